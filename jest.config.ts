@@ -1,0 +1,17 @@
+import type { Config } from 'jest';
+
+/** Tests run from source as ES modules; the ending of a file says what it needs (see CONTRIBUTING.md). */
+const config: Config = {
+  rootDir: '.',
+  roots: ['<rootDir>/packages'],
+  testMatch: ['**/*.test.ts'],
+  testEnvironment: 'node',
+  testEnvironmentOptions: { customExportConditions: ['source', 'node', 'import', 'default'] },
+  extensionsToTreatAsEsm: ['.ts'],
+  transform: {
+    '\\.ts$': ['@swc/jest', { jsc: { parser: { syntax: 'typescript' }, target: 'es2024' }, module: { type: 'es6' } }],
+  },
+  testTimeout: 30_000,
+};
+
+export default config;

@@ -1,0 +1,54 @@
+import { randomFillSync } from 'node:crypto';
+
+/** Chance as an argument: a seeded source makes a run repeatable. */
+export interface Random {
+  /** A whole number from 0 up to, but not including, the bound. */
+  below(bound: number): number;
+  /** A version 4 UUID. */
+  uuid(): string;
+}
+
+/** Random bytes are drawn in blocks: one call per UUID costs ten times as much. */
+const blockBytes = 4096;
+
+export function systemRandom(): Random {
+  const block = Buffer.alloc(blockBytes);
+  let used = blockBytes;
+  const take = (bytes: number): number => {
+    if (used + bytes > blockBytes) {
+      randomFillSync(block);
+      used = 0;
+    }
+    used += bytes;
+    return used - bytes;
+  };
+  return {
+    below: (bound) => Math.floor((block.readUInt32LE(take(4)) / 2 ** 32) * bound),
+    uuid: () => {
+      const at = take(16);
+      return uuidOf(block.subarray(at, at + 16));
+    },
+  };
+}
+
+/** A generator that gives the same numbers for the same seed (mulberry32). For tests and simulations only. */
+export function seededRandom(seed: number): Random {
+  let state = seed >>> 0;
+  const next = (): number => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+  return {
+    below: (bound) => Math.floor(next() * bound),
+    uuid: () => uuidOf(Buffer.from(Array.from({ length: 16 }, () => Math.floor(next() * 256)))),
+  };
+}
+
+function uuidOf(bytes: Buffer): string {
+  bytes[6] = ((bytes[6] as number) & 0x0f) | 0x40;
+  bytes[8] = ((bytes[8] as number) & 0x3f) | 0x80;
+  const hex = bytes.toString('hex');
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+}

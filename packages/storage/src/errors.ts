@@ -1,0 +1,63 @@
+import type { Revision } from './revision.ts';
+import type { Stored } from './store.ts';
+
+export class KeyExistsError extends Error {
+  override readonly name = 'KeyExistsError';
+  readonly current: Stored;
+  constructor(current: Stored) {
+    super(`${current.key} has a value since revision ${current.revision}`);
+    this.current = current;
+  }
+}
+
+export class RevisionMismatchError extends Error {
+  override readonly name = 'RevisionMismatchError';
+  /** What is there instead; undefined when the key has no value. */
+  readonly current: Stored | undefined;
+  constructor(key: string, expected: Revision, current: Stored | undefined) {
+    super(`${key} is at revision ${current?.revision ?? 'none'}, not at ${expected}`);
+    this.current = current;
+  }
+}
+
+export class RevisionCompactedError extends Error {
+  override readonly name = 'RevisionCompactedError';
+  /** The oldest revision that can still be read; undefined where etcd does not tell. */
+  readonly oldest: Revision | undefined;
+  constructor(asked: Revision, oldest?: Revision, options?: ErrorOptions) {
+    super(`revision ${asked} is no longer kept`, options);
+    this.oldest = oldest;
+  }
+}
+
+export class RevisionTooLargeError extends Error {
+  override readonly name = 'RevisionTooLargeError';
+  constructor(asked: Revision, options?: ErrorOptions) {
+    super(`revision ${asked} lies in the future`, options);
+  }
+}
+
+/** The store cannot answer now: no member answers, no leader is elected, or the time of the call is over. */
+export class StorageUnavailableError extends Error {
+  override readonly name = 'StorageUnavailableError';
+}
+
+/** The store takes no more data (etcd's NOSPACE alarm): reads and deletions still work. */
+export class StorageFullError extends Error {
+  override readonly name = 'StorageFullError';
+}
+
+/** A value is larger than the store takes. */
+export class ValueTooLargeError extends Error {
+  override readonly name = 'ValueTooLargeError';
+}
+
+/** A stored value cannot be read: the transformer of the key refused it. */
+export class CorruptValueError extends Error {
+  override readonly name = 'CorruptValueError';
+  readonly keys: readonly string[];
+  constructor(keys: readonly string[], options?: ErrorOptions) {
+    super(`cannot read what is stored under ${keys.slice(0, 100).join(', ')}`, options);
+    this.keys = keys;
+  }
+}

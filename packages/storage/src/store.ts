@@ -1,0 +1,86 @@
+import type { Revision } from './revision.ts';
+
+/**
+ * The door to what is stored: bytes under keys, and one growing revision over all of them.
+ *
+ * Promises, as the suite in `contract/` tests them:
+ * - Reads without a revision are linearizable: they see every write that was acknowledged before they began.
+ * - Every write is one condition and one change, applied together or not at all; a write whose answer was lost is
+ *   tried again under the same condition and recognised when it had been applied.
+ * - The revision of a write is larger than that of every write before it.
+ * - A list is a snapshot: all its values as of one revision.
+ * - A watch gives every change after its revision, in order, none twice, those of one revision together.
+ * - Nothing waits past the deadline of its call: what cannot be known by then ends in a StorageUnavailableError.
+ */
+export interface Store {
+  get(key: string, call: Call): Promise<Reading>;
+  list(range: Range, call: Call): Promise<Snapshot>;
+  /** Throws KeyExistsError, with what is there, when the key has a value. */
+  create(key: string, value: Uint8Array, options: WriteOptions, call: Call): Promise<Revision>;
+  /** Throws RevisionMismatchError, with what is there, unless the key was last written at `expected`. */
+  update(key: string, value: Uint8Array, expected: Revision, options: WriteOptions, call: Call): Promise<Revision>;
+  /** Throws RevisionMismatchError, with what is there, unless the key was last written at `expected`. */
+  delete(key: string, expected: Revision, call: Call): Promise<Revision>;
+  /**
+   * The changes of all keys that begin with the prefix, from just after the revision on. Ends when the signal aborts;
+   * throws RevisionCompactedError when the revision is too old. Lost connections are bridged without loss.
+   */
+  watch(prefix: string, after: Revision, signal: AbortSignal): AsyncIterable<ChangeSet>;
+}
+
+/** What every call brings along: how long its caller will wait, on the monotonic clock. */
+export interface Call {
+  readonly deadlineMs: number;
+}
+
+export interface Stored {
+  readonly key: string;
+  readonly value: Buffer;
+  /** When the key was last written. */
+  readonly revision: Revision;
+  /** True when the value should be written again although the object is the same, such as after a key rotation. */
+  readonly stale: boolean;
+}
+
+export interface Reading {
+  /** Undefined when the key has no value. */
+  readonly stored: Stored | undefined;
+  /** The revision that the reading is true at. */
+  readonly revision: Revision;
+}
+
+export interface Range {
+  readonly prefix: string;
+  /** Only keys behind this one; it must begin with the prefix. */
+  readonly after?: string | undefined;
+  readonly limit?: number | undefined;
+  /** The snapshot to read; the newest when undefined. Throws RevisionCompactedError or RevisionTooLargeError. */
+  readonly revision?: Revision | undefined;
+}
+
+export interface Snapshot {
+  /** In the order of their keys' bytes. */
+  readonly stored: readonly Stored[];
+  readonly revision: Revision;
+  /** How many keys of the range lie behind the last one given; 0 when the range was read to its end. */
+  readonly remaining: number;
+}
+
+export interface WriteOptions {
+  /** The value disappears by itself after this time, and somewhat later rather than sooner. */
+  readonly timeToLiveSeconds?: number | undefined;
+}
+
+export interface ChangeSet {
+  readonly revision: Revision;
+  /** Empty when the store only tells how far it has come. */
+  readonly changes: readonly Change[];
+}
+
+export interface Change {
+  readonly key: string;
+  /** Undefined when the key was deleted. */
+  readonly current: Stored | undefined;
+  /** Undefined when the key had no value before; its revision is that of the write before this one. */
+  readonly previous: Stored | undefined;
+}
