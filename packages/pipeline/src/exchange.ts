@@ -1,0 +1,58 @@
+/** A request without a socket: what HTTP/1.1, HTTP/2 and a unit test have in common. It holds references and copies nothing. */
+export interface ApiRequest {
+  readonly method: string;
+  /** Path and query as they came, still encoded. */
+  readonly target: string;
+  /** The one value of a header, by its lower-case name. Where a client sent several, the first. */
+  header(name: string): string | undefined;
+  /** Every value of a header as its own line, never joined: two `Impersonate-Group` lines are two groups. */
+  headerLines(name: string): readonly string[];
+  /**
+   * The body, read now and not before: an unknown caller must not make us hold a megabyte. Throws BodyTooLargeError
+   * as soon as the limit is passed, and ClientGoneError when the client leaves half-way.
+   */
+  body(limitBytes: number): Promise<Buffer>;
+  readonly remoteAddress: string;
+  readonly protocol: 'HTTP/1.0' | 'HTTP/1.1' | 'HTTP/2.0';
+  /** Aborts when the client goes away before the answer is complete. Made on first use: most requests never ask. */
+  readonly signal: AbortSignal;
+}
+
+export type OutgoingHeaders = Readonly<Record<string, string | readonly string[]>>;
+
+export interface ApiResponse {
+  readonly status: number;
+  readonly headers: OutgoingHeaders;
+  /** Ready bytes, several of them in a row, or a stream that is written as it comes. */
+  readonly body?: Buffer | readonly Buffer[] | Streaming;
+}
+
+/** Writes an answer of unknown length. The headers leave at once, before the first byte of the body. */
+export interface Streaming {
+  stream(sink: Sink): Promise<void>;
+}
+
+export interface Sink {
+  /** Queues bytes for the socket. They must not change afterwards. */
+  write(bytes: Buffer): void;
+  /** What was written and has not left for the kernel yet. */
+  readonly backlogBytes: number;
+  /** Resolves when the backlog is gone or the client is. */
+  drained(): Promise<void>;
+  /** Aborts when the client goes away. */
+  readonly signal: AbortSignal;
+}
+
+/** How an exchange ends: a value for every request, thrown errors included (see stages/answer-errors.ts). */
+export type Handler<Facts> = (facts: Facts) => ApiResponse | Promise<ApiResponse>;
+
+export class BodyTooLargeError extends Error {
+  override readonly name = 'BodyTooLargeError';
+  constructor(limitBytes: number) {
+    super(`limit is ${limitBytes}`);
+  }
+}
+
+export class ClientGoneError extends Error {
+  override readonly name = 'ClientGoneError';
+}
