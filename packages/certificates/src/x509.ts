@@ -1,0 +1,17 @@
+// The library asks for the metadata functions of Reflect while it loads, so they come first.
+import 'reflect-metadata';
+
+export {
+  AuthorityKeyIdentifierExtension,
+  BasicConstraintsExtension,
+  ExtendedKeyUsage,
+  ExtendedKeyUsageExtension,
+  type Extension,
+  type JsonGeneralNames,
+  KeyUsageFlags,
+  KeyUsagesExtension,
+  SubjectAlternativeNameExtension,
+  SubjectKeyIdentifierExtension,
+  X509Certificate,
+  X509CertificateGenerator,
+} from '@peculiar/x509';
