@@ -1,0 +1,130 @@
+/**
+ * One pass over a JSON text before the parser sees it. JSON.parse takes any depth, keeps the last of duplicate keys
+ * without a word, rounds numbers and lets lone surrogates through; this pass finds all four. It trusts nothing about
+ * the grammar, which stays the parser's business.
+ */
+export interface JsonScan {
+  /** Paths of the keys that an object holds twice, in the order of the text. */
+  readonly duplicates: readonly string[];
+  /** Whether a number is written with a point, an exponent or so many digits that a double may not hold it. */
+  readonly exactNumbersNeeded: boolean;
+  readonly mayHoldLoneSurrogate: boolean;
+}
+
+/** Objects and lists within one another. The reference refuses more than this too. */
+const depthMax = 10_000;
+/** Beyond this many duplicates the list says nothing more that would help. */
+const duplicatesMax = 100;
+/** An integer of fifteen digits always fits into a double. */
+const safeDigits = 15;
+/** Keys of an object are compared one by one up to here, and through a set beyond. */
+const comparedKeysMax = 16;
+
+export class NestedTooDeepError extends Error {
+  override readonly name = 'NestedTooDeepError';
+  constructor() {
+    super(`nested deeper than ${depthMax} levels`);
+  }
+}
+
+interface Level {
+  /** Undefined in a list. */
+  keys: string[] | undefined;
+  seen: Set<string> | undefined;
+  /** The key or index that the scan is at. */
+  at: string | number;
+}
+
+const quote = 0x22;
+const backslash = 0x5c;
+
+export function scanJson(text: string): JsonScan {
+  const duplicates: string[] = [];
+  const levels: Level[] = [];
+  let level: Level | undefined;
+  let keyExpected = false;
+  let exactNumbersNeeded = false;
+  let nextBackslash = text.indexOf('\\');
+  const mayHoldLoneSurrogate = nextBackslash >= 0 && /\\u[dD][89a-fA-F]/.test(text);
+
+  /** The index of the quote that ends the string begun at `start`, or the text's length. */
+  const endOfString = (start: number): number => {
+    let end = text.indexOf('"', start + 1);
+    while (end > 0) {
+      if (nextBackslash < start && nextBackslash >= 0) nextBackslash = text.indexOf('\\', start);
+      if (nextBackslash < 0 || nextBackslash > end) return end;
+      let escapes = 0;
+      while (text.charCodeAt(end - 1 - escapes) === backslash) escapes++;
+      if (escapes % 2 === 0) return end;
+      end = text.indexOf('"', end + 1);
+    }
+    return text.length;
+  };
+
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code === quote) {
+      const end = endOfString(i);
+      if (keyExpected && level?.keys) {
+        const raw = text.slice(i + 1, end);
+        const key = raw.includes('\\') ? unescaped(raw) : raw;
+        level.at = key;
+        if (isKnown(level, key)) {
+          if (duplicates.length < duplicatesMax) duplicates.push(pathOf(levels));
+        } else level.keys.push(key);
+        keyExpected = false;
+      }
+      i = end;
+    } else if (code === 0x7b /* { */ || code === 0x5b /* [ */) {
+      if (levels.length >= depthMax) throw new NestedTooDeepError();
+      keyExpected = code === 0x7b;
+      level = { keys: keyExpected ? [] : undefined, seen: undefined, at: keyExpected ? '' : 0 };
+      levels.push(level);
+    } else if (code === 0x7d /* } */ || code === 0x5d /* ] */) {
+      levels.pop();
+      level = levels.at(-1);
+      keyExpected = false;
+    } else if (code === 0x2c /* , */) {
+      if (level?.keys) keyExpected = true;
+      else if (level) level.at = (level.at as number) + 1;
+    } else if (code === 0x2d /* - */ || (code >= 0x30 && code <= 0x39)) {
+      const start = i;
+      while (i + 1 < text.length && isNumberPart(text.charCodeAt(i + 1))) {
+        i++;
+        const part = text.charCodeAt(i);
+        if (part < 0x30 || part > 0x39) exactNumbersNeeded = true;
+      }
+      if (i - start >= safeDigits) exactNumbersNeeded = true;
+    }
+  }
+  return { duplicates, exactNumbersNeeded, mayHoldLoneSurrogate };
+}
+
+const isNumberPart = (code: number): boolean =>
+  (code >= 0x30 && code <= 0x39) || code === 0x2e || code === 0x2b || code === 0x2d || code === 0x45 || code === 0x65;
+
+function isKnown(level: Level, key: string): boolean {
+  const keys = level.keys as string[];
+  if (keys.length <= comparedKeysMax) return keys.includes(key);
+  level.seen ??= new Set(keys);
+  if (level.seen.has(key)) return true;
+  level.seen.add(key);
+  return false;
+}
+
+function unescaped(raw: string): string {
+  try {
+    return JSON.parse(`"${raw}"`) as string;
+  } catch {
+    return raw; // not JSON: the parser is about to say so
+  }
+}
+
+function pathOf(levels: readonly Level[]): string {
+  let path = '';
+  for (const { keys, at } of levels) {
+    if (keys === undefined) path += `[${at}]`;
+    else path += path === '' ? at : `.${at}`;
+  }
+  return path;
+}

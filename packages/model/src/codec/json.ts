@@ -1,0 +1,46 @@
+import { isRawNumber, rawNumber } from '../schema/decode.ts';
+import { scanJson } from './json-scan.ts';
+
+export interface Parsed {
+  readonly value: unknown;
+  /** What strict validation refuses in the text itself, each as a sentence: duplicate keys. */
+  readonly faults: readonly TextFault[];
+}
+
+export interface TextFault {
+  readonly path: string | undefined;
+  readonly message: string;
+}
+
+/** The text is not of the format that it claims to be. */
+export class MalformedTextError extends Error {
+  override readonly name = 'MalformedTextError';
+}
+
+/** Parses JSON without losing anything: numbers keep their digits, lone surrogates become U+FFFD. */
+export function parseJson(text: string): Parsed {
+  try {
+    const scan = scanJson(text);
+    let value: unknown = scan.exactNumbersNeeded ? JSON.parse(text, exactNumbers as Reviver) : JSON.parse(text);
+    if (scan.mayHoldLoneSurrogate) value = wellFormed(value);
+    return { value, faults: scan.duplicates.map((path) => ({ path, message: `duplicate field "${path}"` })) };
+  } catch (error) {
+    // Reviving recurses, so a deep text with exact numbers may overflow the stack: that is the text's fault as well.
+    throw new MalformedTextError(`json parse error: ${(error as Error).message}`, { cause: error });
+  }
+}
+
+type Reviver = (key: string, value: unknown) => unknown;
+
+/** Keeps a number as it was written wherever a double might not. */
+function exactNumbers(_key: string, value: unknown, context: { readonly source?: string }): unknown {
+  if (typeof value !== 'number' || context.source === undefined) return value;
+  return String(value) === context.source ? value : rawNumber(context.source);
+}
+
+function wellFormed(value: unknown): unknown {
+  if (typeof value === 'string') return value.toWellFormed();
+  if (typeof value !== 'object' || value === null || isRawNumber(value)) return value;
+  if (Array.isArray(value)) return value.map(wellFormed);
+  return Object.fromEntries(Object.entries(value).map(([key, entry]) => [key.toWellFormed(), wellFormed(entry)]));
+}

@@ -1,0 +1,98 @@
+import { setOwn } from '@cluster-apiserver/base';
+
+/**
+ * A set of fields, as a tree. A step down is written as in `fieldsV1`: `f:name` into a field or map entry,
+ * `k:{"name":"x"}` to the list entry with that key, `v:"x"` to the entry of a set, and `.` marks that the place itself
+ * belongs to the set and not only what lies below. Trees are never changed once made.
+ */
+export interface FieldSet {
+  readonly member: boolean;
+  readonly below: ReadonlyMap<string, FieldSet>;
+}
+
+export const emptySet: FieldSet = { member: false, below: new Map() };
+const leaf: FieldSet = { member: true, below: new Map() };
+
+export const isEmptySet = (set: FieldSet): boolean => !set.member && set.below.size === 0;
+
+export const fieldStep = (name: string): string => `f:${name}`;
+export const keyStep = (key: string, value: unknown): string => `k:${JSON.stringify({ [key]: value })}`;
+export const valueStep = (value: unknown): string => `v:${JSON.stringify(value)}`;
+
+/** Gathers places one by one. */
+export class FieldSetBuilder {
+  #member = false;
+  readonly #below = new Map<string, FieldSetBuilder>();
+
+  add(path: readonly string[]): void {
+    let at: FieldSetBuilder = this;
+    for (const step of path) {
+      let next = at.#below.get(step);
+      if (!next) at.#below.set(step, (next = new FieldSetBuilder()));
+      at = next;
+    }
+    at.#member = true;
+  }
+
+  build(): FieldSet {
+    if (this.#below.size === 0) return this.#member ? leaf : emptySet;
+    return { member: this.#member, below: new Map([...this.#below].map(([step, below]) => [step, below.build()])) };
+  }
+}
+
+export function union(left: FieldSet, right: FieldSet): FieldSet {
+  if (isEmptySet(right)) return left;
+  if (isEmptySet(left)) return right;
+  const below = new Map(left.below);
+  for (const [step, set] of right.below) {
+    const other = below.get(step);
+    below.set(step, other ? union(other, set) : set);
+  }
+  return { member: left.member || right.member, below };
+}
+
+export function difference(left: FieldSet, right: FieldSet): FieldSet {
+  if (isEmptySet(left) || isEmptySet(right)) return left;
+  const below = new Map<string, FieldSet>();
+  for (const [step, set] of left.below) {
+    const other = right.below.get(step);
+    const rest = other ? difference(set, other) : set;
+    if (!isEmptySet(rest)) below.set(step, rest);
+  }
+  return { member: left.member && !right.member, below };
+}
+
+/** The form of `fieldsV1`. Steps are sorted, so equal sets have equal JSON. */
+export function toFieldsV1(set: FieldSet): Record<string, unknown> {
+  const out: Record<string, unknown> = {};
+  if (set.member && set.below.size > 0) out['.'] = {};
+  for (const [step, below] of [...set.below].sort(byStep)) setOwn(out, step, toFieldsV1(below));
+  return out;
+}
+
+const byStep = ([left]: readonly [string, unknown], [right]: readonly [string, unknown]): number => (left < right ? -1 : left > right ? 1 : 0);
+
+/** Undefined when the value is not in the form of `fieldsV1`. */
+export function fromFieldsV1(value: unknown): FieldSet | undefined {
+  return fromNode(value, true);
+}
+
+function fromNode(value: unknown, root: boolean): FieldSet | undefined {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
+  const below = new Map<string, FieldSet>();
+  let member = false;
+  for (const [step, inner] of Object.entries(value)) {
+    if (step === '.') {
+      member = true;
+      continue;
+    }
+    if (!stepForm.test(step)) return undefined;
+    const set = fromNode(inner, false);
+    if (!set) return undefined;
+    below.set(step, set);
+  }
+  // A step that nothing is said about below is itself the place that is meant.
+  return { member: member || (!root && below.size === 0), below };
+}
+
+const stepForm = /^(f:|[kv]:[{"[\-0-9tfn]|i:[0-9])/s;

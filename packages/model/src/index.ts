@@ -1,0 +1,16 @@
+export { MalformedTextError, type Parsed, parseJson, type TextFault } from './codec/json.ts';
+export { clientForm, decodeStored, encodeStored, itemForm, typePrefix } from './codec/stored-form.ts';
+export { parseYaml, YamlTooLargeError, yamlBytesMax } from './codec/yaml.ts';
+export { type FieldError, forbidden, invalidValue, notSupported, required, tooLong } from './field-error.ts';
+export { managedFieldsAfterUpdate, sameOwnership, type Writer } from './fields/managed-fields.ts';
+export { defineKind, type Kind } from './kind.ts';
+export type { KubeObject, ManagedFieldsEntry, ObjectMeta, OwnerReference } from './object.ts';
+export { localObjectReference, objectReference } from './schema/common.ts';
+export { decode, type Integer, isRawNumber, WrongTypeError } from './schema/decode.ts';
+export { any, boolean, type Field, field, int32, int64, list, microTime, type ObjectSchema, object, type Schema, string, stringMap, time } from './schema/schema.ts';
+export { type FieldSelector, matchesFields, parseFieldSelector } from './selector/field-selector.ts';
+export { type LabelSelector, matchesLabels, parseLabelSelector, SelectorSyntaxError } from './selector/label-selector.ts';
+export { alreadyExists, badRequest, conflict, invalid, notFound, type Reason, type ResourceNames, type Status, type StatusDetails, StatusError, success } from './status.ts';
+export { formatTime, parseMicroTime, parseTime } from './time.ts';
+export { dnsLabel, dnsSubdomain, pathSegment, pathSegmentNames, qualifiedName, subdomainNames } from './validation/names.ts';
+export { foregroundFinalizer, managerErrors, orphanFinalizer, validateObjectMeta, validateObjectMetaUpdate } from './validation/object-meta.ts';

@@ -1,0 +1,74 @@
+/**
+ * The form of an object, as data. From one schema follow decoding with its type errors, pruning of what is unknown,
+ * the canonical order and omission of fields, field ownership, strategic merge and the published documents.
+ */
+export type Schema = StringSchema | BooleanSchema | IntegerSchema | TimeSchema | MapSchema | ListSchema | ObjectSchema | AnySchema;
+
+export interface StringSchema {
+  readonly type: 'string';
+}
+export interface BooleanSchema {
+  readonly type: 'boolean';
+}
+export interface IntegerSchema {
+  readonly type: 'int32' | 'int64';
+}
+/** `time` has whole seconds, `microTime` six digits behind the point; both are kept in UTC, and null when unset. */
+export interface TimeSchema {
+  readonly type: 'time' | 'microTime';
+}
+/** Keys chosen by the client, such as labels. */
+export interface MapSchema {
+  readonly type: 'map';
+  readonly values: StringSchema;
+}
+export interface ListSchema {
+  readonly type: 'list';
+  readonly items: Schema;
+  /** How two writers share the list: one owns it whole, or each owns entries, told apart by value or by a key. */
+  readonly sharing: 'atomic' | 'set' | { readonly key: string };
+}
+export interface ObjectSchema {
+  readonly type: 'object';
+  readonly fields: ReadonlyMap<string, Field>;
+  /** One writer owns the whole object. */
+  readonly atomic: boolean;
+}
+/** Whatever the client sent, such as the field sets in managedFields. */
+export interface AnySchema {
+  readonly type: 'any';
+}
+
+export interface Field {
+  readonly name: string;
+  readonly schema: Schema;
+  readonly description: string;
+  /**
+   * When a field is part of an answer. `filled`: when it holds something; zero, empty and null count as nothing.
+   * `given`: when the client gave it, so that false and 0 differ from unset. `always`: with its zero value if need be.
+   */
+  readonly presence: 'filled' | 'given' | 'always';
+}
+
+export const string: StringSchema = { type: 'string' };
+export const boolean: BooleanSchema = { type: 'boolean' };
+export const int32: IntegerSchema = { type: 'int32' };
+export const int64: IntegerSchema = { type: 'int64' };
+export const time: TimeSchema = { type: 'time' };
+export const microTime: TimeSchema = { type: 'microTime' };
+export const any: AnySchema = { type: 'any' };
+export const stringMap: MapSchema = { type: 'map', values: string };
+
+export const list = (items: Schema, sharing: ListSchema['sharing']): ListSchema => ({ type: 'list', items, sharing });
+
+export const field = (schema: Schema, description: string, presence: Field['presence'] = 'filled'): FieldForm => ({ schema, description, presence });
+export type FieldForm = Omit<Field, 'name'>;
+
+/** The order of the fields here is their order in every answer. */
+export function object(forms: Readonly<Record<string, FieldForm>>, options: { readonly atomic?: boolean } = {}): ObjectSchema {
+  return {
+    type: 'object',
+    fields: new Map(Object.entries(forms).map(([name, form]) => [name, { name, ...form }])),
+    atomic: options.atomic ?? false,
+  };
+}

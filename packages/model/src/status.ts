@@ -1,0 +1,116 @@
+import type { FieldError } from './field-error.ts';
+
+/** An answer that is not a success. Its message is for the client, its cause for our log. */
+export class StatusError extends Error {
+  override readonly name = 'StatusError';
+  readonly reason: Reason;
+  readonly details: StatusDetails | undefined;
+  /** Seconds after which another try may help; sent as a header too. */
+  readonly retryAfterSeconds: number | undefined;
+
+  constructor(reason: Reason, message: string, details?: StatusDetails, options?: ErrorOptions) {
+    super(message, options);
+    this.reason = reason;
+    this.details = details;
+    this.retryAfterSeconds = details?.retryAfterSeconds;
+  }
+
+  get code(): number {
+    return codes[this.reason];
+  }
+
+  toStatus(): Status {
+    return {
+      kind: 'Status',
+      apiVersion: 'v1',
+      metadata: {},
+      status: 'Failure',
+      message: this.message,
+      reason: this.reason,
+      ...(this.details && { details: this.details }),
+      code: this.code,
+    };
+  }
+}
+
+export interface Status {
+  readonly kind: 'Status';
+  readonly apiVersion: 'v1';
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly status: 'Success' | 'Failure';
+  readonly message?: string;
+  readonly reason?: string;
+  readonly details?: StatusDetails;
+  readonly code?: number;
+}
+
+export interface StatusDetails {
+  readonly name?: string;
+  readonly group?: string;
+  readonly kind?: string;
+  readonly uid?: string;
+  readonly causes?: readonly StatusCause[];
+  readonly retryAfterSeconds?: number;
+}
+
+export interface StatusCause {
+  readonly reason: string;
+  readonly message: string;
+  readonly field?: string;
+}
+
+const codes = {
+  BadRequest: 400,
+  Unauthorized: 401,
+  Forbidden: 403,
+  NotFound: 404,
+  MethodNotAllowed: 405,
+  NotAcceptable: 406,
+  AlreadyExists: 409,
+  Conflict: 409,
+  Expired: 410,
+  RequestEntityTooLarge: 413,
+  UnsupportedMediaType: 415,
+  Invalid: 422,
+  TooManyRequests: 429,
+  InternalError: 500,
+  ServiceUnavailable: 503,
+  Timeout: 504,
+} as const;
+
+export type Reason = keyof typeof codes;
+
+export const success = (details: StatusDetails): Status => ({ kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', details });
+
+export const badRequest = (message: string, cause?: unknown): StatusError => new StatusError('BadRequest', message, undefined, { cause });
+
+/** The names of a resource in answers: by its plural where one object is meant, by its kind where its form is. */
+export interface ResourceNames {
+  readonly group: string;
+  readonly kind: string;
+  readonly plural: string;
+}
+
+const ofResource = ({ group, plural }: ResourceNames, name: string): StatusDetails => ({ name, ...(group && { group }), kind: plural });
+const qualified = ({ group }: ResourceNames, word: string): string => (group ? `${word}.${group}` : word);
+
+export const notFound = (names: ResourceNames, name: string, cause?: unknown): StatusError =>
+  new StatusError('NotFound', `${qualified(names, names.plural)} "${name}" not found`, ofResource(names, name), { cause });
+
+export const alreadyExists = (names: ResourceNames, name: string, prefix = '', cause?: unknown): StatusError =>
+  new StatusError('AlreadyExists', `${prefix}${qualified(names, names.plural)} "${name}" already exists`, ofResource(names, name), { cause });
+
+export const conflict = (names: ResourceNames, name: string, problem: string): StatusError =>
+  new StatusError('Conflict', `Operation cannot be fulfilled on ${qualified(names, names.plural)} "${name}": ${problem}`, ofResource(names, name));
+
+/** Several things wrong with an object, or with the options of a request, each with its field. */
+export function invalid(form: { readonly group: string; readonly kind: string }, name: string, errors: readonly FieldError[]): StatusError {
+  const sentences = errors.map(({ field, message }) => `${field}: ${message}`);
+  const all = sentences.length === 1 ? sentences[0] : `[${sentences.join(', ')}]`;
+  return new StatusError('Invalid', `${form.group ? `${form.kind}.${form.group}` : form.kind} "${name}" is invalid: ${all}`, {
+    ...(name && { name }),
+    ...(form.group && { group: form.group }),
+    kind: form.kind,
+    causes: errors.map(({ field, reason, message }) => ({ reason, message, field })),
+  });
+}
