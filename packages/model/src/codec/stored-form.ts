@@ -1,4 +1,5 @@
 import type { KubeObject } from '../object.ts';
+import { parseJson } from './json.ts';
 
 /**
  * The bytes of an object. Stored is the canonical JSON without resourceVersion, because that is the revision of the
@@ -12,22 +13,27 @@ export function encodeStored(object: KubeObject): Buffer {
 }
 
 export function decodeStored(stored: Buffer): KubeObject {
-  return JSON.parse(stored.toString()) as KubeObject; // ours: canonical when it was written, and checked by the transformer
+  const text = stored.toString();
+  // Ours: canonical when it was written, and checked by the transformer.
+  return (longNumber.test(text) ? parseJson(text).value : JSON.parse(text)) as KubeObject;
 }
+
+/** A number that a double may not hold. */
+const longNumber = /:-?[0-9]{16,}[,}]/;
 
 /**
  * Where the resourceVersion belongs: behind the uid. The search is safe because a quote inside a JSON string is always
  * escaped, so these bytes can only be the member itself, and metadata is the first object that has one.
  */
 const uidMember = Buffer.from(',"uid":"');
-const uidLength = 36;
+const quote = 0x22;
 
 export function clientForm(stored: Buffer, resourceVersion: string): Buffer {
-  const at = stored.indexOf(uidMember) + uidMember.length + uidLength + 1;
+  const at = stored.indexOf(quote, stored.indexOf(uidMember) + uidMember.length) + 1;
   const member = `,"resourceVersion":"${resourceVersion}"`;
   const out = Buffer.allocUnsafe(stored.length + member.length);
   stored.copy(out, 0, 0, at);
-  out.latin1Write(member, at);
+  out.write(member, at, 'latin1');
   stored.copy(out, at + member.length, at);
   return out;
 }

@@ -1,0 +1,122 @@
+import { defineKind, type FieldError, field, int32, invalidValue, type Kind, type KubeObject, microTime, object, objectReference, pathSegmentNames, qualifiedName, required, string, time } from '@cluster-apiserver/model';
+import type { KindServices } from '../services.ts';
+
+interface ObjectReference {
+  kind?: string;
+  namespace?: string;
+  name?: string;
+  uid?: string;
+  apiVersion?: string;
+  resourceVersion?: string;
+  fieldPath?: string;
+}
+
+export interface Event extends KubeObject {
+  involvedObject: ObjectReference;
+  reason?: string;
+  message?: string;
+  source: { component?: string; host?: string };
+  firstTimestamp: string | null;
+  lastTimestamp: string | null;
+  count?: number;
+  type?: string;
+  eventTime: string | null;
+  action?: string;
+  reportingComponent: string;
+  reportingInstance: string;
+}
+
+/** A line in the cluster's diary: best effort, about some object, and gone after a while. */
+export const event = ({ eventLifetimeSeconds }: KindServices): Kind =>
+  defineKind<Event>({
+    group: '',
+    version: 'v1',
+    kind: 'Event',
+    plural: 'events',
+    singular: 'event',
+    shortNames: ['ev'],
+    description: 'A report of something that happened somewhere in the cluster, kept for a limited time.',
+    fields: {
+      involvedObject: field(objectReference, 'The object the event is about.', 'always'),
+      reason: field(string, 'Short, machine-understandable reason for the transition into the current status.'),
+      message: field(string, 'Human-readable description of the status of the operation.'),
+      source: field(
+        object({ component: field(string, 'Component that reports the event.'), host: field(string, 'Node on which it runs.') }),
+        'The component reporting the event.',
+        'always',
+      ),
+      firstTimestamp: field(time, 'When the event was first recorded.', 'always'),
+      lastTimestamp: field(time, 'When its most recent occurrence was recorded.', 'always'),
+      count: field(int32, 'How often the event has occurred.'),
+      type: field(string, 'Type of the event: Normal, Warning, or others to come.'),
+      eventTime: field(microTime, 'When the event was first observed.', 'always'),
+      series: field(
+        object({
+          count: field(int32, 'Occurrences up to the last heartbeat.'),
+          lastObservedTime: field(microTime, 'Time of the last occurrence observed.', 'always'),
+        }),
+        'The series that the event stands for; absent for a single event.',
+      ),
+      action: field(string, 'What was done, or could not be done, regarding the object.'),
+      related: field(objectReference, 'A second object, for more complex actions.'),
+      reportingComponent: field(string, 'Name of the controller that reported the event.', 'always'),
+      reportingInstance: field(string, 'Which instance of the controller it was.', 'always'),
+    },
+    names: pathSegmentNames,
+    qualifiedFinalizers: false,
+    createOnReplace: true,
+    ownsOthers: false,
+    deletedAnswer: 'status',
+    timeToLiveSeconds: eventLifetimeSeconds,
+    validate,
+    selectableFields: {
+      'involvedObject.kind': ({ involvedObject }) => involvedObject.kind ?? '',
+      'involvedObject.namespace': ({ involvedObject }) => involvedObject.namespace ?? '',
+      'involvedObject.name': ({ involvedObject }) => involvedObject.name ?? '',
+      'involvedObject.uid': ({ involvedObject }) => involvedObject.uid ?? '',
+      'involvedObject.apiVersion': ({ involvedObject }) => involvedObject.apiVersion ?? '',
+      'involvedObject.resourceVersion': ({ involvedObject }) => involvedObject.resourceVersion ?? '',
+      'involvedObject.fieldPath': ({ involvedObject }) => involvedObject.fieldPath ?? '',
+      reason: ({ reason }) => reason ?? '',
+      reportingComponent: ({ reportingComponent }) => reportingComponent,
+      source: ({ source, reportingComponent }) => source.component || reportingComponent,
+      type: ({ type }) => type ?? '',
+    },
+    unknownSelectorField: (name) => `field label not supported: ${name}`,
+  });
+
+/** Events with an eventTime are of the newer form, which asks for more and is shorter. */
+function validate(event: Event): FieldError[] {
+  const errors = event.eventTime === null ? olderForm(event) : newerForm(event);
+  // The reference lets an event about nothing pass in some namespaces; the specification requires the field.
+  if (Object.keys(event.involvedObject).length === 0 && errors.every(({ field }) => field !== involvedNamespace)) errors.unshift(required('involvedObject'));
+  return errors;
+}
+
+const involvedNamespace = 'involvedObject.namespace';
+const wrongNamespace = (event: Event): FieldError => invalidValue(involvedNamespace, event.involvedObject.namespace ?? '', 'does not match event.namespace');
+
+function olderForm(event: Event): FieldError[] {
+  const about = event.involvedObject.namespace ?? '';
+  // Objects without a namespace have their events in `default`.
+  const fits = about === '' ? event.metadata.namespace === 'default' : about === event.metadata.namespace;
+  return fits ? [] : [wrongNamespace(event)];
+}
+
+function newerForm(event: Event): FieldError[] {
+  const { metadata, involvedObject, reportingComponent, reportingInstance, action = '', reason = '', message = '' } = event;
+  return [
+    ...(!involvedObject.namespace && metadata.namespace !== 'default' && metadata.namespace !== 'kube-system' ? [wrongNamespace(event)] : []),
+    ...(reportingComponent === '' ? [required('reportingComponent')] : []),
+    ...qualifiedName(reportingComponent).map((problem) => invalidValue('reportingComponent', reportingComponent, problem)),
+    ...(reportingInstance === '' ? [required('reportingInstance')] : []),
+    ...atMost('reportingInstance', reportingInstance, 128),
+    ...(action === '' ? [required('action')] : []),
+    ...atMost('action', action, 128),
+    ...(reason === '' ? [required('reason')] : []),
+    ...atMost('reason', reason, 128),
+    ...atMost('message', message, 1024),
+  ];
+}
+
+const atMost = (field: string, text: string, bytesMax: number): FieldError[] => (Buffer.byteLength(text) > bytesMax ? [invalidValue(field, '', `can have at most ${bytesMax} characters`)] : []);
