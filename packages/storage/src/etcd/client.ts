@@ -1,0 +1,198 @@
+/**
+ * Which member, which attempt, which deadline. One member can fail at any moment and the cluster go on, so every call
+ * is a series of short attempts, each at the likeliest member. How long the series goes on depends on whether waiting
+ * can help: as long as most members live, a leader will be found; when they do not, nothing can be found.
+ */
+import { type Clock, type Random, sleep } from '@cluster-apiserver/base';
+import { StorageUnavailableError } from '../errors.ts';
+import type { Call } from '../store.ts';
+import { capabilitiesOf } from './capabilities.ts';
+import { meaningOf } from './faults.ts';
+import { type Member, type Members, trackMembers } from './members.ts';
+import { outageWatch } from './outage.ts';
+import { type Connect, EtcdFault, type MemberStream } from './transport.ts';
+import type { Rpc } from './wire/fields.ts';
+import { range } from './wire/key-value.ts';
+
+export interface EtcdOptions {
+  /** Such as http://127.0.0.1:2379, all members of one cluster. */
+  readonly endpoints: readonly string[];
+  readonly connect: Connect;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** etcd's --election-timeout. Attempts and patience are measured in it. */
+  readonly electionTimeoutMs?: number;
+  /** Told of what an operator wants to know. */
+  readonly report?: (event: EtcdEvent) => void;
+}
+
+export type EtcdEvent =
+  /** A member runs a version that lacks something we would use. */
+  | { readonly type: 'lacks'; readonly endpoint: string; readonly version: string; readonly capability: string }
+  /** No answer can be had; calls fail early from now on. */
+  | { readonly type: 'outage began'; readonly cause: unknown }
+  | { readonly type: 'outage ended'; readonly afterMs: number };
+
+/** One cluster of etcd, reached through whichever of its members works. */
+export interface EtcdClient {
+  readonly clock: Clock;
+  readonly random: Random;
+  call<Request, Answer>(rpc: Rpc<Request, Answer>, request: Request, call: Call): Promise<Answered<Answer>>;
+  /** A stream to the likeliest member. It is not repeated: the caller knows where it was. */
+  stream(path: string): MemberConnection;
+  /** The newest revision that any answer has told of. */
+  readonly headRevision: number;
+  /** Notes the newest revision of an answer that came by a stream. */
+  sawRevision(revision: number): void;
+  /** Reads something through a quorum; throws StorageUnavailableError when that cannot be done. */
+  health(call: Call): Promise<void>;
+  close(): void;
+}
+
+export interface Answered<Answer> {
+  readonly answer: Answer;
+  /** An earlier attempt of the same call left without an answer and may have been applied. */
+  readonly perhapsApplied: boolean;
+}
+
+export interface MemberConnection extends MemberStream {
+  /** What the member can do, as far as it has told yet. */
+  readonly progressRequests: boolean;
+  /** The stream came to a bad end: the next one, and the next call, go to another member. */
+  failed(): void;
+}
+
+const defaultElectionTimeoutMs = 1_000;
+
+/** Less than half: when a leader dies, an attempt lost with it leaves time for two more before the next one rules. */
+const attemptPerElectionTimeout = 0.45;
+
+/** From the death of a leader to the first answer of the next one takes up to 2 election timeouts, and 3 when votes split. */
+const electionsPatience = 3.5;
+const electionsPatienceExtraMs = 200;
+
+/** Without a majority there is nothing to wait for but a short network trouble. The caller's answer is due within 2 s. */
+const withoutMajorityMs = 1_800;
+
+/** What is left of a budget and less than this is not worth an attempt. */
+const attemptMinMs = 2;
+
+/** Between rounds over all members, so that an error answered at once does not become a storm of requests. */
+const pauseMinMs = 20;
+const pauseMaxMs = 80;
+
+/** A member that says it is crowded is given more time each time. */
+const crowdedPauseMs = 50;
+
+/** Any key will do for a question about the quorum; nothing is stored under this one. */
+const healthKey = 'health';
+
+export function openEtcdClient(options: EtcdOptions): EtcdClient {
+  const { clock, random, report = () => {} } = options;
+  const electionTimeoutMs = options.electionTimeoutMs ?? defaultElectionTimeoutMs;
+  const attemptMs = electionTimeoutMs * attemptPerElectionTimeout;
+  const electionMs = electionTimeoutMs * electionsPatience + electionsPatienceExtraMs;
+  const members = trackMembers(options.endpoints, options.connect, clock, lacksReporter(report));
+  const outage = outageWatch({ clock, random, report, probe: () => probe(members, attemptMs) });
+  let headRevision = 0;
+  const sawRevision = (revision: number): void => {
+    if (revision > headRevision) headRevision = revision;
+  };
+  members.survey();
+
+  const callEtcd = async <Request, Answer>(
+    rpc: Rpc<Request, Answer>,
+    request: Request,
+    call: Call,
+  ): Promise<Answered<Answer>> => {
+    if (outage.present) await outage.waitBriefly(call);
+    const startedMs = clock.monotonicMs();
+    const message = rpc.encode(request);
+    let perhapsApplied = false;
+    let lastFault: EtcdFault | undefined;
+    for (let attempt = 0; ; attempt++) {
+      const budgetEndMs = startedMs + (members.majorityAnswers() ? electionMs : Math.min(electionMs, withoutMajorityMs));
+      const leftMs = Math.min(budgetEndMs, call.deadlineMs) - clock.monotonicMs();
+      if (leftMs < attemptMinMs) {
+        if (budgetEndMs <= call.deadlineMs) outage.begin(lastFault);
+        throw new StorageUnavailableError('etcd gives no answer', { cause: lastFault });
+      }
+      const member = members.choose();
+      try {
+        const timeoutMs = Math.min(leftMs, attemptMs * patience(attempt, members.all.length));
+        const answer = rpc.decode(await member.transport.unary(rpc.path, message, { timeoutMs, requireLeader: true }));
+        members.served(member);
+        outage.end();
+        return { answer, perhapsApplied };
+      } catch (error) {
+        if (!(error instanceof EtcdFault)) throw error;
+        lastFault = error;
+        const meaning = meaningOf(error);
+        if (meaning.kind === 'final') {
+          members.served(member);
+          throw meaning.error;
+        }
+        perhapsApplied ||= meaning.applied === 'perhaps';
+        members.failed(member, error.fate === 'refused');
+        members.survey();
+        const roundDone = attempt % members.all.length === members.all.length - 1;
+        if (meaning.crowded) await sleep(clock, crowdedPauseMs * (1 + random.below(attempt + 2)));
+        else if (roundDone) await sleep(clock, pauseMinMs + random.below(pauseMaxMs - pauseMinMs));
+      }
+    }
+  };
+
+  return {
+    clock,
+    random,
+    call: callEtcd,
+    stream: (path) => {
+      const member = members.choose();
+      return {
+        ...member.transport.stream(path),
+        get progressRequests() {
+          return member.version !== undefined && capabilitiesOf(member.version).progressRequests;
+        },
+        failed: () => {
+          members.failed(member, false);
+          members.survey();
+        },
+      };
+    },
+    get headRevision() {
+      return headRevision;
+    },
+    sawRevision,
+    health: async (call) => {
+      await callEtcd(range, { key: healthKey, countOnly: true }, call);
+    },
+    close: () => {
+      outage.close();
+      members.close();
+    },
+  };
+}
+
+/**
+ * The first attempts are short, because the likely fault is a dead leader. When every member has been tried, the fault
+ * may be slowness instead, and attempts that all end just before their answer would never succeed.
+ */
+const patience = (attempt: number, members: number): number => 2 ** Math.min(2, Math.floor(attempt / members));
+
+/** One linearizable read at each member: any good answer proves that there is a quorum. */
+async function probe(members: Members, timeoutMs: number): Promise<void> {
+  const message = range.encode({ key: healthKey, countOnly: true });
+  const ask = async (member: Member): Promise<void> => {
+    await member.transport.unary(range.path, message, { timeoutMs, requireLeader: true });
+    members.served(member);
+  };
+  await Promise.any(members.all.map(ask));
+}
+
+function lacksReporter(report: (event: EtcdEvent) => void): (member: Member, version: string) => void {
+  return ({ endpoint }, version) => {
+    for (const [capability, present] of Object.entries(capabilitiesOf(version))) {
+      if (!present) report({ type: 'lacks', endpoint, version, capability });
+    }
+  };
+}

@@ -1,0 +1,131 @@
+import { KeyExistsError, RevisionCompactedError, RevisionMismatchError, RevisionTooLargeError } from '../errors.ts';
+import { type Revision, revision } from '../revision.ts';
+import type { Call, Range, Reading, Snapshot, Store, WriteOptions } from '../store.ts';
+import type { Transformer } from '../transform/transformer.ts';
+import type { EtcdClient } from './client.ts';
+import { watchEtcd } from './etcd-watch.ts';
+import { isCompacted, isFutureRevision, isLeaseMissing } from './faults.ts';
+import { prefixEnd, rangeStart } from './keys.ts';
+import { type SharedLeases, sharedLeases } from './leases.ts';
+import { gatherValues, readValue } from './values.ts';
+import { type RangeAnswer, type RangeRequest, range } from './wire/key-value.ts';
+import { type WriteOutcome, writeOnce } from './write-once.ts';
+
+/** The first page of a list: its values tell how large the next may be. */
+const firstPageKeys = 100;
+
+/** Large enough that pages cost little, small enough that one neither blocks etcd nor outlasts an attempt. */
+const pageBytes = 2 * 1024 * 1024;
+const pageKeysMax = 2_000;
+
+export interface EtcdStoreOptions {
+  readonly client: EtcdClient;
+  readonly transformer: Transformer;
+}
+
+export function etcdStore({ client, transformer }: EtcdStoreOptions): Store {
+  const leases = sharedLeases(client);
+
+  const write = async (
+    key: string,
+    value: Uint8Array | undefined,
+    expected: number,
+    options: WriteOptions,
+    call: Call,
+  ): Promise<WriteOutcome> => {
+    // Transformed once for all attempts: the bytes are what our own write is recognised by.
+    const bytes = value && (await transformer.toStorage(value, key));
+    const { timeToLiveSeconds } = options;
+    if (timeToLiveSeconds === undefined) return writeOnce(client, { key, expected, value: bytes, lease: 0 }, call);
+    return writeWithLease(leases, timeToLiveSeconds, call, (lease) =>
+      writeOnce(client, { key, expected, value: bytes, lease }, call),
+    );
+  };
+  const replace = async (
+    key: string,
+    value: Uint8Array | undefined,
+    expected: Revision,
+    options: WriteOptions,
+    call: Call,
+  ): Promise<Revision> => {
+    const outcome = await write(key, value, expected, options, call);
+    if (outcome.applied) return revision(outcome.revision);
+    const current = outcome.current && (await readValue(transformer, outcome.current));
+    throw new RevisionMismatchError(key, expected, current);
+  };
+
+  return {
+    get: async (key, call): Promise<Reading> => {
+      const { answer } = await client.call(range, { key }, call);
+      client.sawRevision(answer.headRevision);
+      const [found] = answer.values;
+      return { stored: found && (await readValue(transformer, found)), revision: revision(answer.headRevision) };
+    },
+    list: (asked, call) => listPages(client, transformer, asked, call),
+    create: async (key, value, options, call) => {
+      const outcome = await write(key, value, 0, options, call);
+      if (outcome.applied) return revision(outcome.revision);
+      // The condition was that nothing is there, so something is.
+      throw new KeyExistsError(await readValue(transformer, outcome.current as NonNullable<typeof outcome.current>));
+    },
+    update: (key, value, expected, options, call) => replace(key, value, expected, options, call),
+    delete: (key, expected, call) => replace(key, undefined, expected, {}, call),
+    watch: (prefix, after, signal) => watchEtcd(client, transformer, { prefix, after, signal }),
+  };
+}
+
+/** A lease can be gone, revoked or lost with the data of a member: then another is made, and the write repeated. */
+async function writeWithLease(
+  leases: SharedLeases,
+  seconds: number,
+  call: Call,
+  attempt: (lease: number) => Promise<WriteOutcome>,
+): Promise<WriteOutcome> {
+  const lease = await leases.leaseFor(seconds, call);
+  try {
+    return await attempt(lease);
+  } catch (error) {
+    if (!isLeaseMissing(error)) throw error;
+    leases.forget(lease);
+    return attempt(await leases.leaseFor(seconds, call));
+  }
+}
+
+/** Reads page after page at the revision of the first, until the limit or the end. */
+async function listPages(client: EtcdClient, transformer: Transformer, asked: Range, call: Call): Promise<Snapshot> {
+  const end = prefixEnd(asked.prefix);
+  const wanted = asked.limit ?? Number.POSITIVE_INFINITY;
+  const gathered = gatherValues(transformer);
+  let at = asked.revision;
+  let after = asked.after;
+  let pageKeys = firstPageKeys;
+  for (;;) {
+    const limit = Math.min(pageKeys, wanted - gathered.count);
+    const page = await readPage(client, { key: rangeStart(asked.prefix, after), end, limit, revision: at }, call);
+    at ??= revision(page.headRevision);
+    await gathered.add(page.values);
+    const remaining = page.count - page.values.length;
+    const last = page.values.at(-1);
+    if (remaining === 0 || gathered.count >= wanted || !last) {
+      return { stored: gathered.finish(), revision: at, remaining };
+    }
+    after = last.key;
+    pageKeys = nextPageKeys(page.values.reduce((sum, { value }) => sum + value.length, 0) / page.values.length);
+  }
+}
+
+async function readPage(client: EtcdClient, request: RangeRequest, call: Call): Promise<RangeAnswer> {
+  try {
+    const { answer } = await client.call(range, request, call);
+    client.sawRevision(answer.headRevision);
+    return answer;
+  } catch (cause) {
+    const asked = revision(request.revision ?? 0);
+    if (isCompacted(cause)) throw new RevisionCompactedError(asked, undefined, { cause });
+    if (isFutureRevision(cause)) throw new RevisionTooLargeError(asked, { cause });
+    throw cause;
+  }
+}
+
+const nextPageKeys = (bytesPerValue: number): number =>
+  Math.max(1, Math.min(pageKeysMax, Math.floor(pageBytes / Math.max(1, bytesPerValue))));

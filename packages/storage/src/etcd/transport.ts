@@ -1,0 +1,47 @@
+/**
+ * How the client reaches one member of etcd: bytes there, bytes back. It is an argument everywhere, so that a model of
+ * etcd under a clock moved by hand can stand behind it.
+ */
+export interface Transport {
+  /** One question, one answer. Rejects with an EtcdFault, at the latest when the time is over. */
+  unary(path: string, request: Uint8Array, options: UnaryOptions): Promise<Buffer>;
+  /** Opens a stream in both directions. It never throws; what goes wrong ends the stream's messages. */
+  stream(path: string): MemberStream;
+  close(): void;
+}
+
+/** Opens nothing by itself: a transport connects when it is first used, and again whenever it was cut off. */
+export type Connect = (endpoint: string) => Transport;
+
+export interface UnaryOptions {
+  readonly timeoutMs: number;
+  /** Refuse instead of wait while the member knows of no leader. Only questions about the member itself say false. */
+  readonly requireLeader: boolean;
+}
+
+export interface MemberStream {
+  send(message: Uint8Array): void;
+  /** The answers in order. Ends when either side closes the stream, throws an EtcdFault when it was lost or refused. */
+  readonly messages: AsyncIterable<Buffer>;
+  close(): void;
+}
+
+/**
+ * What became of a request that got no good answer:
+ * - `unsent`: it never left us, so nothing can have come of it;
+ * - `lost`: it left, and nothing came back: it may have been applied, now or later;
+ * - `refused`: the member answered with an error.
+ */
+export type Fate = 'unsent' | 'lost' | 'refused';
+
+export class EtcdFault extends Error {
+  override readonly name = 'EtcdFault';
+  readonly fate: Fate;
+  /** The gRPC status code of a refusal; 14 (unavailable) where no answer came. */
+  readonly code: number;
+  constructor(fate: Fate, code: number, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.fate = fate;
+    this.code = code;
+  }
+}

@@ -1,0 +1,86 @@
+/**
+ * The little that the messages of etcd need on top of a reader and a writer of protobuf fields. They are few enough to
+ * be written down by their field numbers; a generator would bring more code than it saves.
+ */
+import protobuf from 'protobufjs/minimal.js';
+
+export type Reader = protobuf.Reader;
+export type Writer = protobuf.Writer;
+
+/** Protobuf has four wire types in use; a field's tag is its number with one of them. */
+const varintType = 0;
+const bytesType = 2;
+
+/** A method of etcd's API: its path, what is asked and what is answered. */
+export interface Rpc<Request, Answer> {
+  readonly path: string;
+  encode(request: Request): Uint8Array;
+  decode(message: Buffer): Answer;
+}
+
+export function encoded(write: (to: Writer) => void): Uint8Array {
+  const writer = protobuf.Writer.create();
+  write(writer);
+  return writer.finish();
+}
+
+/** Calls `field` for each field of a message; a field it does not know (it returns false) is skipped. */
+export function readFields(reader: Reader, end: number, field: (number: number, reader: Reader) => boolean): void {
+  while (reader.pos < end) {
+    const tag = reader.uint32();
+    if (!field(tag >>> 3, reader)) reader.skipType(tag & 7);
+  }
+}
+
+export function decoded(message: Buffer, field: (number: number, reader: Reader) => boolean): void {
+  readFields(protobuf.Reader.create(message), message.length, field);
+}
+
+/** Reads a message inside a message, with a function that reads up to a given end. */
+export function nested<T>(reader: Reader, read: (reader: Reader, end: number) => T): T {
+  const length = reader.uint32();
+  return read(reader, reader.pos + length);
+}
+
+/**
+ * A 64-bit number as a double. Revisions, counts and times stay far below 2^53; the only negative number etcd sends is
+ * the -1 of a watch id. The reader's own method would allocate an object for each.
+ */
+export function readInt64(reader: Reader): number {
+  const start = reader.pos;
+  let value = 0;
+  let factor = 1;
+  while (reader.pos < reader.len) {
+    const byte = reader.buf[reader.pos++] as number;
+    value += (byte & 0x7f) * factor;
+    if (byte < 0x80) return value;
+    factor *= 0x80;
+    if (reader.pos - start === 8) break;
+  }
+  reader.pos = start;
+  return Number(reader.int64());
+}
+
+/** Identifiers use all 64 bits, so they stay text. */
+export const readIdentifier = (reader: Reader): string => reader.uint64().toString();
+
+export function writeBytes(to: Writer, field: number, value: Uint8Array | string): void {
+  to.uint32((field << 3) | bytesType);
+  if (typeof value === 'string') to.string(value);
+  else to.bytes(value);
+}
+
+/** Zero is the default of the protocol and is not written. */
+export function writeInt64(to: Writer, field: number, value: number): void {
+  if (value !== 0) to.uint32((field << 3) | varintType).int64(value);
+}
+
+export function writeFlag(to: Writer, field: number, value: boolean): void {
+  if (value) to.uint32((field << 3) | varintType).bool(true);
+}
+
+export function writeNested(to: Writer, field: number, write: (to: Writer) => void): void {
+  to.uint32((field << 3) | bytesType).fork();
+  write(to);
+  to.ldelim();
+}

@@ -1,0 +1,192 @@
+import {
+  decoded,
+  encoded,
+  nested,
+  type Reader,
+  type Rpc,
+  readFields,
+  readInt64,
+  type Writer,
+  writeBytes,
+  writeFlag,
+  writeInt64,
+  writeNested,
+} from './fields.ts';
+
+/** One key as of one revision. */
+export interface KeyValue {
+  readonly key: string;
+  readonly value: Buffer;
+  readonly createRevision: number;
+  readonly modRevision: number;
+}
+
+export interface RangeRequest {
+  readonly key: Uint8Array | string;
+  /** The first key behind the range; undefined for one key alone. */
+  readonly end?: Uint8Array | undefined;
+  readonly limit?: number;
+  /** The snapshot to read; undefined for the newest. */
+  readonly revision?: number | undefined;
+  readonly countOnly?: boolean;
+}
+
+export interface RangeAnswer {
+  /** The newest revision of the store, which is not the one that was read when the request named one. */
+  readonly headRevision: number;
+  readonly values: readonly KeyValue[];
+  /** Keys in the whole range, those beyond the limit included. */
+  readonly count: number;
+}
+
+/** A condition and what is done when it holds; else the key is read. */
+export interface ConditionalWrite {
+  readonly key: string;
+  /** When the key was last written; 0 when it must have no value. */
+  readonly expected: number;
+  /** Undefined deletes. */
+  readonly value: Uint8Array | undefined;
+  /** 0 for none. */
+  readonly lease: number;
+}
+
+export interface ConditionalAnswer {
+  readonly applied: boolean;
+  /** The revision of the write, or the newest one when nothing was written. */
+  readonly headRevision: number;
+  /** What is under the key when the condition did not hold. */
+  readonly current: KeyValue | undefined;
+}
+
+export const range: Rpc<RangeRequest, RangeAnswer> = {
+  path: '/etcdserverpb.KV/Range',
+  encode: (request) => encoded((to) => writeRange(to, request)),
+  decode: (message) => {
+    let headRevision = 0;
+    let count = 0;
+    const values: KeyValue[] = [];
+    decoded(message, (field, reader) => {
+      if (field === 1) headRevision = readHeader(reader);
+      else if (field === 2) values.push(nested(reader, readKeyValue));
+      else if (field === 4) count = readInt64(reader);
+      else return false;
+      return true;
+    });
+    return { headRevision, values, count };
+  },
+};
+
+const compareWithModRevision = 2;
+
+export const conditionalWrite: Rpc<ConditionalWrite, ConditionalAnswer> = {
+  path: '/etcdserverpb.KV/Txn',
+  encode: ({ key, expected, value, lease }) =>
+    encoded((to) => {
+      // Compare: result 0 (equal) is the default; target 2 is the revision of the last write.
+      writeNested(to, 1, (compare) => {
+        writeInt64(compare, 2, compareWithModRevision);
+        writeBytes(compare, 3, key);
+        // Written even when it is 0: the field belongs to a oneof, and its absence would compare with nothing.
+        compare.uint32((6 << 3) | 0).int64(expected);
+      });
+      writeNested(to, 2, (operation) => {
+        if (value === undefined) writeNested(operation, 3, (remove) => writeBytes(remove, 1, key));
+        else writeNested(operation, 2, (put) => writePut(put, key, value, lease));
+      });
+      writeNested(to, 3, (operation) => writeNested(operation, 1, (read) => writeRange(read, { key })));
+    }),
+  decode: (message) => {
+    let headRevision = 0;
+    let applied = false;
+    let current: KeyValue | undefined;
+    decoded(message, (field, reader) => {
+      if (field === 1) headRevision = readHeader(reader);
+      else if (field === 2) applied = reader.bool();
+      else if (field === 3) current = nested(reader, readFirstValue) ?? current;
+      else return false;
+      return true;
+    });
+    return { applied, headRevision, current };
+  },
+};
+
+/** Frees the history before a revision. The answer says nothing of use. */
+export const compact: Rpc<number, void> = {
+  path: '/etcdserverpb.KV/Compact',
+  encode: (revision) => encoded((to) => writeInt64(to, 1, revision)),
+  decode: () => undefined,
+};
+
+export function readKeyValue(reader: Reader, end: number): KeyValue {
+  let key = '';
+  let value: Buffer = empty;
+  let createRevision = 0;
+  let modRevision = 0;
+  while (reader.pos < end) {
+    const tag = reader.uint32();
+    switch (tag >>> 3) {
+      case 1:
+        key = reader.string();
+        break;
+      case 2:
+        createRevision = readInt64(reader);
+        break;
+      case 3:
+        modRevision = readInt64(reader);
+        break;
+      case 5:
+        // A reader over a Buffer gives Buffers, as views: nothing is copied.
+        value = reader.bytes() as Buffer;
+        break;
+      default:
+        reader.skipType(tag & 7);
+    }
+  }
+  return { key, value, createRevision, modRevision };
+}
+
+/** The revision out of a ResponseHeader at the reader's place. */
+export const readHeader = (reader: Reader): number => nested(reader, readHeaderRevision);
+
+const empty = Buffer.alloc(0);
+
+function readHeaderRevision(reader: Reader, end: number): number {
+  let revision = 0;
+  readFields(reader, end, (field) => {
+    if (field !== 3) return false;
+    revision = readInt64(reader);
+    return true;
+  });
+  return revision;
+}
+
+/** A ResponseOp: of a range (field 1) its first value; the answers of writes say nothing of use. */
+function readFirstValue(reader: Reader, end: number): KeyValue | undefined {
+  let first: KeyValue | undefined;
+  readFields(reader, end, (operation) => {
+    if (operation !== 1) return false;
+    nested(reader, (_, endOfRange) =>
+      readFields(reader, endOfRange, (field) => {
+        if (field !== 2) return false;
+        first = nested(reader, readKeyValue);
+        return true;
+      }),
+    );
+    return true;
+  });
+  return first;
+}
+
+function writeRange(to: Writer, request: RangeRequest): void {
+  writeBytes(to, 1, request.key);
+  if (request.end) writeBytes(to, 2, request.end);
+  writeInt64(to, 3, request.limit ?? 0);
+  writeInt64(to, 4, request.revision ?? 0);
+  writeFlag(to, 9, request.countOnly ?? false);
+}
+
+function writePut(to: Writer, key: string, value: Uint8Array, lease: number): void {
+  writeBytes(to, 1, key);
+  writeBytes(to, 2, value);
+  writeInt64(to, 3, lease);
+}

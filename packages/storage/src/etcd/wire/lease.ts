@@ -1,0 +1,42 @@
+import { decoded, encoded, type Rpc, readInt64, writeInt64 } from './fields.ts';
+
+export interface LeaseGrant {
+  /** Chosen by us: etcd would choose from 63 bits, more than a double holds. */
+  readonly id: number;
+  readonly seconds: number;
+}
+
+export const grantLease: Rpc<LeaseGrant, void> = {
+  path: '/etcdserverpb.Lease/LeaseGrant',
+  encode: ({ id, seconds }) =>
+    encoded((to) => {
+      writeInt64(to, 1, seconds);
+      writeInt64(to, 2, id);
+    }),
+  decode: () => undefined,
+};
+
+/** Ends a lease and deletes every key attached to it. */
+export const revokeLease: Rpc<number, void> = {
+  path: '/etcdserverpb.Lease/LeaseRevoke',
+  encode: (id) => encoded((to) => writeInt64(to, 1, id)),
+  decode: () => undefined,
+};
+
+/**
+ * Answers the seconds that the lease lives from now on, 0 when there is no such lease. The method streams in both
+ * directions; a stream of one question and one answer looks like a plain call, so it is called like one.
+ */
+export const keepLeaseAlive: Rpc<number, number> = {
+  path: '/etcdserverpb.Lease/LeaseKeepAlive',
+  encode: (id) => encoded((to) => writeInt64(to, 1, id)),
+  decode: (message) => {
+    let seconds = 0;
+    decoded(message, (field, reader) => {
+      if (field !== 3) return false;
+      seconds = readInt64(reader);
+      return true;
+    });
+    return seconds;
+  },
+};

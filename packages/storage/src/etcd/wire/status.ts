@@ -1,0 +1,33 @@
+import { decoded, nested, type Rpc, readFields, readIdentifier } from './fields.ts';
+
+export interface MemberStatus {
+  /** Such as 3.5.16. */
+  readonly version: string;
+  readonly leads: boolean;
+}
+
+/** What one member says of itself. It answers without a leader and without a quorum. */
+export const memberStatus: Rpc<void, MemberStatus> = {
+  path: '/etcdserverpb.Maintenance/Status',
+  encode: () => new Uint8Array(),
+  decode: (message) => {
+    let version = '';
+    let member = '';
+    let leader = '';
+    decoded(message, (field, reader) => {
+      if (field === 1) {
+        nested(reader, (_, end) =>
+          readFields(reader, end, (headerField) => {
+            if (headerField !== 2) return false;
+            member = readIdentifier(reader);
+            return true;
+          }),
+        );
+      } else if (field === 2) version = reader.string();
+      else if (field === 4) leader = readIdentifier(reader);
+      else return false;
+      return true;
+    });
+    return { version, leads: leader === member };
+  },
+};

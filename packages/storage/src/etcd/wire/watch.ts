@@ -1,0 +1,78 @@
+import { decoded, encoded, nested, type Reader, readFields, readInt64, writeBytes, writeFlag, writeInt64, writeNested } from './fields.ts';
+import { type KeyValue, readHeader, readKeyValue } from './key-value.ts';
+
+export const watchPath = '/etcdserverpb.Watch/Watch';
+
+export interface WatchRequest {
+  readonly key: Uint8Array | string;
+  /** The first key behind the range; undefined for one key alone. */
+  readonly end?: Uint8Array | undefined;
+  readonly startRevision: number;
+}
+
+export interface WatchEvent {
+  readonly deleted: boolean;
+  /** Of a deletion: only the key and the revision of the deletion. */
+  readonly current: KeyValue;
+  /** Undefined when there was nothing before, or when compaction took it. */
+  readonly previous: KeyValue | undefined;
+}
+
+export interface WatchMessage {
+  readonly headRevision: number;
+  readonly created: boolean;
+  readonly canceled: boolean;
+  /** Not 0 when the watch was cancelled because it began before this revision. */
+  readonly compactRevision: number;
+  readonly cancelReason: string;
+  readonly events: readonly WatchEvent[];
+}
+
+/** Asks for the previous values and for periodic progress; events of one revision stay in one message. */
+export const encodeWatchCreate = (request: WatchRequest): Uint8Array =>
+  encoded((to) =>
+    writeNested(to, 1, (create) => {
+      writeBytes(create, 1, request.key);
+      if (request.end) writeBytes(create, 2, request.end);
+      writeInt64(create, 3, request.startRevision);
+      writeFlag(create, 4, true);
+      writeFlag(create, 6, true);
+    }),
+  );
+
+export const encodeProgressRequest = (): Uint8Array => encoded((to) => writeNested(to, 3, () => {}));
+
+export function decodeWatchMessage(message: Buffer): WatchMessage {
+  let headRevision = 0;
+  let created = false;
+  let canceled = false;
+  let compactRevision = 0;
+  let cancelReason = '';
+  const events: WatchEvent[] = [];
+  decoded(message, (field, reader) => {
+    if (field === 1) headRevision = readHeader(reader);
+    else if (field === 3) created = reader.bool();
+    else if (field === 4) canceled = reader.bool();
+    else if (field === 5) compactRevision = readInt64(reader);
+    else if (field === 6) cancelReason = reader.string();
+    else if (field === 11) events.push(nested(reader, readEvent));
+    else return false;
+    return true;
+  });
+  return { headRevision, created, canceled, compactRevision, cancelReason, events };
+}
+
+function readEvent(reader: Reader, end: number): WatchEvent {
+  let deleted = false;
+  let current: KeyValue | undefined;
+  let previous: KeyValue | undefined;
+  readFields(reader, end, (field) => {
+    if (field === 1) deleted = reader.uint32() === 1;
+    else if (field === 2) current = nested(reader, readKeyValue);
+    else if (field === 3) previous = nested(reader, readKeyValue);
+    else return false;
+    return true;
+  });
+  if (!current) throw new Error('an event of etcd names no key');
+  return { deleted, current, previous };
+}

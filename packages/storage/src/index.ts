@@ -1,0 +1,17 @@
+export {
+  CorruptValueError,
+  KeyExistsError,
+  RevisionCompactedError,
+  RevisionMismatchError,
+  RevisionTooLargeError,
+  StorageFullError,
+  StorageUnavailableError,
+  ValueTooLargeError,
+} from './errors.ts';
+export { type EtcdClient, type EtcdEvent, type EtcdOptions, openEtcdClient } from './etcd/client.ts';
+export { type EtcdStoreOptions, etcdStore } from './etcd/etcd-store.ts';
+export { http2Connect } from './etcd/http2-transport.ts';
+export type { TlsCredentials } from './etcd/session.ts';
+export { type Revision, revision } from './revision.ts';
+export type { Call, Change, ChangeSet, Range, Reading, Snapshot, Store, Stored, WriteOptions } from './store.ts';
+export { identity, type Transformed, type Transformer } from './transform/transformer.ts';

@@ -1,0 +1,155 @@
+/** A real etcd of one or three members, started for one test file and gone with it. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { systemClock } from '@cluster-apiserver/base';
+import { http2Connect } from '../src/etcd/http2-transport.ts';
+import { range } from '../src/etcd/wire/key-value.ts';
+import { memberStatus } from '../src/etcd/wire/status.ts';
+
+export interface RealEtcd {
+  readonly endpoints: readonly string[];
+  readonly members: readonly RealMember[];
+  leader(): Promise<RealMember>;
+  stop(): Promise<void>;
+}
+
+export interface RealMember {
+  readonly endpoint: string;
+  readonly running: boolean;
+  start(): Promise<void>;
+  /** SIGKILL, SIGSTOP and SIGCONT; returns when the kill has happened. */
+  signal(signal: 'SIGKILL' | 'SIGSTOP' | 'SIGCONT'): Promise<void>;
+}
+
+export interface RealEtcdOptions {
+  readonly members?: number;
+  readonly flags?: readonly string[];
+}
+
+const binary = process.env.ETCD_BIN ?? 'etcd';
+
+export async function startEtcd({ members: count = 1, flags = [] }: RealEtcdOptions = {}): Promise<RealEtcd> {
+  const directory = mkdtempSync(join(tmpdir(), 'storage-etcd-'));
+  const ports = await freePorts(count * 2);
+  const names = Array.from({ length: count }, (_, at) => `m${at}`);
+  const cluster = names.map((name, at) => `${name}=http://127.0.0.1:${ports[at * 2 + 1]}`).join(',');
+  const members = names.map((name, at) =>
+    member(name, ports[at * 2] as number, ports[at * 2 + 1] as number, [
+      ...['--data-dir', join(directory, name), '--initial-cluster', cluster],
+      ...flags,
+    ]),
+  );
+  const stop = async (): Promise<void> => {
+    await Promise.all(members.map((one) => one.signal('SIGKILL')));
+    rmSync(directory, { recursive: true, force: true });
+  };
+  try {
+    await Promise.all(members.map((one) => one.start()));
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return {
+    endpoints: members.map((one) => one.endpoint),
+    members,
+    leader: async () => {
+      const leading = await until('a leader', async () => {
+        for (const one of members) if (one.running && (await isLeader(one.endpoint))) return one;
+        return undefined;
+      });
+      return leading;
+    },
+    stop,
+  };
+}
+
+function member(name: string, clientPort: number, peerPort: number, flags: readonly string[]): RealMember {
+  const endpoint = `http://127.0.0.1:${clientPort}`;
+  const peer = `http://127.0.0.1:${peerPort}`;
+  let child: ChildProcess | undefined;
+  return {
+    endpoint,
+    get running() {
+      return child !== undefined;
+    },
+    start: async () => {
+      const started = spawn(
+        binary,
+        [
+          ...['--name', name, '--listen-client-urls', endpoint, '--advertise-client-urls', endpoint],
+          ...['--listen-peer-urls', peer, '--initial-advertise-peer-urls', peer, '--logger', 'zap', '--log-level', 'error'],
+          ...flags,
+        ],
+        { stdio: ['ignore', 'ignore', 'inherit'] },
+      );
+      child = started;
+      started.once('exit', () => {
+        if (child === started) child = undefined;
+      });
+      process.once('exit', () => started.kill('SIGKILL'));
+      await until(`${name} to answer`, () => answers(endpoint));
+    },
+    signal: async (signal) => {
+      const target = child;
+      if (!target) return;
+      const gone = new Promise<void>((resolve) => target.once('exit', () => resolve()));
+      target.kill(signal);
+      if (signal === 'SIGKILL') await gone;
+    },
+  };
+}
+
+/** Waits for a condition, and fails with its name when it does not come. */
+export async function until<T>(what: string, condition: () => Promise<T | undefined> | T | undefined, timeoutMs = 20_000): Promise<T> {
+  const endMs = performance.now() + timeoutMs;
+  while (performance.now() < endMs) {
+    const value = await condition();
+    if (value !== undefined && value !== false) return value;
+    await pause(20);
+  }
+  throw new Error(`waited ${timeoutMs} ms in vain for ${what}`);
+}
+
+async function answers(endpoint: string): Promise<true | undefined> {
+  const transport = http2Connect(systemClock)(endpoint);
+  try {
+    const message = range.encode({ key: 'x', countOnly: true });
+    await transport.unary(range.path, message, { timeoutMs: 500, requireLeader: true });
+    return true;
+  } catch {
+    return undefined;
+  } finally {
+    transport.close();
+  }
+}
+
+async function isLeader(endpoint: string): Promise<boolean> {
+  const transport = http2Connect(systemClock)(endpoint);
+  try {
+    const options = { timeoutMs: 500, requireLeader: false };
+    return memberStatus.decode(await transport.unary(memberStatus.path, memberStatus.encode(), options)).leads;
+  } catch {
+    return false;
+  } finally {
+    transport.close();
+  }
+}
+
+async function freePorts(count: number): Promise<readonly number[]> {
+  const servers = await Promise.all(
+    Array.from(
+      { length: count },
+      () =>
+        new Promise<ReturnType<typeof createServer>>((resolve) => {
+          const server = createServer().listen(0, '127.0.0.1', () => resolve(server));
+        }),
+    ),
+  );
+  const ports = servers.map((server) => (server.address() as { port: number }).port);
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+  return ports;
+}
