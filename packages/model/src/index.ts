@@ -4,6 +4,7 @@ export { parseYaml, YamlTooLargeError, yamlBytesMax } from './codec/yaml.ts';
 export { type FieldError, forbidden, invalidValue, notSupported, required, tooLong } from './field-error.ts';
 export { managedFieldsAfterUpdate, sameOwnership, type Writer } from './fields/managed-fields.ts';
 export { defineKind, type Kind } from './kind.ts';
+export { mergedBy } from './patch/merge-patch.ts';
 export type { KubeObject, ManagedFieldsEntry, ObjectMeta, OwnerReference } from './object.ts';
 export { localObjectReference, objectReference } from './schema/common.ts';
 export { decode, type Integer, isRawNumber, WrongTypeError } from './schema/decode.ts';

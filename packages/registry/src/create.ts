@@ -1,0 +1,90 @@
+import { alreadyExists, badRequest, encodeStored, formatTime, invalid, type Kind, type KubeObject, managedFieldsAfterUpdate, StatusError, validateObjectMeta } from '@cluster-apiserver/model';
+import { type Call, KeyExistsError, type Stored } from '@cluster-apiserver/storage';
+import { generatedName } from './names.ts';
+import { Outcome } from './outcome.ts';
+import { objectKey, type Resource } from './resource.ts';
+import { answering } from './storage-answers.ts';
+import { canonical, inNamespace, withDistinctOwners, withIdentity, withoutSystemFields } from './system-fields.ts';
+import type { WriteOptions } from './write-options.ts';
+
+/** How many names are tried for one `generateName`: with 27^5 of them a second try is rare and an eighth a sign. */
+const generatedNamesMax = 8;
+
+/** The whole meaning of "create", for every kind. */
+export function create(resource: Resource, incoming: KubeObject, options: WriteOptions, call: Call): Promise<Outcome> {
+  return answering(async () => {
+    const draft = asNew(resource, incoming, options);
+    if (draft.metadata.name !== undefined) return stored(resource, finished(resource, draft, options), options, call);
+    for (let tries = 1; ; tries++) {
+      const name = draft.metadata.generateName && generatedName(draft.metadata.generateName, resource.random);
+      const named = { ...draft, metadata: { ...draft.metadata, ...(name && { name }) } };
+      try {
+        return await stored(resource, finished(resource, named, options), options, call);
+      } catch (error) {
+        if (!(error instanceof StatusError && error.reason === 'AlreadyExists')) throw error;
+        if (tries === generatedNamesMax) throw noNameFound(error);
+      }
+    }
+  });
+}
+
+/** A new object as its kind wants it, with an owner for each of its fields and an identity, but perhaps no name yet. */
+export function asNew(resource: Resource, incoming: KubeObject, options: WriteOptions): KubeObject {
+  const { kind, clock } = resource;
+  const version = incoming.metadata.resourceVersion;
+  if (version !== undefined && version !== '0') throw badRequest('resourceVersion should not be set on objects to be created');
+  const own = withDistinctOwners(inNamespace(withoutSystemFields(incoming), options.namespace), options.warn);
+  const owned = withManagedFields(own, managedFieldsAfterUpdate(kind.schema, emptyOf(kind), own, { manager: options.manager, apiVersion: kind.apiVersion, time: formatTime(clock.now()) }));
+  return withIdentity(kind.prepare?.(owned) ?? owned, resource);
+}
+
+/** A new object with its name, in canonical form, or an answer that says all that is wrong with it. */
+export function finished({ kind }: Resource, draft: KubeObject, options: WriteOptions): KubeObject {
+  const object = canonical(kind, draft);
+  // Whatever is wrong with its form is told first: the rules of the kind rely on it.
+  const errors = kind.validate?.(object) ?? [];
+  const all = [...validateObjectMeta(object.metadata, kind), ...errors];
+  if (all.length > 0) throw invalid(kind, object.metadata.name ?? '', all);
+  for (const warning of kind.warnings?.(object, undefined) ?? []) options.warn(warning);
+  return object;
+}
+
+export function withManagedFields(object: KubeObject, managedFields: KubeObject['metadata']['managedFields']): KubeObject {
+  const { managedFields: _, ...metadata } = object.metadata;
+  return { ...object, metadata: { ...metadata, ...(managedFields && { managedFields }) } };
+}
+
+const empties = new WeakMap<Kind, KubeObject>();
+
+/** What an object is compared with that was not there before. */
+function emptyOf(kind: Kind): KubeObject {
+  let empty = empties.get(kind);
+  if (!empty) empties.set(kind, (empty = canonical(kind, { kind: kind.kind, apiVersion: kind.apiVersion, metadata: {} })));
+  return empty;
+}
+
+async function stored(resource: Resource, object: KubeObject, options: WriteOptions, call: Call): Promise<Outcome> {
+  const { kind, store } = resource;
+  const name = object.metadata.name as string; // finished() refuses an object without one
+  const key = objectKey(resource, options.namespace, name);
+  if (options.dryRun) {
+    const { stored: taken } = await store.get(key, call);
+    if (taken) throw nameTaken(kind, name, taken);
+    return Outcome.ofObject(object, undefined);
+  }
+  const bytes = encodeStored(object);
+  try {
+    return new Outcome(bytes, await store.create(key, bytes, { timeToLiveSeconds: kind.timeToLiveSeconds }, call), object);
+  } catch (error) {
+    if (error instanceof KeyExistsError) throw nameTaken(kind, name, error.current);
+    throw error;
+  }
+}
+
+function nameTaken(kind: Kind, name: string, current: Stored): StatusError {
+  const leaving = Outcome.ofStored(current).object.metadata.deletionTimestamp !== undefined;
+  return alreadyExists(kind, name, leaving ? 'object is being deleted: ' : '');
+}
+
+const noNameFound = (last: StatusError): StatusError =>
+  new StatusError('AlreadyExists', `${last.message}, the server was not able to generate a unique name for the object`, { ...last.details, retryAfterSeconds: 1 }, { cause: last });

@@ -1,0 +1,30 @@
+import { type Status, StatusError, success } from '@cluster-apiserver/model';
+import type { Call } from '@cluster-apiserver/storage';
+import { type DeleteOptions, deleteObject } from './delete.ts';
+import { type ListOptions, list } from './list.ts';
+import type { Resource } from './resource.ts';
+
+export interface CollectionDeletion {
+  readonly list: ListOptions & { readonly namespace: string };
+  readonly limit: number | undefined;
+  readonly delete: Omit<DeleteOptions, 'namespace'>;
+  /** How many objects are deleted at a time. */
+  readonly workers: number;
+}
+
+/** The whole meaning of "delete collection": a list, and then a delete of each that is still there. */
+export async function deleteCollection(resource: Resource, { list: options, limit, delete: deletion, workers }: CollectionDeletion, call: Call): Promise<Status> {
+  const { items } = await list(resource, options, call);
+  const todo = (limit ? items.slice(0, limit) : items).values();
+  const work = async (): Promise<void> => {
+    for (const item of todo) {
+      const name = item.object.metadata.name as string; // every stored object has one
+      await deleteObject(resource, name, { ...deletion, namespace: options.namespace }, call).catch((error: unknown) => {
+        // Somebody else was quicker, which is as good.
+        if (!(error instanceof StatusError && error.reason === 'NotFound')) throw error;
+      });
+    }
+  };
+  await Promise.all(Array.from({ length: workers }, work));
+  return success({ ...(resource.kind.group && { group: resource.kind.group }), kind: resource.kind.plural });
+}

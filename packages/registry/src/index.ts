@@ -1,0 +1,12 @@
+export { create } from './create.ts';
+export { type DeleteOptions, type Deletion, deleteObject } from './delete.ts';
+export { deleteCollection } from './delete-collection.ts';
+export { get } from './get.ts';
+export { list, type ListOptions, type ObjectList, type Selection } from './list.ts';
+export { Outcome } from './outcome.ts';
+export { patch, type PatchOptions } from './patch.ts';
+export { replace } from './replace.ts';
+export type { Resource } from './resource.ts';
+export { watch, type WatchEvent } from './watch.ts';
+export type { WriteOptions } from './write-options.ts';
+export type { Written } from './write-over.ts';

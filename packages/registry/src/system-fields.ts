@@ -1,0 +1,58 @@
+import { badRequest, decode, formatTime, type Kind, type KubeObject, type ObjectMeta } from '@cluster-apiserver/model';
+import type { Resource } from './resource.ts';
+
+/** A field of metadata may not be undefined but only absent, so what is dropped is taken out. */
+function without<K extends keyof ObjectMeta>(meta: ObjectMeta, ...names: K[]): Omit<ObjectMeta, K> {
+  const rest: ObjectMeta = { ...meta };
+  for (const name of names) delete rest[name];
+  return rest;
+}
+
+/** What a client may not decide when it creates an object; it is dropped without a word, as it always was. */
+export function withoutSystemFields(object: KubeObject): KubeObject {
+  return { ...object, metadata: without(object.metadata, 'uid', 'creationTimestamp', 'deletionTimestamp', 'deletionGracePeriodSeconds', 'selfLink', 'resourceVersion') };
+}
+
+/** Gives a new object its identity. */
+export function withIdentity(object: KubeObject, { clock, random }: Resource): KubeObject {
+  return { ...object, metadata: { ...object.metadata, uid: random.uuid(), creationTimestamp: formatTime(clock.now()) } };
+}
+
+/** An update keeps the identity and the deletion of what it replaces; what it may not change but tries to is validated. */
+export function withIdentityOf(current: KubeObject, object: KubeObject): KubeObject {
+  const before = current.metadata;
+  const metadata: ObjectMeta = {
+    ...without(object.metadata, 'selfLink', 'resourceVersion', 'generation'),
+    ...(before.generation !== undefined && { generation: before.generation }),
+    ...(object.metadata.uid === undefined && before.uid !== undefined && { uid: before.uid }),
+    ...(before.creationTimestamp !== undefined && { creationTimestamp: before.creationTimestamp }),
+    ...(before.deletionTimestamp !== undefined && { deletionTimestamp: before.deletionTimestamp }),
+    ...(object.metadata.deletionGracePeriodSeconds === undefined && before.deletionGracePeriodSeconds !== undefined && { deletionGracePeriodSeconds: before.deletionGracePeriodSeconds }),
+  };
+  return { ...object, metadata };
+}
+
+/** The namespace of the URL, which the body may leave out but not contradict. */
+export function inNamespace(object: KubeObject, namespace: string): KubeObject {
+  const given = object.metadata.namespace;
+  if (given !== undefined && given !== namespace) throw badRequest('the namespace of the provided object does not match the namespace sent on the request');
+  return given === namespace ? object : { ...object, metadata: { ...object.metadata, namespace } };
+}
+
+/** An object names each owner once. */
+export function withDistinctOwners(object: KubeObject, warn: (text: string) => void): KubeObject {
+  const owners = object.metadata.ownerReferences;
+  if (!owners || owners.length < 2) return object;
+  const seen = new Set<string>();
+  const doubled = new Set<string>();
+  const distinct = owners.filter(({ uid }) => {
+    if (seen.has(uid)) doubled.add(uid);
+    return !seen.has(uid) && seen.add(uid);
+  });
+  if (doubled.size === 0) return object;
+  warn(`.metadata.ownerReferences contains duplicate entries, of which one each is kept; duplicate UID(s) observed: ${[...doubled].join(', ')}`);
+  return { ...object, metadata: { ...object.metadata, ownerReferences: distinct } };
+}
+
+/** Brings the fields into the order of every answer again, after steps that set some of them anew. */
+export const canonical = (kind: Kind, object: KubeObject): KubeObject => decode(kind.schema, object, () => {}) as KubeObject;
