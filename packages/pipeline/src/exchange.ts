@@ -9,7 +9,7 @@ export interface ApiRequest {
   headerLines(name: string): readonly string[];
   /**
    * The body, read now and not before: an unknown caller must not make us hold a megabyte. Throws BodyTooLargeError
-   * as soon as the limit is passed, and ClientGoneError when the client leaves half-way.
+   * as soon as the limit is passed, BodyTooSlowError when it trickles, and ClientGoneError when the client leaves half-way.
    */
   body(limitBytes: number): Promise<Buffer>;
   readonly remoteAddress: string;
@@ -18,6 +18,7 @@ export interface ApiRequest {
   readonly signal: AbortSignal;
 }
 
+/** What the answer says. What its framing needs (length, transfer, connection, date) is added where the protocol is known. */
 export type OutgoingHeaders = Readonly<Record<string, string | readonly string[]>>;
 
 export interface ApiResponse {
@@ -41,6 +42,8 @@ export interface Sink {
   drained(): Promise<void>;
   /** Aborts when the client goes away. */
   readonly signal: AbortSignal;
+  /** Aborts when the server is about to close: the stream should end soon, at a place where the client can resume. */
+  readonly draining: AbortSignal;
 }
 
 /** How an exchange ends: a value for every request, thrown errors included (see stages/answer-errors.ts). */
@@ -51,6 +54,10 @@ export class BodyTooLargeError extends Error {
   constructor(limitBytes: number) {
     super(`limit is ${limitBytes}`);
   }
+}
+
+export class BodyTooSlowError extends Error {
+  override readonly name = 'BodyTooSlowError';
 }
 
 export class ClientGoneError extends Error {

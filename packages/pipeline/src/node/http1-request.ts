@@ -1,0 +1,180 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ApiRequest, ApiResponse } from '../exchange.ts';
+import { drainedBodyBytesMax, headerLinesMax, lingerMs, pieceBytes } from './limits.ts';
+import { refusal } from './refusal.ts';
+import { lengthOf, SocketRequest, type Surroundings } from './socket-request.ts';
+
+export class Http1Request extends SocketRequest {
+  readonly method: string;
+  readonly target: string;
+  readonly rawHeaders: readonly string[];
+  readonly #message: IncomingMessage;
+  readonly #response: ServerResponse;
+  /** The client waits for our word before it sends the body, and we have not given it. */
+  #heldBack: boolean;
+
+  constructor(message: IncomingMessage, response: ServerResponse, heldBack: boolean, surroundings: Surroundings) {
+    super(surroundings);
+    this.#message = message;
+    this.#response = response;
+    this.#heldBack = heldBack;
+    this.method = message.method as string;
+    this.target = message.url as string;
+    this.rawHeaders = message.rawHeaders;
+  }
+
+  get remoteAddress(): string {
+    return this.#message.socket.remoteAddress ?? '';
+  }
+
+  get protocol(): ApiRequest['protocol'] {
+    return this.#message.httpVersionMinor === 0 ? 'HTTP/1.0' : 'HTTP/1.1';
+  }
+
+  answer({ status, headers, body }: ApiResponse): void {
+    const response = this.#response;
+    if (response.destroyed && !(body && 'stream' in body)) return;
+    const streaming = body !== undefined && 'stream' in body;
+    const bytes = streaming ? undefined : (body ?? noBytes);
+    const leftover = this.#leftover();
+    if (leftover === 'too much' || this.surroundings.draining.aborted) response.shouldKeepAlive = false;
+    try {
+      response.writeHead(status, headOf(headers, status, bytes));
+    } catch (error) {
+      return this.#answerInvalid(error);
+    }
+    if (leftover === 'too much' && !streaming) return this.#linger(bytes as Buffer | readonly Buffer[]);
+    if (this.method === 'HEAD') {
+      response.end();
+      // The handler holds resources for a stream until it has run; it finds that nobody listens.
+      if (streaming) void this.send(response, body);
+      return;
+    }
+    if (bytes instanceof Buffer && bytes.length <= pieceBytes) {
+      this.sending();
+      response.end(bytes);
+      return;
+    }
+    if (streaming) response.flushHeaders();
+    else this.sending();
+    void this.send(response, body as Exclude<ApiResponse['body'], undefined>).then(() => response.end());
+  }
+
+  /** Why this request must not reach the pipeline, if it must not. */
+  refused(): ApiResponse | undefined {
+    const { headers, httpVersionMinor } = this.#message;
+    const raw = this.rawHeaders;
+    if (this.target.charCodeAt(0) !== slash) return refusal(400, 'the request target must be a path');
+    const transfer = headers['transfer-encoding'];
+    if (transfer !== undefined) {
+      // Two parsers that read such a message differently see two different next requests on the connection.
+      if (httpVersionMinor === 0) return refusal(400, 'HTTP/1.0 knows no Transfer-Encoding');
+      if (transfer.toLowerCase() !== 'chunked') return refusal(400, 'Transfer-Encoding must be chunked');
+      if (headers['content-length'] !== undefined) return refusal(400, 'Content-Length and Transfer-Encoding exclude each other');
+    }
+    if (raw.length > headerLinesMax * 2) return refusal(431, `more than ${headerLinesMax} headers`);
+    const hosts = occurrences(raw, 'host');
+    if (hosts > 1 || (hosts === 0 && httpVersionMinor === 1)) return refusal(400, 'exactly one Host header is needed');
+    if (headers['content-length'] !== undefined && occurrences(raw, 'content-length') > 1) {
+      return refusal(400, 'more than one Content-Length');
+    }
+    return undefined;
+  }
+
+  /** No further request can be read from this connection: what an attacker hid behind this one stays unread. */
+  isLast(): void {
+    this.#response.shouldKeepAlive = false;
+  }
+
+  /** Whether the client has sent all of its request. */
+  get complete(): boolean {
+    return this.#message.complete;
+  }
+
+  get headSent(): boolean {
+    return this.#response.headersSent;
+  }
+
+  protected get hasBody(): boolean {
+    const { headers } = this.#message;
+    return headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0';
+  }
+
+  protected get receivingBody(): boolean {
+    return !this.#message.complete;
+  }
+
+  protected get source(): IncomingMessage {
+    return this.#message;
+  }
+
+  protected askForBody(): void {
+    if (!this.#heldBack) return;
+    this.#heldBack = false;
+    this.#response.writeContinue();
+  }
+
+  protected cutOff(): void {
+    this.#message.socket.destroy();
+  }
+
+  #leftover(): 'none' | 'a little' | 'too much' {
+    // A body held back never comes: Node closes the connection after the answer, as the client may send it after all.
+    if (this.#message.complete || this.#heldBack || !this.hasBody) return 'none';
+    const declared = this.#message.headers['content-length'];
+    return declared !== undefined && Number(declared) <= drainedBodyBytesMax && !this.#message.isPaused() ? 'a little' : 'too much';
+  }
+
+  /**
+   * Answers while the client still sends. Closing at once would reset the connection, and the client's kernel would
+   * throw our answer away with it: so the answer goes out whole, and what comes is thrown away for a moment longer.
+   */
+  #linger(bytes: Buffer | readonly Buffer[]): void {
+    const response = this.#response;
+    const message = this.#message;
+    this.sending();
+    message.removeAllListeners('data');
+    message.resume();
+    const done = (): void => {
+      cancel();
+      response.end();
+    };
+    const cancel = this.surroundings.clock.after(lingerMs, done);
+    message.once('end', done);
+    message.once('close', done);
+    if (this.method === 'HEAD') response.flushHeaders();
+    else response.write(Buffer.isBuffer(bytes) ? bytes : Buffer.concat(bytes));
+  }
+
+  #answerInvalid(error: unknown): void {
+    this.surroundings.report('an answer had headers that cannot be sent', error);
+    if (this.#response.headersSent) return this.cutOff();
+    const { status, headers, body } = refusal(500, 'the answer could not be written');
+    this.#response.writeHead(status, headOf(headers, status, body as Buffer));
+    this.#response.end(body);
+  }
+}
+
+const noBytes = Buffer.alloc(0);
+const slash = 0x2f;
+
+/** Names and values in turn, which Node writes without looking anything up. */
+function headOf(headers: ApiResponse['headers'], status: number, bytes: Buffer | readonly Buffer[] | undefined): string[] {
+  const head: string[] = [];
+  for (const name in headers) {
+    const value = headers[name] as string | readonly string[];
+    if (typeof value === 'string') head.push(name, value);
+    else for (const line of value) head.push(name, line);
+  }
+  if (bytes && status !== 204 && status !== 304) head.push('Content-Length', String(lengthOf(bytes)));
+  return head;
+}
+
+function occurrences(raw: readonly string[], name: string): number {
+  let count = 0;
+  for (let i = 0; i < raw.length; i += 2) {
+    const candidate = raw[i] as string;
+    if (candidate.length === name.length && candidate.toLowerCase() === name) count += 1;
+  }
+  return count;
+}

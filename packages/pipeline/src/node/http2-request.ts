@@ -1,0 +1,107 @@
+import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
+import type { ApiResponse } from '../exchange.ts';
+import { headerLinesMax, pieceBytes } from './limits.ts';
+import { refusal } from './refusal.ts';
+import { lengthOf, SocketRequest, type Surroundings } from './socket-request.ts';
+
+export class Http2Request extends SocketRequest {
+  readonly method: string;
+  readonly target: string;
+  readonly rawHeaders: readonly string[];
+  readonly protocol = 'HTTP/2.0';
+  readonly #stream: ServerHttp2Stream;
+  readonly #expect: string | undefined;
+
+  constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, raw: readonly string[], surroundings: Surroundings) {
+    super(surroundings);
+    this.#stream = stream;
+    this.#expect = headers.expect as string | undefined;
+    this.method = headers[':method'] as string;
+    this.target = (headers[':path'] as string | undefined) ?? '';
+    this.rawHeaders = raw;
+  }
+
+  get remoteAddress(): string {
+    return this.#stream.session?.socket.remoteAddress ?? '';
+  }
+
+  answer({ status, headers, body }: ApiResponse): void {
+    const stream = this.#stream;
+    const streaming = body !== undefined && 'stream' in body;
+    if (stream.destroyed || stream.closed) {
+      // The handler holds resources for a stream until it has run; it finds that nobody listens.
+      if (streaming) void this.send(stream, body);
+      return;
+    }
+    const bytes = streaming ? undefined : (body ?? noBytes);
+    const empty = bytes !== undefined && lengthOf(bytes) === 0;
+    try {
+      stream.respond(headOf(headers, status, bytes), empty ? endStream : undefined);
+    } catch (error) {
+      return this.#answerInvalid(error);
+    }
+    // What is left of a body nobody wants: END_STREAM has told the answer, so the client may stop sending.
+    if (this.bodyWasAskedFor && this.receivingBody) stream.once('finish', () => stream.close(constants.NGHTTP2_NO_ERROR));
+    if (empty || (this.method === 'HEAD' && !streaming)) return;
+    if (bytes instanceof Buffer && bytes.length <= pieceBytes) {
+      this.sending();
+      stream.end(bytes);
+      return;
+    }
+    if (!streaming) this.sending();
+    void this.send(stream, body as Exclude<ApiResponse['body'], undefined>).then(() => {
+      if (!stream.destroyed) stream.end();
+    });
+  }
+
+  refused(): ApiResponse | undefined {
+    if (this.method === 'CONNECT') return refusal(405, 'this server is no proxy');
+    if (this.target.charCodeAt(0) !== slash) return refusal(400, 'the request target must be a path');
+    if (this.rawHeaders.length > headerLinesMax * 2) return refusal(431, `more than ${headerLinesMax} headers`);
+    if (this.#expect !== undefined && this.#expect.toLowerCase() !== '100-continue') {
+      return refusal(417, 'only 100-continue may be expected');
+    }
+    return undefined;
+  }
+
+  protected get hasBody(): boolean {
+    return !this.#stream.endAfterHeaders;
+  }
+
+  protected get receivingBody(): boolean {
+    return !this.#stream.readableEnded;
+  }
+
+  protected get source(): ServerHttp2Stream {
+    return this.#stream;
+  }
+
+  protected askForBody(): void {
+    if (this.#expect !== undefined && !this.#stream.closed) this.#stream.additionalHeaders({ ':status': 100 });
+  }
+
+  protected cutOff(): void {
+    if (!this.#stream.destroyed) this.#stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+  }
+
+  #answerInvalid(error: unknown): void {
+    this.surroundings.report('an answer had headers that cannot be sent', error);
+    if (this.#stream.headersSent || this.#stream.destroyed) return this.cutOff();
+    const { status, headers, body } = refusal(500, 'the answer could not be written');
+    this.#stream.respond(headOf(headers, status, body as Buffer));
+    this.#stream.end(body);
+  }
+}
+
+const noBytes = Buffer.alloc(0);
+const slash = 0x2f;
+const endStream = { endStream: true };
+
+type Http2Head = Record<string, string | number | string[]>;
+
+function headOf(headers: ApiResponse['headers'], status: number, bytes: Buffer | readonly Buffer[] | undefined): Http2Head {
+  const head: Http2Head = { ':status': status };
+  for (const name in headers) head[name.toLowerCase()] = headers[name] as string | string[];
+  if (bytes && status !== 204 && status !== 304) head['content-length'] = lengthOf(bytes);
+  return head;
+}

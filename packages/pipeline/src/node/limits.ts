@@ -1,0 +1,55 @@
+/** What one client may ask of this process before its first byte has been understood. */
+
+/**
+ * Request line and headers together. Tokens of identity providers reach 32 KiB and selectors some more; a megabyte, as
+ * other servers allow, would let ten thousand connections hold ten gigabytes.
+ */
+export const headBytesMax = 64 * 1024;
+
+/** Lines of headers. Impersonation sends one line per group, so some hundred are honest. */
+export const headerLinesMax = 1_000;
+
+/** From the first byte of a request to the end of its headers, and for the TLS handshake: honest clients send both at once. */
+export const headTimeoutMs = 10_000;
+
+/** A connection without a request. Longer than the front's and most clients' own limit, so the client is the one that closes. */
+export const idleTimeoutMs = 90_000;
+
+/** A connection that never carried a request while we close: its client may be about to send one, but not for longer. */
+export const idleWhileClosingMs = 5_000;
+
+/** A body may begin as late as this, and must then keep the rate below. */
+export const bodyGraceMs = 10_000;
+
+/** The slowest body we wait for. Slower than any line in use, fast enough that 3 MiB cannot last for hours. */
+export const bodyBytesPerSecondMin = 1_024;
+
+/** A ready answer whose next piece does not leave: the client stopped reading, and the bytes are ours until it does. */
+export const answerStallMs = 60_000;
+
+/** Written at once. Larger pieces block the event loop in the cipher (27 MB at once: 45 ms; in such pieces: 2 ms). */
+export const pieceBytes = 256 * 1024;
+
+/** A body nobody read is taken off the wire up to this size to keep the connection; above, closing it is cheaper. */
+export const drainedBodyBytesMax = 256 * 1024;
+
+/** How long a refused body is still thrown away, so that the client finds the answer and not a reset. */
+export const lingerMs = 2_000;
+
+/** Requests a client may send on one HTTP/1.1 connection without waiting for answers; they cost as much as connections. */
+export const pipelinedRequestsMax = 100;
+
+/** Ten thousand watches and as many other clients; each idle TLS connection holds about 50 KB. */
+export const connectionsMax = 20_000;
+
+/** Streams of one HTTP/2 connection: as many as Go's server, whose clients put every watch on one connection. */
+export const streamsMax = 250;
+
+/** What one HTTP/2 connection may make the protocol library hold, in megabytes, before new streams are refused. */
+export const sessionMegabytesMax = 32;
+
+/** Streams a client may reset at once and then per second. Honest clients cancel watches in such numbers, attackers more. */
+export const streamResets = { burst: 1_000, perSecond: 33 };
+
+/** How often the limits above are looked at: one timer for all connections instead of several for each request. */
+export const sweepMs = 1_000;

@@ -1,0 +1,240 @@
+import type { IncomingMessage, Server as HttpServer, ServerResponse } from 'node:http';
+import {
+  createSecureServer,
+  type Http2SecureServer,
+  type IncomingHttpHeaders,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from 'node:http2';
+import type { AddressInfo, Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type { Clock } from '@cluster-apiserver/base';
+import { type ApiRequest, type ApiResponse, ClientGoneError, type Handler } from '../exchange.ts';
+import { Connection } from './connection.ts';
+import { Http1Request } from './http1-request.ts';
+import { Http2Request } from './http2-request.ts';
+import * as limits from './limits.ts';
+import { rawRefusal, refusal, type RefusalStatus } from './refusal.ts';
+import { pathOf, type SocketRequest } from './socket-request.ts';
+import { cipherSuites, type ServingCertificate } from './tls.ts';
+
+export interface ListenOptions {
+  readonly host: string;
+  /** 0 lets the system choose. */
+  readonly port: number;
+  readonly certificate: ServingCertificate;
+  readonly clock: Clock;
+  /** Faults of ours that no client will tell us about. */
+  report(what: string, error: unknown): void;
+}
+
+export interface Listener {
+  readonly port: number;
+  /** For connections from now on; those that exist keep what they began with. */
+  useCertificate(next: ServingCertificate): void;
+  /**
+   * Asks clients to go elsewhere and still serves all they send: HTTP/1.1 answers close their connection, HTTP/2
+   * sessions are told that no new streams are wanted, streams are told to end. Resolves when all have left, or after
+   * the grace.
+   */
+  drain(graceMs: number): Promise<void>;
+  /** Accepts nothing more and resolves when what was accepted has been answered; what is left at the limit is cut off. */
+  close(limitMs: number): Promise<void>;
+}
+
+/** One TLS port for HTTP/1.1 and HTTP/2, chosen in the handshake. */
+export async function listen(options: ListenOptions, handler: Handler<ApiRequest>): Promise<Listener> {
+  const { clock, report } = options;
+  const connections = new Map<Duplex, Connection>();
+  const sockets = new Set<Socket>();
+  const drainingControl = new AbortController();
+  let closing = false;
+  let wakeDrain = (): void => {};
+
+  const surroundings = { nowMs: clock.monotonicMs(), clock, draining: drainingControl.signal, report };
+
+  const server = createServer(options.certificate);
+
+  function connectionOf(socket: Duplex, session?: ServerHttp2Session): Connection {
+    const known = connections.get(socket);
+    if (known) return known;
+    const connection = new Connection(socket, session, surroundings.nowMs);
+    connections.set(socket, connection);
+    socket.once('close', () => {
+      connections.delete(socket);
+      if (connections.size === 0) wakeDrain();
+    });
+    return connection;
+  }
+
+  function serve(request: SocketRequest, refused: ApiResponse | undefined): void {
+    if (refused) return request.answer(refused);
+    try {
+      const response = handler(request);
+      if (response instanceof Promise) response.then((late) => request.answer(late), (error) => failed(request, error));
+      else request.answer(response);
+    } catch (error) {
+      failed(request, error);
+    }
+  }
+
+  /** The pipeline turns every error into an answer; what arrives here is a fault of that stage. */
+  function failed(request: SocketRequest, error: unknown): void {
+    if (!(error instanceof ClientGoneError)) report(`${request.method} ${pathOf(request.target)}`, error);
+    request.answer(refusal(500, 'the request could not be answered'));
+  }
+
+  function serveHttp1(message: IncomingMessage, response: ServerResponse, heldBack: boolean, expectationRefused?: ApiResponse): void {
+    const connection = connectionOf(message.socket);
+    const request = new Http1Request(message, response, heldBack, surroundings);
+    connection.opened(request);
+    response.on('close', () => {
+      request.closed(response.writableFinished);
+      connection.closed(request, surroundings.nowMs);
+    });
+    let refused = request.refused() ?? expectationRefused;
+    if (!refused && connection.requests.size > limits.pipelinedRequestsMax) refused = refusal(429, 'too many requests at once on one connection');
+    if (refused) request.isLast();
+    serve(request, refused);
+  }
+
+  function serveHttp2(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, _flags: number, raw: readonly string[]): void {
+    const session = stream.session as ServerHttp2Session;
+    const connection = connectionOf(session.socket, session);
+    const request = new Http2Request(stream, headers, raw, surroundings);
+    connection.opened(request);
+    stream.on('error', ignoreErrorOfAnEndedStream);
+    stream.on('close', () => {
+      request.closed(stream.writableFinished && !stream.aborted);
+      connection.closed(request, surroundings.nowMs);
+    });
+    if (drainingControl.signal.aborted) connection.askToLeave();
+    serve(request, request.refused());
+  }
+
+  server.on('connection', (socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
+  server.on('secureConnection', (socket) => connectionOf(socket));
+  server.on('request', (message, response) => serveHttp1(message as never, response as never, false));
+  server.on('checkContinue', (message, response) => serveHttp1(message as never, response as never, true));
+  // HTTP/1.1 alone has this event, and Node's types for the common server do not know it.
+  (server as unknown as HttpServer).on('checkExpectation', (message, response) =>
+    serveHttp1(message, response, false, refusal(417, 'only 100-continue may be expected')),
+  );
+  (server as unknown as HttpServer).on('connect', (_message, socket) => socket.end(rawRefusal(405, 'this server is no proxy')));
+  (server as unknown as HttpServer).on('clientError', (error, socket) => refuseBrokenMessage(error, connectionOf(socket)));
+  // Listening for 'request' has made Node put its compatibility layer on every stream; the streams are served bare.
+  server.removeAllListeners('stream');
+  server.on('stream', serveHttp2 as never);
+  server.on('session', (session) => {
+    connections.delete(session.socket);
+    connectionOf(session.socket, session);
+  });
+
+  const sweep = (): void => {
+    surroundings.nowMs = clock.monotonicMs();
+    for (const connection of connections.values()) connection.sweep(surroundings.nowMs, closing);
+    cancelSweep = clock.after(limits.sweepMs, sweep);
+  };
+  let cancelSweep = clock.after(limits.sweepMs, sweep);
+
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(options.port, options.host, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+  server.on('error', (error) => report('the listening socket', error));
+
+  return {
+    port: (server.address() as AddressInfo).port,
+    useCertificate: (next) => server.setSecureContext(secureContext(next)),
+    drain: (graceMs) => {
+      for (const connection of connections.values()) connection.askToLeave();
+      drainingControl.abort();
+      if (connections.size === 0) return Promise.resolve();
+      return new Promise((resolve) => {
+        const cancel = clock.after(graceMs, resolve);
+        wakeDrain = () => {
+          cancel();
+          resolve();
+        };
+      });
+    },
+    close: (limitMs) => {
+      closing = true;
+      drainingControl.abort();
+      return new Promise((resolve) => {
+        const cancel = clock.after(limitMs, () => {
+          for (const socket of sockets) socket.destroy();
+        });
+        server.close(() => {
+          cancel();
+          cancelSweep();
+          resolve();
+        });
+      });
+    },
+  };
+}
+
+function createServer(certificate: ServingCertificate): Http2SecureServer {
+  const server = createSecureServer({
+    ...secureContext(certificate),
+    allowHTTP1: true,
+    handshakeTimeout: limits.headTimeoutMs,
+    maxHeaderSize: limits.headBytesMax,
+    headersTimeout: limits.headTimeoutMs,
+    connectionsCheckingInterval: limits.sweepMs,
+    // Bodies and idle connections are watched by the sweep, which knows what each of them waits for.
+    requestTimeout: 0,
+    keepAliveTimeout: 0,
+    // Refused by us with a Status instead.
+    requireHostHeader: false,
+    noDelay: true,
+    maxHeaderListPairs: limits.headerLinesMax + pseudoHeaders,
+    maxSessionMemory: limits.sessionMegabytesMax,
+    maxSessionInvalidFrames: 100,
+    streamResetBurst: limits.streamResets.burst,
+    streamResetRate: limits.streamResets.perSecond,
+    settings: { maxConcurrentStreams: limits.streamsMax, maxHeaderListSize: limits.headBytesMax, enablePush: false },
+  } as Parameters<typeof createSecureServer>[0]);
+  server.maxConnections = limits.connectionsMax;
+  // Node would drop headers above its own number without a word, and a dropped header can be the one that forbids.
+  (server as unknown as HttpServer).maxHeadersCount = 0;
+  return server;
+}
+
+/** `:method`, `:path`, `:scheme` and `:authority`. */
+const pseudoHeaders = 4;
+
+function secureContext({ cert, key }: ServingCertificate): object {
+  return { cert, key, minVersion: 'TLSv1.2', ciphers: cipherSuites, honorCipherOrder: true };
+}
+
+/** Whoever reads or writes the stream learns its end by itself; Node only wants somebody to listen. */
+function ignoreErrorOfAnEndedStream(): void {}
+
+/** Bytes that are no request. Requests that came whole before them on the connection are answered first. */
+function refuseBrokenMessage(error: NodeJS.ErrnoException, connection: Connection): void {
+  const { socket } = connection;
+  const refused = brokenMessage(error.code);
+  // A connection on which nothing was ever said gets no answer: clients open some in advance and would misread it.
+  if (!refused || !socket.writable || (socket as Socket).bytesRead === 0) return void socket.destroy();
+  connection.whenAnswered(() => {
+    const requests = [...connection.requests] as Http1Request[];
+    if (requests.some((request) => request.complete)) return;
+    if (!requests.some((request) => request.headSent)) socket.end(rawRefusal(...refused));
+    (socket as Socket).destroySoon();
+  });
+}
+
+function brokenMessage(code: string | undefined): [RefusalStatus, string] | undefined {
+  if (code === 'HPE_HEADER_OVERFLOW') return [431, `request line and headers exceed ${limits.headBytesMax} bytes`];
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return [408, 'the request did not arrive in time'];
+  if (code?.startsWith('HPE_')) return [400, 'malformed HTTP request'];
+  return undefined;
+}

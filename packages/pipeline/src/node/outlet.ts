@@ -1,0 +1,83 @@
+import type { Sink } from '../exchange.ts';
+import { pieceBytes } from './limits.ts';
+
+/** What an HTTP/1.1 response and an HTTP/2 stream have in common once their headers are written. */
+export interface Outlet {
+  write(bytes: Buffer, sent?: (error?: Error | null) => void): boolean;
+  end(): unknown;
+  on(event: 'drain' | 'close', listener: () => void): unknown;
+  off(event: 'drain' | 'close', listener: () => void): unknown;
+  readonly writableLength: number;
+  readonly writableEnded: boolean;
+  readonly destroyed: boolean;
+}
+
+/** Writes ready bytes piece by piece, each when the one before has left, so that a long list blocks nobody else. */
+export async function writePieces(outlet: Outlet, buffers: readonly Buffer[], progressed: () => void): Promise<void> {
+  for (const piece of piecesOf(buffers)) {
+    if (outlet.destroyed) return;
+    if (!outlet.write(piece)) await roomIn(outlet);
+    progressed();
+  }
+}
+
+/** Many small buffers make few writes, one large buffer makes several. */
+export function* piecesOf(buffers: readonly Buffer[]): Generator<Buffer> {
+  let group: Buffer[] = [];
+  let bytes = 0;
+  for (const buffer of buffers) {
+    for (let from = 0; from < buffer.length; ) {
+      const part = buffer.subarray(from, from + pieceBytes - bytes);
+      group.push(part);
+      bytes += part.length;
+      from += part.length;
+      if (bytes < pieceBytes) continue;
+      yield group.length === 1 ? part : Buffer.concat(group, bytes);
+      group = [];
+      bytes = 0;
+    }
+  }
+  if (bytes > 0) yield Buffer.concat(group, bytes);
+}
+
+function roomIn(outlet: Outlet): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      outlet.off('drain', done);
+      outlet.off('close', done);
+      resolve();
+    };
+    outlet.on('drain', done);
+    outlet.on('close', done);
+    if (outlet.destroyed) done();
+  });
+}
+
+export function sinkInto(outlet: Outlet, signal: AbortSignal, draining: AbortSignal): Sink {
+  // Counted by ourselves: 'drain' comes only after a write above the high-water mark, and drained() promises an empty backlog.
+  let unsent = 0;
+  let waiting: (() => void)[] = [];
+  const wake = (): void => {
+    const woken = waiting;
+    waiting = [];
+    for (const resolve of woken) resolve();
+  };
+  const sent = (): void => {
+    unsent -= 1;
+    if (unsent === 0) wake();
+  };
+  signal.addEventListener('abort', wake, { once: true });
+  return {
+    write: (bytes) => {
+      if (outlet.destroyed || outlet.writableEnded) return;
+      unsent += 1;
+      outlet.write(bytes, sent);
+    },
+    get backlogBytes() {
+      return outlet.writableLength;
+    },
+    drained: () => (unsent === 0 || signal.aborted ? Promise.resolve() : new Promise((resolve) => waiting.push(resolve))),
+    signal,
+    draining,
+  };
+}

@@ -1,0 +1,140 @@
+import type { Readable } from 'node:stream';
+import { type Clock, invariant } from '@cluster-apiserver/base';
+import { type ApiRequest, type ApiResponse, BodyTooLargeError, BodyTooSlowError, ClientGoneError } from '../exchange.ts';
+import { answerStallMs, bodyBytesPerSecondMin, bodyGraceMs } from './limits.ts';
+import { type Outlet, sinkInto, writePieces } from './outlet.ts';
+import { type Receiving, readBody } from './read-body.ts';
+
+/** What all requests of a listener share. */
+export interface Surroundings {
+  /** The time of the last sweep: exact enough for limits of seconds, and free to read on the hot path. */
+  readonly nowMs: number;
+  readonly clock: Clock;
+  /** Aborted once the listener drains. */
+  readonly draining: AbortSignal;
+  /** What went wrong on our side after the answer had begun. */
+  report(what: string, error: unknown): void;
+}
+
+const nothing = Buffer.alloc(0);
+
+/**
+ * One request from a socket until its answer has left. It keeps references to Node's objects and looks only at what it
+ * is asked for: no URL is parsed, no header copied, no timer set and no signal made for a request that needs none.
+ */
+export abstract class SocketRequest implements ApiRequest {
+  abstract readonly method: string;
+  abstract readonly target: string;
+  abstract readonly remoteAddress: string;
+  abstract readonly protocol: ApiRequest['protocol'];
+  /** Names and values in turn, as Node's parsers give them. */
+  abstract readonly rawHeaders: readonly string[];
+
+  protected readonly surroundings: Surroundings;
+  #receiving: Receiving | undefined;
+  #gone: AbortController | undefined;
+  #closed = false;
+  #sendingSinceMs: number | undefined;
+
+  constructor(surroundings: Surroundings) {
+    this.surroundings = surroundings;
+  }
+
+  header(name: string): string | undefined {
+    const raw = this.rawHeaders;
+    for (let i = 0; i < raw.length; i += 2) if (isNamed(raw[i] as string, name)) return raw[i + 1];
+    return undefined;
+  }
+
+  headerLines(name: string): readonly string[] {
+    const lines: string[] = [];
+    const raw = this.rawHeaders;
+    for (let i = 0; i < raw.length; i += 2) if (isNamed(raw[i] as string, name)) lines.push(raw[i + 1] as string);
+    return lines;
+  }
+
+  body(limitBytes: number): Promise<Buffer> {
+    invariant(!this.#receiving, 'a body is read once, and its bytes would be missing the second time');
+    if (!this.hasBody) return Promise.resolve(nothing);
+    if (this.#closed) return Promise.reject(new ClientGoneError('the client left before its request was read'));
+    const declared = this.header('content-length');
+    if (declared !== undefined && Number(declared) > limitBytes) return Promise.reject(new BodyTooLargeError(limitBytes));
+    this.askForBody();
+    const { body, receiving } = readBody(this.source, limitBytes, this.surroundings.nowMs);
+    this.#receiving = receiving;
+    return body;
+  }
+
+  get signal(): AbortSignal {
+    if (!this.#gone) {
+      this.#gone = new AbortController();
+      if (this.#closed) this.#gone.abort(new ClientGoneError('the client left'));
+    }
+    return this.#gone.signal;
+  }
+
+  /** Sends the answer. Nothing here throws or rejects: whoever called has no way left to tell the client. */
+  abstract answer(response: ApiResponse): void;
+
+  /** What the sweep ends this request for, if anything. */
+  sweep(nowMs: number): void {
+    const receiving = this.#receiving;
+    if (receiving && this.receivingBody && tooSlow(receiving, nowMs)) {
+      receiving.fail(new BodyTooSlowError(`fewer than ${bodyBytesPerSecondMin} bytes of the body came per second`));
+    }
+    if (this.#sendingSinceMs !== undefined && nowMs - this.#sendingSinceMs > answerStallMs) this.cutOff();
+  }
+
+  /** The socket or stream is done with this request, answered or not. */
+  closed(answered: boolean): void {
+    this.#closed = true;
+    if (!answered) this.#gone?.abort(new ClientGoneError('the client left'));
+  }
+
+  protected get bodyWasAskedFor(): boolean {
+    return this.#receiving !== undefined;
+  }
+
+  protected abstract readonly hasBody: boolean;
+  protected abstract readonly receivingBody: boolean;
+  protected abstract readonly source: Readable;
+  /** Tells a client that waits for it (`Expect: 100-continue`) to send the body. */
+  protected abstract askForBody(): void;
+  /** Ends the connection or stream without a word, so that the client cannot take a part for the whole. */
+  protected abstract cutOff(): void;
+
+  /** From here on the answer must keep moving. */
+  protected sending(): void {
+    this.#sendingSinceMs = this.surroundings.nowMs;
+  }
+
+  /** The body of an answer whose headers have been written. */
+  protected async send(outlet: Outlet, body: Exclude<ApiResponse['body'], undefined>): Promise<void> {
+    try {
+      if ('stream' in body) await body.stream(sinkInto(outlet, this.signal, this.surroundings.draining));
+      else await writePieces(outlet, Array.isArray(body) ? body : [body as Buffer], () => this.sending());
+    } catch (error) {
+      if (!this.#closed) this.surroundings.report(`writing the answer to ${this.method} ${pathOf(this.target)}`, error);
+      this.cutOff();
+    }
+  }
+}
+
+export function lengthOf(body: Buffer | readonly Buffer[]): number {
+  return Array.isArray(body) ? body.reduce((sum, piece) => sum + piece.length, 0) : (body as Buffer).length;
+}
+
+/** A query may hold what nobody should read in a log. */
+export function pathOf(target: string): string {
+  const end = target.indexOf('?');
+  return end < 0 ? target : target.slice(0, end);
+}
+
+function isNamed(raw: string, name: string): boolean {
+  return raw.length === name.length && (raw === name || raw.toLowerCase() === name);
+}
+
+function tooSlow(receiving: Receiving, nowMs: number): boolean {
+  const lateMs = nowMs - receiving.sinceMs - bodyGraceMs;
+  return lateMs > 0 && receiving.bytes < (lateMs / 1000) * bodyBytesPerSecondMin;
+}
