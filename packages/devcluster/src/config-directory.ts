@@ -1,0 +1,18 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { UsageError } from './options.ts';
+
+/** Each file of the directory is the value of the flag it is named after: `audit-policy-file.yaml` is --audit-policy-file. */
+export function flagsOfConfigDirectory(directory: string): string[] {
+  const absolute = path.resolve(directory);
+  let entries: fs.Dirent[];
+  try {
+    entries = fs.readdirSync(absolute, { withFileTypes: true });
+  } catch (error) {
+    throw new UsageError(`--config-dir ${directory} cannot be read: ${(error as Error).message}`); // fs throws Errors
+  }
+  return entries
+    .filter((entry) => entry.isFile() && !entry.name.startsWith('.'))
+    .map(({ name }) => `--${path.parse(name).name}=${path.join(absolute, name)}`)
+    .sort();
+}

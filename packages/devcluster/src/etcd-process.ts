@@ -1,0 +1,56 @@
+import type { Clock } from '@cluster-apiserver/base';
+import { Etcd3 } from 'etcd3';
+import path from 'node:path';
+import type { Home } from './home.ts';
+import type { Program } from './supervise.ts';
+import type { EtcdPorts } from './topology.ts';
+
+export const clientUrl = ({ client }: EtcdPorts): string => `http://127.0.0.1:${client}`;
+const peerUrl = ({ peer }: EtcdPorts): string => `http://127.0.0.1:${peer}`;
+
+/** How the members are called. */
+export function etcdPrograms(binary: string, members: readonly EtcdPorts[], home: Home, env: NodeJS.ProcessEnv): Program[] {
+  const cluster = members.map((member, i) => `${nameOf(i)}=${peerUrl(member)}`).join(',');
+  return members.map((member, i) => {
+    const flags = {
+      name: nameOf(i),
+      'data-dir': path.join(home.data, nameOf(i)),
+      'listen-client-urls': clientUrl(member),
+      'advertise-client-urls': clientUrl(member),
+      'listen-peer-urls': peerUrl(member),
+      'initial-advertise-peer-urls': peerUrl(member),
+      'initial-cluster': cluster,
+      logger: 'zap',
+    };
+    return {
+      name: nameOf(i),
+      command: binary,
+      args: Object.entries(flags).map(([flag, value]) => `--${flag}=${value}`),
+      env: withoutEtcdSettings(env),
+      logFile: path.join(home.logs, `${nameOf(i)}.log`),
+    };
+  });
+}
+
+/** How long a member that is starting may take to say so before it is asked again. */
+const statusTimeoutMs = 1_000;
+
+/** The version of a member that knows a leader, and undefined as long as there is none. */
+export async function etcdVersion(url: string, clock: Clock): Promise<string | undefined> {
+  // A client per question: one that has failed a few times refuses to ask again for several seconds.
+  const client = new Etcd3({ hosts: url, defaultCallOptions: () => ({ deadline: clock.now() + statusTimeoutMs }) });
+  try {
+    const { leader, version } = await client.maintenance.status();
+    return leader === '0' ? undefined : version;
+  } catch {
+    return undefined; // not yet; whoever asks has a bound of its own and shows the member's log
+  } finally {
+    client.close();
+  }
+}
+
+const nameOf = (index: number): string => `etcd-${index + 1}`;
+
+/** etcd takes every flag from its environment too, and a stray one would move its data or its ports. */
+const withoutEtcdSettings = (env: NodeJS.ProcessEnv): NodeJS.ProcessEnv =>
+  Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('ETCD_')));

@@ -1,0 +1,17 @@
+import fs from 'node:fs';
+
+/** Readers see the old content or the new, never half of it. */
+export function replaceFile(file: string, content: string, mode = 0o644): void {
+  const next = `${file}.next`;
+  fs.writeFileSync(next, content, { mode });
+  fs.renameSync(next, file);
+}
+
+export function readIfThere(file: string): string | undefined {
+  try {
+    return fs.readFileSync(file, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined; // file system errors carry a code
+    throw error;
+  }
+}

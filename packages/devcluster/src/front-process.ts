@@ -1,0 +1,32 @@
+import path from 'node:path';
+import type { Home } from './home.ts';
+import type { Program } from './supervise.ts';
+
+/** What the launcher tells the front, as the arguments of its process. */
+export interface FrontSettings {
+  readonly directory: string;
+  readonly port: number;
+  readonly replicas: readonly number[];
+}
+
+/** The word that makes the launcher's program the front. */
+export const frontCommand = 'front';
+
+const program = path.resolve(import.meta.dirname, 'main.ts');
+
+export function frontProgram(node: string, settings: FrontSettings, home: Home, env: NodeJS.ProcessEnv): Program {
+  const { directory, port, replicas } = settings;
+  return {
+    name: 'front',
+    command: node,
+    args: ['--conditions=source', program, frontCommand, directory, String(port), replicas.join(',')],
+    env,
+    logFile: path.join(home.logs, 'front.log'),
+    channel: true,
+  };
+}
+
+/** The other end of `frontProgram`; nobody else writes these arguments. */
+export function frontSettings([directory = '', port, replicas = '']: readonly string[]): FrontSettings {
+  return { directory, port: Number(port), replicas: replicas.split(',').map(Number) };
+}

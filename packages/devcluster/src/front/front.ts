@@ -1,0 +1,41 @@
+import { type Clock, Scope } from '@cluster-apiserver/base';
+import { once } from 'node:events';
+import { backends } from './backends.ts';
+import { proxy } from './proxy.ts';
+import { type Probe, watchReadiness } from './readiness.ts';
+
+export interface Front {
+  /** Takes no new connections; resolves when the last one has ended. */
+  drain(): Promise<void>;
+}
+
+/** The one public address in front of the replicas. */
+export async function openFront(
+  port: number,
+  replicas: readonly number[],
+  probe: Probe,
+  clock: Clock,
+  say: (line: string) => void,
+): Promise<Front> {
+  const known = backends(replicas);
+  const report = (replica: number, ready: boolean, why: string): void => {
+    if (known.setReady(replica, ready)) say(`127.0.0.1:${replica} ${ready ? 'takes' : 'gets no'} new connections: ${why}`);
+  };
+  const server = proxy(known, clock, (replica) => report(replica, false, 'it refused one'));
+  server.listen(port, '127.0.0.1');
+  await once(server, 'listening');
+  const scope = new Scope();
+  scope.onClose('probe', () => probe.close());
+  for (const replica of replicas) {
+    const stop = watchReadiness(replica, probe, clock, (ready) => report(replica, ready, ready ? 'it is ready' : 'it is not ready'));
+    scope.onClose('readiness', stop);
+  }
+  return {
+    drain: async () => {
+      const closed = once(server, 'close');
+      server.close();
+      await scope.close();
+      await closed;
+    },
+  };
+}

@@ -1,0 +1,20 @@
+import path from 'node:path';
+import type { Cluster } from './launch.ts';
+import type { Running } from './pids.ts';
+
+/** What somebody who has just started a cluster wants to know. */
+export function greeting({ home, pids, store }: Cluster, launcherPid: number, currentDirectory: string): string {
+  const near = (file: string): string => path.relative(currentDirectory, file) || '.';
+  const list = (running: readonly Running[]): string => running.map(({ url, pid }) => `${url} (pid ${pid})`).join(', ');
+  return [
+    `The cluster is ready at ${pids.front.url}`,
+    '',
+    `  curl      curl --cacert ${near(home.ca)} -H "Authorization: Bearer $(cat ${near(home.adminToken)})" ${pids.front.url}/readyz`,
+    `  kubectl   kubectl --kubeconfig ${near(home.kubeconfig)} get serviceaccounts --all-namespaces`,
+    `  replicas  ${list(pids.replicas)}`,
+    `  etcd      ${store}${pids.etcd.length > 0 ? `: ${list(pids.etcd)}` : ''}`,
+    `  logs      ${near(home.logs)}/`,
+    `  data      ${near(home.data)}/ (kept for the next start; --fresh empties it)`,
+    `  stop      Ctrl-C, or kill ${launcherPid}`,
+  ].join('\n');
+}

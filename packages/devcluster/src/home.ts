@@ -1,0 +1,41 @@
+import path from 'node:path';
+
+/** Where one cluster keeps what it has: the names below are what people and programs look for. */
+export interface Home {
+  readonly directory: string;
+  readonly kubeconfig: string;
+  readonly adminToken: string;
+  /** The same token in the form that the server reads. */
+  readonly tokenFile: string;
+  readonly ca: string;
+  readonly pki: string;
+  readonly serverCertificate: string;
+  readonly serverKey: string;
+  readonly pids: string;
+  /** The same while the cluster starts and stops: for the next start, should this one be killed. */
+  readonly children: string;
+  readonly lock: string;
+  readonly topology: string;
+  readonly logs: string;
+  readonly data: string;
+}
+
+export function homeIn(directory: string): Home {
+  const at = (...parts: string[]): string => path.resolve(directory, ...parts);
+  return {
+    directory: at(),
+    kubeconfig: at('kubeconfig'),
+    adminToken: at('admin.token'),
+    tokenFile: at('pki', 'tokens.csv'),
+    ca: at('ca.crt'),
+    pki: at('pki'),
+    serverCertificate: at('pki', 'server.crt'),
+    serverKey: at('pki', 'server.key'),
+    pids: at('pids.json'),
+    children: at('children.json'),
+    lock: at('launcher.pid'),
+    topology: at('topology.json'),
+    logs: at('logs'),
+    data: at('data'),
+  };
+}

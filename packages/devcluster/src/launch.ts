@@ -1,0 +1,106 @@
+import type { Scope } from '@cluster-apiserver/base';
+import fs from 'node:fs';
+import { etcdVersion } from './etcd-process.ts';
+import { probe } from './front/readiness.ts';
+import { type Home, homeIn } from './home.ts';
+import { endLeftovers } from './leftovers.ts';
+import { lock } from './lock.ts';
+import { beginLogs } from './logs.ts';
+import type { Options } from './options.ts';
+import { forgetChildren, type Pids, type Running, writeChildren, writePids } from './pids.ts';
+import { type Plan, type Planned, plan } from './plan.ts';
+import { type Supervised, supervise, type World } from './supervise.ts';
+
+/** What the launcher knows of the process it is. */
+export interface Launcher extends World {
+  readonly pid: number;
+  readonly node: string;
+  readonly etcd: string;
+  readonly env: NodeJS.ProcessEnv;
+  /** Aborts when the cluster is to stop, maybe before it has started. */
+  readonly signal: AbortSignal;
+}
+
+export interface Cluster {
+  readonly home: Home;
+  readonly pids: Pids;
+  /** What the replicas store into, for people. */
+  readonly store: string;
+}
+
+/** A replica may finish the requests it has, and a minute is what the longest of them may take. */
+const replicaGraceMs = 70_000;
+/** When the replicas are gone their connections are too; only a client that never reads could still hold one. */
+const frontGraceMs = 2_000;
+/** etcd gives its leadership to another member before it ends. */
+const etcdGraceMs = 15_000;
+
+/**
+ * Starts etcd, the replicas and the front, each when what it needs is ready. The scope stops them in the order that
+ * loses no request: the front takes nothing new, the replicas finish what they have, and the store goes last.
+ */
+export async function launch(options: Options, launcher: Launcher, scope: Scope): Promise<Cluster> {
+  const home = homeIn(options.dataDir);
+  fs.mkdirSync(home.directory, { recursive: true, mode: 0o700 });
+  scope.onClose('lock', lock(home.lock, launcher.pid));
+  const leftovers = await endLeftovers(home, launcher.pid, launcher.clock);
+  if (leftovers > 0) launcher.say(`Ended ${leftovers} process(es) that an earlier start had left behind.`);
+  beginLogs(home.logs);
+  return run(await plan(options, home, launcher), home, launcher, scope);
+}
+
+interface Child {
+  readonly url: string;
+  readonly process: Supervised;
+}
+
+async function run(planned: Plan, home: Home, launcher: Launcher, scope: Scope): Promise<Cluster> {
+  const etcd: Child[] = [];
+  const replicas: Child[] = [];
+  const front: Child[] = [];
+  const children = () => ({ replicas: replicas.map(running), etcd: etcd.map(running), front: front.map(running) });
+  let changed = (): void => writeChildren(home, children());
+  const begin = ({ program, url }: Planned): Child => {
+    launcher.signal.throwIfAborted(); // whoever stops the cluster now would not know of this one
+    return { url, process: supervise(program, launcher, () => changed()) };
+  };
+
+  scope.onClose('record', () => forgetChildren(home));
+  scope.onClose('etcd', () => stopAll(etcd, etcdGraceMs));
+  scope.onClose('front', () => stopAll(front, frontGraceMs));
+  scope.onClose('replicas', () => stopAll(replicas, replicaGraceMs));
+  scope.onClose('public address', () => front.forEach((child) => child.process.askToStop()));
+
+  etcd.push(...planned.etcd.map(begin));
+  changed();
+  const versions = await allReady(etcd, (url) => etcdVersion(url, launcher.clock));
+
+  replicas.push(...planned.replicas.map(begin));
+  changed();
+  const ask = probe(fs.readFileSync(home.ca, 'utf8'), fs.readFileSync(home.adminToken, 'utf8'));
+  scope.onClose('probe', () => ask.close());
+  const ready = async (url: string): Promise<true | undefined> => (await ask.ready(Number(new URL(url).port))) || undefined;
+  await allReady(replicas, ready);
+
+  const only = begin(planned.front);
+  front.push(only);
+  await allReady(front, ready);
+  const pids = (): Pids => ({ ...children(), front: running(only) });
+  changed = () => {
+    writeChildren(home, children());
+    writePids(home, pids());
+  };
+  changed();
+  return { home, pids: pids(), store: versions[0] === undefined ? planned.etcdServers : `version ${versions[0]}` };
+}
+
+/** Waits for everybody at once: the members of an etcd cluster are ready only together. */
+function allReady<T>(children: readonly Child[], check: (url: string) => Promise<T | undefined>): Promise<T[]> {
+  return Promise.all(children.map(({ url, process }) => process.ready(() => check(url))));
+}
+
+async function stopAll(children: readonly Child[], graceMs: number): Promise<void> {
+  await Promise.all(children.map(({ process }) => process.stop(graceMs)));
+}
+
+const running = ({ url, process }: Child): Running => ({ pid: process.pid, url });

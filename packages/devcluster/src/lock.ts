@@ -1,0 +1,30 @@
+import fs from 'node:fs';
+import { readIfThere } from './files.ts';
+import { commandLine } from './processes.ts';
+
+export class AlreadyRunningError extends Error {
+  override readonly name = 'AlreadyRunningError';
+  readonly pid: number;
+  constructor(pid: number) {
+    super(`a cluster is running here already, started by process ${pid} (kill ${pid} stops it)`);
+    this.pid = pid;
+  }
+}
+
+/** How a launcher can be told from a stranger that was given the id of a dead one. */
+const launcherMark = 'devcluster';
+
+/** Makes this process the only launcher of the directory, until the returned function is called. */
+export function lock(file: string, pid: number): () => void {
+  for (;;) {
+    try {
+      fs.writeFileSync(file, `${pid}\n`, { flag: 'wx' }); // fails when it is there: two starts at once cannot both win
+      return () => fs.rmSync(file, { force: true });
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error; // file system errors carry a code
+    }
+    const holder = Number(readIfThere(file));
+    if (holder !== pid && commandLine(holder)?.includes(launcherMark)) throw new AlreadyRunningError(holder);
+    fs.rmSync(file, { force: true });
+  }
+}

@@ -1,0 +1,117 @@
+import { nearestName } from './nearest-name.ts';
+
+/** What `npm start --` can be told. */
+export interface Options {
+  readonly replicas: number;
+  readonly etcdMembers: number;
+  /** A store that somebody else runs; no etcd is started then. */
+  readonly etcdServers: string | undefined;
+  /** The public port; 0 takes any free one. */
+  readonly port: number;
+  readonly dataDir: string;
+  readonly fresh: boolean;
+  readonly configDir: string | undefined;
+  /** What followed a second `--`: flags for every replica. */
+  readonly replicaFlags: readonly string[];
+}
+
+/** A mistake in the arguments; its message is for whoever typed them. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+}
+
+/** More would only compete for the cores of one machine. */
+const replicasMax = 9;
+/** etcd itself advises against more than seven. */
+const etcdMembersMax = 7;
+
+const numberBetween = (min: number, max: number) => (value: string, name: string) => {
+  const number = /^\d{1,5}$/.test(value) ? Number(value) : Number.NaN;
+  if (number >= min && number <= max) return number;
+  throw new UsageError(`${name} takes a number from ${min} to ${max}, not "${value}"`);
+};
+
+const text = (value: string, name: string): string => {
+  if (value !== '') return value;
+  throw new UsageError(`${name} needs a value`);
+};
+
+/** One line for every option; the parser, the check of names and the help are read from here. */
+const table = {
+  '--replicas': { value: 'N', parse: numberBetween(1, replicasMax), help: 'API servers behind the address (2)' },
+  '--etcd-members': { value: 'N', parse: numberBetween(1, etcdMembersMax), help: 'etcd members to start (1)' },
+  '--etcd-servers': { value: 'URLS', parse: text, help: 'use this etcd, comma separated, and start none' },
+  '--port': { value: 'N', parse: numberBetween(0, 65_535), help: 'public port on 127.0.0.1 (6443); 0 takes a free one' },
+  '--data-dir': { value: 'DIR', parse: text, help: 'where everything is kept (.cluster)' },
+  '--fresh': { help: 'begin with an empty store' },
+  '--config-dir': { value: 'DIR', parse: text, help: 'DIR/NAME.EXT becomes --NAME=DIR/NAME.EXT for every replica' },
+  '--help': { help: 'show this' },
+} as const;
+
+type Name = keyof typeof table;
+const names = Object.keys(table) as Name[]; // Object.keys forgets the names that the type knows
+
+/** Undefined when help was asked for. */
+export function parseOptions(args: readonly string[]): Options | undefined {
+  const end = args.includes('--') ? args.indexOf('--') : args.length;
+  const given = new Map<Name, string>();
+  for (let i = 0; i < end; i += 1) {
+    const [typed = '', attached] = split(args[i] ?? '');
+    const name = known(typed);
+    if (given.has(name)) throw new UsageError(`${name} is given twice`);
+    if (!('value' in table[name])) {
+      if (attached !== undefined) throw new UsageError(`${name} takes no value`);
+      given.set(name, '');
+      continue;
+    }
+    if (attached === undefined) i += 1;
+    const value = attached ?? (i < end ? args[i] : undefined);
+    if (value === undefined || (attached === undefined && value.startsWith('--'))) throw new UsageError(`${name} needs a value`);
+    given.set(name, value);
+  }
+  if (given.has('--help')) return undefined;
+  return read(given, args.slice(end + 1));
+}
+
+export function usage(): string {
+  const left = (name: Name): string => `  ${name} ${'value' in table[name] ? table[name].value : ''}`;
+  const width = Math.max(...names.map((name) => left(name).length)) + 2;
+  return [
+    'npm start -- [options] [-- flags of every replica]',
+    '',
+    ...names.map((name) => `${left(name).padEnd(width)}${table[name].help}`),
+  ].join('\n');
+}
+
+function read(given: ReadonlyMap<Name, string>, replicaFlags: readonly string[]): Options {
+  const valueOf = <T>(name: Name, parse: (value: string, name: string) => T): T | undefined => {
+    const value = given.get(name);
+    return value === undefined ? undefined : parse(value, name);
+  };
+  const etcdServers = valueOf('--etcd-servers', table['--etcd-servers'].parse);
+  if (etcdServers !== undefined && given.has('--etcd-members')) {
+    throw new UsageError('--etcd-servers and --etcd-members exclude each other: the first starts no etcd');
+  }
+  return {
+    replicas: valueOf('--replicas', table['--replicas'].parse) ?? 2,
+    etcdMembers: valueOf('--etcd-members', table['--etcd-members'].parse) ?? 1,
+    etcdServers,
+    port: valueOf('--port', table['--port'].parse) ?? 6443,
+    dataDir: valueOf('--data-dir', table['--data-dir'].parse) ?? '.cluster',
+    fresh: given.has('--fresh'),
+    configDir: valueOf('--config-dir', table['--config-dir'].parse),
+    replicaFlags,
+  };
+}
+
+function split(argument: string): [string, string | undefined] {
+  const sign = argument.indexOf('=');
+  return sign < 0 ? [argument, undefined] : [argument.slice(0, sign), argument.slice(sign + 1)];
+}
+
+function known(typed: string): Name {
+  const name = names.find((candidate) => candidate === typed);
+  if (name) return name;
+  const nearest = nearestName(typed, names);
+  throw new UsageError(`unknown option ${typed}${nearest ? `; did you mean ${nearest}?` : ''} (flags of the server go behind a second --)`);
+}

@@ -1,0 +1,57 @@
+import fs from 'node:fs';
+import { flagsOfConfigDirectory } from './config-directory.ts';
+import { writeCredentials } from './credentials.ts';
+import { clientUrl, etcdPrograms } from './etcd-process.ts';
+import { frontProgram } from './front-process.ts';
+import type { Home } from './home.ts';
+import type { Launcher } from './launch.ts';
+import { type Options, UsageError } from './options.ts';
+import { replicaPrograms, replicaUrl } from './replica-process.ts';
+import type { Program } from './supervise.ts';
+import { forgetMembers, freePort, isFree, planTopology } from './topology.ts';
+
+/** Everything that will run, before any of it does. */
+export interface Plan {
+  readonly etcd: readonly Planned[];
+  readonly replicas: readonly Planned[];
+  readonly front: Planned;
+  /** What the replicas store into, in the form of their flag. */
+  readonly etcdServers: string;
+}
+
+export interface Planned {
+  readonly program: Program;
+  readonly url: string;
+}
+
+export async function plan(options: Options, home: Home, launcher: Launcher): Promise<Plan> {
+  const { node, env, clock, random } = launcher;
+  if (options.fresh) empty(home);
+  const flags = [...(options.configDir === undefined ? [] : flagsOfConfigDirectory(options.configDir)), ...options.replicaFlags];
+  const etcdMembers = options.etcdServers === undefined ? options.etcdMembers : 0;
+  const topology = await planTopology(home, { etcdMembers, replicas: options.replicas }, random);
+  const port = options.port === 0 ? await freePort(random, new Set(topology.replicas)) : options.port;
+  if (!(await isFree(port))) throw new UsageError(`port ${port} is taken by another program; choose one with --port`);
+
+  const address = `https://127.0.0.1:${port}`;
+  await writeCredentials(home, address, clock, random);
+
+  const etcdUrls = topology.etcd.map(clientUrl);
+  const etcdServers = options.etcdServers ?? etcdUrls.join(',');
+  const replicas = replicaPrograms({ node, ports: topology.replicas, etcdServers, flags, env }, home);
+  const front = frontProgram(node, { directory: home.directory, port, replicas: topology.replicas }, home, env);
+  return {
+    etcd: planned(etcdPrograms(launcher.etcd, topology.etcd, home, env), etcdUrls),
+    replicas: planned(replicas, topology.replicas.map(replicaUrl)),
+    front: { program: front, url: address },
+    etcdServers,
+  };
+}
+
+const planned = (programs: readonly Program[], urls: readonly string[]): Planned[] =>
+  programs.map((program, i) => ({ program, url: urls[i] ?? '' }));
+
+function empty(home: Home): void {
+  fs.rmSync(home.data, { recursive: true, force: true });
+  forgetMembers(home);
+}

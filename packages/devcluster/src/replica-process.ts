@@ -1,0 +1,57 @@
+import path from 'node:path';
+import type { Home } from './home.ts';
+import { UsageError } from './options.ts';
+import type { Program } from './supervise.ts';
+
+export const replicaUrl = (port: number): string => `https://127.0.0.1:${port}`;
+
+export interface ReplicaSettings {
+  readonly node: string;
+  readonly ports: readonly number[];
+  readonly etcdServers: string;
+  /** Flags from the configuration directory and from the command line, the latter last. */
+  readonly flags: readonly string[];
+  readonly env: NodeJS.ProcessEnv;
+}
+
+/** The server of this project, run as it is written. */
+const serverProgram = path.resolve(import.meta.dirname, '..', '..', 'server', 'src', 'main.ts');
+
+/**
+ * Between saying "not ready" and taking no more connections. The front looks every 200 ms, so nobody is sent to a
+ * replica that no longer listens, with room for a machine that is busy.
+ */
+const shutdownDelay = '2s';
+
+/** How the replicas are called. Flags of the user come last, so they win over what is only a default of ours. */
+export function replicaPrograms({ node, ports, etcdServers, flags, env }: ReplicaSettings, home: Home): Program[] {
+  return ports.map((port, i) => {
+    const name = `replica-${i + 1}`;
+    const owned = {
+      'bind-address': '127.0.0.1',
+      'secure-port': port,
+      'tls-cert-file': home.serverCertificate,
+      'tls-private-key-file': home.serverKey,
+      'token-auth-file': home.tokenFile,
+      'etcd-servers': etcdServers,
+    };
+    const defaults = { 'shutdown-delay-duration': shutdownDelay };
+    return {
+      name,
+      command: node,
+      args: ['--conditions=source', serverProgram, ...merged(owned, defaults, flags)],
+      env,
+      logFile: path.join(home.logs, `${name}.log`),
+    };
+  });
+}
+
+type Flags = Readonly<Record<string, string | number>>;
+
+function merged(owned: Flags, defaults: Flags, flags: readonly string[]): string[] {
+  const given = new Set(flags.map((flag) => /^--([^=]+)/.exec(flag)?.[1]));
+  const clash = Object.keys(owned).find((name) => given.has(name));
+  if (clash) throw new UsageError(`--${clash} is set by the launcher and cannot be given to the replicas`);
+  const kept = Object.entries(defaults).filter(([name]) => !given.has(name));
+  return [...[...Object.entries(owned), ...kept].map(([name, value]) => `--${name}=${value}`), ...flags];
+}

@@ -1,0 +1,105 @@
+import { createHash } from 'node:crypto';
+import fs from 'node:fs';
+import path from 'node:path';
+import { outputOf, step } from './child.mjs';
+import { cache, Failure } from './project.mjs';
+
+/**
+ * Where etcd comes from, in this order: what ETCD_BIN names; `etcd` on the PATH; the copy fetched last time; the
+ * official release; the package of Debian. The first that is there is taken, and nothing is installed system-wide.
+ */
+export async function provisionEtcd() {
+  const named = process.env.ETCD_BIN;
+  if (named) {
+    if (runs(named)) return named;
+    throw new Failure(`ETCD_BIN names ${named}, which does not run as etcd.`);
+  }
+  const present = ['etcd', copy].find(runs);
+  if (present) return present;
+  const missed = [];
+  for (const source of [officialRelease, debianPackage]) {
+    const reason = await source();
+    if (!reason && runs(copy)) return copy;
+    missed.push(reason ?? 'what was fetched does not run');
+  }
+  throw new Failure(
+    [
+      'etcd is needed and was not found.',
+      ...missed.map((reason) => `  ${reason}`),
+      'Install etcd 3.4 or newer so that it is on the PATH, or let ETCD_BIN name it.',
+    ].join('\n'),
+  );
+}
+
+const copy = path.join(cache, 'etcd', 'etcd');
+
+const runs = (program) => outputOf(program, ['--version'])?.startsWith('etcd Version') ?? false;
+
+const release = {
+  version: '3.5.21',
+  sha256: {
+    'linux-x64': 'adddda4b06718e68671ffabff2f8cee48488ba61ad82900e639d108f2148501c',
+    'linux-arm64': '95bf6918623a097c0385b96f139d90248614485e781ec9bee4768dbb6c79c53f',
+  },
+};
+const downloadTimeoutMs = 120_000;
+
+/** Gives the reason when there is no copy afterwards. */
+async function officialRelease() {
+  const platform = `${process.platform}-${process.arch}`;
+  const sha256 = release.sha256[platform];
+  if (!sha256) return `Official release: no archive is pinned for ${platform}.`;
+  const name = `etcd-v${release.version}-${platform.replace('x64', 'amd64')}`;
+  const address = `https://github.com/etcd-io/etcd/releases/download/v${release.version}/${name}.tar.gz`;
+  console.log(`Fetching etcd ${release.version} …`);
+  let archive;
+  try {
+    const answer = await fetch(address, { signal: AbortSignal.timeout(downloadTimeoutMs) });
+    if (!answer.ok) return `Official release: ${address} answered ${answer.status}.`;
+    archive = Buffer.from(await answer.arrayBuffer());
+  } catch (error) {
+    return `Official release: ${address} was not reached (${error.cause?.message ?? error.message}).`;
+  }
+  const found = createHash('sha256').update(archive).digest('hex');
+  if (found !== sha256) throw new Failure(`${address} is not what was pinned: its SHA-256 is ${found}, not ${sha256}.`);
+  return inScratch((scratch) => {
+    fs.writeFileSync(path.join(scratch, 'etcd.tar.gz'), archive);
+    const unpacked = step('tar', ['-xzf', 'etcd.tar.gz'], { cwd: scratch });
+    if (!unpacked.ok) return `Official release: ${unpacked.output}`;
+    keep(path.join(scratch, name, 'etcd'));
+  });
+}
+
+/** The package is unpacked, not installed: installing it would start a service of its own. */
+function debianPackage() {
+  if (process.getuid?.() !== 0) return 'Debian package: only root can update the list of packages.';
+  if (!outputOf('apt-get', ['--version'])) return 'Debian package: there is no apt-get.';
+  console.log("Fetching Debian's etcd-server …");
+  return inScratch((scratch) => {
+    for (const [command, ...args] of [
+      ['apt-get', '-qq', 'update'],
+      ['apt-get', '-qq', 'download', 'etcd-server'],
+      ['sh', '-c', 'dpkg-deb -x etcd-server_*.deb .'],
+    ]) {
+      const { ok, output } = step(command, args, { cwd: scratch });
+      if (!ok) return `Debian package: ${output}`;
+    }
+    keep(path.join(scratch, 'usr', 'bin', 'etcd'));
+  });
+}
+
+/** The name appears only when the file is whole, also when two programs fetch at the same time. */
+function keep(program) {
+  fs.mkdirSync(path.dirname(copy), { recursive: true });
+  fs.renameSync(program, copy);
+}
+
+function inScratch(work) {
+  fs.mkdirSync(cache, { recursive: true });
+  const scratch = fs.mkdtempSync(path.join(cache, 'fetching-')); // beside the copy: a rename must not cross file systems
+  try {
+    return work(scratch);
+  } finally {
+    fs.rmSync(scratch, { recursive: true, force: true });
+  }
+}

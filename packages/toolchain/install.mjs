@@ -1,0 +1,32 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { step } from './child.mjs';
+import { Failure, root } from './project.mjs';
+
+/** Installs what the lock names, unless exactly that is installed already. */
+export function installDependencies() {
+  if (upToDate()) return;
+  console.log('Installing dependencies …');
+  const { ok, output } = step('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error']);
+  if (!ok) throw new Failure(`The dependencies could not be installed.\n${output}`);
+}
+
+/** npm keeps a record of what it installed, in the words of the lock; where they agree there is nothing to do. */
+function upToDate() {
+  const installed = packagesIn(path.join('node_modules', '.package-lock.json'));
+  if (!installed) return false;
+  const wanted = Object.entries(packagesIn('package-lock.json')).filter(([place]) => place !== '');
+  return wanted.every(([place, { version, optional }]) =>
+    // An optional package is one for another platform, and then nowhere in the record.
+    installed[place] ? installed[place].version === version : optional === true,
+  );
+}
+
+function packagesIn(file) {
+  try {
+    return JSON.parse(fs.readFileSync(path.join(root, file), 'utf8')).packages;
+  } catch (error) {
+    if (error.code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
