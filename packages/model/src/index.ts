@@ -1,6 +1,6 @@
 export { MalformedTextError, type Parsed, parseJson, type TextFault } from './codec/json.ts';
 export { clientForm, decodeStored, encodeStored, itemForm, typePrefix } from './codec/stored-form.ts';
-export { parseYaml, YamlTooLargeError, yamlBytesMax } from './codec/yaml.ts';
+export { formatYaml, parseYaml, YamlTooLargeError, yamlBytesMax } from './codec/yaml.ts';
 export { type FieldError, forbidden, invalidValue, notSupported, required, tooLong } from './field-error.ts';
 export { managedFieldsAfterUpdate, sameOwnership, type Writer } from './fields/managed-fields.ts';
 export { defineKind, type Kind } from './kind.ts';
@@ -14,4 +14,4 @@ export { type LabelSelector, matchesLabels, parseLabelSelector, SelectorSyntaxEr
 export { alreadyExists, badRequest, conflict, invalid, notFound, type Reason, type ResourceNames, type Status, type StatusDetails, StatusError, success } from './status.ts';
 export { formatTime, parseMicroTime, parseTime } from './time.ts';
 export { dnsLabel, dnsSubdomain, pathSegment, pathSegmentNames, qualifiedName, subdomainNames } from './validation/names.ts';
-export { foregroundFinalizer, managerErrors, orphanFinalizer, validateObjectMeta, validateObjectMetaUpdate } from './validation/object-meta.ts';
+export { foregroundFinalizer, isPrintable, managerErrors, orphanFinalizer, validateObjectMeta, validateObjectMetaUpdate } from './validation/object-meta.ts';

@@ -30,6 +30,8 @@ export interface KindForm<T extends KubeObject> {
   readonly deletedAnswer: 'object' | 'status';
   /** Objects disappear by themselves after this time, counted from their last write. */
   readonly timeToLiveSeconds?: number;
+  /** What can be asked of one object besides itself, as the last segment of its path. */
+  readonly subresources: readonly string[];
   /** Drops or fills what a client may not decide. */
   readonly prepare?: (object: T) => T;
   readonly validate?: (object: T) => readonly FieldError[];

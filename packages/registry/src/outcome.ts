@@ -8,11 +8,12 @@ import type { Revision, Stored } from '@cluster-apiserver/storage';
 export class Outcome {
   /** Undefined when a dry run made an object that was never written. */
   readonly revision: Revision | undefined;
-  readonly #bytes: Buffer;
+  /** The canonical JSON without resourceVersion. */
+  readonly storedBytes: Buffer;
   #object: KubeObject | undefined;
 
   constructor(bytes: Buffer, revision: Revision | undefined, object?: KubeObject) {
-    this.#bytes = bytes;
+    this.storedBytes = bytes;
     this.revision = revision;
     this.#object = object;
   }
@@ -22,12 +23,12 @@ export class Outcome {
 
   /** The canonical object without resourceVersion. */
   get object(): KubeObject {
-    this.#object ??= decodeStored(this.#bytes);
+    this.#object ??= decodeStored(this.storedBytes);
     return this.#object;
   }
 
   /** The object's JSON as clients get it. */
   get json(): Buffer {
-    return this.revision === undefined ? this.#bytes : clientForm(this.#bytes, String(this.revision));
+    return this.revision === undefined ? this.storedBytes : clientForm(this.storedBytes, String(this.revision));
   }
 }

@@ -67,6 +67,7 @@ export const event = ({ eventLifetimeSeconds }: KindServices): Kind =>
     createOnReplace: true,
     ownsOthers: false,
     deletedAnswer: 'status',
+    subresources: [],
     timeToLiveSeconds: eventLifetimeSeconds,
     validate,
     selectableFields: {

@@ -31,6 +31,7 @@ export const serviceAccount = defineKind<ServiceAccount>({
   createOnReplace: false,
   ownsOthers: true,
   deletedAnswer: 'object',
+  subresources: ['token'],
   prepare: (account) => (account.secrets ? { ...account, secrets: account.secrets.map(nameOnly) } : account),
   warnings: (account, current) =>
     enforceMountableSecrets

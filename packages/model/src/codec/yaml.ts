@@ -1,5 +1,5 @@
 import { setOwn } from '@cluster-apiserver/base';
-import { type Alias, type Document, isAlias, isMap, isScalar, isSeq, LineCounter, type Node, type ParsedNode, parseDocument, type YAMLMap } from 'yaml';
+import { type Alias, type Document, isAlias, isMap, isScalar, isSeq, LineCounter, type Node, type ParsedNode, parseDocument, stringify, type YAMLMap } from 'yaml';
 import { rawNumber } from '../schema/decode.ts';
 import { MalformedTextError, type Parsed, type TextFault, parseJson } from './json.ts';
 
@@ -120,3 +120,6 @@ function scalar(value: unknown): unknown {
   if (typeof value === 'string') return value.toWellFormed();
   return typeof value === 'symbol' || value === undefined ? null : value;
 }
+
+/** A value as YAML that the same readers understand: what they would take for a number or a boolean is quoted. */
+export const formatYaml = (value: unknown): string => stringify(value, { version: '1.1', aliasDuplicateObjects: false });

@@ -108,13 +108,13 @@ function managedFieldsEntryErrors(entry: ManagedFieldsEntry, index: number): Fie
   return [
     ...(entry.operation === 'Apply' || entry.operation === 'Update' ? [] : [invalidValue(`${path}.operation`, entry.operation ?? '', 'must be `Apply` or `Update`')]),
     ...(entry.fieldsType === undefined || entry.fieldsType === 'FieldsV1' ? [] : [invalidValue(`${path}.fieldsType`, entry.fieldsType, 'must be `FieldsV1`')]),
-    ...managerErrors(`${path}.manager`, entry.manager ?? ''),
+    ...managerErrors(`${path}.manager`, entry.manager ?? '', 128),
   ];
 }
 
 /** Who writes: a short printable name. */
-export function managerErrors(field: string, manager: string): FieldError[] {
-  if (Buffer.byteLength(manager) > managerBytesMax) return [tooLong(field, managerBytesMax)];
+export function managerErrors(field: string, manager: string, bytesMax: number): FieldError[] {
+  if (Buffer.byteLength(manager) > bytesMax) return [tooLong(field, bytesMax)];
   let position = 0;
   for (const character of manager) {
     if (!isPrintable(character)) {
@@ -125,8 +125,5 @@ export function managerErrors(field: string, manager: string): FieldError[] {
   return [];
 }
 
-/** The specification says: fewer than 128 characters. */
-const managerBytesMax = 127;
-
 /** Letters, marks, numbers, punctuation, symbols and the plain space. */
-const isPrintable = (character: string): boolean => character === ' ' || /[\p{L}\p{M}\p{N}\p{P}\p{S}]/u.test(character);
+export const isPrintable = (character: string): boolean => character === ' ' || /[\p{L}\p{M}\p{N}\p{P}\p{S}]/u.test(character);

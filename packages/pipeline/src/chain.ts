@@ -1,0 +1,48 @@
+import type { Clock, Random } from '@cluster-apiserver/base';
+import type { Authenticator, Authorizer } from '@cluster-apiserver/gates';
+import type { ApiRequest, Handler } from './exchange.ts';
+import type { Authenticated, Received } from './facts.ts';
+import { answerErrors, type ReportFault } from './stages/answer-errors.ts';
+import { authenticate } from './stages/authenticate.ts';
+import { authorize } from './stages/authorize.ts';
+import { boundTime } from './stages/deadline.ts';
+import { type Measures, measure } from './stages/measure.ts';
+import { nameRequest } from './stages/request-id.ts';
+import { understand } from './stages/understand.ts';
+
+export interface ChainOptions {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly requestTimeoutMs: number;
+  readonly authenticator: Authenticator;
+  readonly authorizer: Authorizer;
+  readonly measures: Measures;
+  readonly report: ReportFault;
+}
+
+/**
+ * The way of a request, outermost first. Auditing and impersonation will stand between authenticate and authorize, in
+ * this order, because an audit policy asks who it was and keeps both names; flow control behind them, because a
+ * webhook that authorizes costs a seat.
+ */
+export function chain(options: ChainOptions, routes: Handler<Authenticated>): Handler<ApiRequest> {
+  const { authenticator, authorizer, measures, random, report } = options;
+  const way: Handler<Received> = measure(
+    measures,
+    options.clock,
+  )(
+    answerErrors(report)(
+      nameRequest(random)(
+        boundTime(options)(
+          understand(
+            authenticate(authenticator)(
+              // The body is read only inside the routes: an unknown caller must not make us hold a megabyte.
+              authorize(authorizer)(routes),
+            ),
+          ),
+        ),
+      ),
+    ),
+  );
+  return (request) => way({ request });
+}

@@ -1,0 +1,26 @@
+import type { UserInfo } from '@cluster-apiserver/gates';
+import type { Call } from '@cluster-apiserver/storage';
+import type { ApiRequest } from './exchange.ts';
+import type { RequestInfo } from './request-info.ts';
+
+/**
+ * What is known of a request after each stage. A stage adds its fact to the same object and hands it on, so the types
+ * keep the order of the stages: one that needs the user cannot stand before the one that finds out who it is.
+ */
+export interface Received {
+  readonly request: ApiRequest;
+}
+export interface Named extends Received {
+  readonly auditId: string;
+}
+export interface Timed extends Named {
+  readonly call: Call;
+}
+export interface Understood extends Timed {
+  readonly info: RequestInfo;
+  /** What the client is told besides the answer, each once. */
+  readonly warnings: Set<string>;
+}
+export interface Authenticated extends Understood {
+  readonly user: UserInfo;
+}

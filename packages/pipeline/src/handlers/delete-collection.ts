@@ -1,0 +1,17 @@
+import { deleteCollection, type Resource } from '@cluster-apiserver/registry';
+import type { Handler } from '../exchange.ts';
+import type { Authenticated } from '../facts.ts';
+import { negotiated } from '../negotiate.ts';
+import { listParameters } from '../options.ts';
+import { statusResponse } from '../respond.ts';
+import { deleteParameters } from './delete-parameters.ts';
+import { namespaceOf } from './place.ts';
+
+export const deleteCollectionHandler =
+  (resource: Resource, workers: number): Handler<Authenticated> =>
+  async (facts) => {
+    negotiated(facts.request, facts.info.query);
+    const options = listParameters(resource.kind, facts.info);
+    const status = await deleteCollection(resource, { list: { ...options, namespace: namespaceOf(facts) }, limit: options.limit, delete: await deleteParameters(facts), workers }, facts.call);
+    return statusResponse(facts, 200, status);
+  };

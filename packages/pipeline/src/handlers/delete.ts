@@ -1,0 +1,19 @@
+import { deleteObject, Outcome, type Resource } from '@cluster-apiserver/registry';
+import type { Handler } from '../exchange.ts';
+import type { Authenticated } from '../facts.ts';
+import { negotiated } from '../negotiate.ts';
+import { objectResponse, statusResponse } from '../respond.ts';
+import { deleteParameters } from './delete-parameters.ts';
+import { placeOf } from './place.ts';
+
+export const deleteHandler =
+  (resource: Resource): Handler<Authenticated> =>
+  async (facts) => {
+    negotiated(facts.request, facts.info.query);
+    const { namespace, name } = placeOf(facts);
+    const options = await deleteParameters(facts);
+    const { answer, gone } = await deleteObject(resource, name, { ...options, namespace }, facts.call);
+    // Accepted but not done: only to those who asked for the cascade this way, as older clients know no 202.
+    const code = !gone && options.orphanDependents === false ? 202 : 200;
+    return answer instanceof Outcome ? objectResponse(facts, code, answer) : statusResponse(facts, code, answer);
+  };

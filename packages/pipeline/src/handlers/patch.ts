@@ -1,0 +1,50 @@
+import { badRequest, forbidden, MalformedTextError, mergedBy, parseJson, StatusError } from '@cluster-apiserver/model';
+import { patch, type Resource } from '@cluster-apiserver/registry';
+import { mediaType, readBody, report, unknownField } from '../body.ts';
+import type { Handler } from '../exchange.ts';
+import type { Authenticated } from '../facts.ts';
+import { negotiated } from '../negotiate.ts';
+import { invalidOptions, writeParameters } from '../options.ts';
+import { objectResponse } from '../respond.ts';
+import { placeOf } from './place.ts';
+
+/** How each type of patch turns the present object into the next. */
+const types: Readonly<Record<string, (target: unknown, patch: unknown) => unknown>> = { 'application/merge-patch+json': mergedBy };
+
+export const patchHandler =
+  (resource: Resource): Handler<Authenticated> =>
+  async (facts) => {
+    const { request, info, call } = facts;
+    negotiated(request, info.query);
+    const apply = types[mediaType(request) ?? ''];
+    if (!apply) throw new StatusError('UnsupportedMediaType', `the patch type is not supported - accepted media types include: ${Object.keys(types).join(', ')}`, {});
+    const body = await readBody(request);
+    const { dryRun, manager, fieldValidation } = writeParameters('PatchOptions', request, info);
+    if (info.query.has('force')) throw invalidOptions('PatchOptions', [forbidden('force', 'may not be specified for non-apply patch')]);
+    const warn = (text: string): unknown => facts.warnings.add(text);
+    const { value, faults } = parsePatch(body);
+    const { namespace, name } = placeOf(facts);
+    const { outcome } = await patch(
+      resource,
+      name,
+      {
+        namespace,
+        dryRun,
+        manager,
+        warn,
+        apply: (current) => apply(current, value),
+        unknownFields: (paths) => report([...faults.map(({ message }) => message), ...paths.map(unknownField)], fieldValidation, warn),
+      },
+      call,
+    );
+    return objectResponse(facts, 200, outcome);
+  };
+
+function parsePatch(body: Buffer): ReturnType<typeof parseJson> {
+  try {
+    return parseJson(body.toString());
+  } catch (error) {
+    if (error instanceof MalformedTextError) throw badRequest(`error decoding patch: ${error.message}`, error);
+    throw error;
+  }
+}

@@ -1,0 +1,165 @@
+import { once } from 'node:events';
+import { type ClientHttp2Session, type ClientHttp2Stream, connect as connectHttp2 } from 'node:http2';
+import { connect as connectTls, type TLSSocket } from 'node:tls';
+import { type Clock, systemClock, systemRandom } from '@cluster-apiserver/base';
+import { selfSigned } from '@cluster-apiserver/certificates';
+import type { ApiRequest, Handler } from '../exchange.ts';
+import { type Listener, listen } from './listener.ts';
+import type { ServingCertificate } from './tls.ts';
+
+/** What the tests of this folder share: a listener on a free port and clients that can misbehave. */
+export interface Served {
+  readonly listener: Listener;
+  readonly reports: string[];
+  /** A socket after the handshake, on which any bytes can be sent. */
+  raw(): Promise<RawClient>;
+  http2(): ClientHttp2Session;
+  close(): Promise<void>;
+}
+
+export interface RawClient {
+  readonly socket: TLSSocket;
+  send(text: string | Buffer): void;
+  /** All that has come so far. */
+  received(): string;
+  receivedBytes(): number;
+  until(pattern: RegExp): Promise<string>;
+  /** All that came until the server ended the connection. */
+  ended(): Promise<string>;
+}
+
+export async function certificateFor(commonName: string): Promise<ServingCertificate> {
+  const { certificate, privateKey } = await selfSigned({ commonName, hosts: ['127.0.0.1'] }, systemClock, systemRandom());
+  return { cert: Buffer.from(certificate), key: Buffer.from(privateKey) };
+}
+
+export async function serve(handler: Handler<ApiRequest>, clock: Clock = systemClock): Promise<Served> {
+  const reports: string[] = [];
+  const listener = await listen(
+    {
+      host: '127.0.0.1',
+      port: 0,
+      certificate: await certificateFor('first'),
+      clock,
+      report: (what, error) => reports.push(`${what}: ${error}`),
+    },
+    handler,
+  );
+  const sockets: TLSSocket[] = [];
+  const sessions: ClientHttp2Session[] = [];
+  return {
+    listener,
+    reports,
+    raw: async () => {
+      const client = await rawClient(listener.port);
+      sockets.push(client.socket);
+      return client;
+    },
+    http2: () => {
+      const session = connectHttp2(`https://127.0.0.1:${listener.port}`, { rejectUnauthorized: false });
+      session.on('error', () => {});
+      sessions.push(session);
+      return session;
+    },
+    close: async () => {
+      for (const socket of sockets) socket.destroy();
+      for (const session of sessions) session.destroy();
+      await listener.close(0);
+    },
+  };
+}
+
+async function rawClient(port: number): Promise<RawClient> {
+  const socket = connectTls({ host: '127.0.0.1', port, rejectUnauthorized: false, ALPNProtocols: ['http/1.1'], allowHalfOpen: true } as never);
+  await once(socket, 'secureConnect');
+  const pieces: Buffer[] = [];
+  let bytes = 0;
+  let ended = false;
+  const listeners = new Set<() => void>();
+  const changed = (): void => {
+    for (const listener of listeners) listener();
+  };
+  const end = (): void => {
+    ended = true;
+    changed();
+  };
+  socket.on('data', (piece: Buffer) => {
+    pieces.push(piece);
+    bytes += piece.length;
+    changed();
+  });
+  socket.on('end', end);
+  socket.on('close', end);
+  socket.on('error', () => {});
+  const received = (): string => Buffer.concat(pieces).toString('latin1');
+  const when = (fact: () => boolean): Promise<string> =>
+    new Promise((resolve, reject) => {
+      const check = (): void => {
+        if (fact()) resolve(received());
+        else if (ended) reject(new Error(`the connection ended with: ${received()}`));
+        else return;
+        listeners.delete(check);
+      };
+      listeners.add(check);
+      check();
+    });
+  return {
+    socket,
+    send: (text) => socket.write(text),
+    received,
+    receivedBytes: () => bytes,
+    until: (pattern) => when(() => pattern.test(received())),
+    ended: () => when(() => ended),
+  };
+}
+
+export interface Http2Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, unknown>>;
+  readonly body: Buffer;
+}
+
+export function http2Answer(stream: ClientHttp2Stream): Promise<Http2Answer> {
+  return new Promise((resolve, reject) => {
+    let headers: Record<string, unknown> = {};
+    const pieces: Buffer[] = [];
+    stream.on('response', (received) => (headers = received as never));
+    stream.on('data', (piece: Buffer) => pieces.push(piece));
+    stream.on('end', () => resolve({ status: Number(headers[':status']), headers, body: Buffer.concat(pieces) }));
+    stream.on('error', reject);
+    stream.on('aborted', () => reject(new Error('aborted')));
+    stream.on('close', () => reject(new Error(`closed with ${stream.rstCode}`)));
+  });
+}
+
+/** Time that moves when it is told to. */
+export function handClock(): Clock & { advance(ms: number): void } {
+  let nowMs = 0;
+  let waiting: { atMs: number; callback: () => void }[] = [];
+  return {
+    now: () => nowMs,
+    monotonicMs: () => nowMs,
+    after: (delayMs, callback) => {
+      const entry = { atMs: nowMs + delayMs, callback };
+      waiting.push(entry);
+      return () => {
+        waiting = waiting.filter((other) => other !== entry);
+      };
+    },
+    advance: (ms) => {
+      const until = nowMs + ms;
+      for (;;) {
+        const next = waiting.filter(({ atMs }) => atMs <= until).sort((a, b) => a.atMs - b.atMs)[0];
+        if (!next) break;
+        waiting = waiting.filter((other) => other !== next);
+        nowMs = next.atMs;
+        next.callback();
+      }
+      nowMs = until;
+    },
+  };
+}
+
+export async function eventually(fact: () => boolean): Promise<void> {
+  while (!fact()) await new Promise((resolve) => setTimeout(resolve, 5));
+}

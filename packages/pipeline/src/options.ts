@@ -1,0 +1,76 @@
+import { badRequest, type FieldError, invalid, isPrintable, type Kind, type LabelSelector, type FieldSelector, managerErrors, notSupported, parseFieldSelector, parseLabelSelector, SelectorSyntaxError } from '@cluster-apiserver/model';
+import type { ListOptions } from '@cluster-apiserver/registry';
+import type { FieldValidation } from './body.ts';
+import type { ApiRequest } from './exchange.ts';
+import { flag, integer, type RequestInfo, text } from './request-info.ts';
+
+/** The parameters of each verb, read from the query. What is wrong with one is told by its name. */
+
+export interface WriteParameters {
+  readonly dryRun: boolean;
+  readonly manager: string;
+  readonly fieldValidation: FieldValidation;
+}
+
+/** The specification says: fewer than 128 characters. */
+const fieldManagerBytesMax = 127;
+/** A manager read off the user agent is cut and not refused. */
+const agentManagerBytesMax = 128;
+
+const validations = ['Ignore', 'Warn', 'Strict'];
+
+export function writeParameters(form: 'CreateOptions' | 'UpdateOptions' | 'PatchOptions', request: ApiRequest, { query }: RequestInfo): WriteParameters {
+  const manager = query.get('fieldManager') ?? '';
+  const validation = query.get('fieldValidation') || 'Warn';
+  const errors = [
+    ...dryRunErrors(query.getAll('dryRun')),
+    ...managerErrors('fieldManager', manager, fieldManagerBytesMax),
+    ...(validations.includes(validation) ? [] : [notSupported('fieldValidation', validation, ['', 'Ignore', 'Strict', 'Warn'])]),
+  ];
+  if (errors.length > 0) throw invalidOptions(form, errors);
+  return { dryRun: query.has('dryRun'), manager: manager || managerOf(request.header('user-agent') ?? '') || 'unknown', fieldValidation: validation as FieldValidation };
+}
+
+export const invalidOptions = (form: string, errors: readonly FieldError[]): Error => invalid({ group: 'meta.k8s.io', kind: form }, '', errors);
+
+export const dryRunErrors = (values: readonly string[]): FieldError[] => (values.every((value) => value === 'All') ? [] : [notSupported('dryRun', values, ['All'])]);
+
+/** The user agent up to its first slash, printable and not too long. */
+function managerOf(agent: string): string {
+  let manager = '';
+  for (const character of agent.split('/', 1)[0] as string) {
+    if (!isPrintable(character)) continue;
+    if (Buffer.byteLength(manager) + Buffer.byteLength(character) > agentManagerBytesMax) break;
+    manager += character;
+  }
+  return manager;
+}
+
+export interface ListParameters extends ListOptions {
+  readonly limit: number | undefined;
+  readonly timeoutSeconds: number | undefined;
+}
+
+export function listParameters(kind: Kind, { query, resource }: RequestInfo): ListParameters {
+  return {
+    namespace: resource?.namespace,
+    limit: integer(query, 'limit'),
+    timeoutSeconds: integer(query, 'timeoutSeconds'),
+    continue: text(query, 'continue'),
+    resourceVersion: text(query, 'resourceVersion'),
+    resourceVersionMatch: text(query, 'resourceVersionMatch'),
+    sendInitialEvents: flag(query, 'sendInitialEvents'),
+    labels: selector(text(query, 'labelSelector'), (selection): LabelSelector => parseLabelSelector(selection)),
+    fields: selector(text(query, 'fieldSelector'), (selection): FieldSelector => parseFieldSelector(selection, kind)),
+  };
+}
+
+function selector<T>(selection: string | undefined, parse: (selection: string) => T): T | undefined {
+  if (!selection) return undefined;
+  try {
+    return parse(selection);
+  } catch (error) {
+    if (error instanceof SelectorSyntaxError) throw badRequest(error.message, error);
+    throw error;
+  }
+}

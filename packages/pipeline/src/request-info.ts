@@ -1,0 +1,111 @@
+import { badRequest } from '@cluster-apiserver/model';
+
+/** What a request asks for, read off its method and target before anybody is asked whether it may. */
+export interface RequestInfo {
+  /** Decoded, without the query. */
+  readonly path: string;
+  readonly query: URLSearchParams;
+  /** What authorization is asked about: `get`, `list`, `create` … for resources, the method in lower case otherwise. */
+  readonly verb: string;
+  /** Undefined for paths outside the resources of a group and version. */
+  readonly resource: ResourceInfo | undefined;
+}
+
+export interface ResourceInfo {
+  readonly group: string;
+  readonly version: string;
+  readonly namespace: string | undefined;
+  readonly plural: string;
+  readonly name: string | undefined;
+  readonly subresource: string | undefined;
+  /** Whether the path is one of those that begin with `watch/`. */
+  readonly watchPath: boolean;
+  /** More segments than any resource has. */
+  readonly beyond: boolean;
+}
+
+const noQuery = new URLSearchParams();
+
+export function requestInfo(method: string, target: string): RequestInfo {
+  const mark = target.indexOf('?');
+  const path = decodedPath(mark < 0 ? target : target.slice(0, mark));
+  const query = mark < 0 ? noQuery : parsedQuery(target.slice(mark + 1));
+  const resource = resourceInfo(path);
+  return { path, query, verb: resource ? resourceVerb(method, resource, query) : method.toLowerCase(), resource };
+}
+
+/** The whole path is decoded before it is cut, so an encoded slash separates like any other. */
+function decodedPath(raw: string): string {
+  if (!raw.includes('%')) return raw;
+  if (/%(?![0-9a-fA-F]{2})/.test(raw)) throw badRequest('the path has an invalid percent-encoding');
+  try {
+    return decodeURIComponent(raw);
+  } catch {
+    // Bytes that are no UTF-8 name nothing that exists.
+    return Buffer.from(raw.replaceAll(/%([0-9a-fA-F]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16))), 'latin1').toString();
+  }
+}
+
+/** A pair with a broken encoding is dropped, as if it had not been sent. */
+function parsedQuery(raw: string): URLSearchParams {
+  const broken = /%(?![0-9a-fA-F]{2})/.test(raw);
+  return new URLSearchParams(broken ? raw.split('&').filter((pair) => !/%(?![0-9a-fA-F]{2})/.test(pair)).join('&') : raw);
+}
+
+function resourceInfo(path: string): ResourceInfo | undefined {
+  const segments = path.split('/');
+  if (segments.at(-1) === '') segments.pop();
+  const [root, ...rest] = segments.slice(1);
+  if (root === 'api') return inVersion('', rest[0], rest.slice(1));
+  if (root === 'apis') return inVersion(rest[0] ?? '', rest[1], rest.slice(2));
+  return undefined;
+}
+
+function inVersion(group: string, version: string | undefined, segments: readonly string[]): ResourceInfo | undefined {
+  const watchPath = segments[0] === 'watch';
+  const [first, ...rest] = watchPath ? segments.slice(1) : segments;
+  if (version === undefined || first === undefined) return undefined;
+  if (first === 'namespaces' && rest.length > 1) {
+    const [namespace, plural = '', name, subresource] = rest;
+    return { group, version, namespace: namespace || undefined, plural, name, subresource, watchPath, beyond: rest.length > 4 };
+  }
+  const [name, subresource] = rest;
+  return { group, version, namespace: undefined, plural: first, name, subresource, watchPath, beyond: rest.length > 2 };
+}
+
+function resourceVerb(method: string, { name, watchPath }: ResourceInfo, query: URLSearchParams): string {
+  switch (method) {
+    case 'POST':
+      return 'create';
+    case 'PUT':
+      return 'update';
+    case 'PATCH':
+      return 'patch';
+    case 'DELETE':
+      return name === undefined ? 'deletecollection' : 'delete';
+    case 'GET':
+    case 'HEAD':
+      if (watchPath) return 'watch';
+      if (name !== undefined) return 'get';
+      return flag(query, 'watch') ? 'watch' : 'list';
+    default:
+      return method.toLowerCase();
+  }
+}
+
+/** A boolean parameter: absent is undefined; only `false` and `0` are false, whatever else stands there is true. */
+export function flag(query: URLSearchParams, name: string): boolean | undefined {
+  const value = query.get(name);
+  if (value === null) return undefined;
+  return value !== '0' && value.toLowerCase() !== 'false';
+}
+
+/** A whole number of 64 bits; anything else in its place is the client's mistake. */
+export function integer(query: URLSearchParams, name: string): number | undefined {
+  const value = query.get(name);
+  if (value === null) return undefined;
+  if (!/^[+-]?[0-9]{1,19}$/.test(value) || !Number.isSafeInteger(Number(value))) throw badRequest(`${name}: parsing ${JSON.stringify(value)}: not a whole number`);
+  return Number(value);
+}
+
+export const text = (query: URLSearchParams, name: string): string | undefined => query.get(name) ?? undefined;

@@ -1,0 +1,76 @@
+import { type Kind, StatusError } from '@cluster-apiserver/model';
+import type { Resource } from '@cluster-apiserver/registry';
+import type { ApiResponse, Handler } from './exchange.ts';
+import type { Authenticated } from './facts.ts';
+import { createHandler } from './handlers/create.ts';
+import { deleteHandler } from './handlers/delete.ts';
+import { deleteCollectionHandler } from './handlers/delete-collection.ts';
+import { getHandler } from './handlers/get.ts';
+import { listHandler } from './handlers/list.ts';
+import { patchHandler } from './handlers/patch.ts';
+import { replaceHandler } from './handlers/replace.ts';
+import { watchHandler, type WatchLimits } from './handlers/watch.ts';
+import { flag, type ResourceInfo } from './request-info.ts';
+
+export interface RouteOptions {
+  readonly resources: readonly Resource[];
+  readonly deleteCollectionWorkers: number;
+  readonly watchLimits: WatchLimits;
+  /** What answers paths that are no resources. */
+  readonly documents: Handler<Authenticated>;
+}
+
+/** What one object, or a collection, answers to a method. */
+type Methods = Readonly<Record<string, Handler<Authenticated>>>;
+
+interface Routes {
+  readonly kind: Kind;
+  readonly object: Methods;
+  readonly collection: Methods;
+  /** The collection of all namespaces. */
+  readonly everywhere: Methods;
+  readonly watch: Methods;
+}
+
+/** Which handler answers, from a table that is made of the kinds. */
+export function routes(options: RouteOptions): Handler<Authenticated> {
+  const table = new Map(options.resources.map((resource) => [`${resource.kind.group}/${resource.kind.version}/${resource.kind.plural}`, routesOf(resource, options)]));
+  const versions = new Set(options.resources.map(({ kind }) => `${kind.group}/${kind.version}`));
+  return (facts) => {
+    const info = facts.info.resource;
+    if (!info) return options.documents(facts);
+    const found = table.get(`${info.group}/${info.version}/${info.plural}`);
+    // Unknown groups are no part of the API; in a known one even a wrong path is answered in its own words.
+    if (!found && info.group !== '' && !versions.has(`${info.group}/${info.version}`)) return options.documents(facts);
+    return (found ? handlerFor(found, info, facts.request.method) : unknown)(facts);
+  };
+}
+
+function routesOf(resource: Resource, { deleteCollectionWorkers, watchLimits }: RouteOptions): Routes {
+  const list = listHandler(resource);
+  const watch = watchHandler(resource, watchLimits);
+  const listOrWatch: Handler<Authenticated> = (facts) => (flag(facts.info.query, 'watch') ? watch(facts) : list(facts));
+  return {
+    kind: resource.kind,
+    object: { GET: getHandler(resource), PUT: replaceHandler(resource), PATCH: patchHandler(resource), DELETE: deleteHandler(resource) },
+    collection: { GET: listOrWatch, POST: createHandler(resource), DELETE: deleteCollectionHandler(resource, deleteCollectionWorkers) },
+    everywhere: { GET: listOrWatch },
+    watch: { GET: watch },
+  };
+}
+
+function handlerFor(found: Routes, info: ResourceInfo, method: string): Handler<Authenticated> {
+  const { namespace, name, subresource, watchPath, beyond } = info;
+  if (beyond || name === '' || (namespace === undefined && name !== undefined)) return unknown;
+  if (subresource !== undefined) return found.kind.subresources.includes(subresource) && !watchPath ? notAllowed : unknown;
+  const methods = watchPath ? found.watch : name !== undefined ? found.object : namespace !== undefined ? found.collection : found.everywhere;
+  return methods[method] ?? notAllowed;
+}
+
+const unknown = (): ApiResponse => {
+  throw new StatusError('NotFound', 'the server could not find the requested resource', {});
+};
+
+const notAllowed = (): ApiResponse => {
+  throw new StatusError('MethodNotAllowed', 'the server does not allow this method on the requested resource', {});
+};

@@ -1,0 +1,27 @@
+import { StatusError } from '@cluster-apiserver/model';
+import { type ApiResponse, ClientGoneError, type Handler } from '../exchange.ts';
+import type { Received, Understood } from '../facts.ts';
+import { errorResponse } from '../respond.ts';
+
+/** What is told to the log of a request that ended in an error of ours. */
+export type ReportFault = (error: unknown, facts: Partial<Understood> & Received) => void;
+
+/** Outermost: everything that is thrown below leaves as a Status here, and what is our fault is told to the log. */
+export const answerErrors =
+  (report: ReportFault) =>
+  (next: Handler<Received>): Handler<Received> => {
+    const answer = (error: unknown, facts: Received): ApiResponse => {
+      const known: Partial<Understood> & Received = facts; // the stages below add their facts to the same object
+      const status = error instanceof StatusError ? error : new StatusError('InternalError', 'Internal error occurred', undefined, { cause: error });
+      if (status.code >= 500 && !(error instanceof ClientGoneError)) report(error, known);
+      return errorResponse(facts.request, { ...(known.auditId && { auditId: known.auditId }), ...(known.info && { query: known.info.query }), ...(known.warnings && { warnings: known.warnings }) }, status);
+    };
+    return (facts) => {
+      try {
+        const response = next(facts);
+        return response instanceof Promise ? response.catch((error: unknown) => answer(error, facts)) : response;
+      } catch (error) {
+        return answer(error, facts);
+      }
+    };
+  };

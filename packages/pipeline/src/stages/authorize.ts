@@ -1,0 +1,41 @@
+import type { Attributes, Authorizer, Decision } from '@cluster-apiserver/gates';
+import { StatusError } from '@cluster-apiserver/model';
+import type { ApiResponse, Handler } from '../exchange.ts';
+import type { Authenticated } from '../facts.ts';
+
+/** May it? What nobody allows is refused. */
+export const authorize =
+  (authorizer: Authorizer) =>
+  (next: Handler<Authenticated>): Handler<Authenticated> => {
+    const decided = (facts: Authenticated, decision: Decision): ApiResponse | Promise<ApiResponse> => {
+      if (decision.verdict !== 'allow') throw refused(facts, decision.reason);
+      return next(facts);
+    };
+    return (facts) => {
+      const decision = authorizer.authorize(attributes(facts));
+      return decision instanceof Promise ? decision.then((found) => decided(facts, found)) : decided(facts, decision);
+    };
+  };
+
+function attributes({ info, user }: Authenticated): Attributes {
+  const { verb, path, resource } = info;
+  if (!resource) return { user, verb, path };
+  const { group, version, plural, subresource, namespace, name } = resource;
+  return { user, verb, path, resource: { group, version, resource: plural, subresource, namespace, name } };
+}
+
+function refused({ info, user }: Authenticated, reason: string | undefined): StatusError {
+  const { resource, verb, path } = info;
+  const who = `User ${JSON.stringify(user.name)}`;
+  const because = reason ? `: ${reason}` : '';
+  if (!resource) return new StatusError('Forbidden', `forbidden: ${who} cannot ${verb} path ${JSON.stringify(path)}${because}`, {});
+  const { group, plural, subresource, namespace, name } = resource;
+  const what = subresource ? `${plural}/${subresource}` : plural;
+  const where = namespace ? ` in the namespace ${JSON.stringify(namespace)}` : ' at the cluster scope';
+  const subject = `${group ? `${what}.${group}` : what}${name ? ` ${JSON.stringify(name)}` : ''}`;
+  return new StatusError('Forbidden', `${subject} is forbidden: ${who} cannot ${verb} resource ${JSON.stringify(what)} in API group ${JSON.stringify(group)}${where}${because}`, {
+    ...(name && { name }),
+    ...(group && { group }),
+    kind: plural,
+  });
+}

@@ -1,0 +1,29 @@
+import type { Clock } from '@cluster-apiserver/base';
+import type { ApiResponse, Handler } from '../exchange.ts';
+import type { Received, Understood } from '../facts.ts';
+
+/** What the server counts of its requests. The words are few: what a client may choose freely is not among them. */
+export interface Measures {
+  began(): void;
+  /** Called when the answer is ready; a stream goes on after that. */
+  ended(request: { readonly verb: string; readonly group: string; readonly version: string; readonly resource: string; readonly code: number; readonly seconds: number }): void;
+}
+
+const noResource = { group: '', version: '', plural: '' };
+
+/** Counts every request, those that fail included. */
+export const measure =
+  (measures: Measures, clock: Clock) =>
+  (next: Handler<Received>): Handler<Received> =>
+  (facts) => {
+    const beganMs = clock.monotonicMs();
+    measures.began();
+    const ended = (response: ApiResponse): ApiResponse => {
+      const { info }: Partial<Understood> = facts as Received & Partial<Understood>; // added by the stages below
+      const { group, version, plural } = response.status === 404 || !info?.resource ? noResource : info.resource;
+      measures.ended({ verb: info?.verb ?? '', group, version, resource: plural, code: response.status, seconds: (clock.monotonicMs() - beganMs) / 1000 });
+      return response;
+    };
+    const response = next(facts);
+    return response instanceof Promise ? response.then(ended) : ended(response);
+  };
