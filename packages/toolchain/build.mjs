@@ -10,7 +10,9 @@ await main(async () => {
   const { node, env } = prepare();
   const built = path.join(cache, 'build');
   fs.rmSync(built, { recursive: true, force: true });
-  const code = await run(node, [binary('tsc'), '-p', path.join('packages', 'toolchain', 'tsconfig.build.json')], { env });
+  const code = await run(node, [binary('tsc'), '-p', path.join('packages', 'toolchain', 'tsconfig.build.json')], {
+    env,
+  });
   if (code !== 0) return code;
   for (const room of fs.readdirSync(built)) {
     const dist = path.join(root, 'packages', room, 'dist');

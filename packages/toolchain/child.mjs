@@ -26,7 +26,11 @@ export function handSignalsTo(child) {
 
 /** What a program prints, or undefined when it cannot be run or fails. */
 export function outputOf(command, args, options = {}) {
-  const { status, stdout } = spawnSync(command, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'], ...options });
+  const { status, stdout } = spawnSync(command, args, {
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'ignore'],
+    ...options,
+  });
   return status === 0 ? stdout : undefined;
 }
 

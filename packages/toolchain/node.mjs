@@ -19,7 +19,9 @@ export function provisionNode() {
   const platform = `${process.platform}-${process.arch}`;
   const wanted = packages[platform];
   if (!wanted) {
-    throw new Failure(`Node ${wantedMajor} is needed, this is ${process.version}, and no copy is known for ${platform}: install it first.`);
+    throw new Failure(
+      `Node ${wantedMajor} is needed, this is ${process.version}, and no copy is known for ${platform}: install it first.`,
+    );
   }
   const [name, version] = wanted.split('@');
   const home = path.join(cache, `node-${version}`);
@@ -34,7 +36,9 @@ function fetchNode(wanted, home, node, version) {
   fs.mkdirSync(home, { recursive: true });
   // A package of its own, so that npm does not take the checkout above it for the place to install into.
   fs.writeFileSync(path.join(home, 'package.json'), '{"private":true}');
-  const fetched = step('npm', ['install', '--prefix', home, '--no-audit', '--no-fund', '--save-exact', wanted], { cwd: home });
+  const fetched = step('npm', ['install', '--prefix', home, '--no-audit', '--no-fund', '--save-exact', wanted], {
+    cwd: home,
+  });
   if (!fetched.ok || !works(node, version)) {
     throw new Failure(`Node ${version} could not be fetched; install Node ${wantedMajor} yourself.\n${fetched.output}`);
   }

@@ -12,5 +12,8 @@ await main(async (args) => {
   const bringsEtcd = own.some((argument) => /^--(etcd-servers|help)\b/.test(argument));
   const etcd = bringsEtcd ? {} : { ETCD_BIN: await provisionEtcd() };
   // The channel lets the launcher notice when we are gone, even when we could not say so.
-  return run(node, [...launcher, ...args], { env: { ...env, ...etcd }, stdio: ['inherit', 'inherit', 'inherit', 'ipc'] });
+  return run(node, [...launcher, ...args], {
+    env: { ...env, ...etcd },
+    stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
+  });
 });

@@ -23,11 +23,19 @@ export async function createAuthority(name: string, clock: Clock, random: Random
     keys,
     extensions: await forAuthority(keys.publicKey),
   });
-  return openAuthority({ certificate: certificate.toString('pem'), privateKey: await exportKey(keys.privateKey) }, clock, random);
+  return openAuthority(
+    { certificate: certificate.toString('pem'), privateKey: await exportKey(keys.privateKey) },
+    clock,
+    random,
+  );
 }
 
 /** An authority that was created earlier. Throws when the two do not belong together. */
-export async function openAuthority(authority: Credentials, clock: Clock, random: Random): Promise<CertificateAuthority> {
+export async function openAuthority(
+  authority: Credentials,
+  clock: Clock,
+  random: Random,
+): Promise<CertificateAuthority> {
   const certificate = new X509Certificate(authority.certificate);
   const signingKey = await importKey(authority);
   return {

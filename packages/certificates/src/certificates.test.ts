@@ -22,9 +22,12 @@ afterAll(async () => {
 });
 
 describe('a certificate issued for a server', () => {
-  test.each(['localhost', '127.0.0.1', '::1'])('is accepted for %s by a client that trusts the authority', async (host) => {
-    await expect(handshake(server, authority.certificate, host)).resolves.toBe('authorized');
-  });
+  test.each(['localhost', '127.0.0.1', '::1'])(
+    'is accepted for %s by a client that trusts the authority',
+    async (host) => {
+      await expect(handshake(server, authority.certificate, host)).resolves.toBe('authorized');
+    },
+  );
 
   test('is refused for a host it does not name', async () => {
     await expect(handshake(server, authority.certificate, 'elsewhere.example')).rejects.toThrow(/altnames/);

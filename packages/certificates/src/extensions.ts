@@ -29,7 +29,11 @@ export async function forAuthority(publicKey: webcrypto.CryptoKey): Promise<Exte
   ];
 }
 
-export async function forServer(names: Names, publicKey: webcrypto.CryptoKey, issuerKey: IssuerKey): Promise<Extension[]> {
+export async function forServer(
+  names: Names,
+  publicKey: webcrypto.CryptoKey,
+  issuerKey: IssuerKey,
+): Promise<Extension[]> {
   return [
     new BasicConstraintsExtension(false, undefined, true),
     new KeyUsagesExtension(KeyUsageFlags.digitalSignature, true),

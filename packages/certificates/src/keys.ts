@@ -15,7 +15,9 @@ export function newKeys(): Promise<webcrypto.CryptoKeyPair> {
 
 export async function exportKey(key: webcrypto.CryptoKey): Promise<string> {
   const der = Buffer.from(await webcrypto.subtle.exportKey('pkcs8', key));
-  return createPrivateKey({ key: der, format: 'der', type: 'pkcs8' }).export({ format: 'pem', type: 'pkcs8' }).toString();
+  return createPrivateKey({ key: der, format: 'der', type: 'pkcs8' })
+    .export({ format: 'pem', type: 'pkcs8' })
+    .toString();
 }
 
 /** The private key, made sure to be that of the certificate: signatures by another one would be trusted by nobody. */

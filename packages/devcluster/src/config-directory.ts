@@ -2,6 +2,9 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { UsageError } from './options.ts';
 
+/** A README or a hidden file is none. */
+const flagFile = /^[a-z][a-z0-9-]*\.[a-z]+$/;
+
 /** Each file of the directory is the value of the flag it is named after: `audit-policy-file.yaml` is --audit-policy-file. */
 export function flagsOfConfigDirectory(directory: string): string[] {
   const absolute = path.resolve(directory);
@@ -12,7 +15,7 @@ export function flagsOfConfigDirectory(directory: string): string[] {
     throw new UsageError(`--config-dir ${directory} cannot be read: ${(error as Error).message}`); // fs throws Errors
   }
   return entries
-    .filter((entry) => entry.isFile() && !entry.name.startsWith('.'))
+    .filter((entry) => entry.isFile() && flagFile.test(entry.name))
     .map(({ name }) => `--${path.parse(name).name}=${path.join(absolute, name)}`)
     .sort();
 }

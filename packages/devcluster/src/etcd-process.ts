@@ -9,7 +9,12 @@ export const clientUrl = ({ client }: EtcdPorts): string => `http://127.0.0.1:${
 const peerUrl = ({ peer }: EtcdPorts): string => `http://127.0.0.1:${peer}`;
 
 /** How the members are called. */
-export function etcdPrograms(binary: string, members: readonly EtcdPorts[], home: Home, env: NodeJS.ProcessEnv): Program[] {
+export function etcdPrograms(
+  binary: string,
+  members: readonly EtcdPorts[],
+  home: Home,
+  env: NodeJS.ProcessEnv,
+): Program[] {
   const cluster = members.map((member, i) => `${nameOf(i)}=${peerUrl(member)}`).join(',');
   return members.map((member, i) => {
     const flags = {

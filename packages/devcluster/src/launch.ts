@@ -79,7 +79,8 @@ async function run(planned: Plan, home: Home, launcher: Launcher, scope: Scope):
   changed();
   const ask = probe(fs.readFileSync(home.ca, 'utf8'), fs.readFileSync(home.adminToken, 'utf8'));
   scope.onClose('probe', () => ask.close());
-  const ready = async (url: string): Promise<true | undefined> => (await ask.ready(Number(new URL(url).port))) || undefined;
+  const ready = async (url: string): Promise<true | undefined> =>
+    (await ask.ready(Number(new URL(url).port))) || undefined;
   await allReady(replicas, ready);
 
   const only = begin(planned.front);

@@ -36,7 +36,11 @@ async function launcher(args: readonly string[]): Promise<number> {
       return 0;
     }
     const etcd = env['ETCD_BIN'] ?? 'etcd';
-    const launching = launch(options, { clock, random: systemRandom(), say, pid, env, node, etcd, signal: told.signal }, scope);
+    const launching = launch(
+      options,
+      { clock, random: systemRandom(), say, pid, env, node, etcd, signal: told.signal },
+      scope,
+    );
     const cluster = await Promise.race([launching, toldToStop()]);
     if (cluster) {
       say(greeting(cluster, pid, process.cwd()));

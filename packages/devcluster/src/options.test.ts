@@ -21,7 +21,11 @@ describe('what is understood', () => {
     ['a value that holds a sign', ['--etcd-servers=http://a:1?x=y'], { etcdServers: 'http://a:1?x=y' }],
     ['a switch', ['--fresh'], { fresh: true }],
     ['directories', ['--data-dir', 'x', '--config-dir', 'y'], { dataDir: 'x', configDir: 'y' }],
-    ['flags of the replicas, left alone', ['--fresh', '--', '--replicas=x', '--', '-v'], { fresh: true, replicaFlags: ['--replicas=x', '--', '-v'] }],
+    [
+      'flags of the replicas, left alone',
+      ['--fresh', '--', '--replicas=x', '--', '-v'],
+      { fresh: true, replicaFlags: ['--replicas=x', '--', '-v'] },
+    ],
     ['an empty second part', ['--'], {}],
   ])('%s', (_what, args, expected) => {
     expect(parseOptions(args)).toEqual({ ...defaults, ...expected });
@@ -29,7 +33,15 @@ describe('what is understood', () => {
 
   test('help stands above everything else', () => {
     expect(parseOptions(['--help'])).toBeUndefined();
-    for (const name of ['--replicas N', '--etcd-members N', '--etcd-servers URLS', '--port N', '--data-dir DIR', '--fresh', '--config-dir DIR']) {
+    for (const name of [
+      '--replicas N',
+      '--etcd-members N',
+      '--etcd-servers URLS',
+      '--port N',
+      '--data-dir DIR',
+      '--fresh',
+      '--config-dir DIR',
+    ]) {
       expect(usage()).toContain(name);
     }
   });
@@ -37,9 +49,17 @@ describe('what is understood', () => {
 
 describe('what is refused', () => {
   test.each([
-    ['an unknown name, with the nearest known one', ['--replcas', '2'], /unknown option --replcas; did you mean --replicas\?/],
+    [
+      'an unknown name, with the nearest known one',
+      ['--replcas', '2'],
+      /unknown option --replcas; did you mean --replicas\?/,
+    ],
     ['an unknown name with a value', ['--etcd-member=3'], /did you mean --etcd-members\?/],
-    ['a flag of the server before the second --', ['--feature-gates=X=true'], /unknown option --feature-gates \(flags of the server/],
+    [
+      'a flag of the server before the second --',
+      ['--feature-gates=X=true'],
+      /unknown option --feature-gates \(flags of the server/,
+    ],
     ['a word without dashes', ['start'], /unknown option start/],
     ['a name of Object', ['--constructor'], /unknown option/],
     ['a missing value at the end', ['--port'], /--port needs a value/],

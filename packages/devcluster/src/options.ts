@@ -41,7 +41,11 @@ const table = {
   '--replicas': { value: 'N', parse: numberBetween(1, replicasMax), help: 'API servers behind the address (2)' },
   '--etcd-members': { value: 'N', parse: numberBetween(1, etcdMembersMax), help: 'etcd members to start (1)' },
   '--etcd-servers': { value: 'URLS', parse: text, help: 'use this etcd, comma separated, and start none' },
-  '--port': { value: 'N', parse: numberBetween(0, 65_535), help: 'public port on 127.0.0.1 (6443); 0 takes a free one' },
+  '--port': {
+    value: 'N',
+    parse: numberBetween(0, 65_535),
+    help: 'public port on 127.0.0.1 (6443); 0 takes a free one',
+  },
   '--data-dir': { value: 'DIR', parse: text, help: 'where everything is kept (.cluster)' },
   '--fresh': { help: 'begin with an empty store' },
   '--config-dir': { value: 'DIR', parse: text, help: 'DIR/NAME.EXT becomes --NAME=DIR/NAME.EXT for every replica' },
@@ -56,7 +60,7 @@ export function parseOptions(args: readonly string[]): Options | undefined {
   const end = args.includes('--') ? args.indexOf('--') : args.length;
   const given = new Map<Name, string>();
   for (let i = 0; i < end; i += 1) {
-    const [typed = '', attached] = split(args[i] ?? '');
+    const [typed, attached] = split(args[i] ?? '');
     const name = known(typed);
     if (given.has(name)) throw new UsageError(`${name} is given twice`);
     if (!('value' in table[name])) {
@@ -66,7 +70,8 @@ export function parseOptions(args: readonly string[]): Options | undefined {
     }
     if (attached === undefined) i += 1;
     const value = attached ?? (i < end ? args[i] : undefined);
-    if (value === undefined || (attached === undefined && value.startsWith('--'))) throw new UsageError(`${name} needs a value`);
+    if (value === undefined || (attached === undefined && value.startsWith('--')))
+      throw new UsageError(`${name} needs a value`);
     given.set(name, value);
   }
   if (given.has('--help')) return undefined;
@@ -113,5 +118,7 @@ function known(typed: string): Name {
   const name = names.find((candidate) => candidate === typed);
   if (name) return name;
   const nearest = nearestName(typed, names);
-  throw new UsageError(`unknown option ${typed}${nearest ? `; did you mean ${nearest}?` : ''} (flags of the server go behind a second --)`);
+  throw new UsageError(
+    `unknown option ${typed}${nearest ? `; did you mean ${nearest}?` : ''} (flags of the server go behind a second --)`,
+  );
 }

@@ -23,7 +23,8 @@ export interface Running {
 
 export const writePids = (home: Home, pids: Pids): void => replaceFile(home.pids, JSON.stringify(pids));
 
-export const writeChildren = (home: Home, children: Children): void => replaceFile(home.children, JSON.stringify(children));
+export const writeChildren = (home: Home, children: Children): void =>
+  replaceFile(home.children, JSON.stringify(children));
 
 /** The file is ours alone, so what it holds has the form that we wrote. */
 export function readChildren(home: Home): Children | undefined {

@@ -27,10 +27,13 @@ export interface Planned {
 export async function plan(options: Options, home: Home, launcher: Launcher): Promise<Plan> {
   const { node, env, clock, random } = launcher;
   if (options.fresh) empty(home);
-  const flags = [...(options.configDir === undefined ? [] : flagsOfConfigDirectory(options.configDir)), ...options.replicaFlags];
+  const flags = [
+    ...(options.configDir === undefined ? [] : flagsOfConfigDirectory(options.configDir)),
+    ...options.replicaFlags,
+  ];
   const etcdMembers = options.etcdServers === undefined ? options.etcdMembers : 0;
-  const topology = await planTopology(home, { etcdMembers, replicas: options.replicas }, random);
-  const port = options.port === 0 ? await freePort(random, new Set(topology.replicas)) : options.port;
+  const port = options.port === 0 ? await freePort(random) : options.port;
+  const topology = await planTopology(home, { etcdMembers, replicas: options.replicas, publicPort: port }, random);
   if (!(await isFree(port))) throw new UsageError(`port ${port} is taken by another program; choose one with --port`);
 
   const address = `https://127.0.0.1:${port}`;

@@ -60,7 +60,9 @@ export function supervise(program: Program, { clock, random, say }: World, chang
       if (stopping.signal.aborted || !proven) return;
       if (clock.monotonicMs() - started > provenMs) pauses.reset();
       const pauseMs = pauses.nextMs();
-      say(`${program.name} (pid ${child.pid}) ${how}; starting it again in ${(pauseMs / 1000).toFixed(1)} s, see ${program.logFile}`);
+      say(
+        `${program.name} (pid ${child.pid}) ${how}; starting it again in ${(pauseMs / 1000).toFixed(1)} s, see ${program.logFile}`,
+      );
       await sleep(clock, pauseMs, stopping.signal).catch(() => {}); // stopped while waiting: seen on the next line
       if (stopping.signal.aborted) return;
       started = clock.monotonicMs();
@@ -90,7 +92,9 @@ export function supervise(program: Program, { clock, random, say }: World, chang
         const how = await Promise.race([end, sleep(clock, readyPollMs)]);
         if (how !== undefined) throw new StartError(`${program.name} ${how} while starting.\n${lastWords(program)}`);
         if (clock.monotonicMs() > deadline) {
-          throw new StartError(`${program.name} was not ready after ${startTimeoutMs / 1000} s.\n${lastWords(program)}`);
+          throw new StartError(
+            `${program.name} was not ready after ${startTimeoutMs / 1000} s.\n${lastWords(program)}`,
+          );
         }
       }
     },
@@ -131,4 +135,6 @@ async function ending(child: ChildProcess): Promise<string> {
 }
 
 const lastWords = ({ logFile }: Program): string =>
-  [...fs.readFileSync(logFile, 'utf8').trimEnd().split('\n').slice(-lastWordsLines), `(${logFile})`].map((line) => `  ${line}`).join('\n');
+  [...fs.readFileSync(logFile, 'utf8').trimEnd().split('\n').slice(-lastWordsLines), `(${logFile})`]
+    .map((line) => `  ${line}`)
+    .join('\n');

@@ -22,7 +22,7 @@ const ports = { first: 20_000, count: 10_000 };
 /** The topology of last time as far as it still fits, and free ports for what is new. */
 export async function planTopology(
   home: Home,
-  wanted: { readonly etcdMembers: number; readonly replicas: number },
+  wanted: { readonly etcdMembers: number; readonly replicas: number; readonly publicPort: number },
   random: Random,
 ): Promise<Topology> {
   const before = remembered(home);
@@ -31,7 +31,11 @@ export async function planTopology(
       `the data in ${home.data} belongs to ${before.etcd.length} etcd member(s): start with --etcd-members ${before.etcd.length}, or with --fresh`,
     );
   }
-  const taken = new Set([...before.replicas, ...before.etcd.flatMap(({ client, peer }) => [client, peer])]);
+  const taken = new Set([
+    wanted.publicPort,
+    ...before.replicas,
+    ...before.etcd.flatMap(({ client, peer }) => [client, peer]),
+  ]);
   const free = async (): Promise<number> => {
     const port = await freePort(random, taken);
     taken.add(port);
@@ -39,15 +43,24 @@ export async function planTopology(
   };
   const replicas = await inTurn(wanted.replicas, async (i) => {
     const port = before.replicas[i];
-    return port !== undefined && (await isFree(port)) ? port : free();
+    return port !== undefined && port !== wanted.publicPort && (await isFree(port)) ? port : free();
   });
-  const etcd = await inTurn(wanted.etcdMembers, async (i) => before.etcd[i] ?? { client: await free(), peer: await free() });
+  const etcd = await inTurn(
+    wanted.etcdMembers,
+    async (i) => before.etcd[i] ?? { client: await free(), peer: await free() },
+  );
   for (const port of etcd.flatMap(({ client, peer }) => [client, peer])) {
-    if (!(await isFree(port))) throw new UsageError(`port ${port} belongs to an etcd member of this cluster and is taken: free it, or start with --fresh`);
+    if (!(await isFree(port)))
+      throw new UsageError(
+        `port ${port} belongs to an etcd member of this cluster and is taken: free it, or start with --fresh`,
+      );
   }
   // A start without etcd of our own must not make us forget the members whose data lies here.
   const topology = { etcd, replicas };
-  replaceFile(home.topology, `${JSON.stringify({ ...topology, etcd: etcd.length > 0 ? etcd : before.etcd }, undefined, 2)}\n`);
+  replaceFile(
+    home.topology,
+    `${JSON.stringify({ ...topology, etcd: etcd.length > 0 ? etcd : before.etcd }, undefined, 2)}\n`,
+  );
   return topology;
 }
 
@@ -78,7 +91,8 @@ export async function freePort(random: Random, taken: ReadonlySet<number> = new 
 }
 
 /** The file is ours alone, so what it holds has the form that we wrote. */
-const remembered = (home: Home): Topology => JSON.parse(readIfThere(home.topology) ?? '{"etcd":[],"replicas":[]}') as Topology;
+const remembered = (home: Home): Topology =>
+  JSON.parse(readIfThere(home.topology) ?? '{"etcd":[],"replicas":[]}') as Topology;
 
 /** One after the other, because each choice of a port must know the ones before it. */
 async function inTurn<T>(count: number, make: (index: number) => Promise<T>): Promise<T[]> {

@@ -19,7 +19,8 @@ export async function openFront(
 ): Promise<Front> {
   const known = backends(replicas);
   const report = (replica: number, ready: boolean, why: string): void => {
-    if (known.setReady(replica, ready)) say(`127.0.0.1:${replica} ${ready ? 'takes' : 'gets no'} new connections: ${why}`);
+    if (known.setReady(replica, ready))
+      say(`127.0.0.1:${replica} ${ready ? 'takes' : 'gets no'} new connections: ${why}`);
   };
   const server = proxy(known, clock, (replica) => report(replica, false, 'it refused one'));
   server.listen(port, '127.0.0.1');
@@ -27,7 +28,9 @@ export async function openFront(
   const scope = new Scope();
   scope.onClose('probe', () => probe.close());
   for (const replica of replicas) {
-    const stop = watchReadiness(replica, probe, clock, (ready) => report(replica, ready, ready ? 'it is ready' : 'it is not ready'));
+    const stop = watchReadiness(replica, probe, clock, (ready) =>
+      report(replica, ready, ready ? 'it is ready' : 'it is not ready'),
+    );
     scope.onClose('readiness', stop);
   }
   return {

@@ -21,7 +21,12 @@ export function proxy(backends: Backends, clock: Clock, refused: (port: number) 
   return server;
 }
 
-async function carry(client: net.Socket, backends: Backends, clock: Clock, refused: (port: number) => void): Promise<void> {
+async function carry(
+  client: net.Socket,
+  backends: Backends,
+  clock: Clock,
+  refused: (port: number) => void,
+): Promise<void> {
   for (const port of backends.inTurn()) {
     const replica = await connect(port, clock);
     if (client.destroyed) {

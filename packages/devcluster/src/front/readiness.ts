@@ -15,7 +15,14 @@ export function probe(ca: string, token: string): Probe {
   const ask = (port: number, again: boolean): Promise<boolean> =>
     new Promise((resolve) => {
       const request = https.get(
-        { agent, host: '127.0.0.1', port, path: '/readyz', headers: { authorization: `Bearer ${token}` }, timeout: answerTimeoutMs },
+        {
+          agent,
+          host: '127.0.0.1',
+          port,
+          path: '/readyz',
+          headers: { authorization: `Bearer ${token}` },
+          timeout: answerTimeoutMs,
+        },
         (response) => {
           response.resume();
           response.on('end', () => resolve(response.statusCode === 200));
@@ -33,7 +40,12 @@ export function probe(ca: string, token: string): Probe {
 const intervalMs = 200;
 
 /** Asks again and again, until the returned function is called. */
-export function watchReadiness(port: number, { ready }: Probe, clock: Clock, report: (ready: boolean) => void): () => void {
+export function watchReadiness(
+  port: number,
+  { ready }: Probe,
+  clock: Clock,
+  report: (ready: boolean) => void,
+): () => void {
   let stopped = false;
   let cancel = (): void => {};
   const look = async (): Promise<void> => {

@@ -1,0 +1,213 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { Scope, systemClock } from '@cluster-apiserver/base';
+import { once } from 'node:events';
+import net from 'node:net';
+import { buffer } from 'node:stream/consumers';
+import { openFront } from './front.ts';
+import type { Probe } from './readiness.ts';
+
+let scope = new Scope();
+
+afterEach(async () => {
+  await scope.close();
+  scope = new Scope();
+});
+
+describe('who gets a new connection', () => {
+  test('the ready replicas, in turn', async () => {
+    const { dial } = await frontOf([await speaker('a'), await speaker('b')]);
+    const answers = [await dial(), await dial(), await dial(), await dial()];
+    expect(answers.filter((answer) => answer === 'a')).toHaveLength(2);
+    expect(answers.filter((answer) => answer === 'b')).toHaveLength(2);
+  });
+
+  test('nobody learns of a replica that refuses: the next one is tried', async () => {
+    const { dial } = await frontOf([await refusing(), await speaker('b')]);
+    for (let i = 0; i < 6; i += 1) expect(await dial()).toBe('b');
+  });
+
+  test('not a replica that says it is not ready, and again when it is', async () => {
+    const [a, b] = [await speaker('a'), await speaker('b')];
+    const { dial, ready, said } = await frontOf([a, b]);
+    ready.delete(a.port);
+    await said(`${a.port} gets no new connections`);
+    for (let i = 0; i < 4; i += 1) expect(await dial()).toBe('b');
+    ready.add(a.port);
+    await said(`${a.port} takes new connections`, 2);
+    expect(new Set([await dial(), await dial()])).toEqual(new Set(['a', 'b']));
+  });
+
+  test('one that is not ready, when nobody is: it can say why', async () => {
+    const a = await speaker('a');
+    const { dial, ready, said } = await frontOf([await refusing(), a]);
+    ready.clear();
+    await said(`${a.port} gets no new connections`);
+    expect(await dial()).toBe('a');
+  });
+
+  test('with no replica at all the client is refused at once, by a reset', async () => {
+    const { open } = await frontOf([await refusing(), await refusing()]);
+    const [error] = await once(open(), 'error');
+    expect(error).toMatchObject({ code: 'ECONNRESET' });
+  });
+});
+
+describe('an open connection', () => {
+  test('stays where it is when its replica is no longer ready', async () => {
+    const echo = await listener((socket) => socket.pipe(socket));
+    const { open, ready, said } = await frontOf([echo]);
+    const client = open();
+    client.write('before');
+    expect(String((await once(client, 'data'))[0])).toBe('before');
+    ready.clear();
+    await said(`${echo.port} gets no new connections`);
+    client.write('after');
+    expect(String((await once(client, 'data'))[0])).toBe('after');
+    client.destroy();
+  });
+
+  test('is answered after the client has said all it had to say', async () => {
+    const counting = await listener(
+      (socket) => void buffer(socket).then((bytes) => socket.end(`${bytes.length} bytes`)),
+    );
+    const { open } = await frontOf([counting]);
+    const client = open();
+    client.end(Buffer.alloc(300_000));
+    expect(String(await buffer(client))).toBe('300000 bytes');
+  });
+
+  test('can still send when the replica has said all it had to say', async () => {
+    const { promise: received, resolve } = Promise.withResolvers<Buffer>();
+    const early = await listener((socket) => {
+      socket.end('goodbye');
+      void buffer(socket).then(resolve);
+    });
+    const { open } = await frontOf([early]);
+    const client = open();
+    expect(String(await buffer(client))).toBe('goodbye');
+    client.end(Buffer.alloc(100_000));
+    expect(await received).toHaveLength(100_000);
+  });
+
+  test('that a replica breaks off is broken for the client, and does not look like an end', async () => {
+    const breaking = await listener((socket) => socket.once('data', () => socket.resetAndDestroy()));
+    const { open } = await frontOf([breaking]);
+    const client = open();
+    client.write('hello');
+    const [error] = await once(client, 'error');
+    expect(error).toMatchObject({ code: 'ECONNRESET' });
+  });
+
+  test('that a client breaks off is broken for the replica', async () => {
+    const { promise: broken, resolve } = Promise.withResolvers<NodeJS.ErrnoException>();
+    const waiting = await listener((socket) => {
+      socket.on('error', resolve);
+      socket.write('hello');
+    });
+    const { open } = await frontOf([waiting]);
+    const client = open();
+    await once(client, 'data');
+    client.resetAndDestroy();
+    expect(await broken).toMatchObject({ code: 'ECONNRESET' });
+  });
+
+  test('makes a fast replica wait for a slow reader instead of filling our memory', async () => {
+    const { promise: filled, resolve } = Promise.withResolvers<number>();
+    const manyBytes = 256 * 1024 * 1024;
+    const flooding = await listener((socket) => {
+      const chunk = Buffer.alloc(1024 * 1024);
+      const pour = (): void => {
+        while (socket.bytesWritten + socket.writableLength < manyBytes) if (!socket.write(chunk)) return;
+      };
+      socket.on('drain', pour);
+      socket.on('error', () => {}); // the client goes away in the middle
+      pour();
+      void settled(() => socket.bytesWritten).then(resolve);
+    });
+    const { open } = await frontOf([flooding]);
+    const client = open();
+    client.pause();
+    expect(await filled).toBeLessThan(manyBytes / 4); // what kernels and streams hold on the way
+    client.destroy();
+  });
+});
+
+test('draining ends nothing that is open, takes nothing new, and is over when the last connection is', async () => {
+  const echo = await listener((socket) => socket.pipe(socket));
+  const { open, front } = await frontOf([echo]);
+  const client = open();
+  client.write('x');
+  await once(client, 'data');
+  let drained = false;
+  const draining = front.drain().then(() => (drained = true));
+  await expect(once(open(), 'error')).resolves.toMatchObject([{ code: 'ECONNREFUSED' }]);
+  client.write('still here');
+  expect(String((await once(client, 'data'))[0])).toBe('still here');
+  expect(drained).toBe(false);
+  client.end();
+  await draining;
+});
+
+interface Listener {
+  readonly port: number;
+}
+
+async function listener(serve: (socket: net.Socket) => void): Promise<Listener> {
+  const sockets = new Set<net.Socket>();
+  const server = net.createServer({ allowHalfOpen: true }, (socket) => {
+    sockets.add(socket);
+    serve(socket);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  scope.onClose('listener', () => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  return { port: (server.address() as net.AddressInfo).port }; // it listens on a TCP port
+}
+
+const speaker = (name: string): Promise<Listener> => listener((socket) => socket.end(name));
+
+/** A port where nobody listens. */
+async function refusing(): Promise<Listener> {
+  const server = net.createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as net.AddressInfo; // it listens on a TCP port
+  server.close();
+  return { port };
+}
+
+async function frontOf(replicas: readonly Listener[]) {
+  const ports = replicas.map(({ port }) => port);
+  const ready = new Set(ports);
+  const lines: string[] = [];
+  const probe: Probe = { ready: async (port) => ready.has(port), close: () => {} };
+  const { port } = await refusing();
+  const front = await openFront(port, ports, probe, systemClock, (line) => lines.push(line));
+  const drained = (): void => void front.drain();
+  scope.onClose('front', drained);
+  const said = (text: string, times = 1): Promise<void> =>
+    until(() => lines.filter((line) => line.includes(text)).length >= times);
+  await Promise.all(ports.map((replica) => said(`${replica} takes new connections`)));
+  const open = (): net.Socket => net.connect({ host: '127.0.0.1', port, allowHalfOpen: true });
+  const dial = async (): Promise<string> => {
+    const client = open();
+    const answer = String(await buffer(client));
+    client.end();
+    return answer;
+  };
+  return { front, open, dial, ready, said };
+}
+
+async function until(fact: () => boolean): Promise<void> {
+  while (!fact()) await new Promise((resolve) => systemClock.after(5, () => resolve(undefined)));
+}
+
+/** The value, once it has not changed for a while. */
+async function settled(value: () => number): Promise<number> {
+  for (let last = -1; ; last = value()) {
+    await new Promise((resolve) => systemClock.after(300, () => resolve(undefined)));
+    if (value() === last) return last;
+  }
+}

@@ -1,0 +1,202 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { seededRandom, systemClock, systemRandom } from '@cluster-apiserver/base';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import fs from 'node:fs';
+import net from 'node:net';
+import os from 'node:os';
+import path from 'node:path';
+import { flagsOfConfigDirectory } from './config-directory.ts';
+import { writeCredentials } from './credentials.ts';
+import { type Home, homeIn } from './home.ts';
+import { endLeftovers } from './leftovers.ts';
+import { AlreadyRunningError, lock } from './lock.ts';
+import { UsageError } from './options.ts';
+import { writeChildren } from './pids.ts';
+import { replicaPrograms } from './replica-process.ts';
+import { forgetMembers, planTopology } from './topology.ts';
+
+// What a start finds of the starts before it, and what it leaves for the next.
+
+let home: Home;
+const children: ChildProcess[] = [];
+
+beforeEach(() => {
+  home = homeIn(fs.mkdtempSync(path.join(os.tmpdir(), 'devcluster-')));
+});
+
+afterEach(() => {
+  for (const child of children.splice(0)) child.kill('SIGKILL');
+  fs.rmSync(home.directory, { recursive: true, force: true });
+});
+
+describe('the lock', () => {
+  test('is held by one launcher at a time', async () => {
+    const other = await idle('devcluster');
+    lock(home.lock, other.pid);
+    expect(() => lock(home.lock, process.pid)).toThrow(AlreadyRunningError);
+  });
+
+  test('is free again when it was let go, when its holder is dead, and when its number went to a stranger', async () => {
+    lock(home.lock, process.pid)();
+    const stranger = await idle('something else');
+    for (const holder of ['999999999', String(stranger.pid), 'nonsense', '']) {
+      fs.writeFileSync(home.lock, holder);
+      lock(home.lock, process.pid)();
+    }
+    expect(fs.existsSync(home.lock)).toBe(false);
+  });
+});
+
+describe('leftovers of a launcher that was killed', () => {
+  test('are ended when they run in our directory, and strangers with a number of ours are not', async () => {
+    const ours = await idle(path.join(home.data, 'etcd-1'));
+    const stranger = await idle('something else');
+    const url = 'https://127.0.0.1:1';
+    writeChildren(home, {
+      etcd: [{ ...ours, url }],
+      replicas: [
+        { ...stranger, url },
+        { pid: 999_999_999, url },
+      ],
+      front: [],
+    });
+    expect(await endLeftovers(home, process.pid, systemClock)).toBe(1);
+    expect(alive(ours.pid)).toBe(false);
+    expect(alive(stranger.pid)).toBe(true);
+    expect(await endLeftovers(home, process.pid, systemClock)).toBe(0);
+  });
+});
+
+describe('ports', () => {
+  const wanted = { etcdMembers: 3, replicas: 2, publicPort: 6443 };
+
+  test('stay the same from start to start, also when a start in between runs less', async () => {
+    const first = await planTopology(home, wanted, systemRandom());
+    expect(await planTopology(home, wanted, systemRandom())).toEqual(first);
+    await planTopology(home, { ...wanted, etcdMembers: 0 }, systemRandom());
+    expect(await planTopology(home, wanted, systemRandom())).toEqual(first);
+  });
+
+  test('are all different, even when chance repeats itself', async () => {
+    const { etcd, replicas } = await planTopology(home, wanted, { ...seededRandom(1), below: counting() });
+    const all = [...replicas, ...etcd.flatMap(({ client, peer }) => [client, peer])];
+    expect(new Set(all).size).toBe(8);
+  });
+
+  test('of a replica move when somebody took them; those of a member must be given back', async () => {
+    const first = await planTopology(home, wanted, systemRandom());
+    const [replica = 0] = first.replicas;
+    await whileTaken(replica, async () => {
+      const { replicas, etcd } = await planTopology(home, wanted, systemRandom());
+      expect(replicas[0]).not.toBe(replica);
+      expect(etcd).toEqual(first.etcd);
+    });
+    await whileTaken(first.etcd[0]?.peer ?? 0, async () => {
+      await expect(planTopology(home, wanted, systemRandom())).rejects.toThrow(/taken/);
+    });
+  });
+
+  test('of a replica make room for the public one', async () => {
+    const [publicPort = 0, other] = (await planTopology(home, wanted, systemRandom())).replicas;
+    const { replicas } = await planTopology(home, { ...wanted, publicPort }, systemRandom());
+    expect(replicas[0]).not.toBe(publicPort);
+    expect(replicas[1]).toBe(other);
+  });
+
+  test('of a cluster with another number of members are refused, until its data is given up', async () => {
+    await planTopology(home, wanted, systemRandom());
+    const one = { ...wanted, etcdMembers: 1 };
+    await expect(planTopology(home, one, systemRandom())).rejects.toThrow(/belongs to 3 etcd member\(s\)/);
+    forgetMembers(home);
+    expect((await planTopology(home, one, systemRandom())).etcd).toHaveLength(1);
+  });
+});
+
+describe('credentials', () => {
+  test('stay the same from start to start, and only their owner may read what is secret', async () => {
+    await writeCredentials(home, 'https://127.0.0.1:1', systemClock, systemRandom());
+    const [ca, token] = [fs.readFileSync(home.ca, 'utf8'), fs.readFileSync(home.adminToken, 'utf8')];
+    await writeCredentials(home, 'https://127.0.0.1:2', systemClock, systemRandom());
+    expect(fs.readFileSync(home.ca, 'utf8')).toBe(ca);
+    expect(fs.readFileSync(home.adminToken, 'utf8')).toBe(token);
+    expect(token).toMatch(/^[0-9a-f]{64}$/);
+    expect(fs.readFileSync(home.kubeconfig, 'utf8')).toContain('server: https://127.0.0.1:2\n');
+    for (const file of [
+      home.adminToken,
+      home.tokenFile,
+      home.kubeconfig,
+      home.serverKey,
+      path.join(home.pki, 'ca.key'),
+    ]) {
+      expect(fs.statSync(file).mode & 0o077).toBe(0);
+    }
+  });
+});
+
+describe('flags of the replicas', () => {
+  const flagsWith = (flags: readonly string[]): readonly string[] => {
+    const settings = { node: 'node', ports: [1], etcdServers: 'http://127.0.0.1:2', flags, env: {} };
+    return replicaPrograms(settings, home)[0]?.args ?? [];
+  };
+
+  test('may replace a default of the launcher', () => {
+    expect(flagsWith([])).toContain('--shutdown-delay-duration=2s');
+    const args = flagsWith(['--shutdown-delay-duration=0s']);
+    expect(args.filter((arg) => arg.startsWith('--shutdown-delay-duration'))).toEqual(['--shutdown-delay-duration=0s']);
+  });
+
+  test.each(['--secure-port=1', '--etcd-servers', '--token-auth-file=x'])(
+    'may not take %s from the launcher',
+    (flag) => {
+      expect(() => flagsWith([flag])).toThrow(UsageError);
+    },
+  );
+
+  test('come from the files of a configuration directory, which are named after them', () => {
+    for (const file of ['audit-policy-file.yaml', 'tracing-config-file.json', '.hidden', 'README.md', 'notes']) {
+      fs.writeFileSync(path.join(home.directory, file), '');
+    }
+    fs.mkdirSync(path.join(home.directory, 'folder.d'));
+    expect(flagsOfConfigDirectory(home.directory)).toEqual([
+      `--audit-policy-file=${home.directory}/audit-policy-file.yaml`,
+      `--tracing-config-file=${home.directory}/tracing-config-file.json`,
+    ]);
+    expect(() => flagsOfConfigDirectory(path.join(home.directory, 'absent'))).toThrow(UsageError);
+  });
+});
+
+/** A process that does nothing, with a word in its command line. */
+async function idle(word: string): Promise<{ readonly pid: number }> {
+  const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000); console.log(1)', word], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  children.push(child);
+  await once(child.stdout, 'data');
+  return { pid: child.pid ?? 0 };
+}
+
+function alive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
+async function whileTaken(port: number, work: () => Promise<void>): Promise<void> {
+  const server = net.createServer().listen(port, '127.0.0.1');
+  await once(server, 'listening');
+  try {
+    await work();
+  } finally {
+    server.close();
+    await once(server, 'close');
+  }
+}
+
+/** The same number twice before the next one. */
+function counting(): () => number {
+  let calls = 0;
+  return () => Math.floor(calls++ / 2);
+}

@@ -1,0 +1,31 @@
+#!/usr/bin/env node
+// npm run bench: the bench kit against one replica of its own. What follows `--` goes to the kit; `--help` shows what it takes.
+import fs from 'node:fs';
+import path from 'node:path';
+import { outputOf, run } from './child.mjs';
+import { withCluster } from './cluster.mjs';
+import { provisionEtcd } from './etcd.mjs';
+import { prepare } from './prepare.mjs';
+import { cache, Failure, main, shared } from './project.mjs';
+
+const kit = path.join(shared, 'bench', 'bench.mjs');
+/** The kit gives the server core 0; the load and the store share core 1. */
+const storeCore = '1';
+
+await main(async (args) => {
+  if (!fs.existsSync(kit)) throw new Failure('The bench kit is not beside the checkout (../shared/bench).');
+  const missing = ['wrk', 'openssl', 'taskset'].filter(
+    (program) => outputOf('sh', ['-c', `command -v ${program}`]) === undefined,
+  );
+  if (missing.length > 0) throw new Failure(`The bench kit needs ${missing.join(' and ')}: install it first.`);
+  const { node, env } = prepare();
+  if (args.includes('--help')) return run(node, [kit, '--help'], { env });
+  const tools = { node, env: { ...env, ETCD_BIN: await provisionEtcd() } };
+  const home = path.join(cache, 'bench');
+  return withCluster(tools, home, ['--replicas', '1'], ({ replicas: [replica], etcd: [etcd] }) => {
+    if (!args.includes('--no-pin')) outputOf('taskset', ['-acp', storeCore, String(etcd.pid)]);
+    const token = fs.readFileSync(path.join(home, 'admin.token'), 'utf8');
+    const target = ['--server', replica.url, '--token', token, '--pids', String(replica.pid), '--etcd', etcd.url];
+    return run(node, [kit, ...target, ...args], { env });
+  });
+});

@@ -1,0 +1,21 @@
+#!/usr/bin/env node
+// npm test: everything. npm test -- PATTERN: the jest tests of the files that match, and nothing else.
+import { runConformance } from './conformance.mjs';
+import { provisionEtcd } from './etcd.mjs';
+import { runJest } from './jest.mjs';
+import { prepare } from './prepare.mjs';
+import { main } from './project.mjs';
+
+await main(async (patterns) => {
+  const { node, env } = prepare();
+  const tools = { node, env: { ...env, ETCD_BIN: await provisionEtcd() } };
+  const tests = await runJest(tools, patterns);
+  const cases = patterns.length > 0 ? undefined : await runConformance(tools);
+
+  console.log(`\ntests        ${tests.passed} passed, ${tests.failed} failed`);
+  if (cases) console.log(`conformance  ${cases.passed} passed, ${cases.failed} failed (required cases)`);
+  const failed = tests.failed + (cases?.failed ?? 0);
+  // The last line is read by programs.
+  console.log(`${tests.passed + (cases?.passed ?? 0)} passed, ${failed} failed`);
+  return failed === 0 ? 0 : 1;
+});
