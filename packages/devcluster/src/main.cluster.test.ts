@@ -1,0 +1,229 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { systemClock } from '@cluster-apiserver/base';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import fs from 'node:fs';
+import https from 'node:https';
+import os from 'node:os';
+import path from 'node:path';
+import { type Home, homeIn } from './home.ts';
+import type { Pids } from './pids.ts';
+import { commandLine } from './processes.ts';
+
+// Whole clusters, started and stopped the way `npm start` does it. A start takes seconds, so the tests of one
+// describe share a cluster and leave it as they found it.
+
+/** Two starts and two stops, on a machine that runs other tests too. */
+const slowTestMs = 120_000;
+
+describe('a running cluster', () => {
+  let home: Home;
+  let cluster: Launched;
+
+  beforeAll(async () => {
+    home = newHome();
+    cluster = await start(home);
+  }, slowTestMs);
+
+  afterAll(async () => {
+    await stop(cluster);
+    remove(home);
+  }, slowTestMs);
+
+  test('says in about ten lines where it is, how to reach it and how to stop it', () => {
+    const { front } = pidsOf(home);
+    for (const part of [front.url, 'curl --cacert', 'kubectl --kubeconfig', 'logs', `kill ${cluster.child.pid}`]) {
+      expect(cluster.output()).toContain(part);
+    }
+    expect(cluster.output().trim().split('\n').length).toBeLessThan(13);
+  });
+
+  test('answers at its address to whoever trusts its authority, and at every replica', async () => {
+    const { front, replicas } = pidsOf(home);
+    expect(replicas).toHaveLength(2);
+    for (const { url } of [front, ...replicas]) expect(await statusOf(home, `${url}/readyz`)).toBe(200);
+  });
+
+  test('is not started a second time', async () => {
+    const second = launch(home);
+    expect(await second.exit).toEqual({ code: 1, signal: null });
+    expect(second.output()).toContain(`running here already, started by process ${cluster.child.pid}`);
+    expect(await statusOf(home, `${pidsOf(home).front.url}/readyz`)).toBe(200);
+  });
+
+  test.each(['replicas', 'etcd', 'front'] as const)(
+    'starts one of its %s again when it is killed, says why, and answers afterwards',
+    async (role) => {
+      const victim = [pidsOf(home)[role]].flat()[0]?.pid ?? 0;
+      process.kill(victim, 'SIGKILL');
+      await until(() => [pidsOf(home)[role]].flat()[0]?.pid !== victim);
+      expect(cluster.output()).toMatch(new RegExp(`\\(pid ${victim}\\) was killed by SIGKILL; starting it again in`));
+      await until(async () => (await statusOf(home, `${pidsOf(home).front.url}/readyz`)) === 200);
+    },
+    slowTestMs,
+  );
+});
+
+describe('from start to start', () => {
+  let home: Home;
+
+  beforeEach(() => {
+    home = newHome();
+  });
+
+  afterEach(() => remove(home));
+
+  test(
+    'data, addresses and credentials stay, every process ends, and a fresh start forgets the data',
+    async () => {
+      const first = await start(home);
+      const before = pidsOf(home);
+      const account = '/api/v1/namespaces/team-a/serviceaccounts';
+      const robot = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'robot' } };
+      expect(await statusOf(home, `${before.front.url}${account}`, robot)).toBe(201);
+      const token = fs.readFileSync(home.adminToken, 'utf8');
+      await stop(first);
+      expect(processesOf(before).filter(runsHere(home))).toEqual([]);
+      expect(fs.existsSync(home.pids)).toBe(false);
+
+      const second = await start(home);
+      const after = pidsOf(home);
+      expect(after.replicas.map(({ url }) => url)).toEqual(before.replicas.map(({ url }) => url));
+      expect(fs.readFileSync(home.adminToken, 'utf8')).toBe(token);
+      expect(await statusOf(home, `${after.front.url}${account}/robot`)).toBe(200);
+      await stop(second);
+
+      const third = await start(home, ['--fresh']);
+      expect(await statusOf(home, `${pidsOf(home).front.url}${account}/robot`)).toBe(404);
+      await stop(third);
+    },
+    slowTestMs,
+  );
+
+  test(
+    'three members carry one replica, and another number of members is refused while their data is there',
+    async () => {
+      await stop(await start(home, ['--etcd-members', '3', '--replicas', '1']));
+      const other = launch(home);
+      expect(await other.exit).toEqual({ code: 1, signal: null });
+      expect(other.output()).toContain('--etcd-members 3');
+    },
+    slowTestMs,
+  );
+
+  test(
+    'nobody outlives a launcher that is killed, and the next start works',
+    async () => {
+      const killed = await start(home);
+      const pids = pidsOf(home);
+      killed.child.kill('SIGKILL');
+      await until(() => processesOf(pids).filter(runsHere(home)).length === 0);
+      await stop(await start(home));
+    },
+    slowTestMs,
+  );
+
+  test(
+    'what outlived both its launcher and the front is ended by the next start',
+    async () => {
+      const killed = await start(home);
+      const pids = pidsOf(home);
+      killed.child.kill('SIGSTOP'); // so that it does not replace the front
+      process.kill(pids.front.pid, 'SIGKILL');
+      killed.child.kill('SIGKILL');
+      await killed.exit;
+      const next = await start(home);
+      expect(next.output()).toContain('Ended 3 process(es)');
+      expect(processesOf(pids).filter(runsHere(home))).toEqual([]);
+      await stop(next);
+    },
+    slowTestMs,
+  );
+
+  test(
+    'a start that is interrupted leaves nobody behind',
+    async () => {
+      const launched = launch(home);
+      await until(() => fs.existsSync(home.children));
+      const { etcd } = JSON.parse(fs.readFileSync(home.children, 'utf8')) as Pids; // the launcher writes this form
+      launched.child.kill('SIGINT');
+      expect(await launched.exit).toEqual({ code: 0, signal: null });
+      expect(etcd.map(({ pid }) => pid).filter(runsHere(home))).toEqual([]);
+    },
+    slowTestMs,
+  );
+
+  test(
+    'a flag that the server refuses ends the start with the words of the server',
+    async () => {
+      const refused = launch(home, ['--', '--no-such-flag=1']);
+      expect(await refused.exit).toEqual({ code: 1, signal: null });
+      expect(refused.output()).toMatch(/replica-\d ended with code \d+ while starting[^]*no-such-flag/);
+    },
+    slowTestMs,
+  );
+});
+
+interface Launched {
+  readonly child: ChildProcess;
+  readonly exit: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
+  output(): string;
+}
+
+function launch(home: Home, args: readonly string[] = []): Launched {
+  const program = path.join(import.meta.dirname, 'main.ts');
+  const own = ['--data-dir', home.directory, '--port', '0'];
+  const child = spawn(process.execPath, ['--conditions=source', program, ...own, ...args], {
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+  });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (text) => (output += text));
+  const exit = once(child, 'close').then(([code, signal]) => ({ code, signal }));
+  return { child, exit, output: () => output };
+}
+
+async function start(home: Home, args: readonly string[] = []): Promise<Launched> {
+  const launched = launch(home, args);
+  const first = await Promise.race([once(launched.child, 'message').then(() => 'ready'), launched.exit]);
+  if (first !== 'ready') throw new Error(`the cluster did not start:\n${launched.output()}`);
+  return launched;
+}
+
+async function stop({ child, exit }: Launched): Promise<void> {
+  child.kill('SIGTERM');
+  expect(await exit).toEqual({ code: 0, signal: null });
+}
+
+const newHome = (): Home => homeIn(fs.mkdtempSync(path.join(os.tmpdir(), 'devcluster-')));
+
+const remove = (home: Home): void => fs.rmSync(home.directory, { recursive: true, force: true });
+
+/** The launcher writes this form. */
+const pidsOf = (home: Home): Pids => JSON.parse(fs.readFileSync(home.pids, 'utf8')) as Pids;
+
+const processesOf = ({ front, replicas, etcd }: Pids): number[] => [front, ...replicas, ...etcd].map(({ pid }) => pid);
+
+const runsHere = (home: Home) => (pid: number) => commandLine(pid)?.includes(home.directory) ?? false;
+
+/** The status of the answer, or undefined when there is none. A body makes it a POST. */
+function statusOf(home: Home, url: string, body?: object): Promise<number | undefined> {
+  return new Promise((resolve) => {
+    const authorization = `Bearer ${fs.readFileSync(home.adminToken, 'utf8')}`;
+    const request = https.request(url, {
+      method: body ? 'POST' : 'GET',
+      agent: false,
+      ca: fs.readFileSync(home.ca),
+      headers: { authorization, 'content-type': 'application/json' },
+    });
+    request.on('response', (response) => {
+      response.resume();
+      response.on('close', () => resolve(response.statusCode));
+    });
+    request.on('error', () => resolve(undefined));
+    request.end(body && JSON.stringify(body));
+  });
+}
+
+async function until(fact: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await fact())) await new Promise((resolve) => systemClock.after(25, () => resolve(undefined)));
+}
