@@ -17,7 +17,7 @@ export const statusResponse = (facts: Understood, code: number, status: Status):
 export function listResponse(facts: Understood, kind: Kind, { items, revision }: ObjectList): ApiResponse {
   const prefix = typePrefix(kind.kind, kind.apiVersion);
   const head = { kind: `${kind.kind}List`, apiVersion: kind.apiVersion, metadata: { resourceVersion: String(revision) } };
-  const parts = [Buffer.from(`${JSON.stringify(head).slice(0, -1)},"items":[`)];
+  const parts: Buffer[] = [Buffer.from(`${JSON.stringify(head).slice(0, -1)},"items":[`)];
   items.forEach((item, index) => {
     if (index > 0) parts.push(comma);
     parts.push(itemForm(item.storedBytes, String(item.revision), prefix));

@@ -94,7 +94,7 @@ export function scanJson(text: string): JsonScan {
         const part = text.charCodeAt(i);
         if (part < 0x30 || part > 0x39) exactNumbersNeeded = true;
       }
-      if (i - start >= safeDigits) exactNumbersNeeded = true;
+      if (i + 1 - start - (code === 0x2d ? 1 : 0) > safeDigits) exactNumbersNeeded = true;
     }
   }
   return { duplicates, exactNumbersNeeded, mayHoldLoneSurrogate };

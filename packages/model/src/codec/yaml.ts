@@ -1,5 +1,5 @@
 import { setOwn } from '@cluster-apiserver/base';
-import { type Alias, type Document, isAlias, isMap, isScalar, isSeq, LineCounter, type Node, type ParsedNode, parseDocument, stringify, type YAMLMap } from 'yaml';
+import { type Alias, type Document, isAlias, isMap, isScalar, isSeq, LineCounter, type Node, type ParsedNode, parseDocument, stringify, type Tags, type YAMLMap } from 'yaml';
 import { rawNumber } from '../schema/decode.ts';
 import { MalformedTextError, type Parsed, type TextFault, parseJson } from './json.ts';
 
@@ -54,7 +54,7 @@ function composed(text: string, lineCounter: LineCounter): Document.Parsed {
       lineCounter,
       uniqueKeys: false, // compared pair by pair there; by a set here
       intAsBigInt: true,
-      customTags: (tags) => tags.filter((tag) => typeof tag === 'string' || !withoutJson.has(tag.tag)),
+      customTags: (tags) => tags.filter((tag) => typeof tag === 'string' || !withoutJson.has(tag.tag)).map(withoutLetters),
     });
   } catch (error) {
     throw new MalformedTextError(`yaml: ${(error as Error).message}`, { cause: error });
@@ -63,6 +63,12 @@ function composed(text: string, lineCounter: LineCounter): Document.Parsed {
 
 /** What JSON has no value for stays the string that was written. */
 const withoutJson = new Set(['binary', 'omap', 'pairs', 'set', 'timestamp'].map((name) => `tag:yaml.org,2002:${name}`));
+
+/** `y` and `n` stay texts: as keys they name coordinates far more often than they answer a question. */
+function withoutLetters(tag: Tags[number]): Tags[number] {
+  if (typeof tag === 'string' || tag.tag !== 'tag:yaml.org,2002:bool' || !('test' in tag) || !tag.test) return tag;
+  return { ...tag, test: new RegExp(`^(?![ynYN]$)(?:${tag.test.source})`) };
+}
 
 interface Conversion {
   readonly document: Document.Parsed;

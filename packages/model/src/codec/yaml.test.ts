@@ -1,0 +1,70 @@
+import { describe, expect, test } from '@jest/globals';
+import { MalformedTextError } from './json.ts';
+import { formatYaml, parseYaml, YamlTooLargeError, yamlBytesMax } from './yaml.ts';
+
+const value = (text: string): unknown => parseYaml(text).value;
+
+test('a body as people write it', () => {
+  expect(value('metadata:\n  name: a\n  labels: {k: v, n: "1"}\nsecrets:\n- name: s1\n- name: s2\n')).toEqual({
+    metadata: { name: 'a', labels: { k: 'v', n: '1' } },
+    secrets: [{ name: 's1' }, { name: 's2' }],
+  });
+});
+
+test.each([
+  ['yes is true, as the clients of the API read it', 'a: yes', { a: true }],
+  ['a date stays a text', 'a: 2001-01-01', { a: '2001-01-01' }],
+  ['a quoted number stays a text', 'a: "7"', { a: '7' }],
+  ['nothing is null', 'a:', { a: null }],
+  ['an empty document is null', '', null],
+  ['a number is a key like any other', '7: x', { '7': 'x' }],
+  ['of several documents the first counts', 'a: 1\n---\nb: 2\n', { a: 1 }],
+  ['a merge fills what the map does not say itself', 'b: &b {x: 1, y: 1}\nc:\n  <<: *b\n  y: 2\n', { b: { x: 1, y: 1 }, c: { y: 2, x: 1 } }],
+  ['a quoted merge key is a key', 'c:\n  "<<": 1\n', { c: { '<<': 1 } }],
+  ['JSON is YAML', ' {"a": [1, {"b": null}]}', { a: [1, { b: null }] }],
+])('%s', (_, text, expected) => {
+  expect(value(text)).toEqual(expected);
+});
+
+test('a large number keeps its digits', () => {
+  expect(JSON.stringify(value('a: 9007199254740993'))).toBe('{"a":9007199254740993}');
+});
+
+test('a key that a map says twice is told with its line, and the last one counts', () => {
+  const { value: parsed, faults } = parseYaml('a:\n  k: 1\n  k: 2\n');
+  expect(parsed).toEqual({ a: { k: 2 } });
+  expect(faults.map(({ message }) => message)).toEqual(['yaml: line 3: key "k" already set in map']);
+});
+
+test('__proto__ is plain data, merged or not', () => {
+  for (const text of ['__proto__: {polluted: true}', 'a: &a {__proto__: {polluted: true}}\nb: {<<: *a}']) value(text);
+  expect(Object.keys(value('__proto__: {x: 1}') as object)).toEqual(['__proto__']);
+  expect(({} as { polluted?: boolean }).polluted).toBeUndefined();
+});
+
+describe('what would hold up everybody else is refused', () => {
+  const bomb = ['a: &a [x,x,x,x,x,x,x,x,x,x]', ...'bcdefghi'.split('').map((name, i) => `${name}: &${name} [${Array(10).fill(`*${'abcdefgh'[i]}`).join(',')}]`)].join('\n');
+  test.each([
+    ['aliases of aliases', bomb],
+    ['an alias of itself', 'a: &a [*a]'],
+    ['deeply nested flow maps', '{'.repeat(2000) + '}'.repeat(2000)],
+    ['deeply nested lists', '- '.repeat(2000)],
+    ['unended nesting', '['.repeat(50_000)],
+    ['maps as keys', '{{a: 1}: 2}'],
+    ['an unknown alias', 'a: *nobody'],
+    ['a merge of a number', 'a:\n  <<: 7\n'],
+    ['infinity', 'a: .inf'],
+    ['a tab for a space', 'a:\n\t- b'],
+  ])('%s', (_, text) => {
+    expect(() => parseYaml(text)).toThrow(MalformedTextError);
+  });
+
+  test('a text beyond the limit', () => {
+    expect(() => parseYaml(`a: ${'x'.repeat(yamlBytesMax)}`)).toThrow(YamlTooLargeError);
+  });
+});
+
+test('what is written is read as the same', () => {
+  const object = { a: 'yes', b: '1', c: true, d: null, e: ['x: y', '- z', ''], f: { '': 'é中😀' }, g: '2001-01-01', h: 'line\nline\n' };
+  expect(value(formatYaml(object))).toEqual(object);
+});
