@@ -1,0 +1,109 @@
+import { describe, expect, test } from '@jest/globals';
+import { defineKind } from '../kind.ts';
+import type { KubeObject, ManagedFieldsEntry } from '../object.ts';
+import { objectReference } from '../schema/common.ts';
+import { decode } from '../schema/decode.ts';
+import { boolean, field, list, object, string } from '../schema/schema.ts';
+import { pathSegmentNames } from '../validation/names.ts';
+import { managedFieldsAfterUpdate } from './managed-fields.ts';
+
+const kind = defineKind({
+  group: '',
+  version: 'v1',
+  kind: 'Robot',
+  plural: 'robots',
+  singular: 'robot',
+  shortNames: [],
+  description: 'For these tests.',
+  fields: {
+    about: field(objectReference, 'One owner owns all of it.', 'always'),
+    source: field(object({ host: field(string, ''), part: field(string, '') }), 'Each field has an owner.', 'always'),
+    secrets: field(list(objectReference, { key: 'name' }), 'Each entry has an owner.'),
+    words: field(list(string, 'atomic'), 'One owner owns the list.'),
+    awake: field(boolean, 'Yes or no.', 'given'),
+  },
+  names: pathSegmentNames,
+  qualifiedFinalizers: false,
+  createOnReplace: false,
+  ownsOthers: false,
+  deletedAnswer: 'status',
+  subresources: [],
+  selectableFields: {},
+  unknownSelectorField: (name) => name,
+});
+
+const robot = (fields: object): KubeObject => decode(kind.schema, { kind: 'Robot', apiVersion: 'v1', metadata: {}, ...fields }, () => {}) as KubeObject;
+const empty = robot({});
+
+let clock = 0;
+/** The entries after somebody writes `next` over `live`. */
+function write(live: KubeObject | undefined, next: object, manager: string): KubeObject {
+  const object = robot(next);
+  const time = `2026-01-01T00:00:${String(clock++ % 60).padStart(2, '0')}Z`;
+  const managedFields = managedFieldsAfterUpdate(kind.schema, live ?? empty, object, { manager, apiVersion: 'v1', time });
+  const { managedFields: _, ...metadata } = object.metadata;
+  return { ...object, metadata: { ...metadata, uid: 'u', ...(managedFields && { managedFields }) } };
+}
+const owned = (object: KubeObject): Record<string, unknown> => Object.fromEntries((object.metadata.managedFields ?? []).map((entry) => [entry.manager, entry.fieldsV1]));
+
+describe('who owns what', () => {
+  test('the creator owns what it set and nothing that the server sets', () => {
+    const created = write(undefined, { metadata: { name: 'a', labels: { x: '1' }, finalizers: ['e/f'] }, secrets: [{ name: 's' }], words: ['w'], source: { host: 'h' }, about: { name: 'n' } }, 'm');
+    expect(owned(created)).toEqual({
+      m: {
+        'f:about': {},
+        'f:metadata': { 'f:finalizers': { '.': {}, 'v:"e/f"': {} }, 'f:labels': { '.': {}, 'f:x': {} } },
+        'f:secrets': { '.': {}, 'k:{"name":"s"}': {} },
+        'f:source': { 'f:host': {} },
+        'f:words': {},
+      },
+    });
+  });
+
+  test('who changes a field takes it over, and who adds one owns it', () => {
+    const created = write(undefined, { metadata: { labels: { k: '1', l: '1' } } }, 'one');
+    expect(owned(write(created, { metadata: { labels: { k: '2', l: '1', m: '1' } } }, 'two'))).toEqual({
+      one: { 'f:metadata': { 'f:labels': { '.': {}, 'f:l': {} } } },
+      two: { 'f:metadata': { 'f:labels': { 'f:k': {}, 'f:m': {} } } },
+    });
+  });
+
+  test('a field that is gone has no owner, and who owns nothing has no entry', () => {
+    const created = write(undefined, { awake: true }, 'one');
+    const changed = write(created, { awake: true, words: ['w'] }, 'two');
+    expect(owned(write(changed, { words: ['w'] }, 'two'))).toEqual({ two: { 'f:words': {} } });
+  });
+
+  test('an object that was never tracked stays untracked', () => {
+    const untracked = { ...robot({}), metadata: { uid: 'u' } };
+    expect(write(untracked, { awake: true }, 'm').metadata.managedFields).toBeUndefined();
+  });
+
+  test('one empty entry asks for a fresh start', () => {
+    const created = write(undefined, { awake: true }, 'one');
+    expect(write(created, { awake: true, metadata: { managedFields: [{}] } }, 'two').metadata.managedFields).toBeUndefined();
+  });
+
+  test('entries that a client sends replace the stored ones, unless they are broken', () => {
+    const created = write(undefined, { awake: true }, 'one');
+    const mine: ManagedFieldsEntry = { manager: 'mine', operation: 'Update', apiVersion: 'v1', fieldsType: 'FieldsV1', fieldsV1: { 'f:awake': {} } };
+    expect(owned(write(created, { awake: true, metadata: { managedFields: [mine] } }, 'two'))).toEqual({ mine: { 'f:awake': {} } });
+    expect(owned(write(created, { awake: true, metadata: { managedFields: [{ ...mine, operation: 'Dance' }] } }, 'two'))).toEqual({ one: { 'f:awake': {} } });
+  });
+
+  test('entries without a key leave the ownership as it was', () => {
+    const created = write(undefined, { awake: true }, 'one');
+    expect(owned(write(created, { awake: false, secrets: [{}] }, 'two'))).toEqual({ one: { 'f:awake': {} } });
+  });
+
+  test('many writers are put together, so that the record stays small', () => {
+    let object = write(undefined, { metadata: { labels: { l0: '' } } }, 'm0');
+    for (let i = 1; i < 30; i++) {
+      object = write(object, { metadata: { labels: Object.fromEntries(Array.from({ length: i + 1 }, (_, k) => [`l${k}`, ''])), managedFields: object.metadata.managedFields } }, `m${i}`);
+    }
+    const managers = (object.metadata.managedFields ?? []).map(({ manager }) => manager);
+    expect(managers).toHaveLength(10);
+    expect(managers).toContain('ancient-changes');
+    expect(managers).toContain('m29');
+  });
+});

@@ -1,0 +1,54 @@
+import { expect, test } from '@jest/globals';
+import { decode, WrongTypeError } from './decode.ts';
+import { any, boolean, field, int32, int64, list, microTime, object, string, stringMap, time } from './schema.ts';
+
+const schema = object({
+  text: field(string, ''),
+  flag: field(boolean, '', 'given'),
+  small: field(int32, ''),
+  large: field(int64, ''),
+  when: field(time, '', 'always'),
+  exact: field(microTime, ''),
+  labels: field(stringMap, ''),
+  inner: field(object({ name: field(string, '') }), '', 'always'),
+  entries: field(list(object({ name: field(string, '') }), 'atomic'), ''),
+  words: field(list(string, 'set'), ''),
+  free: field(any, ''),
+});
+
+const canonical = (value: unknown): string => JSON.stringify(decode(schema, value, () => {}));
+
+test('fields come in the order of the schema, and what holds nothing is left out', () => {
+  expect(canonical({ words: ['a'], small: 0, text: '', labels: {}, entries: [], flag: false, inner: { name: 'n' } })).toBe('{"flag":false,"when":null,"inner":{"name":"n"},"words":["a"]}');
+});
+
+test('canonical values stay as they are', () => {
+  const once = canonical({ large: 5, labels: { b: '1', a: '2' }, when: '2026-01-01T01:00:00+01:00', entries: [null, { name: 'x' }], free: { deep: [1] } });
+  expect(canonical(JSON.parse(once))).toBe(once);
+});
+
+test('null is the zero value inside lists and maps, and nothing elsewhere', () => {
+  expect(canonical({ text: null, flag: null, small: null, labels: { a: null }, words: [null], entries: [null], inner: null })).toBe('{"when":null,"labels":{"a":""},"inner":{},"entries":[{}],"words":[""]}');
+});
+
+test('unknown fields are told with their path and dropped', () => {
+  const unknown: string[] = [];
+  decode(schema, { colour: 1, inner: { size: 1 }, entries: [{}, { size: 1 }], Text: 'x', ['__proto__']: { text: 'y' }, constructor: 1 }, (path) => unknown.push(path));
+  expect(unknown.sort()).toEqual(['Text', '__proto__', 'colour', 'constructor', 'entries[1].size', 'inner.size']);
+});
+
+test.each<[string, object, string]>([
+  ['a number for a string', { text: 7 }, 'text: expected a string, got a number'],
+  ['a string for a boolean', { flag: 'true' }, 'flag: expected true or false, got a string'],
+  ['a string for a number', { small: '1' }, 'small: expected a whole number, got a string'],
+  ['a fraction', { small: 1.5 }, 'small: 1.5 is not a whole number'],
+  ['a number beyond 32 bits', { small: 2 ** 31 }, 'small: 2147483648 does not fit into int32'],
+  ['a list for a map', { labels: [] }, 'labels: expected an object of strings, got a list'],
+  ['a number in a map', { labels: { a: 1 } }, 'labels.a: expected a string, got a number'],
+  ['an object for a list', { entries: {} }, 'entries: expected a list, got an object'],
+  ['a string for an entry', { entries: [{}, 'x'] }, 'entries[1]: expected an object, got a string'],
+  ['a list for an object', { inner: [] }, 'inner: expected an object, got a list'],
+  ['a text that is no time', { when: 'soon' }, 'when: "soon" is not a time like 2026-01-31T12:00:00Z'],
+])('%s is refused by its path', (_, value, message) => {
+  expect(() => decode(schema, value, () => {})).toThrow(new WrongTypeError(message.slice(0, message.indexOf(':')), message.slice(message.indexOf(':') + 2)));
+});

@@ -1,0 +1,79 @@
+import { describe, expect, test } from '@jest/globals';
+import { defineKind } from '../kind.ts';
+import type { KubeObject } from '../object.ts';
+import { pathSegmentNames } from '../validation/names.ts';
+import { matchesFields, parseFieldSelector } from './field-selector.ts';
+import { matchesLabels, parseLabelSelector, SelectorSyntaxError } from './label-selector.ts';
+
+const labels = { app: 'web', tier: 'front', n: '7', empty: '' };
+
+describe('labels', () => {
+  test.each([
+    ['', true],
+    ['app', true],
+    ['!app', false],
+    ['nope', false],
+    ['!nope', true],
+    ['app=web', true],
+    ['app==web', true],
+    ['app = db', false],
+    ['app!=db', true],
+    ['nope!=x', true],
+    ['app in (web, db)', true],
+    ['app notin (web,db)', false],
+    ['nope notin (web)', true],
+    ['empty in ()', true],
+    ['empty=', true],
+    ['app=web,tier=front', true],
+    ['app=web,tier=back', false],
+    ['n>6', true],
+    ['n<7', false],
+    ['app>1', false],
+    ['constructor', false],
+    ['example.com/x', false],
+  ])('%j selects: %s', (selector, selects) => {
+    expect(matchesLabels(parseLabelSelector(selector), labels)).toBe(selects);
+  });
+
+  test.each(['k===', ',', 'a,', 'a,,b', 'a b', 'in (a)', 'a in', 'a in b', 'a in (', 'a in (b', '!', '=a', '-a', 'a/b/c', 'a=b c', 'a>x', 'a=@', '(', 'a=(b)'])('%j is no selector', (selector) => {
+    expect(() => parseLabelSelector(selector)).toThrow(SelectorSyntaxError);
+  });
+});
+
+describe('fields', () => {
+  const kind = defineKind<KubeObject & { reason?: string }>({
+    group: '',
+    version: 'v1',
+    kind: 'Note',
+    plural: 'notes',
+    singular: 'note',
+    shortNames: [],
+    description: '',
+    fields: {},
+    names: pathSegmentNames,
+    qualifiedFinalizers: false,
+    createOnReplace: false,
+    ownsOthers: false,
+    deletedAnswer: 'status',
+    subresources: [],
+    selectableFields: { reason: ({ reason }) => reason ?? '' },
+    unknownSelectorField: (name) => `field label not supported: ${name}`,
+  });
+  const note = { metadata: { name: 'a', namespace: 'n' }, reason: 'x=y,\\z' };
+
+  test.each([
+    ['', true],
+    ['metadata.name=a', true],
+    ['metadata.name==a,metadata.namespace!=m', true],
+    ['metadata.name!=a', false],
+    ['reason=x\\=y\\,\\\\z', true],
+    ['reason=x', false],
+    [',metadata.name=a,', true],
+  ])('%j selects: %s', (selector, selects) => {
+    expect(matchesFields(parseFieldSelector(selector, kind), kind, note)).toBe(selects);
+  });
+
+  test.each(['a', 'metadata.name', 'reason=a=b', 'reason=a\\b', 'spec.colour=blue', 'constructor=x'])('%j is no selector of the kind', (selector) => {
+    expect(() => parseFieldSelector(selector, kind)).toThrow(SelectorSyntaxError);
+  });
+});

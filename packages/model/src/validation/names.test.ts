@@ -1,0 +1,51 @@
+import { expect, test } from '@jest/globals';
+import { dnsLabel, dnsSubdomain, labelValueRule, type NameRule, pathSegment, pathSegmentNames, qualifiedName, subdomainNames } from './names.ts';
+
+const rules = { dnsLabel, dnsSubdomain, pathSegment, qualifiedName, labelValue: labelValueRule, subdomainPrefix: subdomainNames.prefix, pathPrefix: pathSegmentNames.prefix } satisfies Record<string, NameRule>;
+
+test.each<[keyof typeof rules, string, boolean]>([
+  ['dnsLabel', 'a', true],
+  ['dnsLabel', 'a-1', true],
+  ['dnsLabel', 'a.b', false],
+  ['dnsLabel', '-a', false],
+  ['dnsLabel', 'a'.repeat(63), true],
+  ['dnsLabel', 'a'.repeat(64), false],
+  ['dnsSubdomain', 'robot.v1.example', true],
+  ['dnsSubdomain', 'a..b', false],
+  ['dnsSubdomain', 'A', false],
+  ['dnsSubdomain', 'a_b', false],
+  ['dnsSubdomain', '', false],
+  ['dnsSubdomain', 'a'.repeat(253), true],
+  ['dnsSubdomain', 'a'.repeat(254), false],
+  ['dnsSubdomain', 'a\n', false],
+  ['pathSegment', 'Any thing_goes:ü', true],
+  ['pathSegment', '.', false],
+  ['pathSegment', '..', false],
+  ['pathSegment', '...', true],
+  ['pathSegment', 'a/b', false],
+  ['pathSegment', 'a%b', false],
+  ['qualifiedName', 'a', true],
+  ['qualifiedName', 'example.com/a_B.c', true],
+  ['qualifiedName', '/a', false],
+  ['qualifiedName', 'a/', false],
+  ['qualifiedName', 'a/b/c', false],
+  ['qualifiedName', 'UPPER.example/a', false],
+  ['qualifiedName', '__proto__', false],
+  ['qualifiedName', 'a'.repeat(64), false],
+  ['labelValue', '', true],
+  ['labelValue', 'a b', false],
+  ['labelValue', 'a'.repeat(63), true],
+  ['labelValue', 'ü', false],
+  ['subdomainPrefix', 'robot-', true],
+  ['subdomainPrefix', 'robot.', false],
+  ['subdomainPrefix', 'Robot-', false],
+  ['pathPrefix', '..', true],
+  ['pathPrefix', 'a/', false],
+])('%s: %j is taken: %s', (rule, name, taken) => {
+  expect(rules[rule](name).length === 0).toBe(taken);
+});
+
+test('a long name that fails at its end is refused and holds nobody up', () => {
+  expect(dnsSubdomain(`${'a'.repeat(100_000)}!`).length).toBeGreaterThan(0);
+  expect(qualifiedName(`${'a-'.repeat(50_000)}`).length).toBeGreaterThan(0);
+});
