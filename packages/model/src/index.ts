@@ -5,6 +5,7 @@ export { type FieldError, forbidden, invalidValue, notSupported, required, tooLo
 export { managedFieldsAfterUpdate, sameOwnership, type Writer } from './fields/managed-fields.ts';
 export { defineKind, type Kind } from './kind.ts';
 export { mergedBy } from './patch/merge-patch.ts';
+export { PatchFormError, strategicallyMergedBy } from './patch/strategic-merge-patch.ts';
 export type { KubeObject, ManagedFieldsEntry, ObjectMeta, OwnerReference } from './object.ts';
 export { localObjectReference, objectReference } from './schema/common.ts';
 export { decode, type Integer, isRawNumber, WrongTypeError } from './schema/decode.ts';

@@ -1,4 +1,4 @@
-import { badRequest, forbidden, MalformedTextError, mergedBy, parseJson, StatusError } from '@cluster-apiserver/model';
+import { badRequest, forbidden, type Kind, MalformedTextError, mergedBy, PatchFormError, parseJson, StatusError, strategicallyMergedBy } from '@cluster-apiserver/model';
 import { patch, type Resource } from '@cluster-apiserver/registry';
 import { mediaType, readBody, report, unknownField } from '../body.ts';
 import type { Handler } from '../exchange.ts';
@@ -9,7 +9,13 @@ import { objectResponse } from '../respond.ts';
 import { placeOf } from './place.ts';
 
 /** How each type of patch turns the present object into the next. */
-const types: Readonly<Record<string, (target: unknown, patch: unknown) => unknown>> = { 'application/merge-patch+json': mergedBy };
+const types: Readonly<Record<string, (kind: Kind, target: unknown, patch: unknown) => unknown>> = {
+  'application/merge-patch+json': (_, target, patch) => {
+    if (typeof patch !== 'object' || patch === null || Array.isArray(patch)) throw new PatchFormError('the patch must be an object');
+    return mergedBy(target, patch);
+  },
+  'application/strategic-merge-patch+json': ({ schema }, target, patch) => strategicallyMergedBy(schema, target, patch),
+};
 
 export const patchHandler =
   (resource: Resource): Handler<Authenticated> =>
@@ -32,7 +38,7 @@ export const patchHandler =
         dryRun,
         manager,
         warn,
-        apply: (current) => apply(current, value),
+        apply: (current) => applied(() => apply(resource.kind, current, value)),
         unknownFields: (paths) => report([...faults.map(({ message }) => message), ...paths.map(unknownField)], fieldValidation, warn),
       },
       call,
@@ -45,6 +51,15 @@ function parsePatch(body: Buffer): ReturnType<typeof parseJson> {
     return parseJson(body.toString());
   } catch (error) {
     if (error instanceof MalformedTextError) throw badRequest(`error decoding patch: ${error.message}`, error);
+    throw error;
+  }
+}
+
+function applied(apply: () => unknown): unknown {
+  try {
+    return apply();
+  } catch (error) {
+    if (error instanceof PatchFormError) throw badRequest(error.message, error);
     throw error;
   }
 }

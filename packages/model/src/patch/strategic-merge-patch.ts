@@ -1,0 +1,153 @@
+import { getOwn, setOwn } from '@cluster-apiserver/base';
+import { isRawNumber } from '../schema/decode.ts';
+import type { ListSchema, ObjectSchema, Schema } from '../schema/schema.ts';
+
+/**
+ * Strategic merge patch: a merge patch that knows the schema. Lists whose entries have a key are merged entry by
+ * entry, sets value by value, and directives inside the patch (keys that begin with a dollar sign) say what a plain
+ * merge cannot: replace, delete, retain, and in which order.
+ */
+export function strategicallyMergedBy(schema: ObjectSchema, target: unknown, patch: unknown): unknown {
+  if (!isMap(patch)) throw new PatchFormError('the patch must be an object');
+  return mergeMaps(schema, isMap(target) ? target : {}, patch);
+}
+
+/** The patch contradicts itself or its schema. */
+export class PatchFormError extends Error {
+  override readonly name = 'PatchFormError';
+}
+
+type Values = Readonly<Record<string, unknown>>;
+
+const patchDirective = '$patch';
+const retainKeysDirective = '$retainKeys';
+const orderPrefix = '$setElementOrder/';
+const deletePrefix = '$deleteFromPrimitiveList/';
+
+const isMap = (value: unknown): value is Values => typeof value === 'object' && value !== null && !Array.isArray(value) && !isRawNumber(value);
+
+function mergeMaps(schema: Schema | undefined, target: Values, patch: Values): Values {
+  const directive = getOwn(patch, patchDirective);
+  if (directive === 'replace') return withoutDirectives(patch) as Values;
+  if (directive === 'delete') return {};
+  if (directive !== undefined && directive !== 'merge') throw new PatchFormError(`unknown $patch directive: ${JSON.stringify(directive)}`);
+
+  const merged: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(retained(target, patch))) setOwn(merged, key, value);
+  for (const key of touchedKeys(patch)) {
+    const value = mergeMember(schemaBelow(schema, key), getOwn(target, key), patch, key);
+    if (value === undefined) delete merged[key];
+    else setOwn(merged, key, value);
+  }
+  return merged;
+}
+
+/** The members of a patch that say something about the target, directives about them included. */
+function touchedKeys(patch: Values): Set<string> {
+  const keys = new Set<string>();
+  for (const key of Object.keys(patch)) {
+    if (key.startsWith(orderPrefix)) keys.add(key.slice(orderPrefix.length));
+    else if (key.startsWith(deletePrefix)) keys.add(key.slice(deletePrefix.length));
+    else if (key !== patchDirective && key !== retainKeysDirective) keys.add(key);
+  }
+  return keys;
+}
+
+function retained(target: Values, patch: Values): Values {
+  const keys = getOwn(patch, retainKeysDirective);
+  if (keys === undefined) return target;
+  if (!Array.isArray(keys)) throw new PatchFormError('$retainKeys must be a list');
+  for (const key of touchedKeys(patch)) if (getOwn(patch, key) != null && !keys.includes(key)) throw new PatchFormError(`$retainKeys does not list ${JSON.stringify(key)}, which the patch sets`);
+  return Object.fromEntries(Object.entries(target).filter(([key]) => keys.includes(key)));
+}
+
+function schemaBelow(schema: Schema | undefined, key: string): Schema | undefined {
+  if (schema?.type === 'object') return schema.fields.get(key)?.schema;
+  return schema?.type === 'map' ? schema.values : undefined;
+}
+
+/** What becomes of one member; undefined when it is taken away. */
+function mergeMember(schema: Schema | undefined, before: unknown, patch: Values, key: string): unknown {
+  const order = listOf(getOwn(patch, orderPrefix + key), orderPrefix + key);
+  const deleted = listOf(getOwn(patch, deletePrefix + key), deletePrefix + key);
+  const change = getOwn(patch, key);
+  if (change === null) return undefined;
+  const base = deleted && Array.isArray(before) ? before.filter((value) => !deleted.some((gone) => sameValue(gone, value))) : before;
+  const merged = change === undefined ? base : mergeValues(schema, base, change);
+  return order && Array.isArray(merged) && schema?.type === 'list' && schema.sharing !== 'atomic' ? inOrder(schema, merged, order, Array.isArray(before) ? before : []) : merged;
+}
+
+function listOf(value: unknown, name: string): readonly unknown[] | undefined {
+  if (value !== undefined && !Array.isArray(value)) throw new PatchFormError(`${name} must be a list`);
+  return value;
+}
+
+function mergeValues(schema: Schema | undefined, before: unknown, change: unknown): unknown {
+  if (isMap(change) && isMap(before)) return mergeMaps(schema, before, change);
+  if (Array.isArray(change) && Array.isArray(before) && schema?.type === 'list' && schema.sharing !== 'atomic') return mergeLists(schema, before, change);
+  return withoutDirectives(change);
+}
+
+function mergeLists(schema: ListSchema, before: readonly unknown[], change: readonly unknown[]): unknown[] {
+  if (schema.sharing === 'set') return inOrder(schema, distinct([...before, ...change]), change, before);
+  const { key } = schema.sharing as { readonly key: string };
+  const directives = change.filter((entry) => isMap(entry) && getOwn(entry, patchDirective) !== undefined) as Values[];
+  const entries = change.filter((entry) => !directives.includes(entry as Values));
+  if (directives.some((entry) => entry[patchDirective] === 'replace')) return entries.map(withoutDirectives);
+  const gone = directives.map((entry) => {
+    if (entry[patchDirective] !== 'delete') throw new PatchFormError(`unknown $patch directive: ${JSON.stringify(entry[patchDirective])}`);
+    return keyOf(entry, key);
+  });
+
+  const merged = before.filter((entry) => !gone.some((value) => sameValue(value, isMap(entry) ? getOwn(entry, key) : undefined)));
+  for (const entry of entries) {
+    const value = keyOf(entry, key);
+    const at = merged.findIndex((known) => isMap(known) && sameValue(getOwn(known, key), value));
+    if (at < 0) merged.push(withoutDirectives(entry));
+    else merged[at] = mergeMaps(schema.items, merged[at] as Values, entry as Values);
+  }
+  return inOrder(schema, merged, entries, before);
+}
+
+function keyOf(entry: unknown, key: string): unknown {
+  const value = isMap(entry) ? getOwn(entry, key) : undefined;
+  if (value === undefined) throw new PatchFormError(`an entry of the patch does not contain the merge key ${key}`);
+  return value;
+}
+
+/**
+ * Entries that the patch names come in the patch's order, the others in theirs; where the two meet, an old entry goes
+ * before a named one only if it did so before.
+ */
+function inOrder(schema: ListSchema, merged: readonly unknown[], wanted: readonly unknown[], before: readonly unknown[]): unknown[] {
+  const identity = (entry: unknown): string => JSON.stringify(schema.sharing === 'set' ? entry : isMap(entry) ? getOwn(entry, (schema.sharing as { key: string }).key) : entry) ?? '';
+  const places = (entries: readonly unknown[]): Map<string, number> => new Map(entries.toReversed().map((entry, index) => [identity(entry), entries.length - 1 - index]));
+  const [wantedAt, beforeAt] = [places(wanted), places(before)];
+  const placed = (at: Map<string, number>) => (left: unknown, right: unknown) => (at.get(identity(left)) ?? Infinity) - (at.get(identity(right)) ?? Infinity) || 0;
+  const named = merged.filter((entry) => wantedAt.has(identity(entry))).sort(placed(wantedAt));
+  const others = merged.filter((entry) => !wantedAt.has(identity(entry))).sort(placed(beforeAt));
+  const out: unknown[] = [];
+  let next = 0;
+  for (const entry of named) {
+    const at = beforeAt.get(identity(entry));
+    while (at !== undefined && next < others.length && (beforeAt.get(identity(others[next])) ?? Infinity) < at) out.push(others[next++]);
+    out.push(entry);
+  }
+  return [...out, ...others.slice(next)];
+}
+
+/** A value that is taken as it is carries no directives and no nulls, which have nothing left to take away. */
+function withoutDirectives(value: unknown): unknown {
+  if (Array.isArray(value)) return value.filter((entry) => !(isMap(entry) && getOwn(entry, patchDirective) !== undefined)).map(withoutDirectives);
+  if (!isMap(value)) return value;
+  const out: Record<string, unknown> = {};
+  for (const [key, entry] of Object.entries(value)) {
+    if (entry === null || key === patchDirective || key === retainKeysDirective || key.startsWith(orderPrefix) || key.startsWith(deletePrefix)) continue;
+    setOwn(out, key, withoutDirectives(entry));
+  }
+  return out;
+}
+
+const distinct = (values: readonly unknown[]): unknown[] => [...new Map(values.map((value) => [JSON.stringify(value), value])).values()];
+
+const sameValue = (left: unknown, right: unknown): boolean => left === right || JSON.stringify(left) === JSON.stringify(right);
