@@ -1,0 +1,1 @@
+export { type FeatureGate, type FeatureGates, featureGates } from './feature-gates.ts';
