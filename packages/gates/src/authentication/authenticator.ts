@@ -1,0 +1,20 @@
+/** Who is asking. */
+export interface UserInfo {
+  readonly name: string;
+  readonly uid?: string | undefined;
+  readonly groups: readonly string[];
+  readonly extra?: Readonly<Record<string, readonly string[]>> | undefined;
+}
+
+/** What an authenticator may look at: the headers of a request, and nothing that would have to be read first. */
+export interface Credentials {
+  header(name: string): string | undefined;
+}
+
+/** Finds out who a request comes from. Undefined means that it cannot tell, not that anything is wrong. */
+export interface Authenticator {
+  authenticate(credentials: Credentials): UserInfo | undefined | Promise<UserInfo | undefined>;
+}
+
+/** Everybody whom some authenticator knows is in this group. */
+export const authenticatedGroup = 'system:authenticated';

@@ -1,0 +1,64 @@
+import { createHash } from 'node:crypto';
+import { authenticatedGroup, type Authenticator, type UserInfo } from './authenticator.ts';
+import { bearerToken } from './bearer-token.ts';
+
+/** What is wrong with a token file; it never shows a token. */
+export class TokenFileError extends Error {
+  override readonly name = 'TokenFileError';
+  constructor(faults: readonly string[]) {
+    super(faults.join('\n'));
+  }
+}
+
+/**
+ * Tokens that stand in a file: lines of `token,user,uid` or `token,user,uid,"group1,group2"`. They are looked up by
+ * their hash, so neither the time of a look-up nor a dump of the table tells anything of a token.
+ */
+export function staticTokens(file: string): Authenticator {
+  const users = readUsers(file);
+  return {
+    authenticate: (credentials) => {
+      const token = bearerToken(credentials);
+      return token === undefined ? undefined : users.get(hashOf(token));
+    },
+  };
+}
+
+const hashOf = (token: string): string => createHash('sha256').update(token).digest('latin1');
+
+function readUsers(file: string): ReadonlyMap<string, UserInfo> {
+  const users = new Map<string, UserInfo>();
+  const faults: string[] = [];
+  for (const [index, line] of file.split(/\r?\n/).entries()) {
+    if (line.trim() === '' || line.startsWith('#')) continue;
+    const where = `line ${index + 1}`;
+    const cells = csvCells(line);
+    if (!cells) faults.push(`${where}: a quote is not closed`);
+    else if (cells.length < 3) faults.push(`${where}: expected token,user,uid and perhaps "groups", found ${cells.length} of them`);
+    else if (cells[0] === '') faults.push(`${where}: the token is empty`);
+    else if (users.has(hashOf(cells[0] as string))) faults.push(`${where}: its token stands on an earlier line too`);
+    else users.set(hashOf(cells[0] as string), userOf(cells));
+  }
+  if (faults.length > 0) throw new TokenFileError(faults);
+  return users;
+}
+
+function userOf([, name = '', uid = '', groups = '']: readonly string[]): UserInfo {
+  const named = groups.split(',').map((group) => group.trim()).filter((group) => group !== '');
+  return { name, ...(uid && { uid }), groups: [...new Set([...named, authenticatedGroup])] };
+}
+
+/** The cells of one line; undefined when a quote is left open. A doubled quote inside quotes is one quote. */
+function csvCells(line: string): string[] | undefined {
+  const cells: string[] = [];
+  let rest = line;
+  for (;;) {
+    const quoted = /^\s*"((?:[^"]|"")*)"\s*(?:,|$)/.exec(rest);
+    if (!quoted && /^\s*"/.test(rest)) return undefined;
+    const match = quoted ?? (/^([^,]*)(?:,|$)/.exec(rest) as RegExpExecArray);
+    const cell = match[1] as string;
+    cells.push(quoted ? cell.replaceAll('""', '"') : cell.trim());
+    if (!match[0].endsWith(',')) return cells;
+    rest = rest.slice(match[0].length);
+  }
+}

@@ -1,0 +1,18 @@
+import type { Attributes, Authorizer, Decision } from './authorizer.ts';
+
+/** Asks one after the other until one decides; their reasons are gathered when none does. */
+export function firstToDecide(authorizers: readonly Authorizer[]): Authorizer {
+  const from = (index: number, attributes: Attributes, reasons: readonly string[]): Decision | Promise<Decision> => {
+    let told = reasons;
+    for (let at = index; at < authorizers.length; at++) {
+      const decision = (authorizers[at] as Authorizer).authorize(attributes);
+      if (decision instanceof Promise) return decision.then((found) => (found.verdict === 'noOpinion' ? from(at + 1, attributes, withReason(told, found)) : found));
+      if (decision.verdict !== 'noOpinion') return decision;
+      told = withReason(told, decision);
+    }
+    return { verdict: 'noOpinion', reason: told.join(', ') || undefined };
+  };
+  return { authorize: (attributes) => from(0, attributes, []) };
+}
+
+const withReason = (reasons: readonly string[], { reason }: Decision): readonly string[] => (reason ? [...reasons, reason] : reasons);

@@ -1,0 +1,6 @@
+export type { Authenticator, Credentials, UserInfo } from './authentication/authenticator.ts';
+export { staticTokens, TokenFileError } from './authentication/static-tokens.ts';
+export { firstToKnow } from './authentication/union.ts';
+export type { Attributes, Authorizer, Decision } from './authorization/authorizer.ts';
+export { mastersGroup, privilegedGroups } from './authorization/privileged-groups.ts';
+export { firstToDecide } from './authorization/union.ts';

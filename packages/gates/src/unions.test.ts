@@ -1,0 +1,30 @@
+import { expect, test } from '@jest/globals';
+import { type Authenticator, type Authorizer, type Decision, firstToDecide, firstToKnow, mastersGroup, privilegedGroups, type UserInfo } from './index.ts';
+
+const nobody = { header: () => undefined };
+const user = (name: string, ...groups: string[]): UserInfo => ({ name, groups });
+const knows = (found: UserInfo | undefined): Authenticator => ({ authenticate: () => found });
+const knowsLater = (found: UserInfo | undefined): Authenticator => ({ authenticate: async () => found });
+const decides = (decision: Decision): Authorizer => ({ authorize: () => decision });
+const decidesLater = (decision: Decision): Authorizer => ({ authorize: async () => decision });
+const question = { user: user('a'), verb: 'get', path: '/x' };
+
+test('the first authenticator that knows is believed, whether it answers now or later', async () => {
+  expect(firstToKnow([knows(undefined), knows(user('b')), knows(user('c'))]).authenticate(nobody)).toEqual(user('b'));
+  expect(await firstToKnow([knowsLater(undefined), knows(undefined), knowsLater(user('b')), knows(user('c'))]).authenticate(nobody)).toEqual(user('b'));
+  expect(firstToKnow([]).authenticate(nobody)).toBeUndefined();
+});
+
+test('the first authorizer with an opinion decides; without one nobody is allowed anything', async () => {
+  const none: Decision = { verdict: 'noOpinion', reason: 'not mine' };
+  expect(firstToDecide([decides(none), decides({ verdict: 'deny' }), decides({ verdict: 'allow' })]).authorize(question)).toEqual({ verdict: 'deny' });
+  expect(await firstToDecide([decidesLater(none), decidesLater({ verdict: 'allow' }), decides({ verdict: 'deny' })]).authorize(question)).toEqual({ verdict: 'allow' });
+  expect(await firstToDecide([decides(none), decidesLater(none)]).authorize(question)).toEqual({ verdict: 'noOpinion', reason: 'not mine, not mine' });
+  expect(firstToDecide([]).authorize(question)).toEqual({ verdict: 'noOpinion', reason: undefined });
+});
+
+test('masters may do everything, and others are left to others', () => {
+  const authorizer = privilegedGroups([mastersGroup]);
+  expect(authorizer.authorize({ ...question, user: user('a', 'system:authenticated', 'system:masters') })).toEqual({ verdict: 'allow' });
+  expect(authorizer.authorize({ ...question, user: user('system:masters', 'masters') })).toEqual({ verdict: 'noOpinion' });
+});
