@@ -19,8 +19,8 @@ describe('tokens of a file', () => {
 });
 
 test('all that is wrong with a file is told by its lines, and no token is', () => {
-  const read = (): unknown => staticTokens('ok,a,b\nshort,a\n"open,a,b\n,a,b\nok,c,d\n');
+  const read = (): unknown => staticTokens('hush1,a,b\nhush2,a\n"hush3,a,b\n,a,b\nhush1,c,d\n');
   expect(read).toThrow(TokenFileError);
   expect(read).toThrow(/^line 2: .*\nline 3: .*\nline 4: .*\nline 5: .*$/);
-  expect(read).not.toThrow(/ok|short|open/);
+  expect(read).not.toThrow(/hush/);
 });
