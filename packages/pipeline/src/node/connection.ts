@@ -1,25 +1,27 @@
 import type { ServerHttp2Session } from 'node:http2';
-import type { Duplex } from 'node:stream';
+import type { Socket } from 'node:net';
 import { idleTimeoutMs, idleWhileClosingMs } from './limits.ts';
 import type { SocketRequest } from './socket-request.ts';
 
-/** A client's connection, of either protocol, with the requests it has open. */
+/** A client's connection with the requests it has open: a TLS socket with HTTP/1.1, or a session of HTTP/2. */
 export class Connection {
-  readonly socket: Duplex;
-  readonly session: ServerHttp2Session | undefined;
+  readonly carrier: Socket | ServerHttp2Session;
   readonly requests = new Set<SocketRequest>();
+  /** Set with the answer after which HTTP/1.1 closes. Whatever comes behind would run without anybody to answer. */
+  ended = false;
+  #newest: SocketRequest | undefined;
   #idleSinceMs: number;
   #toldToLeave = false;
   #whenAnswered: (() => void) | undefined;
 
-  constructor(socket: Duplex, session: ServerHttp2Session | undefined, nowMs: number) {
-    this.socket = socket;
-    this.session = session;
+  constructor(carrier: Socket | ServerHttp2Session, nowMs: number) {
+    this.carrier = carrier;
     this.#idleSinceMs = nowMs;
   }
 
   opened(request: SocketRequest): void {
     this.requests.add(request);
+    this.#newest = request;
   }
 
   closed(request: SocketRequest, nowMs: number): void {
@@ -28,7 +30,11 @@ export class Connection {
     this.#whenAnswered?.();
   }
 
-  /** Runs after each answer from now on, and once at once: for what has to wait until accepted requests are answered. */
+  isNewest(request: SocketRequest): boolean {
+    return this.#newest === request;
+  }
+
+  /** Runs now and after each answer: for what has to wait until accepted requests are answered. */
   whenAnswered(act: () => void): void {
     this.#whenAnswered = act;
     act();
@@ -36,17 +42,17 @@ export class Connection {
 
   /** Tells an HTTP/2 client to open its next request elsewhere; those it has sent, or is sending now, are still served. */
   askToLeave(): void {
-    if (!this.session || this.session.destroyed || this.session.closed || this.#toldToLeave) return;
+    if (!('goaway' in this.carrier) || this.carrier.destroyed || this.carrier.closed || this.#toldToLeave) return;
     this.#toldToLeave = true;
-    this.session.goaway(noError, everyStream);
+    this.carrier.goaway(noError, everyStream);
   }
 
   sweep(nowMs: number, closing: boolean): void {
     for (const request of this.requests) request.sweep(nowMs);
     if (this.requests.size > 0) return;
     if (nowMs - this.#idleSinceMs <= (closing ? idleWhileClosingMs : idleTimeoutMs)) return;
-    if (this.session) this.session.close();
-    else this.socket.destroy();
+    if ('goaway' in this.carrier) this.carrier.close();
+    else this.carrier.destroy();
   }
 }
 

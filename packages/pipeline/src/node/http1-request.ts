@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ApiRequest, ApiResponse } from '../exchange.ts';
+import type { Connection } from './connection.ts';
 import { drainedBodyBytesMax, headerLinesMax, lingerMs, pieceBytes } from './limits.ts';
 import { refusal } from './refusal.ts';
 import { lengthOf, SocketRequest, type Surroundings } from './socket-request.ts';
@@ -10,14 +11,16 @@ export class Http1Request extends SocketRequest {
   readonly rawHeaders: readonly string[];
   readonly #message: IncomingMessage;
   readonly #response: ServerResponse;
+  readonly #connection: Connection;
   /** The client waits for our word before it sends the body, and we have not given it. */
   #heldBack: boolean;
 
-  constructor(message: IncomingMessage, response: ServerResponse, heldBack: boolean, surroundings: Surroundings) {
+  constructor(message: IncomingMessage, response: ServerResponse, heldBack: boolean, connection: Connection, surroundings: Surroundings) {
     super(surroundings);
     this.#message = message;
     this.#response = response;
     this.#heldBack = heldBack;
+    this.#connection = connection;
     this.method = message.method as string;
     this.target = message.url as string;
     this.rawHeaders = message.rawHeaders;
@@ -37,7 +40,9 @@ export class Http1Request extends SocketRequest {
     const streaming = body !== undefined && 'stream' in body;
     const bytes = streaming ? undefined : (body ?? noBytes);
     const leftover = this.#leftover();
-    if (leftover === 'too much' || this.surroundings.draining.aborted) response.shouldKeepAlive = false;
+    // A pipelined request behind this one has been accepted: its own answer will close the connection.
+    const leaving = this.surroundings.draining.aborted && this.#connection.isNewest(this);
+    if (leftover === 'too much' || leaving) this.endsConnection();
     try {
       response.writeHead(status, headOf(headers, status, bytes));
     } catch (error) {
@@ -62,8 +67,9 @@ export class Http1Request extends SocketRequest {
 
   /** Why this request must not reach the pipeline, if it must not. */
   refused(): ApiResponse | undefined {
-    const { headers, httpVersionMinor } = this.#message;
+    const { headers, httpVersionMajor, httpVersionMinor } = this.#message;
     const raw = this.rawHeaders;
+    if (httpVersionMajor !== 1 || httpVersionMinor > 1) return refusal(400, 'unknown HTTP version');
     if (this.target.charCodeAt(0) !== slash) return refusal(400, 'the request target must be a path');
     const transfer = headers['transfer-encoding'];
     if (transfer !== undefined) {
@@ -81,9 +87,10 @@ export class Http1Request extends SocketRequest {
     return undefined;
   }
 
-  /** No further request can be read from this connection: what an attacker hid behind this one stays unread. */
-  isLast(): void {
+  /** No further request of this connection is served: what an attacker hid behind this one never runs. */
+  endsConnection(): void {
     this.#response.shouldKeepAlive = false;
+    this.#connection.ended = true;
   }
 
   /** Whether the client has sent all of its request. */
@@ -102,6 +109,10 @@ export class Http1Request extends SocketRequest {
 
   protected get receivingBody(): boolean {
     return !this.#message.complete;
+  }
+
+  protected get bodyIsWhole(): boolean {
+    return this.#message.complete;
   }
 
   protected get source(): IncomingMessage {

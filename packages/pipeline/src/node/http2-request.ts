@@ -72,6 +72,10 @@ export class Http2Request extends SocketRequest {
     return !this.#stream.readableEnded;
   }
 
+  protected get bodyIsWhole(): boolean {
+    return !this.#stream.closed;
+  }
+
   protected get source(): ServerHttp2Stream {
     return this.#stream;
   }
@@ -97,11 +101,19 @@ const noBytes = Buffer.alloc(0);
 const slash = 0x2f;
 const endStream = { endStream: true };
 
+/** All but a tab, what is visible in ASCII, a space, and the upper half of Latin-1. */
+const unsendable = /[^\t\x20-\x7e\x80-\xff]/;
+
 type Http2Head = Record<string, string | number | string[]>;
 
 function headOf(headers: ApiResponse['headers'], status: number, bytes: Buffer | readonly Buffer[] | undefined): Http2Head {
   const head: Http2Head = { ':status': status };
-  for (const name in headers) head[name.toLowerCase()] = headers[name] as string | string[];
+  for (const name in headers) {
+    const value = headers[name] as string | string[];
+    // Node checks this for HTTP/1.1 only; a proxy that speaks HTTP/1.1 to the client would split the answer there.
+    if (unsendable.test(typeof value === 'string' ? value : value.join(''))) throw new TypeError(`header ${name}: ${JSON.stringify(value)}`);
+    head[name.toLowerCase()] = value;
+  }
   if (bytes && status !== 204 && status !== 304) head['content-length'] = lengthOf(bytes);
   return head;
 }

@@ -231,19 +231,17 @@ describe('messages that two readers could read differently', () => {
   });
 
   test('a request that came whole before a broken one is answered first', async () => {
-    let answer = (): void => {};
+    let answer: (() => void) | undefined;
     served = await serve(() => new Promise((resolve) => (answer = () => resolve(text('first')))));
     const client = await served.raw();
     client.send(`${get('/')}broken\r\n\r\n`);
-    await eventually(() => answer.name === 'answer' || answer.length === 0);
-    await new Promise((resolve) => setTimeout(resolve, 20));
-    answer();
+    await eventually(() => answer !== undefined);
+    answer?.();
     expect(await client.ended()).toMatch(/^HTTP\/1\.1 200 .*firstHTTP\/1\.1 400 .*"code":400}$/s);
   });
 
   test.each([
     ['CONNECT', { ':method': 'CONNECT', ':authority': 'a' }, 405],
-    ['a target without a slash', { ':path': 'api' }, 400],
     ['the asterisk', { ':method': 'OPTIONS', ':path': '*' }, 400],
     ['an unknown expectation', { ':path': '/', expect: 'miracles' }, 417],
   ])('over HTTP/2 %s is refused with a Status', async (_what, headers, status) => {
@@ -339,7 +337,7 @@ describe('bodies', () => {
     if (protocol === 'HTTP/2') {
       const stream = served.http2().request({ ':method': 'POST', ':path': '/' });
       stream.on('error', () => {});
-      stream.write('a', () => stream.close(constants.NGHTTP2_CANCEL));
+      stream.write('a', () => stream.destroy());
     } else {
       const client = await served.raw();
       client.send(post('/', 'a', 'Content-Length: 10'));
@@ -426,17 +424,17 @@ describe('clients that are slow, gone or too many', () => {
     let gone = false;
     attacker.on('close', () => (gone = true));
     attacker.on('goaway', () => (gone = true));
-    const flood = async (): Promise<void> => {
-      while (!gone) {
-        for (let i = 0; i < 100 && !attacker.destroyed && !attacker.closed; i += 1) {
-          const stream = attacker.request({ ':path': '/' });
-          stream.on('error', () => {});
-          stream.close(constants.NGHTTP2_CANCEL);
-        }
-        await new Promise(setImmediate);
+    let resets = 0;
+    while (!gone && resets < 100_000) {
+      for (let i = 0; i < 100 && !attacker.destroyed && !attacker.closed; i += 1) {
+        const stream = attacker.request({ ':path': '/' });
+        stream.on('error', () => {});
+        stream.on('ready', () => stream.close(constants.NGHTTP2_CANCEL));
+        resets += 1;
       }
-    };
-    await flood();
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    expect(gone).toBe(true);
     const other = served.http2();
     await new Promise<void>((resolve, reject) => other.ping((error) => (error ? reject(error) : resolve())));
   });
@@ -543,10 +541,11 @@ describe('leaving', () => {
     const session = served.http2();
     const first = http2Answer(session.request({ ':path': '/' }));
     await eventually(() => answers.length === 1);
-    let told: number | undefined;
-    session.on('goaway', (code, last) => (told = code === 0 ? last : -1));
+    const told: unknown[] = [];
+    session.on('goaway', (code, last) => told.push([code, last]));
     const drained = served.listener.drain(60_000);
-    await eventually(() => told === 2 ** 31 - 1);
+    await eventually(() => told.length > 0);
+    expect(told[0]).toEqual([0, 2 ** 31 - 1]);
     answers[0]?.();
     expect((await first).body.toString()).toBe('answer');
     await drained;

@@ -7,7 +7,6 @@ import {
   type ServerHttp2Stream,
 } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
-import type { Duplex } from 'node:stream';
 import type { Clock } from '@cluster-apiserver/base';
 import { type ApiRequest, type ApiResponse, ClientGoneError, type Handler } from '../exchange.ts';
 import { Connection } from './connection.ts';
@@ -45,7 +44,7 @@ export interface Listener {
 /** One TLS port for HTTP/1.1 and HTTP/2, chosen in the handshake. */
 export async function listen(options: ListenOptions, handler: Handler<ApiRequest>): Promise<Listener> {
   const { clock, report } = options;
-  const connections = new Map<Duplex, Connection>();
+  const connections = new Map<Socket | ServerHttp2Session, Connection>();
   const sockets = new Set<Socket>();
   const drainingControl = new AbortController();
   let closing = false;
@@ -55,13 +54,13 @@ export async function listen(options: ListenOptions, handler: Handler<ApiRequest
 
   const server = createServer(options.certificate);
 
-  function connectionOf(socket: Duplex, session?: ServerHttp2Session): Connection {
-    const known = connections.get(socket);
+  function connectionOf(carrier: Socket | ServerHttp2Session): Connection {
+    const known = connections.get(carrier);
     if (known) return known;
-    const connection = new Connection(socket, session, surroundings.nowMs);
-    connections.set(socket, connection);
-    socket.once('close', () => {
-      connections.delete(socket);
+    const connection = new Connection(carrier, surroundings.nowMs);
+    connections.set(carrier, connection);
+    carrier.once('close', () => {
+      connections.delete(carrier);
       if (connections.size === 0) wakeDrain();
     });
     return connection;
@@ -86,7 +85,8 @@ export async function listen(options: ListenOptions, handler: Handler<ApiRequest
 
   function serveHttp1(message: IncomingMessage, response: ServerResponse, heldBack: boolean, expectationRefused?: ApiResponse): void {
     const connection = connectionOf(message.socket);
-    const request = new Http1Request(message, response, heldBack, surroundings);
+    if (connection.ended) return;
+    const request = new Http1Request(message, response, heldBack, connection, surroundings);
     connection.opened(request);
     response.on('close', () => {
       request.closed(response.writableFinished);
@@ -94,13 +94,12 @@ export async function listen(options: ListenOptions, handler: Handler<ApiRequest
     });
     let refused = request.refused() ?? expectationRefused;
     if (!refused && connection.requests.size > limits.pipelinedRequestsMax) refused = refusal(429, 'too many requests at once on one connection');
-    if (refused) request.isLast();
+    if (refused) request.endsConnection();
     serve(request, refused);
   }
 
   function serveHttp2(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, _flags: number, raw: readonly string[]): void {
-    const session = stream.session as ServerHttp2Session;
-    const connection = connectionOf(session.socket, session);
+    const connection = connectionOf(stream.session as ServerHttp2Session);
     const request = new Http2Request(stream, headers, raw, surroundings);
     connection.opened(request);
     stream.on('error', ignoreErrorOfAnEndedStream);
@@ -116,7 +115,10 @@ export async function listen(options: ListenOptions, handler: Handler<ApiRequest
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
   });
-  server.on('secureConnection', (socket) => connectionOf(socket));
+  server.on('secureConnection', (socket) => {
+    if (socket.alpnProtocol !== 'h2') connectionOf(socket);
+  });
+  server.on('session', connectionOf);
   server.on('request', (message, response) => serveHttp1(message as never, response as never, false));
   server.on('checkContinue', (message, response) => serveHttp1(message as never, response as never, true));
   // HTTP/1.1 alone has this event, and Node's types for the common server do not know it.
@@ -124,14 +126,10 @@ export async function listen(options: ListenOptions, handler: Handler<ApiRequest
     serveHttp1(message, response, false, refusal(417, 'only 100-continue may be expected')),
   );
   (server as unknown as HttpServer).on('connect', (_message, socket) => socket.end(rawRefusal(405, 'this server is no proxy')));
-  (server as unknown as HttpServer).on('clientError', (error, socket) => refuseBrokenMessage(error, connectionOf(socket)));
+  (server as unknown as HttpServer).on('clientError', (error, socket) => refuseBrokenMessage(error, socket as Socket, connectionOf(socket as Socket)));
   // Listening for 'request' has made Node put its compatibility layer on every stream; the streams are served bare.
   server.removeAllListeners('stream');
   server.on('stream', serveHttp2 as never);
-  server.on('session', (session) => {
-    connections.delete(session.socket);
-    connectionOf(session.socket, session);
-  });
 
   const sweep = (): void => {
     surroundings.nowMs = clock.monotonicMs();
@@ -219,16 +217,16 @@ function secureContext({ cert, key }: ServingCertificate): object {
 function ignoreErrorOfAnEndedStream(): void {}
 
 /** Bytes that are no request. Requests that came whole before them on the connection are answered first. */
-function refuseBrokenMessage(error: NodeJS.ErrnoException, connection: Connection): void {
-  const { socket } = connection;
+function refuseBrokenMessage(error: NodeJS.ErrnoException, socket: Socket, connection: Connection): void {
+  connection.ended = true;
   const refused = brokenMessage(error.code);
   // A connection on which nothing was ever said gets no answer: clients open some in advance and would misread it.
-  if (!refused || !socket.writable || (socket as Socket).bytesRead === 0) return void socket.destroy();
+  if (!refused || !socket.writable || socket.bytesRead === 0) return void socket.destroy();
   connection.whenAnswered(() => {
     const requests = [...connection.requests] as Http1Request[];
     if (requests.some((request) => request.complete)) return;
     if (!requests.some((request) => request.headSent)) socket.end(rawRefusal(...refused));
-    (socket as Socket).destroySoon();
+    socket.destroySoon();
   });
 }
 

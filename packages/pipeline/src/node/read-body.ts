@@ -9,7 +9,8 @@ export interface Receiving {
   fail(error: Error): void;
 }
 
-export function readBody(source: Readable, limitBytes: number, nowMs: number): { body: Promise<Buffer>; receiving: Receiving } {
+/** `whole` tells at the end of the bytes whether it is also the end of the body: Node ends a stream that was reset the same way. */
+export function readBody(source: Readable, whole: () => boolean, limitBytes: number, nowMs: number): { body: Promise<Buffer>; receiving: Receiving } {
   const { promise: body, resolve, reject } = Promise.withResolvers<Buffer>();
   const pieces: Buffer[] = [];
 
@@ -30,7 +31,10 @@ export function readBody(source: Readable, limitBytes: number, nowMs: number): {
   const gone = (): void => reject(new ClientGoneError('the client left before its request was complete'));
 
   source.on('data', take);
-  source.on('end', () => resolve(pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces, receiving.bytes)));
+  source.on('end', () => {
+    if (!whole()) return gone();
+    resolve(pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces, receiving.bytes));
+  });
   source.on('error', gone);
   source.on('close', gone); // After 'end' the promise has its value and this changes nothing.
   if (source.destroyed) gone();

@@ -60,7 +60,7 @@ export abstract class SocketRequest implements ApiRequest {
     const declared = this.header('content-length');
     if (declared !== undefined && Number(declared) > limitBytes) return Promise.reject(new BodyTooLargeError(limitBytes));
     this.askForBody();
-    const { body, receiving } = readBody(this.source, limitBytes, this.surroundings.nowMs);
+    const { body, receiving } = readBody(this.source, () => this.bodyIsWhole, limitBytes, this.surroundings.nowMs);
     this.#receiving = receiving;
     return body;
   }
@@ -97,6 +97,7 @@ export abstract class SocketRequest implements ApiRequest {
 
   protected abstract readonly hasBody: boolean;
   protected abstract readonly receivingBody: boolean;
+  protected abstract readonly bodyIsWhole: boolean;
   protected abstract readonly source: Readable;
   /** Tells a client that waits for it (`Expect: 100-continue`) to send the body. */
   protected abstract askForBody(): void;
