@@ -9,9 +9,12 @@ export {
   ValueTooLargeError,
 } from './errors.ts';
 export { type EtcdClient, type EtcdEvent, type EtcdOptions, openEtcdClient } from './etcd/client.ts';
+export { type CompactionEvent, type CompactionOptions, startCompaction } from './etcd/compaction.ts';
+export { campaign, type Election, type ElectionOptions } from './etcd/election.ts';
 export { type EtcdStoreOptions, etcdStore } from './etcd/etcd-store.ts';
 export { http2Connect } from './etcd/http2-transport.ts';
 export type { TlsCredentials } from './etcd/session.ts';
+export { memoryStore } from './memory/memory-store.ts';
 export { type Revision, revision } from './revision.ts';
 export type { Call, Change, ChangeSet, Range, Reading, Snapshot, Store, Stored, WriteOptions } from './store.ts';
 export { identity, type Transformed, type Transformer } from './transform/transformer.ts';

@@ -21,6 +21,8 @@ export interface RealMember {
   readonly endpoint: string;
   readonly running: boolean;
   start(): Promise<void>;
+  /** Whether it answers a read through a quorum right now. */
+  serves(): Promise<boolean>;
   /** SIGKILL, SIGSTOP and SIGCONT; returns when the kill has happened. */
   signal(signal: 'SIGKILL' | 'SIGSTOP' | 'SIGCONT'): Promise<void>;
 }
@@ -43,6 +45,8 @@ export async function startEtcd({ members: count = 1, flags = [] }: RealEtcdOpti
       ...flags,
     ]),
   );
+  // A test run that is broken off leaves no etcd behind.
+  process.once('exit', () => members.forEach((one) => void one.signal('SIGKILL')));
   const stop = async (): Promise<void> => {
     await Promise.all(members.map((one) => one.signal('SIGKILL')));
     rmSync(directory, { recursive: true, force: true });
@@ -76,6 +80,7 @@ function member(name: string, clientPort: number, peerPort: number, flags: reado
     get running() {
       return child !== undefined;
     },
+    serves: () => serves(endpoint),
     start: async () => {
       const started = spawn(
         binary,
@@ -90,8 +95,8 @@ function member(name: string, clientPort: number, peerPort: number, flags: reado
       started.once('exit', () => {
         if (child === started) child = undefined;
       });
-      process.once('exit', () => started.kill('SIGKILL'));
-      await until(`${name} to answer`, () => answers(endpoint));
+      
+      await until(`${name} to answer`, async () => (await serves(endpoint)) || undefined);
     },
     signal: async (signal) => {
       const target = child;
@@ -108,20 +113,20 @@ export async function until<T>(what: string, condition: () => Promise<T | undefi
   const endMs = performance.now() + timeoutMs;
   while (performance.now() < endMs) {
     const value = await condition();
-    if (value !== undefined && value !== false) return value;
+    if (value !== undefined) return value;
     await pause(20);
   }
   throw new Error(`waited ${timeoutMs} ms in vain for ${what}`);
 }
 
-async function answers(endpoint: string): Promise<true | undefined> {
+async function serves(endpoint: string): Promise<boolean> {
   const transport = http2Connect(systemClock)(endpoint);
   try {
     const message = range.encode({ key: 'x', countOnly: true });
     await transport.unary(range.path, message, { timeoutMs: 500, requireLeader: true });
     return true;
   } catch {
-    return undefined;
+    return false;
   } finally {
     transport.close();
   }

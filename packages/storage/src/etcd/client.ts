@@ -5,6 +5,7 @@
  */
 import { type Clock, type Random, sleep } from '@cluster-apiserver/base';
 import { StorageUnavailableError } from '../errors.ts';
+import { type Revision, revision } from '../revision.ts';
 import type { Call } from '../store.ts';
 import { capabilitiesOf } from './capabilities.ts';
 import { meaningOf } from './faults.ts';
@@ -37,16 +38,32 @@ export type EtcdEvent =
 export interface EtcdClient {
   readonly clock: Clock;
   readonly random: Random;
-  call<Request, Answer>(rpc: Rpc<Request, Answer>, request: Request, call: Call): Promise<Answered<Answer>>;
-  /** A stream to the likeliest member. It is not repeated: the caller knows where it was. */
+  /** Asks until there is an answer that counts. */
+  call<Request, Answer>(rpc: Rpc<Request, Answer>, request: Request, call: EtcdCall): Promise<Answered<Answer>>;
+  /**
+   * A stream to the likeliest member. It is not repeated: the caller knows where it was. Throws
+   * StorageUnavailableError when the client is closed, and only then.
+   */
   stream(path: string): MemberConnection;
-  /** The newest revision that any answer has told of. */
+  /** The newest revision that any answer has told of; 0 before the first. */
   readonly headRevision: number;
   /** Notes the newest revision of an answer that came by a stream. */
   sawRevision(revision: number): void;
-  /** Reads something through a quorum; throws StorageUnavailableError when that cannot be done. */
-  health(call: Call): Promise<void>;
+  /** Asks a quorum for the newest revision; throws StorageUnavailableError when there is none to ask. */
+  readHead(call: EtcdCall): Promise<Revision>;
   close(): void;
+}
+
+export interface EtcdCall extends Call {
+  /** When the first of several calls began that share one patience. */
+  readonly sinceMs?: number;
+  /** Throw InDoubtError instead of going on after an attempt that may have been applied. */
+  readonly stopInDoubt?: boolean;
+}
+
+/** An attempt left without an answer and may have been applied, now or later. */
+export class InDoubtError extends Error {
+  override readonly name = 'InDoubtError';
 }
 
 export interface Answered<Answer> {
@@ -84,8 +101,8 @@ const pauseMaxMs = 80;
 /** A member that says it is crowded is given more time each time. */
 const crowdedPauseMs = 50;
 
-/** Any key will do for a question about the quorum; nothing is stored under this one. */
-const healthKey = 'health';
+/** Any key will do to ask for the newest revision; nothing is stored under this one. */
+const headRequest = { key: 'head', countOnly: true };
 
 export function openEtcdClient(options: EtcdOptions): EtcdClient {
   const { clock, random, report = () => {} } = options;
@@ -94,6 +111,10 @@ export function openEtcdClient(options: EtcdOptions): EtcdClient {
   const electionMs = electionTimeoutMs * electionsPatience + electionsPatienceExtraMs;
   const members = trackMembers(options.endpoints, options.connect, clock, lacksReporter(report));
   const outage = outageWatch({ clock, random, report, probe: () => probe(members, attemptMs) });
+  let closed = false;
+  const mustBeOpen = (): void => {
+    if (closed) throw new StorageUnavailableError('the connection to etcd was given up');
+  };
   let headRevision = 0;
   const sawRevision = (revision: number): void => {
     if (revision > headRevision) headRevision = revision;
@@ -103,14 +124,15 @@ export function openEtcdClient(options: EtcdOptions): EtcdClient {
   const callEtcd = async <Request, Answer>(
     rpc: Rpc<Request, Answer>,
     request: Request,
-    call: Call,
+    call: EtcdCall,
   ): Promise<Answered<Answer>> => {
     if (outage.present) await outage.waitBriefly(call);
-    const startedMs = clock.monotonicMs();
+    const startedMs = call.sinceMs ?? clock.monotonicMs();
     const message = rpc.encode(request);
     let perhapsApplied = false;
     let lastFault: EtcdFault | undefined;
     for (let attempt = 0; ; attempt++) {
+      mustBeOpen();
       const budgetEndMs = startedMs + (members.majorityAnswers() ? electionMs : Math.min(electionMs, withoutMajorityMs));
       const leftMs = Math.min(budgetEndMs, call.deadlineMs) - clock.monotonicMs();
       if (leftMs < attemptMinMs) {
@@ -132,9 +154,12 @@ export function openEtcdClient(options: EtcdOptions): EtcdClient {
           members.served(member);
           throw meaning.error;
         }
-        perhapsApplied ||= meaning.applied === 'perhaps';
         members.failed(member, error.fate === 'refused');
         members.survey();
+        if (meaning.applied === 'perhaps') {
+          if (call.stopInDoubt) throw new InDoubtError(rpc.path, { cause: error });
+          perhapsApplied = true;
+        }
         const roundDone = attempt % members.all.length === members.all.length - 1;
         if (meaning.crowded) await sleep(clock, crowdedPauseMs * (1 + random.below(attempt + 2)));
         else if (roundDone) await sleep(clock, pauseMinMs + random.below(pauseMaxMs - pauseMinMs));
@@ -147,6 +172,7 @@ export function openEtcdClient(options: EtcdOptions): EtcdClient {
     random,
     call: callEtcd,
     stream: (path) => {
+      mustBeOpen();
       const member = members.choose();
       return {
         ...member.transport.stream(path),
@@ -163,10 +189,13 @@ export function openEtcdClient(options: EtcdOptions): EtcdClient {
       return headRevision;
     },
     sawRevision,
-    health: async (call) => {
-      await callEtcd(range, { key: healthKey, countOnly: true }, call);
+    readHead: async (call) => {
+      const { answer } = await callEtcd(range, headRequest, call);
+      sawRevision(answer.headRevision);
+      return revision(answer.headRevision);
     },
     close: () => {
+      closed = true;
       outage.close();
       members.close();
     },
@@ -174,14 +203,14 @@ export function openEtcdClient(options: EtcdOptions): EtcdClient {
 }
 
 /**
- * The first attempts are short, because the likely fault is a dead leader. When every member has been tried, the fault
- * may be slowness instead, and attempts that all end just before their answer would never succeed.
+ * The first attempts are short, because the likely fault is a dead leader. When that lasts longer than an election, the
+ * fault may be slowness instead, and attempts that all end just before their answer would never succeed.
  */
-const patience = (attempt: number, members: number): number => 2 ** Math.min(2, Math.floor(attempt / members));
+const patience = (attempt: number, members: number): number => (attempt < 2 * members ? 1 : 2);
 
 /** One linearizable read at each member: any good answer proves that there is a quorum. */
 async function probe(members: Members, timeoutMs: number): Promise<void> {
-  const message = range.encode({ key: healthKey, countOnly: true });
+  const message = range.encode(headRequest);
   const ask = async (member: Member): Promise<void> => {
     await member.transport.unary(range.path, message, { timeoutMs, requireLeader: true });
     members.served(member);

@@ -9,7 +9,7 @@ import { prefixEnd, rangeStart } from './keys.ts';
 import { type SharedLeases, sharedLeases } from './leases.ts';
 import { gatherValues, readValue } from './values.ts';
 import { type RangeAnswer, type RangeRequest, range } from './wire/key-value.ts';
-import { type WriteOutcome, writeOnce } from './write-once.ts';
+import { type WriteOutcome, writer } from './write-once.ts';
 
 /** The first page of a list: its values tell how large the next may be. */
 const firstPageKeys = 100;
@@ -21,10 +21,13 @@ const pageKeysMax = 2_000;
 export interface EtcdStoreOptions {
   readonly client: EtcdClient;
   readonly transformer: Transformer;
+  /** Where the store keeps keys of its own, outside everything that is listed or watched. */
+  readonly ownPrefix: string;
 }
 
-export function etcdStore({ client, transformer }: EtcdStoreOptions): Store {
+export function etcdStore({ client, transformer, ownPrefix }: EtcdStoreOptions): Store {
   const leases = sharedLeases(client);
+  const writeOnce = writer(client, leases, `${ownPrefix}seals/${client.random.uuid()}/`);
 
   const write = async (
     key: string,
@@ -36,9 +39,9 @@ export function etcdStore({ client, transformer }: EtcdStoreOptions): Store {
     // Transformed once for all attempts: the bytes are what our own write is recognised by.
     const bytes = value && (await transformer.toStorage(value, key));
     const { timeToLiveSeconds } = options;
-    if (timeToLiveSeconds === undefined) return writeOnce(client, { key, expected, value: bytes, lease: 0 }, call);
+    if (timeToLiveSeconds === undefined) return writeOnce({ key, expected, value: bytes, lease: 0 }, call);
     return writeWithLease(leases, timeToLiveSeconds, call, (lease) =>
-      writeOnce(client, { key, expected, value: bytes, lease }, call),
+      writeOnce({ key, expected, value: bytes, lease }, call),
     );
   };
   const replace = async (

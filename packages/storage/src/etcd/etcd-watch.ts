@@ -41,6 +41,7 @@ export async function* watchEtcd(
   { prefix, after, signal }: WatchOptions,
 ): AsyncGenerator<ChangeSet> {
   const pauses = backoff({ firstMs: reconnectFirstMs, maxMs: reconnectMaxMs }, client.random);
+  const start = rangeStart(prefix, undefined);
   const end = prefixEnd(prefix);
   let delivered = after;
   while (!signal.aborted) {
@@ -49,7 +50,7 @@ export async function* watchEtcd(
     signal.addEventListener('abort', close, { once: true });
     const stopAsking = askForProgress(client, connection);
     try {
-      connection.send(encodeWatchCreate({ key: rangeStart(prefix, undefined), end, startRevision: delivered + 1 }));
+      connection.send(encodeWatchCreate({ key: start, end, startRevision: delivered + 1, withPrevious: true }));
       for await (const bytes of connection.messages) {
         if (signal.aborted) return;
         const message = decodeWatchMessage(bytes);

@@ -1,32 +1,35 @@
-/** What happened to one key since a revision, as a watch tells it. */
+/** What happened to keys since a revision, as a watch tells it. */
 import { sleep } from '@cluster-apiserver/base';
 import { StorageUnavailableError } from '../errors.ts';
 import type { Call } from '../store.ts';
 import type { EtcdClient } from './client.ts';
 import { EtcdFault } from './transport.ts';
-import { decodeWatchMessage, encodeWatchCreate, type WatchEvent, watchPath } from './wire/watch.ts';
+import { decodeWatchMessage, encodeWatchCreate, type WatchEvent, type WatchRequest, watchPath } from './wire/watch.ts';
 
-/** Old events come at once; a member that gives none within this time is asked no longer. */
+/** Old events come at once; a member that gives none within this time is not waited for. */
 const attemptMs = 450;
-
 const pauseMs = 30;
 
-/** The first event of a key, after a revision, that the caller accepts. It must be known that there is one. */
+/** The question comes after an answer of etcd, so somebody is there to tell. */
+const patienceMs = 1_500;
+
+/** The first event after a revision that the caller accepts. It must be certain that there is one. */
 export async function findEvent(
   client: EtcdClient,
-  key: string,
+  keys: Pick<WatchRequest, 'key' | 'end'>,
   after: number,
   accepts: (event: WatchEvent) => boolean,
   call: Call,
 ): Promise<WatchEvent> {
+  const { clock } = client;
+  const endMs = Math.min(call.deadlineMs, clock.monotonicMs() + patienceMs);
   let startRevision = after + 1;
   let cause: unknown;
-  while (client.clock.monotonicMs() < call.deadlineMs) {
+  for (let leftMs = endMs - clock.monotonicMs(); leftMs > 0; leftMs = endMs - clock.monotonicMs()) {
     const connection = client.stream(watchPath);
-    const leftMs = call.deadlineMs - client.clock.monotonicMs();
-    const cancelTimer = client.clock.after(Math.min(attemptMs, leftMs), () => connection.close());
+    const cancelTimer = clock.after(Math.min(attemptMs, leftMs), () => connection.close());
     try {
-      connection.send(encodeWatchCreate({ key, startRevision }));
+      connection.send(encodeWatchCreate({ ...keys, startRevision, withPrevious: false }));
       for await (const bytes of connection.messages) {
         const message = decodeWatchMessage(bytes);
         // What is gone is older than any write of ours that is still in doubt.
@@ -43,7 +46,7 @@ export async function findEvent(
       connection.close();
     }
     connection.failed();
-    await sleep(client.clock, pauseMs);
+    await sleep(clock, pauseMs);
   }
-  throw new StorageUnavailableError(`etcd does not tell what became of ${key}`, { cause });
+  throw new StorageUnavailableError('etcd does not tell what became of a write', { cause });
 }

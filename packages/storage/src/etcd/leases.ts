@@ -3,16 +3,16 @@
  * events a second must not make ten thousand of them. So values written within a short window share one, which lives
  * longer by that window: each value lives at least as long as it was asked to, and at most a window longer.
  */
-import type { Clock } from '@cluster-apiserver/base';
+import type { Clock, Random } from '@cluster-apiserver/base';
 import { StorageUnavailableError } from '../errors.ts';
 import type { Call } from '../store.ts';
-import type { EtcdClient } from './client.ts';
+import type { EtcdCall, EtcdClient } from './client.ts';
 import { isLeaseTaken } from './faults.ts';
 import { grantLease } from './wire/lease.ts';
 
 export interface SharedLeases {
   /** A lease for one value that shall live at least this long from now. */
-  leaseFor(seconds: number, call: Call): Promise<number>;
+  leaseFor(seconds: number, call: EtcdCall): Promise<number>;
   /** etcd does not know the lease any more. */
   forget(lease: number): void;
 }
@@ -27,9 +27,6 @@ const keysPerLeaseMax = 1_000;
 /** Identifiers are drawn from this many, twice: as many as a double holds exactly. */
 const identifierHalf = 2 ** 26;
 
-/** A grant serves many callers, so it has a deadline of its own and not that of the caller who came first. */
-const grantTimeoutMs = 10_000;
-
 interface Lease {
   readonly id: number;
   readonly usableUntilMs: number;
@@ -39,20 +36,15 @@ interface Lease {
 export function sharedLeases(client: EtcdClient): SharedLeases {
   const { clock } = client;
   const current = new Map<number, Lease>();
-  const granting = new Map<number, Promise<Lease>>();
+  const granting = new Map<number, Promise<void>>();
 
   const usable = (seconds: number): Lease | undefined => {
     const lease = current.get(seconds);
     return lease && lease.keys < keysPerLeaseMax && clock.monotonicMs() < lease.usableUntilMs ? lease : undefined;
   };
-  const grant = (seconds: number): Promise<Lease> => {
-    const inFlight = granting.get(seconds);
-    if (inFlight) return inFlight;
-    const granted = newLease(client, seconds)
-      .then((lease) => {
-        current.set(seconds, lease);
-        return lease;
-      })
+  const grant = (seconds: number, call: EtcdCall): Promise<void> => {
+    const granted = newLease(client, seconds, call)
+      .then((lease) => void current.set(seconds, lease))
       .finally(() => granting.delete(seconds));
     granting.set(seconds, granted);
     return granted;
@@ -61,11 +53,15 @@ export function sharedLeases(client: EtcdClient): SharedLeases {
   return {
     leaseFor: async (seconds, call) => {
       for (;;) {
-        const lease = usable(seconds) ?? (await inTime(clock, grant(seconds), call));
-        // Many may have waited for the same grant; those beyond its bound wait for the next.
-        if (lease.keys >= keysPerLeaseMax) continue;
-        lease.keys++;
-        return lease.id;
+        const lease = usable(seconds);
+        if (lease) {
+          lease.keys++;
+          return lease.id;
+        }
+        const inFlight = granting.get(seconds);
+        // Who asks, asks with its own patience and fails with it; who waits for another's grant then asks itself.
+        if (inFlight) await settled(clock, inFlight, call);
+        else await grant(seconds, call);
       }
     },
     forget: (id) => {
@@ -74,30 +70,34 @@ export function sharedLeases(client: EtcdClient): SharedLeases {
   };
 }
 
-async function newLease(client: EtcdClient, seconds: number): Promise<Lease> {
-  const windowSeconds = Math.min(windowSecondsMax, seconds * windowPart);
+async function newLease(client: EtcdClient, seconds: number, call: EtcdCall): Promise<Lease> {
+  const livesSeconds = Math.ceil(seconds + Math.min(windowSecondsMax, seconds * windowPart));
   for (;;) {
-    const id = randomLeaseId(client);
+    const id = newLeaseId(client.random);
     const askedMs = client.clock.monotonicMs();
     try {
-      const call = { deadlineMs: askedMs + grantTimeoutMs };
-      await client.call(grantLease, { id, seconds: Math.ceil(seconds + windowSeconds) }, call);
-      return { id, usableUntilMs: askedMs + windowSeconds * 1000, keys: 0 };
+      await client.call(grantLease, { id, seconds: livesSeconds }, call);
+      return { id, usableUntilMs: askedMs + (livesSeconds - seconds) * 1000, keys: 0 };
     } catch (error) {
       if (!isLeaseTaken(error)) throw error;
     }
   }
 }
 
-/** Waits for what others wait for too, but only as long as this caller may. */
-function inTime<T>(clock: Clock, shared: Promise<T>, { deadlineMs }: Call): Promise<T> {
+/** Waits until something has ended, well or not, but not past the call's deadline. */
+function settled(clock: Clock, shared: Promise<void>, { deadlineMs }: Call): Promise<void> {
   return new Promise((resolve, reject) => {
     const cancel = clock.after(deadlineMs - clock.monotonicMs(), () =>
       reject(new StorageUnavailableError('etcd granted no lease in time')),
     );
-    shared.then(resolve, reject).finally(cancel);
+    const done = (): void => {
+      cancel();
+      resolve();
+    };
+    shared.then(done, done);
   });
 }
 
-const randomLeaseId = ({ random }: EtcdClient): number =>
+/** Random, so that replicas need not agree on them. */
+export const newLeaseId = (random: Random): number =>
   random.below(identifierHalf) * identifierHalf + random.below(identifierHalf) + 1;

@@ -1,59 +1,93 @@
 /**
- * A conditional write that happens at most once and is told the truth about. The condition makes repetition harmless:
- * when an attempt was applied and its answer lost, the next attempt finds the condition broken. Broken by whom? After
- * an attempt without an answer, and only then, the history of the key says whether it was our own write.
+ * A conditional write that happens at most once and is told the truth about. Its attempts all carry the condition, so
+ * repeating one is harmless while the condition cannot come true again. When an attempt may have been applied and the
+ * condition is broken, the history of the key says whether it was broken by ourselves.
+ *
+ * An update or a deletion expects a revision, and a revision never comes back. A creation expects nothing to be there,
+ * and that does come back: an attempt that lies in the buffers of a member standing still would be applied after the
+ * key was created, told of, and deleted by others. So a creation also demands that a key of its own, its seal, has no
+ * value. While all is well, no seal is ever written. An attempt in doubt is sealed: from then on it cannot be applied,
+ * and whether it was can be read. Only then, and with another seal, is the creation tried again.
  */
 import type { Call } from '../store.ts';
-import type { EtcdClient } from './client.ts';
+import { type EtcdCall, type EtcdClient, InDoubtError } from './client.ts';
 import { findEvent } from './key-history.ts';
-import { type ConditionalWrite, conditionalWrite, type KeyValue } from './wire/key-value.ts';
+import type { SharedLeases } from './leases.ts';
+import { type ConditionalWrite, conditionalWrite, type KeyValue, sealAndRead } from './wire/key-value.ts';
+
+export type WriteOnce = (write: ConditionalWrite, call: Call) => Promise<WriteOutcome>;
 
 export type WriteOutcome =
   | { readonly applied: true; readonly revision: number }
   | { readonly applied: false; readonly current: KeyValue | undefined };
 
-export async function writeOnce(
+/** Longer than a member may stand still with a request in its buffers. Seals are few: they live on shared leases. */
+const sealSeconds = 3_600;
+
+export function writer(client: EtcdClient, leases: SharedLeases, sealPrefix: string): WriteOnce {
+  let seals = 0;
+  const create = async (write: ConditionalWrite, call: EtcdCall): Promise<WriteOutcome> => {
+    for (;;) {
+      const seal = `${sealPrefix}${seals++}`;
+      // Where the history of an attempt in doubt begins to matter. Asked for once in the life of a client.
+      const knownRevision = client.headRevision || (await client.readHead(call));
+      try {
+        const { answer } = await client.call(conditionalWrite, { ...write, seal }, { ...call, stopInDoubt: true });
+        client.sawRevision(answer.headRevision);
+        return answer.applied ? { applied: true, revision: answer.headRevision } : { applied: false, current: answer.current };
+      } catch (error) {
+        if (!(error instanceof InDoubtError)) throw error;
+      }
+      const lease = await leases.leaseFor(sealSeconds, call);
+      const outcome = await sealed(client, write, { seal, lease, knownRevision }, call);
+      if (outcome) return outcome;
+    }
+  };
+  return (write, call) =>
+    write.expected > 0 ? replace(client, write, call) : create(write, { ...call, sinceMs: client.clock.monotonicMs() });
+}
+
+/** Puts an end to an attempt in doubt. Undefined when it was not applied, and nothing stands in the way of another. */
+async function sealed(
   client: EtcdClient,
   write: ConditionalWrite,
-  call: Call,
-): Promise<WriteOutcome> {
-  const knownRevision = client.headRevision;
+  attempt: { readonly seal: string; readonly lease: number; readonly knownRevision: number },
+  call: EtcdCall,
+): Promise<WriteOutcome | undefined> {
+  const { seal, lease, knownRevision } = attempt;
+  const { answer } = await client.call(sealAndRead, { seal, lease, key: write.key }, call);
+  client.sawRevision(answer.headRevision);
+  const { current } = answer;
+  if (current && isOurs(write, current)) return { applied: true, revision: current.modRevision };
+  if (current && current.createRevision <= knownRevision) return { applied: false, current };
+  // It may have been applied, and changed or deleted since. One watch over both keys tells the key's events before the
+  // seal's, which is known to be there: a watch of the key alone could not be known to have come to its end.
+  const [first, last] = Buffer.compare(Buffer.from(seal), Buffer.from(write.key)) < 0 ? [seal, write.key] : [write.key, seal];
+  const found = await findEvent(
+    client,
+    { key: first, end: Buffer.from(`${last}\0`) },
+    knownRevision,
+    (event) => event.current.modRevision >= answer.headRevision || isOursIn(write, event.current),
+    call,
+  );
+  if (isOursIn(write, found.current)) return { applied: true, revision: found.current.modRevision };
+  return current && { applied: false, current };
+}
+
+async function replace(client: EtcdClient, write: ConditionalWrite, call: Call): Promise<WriteOutcome> {
   const { answer, perhapsApplied } = await client.call(conditionalWrite, write, call);
   client.sawRevision(answer.headRevision);
   if (answer.applied) return { applied: true, revision: answer.headRevision };
-  const revision = perhapsApplied
-    ? await ownRevision(client, write, answer.current, knownRevision, call)
-    : undefined;
-  return revision === undefined ? { applied: false, current: answer.current } : { applied: true, revision };
-}
-
-/** The revision of our own earlier attempt, if it was applied. */
-async function ownRevision(
-  client: EtcdClient,
-  write: ConditionalWrite,
-  current: KeyValue | undefined,
-  knownRevision: number,
-  call: Call,
-): Promise<number | undefined> {
-  if (current && isOurs(write, current)) return current.modRevision;
-  if (write.expected > 0) {
-    // Whatever came first after the state we expected broke the condition for everybody behind it.
-    const first = await findEvent(client, write.key, write.expected, () => true, call);
-    const ours = write.value === undefined ? first.deleted : !first.deleted && isOurs(write, first.current);
-    return ours ? first.current.modRevision : undefined;
-  }
-  if (!current || current.createRevision <= knownRevision) return undefined;
-  // A creation may have been followed by changes, and even by a deletion and another creation.
-  const last = current.modRevision;
-  const seen = await findEvent(
-    client,
-    write.key,
-    knownRevision,
-    ({ deleted, current }) => current.modRevision >= last || (!deleted && isOurs(write, current)),
-    call,
-  );
-  return !seen.deleted && isOurs(write, seen.current) ? seen.current.modRevision : undefined;
+  const { current } = answer;
+  if (!perhapsApplied) return { applied: false, current };
+  if (current && isOurs(write, current)) return { applied: true, revision: current.modRevision };
+  // Whatever came first after the state we expected broke the condition for everybody behind it.
+  const first = await findEvent(client, { key: write.key }, write.expected, () => true, call);
+  const ours = write.value === undefined ? first.deleted : !first.deleted && isOurs(write, first.current);
+  return ours ? { applied: true, revision: first.current.modRevision } : { applied: false, current };
 }
 
 const isOurs = ({ value, expected }: ConditionalWrite, stored: KeyValue): boolean =>
   value !== undefined && stored.modRevision > expected && stored.value.equals(value);
+
+const isOursIn = (write: ConditionalWrite, stored: KeyValue): boolean => stored.key === write.key && isOurs(write, stored);

@@ -48,13 +48,15 @@ export interface ConditionalWrite {
   readonly value: Uint8Array | undefined;
   /** 0 for none. */
   readonly lease: number;
+  /** Another key that must have no value. */
+  readonly seal?: string | undefined;
 }
 
 export interface ConditionalAnswer {
   readonly applied: boolean;
   /** The revision of the write, or the newest one when nothing was written. */
   readonly headRevision: number;
-  /** What is under the key when the condition did not hold. */
+  /** What is under the key that was read: that is when the condition did not hold. */
   readonly current: KeyValue | undefined;
 }
 
@@ -78,36 +80,40 @@ export const range: Rpc<RangeRequest, RangeAnswer> = {
 
 const compareWithModRevision = 2;
 
+const empty = Buffer.alloc(0);
+
 export const conditionalWrite: Rpc<ConditionalWrite, ConditionalAnswer> = {
   path: '/etcdserverpb.KV/Txn',
-  encode: ({ key, expected, value, lease }) =>
+  encode: ({ key, expected, value, lease, seal }) =>
     encoded((to) => {
-      // Compare: result 0 (equal) is the default; target 2 is the revision of the last write.
-      writeNested(to, 1, (compare) => {
-        writeInt64(compare, 2, compareWithModRevision);
-        writeBytes(compare, 3, key);
-        // Written even when it is 0: the field belongs to a oneof, and its absence would compare with nothing.
-        compare.uint32((6 << 3) | 0).int64(expected);
-      });
+      writeCompare(to, key, expected);
+      if (seal !== undefined) writeCompare(to, seal, 0);
       writeNested(to, 2, (operation) => {
         if (value === undefined) writeNested(operation, 3, (remove) => writeBytes(remove, 1, key));
         else writeNested(operation, 2, (put) => writePut(put, key, value, lease));
       });
       writeNested(to, 3, (operation) => writeNested(operation, 1, (read) => writeRange(read, { key })));
     }),
-  decode: (message) => {
-    let headRevision = 0;
-    let applied = false;
-    let current: KeyValue | undefined;
-    decoded(message, (field, reader) => {
-      if (field === 1) headRevision = readHeader(reader);
-      else if (field === 2) applied = reader.bool();
-      else if (field === 3) current = nested(reader, readFirstValue) ?? current;
-      else return false;
-      return true;
-    });
-    return { applied, headRevision, current };
-  },
+  decode: readTransaction,
+};
+
+export interface Sealing {
+  /** The key to write, without a value. */
+  readonly seal: string;
+  readonly lease: number;
+  /** The key to read. */
+  readonly key: string;
+}
+
+/** Writes one key and reads another, as of the same revision. */
+export const sealAndRead: Rpc<Sealing, ConditionalAnswer> = {
+  path: conditionalWrite.path,
+  encode: ({ seal, lease, key }) =>
+    encoded((to) => {
+      writeNested(to, 2, (operation) => writeNested(operation, 2, (put) => writePut(put, seal, empty, lease)));
+      writeNested(to, 2, (operation) => writeNested(operation, 1, (read) => writeRange(read, { key })));
+    }),
+  decode: readTransaction,
 };
 
 /** Frees the history before a revision. The answer says nothing of use. */
@@ -148,7 +154,19 @@ export function readKeyValue(reader: Reader, end: number): KeyValue {
 /** The revision out of a ResponseHeader at the reader's place. */
 export const readHeader = (reader: Reader): number => nested(reader, readHeaderRevision);
 
-const empty = Buffer.alloc(0);
+function readTransaction(message: Buffer): ConditionalAnswer {
+  let headRevision = 0;
+  let applied = false;
+  let current: KeyValue | undefined;
+  decoded(message, (field, reader) => {
+    if (field === 1) headRevision = readHeader(reader);
+    else if (field === 2) applied = reader.bool();
+    else if (field === 3) current = nested(reader, readFirstValue) ?? current;
+    else return false;
+    return true;
+  });
+  return { applied, headRevision, current };
+}
 
 function readHeaderRevision(reader: Reader, end: number): number {
   let revision = 0;
@@ -175,6 +193,16 @@ function readFirstValue(reader: Reader, end: number): KeyValue | undefined {
     return true;
   });
   return first;
+}
+
+/** Compare: result 0 (equal) is the default, target 2 is the revision of the last write. */
+function writeCompare(to: Writer, key: string, expected: number): void {
+  writeNested(to, 1, (compare) => {
+    writeInt64(compare, 2, compareWithModRevision);
+    writeBytes(compare, 3, key);
+    // Written even when it is 0: the field belongs to a oneof, and its absence would compare with nothing.
+    compare.uint32((6 << 3) | 0).int64(expected);
+  });
 }
 
 function writeRange(to: Writer, request: RangeRequest): void {

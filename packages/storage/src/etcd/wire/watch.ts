@@ -8,6 +8,8 @@ export interface WatchRequest {
   /** The first key behind the range; undefined for one key alone. */
   readonly end?: Uint8Array | undefined;
   readonly startRevision: number;
+  /** Whether events bring what was there before. */
+  readonly withPrevious: boolean;
 }
 
 export interface WatchEvent {
@@ -28,7 +30,7 @@ export interface WatchMessage {
   readonly events: readonly WatchEvent[];
 }
 
-/** Asks for the previous values and for periodic progress; events of one revision stay in one message. */
+/** Asks for periodic progress too; events of one revision stay in one message. */
 export const encodeWatchCreate = (request: WatchRequest): Uint8Array =>
   encoded((to) =>
     writeNested(to, 1, (create) => {
@@ -36,7 +38,7 @@ export const encodeWatchCreate = (request: WatchRequest): Uint8Array =>
       if (request.end) writeBytes(create, 2, request.end);
       writeInt64(create, 3, request.startRevision);
       writeFlag(create, 4, true);
-      writeFlag(create, 6, true);
+      writeFlag(create, 6, request.withPrevious);
     }),
   );
 

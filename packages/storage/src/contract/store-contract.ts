@@ -1,0 +1,330 @@
+/** The promises of Store, as tests. Every implementation and everything laid over one calls this with a way to open it. */
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { systemClock } from '@cluster-apiserver/base';
+import {
+  KeyExistsError,
+  RevisionCompactedError,
+  RevisionMismatchError,
+  RevisionTooLargeError,
+} from '../errors.ts';
+import { type Revision, revision } from '../revision.ts';
+import type { Call, Change, ChangeSet, Store } from '../store.ts';
+
+export interface StoreUnderTest {
+  readonly store: Store;
+  /** Keys of this test begin with it, and no others do. */
+  readonly prefix: string;
+  compact(oldest: Revision): Promise<void>;
+  close(): Promise<void>;
+}
+
+export function describeStoreContract(what: string, open: () => Promise<StoreUnderTest>): void {
+  describe(`${what} keeps the promises of a store:`, () => {
+    let subject: StoreUnderTest;
+    let store: Store;
+    let key: (name: string) => string;
+    const watches: AbortController[] = [];
+
+    beforeEach(async () => {
+      subject = await open();
+      store = subject.store;
+      key = (name) => subject.prefix + name;
+    });
+    afterEach(async () => {
+      for (const watch of watches.splice(0)) watch.abort();
+      await subject.close();
+    });
+
+    const put = (name: string, value = name): Promise<Revision> => store.create(key(name), bytes(value), {}, call());
+    const names = (stored: readonly { key: string }[]): readonly string[] =>
+      stored.map((one) => one.key.slice(subject.prefix.length));
+    const head = async (): Promise<Revision> => (await store.get(key('head'), call())).revision;
+    const watch = (after: Revision, prefix = subject.prefix): AsyncIterator<ChangeSet> => {
+      const abort = new AbortController();
+      watches.push(abort);
+      return store.watch(prefix, after, abort.signal)[Symbol.asyncIterator]();
+    };
+    const told = (change: Change): string => {
+      const text = ({ value }: { value: Buffer }): string => value.toString();
+      const name = change.key.slice(subject.prefix.length);
+      return `${name}: ${change.previous ? text(change.previous) : '-'} to ${change.current ? text(change.current) : '-'}`;
+    };
+
+    test('a created value is read as it was written, at the revision that was told', async () => {
+      const value = Buffer.from([0, 1, 2, 0xff, 0xfe]);
+      const created = await store.create(key('a'), value, {}, call());
+      const { stored, revision: at } = await store.get(key('a'), call());
+      expect(stored).toEqual({ key: key('a'), value, revision: created, stale: false });
+      expect(at).toBeGreaterThanOrEqual(created);
+    });
+
+    test('a key without a value reads as undefined, at the newest revision', async () => {
+      const before = await put('a');
+      expect(await store.get(key('nothing'), call())).toEqual({ stored: undefined, revision: before });
+    });
+
+    test('a value may be empty', async () => {
+      await put('a', '');
+      expect((await store.get(key('a'), call())).stored?.value).toHaveLength(0);
+    });
+
+    test('creating fails when the key has a value, and tells what is there', async () => {
+      const first = await put('a', 'first');
+      const error = await store.create(key('a'), bytes('second'), {}, call()).catch((thrown) => thrown);
+      expect(error).toBeInstanceOf(KeyExistsError);
+      expect(error.current).toEqual({ key: key('a'), value: bytes('first'), revision: first, stale: false });
+    });
+
+    test('creating fails even with the bytes that are there: somebody else may have written them', async () => {
+      await put('a', 'same');
+      await expect(put('a', 'same')).rejects.toThrow(KeyExistsError);
+    });
+
+    test('a deleted key can be created again', async () => {
+      const first = await put('a');
+      const deleted = await store.delete(key('a'), first, call());
+      expect(await put('a')).toBeGreaterThan(deleted);
+    });
+
+    test('of many who create one key, one succeeds', async () => {
+      const outcomes = await Promise.allSettled(Array.from({ length: 20 }, (_, n) => put('a', `${n}`)));
+      expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+    });
+
+    test('an update replaces what was read', async () => {
+      const first = await put('a', 'one');
+      const second = await store.update(key('a'), bytes('two'), first, {}, call());
+      expect(second).toBeGreaterThan(first);
+      expect((await store.get(key('a'), call())).stored).toMatchObject({ value: bytes('two'), revision: second });
+    });
+
+    test('an update fails when the key was written since, and tells what is there', async () => {
+      const first = await put('a', 'one');
+      const second = await store.update(key('a'), bytes('two'), first, {}, call());
+      const error = await store.update(key('a'), bytes('three'), first, {}, call()).catch((thrown) => thrown);
+      expect(error).toBeInstanceOf(RevisionMismatchError);
+      expect(error.current).toMatchObject({ value: bytes('two'), revision: second });
+    });
+
+    test('an update with the bytes that are there fails when they were written since', async () => {
+      const first = await put('a', 'one');
+      await store.update(key('a'), bytes('two'), first, {}, call());
+      await expect(store.update(key('a'), bytes('two'), first, {}, call())).rejects.toThrow(RevisionMismatchError);
+    });
+
+    test.each(['update', 'delete'] as const)('%s fails when the key has no value', async (verb) => {
+      const first = await put('a');
+      await store.delete(key('a'), first, call());
+      const attempt =
+        verb === 'update' ? store.update(key('a'), bytes('x'), first, {}, call()) : store.delete(key('a'), first, call());
+      const error = await attempt.catch((thrown) => thrown);
+      expect(error).toBeInstanceOf(RevisionMismatchError);
+      expect(error.current).toBeUndefined();
+    });
+
+    test('a deletion fails when the key was written since, and leaves it', async () => {
+      const first = await put('a', 'one');
+      await store.update(key('a'), bytes('two'), first, {}, call());
+      await expect(store.delete(key('a'), first, call())).rejects.toThrow(RevisionMismatchError);
+      expect((await store.get(key('a'), call())).stored?.value).toEqual(bytes('two'));
+    });
+
+    test('of many who update what they have read, each success counts', async () => {
+      await put('counter', '0');
+      const increment = async (): Promise<void> => {
+        for (;;) {
+          const { stored } = await store.get(key('counter'), call());
+          if (!stored) throw new Error('the counter is gone');
+          try {
+            await store.update(key('counter'), bytes(`${Number(stored.value) + 1}`), stored.revision, {}, call());
+            return;
+          } catch (error) {
+            if (!(error instanceof RevisionMismatchError)) throw error;
+          }
+        }
+      };
+      await Promise.all(Array.from({ length: 8 }, increment));
+      expect((await store.get(key('counter'), call())).stored?.value).toEqual(bytes('8'));
+    });
+
+    test('a list gives the keys under the prefix in the order of their bytes', async () => {
+      for (const name of ['b', 'a/2', 'é', 'a/10', 'a', 'Z']) await put(name);
+      const { stored, remaining } = await store.list({ prefix: subject.prefix }, call());
+      expect(names(stored)).toEqual(['Z', 'a', 'a/10', 'a/2', 'b', 'é']);
+      expect(remaining).toBe(0);
+    });
+
+    test('a list leaves out what only looks like the prefix', async () => {
+      for (const name of ['a/1', 'ab/1', 'a', 'b/a/1']) await put(name);
+      expect(names((await store.list({ prefix: key('a/') }, call())).stored)).toEqual(['a/1']);
+    });
+
+    test('an empty list has a revision too', async () => {
+      const at = await put('a');
+      expect(await store.list({ prefix: key('nothing/') }, call())).toEqual({ stored: [], revision: at, remaining: 0 });
+    });
+
+    test('a limited list tells how many remain, and goes on behind its last key at its revision', async () => {
+      for (const name of ['1', '2', '3', '4', '5']) await put(name);
+      const first = await store.list({ prefix: subject.prefix, limit: 2 }, call());
+      expect([names(first.stored), first.remaining]).toEqual([['1', '2'], 3]);
+      await put('2b');
+      const rest = { prefix: subject.prefix, after: key('2'), revision: first.revision };
+      const second = await store.list({ ...rest, limit: 2 }, call());
+      expect([names(second.stored), second.remaining, second.revision]).toEqual([['3', '4'], 1, first.revision]);
+      const third = await store.list({ ...rest, after: key('4') }, call());
+      expect([names(third.stored), third.remaining]).toEqual([['5'], 0]);
+    });
+
+    test('a list of thousands is whole and one snapshot, whatever is written meanwhile', async () => {
+      const count = 2_500;
+      await inParallel(count, 50, (n) => put(`n${String(n).padStart(5, '0')}`, 'before'));
+      const { stored: read } = await store.list({ prefix: subject.prefix }, call());
+      expect(read).toHaveLength(count);
+      const [snapshot] = await Promise.all([
+        store.list({ prefix: subject.prefix }, call()),
+        ...read.slice(-20).map((one) => store.update(one.key, bytes('after'), one.revision, {}, call())),
+      ]);
+      for (const one of snapshot.stored) expect(one.revision).toBeLessThanOrEqual(snapshot.revision);
+      const again = await store.list({ prefix: subject.prefix, revision: snapshot.revision }, call());
+      expect(again.stored).toEqual(snapshot.stored);
+    });
+
+    test('an older snapshot shows what was then', async () => {
+      const first = await put('a', 'one');
+      const second = await store.update(key('a'), bytes('two'), first, {}, call());
+      await store.delete(key('a'), second, call());
+      await put('b');
+      const then = await store.list({ prefix: subject.prefix, revision: first }, call());
+      expect(then.stored.map(({ value }) => value.toString())).toEqual(['one']);
+      expect(then.revision).toBe(first);
+    });
+
+    test('a snapshot that was forgotten is refused, and one of the future too', async () => {
+      const first = await put('a');
+      const second = await put('b');
+      await subject.compact(second);
+      await expect(store.list({ prefix: subject.prefix, revision: first }, call())).rejects.toThrow(RevisionCompactedError);
+      const future = revision((await head()) + 1_000_000);
+      await expect(store.list({ prefix: subject.prefix, revision: future }, call())).rejects.toThrow(RevisionTooLargeError);
+    });
+
+    test('a watch tells every change after its revision in order, with what was there before', async () => {
+      const start = await put('a', 'one');
+      const second = await store.update(key('a'), bytes('two'), start, {}, call());
+      const changes = watch(start);
+      await store.delete(key('a'), second, call());
+      await put('b', 'new');
+      expect((await collect(changes, 3)).map(told)).toEqual(['a: one to two', 'a: two to -', 'b: - to new']);
+    });
+
+    test('a watch waits for what comes later', async () => {
+      const changes = watch(await head());
+      const next = collect(changes, 1);
+      const created = await put('later');
+      const [change] = await next;
+      expect(change?.current?.revision).toBe(created);
+    });
+
+    test('a watch tells at which revision a key was deleted, and when it was written before', async () => {
+      const created = await put('a');
+      const deleted = await store.delete(key('a'), created, call());
+      const set = await firstSet(watch(created));
+      expect(set.revision).toBe(deleted);
+      expect(set.changes).toEqual([{ key: key('a'), current: undefined, previous: expect.objectContaining({ revision: created }) }]);
+    });
+
+    test('a watch tells nothing of keys outside its prefix', async () => {
+      const start = await head();
+      await put('other/a');
+      await put('mine2');
+      await put('mine/a');
+      expect((await collect(watch(start, key('mine/')), 1)).map(told)).toEqual(['mine/a: - to mine/a']);
+    });
+
+    test('a watch of thousands of old changes misses none and doubles none', async () => {
+      const start = await head();
+      await inParallel(2_500, 50, (n) => put(`${n}`));
+      const seen = (await collect(watch(start), 2_500)).map((change) => change.current?.revision ?? 0);
+      expect(new Set(seen).size).toBe(2_500);
+      expect(seen).toEqual([...seen].sort((one, other) => one - other));
+    });
+
+    test('a slow reader of a watch gets everything', async () => {
+      const changes = watch(await head());
+      const first = collect(changes, 1);
+      await put('first');
+      await first;
+      const large = 'x'.repeat(100_000);
+      await inParallel(60, 10, (n) => put(`${n}`, large));
+      expect(await collect(changes, 60)).toHaveLength(60);
+    });
+
+    test('a watch from a forgotten revision is refused, and one from a kept revision is not', async () => {
+      const first = await put('a');
+      await put('b');
+      const third = await put('c');
+      await subject.compact(third);
+      await expect(collect(watch(first), 1)).rejects.toThrow(RevisionCompactedError);
+      await put('d');
+      expect((await collect(watch(third), 1)).map(told)).toEqual(['d: - to d']);
+    });
+
+    test('a watch ends when it is no longer wanted, waiting or not', async () => {
+      const abort = new AbortController();
+      const iterator = store.watch(subject.prefix, await head(), abort.signal)[Symbol.asyncIterator]();
+      const waiting = iterator.next();
+      abort.abort();
+      expect((await waiting).done).toBe(true);
+      expect((await store.watch(subject.prefix, await head(), abort.signal)[Symbol.asyncIterator]().next()).done).toBe(true);
+    });
+
+    test('a value with a time to live goes away by itself, not sooner, and the watch tells', async () => {
+      const start = await head();
+      const writtenMs = performance.now();
+      await store.create(key('brief'), bytes('x'), { timeToLiveSeconds: 1 }, call());
+      const [, gone] = await collect(watch(start), 2);
+      expect(gone && told(gone)).toBe('brief: x to -');
+      expect(performance.now() - writtenMs).toBeGreaterThanOrEqual(1_000);
+    });
+
+    test('an update without a time to live keeps the value for good', async () => {
+      const created = await store.create(key('a'), bytes('x'), { timeToLiveSeconds: 1 }, call());
+      const brief = await store.create(key('b'), bytes('x'), { timeToLiveSeconds: 1 }, call());
+      await store.update(key('a'), bytes('y'), created, {}, call());
+      await collect(watch(brief), 2);
+      expect((await store.get(key('a'), call())).stored?.value).toEqual(bytes('y'));
+    });
+  });
+}
+
+const callTimeoutMs = 10_000;
+const call = (): Call => ({ deadlineMs: systemClock.monotonicMs() + callTimeoutMs });
+const bytes = (text: string): Buffer => Buffer.from(text);
+
+async function collect(sets: AsyncIterator<ChangeSet>, count: number): Promise<readonly Change[]> {
+  const changes: Change[] = [];
+  while (changes.length < count) changes.push(...(await nextSet(sets)).changes);
+  return changes;
+}
+
+async function firstSet(sets: AsyncIterator<ChangeSet>): Promise<ChangeSet> {
+  for (;;) {
+    const set = await nextSet(sets);
+    if (set.changes.length > 0) return set;
+  }
+}
+
+async function nextSet(sets: AsyncIterator<ChangeSet>): Promise<ChangeSet> {
+  const { done, value } = await sets.next();
+  if (done) throw new Error('the watch ended');
+  return value;
+}
+
+async function inParallel(count: number, width: number, act: (n: number) => Promise<unknown>): Promise<void> {
+  let next = 0;
+  const worker = async (): Promise<void> => {
+    while (next < count) await act(next++);
+  };
+  await Promise.all(Array.from({ length: width }, worker));
+}

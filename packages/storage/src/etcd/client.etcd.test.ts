@@ -1,0 +1,243 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { openStore, within } from '../../test/open-store.ts';
+import { type RealEtcd, type RealMember, startEtcd, until } from '../../test/real-etcd.ts';
+import { startProxy, type TcpProxy } from '../../test/tcp-proxy.ts';
+import { StorageUnavailableError } from '../errors.ts';
+import { type Revision, revision } from '../revision.ts';
+import type { Store } from '../store.ts';
+
+/** An attempt that was on its way when the leader was lost, and the next one's answer on a busy machine. */
+const behindEtcdMaxMs = 1_000;
+const noQuorumMaxMs = 2_000;
+
+interface Write {
+  readonly key: string;
+  readonly value: string;
+  readonly revision: Revision | undefined;
+  readonly error: unknown;
+  readonly tookMs: number;
+}
+
+describe('three members', () => {
+  let etcd: RealEtcd;
+  let opened: ReturnType<typeof openStore>;
+  let run = 0;
+
+  beforeAll(async () => {
+    etcd = await startEtcd({ members: 3 });
+  });
+  afterAll(() => etcd.stop());
+  afterEach(async () => {
+    opened.client.close();
+    for (const member of etcd.members) await (member.running ? member.signal('SIGCONT') : member.start());
+    await etcd.leader();
+  });
+
+  /** Writers that create, update and delete their own keys without a pause, until told to stop. */
+  function startWriters(store: Store, count: number): { stop(): Promise<readonly Write[]>; readonly writes: readonly Write[] } {
+    const writes: Write[] = [];
+    const prefix = `/run${run++}/`;
+    let stopped = false;
+    const record = async (key: string, value: string, act: () => Promise<Revision>): Promise<Revision> => {
+      const startMs = performance.now();
+      try {
+        const at = await act();
+        writes.push({ key, value, revision: at, error: undefined, tookMs: performance.now() - startMs });
+        return at;
+      } catch (error) {
+        writes.push({ key, value, revision: undefined, error, tookMs: performance.now() - startMs });
+        throw error;
+      }
+    };
+    const writer = async (n: number): Promise<void> => {
+      for (let turn = 0; !stopped; turn++) {
+        const key = `${prefix}${n}/${turn}`;
+        const value = (step: string): Buffer => Buffer.from(`${key} ${step}`);
+        try {
+          const one = await record(key, 'one', () => store.create(key, value('one'), {}, within(30_000)));
+          const two = await record(key, 'two', () => store.update(key, value('two'), one, {}, within(30_000)));
+          await record(key, 'gone', () => store.delete(key, two, within(30_000)));
+        } catch {
+          // Recorded; judged at the end.
+        }
+      }
+    };
+    const running = Array.from({ length: count }, (_, n) => writer(n));
+    return {
+      writes,
+      stop: async () => {
+        stopped = true;
+        await Promise.all(running);
+        return writes;
+      },
+    };
+  }
+
+  /** What etcd itself has recorded since a revision, told by a watch of another client. */
+  async function recorded(prefix: string, after: Revision, until: Revision): Promise<ReadonlyMap<number, string>> {
+    const { client, store } = openStore(etcd.endpoints);
+    const seen = new Map<number, string>();
+    const abort = new AbortController();
+    for await (const { revision: at, changes } of store.watch(prefix, after, abort.signal)) {
+      for (const { key, current } of changes) seen.set(at, `${key} ${current ? current.value.toString().split(' ')[1] : 'gone'}`);
+      if (at >= until) break;
+    }
+    client.close();
+    return seen;
+  }
+
+  /** How long etcd itself takes from now until one of its members serves. */
+  async function recoveryMs(without?: RealMember): Promise<number> {
+    const startMs = performance.now();
+    await until('etcd to recover', async () => {
+      for (const member of etcd.members) if (member !== without && member.running && (await member.serves())) return true;
+      return undefined;
+    });
+    return performance.now() - startMs;
+  }
+
+  async function judge(writes: readonly Write[], start: Revision): Promise<void> {
+    expect(writes.filter(({ error }) => error).map(({ key, value, error }) => `${key} ${value}: ${error}`)).toEqual([]);
+    const acknowledged = writes.map((write) => ({ ...write, revision: write.revision as Revision }));
+    const last = Math.max(...acknowledged.map((write) => write.revision));
+    const history = await recorded('/run', start, revision(last));
+    // Each acknowledged write is the one change at its revision, and there is no change that nobody was told of.
+    const told = new Map(acknowledged.map(({ revision: at, key, value }) => [at as number, `${key} ${value}`]));
+    expect(told.size).toBe(writes.length);
+    expect([...history].sort()).toEqual([...told].sort());
+  }
+
+  test('the leader is killed under 8 writers: no write fails, none is lost, none happens twice', async () => {
+    opened = openStore(etcd.endpoints);
+    const start = (await opened.store.get('/', within(2_000))).revision;
+    const writers = startWriters(opened.store, 8);
+    let etcdTookMs = 0;
+    for (let kill = 0; kill < 3; kill++) {
+      const before = writers.writes.length;
+      await until('traffic', () => writers.writes.length > before + 100 || undefined);
+      const leader = await etcd.leader();
+      await leader.signal('SIGKILL');
+      etcdTookMs = Math.max(etcdTookMs, await recoveryMs());
+      const atKill = writers.writes.length;
+      await until('traffic after the kill', () => writers.writes.length > atKill + 100 || undefined);
+      await leader.start();
+    }
+    const writes = await writers.stop();
+    expect(Math.max(...writes.map(({ tookMs }) => tookMs))).toBeLessThan(etcdTookMs + behindEtcdMaxMs);
+    await judge(writes, start);
+  }, 120_000);
+
+  test('the leader stands still under 8 writers: no write fails, none is lost, none happens twice', async () => {
+    opened = openStore(etcd.endpoints);
+    const start = (await opened.store.get('/', within(2_000))).revision;
+    const writers = startWriters(opened.store, 8);
+    await until('traffic', () => writers.writes.length > 100 || undefined);
+    const leader = await etcd.leader();
+    await leader.signal('SIGSTOP');
+    const etcdTookMs = await recoveryMs(leader);
+    const atStop = writers.writes.length;
+    await until('traffic meanwhile', () => writers.writes.length > atStop + 100 || undefined);
+    await leader.signal('SIGCONT');
+    const atContinue = writers.writes.length;
+    await until('traffic afterwards', () => writers.writes.length > atContinue + 100 || undefined);
+    const writes = await writers.stop();
+    expect(Math.max(...writes.map(({ tookMs }) => tookMs))).toBeLessThan(etcdTookMs + behindEtcdMaxMs);
+    await judge(writes, start);
+  }, 60_000);
+
+  test('a follower is killed under 8 writers: no write fails, and none takes long', async () => {
+    opened = openStore(etcd.endpoints);
+    const leader = await etcd.leader();
+    const follower = etcd.members.find((member) => member !== leader);
+    const start = (await opened.store.get('/', within(2_000))).revision;
+    const writers = startWriters(opened.store, 8);
+    await until('traffic', () => writers.writes.length > 100 || undefined);
+    await follower?.signal('SIGKILL');
+    const atKill = writers.writes.length;
+    await until('traffic after the kill', () => writers.writes.length > atKill + 300 || undefined);
+    const writes = await writers.stop();
+    expect(Math.max(...writes.map(({ tookMs }) => tookMs))).toBeLessThan(1_000);
+    await judge(writes, start);
+  }, 60_000);
+
+  test.each([
+    { how: 'killed', away: 'SIGKILL' },
+    { how: 'frozen', away: 'SIGSTOP' },
+  ] as const)('two of three are $how: calls fail within 2 s, soon at once, and succeed when they are back', async ({ away }) => {
+    opened = openStore(etcd.endpoints);
+    const { store, events } = opened;
+    await store.get('/a', within(2_000));
+    const leader = await etcd.leader();
+    const lost = [leader, ...etcd.members.filter((member) => member !== leader)].slice(0, 2);
+    for (const member of lost) await member.signal(away);
+    const timed = async (act: () => Promise<unknown>): Promise<{ error: unknown; tookMs: number }> => {
+      const startMs = performance.now();
+      const error = await act().then(
+        () => undefined,
+        (thrown) => thrown,
+      );
+      return { error, tookMs: performance.now() - startMs };
+    };
+    const first = await Promise.all([
+      timed(() => store.get('/a', within(30_000))),
+      timed(() => store.create(`/quorum/${away}`, Buffer.from('x'), {}, within(30_000))),
+      timed(() => store.list({ prefix: '/quorum' }, within(30_000))),
+    ]);
+    for (const { error, tookMs } of first) {
+      expect(error).toBeInstanceOf(StorageUnavailableError);
+      expect(tookMs).toBeLessThan(noQuorumMaxMs);
+    }
+    const later = await timed(() => store.get('/a', within(30_000)));
+    expect(later.error).toBeInstanceOf(StorageUnavailableError);
+    expect(later.tookMs).toBeLessThan(700);
+    for (const member of lost) await (away === 'SIGKILL' ? member.start() : member.signal('SIGCONT'));
+    await until('etcd to be back', async () => (await etcd.members[0]?.serves()) || undefined);
+    const healedMs = performance.now();
+    await until('an answer', () => store.get('/a', within(1_000)).then(() => true, () => undefined));
+    expect(performance.now() - healedMs).toBeLessThan(1_000);
+    expect(events.map(({ type }) => type)).toEqual(expect.arrayContaining(['outage began', 'outage ended']));
+  }, 60_000);
+
+  test('a call never outlasts its own deadline, and does not declare an outage by it', async () => {
+    opened = openStore(etcd.endpoints);
+    const { store, events } = opened;
+    await store.get('/a', within(2_000));
+    for (const member of etcd.members) await member.signal('SIGSTOP');
+    const startMs = performance.now();
+    await expect(store.get('/a', within(200))).rejects.toThrow(StorageUnavailableError);
+    expect(performance.now() - startMs).toBeLessThan(400);
+    expect(events.filter(({ type }) => type === 'outage began')).toEqual([]);
+  });
+});
+
+describe('a member behind a network', () => {
+  let etcd: RealEtcd;
+  let proxies: readonly TcpProxy[];
+  beforeAll(async () => {
+    etcd = await startEtcd({ members: 3 });
+    proxies = await Promise.all(etcd.endpoints.map(startProxy));
+  });
+  afterAll(async () => {
+    for (const proxy of proxies) await proxy.close();
+    await etcd.stop();
+  });
+
+  test('that falls silent costs no call more than 1.5 s, and is left alone afterwards', async () => {
+    const { client, store } = openStore(proxies.map(({ endpoint }) => endpoint));
+    await store.get('/a', within(2_000));
+    const silent = proxies.find(({ accepted }) => accepted > 0) as TcpProxy;
+    silent.silent = true;
+    const times: number[] = [];
+    for (let n = 0; n < 20; n++) {
+      const startMs = performance.now();
+      await store.create(`/silent/${n}`, Buffer.from('x'), {}, within(10_000));
+      times.push(performance.now() - startMs);
+      await pause(5);
+    }
+    silent.silent = false;
+    expect(Math.max(...times)).toBeLessThan(1_500);
+    expect(times.filter((ms) => ms > 200).length).toBeLessThanOrEqual(1);
+    client.close();
+  });
+});

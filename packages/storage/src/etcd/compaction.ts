@@ -1,0 +1,61 @@
+/**
+ * Forgets history: every interval, what is older than the interval before. One replica does it; that it holds the lead
+ * keeps the others from doing the same work, and nothing more depends on it. So when there has been no leader for long,
+ * as when etcd is full and takes not even the leader's key, anybody does it: it is what makes room again.
+ */
+import type { EtcdClient } from './client.ts';
+import type { Election } from './election.ts';
+import { isCompacted } from './faults.ts';
+import { compact } from './wire/key-value.ts';
+
+export interface CompactionOptions {
+  readonly client: EtcdClient;
+  readonly election: Pick<Election, 'leading' | 'vacantMs'>;
+  readonly intervalMs: number;
+  /** Told of each compaction, and of each that failed: the next interval tries again. */
+  readonly report: (event: CompactionEvent) => void;
+}
+
+export type CompactionEvent =
+  | { readonly type: 'compacted'; readonly revision: number }
+  | { readonly type: 'compaction failed'; readonly cause: unknown };
+
+/** Without a leader for this long, it is nobody's turn and so everybody's. */
+const vacantIntervals = 2;
+
+/** Compaction is answered when it is agreed upon, not when it is done. */
+const callTimeoutMs = 5_000;
+
+export function startCompaction({ client, election, intervalMs, report }: CompactionOptions): { close(): void } {
+  const { clock } = client;
+  const callOf = (): { deadlineMs: number } => ({ deadlineMs: clock.monotonicMs() + callTimeoutMs });
+  let seenRevision = 0;
+  let closed = false;
+
+  const turn = async (): Promise<void> => {
+    const target = seenRevision;
+    seenRevision = await client.readHead(callOf());
+    const ours = election.leading || election.vacantMs >= vacantIntervals * intervalMs;
+    if (!ours || target === 0) return;
+    await client.call(compact, target, callOf());
+    report({ type: 'compacted', revision: target });
+  };
+  const next = (): (() => void) =>
+    clock.after(intervalMs, async () => {
+      try {
+        await turn();
+      } catch (cause) {
+        // Another replica, or our own attempt whose answer was lost, came first.
+        if (!isCompacted(cause) && !closed) report({ type: 'compaction failed', cause });
+      }
+      if (!closed) cancel = next();
+    });
+  let cancel = next();
+
+  return {
+    close: () => {
+      closed = true;
+      cancel();
+    },
+  };
+}

@@ -1,0 +1,119 @@
+/** A store in memory, with its history, for the tests of what stands above the door. It keeps the same promises. */
+import type { Clock } from '@cluster-apiserver/base';
+import { KeyExistsError, RevisionCompactedError, RevisionMismatchError, RevisionTooLargeError } from '../errors.ts';
+import { type Revision, revision } from '../revision.ts';
+import type { Change, ChangeSet, Store, Stored, WriteOptions } from '../store.ts';
+
+export interface MemoryStore extends Store {
+  /** Forgets what was before the revision, as etcd does when asked to. */
+  compact(oldest: Revision): void;
+  /** Lets go of the timers of values that have a time to live. */
+  close(): void;
+}
+
+export function memoryStore(clock: Clock): MemoryStore {
+  /** An empty etcd is at revision 1 too: 0 would read as "no revision". */
+  let head = revision(1);
+  let oldest = revision(1);
+  const newest = new Map<string, Stored>();
+  let history: ChangeSet[] = [];
+  const expiries = new Map<string, () => void>();
+  const watchers = new Set<() => void>();
+
+  const write = (key: string, value: Uint8Array | undefined, options: WriteOptions): Revision => {
+    head = revision(head + 1);
+    const previous = newest.get(key);
+    const current = value && { key, value: Buffer.from(value), revision: head, stale: false };
+    if (current) newest.set(key, current);
+    else newest.delete(key);
+    history.push({ revision: head, changes: [{ key, current, previous }] });
+    expiries.get(key)?.();
+    expiries.delete(key);
+    if (current && options.timeToLiveSeconds !== undefined) {
+      const expire = (): void => void write(key, undefined, {});
+      expiries.set(key, clock.after(options.timeToLiveSeconds * 1000, expire));
+    }
+    for (const wake of watchers) wake();
+    return head;
+  };
+  const mustBeAt = (key: string, expected: Revision): void => {
+    const current = newest.get(key);
+    if (current?.revision !== expected) throw new RevisionMismatchError(key, expected, current);
+  };
+  /** The newest state with every change after the revision taken back, last one first. */
+  const stateAt = (at: Revision): Map<string, Stored> => {
+    if (at < oldest) throw new RevisionCompactedError(at, oldest);
+    if (at > head) throw new RevisionTooLargeError(at);
+    const state = new Map(newest);
+    for (const set of history.toReversed()) {
+      if (set.revision <= at) break;
+      for (const change of set.changes) takeBack(state, change);
+    }
+    return state;
+  };
+
+  return {
+    get: async (key) => ({ stored: newest.get(key), revision: head }),
+    list: async ({ prefix, after = '', limit = Number.POSITIVE_INFINITY, revision: at = head }) => {
+      const inRange = [...stateAt(at).values()]
+        .filter(({ key }) => key.startsWith(prefix) && byBytes(key, after) > 0)
+        .sort((one, other) => byBytes(one.key, other.key));
+      const stored = inRange.slice(0, limit);
+      return { stored, revision: at, remaining: inRange.length - stored.length };
+    },
+    create: async (key, value, options) => {
+      const current = newest.get(key);
+      if (current) throw new KeyExistsError(current);
+      return write(key, value, options);
+    },
+    update: async (key, value, expected, options) => {
+      mustBeAt(key, expected);
+      return write(key, value, options);
+    },
+    delete: async (key, expected) => {
+      mustBeAt(key, expected);
+      return write(key, undefined, {});
+    },
+    watch: async function* (prefix, after, signal) {
+      let next = revision(after + 1);
+      while (!signal.aborted) {
+        if (next < oldest) throw new RevisionCompactedError(after, oldest);
+        const set = history.find((one) => one.revision >= next);
+        if (!set) {
+          await woken(watchers, signal);
+          continue;
+        }
+        next = revision(set.revision + 1);
+        const changes = set.changes.filter(({ key }) => key.startsWith(prefix));
+        if (changes.length > 0) yield { revision: set.revision, changes };
+      }
+    },
+    compact: (to) => {
+      oldest = to;
+      history = history.filter((set) => set.revision >= to);
+      for (const wake of watchers) wake();
+    },
+    close: () => {
+      for (const cancel of expiries.values()) cancel();
+    },
+  };
+}
+
+const byBytes = (one: string, other: string): number => Buffer.compare(Buffer.from(one), Buffer.from(other));
+
+function takeBack(state: Map<string, Stored>, { key, previous }: Change): void {
+  if (previous) state.set(key, previous);
+  else state.delete(key);
+}
+
+function woken(watchers: Set<() => void>, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const wake = (): void => {
+      watchers.delete(wake);
+      signal.removeEventListener('abort', wake);
+      resolve();
+    };
+    watchers.add(wake);
+    signal.addEventListener('abort', wake, { once: true });
+  });
+}

@@ -1,0 +1,30 @@
+import { systemClock, systemRandom } from '@cluster-apiserver/base';
+import { type EtcdClient, type EtcdEvent, type EtcdOptions, openEtcdClient } from '../src/etcd/client.ts';
+import { etcdStore } from '../src/etcd/etcd-store.ts';
+import { http2Connect } from '../src/etcd/http2-transport.ts';
+import type { Call, Store } from '../src/store.ts';
+import { identity, type Transformer } from '../src/transform/transformer.ts';
+
+export interface OpenedStore {
+  readonly client: EtcdClient;
+  readonly store: Store;
+  readonly events: readonly EtcdEvent[];
+}
+
+export function openStore(
+  endpoints: readonly string[],
+  { transformer = identity, ...options }: Partial<EtcdOptions> & { transformer?: Transformer } = {},
+): OpenedStore {
+  const events: EtcdEvent[] = [];
+  const client = openEtcdClient({
+    endpoints,
+    connect: http2Connect(systemClock),
+    clock: systemClock,
+    random: systemRandom(),
+    report: (event) => events.push(event),
+    ...options,
+  });
+  return { client, store: etcdStore({ client, transformer, ownPrefix: '/own/' }), events };
+}
+
+export const within = (timeoutMs: number): Call => ({ deadlineMs: systemClock.monotonicMs() + timeoutMs });

@@ -1,0 +1,69 @@
+/** A network between us and one member that can be cut, silenced, and made to lose answers. */
+import { createServer, connect as dial, type Socket } from 'node:net';
+
+export interface TcpProxy {
+  readonly endpoint: string;
+  /** Connections accepted so far. */
+  readonly accepted: number;
+  /** Cuts a connection once this many bytes came back through it; undefined lets all pass. */
+  cutAfterBytes: number | undefined;
+  /** Questions arrive, answers do not. */
+  swallowAnswers: boolean;
+  /** Nothing passes in either direction, and nobody is told. New connections are accepted and silent too. */
+  silent: boolean;
+  /** Cuts all connections now. */
+  cut(): void;
+  close(): Promise<void>;
+}
+
+export async function startProxy(target: string): Promise<TcpProxy> {
+  const { hostname, port } = new URL(target);
+  const sockets = new Set<Socket>();
+  let accepted = 0;
+  const server = createServer((near) => {
+    accepted++;
+    const far = dial(Number(port), hostname);
+    let returnedBytes = 0;
+    const both = [near, far];
+    const end = (): void => {
+      for (const socket of both) {
+        socket.destroy();
+        sockets.delete(socket);
+      }
+    };
+    for (const socket of both) {
+      sockets.add(socket);
+      socket.setNoDelay(true);
+      socket.on('error', end).on('close', end);
+    }
+    near.on('data', (piece) => {
+      if (!proxy.silent) far.write(piece);
+    });
+    far.on('data', (piece) => {
+      if (proxy.silent || proxy.swallowAnswers) return;
+      returnedBytes += piece.length;
+      if (proxy.cutAfterBytes === undefined || returnedBytes <= proxy.cutAfterBytes) near.write(piece);
+      else end();
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address() as { port: number };
+  const cut = (): void => {
+    for (const socket of sockets) socket.destroy();
+  };
+  const proxy: TcpProxy = {
+    endpoint: `http://127.0.0.1:${address.port}`,
+    get accepted() {
+      return accepted;
+    },
+    cutAfterBytes: undefined,
+    swallowAnswers: false,
+    silent: false,
+    cut,
+    close: async () => {
+      cut();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+  return proxy;
+}
