@@ -1,63 +1,81 @@
 import type { Clock } from '@cluster-apiserver/base';
 
-/** One thing that must be well. Its promise rejects when it is not. */
+/** Three questions an operator's machinery asks: restart it? send it requests? and the old one that meant both. */
+export type Endpoint = 'livez' | 'readyz' | 'healthz';
+
 export interface HealthCheck {
   readonly name: string;
+  readonly endpoints: readonly Endpoint[];
+  /** Throws or rejects when something is wrong. The reason goes to our log and not to the caller, who may be anybody. */
   check(): void | Promise<void>;
 }
 
-/** What is asked of an endpoint of checks. */
-export interface HealthQuestion {
-  /** One check alone; undefined for all. */
-  readonly only?: string | undefined;
+export interface HealthAnswer {
+  readonly status: 200 | 404 | 500;
+  readonly text: string;
+}
+
+export interface HealthQuery {
   readonly verbose: boolean;
   readonly exclude: readonly string[];
 }
 
-export interface HealthAnswer {
-  readonly status: number;
-  readonly text: string;
+export interface Health {
+  add(check: HealthCheck): void;
+  /** All checks of an endpoint: `verbose` lists them when they pass too. */
+  answer(endpoint: Endpoint, query: HealthQuery): Promise<HealthAnswer>;
+  /** One check by its name. */
+  answerOne(endpoint: Endpoint, name: string): Promise<HealthAnswer>;
 }
 
-/** A check that has not answered by then has failed: whoever asks needs an answer more than the truth. */
-const checkTimeoutMs = 2_500;
-
-/**
- * Answers for `livez`, `readyz` and `healthz`. Why a check failed is for the log: the caller may be anybody.
- */
-export async function askHealth(
-  endpoint: string,
-  checks: readonly HealthCheck[],
-  question: HealthQuestion,
-  { clock, report }: { readonly clock: Clock; readonly report: (check: string, error: unknown) => void },
-): Promise<HealthAnswer | undefined> {
-  const asked = question.only === undefined ? checks : checks.filter(({ name }) => name === question.only);
-  if (asked.length === 0) return undefined;
-  const results = await Promise.all(
-    asked.map(async (check) => {
-      if (question.exclude.includes(check.name)) return { line: `[+]${check.name} excluded: ok`, well: true };
-      try {
-        await within(clock, check);
-        return { line: `[+]${check.name} ok`, well: true };
-      } catch (error) {
-        report(`${endpoint}/${check.name}`, error);
-        return { line: `[-]${check.name} failed: reason withheld`, well: false };
-      }
-    }),
-  );
-  const well = results.every((result) => result.well);
-  if (well && !question.verbose) return { status: 200, text: 'ok' };
-  const unknown = question.exclude.filter((name) => !checks.some((check) => check.name === name));
-  const warnings = unknown.length > 0 ? [`warn: some health checks cannot be excluded: no matches for ${unknown.map((name) => JSON.stringify(name)).join(', ')}`] : [];
-  return { status: well ? 200 : 500, text: [...results.map(({ line }) => line), ...warnings, `${endpoint} check ${well ? 'passed' : 'failed'}`, ''].join('\n') };
+export interface HealthOptions {
+  readonly clock: Clock;
+  failed(endpoint: Endpoint, check: string, error: unknown): void;
 }
 
-function within(clock: Clock, { name, check }: HealthCheck): Promise<void> {
+/** A check that has not answered by then has: probes wait for a second by default, and ask again soon. */
+const checkTimeoutMs = 800;
+
+export function createHealth({ clock, failed }: HealthOptions): Health {
+  const checks: HealthCheck[] = [{ name: 'ping', endpoints: ['livez', 'readyz', 'healthz'], check: () => {} }];
+  const passes = async (endpoint: Endpoint, check: HealthCheck): Promise<boolean> => {
+    try {
+      await inTime(check, clock);
+      return true;
+    } catch (error) {
+      failed(endpoint, check.name, error);
+      return false;
+    }
+  };
+  const result = async (endpoint: Endpoint, check: HealthCheck, excluded: boolean): Promise<{ line: string; passed: boolean }> => {
+    if (excluded) return { line: `[+]${check.name} excluded: ok`, passed: true };
+    const passed = await passes(endpoint, check);
+    return { line: passed ? `[+]${check.name} ok` : `[-]${check.name} failed: reason withheld`, passed };
+  };
+  return {
+    add: (check) => void checks.push(check),
+    answer: async (endpoint, { verbose, exclude }) => {
+      const asked = checks.filter(({ endpoints }) => endpoints.includes(endpoint));
+      const results = await Promise.all(asked.map((check) => result(endpoint, check, exclude.includes(check.name))));
+      const passed = results.every((one) => one.passed);
+      if (passed && !verbose) return { status: 200, text: 'ok' };
+      const unknown = exclude.filter((name) => !asked.some((check) => check.name === name));
+      const lines = [...results.map(({ line }) => line), ...(unknown.length > 0 ? [warningOf(unknown)] : []), `${endpoint} check ${passed ? 'passed' : 'failed'}`];
+      return { status: passed ? 200 : 500, text: `${lines.join('\n')}\n` };
+    },
+    answerOne: async (endpoint, name) => {
+      const check = checks.find((candidate) => candidate.name === name && candidate.endpoints.includes(endpoint));
+      if (!check) return { status: 404, text: '404 page not found\n' };
+      return (await passes(endpoint, check)) ? { status: 200, text: 'ok' } : { status: 500, text: 'internal server error: reason withheld\n' };
+    },
+  };
+}
+
+const warningOf = (unknown: readonly string[]): string => `warn: some health checks cannot be excluded: no matches for ${unknown.map((name) => JSON.stringify(name)).join(',')}`;
+
+function inTime({ check }: HealthCheck, clock: Clock): Promise<void> {
   return new Promise((resolve, reject) => {
-    const cancel = clock.after(checkTimeoutMs, () => reject(new Error(`${name} gave no answer in ${checkTimeoutMs} ms`)));
-    Promise.resolve()
-      .then(check)
-      .then(resolve, reject)
-      .finally(cancel);
+    const cancel = clock.after(checkTimeoutMs, () => reject(new Error(`no answer within ${checkTimeoutMs} ms`)));
+    Promise.resolve().then(check).then(resolve, reject).finally(cancel);
   });
 }

@@ -1,3 +1,3 @@
-export { askHealth, type HealthAnswer, type HealthCheck, type HealthQuestion } from './health.ts';
-export { type Log, type LogFields, openLog } from './log.ts';
-export { type Metrics, openMetrics } from './metrics.ts';
+export { createHealth, type Endpoint, type Health } from './health.ts';
+export { createLog, type Log } from './log.ts';
+export { createMetrics, type Metrics, secondsBuckets } from './metrics.ts';

@@ -1,63 +1,85 @@
 import type { Clock } from '@cluster-apiserver/base';
 
-/** Structured lines for operators. Fields carry facts, never credentials. */
+/** Whoever runs the server reads these lines, and so do machines: a message that never varies, and fields that do. */
 export interface Log {
-  /** What an operator should look at. */
-  error(message: string, error: unknown, fields?: LogFields): void;
-  /** What an operator wants to know. */
   info(message: string, fields?: LogFields): void;
-  /** What helps to find a fault; written from this level of detail on. */
-  detail(level: number, message: string, fields?: LogFields): void;
+  warn(message: string, fields?: LogFields): void;
+  /** An error among the fields is printed with its causes, outermost first. */
+  error(message: string, fields?: LogFields): void;
+  /** For whoever looks for a fault: written only when the verbosity reaches the level. */
+  debug(level: number, message: string, fields?: LogFields): void;
 }
 
-export type LogFields = Readonly<Record<string, string | number | boolean | undefined>>;
+export type LogFields = Readonly<Record<string, LogValue>>;
+type LogValue = string | number | boolean | undefined | Error;
 
 export interface LogOptions {
-  readonly clock: Clock;
   readonly format: 'text' | 'json';
-  readonly level: number;
+  readonly verbosity: number;
+  readonly clock: Clock;
   readonly write: (line: string) => void;
 }
 
-export function openLog({ clock, format, level: most, write }: LogOptions): Log {
-  const line = format === 'json' ? jsonLine : textLine;
-  const put = (severity: Severity, level: number, message: string, fields: LogFields, error?: unknown): void =>
-    write(line({ time: new Date(clock.now()).toISOString(), severity, level, message, fields: error === undefined ? fields : { ...fields, error: causes(error) } }));
+/** A chain of causes longer than this is a circle. */
+const causesMax = 10;
+/** A value longer than this is somebody's body, not a fact about it. */
+const valueLengthMax = 2_000;
+
+export function createLog({ clock, format, verbosity, write }: LogOptions): Log {
+  const formatted = format === 'json' ? jsonLine : textLine;
+  const line = (level: Level, message: string, fields: LogFields = {}): void =>
+    write(formatted(new Date(clock.now()).toISOString(), level, redacted(message), Object.entries(fields).flatMap(shown)));
   return {
-    error: (message, error, fields = {}) => put('E', 0, message, fields, error),
-    info: (message, fields = {}) => put('I', 0, message, fields),
-    detail: (level, message, fields = {}) => {
-      if (level <= most) put('I', level, message, fields);
+    info: (message, fields) => line('info', message, fields),
+    warn: (message, fields) => line('warn', message, fields),
+    error: (message, fields) => line('error', message, fields),
+    debug: (level, message, fields) => {
+      if (level <= verbosity) line('debug', message, fields);
     },
   };
 }
 
-type Severity = 'I' | 'E';
+type Level = 'debug' | 'info' | 'warn' | 'error';
+type Shown = readonly [name: string, value: string | number | boolean];
 
-interface Line {
-  readonly time: string;
-  readonly severity: Severity;
-  readonly level: number;
-  readonly message: string;
-  readonly fields: LogFields;
+function shown([name, value]: [string, LogValue]): Shown[] {
+  if (value === undefined) return [];
+  if (value instanceof Error) return [[name, redacted(withCauses(value))]];
+  return [[name, typeof value === 'string' ? redacted(value) : value]];
 }
 
-const jsonLine = ({ time, severity, level, message, fields }: Line): string => `${JSON.stringify({ ts: time, severity, v: level, msg: message, ...fields })}\n`;
-
-const textLine = ({ time, severity, message, fields }: Line): string => {
-  const told = Object.entries(fields).filter(([, value]) => value !== undefined);
-  return `${severity} ${time} ${JSON.stringify(message)}${told.map(([key, value]) => ` ${key}=${JSON.stringify(value)}`).join('')}\n`;
-};
-
-/** A chain longer than this repeats itself. */
-const causesMax = 10;
-
-/** An error and what caused it, outermost first; where it was thrown only for faults of ours that have no name. */
-function causes(error: unknown): string {
-  const told: string[] = [];
-  for (let at = error; at !== undefined && told.length < causesMax; at = at instanceof Error ? at.cause : undefined) {
-    if (!(at instanceof Error)) told.push(String(at));
-    else told.push(at.name === 'Error' || at.name === 'TypeError' || at.name === 'InvariantError' ? (at.stack ?? at.message) : `${at.name}: ${at.message}`);
+/** `reading the key: etcd 10.0.0.1: connection refused`. A cause whose words the message repeats is not said twice. */
+function withCauses(error: unknown): string {
+  const said: string[] = [];
+  let count = 0;
+  for (let cause = error; cause !== undefined && count < causesMax; cause = cause instanceof Error ? cause.cause : undefined) {
+    const text = cause instanceof Error ? nameAndMessage(cause) : String(cause);
+    if (!said.some((earlier) => earlier.includes(text))) said.push(text);
+    count++;
   }
-  return told.join('; because of ');
+  return said.join(': ');
 }
+
+const nameAndMessage = ({ name, message }: Error): string => (name === 'Error' || name === '' ? message : `${name}: ${message}`);
+
+const hidden = '[hidden]';
+/** Credentials that came along inside other text: a header that was quoted, a JWT, a key, a URL with a password. */
+const credentials =
+  /\b(Bearer|Basic)\s+[\w.~+/=-]+|\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*|-----BEGIN [A-Z ]*PRIVATE KEY-----[^]*?(-----END [A-Z ]*PRIVATE KEY-----|$)|(?<=:\/\/[^\s:/@]{0,100}:)[^\s/@]+(?=@)/g;
+
+function redacted(text: string): string {
+  const short = text.length > valueLengthMax ? `${text.slice(0, valueLengthMax)}…` : text;
+  return short.replace(credentials, hidden);
+}
+
+const jsonLine = (time: string, level: Level, message: string, fields: readonly Shown[]): string => `${JSON.stringify({ time, level, message, ...Object.fromEntries(fields) })}\n`;
+
+function textLine(time: string, level: Level, message: string, fields: readonly Shown[]): string {
+  const rest = fields.map(([name, value]) => ` ${name}=${typeof value === 'string' ? quoted(value) : value}`);
+  return `${time} ${level.toUpperCase().padEnd(5)} ${oneLine(message)}${rest.join('')}\n`;
+}
+
+/** Without quotes where nothing could be misread: a client must not be able to end a field or a line. */
+const quoted = (value: string): string => (/^[\w.:/@+,*-]+$/.test(value) ? value : JSON.stringify(value));
+
+const oneLine = (message: string): string => message.replace(/[\u0000-\u001f\u007f]/g, ' ');

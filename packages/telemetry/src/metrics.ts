@@ -1,36 +1,75 @@
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { collectDefaultMetrics, Counter as PromCounter, Gauge as PromGauge, Histogram as PromHistogram, Registry } from 'prom-client';
 
 /**
- * What the server counts, under upstream's names where upstream counts the same, so that dashboards and alerts made for
- * it fit. Label values are few: nothing that a client may choose freely is one.
+ * Numbers for Prometheus, under upstream's names where upstream counts the same. Each is declared beside the code that
+ * moves it, with the values its labels may have where a client has a say in them: whatever else comes is counted as
+ * `other`, so that nobody can grow the series from outside.
  */
 export interface Metrics {
-  readonly contentType: string;
-  /** All metrics as Prometheus reads them. */
-  exposition(): Promise<string>;
-  counter<L extends string>(name: string, help: string, labels: readonly L[]): { add(labels: Record<L, string>): void };
-  gauge(name: string, help: string): { add(difference: number): void };
-  histogram<L extends string>(name: string, help: string, labels: readonly L[], buckets: readonly number[]): { observe(labels: Record<L, string>, value: number): void };
+  counter<Label extends string = never>(declaration: Declaration<Label>): Counter<Label>;
+  gauge<Label extends string = never>(declaration: Declaration<Label>): Counter<Label>;
+  histogram<Label extends string = never>(declaration: Declaration<Label> & { readonly buckets: readonly number[] }): Histogram<Label>;
+  /** All of them in the text format, with its content type. */
+  exposition(): Promise<{ readonly contentType: string; readonly text: string }>;
 }
 
-export function openMetrics(): Metrics {
-  const registry = new Registry();
-  const registers = [registry];
-  collectDefaultMetrics({ register: registry });
+export interface Declaration<Label extends string> {
+  readonly name: string;
+  readonly help: string;
+  /** For each label the values it may have, or `any` where only we choose them and they are few. */
+  readonly labels?: Readonly<Record<Label, readonly string[] | 'any'>>;
+}
+
+type LabelValues<Label extends string> = Readonly<Record<Label, string>>;
+
+export interface Counter<Label extends string> {
+  add(labels: LabelValues<Label>, difference?: number): void;
+}
+
+export interface Histogram<Label extends string> {
+  observe(labels: LabelValues<Label>, value: number): void;
+}
+
+/** What a metric without its own buckets for seconds would wish for: from a cached read to the request timeout. */
+export const secondsBuckets = [0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60];
+
+/** With the metrics of the process itself (memory, CPU, event loop) where `ofProcess` says so; a test needs none of them. */
+export function createMetrics({ ofProcess }: { readonly ofProcess: boolean }): Metrics {
+  const register = new Registry();
+  if (ofProcess) collectDefaultMetrics({ register });
+  const configuration = <Label extends string>({ name, help, labels }: Declaration<Label>) => ({
+    name,
+    help,
+    labelNames: Object.keys(labels ?? {}) as Label[],
+    registers: [register],
+  });
   return {
-    contentType: registry.contentType,
-    exposition: () => registry.metrics(),
-    counter: (name, help, labelNames) => {
-      const counter = new Counter({ name, help, labelNames, registers });
-      return { add: (labels) => counter.inc(labels) };
+    counter: (declaration) => {
+      const counter = new PromCounter(configuration(declaration));
+      const bounded = boundsOf(declaration);
+      return { add: (labels, difference = 1) => counter.inc(bounded(labels), difference) };
     },
-    gauge: (name, help) => {
-      const gauge = new Gauge({ name, help, registers });
-      return { add: (difference) => gauge.inc(difference) };
+    gauge: (declaration) => {
+      const gauge = new PromGauge(configuration(declaration));
+      const bounded = boundsOf(declaration);
+      return { add: (labels, difference = 1) => gauge.inc(bounded(labels), difference) };
     },
-    histogram: (name, help, labelNames, buckets) => {
-      const histogram = new Histogram({ name, help, labelNames, buckets: [...buckets], registers });
-      return { observe: (labels, value) => histogram.observe(labels, value) };
+    histogram: (declaration) => {
+      const histogram = new PromHistogram({ ...configuration(declaration), buckets: [...declaration.buckets] });
+      const bounded = boundsOf(declaration);
+      return { observe: (labels, value) => histogram.observe(bounded(labels), value) };
     },
+    exposition: async () => ({ contentType: register.contentType, text: await register.metrics() }),
+  };
+}
+
+/** Replaces what is not in the list. Most calls hold only known values, and then nothing is copied. */
+function boundsOf<Label extends string>({ labels }: Declaration<Label>): (given: LabelValues<Label>) => LabelValues<Label> {
+  const bounds = Object.entries<readonly string[] | 'any'>(labels ?? {})
+    .filter(([, values]) => values !== 'any')
+    .map(([label, values]) => [label as Label, new Set(values)] as const);
+  return (given) => {
+    const strangers = bounds.filter(([label, values]) => !values.has(given[label]));
+    return strangers.length === 0 ? given : { ...given, ...Object.fromEntries(strangers.map(([label]) => [label, 'other'])) };
   };
 }

@@ -24,7 +24,7 @@ export function staticTokens(file: string): Authenticator {
   };
 }
 
-const hashOf = (token: string): string => createHash('sha256').update(token).digest('latin1');
+const hashOf = (token: string): string => createHash('sha256').update(token).digest('base64');
 
 function readUsers(file: string): ReadonlyMap<string, UserInfo> {
   const users = new Map<string, UserInfo>();

@@ -10,8 +10,6 @@ export interface WatchLimits {
   readonly random: Random;
   /** A watch that names no end lasts this long and up to twice as long, so that watches do not all end together. */
   readonly minRequestTimeoutMs: number;
-  /** Aborts when the server closes. */
-  readonly closing: AbortSignal;
 }
 
 /** What may wait for a client that reads slowly; more of it is not taken from the store until it has left. */
@@ -26,14 +24,16 @@ export const watchHandler =
     const stream = async (sink: Sink): Promise<void> => {
       const end = (): void => ended.abort();
       const cancel = limits.clock.after(durationMs(options.timeoutSeconds, limits), end);
-      for (const signal of [sink.signal, limits.closing]) signal.addEventListener('abort', end, { once: true });
-      if (sink.signal.aborted || limits.closing.aborted) end();
+      for (const signal of [sink.signal, sink.draining]) {
+        signal.addEventListener('abort', end, { once: true });
+        if (signal.aborted) end();
+      }
       try {
         await send(events, sink);
       } finally {
         cancel();
         end();
-        limits.closing.removeEventListener('abort', end);
+        sink.draining.removeEventListener('abort', end);
       }
     };
     return { status: 200, headers: { 'audit-id': facts.auditId, 'cache-control': 'no-cache, private', 'content-type': 'application/json' }, body: { stream } };

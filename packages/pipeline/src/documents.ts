@@ -1,0 +1,40 @@
+import { type Request, type Response, Router } from 'express';
+import type { ApiResponse, Handler } from './exchange.ts';
+import type { Authenticated } from './facts.ts';
+import { textResponse } from './respond.ts';
+
+/** What answers a path that is no resource. The parameters are the named parts of its pattern. */
+export type Document = (facts: Authenticated, parameters: Readonly<Record<string, string>>) => ApiResponse | Promise<ApiResponse>;
+
+export type Documents = Readonly<Record<string, Document>>;
+
+/**
+ * Express's router over the paths that are no resources: health, metrics and what can be asked. It sees no socket, only
+ * the method and the path of the exchange, so it serves both protocols and cannot be confused by either.
+ */
+export function documentRoutes(documents: Documents): Handler<Authenticated> {
+  const router = Router({ caseSensitive: true, strict: true });
+  for (const [pattern, document] of Object.entries(documents)) {
+    router.get(pattern, (request: Request, response: Response) => {
+      const { facts, answer, fail } = response as unknown as Journey;
+      Promise.resolve()
+        .then(() => document(facts, request.params as Record<string, string>))
+        .then(answer, fail);
+    });
+  }
+  return (facts) =>
+    new Promise<ApiResponse>((answer, fail) => {
+      const journey: Journey = { facts, answer, fail };
+      const method = facts.request.method;
+      // The router reads method and url and hands the rest through to the document untouched.
+      router({ method, url: encodeURI(facts.info.path) } as Request, journey as unknown as Response, (error?: unknown) => (error ? fail(error) : answer(notFound(facts))));
+    });
+}
+
+interface Journey {
+  readonly facts: Authenticated;
+  readonly answer: (response: ApiResponse) => void;
+  readonly fail: (error: unknown) => void;
+}
+
+const notFound = ({ auditId }: Authenticated): ApiResponse => textResponse(auditId, 404, '404 page not found\n');

@@ -1,0 +1,107 @@
+import { Scope } from '@cluster-apiserver/base';
+import { featureGates } from '@cluster-apiserver/config';
+import { firstToDecide, firstToKnow, mastersGroup, privilegedGroups, staticTokens } from '@cluster-apiserver/gates';
+import { type KindServices, kinds as kindsOf } from '@cluster-apiserver/kinds';
+import type { Kind } from '@cluster-apiserver/model';
+import { chain, documentRoutes, followCertificate, healthDocuments, type Listener, listen, routes, textResponse } from '@cluster-apiserver/pipeline';
+import { createHealth, createMetrics, type Log } from '@cluster-apiserver/telemetry';
+import { asError } from './as-error.ts';
+import { FlagError, type ServerFlags } from './flags.ts';
+import type { Surroundings } from './surroundings.ts';
+import { servingCertificate } from './wiring/certificate.ts';
+import { startControllers } from './wiring/controllers.ts';
+import { requestMeasures } from './wiring/measures.ts';
+import { openStorage } from './wiring/storage.ts';
+
+/** A server that serves. */
+export interface Server {
+  readonly port: number;
+  /** /readyz fails from now on; everything else goes on. */
+  beginShutdown(): void;
+  /** Asks clients to leave, answers what they have sent, and closes everything in reverse. */
+  close(): Promise<void>;
+}
+
+/** Long enough for a request that has begun; whatever takes longer is a watch, and those are told to end. */
+const drainMs = 10_000;
+
+/** The one place where the rooms meet. `kinds` is an argument so that a test can serve one of its own. */
+export async function assemble(flags: ServerFlags, surroundings: Surroundings, log: Log, kinds: (services: KindServices) => readonly Kind[] = kindsOf): Promise<Server> {
+  const { clock, random, files } = surroundings;
+  const scope = new Scope();
+  try {
+    const { gates: _, faults } = featureGates(flags['feature-gates']);
+    if (faults.length > 0) throw new FlagError(faults.map((fault) => `--feature-gates: ${fault}`));
+
+    const metrics = createMetrics({ ofProcess: true });
+    const { client, store } = await openStorage(flags, surroundings, log, scope);
+    const keyPrefix = flags['etcd-prefix'].replace(/\/+$/, '');
+    const resources = kinds({ eventLifetimeSeconds: Math.ceil(flags['event-ttl'] / 1000) }).map((kind) => ({ kind, store, keyPrefix, clock, random }));
+
+    const tokenFile = flags['token-auth-file'];
+    const authenticators = tokenFile === '' ? [] : [staticTokens((await files.read(tokenFile)).toString())];
+
+    const health = createHealth({ clock, failed: (endpoint, check, error) => log.error('a health check failed', { endpoint, check, error: asError(error) }) });
+    // A restart does not help against a lost etcd, so only readiness asks for it.
+    health.add({ name: 'etcd', endpoints: ['readyz', 'healthz'], check: async () => void (await store.get(`${keyPrefix}/health`, { deadlineMs: clock.monotonicMs() + healthTimeoutMs })) });
+    let shuttingDown = false;
+    health.add({
+      name: 'shutdown',
+      endpoints: ['readyz'],
+      check: () => {
+        if (shuttingDown) throw new Error('the server is about to stop');
+      },
+    });
+
+    const handler = chain(
+      {
+        clock,
+        random,
+        requestTimeoutMs: flags['request-timeout'],
+        authenticator: firstToKnow(authenticators),
+        authorizer: firstToDecide([privilegedGroups([mastersGroup])]),
+        measures: requestMeasures(metrics),
+        report: (error, { request, auditId }) => log.error('a request ended in a fault of ours', { method: request.method, path: request.target.split('?', 1)[0], auditId, error: asError(error) }),
+      },
+      routes({
+        resources,
+        deleteCollectionWorkers: flags['delete-collection-workers'],
+        watchLimits: { clock, random, minRequestTimeoutMs: flags['min-request-timeout'] * 1000 },
+        documents: documentRoutes({
+          ...healthDocuments(health),
+          '/metrics': async ({ auditId }) => {
+            const { contentType, text } = await metrics.exposition();
+            return textResponse(auditId, 200, text, { 'content-type': contentType });
+          },
+        }),
+      }),
+    );
+
+    await startControllers({ flags, surroundings, log, client, resources, keyPrefix }, scope);
+
+    const certificate = await servingCertificate(flags, surroundings, log);
+    const report = (what: string, error: unknown): void => log.error(what, { error: asError(error) });
+    const listener: Listener = await listen({ host: flags['bind-address'], port: flags['secure-port'], certificate: certificate.current, clock, report }, handler);
+    scope.onClose('listener', async () => {
+      await listener.drain(drainMs);
+      await listener.close(drainMs);
+    });
+    scope.onClose(
+      'certificate',
+      followCertificate({ read: certificate.read, clock, report }, certificate.current, (next) => listener.useCertificate(next)),
+    );
+    return {
+      port: listener.port,
+      beginShutdown: () => {
+        shuttingDown = true;
+      },
+      close: () => scope.close((what, error) => log.error('closing failed', { what, error: asError(error) })),
+    };
+  } catch (error) {
+    await scope.close();
+    throw error;
+  }
+}
+
+/** Less than a health check may take, so that its reason is etcd's and not the clock's. */
+const healthTimeoutMs = 700;

@@ -1,0 +1,58 @@
+#!/usr/bin/env node
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { systemClock, systemRandom } from '@cluster-apiserver/base';
+import { createLog } from '@cluster-apiserver/telemetry';
+import { assemble } from './assemble.ts';
+import { asError } from './as-error.ts';
+import { FlagError, flagHelp, parseFlags, type ServerFlags } from './flags.ts';
+import { stop } from './lifecycle.ts';
+import type { Surroundings } from './surroundings.ts';
+import { version } from './version.ts';
+
+/** The entry: the only file that knows the arguments, the signals and the machine's clock. */
+const surroundings: Surroundings = {
+  clock: systemClock,
+  random: systemRandom(),
+  files: {
+    read: (file) => readFile(file),
+    write: async (file, content) => {
+      await mkdir(path.dirname(file), { recursive: true });
+      await writeFile(file, content, { mode: 0o600 });
+    },
+  },
+  write: (line) => process.stderr.write(line),
+};
+
+async function serve(flags: ServerFlags): Promise<void> {
+  const { clock } = surroundings;
+  const log = createLog({ clock, format: flags['logging-format'], verbosity: flags.v, write: surroundings.write });
+  const die = (what: string) => (error: unknown) => {
+    log.error(what, { error: asError(error), stack: asError(error).stack });
+    process.exit(1);
+  };
+  process.on('uncaughtException', die('a fault that nobody caught'));
+  process.on('unhandledRejection', die('a rejection that nobody handled'));
+
+  const server = await assemble(flags, surroundings, log);
+  log.info('serving', { version, address: flags['bind-address'], port: server.port });
+  let stopping = false;
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.on(signal, () => {
+      // Whoever says it twice does not want to wait.
+      if (stopping) process.exit(1);
+      stopping = true;
+      stop(server, { clock, log, shutdownDelayMs: flags['shutdown-delay-duration'] }).then(() => process.exit(0), die('stopping failed'));
+    });
+  }
+}
+
+try {
+  const flags = parseFlags(process.argv.slice(2));
+  if (flags.help) process.stdout.write(flagHelp());
+  else if (flags.version) process.stdout.write(`cluster-apiserver ${version}\n`);
+  else await serve(flags);
+} catch (error) {
+  process.stderr.write(`cluster-apiserver: ${error instanceof FlagError ? error.message : error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
+  process.exit(1);
+}

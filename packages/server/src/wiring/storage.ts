@@ -1,0 +1,26 @@
+import type { Scope } from '@cluster-apiserver/base';
+import { type EtcdClient, etcdStore, http2Connect, identity, openEtcdClient, type Store } from '@cluster-apiserver/storage';
+import type { Log } from '@cluster-apiserver/telemetry';
+import { asError } from '../as-error.ts';
+import type { ServerFlags } from '../flags.ts';
+import type { Surroundings } from '../surroundings.ts';
+
+/** The store of this server: etcd, behind nothing yet that would change what is stored. */
+export async function openStorage(flags: ServerFlags, { clock, random, files }: Surroundings, log: Log, scope: Scope): Promise<{ client: EtcdClient; store: Store }> {
+  const read = async (path: string): Promise<Buffer | undefined> => (path === '' ? undefined : files.read(path));
+  const [ca, cert, key] = await Promise.all([read(flags['etcd-cafile']), read(flags['etcd-certfile']), read(flags['etcd-keyfile'])]);
+  const client = openEtcdClient({
+    endpoints: flags['etcd-servers'],
+    connect: http2Connect(clock, { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) }),
+    clock,
+    random,
+    electionTimeoutMs: flags['etcd-election-timeout'],
+    report: (event) => {
+      if (event.type === 'lacks') log.warn('this etcd lacks something that would be used', { endpoint: event.endpoint, version: event.version, lacks: event.capability });
+      else if (event.type === 'outage began') log.error('etcd gives no answers; requests are refused until it does', { error: asError(event.cause) });
+      else log.info('etcd answers again', { afterMs: Math.round(event.afterMs) });
+    },
+  });
+  scope.onClose('etcd', () => client.close());
+  return { client, store: etcdStore({ client, transformer: identity, ownPrefix: `${flags['etcd-prefix']}.own/` }) };
+}
