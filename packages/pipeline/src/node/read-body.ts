@@ -31,12 +31,17 @@ export function readBody(source: Readable, whole: () => boolean, limitBytes: num
   const gone = (): void => reject(new ClientGoneError('the client left before its request was complete'));
 
   source.on('data', take);
+  let ended = false;
   source.on('end', () => {
+    ended = true;
     if (!whole()) return gone();
     resolve(pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces, receiving.bytes));
   });
   source.on('error', gone);
-  source.on('close', gone); // After 'end' the promise has its value and this changes nothing.
+  source.on('close', () => {
+    // An error is dear to make, and nearly every body closes behind its end.
+    if (!ended) gone();
+  });
   if (source.destroyed) gone();
   return { body, receiving };
 }

@@ -69,7 +69,10 @@ function http2Transport(endpoint: string, clock: Clock, tls: TlsCredentials | un
         stream.on('error', (error) => {
           answer.failed = error;
         });
-        stream.on('close', () => answer.end(faultOf(endpoint, session, stream, answer.failed)));
+        stream.on('close', () => {
+          // An error is dear to make, and nearly every stream closes behind its answer.
+          if (!answer.ended) answer.end(faultOf(endpoint, session, stream, answer.failed));
+        });
         stream.end(frame(message));
       }),
     stream: (path) => {
@@ -104,6 +107,7 @@ function unaryHeaders(path: string, { timeoutMs, requireLeader }: UnaryOptions):
 
 interface Answer {
   failed: Error | undefined;
+  readonly ended: boolean;
   /** The first end counts; those after it say nothing new. */
   end(fault: EtcdFault): void;
 }
@@ -135,7 +139,13 @@ function readAnswer(stream: ClientHttp2Stream, done: (fault: EtcdFault | undefin
     }
   });
   stream.on('trailers', finish);
-  return { failed: undefined, end };
+  return {
+    failed: undefined,
+    get ended() {
+      return ended;
+    },
+    end,
+  };
 }
 
 const noMessage = Buffer.alloc(0);
