@@ -101,9 +101,8 @@ function member(name: string, clientPort: number, peerPort: number, flags: reado
     signal: async (signal) => {
       const target = child;
       if (!target) return;
-      const gone = new Promise<void>((resolve) => target.once('exit', () => resolve()));
       target.kill(signal);
-      if (signal === 'SIGKILL') await gone;
+      if (signal === 'SIGKILL') await new Promise<void>((resolve) => target.once('exit', () => resolve()));
     },
   };
 }

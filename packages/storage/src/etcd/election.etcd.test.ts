@@ -1,0 +1,103 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { type OpenedStore, openStore, within } from '../../test/open-store.ts';
+import { type RealEtcd, startEtcd, until } from '../../test/real-etcd.ts';
+import { startProxy } from '../../test/tcp-proxy.ts';
+import { RevisionCompactedError } from '../errors.ts';
+import { revision } from '../revision.ts';
+import { startCompaction } from './compaction.ts';
+import { campaign, type Election } from './election.ts';
+
+let etcd: RealEtcd;
+let run = 0;
+beforeAll(async () => {
+  etcd = await startEtcd();
+});
+afterAll(() => etcd.stop());
+
+const timeToLiveSeconds = 2;
+
+function candidate(key: string, endpoints = etcd.endpoints): OpenedStore & { election: Election; terms: AbortSignal[] } {
+  const opened = openStore(endpoints);
+  const terms: AbortSignal[] = [];
+  const election = campaign({
+    client: opened.client,
+    key,
+    identity: 'test',
+    timeToLiveSeconds,
+    lead: (term) => terms.push(term),
+  });
+  return { ...opened, election, terms };
+}
+
+async function close(...candidates: readonly ReturnType<typeof candidate>[]): Promise<void> {
+  for (const { election, client } of candidates) {
+    await election.close();
+    client.close();
+  }
+}
+
+test('one of three leads; when it resigns another does, at once in the next turn', async () => {
+  const key = `/election/${run++}`;
+  const candidates = [candidate(key), candidate(key), candidate(key)];
+  const leading = () => candidates.filter(({ election }) => election.leading);
+  const first = await until('a leader', () => leading()[0]);
+  expect(leading()).toHaveLength(1);
+  await first.election.close();
+  expect(first.terms[0]?.aborted).toBe(true);
+  await until('another leader', () => leading()[0]);
+  expect(leading()).toHaveLength(1);
+  await close(...candidates);
+});
+
+test('a leader stays one for longer than its lease, by renewing it', async () => {
+  const key = `/election/${run++}`;
+  const one = candidate(key);
+  await until('a leader', () => one.election.leading || undefined);
+  const other = candidate(key);
+  const startMs = performance.now();
+  await until('three lives', () => performance.now() - startMs > timeToLiveSeconds * 3_000 || undefined);
+  expect(one.terms).toHaveLength(1);
+  expect(one.election.leading).toBe(true);
+  expect(other.terms).toHaveLength(0);
+  expect(other.election.vacantMs).toBeLessThan(timeToLiveSeconds * 1_000);
+  await close(one, other);
+});
+
+test('a leader that is cut off stops before another begins', async () => {
+  const key = `/election/${run++}`;
+  const proxy = await startProxy(etcd.endpoints[0] as string);
+  const one = candidate(key, [proxy.endpoint]);
+  await until('a leader', () => one.election.leading || undefined);
+  const other = candidate(key);
+  proxy.silent = true;
+  const order: string[] = [];
+  one.terms[0]?.addEventListener('abort', () => order.push('first stops'));
+  await until('the other to lead', () => other.election.leading || undefined);
+  order.push('second leads');
+  expect(order).toEqual(['first stops', 'second leads']);
+  proxy.silent = false;
+  proxy.cut();
+  await close(one, other);
+  await proxy.close();
+});
+
+test('the leader compacts to what it saw an interval ago, and the others do not', async () => {
+  const { client, store } = openStore(etcd.endpoints);
+  const first = await store.create(`/compaction/${run++}`, Buffer.from('x'), {}, within(2_000));
+  const compacted: string[] = [];
+  const start = (name: string, leading: boolean) =>
+    startCompaction({
+      client,
+      election: { leading, vacantMs: 0 },
+      intervalMs: 50,
+      report: ({ type }) => compacted.push(`${name} ${type}`),
+    });
+  const compactions = [start('leader', true), start('other', false)];
+  await store.create(`/compaction/${run++}`, Buffer.from('x'), {}, within(2_000));
+  await until('a compaction', () => compacted.length > 0 || undefined);
+  for (const compaction of compactions) compaction.close();
+  expect(new Set(compacted)).toEqual(new Set(['leader compacted']));
+  const old = store.list({ prefix: '/', revision: revision(first - 1) }, within(2_000));
+  await expect(old).rejects.toThrow(RevisionCompactedError);
+  client.close();
+});

@@ -1,0 +1,204 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { type OpenedStore, openStore, within } from '../../test/open-store.ts';
+import { type RealEtcd, startEtcd, until } from '../../test/real-etcd.ts';
+import { startProxy, type TcpProxy } from '../../test/tcp-proxy.ts';
+import { RevisionCompactedError } from '../errors.ts';
+import { type Revision, revision } from '../revision.ts';
+import type { Store } from '../store.ts';
+import { compact } from './wire/key-value.ts';
+
+/** Reads a watch in the background and keeps the revisions it told of. */
+function follow(store: Store, prefix: string, after: Revision) {
+  const abort = new AbortController();
+  const revisions: number[] = [];
+  let error: unknown;
+  const ended = (async () => {
+    try {
+      for await (const { changes } of store.watch(prefix, after, abort.signal)) {
+        for (const { current, previous } of changes) revisions.push(current?.revision ?? -(previous?.revision ?? 0));
+      }
+    } catch (thrown) {
+      error = thrown;
+    }
+  })();
+  return {
+    revisions,
+    get error() {
+      return error;
+    },
+    stop: async () => {
+      abort.abort();
+      await ended;
+    },
+  };
+}
+
+async function writeMany(store: Store, prefix: string, count: number): Promise<readonly number[]> {
+  const revisions: number[] = [];
+  let next = 0;
+  const worker = async (): Promise<void> => {
+    while (next < count) revisions.push(await store.create(`${prefix}${next++}`, Buffer.alloc(300), {}, within(30_000)));
+  };
+  await Promise.all(Array.from({ length: 30 }, worker));
+  return revisions.sort((one, other) => one - other);
+}
+
+describe('one member', () => {
+  let etcd: RealEtcd;
+  let proxy: TcpProxy;
+  let direct: OpenedStore;
+  let proxied: OpenedStore;
+  let prefix: string;
+  let start: Revision;
+  let run = 0;
+
+  beforeAll(async () => {
+    etcd = await startEtcd();
+  });
+  afterAll(() => etcd.stop());
+  beforeEach(async () => {
+    proxy = await startProxy(etcd.endpoints[0] as string);
+    direct = openStore(etcd.endpoints);
+    proxied = openStore([proxy.endpoint]);
+    prefix = `/watch/${run++}/`;
+    start = (await direct.store.get(prefix, within(2_000))).revision;
+  });
+  afterEach(async () => {
+    direct.client.close();
+    proxied.client.close();
+    await proxy.close();
+  });
+
+  test.each([2_000, 300_000])(
+    '3000 old changes arrive once each though every connection is cut after %d bytes, until they are let through',
+    async (bytes) => {
+      const written = await writeMany(direct.store, prefix, 3_000);
+      proxy.cutAfterBytes = bytes;
+      const watch = follow(proxied.store, prefix, start);
+      await until('some cuts', () => proxy.accepted > 4 || undefined);
+      proxy.cutAfterBytes = undefined;
+      proxy.cut();
+      await until('all changes', () => watch.revisions.length >= written.length || undefined);
+      await watch.stop();
+      expect(watch.revisions).toEqual(written);
+    },
+  );
+
+  test('live changes arrive once each while connections are cut again and again', async () => {
+    const watch = follow(proxied.store, prefix, start);
+    let cutting = true;
+    const cuts = (async () => {
+      for (let cut = 0; cutting; cut++) {
+        const before = watch.revisions.length;
+        await until('progress or an end', () => watch.revisions.length > before || !cutting || undefined);
+        proxy.cut();
+      }
+    })();
+    const written = await writeMany(direct.store, prefix, 1_500);
+    cutting = false;
+    await cuts;
+    await until('all changes', () => watch.revisions.length >= written.length || undefined);
+    await watch.stop();
+    expect(watch.revisions).toEqual(written);
+  });
+
+  test('a watch on a connection that fell silent goes on with another', async () => {
+    const watch = follow(proxied.store, prefix, start);
+    const [first] = await writeMany(direct.store, prefix, 1);
+    await until('the first change', () => watch.revisions.length > 0 || undefined);
+    proxy.silent = true;
+    // A call over the same connection finds out; a watch alone would find out by its ping.
+    await proxied.store.get(prefix, within(300)).catch(() => {});
+    proxy.silent = false;
+    const [second] = await writeMany(direct.store, `${prefix}more/`, 1);
+    await until('the second change', () => watch.revisions.length > 1 || undefined);
+    await watch.stop();
+    expect(watch.revisions).toEqual([first, second]);
+  });
+
+  test('compaction does not disturb a watch that has come further, even when it must reconnect', async () => {
+    const watch = follow(proxied.store, prefix, start);
+    const written = await writeMany(direct.store, prefix, 20);
+    await until('the changes', () => watch.revisions.length === 20 || undefined);
+    await direct.client.call(compact, written.at(-1) as number, within(2_000));
+    proxy.cut();
+    const more = await writeMany(direct.store, `${prefix}more/`, 5);
+    await until('the further changes', () => watch.revisions.length === 25 || undefined);
+    await watch.stop();
+    expect(watch.error).toBeUndefined();
+    expect(watch.revisions).toEqual([...written, ...more]);
+  });
+
+  test('compaction beyond a watch that is cut off ends it with the oldest revision that is kept', async () => {
+    const watch = follow(proxied.store, prefix, start);
+    await writeMany(direct.store, prefix, 5);
+    await until('the changes', () => watch.revisions.length === 5 || undefined);
+    proxy.cutAfterBytes = 0;
+    proxy.cut();
+    const missed = await writeMany(direct.store, `${prefix}missed/`, 20);
+    await direct.client.call(compact, missed.at(-1) as number, within(2_000));
+    proxy.cutAfterBytes = undefined;
+    await until('the end', () => watch.error as Error | undefined);
+    expect(watch.error).toBeInstanceOf(RevisionCompactedError);
+    expect((watch.error as RevisionCompactedError).oldest).toBe(missed.at(-1));
+  });
+
+  test('changes of one revision come together: keys that end with their lease', async () => {
+    const lives = { timeToLiveSeconds: 1 };
+    const keys = ['a', 'b', 'c'].map((name) => prefix + name);
+    let last = revision(0);
+    for (const key of keys) last = await direct.store.create(key, Buffer.from('x'), lives, within(2_000));
+    const abort = new AbortController();
+    for await (const { changes } of direct.store.watch(prefix, last, abort.signal)) {
+      if (changes.length === 0) continue;
+      expect(changes.map(({ key, current }) => [key, current]).sort()).toEqual(keys.map((key) => [key, undefined]));
+      break;
+    }
+  });
+
+  test('a watch ends with the client', async () => {
+    const watch = follow(proxied.store, prefix, start);
+    await writeMany(direct.store, prefix, 1);
+    await until('the change', () => watch.revisions.length > 0 || undefined);
+    proxied.client.close();
+    await until('the end', () => watch.error as Error | undefined);
+    await watch.stop();
+  });
+});
+
+describe('three members', () => {
+  let etcd: RealEtcd;
+  beforeAll(async () => {
+    etcd = await startEtcd({ members: 3 });
+  });
+  afterAll(() => etcd.stop());
+
+  test('a watch misses nothing and doubles nothing while each member in turn is killed under load', async () => {
+    const { client, store } = openStore(etcd.endpoints);
+    const start = (await store.get('/', within(5_000))).revision;
+    const watch = follow(store, '/killed/', start);
+    let writing = true;
+    const written: number[] = [];
+    const writer = async (n: number): Promise<void> => {
+      for (let turn = 0; writing; turn++) {
+        written.push(await store.create(`/killed/${n}/${turn}`, Buffer.from('x'), {}, within(30_000)));
+      }
+    };
+    const writers = [writer(0), writer(1), writer(2), writer(3)];
+    for (const member of etcd.members) {
+      const before = written.length;
+      await until('traffic', () => written.length > before + 100 || undefined);
+      await member.signal('SIGKILL');
+      const killed = written.length;
+      await until('traffic after the kill', () => written.length > killed + 100 || undefined);
+      await member.start();
+    }
+    writing = false;
+    await Promise.all(writers);
+    await until('all changes', () => watch.revisions.length >= written.length || undefined);
+    await watch.stop();
+    client.close();
+    expect(watch.error).toBeUndefined();
+    expect(watch.revisions).toEqual(written.sort((one, other) => one - other));
+  }, 90_000);
+});

@@ -1,0 +1,98 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { openStore, within } from '../../test/open-store.ts';
+import { type RealEtcd, startEtcd } from '../../test/real-etcd.ts';
+import type { EtcdClient } from './client.ts';
+import { sharedLeases } from './leases.ts';
+import { revokeLease } from './wire/lease.ts';
+
+let etcd: RealEtcd;
+beforeAll(async () => {
+  etcd = await startEtcd();
+});
+afterAll(() => etcd.stop());
+
+/** A client that counts its calls by their path. */
+function counted(client: EtcdClient): { client: EtcdClient; calls: Map<string, number> } {
+  const calls = new Map<string, number>();
+  return {
+    calls,
+    client: {
+      ...client,
+      call: (rpc, request, call) => {
+        calls.set(rpc.path, (calls.get(rpc.path) ?? 0) + 1);
+        return client.call(rpc, request, call);
+      },
+    },
+  };
+}
+
+const grantPath = '/etcdserverpb.Lease/LeaseGrant';
+
+test('2500 writers at once share three leases, of at most a thousand keys each', async () => {
+  const opened = openStore(etcd.endpoints);
+  const { client, calls } = counted(opened.client);
+  const leases = sharedLeases(client);
+  const ids = await Promise.all(Array.from({ length: 2_500 }, () => leases.leaseFor(3_600, within(5_000))));
+  expect(calls.get(grantPath)).toBe(3);
+  for (const id of new Set(ids)) expect(ids.filter((one) => one === id).length).toBeLessThanOrEqual(1_000);
+  opened.client.close();
+});
+
+test('different times to live have different leases', async () => {
+  const { client } = openStore(etcd.endpoints);
+  const leases = sharedLeases(client);
+  expect(await leases.leaseFor(3_600, within(5_000))).not.toBe(await leases.leaseFor(60, within(5_000)));
+  client.close();
+});
+
+test('a lease is used no longer than its window', async () => {
+  const opened = openStore(etcd.endpoints);
+  let nowMs = 0;
+  const client = { ...opened.client, clock: { ...opened.client.clock, monotonicMs: () => nowMs } };
+  const leases = sharedLeases(client);
+  const call = { deadlineMs: Number.MAX_SAFE_INTEGER };
+  const first = await leases.leaseFor(3_600, call);
+  nowMs = 59_000;
+  expect(await leases.leaseFor(3_600, call)).toBe(first);
+  nowMs = 61_000;
+  expect(await leases.leaseFor(3_600, call)).not.toBe(first);
+  opened.client.close();
+});
+
+test('a write whose lease was revoked behind our back is repeated with another', async () => {
+  const opened = openStore(etcd.endpoints);
+  const { store, client } = opened;
+  await store.create('/lease/a', Buffer.from('x'), { timeToLiveSeconds: 600 }, within(5_000));
+  for (const id of await leaseIds(client)) await client.call(revokeLease, id, within(5_000));
+  expect((await store.get('/lease/a', within(5_000))).stored).toBeUndefined();
+  await store.create('/lease/b', Buffer.from('x'), { timeToLiveSeconds: 600 }, within(5_000));
+  expect((await store.get('/lease/b', within(5_000))).stored).toBeDefined();
+  client.close();
+});
+
+/** The leases that exist, by a method that only this test needs: field 2 of the answer repeats a status with an id. */
+async function leaseIds(client: EtcdClient): Promise<readonly number[]> {
+  const { decoded, nested, readFields, readInt64 } = await import('./wire/fields.ts');
+  const ids: number[] = [];
+  await client.call(
+    {
+      path: '/etcdserverpb.Lease/LeaseLeases',
+      encode: () => new Uint8Array(),
+      decode: (message: Buffer) =>
+        decoded(message, (field, reader) => {
+          if (field !== 2) return false;
+          nested(reader, (_, end) =>
+            readFields(reader, end, (inner) => {
+              if (inner !== 1) return false;
+              ids.push(readInt64(reader));
+              return true;
+            }),
+          );
+          return true;
+        }),
+    },
+    undefined,
+    within(5_000),
+  );
+  return ids;
+}

@@ -1,0 +1,92 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { type OpenedStore, openStore, within } from '../../test/open-store.ts';
+import { type RealEtcd, startEtcd } from '../../test/real-etcd.ts';
+import { CorruptValueError, StorageFullError, ValueTooLargeError } from '../errors.ts';
+import type { Transformer } from '../transform/transformer.ts';
+import { startCompaction } from './compaction.ts';
+
+const quotaBytes = 8 * 1024 * 1024;
+
+let etcd: RealEtcd;
+let opened: OpenedStore;
+beforeAll(async () => {
+  etcd = await startEtcd({ flags: ['--quota-backend-bytes', String(quotaBytes)] });
+  opened = openStore(etcd.endpoints);
+});
+afterAll(async () => {
+  opened.client.close();
+  await etcd.stop();
+});
+
+test.each([
+  { bytes: 1_600_000, limit: 'of a request' },
+  { bytes: 4_000_000, limit: 'of a message' },
+])('a value of $bytes bytes is beyond the limit $limit, and refused as too large', async ({ bytes }) => {
+  const created = opened.store.create('/large', Buffer.alloc(bytes), {}, within(5_000));
+  await expect(created).rejects.toThrow(ValueTooLargeError);
+  expect((await opened.store.get('/large', within(5_000))).stored).toBeUndefined();
+});
+
+test('a list names every value that cannot be read, a hundred of them at most, and reads the others', async () => {
+  const transformer: Transformer = {
+    toStorage: (value) => value,
+    fromStorage: async (value) => {
+      if (value.toString().startsWith('bad')) throw new Error('the key is not there any more');
+      return { value, stale: true };
+    },
+  };
+  const { client, store } = openStore(etcd.endpoints, { transformer });
+  for (let n = 0; n < 130; n++) {
+    await store.create(`/corrupt/${String(n).padStart(3, '0')}`, Buffer.from(n < 120 ? 'bad' : 'good'), {}, within(5_000));
+  }
+  const error = await store.list({ prefix: '/corrupt/' }, within(5_000)).catch((thrown) => thrown);
+  expect(error).toBeInstanceOf(CorruptValueError);
+  expect(error.keys).toHaveLength(100);
+  expect(error.keys[99]).toBe('/corrupt/099');
+  await expect(store.get('/corrupt/000', within(5_000))).rejects.toThrow(CorruptValueError);
+  const good = await store.list({ prefix: '/corrupt/12' }, within(5_000));
+  expect(good.stored.every(({ stale }) => stale)).toBe(true);
+  expect(good.stored).toHaveLength(10);
+  client.close();
+});
+
+test('a full etcd refuses writes as full and at once, while reads, deletions and compaction go on', async () => {
+  const { store, client } = opened;
+  const chunk = Buffer.alloc(500_000);
+  let last = await store.create('/fill/0', chunk, {}, within(5_000));
+  let error: unknown;
+  for (let n = 1; n < 100 && !error; n++) {
+    await store.create(`/fill/${n}`, chunk, {}, within(5_000)).then(
+      (revision) => {
+        last = revision;
+      },
+      (thrown) => {
+        error = thrown;
+      },
+    );
+  }
+  expect(error).toBeInstanceOf(StorageFullError);
+  const startMs = performance.now();
+  await expect(store.update('/fill/0', chunk, last, {}, within(5_000))).rejects.toThrow(StorageFullError);
+  expect(performance.now() - startMs).toBeLessThan(300);
+
+  const { stored } = await store.get('/fill/0', within(5_000));
+  if (!stored) throw new Error('the value is gone');
+  const deleted = await store.delete('/fill/0', stored.revision, within(5_000));
+  expect(deleted).toBeGreaterThan(last);
+
+  // Nobody can be elected, because that is a write: then the compaction is everybody's.
+  const compacted = new Promise<number>((resolve) => {
+    const compaction = startCompaction({
+      client,
+      election: { leading: false, vacantMs: 60_000 },
+      intervalMs: 50,
+      report: (event) => {
+        if (event.type !== 'compacted') return;
+        compaction.close();
+        resolve(event.revision);
+      },
+    });
+  });
+  expect(await compacted).toBe(deleted);
+});

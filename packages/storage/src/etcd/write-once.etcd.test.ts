@@ -1,0 +1,197 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { type OpenedStore, openStore, within } from '../../test/open-store.ts';
+import { type RealEtcd, startEtcd, until } from '../../test/real-etcd.ts';
+import { startProxy, type TcpProxy } from '../../test/tcp-proxy.ts';
+import { KeyExistsError, RevisionMismatchError } from '../errors.ts';
+import { type Revision, revision } from '../revision.ts';
+import type { Store } from '../store.ts';
+
+let etcd: RealEtcd;
+let proxy: TcpProxy;
+/** Through the proxy. */
+let ours: OpenedStore;
+/** Somebody else, with a good connection. */
+let theirs: OpenedStore;
+let run = 0;
+let key: string;
+
+beforeAll(async () => {
+  etcd = await startEtcd();
+});
+afterAll(() => etcd.stop());
+beforeEach(async () => {
+  proxy = await startProxy(etcd.endpoints[0] as string);
+  ours = openStore([proxy.endpoint]);
+  theirs = openStore(etcd.endpoints);
+  key = `/once/${run++}/a`;
+});
+afterEach(async () => {
+  ours.client.close();
+  theirs.client.close();
+  await proxy.close();
+});
+
+/** Lets the question through, loses the answer, does something meanwhile, and lets answers through again. */
+async function losingTheAnswer<T>(act: () => Promise<T>, meanwhile: (applied: Revision) => Promise<unknown>): Promise<T> {
+  const before = (await ours.store.get(key, within(1_000))).stored?.revision;
+  proxy.swallowAnswers = true;
+  const acting = act();
+  const applied = await until('the write to be applied', async () => {
+    const { stored, revision: at } = await theirs.store.get(key, within(1_000));
+    return stored?.revision === before ? undefined : (stored?.revision ?? at);
+  });
+  await meanwhile(applied);
+  proxy.swallowAnswers = false;
+  proxy.cut();
+  return acting;
+}
+
+const nothing = async (): Promise<void> => {};
+const bytes = (text: string): Buffer => Buffer.from(text);
+const create = (store: Store, value: string): Promise<Revision> => store.create(key, bytes(value), {}, within(10_000));
+const update = (store: Store, value: string, at: Revision): Promise<Revision> =>
+  store.update(key, bytes(value), at, {}, within(10_000));
+const remove = (store: Store, at: Revision): Promise<Revision> => store.delete(key, at, within(10_000));
+
+async function writesOf(value: string): Promise<number> {
+  const abort = new AbortController();
+  const { revision: head } = await theirs.store.get(key, within(1_000));
+  // A last change, so that the watch is known to have come to its end.
+  const end = await theirs.store.create(`${key}-end`, bytes('end'), {}, within(1_000));
+  let count = 0;
+  for await (const set of theirs.store.watch(key, revision(Math.max(1, head - 50)), abort.signal)) {
+    count += set.changes.filter(({ current }) => current?.value.toString() === value).length;
+    if (set.revision >= end) break;
+  }
+  return count;
+}
+
+test('a creation whose answer is lost is our own, at its revision', async () => {
+  let applied: Revision | undefined;
+  const told = await losingTheAnswer(() => create(ours.store, 'mine'), async (at) => {
+    applied = at;
+  });
+  expect(told).toBe(applied);
+  expect(await writesOf('mine')).toBe(1);
+});
+
+test('a creation whose answer is lost is our own though others have changed it since', async () => {
+  let applied: Revision | undefined;
+  const told = await losingTheAnswer(() => create(ours.store, 'mine'), async (at) => {
+    applied = at;
+    await update(theirs.store, 'theirs', at);
+  });
+  expect(told).toBe(applied);
+});
+
+test('a creation whose answer is lost is our own though others have deleted it since, and is not done again', async () => {
+  let applied: Revision | undefined;
+  const told = await losingTheAnswer(() => create(ours.store, 'mine'), async (at) => {
+    applied = at;
+    await remove(theirs.store, at);
+  });
+  expect(told).toBe(applied);
+  expect((await theirs.store.get(key, within(1_000))).stored).toBeUndefined();
+  expect(await writesOf('mine')).toBe(1);
+});
+
+test('a creation whose answer is lost is our own though others have deleted it and created theirs', async () => {
+  let applied: Revision | undefined;
+  const told = await losingTheAnswer(() => create(ours.store, 'mine'), async (at) => {
+    applied = at;
+    await remove(theirs.store, at);
+    await create(theirs.store, 'theirs');
+  });
+  expect(told).toBe(applied);
+  expect((await theirs.store.get(key, within(1_000))).stored?.value).toEqual(bytes('theirs'));
+});
+
+test('a creation that never arrived is refused when others came first', async () => {
+  await ours.store.get(key, within(1_000));
+  proxy.silent = true;
+  const creating = create(ours.store, 'mine').catch((error) => error);
+  await create(theirs.store, 'theirs');
+  proxy.cut();
+  proxy.silent = false;
+  expect(await creating).toBeInstanceOf(KeyExistsError);
+  expect(await writesOf('mine')).toBe(0);
+});
+
+test('a creation that never arrived is done once, later', async () => {
+  await ours.store.get(key, within(1_000));
+  proxy.silent = true;
+  const creating = create(ours.store, 'mine');
+  proxy.cut();
+  proxy.silent = false;
+  await creating;
+  expect(await writesOf('mine')).toBe(1);
+});
+
+test('an update whose answer is lost is our own, at its revision', async () => {
+  const first = await create(ours.store, 'first');
+  let applied: Revision | undefined;
+  const told = await losingTheAnswer(() => update(ours.store, 'mine', first), async (at) => {
+    applied = at;
+  });
+  expect(told).toBe(applied);
+});
+
+test('an update whose answer is lost is our own though others have changed and deleted it since', async () => {
+  const first = await create(ours.store, 'first');
+  let applied: Revision | undefined;
+  const told = await losingTheAnswer(() => update(ours.store, 'mine', first), async (at) => {
+    applied = at;
+    await remove(theirs.store, await update(theirs.store, 'theirs', at));
+  });
+  expect(told).toBe(applied);
+});
+
+test('an update in doubt is refused when others were first, even with the same bytes in the end', async () => {
+  const first = await create(ours.store, 'first');
+  proxy.silent = true;
+  const updating = update(ours.store, 'mine', first).catch((error) => error);
+  const second = await update(theirs.store, 'theirs', first);
+  proxy.cut();
+  proxy.silent = false;
+  const error = await updating;
+  expect(error).toBeInstanceOf(RevisionMismatchError);
+  expect(error.current).toMatchObject({ revision: second, value: bytes('theirs') });
+});
+
+test('a deletion whose answer is lost is our own, at its revision', async () => {
+  const first = await create(ours.store, 'first');
+  const told = await losingTheAnswer(() => remove(ours.store, first), nothing);
+  expect(told).toBe(first + 1);
+});
+
+test('a deletion whose answer is lost is our own though others have created the key again', async () => {
+  const first = await create(ours.store, 'first');
+  const told = await losingTheAnswer(
+    () => remove(ours.store, first),
+    () => create(theirs.store, 'theirs'),
+  );
+  expect(told).toBe(first + 1);
+  expect((await theirs.store.get(key, within(1_000))).stored?.value).toEqual(bytes('theirs'));
+});
+
+test('a deletion in doubt is refused when others changed the key first', async () => {
+  const first = await create(ours.store, 'first');
+  proxy.silent = true;
+  const removing = remove(ours.store, first).catch((error) => error);
+  await update(theirs.store, 'theirs', first);
+  proxy.cut();
+  proxy.silent = false;
+  expect(await removing).toBeInstanceOf(RevisionMismatchError);
+});
+
+test('without doubt nothing is recognised: equal bytes by somebody else are a conflict', async () => {
+  await create(theirs.store, 'same');
+  await expect(create(ours.store, 'same')).rejects.toThrow(KeyExistsError);
+});
+
+test('while no answer is lost, no seal is written', async () => {
+  const seals = async (): Promise<number> => (await theirs.store.list({ prefix: '/own/' }, within(1_000))).stored.length;
+  const before = await seals();
+  await create(ours.store, 'x');
+  expect(await seals()).toBe(before);
+});
