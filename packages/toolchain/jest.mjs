@@ -4,6 +4,9 @@ import { run } from './child.mjs';
 import { fromSource } from './prepare.mjs';
 import { binary, cache } from './project.mjs';
 
+/** A test that never lets go of the processor cannot be ended by Jest itself; nobody's tests take this long. */
+const testsMaxMs = 45 * 60_000;
+
 /** Runs the tests of the files that match, or all. A file that could not be run counts as one that failed. */
 export async function runJest({ node, env }, patterns) {
   fs.mkdirSync(cache, { recursive: true });
