@@ -1,6 +1,6 @@
 import type { ServerHttp2Session } from 'node:http2';
 import type { Socket } from 'node:net';
-import { idleTimeoutMs, idleWhileClosingMs } from './limits.ts';
+import { idleTimeoutMs, idleWhileLeavingMs } from './limits.ts';
 import type { SocketRequest } from './socket-request.ts';
 
 /** A client's connection with the requests it has open: a TLS socket with HTTP/1.1, or a session of HTTP/2. */
@@ -40,6 +40,11 @@ export class Connection {
     act();
   }
 
+  /** The client sends nothing more. Most have gone; one that waits behind a shut side still gets what comes out. */
+  clientLeft(): void {
+    for (const request of this.requests) request.clientLeft();
+  }
+
   /** Tells an HTTP/2 client to open its next request elsewhere; those it has sent, or is sending now, are still served. */
   askToLeave(): void {
     if (!('goaway' in this.carrier) || this.carrier.destroyed || this.carrier.closed || this.#toldToLeave) return;
@@ -47,10 +52,10 @@ export class Connection {
     this.carrier.goaway(noError, everyStream);
   }
 
-  sweep(nowMs: number, closing: boolean): void {
+  sweep(nowMs: number, leaving: boolean): void {
     for (const request of this.requests) request.sweep(nowMs);
     if (this.requests.size > 0) return;
-    if (nowMs - this.#idleSinceMs <= (closing ? idleWhileClosingMs : idleTimeoutMs)) return;
+    if (nowMs - this.#idleSinceMs <= (leaving ? idleWhileLeavingMs : idleTimeoutMs)) return;
     if ('goaway' in this.carrier) this.carrier.close();
     else this.carrier.destroy();
   }

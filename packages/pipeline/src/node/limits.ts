@@ -15,8 +15,8 @@ export const headTimeoutMs = 10_000;
 /** A connection without a request. Longer than the front's and most clients' own limit, so the client is the one that closes. */
 export const idleTimeoutMs = 90_000;
 
-/** A connection that never carried a request while we close: its client may be about to send one, but not for longer. */
-export const idleWhileClosingMs = 5_000;
+/** The same while the server drains or closes: a connection in use carries a request by then, and its answer closes it. */
+export const idleWhileLeavingMs = 2_000;
 
 /** A body may begin as late as this, and must then keep the rate below. */
 export const bodyGraceMs = 10_000;

@@ -47,7 +47,6 @@ export async function listen(options: ListenOptions, handler: Handler<ApiRequest
   const connections = new Map<Socket | ServerHttp2Session, Connection>();
   const sockets = new Set<Socket>();
   const drainingControl = new AbortController();
-  let closing = false;
   let wakeDrain = (): void => {};
 
   const surroundings = { nowMs: clock.monotonicMs(), clock, draining: drainingControl.signal, report };
@@ -116,7 +115,9 @@ export async function listen(options: ListenOptions, handler: Handler<ApiRequest
     socket.once('close', () => sockets.delete(socket));
   });
   server.on('secureConnection', (socket) => {
-    if (socket.alpnProtocol !== 'h2') connectionOf(socket);
+    if (socket.alpnProtocol === 'h2') return void socket.once('end', () => socket.destroy());
+    const connection = connectionOf(socket);
+    socket.once('end', () => connection.clientLeft());
   });
   server.on('session', connectionOf);
   server.on('request', (message, response) => serveHttp1(message as never, response as never, false));
@@ -133,7 +134,7 @@ export async function listen(options: ListenOptions, handler: Handler<ApiRequest
 
   const sweep = (): void => {
     surroundings.nowMs = clock.monotonicMs();
-    for (const connection of connections.values()) connection.sweep(surroundings.nowMs, closing);
+    for (const connection of connections.values()) connection.sweep(surroundings.nowMs, drainingControl.signal.aborted);
     cancelSweep = clock.after(limits.sweepMs, sweep);
   };
   let cancelSweep = clock.after(limits.sweepMs, sweep);
@@ -163,7 +164,6 @@ export async function listen(options: ListenOptions, handler: Handler<ApiRequest
       });
     },
     close: (limitMs) => {
-      closing = true;
       drainingControl.abort();
       return new Promise((resolve) => {
         const cancel = clock.after(limitMs, () => {
@@ -193,6 +193,7 @@ function createServer(certificate: ServingCertificate): Http2SecureServer {
     // Refused by us with a Status instead.
     requireHostHeader: false,
     noDelay: true,
+    allowHalfOpen: true,
     maxHeaderListPairs: limits.headerLinesMax + pseudoHeaders,
     maxSessionMemory: limits.sessionMegabytesMax,
     maxSessionInvalidFrames: 100,
@@ -201,6 +202,8 @@ function createServer(certificate: ServingCertificate): Http2SecureServer {
     settings: { maxConcurrentStreams: limits.streamsMax, maxHeaderListSize: limits.headBytesMax, enablePush: false },
   } as Parameters<typeof createSecureServer>[0]);
   server.maxConnections = limits.connectionsMax;
+  // A client that has shut its side may still wait for the answer to what it sent.
+  (server as unknown as { httpAllowHalfOpen: boolean }).httpAllowHalfOpen = true;
   // Node would drop headers above its own number without a word, and a dropped header can be the one that forbids.
   (server as unknown as HttpServer).maxHeadersCount = 0;
   return server;

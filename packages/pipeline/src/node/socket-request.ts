@@ -33,6 +33,7 @@ export abstract class SocketRequest implements ApiRequest {
   protected readonly surroundings: Surroundings;
   #receiving: Receiving | undefined;
   #gone: AbortController | undefined;
+  #clientLeft = false;
   #closed = false;
   #sendingSinceMs: number | undefined;
 
@@ -68,7 +69,7 @@ export abstract class SocketRequest implements ApiRequest {
   get signal(): AbortSignal {
     if (!this.#gone) {
       this.#gone = new AbortController();
-      if (this.#closed) this.#gone.abort(new ClientGoneError('the client left'));
+      if (this.#closed || this.#clientLeft) this.#gone.abort(new ClientGoneError('the client left'));
     }
     return this.#gone.signal;
   }
@@ -88,7 +89,12 @@ export abstract class SocketRequest implements ApiRequest {
   /** The socket or stream is done with this request, answered or not. */
   closed(answered: boolean): void {
     this.#closed = true;
-    if (!answered) this.#gone?.abort(new ClientGoneError('the client left'));
+    if (!answered) this.clientLeft();
+  }
+
+  clientLeft(): void {
+    this.#clientLeft = true;
+    this.#gone?.abort(new ClientGoneError('the client left'));
   }
 
   protected get bodyWasAskedFor(): boolean {

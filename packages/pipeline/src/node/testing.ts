@@ -14,6 +14,8 @@ export interface Served {
   /** A socket after the handshake, on which any bytes can be sent. */
   raw(): Promise<RawClient>;
   http2(): ClientHttp2Session;
+  /** A connection that speaks HTTP/2 by the frame, after its settings; Node's own client is too polite to attack. */
+  frames(): Promise<RawClient>;
   close(): Promise<void>;
 }
 
@@ -47,12 +49,18 @@ export async function serve(handler: Handler<ApiRequest>, clock: Clock = systemC
   );
   const sockets: TLSSocket[] = [];
   const sessions: ClientHttp2Session[] = [];
+  const open = async (protocol: string): Promise<RawClient> => {
+    const client = await rawClient(listener.port, protocol);
+    sockets.push(client.socket);
+    return client;
+  };
   return {
     listener,
     reports,
-    raw: async () => {
-      const client = await rawClient(listener.port);
-      sockets.push(client.socket);
+    raw: () => open('http/1.1'),
+    frames: async () => {
+      const client = await open('h2');
+      client.send(Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), frame('SETTINGS', 0, 0)]));
       return client;
     },
     http2: () => {
@@ -69,8 +77,29 @@ export async function serve(handler: Handler<ApiRequest>, clock: Clock = systemC
   };
 }
 
-async function rawClient(port: number): Promise<RawClient> {
-  const socket = connectTls({ host: '127.0.0.1', port, rejectUnauthorized: false, ALPNProtocols: ['http/1.1'], allowHalfOpen: true } as never);
+const frameTypes = { DATA: 0, HEADERS: 1, RST_STREAM: 3, SETTINGS: 4 };
+export const endHeaders = 4;
+export const endStream = 1;
+
+export function frame(type: keyof typeof frameTypes, flags: number, stream: number, payload = Buffer.alloc(0)): Buffer {
+  const head = Buffer.alloc(9);
+  head.writeUIntBE(payload.length, 0, 3);
+  head.writeUInt8(frameTypes[type], 3);
+  head.writeUInt8(flags, 4);
+  head.writeUInt32BE(stream, 5);
+  return Buffer.concat([head, payload]);
+}
+
+/** `GET https / a` and `POST https / a` by their places in HPACK's static table, the authority spelled out. */
+export const packed = {
+  get: Buffer.from([0x82, 0x87, 0x84, 0x01, 0x01, 0x61]),
+  post: Buffer.from([0x83, 0x87, 0x84, 0x01, 0x01, 0x61]),
+};
+/** The reason CANCEL. */
+export const cancel = Buffer.from([0, 0, 0, 8]);
+
+async function rawClient(port: number, protocol: string): Promise<RawClient> {
+  const socket = connectTls({ host: '127.0.0.1', port, rejectUnauthorized: false, ALPNProtocols: [protocol], allowHalfOpen: true } as never);
   await once(socket, 'secureConnect');
   const pieces: Buffer[] = [];
   let bytes = 0;
