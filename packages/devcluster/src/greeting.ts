@@ -4,7 +4,10 @@ import type { Running } from './pids.ts';
 
 /** What somebody who has just started a cluster wants to know. */
 export function greeting({ home, pids, store }: Cluster, launcherPid: number, currentDirectory: string): string {
-  const near = (file: string): string => path.relative(currentDirectory, file) || '.';
+  const near = (file: string): string => {
+    const relative = path.relative(currentDirectory, file);
+    return relative.startsWith('..') ? file : relative;
+  };
   const list = (running: readonly Running[]): string => running.map(({ url, pid }) => `${url} (pid ${pid})`).join(', ');
   return [
     `The cluster is ready at ${pids.front.url}`,

@@ -38,8 +38,8 @@ export class StartError extends Error {
 
 /** A crash is felt for a quarter of a second at first, and a crash loop does not keep a core busy. */
 const restart = { firstMs: 250, maxMs: 10_000 };
-/** Whoever lived this long did not die of how it was started: the next restart is quick again. */
-const provenMs = 30_000;
+/** Whoever lived this long did not die of how it was started, but was killed or told to restart: the pause is short again. */
+const provenMs = 5_000;
 /** Slow machines need several seconds to start Node; beyond this something is wrong. */
 const startTimeoutMs = 60_000;
 const readyPollMs = 50;
