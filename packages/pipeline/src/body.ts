@@ -1,3 +1,4 @@
+import { getOwn } from '@cluster-apiserver/base';
 import { badRequest, decode, type Kind, type KubeObject, MalformedTextError, type Parsed, parseJson, parseYaml, StatusError, WrongTypeError, YamlTooLargeError } from '@cluster-apiserver/model';
 import { type ApiRequest, BodyTooLargeError } from './exchange.ts';
 
@@ -21,7 +22,7 @@ export async function readBody(request: ApiRequest): Promise<Buffer> {
 /** The parser of a body by its content type; a body that names none is JSON. Throws UnsupportedMediaType. */
 export function bodyFormat(request: ApiRequest): (text: string) => Parsed {
   const type = mediaType(request);
-  const format = type === undefined || type === '' ? parseJson : formats[type];
+  const format = type === undefined || type === '' ? parseJson : getOwn(formats, type);
   if (!format) {
     throw new StatusError('UnsupportedMediaType', `the body of the request was in an unknown format - accepted media types include: ${Object.keys(formats).join(', ')}`);
   }

@@ -1,3 +1,4 @@
+import { getOwn } from '@cluster-apiserver/base';
 import { type Kind, StatusError } from '@cluster-apiserver/model';
 import type { Resource } from '@cluster-apiserver/registry';
 import type { ApiResponse, Handler } from './exchange.ts';
@@ -64,7 +65,7 @@ function handlerFor(found: Routes, info: ResourceInfo, method: string): Handler<
   if (beyond || name === '' || (namespace === undefined && name !== undefined)) return unknown;
   if (subresource !== undefined) return found.kind.subresources.includes(subresource) && !watchPath ? notAllowed : unknown;
   const methods = watchPath ? found.watch : name !== undefined ? found.object : namespace !== undefined ? found.collection : found.everywhere;
-  return methods[method] ?? notAllowed;
+  return getOwn(methods, method) ?? notAllowed;
 }
 
 const unknown = (): ApiResponse => {

@@ -1,3 +1,4 @@
+import { getOwn } from '@cluster-apiserver/base';
 import { badRequest, forbidden, type Kind, MalformedTextError, mergedBy, PatchFormError, parseJson, StatusError, strategicallyMergedBy } from '@cluster-apiserver/model';
 import { patch, type Resource } from '@cluster-apiserver/registry';
 import { mediaType, readBody, report, unknownField } from '../body.ts';
@@ -22,7 +23,7 @@ export const patchHandler =
   async (facts) => {
     const { request, info, call } = facts;
     negotiated(request, info.query);
-    const apply = types[mediaType(request) ?? ''];
+    const apply = getOwn(types, mediaType(request) ?? '');
     if (!apply) throw new StatusError('UnsupportedMediaType', `the patch type is not supported - accepted media types include: ${Object.keys(types).join(', ')}`, {});
     const body = await readBody(request);
     const { dryRun, manager, fieldValidation } = writeParameters('PatchOptions', request, info);

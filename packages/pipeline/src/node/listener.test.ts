@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import { Agent, request as httpsRequest } from 'node:https';
 import type { ApiRequest, ApiResponse, Handler, Sink } from '../exchange.ts';
 import { BodyTooLargeError, BodyTooSlowError, ClientGoneError } from '../exchange.ts';
-import { bodyGraceMs, headBytesMax, idleTimeoutMs, pipelinedRequestsMax } from './limits.ts';
+import { answerStallMs, bodyGraceMs, headBytesMax, idleTimeoutMs, pipelinedRequestsMax } from './limits.ts';
 import { cancel, endHeaders, endStream, eventually, frame, handClock, http2Answer, packed, type Served, serve } from './testing.ts';
 
 let served: Served;
@@ -379,6 +379,29 @@ describe('clients that are slow, gone or too many', () => {
     client.send('GET / HTTP/1.1\r\nHost: a\r\nX-Slow: ');
     const drip = setInterval(() => client.send('a'), 500);
     expect(await client.ended().finally(() => clearInterval(drip))).toMatch(/^HTTP\/1\.1 408 .*"reason":"Timeout"/s);
+  });
+
+  test.each(['HTTP/1.1', 'HTTP/2'])('an %s client that does not read its answer is cut off', async (protocol) => {
+    const clock = handClock();
+    const signals: AbortSignal[] = [];
+    served = await serve((request) => {
+      signals.push(request.signal);
+      return { status: 200, headers: {}, body: Buffer.alloc(30_000_000) };
+    }, clock);
+    if (protocol === 'HTTP/2') {
+      const stream = served.http2().request({ ':path': '/' });
+      stream.on('error', () => {});
+      stream.pause();
+    } else {
+      const client = await served.raw();
+      client.socket.pause();
+      client.send(get('/'));
+    }
+    await eventually(() => signals.length === 1);
+    await new Promise((resolve) => setTimeout(resolve, 50)); // What fits into the buffers on the way has gone there.
+    clock.advance(answerStallMs + 2_000);
+    await eventually(() => (signals[0] as AbortSignal).aborted);
+    expect(served.reports).toEqual([]);
   });
 
   test('idle connections of both protocols are closed, and not those that wait for an answer', async () => {

@@ -162,7 +162,9 @@ export function http2Answer(stream: ClientHttp2Stream): Promise<Http2Answer> {
 }
 
 /** Time that moves when it is told to. */
-export function handClock(): Clock & { advance(ms: number): void } {
+export type HandClock = Clock & { advance(ms: number): void };
+
+export function handClock(): HandClock {
   let nowMs = 0;
   let waiting: { atMs: number; callback: () => void }[] = [];
   return {

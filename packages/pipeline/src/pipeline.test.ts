@@ -1,0 +1,307 @@
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import { seededRandom, systemClock } from '@cluster-apiserver/base';
+import { defineKind, field, int32, pathSegmentNames, stringMap } from '@cluster-apiserver/model';
+import { memoryStore } from '@cluster-apiserver/storage';
+import { chain } from './chain.ts';
+import { documentRoutes } from './documents.ts';
+import { type ApiRequest, type ApiResponse, BodyTooLargeError, type Handler } from './exchange.ts';
+import { textResponse } from './respond.ts';
+import { routes } from './routes.ts';
+
+/** The whole pipeline without a socket, over a store in memory. */
+
+const kind = (group: string, plural: string) =>
+  defineKind({
+    group,
+    version: 'v1',
+    kind: plural === 'robots' ? 'Robot' : 'Note',
+    plural,
+    singular: plural.slice(0, -1),
+    shortNames: [],
+    description: 'For these tests.',
+    fields: { arms: field(int32, ''), words: field(stringMap, '') },
+    names: pathSegmentNames,
+    qualifiedFinalizers: false,
+    createOnReplace: false,
+    ownsOthers: true,
+    deletedAnswer: 'object',
+    subresources: ['token'],
+    selectableFields: {},
+    unknownSelectorField: (name) => name,
+  });
+
+let handle: Handler<ApiRequest>;
+let faults: unknown[];
+let counted: { verb: string; code: number }[];
+let bodiesRead: number;
+
+beforeEach(() => {
+  faults = [];
+  counted = [];
+  bodiesRead = 0;
+  const clock = systemClock;
+  const random = seededRandom(7);
+  const store = memoryStore(clock);
+  const resources = [kind('', 'robots'), kind('notes.example', 'notes')].map((one) => ({ kind: one, store, keyPrefix: '/registry', clock, random }));
+  handle = chain(
+    {
+      clock,
+      random,
+      requestTimeoutMs: 1000,
+      authenticator: { authenticate: (credentials) => users[credentials.header('authorization') ?? ''] },
+      authorizer: { authorize: ({ user }) => (user.groups.includes('masters') ? { verdict: 'allow' } : { verdict: 'noOpinion', reason: 'no rule' }) },
+      measures: { began: () => {}, ended: ({ verb, code }) => void counted.push({ verb, code }) },
+      report: (error) => void faults.push(error),
+    },
+    routes({
+      resources,
+      deleteCollectionWorkers: 2,
+      watchLimits: { clock, random, minRequestTimeoutMs: 1000 },
+      documents: documentRoutes({
+        '/hello': ({ auditId }) => textResponse(auditId, 200, 'hello'),
+        '/broken/:part': () => {
+          throw new TypeError('a fault of ours');
+        },
+      }),
+    }),
+  );
+});
+
+const users: Record<string, { name: string; groups: string[] }> = { master: { name: 'm', groups: ['masters'] }, visitor: { name: 'v', groups: [] } };
+
+interface Said {
+  readonly body?: string;
+  readonly headers?: Record<string, string | undefined>;
+}
+
+async function ask(method: string, target: string, { body, headers = {} }: Said = {}) {
+  const all: Record<string, string | undefined> = { authorization: 'master', ...headers };
+  const request: ApiRequest = {
+    method,
+    target,
+    header: (name) => all[name],
+    headerLines: (name) => (all[name] === undefined ? [] : [all[name]]),
+    body: async (limit) => {
+      bodiesRead++;
+      const bytes = Buffer.from(body ?? '');
+      if (bytes.length > limit) throw new BodyTooLargeError(limit);
+      return bytes;
+    },
+    remoteAddress: '127.0.0.1',
+    protocol: 'HTTP/1.1',
+    signal: new AbortController().signal,
+  };
+  const response: ApiResponse = await handle(request);
+  const bytes = response.body === undefined || 'stream' in response.body ? undefined : Buffer.isBuffer(response.body) ? response.body : Buffer.concat(response.body);
+  return { ...response, text: bytes?.toString() ?? '', json: () => JSON.parse(bytes?.toString() ?? '') as { message: string; reason: string; metadata: Record<string, unknown>; items: { metadata: { name: string } }[] } };
+}
+
+const robots = '/api/v1/namespaces/n/robots';
+const make = (name: string, fields = {}) => ask('POST', robots, { body: JSON.stringify({ metadata: { name }, ...fields }) });
+
+describe('who may not', () => {
+  const everyRoute = [
+    ['GET', robots],
+    ['POST', robots],
+    ['DELETE', robots],
+    ['GET', `${robots}/a`],
+    ['PUT', `${robots}/a`],
+    ['PATCH', `${robots}/a`],
+    ['DELETE', `${robots}/a`],
+    ['GET', '/api/v1/robots'],
+    ['GET', '/api/v1/watch/robots'],
+    ['GET', '/hello'],
+    ['GET', '/nowhere'],
+    ['POST', '/apis/x/v1/y'],
+  ] as const;
+  test.each(everyRoute)('%s %s is refused to a caller without a name and to one without a right, who learn nothing of what is there', async (method, target) => {
+    await make('a');
+    bodiesRead = 0;
+    for (const [caller, code] of [
+      [undefined, 401],
+      ['nobody', 401],
+      ['visitor', 403],
+    ] as const) {
+      const here = await ask(method, target, { headers: { authorization: caller }, body: '{}' });
+      const elsewhere = await ask(method, target.replace(/\/a$/, '/b'), { headers: { authorization: caller }, body: '{}' });
+      expect(here.status).toBe(code);
+      expect(elsewhere.text.replaceAll('b', 'a')).toBe(here.text.replaceAll('b', 'a'));
+    }
+    expect(bodiesRead).toBe(0);
+  });
+
+  test('a refusal says who cannot do what', async () => {
+    const refused = await ask('GET', `${robots}/a`, { headers: { authorization: 'visitor' } });
+    expect(refused.json()).toMatchObject({ reason: 'Forbidden', message: 'robots "a" is forbidden: User "v" cannot get resource "robots" in API group "" in the namespace "n": no rule' });
+  });
+});
+
+describe('an exchange', () => {
+  test('has a name, the caller’s if it is a sensible one', async () => {
+    expect((await ask('GET', robots, { headers: { 'audit-id': 'mine-1' } })).headers['audit-id']).toBe('mine-1');
+    for (const wild of ['a b', 'x'.repeat(65), 'ä', '']) expect((await ask('GET', robots, { headers: { 'audit-id': wild } })).headers['audit-id']).toMatch(/^[0-9a-f-]{36}$/);
+  });
+
+  test('is counted whatever comes of it', async () => {
+    await make('a');
+    await ask('GET', `${robots}/none`);
+    await ask('BREW', robots);
+    expect(counted).toEqual([
+      { verb: 'create', code: 201 },
+      { verb: 'get', code: 404 },
+      { verb: 'brew', code: 405 },
+    ]);
+  });
+
+  test('a fault of ours is told to the log and not to the client', async () => {
+    const response = await ask('GET', '/broken/x');
+    expect(response.status).toBe(500);
+    expect(response.text).not.toContain('fault of ours');
+    expect(faults).toHaveLength(1);
+  });
+
+  test('a timeout that is no duration is refused, and one that is too long is cut', async () => {
+    expect((await ask('GET', `${robots}?timeout=soon`)).status).toBe(400);
+    expect((await ask('GET', `${robots}?timeout=-1s`)).status).toBe(400);
+    expect((await ask('GET', `${robots}?timeout=10h`)).status).toBe(200);
+  });
+});
+
+describe('paths', () => {
+  test.each([
+    ['GET', '/hello', 200],
+    ['GET', '/hello/', 404],
+    ['GET', '/HELLO', 404],
+    ['POST', '/hello', 404],
+    ['GET', '/hello%20', 404],
+    ['GET', '/%68ello', 200],
+    ['GET', '/nope', 404],
+    ['GET', '/api/v1/gadgets', 404],
+    ['GET', '/api/v9/namespaces/n/robots', 404],
+    ['GET', '/apis/notes.example/v1/namespaces/n/notes', 200],
+    ['GET', '/apis/notes.example/v1/namespaces/n/robots', 404],
+    ['GET', '/api/v1/namespaces/n/notes', 404],
+    ['GET', '/api/v1/robots/a', 404],
+    ['GET', `${robots}/a/gadget`, 404],
+    ['GET', `${robots}/a/token`, 405],
+    ['GET', `${robots}/a/token/x`, 404],
+    ['HEAD', robots, 405],
+    ['OPTIONS', robots, 405],
+    ['constructor', robots, 405],
+    ['PUT', robots, 405],
+    ['POST', '/api/v1/robots', 405],
+    ['POST', '/api/v1/watch/namespaces/n/robots', 405],
+    ['GET', '/api/v1/namespaces/%2e%2e/robots/a', 400],
+    ['GET', '/api/v1/namespaces/./robots', 400],
+    ['GET', `${robots}/%2e%2e`, 400],
+    ['GET', `${robots}/%00`, 404],
+    ['GET', `${robots}/%ff`, 404],
+    ['GET', `${robots}/%`, 400],
+  ])('%s %s answers %i', async (method, target, code) => {
+    const { status } = await ask(method, target);
+    expect(faults).toEqual([]);
+    expect(status).toBe(code);
+  });
+});
+
+describe('bodies', () => {
+  test.each<[string, number, string | undefined, string]>([
+    ['nothing', 400, undefined, ''],
+    ['half of one', 400, undefined, '{"metadata":{"name":"a"'],
+    ['a list', 400, undefined, '[]'],
+    ['another kind', 400, undefined, '{"kind":"Pod","metadata":{"name":"a"}}'],
+    ['another version', 400, undefined, '{"apiVersion":"v9","metadata":{"name":"a"}}'],
+    ['a kind that is a number', 400, undefined, '{"kind":7,"metadata":{"name":"a"}}'],
+    ['null', 422, undefined, 'null'],
+    ['a wrong type', 400, undefined, '{"metadata":{"name":"a"},"arms":"two"}'],
+    ['a form nobody reads', 415, 'text/plain', 'x'],
+    ['a form by the name of what every object has', 415, 'constructor', '{}'],
+    ['YAML said to be JSON', 400, 'application/json', 'metadata:\n  name: a\n'],
+    ['YAML', 201, 'application/yaml; charset=utf-8', 'metadata:\n  name: a\n'],
+    ['JSON with a strange type', 201, 'Application/JSON ; x=y', '{"metadata":{"name":"a"}}'],
+    ['YAML beyond its limit', 413, 'application/yaml', `a: ${'x'.repeat(600_000)}`],
+    ['more than the limit', 413, undefined, `{"metadata":{"name":"a"},"x":"${'x'.repeat(3 * 1024 * 1024)}"}`],
+    ['deep nesting', 400, undefined, '{"a":'.repeat(20_000)],
+  ])('%s is answered by %i', async (_, code, type, body) => {
+    expect((await ask('POST', robots, { body, headers: { 'content-type': type } })).status).toBe(code);
+    expect(faults).toEqual([]);
+  });
+
+  const doubtful = '{"metadata":{"name":"a"},"colour":{"x":1,"x":2},"arms":1,"arms":2,"words":{"__proto__":"p"}}';
+  test('what the kind does not know is warned about, or refused, or dropped, as asked', async () => {
+    const warned = await ask('POST', robots, { body: doubtful });
+    expect(warned.headers.warning).toEqual(['299 - "duplicate field \\"arms\\""', '299 - "unknown field \\"colour\\""']);
+    const refused = await ask('PUT', `${robots}/a?fieldValidation=Strict`, { body: doubtful });
+    expect(refused.json().message).toContain('strict decoding error: duplicate field "arms", unknown field "colour"');
+    const ignored = await ask('PUT', `${robots}/a?fieldValidation=Ignore`, { body: doubtful });
+    expect(ignored.headers.warning).toBeUndefined();
+    expect(JSON.parse(ignored.text)).toMatchObject({ arms: 2 });
+    expect(ignored.text).toContain('"words":{"__proto__":"p"}');
+    expect(({} as { p?: string }).p).toBeUndefined();
+  });
+
+  test('an option that nobody knows is refused before anything is written', async () => {
+    for (const search of ['dryRun=Some', 'dryRun=', 'dryRun=All&dryRun=x', 'fieldValidation=Loud', `fieldManager=${'m'.repeat(128)}`, 'fieldManager=a%07']) {
+      expect((await ask('POST', `${robots}?${search}`, { body: '{"metadata":{"name":"a"}}' })).status).toBe(422);
+    }
+    expect((await ask('GET', `${robots}/a`)).status).toBe(404);
+  });
+
+  test('options of a deletion come from the query where the body says nothing', async () => {
+    await make('a');
+    const withBody = (search: string, body: object) => ask('DELETE', `${robots}/a?${search}`, { body: JSON.stringify(body) });
+    expect((await withBody('dryRun=All', { kind: 'DeleteOptions' })).status).toBe(200);
+    expect((await withBody('dryRun=Some', {})).status).toBe(422);
+    expect((await withBody('', { preconditions: { uid: 'x' } })).status).toBe(409);
+    expect((await withBody('', { gracePeriodSeconds: -1 })).status).toBe(422);
+    expect((await withBody('', { kind: 'Pod' })).status).toBe(400);
+    expect((await withBody('', { propagationPolicy: 7 })).status).toBe(400);
+    expect((await ask('GET', `${robots}/a`)).status).toBe(200);
+    expect((await withBody('propagationPolicy=Orphan', { propagationPolicy: 'Background' })).status).toBe(200);
+    expect((await ask('GET', `${robots}/a`)).status).toBe(404);
+  });
+});
+
+describe('answers', () => {
+  test('one object in every form', async () => {
+    await make('a', { arms: 2 });
+    const plain = await ask('GET', `${robots}/a`);
+    expect(plain.text.startsWith('{"kind":"Robot","apiVersion":"v1","metadata":{"name":"a","namespace":"n","uid":"')).toBe(true);
+    expect(plain.text.endsWith('}\n')).toBe(true);
+    expect(JSON.parse((await ask('GET', `${robots}/a?pretty=true`)).text)).toEqual(JSON.parse(plain.text));
+    const yaml = await ask('GET', `${robots}/a`, { headers: { accept: 'application/yaml' } });
+    expect(yaml.headers['content-type']).toBe('application/yaml');
+    expect(yaml.text).toContain('\narms: 2\n');
+    expect((await ask('GET', `${robots}/a`, { headers: { accept: 'image/png' } })).status).toBe(406);
+  });
+
+  test('a list says kind and version once', async () => {
+    expect((await ask('GET', robots)).text).toMatch(/^\{"kind":"RobotList","apiVersion":"v1","metadata":\{"resourceVersion":"\d+"\},"items":\[\]\}\n$/);
+    await make('a');
+    await make('b', { arms: 1 });
+    const { items } = (await ask('GET', '/api/v1/robots')).json();
+    expect(items.map(({ metadata }) => metadata.name)).toEqual(['a', 'b']);
+    expect(Object.keys(items[0] as object)).toEqual(['metadata']);
+  });
+
+  test('a merge patch changes what it names, and what it may not is refused', async () => {
+    await make('a', { arms: 2, words: { x: '1' } });
+    const patch = (body: unknown, type = 'application/merge-patch+json', search = '') => ask('PATCH', `${robots}/a${search}`, { body: JSON.stringify(body), headers: { 'content-type': type } });
+    expect((await patch({ arms: null, words: { y: '2' } })).json()).toMatchObject({ words: { x: '1', y: '2' } });
+    for (const [body, type, search, code] of [
+      [[], undefined, '', 400],
+      [{ kind: 'Pod' }, undefined, '', 422],
+      [{ arms: 'x' }, undefined, '', 422],
+      [{ metadata: { name: 'b' } }, undefined, '', 400],
+      [{ metadata: { resourceVersion: '1' } }, undefined, '', 409],
+      [{ $patch: 'bogus' }, 'application/strategic-merge-patch+json', '', 400],
+      [{ colour: 1 }, undefined, '?fieldValidation=Strict', 400],
+      [{}, undefined, '?force=true', 422],
+      [{}, 'application/json', '', 415],
+      [{}, 'constructor', '', 415],
+    ] as const) {
+      expect((await patch(body, type, search)).status).toBe(code);
+    }
+    expect(faults).toEqual([]);
+  });
+});

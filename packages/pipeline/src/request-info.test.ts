@@ -1,0 +1,68 @@
+import { describe, expect, test } from '@jest/globals';
+import { StatusError } from '@cluster-apiserver/model';
+import { flag, integer, requestInfo } from './request-info.ts';
+
+describe('what is asked is read off method and target', () => {
+  test.each([
+    ['GET', '/api/v1/namespaces/a/events', 'list', { group: '', version: 'v1', plural: 'events', namespace: 'a' }],
+    ['GET', '/api/v1/namespaces/a/events/', 'list', { plural: 'events', namespace: 'a', name: undefined }],
+    ['GET', '/api/v1/namespaces/a/events/e', 'get', { name: 'e' }],
+    ['GET', '/api/v1/events?watch', 'watch', { namespace: undefined, plural: 'events' }],
+    ['GET', '/api/v1/events?watch=false', 'list', {}],
+    ['GET', '/api/v1/watch/namespaces/a/events/e', 'watch', { namespace: 'a', name: 'e', watchPath: true }],
+    ['POST', '/api/v1/namespaces/a/serviceaccounts', 'create', {}],
+    ['PUT', '/api/v1/namespaces/a/serviceaccounts/s', 'update', {}],
+    ['PATCH', '/api/v1/namespaces/a/serviceaccounts/s', 'patch', {}],
+    ['DELETE', '/api/v1/namespaces/a/serviceaccounts/s', 'delete', {}],
+    ['DELETE', '/api/v1/namespaces/a/serviceaccounts', 'deletecollection', {}],
+    ['POST', '/api/v1/namespaces/a/serviceaccounts/s/token', 'create', { name: 's', subresource: 'token' }],
+    ['GET', '/apis/x.y/v2/namespaces/a/things/t/s/more', 'get', { group: 'x.y', version: 'v2', beyond: true }],
+    ['GET', '/api/v1/namespaces//events', 'list', { namespace: undefined, plural: 'events' }],
+    ['GET', '/api/v1/namespaces/a//events', 'get', { plural: '', name: 'events' }],
+    ['GET', '/api/v1/namespaces/%61/events/%70od%2E1', 'get', { namespace: 'a', name: 'pod.1' }],
+    ['GET', '/api/v1/namespaces/a/events/a%2Fb', 'get', { name: 'a', subresource: 'b' }],
+    ['GET', '/api/v1/namespaces/a', 'get', { plural: 'namespaces', name: 'a' }],
+  ])('%s %s is %s', (method, target, verb, resource) => {
+    const info = requestInfo(method, target);
+    expect(info.verb).toBe(verb);
+    expect(info.resource).toMatchObject(resource);
+  });
+
+  test.each(['/', '/nope', '/api', '/api/v1', '/apis', '/apis/x.y', '/apis/x.y/v1/', '//api/v1/events', '/API/v1/events', ''])('%j is no resource', (target) => {
+    expect(requestInfo('GET', target).resource).toBeUndefined();
+  });
+
+  test('bytes that are no UTF-8 are a name that nothing has, and half an escape is the client’s mistake', () => {
+    expect(requestInfo('GET', '/api/v1/namespaces/a/events/%ff').resource?.name).toBe('\ufffd');
+    for (const target of ['/api/v1/%', '/api/v1/%zz', '/api/v1/%e']) expect(() => requestInfo('GET', target)).toThrow(StatusError);
+  });
+});
+
+test.each([
+  ['', undefined],
+  ['w', true],
+  ['w=', true],
+  ['w=banana', true],
+  ['w=0', false],
+  ['w=FALSE', false],
+  ['w=false&w=true', false],
+])('the flag in %j is %s', (query, value) => {
+  expect(flag(new URLSearchParams(query), 'w')).toBe(value);
+});
+
+test.each([
+  ['', undefined],
+  ['n=7', 7],
+  ['n=-7', -7],
+  ['n=%2B7', 7],
+])('the number in %j is %s', (query, value) => {
+  expect(integer(new URLSearchParams(query), 'n')).toBe(value);
+});
+
+test.each(['n=', 'n=1.5', 'n=many', 'n=0x10', 'n=9999999999999999999999', 'n= 7'])('%j holds no number', (query) => {
+  expect(() => integer(new URLSearchParams(query), 'n')).toThrow(StatusError);
+});
+
+test('a pair with a broken escape is dropped and the others stay', () => {
+  expect([...requestInfo('GET', '/x?a=1&b=%zz&c=3').query.keys()]).toEqual(['a', 'c']);
+});
