@@ -15,7 +15,13 @@ export class Http1Request extends SocketRequest {
   /** The client waits for our word before it sends the body, and we have not given it. */
   #heldBack: boolean;
 
-  constructor(message: IncomingMessage, response: ServerResponse, heldBack: boolean, connection: Connection, surroundings: Surroundings) {
+  constructor(
+    message: IncomingMessage,
+    response: ServerResponse,
+    heldBack: boolean,
+    connection: Connection,
+    surroundings: Surroundings,
+  ) {
     super(surroundings);
     this.#message = message;
     this.#response = response;
@@ -76,7 +82,8 @@ export class Http1Request extends SocketRequest {
       // Two parsers that read such a message differently see two different next requests on the connection.
       if (httpVersionMinor === 0) return refusal(400, 'HTTP/1.0 knows no Transfer-Encoding');
       if (transfer.toLowerCase() !== 'chunked') return refusal(400, 'Transfer-Encoding must be chunked');
-      if (headers['content-length'] !== undefined) return refusal(400, 'Content-Length and Transfer-Encoding exclude each other');
+      if (headers['content-length'] !== undefined)
+        return refusal(400, 'Content-Length and Transfer-Encoding exclude each other');
     }
     if (raw.length > headerLinesMax * 2) return refusal(431, `more than ${headerLinesMax} headers`);
     const hosts = occurrences(raw, 'host');
@@ -133,7 +140,9 @@ export class Http1Request extends SocketRequest {
     // A body held back never comes: Node closes the connection after the answer, as the client may send it after all.
     if (this.#message.complete || this.#heldBack || !this.hasBody) return 'none';
     const declared = this.#message.headers['content-length'];
-    return declared !== undefined && Number(declared) <= drainedBodyBytesMax && !this.#message.isPaused() ? 'a little' : 'too much';
+    return declared !== undefined && Number(declared) <= drainedBodyBytesMax && !this.#message.isPaused()
+      ? 'a little'
+      : 'too much';
   }
 
   /**
@@ -170,7 +179,11 @@ const noBytes = Buffer.alloc(0);
 const slash = 0x2f;
 
 /** Names and values in turn, which Node writes without looking anything up. */
-function headOf(headers: ApiResponse['headers'], status: number, bytes: Buffer | readonly Buffer[] | undefined): string[] {
+function headOf(
+  headers: ApiResponse['headers'],
+  status: number,
+  bytes: Buffer | readonly Buffer[] | undefined,
+): string[] {
   const head: string[] = [];
   for (const name in headers) {
     const value = headers[name] as string | readonly string[];

@@ -12,12 +12,17 @@ export class Http2Request extends SocketRequest {
   readonly #stream: ServerHttp2Stream;
   readonly #expect: string | undefined;
 
-  constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, raw: readonly string[], surroundings: Surroundings) {
+  constructor(
+    stream: ServerHttp2Stream,
+    headers: IncomingHttpHeaders,
+    raw: readonly string[],
+    surroundings: Surroundings,
+  ) {
     super(surroundings);
     this.#stream = stream;
-    this.#expect = headers.expect as string | undefined;
+    this.#expect = headers.expect;
     this.method = headers[':method'] as string;
-    this.target = (headers[':path'] as string | undefined) ?? '';
+    this.target = headers[':path'] ?? '';
     this.rawHeaders = raw;
   }
 
@@ -41,7 +46,8 @@ export class Http2Request extends SocketRequest {
       return this.#answerInvalid(error);
     }
     // What is left of a body nobody wants: END_STREAM has told the answer, so the client may stop sending.
-    if (this.bodyWasAskedFor && this.receivingBody) stream.once('finish', () => stream.close(constants.NGHTTP2_NO_ERROR));
+    if (this.bodyWasAskedFor && this.receivingBody)
+      stream.once('finish', () => stream.close(constants.NGHTTP2_NO_ERROR));
     if (empty || (this.method === 'HEAD' && !streaming)) return;
     if (bytes instanceof Buffer && bytes.length <= pieceBytes) {
       this.sending();
@@ -106,12 +112,17 @@ const unsendable = /[^\t\x20-\x7e\x80-\xff]/;
 
 type Http2Head = Record<string, string | number | string[]>;
 
-function headOf(headers: ApiResponse['headers'], status: number, bytes: Buffer | readonly Buffer[] | undefined): Http2Head {
+function headOf(
+  headers: ApiResponse['headers'],
+  status: number,
+  bytes: Buffer | readonly Buffer[] | undefined,
+): Http2Head {
   const head: Http2Head = { ':status': status };
   for (const name in headers) {
     const value = headers[name] as string | string[];
     // Node checks this for HTTP/1.1 only; a proxy that speaks HTTP/1.1 to the client would split the answer there.
-    if (unsendable.test(typeof value === 'string' ? value : value.join(''))) throw new TypeError(`header ${name}: ${JSON.stringify(value)}`);
+    if (unsendable.test(typeof value === 'string' ? value : value.join('')))
+      throw new TypeError(`header ${name}: ${JSON.stringify(value)}`);
     head[name.toLowerCase()] = value;
   }
   if (bytes && status !== 204 && status !== 304) head['content-length'] = lengthOf(bytes);

@@ -69,7 +69,11 @@ export async function listen(options: ListenOptions, handler: Handler<ApiRequest
     if (refused) return request.answer(refused);
     try {
       const response = handler(request);
-      if (response instanceof Promise) response.then((late) => request.answer(late), (error) => failed(request, error));
+      if (response instanceof Promise)
+        response.then(
+          (late) => request.answer(late),
+          (error) => failed(request, error),
+        );
       else request.answer(response);
     } catch (error) {
       failed(request, error);
@@ -82,7 +86,12 @@ export async function listen(options: ListenOptions, handler: Handler<ApiRequest
     request.answer(refusal(500, 'the request could not be answered'));
   }
 
-  function serveHttp1(message: IncomingMessage, response: ServerResponse, heldBack: boolean, expectationRefused?: ApiResponse): void {
+  function serveHttp1(
+    message: IncomingMessage,
+    response: ServerResponse,
+    heldBack: boolean,
+    expectationRefused?: ApiResponse,
+  ): void {
     const connection = connectionOf(message.socket);
     if (connection.ended) return;
     const request = new Http1Request(message, response, heldBack, connection, surroundings);
@@ -92,12 +101,18 @@ export async function listen(options: ListenOptions, handler: Handler<ApiRequest
       connection.closed(request, surroundings.nowMs);
     });
     let refused = request.refused() ?? expectationRefused;
-    if (!refused && connection.requests.size > limits.pipelinedRequestsMax) refused = refusal(429, 'too many requests at once on one connection');
+    if (!refused && connection.requests.size > limits.pipelinedRequestsMax)
+      refused = refusal(429, 'too many requests at once on one connection');
     if (refused) request.endsConnection();
     serve(request, refused);
   }
 
-  function serveHttp2(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, _flags: number, raw: readonly string[]): void {
+  function serveHttp2(
+    stream: ServerHttp2Stream,
+    headers: IncomingHttpHeaders,
+    _flags: number,
+    raw: readonly string[],
+  ): void {
     const connection = connectionOf(stream.session as ServerHttp2Session);
     const request = new Http2Request(stream, headers, raw, surroundings);
     connection.opened(request);
@@ -126,8 +141,12 @@ export async function listen(options: ListenOptions, handler: Handler<ApiRequest
   (server as unknown as HttpServer).on('checkExpectation', (message, response) =>
     serveHttp1(message, response, false, refusal(417, 'only 100-continue may be expected')),
   );
-  (server as unknown as HttpServer).on('connect', (_message, socket) => socket.end(rawRefusal(405, 'this server is no proxy')));
-  (server as unknown as HttpServer).on('clientError', (error, socket) => refuseBrokenMessage(error, socket as Socket, connectionOf(socket as Socket)));
+  (server as unknown as HttpServer).on('connect', (_message, socket) =>
+    socket.end(rawRefusal(405, 'this server is no proxy')),
+  );
+  (server as unknown as HttpServer).on('clientError', (error, socket) =>
+    refuseBrokenMessage(error, socket as Socket, connectionOf(socket as Socket)),
+  );
   // Listening for 'request' has made Node put its compatibility layer on every stream; the streams are served bare.
   server.removeAllListeners('stream');
   server.on('stream', serveHttp2 as never);

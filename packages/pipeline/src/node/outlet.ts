@@ -76,7 +76,8 @@ export function sinkInto(outlet: Outlet, signal: AbortSignal, draining: AbortSig
     get backlogBytes() {
       return outlet.writableLength;
     },
-    drained: () => (unsent === 0 || signal.aborted ? Promise.resolve() : new Promise((resolve) => waiting.push(resolve))),
+    drained: () =>
+      unsent === 0 || signal.aborted ? Promise.resolve() : new Promise((resolve) => waiting.push(resolve)),
     signal,
     draining,
   };

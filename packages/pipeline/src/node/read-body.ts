@@ -10,7 +10,12 @@ export interface Receiving {
 }
 
 /** `whole` tells at the end of the bytes whether it is also the end of the body: Node ends a stream that was reset the same way. */
-export function readBody(source: Readable, whole: () => boolean, limitBytes: number, nowMs: number): { body: Promise<Buffer>; receiving: Receiving } {
+export function readBody(
+  source: Readable,
+  whole: () => boolean,
+  limitBytes: number,
+  nowMs: number,
+): { body: Promise<Buffer>; receiving: Receiving } {
   const { promise: body, resolve, reject } = Promise.withResolvers<Buffer>();
   const pieces: Buffer[] = [];
 

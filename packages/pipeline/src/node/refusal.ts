@@ -15,7 +15,15 @@ const reasons: Readonly<Record<RefusalStatus, string>> = {
 };
 
 export function refusal(status: RefusalStatus, message: string): ApiResponse {
-  const body = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', message, reason: reasons[status], code: status };
+  const body = {
+    kind: 'Status',
+    apiVersion: 'v1',
+    metadata: {},
+    status: 'Failure',
+    message,
+    reason: reasons[status],
+    code: status,
+  };
   return {
     status,
     headers: { 'Content-Type': 'application/json', ...(status === 429 && { 'Retry-After': '1' }) },

@@ -1,6 +1,12 @@
 import type { Readable } from 'node:stream';
 import { type Clock, invariant } from '@cluster-apiserver/base';
-import { type ApiRequest, type ApiResponse, BodyTooLargeError, BodyTooSlowError, ClientGoneError } from '../exchange.ts';
+import {
+  type ApiRequest,
+  type ApiResponse,
+  BodyTooLargeError,
+  BodyTooSlowError,
+  ClientGoneError,
+} from '../exchange.ts';
 import { answerStallMs, bodyBytesPerSecondMin, bodyGraceMs } from './limits.ts';
 import { type Outlet, sinkInto, writePieces } from './outlet.ts';
 import { type Receiving, readBody } from './read-body.ts';
@@ -59,7 +65,8 @@ export abstract class SocketRequest implements ApiRequest {
     if (!this.hasBody) return Promise.resolve(nothing);
     if (this.#closed) return Promise.reject(new ClientGoneError('the client left before its request was read'));
     const declared = this.header('content-length');
-    if (declared !== undefined && Number(declared) > limitBytes) return Promise.reject(new BodyTooLargeError(limitBytes));
+    if (declared !== undefined && Number(declared) > limitBytes)
+      return Promise.reject(new BodyTooLargeError(limitBytes));
     this.askForBody();
     const { body, receiving } = readBody(this.source, () => this.bodyIsWhole, limitBytes, this.surroundings.nowMs);
     this.#receiving = receiving;

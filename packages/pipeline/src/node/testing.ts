@@ -31,7 +31,11 @@ export interface RawClient {
 }
 
 export async function certificateFor(commonName: string): Promise<ServingCertificate> {
-  const { certificate, privateKey } = await selfSigned({ commonName, hosts: ['127.0.0.1'] }, systemClock, systemRandom());
+  const { certificate, privateKey } = await selfSigned(
+    { commonName, hosts: ['127.0.0.1'] },
+    systemClock,
+    systemRandom(),
+  );
   return { cert: Buffer.from(certificate), key: Buffer.from(privateKey) };
 }
 
@@ -99,7 +103,13 @@ export const packed = {
 export const cancel = Buffer.from([0, 0, 0, 8]);
 
 async function rawClient(port: number, protocol: string): Promise<RawClient> {
-  const socket = connectTls({ host: '127.0.0.1', port, rejectUnauthorized: false, ALPNProtocols: [protocol], allowHalfOpen: true } as never);
+  const socket = connectTls({
+    host: '127.0.0.1',
+    port,
+    rejectUnauthorized: false,
+    ALPNProtocols: [protocol],
+    allowHalfOpen: true,
+  } as never);
   await once(socket, 'secureConnect');
   const pieces: Buffer[] = [];
   let bytes = 0;

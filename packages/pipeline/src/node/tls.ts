@@ -25,7 +25,11 @@ export interface CertificateSource {
  * Follows the files by their content. Notifications differ between an edit in place, a rename and a swapped symbolic
  * link, and are lost on network file systems; bytes are bytes. What does not hold together leaves the old one in service.
  */
-export function followCertificate(source: CertificateSource, current: ServingCertificate, use: (next: ServingCertificate) => void): () => void {
+export function followCertificate(
+  source: CertificateSource,
+  current: ServingCertificate,
+  use: (next: ServingCertificate) => void,
+): () => void {
   const stop = new AbortController();
   void (async () => {
     let inService = current;
@@ -42,7 +46,8 @@ export function followCertificate(source: CertificateSource, current: ServingCer
         complaint = '';
       } catch (error) {
         // Once for each fault: the poll would otherwise repeat it every two seconds until somebody mends the files.
-        if (String(error) !== complaint) source.report('the new serving certificate is not usable, the old one stays', error);
+        if (String(error) !== complaint)
+          source.report('the new serving certificate is not usable, the old one stays', error);
         complaint = String(error);
       }
     }
