@@ -66,6 +66,7 @@ const codes = {
   NotFound: 404,
   MethodNotAllowed: 405,
   NotAcceptable: 406,
+  RequestTimeout: 408,
   AlreadyExists: 409,
   Conflict: 409,
   Expired: 410,

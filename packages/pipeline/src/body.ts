@@ -1,6 +1,6 @@
 import { getOwn } from '@cluster-apiserver/base';
 import { badRequest, decode, type Kind, type KubeObject, MalformedTextError, type Parsed, parseJson, parseYaml, StatusError, WrongTypeError, YamlTooLargeError } from '@cluster-apiserver/model';
-import { type ApiRequest, BodyTooLargeError } from './exchange.ts';
+import { type ApiRequest, BodyTooLargeError, BodyTooSlowError } from './exchange.ts';
 
 /** What one request may send. The storage takes half of it; patches and lists of options need no more. */
 export const bodyBytesMax = 3 * 1024 * 1024;
@@ -15,6 +15,7 @@ export async function readBody(request: ApiRequest): Promise<Buffer> {
     return await request.body(bodyBytesMax);
   } catch (error) {
     if (error instanceof BodyTooLargeError) throw new StatusError('RequestEntityTooLarge', `Request entity too large: ${error.message}`, undefined, { cause: error });
+    if (error instanceof BodyTooSlowError) throw new StatusError('RequestTimeout', 'the body of the request did not arrive in time', undefined, { cause: error });
     throw error;
   }
 }

@@ -22,7 +22,7 @@ export interface Server {
   close(): Promise<void>;
 }
 
-/** Long enough for a request that has begun; whatever takes longer is a watch, and those are told to end. */
+/** How long clients are asked to leave by themselves. What they have sent by then is still answered, in its own time. */
 const drainMs = 10_000;
 
 /** The one place where the rooms meet. `kinds` is an argument so that a test can serve one of its own. */
@@ -84,7 +84,7 @@ export async function assemble(flags: ServerFlags, surroundings: Surroundings, l
     const listener: Listener = await listen({ host: flags['bind-address'], port: flags['secure-port'], certificate: certificate.current, clock, report }, handler);
     scope.onClose('listener', async () => {
       await listener.drain(drainMs);
-      await listener.close(drainMs);
+      await listener.close(flags['request-timeout']);
     });
     scope.onClose(
       'certificate',
