@@ -6,7 +6,7 @@ export { list, type ListOptions, type ObjectList, type Selection } from './list.
 export { Outcome } from './outcome.ts';
 export { patch, type PatchOptions } from './patch.ts';
 export { replace } from './replace.ts';
-export type { Resource } from './resource.ts';
+export { collectionPrefix, type Resource } from './resource.ts';
 export { watch, type WatchEvent } from './watch.ts';
 export type { WriteOptions } from './write-options.ts';
 export type { Written } from './write-over.ts';

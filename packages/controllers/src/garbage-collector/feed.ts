@@ -1,0 +1,78 @@
+import { backoff, type Clock, type Random, sleep } from '@cluster-apiserver/base';
+import { collectionPrefix, type Resource } from '@cluster-apiserver/registry';
+import type { Call, Revision, Stored } from '@cluster-apiserver/storage';
+
+/** What is told of a kind: first everything there is, then every change; and all over again when changes were missed. */
+export interface Feed {
+  readonly present: (stored: Stored) => void;
+  readonly gone: (key: string) => void;
+  /** All that there is has been told; what is not among the keys is gone. */
+  readonly complete: (keys: ReadonlySet<string>) => void;
+  /** The feed begins again from a list after a pause. */
+  readonly lost: (cause: unknown) => void;
+}
+
+export interface FeedOptions {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly signal: AbortSignal;
+  readonly call: () => Call;
+}
+
+/** A list costs more than most reads, so a storage that is down is not asked for one all the time. */
+const restartFirstMs = 100;
+const restartMaxMs = 30_000;
+
+/** Follows a kind until the signal aborts. */
+export async function follow(
+  resource: Resource,
+  feed: Feed,
+  { clock, random, signal, call }: FeedOptions,
+): Promise<void> {
+  const pauses = backoff({ firstMs: restartFirstMs, maxMs: restartMaxMs }, random);
+  while (!signal.aborted) {
+    try {
+      const keys = new Set<string>();
+      const { revision } = await eachOf(resource, undefined, call, (stored) => {
+        signal.throwIfAborted();
+        keys.add(stored.key);
+        feed.present(stored);
+      });
+      signal.throwIfAborted();
+      feed.complete(keys);
+      for await (const { changes } of resource.store.watch(collectionPrefix(resource), revision, signal)) {
+        pauses.reset();
+        for (const { key, current } of changes) {
+          if (current) feed.present(current);
+          else feed.gone(key);
+        }
+      }
+    } catch (cause) {
+      if (!signal.aborted) feed.lost(cause);
+    }
+    // Ends early, by the signal, when nobody wants the feed any more.
+    await sleep(clock, pauses.nextMs(), signal).catch(() => {});
+  }
+}
+
+/** Small enough that a page neither takes long nor holds much memory. */
+const pageKeys = 500;
+
+/** Every object of a kind as of one revision, without all of them in memory at a time. */
+export async function eachOf(
+  resource: Resource,
+  namespace: string | undefined,
+  call: () => Call,
+  visit: (stored: Stored) => void,
+): Promise<{ readonly revision: Revision }> {
+  const prefix = collectionPrefix(resource, namespace);
+  let revision: Revision | undefined;
+  let after: string | undefined;
+  for (;;) {
+    const page = await resource.store.list({ prefix, after, limit: pageKeys, revision }, call());
+    for (const stored of page.stored) visit(stored);
+    revision = page.revision;
+    after = page.stored.at(-1)?.key;
+    if (page.remaining === 0) return { revision };
+  }
+}

@@ -1,0 +1,5 @@
+export {
+  collectGarbage,
+  type GarbageCollectorEvent,
+  type GarbageCollectorOptions,
+} from './garbage-collector/garbage-collector.ts';
