@@ -15,9 +15,20 @@ export async function run(command, args, options = {}) {
   }
 }
 
+let interrupted = false;
+
+/** Whether somebody wants us to end; a program with several steps asks before the next one. */
+export const wasInterrupted = () => interrupted;
+
 /** Until it is released, a signal meant for us stops the child and leaves it to us what comes next. */
 export function handSignalsTo(child) {
-  const handlers = ['SIGINT', 'SIGTERM', 'SIGHUP'].map((signal) => ({ signal, handle: () => child.kill(signal) }));
+  const handlers = ['SIGINT', 'SIGTERM', 'SIGHUP'].map((signal) => ({
+    signal,
+    handle: () => {
+      interrupted = true;
+      child.kill(signal);
+    },
+  }));
   for (const { signal, handle } of handlers) process.on(signal, handle);
   return () => {
     for (const { signal, handle } of handlers) process.off(signal, handle);

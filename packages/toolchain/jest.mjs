@@ -13,7 +13,13 @@ export async function runJest({ node, env }, patterns) {
   const results = path.join(cache, `jest-${process.pid}.json`);
   try {
     const flags = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning', ...fromSource];
-    const code = await run(node, [...flags, binary('jest'), '--json', `--outputFile=${results}`, ...patterns], { env });
+    // A test that leaves something open must not hold up the machine that runs us for ever.
+    const options = ['--forceExit', '--json', `--outputFile=${results}`];
+    const code = await run(node, [...flags, binary('jest'), ...options, ...patterns], {
+      env,
+      timeout: testsMaxMs,
+      killSignal: 'SIGKILL',
+    });
     const {
       numPassedTests: passed,
       numFailedTests,
