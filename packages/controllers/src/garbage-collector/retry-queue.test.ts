@@ -1,0 +1,116 @@
+import { expect, test } from '@jest/globals';
+import { seededRandom } from '@cluster-apiserver/base';
+import { handClock } from '../../test/hand-clock.ts';
+import { retryQueue } from './retry-queue.ts';
+
+/** A queue whose work ends when the test says so. */
+function openQueue({ workers = 2 } = {}) {
+  const clock = handClock();
+  const begun: string[] = [];
+  const ends = new Map<string, PromiseWithResolvers<void>>();
+  const failures: number[] = [];
+  const queue = retryQueue({
+    clock,
+    random: seededRandom(1),
+    workers,
+    pauses: { firstMs: 100, maxMs: 1_000 },
+    work: (key) => {
+      begun.push(key);
+      const end = Promise.withResolvers<void>();
+      ends.set(key, end);
+      return end.promise;
+    },
+    failed: (_, { tries }) => failures.push(tries),
+  });
+  const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+  const end = async (key: string): Promise<void> => {
+    ends.get(key)?.resolve();
+    await turn();
+  };
+  const fail = async (key: string): Promise<void> => {
+    ends.get(key)?.reject(new Error('no'));
+    await turn();
+  };
+  return { clock, begun, failures, queue, end, fail };
+}
+
+test('as many keys are worked on at a time as there are workers, first come first served', async () => {
+  const { queue, begun, end } = openQueue({ workers: 2 });
+  for (const key of ['a', 'b', 'c', 'd']) queue.add(key);
+  expect(begun).toEqual(['a', 'b']);
+  await end('b');
+  expect(begun).toEqual(['a', 'b', 'c']);
+});
+
+test('a key that waits for its turn stands in the queue once', async () => {
+  const { queue, begun, end } = openQueue({ workers: 1 });
+  for (const key of ['a', 'b', 'b', 'b']) queue.add(key);
+  await end('a');
+  await end('b');
+  expect(begun).toEqual(['a', 'b']);
+});
+
+test('a key that is asked for while it is worked on is worked on once more, afterwards', async () => {
+  const { queue, begun, end } = openQueue({ workers: 2 });
+  queue.add('a');
+  queue.add('a');
+  queue.add('a');
+  expect(begun).toEqual(['a']);
+  await end('a');
+  expect(begun).toEqual(['a', 'a']);
+  await end('a');
+  expect(begun).toEqual(['a', 'a']);
+});
+
+test('a key that failed pauses, whoever asks for it meanwhile, and holds nobody up', async () => {
+  const { queue, begun, fail, end, clock } = openQueue({ workers: 1 });
+  queue.add('a');
+  queue.add('a');
+  await fail('a');
+  queue.add('a');
+  expect(begun).toEqual(['a']);
+  queue.add('b');
+  expect(begun).toEqual(['a', 'b']);
+  await end('b');
+  clock.advance(100);
+  expect(begun).toEqual(['a', 'b', 'a']);
+});
+
+test('pauses grow up to their bound and are short again after a success', async () => {
+  const { queue, begun, failures, fail, end, clock } = openQueue();
+  queue.add('a');
+  for (let tries = 1; tries <= 10; tries++) {
+    await fail('a');
+    expect(begun).toHaveLength(tries);
+    clock.advance(1_000);
+    expect(begun).toHaveLength(tries + 1);
+  }
+  await fail('a');
+  clock.advance(499);
+  expect(begun).toHaveLength(11);
+  clock.advance(501);
+  await end('a');
+  queue.add('a');
+  await fail('a');
+  clock.advance(100);
+  expect(begun).toHaveLength(14);
+  expect(failures).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 1]);
+});
+
+test('closing waits for what is under way, begins nothing and leaves no timers', async () => {
+  const { queue, begun, end, fail, clock } = openQueue({ workers: 2 });
+  for (const key of ['a', 'b', 'c']) queue.add(key);
+  await fail('a');
+  expect(clock.waiting).toBe(1);
+  let closed = false;
+  const closing = queue.close().then(() => (closed = true));
+  expect(clock.waiting).toBe(0);
+  await end('b');
+  expect(closed).toBe(false);
+  await fail('c');
+  await closing;
+  queue.add('d');
+  clock.advance(10_000);
+  expect(clock.waiting).toBe(0);
+  expect(begun).toEqual(['a', 'b', 'c']);
+});

@@ -1,0 +1,35 @@
+import type { Clock } from '@cluster-apiserver/base';
+
+/** Time that moves when it is told to, and tells how many wait for it. */
+export interface HandClock extends Clock {
+  readonly waiting: number;
+  advance(ms: number): void;
+}
+
+export function handClock(): HandClock {
+  let nowMs = Date.UTC(2026, 0, 1);
+  const waiting = new Set<{ readonly atMs: number; readonly callback: () => void }>();
+  return {
+    now: () => nowMs,
+    monotonicMs: () => nowMs,
+    after: (delayMs, callback) => {
+      const entry = { atMs: nowMs + delayMs, callback };
+      waiting.add(entry);
+      return () => void waiting.delete(entry);
+    },
+    get waiting() {
+      return waiting.size;
+    },
+    advance: (ms) => {
+      const endMs = nowMs + ms;
+      for (;;) {
+        const [next] = [...waiting].filter(({ atMs }) => atMs <= endMs).sort((one, other) => one.atMs - other.atMs);
+        if (!next) break;
+        waiting.delete(next);
+        nowMs = next.atMs;
+        next.callback();
+      }
+      nowMs = endMs;
+    },
+  };
+}

@@ -1,0 +1,135 @@
+/** Accounts and events to make and delete, and collectors that see to them. */
+import { type Clock, invariant, type Random, seededRandom } from '@cluster-apiserver/base';
+import { kinds } from '@cluster-apiserver/kinds';
+import { decode, type KubeObject, type OwnerReference } from '@cluster-apiserver/model';
+import { create, deleteObject, get, list, patch, type Resource } from '@cluster-apiserver/registry';
+import type { Call, Store } from '@cluster-apiserver/storage';
+import { collectGarbage, type GarbageCollectorEvent } from '../src/index.ts';
+
+export interface Place {
+  readonly namespace?: string;
+  readonly owners?: readonly OwnerReference[];
+  readonly finalizers?: readonly string[];
+}
+
+export interface Collecting {
+  readonly events: readonly GarbageCollectorEvent[];
+  readonly synced: boolean;
+  stop(): Promise<void>;
+}
+
+export interface World {
+  readonly accounts: Resource;
+  readonly events: Resource;
+  account(name: string, place?: Place): Promise<KubeObject>;
+  event(name: string, place?: Place): Promise<KubeObject>;
+  /** The object as it is now; undefined when it, and not another of its name, is gone. */
+  read(object: KubeObject): Promise<KubeObject | undefined>;
+  names(resource: Resource): Promise<string[]>;
+  change(object: KubeObject, change: (metadata: KubeObject['metadata']) => KubeObject['metadata']): Promise<void>;
+  remove(object: KubeObject, propagationPolicy?: 'Background' | 'Foreground' | 'Orphan'): Promise<void>;
+  collect(through?: Store): Collecting;
+}
+
+export interface WorldOptions {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly call: () => Call;
+}
+
+export const owned = (owner: KubeObject, more: Partial<OwnerReference> = {}): OwnerReference => ({
+  apiVersion: owner.apiVersion as string,
+  kind: owner.kind as string,
+  name: owner.metadata.name as string,
+  uid: owner.metadata.uid as string,
+  ...more,
+});
+
+export const blocking = (owner: KubeObject): OwnerReference => owned(owner, { blockOwnerDeletion: true });
+
+export function createWorld({ store, clock, call }: WorldOptions): World {
+  const random: Random = seededRandom(1);
+  const resourcesOf = (through: Store): Resource[] =>
+    kinds({ eventLifetimeSeconds: 3_600 }).map((kind) => ({
+      kind,
+      store: through,
+      keyPrefix: '/registry',
+      clock,
+      random,
+    }));
+  const resources = resourcesOf(store);
+  const [events, accounts] = resources;
+  invariant(events && accounts, 'the two kinds of this server are what these tests are about');
+  const resourceOf = (object: KubeObject): Resource => (object.kind === 'Event' ? events : accounts);
+  const placeOf = ({ metadata: { namespace = '', name = '' } }: KubeObject) => ({ namespace, name });
+  const quiet = { dryRun: false, warn: () => {} };
+
+  const make = async (
+    resource: Resource,
+    name: string,
+    { namespace = 'n', owners, finalizers }: Place,
+    fields: object,
+  ) => {
+    const metadata = { name, namespace, ...(owners && { ownerReferences: owners }), ...(finalizers && { finalizers }) };
+    const { kind } = resource;
+    const draft = decode(kind.schema, { kind: kind.kind, apiVersion: kind.apiVersion, metadata, ...fields }, () => {});
+    return (await create(resource, draft as KubeObject, { namespace, manager: 'a-test', ...quiet }, call())).object;
+  };
+  const everything = {
+    namespace: undefined,
+    labels: undefined,
+    fields: undefined,
+    resourceVersion: undefined,
+    resourceVersionMatch: undefined,
+    continue: undefined,
+    sendInitialEvents: undefined,
+  };
+  return {
+    accounts,
+    events,
+    account: (name, place = {}) => make(accounts, name, place, {}),
+    event: (name, place = {}) =>
+      make(events, name, place, { involvedObject: { kind: 'Pod', name: 'p', namespace: place.namespace ?? 'n' } }),
+    read: async (object) => {
+      const found = await get(resourceOf(object), placeOf(object), undefined, call()).catch(() => undefined);
+      return found?.object.metadata.uid === object.metadata.uid ? found?.object : undefined;
+    },
+    names: async (resource) => {
+      const { items } = await list(resource, everything, call());
+      return items.map(({ object }) => object.metadata.name as string); // every stored object has one
+    },
+    change: async (object, change) => {
+      const { namespace, name } = placeOf(object);
+      const apply = (current: unknown): KubeObject => {
+        const { metadata, ...rest } = current as KubeObject;
+        return { ...rest, metadata: change(metadata) };
+      };
+      await patch(
+        resourceOf(object),
+        name,
+        { namespace, manager: 'a-test', apply, unknownFields: () => {}, ...quiet },
+        call(),
+      );
+    },
+    remove: async (object, propagationPolicy) => {
+      const { namespace, name } = placeOf(object);
+      await deleteObject(resourceOf(object), name, { namespace, dryRun: false, propagationPolicy }, call());
+    },
+    collect: (through = store) => {
+      const told: GarbageCollectorEvent[] = [];
+      const term = new AbortController();
+      const report = (event: GarbageCollectorEvent): void => void told.push(event);
+      const running = collectGarbage({ resources: resourcesOf(through), clock, random, signal: term.signal, report });
+      return {
+        events: told,
+        get synced() {
+          return told.some(({ type }) => type === 'synced');
+        },
+        stop: () => {
+          term.abort(new Error('the term is over'));
+          return running;
+        },
+      };
+    },
+  };
+}
