@@ -13,6 +13,7 @@ import { endLeftovers } from './leftovers.ts';
 import { AlreadyRunningError, lock } from './lock.ts';
 import { UsageError } from './options.ts';
 import { writeChildren } from './pids.ts';
+import { commandLine } from './processes.ts';
 import { replicaPrograms } from './replica-process.ts';
 import { forgetMembers, planTopology } from './topology.ts';
 
@@ -176,13 +177,8 @@ async function idle(word: string): Promise<{ readonly pid: number }> {
   return { pid: child.pid ?? 0 };
 }
 
-function alive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
-  }
-}
+/** A process that has ended and was not buried yet has no command line any more. */
+const alive = (pid: number): boolean => commandLine(pid) !== undefined;
 
 async function whileTaken(port: number, work: () => Promise<void>): Promise<void> {
   const server = net.createServer().listen(port, '127.0.0.1');
