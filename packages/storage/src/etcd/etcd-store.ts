@@ -7,6 +7,7 @@ import { watchEtcd } from './etcd-watch.ts';
 import { isCompacted, isFutureRevision, isLeaseMissing } from './faults.ts';
 import { prefixEnd, rangeStart } from './keys.ts';
 import { type SharedLeases, sharedLeases } from './leases.ts';
+import { sharedReads } from './shared-reads.ts';
 import { gatherValues, readValue } from './values.ts';
 import { type RangeAnswer, type RangeRequest, range } from './wire/key-value.ts';
 import { type WriteOutcome, writer } from './write-once.ts';
@@ -27,6 +28,7 @@ export interface EtcdStoreOptions {
 
 export function etcdStore({ client, transformer, ownPrefix }: EtcdStoreOptions): Store {
   const leases = sharedLeases(client);
+  const readKey = sharedReads(client);
   const writeOnce = writer(client, leases, `${ownPrefix}seals/${client.random.uuid()}/`);
 
   const write = async (
@@ -59,10 +61,8 @@ export function etcdStore({ client, transformer, ownPrefix }: EtcdStoreOptions):
 
   return {
     get: async (key, call): Promise<Reading> => {
-      const { answer } = await client.call(range, { key }, call);
-      client.sawRevision(answer.headRevision);
-      const [found] = answer.values;
-      return { stored: found && (await readValue(transformer, found)), revision: revision(answer.headRevision) };
+      const { value, headRevision } = await readKey(key, call);
+      return { stored: value && (await readValue(transformer, value)), revision: revision(headRevision) };
     },
     list: (asked, call) => listPages(client, transformer, asked, call),
     create: async (key, value, options, call) => {
