@@ -34,8 +34,10 @@ export async function assemble(flags: ServerFlags, surroundings: Surroundings, l
     if (faults.length > 0) throw new FlagError(faults.map((fault) => `--feature-gates: ${fault}`));
 
     const metrics = createMetrics({ ofProcess: true });
-    const { client, store } = await openStorage(flags, surroundings, log, scope);
     const keyPrefix = flags['etcd-prefix'].replace(/\/+$/, '');
+    // What the server keeps for itself, where no list or watch of objects ever comes.
+    const ownPrefix = `${keyPrefix}.own/`;
+    const { client, store } = await openStorage(flags, ownPrefix, surroundings, log, scope);
     const resources = kinds({ eventLifetimeSeconds: Math.ceil(flags['event-ttl'] / 1000) }).map((kind) => ({ kind, store, keyPrefix, clock, random }));
 
     const tokenFile = flags['token-auth-file'];
@@ -77,7 +79,7 @@ export async function assemble(flags: ServerFlags, surroundings: Surroundings, l
       }),
     );
 
-    await startControllers({ flags, surroundings, log, client, resources, keyPrefix }, scope);
+    startControllers({ flags, surroundings, log, client, resources, ownPrefix }, scope);
 
     const certificate = await servingCertificate(flags, surroundings, log);
     const report = (what: string, error: unknown): void => log.error(what, { error: asError(error) });

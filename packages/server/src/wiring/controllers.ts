@@ -1,9 +1,10 @@
-import type { Scope } from '@cluster-apiserver/base';
+import { nearestName, type Scope } from '@cluster-apiserver/base';
+import { collectGarbage, type GarbageCollectorEvent } from '@cluster-apiserver/controllers';
 import type { Resource } from '@cluster-apiserver/registry';
 import { campaign, type EtcdClient, startCompaction } from '@cluster-apiserver/storage';
 import type { Log } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
-import type { ServerFlags } from '../flags.ts';
+import { FlagError, type ServerFlags } from '../flags.ts';
 import type { Surroundings } from '../surroundings.ts';
 
 export interface ControllerWiring {
@@ -12,25 +13,70 @@ export interface ControllerWiring {
   readonly log: Log;
   readonly client: EtcdClient;
   readonly resources: readonly Resource[];
-  readonly keyPrefix: string;
+  readonly ownPrefix: string;
 }
 
+const garbageCollector = 'garbage-collector';
+const controllers = [garbageCollector];
+
 /** What one replica at a time does for all of them. */
-export async function startControllers({ flags, surroundings, log, client, keyPrefix }: ControllerWiring, scope: Scope): Promise<void> {
-  const identity = surroundings.random.uuid();
-  // Outside the prefix of the objects, so that no list or watch of them ever sees it.
-  const election = campaign({ client, key: `${keyPrefix}.election/leader`, identity });
-  scope.onClose('election', () => election.close());
-  if (flags['etcd-compaction-interval'] > 0) {
-    const compaction = startCompaction({
-      client,
-      election,
-      intervalMs: flags['etcd-compaction-interval'],
-      report: (event) => {
-        if (event.type === 'compacted') log.debug(2, 'compacted the history of etcd', { revision: event.revision });
-        else log.warn('compacting the history of etcd failed; the next interval tries again', { error: asError(event.cause) });
-      },
-    });
-    scope.onClose('compaction', () => compaction.close());
-  }
+export function startControllers({ flags, surroundings, log, client, resources, ownPrefix }: ControllerWiring, scope: Scope): void {
+  const { clock, random } = surroundings;
+  const chosen = chosenControllers(flags.controllers);
+  /** What the present term has under way; the next one begins when it has ended. */
+  let underWay: Promise<void> = Promise.resolve();
+  const lead = (term: AbortSignal): void => {
+    log.info('leading: this replica now works for all of them', { controllers: [...chosen].join(',') });
+    if (!chosen.has(garbageCollector)) return;
+    underWay = underWay
+      .then(() => collectGarbage({ resources, clock, random, signal: term, report: collectorReport(log) }))
+      .catch((error: unknown) => log.error('the garbage collector stopped', { error: asError(error) }));
+  };
+  const election = campaign({ client, key: `${ownPrefix}election/leader`, identity: random.uuid(), lead });
+  scope.onClose('controllers', async () => {
+    await election.close();
+    await underWay;
+  });
+  const intervalMs = flags['etcd-compaction-interval'];
+  if (intervalMs === 0) return;
+  const compaction = startCompaction({
+    client,
+    election,
+    intervalMs,
+    report: (event) => {
+      if (event.type === 'compacted') log.debug(2, 'compacted the history of etcd', { revision: event.revision });
+      else log.warn('compacting the history of etcd failed; the next interval tries again', { error: asError(event.cause) });
+    },
+  });
+  scope.onClose('compaction', () => compaction.close());
 }
+
+/** `*` is all, a name is one, `-name` is all but one; the last word about a controller counts. */
+function chosenControllers(words: readonly string[]): ReadonlySet<string> {
+  const faults = words
+    .map((word) => word.replace(/^-/, ''))
+    .filter((name) => name !== '*' && !controllers.includes(name))
+    .map((name) => `--controllers: there is no ${JSON.stringify(name)}${nearestName(name, controllers) ? `; did you mean ${nearestName(name, controllers)}?` : `; there is ${controllers.join(', ')}`}`);
+  if (faults.length > 0) throw new FlagError(faults);
+  const onlyExceptions = words.length > 0 && words.every((word) => word.startsWith('-'));
+  const chosen = new Set(onlyExceptions ? controllers : []);
+  for (const word of words) {
+    if (word === '*') for (const name of controllers) chosen.add(name);
+    else if (word.startsWith('-')) chosen.delete(word.slice(1));
+    else chosen.add(word);
+  }
+  return chosen;
+}
+
+/** A first failure is nearly always another writer who came first; one that goes on is something to look at. */
+const ordinaryTries = 3;
+
+const collectorReport =
+  (log: Log) =>
+  (event: GarbageCollectorEvent): void => {
+    if (event.type === 'failed') {
+      if (event.tries > ordinaryTries) log.warn('the garbage collector cannot settle an object and tries again', { key: event.key, tries: event.tries, error: asError(event.cause) });
+    } else if (event.type === 'feed lost') log.debug(2, 'the garbage collector lists a kind again', { kind: event.kind, error: asError(event.cause) });
+    else if (event.type === 'synced') log.debug(2, 'the garbage collector knows who depends on whom', { members: event.members });
+    else log.debug(2, 'the garbage collector acted', { ...event });
+  };

@@ -6,7 +6,7 @@ import type { ServerFlags } from '../flags.ts';
 import type { Surroundings } from '../surroundings.ts';
 
 /** The store of this server: etcd, behind nothing yet that would change what is stored. */
-export async function openStorage(flags: ServerFlags, { clock, random, files }: Surroundings, log: Log, scope: Scope): Promise<{ client: EtcdClient; store: Store }> {
+export async function openStorage(flags: ServerFlags, ownPrefix: string, { clock, random, files }: Surroundings, log: Log, scope: Scope): Promise<{ client: EtcdClient; store: Store }> {
   const read = async (path: string): Promise<Buffer | undefined> => (path === '' ? undefined : files.read(path));
   const [ca, cert, key] = await Promise.all([read(flags['etcd-cafile']), read(flags['etcd-certfile']), read(flags['etcd-keyfile'])]);
   const client = openEtcdClient({
@@ -22,5 +22,5 @@ export async function openStorage(flags: ServerFlags, { clock, random, files }: 
     },
   });
   scope.onClose('etcd', () => client.close());
-  return { client, store: etcdStore({ client, transformer: identity, ownPrefix: `${flags['etcd-prefix']}.own/` }) };
+  return { client, store: etcdStore({ client, transformer: identity, ownPrefix }) };
 }
