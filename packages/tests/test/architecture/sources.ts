@@ -1,0 +1,134 @@
+/** What the sources of all rooms import and which globals they touch, as a parser sees it: comments and names of their own do not count. */
+import fs from 'node:fs';
+import path from 'node:path';
+import { parseSync } from '@swc/core';
+
+export const packages = path.resolve(import.meta.dirname, '..', '..', '..');
+
+export interface Source {
+  readonly room: string;
+  /** Below `packages`. */
+  readonly path: string;
+  /** A test, or what only tests use. */
+  readonly ofTests: boolean;
+  readonly imports: readonly Import[];
+  /** Globals, alone (`process`) and with what is asked of them (`process.env`). `new Date()` stands for itself. */
+  readonly globals: ReadonlySet<string>;
+}
+
+export interface Import {
+  readonly from: string;
+  /** Undefined for all. Names that are only types are left out, so an import of nothing but types has none. */
+  readonly names: readonly string[] | undefined;
+}
+
+/** The toolchain is plain scripts outside of the rooms: it has to run before anything is installed. */
+export const rooms = fs
+  .readdirSync(packages)
+  .filter((name) => name !== 'toolchain' && fs.existsSync(path.join(packages, name, 'package.json')));
+
+export interface Manifest {
+  readonly dependencies?: Readonly<Record<string, string>>;
+  readonly devDependencies?: Readonly<Record<string, string>>;
+}
+
+/** Of a room, or of the whole with its tools. */
+export const manifestOf = (...room: [] | [string]): Manifest =>
+  JSON.parse(fs.readFileSync(path.join(packages, ...(room.length > 0 ? room : ['..']), 'package.json'), 'utf8'));
+
+export function readSources(): Source[] {
+  return rooms.flatMap((room) =>
+    ['src', 'test'].flatMap((folder) =>
+      filesBelow(path.join(packages, room, folder)).map((file) => readSource(room, file)),
+    ),
+  );
+}
+
+function filesBelow(folder: string): string[] {
+  if (!fs.existsSync(folder)) return [];
+  const entries = fs.readdirSync(folder, { withFileTypes: true, recursive: true });
+  return entries
+    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
+    .map((entry) => path.join(entry.parentPath, entry.name));
+}
+
+function readSource(room: string, file: string): Source {
+  const imports: Import[] = [];
+  const globals = new Set<string>();
+  visit(parseSync(fs.readFileSync(file, 'utf8'), { syntax: 'typescript', target: 'es2024' }));
+  const relative = path.relative(packages, file);
+  return {
+    room,
+    path: relative,
+    ofTests: /\.test\.ts$|^[^/]+\/test\/|\/contract\/|\/testing\.ts$/.test(relative),
+    imports,
+    globals,
+  };
+
+  function visit(value: unknown): void {
+    if (typeof value !== 'object' || value === null) return;
+    const node = value as Node;
+    switch (node.type) {
+      case 'ImportDeclaration':
+      case 'ExportNamedDeclaration':
+      case 'ExportAllDeclaration':
+        if (node.source) imports.push({ from: node.source.value, names: namesIn(node) });
+        break;
+      case 'CallExpression':
+        if (node.callee?.type === 'Import') imports.push({ from: literal(node), names: undefined });
+        break;
+      case 'MemberExpression':
+        if (isGlobal(node.object)) globals.add(`${node.object.value}.${node.property?.value}`);
+        break;
+      case 'NewExpression':
+        if (isGlobal(node.callee) && node.callee.value === 'Date' && !node.arguments?.length) globals.add('new Date()');
+        break;
+      case 'Identifier':
+        if (isGlobal(node)) globals.add(node.value);
+        break;
+      default:
+    }
+    for (const child of Object.values(node)) visit(child);
+  }
+}
+
+/** The parser's tree, as far as it is asked for. */
+interface Node {
+  readonly type?: string;
+  readonly ctxt?: number;
+  readonly value?: unknown;
+  readonly source?: { readonly value: string } | null;
+  readonly typeOnly?: boolean;
+  readonly specifiers?: readonly Specifier[];
+  readonly callee?: Node;
+  readonly object?: Node;
+  readonly property?: Node;
+  readonly arguments?: readonly { readonly expression: Node }[];
+}
+
+interface Specifier {
+  readonly type: string;
+  readonly isTypeOnly?: boolean;
+  readonly local?: { readonly value: string };
+  readonly imported?: { readonly value: string } | null;
+  readonly orig?: { readonly value: string };
+}
+
+/** The parser marks with this what no scope of the file declares. */
+const unresolved = 1;
+
+const isGlobal = (node: Node | undefined): node is Node & { readonly value: string } =>
+  node?.type === 'Identifier' && node.ctxt === unresolved && typeof node.value === 'string';
+
+function namesIn({ specifiers = [], typeOnly, type }: Node): readonly string[] | undefined {
+  if (typeOnly) return [];
+  const named = specifiers.every(
+    (specifier) => specifier.type === 'ImportSpecifier' || specifier.type === 'ExportSpecifier',
+  );
+  if (!named || type === 'ExportAllDeclaration') return undefined;
+  return specifiers
+    .filter(({ isTypeOnly }) => !isTypeOnly)
+    .map(({ imported, orig, local }) => (imported ?? orig ?? local)?.value ?? '');
+}
+
+const literal = (call: Node): string => String(call.arguments?.[0]?.expression.value);
