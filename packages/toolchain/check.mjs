@@ -13,7 +13,7 @@ await main(async () => {
     types: async () => (await tool('tsc', '-p', 'tsconfig.json')) === 0,
     lint: async () => (await tool('oxlint', '--type-aware', '--deny-warnings')) === 0,
     format: async () => (await tool('biome', 'format')) === 0,
-    architecture: async () => (await runJest({ node, env }, ['packages/tests/architecture'])).failed === 0,
+    architecture: async () => (await runJest({ node, env }, ['packages/tests/test/architecture'])).failed === 0,
     'dead exports': () => reportDeadExports() === 0,
   };
   const failed = [];

@@ -3,7 +3,7 @@ import { badRequest, decode, type Kind, type KubeObject, MalformedTextError, typ
 import { type ApiRequest, BodyTooLargeError, BodyTooSlowError } from './exchange.ts';
 
 /** What one request may send. The storage takes half of it; patches and lists of options need no more. */
-export const bodyBytesMax = 3 * 1024 * 1024;
+const bodyBytesMax = 3 * 1024 * 1024;
 
 const formats: Readonly<Record<string, (text: string) => Parsed>> = { 'application/json': parseJson, 'application/yaml': parseYaml };
 
@@ -82,5 +82,5 @@ function typedValue(kind: Kind, value: unknown): unknown {
   if (namedKind !== kind.kind || namedVersion !== kind.apiVersion) {
     throw badRequest(`${namedKind} in version ${JSON.stringify(namedVersion)} cannot be handled as a ${kind.kind}: this endpoint takes ${kind.kind} in version ${JSON.stringify(kind.apiVersion)}`);
   }
-  return { ...(value as object | null), kind: kind.kind, apiVersion: kind.apiVersion };
+  return { ...value, kind: kind.kind, apiVersion: kind.apiVersion };
 }

@@ -1,5 +1,5 @@
 import { formatYaml, itemForm, type Kind, type Status, type StatusError, typePrefix } from '@cluster-apiserver/model';
-import { type ObjectList, Outcome } from '@cluster-apiserver/registry';
+import type { ObjectList, Outcome } from '@cluster-apiserver/registry';
 import type { ApiRequest, ApiResponse, OutgoingHeaders } from './exchange.ts';
 import type { Understood } from './facts.ts';
 import { errorForm, type Form, negotiated } from './negotiate.ts';

@@ -1,6 +1,6 @@
 import { type FieldError, foregroundFinalizer, formatTime, invalid, invalidValue, type Kind, type KubeObject, notFound, notSupported, orphanFinalizer, type Status, StatusError, success } from '@cluster-apiserver/model';
 import type { Call } from '@cluster-apiserver/storage';
-import { Outcome } from './outcome.ts';
+import type { Outcome } from './outcome.ts';
 import type { Resource } from './resource.ts';
 import { answering } from './storage-answers.ts';
 import { canonical } from './system-fields.ts';

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import { type Clock, seededRandom, systemClock } from '@cluster-apiserver/base';
 import { boolean, decode, defineKind, field, type Kind, type KubeObject, list as listOf, objectReference, type StatusError, string, subdomainNames } from '@cluster-apiserver/model';
 import { memoryStore, type Store } from '@cluster-apiserver/storage';
-import { create, type DeleteOptions, deleteCollection, deleteObject, get, list, Outcome, patch, replace, type Resource, watch } from './index.ts';
+import { create, type DeleteOptions, deleteCollection, deleteObject, get, list, type Outcome, patch, replace, type Resource, watch } from './index.ts';
 
 const kind: Kind = defineKind({
   group: 'test.example',
@@ -91,7 +91,7 @@ describe('create', () => {
 
   test('a generated name that is taken is followed by another', async () => {
     const names = [0, 0, 1].values();
-    resource = { ...resource, random: { below: () => (names.next().value as number | undefined) ?? 1, uuid: () => '11111111-2222-4333-8444-555555555555' } };
+    resource = { ...resource, random: { below: () => names.next().value ?? 1, uuid: () => '11111111-2222-4333-8444-555555555555' } };
     const taken = await make({ name: 'r-bbbbb' });
     const made = await make({ generateName: 'r-' });
     expect(made.object.metadata.name).not.toBe(taken.object.metadata.name);

@@ -58,6 +58,6 @@ function seenThrough({ kind }: Resource, selection: Selection, { previous, curre
 
   function inView(stored: Stored): Outcome | undefined {
     const outcome = Outcome.ofStored(stored);
-    return isSelected(kind, selection, (): KubeObject => outcome.object) ? outcome : undefined;
+    return isSelected(kind, selection, () => outcome.object) ? outcome : undefined;
   }
 }

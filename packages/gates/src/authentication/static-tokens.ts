@@ -55,10 +55,9 @@ function csvCells(line: string): string[] | undefined {
   for (;;) {
     const quoted = /^\s*"((?:[^"]|"")*)"\s*(?:,|$)/.exec(rest);
     if (!quoted && /^\s*"/.test(rest)) return undefined;
-    const match = quoted ?? (/^([^,]*)(?:,|$)/.exec(rest) as RegExpExecArray);
-    const cell = match[1] as string;
+    const [whole = '', cell = ''] = quoted ?? /^([^,]*)(?:,|$)/.exec(rest) ?? [];
     cells.push(quoted ? cell.replaceAll('""', '"') : cell.trim());
-    if (!match[0].endsWith(',')) return cells;
-    rest = rest.slice(match[0].length);
+    if (!whole.endsWith(',')) return cells;
+    rest = rest.slice(whole.length);
   }
 }

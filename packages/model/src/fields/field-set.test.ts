@@ -1,10 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
-import fc from 'fast-check';
+import { array, assert, constantFrom, oneof, property } from 'fast-check';
 import { difference, emptySet, type FieldSet, FieldSetBuilder, fieldStep, fromFieldsV1, isEmptySet, toFieldsV1, union, valueStep } from './field-set.ts';
 
-const step = fc.oneof(fc.constantFrom('a', 'b', 'c').map(fieldStep), fc.constantFrom('x', 'y').map(valueStep));
-const path = fc.array(step, { minLength: 1, maxLength: 4 });
-const paths = fc.array(path, { maxLength: 8 });
+const step = oneof(constantFrom('a', 'b', 'c').map(fieldStep), constantFrom('x', 'y').map(valueStep));
+const path = array(step, { minLength: 1, maxLength: 4 });
+const paths = array(path, { maxLength: 8 });
 
 const setOf = (places: readonly (readonly string[])[]): FieldSet => {
   const builder = new FieldSetBuilder();
@@ -15,22 +15,22 @@ const text = (set: FieldSet): string => JSON.stringify(toFieldsV1(set));
 const placesOf = (places: readonly (readonly string[])[]): Set<string> => new Set(places.map((place) => place.join('/')));
 
 describe('a field set behaves like a set of places', () => {
-  const check = (name: string, ofSets: (left: FieldSet, right: FieldSet) => FieldSet, ofPlaces: (left: Set<string>, right: Set<string>) => Set<string>): void => {
-    test(name, () => {
-      fc.assert(
-        fc.property(paths, paths, (left, right) => {
-          const expected = setOf([...ofPlaces(placesOf(left), placesOf(right))].map((place) => place.split('/')));
-          expect(text(ofSets(setOf(left), setOf(right)))).toBe(text(expected));
-        }),
-      );
-    });
-  };
-  check('union', union, (left, right) => left.union(right));
-  check('difference', difference, (left, right) => left.difference(right));
+  type Combine<T> = (left: T, right: T) => T;
+  test.each<[string, Combine<FieldSet>, Combine<Set<string>>]>([
+    ['union', union, (left, right) => left.union(right)],
+    ['difference', difference, (left, right) => left.difference(right)],
+  ])('%s', (_, ofSets, ofPlaces) => {
+    assert(
+      property(paths, paths, (left, right) => {
+        const expected = setOf([...ofPlaces(placesOf(left), placesOf(right))].map((place) => place.split('/')));
+        expect(text(ofSets(setOf(left), setOf(right)))).toBe(text(expected));
+      }),
+    );
+  });
 });
 
 test('what is written as fieldsV1 is read as the same set', () => {
-  fc.assert(fc.property(paths, (places) => expect(text(fromFieldsV1(toFieldsV1(setOf(places))) as FieldSet)).toBe(text(setOf(places)))));
+  assert(property(paths, (places) => expect(text(fromFieldsV1(toFieldsV1(setOf(places))) as FieldSet)).toBe(text(setOf(places)))));
 });
 
 test('a place and what lies below it are told apart by a dot', () => {
@@ -44,5 +44,5 @@ test.each([[null], [[]], ['x'], [{ a: {} }], [{ 'f:a': 1 }], [{ 'f:a': { b: {} }
 
 test('the empty set is empty, and a set without all its places is too', () => {
   expect(isEmptySet(emptySet)).toBe(true);
-  fc.assert(fc.property(paths, (places) => expect(isEmptySet(difference(setOf(places), setOf(places)))).toBe(true)));
+  assert(property(paths, (places) => expect(isEmptySet(difference(setOf(places), setOf(places)))).toBe(true)));
 });

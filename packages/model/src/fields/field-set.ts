@@ -24,14 +24,15 @@ export class FieldSetBuilder {
   #member = false;
   readonly #below = new Map<string, FieldSetBuilder>();
 
-  add(path: readonly string[]): void {
-    let at: FieldSetBuilder = this;
-    for (const step of path) {
-      let next = at.#below.get(step);
-      if (!next) at.#below.set(step, (next = new FieldSetBuilder()));
-      at = next;
+  add(path: readonly string[], depth = 0): void {
+    const step = path[depth];
+    if (step === undefined) {
+      this.#member = true;
+      return;
     }
-    at.#member = true;
+    let next = this.#below.get(step);
+    if (!next) this.#below.set(step, (next = new FieldSetBuilder()));
+    next.add(path, depth + 1);
   }
 
   build(): FieldSet {

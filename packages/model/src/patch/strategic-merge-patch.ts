@@ -57,7 +57,8 @@ function retained(target: Values, patch: Values): Values {
   const keys = getOwn(patch, retainKeysDirective);
   if (keys === undefined) return target;
   if (!Array.isArray(keys)) throw new PatchFormError('$retainKeys must be a list');
-  for (const key of touchedKeys(patch)) if (getOwn(patch, key) != null && !keys.includes(key)) throw new PatchFormError(`$retainKeys does not list ${JSON.stringify(key)}, which the patch sets`);
+  const stray = [...touchedKeys(patch)].find((key) => (getOwn(patch, key) ?? null) !== null && !keys.includes(key));
+  if (stray !== undefined) throw new PatchFormError(`$retainKeys does not list ${JSON.stringify(stray)}, which the patch sets`);
   return Object.fromEntries(Object.entries(target).filter(([key]) => keys.includes(key)));
 }
 

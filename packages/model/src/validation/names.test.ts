@@ -47,5 +47,5 @@ test.each<[keyof typeof rules, string, boolean]>([
 
 test('a long name that fails at its end is refused and holds nobody up', () => {
   expect(dnsSubdomain(`${'a'.repeat(100_000)}!`).length).toBeGreaterThan(0);
-  expect(qualifiedName(`${'a-'.repeat(50_000)}`).length).toBeGreaterThan(0);
+  expect(qualifiedName('a-'.repeat(50_000)).length).toBeGreaterThan(0);
 });
