@@ -1,0 +1,89 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { sleep, systemClock as clock } from '@cluster-apiserver/base';
+
+/** A whole cluster, started the way `npm start` does it, for tests that disturb it from outside. */
+export interface Cluster {
+  /** Who runs where now; a process that was started again has another id. */
+  pids(): Pids;
+  readonly ca: Buffer;
+  readonly token: string;
+  /** What a process has written, such as `replica-1`. */
+  log(name: string): string;
+  /** Ends every process and removes every file. */
+  stop(): Promise<void>;
+}
+
+export interface Pids {
+  readonly replicas: readonly Running[];
+  readonly etcd: readonly Running[];
+  readonly front: Running;
+}
+
+export interface Running {
+  readonly pid: number;
+  readonly url: string;
+}
+
+export interface ClusterOptions {
+  readonly replicas: number;
+  readonly etcdMembers: number;
+  readonly replicaFlags?: readonly string[];
+}
+
+const launcher = path.resolve(import.meta.dirname, '..', '..', 'devcluster', 'src', 'main.ts');
+
+export async function startCluster({ replicas, etcdMembers, replicaFlags = [] }: ClusterOptions): Promise<Cluster> {
+  const home = fs.mkdtempSync(path.join(os.tmpdir(), 'cluster-'));
+  const own = ['--data-dir', home, '--port', '0', '--replicas', `${replicas}`, '--etcd-members', `${etcdMembers}`];
+  const child = spawn(process.execPath, ['--conditions=source', launcher, ...own, '--', ...replicaFlags], {
+    // The channel ends the cluster when this process ends without a word.
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+  });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (text) => (output += text));
+  const stop = async (): Promise<void> => {
+    await ended(child);
+    fs.rmSync(home, { recursive: true, force: true });
+  };
+  const first = await Promise.race([once(child, 'message'), once(child, 'close').then(() => undefined)]);
+  if (!first) {
+    await stop();
+    throw new Error(`the cluster did not start:\n${output}`);
+  }
+  const read = (file: string): string => fs.readFileSync(path.join(home, file), 'utf8');
+  return {
+    pids: () => JSON.parse(read('pids.json')) as Pids, // the launcher writes this form
+    ca: fs.readFileSync(path.join(home, 'ca.crt')),
+    token: read('admin.token'),
+    log: (name) => read(path.join('logs', `${name}.log`)),
+    stop,
+  };
+}
+
+async function ended(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exit = once(child, 'exit');
+  child.kill('SIGTERM');
+  await exit;
+}
+
+const untilPollMs = 20;
+
+/** Waits for a fact and gives it. What does not come within the limit fails by its name. */
+export async function until<T>(
+  what: string,
+  limitMs: number,
+  fact: () => Promise<T | undefined> | T | undefined,
+): Promise<T> {
+  const endMs = clock.monotonicMs() + limitMs;
+  for (;;) {
+    const found = await fact();
+    if (found !== undefined) return found;
+    if (clock.monotonicMs() > endMs) throw new Error(`waited ${limitMs} ms in vain: ${what}`);
+    await sleep(clock, untilPollMs);
+  }
+}

@@ -1,0 +1,110 @@
+/**
+ * A member of etcd as it is, through the JSON gateway that every etcd has on its client port: no code of this project
+ * stands between a test and what is stored.
+ */
+export interface EtcdMember {
+  readonly id: string;
+  /** The member that it follows, itself included; '0' when it knows of none. */
+  readonly leader: string;
+  readonly url: string;
+}
+
+const answerTimeoutMs = 1_000;
+
+/** Undefined when the member does not answer. */
+export async function memberAt(url: string): Promise<EtcdMember | undefined> {
+  try {
+    const { header, leader = '0' } = (await post(url, '/v3/maintenance/status', {})) as StatusAnswer;
+    return { id: header.member_id, leader, url };
+  } catch {
+    return undefined; // whoever asks waits for a condition, and names it when it does not come
+  }
+}
+
+/** One change in etcd's own log. */
+export interface Change {
+  readonly revision: number;
+  readonly key: string;
+  /** Undefined for a deletion. */
+  readonly value: string | undefined;
+}
+
+/** Everything that ever happened to the keys below a prefix, in order. The history must not have been compacted. */
+export async function changesBelow(url: string, prefix: string): Promise<Change[]> {
+  // The watch has no end of its own: it has told everything when it tells of a key written now.
+  const end = `${prefix}~end`;
+  await post(url, '/v3/kv/put', { key: base64(end), value: '' });
+  const changes: Change[] = [];
+  const watch = { create_request: { key: base64(prefix), range_end: base64(behind(prefix)), start_revision: '1' } };
+  const stop = new AbortController();
+  const answer = await fetch(`${url}/v3/watch`, { method: 'POST', body: JSON.stringify(watch), signal: stop.signal });
+  try {
+    for await (const line of linesOf(answer)) {
+      const { result } = JSON.parse(line) as WatchAnswer;
+      if (!result || result.canceled) throw new Error(`etcd ended the watch of its history: ${line}`);
+      for (const { type, kv } of result.events ?? []) {
+        const key = text(kv.key);
+        if (key === end) return changes;
+        const value = type === 'DELETE' ? undefined : text(kv.value ?? '');
+        changes.push({ revision: Number(kv.mod_revision), key, value });
+      }
+    }
+  } finally {
+    stop.abort();
+  }
+  throw new Error('etcd ended the watch of its history before its end');
+}
+
+/** The names of all keys there are. */
+export async function allKeys(url: string): Promise<string[]> {
+  const { kvs = [] } = (await post(url, '/v3/kv/range', {
+    key: 'AA==',
+    range_end: 'AA==',
+    keys_only: true,
+  })) as RangeAnswer;
+  return kvs.map(({ key }) => text(key));
+}
+
+// The gateway leaves out fields that are zero, and writes 64-bit numbers as texts and bytes in base64.
+
+interface StatusAnswer {
+  readonly header: { readonly member_id: string };
+  readonly leader?: string;
+}
+
+interface RangeAnswer {
+  readonly kvs?: readonly { readonly key: string }[];
+}
+
+interface WatchAnswer {
+  readonly result?: { readonly canceled?: boolean; readonly events?: readonly WatchEvent[] };
+}
+
+interface WatchEvent {
+  readonly type?: 'DELETE';
+  readonly kv: { readonly key: string; readonly mod_revision: string; readonly value?: string };
+}
+
+async function post(url: string, path: string, body: object): Promise<unknown> {
+  const signal = AbortSignal.timeout(answerTimeoutMs);
+  const answer = await fetch(`${url}${path}`, { method: 'POST', body: JSON.stringify(body), signal });
+  if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
+  return answer.json();
+}
+
+async function* linesOf(answer: Response): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  let rest = '';
+  for await (const bytes of answer.body ?? []) {
+    const lines = (rest + decoder.decode(bytes, { stream: true })).split('\n');
+    rest = lines.pop() ?? '';
+    yield* lines;
+  }
+}
+
+const base64 = (plain: string): string => Buffer.from(plain).toString('base64');
+const text = (encoded: string): string => Buffer.from(encoded, 'base64').toString();
+
+/** The first key behind all that begin with an ASCII prefix. */
+const behind = (prefix: string): string =>
+  prefix.slice(0, -1) + String.fromCharCode(prefix.charCodeAt(prefix.length - 1) + 1);

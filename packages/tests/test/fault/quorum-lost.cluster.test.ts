@@ -1,0 +1,113 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { seededRandom, sleep, systemClock as clock } from '@cluster-apiserver/base';
+import { type Cluster, startCluster, until } from '../cluster.ts';
+import { changesBelow, memberAt } from '../etcd.ts';
+import { type Client, http1Client } from './client.ts';
+import { describe as inWords } from './history.ts';
+import { judge } from './judge.ts';
+import { entriesOf, keyPrefix, mixedLoad } from './mixed-load.ts';
+
+const slowTestMs = 120_000;
+/** What a client is promised for its answer when there is no quorum. */
+const answerMs = 2_000;
+/** What the cluster may need to find a leader again, and a replica to notice. */
+const recoveryMs = 5_000;
+/** Several times what a request waits, so that requests begin, wait and end without quorum. */
+const outageMs = 6_000;
+const livezPauseMs = 50;
+const answersBetween = 200;
+
+let cluster: Cluster;
+let clients: Client[];
+
+beforeAll(async () => {
+  cluster = await startCluster({ replicas: 2, etcdMembers: 3, replicaFlags: ['--etcd-compaction-interval=0'] });
+  clients = Array.from({ length: 8 }, () => http1Client(cluster.pids().front.url, cluster));
+}, slowTestMs);
+
+afterAll(async () => {
+  for (const client of clients) client.close();
+  await cluster.stop();
+}, slowTestMs);
+
+/** Stopped and not killed: the launcher would start them again at once. It is the harder fault, too, for connections stay
+ * open, and what lies in their buffers is carried out when the members go on. */
+const stopMembers = (pids: readonly number[], signal: 'SIGSTOP' | 'SIGCONT'): void => pids.forEach((pid) => process.kill(pid, signal));
+
+test(
+  'without quorum every answer comes in time and says so, whoever is left; with quorum all goes on',
+  async () => {
+    const load = mixedLoad(clients, seededRandom(3));
+    const livez = watchLivez();
+    const outages: { readonly beganMs: number; readonly endedMs: number }[] = [];
+    const successes = (count: number, limitMs: number): Promise<true> => {
+      const from = load.history.length;
+      const enough = () => load.history.slice(from).filter(({ outcome }) => outcome.told !== 'unavailable').length >= count;
+      return until(`${count} more successes`, limitMs, () => enough() || undefined);
+    };
+    try {
+      for (const left of ['leader', 'follower']) {
+        const stopped = await allBut(left);
+        await successes(answersBetween, recoveryMs);
+        const beganMs = clock.monotonicMs();
+        stopMembers(stopped, 'SIGSTOP');
+        await sleep(clock, outageMs).finally(() => stopMembers(stopped, 'SIGCONT'));
+        outages.push({ beganMs, endedMs: clock.monotonicMs() });
+        await successes(answersBetween, recoveryMs);
+      }
+    } finally {
+      await load.stop();
+      await livez.stop();
+    }
+
+    const { history } = load;
+    expect(history.filter(({ outcome }) => outcome.told === 'nothing').map(inWords)).toEqual([]);
+    const slow = history.filter(({ invokedMs, returnedMs }) => returnedMs - invokedMs > answerMs);
+    expect(slow.map(inWords)).toEqual([]);
+    const refused = history.filter(({ outcome }) => outcome.told === 'unavailable');
+    const early = refused.filter(({ invokedMs, returnedMs }) => !outages.some(({ beganMs, endedMs }) => beganMs < returnedMs && invokedMs < endedMs + recoveryMs));
+    expect(early.map(inWords)).toEqual([]);
+    for (const { beganMs, endedMs } of outages) {
+      expect(refused.filter(({ returnedMs }) => beganMs < returnedMs && returnedMs < endedMs).length).toBeGreaterThan(clients.length);
+    }
+    expect(livez.failures).toEqual([]);
+    const log = entriesOf(await changesBelow(cluster.pids().etcd[0]?.url ?? '', keyPrefix));
+    expect(judge(history, log)).toEqual([]);
+    const slowestMs = Math.max(...history.map(({ invokedMs, returnedMs }) => returnedMs - invokedMs));
+    console.log(`${history.length} requests, ${log.length} writes, ${refused.length} refused, the slowest took ${slowestMs.toFixed(0)} ms`);
+  },
+  slowTestMs,
+);
+
+/** The processes of all members but one, when all three follow the same leader. */
+const allBut = (left: string): Promise<number[]> =>
+  until('three members with one leader', recoveryMs, async () => {
+    const { etcd } = cluster.pids();
+    const members = await Promise.all(etcd.map(({ url }) => memberAt(url)));
+    const leader = members.find((member) => member?.id === member?.leader);
+    if (!leader || members.some((member) => member?.leader !== leader.id)) return undefined;
+    const spared = left === 'leader' ? leader : members.find((member) => member !== leader);
+    return etcd.filter(({ url }) => url !== spared?.url).map(({ pid }) => pid);
+  });
+
+/** Asks both replicas, all the time, whether they are alive. */
+function watchLivez(): { readonly failures: string[]; stop(): Promise<void> } {
+  const failures: string[] = [];
+  const stopping = new AbortController();
+  const loops = cluster.pids().replicas.map(async ({ url }) => {
+    const client = http1Client(url, cluster);
+    while (!stopping.signal.aborted) {
+      const status = await client.request('GET', '/livez').then((answer) => `${answer.status}`, String);
+      if (status !== '200') failures.push(status);
+      await sleep(clock, livezPauseMs);
+    }
+    client.close();
+  });
+  return {
+    failures,
+    stop: async () => {
+      stopping.abort();
+      await Promise.all(loops);
+    },
+  };
+}

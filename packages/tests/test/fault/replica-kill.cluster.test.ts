@@ -1,0 +1,87 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { seededRandom, systemClock as clock } from '@cluster-apiserver/base';
+import { type Cluster, startCluster, until } from '../cluster.ts';
+import { changesBelow } from '../etcd.ts';
+import { type Client, http1Client } from './client.ts';
+import { type Attempt, describe as inWords } from './history.ts';
+import { judge } from './judge.ts';
+import { entriesOf, keyPrefix, mixedLoad } from './mixed-load.ts';
+
+const slowTestMs = 120_000;
+const kills = 4;
+/** Clients of the public address, and as many at each replica, so that it is known whom a kill may hurt. */
+const clientsEach = 4;
+const answersBetween = 300;
+/** The start of a replica on a busy machine. */
+const recoveryMs = 30_000;
+
+let cluster: Cluster;
+let clients: Client[];
+
+beforeAll(async () => {
+  cluster = await startCluster({ replicas: 2, etcdMembers: 1, replicaFlags: ['--etcd-compaction-interval=0'] });
+  const { front, replicas } = cluster.pids();
+  const urls = [front, ...replicas].flatMap(({ url }) => new Array<string>(clientsEach).fill(url));
+  clients = urls.map((url) => http1Client(url, cluster));
+}, slowTestMs);
+
+afterAll(async () => {
+  for (const client of clients) client.close();
+  await cluster.stop();
+}, slowTestMs);
+
+interface Kill {
+  readonly replica: number;
+  readonly atMs: number;
+  readonly readyAgainMs: number;
+}
+
+test(
+  'a replica is killed under load: only what it had in hand fails, and what was acknowledged is there, once',
+  async () => {
+    const load = mixedLoad(clients, seededRandom(2));
+    const answers = (count: number): Promise<true> => {
+      const enough = load.history.length + count;
+      return until(`${count} more answers`, recoveryMs, () => load.history.length >= enough || undefined);
+    };
+    const done: Kill[] = [];
+    try {
+      for (let kill = 0; kill < kills; kill += 1) {
+        await answers(answersBetween);
+        const replica = kill % 2;
+        const { pid } = cluster.pids().replicas[replica] ?? { pid: 0 };
+        const atMs = clock.monotonicMs();
+        process.kill(pid, 'SIGKILL');
+        await until('another process in its place', recoveryMs, () => cluster.pids().replicas[replica]?.pid !== pid || undefined);
+        await until('a replica that is ready', recoveryMs, () => ready(replica));
+        done.push({ replica, atMs, readyAgainMs: clock.monotonicMs() });
+        await answers(answersBetween);
+      }
+    } finally {
+      await load.stop();
+    }
+
+    const failed = load.history.filter(({ outcome }) => outcome.told === 'nothing');
+    expect(failed.filter((attempt) => !done.some((kill) => isHurtBy(attempt, kill))).map(inWords)).toEqual([]);
+    expect(failed.length).toBeGreaterThan(0);
+    const log = entriesOf(await changesBelow(cluster.pids().etcd[0]?.url ?? '', keyPrefix));
+    expect(judge(load.history, log)).toEqual([]);
+    console.log(`${load.history.length} requests, ${log.length} writes, ${failed.length} without an answer`);
+  },
+  slowTestMs,
+);
+
+/** A client of the public address loses the request it has on a connection from before; one of the replica, every one until it is back. */
+function isHurtBy({ client, outcome, invokedMs, returnedMs }: Attempt, { replica, atMs, readyAgainMs }: Kill): boolean {
+  if (outcome.told !== 'nothing' || returnedMs < atMs || invokedMs > readyAgainMs) return false;
+  const at = Math.floor(Number(client.replace('client-', '')) / clientsEach);
+  if (at > 0) return at === replica + 1;
+  return outcome.connectedMs !== undefined && outcome.connectedMs < atMs;
+}
+
+async function ready(replica: number): Promise<true | undefined> {
+  const probe = http1Client(cluster.pids().replicas[replica]?.url ?? '', cluster, { keepAlive: false });
+  const answer = await probe.request('GET', '/readyz').catch(() => undefined); // not there yet
+  probe.close();
+  return answer?.status === 200 || undefined;
+}
