@@ -3,7 +3,7 @@ export function invariant(fact: unknown, whatWouldGoWrong: string): asserts fact
   if (!fact) throw new InvariantError(whatWouldGoWrong);
 }
 
-export class InvariantError extends Error {
+class InvariantError extends Error {
   override readonly name = 'InvariantError';
 }
 

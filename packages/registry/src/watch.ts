@@ -1,4 +1,4 @@
-import { type KubeObject, StatusError } from '@cluster-apiserver/model';
+import { StatusError } from '@cluster-apiserver/model';
 import { type Call, type Change, type Revision, RevisionCompactedError, type Stored } from '@cluster-apiserver/storage';
 import { isSelected, type Selection } from './list.ts';
 import { Outcome } from './outcome.ts';
@@ -52,9 +52,9 @@ function seenThrough({ kind }: Resource, selection: Selection, { previous, curre
   const before = previous && inView(previous);
   const now = current && inView(current);
   if (now) return { type: before ? 'MODIFIED' : 'ADDED', outcome: now };
-  if (!before) return undefined;
+  if (!before || !previous) return undefined;
   // The last state the client knew, at the revision of the write that took it away, so a resumed watch continues after it.
-  return { type: 'DELETED', outcome: Outcome.ofStored({ ...(previous as Stored), revision }) };
+  return { type: 'DELETED', outcome: Outcome.ofStored({ ...previous, revision }) };
 
   function inView(stored: Stored): Outcome | undefined {
     const outcome = Outcome.ofStored(stored);
