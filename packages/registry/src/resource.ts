@@ -14,8 +14,9 @@ export interface Resource {
 
 /** Everything of a kind, or of a kind in one namespace. Every key below it begins with this and a client cannot leave it. */
 export function collectionPrefix({ kind, keyPrefix }: Resource, namespace?: string): string {
-  if (namespace === undefined) return `${keyPrefix}/${kind.plural}/`;
-  return `${keyPrefix}/${kind.plural}/${segment('Namespace', namespace)}/`;
+  // Two groups may have a resource of the same name; those of the core group are known by it alone.
+  const all = `${keyPrefix}/${kind.group ? `${kind.plural}.${kind.group}` : kind.plural}/`;
+  return namespace === undefined ? all : `${all}${segment('Namespace', namespace)}/`;
 }
 
 export const objectKey = (resource: Resource, namespace: string, name: string): string => `${collectionPrefix(resource, namespace)}${segment('Name', name)}`;

@@ -1,14 +1,13 @@
-/** The rooms put together around kinds of a test's choice: a real listener in front, a real etcd behind. */
+/** The whole server, as it is assembled, around kinds of a test's choice, with a real etcd behind it. */
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import https from 'node:https';
 import { Scope, systemClock as clock, systemRandom } from '@cluster-apiserver/base';
-import { selfSigned } from '@cluster-apiserver/certificates';
-import { collectGarbage } from '@cluster-apiserver/controllers';
-import { firstToDecide, mastersGroup, privilegedGroups, staticTokens } from '@cluster-apiserver/gates';
+import { mastersGroup } from '@cluster-apiserver/gates';
+import type { KindServices } from '@cluster-apiserver/kinds';
 import type { Kind, KubeObject } from '@cluster-apiserver/model';
-import { chain, documentRoutes, listen, routes } from '@cluster-apiserver/pipeline';
-import { etcdStore, http2Connect, identity, openEtcdClient } from '@cluster-apiserver/storage';
+import { assemble, parseFlags, type Surroundings } from '@cluster-apiserver/server';
+import { createLog } from '@cluster-apiserver/telemetry';
 import { startEtcd } from '../../storage/test/real-etcd.ts';
 
 export interface ServedKinds {
@@ -25,52 +24,23 @@ export interface Answer {
   readonly body: KubeObject & { readonly items?: readonly KubeObject[] };
 }
 
-export async function serveKinds(kinds: readonly Kind[]): Promise<ServedKinds> {
+export async function serveKinds(kinds: (services: KindServices) => readonly Kind[]): Promise<ServedKinds> {
   const scope = new Scope();
   const etcd = await startEtcd();
   scope.onClose('etcd', () => etcd.stop());
-  const random = systemRandom();
-  const connect = http2Connect(clock);
-  const client = openEtcdClient({ endpoints: etcd.endpoints, connect, clock, random, report: () => {} });
-  scope.onClose('client', () => client.close());
-  const store = etcdStore({ client, transformer: identity, ownPrefix: '/own/' });
-  const resources = kinds.map((kind) => ({ kind, store, keyPrefix: '/registry', clock, random }));
+  const files = filesInMemory({ tokens: `secret,admin,1,"${mastersGroup}"` });
+  const write = (line: string): void => console.error(line);
+  const surroundings: Surroundings = { clock, random: systemRandom(), files, write };
+  const flags = parseFlags(['--secure-port=0', '--bind-address=127.0.0.1', '--token-auth-file=tokens', `--etcd-servers=${etcd.endpoints.join(',')}`]);
+  const quiet = createLog({ clock, format: 'text', verbosity: 0, write: (line) => line.includes(' ERROR ') && write(line) });
+  const server = await assemble(flags, surroundings, quiet, kinds);
+  scope.onClose('server', () => server.close());
 
-  const term = new AbortController();
-  const collecting = collectGarbage({ resources, clock, random, signal: term.signal, report: () => {} });
-  scope.onClose('garbage collector', () => {
-    term.abort();
-    return collecting;
-  });
-
-  const report = (fault: unknown): void => console.error(fault);
-  const handler = chain(
-    {
-      clock,
-      random,
-      requestTimeoutMs: 10_000,
-      authenticator: staticTokens(`secret,admin,1,"${mastersGroup}"`),
-      authorizer: firstToDecide([privilegedGroups([mastersGroup])]),
-      measures: { began: () => {}, ended: () => {} },
-      report,
-    },
-    routes({
-      resources,
-      deleteCollectionWorkers: 2,
-      watchLimits: { clock, random, minRequestTimeoutMs: 60_000 },
-      documents: documentRoutes({}),
-    }),
-  );
-  const { certificate, privateKey } = await selfSigned({ commonName: 'a test', hosts: ['127.0.0.1'] }, clock, random);
-  const serving = { cert: Buffer.from(certificate), key: Buffer.from(privateKey) };
-  const listener = await listen({ host: '127.0.0.1', port: 0, certificate: serving, clock, report }, handler);
-  scope.onClose('listener', () => listener.close(1_000));
-
-  const agent = new https.Agent({ keepAlive: true, ca: serving.cert });
+  const agent = new https.Agent({ keepAlive: true, ca: await files.read('certificates/apiserver.crt') });
   scope.onClose('connections', () => agent.destroy());
   const open: ServedKinds['open'] = async (method, path, body, type = 'application/json') => {
     const headers = { authorization: 'Bearer secret', ...(body && { 'content-type': type }) };
-    const request = https.request({ agent, host: '127.0.0.1', port: listener.port, method, path, headers });
+    const request = https.request({ agent, host: '127.0.0.1', port: server.port, method, path, headers });
     request.end(typeof body === 'object' ? JSON.stringify(body) : body);
     const [response] = (await once(request, 'response')) as [IncomingMessage];
     return response;
@@ -85,5 +55,18 @@ export async function serveKinds(kinds: readonly Kind[]): Promise<ServedKinds> {
       return { status: response.statusCode ?? 0, warnings, body: JSON.parse(Buffer.concat(pieces).toString()) };
     },
     close: () => scope.close(),
+  };
+}
+
+/** The server's files without a disk: nothing is left behind. */
+function filesInMemory(initial: Readonly<Record<string, string>>): Surroundings['files'] {
+  const contents = new Map(Object.entries(initial));
+  return {
+    read: async (path) => {
+      const content = contents.get(path);
+      if (content === undefined) throw Object.assign(new Error(`no file ${path}`), { code: 'ENOENT' });
+      return Buffer.from(content);
+    },
+    write: async (path, content) => void contents.set(path, content),
   };
 }

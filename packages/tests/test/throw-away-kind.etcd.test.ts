@@ -50,7 +50,7 @@ const lamp = defineKind<Lamp>({
 
 let server: ServedKinds;
 beforeAll(async () => {
-  server = await serveKinds([...kinds({ eventLifetimeSeconds: 3_600 }), lamp]);
+  server = await serveKinds((services) => [...kinds(services), lamp]);
 });
 afterAll(() => server.close());
 

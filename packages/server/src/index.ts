@@ -1,0 +1,3 @@
+export { assemble, type Server } from './assemble.ts';
+export { parseFlags } from './flags.ts';
+export type { Surroundings } from './surroundings.ts';
