@@ -3,7 +3,7 @@ import { featureGates } from '@cluster-apiserver/config';
 import { firstToDecide, firstToKnow, mastersGroup, privilegedGroups, staticTokens } from '@cluster-apiserver/gates';
 import { type KindServices, kinds as kindsOf } from '@cluster-apiserver/kinds';
 import type { Kind } from '@cluster-apiserver/model';
-import { chain, documentRoutes, followCertificate, healthDocuments, type Listener, listen, routes, textResponse } from '@cluster-apiserver/pipeline';
+import { chain, documentRoutes, followCertificate, healthDocuments, type Listener, routes, textResponse } from '@cluster-apiserver/pipeline';
 import { createHealth, createMetrics, type Log } from '@cluster-apiserver/telemetry';
 import { asError } from './as-error.ts';
 import { FlagError, type ServerFlags } from './flags.ts';
@@ -27,7 +27,7 @@ const drainMs = 10_000;
 
 /** The one place where the rooms meet. `kinds` is an argument so that a test can serve one of its own. */
 export async function assemble(flags: ServerFlags, surroundings: Surroundings, log: Log, kinds: (services: KindServices) => readonly Kind[] = kindsOf): Promise<Server> {
-  const { clock, random, files } = surroundings;
+  const { clock, random, files, listen } = surroundings;
   const scope = new Scope();
   try {
     const { gates: _, faults } = featureGates(flags['feature-gates']);

@@ -2,6 +2,8 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { systemClock, systemRandom } from '@cluster-apiserver/base';
+import { listen } from '@cluster-apiserver/pipeline';
+import { http2Connect } from '@cluster-apiserver/storage';
 import { createLog } from '@cluster-apiserver/telemetry';
 import { assemble } from './assemble.ts';
 import { asError } from './as-error.ts';
@@ -21,6 +23,8 @@ const surroundings: Surroundings = {
       await writeFile(file, content, { mode: 0o600 });
     },
   },
+  connectEtcd: http2Connect,
+  listen,
   write: (line) => process.stderr.write(line),
 };
 

@@ -1,10 +1,16 @@
 import type { Clock, Random } from '@cluster-apiserver/base';
+import type { listen } from '@cluster-apiserver/pipeline';
+import type { http2Connect } from '@cluster-apiserver/storage';
 
 /** What the server needs of the machine. The entry hands in the real things, a test or a simulation others. */
 export interface Surroundings {
   readonly clock: Clock;
   readonly random: Random;
   readonly files: Files;
+  /** How etcd is reached. */
+  readonly connectEtcd: typeof http2Connect;
+  /** How clients reach us. */
+  readonly listen: typeof listen;
   /** Where log lines go. */
   readonly write: (line: string) => void;
 }

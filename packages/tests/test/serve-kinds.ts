@@ -6,7 +6,9 @@ import { Scope, systemClock as clock, systemRandom } from '@cluster-apiserver/ba
 import { mastersGroup } from '@cluster-apiserver/gates';
 import type { KindServices } from '@cluster-apiserver/kinds';
 import type { Kind, KubeObject } from '@cluster-apiserver/model';
+import { listen } from '@cluster-apiserver/pipeline';
 import { assemble, parseFlags, type Surroundings } from '@cluster-apiserver/server';
+import { http2Connect } from '@cluster-apiserver/storage';
 import { createLog } from '@cluster-apiserver/telemetry';
 import { startEtcd } from '../../storage/test/real-etcd.ts';
 
@@ -30,7 +32,7 @@ export async function serveKinds(kinds: (services: KindServices) => readonly Kin
   scope.onClose('etcd', () => etcd.stop());
   const files = filesInMemory({ tokens: `secret,admin,1,"${mastersGroup}"` });
   const write = (line: string): void => console.error(line);
-  const surroundings: Surroundings = { clock, random: systemRandom(), files, write };
+  const surroundings: Surroundings = { clock, random: systemRandom(), files, connectEtcd: http2Connect, listen, write };
   const flags = parseFlags(['--secure-port=0', '--bind-address=127.0.0.1', '--token-auth-file=tokens', `--etcd-servers=${etcd.endpoints.join(',')}`]);
   const quiet = createLog({ clock, format: 'text', verbosity: 0, write: (line) => line.includes(' ERROR ') && write(line) });
   const server = await assemble(flags, surroundings, quiet, kinds);

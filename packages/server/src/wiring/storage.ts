@@ -1,17 +1,17 @@
 import type { Scope } from '@cluster-apiserver/base';
-import { type EtcdClient, etcdStore, http2Connect, identity, openEtcdClient, type Store } from '@cluster-apiserver/storage';
+import { type EtcdClient, etcdStore, identity, openEtcdClient, type Store } from '@cluster-apiserver/storage';
 import type { Log } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
 import type { ServerFlags } from '../flags.ts';
 import type { Surroundings } from '../surroundings.ts';
 
 /** The store of this server: etcd, behind nothing yet that would change what is stored. */
-export async function openStorage(flags: ServerFlags, ownPrefix: string, { clock, random, files }: Surroundings, log: Log, scope: Scope): Promise<{ client: EtcdClient; store: Store }> {
+export async function openStorage(flags: ServerFlags, ownPrefix: string, { clock, random, files, connectEtcd }: Surroundings, log: Log, scope: Scope): Promise<{ client: EtcdClient; store: Store }> {
   const read = async (path: string): Promise<Buffer | undefined> => (path === '' ? undefined : files.read(path));
   const [ca, cert, key] = await Promise.all([read(flags['etcd-cafile']), read(flags['etcd-certfile']), read(flags['etcd-keyfile'])]);
   const client = openEtcdClient({
     endpoints: flags['etcd-servers'],
-    connect: http2Connect(clock, { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) }),
+    connect: connectEtcd(clock, { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) }),
     clock,
     random,
     electionTimeoutMs: flags['etcd-election-timeout'],
