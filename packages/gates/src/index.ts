@@ -1,5 +1,5 @@
 export type { Authenticator, Credentials, UserInfo } from './authentication/authenticator.ts';
-export { staticTokens } from './authentication/static-tokens.ts';
+export { staticTokens, TokenFileError } from './authentication/static-tokens.ts';
 export { firstToKnow } from './authentication/union.ts';
 export type { Attributes, Authorizer, Decision } from './authorization/authorizer.ts';
 export { mastersGroup, privilegedGroups } from './authorization/privileged-groups.ts';

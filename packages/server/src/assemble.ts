@@ -1,6 +1,6 @@
 import { Scope } from '@cluster-apiserver/base';
 import { featureGates } from '@cluster-apiserver/config';
-import { firstToDecide, firstToKnow, mastersGroup, privilegedGroups, staticTokens } from '@cluster-apiserver/gates';
+import { firstToDecide, firstToKnow, mastersGroup, privilegedGroups } from '@cluster-apiserver/gates';
 import { type KindServices, kinds as kindsOf } from '@cluster-apiserver/kinds';
 import type { Kind } from '@cluster-apiserver/model';
 import { chain, documentRoutes, followCertificate, healthDocuments, type Listener, routes, textResponse } from '@cluster-apiserver/pipeline';
@@ -9,6 +9,8 @@ import { asError } from './as-error.ts';
 import { FlagError, type ServerFlags } from './flags.ts';
 import type { Surroundings } from './surroundings.ts';
 import { servingCertificate } from './wiring/certificate.ts';
+import { openAuthenticators } from './wiring/authenticators.ts';
+import { requirePairs } from './wiring/flag-files.ts';
 import { startControllers } from './wiring/controllers.ts';
 import { requestMeasures } from './wiring/measures.ts';
 import { openStorage } from './wiring/storage.ts';
@@ -30,7 +32,8 @@ export async function assemble(flags: ServerFlags, surroundings: Surroundings, l
   const { clock, random, files, listen } = surroundings;
   const scope = new Scope();
   try {
-    const { gates: _, faults } = featureGates(flags['feature-gates']);
+    requirePairs(flags);
+    const faults = featureGates(flags['feature-gates']).faults;
     if (faults.length > 0) throw new FlagError(faults.map((fault) => `--feature-gates: ${fault}`));
 
     const metrics = createMetrics({ ofProcess: true });
@@ -40,8 +43,6 @@ export async function assemble(flags: ServerFlags, surroundings: Surroundings, l
     const { client, store } = await openStorage(flags, ownPrefix, surroundings, log, scope);
     const resources = kinds({ eventLifetimeSeconds: Math.ceil(flags['event-ttl'] / 1000) }).map((kind) => ({ kind, store, keyPrefix, clock, random }));
 
-    const tokenFile = flags['token-auth-file'];
-    const authenticators = tokenFile === '' ? [] : [staticTokens((await files.read(tokenFile)).toString())];
 
     const health = createHealth({ clock, failed: (endpoint, check, error) => log.error('a health check failed', { endpoint, check, error: asError(error) }) });
     // A restart does not help against a lost etcd, so only readiness asks for it.
@@ -60,7 +61,7 @@ export async function assemble(flags: ServerFlags, surroundings: Surroundings, l
         clock,
         random,
         requestTimeoutMs: flags['request-timeout'],
-        authenticator: firstToKnow(authenticators),
+        authenticator: firstToKnow(await openAuthenticators(flags, files)),
         authorizer: firstToDecide([privilegedGroups([mastersGroup])]),
         measures: requestMeasures(metrics),
         report: (error, { request, auditId }) => log.error('a request ended in a fault of ours', { method: request.method, path: request.target.split('?', 1)[0], auditId, error: asError(error) }),

@@ -4,11 +4,13 @@ import type { Log } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
 import type { ServerFlags } from '../flags.ts';
 import type { Surroundings } from '../surroundings.ts';
+import { flagFile } from './flag-files.ts';
 
 /** The store of this server: etcd, behind nothing yet that would change what is stored. */
 export async function openStorage(flags: ServerFlags, ownPrefix: string, { clock, random, files, connectEtcd }: Surroundings, log: Log, scope: Scope): Promise<{ client: EtcdClient; store: Store }> {
-  const read = async (path: string): Promise<Buffer | undefined> => (path === '' ? undefined : files.read(path));
-  const [ca, cert, key] = await Promise.all([read(flags['etcd-cafile']), read(flags['etcd-certfile']), read(flags['etcd-keyfile'])]);
+  const ca = await flagFile('etcd-cafile', flags, files);
+  const cert = await flagFile('etcd-certfile', flags, files);
+  const key = await flagFile('etcd-keyfile', flags, files);
   const client = openEtcdClient({
     endpoints: flags['etcd-servers'],
     connect: connectEtcd(clock, { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) }),

@@ -1,0 +1,16 @@
+import { type Authenticator, staticTokens, TokenFileError } from '@cluster-apiserver/gates';
+import { FlagError, type ServerFlags } from '../flags.ts';
+import type { Files } from '../surroundings.ts';
+import { flagFile } from './flag-files.ts';
+
+/** Who may know a caller, in the order in which they are asked. */
+export async function openAuthenticators(flags: ServerFlags, files: Files): Promise<readonly Authenticator[]> {
+  const tokens = await flagFile('token-auth-file', flags, files);
+  if (!tokens) return [];
+  try {
+    return [staticTokens(tokens.toString())];
+  } catch (error) {
+    if (error instanceof TokenFileError) throw new FlagError(error.message.split('\n').map((fault) => `--token-auth-file: ${fault}`));
+    throw error;
+  }
+}

@@ -1,0 +1,26 @@
+import { FlagError, type ServerFlags } from '../flags.ts';
+import type { Files } from '../surroundings.ts';
+
+type FileFlag = 'token-auth-file' | 'etcd-cafile' | 'etcd-certfile' | 'etcd-keyfile';
+
+/** The content of a file that a flag names; undefined when the flag names none. What is wrong is told by the flag. */
+export async function flagFile(name: FileFlag, flags: ServerFlags, files: Files): Promise<Buffer | undefined> {
+  const path = flags[name];
+  if (path === '') return undefined;
+  try {
+    return await files.read(path);
+  } catch (error) {
+    throw new FlagError([`--${name}: cannot read ${path}: ${(error as Error).message}`]);
+  }
+}
+
+const pairs = [
+  ['tls-cert-file', 'tls-private-key-file'],
+  ['etcd-certfile', 'etcd-keyfile'],
+] as const;
+
+/** A certificate is of no use without its key, nor a key without its certificate. */
+export function requirePairs(flags: ServerFlags): void {
+  const faults = pairs.filter(([cert, key]) => (flags[cert] === '') !== (flags[key] === '')).map(([cert, key]) => `--${cert} and --${key} go together`);
+  if (faults.length > 0) throw new FlagError(faults);
+}
