@@ -126,14 +126,17 @@ export function openEtcdClient(options: EtcdOptions): EtcdClient {
     request: Request,
     call: EtcdCall,
   ): Promise<Answered<Answer>> => {
-    if (outage.present) await outage.waitBriefly(call);
     const startedMs = call.sinceMs ?? clock.monotonicMs();
+    // A series of calls that has used up its patience does not wait once more.
+    if (outage.present)
+      await outage.waitBriefly({ deadlineMs: Math.min(call.deadlineMs, startedMs + withoutMajorityMs) });
     const message = rpc.encode(request);
     let perhapsApplied = false;
     let lastFault: EtcdFault | undefined;
     for (let attempt = 0; ; attempt++) {
       mustBeOpen();
-      const budgetEndMs = startedMs + (members.majorityAnswers() ? electionMs : Math.min(electionMs, withoutMajorityMs));
+      const budgetEndMs =
+        startedMs + (members.majorityAnswers() ? electionMs : Math.min(electionMs, withoutMajorityMs));
       const leftMs = Math.min(budgetEndMs, call.deadlineMs) - clock.monotonicMs();
       if (leftMs < attemptMinMs) {
         if (budgetEndMs <= call.deadlineMs) outage.begin(lastFault);

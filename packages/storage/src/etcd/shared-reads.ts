@@ -3,6 +3,7 @@
  * far more than the value; so reads that arrive while others are under way wait for the next departure and share it. A
  * read only rides on a request that is sent after it arrived, so it sees every write acknowledged before it began.
  */
+import { StorageUnavailableError } from '../errors.ts';
 import type { Call } from '../store.ts';
 import type { EtcdClient } from './client.ts';
 import { type KeyValue, readKeys } from './wire/key-value.ts';
@@ -34,22 +35,27 @@ export function sharedReads(client: EtcdClient): ReadKey {
   const waiting: Traveller[] = [];
   let underWay = 0;
 
-  const depart = async (travellers: readonly Traveller[]): Promise<void> => {
+  /** Resolves when all have been told, with the reason when it was a bad end. */
+  const depart = async (travellers: readonly Traveller[]): Promise<unknown> => {
     const deadlineMs = Math.min(...travellers.map(({ call }) => call.deadlineMs));
     try {
       const { answer } = await client.call(readKeys, travellers.map(({ key }) => key), { deadlineMs });
       client.sawRevision(answer.headRevision);
       travellers.forEach(({ arrive }, index) => arrive({ value: answer.values[index], headRevision: answer.headRevision }));
+      return undefined;
     } catch (error) {
       for (const { fail } of travellers) fail(error);
+      return error;
     }
   };
 
   const departWhilePossible = (): void => {
     while (waiting.length > 0 && underWay < departuresMax) {
       underWay++;
-      void depart(waiting.splice(0, keysMax)).then(() => {
+      void depart(waiting.splice(0, keysMax)).then((error) => {
         underWay--;
+        // Whoever waits for the next departure has waited with this one, and would otherwise do so twice.
+        if (error instanceof StorageUnavailableError) for (const { fail } of waiting.splice(0)) fail(error);
         departWhilePossible();
       });
     }
