@@ -1,3 +1,4 @@
+import { type ClientHttp2Session, connect, type IncomingHttpHeaders } from 'node:http2';
 import https from 'node:https';
 import type { TLSSocket } from 'node:tls';
 import { systemClock as clock } from '@cluster-apiserver/base';
@@ -66,5 +67,45 @@ export function http1Client(url: string, { ca, token }: Credentials, { keepAlive
         request.end(body && JSON.stringify(body));
       }),
     close: () => agent.destroy(),
+  };
+}
+
+/** One session of HTTP/2, and another when the server asks to go elsewhere or the session ends. */
+export function http2Client(url: string, { ca, token }: Credentials): Client {
+  let session: ClientHttp2Session | undefined;
+  let leaving = false;
+  const current = (): ClientHttp2Session => {
+    if (!session || session.closed || session.destroyed || leaving) {
+      leaving = false;
+      const opened = connect(url, { ca });
+      session = opened;
+      // Every request on it hears of it as well.
+      opened.on('error', () => {});
+      opened.on('goaway', () => {
+        if (session === opened) leaving = true;
+      });
+    }
+    return session;
+  };
+  return {
+    request: (method, path, { body, contentType = 'application/json' } = {}) =>
+      new Promise((resolve, reject) => {
+        const content = body && { 'content-type': contentType };
+        const stream = current().request({ ':method': method, ':path': path, authorization: `Bearer ${token}`, ...content });
+        const pieces: Buffer[] = [];
+        let head: IncomingHttpHeaders | undefined;
+        stream.on('response', (headers) => (head = headers));
+        stream.on('data', (piece: Buffer) => pieces.push(piece));
+        stream.on('error', (error) => reject(new NoAnswerError(undefined, error)));
+        stream.setTimeout(hangMs, () => stream.destroy(new Error(`no answer within ${hangMs} ms`)));
+        stream.on('close', () => {
+          const bytes = Buffer.concat(pieces);
+          const whole = head && stream.readableEnded && bytes.length === Number(head['content-length']);
+          if (whole) resolve({ status: Number(head?.[':status']), retryAfter: head?.['retry-after'], body: bytes.toString() });
+          else reject(new NoAnswerError(undefined, `the stream ended with code ${stream.rstCode} after ${bytes.length} bytes`));
+        });
+        stream.end(body && JSON.stringify(body));
+      }),
+    close: () => session?.destroy(),
   };
 }

@@ -11,7 +11,7 @@ const slowTestMs = 120_000;
 /** What a client is promised for its answer when there is no quorum. */
 const answerMs = 2_000;
 /** What the cluster may need to find a leader again, and a replica to notice. */
-const recoveryMs = 5_000;
+const recoveryMs = 10_000;
 /** Several times what a request waits, so that requests begin, wait and end without quorum. */
 const outageMs = 6_000;
 const livezPauseMs = 50;

@@ -1,0 +1,160 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { seededRandom, sleep, systemClock as clock } from '@cluster-apiserver/base';
+import { type Cluster, startCluster, until } from '../cluster.ts';
+import { type Client, http1Client, http2Client, type RequestOptions } from './client.ts';
+
+const slowTestMs = 300_000;
+const restarts = 20;
+const requestsPerSecond = 200;
+/** Asked for is a rate, and a machine that is busy otherwise may miss a little of it. */
+const reachedShareMin = 0.9;
+/** A replica stops, its launcher waits, and the next one starts. */
+const restartMs = 40_000;
+/** Traffic between one replica's return and the next one's end, so that each restart meets clients of both. */
+const answersBetween = 100;
+
+const kept = 8;
+const sessions = 2;
+/** Out of a hundred requests, how many open a connection of their own. */
+const newConnectionsPercent = 5;
+const http2Percent = 25;
+const paceMs = 5;
+
+const accounts = Array.from({ length: 20 }, (_, at) => `account-${at}`);
+const collection = '/api/v1/namespaces/rolling/serviceaccounts';
+
+/** One request and what became of it. */
+interface Told {
+  readonly by: Lane;
+  readonly what: string;
+  readonly sentMs: number;
+  readonly returnedMs: number;
+  /** Undefined when all was as it should be. */
+  readonly fault: string | undefined;
+}
+
+let cluster: Cluster;
+
+beforeAll(async () => {
+  cluster = await startCluster({ replicas: 2, etcdMembers: 1 });
+  const client = http1Client(cluster.pids().front.url, cluster);
+  for (const name of accounts) expect((await client.request('POST', collection, { body: { metadata: { name } } })).status).toBe(201);
+  client.close();
+}, slowTestMs);
+
+afterAll(() => cluster.stop(), slowTestMs);
+
+test(
+  `${restarts} rolling restarts at ${requestsPerSecond} requests/s fail no request, over kept and new connections and HTTP/2`,
+  async () => {
+    const load = steadyLoad();
+    const beganMs = clock.monotonicMs();
+    const seen: { readonly stoppedMs: number; readonly readyMs: number }[] = [];
+    try {
+      for (let restart = 0; restart < restarts; restart += 1) {
+        const before = load.told.length;
+        await until('traffic', restartMs, () => load.told.length >= before + answersBetween || undefined);
+        const replica = restart % 2;
+        const { pid, url } = running(replica);
+        const said = cluster.log('front').length;
+        const stoppedMs = clock.monotonicMs();
+        process.kill(pid, 'SIGTERM');
+        await until('another process in its place', restartMs, () => running(replica).pid !== pid || undefined);
+        const news = `${new URL(url).host} takes new connections`;
+        await until('the front to send clients there again', restartMs, () => cluster.log('front').slice(said).includes(news) || undefined);
+        seen.push({ stoppedMs, readyMs: clock.monotonicMs() });
+      }
+    } finally {
+      await load.stop();
+    }
+    const tookMs = clock.monotonicMs() - beganMs;
+    expect(load.told.filter(({ fault }) => fault !== undefined)).toEqual([]);
+    expect((load.told.length / tookMs) * 1000).toBeGreaterThan(requestsPerSecond * reachedShareMin);
+    for (const { stoppedMs, readyMs } of seen) {
+      const meanwhile = new Set(load.told.filter(({ returnedMs }) => returnedMs > stoppedMs && returnedMs < readyMs).map(({ by }) => by));
+      expect([...meanwhile].sort()).toEqual(['HTTP/1.1', 'HTTP/2', 'a new connection']);
+    }
+    const slowestMs = Math.max(...load.told.map(({ sentMs, returnedMs }) => returnedMs - sentMs));
+    console.log(`${load.told.length} requests in ${(tookMs / 1000).toFixed(0)} s, the slowest took ${slowestMs.toFixed(0)} ms`);
+  },
+  slowTestMs,
+);
+
+type Lane = 'HTTP/1.1' | 'HTTP/2' | 'a new connection';
+
+/** Requests at a rate that does not ask how the answers are coming along. */
+function steadyLoad(): { readonly told: readonly Told[]; stop(): Promise<void> } {
+  const { url } = cluster.pids().front;
+  const random = seededRandom(4);
+  const idle = Array.from({ length: kept }, () => http1Client(url, cluster));
+  const multiplexed = Array.from({ length: sessions }, () => http2Client(url, cluster));
+  const told: Told[] = [];
+  const pending = new Set<Promise<void>>();
+  const stopping = new AbortController();
+
+  const send = (): void => {
+    const single = random.below(100) < newConnectionsPercent ? http1Client(url, cluster, { keepAlive: false }) : undefined;
+    const own = single || random.below(100) < http2Percent ? undefined : idle.shift();
+    const lane: Lane = single ? 'a new connection' : own ? 'HTTP/1.1' : 'HTTP/2';
+    const client = single ?? own ?? multiplexed[random.below(sessions)];
+    const asked = questions[random.below(questions.length)];
+    if (!client || !asked) return;
+    const done = ask(client, lane, asked(accounts[random.below(accounts.length)] ?? '')).then((one) => {
+      told.push(one);
+      if (own) idle.push(own);
+      single?.close();
+      pending.delete(done);
+    });
+    pending.add(done);
+  };
+  const pacing = (async () => {
+    const beganMs = clock.monotonicMs();
+    for (let sent = 0; !stopping.signal.aborted; ) {
+      const due = ((clock.monotonicMs() - beganMs) / 1000) * requestsPerSecond;
+      for (; sent < due; sent += 1) send();
+      await sleep(clock, paceMs);
+    }
+  })();
+  return {
+    told,
+    stop: async () => {
+      stopping.abort();
+      await pacing;
+      await Promise.all(pending);
+      for (const client of [...idle, ...multiplexed]) client.close();
+    },
+  };
+}
+
+interface Question {
+  readonly method: string;
+  readonly path: string;
+  readonly options?: RequestOptions;
+  readonly fits: (answer: Sent) => boolean;
+}
+
+interface Sent {
+  readonly metadata?: { readonly name?: string };
+  readonly items?: readonly unknown[];
+}
+
+const get = (name: string): Question => ({ method: 'GET', path: `${collection}/${name}`, fits: ({ metadata }) => metadata?.name === name });
+const list = (): Question => ({ method: 'GET', path: collection, fits: ({ items }) => items?.length === accounts.length });
+const patch = (name: string): Question => ({
+  ...get(name),
+  method: 'PATCH',
+  options: { body: { metadata: { annotations: { at: `${clock.monotonicMs()}` } } }, contentType: 'application/merge-patch+json' },
+});
+/** As often as they stand here. */
+const questions = [get, get, get, get, patch, patch, list];
+
+async function ask(client: Client, by: Lane, { method, path, options, fits }: Question): Promise<Told> {
+  const sentMs = clock.monotonicMs();
+  const fault = await client.request(method, path, options).then(
+    ({ status, body }) => (status === 200 && fits(JSON.parse(body) as Sent) ? undefined : `${status} ${body}`),
+    String,
+  );
+  return { by, what: `${method} ${path}`, sentMs, returnedMs: clock.monotonicMs(), fault };
+}
+
+const running = (replica: number): { pid: number; url: string } => cluster.pids().replicas[replica] ?? { pid: 0, url: '' };
