@@ -41,8 +41,8 @@ export async function assemble(flags: ServerFlags, surroundings: Surroundings, l
     // What the server keeps for itself, where no list or watch of objects ever comes.
     const ownPrefix = `${keyPrefix}.own/`;
     const { client, store } = await openStorage(flags, ownPrefix, surroundings, log, scope);
-    const resources = kinds({ eventLifetimeSeconds: Math.ceil(flags['event-ttl'] / 1000) }).map((kind) => ({ kind, store, keyPrefix, clock, random }));
-
+    const served = kinds({ eventLifetimeSeconds: Math.ceil(flags['event-ttl'] / 1000) });
+    const resources = served.map((kind) => ({ kind, store, keyPrefix, clock, random }));
 
     const health = createHealth({ clock, failed: (endpoint, check, error) => log.error('a health check failed', { endpoint, check, error: asError(error) }) });
     // A restart does not help against a lost etcd, so only readiness asks for it.
@@ -63,7 +63,7 @@ export async function assemble(flags: ServerFlags, surroundings: Surroundings, l
         requestTimeoutMs: flags['request-timeout'],
         authenticator: firstToKnow(await openAuthenticators(flags, files)),
         authorizer: firstToDecide([privilegedGroups([mastersGroup])]),
-        measures: requestMeasures(metrics),
+        measures: requestMeasures(metrics, served),
         report: (error, { request, auditId }) => log.error('a request ended in a fault of ours', { method: request.method, path: request.target.split('?', 1)[0], auditId, error: asError(error) }),
       },
       routes({

@@ -2,7 +2,7 @@ import type { Clock } from '@cluster-apiserver/base';
 import type { ApiResponse, Handler } from '../exchange.ts';
 import type { Received, Understood } from '../facts.ts';
 
-/** What the server counts of its requests. The words are few: what a client may choose freely is not among them. */
+/** What the server counts of its requests. The words are the client's: whoever counts bounds how many there are. */
 export interface Measures {
   began(): void;
   /** Called when the answer is ready; a stream goes on after that. */
@@ -20,7 +20,7 @@ export const measure =
     measures.began();
     const ended = (response: ApiResponse): ApiResponse => {
       const { info }: Partial<Understood> = facts as Received & Partial<Understood>; // added by the stages below
-      const { group, version, plural } = response.status === 404 || !info?.resource ? noResource : info.resource;
+      const { group, version, plural } = info?.resource ?? noResource;
       measures.ended({ verb: info?.verb ?? '', group, version, resource: plural, code: response.status, seconds: (clock.monotonicMs() - beganMs) / 1000 });
       return response;
     };
