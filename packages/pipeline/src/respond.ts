@@ -9,9 +9,9 @@ const contentTypes: Record<Form, string> = { json: 'application/json', prettyJso
 const newline = Buffer.from('\n');
 
 /** An object, as a verb gave it. */
-export const objectResponse = (facts: Understood, status: number, outcome: Outcome): ApiResponse => inForm(facts, status, [outcome.json, newline]);
+export const objectResponse = (facts: Understood, status: number, outcome: Outcome): ApiResponse => inForm(facts, status, Buffer.concat([outcome.json, newline]));
 
-export const statusResponse = (facts: Understood, code: number, status: Status): ApiResponse => inForm(facts, code, [Buffer.from(`${JSON.stringify(status)}\n`)]);
+export const statusResponse = (facts: Understood, code: number, status: Status): ApiResponse => inForm(facts, code, Buffer.from(`${JSON.stringify(status)}\n`));
 
 /** A list joins the bytes of its objects; nothing of them is parsed. */
 export function listResponse(facts: Understood, kind: Kind, { items, revision }: ObjectList): ApiResponse {
@@ -29,14 +29,15 @@ export function listResponse(facts: Understood, kind: Kind, { items, revision }:
 const comma = Buffer.from(',');
 const listEnd = Buffer.from(']}\n');
 
-function inForm(facts: Understood, status: number, json: readonly Buffer[]): ApiResponse {
+/** One buffer leaves in one write; several are for what is too large to be joined. */
+function inForm(facts: Understood, status: number, json: Buffer | readonly Buffer[]): ApiResponse {
   const form = negotiated(facts.request, facts.info.query);
   const warnings = facts.warnings.size > 0 ? { warning: warningHeaders(facts.warnings) } : undefined;
   return { status, headers: { ...standardHeaders(facts.auditId, form), ...warnings }, body: form === 'json' ? json : written(form, json) };
 }
 
-function written(form: Form, json: readonly Buffer[]): Buffer {
-  const value: unknown = JSON.parse(Buffer.concat(json).toString());
+function written(form: Form, json: Buffer | readonly Buffer[]): Buffer {
+  const value: unknown = JSON.parse((Buffer.isBuffer(json) ? json : Buffer.concat(json)).toString());
   return Buffer.from(form === 'yaml' ? formatYaml(value) : `${JSON.stringify(value, null, 2)}\n`);
 }
 
@@ -55,7 +56,7 @@ export function errorResponse(request: ApiRequest, known: { readonly auditId?: s
     ...(error.retryAfterSeconds !== undefined && { 'retry-after': String(error.retryAfterSeconds) }),
     ...(known.warnings && known.warnings.size > 0 && { warning: warningHeaders(known.warnings) }),
   };
-  const json = [Buffer.from(`${JSON.stringify(error.toStatus())}\n`)];
+  const json = Buffer.from(`${JSON.stringify(error.toStatus())}\n`);
   return { status: error.code, headers, body: form === 'json' ? json : written(form, json) };
 }
 
