@@ -86,7 +86,16 @@ function member(name: string, clientPort: number, peerPort: number, flags: reado
         binary,
         [
           ...['--name', name, '--listen-client-urls', endpoint, '--advertise-client-urls', endpoint],
-          ...['--listen-peer-urls', peer, '--initial-advertise-peer-urls', peer, '--logger', 'zap', '--log-level', 'error'],
+          ...[
+            '--listen-peer-urls',
+            peer,
+            '--initial-advertise-peer-urls',
+            peer,
+            '--logger',
+            'zap',
+            '--log-level',
+            'error',
+          ],
           ...flags,
         ],
         { stdio: ['ignore', 'ignore', 'inherit'] },
@@ -95,7 +104,7 @@ function member(name: string, clientPort: number, peerPort: number, flags: reado
       started.once('exit', () => {
         if (child === started) child = undefined;
       });
-      
+
       await until(`${name} to answer`, async () => (await serves(endpoint)) || undefined);
     },
     signal: async (signal) => {
@@ -108,7 +117,11 @@ function member(name: string, clientPort: number, peerPort: number, flags: reado
 }
 
 /** Waits for a condition, and fails with its name when it does not come. */
-export async function until<T>(what: string, condition: () => Promise<T | undefined> | T | undefined, timeoutMs = 20_000): Promise<T> {
+export async function until<T>(
+  what: string,
+  condition: () => Promise<T | undefined> | T | undefined,
+  timeoutMs = 20_000,
+): Promise<T> {
   const endMs = performance.now() + timeoutMs;
   while (performance.now() < endMs) {
     const value = await condition();

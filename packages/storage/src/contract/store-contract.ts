@@ -1,12 +1,7 @@
 /** The promises of Store, as tests. Every implementation and everything laid over one calls this with a way to open it. */
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { systemClock } from '@cluster-apiserver/base';
-import {
-  KeyExistsError,
-  RevisionCompactedError,
-  RevisionMismatchError,
-  RevisionTooLargeError,
-} from '../errors.ts';
+import { KeyExistsError, RevisionCompactedError, RevisionMismatchError, RevisionTooLargeError } from '../errors.ts';
 import { type Revision, revision } from '../revision.ts';
 import type { Call, Change, ChangeSet, Store } from '../store.ts';
 
@@ -116,7 +111,9 @@ export function describeStoreContract(what: string, open: () => Promise<StoreUnd
       const first = await put('a');
       await store.delete(key('a'), first, call());
       const attempt =
-        verb === 'update' ? store.update(key('a'), bytes('x'), first, {}, call()) : store.delete(key('a'), first, call());
+        verb === 'update'
+          ? store.update(key('a'), bytes('x'), first, {}, call())
+          : store.delete(key('a'), first, call());
       const error = await attempt.catch((thrown) => thrown);
       expect(error).toBeInstanceOf(RevisionMismatchError);
       expect(error.current).toBeUndefined();
@@ -204,9 +201,13 @@ export function describeStoreContract(what: string, open: () => Promise<StoreUnd
       const first = await put('a');
       const second = await put('b');
       await subject.compact(second);
-      await expect(store.list({ prefix: subject.prefix, revision: first }, call())).rejects.toThrow(RevisionCompactedError);
+      await expect(store.list({ prefix: subject.prefix, revision: first }, call())).rejects.toThrow(
+        RevisionCompactedError,
+      );
       const future = revision((await head()) + 1_000_000);
-      await expect(store.list({ prefix: subject.prefix, revision: future }, call())).rejects.toThrow(RevisionTooLargeError);
+      await expect(store.list({ prefix: subject.prefix, revision: future }, call())).rejects.toThrow(
+        RevisionTooLargeError,
+      );
     });
 
     test('a watch tells every change after its revision in order, with what was there before', async () => {
@@ -231,7 +232,9 @@ export function describeStoreContract(what: string, open: () => Promise<StoreUnd
       const deleted = await store.delete(key('a'), created, call());
       const set = await firstSet(watch(created));
       expect(set.revision).toBe(deleted);
-      expect(set.changes).toEqual([{ key: key('a'), current: undefined, previous: expect.objectContaining({ revision: created }) }]);
+      expect(set.changes).toEqual([
+        { key: key('a'), current: undefined, previous: expect.objectContaining({ revision: created }) },
+      ]);
     });
 
     test('a watch tells nothing of keys outside its prefix', async () => {
@@ -276,7 +279,8 @@ export function describeStoreContract(what: string, open: () => Promise<StoreUnd
       const waiting = iterator.next();
       abort.abort();
       expect((await waiting).done).toBe(true);
-      expect((await store.watch(subject.prefix, await head(), abort.signal)[Symbol.asyncIterator]().next()).done).toBe(true);
+      const late = store.watch(subject.prefix, await head(), abort.signal)[Symbol.asyncIterator]();
+      expect((await late.next()).done).toBe(true);
     });
 
     test('a value with a time to live goes away by itself, not sooner, and the watch tells', async () => {

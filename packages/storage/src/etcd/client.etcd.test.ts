@@ -35,7 +35,10 @@ describe('three members', () => {
   });
 
   /** Writers that create, update and delete their own keys without a pause, until told to stop. */
-  function startWriters(store: Store, count: number): { stop(): Promise<readonly Write[]>; readonly writes: readonly Write[] } {
+  function startWriters(
+    store: Store,
+    count: number,
+  ): { stop(): Promise<readonly Write[]>; readonly writes: readonly Write[] } {
     const writes: Write[] = [];
     const prefix = `/run${run++}/`;
     let stopped = false;
@@ -80,7 +83,8 @@ describe('three members', () => {
     const seen = new Map<number, string>();
     const abort = new AbortController();
     for await (const { revision: at, changes } of store.watch(prefix, after, abort.signal)) {
-      for (const { key, current } of changes) seen.set(at, `${key} ${current ? current.value.toString().split(' ')[1] : 'gone'}`);
+      for (const { key, current } of changes)
+        seen.set(at, `${key} ${current ? current.value.toString().split(' ')[1] : 'gone'}`);
       if (at >= until) break;
     }
     client.close();
@@ -91,7 +95,8 @@ describe('three members', () => {
   async function recoveryMs(without?: RealMember): Promise<number> {
     const startMs = performance.now();
     await until('etcd to recover', async () => {
-      for (const member of etcd.members) if (member !== without && member.running && (await member.serves())) return true;
+      for (const member of etcd.members)
+        if (member !== without && member.running && (await member.serves())) return true;
       return undefined;
     });
     return performance.now() - startMs;
@@ -164,40 +169,49 @@ describe('three members', () => {
   test.each([
     { how: 'killed', away: 'SIGKILL' },
     { how: 'frozen', away: 'SIGSTOP' },
-  ] as const)('two of three are $how: calls fail within 2 s, soon at once, and succeed when they are back', async ({ away }) => {
-    opened = openStore(etcd.endpoints);
-    const { store, events } = opened;
-    await store.get('/a', within(2_000));
-    const leader = await etcd.leader();
-    const lost = [leader, ...etcd.members.filter((member) => member !== leader)].slice(0, 2);
-    for (const member of lost) await member.signal(away);
-    const timed = async (act: () => Promise<unknown>): Promise<{ error: unknown; tookMs: number }> => {
-      const startMs = performance.now();
-      const error = await act().then(
-        () => undefined,
-        (thrown) => thrown,
+  ] as const)(
+    'two of three are $how: calls fail within 2 s, soon at once, and succeed when they are back',
+    async ({ away }) => {
+      opened = openStore(etcd.endpoints);
+      const { store, events } = opened;
+      await store.get('/a', within(2_000));
+      const leader = await etcd.leader();
+      const lost = [leader, ...etcd.members.filter((member) => member !== leader)].slice(0, 2);
+      for (const member of lost) await member.signal(away);
+      const timed = async (act: () => Promise<unknown>): Promise<{ error: unknown; tookMs: number }> => {
+        const startMs = performance.now();
+        const error = await act().then(
+          () => undefined,
+          (thrown) => thrown,
+        );
+        return { error, tookMs: performance.now() - startMs };
+      };
+      const first = await Promise.all([
+        timed(() => store.get('/a', within(30_000))),
+        timed(() => store.create(`/quorum/${away}`, Buffer.from('x'), {}, within(30_000))),
+        timed(() => store.list({ prefix: '/quorum' }, within(30_000))),
+      ]);
+      for (const { error, tookMs } of first) {
+        expect(error).toBeInstanceOf(StorageUnavailableError);
+        expect(tookMs).toBeLessThan(noQuorumMaxMs);
+      }
+      const later = await timed(() => store.get('/a', within(30_000)));
+      expect(later.error).toBeInstanceOf(StorageUnavailableError);
+      expect(later.tookMs).toBeLessThan(700);
+      for (const member of lost) await (away === 'SIGKILL' ? member.start() : member.signal('SIGCONT'));
+      await until('etcd to be back', async () => (await etcd.members[0]?.serves()) || undefined);
+      const healedMs = performance.now();
+      await until('an answer', () =>
+        store.get('/a', within(1_000)).then(
+          () => true,
+          () => undefined,
+        ),
       );
-      return { error, tookMs: performance.now() - startMs };
-    };
-    const first = await Promise.all([
-      timed(() => store.get('/a', within(30_000))),
-      timed(() => store.create(`/quorum/${away}`, Buffer.from('x'), {}, within(30_000))),
-      timed(() => store.list({ prefix: '/quorum' }, within(30_000))),
-    ]);
-    for (const { error, tookMs } of first) {
-      expect(error).toBeInstanceOf(StorageUnavailableError);
-      expect(tookMs).toBeLessThan(noQuorumMaxMs);
-    }
-    const later = await timed(() => store.get('/a', within(30_000)));
-    expect(later.error).toBeInstanceOf(StorageUnavailableError);
-    expect(later.tookMs).toBeLessThan(700);
-    for (const member of lost) await (away === 'SIGKILL' ? member.start() : member.signal('SIGCONT'));
-    await until('etcd to be back', async () => (await etcd.members[0]?.serves()) || undefined);
-    const healedMs = performance.now();
-    await until('an answer', () => store.get('/a', within(1_000)).then(() => true, () => undefined));
-    expect(performance.now() - healedMs).toBeLessThan(1_000);
-    expect(events.map(({ type }) => type)).toEqual(expect.arrayContaining(['outage began', 'outage ended']));
-  }, 60_000);
+      expect(performance.now() - healedMs).toBeLessThan(1_000);
+      expect(events.map(({ type }) => type)).toEqual(expect.arrayContaining(['outage began', 'outage ended']));
+    },
+    60_000,
+  );
 
   test('a call never outlasts its own deadline, and does not declare an outage by it', async () => {
     opened = openStore(etcd.endpoints);

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type OpenedStore, openStore, within } from '../../test/open-store.ts';
 import { type RealEtcd, startEtcd, until } from '../../test/real-etcd.ts';
@@ -16,7 +17,10 @@ afterAll(() => etcd.stop());
 
 const timeToLiveSeconds = 2;
 
-function candidate(key: string, endpoints = etcd.endpoints): OpenedStore & { election: Election; terms: AbortSignal[] } {
+function candidate(
+  key: string,
+  endpoints = etcd.endpoints,
+): OpenedStore & { election: Election; terms: AbortSignal[] } {
   const opened = openStore(endpoints);
   const terms: AbortSignal[] = [];
   const election = campaign({
@@ -79,6 +83,20 @@ test('a leader that is cut off stops before another begins', async () => {
   proxy.cut();
   await close(one, other);
   await proxy.close();
+});
+
+test('an election closed at any moment ends, and leaves the key to others', async () => {
+  const key = `/election/${run++}`;
+  for (let waitMs = 0; waitMs < 20; waitMs++) {
+    const one = candidate(key);
+    await pause(waitMs);
+    await close(one);
+    expect(one.election.leading).toBe(false);
+    expect(one.terms.every(({ aborted }) => aborted)).toBe(true);
+  }
+  const last = candidate(key);
+  await until('a leader', () => last.election.leading || undefined);
+  await close(last);
 });
 
 test('the leader compacts to what it saw an interval ago, and the others do not', async () => {

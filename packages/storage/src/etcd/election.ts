@@ -82,12 +82,18 @@ export function campaign(options: ElectionOptions): Election {
     const stepDownInTime = (): void => {
       cancelStepDown();
       const endMs = renewedMs + timeToLiveSeconds * 1000 * stepDownPart;
-      cancelStepDown = clock.after(endMs - clock.monotonicMs(), () => lost.abort(new Error('the lease was not renewed')));
+      cancelStepDown = clock.after(endMs - clock.monotonicMs(), () =>
+        lost.abort(new Error('the lease was not renewed')),
+      );
     };
     const closed = (): void => lost.abort(closing.signal.reason);
     closing.signal.addEventListener('abort', closed, { once: true });
-    stepDownInTime();
-    options.lead?.(lost.signal);
+    // The election may have been closed while the key was being taken.
+    if (closing.signal.aborted) closed();
+    else {
+      stepDownInTime();
+      options.lead?.(lost.signal);
+    }
     while (!lost.signal.aborted) {
       await sleep(clock, turnMs, lost.signal).catch(() => {});
       if (lost.signal.aborted) break;

@@ -37,7 +37,8 @@ async function writeMany(store: Store, prefix: string, count: number): Promise<r
   const revisions: number[] = [];
   let next = 0;
   const worker = async (): Promise<void> => {
-    while (next < count) revisions.push(await store.create(`${prefix}${next++}`, Buffer.alloc(300), {}, within(30_000)));
+    while (next < count)
+      revisions.push(await store.create(`${prefix}${next++}`, Buffer.alloc(300), {}, within(30_000)));
   };
   await Promise.all(Array.from({ length: 30 }, worker));
   return revisions.sort((one, other) => one - other);

@@ -46,9 +46,13 @@ export async function* watchEtcd(
   let delivered = after;
   while (!signal.aborted) {
     const connection = client.stream(watchPath);
-    const close = (): void => connection.close();
-    signal.addEventListener('abort', close, { once: true });
     const stopAsking = askForProgress(client, connection);
+    // A reader that has gone may never come back for the end of the watch, so the signal alone ends everything.
+    const close = (): void => {
+      stopAsking();
+      connection.close();
+    };
+    signal.addEventListener('abort', close, { once: true });
     try {
       connection.send(encodeWatchCreate({ key: start, end, startRevision: delivered + 1, withPrevious: true }));
       for await (const bytes of connection.messages) {
@@ -68,8 +72,7 @@ export async function* watchEtcd(
       if (!(fault instanceof EtcdFault)) throw fault;
     } finally {
       signal.removeEventListener('abort', close);
-      stopAsking();
-      connection.close();
+      close();
     }
     if (signal.aborted) return;
     connection.failed();

@@ -15,11 +15,14 @@ export function meaningOf(fault: EtcdFault): Meaning {
   if (fault.fate === 'unsent') return { kind: 'retry', applied: 'no', crowded: false };
   if (fault.fate === 'lost') return { kind: 'retry', applied: 'perhaps', crowded: false };
   for (const { text, meaning } of knownTexts) if (fault.message.includes(text)) return meaning(fault);
-  return finalCodes.has(fault.code) ? { kind: 'final', error: fault } : { kind: 'retry', applied: 'perhaps', crowded: false };
+  return finalCodes.has(fault.code)
+    ? { kind: 'final', error: fault }
+    : { kind: 'retry', applied: 'perhaps', crowded: false };
 }
 
 export const isCompacted = (error: unknown): boolean => refusedWith(error, 'required revision has been compacted');
-export const isFutureRevision = (error: unknown): boolean => refusedWith(error, 'required revision is a future revision');
+export const isFutureRevision = (error: unknown): boolean =>
+  refusedWith(error, 'required revision is a future revision');
 export const isLeaseMissing = (error: unknown): boolean => refusedWith(error, 'requested lease not found');
 export const isLeaseTaken = (error: unknown): boolean => refusedWith(error, 'lease already exists');
 

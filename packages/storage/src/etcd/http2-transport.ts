@@ -128,7 +128,8 @@ function readAnswer(stream: ClientHttp2Stream, done: (fault: EtcdFault | undefin
   };
   stream.on('response', (headers) => {
     if (headers['grpc-status'] !== undefined) finish(headers);
-    else if (headers[':status'] !== 200) end(new EtcdFault('lost', unavailableCode, `HTTP status ${headers[':status']}`));
+    else if (headers[':status'] !== 200)
+      end(new EtcdFault('lost', unavailableCode, `HTTP status ${headers[':status']}`));
   });
   stream.on('data', (piece: Buffer) => {
     try {
@@ -158,7 +159,9 @@ function refusalIn(headers: IncomingHttpHeaders): EtcdFault | undefined {
 
 function faultOf(endpoint: string, session: Session, stream: ClientHttp2Stream, cause: Error | undefined): EtcdFault {
   const unsent = !session.connected || stream.rstCode === NGHTTP2_REFUSED_STREAM;
-  return new EtcdFault(unsent ? 'unsent' : 'lost', unavailableCode, `the connection to ${endpoint} was lost`, { cause });
+  return new EtcdFault(unsent ? 'unsent' : 'lost', unavailableCode, `the connection to ${endpoint} was lost`, {
+    cause,
+  });
 }
 
 function memberStream(endpoint: string, session: Session, stream: ClientHttp2Stream): MemberStream {
@@ -177,7 +180,8 @@ function memberStream(endpoint: string, session: Session, stream: ClientHttp2Str
   };
   stream.on('response', (headers) => {
     if (headers['grpc-status'] !== undefined) end(refusalIn(headers));
-    else if (headers[':status'] !== 200) end(new EtcdFault('lost', unavailableCode, `HTTP status ${headers[':status']}`));
+    else if (headers[':status'] !== 200)
+      end(new EtcdFault('lost', unavailableCode, `HTTP status ${headers[':status']}`));
   });
   stream.on('data', (piece: Buffer) => {
     try {
@@ -222,9 +226,6 @@ function memberStream(endpoint: string, session: Session, stream: ClientHttp2Str
 
 /** A stream that could not even be opened. */
 function lostStream(fault: unknown): MemberStream {
-  // biome-ignore lint/correctness/useYield: it fails before its first message
-  const messages = async function* (): AsyncGenerator<Buffer> {
-    throw fault;
-  };
-  return { send: () => {}, messages: messages(), close: () => {} };
+  const messages: AsyncIterable<Buffer> = { [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(fault) }) };
+  return { send: () => {}, messages, close: () => {} };
 }

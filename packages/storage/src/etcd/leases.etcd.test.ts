@@ -3,6 +3,7 @@ import { openStore, within } from '../../test/open-store.ts';
 import { type RealEtcd, startEtcd } from '../../test/real-etcd.ts';
 import type { EtcdClient } from './client.ts';
 import { sharedLeases } from './leases.ts';
+import { decoded, nested, readFields, readInt64 } from './wire/fields.ts';
 import { revokeLease } from './wire/lease.ts';
 
 let etcd: RealEtcd;
@@ -72,7 +73,6 @@ test('a write whose lease was revoked behind our back is repeated with another',
 
 /** The leases that exist, by a method that only this test needs: field 2 of the answer repeats a status with an id. */
 async function leaseIds(client: EtcdClient): Promise<readonly number[]> {
-  const { decoded, nested, readFields, readInt64 } = await import('./wire/fields.ts');
   const ids: number[] = [];
   await client.call(
     {

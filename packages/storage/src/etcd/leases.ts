@@ -3,7 +3,7 @@
  * events a second must not make ten thousand of them. So values written within a short window share one, which lives
  * longer by that window: each value lives at least as long as it was asked to, and at most a window longer.
  */
-import type { Clock, Random } from '@cluster-apiserver/base';
+import { type Clock, type Random, sleep } from '@cluster-apiserver/base';
 import { StorageUnavailableError } from '../errors.ts';
 import type { Call } from '../store.ts';
 import type { EtcdCall, EtcdClient } from './client.ts';
@@ -85,17 +85,16 @@ async function newLease(client: EtcdClient, seconds: number, call: EtcdCall): Pr
 }
 
 /** Waits until something has ended, well or not, but not past the call's deadline. */
-function settled(clock: Clock, shared: Promise<void>, { deadlineMs }: Call): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const cancel = clock.after(deadlineMs - clock.monotonicMs(), () =>
-      reject(new StorageUnavailableError('etcd granted no lease in time')),
-    );
-    const done = (): void => {
-      cancel();
-      resolve();
-    };
-    shared.then(done, done);
-  });
+async function settled(clock: Clock, shared: Promise<void>, { deadlineMs }: Call): Promise<void> {
+  const waiting = new AbortController();
+  const ended = shared.then(
+    () => true,
+    () => true,
+  );
+  const over = sleep(clock, deadlineMs - clock.monotonicMs(), waiting.signal).then(() => false);
+  const inTime = await Promise.race([ended, over]);
+  waiting.abort();
+  if (!inTime) throw new StorageUnavailableError('etcd granted no lease in time');
 }
 
 /** Random, so that replicas need not agree on them. */

@@ -37,7 +37,12 @@ test('a list names every value that cannot be read, a hundred of them at most, a
   };
   const { client, store } = openStore(etcd.endpoints, { transformer });
   for (let n = 0; n < 130; n++) {
-    await store.create(`/corrupt/${String(n).padStart(3, '0')}`, Buffer.from(n < 120 ? 'bad' : 'good'), {}, within(5_000));
+    await store.create(
+      `/corrupt/${String(n).padStart(3, '0')}`,
+      Buffer.from(n < 120 ? 'bad' : 'good'),
+      {},
+      within(5_000),
+    );
   }
   const error = await store.list({ prefix: '/corrupt/' }, within(5_000)).catch((thrown) => thrown);
   expect(error).toBeInstanceOf(CorruptValueError);

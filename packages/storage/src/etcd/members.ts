@@ -109,7 +109,9 @@ export function trackMembers(
     member.surveyed = true;
     try {
       const options = { timeoutMs: surveyTimeoutMs, requireLeader: false };
-      const status = memberStatus.decode(await member.transport.unary(memberStatus.path, memberStatus.encode(), options));
+      const status = memberStatus.decode(
+        await member.transport.unary(memberStatus.path, memberStatus.encode(), options),
+      );
       if (member.version !== status.version) identified(member, status.version);
       member.version = status.version;
       answered(member);

@@ -2,7 +2,9 @@
  * One HTTP/2 connection to one member. It answers for its own end: a connection that does not come about, or that no
  * longer answers a ping, is torn down, so that whoever waits on it learns so and goes elsewhere.
  */
-import http2, { type ClientHttp2Stream, type OutgoingHttpHeaders, type SecureClientSessionOptions } from 'node:http2';
+import http2, { type ClientHttp2Stream, type OutgoingHttpHeaders } from 'node:http2';
+import net, { type Socket } from 'node:net';
+import tls from 'node:tls';
 import type { Clock } from '@cluster-apiserver/base';
 
 export interface TlsCredentials {
@@ -43,26 +45,35 @@ const streamWindowBytes = 2 * 1024 * 1024;
 /** Node's own limit of 10 MB would refuse new streams while a few large answers are under way. */
 const sessionMemoryMegabytes = 1_024;
 
-export function openSession(endpoint: string, tls: TlsCredentials | undefined, clock: Clock): Session {
-  const session = http2.connect(endpoint, sessionOptions(tls));
+export function openSession(endpoint: string, credentials: TlsCredentials | undefined, clock: Clock): Session {
+  const socket = dial(new URL(endpoint), credentials);
+  const session = http2.connect(endpoint, { ...sessionOptions, createConnection: () => socket });
   let connected = false;
   let pinging = false;
   let openStreams = 0;
-  const tearDown = (reason: string): void => session.destroy(new Error(`${endpoint} ${reason}`));
+  // The socket is ours to end: after a failed handshake a session that ends by itself would wait for it for ever.
+  const tearDown = (reason?: Error): void => {
+    session.destroy(reason);
+    socket.destroy();
+  };
+  const silent = (reason: string): void => tearDown(new Error(`${endpoint} ${reason}`));
 
-  const cancelConnectTimer = clock.after(connectTimeoutMs, () => tearDown(`took no connection within ${connectTimeoutMs} ms`));
+  const cancelConnectTimer = clock.after(connectTimeoutMs, () =>
+    silent(`took no connection within ${connectTimeoutMs} ms`),
+  );
   session.once('connect', () => {
     connected = true;
     cancelConnectTimer();
     session.setLocalWindowSize(connectionWindowBytes);
   });
   // Each stream of the session gets the error too; the session itself has nobody to tell.
-  session.on('error', () => {});
+  session.on('error', () => tearDown());
+  socket.on('error', () => tearDown());
 
   const ping = (): void => {
     if (pinging || !connected || session.destroyed) return;
     pinging = true;
-    const cancel = clock.after(pingTimeoutMs, () => tearDown(`answered no ping within ${pingTimeoutMs} ms`));
+    const cancel = clock.after(pingTimeoutMs, () => silent(`answered no ping within ${pingTimeoutMs} ms`));
     const sent = session.ping(() => {
       pinging = false;
       cancel();
@@ -75,13 +86,15 @@ export function openSession(endpoint: string, tls: TlsCredentials | undefined, c
   let cancelPingTimer = (): void => {};
   const pingAgain = (): void => {
     cancelPingTimer = clock.after(pingIntervalMs, () => {
+      // What has ended in peace, but whose other side does not close, ends here.
+      if (session.destroyed) return tearDown();
       // Without a stream nobody waits, and etcd objects to pings on an idle connection.
       if (openStreams > 0) ping();
       pingAgain();
     });
   };
   pingAgain();
-  session.once('close', () => {
+  socket.once('close', () => {
     cancelConnectTimer();
     cancelPingTimer();
   });
@@ -102,16 +115,21 @@ export function openSession(endpoint: string, tls: TlsCredentials | undefined, c
       return !session.closed && !session.destroyed;
     },
     suspect: ping,
-    destroy: () => session.destroy(),
+    destroy: () => tearDown(),
   };
 }
 
-function sessionOptions(tls: TlsCredentials | undefined): SecureClientSessionOptions {
-  return {
-    ...tls,
-    maxSessionMemory: sessionMemoryMegabytes,
-    // Until the member names a limit, Node assumes 100; etcd names none, because it has none.
-    peerMaxConcurrentStreams: 2 ** 31 - 1,
-    settings: { initialWindowSize: streamWindowBytes, enablePush: false },
-  };
+const sessionOptions = {
+  maxSessionMemory: sessionMemoryMegabytes,
+  // Until the member names a limit, Node assumes 100; etcd names none, because it has none.
+  peerMaxConcurrentStreams: 2 ** 31 - 1,
+  settings: { initialWindowSize: streamWindowBytes, enablePush: false },
+};
+
+function dial({ protocol, hostname, port }: URL, credentials: TlsCredentials | undefined): Socket {
+  const host = hostname.replace(/^\[|\]$/g, '');
+  if (protocol !== 'https:') return net.connect({ host, port: Number(port || 80) });
+  // An address is no name: a certificate is checked against it without asking for it by name.
+  const name = net.isIP(host) ? {} : { servername: host };
+  return tls.connect({ host, port: Number(port || 443), ALPNProtocols: ['h2'], ...name, ...credentials });
 }

@@ -32,7 +32,10 @@ afterEach(async () => {
 });
 
 /** Lets the question through, loses the answer, does something meanwhile, and lets answers through again. */
-async function losingTheAnswer<T>(act: () => Promise<T>, meanwhile: (applied: Revision) => Promise<unknown>): Promise<T> {
+async function losingTheAnswer<T>(
+  act: () => Promise<T>,
+  meanwhile: (applied: Revision) => Promise<unknown>,
+): Promise<T> {
   const before = (await ours.store.get(key, within(1_000))).stored?.revision;
   proxy.swallowAnswers = true;
   const acting = act();
@@ -68,28 +71,37 @@ async function writesOf(value: string): Promise<number> {
 
 test('a creation whose answer is lost is our own, at its revision', async () => {
   let applied: Revision | undefined;
-  const told = await losingTheAnswer(() => create(ours.store, 'mine'), async (at) => {
-    applied = at;
-  });
+  const told = await losingTheAnswer(
+    () => create(ours.store, 'mine'),
+    async (at) => {
+      applied = at;
+    },
+  );
   expect(told).toBe(applied);
   expect(await writesOf('mine')).toBe(1);
 });
 
 test('a creation whose answer is lost is our own though others have changed it since', async () => {
   let applied: Revision | undefined;
-  const told = await losingTheAnswer(() => create(ours.store, 'mine'), async (at) => {
-    applied = at;
-    await update(theirs.store, 'theirs', at);
-  });
+  const told = await losingTheAnswer(
+    () => create(ours.store, 'mine'),
+    async (at) => {
+      applied = at;
+      await update(theirs.store, 'theirs', at);
+    },
+  );
   expect(told).toBe(applied);
 });
 
 test('a creation whose answer is lost is our own though others have deleted it since, and is not done again', async () => {
   let applied: Revision | undefined;
-  const told = await losingTheAnswer(() => create(ours.store, 'mine'), async (at) => {
-    applied = at;
-    await remove(theirs.store, at);
-  });
+  const told = await losingTheAnswer(
+    () => create(ours.store, 'mine'),
+    async (at) => {
+      applied = at;
+      await remove(theirs.store, at);
+    },
+  );
   expect(told).toBe(applied);
   expect((await theirs.store.get(key, within(1_000))).stored).toBeUndefined();
   expect(await writesOf('mine')).toBe(1);
@@ -97,11 +109,14 @@ test('a creation whose answer is lost is our own though others have deleted it s
 
 test('a creation whose answer is lost is our own though others have deleted it and created theirs', async () => {
   let applied: Revision | undefined;
-  const told = await losingTheAnswer(() => create(ours.store, 'mine'), async (at) => {
-    applied = at;
-    await remove(theirs.store, at);
-    await create(theirs.store, 'theirs');
-  });
+  const told = await losingTheAnswer(
+    () => create(ours.store, 'mine'),
+    async (at) => {
+      applied = at;
+      await remove(theirs.store, at);
+      await create(theirs.store, 'theirs');
+    },
+  );
   expect(told).toBe(applied);
   expect((await theirs.store.get(key, within(1_000))).stored?.value).toEqual(bytes('theirs'));
 });
@@ -130,19 +145,25 @@ test('a creation that never arrived is done once, later', async () => {
 test('an update whose answer is lost is our own, at its revision', async () => {
   const first = await create(ours.store, 'first');
   let applied: Revision | undefined;
-  const told = await losingTheAnswer(() => update(ours.store, 'mine', first), async (at) => {
-    applied = at;
-  });
+  const told = await losingTheAnswer(
+    () => update(ours.store, 'mine', first),
+    async (at) => {
+      applied = at;
+    },
+  );
   expect(told).toBe(applied);
 });
 
 test('an update whose answer is lost is our own though others have changed and deleted it since', async () => {
   const first = await create(ours.store, 'first');
   let applied: Revision | undefined;
-  const told = await losingTheAnswer(() => update(ours.store, 'mine', first), async (at) => {
-    applied = at;
-    await remove(theirs.store, await update(theirs.store, 'theirs', at));
-  });
+  const told = await losingTheAnswer(
+    () => update(ours.store, 'mine', first),
+    async (at) => {
+      applied = at;
+      await remove(theirs.store, await update(theirs.store, 'theirs', at));
+    },
+  );
   expect(told).toBe(applied);
 });
 
@@ -190,7 +211,8 @@ test('without doubt nothing is recognised: equal bytes by somebody else are a co
 });
 
 test('while no answer is lost, no seal is written', async () => {
-  const seals = async (): Promise<number> => (await theirs.store.list({ prefix: '/own/' }, within(1_000))).stored.length;
+  const seals = async (): Promise<number> =>
+    (await theirs.store.list({ prefix: '/own/' }, within(1_000))).stored.length;
   const before = await seals();
   await create(ours.store, 'x');
   expect(await seals()).toBe(before);

@@ -34,7 +34,9 @@ export function writer(client: EtcdClient, leases: SharedLeases, sealPrefix: str
       try {
         const { answer } = await client.call(conditionalWrite, { ...write, seal }, { ...call, stopInDoubt: true });
         client.sawRevision(answer.headRevision);
-        return answer.applied ? { applied: true, revision: answer.headRevision } : { applied: false, current: answer.current };
+        return answer.applied
+          ? { applied: true, revision: answer.headRevision }
+          : { applied: false, current: answer.current };
       } catch (error) {
         if (!(error instanceof InDoubtError)) throw error;
       }
@@ -62,7 +64,8 @@ async function sealed(
   if (current && current.createRevision <= knownRevision) return { applied: false, current };
   // It may have been applied, and changed or deleted since. One watch over both keys tells the key's events before the
   // seal's, which is known to be there: a watch of the key alone could not be known to have come to its end.
-  const [first, last] = Buffer.compare(Buffer.from(seal), Buffer.from(write.key)) < 0 ? [seal, write.key] : [write.key, seal];
+  const [first, last] =
+    Buffer.compare(Buffer.from(seal), Buffer.from(write.key)) < 0 ? [seal, write.key] : [write.key, seal];
   const found = await findEvent(
     client,
     { key: first, end: Buffer.from(`${last}\0`) },
@@ -90,4 +93,5 @@ async function replace(client: EtcdClient, write: ConditionalWrite, call: Call):
 const isOurs = ({ value, expected }: ConditionalWrite, stored: KeyValue): boolean =>
   value !== undefined && stored.modRevision > expected && stored.value.equals(value);
 
-const isOursIn = (write: ConditionalWrite, stored: KeyValue): boolean => stored.key === write.key && isOurs(write, stored);
+const isOursIn = (write: ConditionalWrite, stored: KeyValue): boolean =>
+  stored.key === write.key && isOurs(write, stored);

@@ -2,12 +2,15 @@ import { expect, test } from '@jest/globals';
 import protobuf from 'protobufjs/minimal.js';
 import { decoded, readInt64 } from './fields.ts';
 
-test.each([0, 1, 127, 128, 2 ** 31, 2 ** 32, 2 ** 49 - 1, 2 ** 49, 2 ** 53 - 1, -1, -(2 ** 31)])('reads %d as it was written', (value) => {
-  const bytes = Buffer.from(protobuf.Writer.create().int64(value).uint32(7).finish());
-  const reader = protobuf.Reader.create(bytes);
-  expect(readInt64(reader)).toBe(value);
-  expect(reader.uint32()).toBe(7);
-});
+test.each([0, 1, 127, 128, 2 ** 31, 2 ** 32, 2 ** 49 - 1, 2 ** 49, 2 ** 53 - 1, -1, -(2 ** 31)])(
+  'reads %d as it was written',
+  (value) => {
+    const bytes = Buffer.from(protobuf.Writer.create().int64(value).uint32(7).finish());
+    const reader = protobuf.Reader.create(bytes);
+    expect(readInt64(reader)).toBe(value);
+    expect(reader.uint32()).toBe(7);
+  },
+);
 
 test.each([
   ['a number cut off', [0x08, 0x80]],

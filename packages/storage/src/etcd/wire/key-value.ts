@@ -127,7 +127,8 @@ export const readKeys: Rpc<readonly string[], KeysAnswer> = {
   path: conditionalWrite.path,
   encode: (keys) =>
     encoded((to) => {
-      for (const key of keys) writeNested(to, 2, (operation) => writeNested(operation, 1, (read) => writeRange(read, { key })));
+      for (const key of keys)
+        writeNested(to, 2, (operation) => writeNested(operation, 1, (read) => writeRange(read, { key })));
     }),
   decode: (message) => {
     let headRevision = 0;

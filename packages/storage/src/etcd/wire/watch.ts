@@ -1,4 +1,15 @@
-import { decoded, encoded, nested, type Reader, readFields, readInt64, writeBytes, writeFlag, writeInt64, writeNested } from './fields.ts';
+import {
+  decoded,
+  encoded,
+  nested,
+  type Reader,
+  readFields,
+  readInt64,
+  writeBytes,
+  writeFlag,
+  writeInt64,
+  writeNested,
+} from './fields.ts';
 import { type KeyValue, readHeader, readKeyValue } from './key-value.ts';
 
 export const watchPath = '/etcdserverpb.Watch/Watch';
