@@ -46,7 +46,7 @@ export async function assemble(flags: ServerFlags, surroundings: Surroundings, l
 
     const health = createHealth({ clock, failed: (endpoint, check, error) => log.error('a health check failed', { endpoint, check, error: asError(error) }) });
     // A restart does not help against a lost etcd, so only readiness asks for it.
-    health.add({ name: 'etcd', endpoints: ['readyz', 'healthz'], check: async () => void (await store.get(`${keyPrefix}/health`, { deadlineMs: clock.monotonicMs() + healthTimeoutMs })) });
+    health.add({ name: 'etcd', endpoints: ['readyz', 'healthz'], check: async () => void (await client.readHead({ deadlineMs: clock.monotonicMs() + healthTimeoutMs })) });
     let shuttingDown = false;
     health.add({
       name: 'shutdown',
