@@ -1,10 +1,22 @@
-const unitsMs: Readonly<Record<string, number>> = { ns: 1e-6, us: 1e-3, µs: 1e-3, ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
+const unitsMs: Readonly<Record<string, number>> = {
+  ns: 1e-6,
+  us: 1e-3,
+  µs: 1e-3,
+  ms: 1,
+  s: 1000,
+  m: 60_000,
+  h: 3_600_000,
+};
 
 /** Milliseconds of a duration as operators write it: `1h30m`, `500ms`, `1.5s`, `0`. Undefined when it is none. */
 export function parseDuration(text: string): number | undefined {
   if (text === '0') return 0;
-  if (!/^-?([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h)(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h))*$/.test(text)) return undefined;
+  if (
+    !/^-?([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h)(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h))*$/.test(text)
+  )
+    return undefined;
   let sum = 0;
-  for (const [, number, unit] of text.matchAll(/([0-9.]+)([a-zµ]+)/g)) sum += Number(number) * (unitsMs[unit as string] as number);
+  for (const [, number, unit] of text.matchAll(/([0-9.]+)([a-zµ]+)/g))
+    sum += Number(number) * (unitsMs[unit as string] as number);
   return text.startsWith('-') ? -sum : sum;
 }

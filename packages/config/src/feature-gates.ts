@@ -15,14 +15,19 @@ export interface FeatureGates {
 const groups = { AllAlpha: 'alpha', AllBeta: 'beta' } as const;
 
 /** The gates by what an operator wrote. What is wrong with it comes back as sentences. */
-export function featureGates(written: ReadonlyMap<string, string>): { readonly gates: FeatureGates; readonly faults: readonly string[] } {
+export function featureGates(written: ReadonlyMap<string, string>): {
+  readonly gates: FeatureGates;
+  readonly faults: readonly string[];
+} {
   const faults: string[] = [];
   const known = [...Object.keys(gates), ...Object.keys(groups)];
   for (const [name, value] of written) {
     if (!known.includes(name)) faults.push(`unrecognized feature gate: ${name}; there are ${known.join(', ')}`);
-    else if (value !== 'true' && value !== 'false') faults.push(`invalid value of feature gate ${name}: ${JSON.stringify(value)} is neither true nor false`);
+    else if (value !== 'true' && value !== 'false')
+      faults.push(`invalid value of feature gate ${name}: ${JSON.stringify(value)} is neither true nor false`);
   }
-  const ofGroup = (stage: string): string | undefined => Object.entries(groups).flatMap(([group, of]) => (of === stage ? (written.get(group) ?? []) : []))[0];
+  const ofGroup = (stage: string): string | undefined =>
+    Object.entries(groups).flatMap(([group, of]) => (of === stage ? (written.get(group) ?? []) : []))[0];
   const enabled = (gate: FeatureGate): boolean => {
     const { stage, enabled: byDefault } = gates[gate];
     const said = written.get(gate) ?? ofGroup(stage);

@@ -1,5 +1,14 @@
 import { expect, test } from '@jest/globals';
-import { type Authenticator, type Authorizer, type Decision, firstToDecide, firstToKnow, mastersGroup, privilegedGroups, type UserInfo } from './index.ts';
+import {
+  type Authenticator,
+  type Authorizer,
+  type Decision,
+  firstToDecide,
+  firstToKnow,
+  mastersGroup,
+  privilegedGroups,
+  type UserInfo,
+} from './index.ts';
 
 const nobody = { header: () => undefined };
 const user = (name: string, ...groups: string[]): UserInfo => ({ name, groups });
@@ -11,20 +20,39 @@ const question = { user: user('a'), verb: 'get', path: '/x' };
 
 test('the first authenticator that knows is believed, whether it answers now or later', async () => {
   expect(firstToKnow([knows(undefined), knows(user('b')), knows(user('c'))]).authenticate(nobody)).toEqual(user('b'));
-  expect(await firstToKnow([knowsLater(undefined), knows(undefined), knowsLater(user('b')), knows(user('c'))]).authenticate(nobody)).toEqual(user('b'));
+  expect(
+    await firstToKnow([knowsLater(undefined), knows(undefined), knowsLater(user('b')), knows(user('c'))]).authenticate(
+      nobody,
+    ),
+  ).toEqual(user('b'));
   expect(firstToKnow([]).authenticate(nobody)).toBeUndefined();
 });
 
 test('the first authorizer with an opinion decides; without one nobody is allowed anything', async () => {
   const none: Decision = { verdict: 'noOpinion', reason: 'not mine' };
-  expect(firstToDecide([decides(none), decides({ verdict: 'deny' }), decides({ verdict: 'allow' })]).authorize(question)).toEqual({ verdict: 'deny' });
-  expect(await firstToDecide([decidesLater(none), decidesLater({ verdict: 'allow' }), decides({ verdict: 'deny' })]).authorize(question)).toEqual({ verdict: 'allow' });
-  expect(await firstToDecide([decides(none), decidesLater(none)]).authorize(question)).toEqual({ verdict: 'noOpinion', reason: 'not mine, not mine' });
+  expect(
+    firstToDecide([decides(none), decides({ verdict: 'deny' }), decides({ verdict: 'allow' })]).authorize(question),
+  ).toEqual({ verdict: 'deny' });
+  expect(
+    await firstToDecide([
+      decidesLater(none),
+      decidesLater({ verdict: 'allow' }),
+      decides({ verdict: 'deny' }),
+    ]).authorize(question),
+  ).toEqual({ verdict: 'allow' });
+  expect(await firstToDecide([decides(none), decidesLater(none)]).authorize(question)).toEqual({
+    verdict: 'noOpinion',
+    reason: 'not mine, not mine',
+  });
   expect(firstToDecide([]).authorize(question)).toEqual({ verdict: 'noOpinion', reason: undefined });
 });
 
 test('masters may do everything, and others are left to others', () => {
   const authorizer = privilegedGroups([mastersGroup]);
-  expect(authorizer.authorize({ ...question, user: user('a', 'system:authenticated', 'system:masters') })).toEqual({ verdict: 'allow' });
-  expect(authorizer.authorize({ ...question, user: user('system:masters', 'masters') })).toEqual({ verdict: 'noOpinion' });
+  expect(authorizer.authorize({ ...question, user: user('a', 'system:authenticated', 'system:masters') })).toEqual({
+    verdict: 'allow',
+  });
+  expect(authorizer.authorize({ ...question, user: user('system:masters', 'masters') })).toEqual({
+    verdict: 'noOpinion',
+  });
 });

@@ -9,10 +9,48 @@ export { PatchFormError, strategicallyMergedBy } from './patch/strategic-merge-p
 export type { KubeObject, ManagedFieldsEntry, ObjectMeta, OwnerReference } from './object.ts';
 export { localObjectReference, objectReference } from './schema/common.ts';
 export { decode, type Integer, WrongTypeError } from './schema/decode.ts';
-export { boolean, type Field, field, int32, int64, list, microTime, type ObjectSchema, object, type Schema, string, stringMap, time } from './schema/schema.ts';
+export {
+  boolean,
+  type Field,
+  field,
+  int32,
+  int64,
+  list,
+  microTime,
+  type ObjectSchema,
+  object,
+  type Schema,
+  string,
+  stringMap,
+  time,
+} from './schema/schema.ts';
 export { type FieldSelector, matchesFields, parseFieldSelector } from './selector/field-selector.ts';
-export { type LabelSelector, matchesLabels, parseLabelSelector, SelectorSyntaxError } from './selector/label-selector.ts';
-export { alreadyExists, badRequest, conflict, invalid, notFound, type Reason, type ResourceNames, type Status, type StatusDetails, StatusError, success } from './status.ts';
+export {
+  type LabelSelector,
+  matchesLabels,
+  parseLabelSelector,
+  SelectorSyntaxError,
+} from './selector/label-selector.ts';
+export {
+  alreadyExists,
+  badRequest,
+  conflict,
+  invalid,
+  notFound,
+  type Reason,
+  type ResourceNames,
+  type Status,
+  type StatusDetails,
+  StatusError,
+  success,
+} from './status.ts';
 export { formatTime } from './time.ts';
 export { pathSegment, pathSegmentNames, qualifiedName, subdomainNames } from './validation/names.ts';
-export { foregroundFinalizer, isPrintable, managerErrors, orphanFinalizer, validateObjectMeta, validateObjectMetaUpdate } from './validation/object-meta.ts';
+export {
+  foregroundFinalizer,
+  isPrintable,
+  managerErrors,
+  orphanFinalizer,
+  validateObjectMeta,
+  validateObjectMetaUpdate,
+} from './validation/object-meta.ts';

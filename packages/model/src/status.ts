@@ -81,9 +81,16 @@ const codes = {
 
 export type Reason = keyof typeof codes;
 
-export const success = (details: StatusDetails): Status => ({ kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', details });
+export const success = (details: StatusDetails): Status => ({
+  kind: 'Status',
+  apiVersion: 'v1',
+  metadata: {},
+  status: 'Success',
+  details,
+});
 
-export const badRequest = (message: string, cause?: unknown): StatusError => new StatusError('BadRequest', message, undefined, { cause });
+export const badRequest = (message: string, cause?: unknown): StatusError =>
+  new StatusError('BadRequest', message, undefined, { cause });
 
 /** The names of a resource in answers: by its plural where one object is meant, by its kind where its form is. */
 export interface ResourceNames {
@@ -92,26 +99,49 @@ export interface ResourceNames {
   readonly plural: string;
 }
 
-const ofResource = ({ group, plural }: ResourceNames, name: string): StatusDetails => ({ name, ...(group && { group }), kind: plural });
+const ofResource = ({ group, plural }: ResourceNames, name: string): StatusDetails => ({
+  name,
+  ...(group && { group }),
+  kind: plural,
+});
 const qualified = ({ group }: ResourceNames, word: string): string => (group ? `${word}.${group}` : word);
 
 export const notFound = (names: ResourceNames, name: string, cause?: unknown): StatusError =>
-  new StatusError('NotFound', `${qualified(names, names.plural)} "${name}" not found`, ofResource(names, name), { cause });
+  new StatusError('NotFound', `${qualified(names, names.plural)} "${name}" not found`, ofResource(names, name), {
+    cause,
+  });
 
 export const alreadyExists = (names: ResourceNames, name: string, prefix = '', cause?: unknown): StatusError =>
-  new StatusError('AlreadyExists', `${prefix}${qualified(names, names.plural)} "${name}" already exists`, ofResource(names, name), { cause });
+  new StatusError(
+    'AlreadyExists',
+    `${prefix}${qualified(names, names.plural)} "${name}" already exists`,
+    ofResource(names, name),
+    { cause },
+  );
 
 export const conflict = (names: ResourceNames, name: string, problem: string): StatusError =>
-  new StatusError('Conflict', `Operation cannot be fulfilled on ${qualified(names, names.plural)} "${name}": ${problem}`, ofResource(names, name));
+  new StatusError(
+    'Conflict',
+    `Operation cannot be fulfilled on ${qualified(names, names.plural)} "${name}": ${problem}`,
+    ofResource(names, name),
+  );
 
 /** Several things wrong with an object, or with the options of a request, each with its field. */
-export function invalid(form: { readonly group: string; readonly kind: string }, name: string, errors: readonly FieldError[]): StatusError {
+export function invalid(
+  form: { readonly group: string; readonly kind: string },
+  name: string,
+  errors: readonly FieldError[],
+): StatusError {
   const sentences = errors.map(({ field, message }) => `${field}: ${message}`);
   const all = sentences.length === 1 ? sentences[0] : `[${sentences.join(', ')}]`;
-  return new StatusError('Invalid', `${form.group ? `${form.kind}.${form.group}` : form.kind} "${name}" is invalid: ${all}`, {
-    ...(name && { name }),
-    ...(form.group && { group: form.group }),
-    kind: form.kind,
-    causes: errors.map(({ field, reason, message }) => ({ reason, message, field })),
-  });
+  return new StatusError(
+    'Invalid',
+    `${form.group ? `${form.kind}.${form.group}` : form.kind} "${name}" is invalid: ${all}`,
+    {
+      ...(name && { name }),
+      ...(form.group && { group: form.group }),
+      kind: form.kind,
+      causes: errors.map(({ field, reason, message }) => ({ reason, message, field })),
+    },
+  );
 }

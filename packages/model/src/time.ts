@@ -12,14 +12,18 @@ export const parseTime = (text: string): string | null | undefined => parse(text
 export const parseMicroTime = (text: string): string | null | undefined =>
   parse(text, (fraction) => (fraction?.length === 6 ? `.${fraction}` : undefined));
 
-function parse(text: string, formatFraction: (fraction: string | undefined) => string | undefined): string | null | undefined {
+function parse(
+  text: string,
+  formatFraction: (fraction: string | undefined) => string | undefined,
+): string | null | undefined {
   const match = timeForm.exec(text);
   if (!match) return undefined;
   const [, year, month, day, hour, minute, second, fraction, sign, zoneHour, zoneMinute] = match;
   const tail = formatFraction(fraction);
   if (tail === undefined) return undefined;
   if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 59) return undefined;
-  if (Number(month) < 1 || Number(month) > 12 || Number(day) < 1 || Number(day) > daysIn(Number(year), Number(month))) return undefined;
+  if (Number(month) < 1 || Number(month) > 12 || Number(day) < 1 || Number(day) > daysIn(Number(year), Number(month)))
+    return undefined;
   let seconds = text.slice(0, 19);
   if (sign !== undefined) {
     if (Number(zoneHour) > 24 || Number(zoneMinute) > 60) return undefined;

@@ -1,11 +1,26 @@
 import { getOwn } from '@cluster-apiserver/base';
-import { badRequest, decode, type Kind, type KubeObject, MalformedTextError, type Parsed, parseJson, parseYaml, StatusError, WrongTypeError, YamlTooLargeError } from '@cluster-apiserver/model';
+import {
+  badRequest,
+  decode,
+  type Kind,
+  type KubeObject,
+  MalformedTextError,
+  type Parsed,
+  parseJson,
+  parseYaml,
+  StatusError,
+  WrongTypeError,
+  YamlTooLargeError,
+} from '@cluster-apiserver/model';
 import { type ApiRequest, BodyTooLargeError, BodyTooSlowError } from './exchange.ts';
 
 /** What one request may send. The storage takes half of it; patches and lists of options need no more. */
 const bodyBytesMax = 3 * 1024 * 1024;
 
-const formats: Readonly<Record<string, (text: string) => Parsed>> = { 'application/json': parseJson, 'application/yaml': parseYaml };
+const formats: Readonly<Record<string, (text: string) => Parsed>> = {
+  'application/json': parseJson,
+  'application/yaml': parseYaml,
+};
 
 /** How to treat what a kind does not know or a text says twice. */
 export type FieldValidation = 'Ignore' | 'Warn' | 'Strict';
@@ -14,8 +29,14 @@ export async function readBody(request: ApiRequest): Promise<Buffer> {
   try {
     return await request.body(bodyBytesMax);
   } catch (error) {
-    if (error instanceof BodyTooLargeError) throw new StatusError('RequestEntityTooLarge', `Request entity too large: ${error.message}`, undefined, { cause: error });
-    if (error instanceof BodyTooSlowError) throw new StatusError('RequestTimeout', 'the body of the request did not arrive in time', undefined, { cause: error });
+    if (error instanceof BodyTooLargeError)
+      throw new StatusError('RequestEntityTooLarge', `Request entity too large: ${error.message}`, undefined, {
+        cause: error,
+      });
+    if (error instanceof BodyTooSlowError)
+      throw new StatusError('RequestTimeout', 'the body of the request did not arrive in time', undefined, {
+        cause: error,
+      });
     throw error;
   }
 }
@@ -25,26 +46,45 @@ export function bodyFormat(request: ApiRequest): (text: string) => Parsed {
   const type = mediaType(request);
   const format = type === undefined || type === '' ? parseJson : getOwn(formats, type);
   if (!format) {
-    throw new StatusError('UnsupportedMediaType', `the body of the request was in an unknown format - accepted media types include: ${Object.keys(formats).join(', ')}`);
+    throw new StatusError(
+      'UnsupportedMediaType',
+      `the body of the request was in an unknown format - accepted media types include: ${Object.keys(formats).join(', ')}`,
+    );
   }
   return format;
 }
 
 /** The content type without its parameters, which change nothing here. */
-export const mediaType = (request: ApiRequest): string | undefined => request.header('content-type')?.split(';', 1)[0]?.trim().toLowerCase();
+export const mediaType = (request: ApiRequest): string | undefined =>
+  request.header('content-type')?.split(';', 1)[0]?.trim().toLowerCase();
 
 /** An object of the kind, in canonical form, or an answer that says why the body is none. */
-export function decodeObject(kind: Kind, body: Buffer, format: (text: string) => Parsed, validation: FieldValidation, warn: (text: string) => void): KubeObject {
+export function decodeObject(
+  kind: Kind,
+  body: Buffer,
+  format: (text: string) => Parsed,
+  validation: FieldValidation,
+  warn: (text: string) => void,
+): KubeObject {
   const parsed = parseText(body, format, `the object provided is unrecognized (must be of type ${kind.kind})`);
   const typed = typedValue(kind, parsed.value);
   const unknown: string[] = [];
   try {
     const object = decode(kind.schema, typed, (path) => unknown.push(path)) as KubeObject;
-    const faults = [...parsed.faults.filter(({ path }) => !unknown.some((outer) => isWithin(path, outer))).map(({ message }) => message), ...unknown.map(unknownField)];
+    const faults = [
+      ...parsed.faults
+        .filter(({ path }) => !unknown.some((outer) => isWithin(path, outer)))
+        .map(({ message }) => message),
+      ...unknown.map(unknownField),
+    ];
     report(faults, validation, warn, `${kind.kind} in version "${kind.version}" cannot be handled as a ${kind.kind}: `);
     return object;
   } catch (error) {
-    if (error instanceof WrongTypeError) throw badRequest(`${kind.kind} in version "${kind.version}" cannot be handled as a ${kind.kind}: ${error.message}`, error);
+    if (error instanceof WrongTypeError)
+      throw badRequest(
+        `${kind.kind} in version "${kind.version}" cannot be handled as a ${kind.kind}: ${error.message}`,
+        error,
+      );
     throw error;
   }
 }
@@ -52,35 +92,49 @@ export function decodeObject(kind: Kind, body: Buffer, format: (text: string) =>
 export const unknownField = (path: string): string => `unknown field ${JSON.stringify(path)}`;
 
 /** Refuses or tells what strict validation found, as the client asked. */
-export function report(faults: readonly string[], validation: FieldValidation, warn: (text: string) => void, where = ''): void {
+export function report(
+  faults: readonly string[],
+  validation: FieldValidation,
+  warn: (text: string) => void,
+  where = '',
+): void {
   if (faults.length === 0 || validation === 'Ignore') return;
   if (validation === 'Strict') throw badRequest(`${where}strict decoding error: ${faults.join(', ')}`);
   for (const fault of faults) warn(fault);
 }
 
 /** The fields below an unknown one are unknown with it and not told again. */
-const isWithin = (path: string | undefined, outer: string): boolean => path !== undefined && (path === outer || path.startsWith(`${outer}.`) || path.startsWith(`${outer}[`));
+const isWithin = (path: string | undefined, outer: string): boolean =>
+  path !== undefined && (path === outer || path.startsWith(`${outer}.`) || path.startsWith(`${outer}[`));
 
 export function parseText(body: Buffer, format: (text: string) => Parsed, what: string): Parsed {
   try {
     return format(body.toString());
   } catch (error) {
-    if (error instanceof MalformedTextError) throw badRequest(`${what}: couldn't get version/kind; ${error.message}`, error);
-    if (error instanceof YamlTooLargeError) throw new StatusError('RequestEntityTooLarge', `Request entity too large: ${error.message}`, undefined, { cause: error });
+    if (error instanceof MalformedTextError)
+      throw badRequest(`${what}: couldn't get version/kind; ${error.message}`, error);
+    if (error instanceof YamlTooLargeError)
+      throw new StatusError('RequestEntityTooLarge', `Request entity too large: ${error.message}`, undefined, {
+        cause: error,
+      });
     throw error;
   }
 }
 
 /** The value with the kind and version that the endpoint implies, unless it names others. */
 function typedValue(kind: Kind, value: unknown): unknown {
-  if (value !== null && (typeof value !== 'object' || Array.isArray(value))) throw badRequest(`the object provided is unrecognized (must be of type ${kind.kind}): it is no object`);
+  if (value !== null && (typeof value !== 'object' || Array.isArray(value)))
+    throw badRequest(`the object provided is unrecognized (must be of type ${kind.kind}): it is no object`);
   const { kind: givenKind, apiVersion: givenVersion } = (value ?? {}) as Record<string, unknown>;
   for (const [name, given] of Object.entries({ kind: givenKind, apiVersion: givenVersion })) {
-    if (given !== undefined && given !== null && typeof given !== 'string') throw badRequest(`the object provided is unrecognized (must be of type ${kind.kind}): ${name} must be a string`);
+    if (given !== undefined && given !== null && typeof given !== 'string')
+      throw badRequest(`the object provided is unrecognized (must be of type ${kind.kind}): ${name} must be a string`);
   }
   const [namedKind, namedVersion] = [givenKind || kind.kind, givenVersion || kind.apiVersion];
   if (namedKind !== kind.kind || namedVersion !== kind.apiVersion) {
-    throw badRequest(`${namedKind} in version ${JSON.stringify(namedVersion)} cannot be handled as a ${kind.kind}: this endpoint takes ${kind.kind} in version ${JSON.stringify(kind.apiVersion)}`);
+    throw badRequest(
+      `${namedKind} in version ${JSON.stringify(namedVersion)} cannot be handled as a ${kind.kind}: this endpoint takes ${kind.kind} in version ${JSON.stringify(kind.apiVersion)}`,
+    );
   }
   return { ...value, kind: kind.kind, apiVersion: kind.apiVersion };
 }

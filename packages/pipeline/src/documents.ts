@@ -4,7 +4,10 @@ import type { Authenticated } from './facts.ts';
 import { textResponse } from './respond.ts';
 
 /** What answers a path that is no resource. The parameters are the named parts of its pattern. */
-export type Document = (facts: Authenticated, parameters: Readonly<Record<string, string>>) => ApiResponse | Promise<ApiResponse>;
+export type Document = (
+  facts: Authenticated,
+  parameters: Readonly<Record<string, string>>,
+) => ApiResponse | Promise<ApiResponse>;
 
 export type Documents = Readonly<Record<string, Document>>;
 
@@ -27,7 +30,11 @@ export function documentRoutes(documents: Documents): Handler<Authenticated> {
       const journey: Journey = { facts, answer, fail };
       const method = facts.request.method;
       // The router reads method and url and hands the rest through to the document untouched.
-      router({ method, url: encodeURI(facts.info.path) } as Request, journey as unknown as Response, (error?: unknown) => (error ? fail(error) : answer(notFound(facts))));
+      router(
+        { method, url: encodeURI(facts.info.path) } as Request,
+        journey as unknown as Response,
+        (error?: unknown) => (error ? fail(error) : answer(notFound(facts))),
+      );
     });
 }
 

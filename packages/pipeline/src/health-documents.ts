@@ -9,7 +9,8 @@ export function healthDocuments(health: Health): Documents {
   const documents = endpoints.flatMap((endpoint): [string, Document][] => {
     const document: Document = async ({ auditId, info: { query } }, { check }) => {
       const question = { verbose: query.has('verbose'), exclude: query.getAll('exclude') };
-      const { status, text } = check === undefined ? await health.answer(endpoint, question) : await health.answerOne(endpoint, check);
+      const { status, text } =
+        check === undefined ? await health.answer(endpoint, question) : await health.answerOne(endpoint, check);
       return textResponse(auditId, status, text);
     };
     return [

@@ -4,7 +4,8 @@ import type { ApiRequest } from './exchange.ts';
 import { errorForm, negotiated } from './negotiate.ts';
 import { warningHeaders } from './warnings.ts';
 
-const by = (headers: Record<string, string>): ApiRequest => ({ header: (name: string) => headers[name] }) as unknown as ApiRequest;
+const by = (headers: Record<string, string>): ApiRequest =>
+  ({ header: (name: string) => headers[name] }) as unknown as ApiRequest;
 const query = (text: string): URLSearchParams => new URLSearchParams(text);
 
 test.each([
@@ -23,7 +24,14 @@ test.each([
   expect(negotiated(by(accept === undefined ? {} : { accept }), query(''))).toBe(form);
 });
 
-test.each(['image/png', 'application/json;as=Table;v=v1;g=meta.k8s.io', 'application/json;q=0', 'application/vnd.kubernetes.protobuf', '', ','])('Accept: %j is refused, and the refusal is readable', (accept) => {
+test.each([
+  'image/png',
+  'application/json;as=Table;v=v1;g=meta.k8s.io',
+  'application/json;q=0',
+  'application/vnd.kubernetes.protobuf',
+  '',
+  ',',
+])('Accept: %j is refused, and the refusal is readable', (accept) => {
   expect(() => negotiated(by({ accept }), query(''))).toThrow(StatusError);
   expect(errorForm(by({ accept }), query(''))).toBe('prettyJson');
 });

@@ -9,8 +9,12 @@ const offered = ['application/json', 'application/yaml'] as const;
 /** The form that the client asks for: by its Accept header, and by `pretty` or who it is. Throws NotAcceptable. */
 export function negotiated(request: ApiRequest, query: URLSearchParams | undefined): Form {
   const accept = request.header('accept');
-  const type = accept === undefined || accept === '*/*' || accept === 'application/json' ? 'application/json' : acceptedType(accept);
-  if (type === undefined) throw new StatusError('NotAcceptable', `only the following media types are accepted: ${offered.join(', ')}`, {});
+  const type =
+    accept === undefined || accept === '*/*' || accept === 'application/json'
+      ? 'application/json'
+      : acceptedType(accept);
+  if (type === undefined)
+    throw new StatusError('NotAcceptable', `only the following media types are accepted: ${offered.join(', ')}`, {});
   if (type === 'application/yaml') return 'yaml';
   return isPretty(request, query) ? 'prettyJson' : 'json';
 }

@@ -1,4 +1,17 @@
-import { badRequest, type FieldError, invalid, isPrintable, type Kind, type LabelSelector, type FieldSelector, managerErrors, notSupported, parseFieldSelector, parseLabelSelector, SelectorSyntaxError } from '@cluster-apiserver/model';
+import {
+  badRequest,
+  type FieldError,
+  invalid,
+  isPrintable,
+  type Kind,
+  type LabelSelector,
+  type FieldSelector,
+  managerErrors,
+  notSupported,
+  parseFieldSelector,
+  parseLabelSelector,
+  SelectorSyntaxError,
+} from '@cluster-apiserver/model';
 import type { ListOptions } from '@cluster-apiserver/registry';
 import type { FieldValidation } from './body.ts';
 import type { ApiRequest } from './exchange.ts';
@@ -19,21 +32,33 @@ const agentManagerBytesMax = 128;
 
 const validations = ['Ignore', 'Warn', 'Strict'];
 
-export function writeParameters(form: 'CreateOptions' | 'UpdateOptions' | 'PatchOptions', request: ApiRequest, { query }: RequestInfo): WriteParameters {
+export function writeParameters(
+  form: 'CreateOptions' | 'UpdateOptions' | 'PatchOptions',
+  request: ApiRequest,
+  { query }: RequestInfo,
+): WriteParameters {
   const manager = query.get('fieldManager') ?? '';
   const validation = query.get('fieldValidation') || 'Warn';
   const errors = [
     ...dryRunErrors(query.getAll('dryRun')),
     ...managerErrors('fieldManager', manager, fieldManagerBytesMax),
-    ...(validations.includes(validation) ? [] : [notSupported('fieldValidation', validation, ['', 'Ignore', 'Strict', 'Warn'])]),
+    ...(validations.includes(validation)
+      ? []
+      : [notSupported('fieldValidation', validation, ['', 'Ignore', 'Strict', 'Warn'])]),
   ];
   if (errors.length > 0) throw invalidOptions(form, errors);
-  return { dryRun: query.has('dryRun'), manager: manager || managerOf(request.header('user-agent') ?? '') || 'unknown', fieldValidation: validation as FieldValidation };
+  return {
+    dryRun: query.has('dryRun'),
+    manager: manager || managerOf(request.header('user-agent') ?? '') || 'unknown',
+    fieldValidation: validation as FieldValidation,
+  };
 }
 
-export const invalidOptions = (form: string, errors: readonly FieldError[]): Error => invalid({ group: 'meta.k8s.io', kind: form }, '', errors);
+export const invalidOptions = (form: string, errors: readonly FieldError[]): Error =>
+  invalid({ group: 'meta.k8s.io', kind: form }, '', errors);
 
-export const dryRunErrors = (values: readonly string[]): FieldError[] => (values.every((value) => value === 'All') ? [] : [notSupported('dryRun', values, ['All'])]);
+export const dryRunErrors = (values: readonly string[]): FieldError[] =>
+  values.every((value) => value === 'All') ? [] : [notSupported('dryRun', values, ['All'])];
 
 /** The user agent up to its first slash, printable and not too long. */
 function managerOf(agent: string): string {

@@ -42,14 +42,23 @@ beforeEach(() => {
   const clock = systemClock;
   const random = seededRandom(7);
   const store = memoryStore(clock);
-  const resources = [kind('', 'robots'), kind('notes.example', 'notes')].map((one) => ({ kind: one, store, keyPrefix: '/registry', clock, random }));
+  const resources = [kind('', 'robots'), kind('notes.example', 'notes')].map((one) => ({
+    kind: one,
+    store,
+    keyPrefix: '/registry',
+    clock,
+    random,
+  }));
   handle = chain(
     {
       clock,
       random,
       requestTimeoutMs: 1000,
       authenticator: { authenticate: (credentials) => users[credentials.header('authorization') ?? ''] },
-      authorizer: { authorize: ({ user }) => (user.groups.includes('masters') ? { verdict: 'allow' } : { verdict: 'noOpinion', reason: 'no rule' }) },
+      authorizer: {
+        authorize: ({ user }) =>
+          user.groups.includes('masters') ? { verdict: 'allow' } : { verdict: 'noOpinion', reason: 'no rule' },
+      },
       measures: { began: () => {}, ended: ({ verb, code }) => void counted.push({ verb, code }) },
       report: (error) => void faults.push(error),
     },
@@ -67,7 +76,10 @@ beforeEach(() => {
   );
 });
 
-const users: Record<string, { name: string; groups: string[] }> = { master: { name: 'm', groups: ['masters'] }, visitor: { name: 'v', groups: [] } };
+const users: Record<string, { name: string; groups: string[] }> = {
+  master: { name: 'm', groups: ['masters'] },
+  visitor: { name: 'v', groups: [] },
+};
 
 interface Said {
   readonly body?: string;
@@ -92,12 +104,28 @@ async function ask(method: string, target: string, { body, headers = {} }: Said 
     signal: new AbortController().signal,
   };
   const response: ApiResponse = await handle(request);
-  const bytes = response.body === undefined || 'stream' in response.body ? undefined : Buffer.isBuffer(response.body) ? response.body : Buffer.concat(response.body);
-  return { ...response, text: bytes?.toString() ?? '', json: () => JSON.parse(bytes?.toString() ?? '') as { message: string; reason: string; metadata: Record<string, unknown>; items: { metadata: { name: string } }[] } };
+  const bytes =
+    response.body === undefined || 'stream' in response.body
+      ? undefined
+      : Buffer.isBuffer(response.body)
+        ? response.body
+        : Buffer.concat(response.body);
+  return {
+    ...response,
+    text: bytes?.toString() ?? '',
+    json: () =>
+      JSON.parse(bytes?.toString() ?? '') as {
+        message: string;
+        reason: string;
+        metadata: Record<string, unknown>;
+        items: { metadata: { name: string } }[];
+      },
+  };
 }
 
 const robots = '/api/v1/namespaces/n/robots';
-const make = (name: string, fields = {}) => ask('POST', robots, { body: JSON.stringify({ metadata: { name }, ...fields }) });
+const make = (name: string, fields = {}) =>
+  ask('POST', robots, { body: JSON.stringify({ metadata: { name }, ...fields }) });
 
 describe('who may not', () => {
   const everyRoute = [
@@ -114,32 +142,45 @@ describe('who may not', () => {
     ['GET', '/nowhere'],
     ['POST', '/apis/x/v1/y'],
   ] as const;
-  test.each(everyRoute)('%s %s is refused to a caller without a name and to one without a right, who learn nothing of what is there', async (method, target) => {
-    await make('a');
-    bodiesRead = 0;
-    for (const [caller, code] of [
-      [undefined, 401],
-      ['nobody', 401],
-      ['visitor', 403],
-    ] as const) {
-      const here = await ask(method, target, { headers: { authorization: caller }, body: '{}' });
-      const elsewhere = await ask(method, target.replace(/\/a$/, '/b'), { headers: { authorization: caller }, body: '{}' });
-      expect(here.status).toBe(code);
-      expect(elsewhere.text.replaceAll('b', 'a')).toBe(here.text.replaceAll('b', 'a'));
-    }
-    expect(bodiesRead).toBe(0);
-  });
+  test.each(everyRoute)(
+    '%s %s is refused to a caller without a name and to one without a right, who learn nothing of what is there',
+    async (method, target) => {
+      await make('a');
+      bodiesRead = 0;
+      for (const [caller, code] of [
+        [undefined, 401],
+        ['nobody', 401],
+        ['visitor', 403],
+      ] as const) {
+        const here = await ask(method, target, { headers: { authorization: caller }, body: '{}' });
+        const elsewhere = await ask(method, target.replace(/\/a$/, '/b'), {
+          headers: { authorization: caller },
+          body: '{}',
+        });
+        expect(here.status).toBe(code);
+        expect(elsewhere.text.replaceAll('b', 'a')).toBe(here.text.replaceAll('b', 'a'));
+      }
+      expect(bodiesRead).toBe(0);
+    },
+  );
 
   test('a refusal says who cannot do what', async () => {
     const refused = await ask('GET', `${robots}/a`, { headers: { authorization: 'visitor' } });
-    expect(refused.json()).toMatchObject({ reason: 'Forbidden', message: 'robots "a" is forbidden: User "v" cannot get resource "robots" in API group "" in the namespace "n": no rule' });
+    expect(refused.json()).toMatchObject({
+      reason: 'Forbidden',
+      message:
+        'robots "a" is forbidden: User "v" cannot get resource "robots" in API group "" in the namespace "n": no rule',
+    });
   });
 });
 
 describe('an exchange', () => {
   test('has a name, the caller’s if it is a sensible one', async () => {
     expect((await ask('GET', robots, { headers: { 'audit-id': 'mine-1' } })).headers['audit-id']).toBe('mine-1');
-    for (const wild of ['a b', 'x'.repeat(65), 'ä', '']) expect((await ask('GET', robots, { headers: { 'audit-id': wild } })).headers['audit-id']).toMatch(/^[0-9a-f-]{36}$/);
+    for (const wild of ['a b', 'x'.repeat(65), 'ä', ''])
+      expect((await ask('GET', robots, { headers: { 'audit-id': wild } })).headers['audit-id']).toMatch(
+        /^[0-9a-f-]{36}$/,
+      );
   });
 
   test('is counted whatever comes of it', async () => {
@@ -230,7 +271,10 @@ describe('bodies', () => {
   const doubtful = '{"metadata":{"name":"a"},"colour":{"x":1,"x":2},"arms":1,"arms":2,"words":{"__proto__":"p"}}';
   test('what the kind does not know is warned about, or refused, or dropped, as asked', async () => {
     const warned = await ask('POST', robots, { body: doubtful });
-    expect(warned.headers.warning).toEqual(['299 - "duplicate field \\"arms\\""', '299 - "unknown field \\"colour\\""']);
+    expect(warned.headers.warning).toEqual([
+      '299 - "duplicate field \\"arms\\""',
+      '299 - "unknown field \\"colour\\""',
+    ]);
     const refused = await ask('PUT', `${robots}/a?fieldValidation=Strict`, { body: doubtful });
     expect(refused.json().message).toContain('strict decoding error: duplicate field "arms", unknown field "colour"');
     const ignored = await ask('PUT', `${robots}/a?fieldValidation=Ignore`, { body: doubtful });
@@ -241,7 +285,14 @@ describe('bodies', () => {
   });
 
   test('an option that nobody knows is refused before anything is written', async () => {
-    for (const search of ['dryRun=Some', 'dryRun=', 'dryRun=All&dryRun=x', 'fieldValidation=Loud', `fieldManager=${'m'.repeat(128)}`, 'fieldManager=a%07']) {
+    for (const search of [
+      'dryRun=Some',
+      'dryRun=',
+      'dryRun=All&dryRun=x',
+      'fieldValidation=Loud',
+      `fieldManager=${'m'.repeat(128)}`,
+      'fieldManager=a%07',
+    ]) {
       expect((await ask('POST', `${robots}?${search}`, { body: '{"metadata":{"name":"a"}}' })).status).toBe(422);
     }
     expect((await ask('GET', `${robots}/a`)).status).toBe(404);
@@ -249,7 +300,8 @@ describe('bodies', () => {
 
   test('options of a deletion come from the query where the body says nothing', async () => {
     await make('a');
-    const withBody = (search: string, body: object) => ask('DELETE', `${robots}/a?${search}`, { body: JSON.stringify(body) });
+    const withBody = (search: string, body: object) =>
+      ask('DELETE', `${robots}/a?${search}`, { body: JSON.stringify(body) });
     expect((await withBody('dryRun=All', { kind: 'DeleteOptions' })).status).toBe(200);
     expect((await withBody('dryRun=Some', {})).status).toBe(422);
     expect((await withBody('', { preconditions: { uid: 'x' } })).status).toBe(409);
@@ -266,7 +318,9 @@ describe('answers', () => {
   test('one object in every form', async () => {
     await make('a', { arms: 2 });
     const plain = await ask('GET', `${robots}/a`);
-    expect(plain.text.startsWith('{"kind":"Robot","apiVersion":"v1","metadata":{"name":"a","namespace":"n","uid":"')).toBe(true);
+    expect(
+      plain.text.startsWith('{"kind":"Robot","apiVersion":"v1","metadata":{"name":"a","namespace":"n","uid":"'),
+    ).toBe(true);
     expect(plain.text.endsWith('}\n')).toBe(true);
     expect(JSON.parse((await ask('GET', `${robots}/a?pretty=true`)).text)).toEqual(JSON.parse(plain.text));
     const yaml = await ask('GET', `${robots}/a`, { headers: { accept: 'application/yaml' } });
@@ -276,7 +330,9 @@ describe('answers', () => {
   });
 
   test('a list says kind and version once', async () => {
-    expect((await ask('GET', robots)).text).toMatch(/^\{"kind":"RobotList","apiVersion":"v1","metadata":\{"resourceVersion":"\d+"\},"items":\[\]\}\n$/);
+    expect((await ask('GET', robots)).text).toMatch(
+      /^\{"kind":"RobotList","apiVersion":"v1","metadata":\{"resourceVersion":"\d+"\},"items":\[\]\}\n$/,
+    );
     await make('a');
     await make('b', { arms: 1 });
     const { items } = (await ask('GET', '/api/v1/robots')).json();
@@ -286,7 +342,8 @@ describe('answers', () => {
 
   test('a merge patch changes what it names, and what it may not is refused', async () => {
     await make('a', { arms: 2, words: { x: '1' } });
-    const patch = (body: unknown, type = 'application/merge-patch+json', search = '') => ask('PATCH', `${robots}/a${search}`, { body: JSON.stringify(body), headers: { 'content-type': type } });
+    const patch = (body: unknown, type = 'application/merge-patch+json', search = '') =>
+      ask('PATCH', `${robots}/a${search}`, { body: JSON.stringify(body), headers: { 'content-type': type } });
     expect((await patch({ arms: null, words: { y: '2' } })).json()).toMatchObject({ words: { x: '1', y: '2' } });
     for (const [body, type, search, code] of [
       [[], undefined, '', 400],

@@ -28,13 +28,25 @@ describe('what is asked is read off method and target', () => {
     expect(info.resource).toMatchObject(resource);
   });
 
-  test.each(['/', '/nope', '/api', '/api/v1', '/apis', '/apis/x.y', '/apis/x.y/v1/', '//api/v1/events', '/API/v1/events', ''])('%j is no resource', (target) => {
+  test.each([
+    '/',
+    '/nope',
+    '/api',
+    '/api/v1',
+    '/apis',
+    '/apis/x.y',
+    '/apis/x.y/v1/',
+    '//api/v1/events',
+    '/API/v1/events',
+    '',
+  ])('%j is no resource', (target) => {
     expect(requestInfo('GET', target).resource).toBeUndefined();
   });
 
   test('bytes that are no UTF-8 are a name that nothing has, and half an escape is the client’s mistake', () => {
     expect(requestInfo('GET', '/api/v1/namespaces/a/events/%ff').resource?.name).toBe('\ufffd');
-    for (const target of ['/api/v1/%', '/api/v1/%zz', '/api/v1/%e']) expect(() => requestInfo('GET', target)).toThrow(StatusError);
+    for (const target of ['/api/v1/%', '/api/v1/%zz', '/api/v1/%e'])
+      expect(() => requestInfo('GET', target)).toThrow(StatusError);
   });
 });
 

@@ -42,14 +42,24 @@ function decodedPath(raw: string): string {
     return decodeURIComponent(raw);
   } catch {
     // Bytes that are no UTF-8 name nothing that exists.
-    return Buffer.from(raw.replaceAll(/%([0-9a-fA-F]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16))), 'latin1').toString();
+    return Buffer.from(
+      raw.replaceAll(/%([0-9a-fA-F]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16))),
+      'latin1',
+    ).toString();
   }
 }
 
 /** A pair with a broken encoding is dropped, as if it had not been sent. */
 function parsedQuery(raw: string): URLSearchParams {
   const broken = /%(?![0-9a-fA-F]{2})/.test(raw);
-  return new URLSearchParams(broken ? raw.split('&').filter((pair) => !/%(?![0-9a-fA-F]{2})/.test(pair)).join('&') : raw);
+  return new URLSearchParams(
+    broken
+      ? raw
+          .split('&')
+          .filter((pair) => !/%(?![0-9a-fA-F]{2})/.test(pair))
+          .join('&')
+      : raw,
+  );
 }
 
 function resourceInfo(path: string): ResourceInfo | undefined {
@@ -67,7 +77,16 @@ function inVersion(group: string, version: string | undefined, segments: readonl
   if (version === undefined || first === undefined) return undefined;
   if (first === 'namespaces' && rest.length > 1) {
     const [namespace, plural = '', name, subresource] = rest;
-    return { group, version, namespace: namespace || undefined, plural, name, subresource, watchPath, beyond: rest.length > 4 };
+    return {
+      group,
+      version,
+      namespace: namespace || undefined,
+      plural,
+      name,
+      subresource,
+      watchPath,
+      beyond: rest.length > 4,
+    };
   }
   const [name, subresource] = rest;
   return { group, version, namespace: undefined, plural: first, name, subresource, watchPath, beyond: rest.length > 2 };
@@ -104,7 +123,8 @@ export function flag(query: URLSearchParams, name: string): boolean | undefined 
 export function integer(query: URLSearchParams, name: string): number | undefined {
   const value = query.get(name);
   if (value === null) return undefined;
-  if (!/^[+-]?[0-9]{1,19}$/.test(value) || !Number.isSafeInteger(Number(value))) throw badRequest(`${name}: parsing ${JSON.stringify(value)}: not a whole number`);
+  if (!/^[+-]?[0-9]{1,19}$/.test(value) || !Number.isSafeInteger(Number(value)))
+    throw badRequest(`${name}: parsing ${JSON.stringify(value)}: not a whole number`);
   return Number(value);
 }
 

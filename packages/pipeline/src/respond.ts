@@ -5,18 +5,28 @@ import type { Understood } from './facts.ts';
 import { errorForm, type Form, negotiated } from './negotiate.ts';
 import { warningHeaders } from './warnings.ts';
 
-const contentTypes: Record<Form, string> = { json: 'application/json', prettyJson: 'application/json', yaml: 'application/yaml' };
+const contentTypes: Record<Form, string> = {
+  json: 'application/json',
+  prettyJson: 'application/json',
+  yaml: 'application/yaml',
+};
 const newline = Buffer.from('\n');
 
 /** An object, as a verb gave it. */
-export const objectResponse = (facts: Understood, status: number, outcome: Outcome): ApiResponse => inForm(facts, status, Buffer.concat([outcome.json, newline]));
+export const objectResponse = (facts: Understood, status: number, outcome: Outcome): ApiResponse =>
+  inForm(facts, status, Buffer.concat([outcome.json, newline]));
 
-export const statusResponse = (facts: Understood, code: number, status: Status): ApiResponse => inForm(facts, code, Buffer.from(`${JSON.stringify(status)}\n`));
+export const statusResponse = (facts: Understood, code: number, status: Status): ApiResponse =>
+  inForm(facts, code, Buffer.from(`${JSON.stringify(status)}\n`));
 
 /** A list joins the bytes of its objects; nothing of them is parsed. */
 export function listResponse(facts: Understood, kind: Kind, { items, revision }: ObjectList): ApiResponse {
   const prefix = typePrefix(kind.kind, kind.apiVersion);
-  const head = { kind: `${kind.kind}List`, apiVersion: kind.apiVersion, metadata: { resourceVersion: String(revision) } };
+  const head = {
+    kind: `${kind.kind}List`,
+    apiVersion: kind.apiVersion,
+    metadata: { resourceVersion: String(revision) },
+  };
   const parts: Buffer[] = [Buffer.from(`${JSON.stringify(head).slice(0, -1)},"items":[`)];
   items.forEach((item, index) => {
     if (index > 0) parts.push(comma);
@@ -33,7 +43,11 @@ const listEnd = Buffer.from(']}\n');
 function inForm(facts: Understood, status: number, json: Buffer | readonly Buffer[]): ApiResponse {
   const form = negotiated(facts.request, facts.info.query);
   const warnings = facts.warnings.size > 0 ? { warning: warningHeaders(facts.warnings) } : undefined;
-  return { status, headers: { ...standardHeaders(facts.auditId, form), ...warnings }, body: form === 'json' ? json : written(form, json) };
+  return {
+    status,
+    headers: { ...standardHeaders(facts.auditId, form), ...warnings },
+    body: form === 'json' ? json : written(form, json),
+  };
 }
 
 function written(form: Form, json: Buffer | readonly Buffer[]): Buffer {
@@ -48,7 +62,11 @@ const standardHeaders = (auditId: string, form: Form): Record<string, string> =>
 });
 
 /** An answer that is not a success, whichever stage it comes from. */
-export function errorResponse(request: ApiRequest, known: { readonly auditId?: string; readonly query?: URLSearchParams; readonly warnings?: ReadonlySet<string> }, error: StatusError): ApiResponse {
+export function errorResponse(
+  request: ApiRequest,
+  known: { readonly auditId?: string; readonly query?: URLSearchParams; readonly warnings?: ReadonlySet<string> },
+  error: StatusError,
+): ApiResponse {
   const form = errorForm(request, known.query);
   const headers: OutgoingHeaders = {
     ...standardHeaders(known.auditId ?? '', form),
@@ -60,8 +78,19 @@ export function errorResponse(request: ApiRequest, known: { readonly auditId?: s
   return { status: error.code, headers, body: form === 'json' ? json : written(form, json) };
 }
 
-export const textResponse = (auditId: string, status: number, body: string, headers: OutgoingHeaders = {}): ApiResponse => ({
+export const textResponse = (
+  auditId: string,
+  status: number,
+  body: string,
+  headers: OutgoingHeaders = {},
+): ApiResponse => ({
   status,
-  headers: { 'audit-id': auditId, 'cache-control': 'no-cache, private', 'content-type': 'text/plain; charset=utf-8', 'x-content-type-options': 'nosniff', ...headers },
+  headers: {
+    'audit-id': auditId,
+    'cache-control': 'no-cache, private',
+    'content-type': 'text/plain; charset=utf-8',
+    'x-content-type-options': 'nosniff',
+    ...headers,
+  },
   body: Buffer.from(body),
 });

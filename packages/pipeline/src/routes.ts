@@ -35,7 +35,12 @@ interface Routes {
 
 /** Which handler answers, from a table that is made of the kinds. */
 export function routes(options: RouteOptions): Handler<Authenticated> {
-  const table = new Map(options.resources.map((resource) => [`${resource.kind.group}/${resource.kind.version}/${resource.kind.plural}`, routesOf(resource, options)]));
+  const table = new Map(
+    options.resources.map((resource) => [
+      `${resource.kind.group}/${resource.kind.version}/${resource.kind.plural}`,
+      routesOf(resource, options),
+    ]),
+  );
   const versions = new Set(options.resources.map(({ kind }) => `${kind.group}/${kind.version}`));
   return (facts) => {
     const info = facts.info.resource;
@@ -53,8 +58,17 @@ function routesOf(resource: Resource, { deleteCollectionWorkers, watchLimits }: 
   const listOrWatch: Handler<Authenticated> = (facts) => (flag(facts.info.query, 'watch') ? watch(facts) : list(facts));
   return {
     kind: resource.kind,
-    object: { GET: getHandler(resource), PUT: replaceHandler(resource), PATCH: patchHandler(resource), DELETE: deleteHandler(resource) },
-    collection: { GET: listOrWatch, POST: createHandler(resource), DELETE: deleteCollectionHandler(resource, deleteCollectionWorkers) },
+    object: {
+      GET: getHandler(resource),
+      PUT: replaceHandler(resource),
+      PATCH: patchHandler(resource),
+      DELETE: deleteHandler(resource),
+    },
+    collection: {
+      GET: listOrWatch,
+      POST: createHandler(resource),
+      DELETE: deleteCollectionHandler(resource, deleteCollectionWorkers),
+    },
     everywhere: { GET: listOrWatch },
     watch: { GET: watch },
   };
@@ -63,8 +77,15 @@ function routesOf(resource: Resource, { deleteCollectionWorkers, watchLimits }: 
 function handlerFor(found: Routes, info: ResourceInfo, method: string): Handler<Authenticated> {
   const { namespace, name, subresource, watchPath, beyond } = info;
   if (beyond || name === '' || (namespace === undefined && name !== undefined)) return unknown;
-  if (subresource !== undefined) return found.kind.subresources.includes(subresource) && !watchPath ? notAllowed : unknown;
-  const methods = watchPath ? found.watch : name !== undefined ? found.object : namespace !== undefined ? found.collection : found.everywhere;
+  if (subresource !== undefined)
+    return found.kind.subresources.includes(subresource) && !watchPath ? notAllowed : unknown;
+  const methods = watchPath
+    ? found.watch
+    : name !== undefined
+      ? found.object
+      : namespace !== undefined
+        ? found.collection
+        : found.everywhere;
   return getOwn(methods, method) ?? notAllowed;
 }
 

@@ -1,4 +1,15 @@
-import { alreadyExists, badRequest, encodeStored, formatTime, invalid, type Kind, type KubeObject, managedFieldsAfterUpdate, StatusError, validateObjectMeta } from '@cluster-apiserver/model';
+import {
+  alreadyExists,
+  badRequest,
+  encodeStored,
+  formatTime,
+  invalid,
+  type Kind,
+  type KubeObject,
+  managedFieldsAfterUpdate,
+  StatusError,
+  validateObjectMeta,
+} from '@cluster-apiserver/model';
 import { type Call, KeyExistsError, type Stored } from '@cluster-apiserver/storage';
 import { generatedName } from './names.ts';
 import { Outcome } from './outcome.ts';
@@ -32,9 +43,17 @@ export function create(resource: Resource, incoming: KubeObject, options: WriteO
 export function asNew(resource: Resource, incoming: KubeObject, options: WriteOptions): KubeObject {
   const { kind, clock } = resource;
   const version = incoming.metadata.resourceVersion;
-  if (version !== undefined && version !== '0') throw badRequest('resourceVersion should not be set on objects to be created');
+  if (version !== undefined && version !== '0')
+    throw badRequest('resourceVersion should not be set on objects to be created');
   const own = withDistinctOwners(inNamespace(withoutSystemFields(incoming), options.namespace), options.warn);
-  const owned = withManagedFields(own, managedFieldsAfterUpdate(kind.schema, emptyOf(kind), own, { manager: options.manager, apiVersion: kind.apiVersion, time: formatTime(clock.now()) }));
+  const owned = withManagedFields(
+    own,
+    managedFieldsAfterUpdate(kind.schema, emptyOf(kind), own, {
+      manager: options.manager,
+      apiVersion: kind.apiVersion,
+      time: formatTime(clock.now()),
+    }),
+  );
   return withIdentity(kind.prepare?.(owned) ?? owned, resource);
 }
 
@@ -49,7 +68,10 @@ export function finished({ kind }: Resource, draft: KubeObject, options: WriteOp
   return object;
 }
 
-export function withManagedFields(object: KubeObject, managedFields: KubeObject['metadata']['managedFields']): KubeObject {
+export function withManagedFields(
+  object: KubeObject,
+  managedFields: KubeObject['metadata']['managedFields'],
+): KubeObject {
   const { managedFields: _, ...metadata } = object.metadata;
   return { ...object, metadata: { ...metadata, ...(managedFields && { managedFields }) } };
 }
@@ -59,7 +81,8 @@ const empties = new WeakMap<Kind, KubeObject>();
 /** What an object is compared with that was not there before. */
 function emptyOf(kind: Kind): KubeObject {
   let empty = empties.get(kind);
-  if (!empty) empties.set(kind, (empty = canonical(kind, { kind: kind.kind, apiVersion: kind.apiVersion, metadata: {} })));
+  if (!empty)
+    empties.set(kind, (empty = canonical(kind, { kind: kind.kind, apiVersion: kind.apiVersion, metadata: {} })));
   return empty;
 }
 
@@ -74,7 +97,11 @@ async function stored(resource: Resource, object: KubeObject, options: WriteOpti
   }
   const bytes = encodeStored(object);
   try {
-    return new Outcome(bytes, await store.create(key, bytes, { timeToLiveSeconds: kind.timeToLiveSeconds }, call), object);
+    return new Outcome(
+      bytes,
+      await store.create(key, bytes, { timeToLiveSeconds: kind.timeToLiveSeconds }, call),
+      object,
+    );
   } catch (error) {
     if (error instanceof KeyExistsError) throw nameTaken(kind, name, error.current);
     throw error;
@@ -87,4 +114,9 @@ function nameTaken(kind: Kind, name: string, current: Stored): StatusError {
 }
 
 const noNameFound = (last: StatusError): StatusError =>
-  new StatusError('AlreadyExists', `${last.message}, the server was not able to generate a unique name for the object`, { ...last.details, retryAfterSeconds: 1 }, { cause: last });
+  new StatusError(
+    'AlreadyExists',
+    `${last.message}, the server was not able to generate a unique name for the object`,
+    { ...last.details, retryAfterSeconds: 1 },
+    { cause: last },
+  );

@@ -13,16 +13,22 @@ export interface CollectionDeletion {
 }
 
 /** The whole meaning of "delete collection": a list, and then a delete of each that is still there. */
-export async function deleteCollection(resource: Resource, { list: options, limit, delete: deletion, workers }: CollectionDeletion, call: Call): Promise<Status> {
+export async function deleteCollection(
+  resource: Resource,
+  { list: options, limit, delete: deletion, workers }: CollectionDeletion,
+  call: Call,
+): Promise<Status> {
   const { items } = await list(resource, options, call);
   const todo = (limit ? items.slice(0, limit) : items).values();
   const work = async (): Promise<void> => {
     for (const item of todo) {
       const name = item.object.metadata.name as string; // every stored object has one
-      await deleteObject(resource, name, { ...deletion, namespace: options.namespace }, call).catch((error: unknown) => {
-        // Somebody else was quicker, which is as good.
-        if (!(error instanceof StatusError && error.reason === 'NotFound')) throw error;
-      });
+      await deleteObject(resource, name, { ...deletion, namespace: options.namespace }, call).catch(
+        (error: unknown) => {
+          // Somebody else was quicker, which is as good.
+          if (!(error instanceof StatusError && error.reason === 'NotFound')) throw error;
+        },
+      );
     }
   };
   await Promise.all(Array.from({ length: workers }, work));

@@ -1,4 +1,18 @@
-import { type FieldError, foregroundFinalizer, formatTime, invalid, invalidValue, type Kind, type KubeObject, notFound, notSupported, orphanFinalizer, type Status, StatusError, success } from '@cluster-apiserver/model';
+import {
+  type FieldError,
+  foregroundFinalizer,
+  formatTime,
+  invalid,
+  invalidValue,
+  type Kind,
+  type KubeObject,
+  notFound,
+  notSupported,
+  orphanFinalizer,
+  type Status,
+  StatusError,
+  success,
+} from '@cluster-apiserver/model';
 import type { Call } from '@cluster-apiserver/storage';
 import type { Outcome } from './outcome.ts';
 import type { Resource } from './resource.ts';
@@ -10,7 +24,9 @@ export interface DeleteOptions {
   readonly namespace: string;
   readonly dryRun: boolean;
   readonly gracePeriodSeconds?: number | undefined;
-  readonly preconditions?: { readonly uid?: string | undefined; readonly resourceVersion?: string | undefined } | undefined;
+  readonly preconditions?:
+    | { readonly uid?: string | undefined; readonly resourceVersion?: string | undefined }
+    | undefined;
   readonly orphanDependents?: boolean | undefined;
   readonly propagationPolicy?: string | undefined;
 }
@@ -28,26 +44,46 @@ export function deleteObject(resource: Resource, name: string, options: DeleteOp
   return answering(async () => {
     requireSense(options);
     const { kind } = resource;
-    const { outcome, removed } = await writeOver(resource, { namespace: options.namespace, name }, options, call, (current) => {
-      if (!current) throw notFound(kind, name);
-      requirePreconditions(kind, current, options);
-      const object = current.object;
-      const finalizers = finalizersAfter(kind, object.metadata.finalizers ?? [], options);
-      return finalizers.length === 0 ? { remove: withFinalizers(kind, object, []) } : { write: marked(resource, object, finalizers) };
-    });
+    const { outcome, removed } = await writeOver(
+      resource,
+      { namespace: options.namespace, name },
+      options,
+      call,
+      (current) => {
+        if (!current) throw notFound(kind, name);
+        requirePreconditions(kind, current, options);
+        const object = current.object;
+        const finalizers = finalizersAfter(kind, object.metadata.finalizers ?? [], options);
+        return finalizers.length === 0
+          ? { remove: withFinalizers(kind, object, []) }
+          : { write: marked(resource, object, finalizers) };
+      },
+    );
     return { answer: kind.deletedAnswer === 'object' ? outcome : deletedStatus(kind, outcome.object), gone: removed };
   });
 }
 
 const deletedStatus = (kind: Kind, { metadata }: KubeObject): Status =>
-  success({ ...(metadata.name && { name: metadata.name }), ...(kind.group && { group: kind.group }), kind: kind.plural, ...(metadata.uid && { uid: metadata.uid }) });
+  success({
+    ...(metadata.name && { name: metadata.name }),
+    ...(kind.group && { group: kind.group }),
+    kind: kind.plural,
+    ...(metadata.uid && { uid: metadata.uid }),
+  });
 
 function requireSense(options: DeleteOptions): void {
   const { gracePeriodSeconds, orphanDependents, propagationPolicy } = options;
   const errors: FieldError[] = [];
-  if (gracePeriodSeconds !== undefined && gracePeriodSeconds < 0) errors.push(invalidValue('gracePeriodSeconds', gracePeriodSeconds, 'must be greater than or equal to 0'));
+  if (gracePeriodSeconds !== undefined && gracePeriodSeconds < 0)
+    errors.push(invalidValue('gracePeriodSeconds', gracePeriodSeconds, 'must be greater than or equal to 0'));
   if (orphanDependents !== undefined && propagationPolicy !== undefined) {
-    errors.push(invalidValue('propagationPolicy', propagationPolicy, 'orphanDependents and deletionPropagation cannot be both set'));
+    errors.push(
+      invalidValue(
+        'propagationPolicy',
+        propagationPolicy,
+        'orphanDependents and deletionPropagation cannot be both set',
+      ),
+    );
   } else if (propagationPolicy !== undefined && !policies.includes(propagationPolicy)) {
     errors.push(notSupported('propagationPolicy', propagationPolicy, [...policies, 'nil']));
   }
@@ -57,23 +93,39 @@ function requireSense(options: DeleteOptions): void {
 function requirePreconditions(kind: Kind, current: Outcome, { preconditions }: DeleteOptions): void {
   const { name = '', uid } = current.object.metadata;
   if (preconditions?.uid !== undefined && preconditions.uid !== uid) {
-    throw unmet(kind, name, `the UID in the precondition (${preconditions.uid}) does not match the UID in record (${uid}). The object might have been deleted and then recreated`);
+    throw unmet(
+      kind,
+      name,
+      `the UID in the precondition (${preconditions.uid}) does not match the UID in record (${uid}). The object might have been deleted and then recreated`,
+    );
   }
   if (preconditions?.resourceVersion !== undefined && preconditions.resourceVersion !== String(current.revision)) {
-    throw unmet(kind, name, `the ResourceVersion in the precondition (${preconditions.resourceVersion}) does not match the ResourceVersion in record (${current.revision}). The object might have been modified`);
+    throw unmet(
+      kind,
+      name,
+      `the ResourceVersion in the precondition (${preconditions.resourceVersion}) does not match the ResourceVersion in record (${current.revision}). The object might have been modified`,
+    );
   }
 }
 
 /** Unlike other conflicts this one names the kind and not the resource; clients have seen it so since ever. */
 const unmet = ({ group, kind }: Kind, name: string, problem: string): StatusError =>
-  new StatusError('Conflict', `Operation cannot be fulfilled on ${kind} "${name}": ${problem}`, { name, ...(group && { group }), kind });
+  new StatusError('Conflict', `Operation cannot be fulfilled on ${kind} "${name}": ${problem}`, {
+    name,
+    ...(group && { group }),
+    kind,
+  });
 
 /** What shall become of dependents is written down as a finalizer, which the garbage collector then obeys and removes. */
 function finalizersAfter(kind: Kind, finalizers: readonly string[], options: DeleteOptions): string[] {
   const others = finalizers.filter((finalizer) => finalizer !== orphanFinalizer && finalizer !== foregroundFinalizer);
   if (!kind.ownsOthers) return others;
   const policy = wantedPolicy(finalizers, options);
-  return policy === 'Orphan' ? [...others, orphanFinalizer] : policy === 'Foreground' ? [...others, foregroundFinalizer] : others;
+  return policy === 'Orphan'
+    ? [...others, orphanFinalizer]
+    : policy === 'Foreground'
+      ? [...others, foregroundFinalizer]
+      : others;
 }
 
 function wantedPolicy(finalizers: readonly string[], { orphanDependents, propagationPolicy }: DeleteOptions): string {
@@ -83,14 +135,17 @@ function wantedPolicy(finalizers: readonly string[], { orphanDependents, propaga
   return finalizers.includes(foregroundFinalizer) ? 'Foreground' : 'Background';
 }
 
-const withFinalizers = (kind: Kind, object: KubeObject, finalizers: string[]): KubeObject => canonical(kind, { ...object, metadata: { ...object.metadata, finalizers } });
+const withFinalizers = (kind: Kind, object: KubeObject, finalizers: string[]): KubeObject =>
+  canonical(kind, { ...object, metadata: { ...object.metadata, finalizers } });
 
 /** An object that finalizers hold: it is going, since the first time that somebody said so. */
 function marked({ kind, clock }: Resource, object: KubeObject, finalizers: string[]): KubeObject {
   const { generation, deletionTimestamp } = object.metadata;
   const metadata = {
     ...object.metadata,
-    ...(deletionTimestamp === undefined && typeof generation === 'number' && generation > 0 && { generation: generation + 1 }),
+    ...(deletionTimestamp === undefined &&
+      typeof generation === 'number' &&
+      generation > 0 && { generation: generation + 1 }),
     deletionTimestamp: deletionTimestamp ?? formatTime(clock.now()),
     deletionGracePeriodSeconds: 0,
   };

@@ -1,4 +1,15 @@
-import { type FieldSelector, invalid, type FieldError, forbidden, type KubeObject, type LabelSelector, matchesFields, matchesLabels, notSupported, type Kind } from '@cluster-apiserver/model';
+import {
+  type FieldSelector,
+  invalid,
+  type FieldError,
+  forbidden,
+  type KubeObject,
+  type LabelSelector,
+  matchesFields,
+  matchesLabels,
+  notSupported,
+  type Kind,
+} from '@cluster-apiserver/model';
 import type { Call, Revision } from '@cluster-apiserver/storage';
 import { requireAtLeast } from './get.ts';
 import { Outcome } from './outcome.ts';
@@ -33,25 +44,45 @@ export function list(resource: Resource, options: ListOptions, call: Call): Prom
     if (errors.length > 0) throw invalid({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', errors);
     const wanted = parseResourceVersion(options.resourceVersion);
     const exact = options.resourceVersionMatch === 'Exact' && typeof wanted === 'number' ? wanted : undefined;
-    const snapshot = await resource.store.list({ prefix: collectionPrefix(resource, options.namespace), revision: exact }, call);
+    const snapshot = await resource.store.list(
+      { prefix: collectionPrefix(resource, options.namespace), revision: exact },
+      call,
+    );
     requireAtLeast(wanted, snapshot.revision);
-    const items = snapshot.stored.map(Outcome.ofStored).filter((item) => isSelected(resource.kind, options, () => item.object));
+    const items = snapshot.stored
+      .map(Outcome.ofStored)
+      .filter((item) => isSelected(resource.kind, options, () => item.object));
     return { items, revision: snapshot.revision };
   });
 }
 
 /** Looks into the object only if something is asked of it. */
 export function isSelected(kind: Kind, { labels, fields }: Selection, object: () => KubeObject): boolean {
-  return (!labels || matchesLabels(labels, object().metadata.labels ?? {})) && (!fields || matchesFields(fields, kind, object()));
+  return (
+    (!labels || matchesLabels(labels, object().metadata.labels ?? {})) &&
+    (!fields || matchesFields(fields, kind, object()))
+  );
 }
 
-function listOptionsErrors({ resourceVersion, resourceVersionMatch: match, continue: token, sendInitialEvents }: ListOptions): FieldError[] {
+function listOptionsErrors({
+  resourceVersion,
+  resourceVersionMatch: match,
+  continue: token,
+  sendInitialEvents,
+}: ListOptions): FieldError[] {
   const errors: FieldError[] = [];
-  if (sendInitialEvents !== undefined) errors.push(forbidden('sendInitialEvents', 'sendInitialEvents is forbidden for list'));
+  if (sendInitialEvents !== undefined)
+    errors.push(forbidden('sendInitialEvents', 'sendInitialEvents is forbidden for list'));
   if (!match) return errors;
-  if (!resourceVersion) errors.push(forbidden('resourceVersionMatch', 'resourceVersionMatch is forbidden unless resourceVersion is provided'));
-  if (token) errors.push(forbidden('resourceVersionMatch', 'resourceVersionMatch is forbidden when continue is provided'));
-  if (match !== 'Exact' && match !== 'NotOlderThan') errors.push(notSupported('resourceVersionMatch', match, ['Exact', 'NotOlderThan', '']));
-  if (match === 'Exact' && resourceVersion === '0') errors.push(forbidden('resourceVersionMatch', 'resourceVersionMatch "Exact" is forbidden for resourceVersion "0"'));
+  if (!resourceVersion)
+    errors.push(
+      forbidden('resourceVersionMatch', 'resourceVersionMatch is forbidden unless resourceVersion is provided'),
+    );
+  if (token)
+    errors.push(forbidden('resourceVersionMatch', 'resourceVersionMatch is forbidden when continue is provided'));
+  if (match !== 'Exact' && match !== 'NotOlderThan')
+    errors.push(notSupported('resourceVersionMatch', match, ['Exact', 'NotOlderThan', '']));
+  if (match === 'Exact' && resourceVersion === '0')
+    errors.push(forbidden('resourceVersionMatch', 'resourceVersionMatch "Exact" is forbidden for resourceVersion "0"'));
   return errors;
 }

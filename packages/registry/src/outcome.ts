@@ -19,7 +19,8 @@ export class Outcome {
   }
 
   static ofStored = ({ value, revision }: Stored): Outcome => new Outcome(value, revision);
-  static ofObject = (object: KubeObject, revision: Revision | undefined): Outcome => new Outcome(encodeStored(object), revision, object);
+  static ofObject = (object: KubeObject, revision: Revision | undefined): Outcome =>
+    new Outcome(encodeStored(object), revision, object);
 
   /** The canonical object without resourceVersion. */
   get object(): KubeObject {

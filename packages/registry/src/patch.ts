@@ -1,4 +1,13 @@
-import { badRequest, conflict, decode, invalid, invalidValue, type KubeObject, notFound, WrongTypeError } from '@cluster-apiserver/model';
+import {
+  badRequest,
+  conflict,
+  decode,
+  invalid,
+  invalidValue,
+  type KubeObject,
+  notFound,
+  WrongTypeError,
+} from '@cluster-apiserver/model';
 import type { Call } from '@cluster-apiserver/storage';
 import type { Outcome } from './outcome.ts';
 import { asUpdate, modified, updated } from './replace.ts';
@@ -36,12 +45,17 @@ function patched({ kind }: Resource, current: Outcome, options: PatchOptions): K
   const unknown: string[] = [];
   try {
     const next = decode(kind.schema, result, (path) => unknown.push(path)) as KubeObject;
-    if (next.kind !== kind.kind || next.apiVersion !== kind.apiVersion) throw new WrongTypeError('kind', `cannot be changed to ${next.apiVersion}/${next.kind}`);
-    if (next.metadata.name !== current.object.metadata.name) throw badRequest(`the name of the object (${next.metadata.name}) does not match the name on the URL (${current.object.metadata.name})`);
+    if (next.kind !== kind.kind || next.apiVersion !== kind.apiVersion)
+      throw new WrongTypeError('kind', `cannot be changed to ${next.apiVersion}/${next.kind}`);
+    if (next.metadata.name !== current.object.metadata.name)
+      throw badRequest(
+        `the name of the object (${next.metadata.name}) does not match the name on the URL (${current.object.metadata.name})`,
+      );
     options.unknownFields(unknown);
     return withDistinctOwners(inNamespace(next, options.namespace), options.warn);
   } catch (error) {
-    if (error instanceof WrongTypeError) throw invalid({ group: '', kind: '' }, '', [invalidValue('patch', '', error.message)]);
+    if (error instanceof WrongTypeError)
+      throw invalid({ group: '', kind: '' }, '', [invalidValue('patch', '', error.message)]);
     throw error;
   }
 }

@@ -1,4 +1,15 @@
-import { badRequest, conflict, formatTime, invalid, type KubeObject, managedFieldsAfterUpdate, notFound, sameOwnership, validateObjectMeta, validateObjectMetaUpdate } from '@cluster-apiserver/model';
+import {
+  badRequest,
+  conflict,
+  formatTime,
+  invalid,
+  type KubeObject,
+  managedFieldsAfterUpdate,
+  notFound,
+  sameOwnership,
+  validateObjectMeta,
+  validateObjectMetaUpdate,
+} from '@cluster-apiserver/model';
 import type { Call } from '@cluster-apiserver/storage';
 import { asNew, finished, withManagedFields } from './create.ts';
 import { Outcome } from './outcome.ts';
@@ -10,17 +21,29 @@ import type { WriteOptions } from './write-options.ts';
 import { type Decision, type Written, writeOver } from './write-over.ts';
 
 /** The whole meaning of "replace", for every kind. */
-export function replace(resource: Resource, name: string, incoming: KubeObject, options: WriteOptions, call: Call): Promise<Written> {
+export function replace(
+  resource: Resource,
+  name: string,
+  incoming: KubeObject,
+  options: WriteOptions,
+  call: Call,
+): Promise<Written> {
   return answering(async () => {
     const { kind } = resource;
     const next = withDistinctOwners(inNamespace(incoming, options.namespace), options.warn);
-    if (next.metadata.name === undefined) throw badRequest('the name of the object (based on URL) was undeterminable: name must be provided');
-    if (next.metadata.name !== name) throw badRequest(`the name of the object (${next.metadata.name}) does not match the name on the URL (${name})`);
+    if (next.metadata.name === undefined)
+      throw badRequest('the name of the object (based on URL) was undeterminable: name must be provided');
+    if (next.metadata.name !== name)
+      throw badRequest(`the name of the object (${next.metadata.name}) does not match the name on the URL (${name})`);
     const expected = parseResourceVersion(next.metadata.resourceVersion);
     const written = await writeOver(resource, { namespace: options.namespace, name }, options, call, (current) => {
       const uid = next.metadata.uid;
       if (uid !== undefined && uid !== current?.object.metadata.uid) {
-        throw conflict(kind, name, `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${current?.object.metadata.uid ?? ''}`);
+        throw conflict(
+          kind,
+          name,
+          `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${current?.object.metadata.uid ?? ''}`,
+        );
       }
       if (!current) {
         if (!kind.createOnReplace) throw notFound(kind, name);
@@ -35,18 +58,28 @@ export function replace(resource: Resource, name: string, incoming: KubeObject, 
 }
 
 /** An update that removed the object answers like any update: with the state that was asked for, not with a deletion. */
-export const asUpdate = (written: Written): Written => (written.removed ? { ...written, outcome: Outcome.ofObject(written.outcome.object, written.over) } : written);
+export const asUpdate = (written: Written): Written =>
+  written.removed ? { ...written, outcome: Outcome.ofObject(written.outcome.object, written.over) } : written;
 
 export const modified = 'the object has been modified; please apply your changes to the latest version and try again';
 
 /** What becomes of an object when `next` takes the place of what is stored; the last finalizer's removal removes it. */
-export function updated({ kind, clock }: Resource, next: KubeObject, current: Outcome, options: WriteOptions): Decision {
+export function updated(
+  { kind, clock }: Resource,
+  next: KubeObject,
+  current: Outcome,
+  options: WriteOptions,
+): Decision {
   const live = current.object;
   const writer = { manager: options.manager, apiVersion: kind.apiVersion, time: formatTime(clock.now()) };
   const owned = withManagedFields(next, managedFieldsAfterUpdate(kind.schema, live, next, writer));
   const identified = withIdentityOf(live, owned);
   const object = withUntouchedTimes(live, canonical(kind, kind.prepare?.(identified) ?? identified));
-  const errors = [...validateObjectMeta(object.metadata, kind), ...validateObjectMetaUpdate(object, live), ...(kind.validate?.(object) ?? [])];
+  const errors = [
+    ...validateObjectMeta(object.metadata, kind),
+    ...validateObjectMetaUpdate(object, live),
+    ...(kind.validate?.(object) ?? []),
+  ];
   if (errors.length > 0) throw invalid(kind, object.metadata.name ?? '', errors);
   for (const warning of kind.warnings?.(object, live) ?? []) options.warn(warning);
   const released = live.metadata.deletionTimestamp !== undefined && (object.metadata.finalizers ?? []).length === 0;
@@ -56,6 +89,9 @@ export function updated({ kind, clock }: Resource, next: KubeObject, current: Ou
 /** A write that changes nothing but the time of an entry in managedFields is no change. */
 function withUntouchedTimes(live: KubeObject, next: KubeObject): KubeObject {
   if (!sameOwnership(live.metadata.managedFields, next.metadata.managedFields)) return next;
-  const untouched = { ...next, metadata: { ...next.metadata, ...(live.metadata.managedFields && { managedFields: live.metadata.managedFields }) } };
+  const untouched = {
+    ...next,
+    metadata: { ...next.metadata, ...(live.metadata.managedFields && { managedFields: live.metadata.managedFields }) },
+  };
   return JSON.stringify(untouched) === JSON.stringify(live) ? untouched : next;
 }

@@ -19,10 +19,12 @@ export function collectionPrefix({ kind, keyPrefix }: Resource, namespace?: stri
   return namespace === undefined ? all : `${all}${segment('Namespace', namespace)}/`;
 }
 
-export const objectKey = (resource: Resource, namespace: string, name: string): string => `${collectionPrefix(resource, namespace)}${segment('Name', name)}`;
+export const objectKey = (resource: Resource, namespace: string, name: string): string =>
+  `${collectionPrefix(resource, namespace)}${segment('Name', name)}`;
 
 function segment(what: string, text: string): string {
   const problems = text === '' ? ['must not be empty'] : pathSegment(text);
-  if (problems.length > 0) throw badRequest(`${what} parameter invalid: ${JSON.stringify(text)}: ${problems.join('; ')}`);
+  if (problems.length > 0)
+    throw badRequest(`${what} parameter invalid: ${JSON.stringify(text)}: ${problems.join('; ')}`);
   return text;
 }

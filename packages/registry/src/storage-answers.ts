@@ -1,20 +1,46 @@
 import { StatusError } from '@cluster-apiserver/model';
-import { CorruptValueError, RevisionCompactedError, RevisionTooLargeError, StorageFullError, StorageUnavailableError, ValueTooLargeError } from '@cluster-apiserver/storage';
+import {
+  CorruptValueError,
+  RevisionCompactedError,
+  RevisionTooLargeError,
+  StorageFullError,
+  StorageUnavailableError,
+  ValueTooLargeError,
+} from '@cluster-apiserver/storage';
 
 /** Storage speaks of keys and revisions, answers speak of kinds and names: what went wrong there, in the client's words. */
 export function answerFor(error: unknown): unknown {
   const options = { cause: error };
-  if (error instanceof StorageUnavailableError) return new StatusError('ServiceUnavailable', 'the storage does not answer at present; please try again', { retryAfterSeconds: 1 }, options);
-  if (error instanceof StorageFullError) return new StatusError('ServiceUnavailable', 'the storage is full: only reads and deletions work until its operator has made room', { retryAfterSeconds: 10 }, options);
-  if (error instanceof ValueTooLargeError) return new StatusError('RequestEntityTooLarge', 'the object is larger than the storage takes', undefined, options);
-  if (error instanceof RevisionCompactedError) return new StatusError('Expired', `The resourceVersion is too old: ${error.message}`, undefined, options);
+  if (error instanceof StorageUnavailableError)
+    return new StatusError(
+      'ServiceUnavailable',
+      'the storage does not answer at present; please try again',
+      { retryAfterSeconds: 1 },
+      options,
+    );
+  if (error instanceof StorageFullError)
+    return new StatusError(
+      'ServiceUnavailable',
+      'the storage is full: only reads and deletions work until its operator has made room',
+      { retryAfterSeconds: 10 },
+      options,
+    );
+  if (error instanceof ValueTooLargeError)
+    return new StatusError('RequestEntityTooLarge', 'the object is larger than the storage takes', undefined, options);
+  if (error instanceof RevisionCompactedError)
+    return new StatusError('Expired', `The resourceVersion is too old: ${error.message}`, undefined, options);
   if (error instanceof RevisionTooLargeError) return tooLargeResourceVersion(error.message, options);
   if (error instanceof CorruptValueError) return new StatusError('InternalError', error.message, undefined, options);
   return error;
 }
 
 export const tooLargeResourceVersion = (message: string, options?: ErrorOptions): StatusError =>
-  new StatusError('Timeout', message, { causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }], retryAfterSeconds: 1 }, options);
+  new StatusError(
+    'Timeout',
+    message,
+    { causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }], retryAfterSeconds: 1 },
+    options,
+  );
 
 /** Runs a verb so that what the storage throws leaves as an answer. */
 export async function answering<T>(verb: () => Promise<T>): Promise<T> {

@@ -10,12 +10,26 @@ function without<K extends keyof ObjectMeta>(meta: ObjectMeta, ...names: K[]): O
 
 /** What a client may not decide when it creates an object; it is dropped without a word, as it always was. */
 export function withoutSystemFields(object: KubeObject): KubeObject {
-  return { ...object, metadata: without(object.metadata, 'uid', 'creationTimestamp', 'deletionTimestamp', 'deletionGracePeriodSeconds', 'selfLink', 'resourceVersion') };
+  return {
+    ...object,
+    metadata: without(
+      object.metadata,
+      'uid',
+      'creationTimestamp',
+      'deletionTimestamp',
+      'deletionGracePeriodSeconds',
+      'selfLink',
+      'resourceVersion',
+    ),
+  };
 }
 
 /** Gives a new object its identity. */
 export function withIdentity(object: KubeObject, { clock, random }: Resource): KubeObject {
-  return { ...object, metadata: { ...object.metadata, uid: random.uuid(), creationTimestamp: formatTime(clock.now()) } };
+  return {
+    ...object,
+    metadata: { ...object.metadata, uid: random.uuid(), creationTimestamp: formatTime(clock.now()) },
+  };
 }
 
 /** An update keeps the identity and the deletion of what it replaces; what it may not change but tries to is validated. */
@@ -27,7 +41,10 @@ export function withIdentityOf(current: KubeObject, object: KubeObject): KubeObj
     ...(object.metadata.uid === undefined && before.uid !== undefined && { uid: before.uid }),
     ...(before.creationTimestamp !== undefined && { creationTimestamp: before.creationTimestamp }),
     ...(before.deletionTimestamp !== undefined && { deletionTimestamp: before.deletionTimestamp }),
-    ...(object.metadata.deletionGracePeriodSeconds === undefined && before.deletionGracePeriodSeconds !== undefined && { deletionGracePeriodSeconds: before.deletionGracePeriodSeconds }),
+    ...(object.metadata.deletionGracePeriodSeconds === undefined &&
+      before.deletionGracePeriodSeconds !== undefined && {
+        deletionGracePeriodSeconds: before.deletionGracePeriodSeconds,
+      }),
   };
   return { ...object, metadata };
 }
@@ -35,7 +52,8 @@ export function withIdentityOf(current: KubeObject, object: KubeObject): KubeObj
 /** The namespace of the URL, which the body may leave out but not contradict. */
 export function inNamespace(object: KubeObject, namespace: string): KubeObject {
   const given = object.metadata.namespace;
-  if (given !== undefined && given !== namespace) throw badRequest('the namespace of the provided object does not match the namespace sent on the request');
+  if (given !== undefined && given !== namespace)
+    throw badRequest('the namespace of the provided object does not match the namespace sent on the request');
   return given === namespace ? object : { ...object, metadata: { ...object.metadata, namespace } };
 }
 
@@ -50,9 +68,12 @@ export function withDistinctOwners(object: KubeObject, warn: (text: string) => v
     return !seen.has(uid) && seen.add(uid);
   });
   if (doubled.size === 0) return object;
-  warn(`.metadata.ownerReferences contains duplicate entries, of which one each is kept; duplicate UID(s) observed: ${[...doubled].join(', ')}`);
+  warn(
+    `.metadata.ownerReferences contains duplicate entries, of which one each is kept; duplicate UID(s) observed: ${[...doubled].join(', ')}`,
+  );
   return { ...object, metadata: { ...object.metadata, ownerReferences: distinct } };
 }
 
 /** Brings the fields into the order of every answer again, after steps that set some of them anew. */
-export const canonical = (kind: Kind, object: KubeObject): KubeObject => decode(kind.schema, object, () => {}) as KubeObject;
+export const canonical = (kind: Kind, object: KubeObject): KubeObject =>
+  decode(kind.schema, object, () => {}) as KubeObject;

@@ -1,8 +1,32 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { type Clock, seededRandom, systemClock } from '@cluster-apiserver/base';
-import { boolean, decode, defineKind, field, type Kind, type KubeObject, list as listOf, objectReference, type StatusError, string, subdomainNames } from '@cluster-apiserver/model';
+import {
+  boolean,
+  decode,
+  defineKind,
+  field,
+  type Kind,
+  type KubeObject,
+  list as listOf,
+  objectReference,
+  type StatusError,
+  string,
+  subdomainNames,
+} from '@cluster-apiserver/model';
 import { memoryStore, type Store } from '@cluster-apiserver/storage';
-import { create, type DeleteOptions, deleteCollection, deleteObject, get, list, type Outcome, patch, replace, type Resource, watch } from './index.ts';
+import {
+  create,
+  type DeleteOptions,
+  deleteCollection,
+  deleteObject,
+  get,
+  list,
+  type Outcome,
+  patch,
+  replace,
+  type Resource,
+  watch,
+} from './index.ts';
 
 const kind: Kind = defineKind({
   group: 'test.example',
@@ -12,7 +36,11 @@ const kind: Kind = defineKind({
   singular: 'robot',
   shortNames: [],
   description: 'For these tests.',
-  fields: { words: field(listOf(string, 'atomic'), ''), parts: field(listOf(objectReference, { key: 'name' }), ''), awake: field(boolean, '', 'given') },
+  fields: {
+    words: field(listOf(string, 'atomic'), ''),
+    parts: field(listOf(objectReference, { key: 'name' }), ''),
+    awake: field(boolean, '', 'given'),
+  },
   names: subdomainNames,
   qualifiedFinalizers: true,
   createOnReplace: false,
@@ -35,13 +63,25 @@ beforeEach(() => {
   resource = { kind, store: memoryStore(clock), keyPrefix: '/registry', clock, random: seededRandom(1) };
 });
 
-const robot = (metadata: object, fields: object = {}): KubeObject => decode(kind.schema, { kind: 'Robot', apiVersion: 'test.example/v1', metadata, ...fields }, () => {}) as KubeObject;
+const robot = (metadata: object, fields: object = {}): KubeObject =>
+  decode(kind.schema, { kind: 'Robot', apiVersion: 'test.example/v1', metadata, ...fields }, () => {}) as KubeObject;
 const options = { namespace: 'n', dryRun: false, manager: 'm', warn: (text: string) => warnings.push(text) };
-const make = (metadata: object, fields?: object): Promise<Outcome> => create(resource, robot(metadata, fields), options, call);
-const put = (name: string, metadata: object, fields?: object) => replace(resource, name, robot({ name, ...metadata }, fields), options, call);
+const make = (metadata: object, fields?: object): Promise<Outcome> =>
+  create(resource, robot(metadata, fields), options, call);
+const put = (name: string, metadata: object, fields?: object) =>
+  replace(resource, name, robot({ name, ...metadata }, fields), options, call);
 const read = (name: string): Promise<Outcome> => get(resource, { namespace: 'n', name }, undefined, call);
-const remove = (name: string, more: Partial<DeleteOptions> = {}) => deleteObject(resource, name, { namespace: 'n', dryRun: false, ...more }, call);
-const everything = { namespace: 'n', labels: undefined, fields: undefined, resourceVersion: undefined, resourceVersionMatch: undefined, continue: undefined, sendInitialEvents: undefined };
+const remove = (name: string, more: Partial<DeleteOptions> = {}) =>
+  deleteObject(resource, name, { namespace: 'n', dryRun: false, ...more }, call);
+const everything = {
+  namespace: 'n',
+  labels: undefined,
+  fields: undefined,
+  resourceVersion: undefined,
+  resourceVersionMatch: undefined,
+  continue: undefined,
+  sendInitialEvents: undefined,
+};
 const failing = async (verb: Promise<unknown>): Promise<StatusError> =>
   verb.then(
     () => {
@@ -71,7 +111,12 @@ describe('create', () => {
   test('gives identity, owner and version, and what a read gives is the same bytes', async () => {
     const made = await make({ name: 'a', uid: 'mine', creationTimestamp: '2001-01-01T00:00:00Z', labels: { x: 'y' } });
     const json = JSON.parse(made.json.toString());
-    expect(json.metadata).toMatchObject({ name: 'a', namespace: 'n', creationTimestamp: '2026-01-01T00:00:00Z', resourceVersion: String(made.revision) });
+    expect(json.metadata).toMatchObject({
+      name: 'a',
+      namespace: 'n',
+      creationTimestamp: '2026-01-01T00:00:00Z',
+      resourceVersion: String(made.revision),
+    });
     expect(json.metadata.uid).toMatch(/^[0-9a-f-]{36}$/);
     expect(json.metadata.managedFields).toHaveLength(1);
     expect((await read('a')).json.equals(made.json)).toBe(true);
@@ -79,19 +124,28 @@ describe('create', () => {
 
   test('what stands in the store has its fields in the order of the schema, whoever set them', async () => {
     const made = await make({ labels: { x: 'y' }, generateName: 'r-' }, { words: ['w'] });
-    expect(JSON.stringify(decode(kind.schema, JSON.parse(made.storedBytes.toString()), () => {}))).toBe(made.storedBytes.toString());
+    expect(JSON.stringify(decode(kind.schema, JSON.parse(made.storedBytes.toString()), () => {}))).toBe(
+      made.storedBytes.toString(),
+    );
   });
 
   test('tells all that is wrong at once', async () => {
     const error = await failing(make({ name: 'Bad_Name', labels: { '-': 'v' }, finalizers: ['nodomain'] }));
     expect(error.reason).toBe('Invalid');
-    expect(error.details?.causes?.map(({ field: at }) => at)).toEqual(['metadata.name', 'metadata.labels', 'metadata.finalizers[0]']);
+    expect(error.details?.causes?.map(({ field: at }) => at)).toEqual([
+      'metadata.name',
+      'metadata.labels',
+      'metadata.finalizers[0]',
+    ]);
     expect(error.details).toMatchObject({ group: 'test.example', kind: 'Robot', name: 'Bad_Name' });
   });
 
   test('a generated name that is taken is followed by another', async () => {
     const names = [0, 0, 1].values();
-    resource = { ...resource, random: { below: () => names.next().value ?? 1, uuid: () => '11111111-2222-4333-8444-555555555555' } };
+    resource = {
+      ...resource,
+      random: { below: () => names.next().value ?? 1, uuid: () => '11111111-2222-4333-8444-555555555555' },
+    };
     const taken = await make({ name: 'r-bbbbb' });
     const made = await make({ generateName: 'r-' });
     expect(made.object.metadata.name).not.toBe(taken.object.metadata.name);
@@ -109,7 +163,9 @@ describe('create', () => {
     expect(tried.revision).toBeUndefined();
     expect((await failing(read('a'))).reason).toBe('NotFound');
     await make({ name: 'a' });
-    expect((await failing(create(resource, robot({ name: 'a' }), { ...options, dryRun: true }, call))).reason).toBe('AlreadyExists');
+    expect((await failing(create(resource, robot({ name: 'a' }), { ...options, dryRun: true }, call))).reason).toBe(
+      'AlreadyExists',
+    );
   });
 
   test('of two that create the same name at the same time one wins', async () => {
@@ -118,7 +174,9 @@ describe('create', () => {
   });
 
   test.each(['..', '.', 'a/b', 'a%b', ''])('the namespace %j is refused and touches no key', async (namespace) => {
-    expect((await failing(create(resource, robot({ name: 'a' }), { ...options, namespace }, call))).code).toBeLessThan(500);
+    expect((await failing(create(resource, robot({ name: 'a' }), { ...options, namespace }, call))).code).toBeLessThan(
+      500,
+    );
     expect((await resource.store.list({ prefix: '/' }, call)).stored).toEqual([]);
   });
 });
@@ -128,7 +186,13 @@ describe('replace', () => {
     const made = await make({ name: 'a', labels: { x: '1' } }, { awake: true });
     const { outcome, created } = await put('a', { labels: { y: '2' } });
     expect(created).toBe(false);
-    expect(outcome.object).toMatchObject({ metadata: { uid: made.object.metadata.uid, labels: { y: '2' }, creationTimestamp: made.object.metadata.creationTimestamp } });
+    expect(outcome.object).toMatchObject({
+      metadata: {
+        uid: made.object.metadata.uid,
+        labels: { y: '2' },
+        creationTimestamp: made.object.metadata.creationTimestamp,
+      },
+    });
     expect(outcome.object.awake).toBeUndefined();
   });
 
@@ -153,27 +217,45 @@ describe('replace', () => {
     const made = await make({ name: 'a' });
     const store = resource.store;
     const inner = { ...resource };
-    const meanwhile = (): Promise<unknown> => replace(inner, 'a', robot({ name: 'a', labels: { other: 'x' } }), options, call);
+    const meanwhile = (): Promise<unknown> =>
+      replace(inner, 'a', robot({ name: 'a', labels: { other: 'x' } }), options, call);
     resource = { ...resource, store: raced(store, meanwhile) };
     await put('a', { labels: { mine: 'y' } });
     expect((await read('a')).object.metadata.labels).toEqual({ mine: 'y' });
     const now = await read('a');
     resource = { ...resource, store: raced(store, meanwhile) };
-    expect((await failing(put('a', { resourceVersion: String(now.revision), labels: { mine: 'z' } }))).reason).toBe('Conflict');
+    expect((await failing(put('a', { resourceVersion: String(now.revision), labels: { mine: 'z' } }))).reason).toBe(
+      'Conflict',
+    );
     expect(made.revision).not.toBe(now.revision);
   });
 
   test('an object deleted in between is not made anew', async () => {
     await make({ name: 'a' });
     const inner = { ...resource };
-    resource = { ...resource, store: raced(resource.store, () => deleteObject(inner, 'a', { namespace: 'n', dryRun: false }, call)) };
+    resource = {
+      ...resource,
+      store: raced(resource.store, () => deleteObject(inner, 'a', { namespace: 'n', dryRun: false }, call)),
+    };
     expect((await failing(put('a', { labels: { x: 'y' } }))).reason).toBe('NotFound');
   });
 
   test('fifty writers at once lose nothing', async () => {
     await make({ name: 'a' });
     const add = (i: number) =>
-      patch(resource, 'a', { ...options, unknownFields: () => {}, apply: (current) => ({ ...(current as KubeObject), words: [...((current as { words?: string[] }).words ?? []), `w${i}`] }) }, call);
+      patch(
+        resource,
+        'a',
+        {
+          ...options,
+          unknownFields: () => {},
+          apply: (current) => ({
+            ...(current as KubeObject),
+            words: [...((current as { words?: string[] }).words ?? []), `w${i}`],
+          }),
+        },
+        call,
+      );
     await Promise.all(Array.from({ length: 50 }, (_, i) => add(i)));
     expect(new Set((await read('a')).object.words as string[]).size).toBe(50);
   });
@@ -197,7 +279,9 @@ describe('replace', () => {
     ['deletionTimestamp', { deletionTimestamp: '2031-01-01T00:00:00Z' }, 'Invalid'],
   ])('a wrong %s is refused and changes nothing', async (_, metadata, reason) => {
     const made = await make({ name: 'a' });
-    expect((await failing(replace(resource, 'a', robot({ name: 'a', ...metadata }), options, call))).reason).toBe(reason);
+    expect((await failing(replace(resource, 'a', robot({ name: 'a', ...metadata }), options, call))).reason).toBe(
+      reason,
+    );
     expect((await read('a')).revision).toBe(made.revision);
   });
 });
@@ -215,7 +299,11 @@ describe('delete', () => {
     await make({ name: 'a', finalizers: ['e.x/hold'], generation: 4 });
     expect((await remove('a')).gone).toBe(false);
     const held = await read('a');
-    expect(held.object.metadata).toMatchObject({ deletionTimestamp: '2026-01-01T00:00:00Z', deletionGracePeriodSeconds: 0, generation: 5 });
+    expect(held.object.metadata).toMatchObject({
+      deletionTimestamp: '2026-01-01T00:00:00Z',
+      deletionGracePeriodSeconds: 0,
+      generation: 5,
+    });
     wallMs += 5000;
     await remove('a');
     expect((await read('a')).revision).toBe(held.revision);
@@ -254,17 +342,29 @@ describe('delete', () => {
   test('with a version as precondition is refused when somebody writes in between', async () => {
     const made = await make({ name: 'a' });
     const inner = { ...resource };
-    resource = { ...resource, store: raced(resource.store, () => replace(inner, 'a', robot({ name: 'a', labels: { x: 'y' } }), options, call)) };
-    expect((await failing(remove('a', { preconditions: { resourceVersion: String(made.revision) } }))).reason).toBe('Conflict');
+    resource = {
+      ...resource,
+      store: raced(resource.store, () => replace(inner, 'a', robot({ name: 'a', labels: { x: 'y' } }), options, call)),
+    };
+    expect((await failing(remove('a', { preconditions: { resourceVersion: String(made.revision) } }))).reason).toBe(
+      'Conflict',
+    );
   });
 
   test('of a collection leaves other namespaces alone, and those whom finalizers hold', async () => {
     await Promise.all(['a', 'b', 'c'].map((name) => make({ name })));
     await make({ name: 'held', finalizers: ['e.x/hold'] });
     await create(resource, robot({ name: 'a' }), { ...options, namespace: 'n2' }, call);
-    await deleteCollection(resource, { list: everything, limit: undefined, delete: { dryRun: false }, workers: 3 }, call);
+    await deleteCollection(
+      resource,
+      { list: everything, limit: undefined, delete: { dryRun: false }, workers: 3 },
+      call,
+    );
     const left = await list(resource, { ...everything, namespace: undefined }, call);
-    expect(left.items.map(({ object: { metadata } }) => `${metadata.namespace}/${metadata.name}`)).toEqual(['n/held', 'n2/a']);
+    expect(left.items.map(({ object: { metadata } }) => `${metadata.namespace}/${metadata.name}`)).toEqual([
+      'n/held',
+      'n2/a',
+    ]);
   });
 });
 
@@ -273,13 +373,21 @@ describe('list and watch', () => {
     await make({ name: 'a' });
     await create(resource, robot({ name: 'b' }), { ...options, namespace: 'n-x' }, call);
     expect((await list(resource, everything, call)).items).toHaveLength(1);
-    expect((await list(resource, { ...everything, namespace: undefined }, call)).items.map((item) => item.object.metadata.name)).toEqual(['b', 'a']);
+    expect(
+      (await list(resource, { ...everything, namespace: undefined }, call)).items.map(
+        (item) => item.object.metadata.name,
+      ),
+    ).toEqual(['b', 'a']);
   });
 
   test('an exact version shows the past, a future one is not there yet', async () => {
     const made = await make({ name: 'a' });
     await make({ name: 'b' });
-    const then = await list(resource, { ...everything, resourceVersion: String(made.revision), resourceVersionMatch: 'Exact' }, call);
+    const then = await list(
+      resource,
+      { ...everything, resourceVersion: String(made.revision), resourceVersionMatch: 'Exact' },
+      call,
+    );
     expect(then).toMatchObject({ revision: made.revision });
     expect(then.items).toHaveLength(1);
     const error = await failing(list(resource, { ...everything, resourceVersion: '99999' }, call));
@@ -290,7 +398,12 @@ describe('list and watch', () => {
     const start = await list(resource, everything, call);
     const ended = new AbortController();
     const inView = { requirements: [{ key: 'v', operator: 'in', values: ['1'] }] } as const;
-    const events = await watch(resource, { namespace: 'n', labels: inView, fields: undefined, resourceVersion: String(start.revision) }, call, ended.signal);
+    const events = await watch(
+      resource,
+      { namespace: 'n', labels: inView, fields: undefined, resourceVersion: String(start.revision) },
+      call,
+      ended.signal,
+    );
     await make({ name: 'a' });
     await put('a', { labels: { v: '1' } });
     await put('a', { labels: { v: '1', more: '' } });
@@ -302,6 +415,14 @@ describe('list and watch', () => {
       seen.push(`${type} ${outcome.object.metadata.name} ${JSON.stringify(outcome.object.metadata.labels)}`);
       if (seen.length === 5) ended.abort();
     }
-    expect(seen).toEqual(['ADDED a {"v":"1"}', 'MODIFIED a {"more":"","v":"1"}', 'DELETED a {"more":"","v":"1"}', 'ADDED b {"v":"1"}', 'DELETED b {"v":"1"}'].map((line) => line.replace('{"more":"","v":"1"}', '{"v":"1","more":""}')));
+    expect(seen).toEqual(
+      [
+        'ADDED a {"v":"1"}',
+        'MODIFIED a {"more":"","v":"1"}',
+        'DELETED a {"more":"","v":"1"}',
+        'ADDED b {"v":"1"}',
+        'DELETED b {"v":"1"}',
+      ].map((line) => line.replace('{"more":"","v":"1"}', '{"v":"1","more":""}')),
+    );
   });
 });

@@ -19,21 +19,37 @@ export interface WatchEvent {
  * The whole meaning of "watch", for every kind. Without a resourceVersion the present state comes first, as objects
  * added. What is thrown after the start has to be told inside the stream.
  */
-export async function watch(resource: Resource, options: WatchOptions, call: Call, signal: AbortSignal): Promise<AsyncIterable<WatchEvent>> {
+export async function watch(
+  resource: Resource,
+  options: WatchOptions,
+  call: Call,
+  signal: AbortSignal,
+): Promise<AsyncIterable<WatchEvent>> {
   const from = parseResourceVersion(options.resourceVersion);
   const prefix = collectionPrefix(resource, options.namespace);
   if (typeof from === 'number') return changesAfter(resource, prefix, from, options, signal);
   const snapshot = await answering(() => resource.store.list({ prefix }, call));
   return (async function* present() {
     for (const stored of snapshot.stored) {
-      const event = seenThrough(resource, options, { key: stored.key, previous: undefined, current: stored }, snapshot.revision);
+      const event = seenThrough(
+        resource,
+        options,
+        { key: stored.key, previous: undefined, current: stored },
+        snapshot.revision,
+      );
       if (event) yield event;
     }
     yield* changesAfter(resource, prefix, snapshot.revision, options, signal);
   })();
 }
 
-async function* changesAfter(resource: Resource, prefix: string, after: Revision, selection: Selection, signal: AbortSignal): AsyncGenerator<WatchEvent> {
+async function* changesAfter(
+  resource: Resource,
+  prefix: string,
+  after: Revision,
+  selection: Selection,
+  signal: AbortSignal,
+): AsyncGenerator<WatchEvent> {
   try {
     for await (const { changes, revision } of resource.store.watch(prefix, after, signal)) {
       for (const change of changes) {
@@ -42,13 +58,19 @@ async function* changesAfter(resource: Resource, prefix: string, after: Revision
       }
     }
   } catch (error) {
-    if (error instanceof RevisionCompactedError) throw new StatusError('Expired', `too old resource version: ${after}`, undefined, { cause: error });
+    if (error instanceof RevisionCompactedError)
+      throw new StatusError('Expired', `too old resource version: ${after}`, undefined, { cause: error });
     throw answerFor(error);
   }
 }
 
 /** A selector is a window: what comes into view is added, what leaves it is deleted, whatever happened to the object. */
-function seenThrough({ kind }: Resource, selection: Selection, { previous, current }: Change, revision: Revision): WatchEvent | undefined {
+function seenThrough(
+  { kind }: Resource,
+  selection: Selection,
+  { previous, current }: Change,
+  revision: Revision,
+): WatchEvent | undefined {
   const before = previous && inView(previous);
   const now = current && inView(current);
   if (now) return { type: before ? 'MODIFIED' : 'ADDED', outcome: now };

@@ -1,10 +1,18 @@
 import { conflict, encodeStored, type KubeObject } from '@cluster-apiserver/model';
-import { type Call, KeyExistsError, type Revision, RevisionMismatchError, type Stored } from '@cluster-apiserver/storage';
+import {
+  type Call,
+  KeyExistsError,
+  type Revision,
+  RevisionMismatchError,
+  type Stored,
+} from '@cluster-apiserver/storage';
 import { Outcome } from './outcome.ts';
 import { objectKey, type Resource } from './resource.ts';
 
 /** What shall become of an object: written as it now is, or removed. */
-export type Decision = { readonly write: KubeObject; readonly remove?: never } | { readonly remove: KubeObject; readonly write?: never };
+export type Decision =
+  | { readonly write: KubeObject; readonly remove?: never }
+  | { readonly remove: KubeObject; readonly write?: never };
 
 export interface Written {
   /** What is stored now, or what was removed, at the revision of the write. */
@@ -46,11 +54,20 @@ export async function writeOver(
 
   async function write(object: KubeObject, over: Stored | undefined): Promise<Written> {
     const bytes = encodeStored(object);
-    const done = (revision: Outcome['revision']): Written => ({ outcome: new Outcome(bytes, revision, object), over: over?.revision, created: over === undefined, removed: false });
+    const done = (revision: Outcome['revision']): Written => ({
+      outcome: new Outcome(bytes, revision, object),
+      over: over?.revision,
+      created: over === undefined,
+      removed: false,
+    });
     // Writing what is there already would wake every watcher for nothing.
     if (options.dryRun || (over && !over.stale && over.value.equals(bytes))) return done(over?.revision);
     const lifetime = { timeToLiveSeconds: kind.timeToLiveSeconds };
-    return done(over ? await store.update(key, bytes, over.revision, lifetime, call) : await store.create(key, bytes, lifetime, call));
+    return done(
+      over
+        ? await store.update(key, bytes, over.revision, lifetime, call)
+        : await store.create(key, bytes, lifetime, call),
+    );
   }
 
   async function remove(last: KubeObject, over: Stored | undefined): Promise<Written> {

@@ -3,7 +3,15 @@ import { featureGates } from '@cluster-apiserver/config';
 import { firstToDecide, firstToKnow, mastersGroup, privilegedGroups } from '@cluster-apiserver/gates';
 import { type KindServices, kinds as kindsOf } from '@cluster-apiserver/kinds';
 import type { Kind } from '@cluster-apiserver/model';
-import { chain, documentRoutes, followCertificate, healthDocuments, type Listener, routes, textResponse } from '@cluster-apiserver/pipeline';
+import {
+  chain,
+  documentRoutes,
+  followCertificate,
+  healthDocuments,
+  type Listener,
+  routes,
+  textResponse,
+} from '@cluster-apiserver/pipeline';
 import { createHealth, createMetrics, type Log } from '@cluster-apiserver/telemetry';
 import { asError } from './as-error.ts';
 import { FlagError, type ServerFlags } from './flags.ts';
@@ -28,7 +36,12 @@ export interface Server {
 const drainMs = 10_000;
 
 /** The one place where the rooms meet. `kinds` is an argument so that a test can serve one of its own. */
-export async function assemble(flags: ServerFlags, surroundings: Surroundings, log: Log, kinds: (services: KindServices) => readonly Kind[] = kindsOf): Promise<Server> {
+export async function assemble(
+  flags: ServerFlags,
+  surroundings: Surroundings,
+  log: Log,
+  kinds: (services: KindServices) => readonly Kind[] = kindsOf,
+): Promise<Server> {
   const { clock, random, files, listen } = surroundings;
   const scope = new Scope();
   try {
@@ -44,9 +57,17 @@ export async function assemble(flags: ServerFlags, surroundings: Surroundings, l
     const served = kinds({ eventLifetimeSeconds: Math.ceil(flags['event-ttl'] / 1000) });
     const resources = served.map((kind) => ({ kind, store, keyPrefix, clock, random }));
 
-    const health = createHealth({ clock, failed: (endpoint, check, error) => log.error('a health check failed', { endpoint, check, error: asError(error) }) });
+    const health = createHealth({
+      clock,
+      failed: (endpoint, check, error) =>
+        log.error('a health check failed', { endpoint, check, error: asError(error) }),
+    });
     // A restart does not help against a lost etcd, so only readiness asks for it.
-    health.add({ name: 'etcd', endpoints: ['readyz', 'healthz'], check: async () => void (await client.readHead({ deadlineMs: clock.monotonicMs() + healthTimeoutMs })) });
+    health.add({
+      name: 'etcd',
+      endpoints: ['readyz', 'healthz'],
+      check: async () => void (await client.readHead({ deadlineMs: clock.monotonicMs() + healthTimeoutMs })),
+    });
     let shuttingDown = false;
     health.add({
       name: 'shutdown',
@@ -64,7 +85,13 @@ export async function assemble(flags: ServerFlags, surroundings: Surroundings, l
         authenticator: firstToKnow(await openAuthenticators(flags, files)),
         authorizer: firstToDecide([privilegedGroups([mastersGroup])]),
         measures: requestMeasures(metrics, served),
-        report: (error, { request, auditId }) => log.error('a request ended in a fault of ours', { method: request.method, path: request.target.split('?', 1)[0], auditId, error: asError(error) }),
+        report: (error, { request, auditId }) =>
+          log.error('a request ended in a fault of ours', {
+            method: request.method,
+            path: request.target.split('?', 1)[0],
+            auditId,
+            error: asError(error),
+          }),
       },
       routes({
         resources,
@@ -84,14 +111,19 @@ export async function assemble(flags: ServerFlags, surroundings: Surroundings, l
 
     const certificate = await servingCertificate(flags, surroundings, log);
     const report = (what: string, error: unknown): void => log.error(what, { error: asError(error) });
-    const listener: Listener = await listen({ host: flags['bind-address'], port: flags['secure-port'], certificate: certificate.current, clock, report }, handler);
+    const listener: Listener = await listen(
+      { host: flags['bind-address'], port: flags['secure-port'], certificate: certificate.current, clock, report },
+      handler,
+    );
     scope.onClose('listener', async () => {
       await listener.drain(drainMs);
       await listener.close(flags['request-timeout']);
     });
     scope.onClose(
       'certificate',
-      followCertificate({ read: certificate.read, clock, report }, certificate.current, (next) => listener.useCertificate(next)),
+      followCertificate({ read: certificate.read, clock, report }, certificate.current, (next) =>
+        listener.useCertificate(next),
+      ),
     );
     return {
       port: listener.port,

@@ -2,11 +2,27 @@ import { expect, test } from '@jest/globals';
 import { FlagError, flagHelp, parseFlags } from './flags.ts';
 
 test('nothing written means the defaults', () => {
-  expect(parseFlags([])).toMatchObject({ 'secure-port': 6443, 'event-ttl': 3_600_000, 'etcd-prefix': '/registry', controllers: ['*'], help: false });
+  expect(parseFlags([])).toMatchObject({
+    'secure-port': 6443,
+    'event-ttl': 3_600_000,
+    'etcd-prefix': '/registry',
+    controllers: ['*'],
+    help: false,
+  });
 });
 
 test('values are read in both forms, and the last of several counts', () => {
-  const flags = parseFlags(['--secure-port', '1', '--secure-port=7443', '--etcd-servers=http://a:1,http://b:2', '--feature-gates', 'A=true,B=false', '--event-ttl=1h30m', '--controllers=-garbage-collector', '--help']);
+  const flags = parseFlags([
+    '--secure-port',
+    '1',
+    '--secure-port=7443',
+    '--etcd-servers=http://a:1,http://b:2',
+    '--feature-gates',
+    'A=true,B=false',
+    '--event-ttl=1h30m',
+    '--controllers=-garbage-collector',
+    '--help',
+  ]);
   expect(flags['secure-port']).toBe(7443);
   expect(flags['etcd-servers']).toEqual(['http://a:1', 'http://b:2']);
   expect([...flags['feature-gates']]).toEqual([
@@ -19,7 +35,15 @@ test('values are read in both forms, and the last of several counts', () => {
 });
 
 test('everything wrong is told at once, with the nearest known name', () => {
-  const read = (): unknown => parseFlags(['--secure-prot=1', '--secure-port=99999', '--event-ttl=soon', 'stray', '--logging-format=xml', '--etcd-prefix']);
+  const read = (): unknown =>
+    parseFlags([
+      '--secure-prot=1',
+      '--secure-port=99999',
+      '--event-ttl=soon',
+      'stray',
+      '--logging-format=xml',
+      '--etcd-prefix',
+    ]);
   expect(read).toThrow(FlagError);
   expect(read).toThrow(
     [
@@ -38,5 +62,7 @@ test('a name that every object has is no flag', () => {
 });
 
 test('the help names every flag in its group', () => {
-  expect(flagHelp()).toMatch(/Etcd flags:[^]*--etcd-servers strings[^]*Secure serving flags:[^]*--secure-port int\n.*\(default 6443\)/);
+  expect(flagHelp()).toMatch(
+    /Etcd flags:[^]*--etcd-servers strings[^]*Secure serving flags:[^]*--secure-port int\n.*\(default 6443\)/,
+  );
 });

@@ -19,12 +19,18 @@ interface Flag<T> {
 
 type Described<T> = Pick<Flag<T>, 'group' | 'help' | 'fallback'>;
 
-const text = (flag: Described<string>, placeholder = 'string'): Flag<string> => ({ ...flag, placeholder, read: (value) => value, wanted: 'a text' });
+const text = (flag: Described<string>, placeholder = 'string'): Flag<string> => ({
+  ...flag,
+  placeholder,
+  read: (value) => value,
+  wanted: 'a text',
+});
 const path = (flag: Described<string>): Flag<string> => text(flag, 'path');
 const integer = (flag: Described<number>, [least, most]: readonly [number, number]): Flag<number> => ({
   ...flag,
   placeholder: 'int',
-  read: (value) => (/^-?[0-9]+$/.test(value) && Number(value) >= least && Number(value) <= most ? Number(value) : undefined),
+  read: (value) =>
+    /^-?[0-9]+$/.test(value) && Number(value) >= least && Number(value) <= most ? Number(value) : undefined,
   wanted: `a whole number from ${least} to ${most}`,
 });
 const durationMs = (flag: Described<number>): Flag<number> => ({
@@ -39,14 +45,21 @@ const durationMs = (flag: Described<number>): Flag<number> => ({
 const list = (flag: Described<readonly string[]>): Flag<readonly string[]> => ({
   ...flag,
   placeholder: 'strings',
-  read: (value) => value.split(',').map((part) => part.trim()).filter((part) => part !== ''),
+  read: (value) =>
+    value
+      .split(',')
+      .map((part) => part.trim())
+      .filter((part) => part !== ''),
   wanted: 'a list, separated by commas',
 });
 const pairs = (flag: Described<ReadonlyMap<string, string>>): Flag<ReadonlyMap<string, string>> => ({
   ...flag,
   placeholder: 'name=value,…',
   read: (value) => {
-    const parts = value.split(',').filter((part) => part !== '').map((part) => part.split('=', 2).map((side) => side.trim()));
+    const parts = value
+      .split(',')
+      .filter((part) => part !== '')
+      .map((part) => part.split('=', 2).map((side) => side.trim()));
     return parts.every(([name, given]) => name && given) ? new Map(parts as [string, string][]) : undefined;
   },
   wanted: 'pairs such as A=true,B=false',
@@ -73,28 +86,91 @@ const logs = 'Logs flags';
 const global = 'Global flags';
 
 const flags = {
-  'request-timeout': durationMs({ group: generic, fallback: '1m0s', help: 'How long a request may take, unless it is a watch.' }),
-  'min-request-timeout': integer({ group: generic, fallback: '1800', help: 'Seconds after which, and within as many again, a watch ends that names no end.' }, [1, 2 ** 20]),
-  'shutdown-delay-duration': durationMs({ group: generic, fallback: '0s', help: 'After a signal to stop: how long to serve on while /readyz already fails, so that load balancers notice.' }),
-  'delete-collection-workers': integer({ group: generic, fallback: '1', help: 'How many objects of a collection are deleted at a time.' }, [1, 1000]),
-  controllers: list({ group: generic, fallback: '*', help: 'Controllers to run: * for all, name for one, -name for all but one. There is garbage-collector.' }),
+  'request-timeout': durationMs({
+    group: generic,
+    fallback: '1m0s',
+    help: 'How long a request may take, unless it is a watch.',
+  }),
+  'min-request-timeout': integer(
+    {
+      group: generic,
+      fallback: '1800',
+      help: 'Seconds after which, and within as many again, a watch ends that names no end.',
+    },
+    [1, 2 ** 20],
+  ),
+  'shutdown-delay-duration': durationMs({
+    group: generic,
+    fallback: '0s',
+    help: 'After a signal to stop: how long to serve on while /readyz already fails, so that load balancers notice.',
+  }),
+  'delete-collection-workers': integer(
+    { group: generic, fallback: '1', help: 'How many objects of a collection are deleted at a time.' },
+    [1, 1000],
+  ),
+  controllers: list({
+    group: generic,
+    fallback: '*',
+    help: 'Controllers to run: * for all, name for one, -name for all but one. There is garbage-collector.',
+  }),
   'etcd-servers': list({ group: etcd, fallback: 'http://127.0.0.1:2379', help: 'The members of the etcd cluster.' }),
   'etcd-prefix': path({ group: etcd, fallback: '/registry', help: 'What all keys in etcd begin with.' }),
   'etcd-cafile': path({ group: etcd, fallback: '', help: 'Certificate authority of the etcd members.' }),
   'etcd-certfile': path({ group: etcd, fallback: '', help: 'Client certificate for etcd.' }),
   'etcd-keyfile': path({ group: etcd, fallback: '', help: 'Key of the client certificate for etcd.' }),
-  'etcd-election-timeout': durationMs({ group: etcd, fallback: '1s', help: "The election timeout that etcd's members run with; waiting for etcd is measured in it." }),
-  'etcd-compaction-interval': durationMs({ group: etcd, fallback: '5m0s', help: 'How much history is kept at least; 0 leaves compaction to others.' }),
-  'event-ttl': durationMs({ group: etcd, fallback: '1h0m0s', help: 'How long events are kept after their last write.' }),
+  'etcd-election-timeout': durationMs({
+    group: etcd,
+    fallback: '1s',
+    help: "The election timeout that etcd's members run with; waiting for etcd is measured in it.",
+  }),
+  'etcd-compaction-interval': durationMs({
+    group: etcd,
+    fallback: '5m0s',
+    help: 'How much history is kept at least; 0 leaves compaction to others.',
+  }),
+  'event-ttl': durationMs({
+    group: etcd,
+    fallback: '1h0m0s',
+    help: 'How long events are kept after their last write.',
+  }),
   'bind-address': text({ group: serving, fallback: '0.0.0.0', help: 'The address to listen on.' }, 'ip'),
-  'secure-port': integer({ group: serving, fallback: '6443', help: 'The port for HTTPS; 0 lets the system choose.' }, [0, 65_535]),
-  'cert-dir': path({ group: serving, fallback: 'certificates', help: 'Where a self-signed certificate is kept when none is given.' }),
-  'tls-cert-file': path({ group: serving, fallback: '', help: 'Certificate chain to serve with. It is read again when the file changes.' }),
+  'secure-port': integer(
+    { group: serving, fallback: '6443', help: 'The port for HTTPS; 0 lets the system choose.' },
+    [0, 65_535],
+  ),
+  'cert-dir': path({
+    group: serving,
+    fallback: 'certificates',
+    help: 'Where a self-signed certificate is kept when none is given.',
+  }),
+  'tls-cert-file': path({
+    group: serving,
+    fallback: '',
+    help: 'Certificate chain to serve with. It is read again when the file changes.',
+  }),
   'tls-private-key-file': path({ group: serving, fallback: '', help: 'Key of --tls-cert-file.' }),
-  'token-auth-file': path({ group: authentication, fallback: '', help: 'Static bearer tokens: lines of token,user,uid,"group1,group2".' }),
-  'feature-gates': pairs({ group: features, fallback: '', help: 'What to switch on or off before its time: ShardedListAndWatch (alpha, off), AllAlpha, AllBeta.' }),
-  'logging-format': oneOf<'text' | 'json'>({ group: logs, fallback: 'text', help: 'How log lines are written.' }, ['text', 'json']),
-  v: integer({ group: logs, fallback: '0', help: 'How much is logged: 0 what operators need, 2 every request, 4 what helps to find faults.' }, [0, 10]),
+  'token-auth-file': path({
+    group: authentication,
+    fallback: '',
+    help: 'Static bearer tokens: lines of token,user,uid,"group1,group2".',
+  }),
+  'feature-gates': pairs({
+    group: features,
+    fallback: '',
+    help: 'What to switch on or off before its time: ShardedListAndWatch (alpha, off), AllAlpha, AllBeta.',
+  }),
+  'logging-format': oneOf<'text' | 'json'>({ group: logs, fallback: 'text', help: 'How log lines are written.' }, [
+    'text',
+    'json',
+  ]),
+  v: integer(
+    {
+      group: logs,
+      fallback: '0',
+      help: 'How much is logged: 0 what operators need, 2 every request, 4 what helps to find faults.',
+    },
+    [0, 10],
+  ),
   help: flagSwitch({ group: global, help: 'Print this help.' }),
   version: flagSwitch({ group: global, help: 'Print the version.' }),
 } satisfies Record<string, Flag<unknown>>;
@@ -150,7 +226,10 @@ export function flagHelp(): string {
   for (const [group, members] of Map.groupBy(Object.entries<Flag<unknown>>(flags), ([, flag]) => flag.group)) {
     lines.push(`${group}:`, '');
     for (const [name, { placeholder, fallback, help }] of members) {
-      lines.push(`      --${name}${placeholder ? ` ${placeholder}` : ''}`, `                ${help}${fallback && fallback !== 'false' ? ` (default ${fallback})` : ''}`);
+      lines.push(
+        `      --${name}${placeholder ? ` ${placeholder}` : ''}`,
+        `                ${help}${fallback && fallback !== 'false' ? ` (default ${fallback})` : ''}`,
+      );
     }
     lines.push('');
   }

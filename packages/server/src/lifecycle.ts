@@ -3,7 +3,10 @@ import type { Log } from '@cluster-apiserver/telemetry';
 import type { Server } from './assemble.ts';
 
 /** How a server comes to its end: load balancers notice first, clients leave next, and then everything closes. */
-export async function stop(server: Server, options: { readonly clock: Clock; readonly log: Log; readonly shutdownDelayMs: number }): Promise<void> {
+export async function stop(
+  server: Server,
+  options: { readonly clock: Clock; readonly log: Log; readonly shutdownDelayMs: number },
+): Promise<void> {
   const { clock, log, shutdownDelayMs } = options;
   log.info('stopping: not ready any more', { servingOnMs: shutdownDelayMs });
   server.beginShutdown();

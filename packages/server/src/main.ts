@@ -46,7 +46,10 @@ async function serve(flags: ServerFlags): Promise<void> {
       // Whoever says it twice does not want to wait.
       if (stopping) process.exit(1);
       stopping = true;
-      stop(server, { clock, log, shutdownDelayMs: flags['shutdown-delay-duration'] }).then(() => process.exit(0), die('stopping failed'));
+      stop(server, { clock, log, shutdownDelayMs: flags['shutdown-delay-duration'] }).then(
+        () => process.exit(0),
+        die('stopping failed'),
+      );
     });
   }
 }
@@ -57,6 +60,8 @@ try {
   else if (flags.version) process.stdout.write(`cluster-apiserver ${version}\n`);
   else await serve(flags);
 } catch (error) {
-  process.stderr.write(`cluster-apiserver: ${error instanceof FlagError ? error.message : error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
+  process.stderr.write(
+    `cluster-apiserver: ${error instanceof FlagError ? error.message : error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`,
+  );
   process.exit(1);
 }

@@ -47,7 +47,11 @@ export function createHealth({ clock, failed }: HealthOptions): Health {
       return false;
     }
   };
-  const result = async (endpoint: Endpoint, check: HealthCheck, excluded: boolean): Promise<{ line: string; passed: boolean }> => {
+  const result = async (
+    endpoint: Endpoint,
+    check: HealthCheck,
+    excluded: boolean,
+  ): Promise<{ line: string; passed: boolean }> => {
     if (excluded) return { line: `[+]${check.name} excluded: ok`, passed: true };
     const passed = await passes(endpoint, check);
     return { line: passed ? `[+]${check.name} ok` : `[-]${check.name} failed: reason withheld`, passed };
@@ -60,18 +64,25 @@ export function createHealth({ clock, failed }: HealthOptions): Health {
       const passed = results.every((one) => one.passed);
       if (passed && !verbose) return { status: 200, text: 'ok' };
       const unknown = exclude.filter((name) => !asked.some((check) => check.name === name));
-      const lines = [...results.map(({ line }) => line), ...(unknown.length > 0 ? [warningOf(unknown)] : []), `${endpoint} check ${passed ? 'passed' : 'failed'}`];
+      const lines = [
+        ...results.map(({ line }) => line),
+        ...(unknown.length > 0 ? [warningOf(unknown)] : []),
+        `${endpoint} check ${passed ? 'passed' : 'failed'}`,
+      ];
       return { status: passed ? 200 : 500, text: `${lines.join('\n')}\n` };
     },
     answerOne: async (endpoint, name) => {
       const check = checks.find((candidate) => candidate.name === name && candidate.endpoints.includes(endpoint));
       if (!check) return { status: 404, text: '404 page not found\n' };
-      return (await passes(endpoint, check)) ? { status: 200, text: 'ok' } : { status: 500, text: 'internal server error: reason withheld\n' };
+      return (await passes(endpoint, check))
+        ? { status: 200, text: 'ok' }
+        : { status: 500, text: 'internal server error: reason withheld\n' };
     },
   };
 }
 
-const warningOf = (unknown: readonly string[]): string => `warn: some health checks cannot be excluded: no matches for ${unknown.map((name) => JSON.stringify(name)).join(',')}`;
+const warningOf = (unknown: readonly string[]): string =>
+  `warn: some health checks cannot be excluded: no matches for ${unknown.map((name) => JSON.stringify(name)).join(',')}`;
 
 function inTime({ check }: HealthCheck, clock: Clock): Promise<void> {
   return new Promise((resolve, reject) => {

@@ -28,7 +28,9 @@ const valueLengthMax = 2_000;
 export function createLog({ clock, format, verbosity, write }: LogOptions): Log {
   const formatted = format === 'json' ? jsonLine : textLine;
   const line = (level: Level, message: string, fields: LogFields = {}): void =>
-    write(formatted(new Date(clock.now()).toISOString(), level, redacted(message), Object.entries(fields).flatMap(shown)));
+    write(
+      formatted(new Date(clock.now()).toISOString(), level, redacted(message), Object.entries(fields).flatMap(shown)),
+    );
   return {
     info: (message, fields) => line('info', message, fields),
     warn: (message, fields) => line('warn', message, fields),
@@ -52,7 +54,11 @@ function shown([name, value]: [string, LogValue]): Shown[] {
 function withCauses(error: unknown): string {
   const said: string[] = [];
   let count = 0;
-  for (let cause = error; cause !== undefined && count < causesMax; cause = cause instanceof Error ? cause.cause : undefined) {
+  for (
+    let cause = error;
+    cause !== undefined && count < causesMax;
+    cause = cause instanceof Error ? cause.cause : undefined
+  ) {
     const text = cause instanceof Error ? nameAndMessage(cause) : String(cause);
     if (!said.some((earlier) => earlier.includes(text))) said.push(text);
     count++;
@@ -60,7 +66,8 @@ function withCauses(error: unknown): string {
   return said.join(': ');
 }
 
-const nameAndMessage = ({ name, message }: Error): string => (name === 'Error' || name === '' ? message : `${name}: ${message}`);
+const nameAndMessage = ({ name, message }: Error): string =>
+  name === 'Error' || name === '' ? message : `${name}: ${message}`;
 
 const hidden = '[hidden]';
 /** Credentials that came along inside other text: a header that was quoted, a JWT, a key, a URL with a password. */
@@ -72,7 +79,8 @@ function redacted(text: string): string {
   return short.replace(credentials, hidden);
 }
 
-const jsonLine = (time: string, level: Level, message: string, fields: readonly Shown[]): string => `${JSON.stringify({ time, level, message, ...Object.fromEntries(fields) })}\n`;
+const jsonLine = (time: string, level: Level, message: string, fields: readonly Shown[]): string =>
+  `${JSON.stringify({ time, level, message, ...Object.fromEntries(fields) })}\n`;
 
 function textLine(time: string, level: Level, message: string, fields: readonly Shown[]): string {
   const rest = fields.map(([name, value]) => ` ${name}=${typeof value === 'string' ? quoted(value) : value}`);

@@ -1,4 +1,10 @@
-import { collectDefaultMetrics, Counter as PromCounter, Gauge as PromGauge, Histogram as PromHistogram, Registry } from 'prom-client';
+import {
+  collectDefaultMetrics,
+  Counter as PromCounter,
+  Gauge as PromGauge,
+  Histogram as PromHistogram,
+  Registry,
+} from 'prom-client';
 
 /**
  * Numbers for Prometheus, under upstream's names where upstream counts the same. Each is declared beside the code that
@@ -8,7 +14,9 @@ import { collectDefaultMetrics, Counter as PromCounter, Gauge as PromGauge, Hist
 export interface Metrics {
   counter<Label extends string = never>(declaration: Declaration<Label>): Counter<Label>;
   gauge<Label extends string = never>(declaration: Declaration<Label>): Counter<Label>;
-  histogram<Label extends string = never>(declaration: Declaration<Label> & { readonly buckets: readonly number[] }): Histogram<Label>;
+  histogram<Label extends string = never>(
+    declaration: Declaration<Label> & { readonly buckets: readonly number[] },
+  ): Histogram<Label>;
   /** All of them in the text format, with its content type. */
   exposition(): Promise<{ readonly contentType: string; readonly text: string }>;
 }
@@ -31,7 +39,9 @@ export interface Histogram<Label extends string> {
 }
 
 /** What a metric without its own buckets for seconds would wish for: from a cached read to the request timeout. */
-export const secondsBuckets = [0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60];
+export const secondsBuckets = [
+  0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60,
+];
 
 /** With the metrics of the process itself (memory, CPU, event loop) where `ofProcess` says so; a test needs none of them. */
 export function createMetrics({ ofProcess }: { readonly ofProcess: boolean }): Metrics {
@@ -64,12 +74,16 @@ export function createMetrics({ ofProcess }: { readonly ofProcess: boolean }): M
 }
 
 /** Replaces what is not in the list. Most calls hold only known values, and then nothing is copied. */
-function boundsOf<Label extends string>({ labels }: Declaration<Label>): (given: LabelValues<Label>) => LabelValues<Label> {
+function boundsOf<Label extends string>({
+  labels,
+}: Declaration<Label>): (given: LabelValues<Label>) => LabelValues<Label> {
   const bounds = Object.entries<readonly string[] | 'any'>(labels ?? {})
     .filter(([, values]) => values !== 'any')
     .map(([label, values]) => [label as Label, new Set(values)] as const);
   return (given) => {
     const strangers = bounds.filter(([label, values]) => !values.has(given[label]));
-    return strangers.length === 0 ? given : { ...given, ...Object.fromEntries(strangers.map(([label]) => [label, 'other'])) };
+    return strangers.length === 0
+      ? given
+      : { ...given, ...Object.fromEntries(strangers.map(([label]) => [label, 'other'])) };
   };
 }

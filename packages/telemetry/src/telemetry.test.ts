@@ -5,18 +5,29 @@ import { createHealth, createLog, createMetrics, type Endpoint } from './index.t
 describe('health', () => {
   const everywhere: readonly Endpoint[] = ['livez', 'readyz', 'healthz'];
   const failures: string[] = [];
-  const health = (clock: Clock = systemClock) => createHealth({ clock, failed: (endpoint, check) => void failures.push(`${endpoint}/${check}`) });
-  const broken = { name: 'etcd', endpoints: ['readyz'] as const, check: () => Promise.reject(new Error('the secret reason')) };
+  const health = (clock: Clock = systemClock) =>
+    createHealth({ clock, failed: (endpoint, check) => void failures.push(`${endpoint}/${check}`) });
+  const broken = {
+    name: 'etcd',
+    endpoints: ['readyz'] as const,
+    check: () => Promise.reject(new Error('the secret reason')),
+  };
 
   test('all well says ok, and each by its name when asked', async () => {
     expect(await health().answer('readyz', { verbose: false, exclude: [] })).toEqual({ status: 200, text: 'ok' });
-    expect(await health().answer('readyz', { verbose: true, exclude: [] })).toEqual({ status: 200, text: '[+]ping ok\nreadyz check passed\n' });
+    expect(await health().answer('readyz', { verbose: true, exclude: [] })).toEqual({
+      status: 200,
+      text: '[+]ping ok\nreadyz check passed\n',
+    });
   });
 
   test('a failed check fails its endpoints, names itself and keeps its reason for the log', async () => {
     const with1 = health();
     with1.add(broken);
-    expect(await with1.answer('readyz', { verbose: false, exclude: [] })).toEqual({ status: 500, text: '[+]ping ok\n[-]etcd failed: reason withheld\nreadyz check failed\n' });
+    expect(await with1.answer('readyz', { verbose: false, exclude: [] })).toEqual({
+      status: 500,
+      text: '[+]ping ok\n[-]etcd failed: reason withheld\nreadyz check failed\n',
+    });
     expect((await with1.answer('livez', { verbose: false, exclude: [] })).status).toBe(200);
     expect(failures).toEqual(['readyz/etcd']);
   });
@@ -39,7 +50,10 @@ describe('health', () => {
   });
 
   test('a check that never answers has failed after a while', async () => {
-    const impatient: Clock = { ...systemClock, after: (_, callback) => (queueMicrotask(() => queueMicrotask(callback)), () => {}) };
+    const impatient: Clock = {
+      ...systemClock,
+      after: (_, callback) => (queueMicrotask(() => queueMicrotask(callback)), () => {}),
+    };
     const silent = health(impatient);
     silent.add({ name: 'silent', endpoints: everywhere, check: () => new Promise(() => {}) });
     expect((await silent.answer('livez', { verbose: false, exclude: [] })).status).toBe(500);
@@ -55,8 +69,14 @@ describe('log', () => {
 
   test('a line says when, what and the chain of causes', () => {
     const { written, log } = open('text');
-    log.error('a request failed', { verb: 'get', left: undefined, error: new Error('no answer', { cause: new TypeError('refused') }) });
-    expect(written).toEqual(['2026-01-01T00:00:00.000Z ERROR a request failed verb=get error="no answer: TypeError: refused"\n']);
+    log.error('a request failed', {
+      verb: 'get',
+      left: undefined,
+      error: new Error('no answer', { cause: new TypeError('refused') }),
+    });
+    expect(written).toEqual([
+      '2026-01-01T00:00:00.000Z ERROR a request failed verb=get error="no answer: TypeError: refused"\n',
+    ]);
   });
 
   test('a text from outside cannot begin a line or a field of its own', () => {
@@ -69,7 +89,10 @@ describe('log', () => {
 
   test('credentials inside other texts are hidden', () => {
     const { written, log } = open('text');
-    log.warn('header was "Bearer hush1"', { url: 'https://joe:hush2@host/', error: new Error('-----BEGIN PRIVATE KEY-----\nhush3') });
+    log.warn('header was "Bearer hush1"', {
+      url: 'https://joe:hush2@host/',
+      error: new Error('-----BEGIN PRIVATE KEY-----\nhush3'),
+    });
     expect(written.join('')).not.toMatch(/hush/);
   });
 
@@ -77,7 +100,9 @@ describe('log', () => {
     const { written, log } = open('json', 2);
     log.debug(2, 'shown', { n: 1 });
     log.debug(3, 'hidden');
-    expect(written.map((line) => JSON.parse(line) as unknown)).toEqual([{ time: '2026-01-01T00:00:00.000Z', level: 'debug', message: 'shown', n: 1 }]);
+    expect(written.map((line) => JSON.parse(line) as unknown)).toEqual([
+      { time: '2026-01-01T00:00:00.000Z', level: 'debug', message: 'shown', n: 1 },
+    ]);
   });
 });
 

@@ -1,7 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 import { staticTokens, TokenFileError } from './static-tokens.ts';
 
-const by = (authorization: string | undefined) => ({ header: (name: string) => (name === 'authorization' ? authorization : undefined) });
+const by = (authorization: string | undefined) => ({
+  header: (name: string) => (name === 'authorization' ? authorization : undefined),
+});
 const file = 'secret-1,alice,u1,"devs, ops"\n\n# a remark\nsecret-2,bob,u2\n"secret,3",carol,\n';
 
 describe('tokens of a file', () => {
@@ -13,7 +15,20 @@ describe('tokens of a file', () => {
     expect(staticTokens(file).authenticate(by(authorization))).toEqual(user);
   });
 
-  test.each([undefined, '', 'Bearer', 'Bearer ', 'Bearer secret-1 secret-2', 'Basic secret-1', 'secret-1', 'Bearer SECRET-1', 'Bearer secret-12', 'Bearer token', 'BearerX secret-1', 'Bearer # a remark'])('%j is nobody', (authorization) => {
+  test.each([
+    undefined,
+    '',
+    'Bearer',
+    'Bearer ',
+    'Bearer secret-1 secret-2',
+    'Basic secret-1',
+    'secret-1',
+    'Bearer SECRET-1',
+    'Bearer secret-12',
+    'Bearer token',
+    'BearerX secret-1',
+    'Bearer # a remark',
+  ])('%j is nobody', (authorization) => {
     expect(staticTokens(file).authenticate(by(authorization))).toBeUndefined();
   });
 });

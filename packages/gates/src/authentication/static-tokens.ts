@@ -34,7 +34,8 @@ function readUsers(file: string): ReadonlyMap<string, UserInfo> {
     const where = `line ${index + 1}`;
     const cells = csvCells(line);
     if (!cells) faults.push(`${where}: a quote is not closed`);
-    else if (cells.length < 3) faults.push(`${where}: expected token,user,uid and perhaps "groups", found ${cells.length} of them`);
+    else if (cells.length < 3)
+      faults.push(`${where}: expected token,user,uid and perhaps "groups", found ${cells.length} of them`);
     else if (cells[0] === '') faults.push(`${where}: the token is empty`);
     else if (users.has(hashOf(cells[0] as string))) faults.push(`${where}: its token stands on an earlier line too`);
     else users.set(hashOf(cells[0] as string), userOf(cells));
@@ -44,7 +45,10 @@ function readUsers(file: string): ReadonlyMap<string, UserInfo> {
 }
 
 function userOf([, name = '', uid = '', groups = '']: readonly string[]): UserInfo {
-  const named = groups.split(',').map((group) => group.trim()).filter((group) => group !== '');
+  const named = groups
+    .split(',')
+    .map((group) => group.trim())
+    .filter((group) => group !== '');
   return { name, ...(uid && { uid }), groups: [...new Set([...named, authenticatedGroup])] };
 }
 

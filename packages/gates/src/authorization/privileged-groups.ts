@@ -4,5 +4,6 @@ import type { Authorizer } from './authorizer.ts';
 export const mastersGroup = 'system:masters';
 
 export const privilegedGroups = (groups: readonly string[]): Authorizer => ({
-  authorize: ({ user }) => (user.groups.some((group) => groups.includes(group)) ? { verdict: 'allow' } : { verdict: 'noOpinion' }),
+  authorize: ({ user }) =>
+    user.groups.some((group) => groups.includes(group)) ? { verdict: 'allow' } : { verdict: 'noOpinion' },
 });

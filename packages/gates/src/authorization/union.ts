@@ -6,7 +6,10 @@ export function firstToDecide(authorizers: readonly Authorizer[]): Authorizer {
     let told = reasons;
     for (let at = index; at < authorizers.length; at++) {
       const decision = (authorizers[at] as Authorizer).authorize(attributes);
-      if (decision instanceof Promise) return decision.then((found) => (found.verdict === 'noOpinion' ? from(at + 1, attributes, withReason(told, found)) : found));
+      if (decision instanceof Promise)
+        return decision.then((found) =>
+          found.verdict === 'noOpinion' ? from(at + 1, attributes, withReason(told, found)) : found,
+        );
       if (decision.verdict !== 'noOpinion') return decision;
       told = withReason(told, decision);
     }
@@ -15,4 +18,5 @@ export function firstToDecide(authorizers: readonly Authorizer[]): Authorizer {
   return { authorize: (attributes) => from(0, attributes, []) };
 }
 
-const withReason = (reasons: readonly string[], { reason }: Decision): readonly string[] => (reason ? [...reasons, reason] : reasons);
+const withReason = (reasons: readonly string[], { reason }: Decision): readonly string[] =>
+  reason ? [...reasons, reason] : reasons;

@@ -1,4 +1,20 @@
-import { defineKind, type FieldError, field, int32, invalidValue, type Kind, type KubeObject, microTime, object, objectReference, pathSegmentNames, qualifiedName, required, string, time } from '@cluster-apiserver/model';
+import {
+  defineKind,
+  type FieldError,
+  field,
+  int32,
+  invalidValue,
+  type Kind,
+  type KubeObject,
+  microTime,
+  object,
+  objectReference,
+  pathSegmentNames,
+  qualifiedName,
+  required,
+  string,
+  time,
+} from '@cluster-apiserver/model';
 import type { KindServices } from '../services.ts';
 
 interface ObjectReference {
@@ -41,7 +57,10 @@ export const event = ({ eventLifetimeSeconds }: KindServices): Kind =>
       reason: field(string, 'Short, machine-understandable reason for the transition into the current status.'),
       message: field(string, 'Human-readable description of the status of the operation.'),
       source: field(
-        object({ component: field(string, 'Component that reports the event.'), host: field(string, 'Node on which it runs.') }),
+        object({
+          component: field(string, 'Component that reports the event.'),
+          host: field(string, 'Node on which it runs.'),
+        }),
         'The component reporting the event.',
         'always',
       ),
@@ -90,12 +109,14 @@ export const event = ({ eventLifetimeSeconds }: KindServices): Kind =>
 function validate(event: Event): FieldError[] {
   const errors = event.eventTime === null ? olderForm(event) : newerForm(event);
   // The reference lets an event about nothing pass in some namespaces; the specification requires the field.
-  if (Object.keys(event.involvedObject).length === 0 && errors.every(({ field }) => field !== involvedNamespace)) errors.unshift(required('involvedObject'));
+  if (Object.keys(event.involvedObject).length === 0 && errors.every(({ field }) => field !== involvedNamespace))
+    errors.unshift(required('involvedObject'));
   return errors;
 }
 
 const involvedNamespace = 'involvedObject.namespace';
-const wrongNamespace = (event: Event): FieldError => invalidValue(involvedNamespace, event.involvedObject.namespace ?? '', 'does not match event.namespace');
+const wrongNamespace = (event: Event): FieldError =>
+  invalidValue(involvedNamespace, event.involvedObject.namespace ?? '', 'does not match event.namespace');
 
 function olderForm(event: Event): FieldError[] {
   const about = event.involvedObject.namespace ?? '';
@@ -105,11 +126,23 @@ function olderForm(event: Event): FieldError[] {
 }
 
 function newerForm(event: Event): FieldError[] {
-  const { metadata, involvedObject, reportingComponent, reportingInstance, action = '', reason = '', message = '' } = event;
+  const {
+    metadata,
+    involvedObject,
+    reportingComponent,
+    reportingInstance,
+    action = '',
+    reason = '',
+    message = '',
+  } = event;
   return [
-    ...(!involvedObject.namespace && metadata.namespace !== 'default' && metadata.namespace !== 'kube-system' ? [wrongNamespace(event)] : []),
+    ...(!involvedObject.namespace && metadata.namespace !== 'default' && metadata.namespace !== 'kube-system'
+      ? [wrongNamespace(event)]
+      : []),
     ...(reportingComponent === '' ? [required('reportingComponent')] : []),
-    ...qualifiedName(reportingComponent).map((problem) => invalidValue('reportingComponent', reportingComponent, problem)),
+    ...qualifiedName(reportingComponent).map((problem) =>
+      invalidValue('reportingComponent', reportingComponent, problem),
+    ),
     ...(reportingInstance === '' ? [required('reportingInstance')] : []),
     ...atMost('reportingInstance', reportingInstance, 128),
     ...(action === '' ? [required('action')] : []),
@@ -120,4 +153,5 @@ function newerForm(event: Event): FieldError[] {
   ];
 }
 
-const atMost = (field: string, text: string, bytesMax: number): FieldError[] => (Buffer.byteLength(text) > bytesMax ? [invalidValue(field, '', `can have at most ${bytesMax} characters`)] : []);
+const atMost = (field: string, text: string, bytesMax: number): FieldError[] =>
+  Buffer.byteLength(text) > bytesMax ? [invalidValue(field, '', `can have at most ${bytesMax} characters`)] : [];

@@ -1,4 +1,13 @@
-import { boolean, defineKind, field, type KubeObject, list, localObjectReference, objectReference, subdomainNames } from '@cluster-apiserver/model';
+import {
+  boolean,
+  defineKind,
+  field,
+  type KubeObject,
+  list,
+  localObjectReference,
+  objectReference,
+  subdomainNames,
+} from '@cluster-apiserver/model';
 
 export interface ServiceAccount extends KubeObject {
   secrets?: { name?: string }[];
@@ -14,7 +23,8 @@ export const serviceAccount = defineKind<ServiceAccount>({
   plural: 'serviceaccounts',
   singular: 'serviceaccount',
   shortNames: ['sa'],
-  description: 'Binds together a name for an identity, a principal that can be authenticated and authorized, and a set of secrets.',
+  description:
+    'Binds together a name for an identity, a principal that can be authenticated and authorized, and a set of secrets.',
   fields: {
     secrets: field(
       list(objectReference, { key: 'name' }),
@@ -24,7 +34,11 @@ export const serviceAccount = defineKind<ServiceAccount>({
       list(localObjectReference, 'atomic'),
       'Secrets in the same namespace for pulling the images of pods that run as this service account. They cannot be mounted.',
     ),
-    automountServiceAccountToken: field(boolean, 'Whether pods running as this service account get a token mounted. A pod may say otherwise.', 'given'),
+    automountServiceAccountToken: field(
+      boolean,
+      'Whether pods running as this service account get a token mounted. A pod may say otherwise.',
+      'given',
+    ),
   },
   names: subdomainNames,
   qualifiedFinalizers: true,
@@ -35,8 +49,14 @@ export const serviceAccount = defineKind<ServiceAccount>({
   prepare: (account) => (account.secrets ? { ...account, secrets: account.secrets.map(nameOnly) } : account),
   warnings: (account, current) =>
     enforceMountableSecrets
-      .filter((name) => account.metadata.annotations?.[name] === 'true' && current?.metadata.annotations?.[name] === undefined)
-      .map((name) => `metadata.annotations[${name}]: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets`),
+      .filter(
+        (name) =>
+          account.metadata.annotations?.[name] === 'true' && current?.metadata.annotations?.[name] === undefined,
+      )
+      .map(
+        (name) =>
+          `metadata.annotations[${name}]: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets`,
+      ),
   selectableFields: {},
   unknownSelectorField: (name) => `"${name}" is not a known field selector: only "metadata.name", "metadata.namespace"`,
 });

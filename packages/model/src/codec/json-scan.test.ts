@@ -39,5 +39,6 @@ test('ten thousand levels are taken and one more is not', () => {
 });
 
 test('a text that is no JSON ends the scan all the same', () => {
-  for (const text of ['', '"', '{"', '{"a', ']}', '{"a":"\\', '\\', '{,,}', '-', '{"a"}', '[[[']) expect(() => scanJson(text)).not.toThrow();
+  for (const text of ['', '"', '{"', '{"a', ']}', '{"a":"\\', '\\', '{,,}', '-', '{"a"}', '[[['])
+    expect(() => scanJson(text)).not.toThrow();
 });

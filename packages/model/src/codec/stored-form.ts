@@ -47,4 +47,5 @@ export function itemForm(stored: Buffer, resourceVersion: string, typePrefix: Bu
 }
 
 /** How the canonical form of a kind begins. */
-export const typePrefix = (kind: string, apiVersion: string): Buffer => Buffer.from(`{"kind":${JSON.stringify(kind)},"apiVersion":${JSON.stringify(apiVersion)},`);
+export const typePrefix = (kind: string, apiVersion: string): Buffer =>
+  Buffer.from(`{"kind":${JSON.stringify(kind)},"apiVersion":${JSON.stringify(apiVersion)},`);

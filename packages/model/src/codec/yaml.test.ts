@@ -19,7 +19,11 @@ test.each([
   ['an empty document is null', '', null],
   ['a number is a key like any other', '7: x', { '7': 'x' }],
   ['of several documents the first counts', 'a: 1\n---\nb: 2\n', { a: 1 }],
-  ['a merge fills what the map does not say itself', 'b: &b {x: 1, y: 1}\nc:\n  <<: *b\n  y: 2\n', { b: { x: 1, y: 1 }, c: { y: 2, x: 1 } }],
+  [
+    'a merge fills what the map does not say itself',
+    'b: &b {x: 1, y: 1}\nc:\n  <<: *b\n  y: 2\n',
+    { b: { x: 1, y: 1 }, c: { y: 2, x: 1 } },
+  ],
   ['a quoted merge key is a key', 'c:\n  "<<": 1\n', { c: { '<<': 1 } }],
   ['JSON is YAML', ' {"a": [1, {"b": null}]}', { a: [1, { b: null }] }],
 ])('%s', (_, text, expected) => {
@@ -43,7 +47,10 @@ test('__proto__ is plain data, merged or not', () => {
 });
 
 describe('what would hold up everybody else is refused', () => {
-  const bomb = ['a: &a [x,x,x,x,x,x,x,x,x,x]', ...'bcdefghi'.split('').map((name, i) => `${name}: &${name} [${Array(10).fill(`*${'abcdefgh'[i]}`).join(',')}]`)].join('\n');
+  const bomb = [
+    'a: &a [x,x,x,x,x,x,x,x,x,x]',
+    ...'bcdefghi'.split('').map((name, i) => `${name}: &${name} [${Array(10).fill(`*${'abcdefgh'[i]}`).join(',')}]`),
+  ].join('\n');
   test.each([
     ['aliases of aliases', bomb],
     ['an alias of itself', 'a: &a [*a]'],
@@ -65,6 +72,15 @@ describe('what would hold up everybody else is refused', () => {
 });
 
 test('what is written is read as the same', () => {
-  const object = { a: 'yes', b: '1', c: true, d: null, e: ['x: y', '- z', ''], f: { '': 'é中😀' }, g: '2001-01-01', h: 'line\nline\n' };
+  const object = {
+    a: 'yes',
+    b: '1',
+    c: true,
+    d: null,
+    e: ['x: y', '- z', ''],
+    f: { '': 'é中😀' },
+    g: '2001-01-01',
+    h: 'line\nline\n',
+  };
   expect(value(formatYaml(object))).toEqual(object);
 });

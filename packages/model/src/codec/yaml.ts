@@ -1,5 +1,19 @@
 import { setOwn } from '@cluster-apiserver/base';
-import { type Alias, type Document, isAlias, isMap, isScalar, isSeq, LineCounter, type Node, type ParsedNode, parseDocument, stringify, type Tags, type YAMLMap } from 'yaml';
+import {
+  type Alias,
+  type Document,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  type ParsedNode,
+  parseDocument,
+  stringify,
+  type Tags,
+  type YAMLMap,
+} from 'yaml';
 import { rawNumber } from '../schema/decode.ts';
 import { MalformedTextError, type Parsed, type TextFault, parseJson } from './json.ts';
 
@@ -42,7 +56,11 @@ export function parseYaml(text: string): Parsed {
     document,
     budget: { nodes: nodesMax },
     depth: 0,
-    duplicate: (key, offset) => faults.push({ path: undefined, message: `yaml: line ${lines.linePos(offset).line}: key "${key}" already set in map` }),
+    duplicate: (key, offset) =>
+      faults.push({
+        path: undefined,
+        message: `yaml: line ${lines.linePos(offset).line}: key "${key}" already set in map`,
+      }),
   });
   return { value, faults };
 }
@@ -54,7 +72,8 @@ function composed(text: string, lineCounter: LineCounter): Document.Parsed {
       lineCounter,
       uniqueKeys: false, // compared pair by pair there; by a set here
       intAsBigInt: true,
-      customTags: (tags) => tags.filter((tag) => typeof tag === 'string' || !withoutJson.has(tag.tag)).map(withoutLetters),
+      customTags: (tags) =>
+        tags.filter((tag) => typeof tag === 'string' || !withoutJson.has(tag.tag)).map(withoutLetters),
     });
   } catch (error) {
     throw new MalformedTextError(`yaml: ${(error as Error).message}`, { cause: error });
@@ -103,7 +122,8 @@ function mapValue(map: YAMLMap, conversion: Conversion): Record<string, unknown>
     if (isScalar(key) && key.type === 'PLAIN' && key.source === '<<') {
       const parts = plainValue(value as Node, conversion);
       for (const part of Array.isArray(parts) ? parts : [parts]) {
-        if (typeof part !== 'object' || part === null) throw new MalformedTextError('yaml: map merge requires map or sequence of maps as the value');
+        if (typeof part !== 'object' || part === null)
+          throw new MalformedTextError('yaml: map merge requires map or sequence of maps as the value');
         merged.push(part as Record<string, unknown>);
       }
       continue;
@@ -116,16 +136,20 @@ function mapValue(map: YAMLMap, conversion: Conversion): Record<string, unknown>
     setOwn(out, text, plainValue(value as Node, conversion));
   }
   // What the map says itself wins over what it merges; of several merged maps the first wins.
-  for (const part of merged) for (const [key, value] of Object.entries(part)) if (!Object.hasOwn(out, key)) setOwn(out, key, value);
+  for (const part of merged)
+    for (const [key, value] of Object.entries(part)) if (!Object.hasOwn(out, key)) setOwn(out, key, value);
   return out;
 }
 
 function scalar(value: unknown): unknown {
-  if (typeof value === 'bigint') return Number.isSafeInteger(Number(value)) ? Number(value) : rawNumber(value.toString());
-  if (typeof value === 'number' && !Number.isFinite(value)) throw new MalformedTextError(`yaml: ${value} has no place in JSON`);
+  if (typeof value === 'bigint')
+    return Number.isSafeInteger(Number(value)) ? Number(value) : rawNumber(value.toString());
+  if (typeof value === 'number' && !Number.isFinite(value))
+    throw new MalformedTextError(`yaml: ${value} has no place in JSON`);
   if (typeof value === 'string') return value.toWellFormed();
   return typeof value === 'symbol' || value === undefined ? null : value;
 }
 
 /** A value as YAML that the same readers understand: what they would take for a number or a boolean is quoted. */
-export const formatYaml = (value: unknown): string => stringify(value, { version: '1.1', aliasDuplicateObjects: false });
+export const formatYaml = (value: unknown): string =>
+  stringify(value, { version: '1.1', aliasDuplicateObjects: false });

@@ -38,7 +38,14 @@ function descend(schema: Schema, left: unknown, right: unknown, path: string[], 
     case 'object':
       if (schema.atomic) return leaf(left, right, path, found);
       for (const field of schema.fields.values()) {
-        below(path, fieldStep(field.name), field.schema, (left as Values)?.[field.name], (right as Values)?.[field.name], found);
+        below(
+          path,
+          fieldStep(field.name),
+          field.schema,
+          (left as Values)?.[field.name],
+          (right as Values)?.[field.name],
+          found,
+        );
       }
       return;
     case 'map':
@@ -63,16 +70,31 @@ function leaf(left: unknown, right: unknown, path: string[], found: Found): void
 }
 
 /** Canonical values are equal when their JSON is. */
-const same = (left: unknown, right: unknown): boolean => left === right || (typeof left === 'object' && JSON.stringify(left) === JSON.stringify(right));
+const same = (left: unknown, right: unknown): boolean =>
+  left === right || (typeof left === 'object' && JSON.stringify(left) === JSON.stringify(right));
 
-function compareMaps(values: Schema, left: Values | undefined, right: Values | undefined, path: string[], found: Found): void {
+function compareMaps(
+  values: Schema,
+  left: Values | undefined,
+  right: Values | undefined,
+  path: string[],
+  found: Found,
+): void {
   for (const key of Object.keys(left ?? {})) below(path, fieldStep(key), values, left?.[key], own(right, key), found);
-  for (const key of Object.keys(right ?? {})) if (own(left, key) === undefined) below(path, fieldStep(key), values, undefined, right?.[key], found);
+  for (const key of Object.keys(right ?? {}))
+    if (own(left, key) === undefined) below(path, fieldStep(key), values, undefined, right?.[key], found);
 }
 
-const own = (values: Values | undefined, key: string): unknown => (values && Object.hasOwn(values, key) ? values[key] : undefined);
+const own = (values: Values | undefined, key: string): unknown =>
+  values && Object.hasOwn(values, key) ? values[key] : undefined;
 
-function compareLists(schema: ListSchema, left: readonly unknown[], right: readonly unknown[], path: string[], found: Found): void {
+function compareLists(
+  schema: ListSchema,
+  left: readonly unknown[],
+  right: readonly unknown[],
+  path: string[],
+  found: Found,
+): void {
   const before = byStep(schema, left);
   const after = byStep(schema, right);
   for (const step of new Set([...before.keys(), ...after.keys()])) {

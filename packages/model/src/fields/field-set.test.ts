@@ -1,6 +1,17 @@
 import { describe, expect, test } from '@jest/globals';
 import { array, assert, constantFrom, oneof, property } from 'fast-check';
-import { difference, emptySet, type FieldSet, FieldSetBuilder, fieldStep, fromFieldsV1, isEmptySet, toFieldsV1, union, valueStep } from './field-set.ts';
+import {
+  difference,
+  emptySet,
+  type FieldSet,
+  FieldSetBuilder,
+  fieldStep,
+  fromFieldsV1,
+  isEmptySet,
+  toFieldsV1,
+  union,
+  valueStep,
+} from './field-set.ts';
 
 const step = oneof(constantFrom('a', 'b', 'c').map(fieldStep), constantFrom('x', 'y').map(valueStep));
 const path = array(step, { minLength: 1, maxLength: 4 });
@@ -12,7 +23,8 @@ const setOf = (places: readonly (readonly string[])[]): FieldSet => {
   return builder.build();
 };
 const text = (set: FieldSet): string => JSON.stringify(toFieldsV1(set));
-const placesOf = (places: readonly (readonly string[])[]): Set<string> => new Set(places.map((place) => place.join('/')));
+const placesOf = (places: readonly (readonly string[])[]): Set<string> =>
+  new Set(places.map((place) => place.join('/')));
 
 describe('a field set behaves like a set of places', () => {
   type Combine<T> = (left: T, right: T) => T;
@@ -30,7 +42,11 @@ describe('a field set behaves like a set of places', () => {
 });
 
 test('what is written as fieldsV1 is read as the same set', () => {
-  assert(property(paths, (places) => expect(text(fromFieldsV1(toFieldsV1(setOf(places))) as FieldSet)).toBe(text(setOf(places)))));
+  assert(
+    property(paths, (places) =>
+      expect(text(fromFieldsV1(toFieldsV1(setOf(places))) as FieldSet)).toBe(text(setOf(places))),
+    ),
+  );
 });
 
 test('a place and what lies below it are told apart by a dot', () => {
@@ -38,9 +54,12 @@ test('a place and what lies below it are told apart by a dot', () => {
   expect(toFieldsV1(setOf([['f:a', 'f:b']]))).toEqual({ 'f:a': { 'f:b': {} } });
 });
 
-test.each([[null], [[]], ['x'], [{ a: {} }], [{ 'f:a': 1 }], [{ 'f:a': { b: {} } }], [{ 'z:a': {} }]])('%j is no field set', (value) => {
-  expect(fromFieldsV1(value)).toBeUndefined();
-});
+test.each([[null], [[]], ['x'], [{ a: {} }], [{ 'f:a': 1 }], [{ 'f:a': { b: {} } }], [{ 'z:a': {} }]])(
+  '%j is no field set',
+  (value) => {
+    expect(fromFieldsV1(value)).toBeUndefined();
+  },
+);
 
 test('the empty set is empty, and a set without all its places is too', () => {
   expect(isEmptySet(emptySet)).toBe(true);

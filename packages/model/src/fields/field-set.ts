@@ -71,7 +71,8 @@ export function toFieldsV1(set: FieldSet): Record<string, unknown> {
   return out;
 }
 
-const byStep = ([left]: readonly [string, unknown], [right]: readonly [string, unknown]): number => (left < right ? -1 : left > right ? 1 : 0);
+const byStep = ([left]: readonly [string, unknown], [right]: readonly [string, unknown]): number =>
+  left < right ? -1 : left > right ? 1 : 0;
 
 /** Undefined when the value is not in the form of `fieldsV1`. */
 export function fromFieldsV1(value: unknown): FieldSet | undefined {

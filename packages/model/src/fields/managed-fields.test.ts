@@ -32,7 +32,8 @@ const kind = defineKind({
   unknownSelectorField: (name) => name,
 });
 
-const robot = (fields: object): KubeObject => decode(kind.schema, { kind: 'Robot', apiVersion: 'v1', metadata: {}, ...fields }, () => {}) as KubeObject;
+const robot = (fields: object): KubeObject =>
+  decode(kind.schema, { kind: 'Robot', apiVersion: 'v1', metadata: {}, ...fields }, () => {}) as KubeObject;
 const empty = robot({});
 
 let clock = 0;
@@ -40,15 +41,30 @@ let clock = 0;
 function write(live: KubeObject | undefined, next: object, manager: string): KubeObject {
   const object = robot(next);
   const time = `2026-01-01T00:00:${String(clock++ % 60).padStart(2, '0')}Z`;
-  const managedFields = managedFieldsAfterUpdate(kind.schema, live ?? empty, object, { manager, apiVersion: 'v1', time });
+  const managedFields = managedFieldsAfterUpdate(kind.schema, live ?? empty, object, {
+    manager,
+    apiVersion: 'v1',
+    time,
+  });
   const { managedFields: _, ...metadata } = object.metadata;
   return { ...object, metadata: { ...metadata, uid: 'u', ...(managedFields && { managedFields }) } };
 }
-const owned = (object: KubeObject): Record<string, unknown> => Object.fromEntries((object.metadata.managedFields ?? []).map((entry) => [entry.manager, entry.fieldsV1]));
+const owned = (object: KubeObject): Record<string, unknown> =>
+  Object.fromEntries((object.metadata.managedFields ?? []).map((entry) => [entry.manager, entry.fieldsV1]));
 
 describe('who owns what', () => {
   test('the creator owns what it set and nothing that the server sets', () => {
-    const created = write(undefined, { metadata: { name: 'a', labels: { x: '1' }, finalizers: ['e/f'] }, secrets: [{ name: 's' }], words: ['w'], source: { host: 'h' }, about: { name: 'n' } }, 'm');
+    const created = write(
+      undefined,
+      {
+        metadata: { name: 'a', labels: { x: '1' }, finalizers: ['e/f'] },
+        secrets: [{ name: 's' }],
+        words: ['w'],
+        source: { host: 'h' },
+        about: { name: 'n' },
+      },
+      'm',
+    );
     expect(owned(created)).toEqual({
       m: {
         'f:about': {},
@@ -81,14 +97,26 @@ describe('who owns what', () => {
 
   test('one empty entry asks for a fresh start', () => {
     const created = write(undefined, { awake: true }, 'one');
-    expect(write(created, { awake: true, metadata: { managedFields: [{}] } }, 'two').metadata.managedFields).toBeUndefined();
+    expect(
+      write(created, { awake: true, metadata: { managedFields: [{}] } }, 'two').metadata.managedFields,
+    ).toBeUndefined();
   });
 
   test('entries that a client sends replace the stored ones, unless they are broken', () => {
     const created = write(undefined, { awake: true }, 'one');
-    const mine: ManagedFieldsEntry = { manager: 'mine', operation: 'Update', apiVersion: 'v1', fieldsType: 'FieldsV1', fieldsV1: { 'f:awake': {} } };
-    expect(owned(write(created, { awake: true, metadata: { managedFields: [mine] } }, 'two'))).toEqual({ mine: { 'f:awake': {} } });
-    expect(owned(write(created, { awake: true, metadata: { managedFields: [{ ...mine, operation: 'Dance' }] } }, 'two'))).toEqual({ one: { 'f:awake': {} } });
+    const mine: ManagedFieldsEntry = {
+      manager: 'mine',
+      operation: 'Update',
+      apiVersion: 'v1',
+      fieldsType: 'FieldsV1',
+      fieldsV1: { 'f:awake': {} },
+    };
+    expect(owned(write(created, { awake: true, metadata: { managedFields: [mine] } }, 'two'))).toEqual({
+      mine: { 'f:awake': {} },
+    });
+    expect(
+      owned(write(created, { awake: true, metadata: { managedFields: [{ ...mine, operation: 'Dance' }] } }, 'two')),
+    ).toEqual({ one: { 'f:awake': {} } });
   });
 
   test('entries without a key leave the ownership as it was', () => {
@@ -99,7 +127,16 @@ describe('who owns what', () => {
   test('many writers are put together, so that the record stays small', () => {
     let object = write(undefined, { metadata: { labels: { l0: '' } } }, 'm0');
     for (let i = 1; i < 30; i++) {
-      object = write(object, { metadata: { labels: Object.fromEntries(Array.from({ length: i + 1 }, (_, k) => [`l${k}`, ''])), managedFields: object.metadata.managedFields } }, `m${i}`);
+      object = write(
+        object,
+        {
+          metadata: {
+            labels: Object.fromEntries(Array.from({ length: i + 1 }, (_, k) => [`l${k}`, ''])),
+            managedFields: object.metadata.managedFields,
+          },
+        },
+        `m${i}`,
+      );
     }
     const managers = (object.metadata.managedFields ?? []).map(({ manager }) => manager);
     expect(managers).toHaveLength(10);

@@ -1,7 +1,17 @@
 import type { KubeObject, ManagedFieldsEntry } from '../object.ts';
 import type { ObjectSchema } from '../schema/schema.ts';
 import { compare, UnkeyedEntryError } from './compare.ts';
-import { difference, emptySet, type FieldSet, FieldSetBuilder, fieldStep, fromFieldsV1, isEmptySet, toFieldsV1, union } from './field-set.ts';
+import {
+  difference,
+  emptySet,
+  type FieldSet,
+  FieldSetBuilder,
+  fieldStep,
+  fromFieldsV1,
+  isEmptySet,
+  toFieldsV1,
+  union,
+} from './field-set.ts';
 
 /**
  * Who owns which field after a write. Each writer has an entry with the fields that it set last; what another writer
@@ -28,7 +38,12 @@ const ancientManager = 'ancient-changes';
  * The managedFields of an object after an update or a create. `live` is what is stored (for a create: the empty
  * object), `next` what will be, with the managedFields that the client sent, if any.
  */
-export function managedFieldsAfterUpdate(schema: ObjectSchema, live: KubeObject, next: KubeObject, writer: Writer): ManagedFieldsEntry[] | undefined {
+export function managedFieldsAfterUpdate(
+  schema: ObjectSchema,
+  live: KubeObject,
+  next: KubeObject,
+  writer: Writer,
+): ManagedFieldsEntry[] | undefined {
   const owned = ownershipBefore(live, next);
   // Objects that were never tracked stay so: half a history would be worse than none.
   if (owned.length === 0 && live.metadata.uid !== undefined) return undefined;
@@ -52,12 +67,20 @@ export function managedFieldsAfterUpdate(schema: ObjectSchema, live: KubeObject,
 }
 
 /** Whether two lists of entries say the same but for the times at which they say it. */
-export function sameOwnership(left: readonly ManagedFieldsEntry[] = [], right: readonly ManagedFieldsEntry[] = []): boolean {
-  const timeless = (entries: readonly ManagedFieldsEntry[]): string => JSON.stringify(entries.map((entry) => ({ ...entry, time: '' })));
+export function sameOwnership(
+  left: readonly ManagedFieldsEntry[] = [],
+  right: readonly ManagedFieldsEntry[] = [],
+): boolean {
+  const timeless = (entries: readonly ManagedFieldsEntry[]): string =>
+    JSON.stringify(entries.map((entry) => ({ ...entry, time: '' })));
   return left.length === right.length && timeless(left) === timeless(right);
 }
 
-function changesBetween(schema: ObjectSchema, live: KubeObject, next: KubeObject): ReturnType<typeof compare> | undefined {
+function changesBetween(
+  schema: ObjectSchema,
+  live: KubeObject,
+  next: KubeObject,
+): ReturnType<typeof compare> | undefined {
   try {
     return compare(schema, withoutManagedFields(live), withoutManagedFields(next));
   } catch (error) {
@@ -71,7 +94,16 @@ function changesBetween(schema: ObjectSchema, live: KubeObject, next: KubeObject
 const serverFields: FieldSet = (() => {
   const fields = new FieldSetBuilder();
   for (const name of ['apiVersion', 'kind', 'metadata']) fields.add([fieldStep(name)]);
-  for (const name of ['name', 'namespace', 'creationTimestamp', 'selfLink', 'uid', 'generation', 'managedFields', 'resourceVersion']) {
+  for (const name of [
+    'name',
+    'namespace',
+    'creationTimestamp',
+    'selfLink',
+    'uid',
+    'generation',
+    'managedFields',
+    'resourceVersion',
+  ]) {
     fields.add([fieldStep('metadata'), fieldStep(name)]);
   }
   return fields.build();
@@ -106,13 +138,18 @@ function decodeEntries(entries: readonly ManagedFieldsEntry[]): Ownership[] | un
 }
 
 const isWrittenBy = (entry: ManagedFieldsEntry, writer: Writer): boolean =>
-  entry.operation === 'Update' && entry.manager === writer.manager && entry.apiVersion === writer.apiVersion && (entry.subresource ?? '') === (writer.subresource ?? '');
+  entry.operation === 'Update' &&
+  entry.manager === writer.manager &&
+  entry.apiVersion === writer.apiVersion &&
+  (entry.subresource ?? '') === (writer.subresource ?? '');
 
 /** Puts the oldest updates of one version together once there are too many. */
 function capped(owned: readonly Ownership[], apiVersion: string): Ownership[] {
   const updates = owned.filter(({ entry }) => entry.operation === 'Update');
   if (updates.length <= updateEntriesMax) return [...owned];
-  const byAge = updates.filter(({ entry }) => entry.apiVersion === apiVersion).sort((left, right) => compareTexts(left.entry.time ?? '', right.entry.time ?? ''));
+  const byAge = updates
+    .filter(({ entry }) => entry.apiVersion === apiVersion)
+    .sort((left, right) => compareTexts(left.entry.time ?? '', right.entry.time ?? ''));
   const merged = new Set(byAge.slice(0, updates.length - updateEntriesMax + 1));
   const ancient: Ownership = {
     entry: { manager: ancientManager, operation: 'Update', apiVersion, time: [...merged].at(-1)?.entry.time ?? '' },

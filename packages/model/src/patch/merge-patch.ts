@@ -17,4 +17,5 @@ export function mergedBy(target: unknown, patch: unknown): unknown {
   return merged;
 }
 
-const isMap = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value) && !isRawNumber(value);
+const isMap = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) && !isRawNumber(value);

@@ -14,7 +14,11 @@ describe('merge patch', () => {
     [{ a: 'c' }, { a: ['b'] }, { a: ['b'] }],
     [{ a: { b: 'c' } }, { a: { b: 'd', c: null } }, { a: { b: 'd' } }],
     [{ a: [{ b: 'c' }] }, { a: [1] }, { a: [1] }],
-    [['a', 'b'], ['c', 'd'], ['c', 'd']],
+    [
+      ['a', 'b'],
+      ['c', 'd'],
+      ['c', 'd'],
+    ],
     [{ a: 'b' }, ['c'], ['c']],
     [{ a: 'foo' }, null, null],
     [{ a: 'foo' }, 'bar', 'bar'],
@@ -26,14 +30,20 @@ describe('merge patch', () => {
   });
 
   test('__proto__ is plain data', () => {
-    const merged = mergedBy({ a: 1 }, JSON.parse('{"__proto__":{"x":1},"constructor":{"prototype":{"x":1}}}')) as object;
+    const merged = mergedBy(
+      { a: 1 },
+      JSON.parse('{"__proto__":{"x":1},"constructor":{"prototype":{"x":1}}}'),
+    ) as object;
     expect(Object.keys(merged)).toEqual(['a', '__proto__', 'constructor']);
     expect(({} as { x?: number }).x).toBeUndefined();
   });
 });
 
 describe('strategic merge patch', () => {
-  const entry = object({ name: field(string, ''), value: field(string, ''), labels: field(stringMap, '') }, { atomic: true });
+  const entry = object(
+    { name: field(string, ''), value: field(string, ''), labels: field(stringMap, '') },
+    { atomic: true },
+  );
   const schema = object({
     flag: field(boolean, '', 'given'),
     labels: field(stringMap, ''),
@@ -45,26 +55,99 @@ describe('strategic merge patch', () => {
   const named = (...names: string[]) => names.map((name) => ({ name }));
 
   test.each<[string, object, object, object]>([
-    ['maps are merged and null takes away', { labels: { k: '1', l: '2' } }, { labels: { k: null, m: '3' } }, { labels: { l: '2', m: '3' } }],
+    [
+      'maps are merged and null takes away',
+      { labels: { k: '1', l: '2' } },
+      { labels: { k: null, m: '3' } },
+      { labels: { l: '2', m: '3' } },
+    ],
     ['null takes a field away', { flag: true }, { flag: null }, {}],
-    ['new entries come before those that they are not compared with', { entries: named('s1') }, { entries: named('s2') }, { entries: named('s2', 's1') }],
-    ['old entries stay where they were', { entries: named('s1', 's2') }, { entries: named('s2', 's3') }, { entries: named('s1', 's2', 's3') }],
-    ['an entry is merged into the one of its key', { entries: [{ name: 'a', value: '1', labels: { x: '1' } }] }, { entries: [{ name: 'a', labels: { y: '2' } }] }, { entries: [{ name: 'a', value: '1', labels: { x: '1', y: '2' } }] }],
-    ['an entry is taken away by its key', { entries: named('a', 'b') }, { entries: [{ name: 'a', $patch: 'delete' }] }, { entries: named('b') }],
-    ['a list is replaced whole when the patch says so', { entries: named('a', 'b') }, { entries: [{ $patch: 'replace' }, { name: 'z' }] }, { entries: named('z') }],
-    ['a map is replaced whole when the patch says so', { labels: { k: '1' } }, { labels: { $patch: 'replace', m: '3' } }, { labels: { m: '3' } }],
-    ['an object is emptied when the patch says so', { inner: { a: '1' } }, { inner: { $patch: 'delete' } }, { inner: {} }],
-    ['a set is united, in the order of the patch', { words: ['a', 'c'] }, { words: ['b', 'a'] }, { words: ['b', 'a', 'c'] }],
-    ['values of a set are taken away', { words: ['a', 'b'] }, { '$deleteFromPrimitiveList/words': ['a'] }, { words: ['b'] }],
-    ['the order is set without a change of contents', { entries: named('a', 'b', 'c') }, { '$setElementOrder/entries': named('c', 'b', 'a') }, { entries: named('c', 'b', 'a') }],
-    ['the order is set with a new entry', { entries: named('s1', 's2') }, { '$setElementOrder/entries': named('s3', 's2', 's1'), entries: named('s3') }, { entries: named('s3', 's2', 's1') }],
+    [
+      'new entries come before those that they are not compared with',
+      { entries: named('s1') },
+      { entries: named('s2') },
+      { entries: named('s2', 's1') },
+    ],
+    [
+      'old entries stay where they were',
+      { entries: named('s1', 's2') },
+      { entries: named('s2', 's3') },
+      { entries: named('s1', 's2', 's3') },
+    ],
+    [
+      'an entry is merged into the one of its key',
+      { entries: [{ name: 'a', value: '1', labels: { x: '1' } }] },
+      { entries: [{ name: 'a', labels: { y: '2' } }] },
+      { entries: [{ name: 'a', value: '1', labels: { x: '1', y: '2' } }] },
+    ],
+    [
+      'an entry is taken away by its key',
+      { entries: named('a', 'b') },
+      { entries: [{ name: 'a', $patch: 'delete' }] },
+      { entries: named('b') },
+    ],
+    [
+      'a list is replaced whole when the patch says so',
+      { entries: named('a', 'b') },
+      { entries: [{ $patch: 'replace' }, { name: 'z' }] },
+      { entries: named('z') },
+    ],
+    [
+      'a map is replaced whole when the patch says so',
+      { labels: { k: '1' } },
+      { labels: { $patch: 'replace', m: '3' } },
+      { labels: { m: '3' } },
+    ],
+    [
+      'an object is emptied when the patch says so',
+      { inner: { a: '1' } },
+      { inner: { $patch: 'delete' } },
+      { inner: {} },
+    ],
+    [
+      'a set is united, in the order of the patch',
+      { words: ['a', 'c'] },
+      { words: ['b', 'a'] },
+      { words: ['b', 'a', 'c'] },
+    ],
+    [
+      'values of a set are taken away',
+      { words: ['a', 'b'] },
+      { '$deleteFromPrimitiveList/words': ['a'] },
+      { words: ['b'] },
+    ],
+    [
+      'the order is set without a change of contents',
+      { entries: named('a', 'b', 'c') },
+      { '$setElementOrder/entries': named('c', 'b', 'a') },
+      { entries: named('c', 'b', 'a') },
+    ],
+    [
+      'the order is set with a new entry',
+      { entries: named('s1', 's2') },
+      { '$setElementOrder/entries': named('s3', 's2', 's1'), entries: named('s3') },
+      { entries: named('s3', 's2', 's1') },
+    ],
     ['an atomic list is replaced', { whole: ['a'] }, { whole: ['b'] }, { whole: ['b'] }],
-    ['only what is named is retained', { inner: { a: '1', b: '2' } }, { inner: { $retainKeys: ['a'], a: '3' } }, { inner: { a: '3' } }],
-    ['what is new carries no directives', {}, { inner: { $retainKeys: ['a'], a: '1' }, entries: [{ name: 'x', $patch: 'delete' }, { name: 'y' }] }, { inner: { a: '1' }, entries: named('y') }],
+    [
+      'only what is named is retained',
+      { inner: { a: '1', b: '2' } },
+      { inner: { $retainKeys: ['a'], a: '3' } },
+      { inner: { a: '3' } },
+    ],
+    [
+      'what is new carries no directives',
+      {},
+      { inner: { $retainKeys: ['a'], a: '1' }, entries: [{ name: 'x', $patch: 'delete' }, { name: 'y' }] },
+      { inner: { a: '1' }, entries: named('y') },
+    ],
     ['an order for what is not there changes nothing', {}, { '$setElementOrder/entries': named('a') }, {}],
   ])('%s', (_, target, patch, expected) => {
     expect(strategicallyMergedBy(schema, target, patch)).toEqual(expected);
-    const order = (merged: unknown): string => JSON.stringify((merged as { entries?: unknown; words?: unknown }).entries ?? (merged as { words?: unknown }).words);
+    const order = (merged: unknown): string =>
+      JSON.stringify(
+        (merged as { entries?: unknown; words?: unknown }).entries ?? (merged as { words?: unknown }).words,
+      );
     expect(order(strategicallyMergedBy(schema, target, patch))).toBe(order(expected));
   });
 
@@ -85,12 +168,20 @@ describe('strategic merge patch', () => {
   test('the target is left as it was', () => {
     const target = { labels: { k: '1' }, entries: named('a', 'b'), words: ['w'] };
     const before = structuredClone(target);
-    strategicallyMergedBy(schema, target, { labels: { l: '2' }, entries: [{ name: 'a', value: 'x' }], '$deleteFromPrimitiveList/words': ['w'] });
+    strategicallyMergedBy(schema, target, {
+      labels: { l: '2' },
+      entries: [{ name: 'a', value: 'x' }],
+      '$deleteFromPrimitiveList/words': ['w'],
+    });
     expect(target).toEqual(before);
   });
 
   test('__proto__ is plain data', () => {
-    strategicallyMergedBy(schema, { labels: {} }, JSON.parse('{"labels":{"__proto__":"x"},"__proto__":{"polluted":"y"}}'));
+    strategicallyMergedBy(
+      schema,
+      { labels: {} },
+      JSON.parse('{"labels":{"__proto__":"x"},"__proto__":{"polluted":"y"}}'),
+    );
     expect(({} as { polluted?: string }).polluted).toBeUndefined();
   });
 });

@@ -24,13 +24,15 @@ const retainKeysDirective = '$retainKeys';
 const orderPrefix = '$setElementOrder/';
 const deletePrefix = '$deleteFromPrimitiveList/';
 
-const isMap = (value: unknown): value is Values => typeof value === 'object' && value !== null && !Array.isArray(value) && !isRawNumber(value);
+const isMap = (value: unknown): value is Values =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) && !isRawNumber(value);
 
 function mergeMaps(schema: Schema | undefined, target: Values, patch: Values): Values {
   const directive = getOwn(patch, patchDirective);
   if (directive === 'replace') return withoutDirectives(patch) as Values;
   if (directive === 'delete') return {};
-  if (directive !== undefined && directive !== 'merge') throw new PatchFormError(`unknown $patch directive: ${JSON.stringify(directive)}`);
+  if (directive !== undefined && directive !== 'merge')
+    throw new PatchFormError(`unknown $patch directive: ${JSON.stringify(directive)}`);
 
   const merged: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(retained(target, patch))) setOwn(merged, key, value);
@@ -58,7 +60,8 @@ function retained(target: Values, patch: Values): Values {
   if (keys === undefined) return target;
   if (!Array.isArray(keys)) throw new PatchFormError('$retainKeys must be a list');
   const stray = [...touchedKeys(patch)].find((key) => (getOwn(patch, key) ?? null) !== null && !keys.includes(key));
-  if (stray !== undefined) throw new PatchFormError(`$retainKeys does not list ${JSON.stringify(stray)}, which the patch sets`);
+  if (stray !== undefined)
+    throw new PatchFormError(`$retainKeys does not list ${JSON.stringify(stray)}, which the patch sets`);
   return Object.fromEntries(Object.entries(target).filter(([key]) => keys.includes(key)));
 }
 
@@ -73,9 +76,14 @@ function mergeMember(schema: Schema | undefined, before: unknown, patch: Values,
   const deleted = listOf(getOwn(patch, deletePrefix + key), deletePrefix + key);
   const change = getOwn(patch, key);
   if (change === null) return undefined;
-  const base = deleted && Array.isArray(before) ? before.filter((value) => !deleted.some((gone) => sameValue(gone, value))) : before;
+  const base =
+    deleted && Array.isArray(before)
+      ? before.filter((value) => !deleted.some((gone) => sameValue(gone, value)))
+      : before;
   const merged = change === undefined ? base : mergeValues(schema, base, change);
-  return order && Array.isArray(merged) && schema?.type === 'list' && schema.sharing !== 'atomic' ? inOrder(schema, merged, order, Array.isArray(before) ? before : []) : merged;
+  return order && Array.isArray(merged) && schema?.type === 'list' && schema.sharing !== 'atomic'
+    ? inOrder(schema, merged, order, Array.isArray(before) ? before : [])
+    : merged;
 }
 
 function listOf(value: unknown, name: string): readonly unknown[] | undefined {
@@ -85,7 +93,8 @@ function listOf(value: unknown, name: string): readonly unknown[] | undefined {
 
 function mergeValues(schema: Schema | undefined, before: unknown, change: unknown): unknown {
   if (isMap(change) && isMap(before)) return mergeMaps(schema, before, change);
-  if (Array.isArray(change) && Array.isArray(before) && schema?.type === 'list' && schema.sharing !== 'atomic') return mergeLists(schema, before, change);
+  if (Array.isArray(change) && Array.isArray(before) && schema?.type === 'list' && schema.sharing !== 'atomic')
+    return mergeLists(schema, before, change);
   return withoutDirectives(change);
 }
 
@@ -96,11 +105,14 @@ function mergeLists(schema: ListSchema, before: readonly unknown[], change: read
   const entries = change.filter((entry) => !directives.includes(entry as Values));
   if (directives.some((entry) => entry[patchDirective] === 'replace')) return entries.map(withoutDirectives);
   const gone = directives.map((entry) => {
-    if (entry[patchDirective] !== 'delete') throw new PatchFormError(`unknown $patch directive: ${JSON.stringify(entry[patchDirective])}`);
+    if (entry[patchDirective] !== 'delete')
+      throw new PatchFormError(`unknown $patch directive: ${JSON.stringify(entry[patchDirective])}`);
     return keyOf(entry, key);
   });
 
-  const merged = before.filter((entry) => !gone.some((value) => sameValue(value, isMap(entry) ? getOwn(entry, key) : undefined)));
+  const merged = before.filter(
+    (entry) => !gone.some((value) => sameValue(value, isMap(entry) ? getOwn(entry, key) : undefined)),
+  );
   for (const entry of entries) {
     const value = keyOf(entry, key);
     const at = merged.findIndex((known) => isMap(known) && sameValue(getOwn(known, key), value));
@@ -120,18 +132,29 @@ function keyOf(entry: unknown, key: string): unknown {
  * Entries that the patch names come in the patch's order, the others in theirs; where the two meet, an old entry goes
  * before a named one only if it did so before.
  */
-function inOrder(schema: ListSchema, merged: readonly unknown[], wanted: readonly unknown[], before: readonly unknown[]): unknown[] {
-  const identity = (entry: unknown): string => JSON.stringify(schema.sharing === 'set' ? entry : isMap(entry) ? getOwn(entry, (schema.sharing as { key: string }).key) : entry) ?? '';
-  const places = (entries: readonly unknown[]): Map<string, number> => new Map(entries.toReversed().map((entry, index) => [identity(entry), entries.length - 1 - index]));
+function inOrder(
+  schema: ListSchema,
+  merged: readonly unknown[],
+  wanted: readonly unknown[],
+  before: readonly unknown[],
+): unknown[] {
+  const identity = (entry: unknown): string =>
+    JSON.stringify(
+      schema.sharing === 'set' ? entry : isMap(entry) ? getOwn(entry, (schema.sharing as { key: string }).key) : entry,
+    ) ?? '';
+  const places = (entries: readonly unknown[]): Map<string, number> =>
+    new Map(entries.toReversed().map((entry, index) => [identity(entry), entries.length - 1 - index]));
   const [wantedAt, beforeAt] = [places(wanted), places(before)];
-  const placed = (at: Map<string, number>) => (left: unknown, right: unknown) => (at.get(identity(left)) ?? Infinity) - (at.get(identity(right)) ?? Infinity) || 0;
+  const placed = (at: Map<string, number>) => (left: unknown, right: unknown) =>
+    (at.get(identity(left)) ?? Infinity) - (at.get(identity(right)) ?? Infinity) || 0;
   const named = merged.filter((entry) => wantedAt.has(identity(entry))).sort(placed(wantedAt));
   const others = merged.filter((entry) => !wantedAt.has(identity(entry))).sort(placed(beforeAt));
   const out: unknown[] = [];
   let next = 0;
   for (const entry of named) {
     const at = beforeAt.get(identity(entry));
-    while (at !== undefined && next < others.length && (beforeAt.get(identity(others[next])) ?? Infinity) < at) out.push(others[next++]);
+    while (at !== undefined && next < others.length && (beforeAt.get(identity(others[next])) ?? Infinity) < at)
+      out.push(others[next++]);
     out.push(entry);
   }
   return [...out, ...others.slice(next)];
@@ -139,16 +162,29 @@ function inOrder(schema: ListSchema, merged: readonly unknown[], wanted: readonl
 
 /** A value that is taken as it is carries no directives and no nulls, which have nothing left to take away. */
 function withoutDirectives(value: unknown): unknown {
-  if (Array.isArray(value)) return value.filter((entry) => !(isMap(entry) && getOwn(entry, patchDirective) !== undefined)).map(withoutDirectives);
+  if (Array.isArray(value))
+    return value
+      .filter((entry) => !(isMap(entry) && getOwn(entry, patchDirective) !== undefined))
+      .map(withoutDirectives);
   if (!isMap(value)) return value;
   const out: Record<string, unknown> = {};
   for (const [key, entry] of Object.entries(value)) {
-    if (entry === null || key === patchDirective || key === retainKeysDirective || key.startsWith(orderPrefix) || key.startsWith(deletePrefix)) continue;
+    if (
+      entry === null ||
+      key === patchDirective ||
+      key === retainKeysDirective ||
+      key.startsWith(orderPrefix) ||
+      key.startsWith(deletePrefix)
+    )
+      continue;
     setOwn(out, key, withoutDirectives(entry));
   }
   return out;
 }
 
-const distinct = (values: readonly unknown[]): unknown[] => [...new Map(values.map((value) => [JSON.stringify(value), value])).values()];
+const distinct = (values: readonly unknown[]): unknown[] => [
+  ...new Map(values.map((value) => [JSON.stringify(value), value])).values(),
+];
 
-const sameValue = (left: unknown, right: unknown): boolean => left === right || JSON.stringify(left) === JSON.stringify(right);
+const sameValue = (left: unknown, right: unknown): boolean =>
+  left === right || JSON.stringify(left) === JSON.stringify(right);

@@ -19,21 +19,50 @@ const schema = object({
 const canonical = (value: unknown): string => JSON.stringify(decode(schema, value, () => {}));
 
 test('fields come in the order of the schema, and what holds nothing is left out', () => {
-  expect(canonical({ words: ['a'], small: 0, text: '', labels: {}, entries: [], flag: false, inner: { name: 'n' } })).toBe('{"flag":false,"when":null,"inner":{"name":"n"},"words":["a"]}');
+  expect(
+    canonical({ words: ['a'], small: 0, text: '', labels: {}, entries: [], flag: false, inner: { name: 'n' } }),
+  ).toBe('{"flag":false,"when":null,"inner":{"name":"n"},"words":["a"]}');
 });
 
 test('canonical values stay as they are', () => {
-  const once = canonical({ large: 5, labels: { b: '1', a: '2' }, when: '2026-01-01T01:00:00+01:00', entries: [null, { name: 'x' }], free: { deep: [1] } });
+  const once = canonical({
+    large: 5,
+    labels: { b: '1', a: '2' },
+    when: '2026-01-01T01:00:00+01:00',
+    entries: [null, { name: 'x' }],
+    free: { deep: [1] },
+  });
   expect(canonical(JSON.parse(once))).toBe(once);
 });
 
 test('null is the zero value inside lists and maps, and nothing elsewhere', () => {
-  expect(canonical({ text: null, flag: null, small: null, labels: { a: null }, words: [null], entries: [null], inner: null })).toBe('{"when":null,"labels":{"a":""},"inner":{},"entries":[{}],"words":[""]}');
+  expect(
+    canonical({
+      text: null,
+      flag: null,
+      small: null,
+      labels: { a: null },
+      words: [null],
+      entries: [null],
+      inner: null,
+    }),
+  ).toBe('{"when":null,"labels":{"a":""},"inner":{},"entries":[{}],"words":[""]}');
 });
 
 test('unknown fields are told with their path and dropped', () => {
   const unknown: string[] = [];
-  decode(schema, { colour: 1, inner: { size: 1 }, entries: [{}, { size: 1 }], Text: 'x', ['__proto__']: { text: 'y' }, constructor: 1 }, (path) => unknown.push(path));
+  decode(
+    schema,
+    {
+      colour: 1,
+      inner: { size: 1 },
+      entries: [{}, { size: 1 }],
+      Text: 'x',
+      ['__proto__']: { text: 'y' },
+      constructor: 1,
+    },
+    (path) => unknown.push(path),
+  );
   expect(unknown.sort()).toEqual(['Text', '__proto__', 'colour', 'constructor', 'entries[1].size', 'inner.size']);
 });
 
@@ -50,5 +79,7 @@ test.each<[string, object, string]>([
   ['a list for an object', { inner: [] }, 'inner: expected an object, got a list'],
   ['a text that is no time', { when: 'soon' }, 'when: "soon" is not a time like 2026-01-31T12:00:00Z'],
 ])('%s is refused by its path', (_, value, message) => {
-  expect(() => decode(schema, value, () => {})).toThrow(new WrongTypeError(message.slice(0, message.indexOf(':')), message.slice(message.indexOf(':') + 2)));
+  expect(() => decode(schema, value, () => {})).toThrow(
+    new WrongTypeError(message.slice(0, message.indexOf(':')), message.slice(message.indexOf(':') + 2)),
+  );
 });

@@ -6,7 +6,11 @@ import type { Field, ListSchema, ObjectSchema, Schema } from './schema.ts';
  * Turns parsed JSON into the canonical value of a schema: fields in the schema's order, nothing that the schema does
  * not name, nothing empty, times in UTC. Equal objects have equal canonical JSON, so equality is a comparison of bytes.
  */
-export function decode(schema: ObjectSchema, value: unknown, unknownField: (path: string) => void): Record<string, unknown> {
+export function decode(
+  schema: ObjectSchema,
+  value: unknown,
+  unknownField: (path: string) => void,
+): Record<string, unknown> {
   return decodeObject(schema, value, '', unknownField);
 }
 
@@ -30,14 +34,21 @@ interface JsonWithRaw {
 }
 const rawJson = JSON as unknown as JsonWithRaw; // in V8 since 11.4, not yet in TypeScript's library
 
-export const isRawNumber = (value: unknown): value is RawNumber => typeof value === 'object' && rawJson.isRawJSON(value);
+export const isRawNumber = (value: unknown): value is RawNumber =>
+  typeof value === 'object' && rawJson.isRawJSON(value);
 export const rawNumber = (digits: string): RawNumber => rawJson.rawJSON(digits);
 
 type Report = (path: string) => void;
 
-function decodeObject(schema: ObjectSchema, value: unknown, path: string, unknownField: Report): Record<string, unknown> {
+function decodeObject(
+  schema: ObjectSchema,
+  value: unknown,
+  path: string,
+  unknownField: Report,
+): Record<string, unknown> {
   const given = value === null || value === undefined ? {} : value;
-  if (typeof given !== 'object' || Array.isArray(given) || isRawNumber(given)) throw wrongType(path, 'an object', value);
+  if (typeof given !== 'object' || Array.isArray(given) || isRawNumber(given))
+    throw wrongType(path, 'an object', value);
   const source = given as Record<string, unknown>;
   for (const key in source) if (!schema.fields.has(key)) unknownField(join(path, key));
   const out: Record<string, unknown> = {};
@@ -73,7 +84,8 @@ function decodeValue(schema: Schema, value: unknown, path: string, unknownField:
     case 'microTime': {
       if (typeof value !== 'string') throw wrongType(path, 'a time as a string', value);
       const parsed = schema.type === 'time' ? parseTime(value) : parseMicroTime(value);
-      if (parsed === undefined) throw new WrongTypeError(path, `${JSON.stringify(value)} is not a time like ${timeExamples[schema.type]}`);
+      if (parsed === undefined)
+        throw new WrongTypeError(path, `${JSON.stringify(value)} is not a time like ${timeExamples[schema.type]}`);
       return parsed;
     }
     case 'map':
@@ -90,7 +102,8 @@ function decodeValue(schema: Schema, value: unknown, path: string, unknownField:
 const timeExamples = { time: '2026-01-31T12:00:00Z', microTime: '2026-01-31T12:00:00.000000Z' };
 
 function decodeMap(value: unknown, path: string): Record<string, string> {
-  if (typeof value !== 'object' || value === null || Array.isArray(value) || isRawNumber(value)) throw wrongType(path, 'an object of strings', value);
+  if (typeof value !== 'object' || value === null || Array.isArray(value) || isRawNumber(value))
+    throw wrongType(path, 'an object of strings', value);
   const out: Record<string, string> = {};
   for (const [key, entry] of Object.entries(value)) {
     if (entry !== null && typeof entry !== 'string') throw wrongType(join(path, key), 'a string', entry);
@@ -111,7 +124,8 @@ const integerLimits = { int32: [-(2n ** 31n), 2n ** 31n - 1n], int64: [-(2n ** 6
 function decodeInteger(type: 'int32' | 'int64', value: unknown, path: string): Integer {
   const text = isRawNumber(value) ? value.rawJSON : typeof value === 'number' ? String(value) : undefined;
   if (text === undefined) throw wrongType(path, 'a whole number', value);
-  if (typeof value === 'number' && Number.isSafeInteger(value) && (type === 'int64' || value === (value | 0))) return value === 0 ? 0 : value;
+  if (typeof value === 'number' && Number.isSafeInteger(value) && (type === 'int64' || value === (value | 0)))
+    return value === 0 ? 0 : value;
   if (!/^-?[0-9]+$/.test(text)) throw new WrongTypeError(path, `${text} is not a whole number`);
   const exact = BigInt(text);
   const [least, most] = integerLimits[type];
@@ -157,6 +171,14 @@ const join = (parent: string, name: string): string => (parent === '' ? name : `
 
 function wrongType(path: string, wanted: string, got: unknown): WrongTypeError {
   const kind =
-    got === null || got === undefined ? 'null' : Array.isArray(got) ? 'a list' : isRawNumber(got) || typeof got === 'number' ? 'a number' : typeof got === 'object' ? 'an object' : `a ${typeof got}`;
+    got === null || got === undefined
+      ? 'null'
+      : Array.isArray(got)
+        ? 'a list'
+        : isRawNumber(got) || typeof got === 'number'
+          ? 'a number'
+          : typeof got === 'object'
+            ? 'an object'
+            : `a ${typeof got}`;
   return new WrongTypeError(path, `expected ${wanted}, got ${kind}`);
 }

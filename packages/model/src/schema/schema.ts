@@ -2,7 +2,15 @@
  * The form of an object, as data. From one schema follow decoding with its type errors, pruning of what is unknown,
  * the canonical order and omission of fields, field ownership, strategic merge and the published documents.
  */
-export type Schema = StringSchema | BooleanSchema | IntegerSchema | TimeSchema | MapSchema | ListSchema | ObjectSchema | AnySchema;
+export type Schema =
+  | StringSchema
+  | BooleanSchema
+  | IntegerSchema
+  | TimeSchema
+  | MapSchema
+  | ListSchema
+  | ObjectSchema
+  | AnySchema;
 
 export interface StringSchema {
   readonly type: 'string';
@@ -61,11 +69,18 @@ export const stringMap: MapSchema = { type: 'map', values: string };
 
 export const list = (items: Schema, sharing: ListSchema['sharing']): ListSchema => ({ type: 'list', items, sharing });
 
-export const field = (schema: Schema, description: string, presence: Field['presence'] = 'filled'): FieldForm => ({ schema, description, presence });
+export const field = (schema: Schema, description: string, presence: Field['presence'] = 'filled'): FieldForm => ({
+  schema,
+  description,
+  presence,
+});
 export type FieldForm = Omit<Field, 'name'>;
 
 /** The order of the fields here is their order in every answer. */
-export function object(forms: Readonly<Record<string, FieldForm>>, options: { readonly atomic?: boolean } = {}): ObjectSchema {
+export function object(
+  forms: Readonly<Record<string, FieldForm>>,
+  options: { readonly atomic?: boolean } = {},
+): ObjectSchema {
   return {
     type: 'object',
     fields: new Map(Object.entries(forms).map(([name, form]) => [name, { name, ...form }])),

@@ -33,11 +33,13 @@ export function parseFieldSelector(text: string, kind: Kind): FieldSelector {
       const [, field, operator, value] = match as unknown as [string, string, string, string];
       return { field, equal: operator !== '!=', value: unescaped(value) };
     });
-  for (const { field } of terms) if (!isSelectable(kind, field)) throw new SelectorSyntaxError(kind.unknownSelectorField(field));
+  for (const { field } of terms)
+    if (!isSelectable(kind, field)) throw new SelectorSyntaxError(kind.unknownSelectorField(field));
   return { terms };
 }
 
-const isSelectable = (kind: Kind, field: string): boolean => field === 'metadata.name' || field === 'metadata.namespace' || Object.hasOwn(kind.selectableFields, field);
+const isSelectable = (kind: Kind, field: string): boolean =>
+  field === 'metadata.name' || field === 'metadata.namespace' || Object.hasOwn(kind.selectableFields, field);
 
 function splitTerms(text: string): string[] {
   const terms = [''];
@@ -55,8 +57,10 @@ function unescaped(value: string): string {
     let character = value[i] as string;
     if (character === '\\') {
       character = value[++i] ?? '';
-      if (!['\\', ',', '='].includes(character)) throw new SelectorSyntaxError(`invalid field selector: invalid escape sequence: \\${character}`);
-    } else if (character === '=') throw new SelectorSyntaxError('invalid field selector: unescaped character in value: 61');
+      if (!['\\', ',', '='].includes(character))
+        throw new SelectorSyntaxError(`invalid field selector: invalid escape sequence: \\${character}`);
+    } else if (character === '=')
+      throw new SelectorSyntaxError('invalid field selector: unescaped character in value: 61');
     out += character;
   }
   return out;

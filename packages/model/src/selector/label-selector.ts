@@ -47,7 +47,10 @@ export function parseLabelSelector(text: string): LabelSelector {
   for (;;) {
     requirements.push(checked(readRequirement(tokens)));
     const next = tokens.take();
-    if (next === undefined) return { requirements: requirements.sort((left, right) => (left.key < right.key ? -1 : left.key > right.key ? 1 : 0)) };
+    if (next === undefined)
+      return {
+        requirements: requirements.sort((left, right) => (left.key < right.key ? -1 : left.key > right.key ? 1 : 0)),
+      };
     if (next !== ',') throw unexpected(next, "',' or the end");
     if (tokens.peek() === undefined) throw unexpected(undefined, 'a key');
   }
@@ -132,7 +135,10 @@ function checked(requirement: LabelRequirement): LabelRequirement {
   const [badKey] = qualifiedName(key);
   if (badKey) throw new SelectorSyntaxError(`key: Invalid value: ${JSON.stringify(key)}: ${badKey}`);
   if (operator === 'gt' || operator === 'lt') {
-    if (!wholeNumber.test(values[0] as string)) throw new SelectorSyntaxError(`values[0]: Invalid value: ${JSON.stringify(values[0])}: for 'Gt', 'Lt' operators, the value must be an integer`);
+    if (!wholeNumber.test(values[0] as string))
+      throw new SelectorSyntaxError(
+        `values[0]: Invalid value: ${JSON.stringify(values[0])}: for 'Gt', 'Lt' operators, the value must be an integer`,
+      );
     return requirement;
   }
   for (const [index, value] of values.entries()) {

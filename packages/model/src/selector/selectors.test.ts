@@ -35,7 +35,27 @@ describe('labels', () => {
     expect(matchesLabels(parseLabelSelector(selector), labels)).toBe(selects);
   });
 
-  test.each(['k===', ',', 'a,', 'a,,b', 'a b', 'in (a)', 'a in', 'a in b', 'a in (', 'a in (b', '!', '=a', '-a', 'a/b/c', 'a=b c', 'a>x', 'a=@', '(', 'a=(b)'])('%j is no selector', (selector) => {
+  test.each([
+    'k===',
+    ',',
+    'a,',
+    'a,,b',
+    'a b',
+    'in (a)',
+    'a in',
+    'a in b',
+    'a in (',
+    'a in (b',
+    '!',
+    '=a',
+    '-a',
+    'a/b/c',
+    'a=b c',
+    'a>x',
+    'a=@',
+    '(',
+    'a=(b)',
+  ])('%j is no selector', (selector) => {
     expect(() => parseLabelSelector(selector)).toThrow(SelectorSyntaxError);
   });
 });
@@ -73,7 +93,10 @@ describe('fields', () => {
     expect(matchesFields(parseFieldSelector(selector, kind), kind, note)).toBe(selects);
   });
 
-  test.each(['a', 'metadata.name', 'reason=a=b', 'reason=a\\b', 'spec.colour=blue', 'constructor=x'])('%j is no selector of the kind', (selector) => {
-    expect(() => parseFieldSelector(selector, kind)).toThrow(SelectorSyntaxError);
-  });
+  test.each(['a', 'metadata.name', 'reason=a=b', 'reason=a\\b', 'spec.colour=blue', 'constructor=x'])(
+    '%j is no selector of the kind',
+    (selector) => {
+      expect(() => parseFieldSelector(selector, kind)).toThrow(SelectorSyntaxError);
+    },
+  );
 });

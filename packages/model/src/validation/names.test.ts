@@ -1,7 +1,24 @@
 import { expect, test } from '@jest/globals';
-import { dnsLabel, dnsSubdomain, labelValueRule, type NameRule, pathSegment, pathSegmentNames, qualifiedName, subdomainNames } from './names.ts';
+import {
+  dnsLabel,
+  dnsSubdomain,
+  labelValueRule,
+  type NameRule,
+  pathSegment,
+  pathSegmentNames,
+  qualifiedName,
+  subdomainNames,
+} from './names.ts';
 
-const rules = { dnsLabel, dnsSubdomain, pathSegment, qualifiedName, labelValue: labelValueRule, subdomainPrefix: subdomainNames.prefix, pathPrefix: pathSegmentNames.prefix } satisfies Record<string, NameRule>;
+const rules = {
+  dnsLabel,
+  dnsSubdomain,
+  pathSegment,
+  qualifiedName,
+  labelValue: labelValueRule,
+  subdomainPrefix: subdomainNames.prefix,
+  pathPrefix: pathSegmentNames.prefix,
+} satisfies Record<string, NameRule>;
 
 test.each<[keyof typeof rules, string, boolean]>([
   ['dnsLabel', 'a', true],

@@ -20,23 +20,32 @@ export const dnsLabel: NameRule = (name) => [
   ...(bytes(name) > 63 ? [tooLong(63)] : []),
   ...(labelForm.test(name)
     ? []
-    : [`a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name', or '123-abc', regex used for validation is '${label}')`]),
+    : [
+        `a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name', or '123-abc', regex used for validation is '${label}')`,
+      ]),
 ];
 
 export const dnsSubdomain: NameRule = (name) => [
   ...(bytes(name) > 253 ? [tooLong(253)] : []),
   ...(matchesSubdomain(name)
     ? []
-    : [`a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '${label}(\\.${label})*')`]),
+    : [
+        `a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '${label}(\\.${label})*')`,
+      ]),
 ];
 
 /** Label by label, because the whole expression may backtrack on a long name that fails at its end. */
-const matchesSubdomain = (name: string): boolean => (name.length < 64 ? subdomainForm.test(name) : name.split('.').every((part) => labelForm.test(part)));
+const matchesSubdomain = (name: string): boolean =>
+  name.length < 64 ? subdomainForm.test(name) : name.split('.').every((part) => labelForm.test(part));
 
-const partOfPathSegment: NameRule = (name) => ['/', '%'].filter((forbidden) => name.includes(forbidden)).map((forbidden) => `may not contain '${forbidden}'`);
+const partOfPathSegment: NameRule = (name) =>
+  ['/', '%'].filter((forbidden) => name.includes(forbidden)).map((forbidden) => `may not contain '${forbidden}'`);
 
 /** Anything that can stand between two slashes of a path. */
-export const pathSegment: NameRule = (name) => [...(name === '.' || name === '..' ? [`may not be '${name}'`] : []), ...partOfPathSegment(name)];
+export const pathSegment: NameRule = (name) => [
+  ...(name === '.' || name === '..' ? [`may not be '${name}'`] : []),
+  ...partOfPathSegment(name),
+];
 
 /** How the objects of a kind may be called. */
 export interface NameRules {
@@ -64,11 +73,17 @@ export const qualifiedName: NameRule = (name) => {
   const part = parts.at(-1) as string;
   const prefix = parts.length === 2 ? (parts[0] as string) : undefined;
   return [
-    ...(prefix === '' ? ['prefix part must be non-empty'] : prefix === undefined ? [] : dnsSubdomain(prefix).map((message) => `prefix part ${message}`)),
+    ...(prefix === ''
+      ? ['prefix part must be non-empty']
+      : prefix === undefined
+        ? []
+        : dnsSubdomain(prefix).map((message) => `prefix part ${message}`)),
     ...(part === '' ? ['name part must be non-empty'] : bytes(part) > 63 ? [`name part ${tooLong(63)}`] : []),
     ...(qualifiedPartForm.test(part)
       ? []
-      : [`name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName', or 'my.name', or '123-abc', regex used for validation is '${qualifiedPart}')`]),
+      : [
+          `name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName', or 'my.name', or '123-abc', regex used for validation is '${qualifiedPart}')`,
+        ]),
   ];
 };
 
@@ -76,5 +91,7 @@ export const labelValueRule: NameRule = (value) => [
   ...(bytes(value) > 63 ? [tooLong(63)] : []),
   ...(labelValueForm.test(value)
     ? []
-    : [`a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue', or 'my_value', or '12345', regex used for validation is '${labelValue}')`]),
+    : [
+        `a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue', or 'my_value', or '12345', regex used for validation is '${labelValue}')`,
+      ]),
 ];

@@ -18,26 +18,56 @@ export interface ObjectMetaRules {
 
 /** What must hold for the metadata of every object, whoever wrote it. */
 export function validateObjectMeta(meta: ObjectMeta, rules: ObjectMetaRules): FieldError[] {
-  return [...nameErrors(meta, rules.names), ...namespaceErrors(meta), ...generationErrors(meta), ...labelErrors(meta), ...annotationErrors(meta), ...ownerErrors(meta), ...finalizerErrors(meta, rules), ...managedFieldsErrors(meta)];
+  return [
+    ...nameErrors(meta, rules.names),
+    ...namespaceErrors(meta),
+    ...generationErrors(meta),
+    ...labelErrors(meta),
+    ...annotationErrors(meta),
+    ...ownerErrors(meta),
+    ...finalizerErrors(meta, rules),
+    ...managedFieldsErrors(meta),
+  ];
 }
 
 /** What an update may not do to metadata. System fields that the client left out are filled in before. */
-export function validateObjectMetaUpdate({ metadata: next }: KubeObject, { metadata: current }: KubeObject): FieldError[] {
+export function validateObjectMetaUpdate(
+  { metadata: next }: KubeObject,
+  { metadata: current }: KubeObject,
+): FieldError[] {
   const errors: FieldError[] = [];
   if (current.deletionTimestamp !== undefined) {
     const added = (next.finalizers ?? []).filter((finalizer) => !current.finalizers?.includes(finalizer));
-    if (added.length > 0) errors.push(forbidden('metadata.finalizers', `no new finalizers can be added if the object is being deleted, found new finalizers ${JSON.stringify(added)}`));
+    if (added.length > 0)
+      errors.push(
+        forbidden(
+          'metadata.finalizers',
+          `no new finalizers can be added if the object is being deleted, found new finalizers ${JSON.stringify(added)}`,
+        ),
+      );
   }
-  for (const name of ['name', 'namespace', 'uid', 'creationTimestamp', 'deletionTimestamp', 'deletionGracePeriodSeconds'] as const) {
-    if (String(next[name]) !== String(current[name])) errors.push(invalidValue(`metadata.${name}`, next[name], 'field is immutable'));
+  for (const name of [
+    'name',
+    'namespace',
+    'uid',
+    'creationTimestamp',
+    'deletionTimestamp',
+    'deletionGracePeriodSeconds',
+  ] as const) {
+    if (String(next[name]) !== String(current[name]))
+      errors.push(invalidValue(`metadata.${name}`, next[name], 'field is immutable'));
   }
   return errors;
 }
 
 function nameErrors({ name, generateName }: ObjectMeta, names: NameRules): FieldError[] {
   return [
-    ...(generateName ? names.prefix(generateName).map((message) => invalidValue('metadata.generateName', generateName, message)) : []),
-    ...(name ? names.whole(name).map((message) => invalidValue('metadata.name', name, message)) : [required('metadata.name', 'name or generateName is required')]),
+    ...(generateName
+      ? names.prefix(generateName).map((message) => invalidValue('metadata.generateName', generateName, message))
+      : []),
+    ...(name
+      ? names.whole(name).map((message) => invalidValue('metadata.name', name, message))
+      : [required('metadata.name', 'name or generateName is required')]),
   ];
 }
 
@@ -47,7 +77,9 @@ function namespaceErrors({ namespace }: ObjectMeta): FieldError[] {
 }
 
 const generationErrors = ({ generation }: ObjectMeta): FieldError[] =>
-  generation !== undefined && Number(typeof generation === 'number' ? generation : generation.rawJSON) < 0 ? [invalidValue('metadata.generation', generation, 'must be greater than or equal to 0')] : [];
+  generation !== undefined && Number(typeof generation === 'number' ? generation : generation.rawJSON) < 0
+    ? [invalidValue('metadata.generation', generation, 'must be greater than or equal to 0')]
+    : [];
 
 function labelErrors({ labels = {} }: ObjectMeta): FieldError[] {
   return Object.entries(labels).flatMap(([key, value]) => [
@@ -60,7 +92,9 @@ function annotationErrors({ annotations = {} }: ObjectMeta): FieldError[] {
   const entries = Object.entries(annotations);
   const bytes = entries.reduce((sum, [key, value]) => sum + Buffer.byteLength(key) + Buffer.byteLength(value), 0);
   return [
-    ...entries.flatMap(([key]) => qualifiedName(key.toLowerCase()).map((message) => invalidValue('metadata.annotations', key, message))),
+    ...entries.flatMap(([key]) =>
+      qualifiedName(key.toLowerCase()).map((message) => invalidValue('metadata.annotations', key, message)),
+    ),
     ...(bytes > annotationBytesMax ? [tooLong('metadata.annotations', annotationBytesMax)] : []),
   ];
 }
@@ -69,45 +103,71 @@ function ownerErrors({ ownerReferences = [] }: ObjectMeta): FieldError[] {
   const errors = ownerReferences.flatMap(ownerReferenceErrors);
   const [first, ...others] = ownerReferences.filter((owner) => owner.controller);
   for (const other of others) {
-    errors.push(invalidValue('metadata.ownerReferences', ownerReferences, `Only one reference can have Controller set to true. Found "true" in references for ${first?.kind}/${first?.name} and ${other.kind}/${other.name}`));
+    errors.push(
+      invalidValue(
+        'metadata.ownerReferences',
+        ownerReferences,
+        `Only one reference can have Controller set to true. Found "true" in references for ${first?.kind}/${first?.name} and ${other.kind}/${other.name}`,
+      ),
+    );
   }
   return errors;
 }
 
 function ownerReferenceErrors(owner: OwnerReference): FieldError[] {
-  const mustNotBeEmpty = (name: 'kind' | 'name' | 'uid'): FieldError[] => (owner[name] ? [] : [invalidValue(`metadata.ownerReferences.${name}`, owner[name] ?? '', 'must not be empty')]);
+  const mustNotBeEmpty = (name: 'kind' | 'name' | 'uid'): FieldError[] =>
+    owner[name] ? [] : [invalidValue(`metadata.ownerReferences.${name}`, owner[name] ?? '', 'must not be empty')];
   const version = owner.apiVersion?.split('/').at(-1);
   return [
-    ...(version ? [] : [invalidValue('metadata.ownerReferences.apiVersion', owner.apiVersion ?? '', 'version must not be empty')]),
+    ...(version
+      ? []
+      : [invalidValue('metadata.ownerReferences.apiVersion', owner.apiVersion ?? '', 'version must not be empty')]),
     ...mustNotBeEmpty('kind'),
     ...mustNotBeEmpty('name'),
     ...mustNotBeEmpty('uid'),
     // Events come and go by themselves: what they owned would go with them.
-    ...(owner.apiVersion === 'v1' && owner.kind === 'Event' ? [invalidValue('metadata.ownerReferences', owner, '/v1, Kind=Event is disallowed from being an owner')] : []),
+    ...(owner.apiVersion === 'v1' && owner.kind === 'Event'
+      ? [invalidValue('metadata.ownerReferences', owner, '/v1, Kind=Event is disallowed from being an owner')]
+      : []),
   ];
 }
 
 function finalizerErrors({ finalizers = [] }: ObjectMeta, rules: ObjectMetaRules): FieldError[] {
-  const errors = finalizers.flatMap((finalizer) => qualifiedName(finalizer).map((message) => invalidValue('metadata.finalizers', finalizer, message)));
+  const errors = finalizers.flatMap((finalizer) =>
+    qualifiedName(finalizer).map((message) => invalidValue('metadata.finalizers', finalizer, message)),
+  );
   if (finalizers.includes(orphanFinalizer) && finalizers.includes(foregroundFinalizer)) {
-    errors.push(invalidValue('metadata.finalizers', finalizers, 'finalizer orphan and foregroundDeletion cannot be both set'));
+    errors.push(
+      invalidValue('metadata.finalizers', finalizers, 'finalizer orphan and foregroundDeletion cannot be both set'),
+    );
   }
   if (rules.qualifiedFinalizers) {
     finalizers.forEach((finalizer, index) => {
       if (finalizer.includes('/') || standardFinalizers.has(finalizer)) return;
-      errors.push(invalidValue(`metadata.finalizers[${index}]`, finalizer, 'name is neither a standard finalizer name nor is it fully qualified'));
+      errors.push(
+        invalidValue(
+          `metadata.finalizers[${index}]`,
+          finalizer,
+          'name is neither a standard finalizer name nor is it fully qualified',
+        ),
+      );
     });
   }
   return errors;
 }
 
-const managedFieldsErrors = ({ managedFields = [] }: ObjectMeta): FieldError[] => managedFields.flatMap(managedFieldsEntryErrors);
+const managedFieldsErrors = ({ managedFields = [] }: ObjectMeta): FieldError[] =>
+  managedFields.flatMap(managedFieldsEntryErrors);
 
 function managedFieldsEntryErrors(entry: ManagedFieldsEntry, index: number): FieldError[] {
   const path = `metadata.managedFields[${index}]`;
   return [
-    ...(entry.operation === 'Apply' || entry.operation === 'Update' ? [] : [invalidValue(`${path}.operation`, entry.operation ?? '', 'must be `Apply` or `Update`')]),
-    ...(entry.fieldsType === undefined || entry.fieldsType === 'FieldsV1' ? [] : [invalidValue(`${path}.fieldsType`, entry.fieldsType, 'must be `FieldsV1`')]),
+    ...(entry.operation === 'Apply' || entry.operation === 'Update'
+      ? []
+      : [invalidValue(`${path}.operation`, entry.operation ?? '', 'must be `Apply` or `Update`')]),
+    ...(entry.fieldsType === undefined || entry.fieldsType === 'FieldsV1'
+      ? []
+      : [invalidValue(`${path}.fieldsType`, entry.fieldsType, 'must be `FieldsV1`')]),
     ...managerErrors(`${path}.manager`, entry.manager ?? '', 128),
   ];
 }
@@ -118,7 +178,13 @@ export function managerErrors(field: string, manager: string, bytesMax: number):
   let position = 0;
   for (const character of manager) {
     if (!isPrintable(character)) {
-      return [invalidValue(field, manager, `invalid character U+${(character.codePointAt(0) as number).toString(16).toUpperCase().padStart(4, '0')} (at position ${position})`)];
+      return [
+        invalidValue(
+          field,
+          manager,
+          `invalid character U+${(character.codePointAt(0) as number).toString(16).toUpperCase().padStart(4, '0')} (at position ${position})`,
+        ),
+      ];
     }
     position += Buffer.byteLength(character);
   }
@@ -126,4 +192,5 @@ export function managerErrors(field: string, manager: string, bytesMax: number):
 }
 
 /** Letters, marks, numbers, punctuation, symbols and the plain space. */
-export const isPrintable = (character: string): boolean => character === ' ' || /[\p{L}\p{M}\p{N}\p{P}\p{S}]/u.test(character);
+export const isPrintable = (character: string): boolean =>
+  character === ' ' || /[\p{L}\p{M}\p{N}\p{P}\p{S}]/u.test(character);

@@ -17,5 +17,9 @@ export const createHandler =
     const { dryRun, manager, fieldValidation } = writeParameters('CreateOptions', request, info);
     const warn = (text: string): unknown => facts.warnings.add(text);
     const object = decodeObject(resource.kind, body, format, fieldValidation, warn);
-    return objectResponse(facts, 201, await create(resource, object, { namespace: namespaceOf(facts), dryRun, manager, warn }, call));
+    return objectResponse(
+      facts,
+      201,
+      await create(resource, object, { namespace: namespaceOf(facts), dryRun, manager, warn }, call),
+    );
   };

@@ -12,6 +12,15 @@ export const deleteCollectionHandler =
   async (facts) => {
     negotiated(facts.request, facts.info.query);
     const options = listParameters(resource.kind, facts.info);
-    const status = await deleteCollection(resource, { list: { ...options, namespace: namespaceOf(facts) }, limit: options.limit, delete: await deleteParameters(facts), workers }, facts.call);
+    const status = await deleteCollection(
+      resource,
+      {
+        list: { ...options, namespace: namespaceOf(facts) },
+        limit: options.limit,
+        delete: await deleteParameters(facts),
+        workers,
+      },
+      facts.call,
+    );
     return statusResponse(facts, 200, status);
   };

@@ -1,4 +1,14 @@
-import { badRequest, boolean, decode, field, int64, list, object, string, WrongTypeError } from '@cluster-apiserver/model';
+import {
+  badRequest,
+  boolean,
+  decode,
+  field,
+  int64,
+  list,
+  object,
+  string,
+  WrongTypeError,
+} from '@cluster-apiserver/model';
 import type { DeleteOptions } from '@cluster-apiserver/registry';
 import { bodyFormat, parseText, readBody } from '../body.ts';
 import type { Authenticated } from '../facts.ts';
@@ -11,7 +21,10 @@ const deleteOptions = object({
   apiVersion: field(string, 'v1, or meta.k8s.io/v1.'),
   gracePeriodSeconds: field(int64, 'Seconds before the object is deleted; 0 means at once.', 'given'),
   preconditions: field(
-    object({ uid: field(string, 'The UID that the object must have.', 'given'), resourceVersion: field(string, 'The resourceVersion that it must have.', 'given') }),
+    object({
+      uid: field(string, 'The UID that the object must have.', 'given'),
+      resourceVersion: field(string, 'The resourceVersion that it must have.', 'given'),
+    }),
     'What must hold for the deletion to happen.',
   ),
   orphanDependents: field(boolean, 'Deprecated; use propagationPolicy.', 'given'),
@@ -33,10 +46,16 @@ interface DeleteBody {
  * Each option is the body's if it says anything about it, and the query's otherwise. The reference forgets the query
  * as soon as there is a body, and so deletes for good what was asked to be a dry run.
  */
-export async function deleteParameters({ request, info: { query } }: Authenticated): Promise<Omit<DeleteOptions, 'namespace'>> {
+export async function deleteParameters({
+  request,
+  info: { query },
+}: Authenticated): Promise<Omit<DeleteOptions, 'namespace'>> {
   const format = bodyFormat(request);
   const raw = await readBody(request);
-  const body = raw.length === 0 ? {} : decodeDeleteOptions(parseText(raw, format, 'the options of the deletion are unreadable').value);
+  const body =
+    raw.length === 0
+      ? {}
+      : decodeDeleteOptions(parseText(raw, format, 'the options of the deletion are unreadable').value);
   const dryRun = [...query.getAll('dryRun'), ...(body.dryRun ?? [])];
   const errors = dryRunErrors(dryRun);
   if (errors.length > 0) throw invalidOptions('DeleteOptions', errors);
@@ -54,10 +73,12 @@ function decodeDeleteOptions(value: unknown): DeleteBody {
   try {
     const options = decode(deleteOptions, value, () => {}) as DeleteBody;
     const { kind = 'DeleteOptions', apiVersion = 'v1' } = options;
-    if (kind !== 'DeleteOptions' || (apiVersion !== 'v1' && apiVersion !== 'meta.k8s.io/v1')) throw new WrongTypeError('kind', `expected DeleteOptions of v1, got ${kind} of ${apiVersion}`);
+    if (kind !== 'DeleteOptions' || (apiVersion !== 'v1' && apiVersion !== 'meta.k8s.io/v1'))
+      throw new WrongTypeError('kind', `expected DeleteOptions of v1, got ${kind} of ${apiVersion}`);
     return options;
   } catch (error) {
-    if (error instanceof WrongTypeError) throw badRequest(`the options of the deletion are unreadable: ${error.message}`, error);
+    if (error instanceof WrongTypeError)
+      throw badRequest(`the options of the deletion are unreadable: ${error.message}`, error);
     throw error;
   }
 }

@@ -10,5 +10,9 @@ export const getHandler =
   (resource: Resource): Handler<Authenticated> =>
   async (facts) => {
     negotiated(facts.request, facts.info.query);
-    return objectResponse(facts, 200, await get(resource, placeOf(facts), text(facts.info.query, 'resourceVersion'), facts.call));
+    return objectResponse(
+      facts,
+      200,
+      await get(resource, placeOf(facts), text(facts.info.query, 'resourceVersion'), facts.call),
+    );
   };

@@ -1,5 +1,15 @@
 import { getOwn } from '@cluster-apiserver/base';
-import { badRequest, forbidden, type Kind, MalformedTextError, mergedBy, PatchFormError, parseJson, StatusError, strategicallyMergedBy } from '@cluster-apiserver/model';
+import {
+  badRequest,
+  forbidden,
+  type Kind,
+  MalformedTextError,
+  mergedBy,
+  PatchFormError,
+  parseJson,
+  StatusError,
+  strategicallyMergedBy,
+} from '@cluster-apiserver/model';
 import { patch, type Resource } from '@cluster-apiserver/registry';
 import { mediaType, readBody, report, unknownField } from '../body.ts';
 import type { Handler } from '../exchange.ts';
@@ -12,7 +22,8 @@ import { placeOf } from './place.ts';
 /** How each type of patch turns the present object into the next. */
 const types: Readonly<Record<string, (kind: Kind, target: unknown, patch: unknown) => unknown>> = {
   'application/merge-patch+json': (_, target, patch) => {
-    if (typeof patch !== 'object' || patch === null || Array.isArray(patch)) throw new PatchFormError('the patch must be an object');
+    if (typeof patch !== 'object' || patch === null || Array.isArray(patch))
+      throw new PatchFormError('the patch must be an object');
     return mergedBy(target, patch);
   },
   'application/strategic-merge-patch+json': ({ schema }, target, patch) => strategicallyMergedBy(schema, target, patch),
@@ -24,10 +35,16 @@ export const patchHandler =
     const { request, info, call } = facts;
     negotiated(request, info.query);
     const apply = getOwn(types, mediaType(request) ?? '');
-    if (!apply) throw new StatusError('UnsupportedMediaType', `the patch type is not supported - accepted media types include: ${Object.keys(types).join(', ')}`, {});
+    if (!apply)
+      throw new StatusError(
+        'UnsupportedMediaType',
+        `the patch type is not supported - accepted media types include: ${Object.keys(types).join(', ')}`,
+        {},
+      );
     const body = await readBody(request);
     const { dryRun, manager, fieldValidation } = writeParameters('PatchOptions', request, info);
-    if (info.query.has('force')) throw invalidOptions('PatchOptions', [forbidden('force', 'may not be specified for non-apply patch')]);
+    if (info.query.has('force'))
+      throw invalidOptions('PatchOptions', [forbidden('force', 'may not be specified for non-apply patch')]);
     const warn = (text: string): unknown => facts.warnings.add(text);
     const { value, faults } = parsePatch(body);
     const { namespace, name } = placeOf(facts);
@@ -40,7 +57,8 @@ export const patchHandler =
         manager,
         warn,
         apply: (current) => applied(() => apply(resource.kind, current, value)),
-        unknownFields: (paths) => report([...faults.map(({ message }) => message), ...paths.map(unknownField)], fieldValidation, warn),
+        unknownFields: (paths) =>
+          report([...faults.map(({ message }) => message), ...paths.map(unknownField)], fieldValidation, warn),
       },
       call,
     );

@@ -20,7 +20,12 @@ export const watchHandler =
   async (facts) => {
     const options = listParameters(resource.kind, facts.info);
     const ended = new AbortController();
-    const events = await watch(resource, { ...options, fields: named(options.fields, facts) }, facts.call, ended.signal);
+    const events = await watch(
+      resource,
+      { ...options, fields: named(options.fields, facts) },
+      facts.call,
+      ended.signal,
+    );
     const stream = async (sink: Sink): Promise<void> => {
       const end = (): void => ended.abort();
       const cancel = limits.clock.after(durationMs(options.timeoutSeconds, limits), end);
@@ -36,16 +41,24 @@ export const watchHandler =
         sink.draining.removeEventListener('abort', end);
       }
     };
-    return { status: 200, headers: { 'audit-id': facts.auditId, 'cache-control': 'no-cache, private', 'content-type': 'application/json' }, body: { stream } };
+    return {
+      status: 200,
+      headers: { 'audit-id': facts.auditId, 'cache-control': 'no-cache, private', 'content-type': 'application/json' },
+      body: { stream },
+    };
   };
 
 const durationMs = (timeoutSeconds: number | undefined, { minRequestTimeoutMs, random }: WatchLimits): number =>
-  timeoutSeconds ? Math.min(timeoutSeconds * 1000, 2 ** 31 - 1) : minRequestTimeoutMs + random.below(minRequestTimeoutMs);
+  timeoutSeconds
+    ? Math.min(timeoutSeconds * 1000, 2 ** 31 - 1)
+    : minRequestTimeoutMs + random.below(minRequestTimeoutMs);
 
 /** A watch path that ends in a name means the one object of that name. */
 function named(fields: ReturnType<typeof listParameters>['fields'], { info }: Authenticated): typeof fields {
   const name = info.resource?.name;
-  return name === undefined ? fields : { terms: [...(fields?.terms ?? []), { field: 'metadata.name', equal: true, value: name }] };
+  return name === undefined
+    ? fields
+    : { terms: [...(fields?.terms ?? []), { field: 'metadata.name', equal: true, value: name }] };
 }
 
 async function send(events: AsyncIterable<WatchEvent>, sink: Sink): Promise<void> {
@@ -56,10 +69,14 @@ async function send(events: AsyncIterable<WatchEvent>, sink: Sink): Promise<void
     }
   } catch (error) {
     // The answer has begun: what ends it has to be told inside.
-    const status = error instanceof StatusError ? error : new StatusError('InternalError', 'Internal error occurred', undefined, { cause: error });
+    const status =
+      error instanceof StatusError
+        ? error
+        : new StatusError('InternalError', 'Internal error occurred', undefined, { cause: error });
     sink.write(Buffer.from(`${JSON.stringify({ type: 'ERROR', object: status.toStatus() })}\n`));
   }
 }
 
 const frameEnd = Buffer.from('}\n');
-const frame = ({ type, outcome }: WatchEvent): Buffer => Buffer.concat([Buffer.from(`{"type":"${type}","object":`), outcome.json, frameEnd]);
+const frame = ({ type, outcome }: WatchEvent): Buffer =>
+  Buffer.concat([Buffer.from(`{"type":"${type}","object":`), outcome.json, frameEnd]);

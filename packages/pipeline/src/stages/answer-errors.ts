@@ -12,9 +12,20 @@ export const answerErrors =
   (next: Handler<Received>): Handler<Received> => {
     const answer = (error: unknown, facts: Received): ApiResponse => {
       const known: Partial<Understood> & Received = facts; // the stages below add their facts to the same object
-      const status = error instanceof StatusError ? error : new StatusError('InternalError', 'Internal error occurred', undefined, { cause: error });
+      const status =
+        error instanceof StatusError
+          ? error
+          : new StatusError('InternalError', 'Internal error occurred', undefined, { cause: error });
       if (status.reason === 'InternalError' && !(error instanceof ClientGoneError)) report(error, known);
-      return errorResponse(facts.request, { ...(known.auditId && { auditId: known.auditId }), ...(known.info && { query: known.info.query }), ...(known.warnings && { warnings: known.warnings }) }, status);
+      return errorResponse(
+        facts.request,
+        {
+          ...(known.auditId && { auditId: known.auditId }),
+          ...(known.info && { query: known.info.query }),
+          ...(known.warnings && { warnings: known.warnings }),
+        },
+        status,
+      );
     };
     return (facts) => {
       try {

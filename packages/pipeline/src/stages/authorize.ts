@@ -28,14 +28,19 @@ function refused({ info, user }: Authenticated, reason: string | undefined): Sta
   const { resource, verb, path } = info;
   const who = `User ${JSON.stringify(user.name)}`;
   const because = reason ? `: ${reason}` : '';
-  if (!resource) return new StatusError('Forbidden', `forbidden: ${who} cannot ${verb} path ${JSON.stringify(path)}${because}`, {});
+  if (!resource)
+    return new StatusError('Forbidden', `forbidden: ${who} cannot ${verb} path ${JSON.stringify(path)}${because}`, {});
   const { group, plural, subresource, namespace, name } = resource;
   const what = subresource ? `${plural}/${subresource}` : plural;
   const where = namespace ? ` in the namespace ${JSON.stringify(namespace)}` : ' at the cluster scope';
   const subject = `${group ? `${what}.${group}` : what}${name ? ` ${JSON.stringify(name)}` : ''}`;
-  return new StatusError('Forbidden', `${subject} is forbidden: ${who} cannot ${verb} resource ${JSON.stringify(what)} in API group ${JSON.stringify(group)}${where}${because}`, {
-    ...(name && { name }),
-    ...(group && { group }),
-    kind: plural,
-  });
+  return new StatusError(
+    'Forbidden',
+    `${subject} is forbidden: ${who} cannot ${verb} resource ${JSON.stringify(what)} in API group ${JSON.stringify(group)}${where}${because}`,
+    {
+      ...(name && { name }),
+      ...(group && { group }),
+      kind: plural,
+    },
+  );
 }

@@ -17,6 +17,9 @@ function askedMs(target: string): number | undefined {
   const match = /[?&]timeout=([^&]*)/.exec(target);
   if (!match) return undefined;
   const asked = parseDuration(match[1] as string);
-  if (asked === undefined || asked <= 0) throw badRequest(`invalid timeout specified in the request URL - ${JSON.stringify(match[1])} is no duration such as 32s`);
+  if (asked === undefined || asked <= 0)
+    throw badRequest(
+      `invalid timeout specified in the request URL - ${JSON.stringify(match[1])} is no duration such as 32s`,
+    );
   return asked;
 }

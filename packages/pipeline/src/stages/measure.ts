@@ -6,7 +6,14 @@ import type { Received, Understood } from '../facts.ts';
 export interface Measures {
   began(): void;
   /** Called when the answer is ready; a stream goes on after that. */
-  ended(request: { readonly verb: string; readonly group: string; readonly version: string; readonly resource: string; readonly code: number; readonly seconds: number }): void;
+  ended(request: {
+    readonly verb: string;
+    readonly group: string;
+    readonly version: string;
+    readonly resource: string;
+    readonly code: number;
+    readonly seconds: number;
+  }): void;
 }
 
 const noResource = { group: '', version: '', plural: '' };
@@ -21,7 +28,14 @@ export const measure =
     const ended = (response: ApiResponse): ApiResponse => {
       const { info }: Partial<Understood> = facts as Received & Partial<Understood>; // added by the stages below
       const { group, version, plural } = info?.resource ?? noResource;
-      measures.ended({ verb: info?.verb ?? '', group, version, resource: plural, code: response.status, seconds: (clock.monotonicMs() - beganMs) / 1000 });
+      measures.ended({
+        verb: info?.verb ?? '',
+        group,
+        version,
+        resource: plural,
+        code: response.status,
+        seconds: (clock.monotonicMs() - beganMs) / 1000,
+      });
       return response;
     };
     const response = next(facts);

@@ -11,5 +11,7 @@ export const nameRequest =
   (next: Handler<Named>): Handler<Received> =>
   (facts) => {
     const given = facts.request.header('audit-id');
-    return next(Object.assign(facts, { auditId: given !== undefined && auditIdForm.test(given) ? given : random.uuid() }));
+    return next(
+      Object.assign(facts, { auditId: given !== undefined && auditIdForm.test(given) ? given : random.uuid() }),
+    );
   };

@@ -6,4 +6,9 @@ import { requestInfo } from '../request-info.ts';
 export const understand =
   (next: Handler<Understood>): Handler<Timed> =>
   (facts) =>
-    next(Object.assign(facts, { info: requestInfo(facts.request.method, facts.request.target), warnings: new Set<string>() }));
+    next(
+      Object.assign(facts, {
+        info: requestInfo(facts.request.method, facts.request.target),
+        warnings: new Set<string>(),
+      }),
+    );

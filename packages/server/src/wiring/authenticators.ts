@@ -10,7 +10,8 @@ export async function openAuthenticators(flags: ServerFlags, files: Files): Prom
   try {
     return [staticTokens(tokens.toString())];
   } catch (error) {
-    if (error instanceof TokenFileError) throw new FlagError(error.message.split('\n').map((fault) => `--token-auth-file: ${fault}`));
+    if (error instanceof TokenFileError)
+      throw new FlagError(error.message.split('\n').map((fault) => `--token-auth-file: ${fault}`));
     throw error;
   }
 }

@@ -6,12 +6,25 @@ import type { ServerFlags } from '../flags.ts';
 import type { Surroundings } from '../surroundings.ts';
 
 /** Where the certificate to serve with stands, after one has been made if none was given. */
-export async function servingCertificate(flags: ServerFlags, { clock, random, files }: Surroundings, log: Log): Promise<{ read: () => Promise<ServingCertificate>; current: ServingCertificate }> {
+export async function servingCertificate(
+  flags: ServerFlags,
+  { clock, random, files }: Surroundings,
+  log: Log,
+): Promise<{ read: () => Promise<ServingCertificate>; current: ServingCertificate }> {
   const given = flags['tls-cert-file'] !== '';
-  const [certFile, keyFile] = given ? [flags['tls-cert-file'], flags['tls-private-key-file']] : [path.join(flags['cert-dir'], 'apiserver.crt'), path.join(flags['cert-dir'], 'apiserver.key')];
-  const read = async (): Promise<ServingCertificate> => ({ cert: await files.read(certFile), key: await files.read(keyFile) });
+  const [certFile, keyFile] = given
+    ? [flags['tls-cert-file'], flags['tls-private-key-file']]
+    : [path.join(flags['cert-dir'], 'apiserver.crt'), path.join(flags['cert-dir'], 'apiserver.key')];
+  const read = async (): Promise<ServingCertificate> => ({
+    cert: await files.read(certFile),
+    key: await files.read(keyFile),
+  });
   if (!given && !(await exists(read))) {
-    const made = await selfSigned({ commonName: 'cluster-apiserver', hosts: ['localhost', '127.0.0.1', '::1'] }, clock, random);
+    const made = await selfSigned(
+      { commonName: 'cluster-apiserver', hosts: ['localhost', '127.0.0.1', '::1'] },
+      clock,
+      random,
+    );
     await files.write(keyFile, made.privateKey);
     await files.write(certFile, made.certificate);
     log.info('made a self-signed certificate, because none was given', { file: certFile });

@@ -20,7 +20,10 @@ const garbageCollector = 'garbage-collector';
 const controllers = [garbageCollector];
 
 /** What one replica at a time does for all of them. */
-export function startControllers({ flags, surroundings, log, client, resources, ownPrefix }: ControllerWiring, scope: Scope): void {
+export function startControllers(
+  { flags, surroundings, log, client, resources, ownPrefix }: ControllerWiring,
+  scope: Scope,
+): void {
   const { clock, random } = surroundings;
   const chosen = chosenControllers(flags.controllers);
   /** What the present term has under way; the next one begins when it has ended. */
@@ -45,7 +48,10 @@ export function startControllers({ flags, surroundings, log, client, resources, 
     intervalMs,
     report: (event) => {
       if (event.type === 'compacted') log.debug(2, 'compacted the history of etcd', { revision: event.revision });
-      else log.warn('compacting the history of etcd failed; the next interval tries again', { error: asError(event.cause) });
+      else
+        log.warn('compacting the history of etcd failed; the next interval tries again', {
+          error: asError(event.cause),
+        });
     },
   });
   scope.onClose('compaction', () => compaction.close());
@@ -56,7 +62,10 @@ function chosenControllers(words: readonly string[]): ReadonlySet<string> {
   const faults = words
     .map((word) => word.replace(/^-/, ''))
     .filter((name) => name !== '*' && !controllers.includes(name))
-    .map((name) => `--controllers: there is no ${JSON.stringify(name)}${nearestName(name, controllers) ? `; did you mean ${nearestName(name, controllers)}?` : `; there is ${controllers.join(', ')}`}`);
+    .map(
+      (name) =>
+        `--controllers: there is no ${JSON.stringify(name)}${nearestName(name, controllers) ? `; did you mean ${nearestName(name, controllers)}?` : `; there is ${controllers.join(', ')}`}`,
+    );
   if (faults.length > 0) throw new FlagError(faults);
   const onlyExceptions = words.length > 0 && words.every((word) => word.startsWith('-'));
   const chosen = new Set(onlyExceptions ? controllers : []);
@@ -75,8 +84,15 @@ const collectorReport =
   (log: Log) =>
   (event: GarbageCollectorEvent): void => {
     if (event.type === 'failed') {
-      if (event.tries > ordinaryTries) log.warn('the garbage collector cannot settle an object and tries again', { key: event.key, tries: event.tries, error: asError(event.cause) });
-    } else if (event.type === 'feed lost') log.debug(2, 'the garbage collector lists a kind again', { kind: event.kind, error: asError(event.cause) });
-    else if (event.type === 'synced') log.debug(2, 'the garbage collector knows who depends on whom', { members: event.members });
+      if (event.tries > ordinaryTries)
+        log.warn('the garbage collector cannot settle an object and tries again', {
+          key: event.key,
+          tries: event.tries,
+          error: asError(event.cause),
+        });
+    } else if (event.type === 'feed lost')
+      log.debug(2, 'the garbage collector lists a kind again', { kind: event.kind, error: asError(event.cause) });
+    else if (event.type === 'synced')
+      log.debug(2, 'the garbage collector knows who depends on whom', { members: event.members });
     else log.debug(2, 'the garbage collector acted', { ...event });
   };

@@ -21,6 +21,8 @@ const pairs = [
 
 /** A certificate is of no use without its key, nor a key without its certificate. */
 export function requirePairs(flags: ServerFlags): void {
-  const faults = pairs.filter(([cert, key]) => (flags[cert] === '') !== (flags[key] === '')).map(([cert, key]) => `--${cert} and --${key} go together`);
+  const faults = pairs
+    .filter(([cert, key]) => (flags[cert] === '') !== (flags[key] === ''))
+    .map(([cert, key]) => `--${cert} and --${key} go together`);
   if (faults.length > 0) throw new FlagError(faults);
 }

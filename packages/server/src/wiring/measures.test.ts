@@ -9,7 +9,8 @@ test('a thousand names from outside make one series', async () => {
   const seriesAfter = async (resource: string, verb: string): Promise<number> => {
     measures.began();
     measures.ended({ verb, group: resource, version: resource, resource, code: 401, seconds: 0.1 });
-    return (await metrics.exposition()).text.split('\n').filter((line) => line.startsWith('apiserver_request_total{')).length;
+    return (await metrics.exposition()).text.split('\n').filter((line) => line.startsWith('apiserver_request_total{'))
+      .length;
   };
   expect(await seriesAfter('events', 'get')).toBe(1);
   for (let i = 0; i < 1000; i++) await seriesAfter(`random-${i}`, `verb-${i}`);

@@ -3,15 +3,44 @@ import type { Measures } from '@cluster-apiserver/pipeline';
 import { type Metrics, secondsBuckets } from '@cluster-apiserver/telemetry';
 
 /** A client may send any method; these are the verbs that we know. */
-const verbs = ['GET', 'LIST', 'WATCH', 'CREATE', 'UPDATE', 'PATCH', 'DELETE', 'DELETECOLLECTION', 'POST', 'PUT', 'HEAD', 'OPTIONS'];
+const verbs = [
+  'GET',
+  'LIST',
+  'WATCH',
+  'CREATE',
+  'UPDATE',
+  'PATCH',
+  'DELETE',
+  'DELETECOLLECTION',
+  'POST',
+  'PUT',
+  'HEAD',
+  'OPTIONS',
+];
 
 /** Paths name what they like, with or without a right to it: only what is served becomes a label. */
 export function requestMeasures(metrics: Metrics, kinds: readonly Kind[]): Measures {
   const served = (name: (kind: Kind) => string): string[] => ['', ...new Set(kinds.map(name))];
-  const ofRoutes = { group: served(({ group }) => group), version: served(({ version }) => version), resource: served(({ plural }) => plural) };
-  const total = metrics.counter({ name: 'apiserver_request_total', help: 'Requests by verb, resource and HTTP code.', labels: { verb: verbs, ...ofRoutes, code: 'any' } });
-  const duration = metrics.histogram({ name: 'apiserver_request_duration_seconds', help: 'Time until the answer is ready.', labels: { verb: verbs, ...ofRoutes }, buckets: secondsBuckets });
-  const inflight = metrics.gauge({ name: 'apiserver_current_inflight_requests', help: 'Requests that have no answer yet.' });
+  const ofRoutes = {
+    group: served(({ group }) => group),
+    version: served(({ version }) => version),
+    resource: served(({ plural }) => plural),
+  };
+  const total = metrics.counter({
+    name: 'apiserver_request_total',
+    help: 'Requests by verb, resource and HTTP code.',
+    labels: { verb: verbs, ...ofRoutes, code: 'any' },
+  });
+  const duration = metrics.histogram({
+    name: 'apiserver_request_duration_seconds',
+    help: 'Time until the answer is ready.',
+    labels: { verb: verbs, ...ofRoutes },
+    buckets: secondsBuckets,
+  });
+  const inflight = metrics.gauge({
+    name: 'apiserver_current_inflight_requests',
+    help: 'Requests that have no answer yet.',
+  });
   return {
     began: () => inflight.add({}, 1),
     ended: ({ verb, group, version, resource, code, seconds }) => {

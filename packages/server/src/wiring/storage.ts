@@ -7,7 +7,13 @@ import type { Surroundings } from '../surroundings.ts';
 import { flagFile } from './flag-files.ts';
 
 /** The store of this server: etcd, behind nothing yet that would change what is stored. */
-export async function openStorage(flags: ServerFlags, ownPrefix: string, { clock, random, files, connectEtcd }: Surroundings, log: Log, scope: Scope): Promise<{ client: EtcdClient; store: Store }> {
+export async function openStorage(
+  flags: ServerFlags,
+  ownPrefix: string,
+  { clock, random, files, connectEtcd }: Surroundings,
+  log: Log,
+  scope: Scope,
+): Promise<{ client: EtcdClient; store: Store }> {
   const ca = await flagFile('etcd-cafile', flags, files);
   const cert = await flagFile('etcd-certfile', flags, files);
   const key = await flagFile('etcd-keyfile', flags, files);
@@ -18,8 +24,14 @@ export async function openStorage(flags: ServerFlags, ownPrefix: string, { clock
     random,
     electionTimeoutMs: flags['etcd-election-timeout'],
     report: (event) => {
-      if (event.type === 'lacks') log.warn('this etcd lacks something that would be used', { endpoint: event.endpoint, version: event.version, lacks: event.capability });
-      else if (event.type === 'outage began') log.error('etcd gives no answers; requests are refused until it does', { error: asError(event.cause) });
+      if (event.type === 'lacks')
+        log.warn('this etcd lacks something that would be used', {
+          endpoint: event.endpoint,
+          version: event.version,
+          lacks: event.capability,
+        });
+      else if (event.type === 'outage began')
+        log.error('etcd gives no answers; requests are refused until it does', { error: asError(event.cause) });
       else log.info('etcd answers again', { afterMs: Math.round(event.afterMs) });
     },
   });

@@ -40,16 +40,16 @@ export function startCompaction({ client, election, intervalMs, report }: Compac
     await client.call(compact, target, callOf());
     report({ type: 'compacted', revision: target });
   };
-  const next = (): (() => void) =>
-    clock.after(intervalMs, async () => {
-      try {
-        await turn();
-      } catch (cause) {
-        // Another replica, or our own attempt whose answer was lost, came first.
-        if (!isCompacted(cause) && !closed) report({ type: 'compaction failed', cause });
-      }
-      if (!closed) cancel = next();
-    });
+  const attempt = async (): Promise<void> => {
+    try {
+      await turn();
+    } catch (cause) {
+      // Another replica, or our own attempt whose answer was lost, came first.
+      if (!isCompacted(cause) && !closed) report({ type: 'compaction failed', cause });
+    }
+    if (!closed) cancel = next();
+  };
+  const next = (): (() => void) => clock.after(intervalMs, () => void attempt());
   let cancel = next();
 
   return {

@@ -2,7 +2,7 @@
 const prefixBytes = 5;
 
 /** No message of ours comes near: a page of a list is kept to a few MiB. It is the bound for a member gone mad. */
-export const messageBytesMax = 512 * 1024 * 1024;
+const messageBytesMax = 512 * 1024 * 1024;
 
 export function frame(message: Uint8Array): Buffer {
   const framed = Buffer.allocUnsafe(prefixBytes + message.length);

@@ -39,9 +39,15 @@ export function sharedReads(client: EtcdClient): ReadKey {
   const depart = async (travellers: readonly Traveller[]): Promise<unknown> => {
     const deadlineMs = Math.min(...travellers.map(({ call }) => call.deadlineMs));
     try {
-      const { answer } = await client.call(readKeys, travellers.map(({ key }) => key), { deadlineMs });
+      const { answer } = await client.call(
+        readKeys,
+        travellers.map(({ key }) => key),
+        { deadlineMs },
+      );
       client.sawRevision(answer.headRevision);
-      travellers.forEach(({ arrive }, index) => arrive({ value: answer.values[index], headRevision: answer.headRevision }));
+      travellers.forEach(({ arrive }, index) =>
+        arrive({ value: answer.values[index], headRevision: answer.headRevision }),
+      );
       return undefined;
     } catch (error) {
       for (const { fail } of travellers) fail(error);
