@@ -84,8 +84,11 @@ const defaultElectionTimeoutMs = 1_000;
 /** Less than half: when a leader dies, an attempt lost with it leaves time for two more before the next one rules. */
 const attemptPerElectionTimeout = 0.45;
 
-/** From the death of a leader to the first answer of the next one takes up to 2 election timeouts, and 3 when votes split. */
-const electionsPatience = 3.5;
+/**
+ * From the death of a leader to the first answer of the next one takes up to 2 election timeouts, 3 when votes split, and
+ * more when the members get no processor. Most members answer all that time, so it is worth waiting for.
+ */
+const electionsPatience = 6;
 const electionsPatienceExtraMs = 200;
 
 /** Without a majority there is nothing to wait for but a short network trouble. The caller's answer is due within 2 s. */
