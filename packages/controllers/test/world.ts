@@ -81,6 +81,7 @@ export function createWorld({ store, clock, call }: WorldOptions): World {
     fields: undefined,
     resourceVersion: undefined,
     resourceVersionMatch: undefined,
+    limit: undefined,
     continue: undefined,
     sendInitialEvents: undefined,
   };

@@ -8,10 +8,19 @@ export class StatusError extends Error {
   /** Seconds after which another try may help; sent as a header too. */
   readonly retryAfterSeconds: number | undefined;
 
-  constructor(reason: Reason, message: string, details?: StatusDetails, options?: ErrorOptions) {
+  /** The token with which an expired list may go on. */
+  readonly #continue: string | undefined;
+
+  constructor(
+    reason: Reason,
+    message: string,
+    details?: StatusDetails,
+    options?: ErrorOptions & { readonly continue?: string },
+  ) {
     super(message, options);
     this.reason = reason;
     this.details = details;
+    this.#continue = options?.continue;
     this.retryAfterSeconds = details?.retryAfterSeconds;
   }
 
@@ -23,7 +32,7 @@ export class StatusError extends Error {
     return {
       kind: 'Status',
       apiVersion: 'v1',
-      metadata: {},
+      metadata: this.#continue === undefined ? {} : { continue: this.#continue },
       status: 'Failure',
       message: this.message,
       reason: this.reason,

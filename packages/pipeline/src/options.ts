@@ -72,7 +72,6 @@ function managerOf(agent: string): string {
 }
 
 export interface ListParameters extends ListOptions {
-  readonly limit: number | undefined;
   readonly timeoutSeconds: number | undefined;
 }
 

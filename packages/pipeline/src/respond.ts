@@ -20,12 +20,16 @@ export const statusResponse = (facts: Understood, code: number, status: Status):
   inForm(facts, code, Buffer.from(`${JSON.stringify(status)}\n`));
 
 /** A list joins the bytes of its objects; nothing of them is parsed. */
-export function listResponse(facts: Understood, kind: Kind, { items, revision }: ObjectList): ApiResponse {
+export function listResponse(
+  facts: Understood,
+  kind: Kind,
+  { items, revision, continue: token, remainingItemCount }: ObjectList,
+): ApiResponse {
   const prefix = typePrefix(kind.kind, kind.apiVersion);
   const head = {
     kind: `${kind.kind}List`,
     apiVersion: kind.apiVersion,
-    metadata: { resourceVersion: String(revision) },
+    metadata: { resourceVersion: String(revision), continue: token, remainingItemCount },
   };
   const parts: Buffer[] = [Buffer.from(`${JSON.stringify(head).slice(0, -1)},"items":[`)];
   items.forEach((item, index) => {

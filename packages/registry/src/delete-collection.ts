@@ -6,7 +6,6 @@ import type { Resource } from './resource.ts';
 
 export interface CollectionDeletion {
   readonly list: ListOptions & { readonly namespace: string };
-  readonly limit: number | undefined;
   readonly delete: Omit<DeleteOptions, 'namespace'>;
   /** How many objects are deleted at a time. */
   readonly workers: number;
@@ -15,11 +14,11 @@ export interface CollectionDeletion {
 /** The whole meaning of "delete collection": a list, and then a delete of each that is still there. */
 export async function deleteCollection(
   resource: Resource,
-  { list: options, limit, delete: deletion, workers }: CollectionDeletion,
+  { list: options, delete: deletion, workers }: CollectionDeletion,
   call: Call,
 ): Promise<Status> {
   const { items } = await list(resource, options, call);
-  const todo = (limit ? items.slice(0, limit) : items).values();
+  const todo = items.values();
   const work = async (): Promise<void> => {
     for (const item of todo) {
       const name = item.object.metadata.name as string; // every stored object has one

@@ -21,6 +21,7 @@ import {
   deleteObject,
   get,
   list,
+  type ListOptions,
   type Outcome,
   patch,
   replace,
@@ -79,6 +80,7 @@ const everything = {
   fields: undefined,
   resourceVersion: undefined,
   resourceVersionMatch: undefined,
+  limit: undefined,
   continue: undefined,
   sendInitialEvents: undefined,
 };
@@ -355,16 +357,79 @@ describe('delete', () => {
     await Promise.all(['a', 'b', 'c'].map((name) => make({ name })));
     await make({ name: 'held', finalizers: ['e.x/hold'] });
     await create(resource, robot({ name: 'a' }), { ...options, namespace: 'n2' }, call);
-    await deleteCollection(
-      resource,
-      { list: everything, limit: undefined, delete: { dryRun: false }, workers: 3 },
-      call,
-    );
+    await deleteCollection(resource, { list: everything, delete: { dryRun: false }, workers: 3 }, call);
     const left = await list(resource, { ...everything, namespace: undefined }, call);
     expect(left.items.map(({ object: { metadata } }) => `${metadata.namespace}/${metadata.name}`)).toEqual([
       'n/held',
       'n2/a',
     ]);
+  });
+});
+
+describe('a list in chunks', () => {
+  const chunk = (more: Partial<ListOptions>) => list(resource, { ...everything, ...more }, call);
+  const namesOf = ({ items }: { items: readonly Outcome[] }) => items.map(({ object: { metadata } }) => metadata.name);
+
+  test('shows one snapshot, whatever is written between the chunks', async () => {
+    for (const name of ['a', 'c', 'e']) await make({ name });
+    const first = await chunk({ limit: 1 });
+    expect(first).toMatchObject({ remainingItemCount: 2 });
+    await make({ name: 'b' });
+    await remove('c');
+    const rest = await chunk({ limit: 9, continue: first.continue as string });
+    expect([...namesOf(first), ...namesOf(rest)]).toEqual(['a', 'c', 'e']);
+    expect(rest).toMatchObject({ revision: first.revision });
+    expect(rest.continue).toBeUndefined();
+  });
+
+  test('is filled with what a selector selects, however far apart', async () => {
+    for (let i = 0; i < 1200; i++)
+      await make({ name: `r${String(i).padStart(4, '0')}`, ...(i % 599 === 0 && { labels: { x: 'y' } }) });
+    const labels = { requirements: [{ key: 'x', operator: 'exists' as const, values: [] }] };
+    const first = await chunk({ limit: 2, labels });
+    expect(namesOf(first)).toEqual(['r0000', 'r0599']);
+    expect(first.remainingItemCount).toBeUndefined();
+    const rest = await chunk({ limit: 2, labels, continue: first.continue as string });
+    expect(namesOf(rest)).toEqual(['r1198']);
+  });
+
+  test('cannot be led out of its range by a token', async () => {
+    await create(resource, robot({ name: 'secret' }), { ...options, namespace: 'm' }, call);
+    await make({ name: 'a' });
+    const tokenOf = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
+    for (const start of ['../m/', '/../m/secret', '\0', 'a', 'zzz', '..', '', 7, null, {}]) {
+      for (const rv of [-1, 1, 0, 1e300, '1', undefined]) {
+        const answer = await chunk({ continue: tokenOf({ v: 'meta.k8s.io/v1', rv, start }) }).catch(
+          (error: StatusError) => error,
+        );
+        if (answer instanceof Error) expect([400, 410, 504]).toContain(answer.code);
+        else expect(namesOf(answer)).not.toContain('secret');
+      }
+    }
+    for (const token of ['not-a-token', '%%%', tokenOf(null), tokenOf([]), tokenOf({ v: 'v0', rv: 1, start: 'a' })]) {
+      expect((await failing(chunk({ continue: token }))).reason).toBe('BadRequest');
+    }
+  });
+
+  test('whose snapshot is no longer kept says so, with a token for the rest as it is now', async () => {
+    for (const name of ['a', 'b', 'd']) await make({ name });
+    const first = await chunk({ limit: 1 });
+    const { revision } = await make({ name: 'c' });
+    (resource.store as ReturnType<typeof memoryStore>).compact(revision as NonNullable<typeof revision>);
+    const error = await failing(chunk({ limit: 1, continue: first.continue as string }));
+    expect(error).toMatchObject({ reason: 'Expired', code: 410 });
+    const { metadata } = error.toStatus();
+    expect(namesOf(await chunk({ continue: metadata.continue as string }))).toEqual(['b', 'c', 'd']);
+  });
+
+  test('limits what a deletion of the collection deletes', async () => {
+    for (const name of ['a', 'b', 'c']) await make({ name });
+    await deleteCollection(
+      resource,
+      { list: { ...everything, limit: 2 }, delete: { dryRun: false }, workers: 2 },
+      call,
+    );
+    expect(namesOf(await chunk({}))).toEqual(['c']);
   });
 });
 
@@ -400,7 +465,13 @@ describe('list and watch', () => {
     const inView = { requirements: [{ key: 'v', operator: 'in', values: ['1'] }] } as const;
     const events = await watch(
       resource,
-      { namespace: 'n', labels: inView, fields: undefined, resourceVersion: String(start.revision) },
+      {
+        namespace: 'n',
+        labels: inView,
+        fields: undefined,
+        resourceVersion: String(start.revision),
+        continue: undefined,
+      },
       call,
       ended.signal,
     );

@@ -1,4 +1,4 @@
-import { StatusError } from '@cluster-apiserver/model';
+import { forbidden, invalid, StatusError } from '@cluster-apiserver/model';
 import { type Call, type Change, type Revision, RevisionCompactedError, type Stored } from '@cluster-apiserver/storage';
 import { isSelected, type Selection } from './list.ts';
 import { Outcome } from './outcome.ts';
@@ -8,6 +8,7 @@ import { answerFor, answering } from './storage-answers.ts';
 
 export interface WatchOptions extends Selection {
   readonly resourceVersion: string | undefined;
+  readonly continue: string | undefined;
 }
 
 export interface WatchEvent {
@@ -25,6 +26,11 @@ export async function watch(
   call: Call,
   signal: AbortSignal,
 ): Promise<AsyncIterable<WatchEvent>> {
+  if (options.continue) {
+    throw invalid({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', [
+      forbidden('continue', 'continue is forbidden for watch'),
+    ]);
+  }
   const from = parseResourceVersion(options.resourceVersion);
   const prefix = collectionPrefix(resource, options.namespace);
   if (typeof from === 'number') return changesAfter(resource, prefix, from, options, signal);

@@ -16,7 +16,7 @@ export const deleteCollectionHandler =
       resource,
       {
         list: { ...options, namespace: namespaceOf(facts) },
-        limit: options.limit,
+
         delete: await deleteParameters(facts),
         workers,
       },

@@ -1,0 +1,47 @@
+import { badRequest } from '@cluster-apiserver/model';
+import { type Revision, revision } from '@cluster-apiserver/storage';
+
+/**
+ * Where a list goes on: behind which key of its range, and in which snapshot. The token is the same on every replica.
+ * It cannot lead out of the range: the key is appended to a prefix of ours, and the range ends where ours ends.
+ */
+export interface Continuation {
+  /** Below the prefix of the list; the list goes on behind it. */
+  readonly after: string;
+  /** Undefined for the newest snapshot, when the first one is no longer kept. */
+  readonly revision: Revision | undefined;
+}
+
+const version = 'meta.k8s.io/v1';
+/** Behind the last key given comes the first key that is longer by nothing. */
+const end = '\0';
+/** Stands for the newest snapshot. */
+const newest = -1;
+
+export const encodeContinue = ({ after, revision: at }: Continuation): string =>
+  Buffer.from(JSON.stringify({ v: version, rv: at ?? newest, start: `${after}${end}` })).toString('base64url');
+
+export function decodeContinue(token: string): Continuation {
+  const { v, rv, start } = parsed(token);
+  if (v !== version) throw invalidToken(`version ${JSON.stringify(v)} is not known`);
+  if (typeof rv !== 'number' || !Number.isSafeInteger(rv) || rv === 0)
+    throw invalidToken('it names no resource version');
+  if (typeof start !== 'string' || start === '') throw invalidToken('it names no place');
+  const after = start.endsWith(end) ? start.slice(0, -1) : start;
+  if (after.split('/').some((segment) => segment === '..' || segment === '.'))
+    throw invalidToken('its place is outside');
+  return { after, revision: rv > 0 ? revision(rv) : undefined };
+}
+
+function parsed(token: string): { readonly v?: unknown; readonly rv?: unknown; readonly start?: unknown } {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(token, 'base64url').toString());
+    if (typeof value === 'object' && value !== null) return value;
+  } catch {
+    // Told below: whatever it is, it is no token of ours.
+  }
+  throw invalidToken('it is none of this server');
+}
+
+const invalidToken = (problem: string): Error =>
+  badRequest(`invalid continue token: continue key is not valid: ${problem}`);
