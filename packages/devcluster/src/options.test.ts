@@ -1,5 +1,4 @@
 import { describe, expect, test } from '@jest/globals';
-import { nearestName } from './nearest-name.ts';
 import { parseOptions, UsageError, usage } from './options.ts';
 
 const defaults = {
@@ -76,9 +75,4 @@ describe('what is refused', () => {
     expect(() => parseOptions(args)).toThrow(UsageError);
     expect(() => parseOptions(args)).toThrow(message);
   });
-});
-
-test('a name that is like none of the known ones is not guessed at', () => {
-  expect(nearestName('--zzzzzzzzzz', ['--port', '--fresh'])).toBeUndefined();
-  expect(nearestName('', [])).toBeUndefined();
 });

@@ -1,4 +1,4 @@
-import { nearestName } from './nearest-name.ts';
+import { nearestName } from '@cluster-apiserver/base';
 
 /** What `npm start --` can be told. */
 export interface Options {

@@ -1,0 +1,101 @@
+import { expect, test } from '@jest/globals';
+import {
+  backoff,
+  type Clock,
+  getOwn,
+  invariant,
+  parseDuration,
+  Scope,
+  seededRandom,
+  setOwn,
+  sleep,
+  systemClock,
+  systemRandom,
+} from './index.ts';
+
+test.each([
+  ['0', 0],
+  ['500ms', 500],
+  ['1.5s', 1500],
+  ['1h30m', 5_400_000],
+  ['-2m', -120_000],
+  ['1h0m0s', 3_600_000],
+  ['', undefined],
+  ['5', undefined],
+  ['1 h', undefined],
+  ['soon', undefined],
+  ['1d', undefined],
+])('the duration %j is %s ms', (text, ms) => {
+  expect(parseDuration(text)).toBe(ms);
+});
+
+test('a sleep ends with its time or with its signal, and leaves no timer', async () => {
+  let pending = 0;
+  const clock: Clock = {
+    ...systemClock,
+    after: (delayMs, callback) => {
+      pending++;
+      const cancel = systemClock.after(delayMs, () => {
+        pending--;
+        callback();
+      });
+      return () => {
+        pending--;
+        cancel();
+      };
+    },
+  };
+  await sleep(clock, 1);
+  const stop = new AbortController();
+  const sleeping = sleep(clock, 60_000, stop.signal);
+  stop.abort(new Error('enough'));
+  await expect(sleeping).rejects.toThrow('enough');
+  await expect(sleep(clock, 60_000, stop.signal)).rejects.toThrow('enough');
+  expect(pending).toBe(0);
+});
+
+test('a scope closes in reverse and goes on after a failure', async () => {
+  const closed: string[] = [];
+  const failed: string[] = [];
+  const scope = new Scope();
+  scope.onClose('first', () => void closed.push('first'));
+  scope.onClose('second', () => Promise.reject(new Error('stuck')));
+  scope.onClose('third', () => void closed.push('third'));
+  await scope.close((what) => failed.push(what));
+  await scope.close();
+  expect([closed, failed]).toEqual([['third', 'first'], ['second']]);
+});
+
+test('pauses grow up to their limit and begin again', () => {
+  const pauses = backoff({ firstMs: 10, maxMs: 80 }, seededRandom(1));
+  const taken = Array.from({ length: 20 }, () => pauses.nextMs());
+  expect(Math.max(...taken)).toBeLessThanOrEqual(81);
+  expect(taken.slice(5).every((pause) => pause >= 40)).toBe(true);
+  pauses.reset();
+  expect(pauses.nextMs()).toBeLessThanOrEqual(11);
+});
+
+test('a seed gives the same numbers again, and uuids are uuids', () => {
+  const draw = (): number[] => {
+    const random = seededRandom(7);
+    return Array.from({ length: 10 }, () => random.below(1000));
+  };
+  expect(draw()).toEqual(draw());
+  for (const random of [seededRandom(7), systemRandom()]) {
+    expect(random.uuid()).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+    for (let i = 0; i < 3000; i++) expect([0, 1, 2]).toContain(random.below(3));
+  }
+});
+
+test('keys from outside are plain data', () => {
+  const target: Record<string, string> = {};
+  setOwn(target, '__proto__', 'x');
+  expect(Object.keys(target)).toEqual(['__proto__']);
+  expect(getOwn(target, '__proto__')).toBe('x');
+  expect(getOwn(target, 'constructor')).toBeUndefined();
+});
+
+test('a broken promise says what would have gone wrong', () => {
+  expect(() => invariant(false, 'the sky would fall')).toThrow('the sky would fall');
+  expect(() => invariant(1, 'never')).not.toThrow();
+});
