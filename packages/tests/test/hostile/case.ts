@@ -1,22 +1,39 @@
-/** What one hostile client does on one connection of its own. */
-export interface Case {
+import type { Request } from './requests.ts';
+
+/** What one hostile client does on a connection of its own. */
+export type Case = RawCase | PoliteCase;
+
+/** Bytes as they are. */
+export interface RawCase {
   readonly kind: string;
-  readonly protocol: 'http/1.1' | 'h2';
+  readonly over: 'http/1.1' | 'h2' | 'tcp';
   /** Written one after the other, each when the one before has left. */
   readonly pieces: readonly Buffer[];
-  /** How the client ends its side: it shuts it and reads on, or tears the connection. */
+  /** How the client ends: it shuts its side and reads on, or tears the connection. */
   readonly end: 'shut' | 'tear';
-  /** Each request in it is complete and understood as one, so each must be answered; undefined when nobody can tell. */
-  readonly methods: readonly string[] | undefined;
+  /** The method of its one request, when it is whole and must be answered. */
+  readonly method: string | undefined;
 }
 
-/** The whole case as text that a test can be made of; long ones end in how much is missing. */
-export function shown({ kind, protocol, pieces, end }: Case): string {
-  const texts = pieces.map((piece) => piece.toString('latin1'));
-  return JSON.stringify({ kind, protocol, end, pieces: texts.map((text) => (text.length > shownMax ? `${text.slice(0, shownMax)}… (${text.length})` : text)) });
+/** Requests by Node's own client of HTTP/2, which decodes the answers, all at once on one session. */
+export interface PoliteCase {
+  readonly kind: string;
+  readonly over: 'h2 client';
+  readonly requests: readonly Request[];
 }
 
-const shownMax = 1_500;
+/** The whole case as a text from which it can be made again; of what repeats itself there is one, and how often. */
+export function shown(one: Case): string {
+  return JSON.stringify(one, (_, value: unknown) => {
+    const text = isBytes(value) ? Buffer.from(value.data).toString('latin1') : value;
+    if (typeof text !== 'string') return text;
+    const short = text.replaceAll(/(.{1,12}?)\1{20,}/gs, (run: string, part: string) => `«${part}»×${run.length / part.length}`);
+    return short.length > shownMax ? `${short.slice(0, shownMax)}… (${short.length})` : short;
+  });
+}
 
-/** The same case without what ends its requests in order: cut somewhere, or with bytes that somebody changed. */
-export const damaged = (one: Case, kind: string, pieces: readonly Buffer[], end: Case['end']): Case => ({ ...one, kind, pieces, end, methods: undefined });
+const shownMax = 2_000;
+
+/** The form in which JSON.stringify hands over a Buffer. */
+const isBytes = (value: unknown): value is { data: number[] } =>
+  typeof value === 'object' && value !== null && 'type' in value && value.type === 'Buffer' && 'data' in value;

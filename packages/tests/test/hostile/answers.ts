@@ -1,0 +1,100 @@
+/** Answers of HTTP/1.1 read by the letter: what a lenient client would forgive is what the next proxy stumbles over. */
+export interface HttpAnswer {
+  readonly status: number;
+  readonly headers: ReadonlyMap<string, string>;
+  readonly body: Buffer;
+}
+
+export interface Read {
+  readonly answers: readonly HttpAnswer[];
+  /** What follows the last whole answer; `begun` is one whose body has not ended. */
+  readonly rest: 'nothing' | 'begun' | 'something else';
+}
+
+/** The method is that of the only request, if it is known: an answer to HEAD has no body. */
+export function readAnswers(bytes: Buffer, method: string | undefined): Read {
+  const answers: HttpAnswer[] = [];
+  let at = 0;
+  while (at < bytes.length) {
+    const end = bytes.indexOf('\r\n\r\n', at, 'latin1');
+    const head = end < 0 ? undefined : headOf(bytes.subarray(at, end).toString('latin1'));
+    if (!head) return { answers, rest: 'something else' };
+    const body = bodyOf(head, bytes.subarray(end + 4), method);
+    if (body === 'begun') return { answers: [...answers, { ...head, body: Buffer.alloc(0) }], rest: 'begun' };
+    if (body === undefined) return { answers, rest: 'something else' };
+    answers.push({ ...head, body: body.bytes });
+    at = end + 4 + body.length;
+  }
+  return { answers, rest: 'nothing' };
+}
+
+type Head = Omit<HttpAnswer, 'body'>;
+
+function headOf(text: string): Head | undefined {
+  const [first = '', ...lines] = text.split('\r\n');
+  const status = /^HTTP\/1\.1 ([1-5][0-9]{2}) [\x20-\x7e]*$/.exec(first);
+  const fields = lines.map((line) => /^([!#$%&'*+.^_`|~0-9A-Za-z-]+): ([\t\x20-\x7e\x80-\xff]*)$/.exec(line));
+  if (!status || fields.includes(null)) return undefined;
+  return { status: Number(status[1]), headers: new Map(fields.map((field) => [(field?.[1] ?? '').toLowerCase(), field?.[2] ?? ''])) };
+}
+
+interface Body {
+  readonly bytes: Buffer;
+  /** How much of the connection it took. */
+  readonly length: number;
+}
+
+const none: Body = { bytes: Buffer.alloc(0), length: 0 };
+
+function bodyOf({ status, headers }: Head, rest: Buffer, method: string | undefined): Body | 'begun' | undefined {
+  if (status < 200 || status === 204 || status === 304) return none;
+  const declared = headers.get('content-length');
+  const chunked = headers.get('transfer-encoding') === 'chunked';
+  if (declared === undefined && !chunked) return undefined; // only the end of the connection would tell its length
+  // What was refused before its method was understood is answered with a body.
+  if (method === 'HEAD' && rest.length !== Number(declared)) return none;
+  if (declared !== undefined) {
+    if (chunked || !/^[0-9]+$/.test(declared)) return undefined;
+    const length = Number(declared);
+    return rest.length < length ? 'begun' : { bytes: rest.subarray(0, length), length };
+  }
+  return chunksOf(rest);
+}
+
+function chunksOf(rest: Buffer): Body | 'begun' | undefined {
+  const pieces: Buffer[] = [];
+  for (let at = 0; ; ) {
+    const end = rest.indexOf('\r\n', at, 'latin1');
+    if (end < 0) return 'begun';
+    const line = rest.subarray(at, end).toString('latin1');
+    if (!/^[0-9a-f]+$/i.test(line)) return undefined;
+    const length = Number.parseInt(line, 16);
+    const next = end + 2 + length + 2;
+    if (rest.length < next) return 'begun';
+    if (rest.subarray(next - 2, next).toString('latin1') !== '\r\n') return undefined;
+    if (length === 0) return { bytes: Buffer.concat(pieces), length: next };
+    pieces.push(rest.subarray(end + 2, end + 2 + length));
+    at = next;
+  }
+}
+
+/** What is wrong with an answer, whatever was asked; 503 is right for whoever gave us less time than etcd needs. */
+export function wrongWith(status: number, contentType: string | undefined, body: Buffer, hurried: boolean): string | undefined {
+  if (status >= 500 && !(status === 503 && hurried)) return `status ${status}: ${body.toString()}`;
+  if (status < 400 || body.length === 0) return undefined;
+  if (status === 404 && contentType?.startsWith('text/plain')) return undefined;
+  const fits = contentType?.startsWith('application/yaml') ? isYamlStatus : isStatus;
+  return fits(status, body) ? undefined : `${status} ${contentType} without a Status: ${body.toString()}`;
+}
+
+const isYamlStatus = (status: number, body: Buffer): boolean =>
+  [/^kind: Status$/m, new RegExp(`^code: ${status}$`, 'm')].every((line) => line.test(body.toString()));
+
+function isStatus(status: number, body: Buffer): boolean {
+  try {
+    const { kind, code } = JSON.parse(body.toString()) as { kind?: unknown; code?: unknown };
+    return kind === 'Status' && code === status;
+  } catch {
+    return false; // no JSON is no Status
+  }
+}

@@ -1,0 +1,53 @@
+/** HTTP/2 by the frame: Node's own client is too polite to send what should not be sent. */
+export const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
+
+export const frames = { data: 0, headers: 1, priority: 2, reset: 3, settings: 4, pushPromise: 5, ping: 6, goaway: 7, windowUpdate: 8, continuation: 9 } as const;
+
+export function frame(type: number, flags: number, stream: number, payload: Buffer): Buffer {
+  const head = Buffer.alloc(9);
+  head.writeUIntBE(payload.length, 0, 3);
+  head[3] = type;
+  head[4] = flags;
+  head.writeUInt32BE(stream, 5);
+  return Buffer.concat([head, payload]);
+}
+
+export const settings = (): Buffer => frame(frames.settings, 0, 0, Buffer.alloc(0));
+export const headers = (stream: number, block: Buffer, flags: number): Buffer => frame(frames.headers, flags, stream, block);
+export const continuation = (stream: number, block: Buffer, flags: number): Buffer => frame(frames.continuation, flags, stream, block);
+export const data = (stream: number, bytes: Buffer, flags: number): Buffer => frame(frames.data, flags, stream, bytes);
+export const ping = (content: Buffer): Buffer => frame(frames.ping, 0, 0, content);
+export const goaway = (): Buffer => frame(frames.goaway, 0, 0, Buffer.alloc(8));
+
+export type Field = readonly [name: string, value: string];
+
+/** Header fields as HPACK literals: no table, no Huffman code. */
+export const literals = (fields: readonly Field[]): Buffer =>
+  Buffer.concat(fields.flatMap(([name, value]) => [Buffer.from([0]), lengthAndBytes(name), lengthAndBytes(value)]));
+
+function lengthAndBytes(text: string): Buffer {
+  const bytes = Buffer.from(text, 'latin1');
+  if (bytes.length < 127) return Buffer.concat([Buffer.from([bytes.length]), bytes]);
+  const length = [127];
+  let rest = bytes.length - 127;
+  for (; rest > 127; rest >>= 7) length.push((rest & 127) | 128);
+  return Buffer.concat([Buffer.from([...length, rest]), bytes]);
+}
+
+/** The last of what is sent: whoever answers it has read all that came before. */
+export const lastPing = ping(Buffer.from('hostile!'));
+
+/** Whether the bytes are whole frames from a server, and whether the last ping was answered or the end announced. */
+export function readFrames(bytes: Buffer): { readonly whole: boolean; readonly finished: boolean } {
+  let finished = false;
+  let at = 0;
+  while (bytes.length - at >= 9) {
+    const length = bytes.readUIntBE(at, 3);
+    const [type, flags] = [bytes[at + 3] ?? 0, bytes[at + 4] ?? 0];
+    if (bytes.length - at - 9 < length) break;
+    const payload = bytes.subarray(at + 9, at + 9 + length);
+    finished ||= type === frames.goaway || (type === frames.ping && (flags & 1) === 1 && payload.equals(lastPing.subarray(9)));
+    at += 9 + length;
+  }
+  return { whole: at === bytes.length, finished };
+}

@@ -1,0 +1,126 @@
+import { connect as connectHttp2, type IncomingHttpHeaders } from 'node:http2';
+import { connect as connectTcp, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import { systemClock as clock } from '@cluster-apiserver/base';
+import { readAnswers, wrongWith } from './answers.ts';
+import type { Case, PoliteCase, RawCase } from './case.ts';
+import { lastPing, readFrames } from './frames.ts';
+import type { Request } from './requests.ts';
+
+export interface Target {
+  readonly port: number;
+  readonly ca: Buffer;
+}
+
+/** How long a frame may be waited for that never comes, because what we sent made another frame swallow our ping. */
+const pingMs = 1_000;
+/** A session that we broke may stay open for as long as a slow reader; whether it ends at all is asked afterwards, of the server. */
+const brokenMs = 2_000;
+/** Beyond every time limit that the server has for a client that has shut its side. */
+const hangMs = 20_000;
+
+/** Does what a case says, and tells what the server did wrong. */
+export const send = (one: Case, target: Target): Promise<readonly string[]> => (one.over === 'h2 client' ? sendPolitely(one, target) : sendRaw(one, target));
+
+function sendRaw(one: RawCase, { port, ca }: Target): Promise<readonly string[]> {
+  return new Promise((resolve) => {
+    const address = { host: '127.0.0.1', port, allowHalfOpen: true };
+    const socket: Socket = one.over === 'tcp' ? connectTcp(address) : connectTls({ ...address, ca, ALPNProtocols: [one.over] });
+    const received: Buffer[] = [];
+    let hung = false;
+    const cancelHang = clock.after(hangMs, () => {
+      hung = true;
+      socket.destroy();
+    });
+    let cancelPing = (): void => {};
+    const shut = (): void => {
+      cancelPing();
+      socket.end();
+      if (one.over === 'h2') cancelPing = clock.after(brokenMs, () => socket.destroy());
+    };
+    socket.on('data', (piece: Buffer) => {
+      received.push(piece);
+      if (one.over === 'h2' && readFrames(Buffer.concat(received)).finished) shut();
+    });
+    let reset = false;
+    socket.on('error', () => (reset = true));
+    socket.on('end', () => socket.end());
+    socket.on('close', () => {
+      cancelHang();
+      cancelPing();
+      resolve(hung ? [`nothing happened for ${hangMs} ms`] : faultsIn(one, Buffer.concat(received), reset));
+    });
+    socket.once(one.over === 'tcp' ? 'connect' : 'secureConnect', async () => {
+      for (const piece of one.pieces) await new Promise((left) => socket.write(piece, left));
+      if (one.end === 'tear') socket.destroy();
+      else if (one.over !== 'h2') shut();
+      else {
+        socket.write(lastPing);
+        cancelPing = clock.after(pingMs, shut);
+      }
+    });
+  });
+}
+
+function faultsIn({ over, pieces, end, method }: RawCase, received: Buffer, reset: boolean): string[] {
+  // What a client of HTTP/2 would see is looked at by the polite one; whoever tears a connection sees nothing.
+  if (over !== 'http/1.1' || end === 'tear') return [];
+  const { answers, rest } = readAnswers(received, method);
+  const hurried = Buffer.concat(pieces).includes('timeout=');
+  const whole = rest === 'begun' ? answers.slice(0, -1) : answers;
+  const faults = whole.flatMap(({ status, headers, body }) => wrongWith(status, headers.get('content-type'), body, hurried) ?? []);
+  // A watch has no end of its own; everything else has.
+  const last = answers.at(-1);
+  const watching = rest === 'begun' && last?.status === 200 && last.headers.has('transfer-encoding');
+  // What is sent behind a message that ends the connection resets it, and the kernel throws away what was not read yet.
+  const lost = rest === 'begun' && reset && method === undefined;
+  if (rest !== 'nothing' && !watching && !lost) faults.push(`${rest} at the end of ${JSON.stringify(received.toString('latin1').slice(-500))}`);
+  const final = answers.filter(({ status }) => status >= 200).length;
+  if (method && final !== 1) faults.push(`${final} answers to one request`);
+  return faults;
+}
+
+async function sendPolitely({ requests }: PoliteCase, { port, ca }: Target): Promise<readonly string[]> {
+  const session = connectHttp2(`https://127.0.0.1:${port}`, { ca });
+  session.on('error', () => {}); // each request hears of it as well
+  try {
+    const faults = await Promise.all(requests.map((request) => ask(session, request)));
+    return faults.filter((fault) => fault !== undefined);
+  } finally {
+    session.destroy();
+  }
+}
+
+/** A watch never ends, so a client has heard enough of it when it has begun. */
+function ask(session: ReturnType<typeof connectHttp2>, { method, target, headers, body }: Request): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const fields = { ':method': method, ':path': target, ...Object.fromEntries(headers), ...(body && { 'content-type': body.contentType }) };
+    let stream: ReturnType<typeof session.request>;
+    try {
+      stream = session.request(fields, { endStream: body === undefined });
+    } catch {
+      return resolve(undefined); // Node does not send such headers
+    }
+    const pieces: Buffer[] = [];
+    let head: IncomingHttpHeaders | undefined;
+    const done = (): void => {
+      cancelHang();
+      const wrong = head && wrongWith(Number(head[':status']), head['content-type'], Buffer.concat(pieces), target.includes('timeout='));
+      resolve(wrong && `${wrong} (${method} ${target})`);
+    };
+    const cancelHang = clock.after(hangMs, () => {
+      resolve(`nothing happened for ${hangMs} ms: ${method} ${target}`);
+      stream.destroy();
+    });
+    stream.on('response', (got) => {
+      head = got;
+      if (got['content-length'] === undefined && got[':status'] === 200) stream.destroy();
+    });
+    stream.on('data', (piece: Buffer) => pieces.push(piece));
+    stream.on('error', () => {}); // its end says the same
+    // An answered stream whose body nobody wanted never closes in Node's client.
+    stream.on('end', done);
+    stream.on('close', done);
+    if (body) stream.end(body.bytes);
+  });
+}
