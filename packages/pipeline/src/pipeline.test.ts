@@ -1,12 +1,13 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { seededRandom, systemClock } from '@cluster-apiserver/base';
-import { defineKind, field, int32, pathSegmentNames, stringMap } from '@cluster-apiserver/model';
+import { seededRandom, sleep, systemClock } from '@cluster-apiserver/base';
+import { defineKind, field, int32, pathSegmentNames, StatusError, stringMap } from '@cluster-apiserver/model';
 import { memoryStore } from '@cluster-apiserver/storage';
 import { chain } from './chain.ts';
 import { documentRoutes } from './documents.ts';
 import { type ApiRequest, type ApiResponse, BodyTooLargeError, type Handler } from './exchange.ts';
 import { textResponse } from './respond.ts';
 import { routes } from './routes.ts';
+import { boundTime } from './stages/deadline.ts';
 
 /** The whole pipeline without a socket, over a store in memory. */
 
@@ -205,6 +206,18 @@ describe('an exchange', () => {
     expect((await ask('GET', `${robots}?timeout=soon`)).status).toBe(400);
     expect((await ask('GET', `${robots}?timeout=-1s`)).status).toBe(400);
     expect((await ask('GET', `${robots}?timeout=10h`)).status).toBe(200);
+  });
+
+  test('a client that would not wait is told that its time was over', async () => {
+    const late = async (): Promise<never> => {
+      await sleep(systemClock, 20);
+      throw new StatusError('ServiceUnavailable', 'no answer in time');
+    };
+    const stage = boundTime({ clock: systemClock, requestTimeoutMs: 60_000 })(late);
+    const asking = (target: string) => stage({ request: { target } as ApiRequest, auditId: 'a' });
+    await expect(asking('/x?timeout=10ms')).rejects.toMatchObject({ reason: 'Timeout', code: 504 });
+    await expect(asking('/x?timeout=10s')).rejects.toMatchObject({ reason: 'ServiceUnavailable' });
+    await expect(asking('/x')).rejects.toMatchObject({ reason: 'ServiceUnavailable' });
   });
 });
 

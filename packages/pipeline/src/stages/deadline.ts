@@ -1,5 +1,5 @@
 import { type Clock, parseDuration } from '@cluster-apiserver/base';
-import { badRequest } from '@cluster-apiserver/model';
+import { badRequest, StatusError } from '@cluster-apiserver/model';
 import type { Handler } from '../exchange.ts';
 import type { Named, Timed } from '../facts.ts';
 
@@ -9,8 +9,18 @@ export const boundTime =
   (next: Handler<Timed>): Handler<Named> =>
   (facts) => {
     const asked = askedMs(facts.request.target);
-    const timeoutMs = asked === undefined ? requestTimeoutMs : Math.min(asked, requestTimeoutMs);
-    return next(Object.assign(facts, { call: { deadlineMs: clock.monotonicMs() + timeoutMs } }));
+    const timeoutMs = Math.min(asked ?? requestTimeoutMs, requestTimeoutMs);
+    const deadlineMs = clock.monotonicMs() + timeoutMs;
+    const response = next(Object.assign(facts, { call: { deadlineMs } }));
+    if (asked === undefined || !(response instanceof Promise)) return response;
+    return response.catch((error: unknown) => {
+      // Nothing is wrong with the storage if the client would not wait for it.
+      const gaveUp =
+        error instanceof StatusError && error.reason === 'ServiceUnavailable' && clock.monotonicMs() >= deadlineMs;
+      throw gaveUp
+        ? new StatusError('Timeout', 'request did not complete within the requested timeout', {}, { cause: error })
+        : error;
+    });
   };
 
 function askedMs(target: string): number | undefined {
