@@ -4,6 +4,7 @@ import {
   type Document,
   isAlias,
   isMap,
+  isNode,
   isScalar,
   isSeq,
   LineCounter,
@@ -52,8 +53,9 @@ export function parseYaml(text: string): Parsed {
   const mistake = document.errors.find((error) => error.code !== 'MULTIPLE_DOCS');
   if (mistake) throw new MalformedTextError(`yaml: ${mistake.message.split('\n')[0]}`);
   const faults: TextFault[] = [];
+  let targets: ReadonlyMap<Alias, Node> | undefined;
   const value = plainValue(document.contents, {
-    document,
+    targets: () => (targets ??= targetsIn(document.contents)),
     budget: { nodes: nodesMax },
     depth: 0,
     duplicate: (key, offset) =>
@@ -90,7 +92,7 @@ function withoutLetters(tag: Tags[number]): Tags[number] {
 }
 
 interface Conversion {
-  readonly document: Document.Parsed;
+  readonly targets: () => ReadonlyMap<Alias, Node>;
   readonly budget: { nodes: number };
   readonly depth: number;
   readonly duplicate: (key: string, offset: number) => void;
@@ -108,10 +110,36 @@ function plainValue(node: Node | ParsedNode | null | undefined, conversion: Conv
   throw new MalformedTextError('yaml: a node of no known form');
 }
 
-function target(alias: Alias, { document }: Conversion): Node {
-  const found = alias.resolve(document);
+function target(alias: Alias, { targets }: Conversion): Node {
+  const found = targets().get(alias);
   if (!found) throw new MalformedTextError(`yaml: unknown anchor '${alias.source}' referenced`);
   return found;
+}
+
+/**
+ * What each alias stands for: the last node before it with its name. The library would walk through the document for
+ * each alias that is followed, which takes minutes for a text full of them.
+ */
+function targetsIn(root: Node | null): ReadonlyMap<Alias, Node> {
+  const targets = new Map<Alias, Node>();
+  const anchors = new Map<string, Node>();
+  const walk = (node: unknown, depth: number): void => {
+    if (!isNode(node) || depth > depthMax) return; // what lies deeper is refused when it is reached
+    if (isAlias(node)) {
+      const found = anchors.get(node.source);
+      if (found) targets.set(node, found);
+      return;
+    }
+    if (node.anchor) anchors.set(node.anchor, node);
+    if (isSeq(node)) for (const item of node.items) walk(item, depth + 1);
+    if (!isMap(node)) return;
+    for (const { key, value } of node.items) {
+      walk(key, depth + 1);
+      walk(value, depth + 1);
+    }
+  };
+  walk(root, 0);
+  return targets;
 }
 
 function mapValue(map: YAMLMap, conversion: Conversion): Record<string, unknown> {
