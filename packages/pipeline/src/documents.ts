@@ -25,10 +25,12 @@ export function documentRoutes(documents: Documents): Handler<Authenticated> {
         .then(answer, fail);
     });
   }
-  return (facts) =>
-    new Promise<ApiResponse>((answer, fail) => {
+  return (facts) => {
+    const { method } = facts.request;
+    // The router would answer OPTIONS by itself, and into a socket that it does not have.
+    if (method === 'OPTIONS') return notFound(facts);
+    return new Promise<ApiResponse>((answer, fail) => {
       const journey: Journey = { facts, answer, fail };
-      const method = facts.request.method;
       // The router reads method and url and hands the rest through to the document untouched.
       router(
         { method, url: encodeURI(facts.info.path) } as Request,
@@ -36,6 +38,7 @@ export function documentRoutes(documents: Documents): Handler<Authenticated> {
         (error?: unknown) => (error ? fail(error) : answer(notFound(facts))),
       );
     });
+  };
 }
 
 interface Journey {

@@ -376,7 +376,7 @@ describe('a list in chunks', () => {
     expect(first).toMatchObject({ remainingItemCount: 2 });
     await make({ name: 'b' });
     await remove('c');
-    const rest = await chunk({ limit: 9, continue: first.continue as string });
+    const rest = await chunk({ limit: 9, continue: first.continue });
     expect([...namesOf(first), ...namesOf(rest)]).toEqual(['a', 'c', 'e']);
     expect(rest).toMatchObject({ revision: first.revision });
     expect(rest.continue).toBeUndefined();
@@ -389,7 +389,7 @@ describe('a list in chunks', () => {
     const first = await chunk({ limit: 2, labels });
     expect(namesOf(first)).toEqual(['r0000', 'r0599']);
     expect(first.remainingItemCount).toBeUndefined();
-    const rest = await chunk({ limit: 2, labels, continue: first.continue as string });
+    const rest = await chunk({ limit: 2, labels, continue: first.continue });
     expect(namesOf(rest)).toEqual(['r1198']);
   });
 
@@ -416,10 +416,10 @@ describe('a list in chunks', () => {
     const first = await chunk({ limit: 1 });
     const { revision } = await make({ name: 'c' });
     (resource.store as ReturnType<typeof memoryStore>).compact(revision as NonNullable<typeof revision>);
-    const error = await failing(chunk({ limit: 1, continue: first.continue as string }));
+    const error = await failing(chunk({ limit: 1, continue: first.continue }));
     expect(error).toMatchObject({ reason: 'Expired', code: 410 });
     const { metadata } = error.toStatus();
-    expect(namesOf(await chunk({ continue: metadata.continue as string }))).toEqual(['b', 'c', 'd']);
+    expect(namesOf(await chunk({ continue: metadata.continue }))).toEqual(['b', 'c', 'd']);
   });
 
   test('limits what a deletion of the collection deletes', async () => {

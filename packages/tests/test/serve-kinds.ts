@@ -33,8 +33,18 @@ export async function serveKinds(kinds: (services: KindServices) => readonly Kin
   const files = filesInMemory({ tokens: `secret,admin,1,"${mastersGroup}"` });
   const write = (line: string): void => console.error(line);
   const surroundings: Surroundings = { clock, random: systemRandom(), files, connectEtcd: http2Connect, listen, write };
-  const flags = parseFlags(['--secure-port=0', '--bind-address=127.0.0.1', '--token-auth-file=tokens', `--etcd-servers=${etcd.endpoints.join(',')}`]);
-  const quiet = createLog({ clock, format: 'text', verbosity: 0, write: (line) => line.includes(' ERROR ') && write(line) });
+  const flags = parseFlags([
+    '--secure-port=0',
+    '--bind-address=127.0.0.1',
+    '--token-auth-file=tokens',
+    `--etcd-servers=${etcd.endpoints.join(',')}`,
+  ]);
+  const quiet = createLog({
+    clock,
+    format: 'text',
+    verbosity: 0,
+    write: (line) => line.includes(' ERROR ') && write(line),
+  });
   const server = await assemble(flags, surroundings, quiet, kinds);
   scope.onClose('server', () => server.close());
 

@@ -72,12 +72,21 @@ describe('what would hold up everybody else is refused', () => {
 });
 
 test('a name that is given twice stands for what bore it last before the alias', () => {
-  expect(value('a: &x 1\nb: *x\nc: &x 2\nd: *x\ne: [&x 3, *x, {f: &x 4}, *x]')).toEqual({ a: 1, b: 1, c: 2, d: 2, e: [3, 3, { f: 4 }, 4] });
+  expect(value('a: &x 1\nb: *x\nc: &x 2\nd: *x\ne: [&x 3, *x, {f: &x 4}, *x]')).toEqual({
+    a: 1,
+    b: 1,
+    c: 2,
+    d: 2,
+    e: [3, 3, { f: 4 }, 4],
+  });
 });
 
 test('a text full of aliases is walked through once and not once for each', () => {
   const aliases = 100_000; // as many walks through as many nodes would take minutes
-  expect(value(`a: &a x\nb: [${new Array(aliases).fill('*a').join(',')}]`)).toEqual({ a: 'x', b: new Array(aliases).fill('x') });
+  expect(value(`a: &a x\nb: [${new Array(aliases).fill('*a').join(',')}]`)).toEqual({
+    a: 'x',
+    b: new Array(aliases).fill('x'),
+  });
 });
 
 test('what is written is read as the same', () => {

@@ -9,6 +9,8 @@ export class Connection {
   readonly requests = new Set<SocketRequest>();
   /** Set with the answer after which HTTP/1.1 closes. Whatever comes behind would run without anybody to answer. */
   ended = false;
+  /** Bytes came that are no request. */
+  broken = false;
   #newest: SocketRequest | undefined;
   #idleSinceMs: number;
   #toldToLeave = false;
@@ -55,8 +57,10 @@ export class Connection {
   sweep(nowMs: number, leaving: boolean): void {
     for (const request of this.requests) request.sweep(nowMs);
     if (this.requests.size > 0) return;
-    if (nowMs - this.#idleSinceMs <= (leaving ? idleWhileLeavingMs : idleTimeoutMs)) return;
-    if ('goaway' in this.carrier) this.carrier.close();
+    // A session that the client has given up ends with its last stream, unless an error on the way made it deaf.
+    const given = 'goaway' in this.carrier && this.carrier.closed;
+    if (nowMs - this.#idleSinceMs <= (leaving || given ? idleWhileLeavingMs : idleTimeoutMs)) return;
+    if ('goaway' in this.carrier && !given) this.carrier.close();
     else this.carrier.destroy();
   }
 }

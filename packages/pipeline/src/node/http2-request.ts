@@ -1,6 +1,6 @@
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
 import type { ApiResponse } from '../exchange.ts';
-import { headerLinesMax, pieceBytes } from './limits.ts';
+import { headerLinesMax, lingerMs, pieceBytes } from './limits.ts';
 import { refusal } from './refusal.ts';
 import { lengthOf, SocketRequest, type Surroundings } from './socket-request.ts';
 
@@ -11,6 +11,7 @@ export class Http2Request extends SocketRequest {
   readonly protocol = 'HTTP/2.0';
   readonly #stream: ServerHttp2Stream;
   readonly #expect: string | undefined;
+  #answeredMs: number | undefined;
 
   constructor(
     stream: ServerHttp2Stream,
@@ -68,6 +69,16 @@ export class Http2Request extends SocketRequest {
       return refusal(417, 'only 100-continue may be expected');
     }
     return undefined;
+  }
+
+  override sweep(nowMs: number): void {
+    // Closed since the last sweep at least, and still here: its session broke off and delivers nothing any more.
+    if (this.#stream.closed) return void this.#stream.destroy();
+    super.sweep(nowMs);
+    if (!this.#stream.writableFinished) return;
+    this.#answeredMs ??= nowMs;
+    // The client neither ends its body nor gives it up, though it has the answer.
+    if (nowMs - this.#answeredMs > lingerMs) this.#stream.destroy();
   }
 
   protected get hasBody(): boolean {

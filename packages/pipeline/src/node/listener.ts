@@ -125,12 +125,20 @@ export async function listen(options: ListenOptions, handler: Handler<ApiRequest
     serve(request, request.refused());
   }
 
-  server.on('connection', (socket) => {
+  const track = (socket: Socket): void => {
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
-  });
+  };
+  server.on('connection', track);
   server.on('secureConnection', (socket) => {
-    if (socket.alpnProtocol === 'h2') return void socket.once('end', () => socket.destroy());
+    // Once a session of HTTP/2 has held the raw socket, only the end of this one ends the connection.
+    track(socket);
+    if (socket.alpnProtocol === 'h2') {
+      socket.once('end', () => socket.destroy());
+      // A session that broke off while it was closing ends our side and reads no more: the client's end goes unseen.
+      socket.once('finish', () => clock.after(limits.lingerMs, () => socket.destroy()));
+      return;
+    }
     const connection = connectionOf(socket);
     socket.once('end', () => connection.clientLeft());
   });
@@ -145,7 +153,7 @@ export async function listen(options: ListenOptions, handler: Handler<ApiRequest
     socket.end(rawRefusal(405, 'this server is no proxy')),
   );
   (server as unknown as HttpServer).on('clientError', (error, socket) =>
-    refuseBrokenMessage(error, socket as Socket, connectionOf(socket as Socket)),
+    refuseBrokenMessage(error, socket as Socket, connectionOf(socket as Socket), clock),
   );
   // Listening for 'request' has made Node put its compatibility layer on every stream; the streams are served bare.
   server.removeAllListeners('stream');
@@ -239,16 +247,24 @@ function secureContext({ cert, key }: ServingCertificate): object {
 function ignoreErrorOfAnEndedStream(): void {}
 
 /** Bytes that are no request. Requests that came whole before them on the connection are answered first. */
-function refuseBrokenMessage(error: NodeJS.ErrnoException, socket: Socket, connection: Connection): void {
+function refuseBrokenMessage(error: NodeJS.ErrnoException, socket: Socket, connection: Connection, clock: Clock): void {
+  if (connection.broken) return; // the parser complains again of all that follows, which is thrown away
+  connection.broken = true;
   connection.ended = true;
   const refused = brokenMessage(error.code);
   // A connection on which nothing was ever said gets no answer: clients open some in advance and would misread it.
   if (!refused || !socket.writable || socket.bytesRead === 0) return void socket.destroy();
   connection.whenAnswered(() => {
     const requests = [...connection.requests] as Http1Request[];
-    if (requests.some((request) => request.complete)) return;
-    if (!requests.some((request) => request.headSent)) socket.end(rawRefusal(...refused));
-    socket.destroySoon();
+    if (socket.writableEnded || requests.some((request) => request.complete)) return;
+    if (requests.some((request) => request.headSent)) return socket.destroySoon();
+    // Closing at once would reset the connection of a client that still sends, and it would never see the answer.
+    socket.end(rawRefusal(...refused));
+    socket.once('end', () => socket.destroy());
+    socket.once(
+      'close',
+      clock.after(limits.lingerMs, () => socket.destroy()),
+    );
   });
 }
 

@@ -48,7 +48,11 @@ export function http1Client(url: string, { ca, token }: Credentials, { keepAlive
       new Promise((resolve, reject) => {
         let socket: TLSSocket | undefined;
         const content = body && { 'content-type': contentType };
-        const request = https.request(`${url}${path}`, { method, agent, headers: { authorization: `Bearer ${token}`, ...content } });
+        const request = https.request(`${url}${path}`, {
+          method,
+          agent,
+          headers: { authorization: `Bearer ${token}`, ...content },
+        });
         const fail = (error: unknown): void => reject(new NoAnswerError(socket && connected.get(socket), error));
         request.on('socket', (given) => {
           socket = given as TLSSocket; // an https agent makes no others
@@ -61,7 +65,11 @@ export function http1Client(url: string, { ca, token }: Credentials, { keepAlive
           response.on('data', (piece: Buffer) => pieces.push(piece));
           response.on('error', fail);
           response.on('end', () =>
-            resolve({ status: response.statusCode ?? 0, retryAfter: response.headers['retry-after'], body: Buffer.concat(pieces).toString() }),
+            resolve({
+              status: response.statusCode ?? 0,
+              retryAfter: response.headers['retry-after'],
+              body: Buffer.concat(pieces).toString(),
+            }),
           );
         });
         request.end(body && JSON.stringify(body));
@@ -91,7 +99,12 @@ export function http2Client(url: string, { ca, token }: Credentials): Client {
     request: (method, path, { body, contentType = 'application/json' } = {}) =>
       new Promise((resolve, reject) => {
         const content = body && { 'content-type': contentType };
-        const stream = current().request({ ':method': method, ':path': path, authorization: `Bearer ${token}`, ...content });
+        const stream = current().request({
+          ':method': method,
+          ':path': path,
+          authorization: `Bearer ${token}`,
+          ...content,
+        });
         const pieces: Buffer[] = [];
         let head: IncomingHttpHeaders | undefined;
         stream.on('response', (headers) => (head = headers));
@@ -101,8 +114,12 @@ export function http2Client(url: string, { ca, token }: Credentials): Client {
         stream.on('close', () => {
           const bytes = Buffer.concat(pieces);
           const whole = head && stream.readableEnded && bytes.length === Number(head['content-length']);
-          if (whole) resolve({ status: Number(head?.[':status']), retryAfter: head?.['retry-after'], body: bytes.toString() });
-          else reject(new NoAnswerError(undefined, `the stream ended with code ${stream.rstCode} after ${bytes.length} bytes`));
+          if (whole)
+            resolve({ status: Number(head?.[':status']), retryAfter: head?.['retry-after'], body: bytes.toString() });
+          else
+            reject(
+              new NoAnswerError(undefined, `the stream ended with code ${stream.rstCode} after ${bytes.length} bytes`),
+            );
         });
         stream.end(body && JSON.stringify(body));
       }),

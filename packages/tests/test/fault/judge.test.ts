@@ -1,6 +1,14 @@
 import { expect, test } from '@jest/globals';
 import { type Random, seededRandom } from '@cluster-apiserver/base';
-import { type Action, type Attempt, attemptAnnotation, type Entry, type Outcome, patchAnnotation, type State } from './history.ts';
+import {
+  type Action,
+  type Attempt,
+  attemptAnnotation,
+  type Entry,
+  type Outcome,
+  patchAnnotation,
+  type State,
+} from './history.ts';
 import { judge } from './judge.ts';
 
 // The judge is only worth as much as the lies it finds. So a small world that is right by construction makes histories,
@@ -31,7 +39,11 @@ const lies: Record<string, Lie> = {
     return entry !== undefined && log.push({ ...entry, revision: (log.at(-1)?.revision ?? 0) + 1 }) > 0;
   },
   'a write was asked for by nobody': ({ log }) =>
-    log.push({ name: 'a', revision: (log.at(-1)?.revision ?? 0) + 1, state: { uid: 'x', annotations: { [attemptAnnotation]: 'stranger' } } }) > 0,
+    log.push({
+      name: 'a',
+      revision: (log.at(-1)?.revision ?? 0) + 1,
+      state: { uid: 'x', annotations: { [attemptAnnotation]: 'stranger' } },
+    }) > 0,
   'a deletion was asked for by nobody': ({ history, log }) => {
     const living = history.findLast(({ action }) => action.verb === 'create');
     if (!living || !('name' in living.action)) return false;
@@ -39,25 +51,41 @@ const lies: Record<string, Lie> = {
   },
   'a refused write happened': (told, random) => retell(told, random, 'written', () => ({ told: 'absent' })),
   'two deletions were told of one': ({ history }, random) => {
-    const deletion = pick(history, random, ({ action, outcome }) => action.verb === 'delete' && outcome.told === 'written');
+    const deletion = pick(
+      history,
+      random,
+      ({ action, outcome }) => action.verb === 'delete' && outcome.told === 'written',
+    );
     return deletion !== undefined && history.push({ ...deletion, id: 'again' }) > 0;
   },
   'a write was told with another revision': (told, random) =>
-    retell(told, random, 'written', (outcome) => ({ ...outcome, revision: (outcome as { revision: number }).revision + 1_000 })),
+    retell(told, random, 'written', (outcome) => ({
+      ...outcome,
+      revision: (outcome as { revision: number }).revision + 1_000,
+    })),
   'a state was seen before it was written': ({ history, log }, random) => {
     const read = pick(history, random, ({ outcome }) => outcome.told === 'found');
     if (read?.outcome.told !== 'found') return false;
     const written = log.find(({ revision }) => revision === (read.outcome as { revision: number }).revision);
     const writer = history.find(({ id }) => id === written?.state?.annotations[attemptAnnotation]);
-    return writer !== undefined && swap(history, read, { ...read, invokedMs: writer.invokedMs - 2, returnedMs: writer.invokedMs - 1 });
+    return (
+      writer !== undefined &&
+      swap(history, read, { ...read, invokedMs: writer.invokedMs - 2, returnedMs: writer.invokedMs - 1 })
+    );
   },
   'a state was seen after the next one was told of': ({ history, log }, random) => {
-    const read = pick(history, random, ({ outcome, action }) => outcome.told === 'found' && followed(log, outcome.revision, action));
+    const read = pick(
+      history,
+      random,
+      ({ outcome, action }) => outcome.told === 'found' && followed(log, outcome.revision, action),
+    );
     const lateMs = Math.max(...history.map(({ returnedMs }) => returnedMs)) + 1;
     return read !== undefined && swap(history, read, { ...read, invokedMs: lateMs, returnedMs: lateMs + 1 });
   },
-  'a state was seen that never was': (told, random) => retell(told, random, 'found', (outcome) => ({ ...outcome, revision: 999_999 }) as Outcome),
-  'a state was seen with the content of another': (told, random) => retell(told, random, 'found', (outcome) => ({ ...outcome, attempt: 'other' }) as Outcome),
+  'a state was seen that never was': (told, random) =>
+    retell(told, random, 'found', (outcome) => ({ ...outcome, revision: 999_999 }) as Outcome),
+  'a state was seen with the content of another': (told, random) =>
+    retell(told, random, 'found', (outcome) => ({ ...outcome, attempt: 'other' }) as Outcome),
   'an object was not found that was there all the time': ({ history, log }) => {
     const name = log.findLast(({ state }) => state !== undefined)?.name;
     const last = log.findLast((entry) => entry.name === name);
@@ -71,27 +99,54 @@ const lies: Record<string, Lie> = {
     const last = log.findLast((entry) => entry.state !== undefined && lastOf(log, entry) && wasTold(history, entry));
     if (!last) return false;
     const lateMs = Math.max(...history.map(({ returnedMs }) => returnedMs)) + 1;
-    return history.push(attempt({ verb: 'replace', name: last.name, expected: last.revision }, { told: 'conflict' }, lateMs)) > 0;
+    return (
+      history.push(
+        attempt({ verb: 'replace', name: last.name, expected: last.revision }, { told: 'conflict' }, lateMs),
+      ) > 0
+    );
   },
   'a replacement went over another revision than it expected': ({ history, log }, random) => {
-    const blind = pick(history, random, ({ action, outcome }) => action.verb === 'replace' && action.expected === undefined && outcome.told === 'written');
-    return log.length > 0 && blind?.action.verb === 'replace' && swap(history, blind, { ...blind, action: { ...blind.action, expected: 1 } });
+    const blind = pick(
+      history,
+      random,
+      ({ action, outcome }) => action.verb === 'replace' && action.expected === undefined && outcome.told === 'written',
+    );
+    return (
+      log.length > 0 &&
+      blind?.action.verb === 'replace' &&
+      swap(history, blind, { ...blind, action: { ...blind.action, expected: 1 } })
+    );
   },
   'a patch forgot what another had written': ({ log }, random) => {
     const entry = pick(log, random, ({ state }) => Object.keys(state?.annotations ?? {}).length > 2);
     if (!entry?.state) return false;
-    const [forgotten] = Object.keys(entry.state.annotations).filter((name) => name.startsWith('patched-by-') && entry.state?.annotations[name] !== entry.state?.annotations[attemptAnnotation]);
+    const [forgotten] = Object.keys(entry.state.annotations).filter(
+      (name) =>
+        name.startsWith('patched-by-') &&
+        entry.state?.annotations[name] !== entry.state?.annotations[attemptAnnotation],
+    );
     const { [forgotten ?? '']: _, ...annotations } = entry.state.annotations;
     return forgotten !== undefined && swap(log, entry, { ...entry, state: { ...entry.state, annotations } });
   },
   'an object was made anew under the hands of a writer': ({ log }, random) => {
-    const entry = pick(log, random, ({ state }, at) => state !== undefined && log.slice(0, at).some((earlier) => earlier.name === log[at]?.name && earlier.state?.uid === state.uid));
+    const entry = pick(
+      log,
+      random,
+      ({ state }, at) =>
+        state !== undefined &&
+        log.slice(0, at).some((earlier) => earlier.name === log[at]?.name && earlier.state?.uid === state.uid),
+    );
     return entry?.state !== undefined && swap(log, entry, { ...entry, state: { ...entry.state, uid: 'another' } });
   },
   'a list left something out': (told, random) => relist(told, random, (items) => items.slice(1)),
-  'a list held something older': (told, random) => relist(told, random, ([[name, revision] = ['', 0], ...rest]) => [[name, revision - 1], ...rest]),
+  'a list held something older': (told, random) =>
+    relist(told, random, ([[name, revision] = ['', 0], ...rest]) => [[name, revision - 1], ...rest]),
   'a list is of a state before the last that was told': ({ history, log }, random) => {
-    const listing = pick(history, random, ({ outcome }) => outcome.told === 'listed' && outcome.revision < (log.at(-1)?.revision ?? 0));
+    const listing = pick(
+      history,
+      random,
+      ({ outcome }) => outcome.told === 'listed' && outcome.revision < (log.at(-1)?.revision ?? 0),
+    );
     const lateMs = Math.max(...history.map(({ returnedMs }) => returnedMs)) + 1;
     return listing !== undefined && swap(history, listing, { ...listing, invokedMs: lateMs, returnedMs: lateMs + 1 });
   },
@@ -118,7 +173,10 @@ test('a write without an answer may have happened, late or never', () => {
 });
 
 test('each deletion without an answer accounts for one removal', () => {
-  const made = (id: string, revision: number): Attempt => ({ ...attempt({ verb: 'create', name: 'a' }, { told: 'written', revision }, revision * 10), id });
+  const made = (id: string, revision: number): Attempt => ({
+    ...attempt({ verb: 'create', name: 'a' }, { told: 'written', revision }, revision * 10),
+    id,
+  });
   const state = (id: string): State => ({ uid: id, annotations: { [attemptAnnotation]: id } });
   const silent = attempt({ verb: 'delete', name: 'a' }, unanswered, 1);
   const log = [
@@ -127,17 +185,27 @@ test('each deletion without an answer accounts for one removal', () => {
     { revision: 4, name: 'a', state: state('y') },
   ];
   expect(judge([silent, made('x', 2), made('y', 4)], log)).toEqual([]);
-  expect(judge([silent, made('x', 2), made('y', 4)], [...log, { revision: 5, name: 'a', state: undefined }])).toHaveLength(1);
+  expect(
+    judge([silent, made('x', 2), made('y', 4)], [...log, { revision: 5, name: 'a', state: undefined }]),
+  ).toHaveLength(1);
 });
 
 const unanswered: Outcome = { told: 'nothing', why: 'reset', connectedMs: 0 };
 
-const attempt = (action: Action, outcome: Outcome, invokedMs: number): Attempt => ({ id: 'extra', client: 'z', action, outcome, invokedMs, returnedMs: invokedMs + 1 });
+const attempt = (action: Action, outcome: Outcome, invokedMs: number): Attempt => ({
+  id: 'extra',
+  client: 'z',
+  action,
+  outcome,
+  invokedMs,
+  returnedMs: invokedMs + 1,
+});
 
 const wasTold = (history: readonly Attempt[], { revision }: Entry): boolean =>
   history.some(({ outcome }) => outcome.told === 'written' && outcome.revision === revision);
 
-const lastOf = (log: readonly Entry[], entry: Entry): boolean => log.findLast(({ name }) => name === entry.name) === entry;
+const lastOf = (log: readonly Entry[], entry: Entry): boolean =>
+  log.findLast(({ name }) => name === entry.name) === entry;
 
 const followed = (log: readonly Entry[], revision: number, action: Action): boolean =>
   'name' in action && log.some((entry) => entry.name === action.name && entry.revision > revision);
@@ -157,7 +225,11 @@ function retell({ history }: Told, random: Random, told: Outcome['told'], lie: (
   return one !== undefined && swap(history, one, { ...one, outcome: lie(one.outcome) });
 }
 
-function relist({ history }: Told, random: Random, lie: (items: (readonly [string, number])[]) => (readonly [string, number])[]): boolean {
+function relist(
+  { history }: Told,
+  random: Random,
+  lie: (items: (readonly [string, number])[]) => (readonly [string, number])[],
+): boolean {
   const one = pick(history, random, ({ outcome }) => outcome.told === 'listed' && outcome.items.size > 0);
   if (one?.outcome.told !== 'listed') return false;
   return swap(history, one, { ...one, outcome: { ...one.outcome, items: new Map(lie([...one.outcome.items])) } });
@@ -184,13 +256,21 @@ function world(seed: number): Told {
       return random.below(20) === 0 ? unanswered : { told: 'written', revision };
     };
     const outcome = ((): Outcome => {
-      if (action.verb === 'list') return { told: 'listed', revision, items: new Map([...objects].map(([name, object]) => [name, object.revision])) };
-      if (action.verb === 'create') return found ? { told: 'exists' } : write({ uid: id, annotations: { [attemptAnnotation]: id } });
+      if (action.verb === 'list')
+        return {
+          told: 'listed',
+          revision,
+          items: new Map([...objects].map(([name, object]) => [name, object.revision])),
+        };
+      if (action.verb === 'create')
+        return found ? { told: 'exists' } : write({ uid: id, annotations: { [attemptAnnotation]: id } });
       if (!found) return { told: 'absent' };
       const { uid, annotations } = found.state;
-      if (action.verb === 'get') return { told: 'found', revision: found.revision, attempt: annotations[attemptAnnotation] };
+      if (action.verb === 'get')
+        return { told: 'found', revision: found.revision, attempt: annotations[attemptAnnotation] };
       if (action.verb === 'delete') return write(undefined);
-      if (action.verb === 'patch') return write({ uid, annotations: { ...annotations, [attemptAnnotation]: id, [patchAnnotation(client)]: id } });
+      if (action.verb === 'patch')
+        return write({ uid, annotations: { ...annotations, [attemptAnnotation]: id, [patchAnnotation(client)]: id } });
       const expected = action.verb === 'replace' ? action.expected : undefined;
       if (expected !== undefined && expected !== found.revision) return { told: 'conflict' };
       return write({ uid, annotations: { [attemptAnnotation]: id } });

@@ -65,7 +65,8 @@ test(
   slowTestMs,
 );
 
-const members = async () => (await Promise.all(cluster.pids().etcd.map(({ url }) => memberAt(url)))).filter((member) => member !== undefined);
+const members = async () =>
+  (await Promise.all(cluster.pids().etcd.map(({ url }) => memberAt(url)))).filter((member) => member !== undefined);
 
 /** The member that all three follow: only then is everybody there again whom the next kill needs. */
 const agreedLeader = () =>

@@ -1,6 +1,14 @@
 import { type Random, sleep, systemClock as clock } from '@cluster-apiserver/base';
 import { type Answer, type Client, NoAnswerError, type RequestOptions } from './client.ts';
-import { type Action, type Attempt, attemptAnnotation, type Entry, type Outcome, patchAnnotation, type State } from './history.ts';
+import {
+  type Action,
+  type Attempt,
+  attemptAnnotation,
+  type Entry,
+  type Outcome,
+  patchAnnotation,
+  type State,
+} from './history.ts';
 import type { Change } from '../etcd.ts';
 
 export interface MixedLoad {
@@ -30,7 +38,8 @@ export function mixedLoad(clients: readonly Client[], random: Random): MixedLoad
       const attempt = await performed(client, name, `${name}-${turn}`, action);
       history.push(attempt);
       const { outcome } = attempt;
-      if ('name' in action && (outcome.told === 'found' || outcome.told === 'written')) lastSeen.set(action.name, outcome.revision);
+      if ('name' in action && (outcome.told === 'found' || outcome.told === 'written'))
+        lastSeen.set(action.name, outcome.revision);
       await sleep(clock, thinkMs);
     }
   });
@@ -63,11 +72,19 @@ async function performed(client: Client, name: string, id: string, action: Actio
     return { ...attempt, outcome, returnedMs: clock.monotonicMs() };
   } catch (error) {
     if (!(error instanceof NoAnswerError)) throw error;
-    return { ...attempt, outcome: { told: 'nothing', why: error.message, connectedMs: error.connectedMs }, returnedMs: clock.monotonicMs() };
+    return {
+      ...attempt,
+      outcome: { told: 'nothing', why: error.message, connectedMs: error.connectedMs },
+      returnedMs: clock.monotonicMs(),
+    };
   }
 }
 
-function requestFor(client: string, id: string, action: Action): { method: string; path: string; options?: RequestOptions } {
+function requestFor(
+  client: string,
+  id: string,
+  action: Action,
+): { method: string; path: string; options?: RequestOptions } {
   if (action.verb === 'list') return { method: 'GET', path: collection };
   const { name } = action;
   const path = `${collection}/${name}`;
@@ -88,7 +105,14 @@ function requestFor(client: string, id: string, action: Action): { method: strin
   }
 }
 
-const success: Readonly<Record<Action['verb'], number>> = { create: 201, get: 200, list: 200, replace: 200, patch: 200, delete: 200 };
+const success: Readonly<Record<Action['verb'], number>> = {
+  create: 201,
+  get: 200,
+  list: 200,
+  replace: 200,
+  patch: 200,
+  delete: 200,
+};
 
 function outcomeOf(action: Action, { status, retryAfter, body }: Answer): Outcome {
   const nonsense: Outcome = { told: 'nonsense', what: `${status} ${body}` };
@@ -99,9 +123,14 @@ function outcomeOf(action: Action, { status, retryAfter, body }: Answer): Outcom
   if (status === 409 && action.verb === 'replace' && answer?.reason === 'Conflict') return { told: 'conflict' };
   const revision = Number(answer?.metadata?.resourceVersion);
   if (status !== success[action.verb] || !(revision > 0)) return nonsense;
-  if (action.verb === 'get') return { told: 'found', revision, attempt: answer?.metadata?.annotations?.[attemptAnnotation] };
+  if (action.verb === 'get')
+    return { told: 'found', revision, attempt: answer?.metadata?.annotations?.[attemptAnnotation] };
   if (action.verb !== 'list') return { told: 'written', revision };
-  return { told: 'listed', revision, items: new Map(answer?.items?.map(({ metadata }) => [metadata.name, Number(metadata.resourceVersion)])) };
+  return {
+    told: 'listed',
+    revision,
+    items: new Map(answer?.items?.map(({ metadata }) => [metadata.name, Number(metadata.resourceVersion)])),
+  };
 }
 
 /** As much of what the server sends as a history needs. */
@@ -121,7 +150,11 @@ function parsed(body: string): Sent | undefined {
 
 /** etcd's own log of the objects of the load. */
 export const entriesOf = (changes: readonly Change[]): Entry[] =>
-  changes.map(({ revision, key, value }) => ({ revision, name: key.slice(keyPrefix.length), state: value === undefined ? undefined : stateOf(value) }));
+  changes.map(({ revision, key, value }) => ({
+    revision,
+    name: key.slice(keyPrefix.length),
+    state: value === undefined ? undefined : stateOf(value),
+  }));
 
 function stateOf(value: string): State {
   const { metadata } = JSON.parse(value) as { metadata: { uid: string; annotations?: Record<string, string> } };

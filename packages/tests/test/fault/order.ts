@@ -22,7 +22,10 @@ export interface Observation {
   readonly candidates: readonly Span[];
 }
 
-export function misplacedIn(writes: readonly TimedWrite[], observations: readonly Observation[]): { writes: number[]; observed: Attempt[] } {
+export function misplacedIn(
+  writes: readonly TimedWrite[],
+  observations: readonly Observation[],
+): { writes: number[]; observed: Attempt[] } {
   // The latest span constrains the fewest writes. When it cannot be reached in time the one before is taken, which only
   // pushes points to the later; so no span that was given up becomes reachable again.
   const placed = observations.map(({ attempt, candidates }) => ({ attempt, left: [...candidates] }));
@@ -32,7 +35,8 @@ export function misplacedIn(writes: readonly TimedWrite[], observations: readonl
     moved = false;
     earliestMs = earliest(writes, placed);
     for (const one of placed) {
-      const unreachable = (): boolean => (earliestMs[one.left.at(-1)?.begin ?? -1] ?? Number.NEGATIVE_INFINITY) > one.attempt.returnedMs;
+      const unreachable = (): boolean =>
+        (earliestMs[one.left.at(-1)?.begin ?? -1] ?? Number.NEGATIVE_INFINITY) > one.attempt.returnedMs;
       while (unreachable()) {
         one.left.pop();
         moved = true;
@@ -40,7 +44,10 @@ export function misplacedIn(writes: readonly TimedWrite[], observations: readonl
       }
     }
   }
-  return { writes: writes.flatMap(({ returnedMs }, at) => ((earliestMs[at + 1] as number) > returnedMs ? [at] : [])), observed };
+  return {
+    writes: writes.flatMap(({ returnedMs }, at) => ((earliestMs[at + 1] as number) > returnedMs ? [at] : [])),
+    observed,
+  };
 }
 
 interface Placed {

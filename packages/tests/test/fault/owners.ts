@@ -1,11 +1,24 @@
-import { type Attempt, attemptAnnotation, describe, type Entry, leavesOpen, patchAnnotation, type State } from './history.ts';
+import {
+  type Attempt,
+  attemptAnnotation,
+  describe,
+  type Entry,
+  leavesOpen,
+  patchAnnotation,
+  type State,
+} from './history.ts';
 
 /** Finds the attempt behind each entry of the log, and what is wrong between the two. */
-export function ownersOf(history: readonly Attempt[], log: readonly Entry[]): { owners: (Attempt | undefined)[]; violations: string[] } {
+export function ownersOf(
+  history: readonly Attempt[],
+  log: readonly Entry[],
+): { owners: (Attempt | undefined)[]; violations: string[] } {
   const violations: string[] = [];
   const byId = new Map(history.map((attempt) => [attempt.id, attempt]));
   const deletions = history.filter(({ action }) => action.verb === 'delete');
-  const removedAt = new Map(deletions.map((attempt) => [attempt.outcome.told === 'written' ? attempt.outcome.revision : -1, attempt]));
+  const removedAt = new Map(
+    deletions.map((attempt) => [attempt.outcome.told === 'written' ? attempt.outcome.revision : -1, attempt]),
+  );
   const silent = deletions.filter(({ outcome }) => leavesOpen(outcome)).sort((a, b) => a.invokedMs - b.invokedMs);
   const takeSilent = (name: string): Attempt | undefined => {
     const at = silent.findIndex(({ action }) => 'name' in action && action.name === name);
@@ -23,8 +36,10 @@ export function ownersOf(history: readonly Attempt[], log: readonly Entry[]): { 
       if (seen.has(owner.id)) violations.push(`done twice: ${describe(owner)}, again at ${entry.revision}`);
       seen.add(owner.id);
       const { outcome } = owner;
-      if (outcome.told === 'written' && outcome.revision !== entry.revision) violations.push(`another revision than told: ${what} of ${describe(owner)}`);
-      else if (outcome.told !== 'written' && !leavesOpen(outcome)) violations.push(`refused, and yet done: ${what} of ${describe(owner)}`);
+      if (outcome.told === 'written' && outcome.revision !== entry.revision)
+        violations.push(`another revision than told: ${what} of ${describe(owner)}`);
+      else if (outcome.told !== 'written' && !leavesOpen(outcome))
+        violations.push(`refused, and yet done: ${what} of ${describe(owner)}`);
       const wrong = wrongEffect(owner, entry, current.get(entry.name));
       if (wrong) violations.push(`${wrong}: ${what} of ${describe(owner)}`);
     }
@@ -63,5 +78,7 @@ function wrongEffect({ id, client, action }: Attempt, entry: Entry, before: Entr
 
 function same(state: State | undefined, annotations: Readonly<Record<string, string>>): boolean {
   const found = Object.entries(state?.annotations ?? {});
-  return found.length === Object.keys(annotations).length && found.every(([name, value]) => annotations[name] === value);
+  return (
+    found.length === Object.keys(annotations).length && found.every(([name, value]) => annotations[name] === value)
+  );
 }

@@ -32,7 +32,8 @@ afterAll(async () => {
 
 /** Stopped and not killed: the launcher would start them again at once. It is the harder fault, too, for connections stay
  * open, and what lies in their buffers is carried out when the members go on. */
-const stopMembers = (pids: readonly number[], signal: 'SIGSTOP' | 'SIGCONT'): void => pids.forEach((pid) => process.kill(pid, signal));
+const stopMembers = (pids: readonly number[], signal: 'SIGSTOP' | 'SIGCONT'): void =>
+  pids.forEach((pid) => process.kill(pid, signal));
 
 test(
   'without quorum every answer comes in time and says so, whoever is left; with quorum all goes on',
@@ -42,7 +43,8 @@ test(
     const outages: { readonly beganMs: number; readonly endedMs: number }[] = [];
     const successes = (count: number, limitMs: number): Promise<true> => {
       const from = load.history.length;
-      const enough = () => load.history.slice(from).filter(({ outcome }) => outcome.told !== 'unavailable').length >= count;
+      const enough = () =>
+        load.history.slice(from).filter(({ outcome }) => outcome.told !== 'unavailable').length >= count;
       return until(`${count} more successes`, limitMs, () => enough() || undefined);
     };
     try {
@@ -65,16 +67,23 @@ test(
     const slow = history.filter(({ invokedMs, returnedMs }) => returnedMs - invokedMs > answerMs);
     expect(slow.map(inWords)).toEqual([]);
     const refused = history.filter(({ outcome }) => outcome.told === 'unavailable');
-    const early = refused.filter(({ invokedMs, returnedMs }) => !outages.some(({ beganMs, endedMs }) => beganMs < returnedMs && invokedMs < endedMs + recoveryMs));
+    const early = refused.filter(
+      ({ invokedMs, returnedMs }) =>
+        !outages.some(({ beganMs, endedMs }) => beganMs < returnedMs && invokedMs < endedMs + recoveryMs),
+    );
     expect(early.map(inWords)).toEqual([]);
     for (const { beganMs, endedMs } of outages) {
-      expect(refused.filter(({ returnedMs }) => beganMs < returnedMs && returnedMs < endedMs).length).toBeGreaterThan(clients.length);
+      expect(refused.filter(({ returnedMs }) => beganMs < returnedMs && returnedMs < endedMs).length).toBeGreaterThan(
+        clients.length,
+      );
     }
     expect(livez.failures).toEqual([]);
     const log = entriesOf(await changesBelow(cluster.pids().etcd[0]?.url ?? '', keyPrefix));
     expect(judge(history, log)).toEqual([]);
     const slowestMs = Math.max(...history.map(({ invokedMs, returnedMs }) => returnedMs - invokedMs));
-    console.log(`${history.length} requests, ${log.length} writes, ${refused.length} refused, the slowest took ${slowestMs.toFixed(0)} ms`);
+    console.log(
+      `${history.length} requests, ${log.length} writes, ${refused.length} refused, the slowest took ${slowestMs.toFixed(0)} ms`,
+    );
   },
   slowTestMs,
 );

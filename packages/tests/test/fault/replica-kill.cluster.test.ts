@@ -56,7 +56,11 @@ test(
         process.kill(pid, 'SIGKILL');
         await until('its end', recoveryMs, () => isGone(pid) || undefined);
         const goneMs = clock.monotonicMs();
-        await until('another process in its place', recoveryMs, () => cluster.pids().replicas[replica]?.pid !== pid || undefined);
+        await until(
+          'another process in its place',
+          recoveryMs,
+          () => cluster.pids().replicas[replica]?.pid !== pid || undefined,
+        );
         await until('a replica that is ready', recoveryMs, () => ready(replica));
         done.push({ replica, atMs, goneMs, readyAgainMs: clock.monotonicMs() });
         await answers(answersBetween);
@@ -71,13 +75,18 @@ test(
     const log = entriesOf(await changesBelow(cluster.pids().etcd[0]?.url ?? '', keyPrefix));
     expect(judge(load.history, log)).toEqual([]);
     const lost = failed.filter(({ client }) => laneOf(client) === 0).length;
-    console.log(`${load.history.length} requests, ${log.length} writes; ${lost} at the public address without an answer`);
+    console.log(
+      `${load.history.length} requests, ${log.length} writes; ${lost} at the public address without an answer`,
+    );
   },
   slowTestMs,
 );
 
 /** A client of the public address loses what it sent on a connection from before; one of the replica, everything until it is back. */
-function isHurtBy({ client, outcome, invokedMs, returnedMs }: Attempt, { replica, atMs, goneMs, readyAgainMs }: Kill): boolean {
+function isHurtBy(
+  { client, outcome, invokedMs, returnedMs }: Attempt,
+  { replica, atMs, goneMs, readyAgainMs }: Kill,
+): boolean {
   if (outcome.told !== 'nothing' || returnedMs < atMs || invokedMs > readyAgainMs) return false;
   const lane = laneOf(client);
   if (lane > 0) return lane === replica + 1;

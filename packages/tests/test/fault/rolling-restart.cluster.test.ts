@@ -38,7 +38,8 @@ let cluster: Cluster;
 beforeAll(async () => {
   cluster = await startCluster({ replicas: 2, etcdMembers: 1 });
   const client = http1Client(cluster.pids().front.url, cluster);
-  for (const name of accounts) expect((await client.request('POST', collection, { body: { metadata: { name } } })).status).toBe(201);
+  for (const name of accounts)
+    expect((await client.request('POST', collection, { body: { metadata: { name } } })).status).toBe(201);
   client.close();
 }, slowTestMs);
 
@@ -61,7 +62,11 @@ test(
         process.kill(pid, 'SIGTERM');
         await until('another process in its place', restartMs, () => running(replica).pid !== pid || undefined);
         const news = `${new URL(url).host} takes new connections`;
-        await until('the front to send clients there again', restartMs, () => cluster.log('front').slice(said).includes(news) || undefined);
+        await until(
+          'the front to send clients there again',
+          restartMs,
+          () => cluster.log('front').slice(said).includes(news) || undefined,
+        );
         seen.push({ stoppedMs, readyMs: clock.monotonicMs() });
       }
     } finally {
@@ -71,11 +76,15 @@ test(
     expect(load.told.filter(({ fault }) => fault !== undefined)).toEqual([]);
     expect((load.told.length / tookMs) * 1000).toBeGreaterThan(requestsPerSecond * reachedShareMin);
     for (const { stoppedMs, readyMs } of seen) {
-      const meanwhile = new Set(load.told.filter(({ returnedMs }) => returnedMs > stoppedMs && returnedMs < readyMs).map(({ by }) => by));
+      const meanwhile = new Set(
+        load.told.filter(({ returnedMs }) => returnedMs > stoppedMs && returnedMs < readyMs).map(({ by }) => by),
+      );
       expect([...meanwhile].sort()).toEqual(['HTTP/1.1', 'HTTP/2', 'a new connection']);
     }
     const slowestMs = Math.max(...load.told.map(({ sentMs, returnedMs }) => returnedMs - sentMs));
-    console.log(`${load.told.length} requests in ${(tookMs / 1000).toFixed(0)} s, the slowest took ${slowestMs.toFixed(0)} ms`);
+    console.log(
+      `${load.told.length} requests in ${(tookMs / 1000).toFixed(0)} s, the slowest took ${slowestMs.toFixed(0)} ms`,
+    );
   },
   slowTestMs,
 );
@@ -93,7 +102,8 @@ function steadyLoad(): { readonly told: readonly Told[]; stop(): Promise<void> }
   const stopping = new AbortController();
 
   const send = (): void => {
-    const single = random.below(100) < newConnectionsPercent ? http1Client(url, cluster, { keepAlive: false }) : undefined;
+    const single =
+      random.below(100) < newConnectionsPercent ? http1Client(url, cluster, { keepAlive: false }) : undefined;
     const own = single || random.below(100) < http2Percent ? undefined : idle.shift();
     const lane: Lane = single ? 'a new connection' : own ? 'HTTP/1.1' : 'HTTP/2';
     const client = single ?? own ?? multiplexed[random.below(sessions)];
@@ -138,23 +148,37 @@ interface Sent {
   readonly items?: readonly unknown[];
 }
 
-const get = (name: string): Question => ({ method: 'GET', path: `${collection}/${name}`, fits: ({ metadata }) => metadata?.name === name });
-const list = (): Question => ({ method: 'GET', path: collection, fits: ({ items }) => items?.length === accounts.length });
+const get = (name: string): Question => ({
+  method: 'GET',
+  path: `${collection}/${name}`,
+  fits: ({ metadata }) => metadata?.name === name,
+});
+const list = (): Question => ({
+  method: 'GET',
+  path: collection,
+  fits: ({ items }) => items?.length === accounts.length,
+});
 const patch = (name: string): Question => ({
   ...get(name),
   method: 'PATCH',
-  options: { body: { metadata: { annotations: { at: `${clock.monotonicMs()}` } } }, contentType: 'application/merge-patch+json' },
+  options: {
+    body: { metadata: { annotations: { at: `${clock.monotonicMs()}` } } },
+    contentType: 'application/merge-patch+json',
+  },
 });
 /** As often as they stand here. */
 const questions = [get, get, get, get, patch, patch, list];
 
 async function ask(client: Client, by: Lane, { method, path, options, fits }: Question): Promise<Told> {
   const sentMs = clock.monotonicMs();
-  const fault = await client.request(method, path, options).then(
-    ({ status, body }) => (status === 200 && fits(JSON.parse(body) as Sent) ? undefined : `${status} ${body}`),
-    String,
-  );
+  const fault = await client
+    .request(method, path, options)
+    .then(
+      ({ status, body }) => (status === 200 && fits(JSON.parse(body) as Sent) ? undefined : `${status} ${body}`),
+      String,
+    );
   return { by, what: `${method} ${path}`, sentMs, returnedMs: clock.monotonicMs(), fault };
 }
 
-const running = (replica: number): { pid: number; url: string } => cluster.pids().replicas[replica] ?? { pid: 0, url: '' };
+const running = (replica: number): { pid: number; url: string } =>
+  cluster.pids().replicas[replica] ?? { pid: 0, url: '' };

@@ -18,7 +18,8 @@ export function spansOf(log: readonly Entry[]): Spans {
     if (last) last.end = index + 1;
     lives.push({ begin: index + 1, end: log.length + 1, revision, state });
   });
-  const where = (name: string, fact: (life: Life) => boolean): Span[] => livesOf(byName, name, log.length + 1).filter(fact);
+  const where = (name: string, fact: (life: Life) => boolean): Span[] =>
+    livesOf(byName, name, log.length + 1).filter(fact);
   const present = ({ state }: Life): boolean => state !== undefined;
 
   return {
@@ -31,7 +32,11 @@ export function spansOf(log: readonly Entry[]): Spans {
       const { name } = action;
       switch (outcome.told) {
         case 'found':
-          return where(name, (life) => life.revision === outcome.revision && life.state?.annotations[attemptAnnotation] === outcome.attempt);
+          return where(
+            name,
+            (life) =>
+              life.revision === outcome.revision && life.state?.annotations[attemptAnnotation] === outcome.attempt,
+          );
         case 'absent':
           return where(name, ({ state }) => state === undefined);
         case 'exists':
@@ -67,7 +72,11 @@ function positionOf(log: readonly Entry[], revision: number): number {
   return newer < 0 ? log.length : newer;
 }
 
-function isTrueAt(byName: ReadonlyMap<string, readonly Life[]>, position: number, items: ReadonlyMap<string, number>): boolean {
+function isTrueAt(
+  byName: ReadonlyMap<string, readonly Life[]>,
+  position: number,
+  items: ReadonlyMap<string, number>,
+): boolean {
   let found = 0;
   for (const [name, lives] of byName) {
     const life = lives.find(({ begin, end }) => begin <= position && position < end);

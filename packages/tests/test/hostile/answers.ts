@@ -35,7 +35,10 @@ function headOf(text: string): Head | undefined {
   const status = /^HTTP\/1\.1 ([1-5][0-9]{2}) [\x20-\x7e]*$/.exec(first);
   const fields = lines.map((line) => /^([!#$%&'*+.^_`|~0-9A-Za-z-]+): ([\t\x20-\x7e\x80-\xff]*)$/.exec(line));
   if (!status || fields.includes(null)) return undefined;
-  return { status: Number(status[1]), headers: new Map(fields.map((field) => [(field?.[1] ?? '').toLowerCase(), field?.[2] ?? ''])) };
+  return {
+    status: Number(status[1]),
+    headers: new Map(fields.map((field) => [(field?.[1] ?? '').toLowerCase(), field?.[2] ?? ''])),
+  };
 }
 
 interface Body {
@@ -78,9 +81,17 @@ function chunksOf(rest: Buffer): Body | 'begun' | undefined {
   }
 }
 
-/** What is wrong with an answer, whatever was asked; 503 is right for whoever gave us less time than etcd needs. */
-export function wrongWith(status: number, contentType: string | undefined, body: Buffer, hurried: boolean): string | undefined {
-  if (status >= 500 && !(status === 503 && hurried)) return `status ${status}: ${body.toString()}`;
+/**
+ * What is wrong with an answer, whatever was asked. 503 is right for whoever gave us less time than etcd needs, and 504
+ * for a resourceVersion that is yet to come.
+ */
+export function wrongWith(
+  status: number,
+  contentType: string | undefined,
+  body: Buffer,
+  hurried: boolean,
+): string | undefined {
+  if (status >= 500 && status !== 504 && !(status === 503 && hurried)) return `status ${status}: ${body.toString()}`;
   if (status < 400 || body.length === 0) return undefined;
   if (status === 404 && contentType?.startsWith('text/plain')) return undefined;
   const fits = contentType?.startsWith('application/yaml') ? isYamlStatus : isStatus;

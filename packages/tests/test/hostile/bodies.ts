@@ -18,30 +18,167 @@ const jsonTypes = [
   ...['application/json', 'application/json', 'application/json; charset=utf-8', 'application/merge-patch+json'],
   ...['application/strategic-merge-patch+json', 'application/json-patch+json'],
 ];
-const yamlTypes = ['application/yaml', 'application/yaml', 'application/yaml; charset=latin1', 'application/apply-patch+yaml'];
+const yamlTypes = [
+  'application/yaml',
+  'application/yaml',
+  'application/yaml; charset=latin1',
+  'application/apply-patch+yaml',
+];
 const wrongTypes = [
-  ...['', ' ', '*/*', 'text/plain', 'application/xml', 'application/vnd.kubernetes.protobuf', 'application/cbor', 'json', ';', 'application/json;'],
-  ...['application/json; charset="', 'APPLICATION/JSON', 'application/json, application/yaml', 'multipart/form-data; boundary=x', 'application/__proto__'],
+  ...[
+    '',
+    ' ',
+    '*/*',
+    'text/plain',
+    'application/xml',
+    'application/vnd.kubernetes.protobuf',
+    'application/cbor',
+    'json',
+    ';',
+    'application/json;',
+  ],
+  ...[
+    'application/json; charset="',
+    'APPLICATION/JSON',
+    'application/json, application/yaml',
+    'multipart/form-data; boundary=x',
+    'application/__proto__',
+  ],
 ];
 
 const templates = (name: string): object[] => [
-  { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name, labels: { a: 'b' }, annotations: { c: 'd' } }, secrets: [{ name: 's' }], imagePullSecrets: [{ name: 'p' }] },
-  { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { generateName: 'made-', finalizers: ['a.b/c'], ownerReferences: [{ apiVersion: 'v1', kind: 'X', name: 'x', uid: 'u' }] } },
-  { apiVersion: 'v1', kind: 'Event', metadata: { name }, involvedObject: { namespace: 'hostile', kind: 'Pod' }, reason: 'R', count: 3, firstTimestamp: '2026-01-01T00:00:00Z', type: 'Normal' },
-  { apiVersion: 'v1', kind: 'Event', metadata: { name }, eventTime: '2026-01-01T00:00:00.000000Z', series: { count: 2, lastObservedTime: null }, action: 'a', reportingComponent: 'a/b' },
-  { metadata: { name, resourceVersion: '1', uid: 'u', managedFields: [{ manager: 'm', operation: 'Apply', fieldsType: 'FieldsV1', fieldsV1: { 'f:metadata': { 'f:labels': {} } } }] } },
-  { apiVersion: 'v1', kind: 'DeleteOptions', gracePeriodSeconds: 0, preconditions: { uid: 'u', resourceVersion: '1' }, propagationPolicy: 'Background', dryRun: ['All'] },
-  [{ op: 'add', path: '/metadata/labels/a', value: 'b' }, { op: 'test', path: '/kind', value: 'X' }, { op: 'move', from: '/metadata', path: '/metadata/labels' }],
-  { $patch: 'replace', $retainKeys: ['metadata'], metadata: { labels: { a: null }, '$deleteFromPrimitiveList/finalizers': ['x'] }, secrets: [{ $patch: 'delete', name: 's' }] },
+  {
+    apiVersion: 'v1',
+    kind: 'ServiceAccount',
+    metadata: { name, labels: { a: 'b' }, annotations: { c: 'd' } },
+    secrets: [{ name: 's' }],
+    imagePullSecrets: [{ name: 'p' }],
+  },
+  {
+    apiVersion: 'v1',
+    kind: 'ServiceAccount',
+    metadata: {
+      generateName: 'made-',
+      finalizers: ['a.b/c'],
+      ownerReferences: [{ apiVersion: 'v1', kind: 'X', name: 'x', uid: 'u' }],
+    },
+  },
+  {
+    apiVersion: 'v1',
+    kind: 'Event',
+    metadata: { name },
+    involvedObject: { namespace: 'hostile', kind: 'Pod' },
+    reason: 'R',
+    count: 3,
+    firstTimestamp: '2026-01-01T00:00:00Z',
+    type: 'Normal',
+  },
+  {
+    apiVersion: 'v1',
+    kind: 'Event',
+    metadata: { name },
+    eventTime: '2026-01-01T00:00:00.000000Z',
+    series: { count: 2, lastObservedTime: null },
+    action: 'a',
+    reportingComponent: 'a/b',
+  },
+  {
+    metadata: {
+      name,
+      resourceVersion: '1',
+      uid: 'u',
+      managedFields: [
+        { manager: 'm', operation: 'Apply', fieldsType: 'FieldsV1', fieldsV1: { 'f:metadata': { 'f:labels': {} } } },
+      ],
+    },
+  },
+  {
+    apiVersion: 'v1',
+    kind: 'DeleteOptions',
+    gracePeriodSeconds: 0,
+    preconditions: { uid: 'u', resourceVersion: '1' },
+    propagationPolicy: 'Background',
+    dryRun: ['All'],
+  },
+  [
+    { op: 'add', path: '/metadata/labels/a', value: 'b' },
+    { op: 'test', path: '/kind', value: 'X' },
+    { op: 'move', from: '/metadata', path: '/metadata/labels' },
+  ],
+  {
+    $patch: 'replace',
+    $retainKeys: ['metadata'],
+    metadata: { labels: { a: null }, '$deleteFromPrimitiveList/finalizers': ['x'] },
+    secrets: [{ $patch: 'delete', name: 's' }],
+  },
 ];
 
 /** What may stand in the place of any token of a JSON text. */
 const tokens: readonly (() => string)[] = [
-  ...['null', 'true', '0', '-0', '-1', '1e400', '-1e400', '9007199254740993', '123456789012345678901234567890', '1.5', '0.1e-999', '2147483648'],
-  ...['NaN', 'Infinity', '0x10', '01', '+1', '.5', '1.', 'undefined', '', '{}', '[]', '[null]', '{"":""}', "'a'", '{a:1}', '[,]', '/* */1'],
-  ...['"__proto__"', '"constructor"', '"toString"', '"hasOwnProperty"', '"\\u0000"', '"\\ud800"', '"\\udc00\\ud800"', '"\\x"', '"\n"', '"\\u00"'],
-  ...['{"__proto__":{"polluted":true}}', '{"constructor":{"prototype":{"polluted":true}}}', '{"a":1,"a":2}', '"../../x"', '"a/b"', '"%2f"', '"."', '".."'],
-  ...['"2026-13-45T99:99:99Z"', '"9999999999-01-01T00:00:00Z"', '"All"', '"/metadata/annotations/-"', '"/~2"', '"/secrets/99999999999999999999"', '"\u202e\ufeff"'],
+  ...[
+    'null',
+    'true',
+    '0',
+    '-0',
+    '-1',
+    '1e400',
+    '-1e400',
+    '9007199254740993',
+    '123456789012345678901234567890',
+    '1.5',
+    '0.1e-999',
+    '2147483648',
+  ],
+  ...[
+    'NaN',
+    'Infinity',
+    '0x10',
+    '01',
+    '+1',
+    '.5',
+    '1.',
+    'undefined',
+    '',
+    '{}',
+    '[]',
+    '[null]',
+    '{"":""}',
+    "'a'",
+    '{a:1}',
+    '[,]',
+    '/* */1',
+  ],
+  ...[
+    '"__proto__"',
+    '"constructor"',
+    '"toString"',
+    '"hasOwnProperty"',
+    '"\\u0000"',
+    '"\\ud800"',
+    '"\\udc00\\ud800"',
+    '"\\x"',
+    '"\n"',
+    '"\\u00"',
+  ],
+  ...[
+    '{"__proto__":{"polluted":true}}',
+    '{"constructor":{"prototype":{"polluted":true}}}',
+    '{"a":1,"a":2}',
+    '"../../x"',
+    '"a/b"',
+    '"%2f"',
+    '"."',
+    '".."',
+  ],
+  ...[
+    '"2026-13-45T99:99:99Z"',
+    '"9999999999-01-01T00:00:00Z"',
+    '"All"',
+    '"/metadata/annotations/-"',
+    '"/~2"',
+    '"/secrets/99999999999999999999"',
+    '"\u202e\ufeff"',
+  ],
 ]
   .map((token) => () => token)
   .concat([
@@ -56,27 +193,87 @@ const tokens: readonly (() => string)[] = [
   ]);
 
 function jsonText(random: Random, name: string): string {
-  const parts = JSON.stringify(choose(random, templates(name))).match(/"(?:[^"\\]|\\.)*"|[[\]{}:,]|[^[\]{}:,"]+/g) ?? [];
-  for (let changes = random.below(4); changes > 0; changes -= 1) parts[random.below(parts.length)] = choose(random, tokens)();
+  const parts =
+    JSON.stringify(choose(random, templates(name))).match(/"(?:[^"\\]|\\.)*"|[[\]{}:,]|[^[\]{}:,"]+/g) ?? [];
+  for (let changes = random.below(4); changes > 0; changes -= 1)
+    parts[random.below(parts.length)] = choose(random, tokens)();
   return `${choose(random, prefixes)}${parts.join('')}${choose(random, suffixes)}`;
 }
 
-const prefixes = ['', '', '', '', '', ' \n\t', '\ufeff', '\0', '#\n', ')]}\'\n'];
+const prefixes = ['', '', '', '', '', ' \n\t', '\ufeff', '\0', '#\n', ")]}'\n"];
 const suffixes = ['', '', '', '', '', '\n', ' x', '{}', '\0', ','];
 
 const yamlText = (random: Random, name: string): string => {
-  const lines = [`apiVersion: v1`, `kind: ${choose(random, ['ServiceAccount', 'Event', 'X'])}`, 'metadata:', `  name: ${name}`];
+  const lines = [
+    `apiVersion: v1`,
+    `kind: ${choose(random, ['ServiceAccount', 'Event', 'X'])}`,
+    'metadata:',
+    `  name: ${name}`,
+  ];
   for (const line of chooseSome(random, yamlLines, 4)) lines.splice(random.below(lines.length + 1), 0, line());
   return lines.join(choose(random, ['\n', '\n', '\n', '\r\n', '\r', '\n---\n']));
 };
 
-const laughs = Array.from({ length: 12 }, (_, at) => `l${at + 1}: &l${at + 1} [${new Array(10).fill(`*l${at}`).join(', ')}]`).join('\n');
+const laughs = Array.from(
+  { length: 12 },
+  (_, at) => `l${at + 1}: &l${at + 1} [${new Array(10).fill(`*l${at}`).join(', ')}]`,
+).join('\n');
 
 const yamlLines: readonly (() => string)[] = [
-  ...['  labels: {a: b', '  annotations: {a: [}', '\tkey: tab', '%YAML 9.9', '---', '...', '--- !!map', '? [complex, key]\n: value', '? {a: b}', '<<: *nowhere', '*nowhere : x'],
-  ...['secrets: &a [*a]', 'secrets: &a\n- name: x\n- *a', '<<: {a: b}', '<<: [{a: b}, {a: c}]', 'x: !!binary "===="', 'x: !!js/function "function(){}"', 'x: !!python/object:os.system []'],
-  ...['x: !<tag:yaml.org,2002:float> "a"', 'x: !!int "9"', 'x: 0o17', 'x: 0b2', 'x: .inf', 'x: .nan', 'x: 1:60:60', 'x: 2026-02-30', '__proto__: {polluted: true}', 'constructor: {prototype: {a: b}}'],
-  ...['x: |\n bad\nindent', 'x: >9\n a', 'x: "\\q"', "x: 'a", 'x: "\\ud800"', 'x: @reserved', 'x: `tick`', 'a: b: c: d', '- x', ': : :', '"a" "b"', 'x: *', '& : x', '!: x', 'x: \0', '# only a comment', '\u2028x: y', '- - - - x'],
+  ...[
+    '  labels: {a: b',
+    '  annotations: {a: [}',
+    '\tkey: tab',
+    '%YAML 9.9',
+    '---',
+    '...',
+    '--- !!map',
+    '? [complex, key]\n: value',
+    '? {a: b}',
+    '<<: *nowhere',
+    '*nowhere : x',
+  ],
+  ...[
+    'secrets: &a [*a]',
+    'secrets: &a\n- name: x\n- *a',
+    '<<: {a: b}',
+    '<<: [{a: b}, {a: c}]',
+    'x: !!binary "===="',
+    'x: !!js/function "function(){}"',
+    'x: !!python/object:os.system []',
+  ],
+  ...[
+    'x: !<tag:yaml.org,2002:float> "a"',
+    'x: !!int "9"',
+    'x: 0o17',
+    'x: 0b2',
+    'x: .inf',
+    'x: .nan',
+    'x: 1:60:60',
+    'x: 2026-02-30',
+    '__proto__: {polluted: true}',
+    'constructor: {prototype: {a: b}}',
+  ],
+  ...[
+    'x: |\n bad\nindent',
+    'x: >9\n a',
+    'x: "\\q"',
+    "x: 'a",
+    'x: "\\ud800"',
+    'x: @reserved',
+    'x: `tick`',
+    'a: b: c: d',
+    '- x',
+    ': : :',
+    '"a" "b"',
+    'x: *',
+    '& : x',
+    '!: x',
+    'x: \0',
+    '# only a comment',
+    '\u2028x: y',
+    '- - - - x',
+  ],
 ]
   .map((line) => () => line)
   .concat([
@@ -95,7 +292,13 @@ const yamlLines: readonly (() => string)[] = [
 /** Some texts are no UTF-8 at all. */
 function withBrokenBytes(random: Random, bytes: Buffer): Buffer {
   if (random.below(8) !== 0 || bytes.length === 0) return bytes;
-  const broken = choose(random, [Buffer.from([0xff]), Buffer.from([0xc0, 0x80]), Buffer.from([0xed, 0xa0, 0x80]), Buffer.from([0xf8, 0x88]), bytesOf(random, 3)]);
+  const broken = choose(random, [
+    Buffer.from([0xff]),
+    Buffer.from([0xc0, 0x80]),
+    Buffer.from([0xed, 0xa0, 0x80]),
+    Buffer.from([0xf8, 0x88]),
+    bytesOf(random, 3),
+  ]);
   const at = random.below(bytes.length);
   return Buffer.concat([bytes.subarray(0, at), broken, bytes.subarray(at)]);
 }

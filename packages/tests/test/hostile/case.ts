@@ -27,7 +27,10 @@ export function shown(one: Case): string {
   return JSON.stringify(one, (_, value: unknown) => {
     const text = isBytes(value) ? Buffer.from(value.data).toString('latin1') : value;
     if (typeof text !== 'string') return text;
-    const short = text.replaceAll(/(.{1,12}?)\1{20,}/gs, (run: string, part: string) => `«${part}»×${run.length / part.length}`);
+    const short = text.replaceAll(
+      /(.{1,12}?)\1{20,}/gs,
+      (run: string, part: string) => `«${part}»×${run.length / part.length}`,
+    );
     return short.length > shownMax ? `${short.slice(0, shownMax)}… (${short.length})` : short;
   });
 }

@@ -9,4 +9,5 @@ export function choose<T>(random: Random, all: readonly T[]): T {
 export const chooseSome = <T>(random: Random, all: readonly T[], most: number): T[] =>
   Array.from({ length: 1 + random.below(most) }, () => choose(random, all));
 
-export const bytesOf = (random: Random, length: number): Buffer => Buffer.from(Array.from({ length }, () => random.below(256)));
+export const bytesOf = (random: Random, length: number): Buffer =>
+  Buffer.from(Array.from({ length }, () => random.below(256)));

@@ -1,7 +1,18 @@
 /** HTTP/2 by the frame: Node's own client is too polite to send what should not be sent. */
 export const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
 
-export const frames = { data: 0, headers: 1, priority: 2, reset: 3, settings: 4, pushPromise: 5, ping: 6, goaway: 7, windowUpdate: 8, continuation: 9 } as const;
+export const frames = {
+  data: 0,
+  headers: 1,
+  priority: 2,
+  reset: 3,
+  settings: 4,
+  pushPromise: 5,
+  ping: 6,
+  goaway: 7,
+  windowUpdate: 8,
+  continuation: 9,
+} as const;
 
 export function frame(type: number, flags: number, stream: number, payload: Buffer): Buffer {
   const head = Buffer.alloc(9);
@@ -13,8 +24,10 @@ export function frame(type: number, flags: number, stream: number, payload: Buff
 }
 
 export const settings = (): Buffer => frame(frames.settings, 0, 0, Buffer.alloc(0));
-export const headers = (stream: number, block: Buffer, flags: number): Buffer => frame(frames.headers, flags, stream, block);
-export const continuation = (stream: number, block: Buffer, flags: number): Buffer => frame(frames.continuation, flags, stream, block);
+export const headers = (stream: number, block: Buffer, flags: number): Buffer =>
+  frame(frames.headers, flags, stream, block);
+export const continuation = (stream: number, block: Buffer, flags: number): Buffer =>
+  frame(frames.continuation, flags, stream, block);
 export const data = (stream: number, bytes: Buffer, flags: number): Buffer => frame(frames.data, flags, stream, bytes);
 export const ping = (content: Buffer): Buffer => frame(frames.ping, 0, 0, content);
 export const goaway = (): Buffer => frame(frames.goaway, 0, 0, Buffer.alloc(8));
@@ -46,7 +59,8 @@ export function readFrames(bytes: Buffer): { readonly whole: boolean; readonly f
     const [type, flags] = [bytes[at + 3] ?? 0, bytes[at + 4] ?? 0];
     if (bytes.length - at - 9 < length) break;
     const payload = bytes.subarray(at + 9, at + 9 + length);
-    finished ||= type === frames.goaway || (type === frames.ping && (flags & 1) === 1 && payload.equals(lastPing.subarray(9)));
+    finished ||=
+      type === frames.goaway || (type === frames.ping && (flags & 1) === 1 && payload.equals(lastPing.subarray(9)));
     at += 9 + length;
   }
   return { whole: at === bytes.length, finished };

@@ -49,14 +49,21 @@ test(
       expect(await faultsOf(0, cases)).toEqual([]);
       const seconds = (clock.monotonicMs() - beganMs) / 1_000;
       const after = await memoryAtRest(pid);
-      console.log(`seed ${seed}: ${cases} cases in ${seconds.toFixed(0)} s, memory ${before.toFixed(0)} to ${after.toFixed(0)} MiB, livez at most ${livez.slowestMs().toFixed(0)} ms`);
+      console.log(
+        `seed ${seed}: ${cases} cases in ${seconds.toFixed(0)} s, memory ${before.toFixed(0)} to ${after.toFixed(0)} MiB, livez at most ${livez.slowestMs().toFixed(0)} ms`,
+      );
       expect(after - before).toBeLessThan(growthMaxMiB);
     } finally {
       await livez.stop();
     }
     expect(livez.failures).toEqual([]);
     expect(replica().pid).toBe(pid);
-    expect(cluster.log('replica-1').split('\n').filter((line) => / ERROR /.test(line))).toEqual([]);
+    expect(
+      cluster
+        .log('replica-1')
+        .split('\n')
+        .filter((line) => / ERROR /.test(line)),
+    ).toEqual([]);
   },
   slowTestMs,
 );
@@ -65,7 +72,9 @@ test('whatever was asked for, every key lies below its resource and its namespac
   const keys = await allKeys(cluster.pids().etcd[0]?.url ?? '');
   const own = /^\/registry\.(own|election)\//;
   expect(keys.length).toBeGreaterThan(0);
-  expect(keys.filter((key) => !own.test(key) && !/^\/registry\/(serviceaccounts|events)\/[^/]+\/[^/]+$/.test(key))).toEqual([]);
+  expect(
+    keys.filter((key) => !own.test(key) && !/^\/registry\/(serviceaccounts|events)\/[^/]+\/[^/]+$/.test(key)),
+  ).toEqual([]);
 });
 
 const replica = (): { pid: number; url: string } => cluster.pids().replicas[0] ?? { pid: 0, url: '' };
@@ -86,7 +95,8 @@ async function faultsOf(from: number, to: number): Promise<string[]> {
       while (next < to && faults.length < faultsShownMax) {
         const number = next++;
         const one = caseAt(number);
-        for (const fault of await send(one, target)) faults.push(`seed ${seed} case ${number}: ${fault}\n${shown(one)}`.replaceAll(cluster.token, '<token>'));
+        for (const fault of await send(one, target))
+          faults.push(`seed ${seed} case ${number}: ${fault}\n${shown(one)}`.replaceAll(cluster.token, '<token>'));
       }
     }),
   );
@@ -136,7 +146,11 @@ async function memoryAtRest(pid: number): Promise<number> {
 function openConnections(): number {
   const port = Number(new URL(replica().url).port).toString(16).toUpperCase().padStart(4, '0');
   const mine = new RegExp(`^\\s*\\d+: [0-9A-F]{8}:${port} [0-9A-F]{8}:[0-9A-F]{4} (?!06|0A)`);
-  return fs.readFileSync('/proc/net/tcp', 'utf8').split('\n').filter((line) => mine.test(line)).length;
+  return fs
+    .readFileSync('/proc/net/tcp', 'utf8')
+    .split('\n')
+    .filter((line) => mine.test(line)).length;
 }
 
-const residentMiB = (pid: number): number => Number(/VmRSS:\s+(\d+) kB/.exec(fs.readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024;
+const residentMiB = (pid: number): number =>
+  Number(/VmRSS:\s+(\d+) kB/.exec(fs.readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024;

@@ -2,7 +2,7 @@ import { connect as connectHttp2, type IncomingHttpHeaders } from 'node:http2';
 import { connect as connectTcp, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { systemClock as clock } from '@cluster-apiserver/base';
-import { readAnswers, wrongWith } from './answers.ts';
+import { type HttpAnswer, readAnswers, wrongWith } from './answers.ts';
 import type { Case, PoliteCase, RawCase } from './case.ts';
 import { lastPing, readFrames } from './frames.ts';
 import type { Request } from './requests.ts';
@@ -20,12 +20,14 @@ const brokenMs = 2_000;
 const hangMs = 20_000;
 
 /** Does what a case says, and tells what the server did wrong. */
-export const send = (one: Case, target: Target): Promise<readonly string[]> => (one.over === 'h2 client' ? sendPolitely(one, target) : sendRaw(one, target));
+export const send = (one: Case, target: Target): Promise<readonly string[]> =>
+  one.over === 'h2 client' ? sendPolitely(one, target) : sendRaw(one, target);
 
 function sendRaw(one: RawCase, { port, ca }: Target): Promise<readonly string[]> {
   return new Promise((resolve) => {
     const address = { host: '127.0.0.1', port, allowHalfOpen: true };
-    const socket: Socket = one.over === 'tcp' ? connectTcp(address) : connectTls({ ...address, ca, ALPNProtocols: [one.over] });
+    const socket: Socket =
+      one.over === 'tcp' ? connectTcp(address) : connectTls({ ...address, ca, ALPNProtocols: [one.over] });
     const received: Buffer[] = [];
     let hung = false;
     const cancelHang = clock.after(hangMs, () => {
@@ -40,7 +42,12 @@ function sendRaw(one: RawCase, { port, ca }: Target): Promise<readonly string[]>
     };
     socket.on('data', (piece: Buffer) => {
       received.push(piece);
-      if (one.over === 'h2' && readFrames(Buffer.concat(received)).finished) shut();
+      if (
+        one.over === 'h2'
+          ? readFrames(Buffer.concat(received)).finished
+          : one.method && isAnswered(Buffer.concat(received), one.method)
+      )
+        shut();
     });
     let reset = false;
     socket.on('error', () => (reset = true));
@@ -50,17 +57,28 @@ function sendRaw(one: RawCase, { port, ca }: Target): Promise<readonly string[]>
       cancelPing();
       resolve(hung ? [`nothing happened for ${hangMs} ms`] : faultsIn(one, Buffer.concat(received), reset));
     });
-    socket.once(one.over === 'tcp' ? 'connect' : 'secureConnect', async () => {
+    const talk = async (): Promise<void> => {
       for (const piece of one.pieces) await new Promise((left) => socket.write(piece, left));
       if (one.end === 'tear') socket.destroy();
-      else if (one.over !== 'h2') shut();
-      else {
+      else if (one.over !== 'h2') {
+        if (!one.method) shut();
+      } else {
         socket.write(lastPing);
         cancelPing = clock.after(pingMs, shut);
       }
-    });
+    };
+    socket.once(one.over === 'tcp' ? 'connect' : 'secureConnect', () => void talk());
   });
 }
+
+/** Whether the answer is there, or one has begun that goes on until its client leaves. */
+function isAnswered(received: Buffer, method: string): boolean {
+  const { answers, rest } = readAnswers(received, method);
+  return rest === 'nothing' ? answers.some(({ status }) => status >= 200) : rest === 'begun' && isWatch(answers);
+}
+
+const isWatch = (answers: readonly HttpAnswer[]): boolean =>
+  answers.at(-1)?.status === 200 && answers.at(-1)?.headers.get('transfer-encoding') === 'chunked';
 
 function faultsIn({ over, pieces, end, method }: RawCase, received: Buffer, reset: boolean): string[] {
   // What a client of HTTP/2 would see is looked at by the polite one; whoever tears a connection sees nothing.
@@ -68,13 +86,15 @@ function faultsIn({ over, pieces, end, method }: RawCase, received: Buffer, rese
   const { answers, rest } = readAnswers(received, method);
   const hurried = Buffer.concat(pieces).includes('timeout=');
   const whole = rest === 'begun' ? answers.slice(0, -1) : answers;
-  const faults = whole.flatMap(({ status, headers, body }) => wrongWith(status, headers.get('content-type'), body, hurried) ?? []);
+  const faults = whole.flatMap(
+    ({ status, headers, body }) => wrongWith(status, headers.get('content-type'), body, hurried) ?? [],
+  );
   // A watch has no end of its own; everything else has.
-  const last = answers.at(-1);
-  const watching = rest === 'begun' && last?.status === 200 && last.headers.has('transfer-encoding');
+  const watching = rest === 'begun' && isWatch(answers);
   // What is sent behind a message that ends the connection resets it, and the kernel throws away what was not read yet.
   const lost = rest === 'begun' && reset && method === undefined;
-  if (rest !== 'nothing' && !watching && !lost) faults.push(`${rest} at the end of ${JSON.stringify(received.toString('latin1').slice(-500))}`);
+  if (rest !== 'nothing' && !watching && !lost)
+    faults.push(`${rest} at the end of ${JSON.stringify(received.toString('latin1').slice(-500))}`);
   const final = answers.filter(({ status }) => status >= 200).length;
   if (method && final !== 1) faults.push(`${final} answers to one request`);
   return faults;
@@ -92,9 +112,17 @@ async function sendPolitely({ requests }: PoliteCase, { port, ca }: Target): Pro
 }
 
 /** A watch never ends, so a client has heard enough of it when it has begun. */
-function ask(session: ReturnType<typeof connectHttp2>, { method, target, headers, body }: Request): Promise<string | undefined> {
+function ask(
+  session: ReturnType<typeof connectHttp2>,
+  { method, target, headers, body }: Request,
+): Promise<string | undefined> {
   return new Promise((resolve) => {
-    const fields = { ':method': method, ':path': target, ...Object.fromEntries(headers), ...(body && { 'content-type': body.contentType }) };
+    const fields = {
+      ':method': method,
+      ':path': target,
+      ...Object.fromEntries(headers),
+      ...(body && { 'content-type': body.contentType }),
+    };
     let stream: ReturnType<typeof session.request>;
     try {
       stream = session.request(fields, { endStream: body === undefined });
@@ -105,7 +133,9 @@ function ask(session: ReturnType<typeof connectHttp2>, { method, target, headers
     let head: IncomingHttpHeaders | undefined;
     const done = (): void => {
       cancelHang();
-      const wrong = head && wrongWith(Number(head[':status']), head['content-type'], Buffer.concat(pieces), target.includes('timeout='));
+      const wrong =
+        head &&
+        wrongWith(Number(head[':status']), head['content-type'], Buffer.concat(pieces), target.includes('timeout='));
       resolve(wrong && `${wrong} (${method} ${target})`);
     };
     const cancelHang = clock.after(hangMs, () => {
