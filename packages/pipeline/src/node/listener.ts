@@ -152,9 +152,12 @@ export async function listen(options: ListenOptions, handler: Handler<ApiRequest
   (server as unknown as HttpServer).on('connect', (_message, socket) =>
     socket.end(rawRefusal(405, 'this server is no proxy')),
   );
-  (server as unknown as HttpServer).on('clientError', (error, socket) =>
-    refuseBrokenMessage(error, socket as Socket, connectionOf(socket as Socket), clock),
-  );
+  (server as unknown as HttpServer).on('clientError', (error, socket) => {
+    const connection = connections.get(socket as Socket);
+    // Whoever fails at the handshake has no connection yet, and its socket may have closed before we hear of it.
+    if (connection) refuseBrokenMessage(error, socket as Socket, connection, clock);
+    else socket.destroy();
+  });
   // Listening for 'request' has made Node put its compatibility layer on every stream; the streams are served bare.
   server.removeAllListeners('stream');
   server.on('stream', serveHttp2 as never);
