@@ -47,8 +47,12 @@ export class Connection {
     for (const request of this.requests) request.clientLeft();
   }
 
-  /** Tells an HTTP/2 client to open its next request elsewhere; those it has sent, or is sending now, are still served. */
+  /**
+   * Tells an HTTP/2 client to open its next request elsewhere; those it has sent, or is sending now, are still served.
+   * A client that has not sent its first one yet could not send it any more, so it is told with its first answer.
+   */
   askToLeave(): void {
+    if (!this.#newest) return;
     if (!('goaway' in this.carrier) || this.carrier.destroyed || this.carrier.closed || this.#toldToLeave) return;
     this.#toldToLeave = true;
     this.carrier.goaway(noError, everyStream);

@@ -1,10 +1,13 @@
-import { type ClientHttp2Session, connect, type IncomingHttpHeaders } from 'node:http2';
+import { type ClientHttp2Session, connect, constants, type IncomingHttpHeaders } from 'node:http2';
 import https from 'node:https';
 import type { TLSSocket } from 'node:tls';
 import { systemClock as clock } from '@cluster-apiserver/base';
 
 export interface Client {
-  /** Rejects when there is no whole answer. Nothing is ever tried a second time. */
+  /**
+   * Rejects when there is no whole answer. Nothing is tried a second time but a stream of HTTP/2 that was refused: by the
+   * protocol (RFC 9113, 8.7) it was not looked at, and every client opens it again.
+   */
   request(method: string, path: string, options?: RequestOptions): Promise<Answer>;
   close(): void;
 }
@@ -95,34 +98,44 @@ export function http2Client(url: string, { ca, token }: Credentials): Client {
     }
     return session;
   };
+  const attempt = (method: string, path: string, { body, contentType = 'application/json' }: RequestOptions) =>
+    new Promise<Answer | 'refused'>((resolve, reject) => {
+      const content = body && { 'content-type': contentType };
+      const stream = current().request({
+        ':method': method,
+        ':path': path,
+        authorization: `Bearer ${token}`,
+        ...content,
+      });
+      const pieces: Buffer[] = [];
+      let head: IncomingHttpHeaders | undefined;
+      stream.on('response', (headers) => (head = headers));
+      stream.on('data', (piece: Buffer) => pieces.push(piece));
+      stream.on('error', (error) => {
+        if (stream.rstCode === constants.NGHTTP2_REFUSED_STREAM) resolve('refused');
+        else reject(new NoAnswerError(undefined, error));
+      });
+      stream.setTimeout(hangMs, () => stream.destroy(new Error(`no answer within ${hangMs} ms`)));
+      stream.on('close', () => {
+        const bytes = Buffer.concat(pieces);
+        const whole = head && stream.readableEnded && bytes.length === Number(head['content-length']);
+        if (whole)
+          resolve({ status: Number(head?.[':status']), retryAfter: head?.['retry-after'], body: bytes.toString() });
+        else
+          reject(
+            new NoAnswerError(undefined, `the stream ended with code ${stream.rstCode} after ${bytes.length} bytes`),
+          );
+      });
+      stream.end(body && JSON.stringify(body));
+    });
   return {
-    request: (method, path, { body, contentType = 'application/json' } = {}) =>
-      new Promise((resolve, reject) => {
-        const content = body && { 'content-type': contentType };
-        const stream = current().request({
-          ':method': method,
-          ':path': path,
-          authorization: `Bearer ${token}`,
-          ...content,
-        });
-        const pieces: Buffer[] = [];
-        let head: IncomingHttpHeaders | undefined;
-        stream.on('response', (headers) => (head = headers));
-        stream.on('data', (piece: Buffer) => pieces.push(piece));
-        stream.on('error', (error) => reject(new NoAnswerError(undefined, error)));
-        stream.setTimeout(hangMs, () => stream.destroy(new Error(`no answer within ${hangMs} ms`)));
-        stream.on('close', () => {
-          const bytes = Buffer.concat(pieces);
-          const whole = head && stream.readableEnded && bytes.length === Number(head['content-length']);
-          if (whole)
-            resolve({ status: Number(head?.[':status']), retryAfter: head?.['retry-after'], body: bytes.toString() });
-          else
-            reject(
-              new NoAnswerError(undefined, `the stream ended with code ${stream.rstCode} after ${bytes.length} bytes`),
-            );
-        });
-        stream.end(body && JSON.stringify(body));
-      }),
+    request: async (method, path, options = {}) => {
+      for (;;) {
+        const answer = await attempt(method, path, options);
+        if (answer !== 'refused') return answer;
+        leaving = true;
+      }
+    },
     close: () => session?.destroy(),
   };
 }
