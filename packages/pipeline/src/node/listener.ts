@@ -129,21 +129,20 @@ export async function listen(options: ListenOptions, handler: Handler<ApiRequest
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
   };
-  // Node opens a session while it handles the same 'secureConnection', before us.
-  let newestSession: Connection | undefined;
-  server.on('session', (session) => (newestSession = connectionOf(session)));
   server.on('connection', track);
   server.on('secureConnection', (socket) => {
+    // Once a session of HTTP/2 has held the raw socket, only the end of this one ends the connection.
+    track(socket);
     if (socket.alpnProtocol === 'h2') {
-      // Destroying the raw socket does not end a session; destroying this one does.
-      track(socket);
-      if (newestSession) newestSession.socket = socket;
       socket.once('end', () => socket.destroy());
+      // A session that broke off while it was closing ends our side and reads no more: the client's end goes unseen.
+      socket.once('finish', () => clock.after(limits.lingerMs, () => socket.destroy()));
       return;
     }
     const connection = connectionOf(socket);
     socket.once('end', () => connection.clientLeft());
   });
+  server.on('session', connectionOf);
   server.on('request', (message, response) => serveHttp1(message as never, response as never, false));
   server.on('checkContinue', (message, response) => serveHttp1(message as never, response as never, true));
   // HTTP/1.1 alone has this event, and Node's types for the common server do not know it.
