@@ -81,17 +81,9 @@ function chunksOf(rest: Buffer): Body | 'begun' | undefined {
   }
 }
 
-/**
- * What is wrong with an answer, whatever was asked. 503 is right for whoever gave us less time than etcd needs, and 504
- * for a resourceVersion that is yet to come.
- */
-export function wrongWith(
-  status: number,
-  contentType: string | undefined,
-  body: Buffer,
-  hurried: boolean,
-): string | undefined {
-  if (status >= 500 && status !== 504 && !(status === 503 && hurried)) return `status ${status}: ${body.toString()}`;
+/** What is wrong with an answer, whatever was asked. 504 is right for whoever gave too little time, or asks for a future. */
+export function wrongWith(status: number, contentType: string | undefined, body: Buffer): string | undefined {
+  if (status >= 500 && status !== 504) return `status ${status}: ${body.toString()}`;
   if (status < 400 || body.length === 0) return undefined;
   if (status === 404 && contentType?.startsWith('text/plain')) return undefined;
   const fits = contentType?.startsWith('application/yaml') ? isYamlStatus : isStatus;

@@ -14,8 +14,11 @@ export const frames = {
   continuation: 9,
 } as const;
 
+/** Length, type, flags and stream. */
+const headBytes = 9;
+
 export function frame(type: number, flags: number, stream: number, payload: Buffer): Buffer {
-  const head = Buffer.alloc(9);
+  const head = Buffer.alloc(headBytes);
   head.writeUIntBE(payload.length, 0, 3);
   head[3] = type;
   head[4] = flags;
@@ -50,18 +53,15 @@ function lengthAndBytes(text: string): Buffer {
 /** The last of what is sent: whoever answers it has read all that came before. */
 export const lastPing = ping(Buffer.from('hostile!'));
 
-/** Whether the bytes are whole frames from a server, and whether the last ping was answered or the end announced. */
-export function readFrames(bytes: Buffer): { readonly whole: boolean; readonly finished: boolean } {
-  let finished = false;
-  let at = 0;
-  while (bytes.length - at >= 9) {
-    const length = bytes.readUIntBE(at, 3);
-    const [type, flags] = [bytes[at + 3] ?? 0, bytes[at + 4] ?? 0];
-    if (bytes.length - at - 9 < length) break;
-    const payload = bytes.subarray(at + 9, at + 9 + length);
-    finished ||=
-      type === frames.goaway || (type === frames.ping && (flags & 1) === 1 && payload.equals(lastPing.subarray(9)));
-    at += 9 + length;
+/** Whether a server has answered the last ping, or announced its end. */
+export function isFinished(received: Buffer): boolean {
+  for (let at = 0; received.length - at >= headBytes; ) {
+    const end = at + headBytes + received.readUIntBE(at, 3);
+    const [type, flags] = [received[at + 3], received[at + 4] ?? 0];
+    const pong = type === frames.ping && (flags & 1) === 1;
+    if (type === frames.goaway) return true;
+    if (pong && received.subarray(at + headBytes, end).equals(lastPing.subarray(headBytes))) return true;
+    at = end;
   }
-  return { whole: at === bytes.length, finished };
+  return false;
 }

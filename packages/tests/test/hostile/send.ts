@@ -4,7 +4,7 @@ import { connect as connectTls } from 'node:tls';
 import { systemClock as clock } from '@cluster-apiserver/base';
 import { type HttpAnswer, readAnswers, wrongWith } from './answers.ts';
 import type { Case, PoliteCase, RawCase } from './case.ts';
-import { lastPing, readFrames } from './frames.ts';
+import { lastPing, isFinished } from './frames.ts';
 import type { Request } from './requests.ts';
 
 export interface Target {
@@ -44,7 +44,7 @@ function sendRaw(one: RawCase, { port, ca }: Target): Promise<readonly string[]>
       received.push(piece);
       if (
         one.over === 'h2'
-          ? readFrames(Buffer.concat(received)).finished
+          ? isFinished(Buffer.concat(received))
           : one.method && isAnswered(Buffer.concat(received), one.method)
       )
         shut();
@@ -80,14 +80,13 @@ function isAnswered(received: Buffer, method: string): boolean {
 const isWatch = (answers: readonly HttpAnswer[]): boolean =>
   answers.at(-1)?.status === 200 && answers.at(-1)?.headers.get('transfer-encoding') === 'chunked';
 
-function faultsIn({ over, pieces, end, method }: RawCase, received: Buffer, reset: boolean): string[] {
+function faultsIn({ over, end, method }: RawCase, received: Buffer, reset: boolean): string[] {
   // What a client of HTTP/2 would see is looked at by the polite one; whoever tears a connection sees nothing.
   if (over !== 'http/1.1' || end === 'tear') return [];
   const { answers, rest } = readAnswers(received, method);
-  const hurried = Buffer.concat(pieces).includes('timeout=');
   const whole = rest === 'begun' ? answers.slice(0, -1) : answers;
   const faults = whole.flatMap(
-    ({ status, headers, body }) => wrongWith(status, headers.get('content-type'), body, hurried) ?? [],
+    ({ status, headers, body }) => wrongWith(status, headers.get('content-type'), body) ?? [],
   );
   // A watch has no end of its own; everything else has.
   const watching = rest === 'begun' && isWatch(answers);
@@ -133,9 +132,7 @@ function ask(
     let head: IncomingHttpHeaders | undefined;
     const done = (): void => {
       cancelHang();
-      const wrong =
-        head &&
-        wrongWith(Number(head[':status']), head['content-type'], Buffer.concat(pieces), target.includes('timeout='));
+      const wrong = head && wrongWith(Number(head[':status']), head['content-type'], Buffer.concat(pieces));
       resolve(wrong && `${wrong} (${method} ${target})`);
     };
     const cancelHang = clock.after(hangMs, () => {
