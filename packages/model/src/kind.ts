@@ -39,21 +39,33 @@ export interface KindForm<T extends KubeObject> {
   readonly warnings?: (object: T, current: T | undefined) => readonly string[];
   /** Fields besides metadata.name and metadata.namespace that a field selector may name, each with its value. */
   readonly selectableFields: Readonly<Record<string, (object: T) => string>>;
+  /** Those of them that nearly always select a few of many objects: these are found without looking at the others. */
+  readonly indexedFields?: readonly string[];
   /** The sentence with which an unknown field of a selector is refused. */
   readonly unknownSelectorField: (field: string) => string;
 }
 
 export interface Kind extends Omit<KindForm<KubeObject>, 'fields'> {
   readonly schema: ObjectSchema;
+  /** The values of all selectable fields of an object; undefined for a kind that has none. */
+  readonly fieldsOf: ((object: KubeObject) => Readonly<Record<string, string>>) | undefined;
+  readonly indexedFields: readonly string[];
   /** `v1`, or `group/version`. */
   readonly apiVersion: string;
 }
 
 export function defineKind<T extends KubeObject>(form: KindForm<T>): Kind {
   const { fields, ...rest } = form;
+  // The hooks only ever see objects that this kind's schema has decoded, which makes them T.
+  const hooks = rest as unknown as Omit<KindForm<KubeObject>, 'fields'>;
+  const selectable = Object.entries(hooks.selectableFields);
   return {
-    // The hooks only ever see objects that this kind's schema has decoded, which makes them T.
-    ...(rest as unknown as Omit<KindForm<KubeObject>, 'fields'>),
+    ...hooks,
+    indexedFields: form.indexedFields ?? [],
+    fieldsOf:
+      selectable.length === 0
+        ? undefined
+        : (object) => Object.fromEntries(selectable.map(([field, valueOf]) => [field, valueOf(object)])),
     schema: object({ ...typeMeta, metadata: field(objectMeta, 'Standard object metadata.', 'always'), ...fields }),
     apiVersion: form.group ? `${form.group}/${form.version}` : form.version,
   };
