@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { authenticatedGroup, type Authenticator, type UserInfo } from './authenticator.ts';
 import { bearerToken } from './bearer-token.ts';
 
@@ -24,7 +24,7 @@ export function staticTokens(file: string): Authenticator {
   };
 }
 
-const hashOf = (token: string): string => createHash('sha256').update(token).digest('base64');
+const hashOf = (token: string): string => hash('sha256', token, 'base64');
 
 function readUsers(file: string): ReadonlyMap<string, UserInfo> {
   const users = new Map<string, UserInfo>();

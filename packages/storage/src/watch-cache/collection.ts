@@ -60,6 +60,8 @@ export class Collection<Item extends CacheItem> {
   readonly #followers = new Set<Follower<Item>>();
   readonly #kept = new Map<Revision, View<Item>>();
   #view: View<Item>;
+  /** The items of the view by their keys: most reads want one, and find it here several times faster. */
+  #newest = new Map<string, Item>();
 
   constructor(form: CollectionForm<Item>, store: Store, freshness: Freshness, windowWeightMax: number) {
     this.form = form;
@@ -90,7 +92,7 @@ export class Collection<Item extends CacheItem> {
   }
 
   get(key: string): Item | undefined {
-    return this.#view.items.get(key);
+    return this.#newest.get(key);
   }
 
   /** All there is now. */
@@ -160,9 +162,11 @@ export class Collection<Item extends CacheItem> {
   /** Something happened below the prefix. */
   apply(key: string, entry: Entry | undefined, revision: Revision): void {
     const itemKey = this.#keyOf(key);
-    const previous = this.#view.items.get(itemKey);
+    const previous = this.#newest.get(itemKey);
     const current = entry && this.form.read(entry, itemKey);
     this.#view = withChange(this.#view, previous, current, this.form.termsOf, revision);
+    if (current) this.#newest.set(itemKey, current);
+    else this.#newest.delete(itemKey);
     const change = { key: itemKey, revision, previous, current };
     this.#window.add(change);
     if (this.#kept.size > 0) this.#dropKept(false);
@@ -172,11 +176,15 @@ export class Collection<Item extends CacheItem> {
   /** Begins again from all there is at a revision, which may be given bit by bit. */
   reload(): { add(entry: Entry): void; done(revision: Revision): void } {
     let view = emptyView<Item>(this.reached);
+    const newest = new Map<string, Item>();
     return {
       add: (entry) => {
-        view = withChange(view, undefined, this.#read(entry), this.form.termsOf, view.revision);
+        const item = this.#read(entry);
+        newest.set(item.key, item);
+        view = withChange(view, undefined, item, this.form.termsOf, view.revision);
       },
       done: (revision) => {
+        this.#newest = newest;
         this.#view = { ...view, revision };
         this.#kept.clear();
         this.#window.beginAt(revision);
@@ -207,9 +215,11 @@ export class Collection<Item extends CacheItem> {
   }
 }
 
-/** The key of an item, of the text behind the prefix: its bytes, one character each. For ASCII they are the same. */
-export const itemKey = (text: string): string =>
-  Buffer.byteLength(text) === text.length ? text : byteString(Buffer.from(text));
+/**
+ * The key of an item, of the text behind the prefix: its bytes, one character each. It is made anew even where text and
+ * bytes are the same, because strings that are parts of others, or put together, are slow to compare.
+ */
+export const itemKey = (text: string): string => byteString(Buffer.from(text));
 
 export const textOfKey = (key: string): string =>
   Buffer.byteLength(key) === key.length ? key : bytesOf(key).toString();

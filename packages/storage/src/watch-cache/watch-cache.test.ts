@@ -1,0 +1,283 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { seededRandom, systemClock } from '@cluster-apiserver/base';
+import { RevisionTooLargeError, StorageUnavailableError } from '../errors.ts';
+import { type MemoryStore, memoryStore } from '../memory/memory-store.ts';
+import { type Revision, revision } from '../revision.ts';
+import type { ChangeSet, Entry, Store } from '../store.ts';
+import type { CacheItem, Collection, CollectionForm } from './collection.ts';
+import { openWatchCache, type WatchCache, type WatchCacheEvent } from './watch-cache.ts';
+
+interface Item extends CacheItem {
+  readonly text: string;
+}
+
+const form = (prefix: string): CollectionForm<Item> => ({
+  prefix,
+  read: (entry, key) => ({ key, revision: entry.revision, weight: 1_000, text: textOf(entry) }),
+  termsOf: ({ text }) => [text],
+});
+const textOf = (entry: Entry): string => (entry.unreadable ? '?' : entry.value.toString());
+
+let memory: MemoryStore;
+let opened: WatchCache<Item>[];
+let reports: WatchCacheEvent[];
+
+beforeEach(() => {
+  memory = memoryStore(systemClock);
+  opened = [];
+  reports = [];
+});
+afterEach(async () => {
+  await Promise.all(opened.map((cache) => cache.close()));
+  memory.close();
+});
+
+const call = { deadlineMs: Number.POSITIVE_INFINITY };
+const soon = () => ({ deadlineMs: systemClock.monotonicMs() + 50 });
+
+function open(store: Store = memory): readonly [Collection<Item>, Collection<Item>] {
+  const cache = openWatchCache({
+    store,
+    prefix: '/r/',
+    forms: [form('/r/a/'), form('/r/b/')],
+    clock: systemClock,
+    random: seededRandom(1),
+    report: (event) => reports.push(event),
+  });
+  opened.push(cache);
+  return cache.collections as unknown as readonly [Collection<Item>, Collection<Item>];
+}
+
+const put = async (key: string, text = key): Promise<Revision> => {
+  const { stored } = await memory.get(key, call);
+  const bytes = Buffer.from(text);
+  return stored ? memory.update(key, bytes, stored.revision, {}, call) : memory.create(key, bytes, {}, call);
+};
+const remove = async (key: string): Promise<Revision> =>
+  memory.delete(key, (await memory.get(key, call)).stored?.revision ?? revision(0), call);
+const contents = (collection: Collection<Item>, at?: Revision): string[] | undefined => {
+  const view = at === undefined ? collection.view() : collection.viewAt(at);
+  const items: string[] = [];
+  view?.items.visit('', ({ key, text }) => items.push(`${key}=${text}`) > 0);
+  return view && items;
+};
+
+/** A store whose watches tell nothing while they are held, and can be cut. */
+function disturbed(): Store & { hold(): () => void; cut(error: Error): void } {
+  let held: Promise<void> | undefined;
+  let cuts: ((error: Error) => void)[] = [];
+  async function* watch(...args: Parameters<Store['watch']>): AsyncGenerator<ChangeSet> {
+    const { promise: severed, reject } = Promise.withResolvers<never>();
+    severed.catch(() => {});
+    cuts.push(reject);
+    const sets = memory.watch(...args)[Symbol.asyncIterator]();
+    for (;;) {
+      const next = await Promise.race([sets.next(), severed]);
+      await held;
+      if (next.done) return;
+      yield next.value;
+    }
+  }
+  return {
+    ...memory,
+    watch,
+    hold: () => {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      held = promise;
+      return () => {
+        held = undefined;
+        resolve();
+      };
+    },
+    cut: (error) => {
+      for (const cut of cuts.splice(0)) cut(error);
+      cuts = [];
+    },
+  };
+}
+
+test('a fresh read sees every write that was acknowledged before it began', async () => {
+  await put('/r/a/1');
+  const [a, b] = open();
+  await a.reach(undefined, call);
+  expect(contents(a)).toEqual(['1=/r/a/1']);
+  for (let n = 0; n < 50; n++) {
+    await put(`/r/b/${n}`);
+    await b.reach(undefined, call);
+    expect(b.get(String(n))?.text).toBe(`/r/b/${n}`);
+  }
+});
+
+test('a write outside of all collections moves the revision too', async () => {
+  const [a] = open();
+  const elsewhere = await put('/r/elsewhere');
+  await a.reach(elsewhere, call);
+  expect(a.reached).toBe(elsewhere);
+});
+
+test('a fresh read waits while the watch is behind, and fails when its time is over', async () => {
+  const store = disturbed();
+  const [a] = open(store);
+  await a.reach(undefined, call);
+  const release = store.hold();
+  await put('/r/a/1');
+  await expect(a.reach(undefined, soon())).rejects.toThrow(StorageUnavailableError);
+  const waiting = a.reach(undefined, call);
+  expect(a.get('1')).toBeUndefined();
+  release();
+  await waiting;
+  expect(a.get('1')).toBeDefined();
+});
+
+test('a reader who may have old news gets it at once, but never older than what was told here', async () => {
+  const store = disturbed();
+  const [a] = open(store);
+  await a.reach(undefined, call);
+  const release = store.hold();
+  const written = await put('/r/a/1');
+  expect(a.reach('any', call)).toBeUndefined();
+  a.wrote(written);
+  const told = a.reach('any', call);
+  expect(told).toBeDefined();
+  release();
+  await told;
+  expect(a.get('1')?.revision).toBe(written);
+});
+
+test('questions for the newest revision are shared by those who wait, and by nobody who came later', async () => {
+  let questions = 0;
+  const answers: (() => void)[] = [];
+  const [a] = open({
+    ...memory,
+    head: async (...args) => {
+      questions++;
+      if (questions > 2) await new Promise<void>((resolve) => answers.push(resolve));
+      return memory.head(...args);
+    },
+  });
+  await a.reach(undefined, call);
+  questions = 2;
+  const first = Array.from({ length: 20 }, () => a.reach(undefined, call));
+  while (answers.length < 1) await new Promise(setImmediate);
+  const second = Array.from({ length: 20 }, () => a.reach(undefined, call));
+  expect(questions).toBe(3);
+  answers.shift()?.();
+  await Promise.all(first);
+  while (answers.length < 1) await new Promise(setImmediate);
+  answers.shift()?.();
+  await Promise.all(second);
+  expect(questions).toBe(4);
+});
+
+test('a revision of the future is refused, not waited for', async () => {
+  const [a] = open();
+  await expect(a.reach(revision(1_000), call)).rejects.toThrow(RevisionTooLargeError);
+});
+
+test('every past state within the window can be seen, and is found by its terms', async () => {
+  const [a] = open();
+  const states = new Map<Revision, string[]>();
+  const model = new Map<string, string>();
+  const random = seededRandom(5);
+  for (let n = 0; n < 300; n++) {
+    const key = String(random.below(20));
+    const gone = model.has(key) && random.below(3) === 0;
+    const at = gone ? await remove(`/r/a/${key}`) : await put(`/r/a/${key}`, `t${n % 7}`);
+    if (gone) model.delete(key);
+    else model.set(key, `t${n % 7}`);
+    states.set(at, [...model].map(([name, text]) => `${name}=${text}`).sort());
+  }
+  await a.reach(undefined, call);
+  for (const [at, state] of states) {
+    expect(contents(a, at)?.sort()).toEqual(state);
+    for (let term = 0; term < 7; term++) {
+      const found: string[] = [];
+      a.viewAt(at)
+        ?.terms.get(`t${term}`)
+        ?.items.visit('', ({ key, text }) => found.push(`${key}=${text}`) > 0);
+      expect(found.sort()).toEqual(state.filter((item) => item.endsWith(`=t${term}`)));
+    }
+  }
+});
+
+test('changes too old for the window are not told of as if they had not been', async () => {
+  const [a] = open();
+  await a.reach(undefined, call);
+  const begin = a.reached;
+  // Each change weighs what was there before: enough of them push the first ones out.
+  for (let n = 0; n < 20_000; n++) await put('/r/a/1', `${n}`);
+  await a.reach(undefined, call);
+  expect(a.changesAfter(begin)).toBeUndefined();
+  expect(a.viewAt(begin)).toBeUndefined();
+  const kept = revision(a.reached - 100);
+  expect(a.changesAfter(kept)?.map(({ revision: at }) => at)).toEqual(
+    Array.from({ length: 100 }, (_, n) => kept + n + 1),
+  );
+});
+
+test('a view that somebody comes back for stays as it was', async () => {
+  const [a] = open();
+  await put('/r/a/1');
+  await a.reach(undefined, call);
+  const view = a.view();
+  a.keep(view);
+  await put('/r/a/2');
+  await a.reach(undefined, call);
+  expect(a.viewAt(view.revision)).toBe(view);
+  expect(contents(a, view.revision)).toEqual(['1=/r/a/1']);
+});
+
+test('a follower is told every change in order, with what was there before', async () => {
+  const [a] = open();
+  await a.reach(undefined, call);
+  const told: string[] = [];
+  a.follow({
+    changed: ({ key, previous, current }) => told.push(`${key}: ${previous?.text ?? '-'} to ${current?.text ?? '-'}`),
+    interrupted: () => told.push('interrupted'),
+  });
+  await put('/r/a/1', 'one');
+  await put('/r/a/1', 'two');
+  await remove('/r/a/1');
+  await a.reach(undefined, call);
+  expect(told).toEqual(['1: - to one', '1: one to two', '1: two to -']);
+});
+
+test('after a lost watch it reads all again, tells so, and does not go back in time', async () => {
+  const store = disturbed();
+  const [a] = open(store);
+  await put('/r/a/1', 'one');
+  await a.reach(undefined, call);
+  let interruptions = 0;
+  a.follow({ changed: () => {}, interrupted: () => interruptions++ });
+  const release = store.hold();
+  await put('/r/a/1', 'two');
+  await put('/r/a/2', 'three');
+  memory.compact(await remove('/r/a/1'));
+  const before = a.reached;
+  store.cut(new Error('compacted'));
+  release();
+  await a.reach(undefined, call);
+  expect(contents(a)).toEqual(['2=three']);
+  expect(a.reached).toBeGreaterThan(before);
+  expect(a.changesAfter(before)).toBeUndefined();
+  expect(interruptions).toBe(1);
+  expect(reports.map(({ type }) => type)).toEqual(['loaded', 'lost', 'loaded']);
+});
+
+test('a new replica knows what happened just before it began', async () => {
+  const first = await put('/r/a/1', 'one');
+  for (let n = 0; n < 6_000; n++) await put('/r/a/1', `${n}`);
+  const [a] = open();
+  await a.reach(undefined, call);
+  expect(a.changesAfter(first)).toBeUndefined();
+  expect(a.changesAfter(revision(a.reached - 4_000))).toHaveLength(4_000);
+});
+
+test('keys beyond ASCII are in the order of their bytes', async () => {
+  const names = ['z', 'é', '\uffee', '😀', 'a'];
+  for (const name of names) await put(`/r/a/${name}`, name);
+  const [a] = open();
+  await a.reach(undefined, call);
+  const { entries } = await memory.list({ prefix: '/r/a/' }, call);
+  expect(contents(a)?.map((line) => line.split('=')[1])).toEqual(entries.map(textOf));
+});
