@@ -1,0 +1,356 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { seededRandom, systemClock } from '@cluster-apiserver/base';
+import { decode, defineKind, type Kind, type KubeObject, StatusError, subdomainNames } from '@cluster-apiserver/model';
+import { CorruptValueError, memoryStore, type Store } from '@cluster-apiserver/storage';
+import {
+  create,
+  deleteObject,
+  list,
+  openRegistry,
+  type Registry,
+  replace,
+  type Resource,
+  type Watching,
+  type WatchOptions,
+  watch,
+} from './index.ts';
+
+const kind: Kind = defineKind({
+  group: '',
+  version: 'v1',
+  kind: 'Robot',
+  plural: 'robots',
+  singular: 'robot',
+  shortNames: [],
+  description: 'For these tests.',
+  fields: {},
+  names: subdomainNames,
+  qualifiedFinalizers: false,
+  createOnReplace: false,
+  ownsOthers: false,
+  deletedAnswer: 'object',
+  subresources: [],
+  selectableFields: {},
+  unknownSelectorField: (name) => name,
+});
+
+const call = { deadlineMs: Number.POSITIVE_INFINITY };
+let memory: ReturnType<typeof memoryStore>;
+let registry: Registry;
+let resource: Resource;
+let watchings: Watching[];
+
+beforeEach(() => {
+  memory = memoryStore(systemClock);
+  watchings = [];
+  open(memory);
+});
+afterEach(async () => {
+  for (const watching of watchings) watching.close();
+  await registry.cache.close();
+  memory.close();
+});
+
+function open(store: Store): void {
+  registry = openRegistry({
+    kinds: [kind],
+    store,
+    keyPrefix: '/registry',
+    clock: systemClock,
+    random: seededRandom(1),
+    report: () => {},
+  });
+  resource = registry.resources[0] as Resource;
+}
+
+/** One that remembers nothing of what was before it. */
+async function anotherReplica(): Promise<void> {
+  await registry.cache.close();
+  open(memory);
+}
+
+const robot = (name: string, labels: Record<string, string>): KubeObject =>
+  decode(kind.schema, { kind: 'Robot', apiVersion: 'v1', metadata: { name, labels } }, () => {}) as KubeObject;
+const options = (namespace: string) => ({ namespace, dryRun: false, manager: 'm', warn: () => {} });
+const make = async (name: string, labels = {}, namespace = 'n') =>
+  (await create(resource, robot(name, labels), options(namespace), call)).revision as number;
+const put = async (name: string, labels = {}, namespace = 'n') =>
+  (await replace(resource, name, robot(name, labels), options(namespace), call)).outcome.revision as number;
+const remove = (name: string, namespace = 'n') => deleteObject(resource, name, { namespace, dryRun: false }, call);
+const labelled = (key: string) => ({ requirements: [{ key, operator: 'exists' as const, values: [] }] });
+
+async function begin(asked: Partial<WatchOptions> = {}): Promise<Watching> {
+  const watching = await watch(
+    resource,
+    {
+      namespace: 'n',
+      labels: undefined,
+      fields: undefined,
+      resourceVersion: undefined,
+      resourceVersionMatch: undefined,
+      sendInitialEvents: undefined,
+      allowWatchBookmarks: false,
+      continue: undefined,
+      ...asked,
+    },
+    call,
+  );
+  watchings.push(watching);
+  return watching;
+}
+
+const lineOf = (event: { type: string }): string =>
+  'outcome' in event
+    ? `${event.type} ${(event.outcome as { object: KubeObject }).object.metadata.name}`
+    : `${event.type}${(event as { endsInitialEvents?: boolean }).endsInitialEvents ? ' end' : ''}`;
+
+/** The next events, as many as asked for. */
+async function next(watching: Watching, count: number): Promise<string[]> {
+  const lines: string[] = [];
+  while (lines.length < count) {
+    const batch = watching.take();
+    if (batch) lines.push(...batch.events.map(lineOf));
+    else await new Promise<void>((resolve) => watching.wait(resolve));
+  }
+  return lines;
+}
+
+/** Everything that happened so far has come to this replica, and its channels have told it. */
+async function settled(): Promise<void> {
+  await resource.collection.reach(undefined, call);
+  await new Promise(setImmediate);
+  await new Promise(setImmediate);
+}
+
+describe('the beginning', () => {
+  test('without a version is the present state, in order, and then what happens', async () => {
+    await make('b');
+    await make('a');
+    const watching = await begin();
+    expect(await next(watching, 2)).toEqual(['ADDED a', 'ADDED b']);
+    await make('c');
+    expect(await next(watching, 1)).toEqual(['ADDED c']);
+  });
+
+  test('of a client that asked for initial events has an end, even of nothing', async () => {
+    const asked = { sendInitialEvents: true, resourceVersionMatch: 'NotOlderThan' };
+    expect(await next(await begin(asked), 1)).toEqual(['BOOKMARK end']);
+    await make('a');
+    expect(await next(await begin(asked), 2)).toEqual(['ADDED a', 'BOOKMARK end']);
+  });
+
+  test('of a client that wants none is the present moment', async () => {
+    await make('a');
+    const watching = await begin({ sendInitialEvents: false, resourceVersionMatch: 'NotOlderThan' });
+    await make('b');
+    expect(await next(watching, 1)).toEqual(['ADDED b']);
+  });
+
+  test('of many objects comes in parts', async () => {
+    for (let n = 0; n < 450; n++) await make(`r${n}`);
+    const watching = await begin();
+    const first = watching.take();
+    expect(first?.events.length).toBeLessThan(450);
+    expect((await next(watching, 450 - (first?.events.length ?? 0))).length).toBe(450 - (first?.events.length ?? 0));
+  });
+
+  test('of the future waits for it, and is told nothing that lies before', async () => {
+    const now = await make('a');
+    const watching = await begin({ resourceVersion: String(now + 2) });
+    await make('b');
+    await make('c');
+    await make('d');
+    expect(await next(watching, 1)).toEqual(['ADDED d']);
+  });
+
+  test('with initial events of the future is refused inside the watch', async () => {
+    const watching = await begin({
+      sendInitialEvents: true,
+      resourceVersionMatch: 'NotOlderThan',
+      resourceVersion: '100000',
+    });
+    expect(() => watching.take()).toThrow(expect.objectContaining({ code: 504 }));
+  });
+});
+
+describe('what happens', () => {
+  test('is told once to each of many watchers, and made once for all of them', async () => {
+    const from = { resourceVersion: String(await make('a')) };
+    const all = await Promise.all(Array.from({ length: 5 }, () => begin(from)));
+    for (const watching of all) expect(watching.take()).toBeUndefined();
+    await make('b');
+    await settled();
+    const batches = all.map((watching) => watching.take());
+    expect(batches[0]?.events.map(lineOf)).toEqual(['ADDED b']);
+    expect(new Set(batches).size).toBe(1);
+    for (const watching of all) expect(watching.take()).toBeUndefined();
+  });
+
+  test('elsewhere is not told', async () => {
+    const from = { resourceVersion: String(await make('a')) };
+    const [here, one] = [await begin(from), await begin({ ...from, name: 'b' })];
+    await make('b', {}, 'n-x');
+    await make('c');
+    await make('b');
+    expect(await next(here, 2)).toEqual(['ADDED c', 'ADDED b']);
+    expect(await next(one, 1)).toEqual(['ADDED b']);
+  });
+
+  test('is told to a reader who was away for long, from memory, in order and without a gap', async () => {
+    const from = { resourceVersion: String(await make('a')) };
+    const watching = await begin(from);
+    expect(watching.take()).toBeUndefined();
+    const expected: string[] = [];
+    for (let n = 0; n < 300; n++) {
+      await make(`r${n}`);
+      expected.push(`ADDED r${n}`);
+      if (n % 10 === 0) await settled();
+    }
+    expect(await next(watching, 300)).toEqual(expected);
+    await make('last');
+    expect(await next(watching, 1)).toEqual(['ADDED last']);
+  });
+
+  test('through a selector comes into view and leaves it', async () => {
+    const watching = await begin({ resourceVersion: String(await make('a')), labels: labelled('x') });
+    await put('a', { x: '1' });
+    await put('a', { x: '2' });
+    const left = await put('a', { y: '1' });
+    await put('a', { y: '2' });
+    await make('b', { x: '1' });
+    await remove('b');
+    const lines: string[] = [];
+    let leaving: unknown;
+    while (lines.length < 5) {
+      const batch = watching.take();
+      for (const event of batch?.events ?? []) {
+        lines.push(lineOf(event));
+        if (lineOf(event) === 'DELETED a') leaving = event;
+      }
+      if (!batch) await new Promise<void>((resolve) => watching.wait(resolve));
+    }
+    expect(lines).toEqual(['ADDED a', 'MODIFIED a', 'DELETED a', 'ADDED b', 'DELETED b']);
+    // The last state in view, as of the write that ended it.
+    expect(leaving).toMatchObject({ revision: left });
+    expect(JSON.parse((leaving as { outcome: { json: string } }).outcome.json).metadata).toMatchObject({
+      labels: { x: '2' },
+      resourceVersion: String(left),
+    });
+  });
+
+  test('tells how far the reader is, and does not when there is more to take', async () => {
+    const watching = await begin({ resourceVersion: String(await make('a')) });
+    expect(watching.reached).toBeUndefined();
+    expect(watching.take()).toBeUndefined();
+    const elsewhere = await make('b', {}, 'other');
+    await settled();
+    expect(watching.reached).toBe(elsewhere);
+    await make('c');
+    await settled();
+    expect(watching.reached).toBeUndefined();
+  });
+});
+
+describe('what lies too far back for memory', () => {
+  test('is told from the history of the store, and then memory goes on', async () => {
+    const first = await make('a');
+    for (let n = 0; n < 5_200; n++) await put('a', { n: String(n) });
+    await anotherReplica();
+    const watching = await begin({ resourceVersion: String(first) });
+    expect(watching.take()).toBeUndefined();
+    const lines = await next(watching, 5_200);
+    expect(new Set(lines)).toEqual(new Set(['MODIFIED a']));
+    await make('b');
+    expect(await next(watching, 1)).toEqual(['ADDED b']);
+    await settled();
+    expect(watching.take()).toBeUndefined();
+    expect(watching.reached).toBeDefined();
+  });
+
+  test('and for the store ends the watch as expired', async () => {
+    const first = await make('a');
+    await put('a', { n: '1' });
+    const last = await put('a', { n: '2' });
+    memory.compact(last as Parameters<typeof memory.compact>[0]);
+    await anotherReplica();
+    const error = await next(await begin({ resourceVersion: String(first) }), 1).catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(StatusError);
+    expect(error).toMatchObject({ code: 410, reason: 'Expired' });
+  });
+
+  test('ends the watch of a reader who was once in step: he can come back', async () => {
+    const watching = await begin({ resourceVersion: String(await make('a')) });
+    expect(watching.take()).toBeUndefined();
+    const large = 'x'.repeat(60_000);
+    for (let n = 0; n < 400; n++) {
+      await replace(
+        resource,
+        'a',
+        { ...robot('a', {}), metadata: { name: 'a', annotations: { large, n: String(n) } } },
+        options('n'),
+        call,
+      );
+      if (n % 100 === 0) await settled();
+    }
+    await settled();
+    expect(watching.take()).toBeUndefined();
+    expect(watching.ended).toBe(true);
+  });
+});
+
+describe('an object that cannot be read', () => {
+  const spoil = (name: string) =>
+    memory.create(`/registry/robots/n/${name}`, Buffer.from('{"kind":"Robot"}'), {}, call);
+  const listed = (more: object = {}) =>
+    list(
+      resource,
+      {
+        namespace: 'n',
+        labels: undefined,
+        fields: undefined,
+        resourceVersion: undefined,
+        resourceVersionMatch: undefined,
+        limit: undefined,
+        continue: undefined,
+        sendInitialEvents: undefined,
+        ...more,
+      },
+      call,
+    );
+
+  test('fails the lists it might belong to, and names its key', async () => {
+    await make('a', { x: '1' });
+    await spoil('bad');
+    for (const more of [{}, { labels: labelled('x') }, { namespace: undefined }])
+      await expect(listed(more)).rejects.toThrow('/registry/robots/n/bad');
+    expect((await listed({ namespace: 'm' })).items).toEqual([]);
+  });
+
+  test('ends a watch behind what came before it, and names its key', async () => {
+    const watching = await begin({ resourceVersion: String(await make('a')) });
+    await make('b');
+    expect(await next(watching, 1)).toEqual(['ADDED b']);
+    await spoil('bad');
+    await settled();
+    expect(() => watching.take()).toThrow('/registry/robots/n/bad');
+  });
+
+  test('is replaced by one that can be read, and then it is as if it had been new', async () => {
+    const spoiled = await spoil('a');
+    await settled();
+    const watching = await begin({ resourceVersion: String(spoiled) });
+    const good = Buffer.from('{"kind":"Robot","apiVersion":"v1","metadata":{"name":"a","namespace":"n","uid":"u"}}');
+    await memory.update('/registry/robots/n/a', good, spoiled, {}, call);
+    expect(await next(watching, 1)).toEqual(['ADDED a']);
+    expect((await listed()).items).toHaveLength(1);
+  });
+
+  test('is not hidden by a transformer that refuses it', () => {
+    const unreadable = new CorruptValueError(['/registry/robots/n/a']);
+    const item = resource.collection.form.read(
+      { key: '/registry/robots/n/a', revision: 7 as never, unreadable },
+      'n/a',
+    );
+    expect(item.unreadable).toBe(unreadable);
+  });
+});
