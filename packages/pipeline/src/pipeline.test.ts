@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { seededRandom, sleep, systemClock } from '@cluster-apiserver/base';
-import { defineKind, field, int32, pathSegmentNames, StatusError, stringMap } from '@cluster-apiserver/model';
+import { defineKind, field, int32, object, pathSegmentNames, StatusError, stringMap } from '@cluster-apiserver/model';
 import { memoryStore } from '@cluster-apiserver/storage';
 import { chain } from './chain.ts';
 import { documentRoutes } from './documents.ts';
@@ -26,7 +26,7 @@ const kind = (group: string, plural: string) =>
     createOnReplace: false,
     ownsOthers: true,
     deletedAnswer: 'object',
-    subresources: ['token'],
+    subresources: [{ name: 'token', group: '', version: 'v1', kind: 'Token', verbs: ['create'], schema: object({}) }],
     selectableFields: {},
     unknownSelectorField: (name) => name,
   });
