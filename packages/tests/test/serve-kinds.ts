@@ -32,7 +32,16 @@ export async function serveKinds(kinds: (services: KindServices) => readonly Kin
   scope.onClose('etcd', () => etcd.stop());
   const files = filesInMemory({ tokens: `secret,admin,1,"${mastersGroup}"` });
   const write = (line: string): void => console.error(line);
-  const surroundings: Surroundings = { clock, random: systemRandom(), files, connectEtcd: http2Connect, listen, write };
+  const runtime = { version: 'v24.0.0', platform: 'linux', arch: 'x64' };
+  const surroundings: Surroundings = {
+    clock,
+    random: systemRandom(),
+    files,
+    connectEtcd: http2Connect,
+    listen,
+    runtime,
+    write,
+  };
   const flags = parseFlags([
     '--secure-port=0',
     '--bind-address=127.0.0.1',
