@@ -226,7 +226,7 @@ describe('paths', () => {
     ['GET', '/hello', 200],
     ['GET', '/hello/', 404],
     ['GET', '/HELLO', 404],
-    ['POST', '/hello', 404],
+    ['POST', '/hello', 405],
     ['GET', '/hello%20', 404],
     ['GET', '/%68ello', 200],
     ['GET', '/nope', 404],

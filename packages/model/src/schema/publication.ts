@@ -19,6 +19,6 @@ export const sharedPublication = (kind: string, description: string): Publicatio
  */
 export function publishedName({ group, version, kind }: GroupVersionKind): string {
   const own = group === '' ? 'core' : group.endsWith('.k8s.io') ? group.slice(0, -'.k8s.io'.length) : undefined;
-  const home = own ? `io.k8s.api.${own}` : group.split('.').reverse().join('.');
+  const home = own ? `io.k8s.api.${own}` : group.split('.').toReversed().join('.');
   return `${home}.${version}.${kind}`;
 }

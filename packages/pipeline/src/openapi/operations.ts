@@ -51,7 +51,7 @@ const ok = (schema: ObjectSchema): Answer => ({ code: 200, description: 'Done.',
 const created = (schema: ObjectSchema): Answer => ({ code: 201, description: 'Created.', schema });
 const accepted = (schema: ObjectSchema): Answer => ({
   code: 202,
-  description: 'Begun: finalizers hold the object.',
+  description: 'Begun: the object is still there.',
   schema,
 });
 const unauthorized: Answer = { code: 401, description: 'Nobody knows who is asking.', schema: statusSchema };
