@@ -55,6 +55,8 @@ export {
   StatusError,
   success,
 } from './status.ts';
+export { age } from './table/age.ts';
+export { type Column, nameColumn } from './table/column.ts';
 export { formatTime } from './time.ts';
 export { pathSegment, pathSegmentNames, qualifiedName, subdomainNames } from './validation/names.ts';
 export {

@@ -3,6 +3,7 @@ import type { KubeObject } from './object.ts';
 import { listMeta, objectMeta, typeMeta } from './schema/common.ts';
 import { publicationOf } from './schema/publication.ts';
 import { type FieldForm, field, type GroupVersionKind, list, type ObjectSchema, object } from './schema/schema.ts';
+import { type Column, plainColumns } from './table/column.ts';
 import type { NameRules } from './validation/names.ts';
 
 /**
@@ -42,6 +43,8 @@ export interface KindForm<T extends KubeObject> {
   readonly validate?: (object: T) => readonly FieldError[];
   /** What the writer should know although the write succeeds. On a create there is no current object. */
   readonly warnings?: (object: T, current: T | undefined) => readonly string[];
+  /** How objects are shown in a table; by their name and age if nothing is said. */
+  readonly columns?: readonly Column<T>[];
   /** Fields besides metadata.name and metadata.namespace that a field selector may name, each with its value. */
   readonly selectableFields: Readonly<Record<string, (object: T) => string>>;
   /** The sentence with which an unknown field of a selector is refused. */
@@ -57,7 +60,8 @@ export interface Subresource extends GroupVersionKind {
   readonly schema: ObjectSchema;
 }
 
-export interface Kind extends Omit<KindForm<KubeObject>, 'fields' | 'requiredFields' | 'subresources'> {
+export interface Kind extends Omit<KindForm<KubeObject>, Derived> {
+  readonly columns: readonly Column<KubeObject>[];
   readonly schema: ObjectSchema;
   readonly listSchema: ObjectSchema;
   /** The names of the subresources. */
@@ -67,15 +71,19 @@ export interface Kind extends Omit<KindForm<KubeObject>, 'fields' | 'requiredFie
   readonly apiVersion: string;
 }
 
+/** What a kind has in another form than its declaration. */
+type Derived = 'fields' | 'requiredFields' | 'subresources' | 'columns';
+
 export function defineKind<T extends KubeObject>(form: KindForm<T>): Kind {
-  const { fields, requiredFields, subresources, group, version, kind, ...rest } = form;
+  const { fields, requiredFields, subresources, columns, group, version, kind, ...rest } = form;
   const schema = object(
     { ...typeMeta, metadata: field(objectMeta, 'Standard object metadata.', 'always'), ...fields },
     { publication: publicationOf({ group, version, kind }, form.description, requiredFields) },
   );
   return {
     // The hooks only ever see objects that this kind's schema has decoded, which makes them T.
-    ...(rest as unknown as Omit<KindForm<KubeObject>, 'fields' | 'requiredFields' | 'subresources'>),
+    ...(rest as unknown as Omit<KindForm<KubeObject>, Derived>),
+    columns: (columns as readonly Column<KubeObject>[] | undefined) ?? plainColumns,
     group,
     version,
     kind,

@@ -17,6 +17,7 @@ import {
   time,
 } from '@cluster-apiserver/model';
 import type { KindServices } from '../services.ts';
+import { eventColumns } from './columns.ts';
 
 interface ObjectReference {
   kind?: string;
@@ -32,6 +33,7 @@ export interface Event extends KubeObject {
   involvedObject: ObjectReference;
   reason?: string;
   message?: string;
+  series?: { count?: number; lastObservedTime: string | null };
   source: { component?: string; host?: string };
   firstTimestamp: string | null;
   lastTimestamp: string | null;
@@ -98,6 +100,7 @@ export const event = ({ eventLifetimeSeconds }: KindServices): Kind =>
     subresources: [],
     timeToLiveSeconds: eventLifetimeSeconds,
     validate,
+    columns: eventColumns,
     selectableFields: {
       'involvedObject.kind': ({ involvedObject }) => involvedObject.kind ?? '',
       'involvedObject.namespace': ({ involvedObject }) => involvedObject.namespace ?? '',
