@@ -9,6 +9,8 @@ export interface Clock {
   monotonicMs(): number;
   /** Calls back once after a delay. The returned function takes the call back and may be called at any time. */
   after(delayMs: number, callback: () => void): () => void;
+  /** Calls back once when all that is ready now has been worked on: what piles up until then can go out together. */
+  soon(callback: () => void): void;
 }
 
 export const systemClock: Clock = {
@@ -18,6 +20,7 @@ export const systemClock: Clock = {
     const timer = setTimeout(callback, delayMs);
     return () => clearTimeout(timer);
   },
+  soon: (callback) => void setImmediate(callback),
 };
 
 /** Waits, or ends early with the signal's reason. */

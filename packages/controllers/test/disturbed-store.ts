@@ -52,6 +52,8 @@ export function disturbedStore(store: Store): DisturbedStore {
     update: (...args) => writing('update', args[0], () => store.update(...args)),
     delete: (...args) => writing('delete', args[0], () => store.delete(...args)),
     watch: (prefix, after, signal) => watch(prefix, store.watch(prefix, after, signal)[Symbol.asyncIterator]()),
+    head: (...args) => store.head(...args),
+    askForProgress: () => store.askForProgress(),
     hold: (prefix) => {
       const { promise, resolve } = Promise.withResolvers<void>();
       held.set(prefix, promise);

@@ -17,6 +17,7 @@ export function handClock(): HandClock {
       waiting.add(entry);
       return () => void waiting.delete(entry);
     },
+    soon: (callback) => void setImmediate(callback),
     get waiting() {
       return waiting.size;
     },

@@ -2,7 +2,7 @@
 import { type Clock, invariant, type Random, seededRandom } from '@cluster-apiserver/base';
 import { kinds } from '@cluster-apiserver/kinds';
 import { decode, type KubeObject, type OwnerReference } from '@cluster-apiserver/model';
-import { create, deleteObject, get, list, patch, type Resource } from '@cluster-apiserver/registry';
+import { create, deleteObject, get, list, openRegistry, patch, type Resource } from '@cluster-apiserver/registry';
 import type { Call, Store } from '@cluster-apiserver/storage';
 import { collectGarbage, type GarbageCollectorEvent } from '../src/index.ts';
 
@@ -29,6 +29,7 @@ export interface World {
   change(object: KubeObject, change: (metadata: KubeObject['metadata']) => KubeObject['metadata']): Promise<void>;
   remove(object: KubeObject, propagationPolicy?: 'Background' | 'Foreground' | 'Orphan'): Promise<void>;
   collect(through?: Store): Collecting;
+  close(): Promise<void>;
 }
 
 export interface WorldOptions {
@@ -49,15 +50,14 @@ export const blocking = (owner: KubeObject): OwnerReference => owned(owner, { bl
 
 export function createWorld({ store, clock, call }: WorldOptions): World {
   const random: Random = seededRandom(1);
-  const resourcesOf = (through: Store): Resource[] =>
-    kinds({ eventLifetimeSeconds: 3_600 }).map((kind) => ({
-      kind,
-      store: through,
-      keyPrefix: '/registry',
-      clock,
-      random,
-    }));
-  const resources = resourcesOf(store);
+  const { resources, cache } = openRegistry({
+    kinds: kinds({ eventLifetimeSeconds: 3_600 }),
+    store,
+    keyPrefix: '/registry',
+    clock,
+    random,
+    report: () => {},
+  });
   const [events, accounts] = resources;
   invariant(events && accounts, 'the two kinds of this server are what these tests are about');
   const resourceOf = (object: KubeObject): Resource => (object.kind === 'Event' ? events : accounts);
@@ -116,11 +116,13 @@ export function createWorld({ store, clock, call }: WorldOptions): World {
       const { namespace, name } = placeOf(object);
       await deleteObject(resourceOf(object), name, { namespace, dryRun: false, propagationPolicy }, call());
     },
+    close: () => cache.close(),
     collect: (through = store) => {
       const told: GarbageCollectorEvent[] = [];
       const term = new AbortController();
       const report = (event: GarbageCollectorEvent): void => void told.push(event);
-      const running = collectGarbage({ resources: resourcesOf(through), clock, random, signal: term.signal, report });
+      const own = resources.map((resource) => ({ ...resource, store: through }));
+      const running = collectGarbage({ resources: own, clock, random, signal: term.signal, report });
       return {
         events: told,
         get synced() {

@@ -1,5 +1,16 @@
 export { MalformedTextError, type Parsed, parseJson, type TextFault } from './codec/json.ts';
-export { clientForm, decodeStored, encodeStored, itemForm, typePrefix } from './codec/stored-form.ts';
+export {
+  type ByteString,
+  byteString,
+  bytesOf,
+  clientForm,
+  decodeStored,
+  encodeStored,
+  storedForm,
+  typePrefix,
+  uidOf,
+  withResourceVersion,
+} from './codec/stored-form.ts';
 export { formatYaml, parseYaml, YamlTooLargeError } from './codec/yaml.ts';
 export { type FieldError, forbidden, invalidValue, notSupported, required } from './field-error.ts';
 export { managedFieldsAfterUpdate, sameOwnership, type Writer } from './fields/managed-fields.ts';
@@ -42,6 +53,13 @@ export {
   parseLabelSelector,
   SelectorSyntaxError,
 } from './selector/label-selector.ts';
+export {
+  formatShardSelector,
+  matchesShards,
+  parseShardSelector,
+  type ShardSelector,
+  shardHash,
+} from './selector/shard-selector.ts';
 export {
   alreadyExists,
   badRequest,

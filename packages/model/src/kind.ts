@@ -47,6 +47,8 @@ export interface KindForm<T extends KubeObject> {
   readonly columns?: readonly Column<T>[];
   /** Fields besides metadata.name and metadata.namespace that a field selector may name, each with its value. */
   readonly selectableFields: Readonly<Record<string, (object: T) => string>>;
+  /** Those of them that nearly always select a few of many objects: these are found without looking at the others. */
+  readonly indexedFields?: readonly string[];
   /** The sentence with which an unknown field of a selector is refused. */
   readonly unknownSelectorField: (field: string) => string;
 }
@@ -67,6 +69,9 @@ export interface Kind extends Omit<KindForm<KubeObject>, Derived> {
   /** The names of the subresources. */
   readonly subresources: readonly string[];
   readonly subresourceForms: readonly Subresource[];
+  /** The values of all selectable fields of an object; undefined for a kind that has none. */
+  readonly fieldsOf: ((object: KubeObject) => Readonly<Record<string, string>>) | undefined;
+  readonly indexedFields: readonly string[];
   /** `v1`, or `group/version`. */
   readonly apiVersion: string;
 }
@@ -80,9 +85,16 @@ export function defineKind<T extends KubeObject>(form: KindForm<T>): Kind {
     { ...typeMeta, metadata: field(objectMeta, 'Standard object metadata.', 'always'), ...fields },
     { publication: publicationOf({ group, version, kind }, form.description, requiredFields) },
   );
+  // The hooks only ever see objects that this kind's schema has decoded, which makes them T.
+  const hooks = rest as unknown as Omit<KindForm<KubeObject>, Derived>;
+  const selectable = Object.entries(hooks.selectableFields);
   return {
-    // The hooks only ever see objects that this kind's schema has decoded, which makes them T.
-    ...(rest as unknown as Omit<KindForm<KubeObject>, Derived>),
+    ...hooks,
+    indexedFields: form.indexedFields ?? [],
+    fieldsOf:
+      selectable.length === 0
+        ? undefined
+        : (object) => Object.fromEntries(selectable.map(([field, valueOf]) => [field, valueOf(object)])),
     columns: (columns as readonly Column<KubeObject>[] | undefined) ?? plainColumns,
     group,
     version,

@@ -1,3 +1,5 @@
+import type { ByteString } from '@cluster-apiserver/model';
+
 /** A request without a socket: what HTTP/1.1, HTTP/2 and a unit test have in common. It holds references and copies nothing. */
 export interface ApiRequest {
   readonly method: string;
@@ -24,8 +26,18 @@ export type OutgoingHeaders = Readonly<Record<string, string | readonly string[]
 export interface ApiResponse {
   readonly status: number;
   readonly headers: OutgoingHeaders;
-  /** Ready bytes, several of them in a row, or a stream that is written as it comes. */
-  readonly body?: Buffer | readonly Buffer[] | Streaming;
+  /** Ready bytes, bytes that are put together while they are sent, or a stream that is written as it comes. */
+  readonly body?: Bytes | Streaming;
+}
+
+/** What has a length before it is sent. */
+export type Bytes = Buffer | ByteString | Pieces;
+
+/** Large bodies are made piece by piece, each when the one before has left: so a long list needs no memory of its length. */
+export interface Pieces {
+  readonly length: number;
+  /** None larger than `pieceBytes` by more than what cannot be parted. */
+  pieces(pieceBytes: number): Iterable<Buffer>;
 }
 
 /** Writes an answer of unknown length. The headers leave at once, before the first byte of the body. */

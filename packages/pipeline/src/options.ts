@@ -3,16 +3,16 @@ import {
   type FieldError,
   invalid,
   isPrintable,
-  type Kind,
   type LabelSelector,
   type FieldSelector,
   managerErrors,
   notSupported,
   parseFieldSelector,
   parseLabelSelector,
+  parseShardSelector,
   SelectorSyntaxError,
 } from '@cluster-apiserver/model';
-import type { ListOptions } from '@cluster-apiserver/registry';
+import type { ListOptions, Resource } from '@cluster-apiserver/registry';
 import type { FieldValidation } from './body.ts';
 import type { ApiRequest } from './exchange.ts';
 import { flag, integer, type RequestInfo, text } from './request-info.ts';
@@ -75,7 +75,7 @@ export interface ListParameters extends ListOptions {
   readonly timeoutSeconds: number | undefined;
 }
 
-export function listParameters(kind: Kind, { query, resource }: RequestInfo): ListParameters {
+export function listParameters({ kind, shardedReads }: Resource, { query, resource }: RequestInfo): ListParameters {
   return {
     namespace: resource?.namespace,
     limit: integer(query, 'limit'),
@@ -86,6 +86,7 @@ export function listParameters(kind: Kind, { query, resource }: RequestInfo): Li
     sendInitialEvents: flag(query, 'sendInitialEvents'),
     labels: selector(text(query, 'labelSelector'), (selection): LabelSelector => parseLabelSelector(selection)),
     fields: selector(text(query, 'fieldSelector'), (selection): FieldSelector => parseFieldSelector(selection, kind)),
+    shards: shardedReads ? selector(text(query, 'shardSelector'), parseShardSelector) : undefined,
   };
 }
 

@@ -1,6 +1,7 @@
-import { beforeEach, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { seededRandom, sleep, systemClock } from '@cluster-apiserver/base';
 import { defineKind, field, int32, object, pathSegmentNames, StatusError, stringMap } from '@cluster-apiserver/model';
+import { openRegistry, type Registry } from '@cluster-apiserver/registry';
 import { memoryStore } from '@cluster-apiserver/storage';
 import { chain } from './chain.ts';
 import { documentRoutes } from './documents.ts';
@@ -31,6 +32,7 @@ const kind = (group: string, plural: string) =>
     unknownSelectorField: (name) => name,
   });
 
+let registry: Registry;
 let handle: Handler<ApiRequest>;
 let faults: unknown[];
 let counted: { verb: string; code: number }[];
@@ -43,13 +45,15 @@ beforeEach(() => {
   const clock = systemClock;
   const random = seededRandom(7);
   const store = memoryStore(clock);
-  const resources = [kind('', 'robots'), kind('notes.example', 'notes')].map((one) => ({
-    kind: one,
+  registry = openRegistry({
+    kinds: [kind('', 'robots'), kind('notes.example', 'notes')],
     store,
     keyPrefix: '/registry',
     clock,
     random,
-  }));
+    report: () => {},
+  });
+  const { resources } = registry;
   handle = chain(
     {
       clock,
@@ -77,6 +81,8 @@ beforeEach(() => {
   );
 });
 
+afterEach(() => registry.cache.close());
+
 const users: Record<string, { name: string; groups: string[] }> = {
   master: { name: 'm', groups: ['masters'] },
   visitor: { name: 'v', groups: [] },
@@ -85,6 +91,12 @@ const users: Record<string, { name: string; groups: string[] }> = {
 interface Said {
   readonly body?: string;
   readonly headers?: Record<string, string | undefined>;
+}
+
+function bytesIn(body: ApiResponse['body']): Buffer | undefined {
+  if (typeof body === 'string') return Buffer.from(body, 'latin1');
+  if (body === undefined || 'stream' in body) return undefined;
+  return Buffer.isBuffer(body) ? body : Buffer.concat([...body.pieces(64)]);
 }
 
 async function ask(method: string, target: string, { body, headers = {} }: Said = {}) {
@@ -105,12 +117,7 @@ async function ask(method: string, target: string, { body, headers = {} }: Said 
     signal: new AbortController().signal,
   };
   const response: ApiResponse = await handle(request);
-  const bytes =
-    response.body === undefined || 'stream' in response.body
-      ? undefined
-      : Buffer.isBuffer(response.body)
-        ? response.body
-        : Buffer.concat(response.body);
+  const bytes = bytesIn(response.body);
   return {
     ...response,
     text: bytes?.toString() ?? '',

@@ -1,7 +1,8 @@
-import { formatYaml, itemForm, type Kind, type Status, type StatusError, typePrefix } from '@cluster-apiserver/model';
+import { bytesOf, formatYaml, type Kind, type Status, type StatusError } from '@cluster-apiserver/model';
 import type { ObjectList, Outcome } from '@cluster-apiserver/registry';
-import type { ApiRequest, ApiResponse, OutgoingHeaders } from './exchange.ts';
+import type { ApiRequest, ApiResponse, Bytes, OutgoingHeaders } from './exchange.ts';
 import type { Understood } from './facts.ts';
+import { listBody } from './list-body.ts';
 import { errorForm, type Form, negotiated } from './negotiate.ts';
 import { warningHeaders } from './warnings.ts';
 
@@ -10,41 +11,18 @@ const contentTypes: Record<Form, string> = {
   prettyJson: 'application/json',
   yaml: 'application/yaml',
 };
-const newline = Buffer.from('\n');
 
 /** An object, as a verb gave it. */
 export const objectResponse = (facts: Understood, status: number, outcome: Outcome): ApiResponse =>
-  inForm(facts, status, Buffer.concat([outcome.json, newline]));
+  inForm(facts, status, `${outcome.json}\n`);
 
 export const statusResponse = (facts: Understood, code: number, status: Status): ApiResponse =>
   inForm(facts, code, Buffer.from(`${JSON.stringify(status)}\n`));
 
-/** A list joins the bytes of its objects; nothing of them is parsed. */
-export function listResponse(
-  facts: Understood,
-  kind: Kind,
-  { items, revision, continue: token, remainingItemCount }: ObjectList,
-): ApiResponse {
-  const prefix = typePrefix(kind.kind, kind.apiVersion);
-  const head = {
-    kind: `${kind.kind}List`,
-    apiVersion: kind.apiVersion,
-    metadata: { resourceVersion: String(revision), continue: token, remainingItemCount },
-  };
-  const parts: Buffer[] = [Buffer.from(`${JSON.stringify(head).slice(0, -1)},"items":[`)];
-  items.forEach((item, index) => {
-    if (index > 0) parts.push(comma);
-    parts.push(itemForm(item.storedBytes, String(item.revision), prefix));
-  });
-  parts.push(listEnd);
-  return inForm(facts, 200, parts);
-}
+export const listResponse = (facts: Understood, kind: Kind, list: ObjectList): ApiResponse =>
+  inForm(facts, 200, listBody(kind, list));
 
-const comma = Buffer.from(',');
-const listEnd = Buffer.from(']}\n');
-
-/** One buffer leaves in one write; several are for what is too large to be joined. */
-function inForm(facts: Understood, status: number, json: Buffer | readonly Buffer[]): ApiResponse {
+function inForm(facts: Understood, status: number, json: Bytes): ApiResponse {
   const form = negotiated(facts.request, facts.info.query);
   const warnings = facts.warnings.size > 0 ? { warning: warningHeaders(facts.warnings) } : undefined;
   return {
@@ -54,9 +32,14 @@ function inForm(facts: Understood, status: number, json: Buffer | readonly Buffe
   };
 }
 
-function written(form: Form, json: Buffer | readonly Buffer[]): Buffer {
-  const value: unknown = JSON.parse((Buffer.isBuffer(json) ? json : Buffer.concat(json)).toString());
+function written(form: Form, json: Bytes): Buffer {
+  const value: unknown = JSON.parse(wholeOf(json).toString());
   return Buffer.from(form === 'yaml' ? formatYaml(value) : `${JSON.stringify(value, null, 2)}\n`);
+}
+
+function wholeOf(json: Bytes): Buffer {
+  if (typeof json === 'string') return bytesOf(json);
+  return Buffer.isBuffer(json) ? json : Buffer.concat([...json.pieces(json.length)]);
 }
 
 const standardHeaders = (auditId: string, form: Form): Record<string, string> => ({

@@ -1,6 +1,7 @@
 import {
   alreadyExists,
   badRequest,
+  bytesOf,
   encodeStored,
   formatTime,
   invalid,
@@ -12,9 +13,10 @@ import {
 } from '@cluster-apiserver/model';
 import { type Call, KeyExistsError, type Stored } from '@cluster-apiserver/storage';
 import { generatedName } from './names.ts';
-import { Outcome } from './outcome.ts';
-import { objectKey, type Resource } from './resource.ts';
+import { MadeObject, type Outcome } from './outcome.ts';
+import { placeOf, type Resource } from './resource.ts';
 import { answering } from './storage-answers.ts';
+import { StoredObject } from './stored-object.ts';
 import { canonical, inNamespace, withDistinctOwners, withIdentity, withoutSystemFields } from './system-fields.ts';
 import type { WriteOptions } from './write-options.ts';
 
@@ -87,30 +89,27 @@ function emptyOf(kind: Kind): KubeObject {
 }
 
 async function stored(resource: Resource, object: KubeObject, options: WriteOptions, call: Call): Promise<Outcome> {
-  const { kind, store } = resource;
+  const { kind, store, collection } = resource;
   const name = object.metadata.name as string; // finished() refuses an object without one
-  const key = objectKey(resource, options.namespace, name);
+  const { key, itemKey } = placeOf(resource, options.namespace, name);
+  const taken = (current: Stored): StatusError => {
+    const leaving = new StoredObject(kind, itemKey, current).object.metadata.deletionTimestamp !== undefined;
+    return alreadyExists(kind, name, leaving ? 'object is being deleted: ' : '');
+  };
   if (options.dryRun) {
-    const { stored: taken } = await store.get(key, call);
-    if (taken) throw nameTaken(kind, name, taken);
-    return Outcome.ofObject(object, undefined);
+    const { stored: current } = await store.get(key, call);
+    if (current) throw taken(current);
+    return new MadeObject(object, undefined);
   }
   const bytes = encodeStored(object);
   try {
-    return new Outcome(
-      bytes,
-      await store.create(key, bytes, { timeToLiveSeconds: kind.timeToLiveSeconds }, call),
-      object,
-    );
+    const revision = await store.create(key, bytesOf(bytes), { timeToLiveSeconds: kind.timeToLiveSeconds }, call);
+    collection.wrote(revision);
+    return new MadeObject(object, revision, bytes);
   } catch (error) {
-    if (error instanceof KeyExistsError) throw nameTaken(kind, name, error.current);
+    if (error instanceof KeyExistsError) throw taken(error.current);
     throw error;
   }
-}
-
-function nameTaken(kind: Kind, name: string, current: Stored): StatusError {
-  const leaving = Outcome.ofStored(current).object.metadata.deletionTimestamp !== undefined;
-  return alreadyExists(kind, name, leaving ? 'object is being deleted: ' : '');
 }
 
 const noNameFound = (last: StatusError): StatusError =>

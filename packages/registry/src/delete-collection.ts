@@ -21,8 +21,7 @@ export async function deleteCollection(
   const todo = items.values();
   const work = async (): Promise<void> => {
     for (const item of todo) {
-      const name = item.object.metadata.name as string; // every stored object has one
-      await deleteObject(resource, name, { ...deletion, namespace: options.namespace }, call).catch(
+      await deleteObject(resource, item.name, { ...deletion, namespace: options.namespace }, call).catch(
         (error: unknown) => {
           // Somebody else was quicker, which is as good.
           if (!(error instanceof StatusError && error.reason === 'NotFound')) throw error;

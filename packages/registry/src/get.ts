@@ -1,28 +1,24 @@
 import { notFound } from '@cluster-apiserver/model';
-import type { Call, Revision } from '@cluster-apiserver/storage';
-import { Outcome } from './outcome.ts';
-import { objectKey, type Resource } from './resource.ts';
+import type { Call } from '@cluster-apiserver/storage';
+import { reach } from './reach.ts';
+import { placeOf, type Resource } from './resource.ts';
 import { parseResourceVersion } from './resource-version.ts';
-import { answering, tooLargeResourceVersion } from './storage-answers.ts';
+import { answering } from './storage-answers.ts';
+import type { StoredObject } from './stored-object.ts';
 
 /** The whole meaning of "get", for every kind. `resourceVersion` asks for a state at least that new. */
 export function get(
   resource: Resource,
-  place: { readonly namespace: string; readonly name: string },
+  { namespace, name }: { readonly namespace: string; readonly name: string },
   resourceVersion: string | undefined,
   call: Call,
-): Promise<Outcome> {
+): Promise<StoredObject> {
   return answering(async () => {
-    const atLeast = parseResourceVersion(resourceVersion);
-    const { stored, revision } = await resource.store.get(objectKey(resource, place.namespace, place.name), call);
-    requireAtLeast(atLeast, revision);
-    if (!stored) throw notFound(resource.kind, place.name);
-    return Outcome.ofStored(stored);
+    const { itemKey } = placeOf(resource, namespace, name);
+    await reach(resource.collection, parseResourceVersion(resourceVersion), call);
+    const found = resource.collection.get(itemKey);
+    if (!found) throw notFound(resource.kind, name);
+    if (found.unreadable) throw found.unreadable;
+    return found;
   });
-}
-
-/** Reads are of the newest state, so a version beyond it does not exist yet. */
-export function requireAtLeast(atLeast: Revision | 'any' | undefined, newest: Revision): void {
-  if (typeof atLeast === 'number' && atLeast > newest)
-    throw tooLargeResourceVersion(`Too large resource version: ${atLeast}, current: ${newest}`);
 }

@@ -1,32 +1,27 @@
 import {
   badRequest,
-  type FieldSelector,
-  invalid,
   type FieldError,
   forbidden,
-  type KubeObject,
-  type LabelSelector,
-  matchesFields,
-  matchesLabels,
+  invalid,
   notSupported,
+  type ShardSelector,
   StatusError,
-  type Kind,
 } from '@cluster-apiserver/model';
-import { type Call, type Revision, RevisionCompactedError } from '@cluster-apiserver/storage';
+import {
+  type Call,
+  itemKey,
+  type Revision,
+  RevisionCompactedError,
+  textOfKey,
+  type View,
+} from '@cluster-apiserver/storage';
 import { type Continuation, decodeContinue, encodeContinue } from './continue-token.ts';
-import { requireAtLeast } from './get.ts';
-import { Outcome } from './outcome.ts';
-import { collectionPrefix, type Resource } from './resource.ts';
+import { reach } from './reach.ts';
+import { requireNamespace, type Resource } from './resource.ts';
 import { parseResourceVersion } from './resource-version.ts';
+import { countBehind, matcherOf, requireNone, scopeOf, select, type Selection } from './selection.ts';
 import { answering } from './storage-answers.ts';
-
-/** Which objects of a kind are meant. */
-export interface Selection {
-  /** Undefined for all namespaces. */
-  readonly namespace: string | undefined;
-  readonly labels: LabelSelector | undefined;
-  readonly fields: FieldSelector | undefined;
-}
+import type { Cached, StoredObject } from './stored-object.ts';
 
 export interface ListOptions extends Selection {
   readonly resourceVersion: string | undefined;
@@ -37,12 +32,14 @@ export interface ListOptions extends Selection {
 }
 
 export interface ObjectList {
-  readonly items: readonly Outcome[];
+  readonly items: readonly StoredObject[];
   readonly revision: Revision;
   /** With what the rest of the list is asked for; undefined when this is the end. */
   readonly continue?: string;
   /** How many objects the rest has, where that is known without looking at each. */
   readonly remainingItemCount?: number;
+  /** The shard that the list is of. */
+  readonly shards?: ShardSelector;
 }
 
 /** The whole meaning of "list", for every kind. */
@@ -50,16 +47,21 @@ export function list(resource: Resource, options: ListOptions, call: Call): Prom
   return answering(async () => {
     const errors = listOptionsErrors(options);
     if (errors.length > 0) throw invalid({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', errors);
+    requireNamespace(options.namespace);
     const wanted = parseResourceVersion(options.resourceVersion);
     if (options.continue && typeof wanted === 'number') {
       throw badRequest('specifying resource version is not allowed when using continue');
     }
     const from = options.continue ? decodeContinue(options.continue) : undefined;
-    const exact = options.resourceVersionMatch === 'Exact' && typeof wanted === 'number' ? wanted : from?.revision;
+    const exact = typeof wanted === 'number' && readsExactly(options) ? wanted : from?.revision;
+    const { collection } = resource;
+    await reach(collection, exact ?? (from ? undefined : wanted), call);
+    const after = from && scopeOf(options).within + itemKey(from.after);
+    const view = exact === undefined ? collection.view() : collection.viewAt(exact);
+    const shards = options.shards && { shards: options.shards };
+    if (view) return { ...chunkOf(resource, view, options, after), ...shards };
     try {
-      const chunk = await readChunk(resource, options, { after: from?.after, revision: exact }, call);
-      requireAtLeast(wanted, chunk.revision);
-      return chunk;
+      return { ...(await pastChunk(resource, options, after, exact as Revision, call)), ...shards };
     } catch (error) {
       if (from && error instanceof RevisionCompactedError) throw expired(from, error);
       throw error;
@@ -67,38 +69,70 @@ export function list(resource: Resource, options: ListOptions, call: Call): Prom
   });
 }
 
+/** A version that comes with a limit, and without a word on how it is meant, is meant exactly: so it always was. */
+const readsExactly = (options: ListOptions): boolean =>
+  options.resourceVersionMatch === 'Exact' || (!options.resourceVersionMatch && limitOf(options) !== undefined);
+
+/** A chunk out of memory. */
+function chunkOf(
+  { kind, collection }: Resource,
+  view: View<Cached>,
+  options: ListOptions,
+  after: string | undefined,
+): ObjectList {
+  const { objects, more } = select(view, kind, options, after, limitOf(options));
+  if (!more) return { items: objects, revision: view.revision };
+  collection.keep(view);
+  return {
+    items: objects,
+    revision: view.revision,
+    ...continued(options, objects, view.revision, (last) => countBehind(view, options, last)),
+  };
+}
+
+const limitOf = ({ limit }: ListOptions): number | undefined => (limit !== undefined && limit > 0 ? limit : undefined);
+
+/** How a list goes on behind its last object. What a selector leaves out is not counted. */
+function continued(
+  options: ListOptions,
+  objects: readonly StoredObject[],
+  revision: Revision,
+  remaining: (last: string) => number,
+): Pick<ObjectList, 'continue' | 'remainingItemCount'> {
+  const { key } = objects.at(-1) as StoredObject; // a list that goes on has as many as its limit
+  const { within } = scopeOf(options);
+  return {
+    continue: encodeContinue({ after: textOfKey(key.slice(within.length)), revision }),
+    ...(!matcherOf(options) && { remainingItemCount: remaining(key) }),
+  };
+}
+
 /** Selectors leave out what they do not select, so a chunk may take several pages of the store. */
 const pageKeysMin = 500;
 
-async function readChunk(
-  resource: Resource,
+/** A chunk of what was, too long ago for memory. */
+async function pastChunk(
+  { collection }: Resource,
   options: ListOptions,
-  start: { readonly after: string | undefined; readonly revision: Revision | undefined },
+  start: string | undefined,
+  revision: Revision,
   call: Call,
 ): Promise<ObjectList> {
-  const prefix = collectionPrefix(resource, options.namespace);
-  const limit = options.limit && options.limit > 0 ? options.limit : undefined;
-  const selective = options.labels !== undefined || options.fields !== undefined;
-  const items: Outcome[] = [];
-  let { revision } = start;
-  let after = start.after === undefined ? undefined : prefix + start.after;
-  for (;;) {
-    const pageKeys = limit && (selective ? Math.max(limit, pageKeysMin) : limit);
-    const page = await resource.store.list({ prefix, after, limit: pageKeys, revision }, call);
-    revision = page.revision;
-    for (const [index, stored] of page.stored.entries()) {
-      after = stored.key;
-      const item = Outcome.ofStored(stored);
-      if (!isSelected(resource.kind, options, () => item.object)) continue;
+  const { within } = scopeOf(options);
+  const limit = limitOf(options);
+  const matches = matcherOf(options);
+  const items: StoredObject[] = [];
+  for (let after = start; ; ) {
+    const pageKeys = limit && (matches ? Math.max(limit, pageKeysMin) : limit);
+    const page = await collection.readPast({ within, after, limit: pageKeys }, revision, call);
+    requireNone(page.items.flatMap(({ unreadable }) => unreadable ?? []));
+    for (const [index, item] of page.items.entries()) {
+      after = item.key;
+      if (item.unreadable || (matches && !matches(item))) continue;
       items.push(item);
-      const remaining = page.stored.length - 1 - index + page.remaining;
+      const remaining = page.items.length - 1 - index + page.remaining;
       if (items.length !== limit || remaining === 0) continue;
-      return {
-        items,
-        revision,
-        continue: encodeContinue({ after: stored.key.slice(prefix.length), revision }),
-        ...(!selective && { remainingItemCount: remaining }),
-      };
+      return { items, revision, ...continued(options, items, revision, () => remaining) };
     }
     if (page.remaining === 0) return { items, revision };
   }
@@ -113,14 +147,6 @@ function expired({ after }: Continuation, cause: RevisionCompactedError): Status
     message,
     { causes: [{ reason: 'ResourceExpired', message: cause.message }] },
     { cause, continue: encodeContinue({ after, revision: undefined }) },
-  );
-}
-
-/** Looks into the object only if something is asked of it. */
-export function isSelected(kind: Kind, { labels, fields }: Selection, object: () => KubeObject): boolean {
-  return (
-    (!labels || matchesLabels(labels, object().metadata.labels ?? {})) &&
-    (!fields || matchesFields(fields, kind, object()))
   );
 }
 

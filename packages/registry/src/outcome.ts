@@ -1,35 +1,29 @@
-import { clientForm, decodeStored, encodeStored, type KubeObject } from '@cluster-apiserver/model';
-import type { Revision, Stored } from '@cluster-apiserver/storage';
+import { type ByteString, clientForm, encodeStored, type KubeObject } from '@cluster-apiserver/model';
+import type { Revision } from '@cluster-apiserver/storage';
 
-/**
- * An object as a verb gives it: its stored bytes and when they were written. Most answers never look inside, so the
- * object is parsed when somebody asks.
- */
-export class Outcome {
-  /** Undefined when a dry run made an object that was never written. */
+/** An object as a verb gives it. Most answers never look inside: they write its bytes. */
+export interface Outcome {
+  /** When it was written; undefined when a dry run made an object that never was. */
   readonly revision: Revision | undefined;
-  /** The canonical JSON without resourceVersion. */
-  readonly storedBytes: Buffer;
-  #object: KubeObject | undefined;
-
-  constructor(bytes: Buffer, revision: Revision | undefined, object?: KubeObject) {
-    this.storedBytes = bytes;
-    this.revision = revision;
-    this.#object = object;
-  }
-
-  static ofStored = ({ value, revision }: Stored): Outcome => new Outcome(value, revision);
-  static ofObject = (object: KubeObject, revision: Revision | undefined): Outcome =>
-    new Outcome(encodeStored(object), revision, object);
-
-  /** The canonical object without resourceVersion. */
-  get object(): KubeObject {
-    this.#object ??= decodeStored(this.storedBytes);
-    return this.#object;
-  }
-
   /** The object's JSON as clients get it. */
-  get json(): Buffer {
-    return this.revision === undefined ? this.storedBytes : clientForm(this.storedBytes, String(this.revision));
+  readonly json: ByteString;
+  /** The canonical object without resourceVersion. */
+  readonly object: KubeObject;
+}
+
+/** An object that was just made. */
+export class MadeObject implements Outcome {
+  readonly revision: Revision | undefined;
+  readonly object: KubeObject;
+  readonly #stored: ByteString;
+
+  constructor(object: KubeObject, revision: Revision | undefined, stored = encodeStored(object)) {
+    this.object = object;
+    this.revision = revision;
+    this.#stored = stored;
+  }
+
+  get json(): ByteString {
+    return this.revision === undefined ? this.#stored : clientForm(this.#stored, this.revision);
   }
 }

@@ -2,6 +2,7 @@ import {
   badRequest,
   conflict,
   decode,
+  decodeStored,
   invalid,
   invalidValue,
   type KubeObject,
@@ -41,7 +42,7 @@ export function patch(resource: Resource, name: string, options: PatchOptions, c
 }
 
 function patched({ kind }: Resource, current: Outcome, options: PatchOptions): KubeObject {
-  const result = options.apply(JSON.parse(current.json.toString()));
+  const result = options.apply(decodeStored(current.json));
   const unknown: string[] = [];
   try {
     const next = decode(kind.schema, result, (path) => unknown.push(path)) as KubeObject;

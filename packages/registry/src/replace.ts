@@ -12,7 +12,7 @@ import {
 } from '@cluster-apiserver/model';
 import type { Call } from '@cluster-apiserver/storage';
 import { asNew, finished, withManagedFields } from './create.ts';
-import { Outcome } from './outcome.ts';
+import { MadeObject, type Outcome } from './outcome.ts';
 import type { Resource } from './resource.ts';
 import { parseResourceVersion } from './resource-version.ts';
 import { answering } from './storage-answers.ts';
@@ -59,7 +59,7 @@ export function replace(
 
 /** An update that removed the object answers like any update: with the state that was asked for, not with a deletion. */
 export const asUpdate = (written: Written): Written =>
-  written.removed ? { ...written, outcome: Outcome.ofObject(written.outcome.object, written.over) } : written;
+  written.removed ? { ...written, outcome: new MadeObject(written.outcome.object, written.over) } : written;
 
 export const modified = 'the object has been modified; please apply your changes to the latest version and try again';
 

@@ -1,26 +1,78 @@
 import type { Clock, Random } from '@cluster-apiserver/base';
 import { badRequest, type Kind, pathSegment } from '@cluster-apiserver/model';
-import type { Store } from '@cluster-apiserver/storage';
+import {
+  type Collection,
+  itemKey,
+  openWatchCache,
+  type Store,
+  type WatchCache,
+  type WatchCacheEvent,
+} from '@cluster-apiserver/storage';
+import { Channels } from './channels.ts';
+import { type Cached, cachedForm } from './stored-object.ts';
 
 /** A kind with what its verbs need of the world. */
 export interface Resource {
   readonly kind: Kind;
+  /** Where its objects are written, and read when only the store knows. */
+  readonly store: Store;
+  /** Where its objects are read. */
+  readonly collection: Collection<Cached>;
+  /** Who watches them. */
+  readonly channels: Channels;
+  /** Whether clients may ask for a shard of the objects; else they get all of them. */
+  readonly shardedReads: boolean;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+export interface RegistryOptions {
+  readonly kinds: readonly Kind[];
   readonly store: Store;
   /** Where the keys of all kinds begin, such as /registry. */
   readonly keyPrefix: string;
   readonly clock: Clock;
   readonly random: Random;
+  readonly report: (event: WatchCacheEvent) => void;
+  readonly shardedReads?: boolean;
 }
 
-/** Everything of a kind, or of a kind in one namespace. Every key below it begins with this and a client cannot leave it. */
-export function collectionPrefix({ kind, keyPrefix }: Resource, namespace?: string): string {
-  // Two groups may have a resource of the same name; those of the core group are known by it alone.
-  const all = `${keyPrefix}/${kind.group ? `${kind.plural}.${kind.group}` : kind.plural}/`;
-  return namespace === undefined ? all : `${all}${segment('Namespace', namespace)}/`;
+export interface Registry {
+  /** In the order of their kinds. */
+  readonly resources: readonly Resource[];
+  readonly cache: Pick<WatchCache<Cached>, 'following' | 'filled' | 'close'>;
 }
 
-export const objectKey = (resource: Resource, namespace: string, name: string): string =>
-  `${collectionPrefix(resource, namespace)}${segment('Name', name)}`;
+/** Everything that verbs work on, followed in memory from now on. */
+export function openRegistry({ kinds, keyPrefix, shardedReads = false, ...surroundings }: RegistryOptions): Registry {
+  const { store, clock, random } = surroundings;
+  const forms = kinds.map((kind) => cachedForm(kind, collectionPrefix(kind, keyPrefix)));
+  const cache = openWatchCache({ ...surroundings, prefix: `${keyPrefix}/`, forms });
+  const resources = kinds.map((kind, index): Resource => {
+    const collection = cache.collections[index] as Collection<Cached>; // one for each form
+    return { kind, store, collection, channels: new Channels(collection, clock), shardedReads, clock, random };
+  });
+  return { resources, cache };
+}
+
+/** Two groups may have a resource of the same name; those of the core group are known by it alone. */
+const collectionPrefix = ({ group, plural }: Kind, keyPrefix: string): string =>
+  `${keyPrefix}/${group ? `${plural}.${group}` : plural}/`;
+
+/** Where an object is: under a key of the store, and under one of its collection. A client cannot leave the collection. */
+export interface Place {
+  readonly key: string;
+  readonly itemKey: string;
+}
+
+export function placeOf({ collection }: Resource, namespace: string, name: string): Place {
+  const path = `${segment('Namespace', namespace)}/${segment('Name', name)}`;
+  return { key: collection.form.prefix + path, itemKey: itemKey(path) };
+}
+
+/** Throws when it can be no namespace. */
+export const requireNamespace = (namespace: string | undefined): unknown =>
+  namespace === undefined || segment('Namespace', namespace);
 
 function segment(what: string, text: string): string {
   const problems = text === '' ? ['must not be empty'] : pathSegment(text);

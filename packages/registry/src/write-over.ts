@@ -1,4 +1,4 @@
-import { conflict, encodeStored, type KubeObject } from '@cluster-apiserver/model';
+import { type ByteString, bytesOf, conflict, encodeStored, type KubeObject } from '@cluster-apiserver/model';
 import {
   type Call,
   KeyExistsError,
@@ -6,8 +6,9 @@ import {
   RevisionMismatchError,
   type Stored,
 } from '@cluster-apiserver/storage';
-import { Outcome } from './outcome.ts';
-import { objectKey, type Resource } from './resource.ts';
+import { MadeObject, type Outcome } from './outcome.ts';
+import { placeOf, type Resource } from './resource.ts';
+import { StoredObject } from './stored-object.ts';
 
 /** What shall become of an object: written as it now is, or removed. */
 export type Decision =
@@ -29,49 +30,99 @@ const triesMax = 100;
 /**
  * Reads, decides and writes under the condition that nobody wrote in between; decides again on what is there when
  * somebody did. `decide` must not keep anything from one call to the next.
+ *
+ * The first reading is out of memory and may be a moment old. If it leads to a write, the condition of the write tells
+ * whether it was. If it leads to anything else, an error or nothing to do, that only counts for what is there now.
  */
 export async function writeOver(
   resource: Resource,
-  place: { readonly namespace: string; readonly name: string },
+  where: { readonly namespace: string; readonly name: string },
   options: { readonly dryRun: boolean },
   call: Call,
-  decide: (current: Outcome | undefined) => Decision | Promise<Decision>,
+  decide: (current: StoredObject | undefined) => Decision | Promise<Decision>,
 ): Promise<Written> {
-  const { store, kind } = resource;
-  const key = objectKey(resource, place.namespace, place.name);
-  let stored = (await store.get(key, call)).stored;
+  const { store, kind, collection } = resource;
+  const { key, itemKey } = placeOf(resource, where.namespace, where.name);
+  const remembered = collection.get(itemKey);
+  if (remembered && !remembered.unreadable && !options.dryRun) {
+    const decision = await undefinedIfRefused(() => decide(remembered));
+    const write = decision && writeOf(decision, remembered);
+    const done = write && (await undefinedIfRaced(() => apply(write, remembered)));
+    if (done) return done;
+  }
+  let current = asObject((await store.get(key, call)).stored);
   for (let tries = 0; tries < triesMax; tries++) {
-    const current = stored && Outcome.ofStored(stored);
     const decision = await decide(current);
+    const write = writeOf(decision, current);
+    if (!write || options.dryRun) return withoutWrite(decision, current);
     try {
-      return decision.write ? await write(decision.write, stored) : await remove(decision.remove, stored);
+      return await apply(write, current);
     } catch (error) {
-      if (!(error instanceof KeyExistsError || error instanceof RevisionMismatchError)) throw error;
-      stored = error.current;
+      if (!isRace(error)) throw error;
+      current = asObject(error.current);
     }
   }
-  throw conflict(kind, place.name, `other writers came first ${triesMax} times; please try again`);
+  throw conflict(kind, where.name, `other writers came first ${triesMax} times; please try again`);
 
-  async function write(object: KubeObject, over: Stored | undefined): Promise<Written> {
-    const bytes = encodeStored(object);
-    const done = (revision: Outcome['revision']): Written => ({
-      outcome: new Outcome(bytes, revision, object),
-      over: over?.revision,
-      created: over === undefined,
-      removed: false,
-    });
-    // Writing what is there already would wake every watcher for nothing.
-    if (options.dryRun || (over && !over.stale && over.value.equals(bytes))) return done(over?.revision);
-    const lifetime = { timeToLiveSeconds: kind.timeToLiveSeconds };
-    return done(
-      over
-        ? await store.update(key, bytes, over.revision, lifetime, call)
-        : await store.create(key, bytes, lifetime, call),
-    );
+  function asObject(stored: Stored | undefined): StoredObject | undefined {
+    return stored && new StoredObject(kind, itemKey, stored);
   }
 
-  async function remove(last: KubeObject, over: Stored | undefined): Promise<Written> {
-    const revision = over && !options.dryRun ? await store.delete(key, over.revision, call) : over?.revision;
-    return { outcome: Outcome.ofObject(last, revision), over: over?.revision, created: false, removed: true };
+  async function apply({ object, bytes }: Write, over: StoredObject | undefined): Promise<Written> {
+    const revision = await written(bytes, over?.revision);
+    collection.wrote(revision);
+    const outcome = new MadeObject(object, revision, bytes);
+    return { outcome, over: over?.revision, created: over === undefined, removed: bytes === undefined };
+  }
+
+  function written(bytes: ByteString | undefined, over: Revision | undefined): Promise<Revision> {
+    // What is not there is not removed: whoever decides so has an answer for it.
+    if (bytes === undefined) return store.delete(key, over as Revision, call);
+    const lifetime = { timeToLiveSeconds: kind.timeToLiveSeconds };
+    return over === undefined
+      ? store.create(key, bytesOf(bytes), lifetime, call)
+      : store.update(key, bytesOf(bytes), over, lifetime, call);
   }
 }
+
+interface Write {
+  readonly object: KubeObject;
+  /** Undefined to remove what is there. */
+  readonly bytes: ByteString | undefined;
+}
+
+/** Undefined for a write of what is there already, which would wake every watcher for nothing. */
+function writeOf(decision: Decision, over: StoredObject | undefined): Write | undefined {
+  if (decision.remove) return { object: decision.remove, bytes: undefined };
+  const bytes = encodeStored(decision.write);
+  if (over && !over.stale && over.storedForm === bytes) return undefined;
+  return { object: decision.write, bytes };
+}
+
+const withoutWrite = ({ write, remove }: Decision, over: StoredObject | undefined): Written => ({
+  outcome: new MadeObject(write ?? remove, over?.revision),
+  over: over?.revision,
+  created: over === undefined,
+  removed: remove !== undefined,
+});
+
+async function undefinedIfRefused(decide: () => Decision | Promise<Decision>): Promise<Decision | undefined> {
+  try {
+    return await decide();
+  } catch {
+    // Decided again on what is there now, and then it counts.
+    return undefined;
+  }
+}
+
+async function undefinedIfRaced(apply: () => Promise<Written>): Promise<Written | undefined> {
+  try {
+    return await apply();
+  } catch (error) {
+    if (isRace(error)) return undefined;
+    throw error;
+  }
+}
+
+const isRace = (error: unknown): error is KeyExistsError | RevisionMismatchError =>
+  error instanceof KeyExistsError || error instanceof RevisionMismatchError;

@@ -14,6 +14,7 @@ import {
   routes,
   textResponse,
 } from '@cluster-apiserver/pipeline';
+import { openRegistry } from '@cluster-apiserver/registry';
 import { createHealth, createMetrics, type Log } from '@cluster-apiserver/telemetry';
 import { asError } from './as-error.ts';
 import { FlagError, type ServerFlags } from './flags.ts';
@@ -24,7 +25,7 @@ import { openAuthenticators } from './wiring/authenticators.ts';
 import { requirePairs } from './wiring/flag-files.ts';
 import { startControllers } from './wiring/controllers.ts';
 import { requestMeasures } from './wiring/measures.ts';
-import { openStorage } from './wiring/storage.ts';
+import { openStorage, watchCacheReporter } from './wiring/storage.ts';
 
 /** A server that serves. */
 export interface Server {
@@ -49,16 +50,25 @@ export async function assemble(
   const scope = new Scope();
   try {
     requirePairs(flags);
-    const faults = featureGates(flags['feature-gates']).faults;
+    const { gates, faults } = featureGates(flags['feature-gates']);
     if (faults.length > 0) throw new FlagError(faults.map((fault) => `--feature-gates: ${fault}`));
 
     const metrics = createMetrics({ ofProcess: true });
     const keyPrefix = flags['etcd-prefix'].replace(/\/+$/, '');
-    // What the server keeps for itself, where no list or watch of objects ever comes.
-    const ownPrefix = `${keyPrefix}.own/`;
+    // What the server keeps for itself. It lies among the rest, so that one watch sees every write of ours.
+    const ownPrefix = `${keyPrefix}/.own/`;
     const { client, store } = await openStorage(flags, ownPrefix, surroundings, log, scope);
     const served = kinds({ eventLifetimeSeconds: Math.ceil(flags['event-ttl'] / 1000) });
-    const resources = served.map((kind) => ({ kind, store, keyPrefix, clock, random }));
+    const { resources, cache } = openRegistry({
+      kinds: served,
+      store,
+      keyPrefix,
+      clock,
+      random,
+      report: watchCacheReporter(log),
+      shardedReads: gates.enabled('ShardedListAndWatch'),
+    });
+    scope.onClose('watch cache', () => cache.close());
 
     const health = createHealth({
       clock,
@@ -70,6 +80,13 @@ export async function assemble(
       name: 'etcd',
       endpoints: ['readyz', 'healthz'],
       check: async () => void (await client.readHead({ deadlineMs: clock.monotonicMs() + healthTimeoutMs })),
+    });
+    health.add({
+      name: 'watch-cache',
+      endpoints: ['readyz', 'healthz'],
+      check: () => {
+        if (!cache.following) throw new Error('the objects are being read');
+      },
     });
     let shuttingDown = false;
     health.add({

@@ -16,5 +16,22 @@ export { http2Connect } from './etcd/http2-transport.ts';
 export type { TlsCredentials } from './etcd/session.ts';
 export { memoryStore } from './memory/memory-store.ts';
 export { type Revision, revision } from './revision.ts';
-export type { Call, Change, ChangeSet, Range, Reading, Snapshot, Store, Stored, WriteOptions } from './store.ts';
+export type {
+  Call,
+  Change,
+  ChangeSet,
+  Entry,
+  Range,
+  Reading,
+  Snapshot,
+  Store,
+  Stored,
+  Unreadable,
+  WriteOptions,
+} from './store.ts';
 export { identity, type Transformed, type Transformer } from './transform/transformer.ts';
+export { type CacheItem, Collection, type CollectionForm, itemKey, textOfKey } from './watch-cache/collection.ts';
+export { openWatchCache, type WatchCache, type WatchCacheEvent } from './watch-cache/watch-cache.ts';
+export { SortedSet } from './watch-cache/sorted-set.ts';
+export type { View } from './watch-cache/view.ts';
+export type { ItemChange } from './watch-cache/window.ts';

@@ -1,3 +1,4 @@
+import type { CorruptValueError } from './errors.ts';
 import type { Revision } from './revision.ts';
 
 /**
@@ -8,7 +9,7 @@ import type { Revision } from './revision.ts';
  * - Every write is one condition and one change, applied together or not at all; a write whose answer was lost is
  *   tried again under the same condition and recognised when it had been applied.
  * - The revision of a write is larger than that of every write before it.
- * - A list is a snapshot: all its values as of one revision.
+ * - A list is a snapshot: all its values as of one revision. What cannot be read is told in its place.
  * - A watch gives every change after its revision, in order, none twice, those of one revision together.
  * - Nothing waits past the deadline of its call: what cannot be known by then ends in a StorageUnavailableError.
  */
@@ -23,9 +24,14 @@ export interface Store {
   delete(key: string, expected: Revision, call: Call): Promise<Revision>;
   /**
    * The changes of all keys that begin with the prefix, from just after the revision on. Ends when the signal aborts;
-   * throws RevisionCompactedError when the revision is too old. Lost connections are bridged without loss.
+   * throws RevisionCompactedError when the revision is too old. Lost connections are bridged without loss. Whoever
+   * knows what was there before need not be told.
    */
-  watch(prefix: string, after: Revision, signal: AbortSignal): AsyncIterable<ChangeSet>;
+  watch(prefix: string, after: Revision, signal: AbortSignal, previous?: 'told' | 'untold'): AsyncIterable<ChangeSet>;
+  /** The newest revision: that of the last write that was acknowledged before, or a later one. */
+  head(call: Call): Promise<Revision>;
+  /** Makes quiet watches tell soon how far they have come. Returns at once and may be called at any time. */
+  askForProgress(): void;
 }
 
 /** What every call brings along: how long its caller will wait, on the monotonic clock. */
@@ -41,6 +47,15 @@ export interface Stored {
   /** True when the value should be written again although the object is the same, such as after a key rotation. */
   readonly stale: boolean;
 }
+
+/** Something is there and cannot be read: the transformer refused it. Whoever lists many goes on with the others. */
+export interface Unreadable {
+  readonly key: string;
+  readonly revision: Revision;
+  readonly unreadable: CorruptValueError;
+}
+
+export type Entry = (Stored & { readonly unreadable?: undefined }) | Unreadable;
 
 export interface Reading {
   /** Undefined when the key has no value. */
@@ -60,7 +75,7 @@ export interface Range {
 
 export interface Snapshot {
   /** In the order of their keys' bytes. */
-  readonly stored: readonly Stored[];
+  readonly entries: readonly Entry[];
   readonly revision: Revision;
   /** How many keys of the range lie behind the last one given; 0 when the range was read to its end. */
   readonly remaining: number;
@@ -80,7 +95,7 @@ export interface ChangeSet {
 export interface Change {
   readonly key: string;
   /** Undefined when the key was deleted. */
-  readonly current: Stored | undefined;
-  /** Undefined when the key had no value before; its revision is that of the write before this one. */
-  readonly previous: Stored | undefined;
+  readonly current: Entry | undefined;
+  /** Undefined when the key had no value before, or when it is not told; its revision is that of the write before. */
+  readonly previous: Entry | undefined;
 }

@@ -1,6 +1,6 @@
 import { backoff, type Clock, type Random, sleep } from '@cluster-apiserver/base';
-import { collectionPrefix, type Resource } from '@cluster-apiserver/registry';
-import type { Call, Revision, Stored } from '@cluster-apiserver/storage';
+import type { Resource } from '@cluster-apiserver/registry';
+import type { Call, Entry, Revision, Stored } from '@cluster-apiserver/storage';
 
 /** What is told of a kind: first everything there is, then every change; and all over again when changes were missed. */
 export interface Feed {
@@ -29,6 +29,7 @@ export async function follow(
   feed: Feed,
   { clock, random, signal, call }: FeedOptions,
 ): Promise<void> {
+  const { prefix } = resource.collection.form;
   const pauses = backoff({ firstMs: restartFirstMs, maxMs: restartMaxMs }, random);
   while (!signal.aborted) {
     try {
@@ -40,10 +41,10 @@ export async function follow(
       });
       signal.throwIfAborted();
       feed.complete(keys);
-      for await (const { changes } of resource.store.watch(collectionPrefix(resource), revision, signal)) {
+      for await (const { changes } of resource.store.watch(prefix, revision, signal, 'untold')) {
         pauses.reset();
         for (const { key, current } of changes) {
-          if (current) feed.present(current);
+          if (current) feed.present(readable(current));
           else feed.gone(key);
         }
       }
@@ -65,14 +66,21 @@ export async function eachOf(
   call: () => Call,
   visit: (stored: Stored) => void,
 ): Promise<{ readonly revision: Revision }> {
-  const prefix = collectionPrefix(resource, namespace);
+  const all = resource.collection.form.prefix;
+  const prefix = namespace === undefined ? all : `${all}${namespace}/`;
   let revision: Revision | undefined;
   let after: string | undefined;
   for (;;) {
     const page = await resource.store.list({ prefix, after, limit: pageKeys, revision }, call());
-    for (const stored of page.stored) visit(stored);
+    for (const entry of page.entries) visit(readable(entry));
     revision = page.revision;
-    after = page.stored.at(-1)?.key;
+    after = page.entries.at(-1)?.key;
     if (page.remaining === 0) return { revision };
   }
+}
+
+/** An owner that cannot be read may be there for its dependents: so nothing is decided without it. */
+function readable(entry: Entry): Stored {
+  if (entry.unreadable) throw entry.unreadable;
+  return entry;
 }

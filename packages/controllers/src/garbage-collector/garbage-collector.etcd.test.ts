@@ -29,6 +29,7 @@ beforeEach(() => {
   scope = new Scope();
   client = openClient();
   world = createWorld({ store: storeOf(client), clock, call: () => ({ deadlineMs: clock.monotonicMs() + 10_000 }) });
+  scope.onClose('world', () => world.close());
 });
 afterEach(() => scope.close());
 

@@ -1,5 +1,11 @@
-import { decodeStored, foregroundFinalizer, type KubeObject, orphanFinalizer } from '@cluster-apiserver/model';
-import { collectionPrefix, type Resource } from '@cluster-apiserver/registry';
+import {
+  byteString,
+  decodeStored,
+  foregroundFinalizer,
+  type KubeObject,
+  orphanFinalizer,
+} from '@cluster-apiserver/model';
+import type { Resource } from '@cluster-apiserver/registry';
 import type { Revision, Stored } from '@cluster-apiserver/storage';
 
 /** What the collector keeps of an object: who it is, whom it depends on, and how it is going if it is going. */
@@ -50,7 +56,7 @@ export function memberReader(resources: readonly Resource[]): MemberReader {
   return {
     read: (resource, stored) => {
       if (!resource.kind.ownsOthers && !stored.value.includes(ownerReferences)) return undefined;
-      const object = decodeStored(stored.value);
+      const object = decodeStored(byteString(stored.value));
       // Every stored object has been given these.
       const { namespace, name, uid } = object.metadata as { namespace: string; name: string; uid: string };
       const owners: Owner[] = [];
@@ -64,7 +70,7 @@ export function memberReader(resources: readonly Resource[]): MemberReader {
         const ownerName = reference.name ?? '';
         owners.push({
           // Owners are in the namespace of their dependents: one that is named from elsewhere is not there.
-          key: `${collectionPrefix(kind)}${namespace}/${ownerName}`,
+          key: `${kind.collection.form.prefix}${namespace}/${ownerName}`,
           uid: reference.uid,
           resource: kind,
           name: ownerName,

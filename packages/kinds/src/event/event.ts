@@ -114,6 +114,7 @@ export const event = ({ eventLifetimeSeconds }: KindServices): Kind =>
       source: ({ source, reportingComponent }) => source.component || reportingComponent,
       type: ({ type }) => type ?? '',
     },
+    indexedFields: ['involvedObject.name', 'involvedObject.uid'],
     unknownSelectorField: (name) => `field label not supported: ${name}`,
   });
 

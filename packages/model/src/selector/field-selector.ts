@@ -1,5 +1,5 @@
+import { getOwn } from '@cluster-apiserver/base';
 import type { Kind } from '../kind.ts';
-import type { KubeObject } from '../object.ts';
 import { SelectorSyntaxError } from './label-selector.ts';
 
 /** A parsed field selector: every term must hold. */
@@ -13,14 +13,21 @@ export interface FieldTerm {
   readonly value: string;
 }
 
-export function matchesFields({ terms }: FieldSelector, kind: Kind, object: KubeObject): boolean {
-  return terms.every(({ field, equal, value }) => (fieldValue(kind, object, field) === value) === equal);
+/** What a selector looks at: who the object is, and the values of its kind's selectable fields. */
+export interface Selectable {
+  readonly name: string;
+  readonly namespace: string;
+  readonly fields: Readonly<Record<string, string>> | undefined;
 }
 
-function fieldValue(kind: Kind, object: KubeObject, field: string): string {
-  if (field === 'metadata.name') return object.metadata.name ?? '';
-  if (field === 'metadata.namespace') return object.metadata.namespace ?? '';
-  return kind.selectableFields[field]?.(object) ?? '';
+export function matchesFields({ terms }: FieldSelector, object: Selectable): boolean {
+  return terms.every(({ field, equal, value }) => (fieldValue(object, field) === value) === equal);
+}
+
+function fieldValue({ name, namespace, fields }: Selectable, field: string): string {
+  if (field === 'metadata.name') return name;
+  if (field === 'metadata.namespace') return namespace;
+  return (fields && getOwn(fields, field)) ?? '';
 }
 
 /** Reads a selector such as `metadata.name=a,reason!=Started`. A backslash takes `,`, `=` and itself into a value. */

@@ -11,7 +11,7 @@ export const deleteCollectionHandler =
   (resource: Resource, workers: number): Handler<Authenticated> =>
   async (facts) => {
     negotiated(facts.request, facts.info.query);
-    const options = listParameters(resource.kind, facts.info);
+    const options = listParameters(resource, facts.info);
     const status = await deleteCollection(
       resource,
       {

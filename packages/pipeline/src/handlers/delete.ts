@@ -1,4 +1,4 @@
-import { deleteObject, Outcome, type Resource } from '@cluster-apiserver/registry';
+import { deleteObject, type Resource } from '@cluster-apiserver/registry';
 import type { Handler } from '../exchange.ts';
 import type { Authenticated } from '../facts.ts';
 import { negotiated } from '../negotiate.ts';
@@ -15,5 +15,5 @@ export const deleteHandler =
     const { answer, gone } = await deleteObject(resource, name, { ...options, namespace }, facts.call);
     // Accepted but not done: only to those who asked for the cascade this way, as older clients know no 202.
     const code = !gone && options.orphanDependents === false ? 202 : 200;
-    return answer instanceof Outcome ? objectResponse(facts, code, answer) : statusResponse(facts, code, answer);
+    return 'json' in answer ? objectResponse(facts, code, answer) : statusResponse(facts, code, answer);
   };

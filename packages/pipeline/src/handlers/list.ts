@@ -9,9 +9,5 @@ export const listHandler =
   (resource: Resource): Handler<Authenticated> =>
   async (facts) => {
     negotiated(facts.request, facts.info.query);
-    return listResponse(
-      facts,
-      resource.kind,
-      await list(resource, listParameters(resource.kind, facts.info), facts.call),
-    );
+    return listResponse(facts, resource.kind, await list(resource, listParameters(resource, facts.info), facts.call));
   };

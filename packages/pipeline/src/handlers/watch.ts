@@ -1,9 +1,11 @@
 import type { Clock, Random } from '@cluster-apiserver/base';
-import { StatusError } from '@cluster-apiserver/model';
-import { type Resource, type WatchEvent, watch } from '@cluster-apiserver/registry';
+import { badRequest, type FieldSelector, StatusError } from '@cluster-apiserver/model';
+import { Batch, Bookmark, type Resource, type Watching, watch } from '@cluster-apiserver/registry';
 import type { Handler, Sink } from '../exchange.ts';
 import type { Authenticated } from '../facts.ts';
 import { listParameters } from '../options.ts';
+import { flag } from '../request-info.ts';
+import { errorFrame, type FrameWriter, jsonFrames } from '../watch-frames.ts';
 
 export interface WatchLimits {
   readonly clock: Clock;
@@ -12,71 +14,144 @@ export interface WatchLimits {
   readonly minRequestTimeoutMs: number;
 }
 
-/** What may wait for a client that reads slowly; more of it is not taken from the store until it has left. */
+/** What may wait for a client that reads slowly. More of it is left where it is until this has gone. */
 const backlogBytesMax = 256 * 1024;
 
-export const watchHandler =
-  (resource: Resource, limits: WatchLimits): Handler<Authenticated> =>
-  async (facts) => {
-    const options = listParameters(resource.kind, facts.info);
-    const ended = new AbortController();
-    const events = await watch(
-      resource,
-      { ...options, fields: named(options.fields, facts) },
-      facts.call,
-      ended.signal,
-    );
-    const stream = async (sink: Sink): Promise<void> => {
-      const end = (): void => ended.abort();
-      const cancel = limits.clock.after(durationMs(options.timeoutSeconds, limits), end);
-      for (const signal of [sink.signal, sink.draining]) {
-        signal.addEventListener('abort', end, { once: true });
-        if (signal.aborted) end();
-      }
-      try {
-        await send(events, sink);
-      } finally {
-        cancel();
-        end();
-        sink.draining.removeEventListener('abort', end);
-      }
+/** Often enough that a client of a quiet watch comes back with a version that is still kept. */
+const bookmarkIntervalMs = 60_000;
+
+export const watchHandler = (resource: Resource, limits: WatchLimits): Handler<Authenticated> => {
+  const write = jsonFrames(resource.kind);
+  return async (facts) => {
+    const { query, resource: asked } = facts.info;
+    const options = listParameters(resource, facts.info);
+    const allowWatchBookmarks = flag(query, 'allowWatchBookmarks') ?? false;
+    requireSameName(asked?.name, options.fields);
+    const watching = await watch(resource, { ...options, name: asked?.name, allowWatchBookmarks }, facts.call);
+    const ending = {
+      clock: limits.clock,
+      durationMs: durationMs(options.timeoutSeconds, limits),
+      bookmarks: allowWatchBookmarks,
     };
     return {
       status: 200,
       headers: { 'audit-id': facts.auditId, 'cache-control': 'no-cache, private', 'content-type': 'application/json' },
-      body: { stream },
+      body: { stream: (sink) => new Stream(watching, sink, write, ending).run() },
     };
   };
+};
+
+/** A watch path that ends in a name means the one object of that name; a selector for another would select nothing. */
+function requireSameName(name: string | undefined, fields: FieldSelector | undefined): void {
+  if (name === undefined) return;
+  const others = fields?.terms.some((term) => term.field === 'metadata.name' && term.equal && term.value !== name);
+  if (others) throw badRequest("fieldSelector metadata.name doesn't match requested name");
+}
 
 const durationMs = (timeoutSeconds: number | undefined, { minRequestTimeoutMs, random }: WatchLimits): number =>
   timeoutSeconds
     ? Math.min(timeoutSeconds * 1000, 2 ** 31 - 1)
     : minRequestTimeoutMs + random.below(minRequestTimeoutMs);
 
-/** A watch path that ends in a name means the one object of that name. */
-function named(fields: ReturnType<typeof listParameters>['fields'], { info }: Authenticated): typeof fields {
-  const name = info.resource?.name;
-  return name === undefined
-    ? fields
-    : { terms: [...(fields?.terms ?? []), { field: 'metadata.name', equal: true, value: name }] };
+interface Ending {
+  readonly clock: Clock;
+  readonly durationMs: number;
+  readonly bookmarks: boolean;
 }
 
-async function send(events: AsyncIterable<WatchEvent>, sink: Sink): Promise<void> {
-  try {
-    for await (const event of events) {
-      sink.write(frame(event));
-      if (sink.backlogBytes > backlogBytesMax) await sink.drained();
+/** Takes from a watch what there is, as fast as its client reads, until one of them or the time is at its end. */
+class Stream {
+  readonly #watching: Watching;
+  readonly #sink: Sink;
+  readonly #write: FrameWriter;
+  readonly #ending: Ending;
+  readonly #over = Promise.withResolvers<void>();
+  #isOver = false;
+  #draining = false;
+  #cancelBookmark: (() => void) | undefined;
+
+  constructor(watching: Watching, sink: Sink, write: FrameWriter, ending: Ending) {
+    this.#watching = watching;
+    this.#sink = sink;
+    this.#write = write;
+    this.#ending = ending;
+  }
+
+  async run(): Promise<void> {
+    const { clock, durationMs, bookmarks } = this.#ending;
+    const part = (): void => this.#part();
+    const gone = (): void => this.#end();
+    const cancel = clock.after(durationMs, part);
+    this.#sink.signal.addEventListener('abort', gone, { once: true });
+    this.#sink.draining.addEventListener('abort', part, { once: true });
+    if (bookmarks) this.#bookmarkLater();
+    this.#pump();
+    if (this.#sink.signal.aborted) this.#end();
+    else if (this.#sink.draining.aborted) this.#part();
+    await this.#over.promise;
+    cancel();
+    this.#cancelBookmark?.();
+    this.#sink.draining.removeEventListener('abort', part);
+    this.#watching.close();
+  }
+
+  readonly #pump = (): void => {
+    if (this.#isOver || this.#draining) return;
+    try {
+      for (;;) {
+        const batch = this.#watching.take();
+        if (!batch) break;
+        this.#sink.write(batch.in(this.#write, this.#write));
+        if (this.#sink.backlogBytes > backlogBytesMax) return this.#drain();
+      }
+    } catch (error) {
+      // The answer has begun: what ends it has to be told inside.
+      this.#sink.write(errorFrame(asStatus(error)));
+      return this.#end();
     }
-  } catch (error) {
-    // The answer has begun: what ends it has to be told inside.
-    const status =
-      error instanceof StatusError
-        ? error
-        : new StatusError('InternalError', 'Internal error occurred', undefined, { cause: error });
-    sink.write(Buffer.from(`${JSON.stringify({ type: 'ERROR', object: status.toStatus() })}\n`));
+    if (this.#watching.ended) this.#end();
+    else this.#watching.wait(this.#pump);
+  };
+
+  #drain(): void {
+    this.#draining = true;
+    void this.#sink.drained().then(() => {
+      this.#draining = false;
+      this.#pump();
+    });
+  }
+
+  #bookmarkLater(): void {
+    this.#cancelBookmark = this.#ending.clock.after(bookmarkIntervalMs, () => {
+      this.#bookmark();
+      this.#bookmarkLater();
+    });
+  }
+
+  /** Tells how far the client is, if it has been told everything up to there. */
+  #bookmark(): void {
+    this.#pump();
+    if (this.#isOver || this.#draining) return;
+    const { reached } = this.#watching;
+    if (reached !== undefined && !this.#isOver) {
+      const batch = new Batch([new Bookmark(reached, false)], reached);
+      this.#sink.write(batch.in(this.#write, this.#write));
+    }
+  }
+
+  /** The client shall come back, to this replica or another, and then go on from here. */
+  #part(): void {
+    if (this.#ending.bookmarks) this.#bookmark();
+    this.#end();
+  }
+
+  #end(): void {
+    this.#isOver = true;
+    this.#over.resolve();
   }
 }
 
-const frameEnd = Buffer.from('}\n');
-const frame = ({ type, outcome }: WatchEvent): Buffer =>
-  Buffer.concat([Buffer.from(`{"type":"${type}","object":`), outcome.json, frameEnd]);
+const asStatus = (error: unknown): StatusError =>
+  error instanceof StatusError
+    ? error
+    : new StatusError('InternalError', 'Internal error occurred', undefined, { cause: error });

@@ -1,9 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { ApiRequest, ApiResponse } from '../exchange.ts';
+import type { ApiRequest, ApiResponse, Bytes } from '../exchange.ts';
 import type { Connection } from './connection.ts';
 import { drainedBodyBytesMax, headerLinesMax, lingerMs, pieceBytes } from './limits.ts';
 import { refusal } from './refusal.ts';
-import { lengthOf, SocketRequest, type Surroundings } from './socket-request.ts';
+import { piecesOf } from './outlet.ts';
+import { isStreaming, SocketRequest, type Surroundings } from './socket-request.ts';
 
 export class Http1Request extends SocketRequest {
   readonly method: string;
@@ -42,8 +43,8 @@ export class Http1Request extends SocketRequest {
 
   answer({ status, headers, body }: ApiResponse): void {
     const response = this.#response;
-    if (response.destroyed && !(body && 'stream' in body)) return;
-    const streaming = body !== undefined && 'stream' in body;
+    const streaming = isStreaming(body);
+    if (response.destroyed && !streaming) return;
     const bytes = streaming ? undefined : (body ?? noBytes);
     const leftover = this.#leftover();
     // A pipelined request behind this one has been accepted: its own answer will close the connection.
@@ -54,21 +55,18 @@ export class Http1Request extends SocketRequest {
     } catch (error) {
       return this.#answerInvalid(error);
     }
-    if (leftover === 'too much' && !streaming) return this.#linger(bytes as Buffer | readonly Buffer[]);
+    if (leftover === 'too much' && !streaming) return this.#linger(bytes as Bytes);
     if (this.method === 'HEAD') {
       response.end();
       // The handler holds resources for a stream until it has run; it finds that nobody listens.
       if (streaming) void this.send(response, body);
       return;
     }
-    if (bytes instanceof Buffer && bytes.length <= pieceBytes) {
-      this.sending();
-      response.end(bytes);
-      return;
-    }
     if (streaming) response.flushHeaders();
     else this.sending();
-    void this.send(response, body as Exclude<ApiResponse['body'], undefined>).then(() => response.end());
+    if (typeof bytes === 'string' && bytes.length <= pieceBytes) response.end(bytes, 'latin1');
+    else if (Buffer.isBuffer(bytes) && bytes.length <= pieceBytes) response.end(bytes);
+    else void this.send(response, body as Exclude<ApiResponse['body'], undefined>).then(() => response.end());
   }
 
   /** Why this request must not reach the pipeline, if it must not. */
@@ -149,7 +147,7 @@ export class Http1Request extends SocketRequest {
    * Answers while the client still sends. Closing at once would reset the connection, and the client's kernel would
    * throw our answer away with it: so the answer goes out whole, and what comes is thrown away for a moment longer.
    */
-  #linger(bytes: Buffer | readonly Buffer[]): void {
+  #linger(bytes: Bytes): void {
     const response = this.#response;
     const message = this.#message;
     this.sending();
@@ -163,7 +161,7 @@ export class Http1Request extends SocketRequest {
     message.once('end', done);
     message.once('close', done);
     if (this.method === 'HEAD') response.flushHeaders();
-    else response.write(Buffer.isBuffer(bytes) ? bytes : Buffer.concat(bytes));
+    else response.write(Buffer.concat([...piecesOf(bytes)]));
   }
 
   #answerInvalid(error: unknown): void {
@@ -179,18 +177,14 @@ const noBytes = Buffer.alloc(0);
 const slash = 0x2f;
 
 /** Names and values in turn, which Node writes without looking anything up. */
-function headOf(
-  headers: ApiResponse['headers'],
-  status: number,
-  bytes: Buffer | readonly Buffer[] | undefined,
-): string[] {
+function headOf(headers: ApiResponse['headers'], status: number, bytes: Bytes | undefined): string[] {
   const head: string[] = [];
   for (const name in headers) {
     const value = headers[name] as string | readonly string[];
     if (typeof value === 'string') head.push(name, value);
     else for (const line of value) head.push(name, line);
   }
-  if (bytes && status !== 204 && status !== 304) head.push('Content-Length', String(lengthOf(bytes)));
+  if (bytes !== undefined && status !== 204 && status !== 304) head.push('Content-Length', String(bytes.length));
   return head;
 }
 

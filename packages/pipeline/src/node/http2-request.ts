@@ -1,8 +1,8 @@
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
-import type { ApiResponse } from '../exchange.ts';
+import type { ApiResponse, Bytes } from '../exchange.ts';
 import { headerLinesMax, lingerMs, pieceBytes } from './limits.ts';
 import { refusal } from './refusal.ts';
-import { lengthOf, SocketRequest, type Surroundings } from './socket-request.ts';
+import { isStreaming, SocketRequest, type Surroundings } from './socket-request.ts';
 
 export class Http2Request extends SocketRequest {
   readonly method: string;
@@ -33,14 +33,14 @@ export class Http2Request extends SocketRequest {
 
   answer({ status, headers, body }: ApiResponse): void {
     const stream = this.#stream;
-    const streaming = body !== undefined && 'stream' in body;
+    const streaming = isStreaming(body);
     if (stream.destroyed || stream.closed) {
       // The handler holds resources for a stream until it has run; it finds that nobody listens.
       if (streaming) void this.send(stream, body);
       return;
     }
     const bytes = streaming ? undefined : (body ?? noBytes);
-    const empty = bytes !== undefined && lengthOf(bytes) === 0;
+    const empty = bytes !== undefined && bytes.length === 0;
     try {
       stream.respond(headOf(headers, status, bytes), empty ? endStream : undefined);
     } catch (error) {
@@ -50,12 +50,9 @@ export class Http2Request extends SocketRequest {
     if (this.bodyWasAskedFor && this.receivingBody)
       stream.once('finish', () => stream.close(constants.NGHTTP2_NO_ERROR));
     if (empty || (this.method === 'HEAD' && !streaming)) return;
-    if (bytes instanceof Buffer && bytes.length <= pieceBytes) {
-      this.sending();
-      stream.end(bytes);
-      return;
-    }
     if (!streaming) this.sending();
+    if (typeof bytes === 'string' && bytes.length <= pieceBytes) return void stream.end(bytes, 'latin1');
+    if (Buffer.isBuffer(bytes) && bytes.length <= pieceBytes) return void stream.end(bytes);
     void this.send(stream, body as Exclude<ApiResponse['body'], undefined>).then(() => {
       if (!stream.destroyed) stream.end();
     });
@@ -123,11 +120,7 @@ const unsendable = /[^\t\x20-\x7e\x80-\xff]/;
 
 type Http2Head = Record<string, string | number | string[]>;
 
-function headOf(
-  headers: ApiResponse['headers'],
-  status: number,
-  bytes: Buffer | readonly Buffer[] | undefined,
-): Http2Head {
+function headOf(headers: ApiResponse['headers'], status: number, bytes: Bytes | undefined): Http2Head {
   const head: Http2Head = { ':status': status };
   for (const name in headers) {
     const value = headers[name] as string | string[];
@@ -136,6 +129,6 @@ function headOf(
       throw new TypeError(`header ${name}: ${JSON.stringify(value)}`);
     head[name.toLowerCase()] = value;
   }
-  if (bytes && status !== 204 && status !== 304) head['content-length'] = lengthOf(bytes);
+  if (bytes !== undefined && status !== 204 && status !== 304) head['content-length'] = bytes.length;
   return head;
 }

@@ -102,18 +102,27 @@ describe('both protocols', () => {
     expect([answer.headers['content-length'], answer.body.length]).toEqual(['5', 0]);
   });
 
-  test.each(['one buffer', 'ten thousand buffers'])('a large answer of %s arrives whole and in order', async (form) => {
-    const pieces = Array.from({ length: 10_000 }, (_, i) => Buffer.from(`${i};`.padEnd(800, '.')));
-    const whole = Buffer.concat(pieces);
-    served = await serve(() => ({ status: 200, headers: {}, body: form === 'one buffer' ? whole : pieces }));
-    const client = await served.raw();
-    client.send(get('/') + get('/'));
-    await eventually(() => client.receivedBytes() > 2 * whole.length);
-    const second = client.received().split('HTTP/1.1 200').at(-1) as string;
-    expect(second.slice(second.indexOf('\r\n\r\n') + 4) === whole.toString()).toBe(true);
-    const answer = await http2Answer(served.http2().request({ ':path': '/' }));
-    expect(answer.body.equals(whole)).toBe(true);
-  });
+  test.each(['one buffer', 'one string', 'ten thousand pieces'])(
+    'a large answer of %s arrives whole and in order',
+    async (form) => {
+      const pieces = Array.from({ length: 10_000 }, (_, i) => Buffer.from(`${i};`.padEnd(800, '.')));
+      const whole = Buffer.concat(pieces);
+      const bodies: Record<string, ApiResponse['body']> = {
+        'one buffer': whole,
+        'one string': whole.toString('latin1'),
+        'ten thousand pieces': { length: whole.length, pieces: () => pieces },
+      };
+      const body = bodies[form];
+      served = await serve(() => ({ status: 200, headers: {}, ...(body && { body }) }));
+      const client = await served.raw();
+      client.send(get('/') + get('/'));
+      await eventually(() => client.receivedBytes() > 2 * whole.length);
+      const second = client.received().split('HTTP/1.1 200').at(-1) as string;
+      expect(second.slice(second.indexOf('\r\n\r\n') + 4) === whole.toString()).toBe(true);
+      const answer = await http2Answer(served.http2().request({ ':path': '/' }));
+      expect(answer.body.equals(whole)).toBe(true);
+    },
+  );
 
   test('headers of a stream leave before its first byte, and the bytes as they are written', async () => {
     const sinks: Sink[] = [];

@@ -1,4 +1,4 @@
-import type { Sink } from '../exchange.ts';
+import type { Bytes, Sink } from '../exchange.ts';
 import { pieceBytes } from './limits.ts';
 
 /** What an HTTP/1.1 response and an HTTP/2 stream have in common once their headers are written. */
@@ -12,32 +12,22 @@ export interface Outlet {
   readonly destroyed: boolean;
 }
 
-/** Writes ready bytes piece by piece, each when the one before has left, so that a long list blocks nobody else. */
-export async function writePieces(outlet: Outlet, buffers: readonly Buffer[], progressed: () => void): Promise<void> {
-  for (const piece of piecesOf(buffers)) {
+/** Writes bytes piece by piece, each when the one before has left, so that a long list blocks nobody else. */
+export async function writePieces(outlet: Outlet, bytes: Bytes, progressed: () => void): Promise<void> {
+  for (const piece of piecesOf(bytes)) {
     if (outlet.destroyed) return;
     if (!outlet.write(piece)) await roomIn(outlet);
     progressed();
   }
 }
 
-/** Many small buffers make few writes, one large buffer makes several. */
-export function* piecesOf(buffers: readonly Buffer[]): Generator<Buffer> {
-  let group: Buffer[] = [];
-  let bytes = 0;
-  for (const buffer of buffers) {
-    for (let from = 0; from < buffer.length; ) {
-      const part = buffer.subarray(from, from + pieceBytes - bytes);
-      group.push(part);
-      bytes += part.length;
-      from += part.length;
-      if (bytes < pieceBytes) continue;
-      yield group.length === 1 ? part : Buffer.concat(group, bytes);
-      group = [];
-      bytes = 0;
-    }
-  }
-  if (bytes > 0) yield Buffer.concat(group, bytes);
+export function piecesOf(bytes: Bytes): Iterable<Buffer> {
+  if (typeof bytes === 'string') return cut(Buffer.from(bytes, 'latin1'));
+  return Buffer.isBuffer(bytes) ? cut(bytes) : bytes.pieces(pieceBytes);
+}
+
+function* cut(bytes: Buffer): Generator<Buffer> {
+  for (let from = 0; from < bytes.length; from += pieceBytes) yield bytes.subarray(from, from + pieceBytes);
 }
 
 function roomIn(outlet: Outlet): Promise<void> {

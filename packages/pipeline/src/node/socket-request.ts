@@ -6,6 +6,7 @@ import {
   BodyTooLargeError,
   BodyTooSlowError,
   ClientGoneError,
+  type Streaming,
 } from '../exchange.ts';
 import { answerStallMs, bodyBytesPerSecondMin, bodyGraceMs } from './limits.ts';
 import { type Outlet, sinkInto, writePieces } from './outlet.ts';
@@ -125,8 +126,8 @@ export abstract class SocketRequest implements ApiRequest {
   /** The body of an answer whose headers have been written. */
   protected async send(outlet: Outlet, body: Exclude<ApiResponse['body'], undefined>): Promise<void> {
     try {
-      if ('stream' in body) await body.stream(sinkInto(outlet, this.signal, this.surroundings.draining));
-      else await writePieces(outlet, Array.isArray(body) ? body : [body as Buffer], () => this.sending());
+      if (isStreaming(body)) await body.stream(sinkInto(outlet, this.signal, this.surroundings.draining));
+      else await writePieces(outlet, body, () => this.sending());
     } catch (error) {
       if (!this.#closed) this.surroundings.report(`writing the answer to ${this.method} ${pathOf(this.target)}`, error);
       this.cutOff();
@@ -134,9 +135,8 @@ export abstract class SocketRequest implements ApiRequest {
   }
 }
 
-export function lengthOf(body: Buffer | readonly Buffer[]): number {
-  return Array.isArray(body) ? body.reduce((sum, piece) => sum + piece.length, 0) : (body as Buffer).length;
-}
+export const isStreaming = (body: ApiResponse['body']): body is Streaming =>
+  typeof body === 'object' && 'stream' in body;
 
 /** A query may hold what nobody should read in a log. */
 export function pathOf(target: string): string {

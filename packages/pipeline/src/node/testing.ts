@@ -187,6 +187,7 @@ export function handClock(): HandClock {
         waiting = waiting.filter((other) => other !== entry);
       };
     },
+    soon: (callback) => void setImmediate(callback),
     advance: (ms) => {
       const until = nowMs + ms;
       for (;;) {

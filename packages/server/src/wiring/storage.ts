@@ -1,5 +1,12 @@
 import type { Scope } from '@cluster-apiserver/base';
-import { type EtcdClient, etcdStore, identity, openEtcdClient, type Store } from '@cluster-apiserver/storage';
+import {
+  type EtcdClient,
+  etcdStore,
+  identity,
+  openEtcdClient,
+  type Store,
+  type WatchCacheEvent,
+} from '@cluster-apiserver/storage';
 import type { Log } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
 import type { ServerFlags } from '../flags.ts';
@@ -38,3 +45,12 @@ export async function openStorage(
   scope.onClose('etcd', () => client.close());
   return { client, store: etcdStore({ client, transformer: identity, ownPrefix }) };
 }
+
+export const watchCacheReporter =
+  (log: Log) =>
+  (event: WatchCacheEvent): void => {
+    if (event.type === 'loaded') {
+      const { items, revision, tookMs } = event;
+      log.info('all objects are in memory', { objects: items, revision, tookMs: Math.round(tookMs) });
+    } else log.warn('the watch of all objects was lost; they are read again', { error: asError(event.cause) });
+  };

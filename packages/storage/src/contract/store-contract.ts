@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { systemClock } from '@cluster-apiserver/base';
 import { KeyExistsError, RevisionCompactedError, RevisionMismatchError, RevisionTooLargeError } from '../errors.ts';
 import { type Revision, revision } from '../revision.ts';
-import type { Call, Change, ChangeSet, Store } from '../store.ts';
+import type { Call, Change, ChangeSet, Entry, Store } from '../store.ts';
 
 export interface StoreUnderTest {
   readonly store: Store;
@@ -40,7 +40,7 @@ export function describeStoreContract(what: string, open: () => Promise<StoreUnd
       return store.watch(prefix, after, abort.signal)[Symbol.asyncIterator]();
     };
     const told = (change: Change): string => {
-      const text = ({ value }: { value: Buffer }): string => value.toString();
+      const text = (entry: Entry): string => (entry.unreadable ? 'unreadable' : entry.value.toString());
       const name = change.key.slice(subject.prefix.length);
       return `${name}: ${change.previous ? text(change.previous) : '-'} to ${change.current ? text(change.current) : '-'}`;
     };
@@ -146,45 +146,49 @@ export function describeStoreContract(what: string, open: () => Promise<StoreUnd
 
     test('a list gives the keys under the prefix in the order of their bytes', async () => {
       for (const name of ['b', 'a/2', 'é', 'a/10', 'a', 'Z']) await put(name);
-      const { stored, remaining } = await store.list({ prefix: subject.prefix }, call());
-      expect(names(stored)).toEqual(['Z', 'a', 'a/10', 'a/2', 'b', 'é']);
+      const { entries, remaining } = await store.list({ prefix: subject.prefix }, call());
+      expect(names(entries)).toEqual(['Z', 'a', 'a/10', 'a/2', 'b', 'é']);
       expect(remaining).toBe(0);
     });
 
     test('a list leaves out what only looks like the prefix', async () => {
       for (const name of ['a/1', 'ab/1', 'a', 'b/a/1']) await put(name);
-      expect(names((await store.list({ prefix: key('a/') }, call())).stored)).toEqual(['a/1']);
+      expect(names((await store.list({ prefix: key('a/') }, call())).entries)).toEqual(['a/1']);
     });
 
     test('an empty list has a revision too', async () => {
       const at = await put('a');
-      expect(await store.list({ prefix: key('nothing/') }, call())).toEqual({ stored: [], revision: at, remaining: 0 });
+      expect(await store.list({ prefix: key('nothing/') }, call())).toEqual({
+        entries: [],
+        revision: at,
+        remaining: 0,
+      });
     });
 
     test('a limited list tells how many remain, and goes on behind its last key at its revision', async () => {
       for (const name of ['1', '2', '3', '4', '5']) await put(name);
       const first = await store.list({ prefix: subject.prefix, limit: 2 }, call());
-      expect([names(first.stored), first.remaining]).toEqual([['1', '2'], 3]);
+      expect([names(first.entries), first.remaining]).toEqual([['1', '2'], 3]);
       await put('2b');
       const rest = { prefix: subject.prefix, after: key('2'), revision: first.revision };
       const second = await store.list({ ...rest, limit: 2 }, call());
-      expect([names(second.stored), second.remaining, second.revision]).toEqual([['3', '4'], 1, first.revision]);
+      expect([names(second.entries), second.remaining, second.revision]).toEqual([['3', '4'], 1, first.revision]);
       const third = await store.list({ ...rest, after: key('4') }, call());
-      expect([names(third.stored), third.remaining]).toEqual([['5'], 0]);
+      expect([names(third.entries), third.remaining]).toEqual([['5'], 0]);
     });
 
     test('a list of thousands is whole and one snapshot, whatever is written meanwhile', async () => {
       const count = 2_500;
       await inParallel(count, 50, (n) => put(`n${String(n).padStart(5, '0')}`, 'before'));
-      const { stored: read } = await store.list({ prefix: subject.prefix }, call());
+      const { entries: read } = await store.list({ prefix: subject.prefix }, call());
       expect(read).toHaveLength(count);
       const [snapshot] = await Promise.all([
         store.list({ prefix: subject.prefix }, call()),
         ...read.slice(-20).map((one) => store.update(one.key, bytes('after'), one.revision, {}, call())),
       ]);
-      for (const one of snapshot.stored) expect(one.revision).toBeLessThanOrEqual(snapshot.revision);
+      for (const one of snapshot.entries) expect(one.revision).toBeLessThanOrEqual(snapshot.revision);
       const again = await store.list({ prefix: subject.prefix, revision: snapshot.revision }, call());
-      expect(again.stored).toEqual(snapshot.stored);
+      expect(again.entries).toEqual(snapshot.entries);
     });
 
     test('an older snapshot shows what was then', async () => {
@@ -193,7 +197,7 @@ export function describeStoreContract(what: string, open: () => Promise<StoreUnd
       await store.delete(key('a'), second, call());
       await put('b');
       const then = await store.list({ prefix: subject.prefix, revision: first }, call());
-      expect(then.stored.map(({ value }) => value.toString())).toEqual(['one']);
+      expect(then.entries).toMatchObject([{ value: bytes('one') }]);
       expect(then.revision).toBe(first);
     });
 
@@ -217,6 +221,20 @@ export function describeStoreContract(what: string, open: () => Promise<StoreUnd
       await store.delete(key('a'), second, call());
       await put('b', 'new');
       expect((await collect(changes, 3)).map(told)).toEqual(['a: one to two', 'a: two to -', 'b: - to new']);
+    });
+
+    test('a watch that need not tell what was there before does not', async () => {
+      const start = await put('a', 'one');
+      await store.delete(key('a'), start, call());
+      const abort = new AbortController();
+      watches.push(abort);
+      const set = await firstSet(store.watch(subject.prefix, start, abort.signal, 'untold')[Symbol.asyncIterator]());
+      expect(set.changes).toEqual([{ key: key('a'), current: undefined, previous: undefined }]);
+    });
+
+    test('the head is the revision of the last write', async () => {
+      const written = await put('a');
+      expect(await store.head(call())).toBe(written);
     });
 
     test('a watch waits for what comes later', async () => {

@@ -1,14 +1,14 @@
 import { KeyExistsError, RevisionCompactedError, RevisionMismatchError, RevisionTooLargeError } from '../errors.ts';
 import { type Revision, revision } from '../revision.ts';
-import type { Call, Range, Reading, Snapshot, Store, WriteOptions } from '../store.ts';
+import type { Call, Entry, Range, Reading, Snapshot, Store, WriteOptions } from '../store.ts';
 import type { Transformer } from '../transform/transformer.ts';
 import type { EtcdClient } from './client.ts';
 import { watchEtcd } from './etcd-watch.ts';
 import { isCompacted, isFutureRevision, isLeaseMissing } from './faults.ts';
 import { prefixEnd, rangeStart } from './keys.ts';
 import { type SharedLeases, sharedLeases } from './leases.ts';
-import { sharedReads } from './shared-reads.ts';
-import { gatherValues, readValue } from './values.ts';
+import { progressAsker } from './progress.ts';
+import { readEntry, readValue } from './values.ts';
 import { type RangeAnswer, type RangeRequest, range } from './wire/key-value.ts';
 import { type WriteOutcome, writer } from './write-once.ts';
 
@@ -22,13 +22,13 @@ const pageKeysMax = 2_000;
 export interface EtcdStoreOptions {
   readonly client: EtcdClient;
   readonly transformer: Transformer;
-  /** Where the store keeps keys of its own, outside everything that is listed or watched. */
+  /** Where the store keeps keys of its own. A watch of a prefix that holds it learns of progress by them. */
   readonly ownPrefix: string;
 }
 
 export function etcdStore({ client, transformer, ownPrefix }: EtcdStoreOptions): Store {
   const leases = sharedLeases(client);
-  const readKey = sharedReads(client);
+  const progress = progressAsker(client, `${ownPrefix}progress`);
   const writeOnce = writer(client, leases, `${ownPrefix}seals/${client.random.uuid()}/`);
 
   const write = async (
@@ -61,8 +61,10 @@ export function etcdStore({ client, transformer, ownPrefix }: EtcdStoreOptions):
 
   return {
     get: async (key, call): Promise<Reading> => {
-      const { value, headRevision } = await readKey(key, call);
-      return { stored: value && (await readValue(transformer, value)), revision: revision(headRevision) };
+      const { answer } = await client.call(range, { key }, call);
+      client.sawRevision(answer.headRevision);
+      const [value] = answer.values;
+      return { stored: value && (await readValue(transformer, value)), revision: revision(answer.headRevision) };
     },
     list: (asked, call) => listPages(client, transformer, asked, call),
     create: async (key, value, options, call) => {
@@ -73,7 +75,10 @@ export function etcdStore({ client, transformer, ownPrefix }: EtcdStoreOptions):
     },
     update: (key, value, expected, options, call) => replace(key, value, expected, options, call),
     delete: (key, expected, call) => replace(key, undefined, expected, {}, call),
-    watch: (prefix, after, signal) => watchEtcd(client, transformer, { prefix, after, signal }),
+    watch: (prefix, after, signal, previous = 'told') =>
+      watchEtcd(client, transformer, { prefix, after, signal, withPrevious: previous === 'told', progress }),
+    head: (call) => client.readHead(call),
+    askForProgress: () => progress.ask(),
   };
 }
 
@@ -98,19 +103,22 @@ async function writeWithLease(
 async function listPages(client: EtcdClient, transformer: Transformer, asked: Range, call: Call): Promise<Snapshot> {
   const end = prefixEnd(asked.prefix);
   const wanted = asked.limit ?? Number.POSITIVE_INFINITY;
-  const gathered = gatherValues(transformer);
+  const entries: Entry[] = [];
   let at = asked.revision;
   let after = asked.after;
   let pageKeys = firstPageKeys;
   for (;;) {
-    const limit = Math.min(pageKeys, wanted - gathered.count);
+    const limit = Math.min(pageKeys, wanted - entries.length);
     const page = await readPage(client, { key: rangeStart(asked.prefix, after), end, limit, revision: at }, call);
     at ??= revision(page.headRevision);
-    await gathered.add(page.values);
+    for (const value of page.values) {
+      const entry = readEntry(transformer, value);
+      entries.push(entry instanceof Promise ? await entry : entry);
+    }
     const remaining = page.count - page.values.length;
     const last = page.values.at(-1);
-    if (remaining === 0 || gathered.count >= wanted || !last) {
-      return { stored: gathered.finish(), revision: at, remaining };
+    if (remaining === 0 || entries.length >= wanted || !last) {
+      return { entries, revision: at, remaining };
     }
     after = last.key;
     pageKeys = nextPageKeys(page.values.reduce((sum, { value }) => sum + value.length, 0) / page.values.length);

@@ -9,36 +9,29 @@ import { RevisionCompactedError } from '../errors.ts';
 import { type Revision, revision } from '../revision.ts';
 import type { Change, ChangeSet } from '../store.ts';
 import type { Transformer } from '../transform/transformer.ts';
-import type { EtcdClient, MemberConnection } from './client.ts';
+import type { EtcdClient } from './client.ts';
 import { prefixEnd, rangeStart } from './keys.ts';
+import type { ProgressAsker } from './progress.ts';
 import { EtcdFault } from './transport.ts';
-import { readValue } from './values.ts';
-import {
-  decodeWatchMessage,
-  encodeProgressRequest,
-  encodeWatchCreate,
-  type WatchEvent,
-  type WatchMessage,
-  watchPath,
-} from './wire/watch.ts';
+import { readEntry } from './values.ts';
+import { decodeWatchMessage, encodeWatchCreate, type WatchEvent, type WatchMessage, watchPath } from './wire/watch.ts';
 
 export interface WatchOptions {
   readonly prefix: string;
   readonly after: Revision;
   readonly signal: AbortSignal;
+  readonly withPrevious: boolean;
+  readonly progress: ProgressAsker;
 }
 
 /** The first reconnection is at once in effect; a cluster that is down for long is asked every few seconds. */
 const reconnectFirstMs = 20;
 const reconnectMaxMs = 2_000;
 
-/** How often a quiet watch asks how far it has come, so that readers who wait for a revision need not wait longer. */
-const progressIntervalMs = 1_000;
-
 export async function* watchEtcd(
   client: EtcdClient,
   transformer: Transformer,
-  { prefix, after, signal }: WatchOptions,
+  { prefix, after, signal, withPrevious, progress }: WatchOptions,
 ): AsyncGenerator<ChangeSet> {
   const pauses = backoff({ firstMs: reconnectFirstMs, maxMs: reconnectMaxMs }, client.random);
   const start = rangeStart(prefix, undefined);
@@ -46,7 +39,7 @@ export async function* watchEtcd(
   let delivered = after;
   while (!signal.aborted) {
     const connection = client.stream(watchPath);
-    const stopAsking = askForProgress(client, connection);
+    const stopAsking = progress.follow(connection);
     // A reader that has gone may never come back for the end of the watch, so the signal alone ends everything.
     const close = (): void => {
       stopAsking();
@@ -54,7 +47,7 @@ export async function* watchEtcd(
     };
     signal.addEventListener('abort', close, { once: true });
     try {
-      connection.send(encodeWatchCreate({ key: start, end, startRevision: delivered + 1, withPrevious: true }));
+      connection.send(encodeWatchCreate({ key: start, end, startRevision: delivered + 1, withPrevious }));
       for await (const bytes of connection.messages) {
         if (signal.aborted) return;
         const message = decodeWatchMessage(bytes);
@@ -63,7 +56,8 @@ export async function* watchEtcd(
         client.sawRevision(message.headRevision);
         for (const set of message.events.length > 0 ? setsIn(message, delivered) : progressIn(message, delivered)) {
           pauses.reset();
-          const changes = await Promise.all(set.events.map((event) => changeOf(transformer, event)));
+          const changes: Change[] = [];
+          for (const event of set.events) changes.push(await changeOf(transformer, event, withPrevious));
           delivered = set.revision;
           yield { revision: delivered, changes };
         }
@@ -105,23 +99,18 @@ function progressIn(message: WatchMessage, delivered: Revision): readonly EventS
   return [{ revision: revision(message.headRevision), events: [] }];
 }
 
-async function changeOf(transformer: Transformer, { deleted, current, previous }: WatchEvent): Promise<Change> {
+async function changeOf(
+  transformer: Transformer,
+  { deleted, current, previous }: WatchEvent,
+  withPrevious: boolean,
+): Promise<Change> {
   // What was there before is history too, and compaction may have taken it before the watch came this far.
-  if (!previous && (deleted || current.createRevision < current.modRevision)) {
+  if (withPrevious && !previous && (deleted || current.createRevision < current.modRevision)) {
     throw new RevisionCompactedError(revision(current.modRevision - 1));
   }
   return {
     key: current.key,
-    current: deleted ? undefined : await readValue(transformer, current),
-    previous: previous && (await readValue(transformer, previous)),
+    current: deleted ? undefined : await readEntry(transformer, current),
+    previous: previous && (await readEntry(transformer, previous)),
   };
-}
-
-function askForProgress(client: EtcdClient, connection: MemberConnection): () => void {
-  const ask = (): void => {
-    if (connection.progressRequests) connection.send(encodeProgressRequest());
-    cancel = client.clock.after(progressIntervalMs, ask);
-  };
-  let cancel = client.clock.after(progressIntervalMs, ask);
-  return () => cancel();
 }

@@ -1,12 +1,9 @@
 /** Between what etcd keeps and what the door gives: every value passes through the transformer, with its key. */
 import { CorruptValueError } from '../errors.ts';
 import { revision } from '../revision.ts';
-import type { Stored } from '../store.ts';
+import type { Entry, Stored, Unreadable } from '../store.ts';
 import type { Transformed, Transformer } from '../transform/transformer.ts';
 import type { KeyValue } from './wire/key-value.ts';
-
-/** A list of many unreadable values names this many of them: enough to see what they have in common. */
-const corruptKeysMax = 100;
 
 /** Most transformers answer at once, and then nothing is waited for. */
 export function readValue(transformer: Transformer, keyValue: KeyValue): Stored | Promise<Stored> {
@@ -23,39 +20,16 @@ export function readValue(transformer: Transformer, keyValue: KeyValue): Stored 
   }
 }
 
-/** Reads values one after the other and goes on behind those that cannot be read, to name them all in the end. */
-export interface Gathering {
-  /** Values asked to be read so far, the unreadable ones among them. */
-  readonly count: number;
-  add(keyValues: readonly KeyValue[]): Promise<void>;
-  /** Throws CorruptValueError when one could not be read. */
-  finish(): readonly Stored[];
-}
-
-export function gatherValues(transformer: Transformer): Gathering {
-  const stored: Stored[] = [];
-  const corrupt: string[] = [];
-  let firstCause: unknown;
-  let count = 0;
-  return {
-    get count() {
-      return count;
-    },
-    add: async (keyValues) => {
-      count += keyValues.length;
-      for (const keyValue of keyValues) {
-        try {
-          const value = readValue(transformer, keyValue);
-          stored.push(value instanceof Promise ? await value : value);
-        } catch (cause) {
-          firstCause ??= cause;
-          if (corrupt.length < corruptKeysMax) corrupt.push(keyValue.key);
-        }
-      }
-    },
-    finish: () => {
-      if (corrupt.length > 0) throw new CorruptValueError(corrupt, { cause: firstCause });
-      return stored;
-    },
+/** For readers of many values, who go on behind one that cannot be read. */
+export function readEntry(transformer: Transformer, keyValue: KeyValue): Entry | Promise<Entry> {
+  const failed = (error: unknown): Unreadable => {
+    if (!(error instanceof CorruptValueError)) throw error;
+    return { key: keyValue.key, revision: revision(keyValue.modRevision), unreadable: error };
   };
+  try {
+    const value = readValue(transformer, keyValue);
+    return value instanceof Promise ? value.catch(failed) : value;
+  } catch (error) {
+    return failed(error);
+  }
 }

@@ -63,7 +63,9 @@ async function writesOf(value: string): Promise<number> {
   const end = await theirs.store.create(`${key}-end`, bytes('end'), {}, within(1_000));
   let count = 0;
   for await (const set of theirs.store.watch(key, revision(Math.max(1, head - 50)), abort.signal)) {
-    count += set.changes.filter(({ current }) => current?.value.toString() === value).length;
+    count += set.changes.filter(
+      ({ current }) => current && !current.unreadable && current.value.toString() === value,
+    ).length;
     if (set.revision >= end) break;
   }
   return count;
@@ -212,7 +214,7 @@ test('without doubt nothing is recognised: equal bytes by somebody else are a co
 
 test('while no answer is lost, no seal is written', async () => {
   const seals = async (): Promise<number> =>
-    (await theirs.store.list({ prefix: '/own/' }, within(1_000))).stored.length;
+    (await theirs.store.list({ prefix: '/own/' }, within(1_000))).entries.length;
   const before = await seals();
   await create(ours.store, 'x');
   expect(await seals()).toBe(before);

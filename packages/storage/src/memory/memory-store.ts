@@ -2,7 +2,7 @@
 import type { Clock } from '@cluster-apiserver/base';
 import { KeyExistsError, RevisionCompactedError, RevisionMismatchError, RevisionTooLargeError } from '../errors.ts';
 import { type Revision, revision } from '../revision.ts';
-import type { Change, ChangeSet, Store, Stored, WriteOptions } from '../store.ts';
+import type { Store, Stored, WriteOptions } from '../store.ts';
 
 export interface MemoryStore extends Store {
   /** Forgets what was before the revision, as etcd does when asked to. */
@@ -11,12 +11,19 @@ export interface MemoryStore extends Store {
   close(): void;
 }
 
+interface Write {
+  readonly revision: Revision;
+  readonly key: string;
+  readonly current: Stored | undefined;
+  readonly previous: Stored | undefined;
+}
+
 export function memoryStore(clock: Clock): MemoryStore {
   /** An empty etcd is at revision 1 too: 0 would read as "no revision". */
   let head = revision(1);
   let oldest = revision(1);
   const newest = new Map<string, Stored>();
-  let history: ChangeSet[] = [];
+  let history: Write[] = [];
   const expiries = new Map<string, () => void>();
   const watchers = new Set<() => void>();
 
@@ -26,7 +33,7 @@ export function memoryStore(clock: Clock): MemoryStore {
     const current = value && { key, value: Buffer.from(value), revision: head, stale: false };
     if (current) newest.set(key, current);
     else newest.delete(key);
-    history.push({ revision: head, changes: [{ key, current, previous }] });
+    history.push({ revision: head, key, current, previous });
     expiries.get(key)?.();
     expiries.delete(key);
     if (current && options.timeToLiveSeconds !== undefined) {
@@ -45,9 +52,10 @@ export function memoryStore(clock: Clock): MemoryStore {
     if (at < oldest) throw new RevisionCompactedError(at, oldest);
     if (at > head) throw new RevisionTooLargeError(at);
     const state = new Map(newest);
-    for (const set of history.toReversed()) {
-      if (set.revision <= at) break;
-      for (const change of set.changes) takeBack(state, change);
+    for (const { revision: written, key, previous } of history.toReversed()) {
+      if (written <= at) break;
+      if (previous) state.set(key, previous);
+      else state.delete(key);
     }
     return state;
   };
@@ -58,8 +66,8 @@ export function memoryStore(clock: Clock): MemoryStore {
       const inRange = [...stateAt(at).values()]
         .filter(({ key }) => key.startsWith(prefix) && byBytes(key, after) > 0)
         .sort((one, other) => byBytes(one.key, other.key));
-      const stored = inRange.slice(0, limit);
-      return { stored, revision: at, remaining: inRange.length - stored.length };
+      const entries = inRange.slice(0, limit);
+      return { entries, revision: at, remaining: inRange.length - entries.length };
     },
     create: async (key, value, options) => {
       const current = newest.get(key);
@@ -74,23 +82,27 @@ export function memoryStore(clock: Clock): MemoryStore {
       mustBeAt(key, expected);
       return write(key, undefined, {});
     },
-    watch: async function* (prefix, after, signal) {
+    watch: async function* (prefix, after, signal, told = 'told') {
       let next = revision(after + 1);
       while (!signal.aborted) {
         if (next < oldest) throw new RevisionCompactedError(after, oldest);
-        const set = history.find((one) => one.revision >= next);
-        if (!set) {
+        const write = history.find((one) => one.revision >= next);
+        if (!write) {
           await woken(watchers, signal);
           continue;
         }
-        next = revision(set.revision + 1);
-        const changes = set.changes.filter(({ key }) => key.startsWith(prefix));
-        if (changes.length > 0) yield { revision: set.revision, changes };
+        next = revision(write.revision + 1);
+        const { key, current, previous } = write;
+        const change = { key, current, previous: told === 'told' ? previous : undefined };
+        yield { revision: write.revision, changes: key.startsWith(prefix) ? [change] : [] };
       }
     },
+    head: async () => head,
+    // Its watches tell of every revision by themselves.
+    askForProgress: () => {},
     compact: (to) => {
       oldest = to;
-      history = history.filter((set) => set.revision >= to);
+      history = history.filter((write) => write.revision >= to);
       for (const wake of watchers) wake();
     },
     close: () => {
@@ -100,11 +112,6 @@ export function memoryStore(clock: Clock): MemoryStore {
 }
 
 const byBytes = (one: string, other: string): number => Buffer.compare(Buffer.from(one), Buffer.from(other));
-
-function takeBack(state: Map<string, Stored>, { key, previous }: Change): void {
-  if (previous) state.set(key, previous);
-  else state.delete(key);
-}
 
 function woken(watchers: Set<() => void>, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {

@@ -116,31 +116,11 @@ export const sealAndRead: Rpc<Sealing, ConditionalAnswer> = {
   decode: readTransaction,
 };
 
-export interface KeysAnswer {
-  readonly headRevision: number;
-  /** In the order of the keys asked for; undefined where a key has no value. */
-  readonly values: readonly (KeyValue | undefined)[];
-}
-
-/** Reads several keys as of one revision, the newest. Like every transaction that only reads, it asks the quorum once. */
-export const readKeys: Rpc<readonly string[], KeysAnswer> = {
-  path: conditionalWrite.path,
-  encode: (keys) =>
-    encoded((to) => {
-      for (const key of keys)
-        writeNested(to, 2, (operation) => writeNested(operation, 1, (read) => writeRange(read, { key })));
-    }),
-  decode: (message) => {
-    let headRevision = 0;
-    const values: (KeyValue | undefined)[] = [];
-    decoded(message, (field, reader) => {
-      if (field === 1) headRevision = readHeader(reader);
-      else if (field === 3) values.push(nested(reader, readFirstValue));
-      else return false;
-      return true;
-    });
-    return { headRevision, values };
-  },
+/** Writes a key without a value, whatever is there. The answer says nothing of use. */
+export const put: Rpc<{ readonly key: string }, void> = {
+  path: '/etcdserverpb.KV/Put',
+  encode: ({ key }) => encoded((to) => writePut(to, key, empty, 0)),
+  decode: () => undefined,
 };
 
 /** Frees the history before a revision. The answer says nothing of use. */

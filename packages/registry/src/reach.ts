@@ -1,0 +1,17 @@
+import { type Call, type Collection, type Revision, RevisionTooLargeError } from '@cluster-apiserver/storage';
+import { tooLargeResourceVersion } from './storage-answers.ts';
+import type { Cached } from './stored-object.ts';
+
+/** Waits until the memory is as fresh as a client demands; undefined when it already is. */
+export function reach(
+  collection: Collection<Cached>,
+  wanted: Revision | 'any' | undefined,
+  call: Call,
+): Promise<void> | undefined {
+  return collection.reach(wanted, call)?.catch((error: unknown) => {
+    if (!(error instanceof RevisionTooLargeError)) throw error;
+    throw tooLargeResourceVersion(`Too large resource version: ${wanted}, current: ${collection.reached}`, {
+      cause: error,
+    });
+  });
+}

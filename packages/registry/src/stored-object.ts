@@ -1,0 +1,154 @@
+import {
+  type ByteString,
+  byteString,
+  clientForm,
+  decodeStored,
+  type Kind,
+  type KubeObject,
+  type ShardSelector,
+  shardHash,
+  storedForm,
+  uidOf,
+  withResourceVersion,
+} from '@cluster-apiserver/model';
+import {
+  type CacheItem,
+  type CollectionForm,
+  CorruptValueError,
+  type Entry,
+  type Revision,
+  type Stored,
+  textOfKey,
+} from '@cluster-apiserver/storage';
+import type { Outcome } from './outcome.ts';
+
+/**
+ * One version of an object as the store has it, ready for every reader: what clients get, and what the object can be
+ * found by. It is looked into once, when it comes; afterwards it is only copied.
+ */
+export class StoredObject implements Outcome, CacheItem {
+  readonly unreadable?: undefined;
+  /** `namespace/name`, as bytes. */
+  readonly key: ByteString;
+  readonly revision: Revision;
+  readonly json: ByteString;
+  readonly labels: Readonly<Record<string, string>> | undefined;
+  /** The values of its kind's selectable fields. */
+  readonly fields: Readonly<Record<string, string>> | undefined;
+  /** It should be written again although it is the same, such as after a key rotation. */
+  readonly stale: boolean;
+  #uidHash: string | undefined;
+
+  constructor(kind: Kind, key: ByteString, { value, revision, stale }: Stored) {
+    const stored = byteString(value);
+    const object = decodeStored(stored);
+    // Everything else about it was checked before it was written; without a uid nothing says where its version belongs.
+    if (typeof object.metadata?.uid !== 'string') throw new TypeError('it is no object of this server');
+    this.key = key;
+    this.revision = revision;
+    this.json = clientForm(stored, revision);
+    this.labels = object.metadata.labels;
+    this.fields = kind.fieldsOf?.(object);
+    this.stale = stale;
+  }
+
+  get object(): KubeObject {
+    return decodeStored(this.storedForm);
+  }
+
+  /** What is under its key, before it is transformed. */
+  get storedForm(): ByteString {
+    return storedForm(this.json);
+  }
+
+  get namespace(): string {
+    return textOfKey(this.key.slice(0, this.key.indexOf('/')));
+  }
+
+  get name(): string {
+    return textOfKey(this.key.slice(this.key.indexOf('/') + 1));
+  }
+
+  /** What shards part the objects by. A namespace has many objects and one hash, which nobody needs to keep. */
+  hashOf(path: ShardSelector['path']): string {
+    if (path === 'object.metadata.namespace') return shardHash(this.namespace);
+    return (this.#uidHash ??= shardHash(uidOf(this.json)));
+  }
+
+  get weight(): number {
+    return this.json.length + overheadBytes;
+  }
+}
+
+/** Key, labels, fields and the object itself; measured, see docs/performance.md. */
+const overheadBytes = 400;
+
+/** Something is stored and cannot be read. */
+class UnreadableObject implements CacheItem {
+  readonly key: ByteString;
+  readonly revision: Revision;
+  readonly unreadable: CorruptValueError;
+  readonly weight = overheadBytes;
+
+  constructor(key: ByteString, revision: Revision, unreadable: CorruptValueError) {
+    this.key = key;
+    this.revision = revision;
+    this.unreadable = unreadable;
+  }
+}
+
+export type Cached = StoredObject | UnreadableObject;
+
+/** The last state of an object that is gone, or out of view, as of the write that took it away. */
+export class GoneObject implements Outcome {
+  readonly revision: Revision;
+  readonly #last: StoredObject;
+  #json: ByteString | undefined;
+
+  constructor(last: StoredObject, revision: Revision) {
+    this.#last = last;
+    this.revision = revision;
+  }
+
+  get json(): ByteString {
+    this.#json ??= withResourceVersion(this.#last.json, this.revision);
+    return this.#json;
+  }
+
+  get object(): KubeObject {
+    return this.#last.object;
+  }
+}
+
+/** A term that finds what cannot be read: it might be anything that is looked for. */
+export const unreadableTerm = 'unreadable';
+export const labelTerm = (key: string, value: string): string => `label ${key}=${value}`;
+export const fieldTerm = (field: string, value: string): string => `field ${field}=${value}`;
+
+/** How objects of a kind are kept in memory. */
+export function cachedForm(kind: Kind, prefix: string): CollectionForm<Cached> {
+  return {
+    prefix,
+    read: (entry, key) => readEntry(kind, entry, key),
+    termsOf: (item) => (item.unreadable ? [unreadableTerm] : termsOf(kind, item)),
+  };
+}
+
+function readEntry(kind: Kind, entry: Entry, key: ByteString): Cached {
+  if (entry.unreadable) return new UnreadableObject(key, entry.revision, entry.unreadable);
+  try {
+    return new StoredObject(kind, key, entry);
+  } catch (cause) {
+    return new UnreadableObject(key, entry.revision, new CorruptValueError([entry.key], { cause }));
+  }
+}
+
+function termsOf(kind: Kind, { labels, fields }: StoredObject): string[] {
+  const terms: string[] = [];
+  for (const key in labels) terms.push(labelTerm(key, labels[key] as string));
+  for (const field of kind.indexedFields) {
+    const value = fields?.[field];
+    if (value) terms.push(fieldTerm(field, value));
+  }
+  return terms;
+}

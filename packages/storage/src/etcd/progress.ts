@@ -1,0 +1,65 @@
+/**
+ * How a quiet watch learns that it has missed nothing. A watch tells of the keys below its prefix only, so when a key of
+ * somebody else moves the store's revision, whoever waits for that revision would wait for nothing.
+ */
+import type { EtcdClient, MemberConnection } from './client.ts';
+import { put } from './wire/key-value.ts';
+import { encodeProgressRequest } from './wire/watch.ts';
+
+export interface ProgressAsker {
+  ask(): void;
+  /** Asks on this connection, now and then and when told to. The returned function ends that. */
+  follow(connection: MemberConnection): () => void;
+}
+
+/** So that a watch which nobody waits for does not fall behind compaction either. */
+const intervalMs = 1_000;
+
+/** Nobody waits for its answer: the watch tells. */
+const putTimeoutMs = 1_000;
+
+/**
+ * A member is asked on the watch itself. One that is too old for that (see capabilities.ts) may answer before it has
+ * told of the events that its answer speaks of. There a key of our own is written: its event comes behind all others.
+ */
+export function progressAsker(client: EtcdClient, key: string): ProgressAsker {
+  const { clock } = client;
+  const connections = new Set<MemberConnection>();
+  let writing = false;
+
+  const write = async (): Promise<void> => {
+    if (writing) return;
+    writing = true;
+    try {
+      await client.call(put, { key }, { deadlineMs: clock.monotonicMs() + putTimeoutMs });
+    } catch {
+      // Whoever waits asks again, or gives up at the end of his own time.
+    } finally {
+      writing = false;
+    }
+  };
+  const askOn = (connection: MemberConnection): boolean => {
+    if (connection.progressRequests) connection.send(encodeProgressRequest());
+    return connection.progressRequests;
+  };
+
+  return {
+    ask: () => {
+      const answered = [...connections].filter(askOn).length;
+      if (answered < connections.size) void write();
+    },
+    follow: (connection) => {
+      connections.add(connection);
+      const askAgain = (): (() => void) =>
+        clock.after(intervalMs, () => {
+          askOn(connection);
+          cancel = askAgain();
+        });
+      let cancel = askAgain();
+      return () => {
+        connections.delete(connection);
+        cancel();
+      };
+    },
+  };
+}

@@ -1,0 +1,215 @@
+import { byteString, bytesOf } from '@cluster-apiserver/model';
+import type { Revision } from '../revision.ts';
+import type { Call, Entry, Store } from '../store.ts';
+import type { Freshness } from './freshness.ts';
+import type { Keyed } from './sorted-set.ts';
+import { emptyView, type TermsOf, type View, withChange, withoutChanges } from './view.ts';
+import { type ItemChange, Window } from './window.ts';
+
+/** One version of one object, as readers want it. */
+export interface CacheItem extends Keyed {
+  readonly revision: Revision;
+  /** About how many bytes of memory it holds. */
+  readonly weight: number;
+}
+
+/** What a collection holds, and how it makes it of what is stored. */
+export interface CollectionForm<Item extends CacheItem> {
+  /** All keys of the collection begin with it. */
+  readonly prefix: string;
+  /** Must not throw: what cannot be read is an item that says so. `key` is the item's key. */
+  readonly read: (entry: Entry, key: string) => Item;
+  /** What an item can be found by besides its key. */
+  readonly termsOf: TermsOf<Item>;
+}
+
+/** Told of each change at once and in order; must be quick. */
+export interface Follower<Item> {
+  changed(change: ItemChange<Item>): void;
+  /** Changes were missed: the collection was read anew. */
+  interrupted(): void;
+}
+
+/** Some of the changes of a collection, complete up to a revision. */
+export interface Changes<Item> {
+  readonly revision: Revision;
+  readonly changes: readonly ItemChange<Item>[];
+}
+
+export interface PastPage<Item> {
+  readonly items: readonly Item[];
+  readonly revision: Revision;
+  readonly remaining: number;
+}
+
+/** What lies behind the changes of late is read from the store when more of them than this had to be taken back. */
+const undoneMax = 5_000;
+
+/** Views that clients may come back to, page by page. Memory holds what changed since, which the window holds anyway. */
+const keptMax = 64;
+
+/**
+ * The objects below one prefix, in memory, with the changes of late. Keys of items are what follows the prefix, as
+ * bytes, so that their order is that of the store.
+ */
+export class Collection<Item extends CacheItem> {
+  readonly form: CollectionForm<Item>;
+  readonly #store: Store;
+  readonly #freshness: Freshness;
+  readonly #window: Window<Item>;
+  readonly #followers = new Set<Follower<Item>>();
+  readonly #kept = new Map<Revision, View<Item>>();
+  #view: View<Item>;
+
+  constructor(form: CollectionForm<Item>, store: Store, freshness: Freshness, windowWeightMax: number) {
+    this.form = form;
+    this.#store = store;
+    this.#freshness = freshness;
+    this.#window = new Window(windowWeightMax);
+    this.#view = emptyView(freshness.reached);
+  }
+
+  /** How far the memory has come: there is no change up to this revision that it does not know. */
+  get reached(): Revision {
+    return this.#freshness.reached;
+  }
+
+  /**
+   * Resolves when the memory is as fresh as asked: as everything acknowledged before (undefined), as a revision, which
+   * throws RevisionTooLargeError when it lies in the future, or as what was told here before (`any`). The last is
+   * nearly always at once, and then undefined.
+   */
+  reach(wanted: Revision | 'any' | undefined, call: Call): Promise<void> | undefined {
+    if (wanted === undefined) return this.#freshness.newest(call);
+    return wanted === 'any' ? this.#freshness.told(call) : this.#freshness.atLeast(wanted, call);
+  }
+
+  /** A write below the prefix was acknowledged at this revision. */
+  wrote(at: Revision): void {
+    this.#freshness.wrote(at);
+  }
+
+  get(key: string): Item | undefined {
+    return this.#view.items.get(key);
+  }
+
+  /** All there is now. */
+  view(): View<Item> {
+    return { ...this.#view, revision: this.reached };
+  }
+
+  /** The collection as of a revision that the memory has come to; undefined when that lies too far back for it. */
+  viewAt(revision: Revision): View<Item> | undefined {
+    if (revision >= this.#view.revision) return { ...this.#view, revision };
+    const kept = this.#kept.get(revision);
+    if (kept) return kept;
+    const since = this.#window.after(revision);
+    if (!since || since.length > undoneMax) return undefined;
+    return withoutChanges(this.#view, since, this.form.termsOf, revision);
+  }
+
+  /** Somebody will come back for the rest of this view. */
+  keep(view: View<Item>): void {
+    this.#kept.set(view.revision, view);
+    this.#dropKept(this.#kept.size > keptMax);
+  }
+
+  /** A part of the collection as the store knew it at a revision, or knows it now. */
+  async readPast(
+    range: { readonly within: string; readonly after?: string | undefined; readonly limit?: number | undefined },
+    revision: Revision | undefined,
+    call: Call,
+  ): Promise<PastPage<Item>> {
+    const { entries, ...page } = await this.#store.list(
+      {
+        prefix: this.#fullKey(range.within),
+        after: range.after === undefined ? undefined : this.#fullKey(range.after),
+        limit: range.limit,
+        revision,
+      },
+      call,
+    );
+    return { ...page, items: entries.map((entry) => this.#read(entry)) };
+  }
+
+  /** The changes after a revision; undefined when it lies too far back for the memory. */
+  changesAfter(revision: Revision): readonly ItemChange<Item>[] | undefined {
+    return this.#window.after(revision);
+  }
+
+  /** The changes after a revision as the store tells them, however far back it lies, and then all that come. */
+  async *replay(within: string, after: Revision, signal: AbortSignal): AsyncGenerator<Changes<Item>> {
+    for await (const { revision, changes } of this.#store.watch(this.#fullKey(within), after, signal)) {
+      yield {
+        revision,
+        changes: changes.map(({ key, previous, current }) => ({
+          key: this.#keyOf(key),
+          revision,
+          previous: previous && this.#read(previous),
+          current: current && this.#read(current),
+        })),
+      };
+    }
+  }
+
+  follow(follower: Follower<Item>): () => void {
+    this.#followers.add(follower);
+    return () => this.#followers.delete(follower);
+  }
+
+  /** Something happened below the prefix. */
+  apply(key: string, entry: Entry | undefined, revision: Revision): void {
+    const itemKey = this.#keyOf(key);
+    const previous = this.#view.items.get(itemKey);
+    const current = entry && this.form.read(entry, itemKey);
+    this.#view = withChange(this.#view, previous, current, this.form.termsOf, revision);
+    const change = { key: itemKey, revision, previous, current };
+    this.#window.add(change);
+    if (this.#kept.size > 0) this.#dropKept(false);
+    for (const follower of this.#followers) follower.changed(change);
+  }
+
+  /** Begins again from all there is at a revision, which may be given bit by bit. */
+  reload(): { add(entry: Entry): void; done(revision: Revision): void } {
+    let view = emptyView<Item>(this.reached);
+    return {
+      add: (entry) => {
+        view = withChange(view, undefined, this.#read(entry), this.form.termsOf, view.revision);
+      },
+      done: (revision) => {
+        this.#view = { ...view, revision };
+        this.#kept.clear();
+        this.#window.beginAt(revision);
+        for (const follower of this.#followers) follower.interrupted();
+      },
+    };
+  }
+
+  /** The oldest, or those that alone hold what they hold. */
+  #dropKept(one: boolean): void {
+    for (const revision of this.#kept.keys()) {
+      if (!one && revision >= this.#window.since) return;
+      this.#kept.delete(revision);
+      if (one) return;
+    }
+  }
+
+  #read(entry: Entry): Item {
+    return this.form.read(entry, this.#keyOf(entry.key));
+  }
+
+  #keyOf(key: string): string {
+    return itemKey(key.slice(this.form.prefix.length));
+  }
+
+  #fullKey(key: string): string {
+    return this.form.prefix + textOfKey(key);
+  }
+}
+
+/** The key of an item, of the text behind the prefix: its bytes, one character each. For ASCII they are the same. */
+export const itemKey = (text: string): string =>
+  Buffer.byteLength(text) === text.length ? text : byteString(Buffer.from(text));
+
+export const textOfKey = (key: string): string =>
+  Buffer.byteLength(key) === key.length ? key : bytesOf(key).toString();

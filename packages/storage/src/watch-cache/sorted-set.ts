@@ -1,0 +1,177 @@
+/**
+ * An ordered set that never changes: adding and removing give another set that shares nearly all of its nodes with the
+ * old one. So a snapshot costs nothing, for as long as somebody reads it, while writes go on. It is a B-tree that knows
+ * the sizes of its parts, which makes "how many lie before this key" a walk from root to leaf.
+ */
+export interface Keyed {
+  /** Keys are ordered by their UTF-16 units; for those in ASCII this is the order of their bytes. */
+  readonly key: string;
+}
+
+/** Nodes are copied to be changed, so they are small; they are walked through one by one, so they are not tiny. */
+const nodeMax = 48;
+const nodeMin = nodeMax / 3;
+
+interface Leaf<T> {
+  readonly items: readonly T[];
+  readonly children?: undefined;
+  readonly size: number;
+  readonly first: string;
+}
+interface Branch<T> {
+  readonly items?: undefined;
+  readonly children: readonly Node<T>[];
+  readonly size: number;
+  readonly first: string;
+}
+type Node<T> = Leaf<T> | Branch<T>;
+
+export class SortedSet<T extends Keyed> {
+  static readonly #empty = new SortedSet<never>(undefined);
+  readonly #root: Node<T> | undefined;
+
+  private constructor(root: Node<T> | undefined) {
+    this.#root = root;
+  }
+
+  static empty<T extends Keyed>(): SortedSet<T> {
+    return SortedSet.#empty;
+  }
+
+  get size(): number {
+    return this.#root?.size ?? 0;
+  }
+
+  get(key: string): T | undefined {
+    let node = this.#root;
+    while (node?.children) node = node.children[childAt(node, key)];
+    const item = node?.items[placeOf(node.items, key)];
+    return item?.key === key ? item : undefined;
+  }
+
+  /** With the item, in place of any other of its key. */
+  with(item: T): SortedSet<T> {
+    if (!this.#root) return new SortedSet(leaf([item]));
+    const parts = added(this.#root, item);
+    return new SortedSet(parts.length === 1 ? parts[0] : branch(parts));
+  }
+
+  /** Without the item of this key, if there is one. */
+  without(key: string): SortedSet<T> {
+    if (!this.#root) return this;
+    let root = removed(this.#root, key);
+    if (root === this.#root) return this;
+    while (root?.children?.length === 1) root = root.children[0];
+    return root ? new SortedSet(root) : SortedSet.empty();
+  }
+
+  /** How many items have a smaller key. */
+  countBefore(key: string): number {
+    let node = this.#root;
+    let count = 0;
+    while (node?.children) {
+      const at = childAt(node, key);
+      for (let i = 0; i < at; i++) count += (node.children[i] as Node<T>).size;
+      node = node.children[at];
+    }
+    return node ? count + placeOf(node.items, key) : 0;
+  }
+
+  /** The items in order, from the first whose key is not smaller; ends when the visitor says false. */
+  visit(from: string, visitor: (item: T) => boolean): void {
+    if (this.#root) visit(this.#root, from, visitor);
+  }
+}
+
+const leaf = <T extends Keyed>(items: readonly T[]): Leaf<T> => ({
+  items,
+  size: items.length,
+  first: (items[0] as T).key,
+});
+
+const branch = <T>(children: readonly Node<T>[]): Branch<T> => ({
+  children,
+  size: children.reduce((sum, { size }) => sum + size, 0),
+  first: (children[0] as Node<T>).first,
+});
+
+/** Where a key is, or belongs, among the items. */
+function placeOf(items: readonly Keyed[], key: string): number {
+  let low = 0;
+  let high = items.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((items[middle] as Keyed).key < key) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** The last child that begins at or before the key; the first one for keys before all. */
+function childAt<T>({ children }: Branch<T>, key: string): number {
+  let low = 0;
+  let high = children.length - 1;
+  while (low < high) {
+    const middle = (low + high + 1) >>> 1;
+    if ((children[middle] as Node<T>).first <= key) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}
+
+/** The node with the item, in two parts when it became too large. */
+function added<T extends Keyed>(node: Node<T>, item: T): Node<T>[] {
+  if (node.children) {
+    const at = childAt(node, item.key);
+    return halves(node.children.toSpliced(at, 1, ...added(node.children[at] as Node<T>, item)), branch);
+  }
+  const at = placeOf(node.items, item.key);
+  return halves(node.items.toSpliced(at, node.items[at]?.key === item.key ? 1 : 0, item), leaf);
+}
+
+function halves<P, N>(parts: readonly P[], make: (parts: readonly P[]) => N): N[] {
+  if (parts.length <= nodeMax) return [make(parts)];
+  const middle = parts.length >>> 1;
+  return [make(parts.slice(0, middle)), make(parts.slice(middle))];
+}
+
+/** The node without the item; undefined when nothing is left, the same node when there was no such item. */
+function removed<T extends Keyed>(node: Node<T>, key: string): Node<T> | undefined {
+  if (!node.children) {
+    const at = placeOf(node.items, key);
+    if (node.items[at]?.key !== key) return node;
+    return node.items.length === 1 ? undefined : leaf(node.items.toSpliced(at, 1));
+  }
+  const at = childAt(node, key);
+  const before = node.children[at] as Node<T>;
+  const after = removed(before, key);
+  if (after === before) return node;
+  const children = node.children.toSpliced(at, 1, ...(after ? [after] : []));
+  if (children.length === 0) return undefined;
+  return branch(after && partsOf(after) < nodeMin ? joined(children, at) : children);
+}
+
+const partsOf = <T>({ items, children }: Node<T>): number => (items ?? children).length;
+
+/** A child that became small goes together with a neighbour, if both fit into one node. */
+function joined<T extends Keyed>(children: readonly Node<T>[], at: number): readonly Node<T>[] {
+  const left = at > 0 ? at - 1 : at;
+  const [one, other] = [children[left], children[left + 1]];
+  if (!one || !other || partsOf(one) + partsOf(other) > nodeMax) return children;
+  // Both are children of one branch, so both are leaves or both are branches.
+  const whole =
+    one.children && other.children
+      ? branch([...one.children, ...other.children])
+      : leaf([...(one.items ?? []), ...(other.items ?? [])]);
+  return children.toSpliced(left, 2, whole);
+}
+
+function visit<T extends Keyed>(node: Node<T>, from: string, visitor: (item: T) => boolean): boolean {
+  if (node.children) {
+    for (let i = childAt(node, from); i < node.children.length; i++)
+      if (!visit(node.children[i] as Node<T>, from, visitor)) return false;
+    return true;
+  }
+  for (let i = placeOf(node.items, from); i < node.items.length; i++) if (!visitor(node.items[i] as T)) return false;
+  return true;
+}
