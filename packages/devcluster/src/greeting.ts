@@ -13,7 +13,7 @@ export function greeting({ home, pids, store }: Cluster, launcherPid: number, cu
     `The cluster is ready at ${pids.front.url}`,
     '',
     `  curl      curl --cacert ${near(home.ca)} -H "Authorization: Bearer $(cat ${near(home.adminToken)})" ${pids.front.url}/readyz`,
-    `  kubectl   kubectl --kubeconfig ${near(home.kubeconfig)} get --raw /api/v1/serviceaccounts`,
+    `  kubectl   kubectl --kubeconfig ${near(home.kubeconfig)} get serviceaccounts -A`,
     `  replicas  ${list(pids.replicas)}`,
     `  etcd      ${store}${pids.etcd.length > 0 ? `: ${list(pids.etcd)}` : ''}`,
     `  logs      ${near(home.logs)}/`,

@@ -14,16 +14,27 @@ export {
 export { formatYaml, parseYaml, YamlTooLargeError } from './codec/yaml.ts';
 export { type FieldError, forbidden, invalidValue, notSupported, required } from './field-error.ts';
 export { managedFieldsAfterUpdate, sameOwnership, type Writer } from './fields/managed-fields.ts';
-export { defineKind, type Kind } from './kind.ts';
+export { defineKind, type Kind, type Subresource } from './kind.ts';
 export { mergedBy } from './patch/merge-patch.ts';
 export { PatchFormError, strategicallyMergedBy } from './patch/strategic-merge-patch.ts';
 export type { KubeObject, ManagedFieldsEntry, ObjectMeta, OwnerReference } from './object.ts';
-export { localObjectReference, objectReference } from './schema/common.ts';
+export {
+  deleteOptions,
+  localObjectReference,
+  objectMeta,
+  objectReference,
+  statusSchema,
+  typeMeta,
+  watchEvent,
+} from './schema/common.ts';
 export { decode, type Integer, WrongTypeError } from './schema/decode.ts';
+export { definitions, type Dialect, type JsonSchema, jsonSchema } from './schema/json-schema.ts';
+export { publicationOf } from './schema/publication.ts';
 export {
   boolean,
   type Field,
   field,
+  type GroupVersionKind,
   int32,
   int64,
   list,
@@ -62,6 +73,8 @@ export {
   StatusError,
   success,
 } from './status.ts';
+export { age } from './table/age.ts';
+export { type Column, nameColumn } from './table/column.ts';
 export { formatTime } from './time.ts';
 export { pathSegment, pathSegmentNames, qualifiedName, subdomainNames } from './validation/names.ts';
 export {

@@ -1,7 +1,9 @@
 import type { FieldError } from './field-error.ts';
 import type { KubeObject } from './object.ts';
-import { objectMeta, typeMeta } from './schema/common.ts';
-import { type FieldForm, field, type ObjectSchema, object } from './schema/schema.ts';
+import { listMeta, objectMeta, typeMeta } from './schema/common.ts';
+import { publicationOf } from './schema/publication.ts';
+import { type FieldForm, field, type GroupVersionKind, list, type ObjectSchema, object } from './schema/schema.ts';
+import { type Column, plainColumns } from './table/column.ts';
 import type { NameRules } from './validation/names.ts';
 
 /**
@@ -16,9 +18,13 @@ export interface KindForm<T extends KubeObject> {
   readonly plural: string;
   readonly singular: string;
   readonly shortNames: readonly string[];
+  /** Groups of resources that a client may name as one, such as `all`. */
+  readonly categories?: readonly string[];
   readonly description: string;
   /** The fields besides apiVersion, kind and metadata. */
   readonly fields: Readonly<Record<string, FieldForm>>;
+  /** Those of them without which validation refuses the object. */
+  readonly requiredFields?: readonly string[];
   readonly names: NameRules;
   /** Whether every finalizer that is not a standard one needs a domain. */
   readonly qualifiedFinalizers: boolean;
@@ -30,13 +36,15 @@ export interface KindForm<T extends KubeObject> {
   readonly deletedAnswer: 'object' | 'status';
   /** Objects disappear by themselves after this time, counted from their last write. */
   readonly timeToLiveSeconds?: number;
-  /** What can be asked of one object besides itself, as the last segment of its path. */
-  readonly subresources: readonly string[];
+  /** What can be asked of one object besides itself. */
+  readonly subresources: readonly Subresource[];
   /** Drops or fills what a client may not decide. */
   readonly prepare?: (object: T) => T;
   readonly validate?: (object: T) => readonly FieldError[];
   /** What the writer should know although the write succeeds. On a create there is no current object. */
   readonly warnings?: (object: T, current: T | undefined) => readonly string[];
+  /** How objects are shown in a table; by their name and age if nothing is said. */
+  readonly columns?: readonly Column<T>[];
   /** Fields besides metadata.name and metadata.namespace that a field selector may name, each with its value. */
   readonly selectableFields: Readonly<Record<string, (object: T) => string>>;
   /** Those of them that nearly always select a few of many objects: these are found without looking at the others. */
@@ -45,8 +53,22 @@ export interface KindForm<T extends KubeObject> {
   readonly unknownSelectorField: (field: string) => string;
 }
 
-export interface Kind extends Omit<KindForm<KubeObject>, 'fields'> {
+/** Something behind an object that speaks a kind of its own. */
+export interface Subresource extends GroupVersionKind {
+  /** The last segment of its path. */
+  readonly name: string;
+  readonly verbs: readonly string[];
+  /** What is sent to it and what it answers. */
   readonly schema: ObjectSchema;
+}
+
+export interface Kind extends Omit<KindForm<KubeObject>, Derived> {
+  readonly columns: readonly Column<KubeObject>[];
+  readonly schema: ObjectSchema;
+  readonly listSchema: ObjectSchema;
+  /** The names of the subresources. */
+  readonly subresources: readonly string[];
+  readonly subresourceForms: readonly Subresource[];
   /** The values of all selectable fields of an object; undefined for a kind that has none. */
   readonly fieldsOf: ((object: KubeObject) => Readonly<Record<string, string>>) | undefined;
   readonly indexedFields: readonly string[];
@@ -54,10 +76,17 @@ export interface Kind extends Omit<KindForm<KubeObject>, 'fields'> {
   readonly apiVersion: string;
 }
 
+/** What a kind has in another form than its declaration. */
+type Derived = 'fields' | 'requiredFields' | 'subresources' | 'columns';
+
 export function defineKind<T extends KubeObject>(form: KindForm<T>): Kind {
-  const { fields, ...rest } = form;
+  const { fields, requiredFields, subresources, columns, group, version, kind, ...rest } = form;
+  const schema = object(
+    { ...typeMeta, metadata: field(objectMeta, 'Standard object metadata.', 'always'), ...fields },
+    { publication: publicationOf({ group, version, kind }, form.description, requiredFields) },
+  );
   // The hooks only ever see objects that this kind's schema has decoded, which makes them T.
-  const hooks = rest as unknown as Omit<KindForm<KubeObject>, 'fields'>;
+  const hooks = rest as unknown as Omit<KindForm<KubeObject>, Derived>;
   const selectable = Object.entries(hooks.selectableFields);
   return {
     ...hooks,
@@ -66,7 +95,21 @@ export function defineKind<T extends KubeObject>(form: KindForm<T>): Kind {
       selectable.length === 0
         ? undefined
         : (object) => Object.fromEntries(selectable.map(([field, valueOf]) => [field, valueOf(object)])),
-    schema: object({ ...typeMeta, metadata: field(objectMeta, 'Standard object metadata.', 'always'), ...fields }),
+    columns: (columns as readonly Column<KubeObject>[] | undefined) ?? plainColumns,
+    group,
+    version,
+    kind,
+    schema,
+    listSchema: object(
+      {
+        ...typeMeta,
+        metadata: field(listMeta, 'Standard list metadata.', 'always'),
+        items: field(list(schema, 'atomic'), 'The objects.', 'always'),
+      },
+      { publication: publicationOf({ group, version, kind: `${kind}List` }, `A list of ${form.plural}.`, ['items']) },
+    ),
+    subresources: subresources.map(({ name }) => name),
+    subresourceForms: subresources,
     apiVersion: form.group ? `${form.group}/${form.version}` : form.version,
   };
 }

@@ -1,3 +1,4 @@
+import { StatusError } from '@cluster-apiserver/model';
 import { type Request, type Response, Router } from 'express';
 import type { ApiResponse, Handler } from './exchange.ts';
 import type { Authenticated } from './facts.ts';
@@ -18,33 +19,36 @@ export type Documents = Readonly<Record<string, Document>>;
 export function documentRoutes(documents: Documents): Handler<Authenticated> {
   const router = Router({ caseSensitive: true, strict: true });
   for (const [pattern, document] of Object.entries(documents)) {
-    router.get(pattern, (request: Request, response: Response) => {
+    // Every method, because the router would answer OPTIONS by itself, and into a socket that it does not have.
+    router.all(pattern, (request: Request, response: Response) => {
       const { facts, answer, fail } = response as unknown as Journey;
       Promise.resolve()
-        .then(() => document(facts, request.params as Record<string, string>))
+        .then(() => (isRead(request.method) ? document(facts, request.params as Record<string, string>) : notAllowed()))
         .then(answer, fail);
     });
   }
-  return (facts) => {
-    const { method } = facts.request;
-    // The router would answer OPTIONS by itself, and into a socket that it does not have.
-    if (method === 'OPTIONS') return notFound(facts);
-    return new Promise<ApiResponse>((answer, fail) => {
+  return (facts) =>
+    new Promise<ApiResponse>((answer, fail) => {
       const journey: Journey = { facts, answer, fail };
       // The router reads method and url and hands the rest through to the document untouched.
       router(
-        { method, url: encodeURI(facts.info.path) } as Request,
+        { method: facts.request.method, url: encodeURI(facts.info.path) } as Request,
         journey as unknown as Response,
         (error?: unknown) => (error ? fail(error) : answer(notFound(facts))),
       );
     });
-  };
 }
+
+const isRead = (method: string): boolean => method === 'GET' || method === 'HEAD';
 
 interface Journey {
   readonly facts: Authenticated;
   readonly answer: (response: ApiResponse) => void;
   readonly fail: (error: unknown) => void;
 }
+
+const notAllowed = (): ApiResponse => {
+  throw new StatusError('MethodNotAllowed', 'the server does not allow this method on the requested resource', {});
+};
 
 const notFound = ({ auditId }: Authenticated): ApiResponse => textResponse(auditId, 404, '404 page not found\n');

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { seededRandom, sleep, systemClock } from '@cluster-apiserver/base';
-import { defineKind, field, int32, pathSegmentNames, StatusError, stringMap } from '@cluster-apiserver/model';
+import { defineKind, field, int32, object, pathSegmentNames, StatusError, stringMap } from '@cluster-apiserver/model';
 import { openRegistry, type Registry } from '@cluster-apiserver/registry';
 import { memoryStore } from '@cluster-apiserver/storage';
 import { chain } from './chain.ts';
@@ -27,7 +27,7 @@ const kind = (group: string, plural: string) =>
     createOnReplace: false,
     ownsOthers: true,
     deletedAnswer: 'object',
-    subresources: ['token'],
+    subresources: [{ name: 'token', group: '', version: 'v1', kind: 'Token', verbs: ['create'], schema: object({}) }],
     selectableFields: {},
     unknownSelectorField: (name) => name,
   });
@@ -233,7 +233,7 @@ describe('paths', () => {
     ['GET', '/hello', 200],
     ['GET', '/hello/', 404],
     ['GET', '/HELLO', 404],
-    ['POST', '/hello', 404],
+    ['POST', '/hello', 405],
     ['GET', '/hello%20', 404],
     ['GET', '/%68ello', 200],
     ['GET', '/nope', 404],

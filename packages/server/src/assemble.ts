@@ -5,10 +5,12 @@ import { type KindServices, kinds as kindsOf } from '@cluster-apiserver/kinds';
 import type { Kind } from '@cluster-apiserver/model';
 import {
   chain,
+  discoveryDocuments,
   documentRoutes,
   followCertificate,
   healthDocuments,
   type Listener,
+  openApiDocuments,
   routes,
   textResponse,
 } from '@cluster-apiserver/pipeline';
@@ -17,6 +19,7 @@ import { createHealth, createMetrics, type Log } from '@cluster-apiserver/teleme
 import { asError } from './as-error.ts';
 import { FlagError, type ServerFlags } from './flags.ts';
 import type { Surroundings } from './surroundings.ts';
+import { versionInfo } from './version.ts';
 import { servingCertificate } from './wiring/certificate.ts';
 import { openAuthenticators } from './wiring/authenticators.ts';
 import { requirePairs } from './wiring/flag-files.ts';
@@ -94,6 +97,7 @@ export async function assemble(
       },
     });
 
+    const about = versionInfo(surroundings.runtime);
     const handler = chain(
       {
         clock,
@@ -115,6 +119,8 @@ export async function assemble(
         deleteCollectionWorkers: flags['delete-collection-workers'],
         watchLimits: { clock, random, minRequestTimeoutMs: flags['min-request-timeout'] * 1000 },
         documents: documentRoutes({
+          ...discoveryDocuments(served, about),
+          ...openApiDocuments(served, about.gitVersion, clock),
           ...healthDocuments(health),
           '/metrics': async ({ auditId }) => {
             const { contentType, text } = await metrics.exposition();

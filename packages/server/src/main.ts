@@ -25,6 +25,7 @@ const surroundings: Surroundings = {
   },
   connectEtcd: http2Connect,
   listen,
+  runtime: process,
   write: (line) => process.stderr.write(line),
 };
 

@@ -11,8 +11,18 @@ export interface Surroundings {
   readonly connectEtcd: typeof http2Connect;
   /** How clients reach us. */
   readonly listen: typeof listen;
+  /** What we run on. */
+  readonly runtime: Runtime;
   /** Where log lines go. */
   readonly write: (line: string) => void;
+}
+
+export interface Runtime {
+  /** Of Node, such as `v24.1.0`. */
+  readonly version: string;
+  /** As Node calls them: `linux`, `x64`. */
+  readonly platform: string;
+  readonly arch: string;
 }
 
 export interface Files {

@@ -13,6 +13,10 @@ import { createLog } from '@cluster-apiserver/telemetry';
 import { startEtcd } from '../../storage/test/real-etcd.ts';
 
 export interface ServedKinds {
+  /** For clients of their own: where the server is, by which certificate it is known, and as whom to ask. */
+  readonly url: string;
+  readonly certificate: Buffer;
+  readonly token: string;
   /** Sends a request as one who may do everything, and gives the answer as soon as it begins. */
   open(method: string, path: string, body?: object | string, type?: string): Promise<IncomingMessage>;
   ask(method: string, path: string, body?: object | string, type?: string): Promise<Answer>;
@@ -26,13 +30,24 @@ export interface Answer {
   readonly body: KubeObject & { readonly items?: readonly KubeObject[] };
 }
 
+const token = 'secret';
+
 export async function serveKinds(kinds: (services: KindServices) => readonly Kind[]): Promise<ServedKinds> {
   const scope = new Scope();
   const etcd = await startEtcd();
   scope.onClose('etcd', () => etcd.stop());
-  const files = filesInMemory({ tokens: `secret,admin,1,"${mastersGroup}"` });
+  const files = filesInMemory({ tokens: `${token},admin,1,"${mastersGroup}"` });
   const write = (line: string): void => console.error(line);
-  const surroundings: Surroundings = { clock, random: systemRandom(), files, connectEtcd: http2Connect, listen, write };
+  const runtime = { version: 'v24.0.0', platform: 'linux', arch: 'x64' };
+  const surroundings: Surroundings = {
+    clock,
+    random: systemRandom(),
+    files,
+    connectEtcd: http2Connect,
+    listen,
+    runtime,
+    write,
+  };
   const flags = parseFlags([
     '--secure-port=0',
     '--bind-address=127.0.0.1',
@@ -48,16 +63,20 @@ export async function serveKinds(kinds: (services: KindServices) => readonly Kin
   const server = await assemble(flags, surroundings, quiet, kinds);
   scope.onClose('server', () => server.close());
 
-  const agent = new https.Agent({ keepAlive: true, ca: await files.read('certificates/apiserver.crt') });
+  const certificate = await files.read('certificates/apiserver.crt');
+  const agent = new https.Agent({ keepAlive: true, ca: certificate });
   scope.onClose('connections', () => agent.destroy());
   const open: ServedKinds['open'] = async (method, path, body, type = 'application/json') => {
-    const headers = { authorization: 'Bearer secret', ...(body && { 'content-type': type }) };
+    const headers = { authorization: `Bearer ${token}`, ...(body && { 'content-type': type }) };
     const request = https.request({ agent, host: '127.0.0.1', port: server.port, method, path, headers });
     request.end(typeof body === 'object' ? JSON.stringify(body) : body);
     const [response] = (await once(request, 'response')) as [IncomingMessage];
     return response;
   };
   return {
+    url: `https://127.0.0.1:${server.port}`,
+    certificate,
+    token,
     open,
     ask: async (...request) => {
       const response = await open(...request);

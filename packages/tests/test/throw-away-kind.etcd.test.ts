@@ -175,6 +175,22 @@ test('a watch tells what happens', async () => {
   stream.destroy();
 });
 
+test('clients are told of it, and how it is formed', async () => {
+  const apis = (await server.ask('GET', '/apis')).body;
+  expect(apis.groups).toMatchObject([{ name: 'workshop.example', preferredVersion: { version: 'v1' } }]);
+  const { resources } = (await server.ask('GET', '/apis/workshop.example/v1')).body;
+  expect(resources).toMatchObject([{ name: 'lamps', singularName: 'lamp', kind: 'Lamp', namespaced: true }]);
+  const { components } = (await server.ask('GET', '/openapi/v3/apis/workshop.example/v1')).body;
+  expect(components).toMatchObject({
+    schemas: {
+      'example.workshop.v1.Lamp': {
+        description: 'Gives light.',
+        properties: { rooms: { description: 'Where it shines.', 'x-kubernetes-list-type': 'set' } },
+      },
+    },
+  });
+});
+
 test('it owns and is owned like the others', async () => {
   const lamps = freshLamps();
   const { body: owner } = await server.ask('POST', lamps, draft('owner'));

@@ -10,12 +10,14 @@ import {
   object,
   objectReference,
   pathSegmentNames,
+  publicationOf,
   qualifiedName,
   required,
   string,
   time,
 } from '@cluster-apiserver/model';
 import type { KindServices } from '../services.ts';
+import { eventColumns } from './columns.ts';
 
 interface ObjectReference {
   kind?: string;
@@ -31,6 +33,7 @@ export interface Event extends KubeObject {
   involvedObject: ObjectReference;
   reason?: string;
   message?: string;
+  series?: { count?: number; lastObservedTime: string | null };
   source: { component?: string; host?: string };
   firstTimestamp: string | null;
   lastTimestamp: string | null;
@@ -42,11 +45,12 @@ export interface Event extends KubeObject {
   reportingInstance: string;
 }
 
+const core = { group: '', version: 'v1' };
+
 /** A line in the cluster's diary: best effort, about some object, and gone after a while. */
 export const event = ({ eventLifetimeSeconds }: KindServices): Kind =>
   defineKind<Event>({
-    group: '',
-    version: 'v1',
+    ...core,
     kind: 'Event',
     plural: 'events',
     singular: 'event',
@@ -57,10 +61,13 @@ export const event = ({ eventLifetimeSeconds }: KindServices): Kind =>
       reason: field(string, 'Short, machine-understandable reason for the transition into the current status.'),
       message: field(string, 'Human-readable description of the status of the operation.'),
       source: field(
-        object({
-          component: field(string, 'Component that reports the event.'),
-          host: field(string, 'Node on which it runs.'),
-        }),
+        object(
+          {
+            component: field(string, 'Component that reports the event.'),
+            host: field(string, 'Node on which it runs.'),
+          },
+          { publication: publicationOf({ ...core, kind: 'EventSource' }, 'The component that reports an event.') },
+        ),
         'The component reporting the event.',
         'always',
       ),
@@ -70,10 +77,13 @@ export const event = ({ eventLifetimeSeconds }: KindServices): Kind =>
       type: field(string, 'Type of the event: Normal, Warning, or others to come.'),
       eventTime: field(microTime, 'When the event was first observed.', 'always'),
       series: field(
-        object({
-          count: field(int32, 'Occurrences up to the last heartbeat.'),
-          lastObservedTime: field(microTime, 'Time of the last occurrence observed.', 'always'),
-        }),
+        object(
+          {
+            count: field(int32, 'Occurrences up to the last heartbeat.'),
+            lastObservedTime: field(microTime, 'Time of the last occurrence observed.', 'always'),
+          },
+          { publication: publicationOf({ ...core, kind: 'EventSeries' }, 'Something that goes on happening.') },
+        ),
         'The series that the event stands for; absent for a single event.',
       ),
       action: field(string, 'What was done, or could not be done, regarding the object.'),
@@ -81,6 +91,7 @@ export const event = ({ eventLifetimeSeconds }: KindServices): Kind =>
       reportingComponent: field(string, 'Name of the controller that reported the event.', 'always'),
       reportingInstance: field(string, 'Which instance of the controller it was.', 'always'),
     },
+    requiredFields: ['involvedObject'],
     names: pathSegmentNames,
     qualifiedFinalizers: false,
     createOnReplace: true,
@@ -89,6 +100,7 @@ export const event = ({ eventLifetimeSeconds }: KindServices): Kind =>
     subresources: [],
     timeToLiveSeconds: eventLifetimeSeconds,
     validate,
+    columns: eventColumns,
     selectableFields: {
       'involvedObject.kind': ({ involvedObject }) => involvedObject.kind ?? '',
       'involvedObject.namespace': ({ involvedObject }) => involvedObject.namespace ?? '',

@@ -8,6 +8,7 @@ import {
   objectReference,
   subdomainNames,
 } from '@cluster-apiserver/model';
+import { tokenRequest } from './token-request.ts';
 
 export interface ServiceAccount extends KubeObject {
   secrets?: { name?: string }[];
@@ -45,7 +46,7 @@ export const serviceAccount = defineKind<ServiceAccount>({
   createOnReplace: false,
   ownsOthers: true,
   deletedAnswer: 'object',
-  subresources: ['token'],
+  subresources: [tokenRequest],
   prepare: (account) => (account.secrets ? { ...account, secrets: account.secrets.map(nameOnly) } : account),
   warnings: (account, current) =>
     enforceMountableSecrets

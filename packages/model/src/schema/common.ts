@@ -1,6 +1,9 @@
-import { any, boolean, field, int64, list, object, string, stringMap, time } from './schema.ts';
+import { publicationOf, sharedPublication } from './publication.ts';
+import { any, boolean, field, int32, int64, list, object, string, stringMap, time } from './schema.ts';
 
 /** The parts that the kinds share. */
+
+const core = { group: '', version: 'v1' };
 
 const ownerReference = object(
   {
@@ -15,36 +18,45 @@ const ownerReference = object(
       'given',
     ),
   },
-  { atomic: true },
+  {
+    atomic: true,
+    publication: sharedPublication('OwnerReference', 'Names an object on which another depends.'),
+  },
 );
 
-const managedFieldsEntry = object({
-  manager: field(string, 'Who wrote the fields.'),
-  operation: field(string, 'How they were written: Apply or Update.'),
-  apiVersion: field(string, 'API version that the fields are named in.'),
-  time: field(time, 'When the entry was last changed.'),
-  fieldsType: field(string, 'The format of the fields; FieldsV1 is the only one.'),
-  fieldsV1: field(any, 'The set of fields.'),
-  subresource: field(string, 'The subresource that was written through, if any.'),
-});
+const managedFieldsEntry = object(
+  {
+    manager: field(string, 'Who wrote the fields.'),
+    operation: field(string, 'How they were written: Apply or Update.'),
+    apiVersion: field(string, 'API version that the fields are named in.'),
+    time: field(time, 'When the entry was last changed.'),
+    fieldsType: field(string, 'The format of the fields; FieldsV1 is the only one.'),
+    fieldsV1: field(any, 'The set of fields.'),
+    subresource: field(string, 'The subresource that was written through, if any.'),
+  },
+  { publication: sharedPublication('ManagedFieldsEntry', 'Who wrote which fields, and how.') },
+);
 
-export const objectMeta = object({
-  name: field(string, 'Name of the object, unique for its kind within a namespace. Cannot be changed.'),
-  generateName: field(string, 'Prefix of a name that the server completes when no name is given.'),
-  namespace: field(string, 'Namespace of the object. Cannot be changed.'),
-  selfLink: field(string, 'No longer set by the server.'),
-  uid: field(string, 'Unique in time and space; set by the server.'),
-  resourceVersion: field(string, 'Changes with every write. Send it back to write only if nobody else has.'),
-  generation: field(int64, 'Counts changes of the desired state.'),
-  creationTimestamp: field(time, 'When the object was created; set by the server.'),
-  deletionTimestamp: field(time, 'When deletion was asked for, while finalizers hold the object.'),
-  deletionGracePeriodSeconds: field(int64, 'Seconds that a deletion waits; set by the server.', 'given'),
-  labels: field(stringMap, 'Keys and values by which objects are selected.'),
-  annotations: field(stringMap, 'Keys and values of any kind for tools and libraries.'),
-  ownerReferences: field(list(ownerReference, { key: 'uid' }), 'Objects on which this one depends.'),
-  finalizers: field(list(string, 'set'), 'Who must agree before the object disappears.'),
-  managedFields: field(list(managedFieldsEntry, 'atomic'), 'Which writer owns which fields; kept by the server.'),
-});
+export const objectMeta = object(
+  {
+    name: field(string, 'Name of the object, unique for its kind within a namespace. Cannot be changed.'),
+    generateName: field(string, 'Prefix of a name that the server completes when no name is given.'),
+    namespace: field(string, 'Namespace of the object. Cannot be changed.'),
+    selfLink: field(string, 'No longer set by the server.'),
+    uid: field(string, 'Unique in time and space; set by the server.'),
+    resourceVersion: field(string, 'Changes with every write. Send it back to write only if nobody else has.'),
+    generation: field(int64, 'Counts changes of the desired state.'),
+    creationTimestamp: field(time, 'When the object was created; set by the server.'),
+    deletionTimestamp: field(time, 'When deletion was asked for, while finalizers hold the object.'),
+    deletionGracePeriodSeconds: field(int64, 'Seconds that a deletion waits; set by the server.', 'given'),
+    labels: field(stringMap, 'Keys and values by which objects are selected.'),
+    annotations: field(stringMap, 'Keys and values of any kind for tools and libraries.'),
+    ownerReferences: field(list(ownerReference, { key: 'uid' }), 'Objects on which this one depends.'),
+    finalizers: field(list(string, 'set'), 'Who must agree before the object disappears.'),
+    managedFields: field(list(managedFieldsEntry, 'atomic'), 'Which writer owns which fields; kept by the server.'),
+  },
+  { publication: sharedPublication('ObjectMeta', 'What every stored object says about itself.') },
+);
 
 export const typeMeta = {
   kind: field(string, 'Kind of the object in CamelCase. Inferred from the endpoint when absent. Cannot be changed.'),
@@ -61,10 +73,100 @@ export const objectReference = object(
     resourceVersion: field(string, 'Version of the object that is meant, if a certain one is.'),
     fieldPath: field(string, 'Part of the object that is meant, such as spec.containers{web}.'),
   },
-  { atomic: true },
+  {
+    atomic: true,
+    publication: publicationOf(
+      { ...core, kind: 'ObjectReference' },
+      'Names an object well enough to find or look at it.',
+    ),
+  },
 );
 
 export const localObjectReference = object(
   { name: field(string, 'Name of an object in the same namespace.') },
-  { atomic: true },
+  {
+    atomic: true,
+    publication: publicationOf({ ...core, kind: 'LocalObjectReference' }, 'Names an object in the same namespace.'),
+  },
+);
+
+/** The metadata of a list. */
+export const listMeta = object(
+  {
+    selfLink: field(string, 'No longer set by the server.'),
+    resourceVersion: field(string, 'The version of the collection that the list shows. A watch may go on from here.'),
+    continue: field(string, 'Set when there is more: send it back, with the same parameters, for the next chunk.'),
+    remainingItemCount: field(int64, 'How many objects are behind this chunk, where that is known.', 'given'),
+  },
+  { publication: sharedPublication('ListMeta', 'What a list says about itself.') },
+);
+
+/** What a delete may say in its body. */
+export const deleteOptions = object(
+  {
+    ...typeMeta,
+    gracePeriodSeconds: field(int64, 'Seconds before the object is deleted; 0 means at once.', 'given'),
+    preconditions: field(
+      object(
+        {
+          uid: field(string, 'The UID that the object must have.', 'given'),
+          resourceVersion: field(string, 'The resourceVersion that it must have.', 'given'),
+        },
+        { publication: sharedPublication('Preconditions', 'What must hold for a deletion to happen.') },
+      ),
+      'What must hold for the deletion to happen.',
+    ),
+    orphanDependents: field(boolean, 'Deprecated; use propagationPolicy.', 'given'),
+    propagationPolicy: field(string, 'What becomes of dependents: Orphan, Background or Foreground.', 'given'),
+    dryRun: field(list(string, 'atomic'), 'All: nothing is written.'),
+  },
+  { publication: sharedPublication('DeleteOptions', 'How an object is to be deleted.') },
+);
+
+const statusCause = object(
+  {
+    reason: field(string, 'What kind of mistake it is, for programs.'),
+    message: field(string, 'What is wrong, for people.'),
+    field: field(string, 'The field that is wrong, as a path such as metadata.labels.'),
+  },
+  { publication: sharedPublication('StatusCause', 'One of the things that are wrong.') },
+);
+
+const statusDetails = object(
+  {
+    name: field(string, 'Name of the object.'),
+    group: field(string, 'Group of the kind of the object.'),
+    kind: field(string, 'Kind or resource of the object.'),
+    uid: field(string, 'UID of the object.'),
+    causes: field(list(statusCause, 'atomic'), 'All that is wrong, where it is more than one thing.'),
+    retryAfterSeconds: field(int32, 'Seconds after which another try may help.'),
+  },
+  { publication: sharedPublication('StatusDetails', 'What a failure is about.') },
+);
+
+/** The answer to a request that is not answered by an object. */
+export const statusSchema = object(
+  {
+    ...typeMeta,
+    metadata: field(listMeta, 'Standard list metadata.', 'always'),
+    status: field(string, 'Success or Failure.'),
+    message: field(string, 'What happened, for people.'),
+    reason: field(string, 'Why it failed, in one word for programs.'),
+    details: field(statusDetails, 'More about the reason; what is there depends on it.'),
+    code: field(int32, 'The HTTP code of the answer.'),
+  },
+  { publication: sharedPublication('Status', 'How a request ended that is not answered by an object.') },
+);
+
+/** A line of a watch. */
+export const watchEvent = object(
+  {
+    type: field(string, 'ADDED, MODIFIED, DELETED, BOOKMARK or ERROR.', 'always'),
+    object: field(
+      any,
+      'The object as it is now, or as it last was; a Status for ERROR; only its resourceVersion for BOOKMARK.',
+      'always',
+    ),
+  },
+  { publication: sharedPublication('WatchEvent', 'One change, as a watch reports it.') },
 );

@@ -41,6 +41,23 @@ export interface ObjectSchema {
   readonly fields: ReadonlyMap<string, Field>;
   /** One writer owns the whole object. */
   readonly atomic: boolean;
+  /** Documents define it once, under this name; a form without one is written out where it is used. */
+  readonly publication?: Publication;
+}
+/** What published documents say of a form besides its fields. */
+export interface Publication {
+  /** As Kubernetes publishes it, so that what clients generated from its documents fits: `io.k8s.api.core.v1.Event`. */
+  readonly name: string;
+  readonly description: string;
+  /** Fields without which the object is refused. */
+  readonly required?: readonly string[];
+  /** The kind whose objects have this form. */
+  readonly groupVersionKind?: GroupVersionKind;
+}
+export interface GroupVersionKind {
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
 }
 /** Whatever the client sent, such as the field sets in managedFields. */
 export interface AnySchema {
@@ -79,11 +96,12 @@ export type FieldForm = Omit<Field, 'name'>;
 /** The order of the fields here is their order in every answer. */
 export function object(
   forms: Readonly<Record<string, FieldForm>>,
-  options: { readonly atomic?: boolean } = {},
+  options: { readonly atomic?: boolean; readonly publication?: Publication } = {},
 ): ObjectSchema {
   return {
     type: 'object',
     fields: new Map(Object.entries(forms).map(([name, form]) => [name, { name, ...form }])),
     atomic: options.atomic ?? false,
+    ...(options.publication && { publication: options.publication }),
   };
 }

@@ -1,0 +1,48 @@
+import { age, type Column, nameColumn } from '@cluster-apiserver/model';
+import type { Event } from './event.ts';
+
+/** How events are shown: the older and the newer form have the same things in different fields. */
+export const eventColumns: readonly Column<Event>[] = [
+  {
+    name: 'Last Seen',
+    description: 'How long ago it was seen last.',
+    value: (event, nowMs) =>
+      age(event.series ? event.series.lastObservedTime : (event.lastTimestamp ?? first(event)), nowMs),
+  },
+  { name: 'Type', description: 'Type of the event.', value: ({ type }) => type ?? '' },
+  { name: 'Reason', description: 'Why it happened, in one word.', value: ({ reason }) => reason ?? '' },
+  { name: 'Object', description: 'The object that it is about.', value: ({ involvedObject }) => about(involvedObject) },
+  {
+    name: 'Subobject',
+    description: 'The part of the object that it is about.',
+    wide: true,
+    value: ({ involvedObject }) => involvedObject.fieldPath ?? '',
+  },
+  { name: 'Source', description: 'Who reported it.', wide: true, value: reporter },
+  { name: 'Message', description: 'What happened.', value: ({ message }) => (message ?? '').trim() },
+  {
+    name: 'First Seen',
+    description: 'How long ago it was seen first.',
+    wide: true,
+    value: (event, nowMs) => age(first(event), nowMs),
+  },
+  {
+    name: 'Count',
+    description: 'How often it was seen.',
+    wide: true,
+    // A single event of the newer form does not count itself.
+    value: ({ series, count }) => (series ? (series.count ?? 0) : count || 1),
+  },
+  { ...nameColumn, wide: true },
+];
+
+const first = ({ firstTimestamp, eventTime }: Event): string | null => firstTimestamp ?? eventTime;
+
+const about = ({ kind = '', name }: Event['involvedObject']): string =>
+  name ? `${kind.toLowerCase()}/${name}` : kind.toLowerCase();
+
+function reporter({ source, reportingComponent, reportingInstance }: Event): string {
+  const instance = source.host || reportingInstance;
+  const component = source.component || reportingComponent;
+  return instance ? `${component}, ${instance}` : component;
+}

@@ -1,0 +1,94 @@
+import { expect, test } from '@jest/globals';
+import { objectMeta } from './common.ts';
+import { definitions, type Dialect, jsonSchema } from './json-schema.ts';
+import { publicationOf, publishedName, sharedPublication } from './publication.ts';
+import { any, boolean, field, int32, int64, list, microTime, object, string, stringMap, time } from './schema.ts';
+
+const version2: Dialect = { references: '#/definitions/', describedReferences: true };
+const version3: Dialect = { references: '#/components/schemas/', describedReferences: false };
+
+test.each([
+  [string, { type: 'string' }],
+  [boolean, { type: 'boolean' }],
+  [int32, { type: 'integer', format: 'int32' }],
+  [int64, { type: 'integer', format: 'int64' }],
+  [time, { type: 'string', format: 'date-time' }],
+  [microTime, { type: 'string', format: 'date-time' }],
+  [stringMap, { type: 'object', additionalProperties: { type: 'string' } }],
+  [any, { type: 'object' }],
+  [list(string, 'atomic'), { type: 'array', items: { type: 'string' }, 'x-kubernetes-list-type': 'atomic' }],
+  [
+    list(string, 'set'),
+    {
+      type: 'array',
+      items: { type: 'string' },
+      'x-kubernetes-list-type': 'set',
+      'x-kubernetes-patch-strategy': 'merge',
+    },
+  ],
+])('the form of %j is published with what clients need to merge it', (schema, expected) => {
+  expect(jsonSchema(schema, version3)).toEqual(expected);
+});
+
+test('a list that is merged by a key says so to server-side apply and to strategic merge patches', () => {
+  const entries = list(object({ name: field(string, 'Its name.') }, { atomic: true }), { key: 'name' });
+  expect(jsonSchema(entries, version2)).toEqual({
+    type: 'array',
+    items: {
+      type: 'object',
+      properties: { name: { description: 'Its name.', type: 'string' } },
+      'x-kubernetes-map-type': 'atomic',
+    },
+    'x-kubernetes-list-map-keys': ['name'],
+    'x-kubernetes-list-type': 'map',
+    'x-kubernetes-patch-merge-key': 'name',
+    'x-kubernetes-patch-strategy': 'merge',
+  });
+});
+
+const part = object({}, { publication: sharedPublication('Part', 'A part.') });
+const whole = object(
+  { one: field(part, 'The first.'), more: field(list(part, 'atomic'), 'The others.') },
+  { publication: publicationOf({ group: 'shop.example.com', version: 'v1', kind: 'Whole' }, 'A whole.', ['one']) },
+);
+
+test('what has a name is defined once and referred to, in the way of each version', () => {
+  const reference = '#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.Part';
+  expect(definitions([whole, whole], version3)).toEqual({
+    'com.example.shop.v1.Whole': {
+      description: 'A whole.',
+      type: 'object',
+      required: ['one'],
+      properties: {
+        one: { description: 'The first.', allOf: [{ $ref: reference }] },
+        more: {
+          description: 'The others.',
+          type: 'array',
+          items: { $ref: reference },
+          'x-kubernetes-list-type': 'atomic',
+        },
+      },
+      'x-kubernetes-group-version-kind': [{ group: 'shop.example.com', version: 'v1', kind: 'Whole' }],
+    },
+    'io.k8s.apimachinery.pkg.apis.meta.v1.Part': { description: 'A part.', type: 'object', properties: {} },
+  });
+  expect(definitions([whole], version2)['com.example.shop.v1.Whole']?.properties?.one).toEqual({
+    description: 'The first.',
+    $ref: '#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.Part',
+  });
+});
+
+test('whatever is referred to is defined', () => {
+  const found = definitions([objectMeta], version3);
+  const referred = [...JSON.stringify(found).matchAll(/#\/components\/schemas\/([^"]+)/g)].map(([, name]) => name);
+  expect(referred.length).toBeGreaterThan(0);
+  for (const name of referred) expect(found).toHaveProperty([name ?? '']);
+});
+
+test.each([
+  ['', 'io.k8s.api.core.v1.Lamp'],
+  ['events.k8s.io', 'io.k8s.api.events.v1.Lamp'],
+  ['workshop.example.com', 'com.example.workshop.v1.Lamp'],
+])('a kind of the group "%s" is published as %s', (group, name) => {
+  expect(publishedName({ group, version: 'v1', kind: 'Lamp' })).toBe(name);
+});

@@ -1,0 +1,93 @@
+import type { Field, ListSchema, ObjectSchema, Schema } from './schema.ts';
+
+/** A schema as OpenAPI writes it, with the extensions by which clients of Kubernetes merge and explain. */
+export interface JsonSchema {
+  readonly description?: string;
+  readonly type?: string;
+  readonly format?: string;
+  readonly required?: readonly string[];
+  readonly properties?: Readonly<Record<string, JsonSchema>>;
+  readonly additionalProperties?: JsonSchema;
+  readonly items?: JsonSchema;
+  readonly $ref?: string;
+  readonly allOf?: readonly JsonSchema[];
+  readonly [extension: `x-kubernetes-${string}`]: unknown;
+}
+
+/** What differs between the versions of OpenAPI. */
+export interface Dialect {
+  /** What stands before the name of a definition in a reference. */
+  readonly references: string;
+  /** Whether a description may stand beside a reference. Where it may not, the reference is wrapped. */
+  readonly describedReferences: boolean;
+}
+
+/** The published forms that can be reached from these, each once, in the order of their names. */
+export function definitions(roots: Iterable<ObjectSchema>, dialect: Dialect): Record<string, JsonSchema> {
+  const found = new Map<string, JsonSchema>();
+  const visit = (schema: ObjectSchema): void => {
+    const name = schema.publication?.name;
+    if (name !== undefined && found.has(name)) return;
+    if (name !== undefined) found.set(name, definition(schema, dialect));
+    for (const field of schema.fields.values()) {
+      const inside = field.schema.type === 'list' ? field.schema.items : field.schema;
+      if (inside.type === 'object') visit(inside);
+    }
+  };
+  for (const root of roots) visit(root);
+  return Object.fromEntries([...found].sort(([left], [right]) => (left < right ? -1 : 1)));
+}
+
+function definition(schema: ObjectSchema, dialect: Dialect): JsonSchema {
+  const { description, required = [], groupVersionKind } = schema.publication ?? {};
+  return {
+    ...(description && { description }),
+    type: 'object',
+    ...(required.length > 0 && { required }),
+    properties: Object.fromEntries([...schema.fields.values()].map((field) => [field.name, property(field, dialect)])),
+    ...(schema.atomic && { 'x-kubernetes-map-type': 'atomic' }),
+    ...(groupVersionKind && { 'x-kubernetes-group-version-kind': [groupVersionKind] }),
+  };
+}
+
+function property({ schema, description }: Field, dialect: Dialect): JsonSchema {
+  const form = jsonSchema(schema, dialect);
+  return form.$ref === undefined || dialect.describedReferences
+    ? { description, ...form }
+    : { description, allOf: [form] };
+}
+
+/** A reference where the form is published, and the form itself otherwise. */
+export function jsonSchema(schema: Schema, dialect: Dialect): JsonSchema {
+  switch (schema.type) {
+    case 'string':
+    case 'boolean':
+      return { type: schema.type };
+    case 'int32':
+    case 'int64':
+      return { type: 'integer', format: schema.type };
+    case 'time':
+    case 'microTime':
+      return { type: 'string', format: 'date-time' };
+    case 'map':
+      return { type: 'object', additionalProperties: jsonSchema(schema.values, dialect) };
+    case 'list':
+      return { type: 'array', items: jsonSchema(schema.items, dialect), ...sharing(schema) };
+    case 'object':
+      return schema.publication ? { $ref: dialect.references + schema.publication.name } : definition(schema, dialect);
+    case 'any':
+      return { type: 'object' };
+  }
+}
+
+/** Twice, because server-side apply reads the first words and strategic merge patches the others. */
+function sharing({ sharing }: ListSchema): JsonSchema {
+  if (sharing === 'atomic') return { 'x-kubernetes-list-type': 'atomic' };
+  if (sharing === 'set') return { 'x-kubernetes-list-type': 'set', 'x-kubernetes-patch-strategy': 'merge' };
+  return {
+    'x-kubernetes-list-map-keys': [sharing.key],
+    'x-kubernetes-list-type': 'map',
+    'x-kubernetes-patch-merge-key': sharing.key,
+    'x-kubernetes-patch-strategy': 'merge',
+  };
+}

@@ -1,0 +1,30 @@
+import type { KubeObject } from '../object.ts';
+import { age } from './age.ts';
+
+/** A column of the table that a kind is shown as. */
+export interface Column<T extends KubeObject> {
+  readonly name: string;
+  readonly description: string;
+  /** `name` marks the column by which a person names the object. */
+  readonly format?: 'name';
+  /** Whether it is shown only to those who want it all, as `kubectl get -o wide` does. */
+  readonly wide?: boolean;
+  /** Depends on the time, because ages are told and not dates. */
+  readonly value: (object: T, nowMs: number) => string | number;
+}
+
+export const nameColumn: Column<KubeObject> = {
+  name: 'Name',
+  description: 'Name of the object, unique for its kind within a namespace.',
+  format: 'name',
+  value: ({ metadata }) => metadata.name ?? '',
+};
+
+const ageColumn: Column<KubeObject> = {
+  name: 'Age',
+  description: 'How long ago the object was created.',
+  value: ({ metadata }, nowMs) => age(metadata.creationTimestamp, nowMs),
+};
+
+/** How a kind is shown that declares no columns. */
+export const plainColumns: readonly Column<KubeObject>[] = [nameColumn, ageColumn];

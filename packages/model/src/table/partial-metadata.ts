@@ -1,0 +1,38 @@
+import type { KubeObject, ObjectMeta } from '../object.ts';
+
+/** The versions of `meta.k8s.io` in which tables and partial objects can be asked for. */
+export type MetaVersion = 'v1' | 'v1beta1';
+
+export const metaApiVersion = (version: MetaVersion): string => `meta.k8s.io/${version}`;
+
+/** What a list says about itself. */
+export interface ListMetadata {
+  readonly resourceVersion?: string;
+  readonly continue?: string;
+  readonly remainingItemCount?: number;
+}
+
+export interface PartialObjectMetadata {
+  readonly kind: 'PartialObjectMetadata';
+  readonly apiVersion: string;
+  readonly metadata: ObjectMeta;
+}
+
+/** An object without what makes it one of its kind. */
+export const partialObjectMetadata = ({ metadata }: KubeObject, version: MetaVersion): PartialObjectMetadata => ({
+  kind: 'PartialObjectMetadata',
+  apiVersion: metaApiVersion(version),
+  metadata,
+});
+
+/** Items name their kind, unlike those of other lists: there it is not the kind of the objects. */
+export const partialObjectMetadataList = (
+  objects: readonly KubeObject[],
+  metadata: ListMetadata,
+  version: MetaVersion,
+): object => ({
+  kind: 'PartialObjectMetadataList',
+  apiVersion: metaApiVersion(version),
+  metadata,
+  items: objects.map((object) => partialObjectMetadata(object, version)),
+});

@@ -1,0 +1,70 @@
+import type { Kind } from '../kind.ts';
+import type { KubeObject } from '../object.ts';
+import { type ListMetadata, type MetaVersion, metaApiVersion, partialObjectMetadata } from './partial-metadata.ts';
+
+export interface TableOptions {
+  readonly version: MetaVersion;
+  /** What each row carries of its object besides the cells. */
+  readonly include: 'None' | 'Metadata' | 'Object';
+  /** A watch names the columns in its first table alone. */
+  readonly namesColumns: boolean;
+  readonly nowMs: number;
+}
+
+export interface Table {
+  readonly kind: 'Table';
+  readonly apiVersion: string;
+  readonly metadata: ListMetadata;
+  readonly columnDefinitions: readonly ColumnDefinition[] | null;
+  readonly rows: readonly Row[];
+}
+export interface ColumnDefinition {
+  readonly name: string;
+  readonly type: 'string';
+  readonly format: string;
+  readonly description: string;
+  readonly priority: number;
+}
+export interface Row {
+  readonly cells: readonly (string | number)[];
+  readonly object?: object;
+}
+
+/**
+ * Objects of one kind as a table, as the server thinks a person wants to see them. The objects have their
+ * resourceVersion; one object alone is a table of one row with the resourceVersion of the object.
+ */
+export const tableOf = (
+  kind: Kind,
+  objects: readonly KubeObject[],
+  metadata: ListMetadata,
+  options: TableOptions,
+): Table => ({
+  kind: 'Table',
+  apiVersion: metaApiVersion(options.version),
+  metadata,
+  columnDefinitions: options.namesColumns ? columnDefinitions(kind) : null,
+  rows: objects.map((object) => row(kind, object, options)),
+});
+
+const columnDefinitions = ({ columns }: Kind): ColumnDefinition[] =>
+  columns.map(({ name, description, format = '', wide = false }) => ({
+    name,
+    // Every column, as the reference has it, even one that holds numbers.
+    type: 'string',
+    format,
+    description,
+    priority: wide ? 1 : 0,
+  }));
+
+function row(kind: Kind, object: KubeObject, { version, include, nowMs }: TableOptions): Row {
+  const cells = kind.columns.map(({ value }) => value(object, nowMs));
+  switch (include) {
+    case 'None':
+      return { cells };
+    case 'Metadata':
+      return { cells, object: partialObjectMetadata(object, version) };
+    case 'Object':
+      return { cells, object: { ...object, kind: kind.kind, apiVersion: kind.apiVersion } };
+  }
+}

@@ -1,0 +1,69 @@
+import type { Kind } from '@cluster-apiserver/model';
+import type { ApiRequest } from '../exchange.ts';
+import { mediaRanges } from '../media-ranges.ts';
+import { type ServedGroup, verbs } from './served-groups.ts';
+
+/** Discovery at once: all groups with all their resources in one answer. */
+
+export const aggregatedVersions = ['v2', 'v2beta1'] as const;
+export type AggregatedVersion = (typeof aggregatedVersions)[number];
+
+const apiGroup = 'apidiscovery.k8s.io';
+const listKind = 'APIGroupDiscoveryList';
+
+export const aggregatedType = (version: AggregatedVersion): string =>
+  `application/json;g=${apiGroup};v=${version};as=${listKind}`;
+
+/** The version that the client prefers to the separate lists, if it does. */
+export function aggregatedAsked(request: ApiRequest): AggregatedVersion | undefined {
+  for (const { type, parameters } of mediaRanges(request.header('accept'))) {
+    const form = parameters.get('as');
+    if (form === undefined && plainTypes.has(type)) return undefined;
+    if (form !== listKind || type !== 'application/json' || parameters.get('g') !== apiGroup) continue;
+    const version = aggregatedVersions.find((one) => one === parameters.get('v'));
+    if (version) return version;
+  }
+  return undefined;
+}
+
+const plainTypes = new Set(['*/*', 'application/*', 'application/json', 'application/yaml']);
+
+export const aggregatedList = (groups: readonly ServedGroup[], version: AggregatedVersion): object => ({
+  kind: listKind,
+  apiVersion: `${apiGroup}/${version}`,
+  metadata: {},
+  items: groups.map(({ name, versions }) => ({
+    metadata: name ? { name } : {},
+    versions: versions.map(({ version, kinds }) => ({
+      version,
+      resources: kinds.map(resource),
+      freshness: 'Current',
+    })),
+  })),
+});
+
+const resource = ({
+  group,
+  version,
+  kind,
+  plural,
+  singular,
+  shortNames,
+  categories,
+  subresourceForms,
+}: Kind): object => ({
+  resource: plural,
+  responseKind: { group, version, kind },
+  scope: 'Namespaced',
+  singularResource: singular,
+  verbs,
+  ...(shortNames.length > 0 && { shortNames }),
+  ...(categories && { categories }),
+  ...(subresourceForms.length > 0 && {
+    subresources: subresourceForms.map(({ name, group, version, kind, verbs }) => ({
+      subresource: name,
+      responseKind: { group, version, kind },
+      verbs,
+    })),
+  }),
+});

@@ -1,0 +1,53 @@
+import type { Kind } from '@cluster-apiserver/model';
+import { type ServedGroup, type ServedVersion, verbs } from './served-groups.ts';
+
+/** Discovery in pieces: the versions, the groups, and the resources of one of them, each by a request of its own. */
+
+export const coreVersions = (core: ServedGroup | undefined): object => ({
+  kind: 'APIVersions',
+  versions: core?.versions.map(({ version }) => version) ?? [],
+  // Under which address we are reached is known to the load balancer and to the client, and not to us.
+  serverAddressByClientCIDRs: [],
+});
+
+export const groupList = (groups: readonly ServedGroup[]): object => ({
+  kind: 'APIGroupList',
+  apiVersion: 'v1',
+  groups: groups.map(groupMembers),
+});
+
+export const group = (served: ServedGroup): object => ({ kind: 'APIGroup', apiVersion: 'v1', ...groupMembers(served) });
+
+function groupMembers({ name, versions }: ServedGroup): object {
+  const named = versions.map(({ groupVersion, version }) => ({ groupVersion, version }));
+  return { name, versions: named, preferredVersion: named[0] };
+}
+
+export const resourceList = ({ groupVersion, version, kinds }: ServedVersion): object => ({
+  kind: 'APIResourceList',
+  // The lists of the core group are older than the member.
+  ...(groupVersion !== version && { apiVersion: 'v1' }),
+  groupVersion,
+  resources: kinds.flatMap(resources),
+});
+
+const resources = ({ plural, singular, kind, shortNames, categories, subresourceForms }: Kind): object[] => [
+  {
+    name: plural,
+    singularName: singular,
+    namespaced: true,
+    kind,
+    verbs,
+    ...(shortNames.length > 0 && { shortNames }),
+    ...(categories && { categories }),
+  },
+  ...subresourceForms.map(({ name, group, version, kind, verbs }) => ({
+    name: `${plural}/${name}`,
+    singularName: '',
+    namespaced: true,
+    group,
+    version,
+    kind,
+    verbs,
+  })),
+];

@@ -1,0 +1,224 @@
+import {
+  deleteOptions,
+  type GroupVersionKind,
+  type Kind,
+  type ObjectSchema,
+  statusSchema,
+  type Subresource,
+  watchEvent,
+} from '@cluster-apiserver/model';
+import { type Parameter, parametersOf } from './parameters.ts';
+
+/** What can be done at a path, before any version of OpenAPI has its way of saying so. */
+export interface Operation {
+  readonly path: string;
+  readonly method: 'get' | 'put' | 'post' | 'delete' | 'patch';
+  /** What Kubernetes calls it. */
+  readonly action: string;
+  readonly id: string;
+  readonly tag: string;
+  readonly description: string;
+  readonly target: GroupVersionKind;
+  readonly parameters: readonly Parameter[];
+  readonly body?: Body;
+  readonly answers: readonly Answer[];
+  /** The types that an answer may have. */
+  readonly produces: readonly string[];
+}
+export interface Body {
+  /** A patch has no form of its own. */
+  readonly schema: ObjectSchema | undefined;
+  readonly types: readonly string[];
+  readonly required: boolean;
+}
+export interface Answer {
+  readonly code: number;
+  readonly description: string;
+  readonly schema: ObjectSchema;
+}
+
+/** How objects travel, both ways. */
+const objectTypes = ['application/json', 'application/yaml'];
+const streaming = 'application/json;stream=watch';
+const patchTypes = [
+  'application/apply-patch+yaml',
+  'application/json-patch+json',
+  'application/merge-patch+json',
+  'application/strategic-merge-patch+json',
+];
+
+const ok = (schema: ObjectSchema): Answer => ({ code: 200, description: 'Done.', schema });
+const created = (schema: ObjectSchema): Answer => ({ code: 201, description: 'Created.', schema });
+const accepted = (schema: ObjectSchema): Answer => ({
+  code: 202,
+  description: 'Begun: the object is still there.',
+  schema,
+});
+const unauthorized: Answer = { code: 401, description: 'Nobody knows who is asking.', schema: statusSchema };
+const body = (schema: ObjectSchema): Body => ({ schema, types: objectTypes, required: true });
+const options: Body = { ...body(deleteOptions), required: false };
+
+/** Everything that can be done with the objects of a kind. */
+export function operationsOf(kind: Kind): readonly Operation[] {
+  const { plural, schema, listSchema } = kind;
+  const root = kind.group ? `/apis/${kind.apiVersion}` : `/api/${kind.apiVersion}`;
+  const everywhere = `${root}/${plural}`;
+  const collection = `${root}/namespaces/{namespace}/${plural}`;
+  const object = `${collection}/{name}`;
+  const id = (verb: string, rest = `Namespaced${kind.kind}`): string => `${verb}${groupInNames(kind)}${rest}`;
+  const common = {
+    tag: groupInNames(kind, '_'),
+    target: { group: kind.group, version: kind.version, kind: kind.kind },
+  };
+  const of = (
+    operation: Omit<Operation, 'tag' | 'target' | 'produces'> & { readonly produces?: readonly string[] },
+  ): Operation => ({
+    produces: objectTypes,
+    ...operation,
+    ...common,
+  });
+  const read = { method: 'get', parameters: parametersOf.get } as const;
+  const list = {
+    ...read,
+    parameters: parametersOf.list,
+    action: 'list',
+    answers: [ok(listSchema)],
+    produces: [...objectTypes, streaming],
+  } as const;
+  const watch = {
+    ...list,
+    action: 'watchlist',
+    answers: [ok(watchEvent)],
+    produces: ['application/json', streaming],
+  } as const;
+  const watchRoot = `${root}/watch`;
+  const ofEverywhere = `${kind.kind}ForAllNamespaces`;
+  return [
+    of({ ...list, path: collection, id: id('list'), description: `Lists or watches ${plural} of a namespace.` }),
+    of({
+      path: collection,
+      method: 'post',
+      action: 'post',
+      id: id('create'),
+      description: `Creates one of the ${plural}.`,
+      parameters: parametersOf.write,
+      body: body(schema),
+      answers: [created(schema)],
+    }),
+    of({
+      path: collection,
+      method: 'delete',
+      action: 'deletecollection',
+      id: id('delete', `CollectionNamespaced${kind.kind}`),
+      description: `Deletes ${plural} of a namespace.`,
+      parameters: parametersOf.deleteCollection,
+      body: options,
+      answers: [ok(statusSchema)],
+    }),
+    of({
+      ...read,
+      path: object,
+      action: 'get',
+      id: id('read'),
+      description: `Reads one of the ${plural}.`,
+      answers: [ok(schema)],
+    }),
+    of({
+      path: object,
+      method: 'put',
+      action: 'put',
+      id: id('replace'),
+      description: `Replaces one of the ${plural}.`,
+      parameters: parametersOf.write,
+      body: body(schema),
+      answers: kind.createOnReplace ? [ok(schema), created(schema)] : [ok(schema)],
+    }),
+    of({
+      path: object,
+      method: 'patch',
+      action: 'patch',
+      id: id('patch'),
+      description: `Changes parts of one of the ${plural}.`,
+      parameters: parametersOf.patch,
+      body: { schema: undefined, types: patchTypes, required: true },
+      answers: [ok(schema), created(schema)],
+    }),
+    of({
+      path: object,
+      method: 'delete',
+      action: 'delete',
+      id: id('delete'),
+      description: `Deletes one of the ${plural}.`,
+      parameters: parametersOf.delete,
+      body: options,
+      answers: [ok(kind.deletedAnswer === 'object' ? schema : statusSchema), accepted(schema)],
+    }),
+    of({
+      ...list,
+      path: everywhere,
+      id: id('list', ofEverywhere),
+      description: `Lists or watches ${plural} of all namespaces.`,
+    }),
+    of({
+      ...watch,
+      path: `${watchRoot}/${plural}`,
+      id: id('watch', `${kind.kind}ListForAllNamespaces`),
+      description: `Watches ${plural} of all namespaces. Deprecated; use watch with a list.`,
+    }),
+    of({
+      ...watch,
+      path: `${watchRoot}/namespaces/{namespace}/${plural}`,
+      id: id('watch', `Namespaced${kind.kind}List`),
+      description: `Watches ${plural} of a namespace. Deprecated; use watch with a list.`,
+    }),
+    of({
+      ...watch,
+      action: 'watch',
+      path: `${watchRoot}/namespaces/{namespace}/${plural}/{name}`,
+      id: id('watch'),
+      description: `Watches one of the ${plural}. Deprecated; use watch with a list and a field selector.`,
+    }),
+    ...kind.subresourceForms.flatMap((form) => subresourceOperations(kind, form, `${object}/${form.name}`)),
+  ].map((operation) => ({ ...operation, answers: [...operation.answers, unauthorized] }));
+}
+
+/** The forms that it speaks of. */
+export const schemasOf = ({ body, answers }: Operation): ObjectSchema[] => [
+  ...(body?.schema ? [body.schema] : []),
+  ...answers.map(({ schema }) => schema),
+];
+
+/** The named parts of a path. */
+export const pathParameters = (path: string): readonly Parameter[] =>
+  [...path.matchAll(/\{(namespace|name)\}/g)].map(([, name]) =>
+    name === 'namespace'
+      ? { name, type: 'string', description: 'The namespace of the objects.' }
+      : { name: 'name', type: 'string', description: 'The name of the object.' },
+  );
+
+function subresourceOperations(kind: Kind, form: Subresource, path: string): Operation[] {
+  const { name, group, version, schema } = form;
+  if (!form.verbs.includes('create')) return [];
+  return [
+    {
+      path,
+      method: 'post',
+      action: 'post',
+      id: `create${groupInNames(kind)}Namespaced${kind.kind}${name.charAt(0).toUpperCase()}${name.slice(1)}`,
+      tag: groupInNames(kind, '_'),
+      description: `Creates the ${name} of one of the ${kind.plural}.`,
+      target: { group, version, kind: form.kind },
+      parameters: parametersOf.write,
+      body: body(schema),
+      answers: [created(schema)],
+      produces: objectTypes,
+    },
+  ];
+}
+
+/** How operations name a group and version: `CoreV1`, `EventsV1`, `RobotsExampleComV1`; as a tag, `core_v1`. */
+function groupInNames({ group, version }: { readonly group: string; readonly version: string }, joint = ''): string {
+  const words = [...(group.replace(/\.k8s\.io$/, '') || 'core').split(/[.-]/), version];
+  if (joint) return words.join(joint);
+  return words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('');
+}

@@ -1,0 +1,144 @@
+import type { GroupVersionKind, JsonSchema } from '@cluster-apiserver/model';
+import type { Document3, Operation3, Parameter3, PathItem3 } from './version-3.ts';
+
+/** The documents as a page for people: one file that loads nothing else. */
+export function referencePage(documents: readonly Document3[]): string {
+  const operations = documents.flatMap(operationsOf);
+  const schemas = Object.entries(
+    Object.assign({}, ...documents.map(({ components }) => components.schemas)) as Schemas,
+  );
+  const spoken = [...Map.groupBy(operations, ({ tag }) => tag)];
+  return `<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>API reference</title>
+<style>${style}</style>
+</head>
+<body>
+<nav>
+<h2>Operations</h2>
+${spoken.map(([tag, ofTag]) => `<h3>${escaped(tag)}</h3>\n${links(ofTag.map(({ operationId }) => operationId))}`).join('\n')}
+<h2>Objects</h2>
+${links(schemas.map(([name]) => name))}
+</nav>
+<main>
+<h1>API reference</h1>
+<p>Version ${escaped(documents[0]?.info.version ?? '')}. The same for programs: <a href="/openapi/v3">OpenAPI 3</a>, <a href="/openapi/v2">OpenAPI 2</a>.</p>
+${operations.map(operationSection).join('\n')}
+${schemas.map(([name, schema]) => schemaSection(name, schema)).join('\n')}
+</main>
+</body>
+</html>
+`;
+}
+
+type Schemas = Record<string, JsonSchema>;
+
+interface Described extends Operation3 {
+  readonly method: string;
+  readonly path: string;
+  readonly tag: string;
+  readonly pathParameters: readonly Parameter3[];
+}
+
+const methods = ['get', 'post', 'put', 'patch', 'delete'] as const;
+
+const operationsOf = ({ paths }: Document3): Described[] =>
+  Object.entries(paths).flatMap(([path, item]: [string, PathItem3]) =>
+    methods.flatMap((method) => {
+      const operation = item[method];
+      return operation
+        ? [{ ...operation, method, path, tag: operation.tags.join(' '), pathParameters: item.parameters ?? [] }]
+        : [];
+    }),
+  );
+
+const operationSection = (operation: Described): string => `<section id="${escaped(operation.operationId)}">
+<h2>${escaped(operation.description)}</h2>
+<p><code><b>${operation.method.toUpperCase()}</b> ${escaped(operation.path)}</code></p>
+${table(['Parameter', 'In', 'Type', ''], [...operation.pathParameters, ...operation.parameters].map(parameterRow))}
+${operation.requestBody ? `<p>Body: ${contentOf(operation.requestBody.content)}</p>` : ''}
+${table(
+  ['Answer', '', 'Body'],
+  Object.entries(operation.responses).map(([code, { description, content }]) => [
+    code,
+    escaped(description),
+    contentOf(content),
+  ]),
+)}
+</section>`;
+
+const parameterRow = ({ name, in: place, schema, description }: Parameter3): string[] => [
+  `<code>${escaped(name)}</code>`,
+  place,
+  formOf(schema),
+  escaped(description),
+];
+
+/** What travels, and as what. Types that carry the same form are named together. */
+const contentOf = (content: Readonly<Record<string, { readonly schema: JsonSchema }>>): string =>
+  [...Map.groupBy(Object.entries(content), ([, { schema }]) => formOf(schema))]
+    .map(([form, types]) => `${form} as ${types.map(([type]) => `<code>${escaped(type)}</code>`).join(', ')}`)
+    .join('; ');
+
+const schemaSection = (name: string, schema: JsonSchema): string => `<section id="${escaped(name)}">
+<h2>${escaped(shortName(name))}</h2>
+<p>${kindsOf(schema)
+  .map(({ group, version, kind }) => `<code>${escaped(`${group ? `${group}/` : ''}${version} ${kind}`)}</code> `)
+  .join('')}${escaped(schema.description ?? '')}</p>
+${table(
+  ['Field', 'Type', ''],
+  Object.entries(schema.properties ?? {}).map(([field, form]) => [
+    `<code>${escaped(field)}</code>${schema.required?.includes(field) ? ' (required)' : ''}`,
+    formOf(form),
+    escaped(form.description ?? ''),
+  ]),
+)}
+</section>`;
+
+const kindsOf = (schema: JsonSchema): readonly GroupVersionKind[] =>
+  // Ours: model/schema/json-schema.ts writes nothing else there.
+  (schema['x-kubernetes-group-version-kind'] ?? []) as readonly GroupVersionKind[];
+
+function formOf({ $ref, allOf, type, format, items, additionalProperties }: JsonSchema): string {
+  const referred = $ref ?? allOf?.[0]?.$ref;
+  if (referred !== undefined) {
+    const name = referred.slice(referred.lastIndexOf('/') + 1);
+    return `<a href="#${escaped(name)}">${escaped(shortName(name))}</a>`;
+  }
+  if (items) return `list of ${formOf(items)}`;
+  if (additionalProperties) return `map of ${formOf(additionalProperties)}`;
+  return escaped(format ?? type ?? '');
+}
+
+const shortName = (name: string): string => name.slice(name.lastIndexOf('.') + 1);
+
+const links = (names: readonly string[]): string =>
+  `<ul>${names.map((name) => `<li><a href="#${escaped(name)}">${escaped(shortName(name))}</a></li>`).join('')}</ul>`;
+
+const table = (heads: readonly string[], rows: readonly (readonly string[])[]): string =>
+  rows.length === 0
+    ? ''
+    : `<table><tr>${heads.map((head) => `<th>${head}</th>`).join('')}</tr>
+${rows.map((cells) => `<tr>${cells.map((cell) => `<td>${cell}</td>`).join('')}</tr>`).join('\n')}</table>`;
+
+const escaped = (text: string): string => text.replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+
+const style = `
+body { display: flex; margin: 0; font: 16px/1.5 system-ui, sans-serif; color: #1c2430; background: #fff; }
+nav { flex: 0 0 20rem; height: 100vh; overflow: auto; position: sticky; top: 0; box-sizing: border-box; padding: 1rem; background: #f3f5f8; font-size: 0.875rem; }
+nav ul { list-style: none; margin: 0; padding: 0; overflow-wrap: anywhere; }
+main { flex: 1; min-width: 0; max-width: 64rem; padding: 1rem 2rem; }
+section { border-top: 1px solid #d5dae2; }
+table { border-collapse: collapse; width: 100%; margin: 0.75rem 0; }
+th, td { text-align: left; vertical-align: top; padding: 0.25rem 1rem 0.25rem 0; border-bottom: 1px solid #e6e9ee; }
+code { font: 0.875em ui-monospace, monospace; }
+a { color: #0b57b0; }
+@media (max-width: 50rem) { body { display: block; } nav { height: auto; position: static; } }
+@media (prefers-color-scheme: dark) {
+  body { color: #dbe1ea; background: #12161c; } nav { background: #1a2029; } a { color: #7db4ff; }
+  section, th, td { border-color: #2c3542; }
+}
+`;

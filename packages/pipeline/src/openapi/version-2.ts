@@ -1,0 +1,80 @@
+import { definitions, type Dialect, type JsonSchema, jsonSchema } from '@cluster-apiserver/model';
+import { type Operation, pathParameters, schemasOf } from './operations.ts';
+import type { Parameter } from './parameters.ts';
+
+/** OpenAPI 2.0, as far as we write it: what clients read that are older than the third version. */
+export interface Document2 {
+  readonly swagger: '2.0';
+  readonly info: { readonly title: string; readonly version: string };
+  readonly paths: Readonly<Record<string, PathItem2>>;
+  readonly definitions: Readonly<Record<string, JsonSchema>>;
+}
+type PathItem2 = { readonly parameters?: readonly Parameter2[] } & Partial<
+  Readonly<Record<Operation['method'], Operation2>>
+>;
+interface Operation2 {
+  readonly operationId: string;
+  readonly tags: readonly string[];
+  readonly description: string;
+  readonly consumes: readonly string[];
+  readonly produces: readonly string[];
+  readonly parameters: readonly Parameter2[];
+  readonly responses: Readonly<Record<string, { readonly description: string; readonly schema: JsonSchema }>>;
+  readonly [extension: `x-kubernetes-${string}`]: unknown;
+}
+interface Parameter2 {
+  readonly name: string;
+  readonly in: 'query' | 'path' | 'body';
+  readonly required?: true;
+  readonly description: string;
+  readonly type?: string;
+  readonly schema?: JsonSchema;
+}
+
+const dialect: Dialect = { references: '#/definitions/', describedReferences: true };
+
+/** One document for everything. */
+export const document2 = (operations: readonly Operation[], version: string): Document2 => ({
+  swagger: '2.0',
+  info: { title: 'Cluster API Server', version },
+  paths: Object.fromEntries(
+    [...Map.groupBy(operations, ({ path }) => path)].map(([path, atPath]) => [path, pathItem(path, atPath)]),
+  ),
+  definitions: definitions(operations.flatMap(schemasOf), dialect),
+});
+
+const pathItem = (path: string, operations: readonly Operation[]): PathItem2 => ({
+  ...Object.fromEntries(operations.map((one) => [one.method, operation(one)])),
+  parameters: pathParameters(path).map((one) => ({ ...parameter('path')(one), required: true })),
+});
+
+const operation = (one: Operation): Operation2 => ({
+  operationId: one.id,
+  tags: [one.tag],
+  description: one.description,
+  consumes: one.body?.types ?? ['*/*'],
+  produces: one.produces,
+  parameters: [...bodyParameter(one), ...one.parameters.map(parameter('query'))],
+  responses: Object.fromEntries(
+    one.answers.map(({ code, description, schema }) => [code, { description, schema: jsonSchema(schema, dialect) }]),
+  ),
+  'x-kubernetes-action': one.action,
+  'x-kubernetes-group-version-kind': one.target,
+});
+
+const bodyParameter = ({ body }: Operation): Parameter2[] =>
+  body
+    ? [
+        {
+          name: 'body',
+          in: 'body',
+          ...(body.required && { required: true }),
+          description: 'What is sent.',
+          schema: body.schema ? jsonSchema(body.schema, dialect) : { type: 'object' },
+        },
+      ]
+    : [];
+
+const parameter =
+  (place: 'query' | 'path') =>
+  ({ name, type, description }: Parameter): Parameter2 => ({ name, in: place, description, type });

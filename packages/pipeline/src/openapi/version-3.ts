@@ -1,0 +1,77 @@
+import { definitions, type Dialect, type JsonSchema, jsonSchema, type ObjectSchema } from '@cluster-apiserver/model';
+import { type Operation, pathParameters, schemasOf } from './operations.ts';
+import type { Parameter } from './parameters.ts';
+
+/** OpenAPI 3.0, as far as we write it. */
+export interface Document3 {
+  readonly openapi: '3.0.0';
+  readonly info: { readonly title: string; readonly version: string };
+  readonly paths: Readonly<Record<string, PathItem3>>;
+  readonly components: { readonly schemas: Readonly<Record<string, JsonSchema>> };
+}
+export type PathItem3 = { readonly parameters?: readonly Parameter3[] } & Partial<
+  Readonly<Record<Operation['method'], Operation3>>
+>;
+export interface Operation3 {
+  readonly operationId: string;
+  readonly tags: readonly string[];
+  readonly description: string;
+  readonly parameters: readonly Parameter3[];
+  readonly requestBody?: { readonly required?: true; readonly content: Content };
+  readonly responses: Readonly<Record<string, { readonly description: string; readonly content: Content }>>;
+  readonly [extension: `x-kubernetes-${string}`]: unknown;
+}
+export interface Parameter3 {
+  readonly name: string;
+  readonly in: 'query' | 'path';
+  readonly required?: true;
+  readonly description: string;
+  readonly schema: JsonSchema;
+}
+type Content = Readonly<Record<string, { readonly schema: JsonSchema }>>;
+
+const dialect: Dialect = { references: '#/components/schemas/', describedReferences: false };
+
+/** The document of one group and version: a client fetches what it asks about and nothing else. */
+export function document3(operations: readonly Operation[], version: string): Document3 {
+  return {
+    openapi: '3.0.0',
+    info: { title: 'Cluster API Server', version },
+    paths: Object.fromEntries(
+      [...Map.groupBy(operations, ({ path }) => path)].map(([path, atPath]) => [path, pathItem(path, atPath)]),
+    ),
+    components: { schemas: definitions(operations.flatMap(schemasOf), dialect) },
+  };
+}
+
+const pathItem = (path: string, operations: readonly Operation[]): PathItem3 => ({
+  ...Object.fromEntries(operations.map((one) => [one.method, operation(one)])),
+  parameters: pathParameters(path).map((one) => ({ ...parameter('path')(one), required: true })),
+});
+
+const operation = (one: Operation): Operation3 => ({
+  operationId: one.id,
+  tags: [one.tag],
+  description: one.description,
+  // Beside each operation and not shared: kubectl reads here whether the server validates fields, and follows no references.
+  parameters: one.parameters.map(parameter('query')),
+  ...(one.body && {
+    requestBody: { ...(one.body.required && { required: true }), content: content(one.body.types, one.body.schema) },
+  }),
+  responses: Object.fromEntries(
+    one.answers.map(({ code, description, schema }) => [code, { description, content: content(one.produces, schema) }]),
+  ),
+  'x-kubernetes-action': one.action,
+  'x-kubernetes-group-version-kind': one.target,
+});
+
+const parameter =
+  (place: Parameter3['in']) =>
+  ({ name, type, description }: Parameter): Parameter3 => ({ name, in: place, description, schema: { type } });
+
+const content = (types: readonly string[], schema: ObjectSchema | undefined): Content =>
+  Object.fromEntries(types.map((type) => [type, { schema: schema ? jsonSchema(schema, dialect) : patch(type) }]));
+
+/** A list of operations, or an object that looks like what it changes. */
+const patch = (type: string): JsonSchema =>
+  type === 'application/json-patch+json' ? { type: 'array', items: { type: 'object' } } : { type: 'object' };

@@ -1,0 +1,38 @@
+/** Documents without a socket and without the stages before them. */
+import { type Documents, documentRoutes } from '../src/documents.ts';
+import type { ApiRequest, ApiResponse } from '../src/exchange.ts';
+import { requestInfo } from '../src/request-info.ts';
+
+export interface DocumentAnswer {
+  readonly status: number;
+  readonly headers: ApiResponse['headers'];
+  readonly text: string;
+}
+
+export type AskDocument = (
+  target: string,
+  headers?: Readonly<Record<string, string>>,
+  method?: string,
+) => Promise<DocumentAnswer>;
+
+/** Asks as somebody whom all stages let through. A refusal is thrown, as the stages above would get it. */
+export function askDocuments(documents: Documents): AskDocument {
+  const handle = documentRoutes(documents);
+  return async (target, headers = {}, method = 'GET') => {
+    const answer = await handle({
+      request: {
+        method,
+        target,
+        header: (name) => headers[name],
+        headerLines: (name) => (headers[name] === undefined ? [] : [headers[name]]),
+      } as Partial<ApiRequest> as ApiRequest, // documents read nothing else
+      auditId: 'audit',
+      info: requestInfo(method, target),
+      warnings: new Set(),
+      user: { name: 'reader', uid: undefined, groups: [], extra: {} },
+      call: {} as never, // and ask no storage
+    });
+    const bytes = answer.body instanceof Buffer ? answer.body : Buffer.alloc(0);
+    return { status: answer.status, headers: answer.headers, text: bytes.toString() };
+  };
+}

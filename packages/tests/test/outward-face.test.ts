@@ -1,0 +1,89 @@
+/**
+ * What clients see of the API, written down, so that a change of it shows in review. After one that is meant,
+ * `npm test -- outward-face -u` writes it anew.
+ */
+import { expect, test } from '@jest/globals';
+import { systemClock } from '@cluster-apiserver/base';
+import { kinds } from '@cluster-apiserver/kinds';
+import type { JsonSchema } from '@cluster-apiserver/model';
+import { discoveryDocuments, openApiDocuments, type VersionInfo } from '@cluster-apiserver/pipeline';
+import { askDocuments } from '../../pipeline/test/ask-documents.ts';
+
+const served = kinds({ eventLifetimeSeconds: 3600 });
+const ask = askDocuments({
+  ...discoveryDocuments(served, {} as VersionInfo), // of which nothing is written down
+  ...openApiDocuments(served, 'v0', systemClock),
+});
+
+test.each(['/api', '/apis'])('discovery by %s is as it was', async (path) => {
+  const accept = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
+  expect(JSON.stringify(JSON.parse((await ask(path, { accept })).text), null, 2)).toMatchSnapshot();
+});
+
+interface Document {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly definitions: Readonly<Record<string, JsonSchema>>;
+}
+interface Operation {
+  readonly operationId: string;
+  readonly consumes: readonly string[];
+  readonly parameters: readonly { readonly name: string; readonly schema?: JsonSchema }[];
+  readonly responses: Readonly<Record<string, { readonly schema: JsonSchema }>>;
+}
+
+/** Without the parameters of the path, which the path names itself. */
+const operationsIn = (item: Readonly<Record<string, Operation>>): [string, Operation][] =>
+  Object.entries(item).filter(([method]) => method !== 'parameters');
+
+const document = async (): Promise<Document> => JSON.parse((await ask('/openapi/v2')).text) as Document;
+
+test('the operations are as they were', async () => {
+  const lines = Object.entries((await document()).paths).flatMap(([path, item]) =>
+    operationsIn(item).map(([method, { operationId, parameters, consumes, responses }]) =>
+      [
+        `${method.toUpperCase()} ${path} (${operationId})`,
+        `takes ${parameters.map(({ name, schema }) => (schema ? `${form(schema)} as ${consumes.join(', ')};` : name)).join(' ')}`,
+        `gives ${Object.entries(responses)
+          .map(([code, { schema }]) => `${code} ${form(schema)}`)
+          .join(', ')}`,
+      ].join('\n  '),
+    ),
+  );
+  expect(lines.join('\n')).toMatchSnapshot();
+});
+
+test('the forms of objects are as they were', async () => {
+  const lines = Object.entries((await document()).definitions).flatMap(([name, { properties = {}, required = [] }]) => [
+    name,
+    ...Object.entries(properties).map(
+      ([field, schema]) => `  ${field}: ${form(schema)}${required.includes(field) ? ', required' : ''}`,
+    ),
+  ]);
+  expect(lines.join('\n')).toMatchSnapshot();
+});
+
+/** A form in few words, with how it is merged. */
+function form(schema: JsonSchema): string {
+  const merged = Object.entries(schema).filter(([key]) => key.startsWith('x-kubernetes-list'));
+  const how = merged.map(([, value]) => String(value)).join(' ');
+  if (schema.$ref) return schema.$ref.slice(schema.$ref.lastIndexOf('.') + 1);
+  if (schema.items) return `list of ${form(schema.items)}${how ? ` (${how})` : ''}`;
+  if (schema.additionalProperties) return `map of ${form(schema.additionalProperties)}`;
+  return schema.format ?? schema.type ?? 'any';
+}
+
+test('every operation, parameter and field is described in a sentence', async () => {
+  const undescribed: string[] = [];
+  const look = (value: unknown, path: string): void => {
+    if (typeof value !== 'object' || value === null) return;
+    const entry = value as Record<string, unknown>;
+    const described = typeof entry.description === 'string' && /^[A-Z].*[.;]?$/s.test(entry.description);
+    if (('operationId' in entry || 'in' in entry) && !described) undescribed.push(path);
+    if (path.endsWith('.properties'))
+      for (const [name, field] of Object.entries(entry))
+        if (!(field as JsonSchema).description) undescribed.push(`${path}.${name}`);
+    for (const [key, inside] of Object.entries(entry)) look(inside, `${path}.${key}`);
+  };
+  look(await document(), '');
+  expect(undescribed).toEqual([]);
+});
