@@ -157,9 +157,10 @@ test('questions for the newest revision are shared by those who wait, and by nob
   });
   await a.reach(undefined, call);
   questions = 2;
-  const first = Array.from({ length: 20 }, () => a.reach(undefined, call));
+  const read = async (): Promise<void> => a.reach(undefined, call);
+  const first = Array.from({ length: 20 }, read);
   while (answers.length < 1) await new Promise(setImmediate);
-  const second = Array.from({ length: 20 }, () => a.reach(undefined, call));
+  const second = Array.from({ length: 20 }, read);
   expect(questions).toBe(3);
   answers.shift()?.();
   await Promise.all(first);
