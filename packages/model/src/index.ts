@@ -6,6 +6,7 @@ export {
   clientForm,
   decodeStored,
   encodeStored,
+  inOnePiece,
   storedForm,
   typePrefix,
   uidOf,

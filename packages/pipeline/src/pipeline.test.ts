@@ -37,17 +37,20 @@ let handle: Handler<ApiRequest>;
 let faults: unknown[];
 let counted: { verb: string; code: number }[];
 let bodiesRead: number;
+/** The storage does not tell how far it is. */
+let unanswered: boolean;
 
 beforeEach(() => {
   faults = [];
   counted = [];
   bodiesRead = 0;
+  unanswered = false;
   const clock = systemClock;
   const random = seededRandom(7);
   const store = memoryStore(clock);
   registry = openRegistry({
     kinds: [kind('', 'robots'), kind('notes.example', 'notes')],
-    store,
+    store: { ...store, head: (call) => (unanswered ? new Promise(() => {}) : store.head(call)) },
     keyPrefix: '/registry',
     clock,
     random,
@@ -347,6 +350,13 @@ describe('answers', () => {
     expect(yaml.headers['content-type']).toBe('application/yaml');
     expect(yaml.text).toContain('\narms: 2\n');
     expect((await ask('GET', `${robots}/a`, { headers: { accept: 'image/png' } })).status).toBe(406);
+  });
+
+  test('a list ends with the time that the client gives it', async () => {
+    unanswered = true;
+    const late = await ask('GET', `${robots}?timeoutSeconds=1`);
+    expect(late.status).toBe(504);
+    expect(late.json().reason).toBe('Timeout');
   });
 
   test('a list says kind and version once', async () => {

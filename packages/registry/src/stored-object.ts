@@ -3,6 +3,7 @@ import {
   byteString,
   clientForm,
   decodeStored,
+  inOnePiece,
   type Kind,
   type KubeObject,
   type ShardSelector,
@@ -46,7 +47,7 @@ export class StoredObject implements Outcome, CacheItem {
     if (typeof object.metadata?.uid !== 'string') throw new TypeError('it is no object of this server');
     this.key = key;
     this.revision = revision;
-    this.json = clientForm(stored, revision);
+    this.json = inOnePiece(clientForm(stored, revision));
     this.labels = object.metadata.labels;
     this.fields = kind.fieldsOf?.(object);
     this.stale = stale;

@@ -10,6 +10,12 @@ export type ByteString = string;
 export const bytesOf = (bytes: ByteString): Buffer => Buffer.from(bytes, 'latin1');
 export const byteString = (bytes: Buffer): ByteString => bytes.toString('latin1');
 
+/**
+ * The same bytes in one piece. What is put together of parts keeps those parts, and what is cut out keeps the whole:
+ * twice the memory for as long as it lives, and slow to compare.
+ */
+export const inOnePiece = (bytes: ByteString): ByteString => byteString(bytesOf(bytes));
+
 /** In ASCII, text and bytes are the same. */
 const isAscii = (text: string): boolean => Buffer.byteLength(text) === text.length;
 

@@ -1,5 +1,6 @@
 import { type Clock, parseDuration } from '@cluster-apiserver/base';
 import { badRequest, StatusError } from '@cluster-apiserver/model';
+import type { Call } from '@cluster-apiserver/storage';
 import type { Handler } from '../exchange.ts';
 import type { Named, Timed } from '../facts.ts';
 
@@ -14,14 +15,33 @@ export const boundTime =
     const response = next(Object.assign(facts, { call: { deadlineMs } }));
     if (asked === undefined || !(response instanceof Promise)) return response;
     return response.catch((error: unknown) => {
-      // Nothing is wrong with the storage if the client would not wait for it.
-      const gaveUp =
-        error instanceof StatusError && error.reason === 'ServiceUnavailable' && clock.monotonicMs() >= deadlineMs;
-      throw gaveUp
-        ? new StatusError('Timeout', 'request did not complete within the requested timeout', {}, { cause: error })
-        : error;
+      throw asTimeout(error, deadlineMs, clock);
     });
   };
+
+/** Does something in less time than the whole request has, if the client asked for that. */
+export async function withinSeconds<T>(
+  seconds: number | undefined,
+  call: Call,
+  clock: Clock,
+  work: (call: Call) => Promise<T>,
+): Promise<T> {
+  if (!seconds || seconds < 0) return work(call);
+  const deadlineMs = Math.min(call.deadlineMs, clock.monotonicMs() + seconds * 1000);
+  try {
+    return await work({ deadlineMs });
+  } catch (error) {
+    throw asTimeout(error, deadlineMs, clock);
+  }
+}
+
+/** Nothing is wrong with the storage if the client would not wait for it. */
+function asTimeout(error: unknown, deadlineMs: number, clock: Clock): unknown {
+  const gaveUp =
+    error instanceof StatusError && error.reason === 'ServiceUnavailable' && clock.monotonicMs() >= deadlineMs;
+  if (!gaveUp) return error;
+  return new StatusError('Timeout', 'request did not complete within the requested timeout', {}, { cause: error });
+}
 
 function askedMs(target: string): number | undefined {
   const match = /[?&]timeout=([^&]*)/.exec(target);

@@ -215,10 +215,7 @@ export class Collection<Item extends CacheItem> {
   }
 }
 
-/**
- * The key of an item, of the text behind the prefix: its bytes, one character each. It is made anew even where text and
- * bytes are the same, because strings that are parts of others, or put together, are slow to compare.
- */
+/** The key of an item, of the text behind the prefix: its bytes, one character each, and in one piece. */
 export const itemKey = (text: string): string => byteString(Buffer.from(text));
 
 export const textOfKey = (key: string): string =>

@@ -1,0 +1,212 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { seededRandom, systemClock } from '@cluster-apiserver/base';
+import { decode, defineKind, type KubeObject, subdomainNames } from '@cluster-apiserver/model';
+import { create, openRegistry, type Registry, type Resource } from '@cluster-apiserver/registry';
+import { memoryStore } from '@cluster-apiserver/storage';
+import type { ApiRequest, Sink } from '../exchange.ts';
+import type { Authenticated } from '../facts.ts';
+import { type HandClock, handClock } from '../node/testing.ts';
+import { requestInfo } from '../request-info.ts';
+import { watchHandler } from './watch.ts';
+
+const kind = defineKind({
+  group: '',
+  version: 'v1',
+  kind: 'Robot',
+  plural: 'robots',
+  singular: 'robot',
+  shortNames: [],
+  description: 'For these tests.',
+  fields: {},
+  names: subdomainNames,
+  qualifiedFinalizers: false,
+  createOnReplace: false,
+  ownsOthers: false,
+  deletedAnswer: 'object',
+  subresources: [],
+  selectableFields: {},
+  unknownSelectorField: (name) => name,
+});
+
+const call = { deadlineMs: Number.POSITIVE_INFINITY };
+const random = seededRandom(1);
+let memory: ReturnType<typeof memoryStore>;
+let registry: Registry;
+let resource: Resource;
+/** What the handler waits by. */
+let clock: HandClock;
+
+beforeEach(() => {
+  memory = memoryStore(systemClock);
+  clock = handClock();
+  registry = openRegistry({
+    kinds: [kind],
+    store: memory,
+    keyPrefix: '/registry',
+    clock: systemClock,
+    random,
+    report: () => {},
+  });
+  resource = registry.resources[0] as Resource;
+});
+afterEach(async () => {
+  await registry.cache.close();
+  memory.close();
+});
+
+/** A client that reads nothing while it is blocked. */
+class Client implements Sink {
+  readonly leaving = new AbortController();
+  readonly closing = new AbortController();
+  readonly signal = this.leaving.signal;
+  readonly draining = this.closing.signal;
+  readonly lines: string[] = [];
+  blocked = false;
+  #backlog: Buffer[] = [];
+  #waiting: (() => void)[] = [];
+  ended = false;
+
+  write(bytes: Buffer): void {
+    this.#backlog.push(bytes);
+    if (!this.blocked) this.read();
+  }
+
+  read(): void {
+    for (const bytes of this.#backlog.splice(0)) this.lines.push(...bytes.toString().split('\n').slice(0, -1));
+    for (const wake of this.#waiting.splice(0)) wake();
+  }
+
+  get backlogBytes(): number {
+    return this.#backlog.reduce((sum, { length }) => sum + length, 0);
+  }
+
+  drained(): Promise<void> {
+    return this.#backlog.length === 0 ? Promise.resolve() : new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  get events(): string[] {
+    return this.lines.map((line) => {
+      const { type, object } = JSON.parse(line) as { type: string; object: KubeObject & { code?: number } };
+      return `${type} ${object.metadata.name ?? object.code ?? object.metadata.resourceVersion}`;
+    });
+  }
+}
+
+async function begin(query: string): Promise<Client> {
+  const target = `/api/v1/namespaces/n/robots?watch=true&${query}`;
+  const facts = {
+    info: requestInfo('GET', target),
+    call,
+    auditId: 'a',
+    request: { header: () => undefined } as unknown as ApiRequest,
+    warnings: new Set<string>(),
+  } as unknown as Authenticated;
+  const response = await watchHandler(resource, { clock, random, minRequestTimeoutMs: 1_800_000 })(facts);
+  const client = new Client();
+  const { body } = response;
+  if (typeof body !== 'object' || !('stream' in body)) throw new Error('it is no stream');
+  void body.stream(client).then(() => (client.ended = true));
+  return client;
+}
+
+const make = async (name: string, annotations = {}) =>
+  (
+    await create(
+      resource,
+      decode(kind.schema, { kind: 'Robot', apiVersion: 'v1', metadata: { name, annotations } }, () => {}) as KubeObject,
+      { namespace: 'n', dryRun: false, manager: 'm', warn: () => {} },
+      call,
+    )
+  ).revision as number;
+
+async function until(fact: () => boolean): Promise<void> {
+  while (!fact()) await new Promise(setImmediate);
+}
+const settled = async (): Promise<void> => {
+  await resource.collection.reach(undefined, call);
+  for (let turns = 0; turns < 5; turns++) await new Promise(setImmediate);
+};
+
+test('bookmarks come every minute and with the end, and tell how far the client is', async () => {
+  const first = await make('a');
+  const client = await begin(`resourceVersion=${first}&allowWatchBookmarks=true&timeoutSeconds=150`);
+  const second = await make('b');
+  await until(() => client.lines.length === 1);
+  clock.advance(60_000);
+  expect(client.events).toEqual(['ADDED b', `BOOKMARK ${second}`]);
+  clock.advance(90_000);
+  expect(client.events.slice(2)).toEqual([`BOOKMARK ${second}`, `BOOKMARK ${second}`]);
+  await until(() => client.ended);
+});
+
+test('who did not ask for bookmarks gets none, and the end all the same', async () => {
+  const client = await begin(`resourceVersion=${await make('a')}&timeoutSeconds=150`);
+  clock.advance(150_000);
+  await until(() => client.ended);
+  expect(client.lines).toEqual([]);
+});
+
+test('a watch without an end of its own ends after half an hour to an hour', async () => {
+  const client = await begin(`resourceVersion=${await make('a')}`);
+  clock.advance(1_799_000);
+  await settled();
+  expect(client.ended).toBe(false);
+  clock.advance(1_801_000);
+  await until(() => client.ended);
+});
+
+test('a server that closes parts from its clients with a bookmark', async () => {
+  const first = await make('a');
+  const client = await begin(`resourceVersion=${first}&allowWatchBookmarks=true`);
+  client.closing.abort();
+  await until(() => client.ended);
+  expect(client.events).toEqual([`BOOKMARK ${first}`]);
+});
+
+test('a client that leaves ends its watch, and what comes later is not written', async () => {
+  const client = await begin(`resourceVersion=${await make('a')}`);
+  client.leaving.abort();
+  await until(() => client.ended);
+  await make('b');
+  await settled();
+  expect(client.lines).toEqual([]);
+});
+
+test('the end of the beginning carries both names', async () => {
+  const client = await begin('sendInitialEvents=true&resourceVersionMatch=NotOlderThan');
+  await until(() => client.lines.length === 1);
+  expect(JSON.parse(client.lines[0] as string).object).toEqual({
+    kind: 'Robot',
+    apiVersion: 'v1',
+    metadata: {
+      resourceVersion: expect.any(String),
+      annotations: { 'k8s.io/initial-events-end': 'true', 'platform.io/initial-events-end': 'true' },
+    },
+  });
+});
+
+test('what ends a watch that has begun is told inside', async () => {
+  const client = await begin('sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=100000');
+  await until(() => client.ended);
+  expect(client.events).toEqual(['ERROR 504']);
+});
+
+test('a client that reads slowly holds a bounded backlog, gets everything in order, and disturbs nobody', async () => {
+  const from = await make('a');
+  const [slow, quick] = [await begin(`resourceVersion=${from}`), await begin(`resourceVersion=${from}`)];
+  slow.blocked = true;
+  const large = 'x'.repeat(20_000);
+  const expected: string[] = [];
+  for (let n = 0; n < 60; n++) {
+    await make(`r${n}`, { large });
+    expected.push(`ADDED r${n}`);
+    await settled();
+  }
+  await until(() => quick.lines.length === 60);
+  expect(slow.backlogBytes).toBeLessThan(400_000);
+  expect(slow.lines).toEqual([]);
+  slow.blocked = false;
+  slow.read();
+  await until(() => slow.lines.length === 60);
+  expect(slow.events).toEqual(expected);
+});
