@@ -1,7 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import { boolean, field, list, object, string, stringMap } from '../schema/schema.ts';
 import { mergedBy } from './merge-patch.ts';
-import { PatchFormError, strategicallyMergedBy } from './strategic-merge-patch.ts';
+import { PatchFormError } from './errors.ts';
+import { strategicallyMergedBy } from './strategic-merge-patch.ts';
 
 describe('merge patch', () => {
   // The table of RFC 7386, appendix A.

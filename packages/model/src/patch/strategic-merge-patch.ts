@@ -1,6 +1,7 @@
 import { getOwn, setOwn } from '@cluster-apiserver/base';
 import { isRawNumber } from '../schema/decode.ts';
 import type { ListSchema, ObjectSchema, Schema } from '../schema/schema.ts';
+import { PatchFormError } from './errors.ts';
 
 /**
  * Strategic merge patch: a merge patch that knows the schema. Lists whose entries have a key are merged entry by
@@ -10,11 +11,6 @@ import type { ListSchema, ObjectSchema, Schema } from '../schema/schema.ts';
 export function strategicallyMergedBy(schema: ObjectSchema, target: unknown, patch: unknown): unknown {
   if (!isMap(patch)) throw new PatchFormError('the patch must be an object');
   return mergeMaps(schema, isMap(target) ? target : {}, patch);
-}
-
-/** The patch contradicts itself or its schema. */
-export class PatchFormError extends Error {
-  override readonly name = 'PatchFormError';
 }
 
 type Values = Readonly<Record<string, unknown>>;
