@@ -251,8 +251,8 @@ describe('replace', () => {
         {
           ...options,
           unknownFields: () => {},
-          apply: (current) => ({
-            ...(current as KubeObject),
+          change: (current) => ({
+            ...current,
             words: [...((current as { words?: string[] }).words ?? []), `w${i}`],
           }),
         },
@@ -486,14 +486,12 @@ describe('list and watch', () => {
       seen.push(`${type} ${outcome.object.metadata.name} ${JSON.stringify(outcome.object.metadata.labels)}`);
       if (seen.length === 5) ended.abort();
     }
-    expect(seen).toEqual(
-      [
-        'ADDED a {"v":"1"}',
-        'MODIFIED a {"more":"","v":"1"}',
-        'DELETED a {"more":"","v":"1"}',
-        'ADDED b {"v":"1"}',
-        'DELETED b {"v":"1"}',
-      ].map((line) => line.replace('{"more":"","v":"1"}', '{"v":"1","more":""}')),
-    );
+    expect(seen).toEqual([
+      'ADDED a {"v":"1"}',
+      'MODIFIED a {"more":"","v":"1"}',
+      'DELETED a {"more":"","v":"1"}',
+      'ADDED b {"v":"1"}',
+      'DELETED b {"v":"1"}',
+    ]);
   });
 });
