@@ -23,7 +23,7 @@ export function readApplied(
 ): Applied {
   const values = decode(schema, configuration, unknownField);
   const fields = new FieldSetBuilder();
-  mention(schema, configuration, values, [], fields);
+  mentionFields(schema, (configuration ?? {}) as Values, values, [], fields);
   return { fields: fields.build(), values: values as KubeObject };
 }
 
@@ -35,14 +35,7 @@ function mention(schema: Schema, written: unknown, value: unknown, path: string[
   switch (schema.type) {
     case 'object':
       if (schema.atomic) return fields.add(path);
-      for (const name of Object.keys(written as Values)) {
-        const field = schema.fields.get(name);
-        if (!field) continue;
-        path.push(fieldStep(name));
-        mention(field.schema, (written as Values)[name], (value as Values | undefined)?.[name], path, fields);
-        path.pop();
-      }
-      return;
+      return mentionFields(schema, written as Values, value as Values | undefined, path, fields);
     case 'map':
       for (const name of Object.keys(written as Values)) fields.add([...path, fieldStep(name)]);
       return;
@@ -51,6 +44,22 @@ function mention(schema: Schema, written: unknown, value: unknown, path: string[
       return mentionEntries(schema, written as unknown[], (value ?? []) as unknown[], path, fields);
     default:
       return fields.add(path);
+  }
+}
+
+function mentionFields(
+  schema: ObjectSchema,
+  written: Values,
+  value: Values | undefined,
+  path: string[],
+  fields: FieldSetBuilder,
+): void {
+  for (const name of Object.keys(written)) {
+    const field = schema.fields.get(name);
+    if (!field) continue;
+    path.push(fieldStep(name));
+    mention(field.schema, written[name], value?.[name], path, fields);
+    path.pop();
   }
 }
 

@@ -2,7 +2,7 @@ import type { KubeObject } from '../object.ts';
 import type { ObjectSchema } from '../schema/schema.ts';
 import type { Applied } from './applied.ts';
 import { type Comparison, compare } from './compare.ts';
-import { difference, emptySet, type FieldSet, intersection, isEmptySet, placesOf, union } from './field-set.ts';
+import { difference, emptySet, type FieldSet, endsOf, intersection, isEmptySet, placesOf, union } from './field-set.ts';
 import { managedFieldsAfterUpdate } from './managed-fields.ts';
 import { mergeApplied } from './merge-applied.ts';
 import {
@@ -109,8 +109,9 @@ function conflictsWith(
   { added, modified, removed }: Comparison,
   mentioned: FieldSet,
 ): Map<Ownership, FieldSet> {
-  // A field that is mentioned without a value is changed too, and not given up.
-  const changed = union(union(added, modified), intersection(removed, mentioned));
+  // A field that is mentioned without a value is changed too, and not given up. Nobody minds that a map or a list comes
+  // into being or disappears: what others own is inside.
+  const changed = union(union(endsOf(added), modified), intersection(endsOf(removed), mentioned));
   const conflicts = new Map<Ownership, FieldSet>();
   for (const other of others) {
     const both = intersection(other.fields, changed);

@@ -93,6 +93,12 @@ export function intersection(left: FieldSet, right: FieldSet): FieldSet {
   return { member: left.member && right.member, below };
 }
 
+/** The places that have no others below them. */
+export function endsOf({ member, below }: FieldSet): FieldSet {
+  if (below.size === 0) return member ? leaf : emptySet;
+  return { member: false, below: new Map([...below].map(([step, set]) => [step, endsOf(set)])) };
+}
+
 /** The form of `fieldsV1`. Steps are sorted, so equal sets have equal JSON. */
 export function toFieldsV1(set: FieldSet): Record<string, unknown> {
   const out: Record<string, unknown> = {};
