@@ -3,8 +3,9 @@ export { clientForm, decodeStored, encodeStored, itemForm, typePrefix } from './
 export { formatYaml, parseYaml, YamlTooLargeError } from './codec/yaml.ts';
 export { type FieldError, forbidden, invalidValue, notSupported, required } from './field-error.ts';
 export { type Applied, readApplied } from './fields/applied.ts';
-export { ApplyConflictError, apply, conflictCauses } from './fields/apply.ts';
+export { ApplyConflictError, conflictCauses } from './fields/apply.ts';
 export { UnkeyedEntryError } from './fields/compare.ts';
+export { applyAsKubectlDid } from './fields/last-applied.ts';
 export { managedFieldsAfterUpdate, sameOwnership, type Writer } from './fields/managed-fields.ts';
 export { defineKind, type Kind } from './kind.ts';
 export { PatchFailedError, PatchFormError, TooManyOperationsError } from './patch/errors.ts';

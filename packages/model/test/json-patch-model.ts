@@ -57,7 +57,7 @@ function performed(tree: Tree, operation: Record<string, unknown>): Tree | undef
       if (from.length === 0) return tree;
       const found = read(tree, from);
       const rest = found && taken(tree, from);
-      return rest && put(rest, path, found as Tree, true);
+      return rest && put(rest, path, found, true);
     }
     default:
       return undefined;

@@ -2,6 +2,9 @@ import { type Random, setOwn } from '@cluster-apiserver/base';
 
 /** Small values over few names, so that random patches meet what is there; the names are those that go wrong elsewhere. */
 
+/** A hundred thousand rounds take seconds, and minutes on a machine that is busy with other things. */
+export const patienceMs = 300_000;
+
 const names = ['a', 'b', '', '0', '1', '-', 'a/b', '~', '__proto__', 'constructor', 'length'];
 
 export const oneOf = <T>(random: Random, choices: readonly T[]): T => choices[random.below(choices.length)] as T;

@@ -1,7 +1,7 @@
 import {
   type Applied,
   ApplyConflictError,
-  apply as applied,
+  applyAsKubectlDid,
   conflict,
   conflictCauses,
   formatTime,
@@ -75,7 +75,7 @@ function withConfiguration(
   const empty = emptyOf(kind);
   const applier = { manager, force, apiVersion: kind.apiVersion, time: formatTime(clock.now()) };
   try {
-    return applied(kind.schema, current?.object ?? empty, empty, configuration, applier);
+    return applyAsKubectlDid(kind.schema, current?.object ?? empty, empty, configuration, applier);
   } catch (error) {
     if (!(error instanceof ApplyConflictError)) throw error;
     const { message, causes } = conflictCauses(error.conflicts);

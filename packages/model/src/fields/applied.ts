@@ -10,6 +10,8 @@ export interface Applied {
   readonly fields: FieldSet;
   /** Canonical values. A field that is mentioned and has none here is to be unset. */
   readonly values: KubeObject;
+  /** As it was written. */
+  readonly configuration: unknown;
 }
 
 /**
@@ -24,7 +26,7 @@ export function readApplied(
   const values = decode(schema, configuration, unknownField);
   const fields = new FieldSetBuilder();
   mentionFields(schema, (configuration ?? {}) as Values, values, [], fields);
-  return { fields: fields.build(), values: values as KubeObject };
+  return { fields: fields.build(), values: values as KubeObject, configuration };
 }
 
 type Values = Readonly<Record<string, unknown>>;

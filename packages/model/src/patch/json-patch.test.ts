@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { describe, expect, test } from '@jest/globals';
 import { type Random, seededRandom } from '@cluster-apiserver/base';
 import { patchedByModel } from '../../test/json-patch-model.ts';
-import { oneOf, randomMap, randomName, randomValue } from '../../test/random-json.ts';
+import { oneOf, patienceMs, randomMap, randomName, randomValue } from '../../test/random-json.ts';
 import { parseJson } from '../codec/json.ts';
 import { PatchFailedError, PatchFormError, TooManyOperationsError } from './errors.ts';
 import { patchedByOperations, readJsonPatch } from './json-patch.ts';
@@ -159,39 +159,45 @@ describe('what would hold up everybody else is refused', () => {
     expect(() => readJsonPatch(many(10_001))).toThrow(TooManyOperationsError);
   });
 
+  const times = (count: number, operation: object): object[] => Array.from({ length: count }, () => operation);
+
   test('copies that double a list again and again', () => {
     const double = { op: 'copy', from: '/a', path: '/a/-' };
-    expect(() => patched({ a: ['x'] }, Array(60).fill(double))).toThrow(/copies/);
-    expect(() => patched({ a: 'x'.repeat(2 ** 20) }, Array(4).fill({ op: 'copy', from: '/a', path: '/b' }))).toThrow(
+    expect(() => patched({ a: ['x'] }, times(60, double))).toThrow(/copies/);
+    expect(() => patched({ a: 'x'.repeat(2 ** 20) }, times(4, { op: 'copy', from: '/a', path: '/b' }))).toThrow(
       /copies/,
     );
   });
 
   test('insertions before the entries of a long list', () => {
     const entries = Array.from({ length: 100_000 }, (_, at) => at);
-    expect(() => patched({ a: entries }, Array(10_000).fill(add('/a/0', 0)))).toThrow(/long lists/);
-    expect(patched({ a: entries }, Array(10_000).fill(add('/a/-', 0)))).toMatchObject({ a: { length: 110_000 } });
+    expect(() => patched({ a: entries }, times(10_000, add('/a/0', 0)))).toThrow(/long lists/);
+    expect(patched({ a: entries }, times(10_000, add('/a/-', 0)))).toMatchObject({ a: { length: 110_000 } });
   });
 });
 
 describe('a hundred thousand random patches', () => {
-  test('do what the model does, and leave the document and the patch as they were', () => {
-    const random = seededRandom(6902);
-    let successes = 0;
-    for (let round = 0; round < 100_000; round++) {
-      const document = randomMap(random, 2);
-      const operations = Array.from({ length: 1 + random.below(3) }, () => randomOperation(random, document));
-      const before = [JSON.stringify(document), JSON.stringify(operations)];
-      const expected = patchedByModel(document, operations);
-      const actual = outcome(document, operations);
-      if (!isDeepStrictEqual(actual, expected))
-        throw new Error(`${before.join(' ')}: ${JSON.stringify(actual)} instead of ${JSON.stringify(expected)}`);
-      if (JSON.stringify(document) !== before[0] || JSON.stringify(operations) !== before[1])
-        throw new Error(`${before.join(' ')}: changed in place`);
-      if (actual) successes += 1;
-    }
-    expect(successes).toBeGreaterThan(25_000); // else most patches would only have shown that they fail
-  });
+  test(
+    'do what the model does, and leave the document and the patch as they were',
+    () => {
+      const random = seededRandom(6902);
+      let successes = 0;
+      for (let round = 0; round < 100_000; round++) {
+        const document = randomMap(random, 2);
+        const operations = Array.from({ length: 1 + random.below(3) }, () => randomOperation(random, document));
+        const before = [JSON.stringify(document), JSON.stringify(operations)];
+        const expected = patchedByModel(document, operations);
+        const actual = outcome(document, operations);
+        if (!isDeepStrictEqual(actual, expected))
+          throw new Error(`${before.join(' ')}: ${JSON.stringify(actual)} instead of ${JSON.stringify(expected)}`);
+        if (JSON.stringify(document) !== before[0] || JSON.stringify(operations) !== before[1])
+          throw new Error(`${before.join(' ')}: changed in place`);
+        if (actual) successes += 1;
+      }
+      expect(successes).toBeGreaterThan(25_000); // else most patches would only have shown that they fail
+    },
+    patienceMs,
+  );
 
   function outcome(document: unknown, operations: unknown[]): { result: unknown } | undefined {
     try {

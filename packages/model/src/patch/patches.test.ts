@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { describe, expect, test } from '@jest/globals';
 import { type Random, seededRandom } from '@cluster-apiserver/base';
 import { mergedByModel, ModelRefusal, strategicModel } from '../../test/merge-models.ts';
-import { oneOf, randomMap, randomValue } from '../../test/random-json.ts';
+import { oneOf, patienceMs, randomMap, randomValue } from '../../test/random-json.ts';
 import { boolean, field, list, object, string, stringMap } from '../schema/schema.ts';
 import { mergedBy } from './merge-patch.ts';
 import { PatchFormError } from './errors.ts';
@@ -44,17 +44,21 @@ describe('merge patch', () => {
   });
 });
 
-test('a hundred thousand random merge patches do what the definition says', () => {
-  const random = seededRandom(7386);
-  for (let round = 0; round < 100_000; round++) {
-    const [target, patch] = [randomMap(random, 3), randomValue(random, 3)];
-    const before = JSON.stringify([target, patch]);
-    const [actual, expected] = [mergedBy(target, patch), mergedByModel(target, patch)];
-    if (!isDeepStrictEqual(actual, expected))
-      throw new Error(`${before}: ${JSON.stringify(actual)} instead of ${JSON.stringify(expected)}`);
-    if (JSON.stringify([target, patch]) !== before) throw new Error(`${before}: changed in place`);
-  }
-});
+test(
+  'a hundred thousand random merge patches do what the definition says',
+  () => {
+    const random = seededRandom(7386);
+    for (let round = 0; round < 100_000; round++) {
+      const [target, patch] = [randomMap(random, 3), randomValue(random, 3)];
+      const before = JSON.stringify([target, patch]);
+      const [actual, expected] = [mergedBy(target, patch), mergedByModel(target, patch)];
+      if (!isDeepStrictEqual(actual, expected))
+        throw new Error(`${before}: ${JSON.stringify(actual)} instead of ${JSON.stringify(expected)}`);
+      if (JSON.stringify([target, patch]) !== before) throw new Error(`${before}: changed in place`);
+    }
+  },
+  patienceMs,
+);
 
 describe('strategic merge patch', () => {
   const entry = object(
@@ -202,22 +206,26 @@ describe('strategic merge patch', () => {
     expect(({} as { polluted?: string }).polluted).toBeUndefined();
   });
 
-  test('a hundred thousand random patches do what the model does', () => {
-    const random = seededRandom(5);
-    const form = { labels: 'map', inner: { a: 'whole', b: 'whole' }, entries: 'named', words: 'set' } as const;
-    let successes = 0;
-    for (let round = 0; round < 100_000; round++) {
-      const [target, patch] = [randomTarget(random), randomPatch(random)];
-      const before = JSON.stringify([target, patch]);
-      const actual = refused(PatchFormError, () => strategicallyMergedBy(schema, target, patch));
-      const expected = refused(ModelRefusal, () => strategicModel(form, target, patch));
-      if (!isDeepStrictEqual(actual, expected))
-        throw new Error(`${before}: ${JSON.stringify(actual)} instead of ${JSON.stringify(expected)}`);
-      if (JSON.stringify([target, patch]) !== before) throw new Error(`${before}: changed in place`);
-      if (actual !== 'refused') successes += 1;
-    }
-    expect(successes).toBeGreaterThan(50_000);
-  });
+  test(
+    'a hundred thousand random patches do what the model does',
+    () => {
+      const random = seededRandom(5);
+      const form = { labels: 'map', inner: { a: 'whole', b: 'whole' }, entries: 'named', words: 'set' } as const;
+      let successes = 0;
+      for (let round = 0; round < 100_000; round++) {
+        const [target, patch] = [randomTarget(random), randomPatch(random)];
+        const before = JSON.stringify([target, patch]);
+        const actual = refused(PatchFormError, () => strategicallyMergedBy(schema, target, patch));
+        const expected = refused(ModelRefusal, () => strategicModel(form, target, patch));
+        if (!isDeepStrictEqual(actual, expected))
+          throw new Error(`${before}: ${JSON.stringify(actual)} instead of ${JSON.stringify(expected)}`);
+        if (JSON.stringify([target, patch]) !== before) throw new Error(`${before}: changed in place`);
+        if (actual !== 'refused') successes += 1;
+      }
+      expect(successes).toBeGreaterThan(50_000);
+    },
+    patienceMs,
+  );
 
   function refused(refusal: typeof PatchFormError | typeof ModelRefusal, merge: () => unknown): unknown {
     try {

@@ -138,7 +138,7 @@ function inOrder(
   const identity = (entry: unknown): string =>
     JSON.stringify(key !== undefined && isMap(entry) ? getOwn(entry, key) : entry) ?? '';
   const places = (entries: readonly unknown[]): Map<string, number> =>
-    new Map(entries.map((entry, index) => [identity(entry), index] as const).reverse());
+    new Map(entries.map((entry, index) => [identity(entry), index] as const).toReversed());
   const [wantedAt, beforeAt] = [places(wanted), places(before)];
   const placed = merged.map((entry) => {
     const at = identity(entry);
