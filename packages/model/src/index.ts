@@ -11,6 +11,7 @@ export { defineKind, type Kind } from './kind.ts';
 export { PatchFailedError, PatchFormError, TooManyOperationsError } from './patch/errors.ts';
 export { type JsonPatch, patchedByOperations, readJsonPatch } from './patch/json-patch.ts';
 export { mergedBy } from './patch/merge-patch.ts';
+export { sameJson } from './patch/same-json.ts';
 export { strategicallyMergedBy } from './patch/strategic-merge-patch.ts';
 export type { KubeObject, ManagedFieldsEntry, ObjectMeta, OwnerReference } from './object.ts';
 export { localObjectReference, objectReference } from './schema/common.ts';

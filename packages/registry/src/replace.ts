@@ -6,6 +6,7 @@ import {
   type KubeObject,
   managedFieldsAfterUpdate,
   notFound,
+  sameJson,
   sameOwnership,
   validateObjectMeta,
   validateObjectMetaUpdate,
@@ -89,10 +90,7 @@ export function settled({ kind }: Resource, owned: KubeObject, current: Outcome,
 
 /** A write that changes nothing but the time of an entry in managedFields is no change. */
 function withUntouchedTimes(live: KubeObject, next: KubeObject): KubeObject {
-  if (!sameOwnership(live.metadata.managedFields, next.metadata.managedFields)) return next;
-  const untouched = {
-    ...next,
-    metadata: { ...next.metadata, ...(live.metadata.managedFields && { managedFields: live.metadata.managedFields }) },
-  };
-  return JSON.stringify(untouched) === JSON.stringify(live) ? untouched : next;
+  const [before, after] = [live.metadata.managedFields, next.metadata.managedFields];
+  const same = sameJson(withManagedFields(live, undefined), withManagedFields(next, undefined));
+  return same && sameOwnership(before, after) ? live : next;
 }
