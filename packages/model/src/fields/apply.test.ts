@@ -86,6 +86,21 @@ describe('an applier owns what it mentions', () => {
     expect(applied(object, 'one', {})).not.toHaveProperty('state');
   });
 
+  test('whatever somebody wrote into the record of it', () => {
+    const live = applied(undefined, 'm', labelled({ a: '1' }, { awake: true, words: ['w'] }));
+    const [entry] = live.metadata.managedFields ?? [];
+    for (const fieldsV1 of [
+      { 'v:null': {}, 'v:name': {}, 'k:{bad': {}, 'i:0': {}, 'f:nothing': { 'f:like': {} }, 'f:words': { 'i:0': {} } },
+      { 'f:awake': { 'f:x': {} }, 'f:metadata': { 'v:labels': {}, 'f:labels': { 'k:{': {}, '.': {} } } },
+      { 'f:__proto__': {}, 'f:metadata': { 'f:labels': { 'f:__proto__': {} } } },
+    ]) {
+      const forged = { ...live, metadata: { ...live.metadata, managedFields: [{ ...entry, fieldsV1 }] } };
+      const { metadata, ...rest } = applied(forged, 'm', { kind: 'Robot' });
+      expect(metadata.labels).toEqual({ a: '1' });
+      expect(rest).toMatchObject({ awake: true });
+    }
+  });
+
   test('and a second entry of its own for what it writes in other ways', () => {
     const object = updated(applied(undefined, 'm', labelled({ a: '1' })), 'm', labelled({ a: '1', b: '2' }));
     expect(Object.keys(owned(object))).toEqual(['Apply m', 'Update m']);

@@ -12,6 +12,9 @@ export function prune<T extends object>(schema: ObjectSchema, value: T, gone: Fi
 
 type Values = Readonly<Record<string, unknown>>;
 
+/** Undefined for a step into a list: clients may write such things into managedFields, whatever the place really is. */
+const nameIn = (step: string): string | undefined => (step.startsWith('f:') ? step.slice('f:'.length) : undefined);
+
 /** Undefined when nothing is left. */
 function pruneValue(schema: Schema, value: unknown, gone: FieldSet, kept: FieldSet | undefined): unknown {
   if (schema.type === 'object' && !schema.atomic) return pruneObject(schema, value as Values, gone, kept);
@@ -23,9 +26,9 @@ function pruneValue(schema: Schema, value: unknown, gone: FieldSet, kept: FieldS
 function pruneObject(schema: ObjectSchema, value: Values, gone: FieldSet, kept: FieldSet | undefined): Values {
   const rest: Record<string, unknown> = { ...value };
   for (const [step, below] of gone.below) {
-    const name = step.slice('f:'.length);
-    const field = schema.fields.get(name);
-    if (!field || value[name] === undefined) continue;
+    const name = nameIn(step);
+    const field = schema.fields.get(name ?? '');
+    if (name === undefined || field === undefined || value[name] === undefined) continue;
     const others = kept?.below.get(step);
     const whole = field.schema.type === 'object' && field.presence !== 'always' && !others;
     const pruned = whole ? undefined : pruneValue(field.schema, value[name], below, others);
@@ -37,7 +40,10 @@ function pruneObject(schema: ObjectSchema, value: Values, gone: FieldSet, kept: 
 
 function pruneMap(value: Values, gone: FieldSet): Values | undefined {
   const rest: Record<string, unknown> = { ...value };
-  for (const [step, { member }] of gone.below) if (member) delete rest[step.slice('f:'.length)];
+  for (const [step, { member }] of gone.below) {
+    const name = nameIn(step);
+    if (member && name !== undefined) delete rest[name];
+  }
   return Object.keys(rest).length > 0 ? rest : undefined;
 }
 
