@@ -101,14 +101,11 @@ export function createWorld({ store, clock, call }: WorldOptions): World {
     },
     change: async (object, change) => {
       const { namespace, name } = placeOf(object);
-      const apply = (current: unknown): KubeObject => {
-        const { metadata, ...rest } = current as KubeObject;
-        return { ...rest, metadata: change(metadata) };
-      };
+      const changed = ({ metadata, ...rest }: KubeObject): KubeObject => ({ ...rest, metadata: change(metadata) });
       await patch(
         resourceOf(object),
         name,
-        { namespace, manager: 'a-test', apply, unknownFields: () => {}, ...quiet },
+        { namespace, manager: 'a-test', change: changed, unknownFields: () => {}, ...quiet },
         call(),
       );
     },

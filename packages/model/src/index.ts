@@ -14,10 +14,17 @@ export {
 } from './codec/stored-form.ts';
 export { formatYaml, parseYaml, YamlTooLargeError } from './codec/yaml.ts';
 export { type FieldError, forbidden, invalidValue, notSupported, required } from './field-error.ts';
+export { type Applied, readApplied } from './fields/applied.ts';
+export { ApplyConflictError, conflictCauses } from './fields/apply.ts';
+export { UnkeyedEntryError } from './fields/compare.ts';
+export { applyAsKubectlDid } from './fields/last-applied.ts';
 export { managedFieldsAfterUpdate, sameOwnership, type Writer } from './fields/managed-fields.ts';
 export { defineKind, type Kind, type Subresource } from './kind.ts';
+export { PatchFailedError, PatchFormError, TooManyOperationsError } from './patch/errors.ts';
+export { type JsonPatch, patchedByOperations, readJsonPatch } from './patch/json-patch.ts';
 export { mergedBy } from './patch/merge-patch.ts';
-export { PatchFormError, strategicallyMergedBy } from './patch/strategic-merge-patch.ts';
+export { sameJson } from './patch/same-json.ts';
+export { strategicallyMergedBy } from './patch/strategic-merge-patch.ts';
 export type { KubeObject, ManagedFieldsEntry, ObjectMeta, OwnerReference } from './object.ts';
 export {
   deleteOptions,

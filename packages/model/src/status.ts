@@ -149,7 +149,7 @@ export function invalid(
     {
       ...(name && { name }),
       ...(form.group && { group: form.group }),
-      kind: form.kind,
+      ...(form.kind && { kind: form.kind }),
       causes: errors.map(({ field, reason, message }) => ({ reason, message, field })),
     },
   );

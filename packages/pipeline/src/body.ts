@@ -66,7 +66,11 @@ export function decodeObject(
   validation: FieldValidation,
   warn: (text: string) => void,
 ): KubeObject {
-  const parsed = parseText(body, format, `the object provided is unrecognized (must be of type ${kind.kind})`);
+  const parsed = parseText(
+    body,
+    format,
+    `the object provided is unrecognized (must be of type ${kind.kind}): couldn't get version/kind`,
+  );
   const typed = typedValue(kind, parsed.value);
   const unknown: string[] = [];
   try {
@@ -111,8 +115,7 @@ export function parseText(body: Buffer, format: (text: string) => Parsed, what: 
   try {
     return format(body.toString());
   } catch (error) {
-    if (error instanceof MalformedTextError)
-      throw badRequest(`${what}: couldn't get version/kind; ${error.message}`, error);
+    if (error instanceof MalformedTextError) throw badRequest(`${what}: ${error.message}`, error);
     if (error instanceof YamlTooLargeError)
       throw new StatusError('RequestEntityTooLarge', `Request entity too large: ${error.message}`, undefined, {
         cause: error,

@@ -1,6 +1,7 @@
 import {
   badRequest,
   type FieldError,
+  forbidden,
   invalid,
   isPrintable,
   type LabelSelector,
@@ -10,6 +11,7 @@ import {
   parseFieldSelector,
   parseLabelSelector,
   parseShardSelector,
+  required,
   SelectorSyntaxError,
 } from '@cluster-apiserver/model';
 import type { ListOptions, Resource } from '@cluster-apiserver/registry';
@@ -33,13 +35,37 @@ const agentManagerBytesMax = 128;
 const validations = ['Ignore', 'Warn', 'Strict'];
 
 export function writeParameters(
-  form: 'CreateOptions' | 'UpdateOptions' | 'PatchOptions',
+  form: 'CreateOptions' | 'UpdateOptions',
   request: ApiRequest,
   { query }: RequestInfo,
+): WriteParameters {
+  return checkedParameters(form, request, query, []);
+}
+
+/** Patches that merge into what is there know no force: there is nobody to take anything from. */
+export function patchParameters(request: ApiRequest, { query }: RequestInfo): WriteParameters {
+  const errors = query.has('force') ? [forbidden('force', 'may not be specified for non-apply patch')] : [];
+  return checkedParameters('PatchOptions', request, query, errors);
+}
+
+export function applyParameters(
+  request: ApiRequest,
+  { query }: RequestInfo,
+): WriteParameters & { readonly force: boolean } {
+  const errors = query.get('fieldManager') ? [] : [required('fieldManager', 'is required for apply patch')];
+  return { ...checkedParameters('PatchOptions', request, query, errors), force: flag(query, 'force') ?? false };
+}
+
+function checkedParameters(
+  form: string,
+  request: ApiRequest,
+  query: URLSearchParams,
+  found: readonly FieldError[],
 ): WriteParameters {
   const manager = query.get('fieldManager') ?? '';
   const validation = query.get('fieldValidation') || 'Warn';
   const errors = [
+    ...found,
     ...dryRunErrors(query.getAll('dryRun')),
     ...managerErrors('fieldManager', manager, fieldManagerBytesMax),
     ...(validations.includes(validation)

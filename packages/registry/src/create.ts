@@ -48,16 +48,13 @@ export function asNew(resource: Resource, incoming: KubeObject, options: WriteOp
   if (version !== undefined && version !== '0')
     throw badRequest('resourceVersion should not be set on objects to be created');
   const own = withDistinctOwners(inNamespace(withoutSystemFields(incoming), options.namespace), options.warn);
-  const owned = withManagedFields(
-    own,
-    managedFieldsAfterUpdate(kind.schema, emptyOf(kind), own, {
-      manager: options.manager,
-      apiVersion: kind.apiVersion,
-      time: formatTime(clock.now()),
-    }),
-  );
-  return withIdentity(kind.prepare?.(owned) ?? owned, resource);
+  const writer = { manager: options.manager, apiVersion: kind.apiVersion, time: formatTime(clock.now()) };
+  return born(resource, withManagedFields(own, managedFieldsAfterUpdate(kind.schema, emptyOf(kind), own, writer)));
 }
+
+/** A new object whose fields have owners, as its kind wants it and with an identity. */
+export const born = (resource: Resource, owned: KubeObject): KubeObject =>
+  withIdentity(resource.kind.prepare?.(owned) ?? owned, resource);
 
 /** A new object with its name, in canonical form, or an answer that says all that is wrong with it. */
 export function finished({ kind }: Resource, draft: KubeObject, options: WriteOptions): KubeObject {
@@ -81,7 +78,7 @@ export function withManagedFields(
 const empties = new WeakMap<Kind, KubeObject>();
 
 /** What an object is compared with that was not there before. */
-function emptyOf(kind: Kind): KubeObject {
+export function emptyOf(kind: Kind): KubeObject {
   let empty = empties.get(kind);
   if (!empty)
     empties.set(kind, (empty = canonical(kind, { kind: kind.kind, apiVersion: kind.apiVersion, metadata: {} })));

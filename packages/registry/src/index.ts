@@ -1,3 +1,4 @@
+export { apply, type ApplyOptions } from './apply.ts';
 export { create } from './create.ts';
 export { type DeleteOptions, type Deletion, deleteObject } from './delete.ts';
 export { deleteCollection } from './delete-collection.ts';

@@ -2,11 +2,14 @@ import {
   badRequest,
   conflict,
   decode,
-  decodeStored,
   invalid,
   invalidValue,
+  type Kind,
   type KubeObject,
   notFound,
+  PatchFailedError,
+  StatusError,
+  UnkeyedEntryError,
   WrongTypeError,
 } from '@cluster-apiserver/model';
 import type { Call } from '@cluster-apiserver/storage';
@@ -20,8 +23,8 @@ import type { WriteOptions } from './write-options.ts';
 import { type Written, writeOver } from './write-over.ts';
 
 export interface PatchOptions extends WriteOptions {
-  /** From the object as clients see it to the object as it shall be. Called again after a conflict. */
-  readonly apply: (current: unknown) => unknown;
+  /** From the object as clients see it to the object as it shall be; changes nothing in place. Called again after a conflict. */
+  readonly change: (current: KubeObject) => unknown;
   /** Tells of fields that the patched object has and its kind does not know. */
   readonly unknownFields: (paths: readonly string[]) => void;
 }
@@ -32,31 +35,67 @@ export function patch(resource: Resource, name: string, options: PatchOptions, c
     const { kind } = resource;
     const written = await writeOver(resource, { namespace: options.namespace, name }, options, call, (current) => {
       if (!current) throw notFound(kind, name);
-      const next = patched(resource, current, options);
-      const expected = parseResourceVersion(next.metadata.resourceVersion);
-      if (typeof expected === 'number' && expected !== current.revision) throw conflict(kind, name, modified);
-      return updated(resource, next, current, options);
+      return withinBounds(() => {
+        const next = patched(resource, name, current, options);
+        requireUnchanged(kind, next, current);
+        return updated(resource, next, current, options);
+      });
     });
     return asUpdate(written);
   });
 }
 
-function patched({ kind }: Resource, current: Outcome, options: PatchOptions): KubeObject {
-  const result = options.apply(decodeStored(current.json));
+function patched({ kind }: Resource, name: string, current: Outcome, options: PatchOptions): KubeObject {
+  const result = options.change(asClientsSee(current));
   const unknown: string[] = [];
   try {
     const next = decode(kind.schema, result, (path) => unknown.push(path)) as KubeObject;
     if (next.kind !== kind.kind || next.apiVersion !== kind.apiVersion)
       throw new WrongTypeError('kind', `cannot be changed to ${next.apiVersion}/${next.kind}`);
-    if (next.metadata.name !== current.object.metadata.name)
-      throw badRequest(
-        `the name of the object (${next.metadata.name}) does not match the name on the URL (${current.object.metadata.name})`,
-      );
+    requireName(next, name);
     options.unknownFields(unknown);
     return withDistinctOwners(inNamespace(next, options.namespace), options.warn);
   } catch (error) {
     if (error instanceof WrongTypeError)
       throw invalid({ group: '', kind: '' }, '', [invalidValue('patch', '', error.message)]);
+    throw error;
+  }
+}
+
+const asClientsSee = ({ object, revision }: Outcome): KubeObject => ({
+  ...object,
+  metadata: { ...object.metadata, resourceVersion: String(revision) },
+});
+
+export function requireName({ metadata }: KubeObject, name: string): void {
+  if (metadata.name !== name)
+    throw badRequest(`the name of the object (${metadata.name ?? ''}) does not match the name on the URL (${name})`);
+}
+
+/** A version in the object means: only if nobody has written since. */
+export function requireUnchanged(kind: Kind, next: KubeObject, current: Outcome): void {
+  const expected = parseResourceVersion(next.metadata.resourceVersion);
+  if (typeof expected === 'number' && expected !== current.revision)
+    throw conflict(kind, current.object.metadata.name ?? '', modified);
+}
+
+/** Runs a patch so that what the object or the machine does not take leaves as the client's mistake. */
+export function withinBounds<T>(change: () => T): T {
+  try {
+    return change();
+  } catch (error) {
+    if (error instanceof PatchFailedError || error instanceof UnkeyedEntryError)
+      throw new StatusError('Invalid', `the patch cannot be carried out: ${error.message}`, {}, { cause: error });
+    // The stack or the longest string: only a client that means harm nests or doubles values that often.
+    if (error instanceof RangeError)
+      throw new StatusError(
+        'Invalid',
+        'the patch leads to an object that is nested too deeply or too large',
+        {},
+        {
+          cause: error,
+        },
+      );
     throw error;
   }
 }

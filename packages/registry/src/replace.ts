@@ -6,6 +6,7 @@ import {
   type KubeObject,
   managedFieldsAfterUpdate,
   notFound,
+  sameJson,
   sameOwnership,
   validateObjectMeta,
   validateObjectMetaUpdate,
@@ -63,16 +64,17 @@ export const asUpdate = (written: Written): Written =>
 
 export const modified = 'the object has been modified; please apply your changes to the latest version and try again';
 
-/** What becomes of an object when `next` takes the place of what is stored; the last finalizer's removal removes it. */
-export function updated(
-  { kind, clock }: Resource,
-  next: KubeObject,
-  current: Outcome,
-  options: WriteOptions,
-): Decision {
-  const live = current.object;
+/** What becomes of an object when `next` takes the place of what is stored. */
+export function updated(resource: Resource, next: KubeObject, current: Outcome, options: WriteOptions): Decision {
+  const { kind, clock } = resource;
   const writer = { manager: options.manager, apiVersion: kind.apiVersion, time: formatTime(clock.now()) };
-  const owned = withManagedFields(next, managedFieldsAfterUpdate(kind.schema, live, next, writer));
+  const managedFields = managedFieldsAfterUpdate(kind.schema, current.object, next, writer);
+  return settled(resource, withManagedFields(next, managedFields), current, options);
+}
+
+/** The same for an object whose fields have their owners already; the last finalizer's removal removes it. */
+export function settled({ kind }: Resource, owned: KubeObject, current: Outcome, options: WriteOptions): Decision {
+  const live = current.object;
   const identified = withIdentityOf(live, owned);
   const object = withUntouchedTimes(live, canonical(kind, kind.prepare?.(identified) ?? identified));
   const errors = [
@@ -88,10 +90,7 @@ export function updated(
 
 /** A write that changes nothing but the time of an entry in managedFields is no change. */
 function withUntouchedTimes(live: KubeObject, next: KubeObject): KubeObject {
-  if (!sameOwnership(live.metadata.managedFields, next.metadata.managedFields)) return next;
-  const untouched = {
-    ...next,
-    metadata: { ...next.metadata, ...(live.metadata.managedFields && { managedFields: live.metadata.managedFields }) },
-  };
-  return JSON.stringify(untouched) === JSON.stringify(live) ? untouched : next;
+  const [before, after] = [live.metadata.managedFields, next.metadata.managedFields];
+  const same = sameJson(withManagedFields(live, undefined), withManagedFields(next, undefined));
+  return same && sameOwnership(before, after) ? live : next;
 }

@@ -39,40 +39,40 @@ export async function writeOver(
   where: { readonly namespace: string; readonly name: string },
   options: { readonly dryRun: boolean },
   call: Call,
-  decide: (current: StoredObject | undefined) => Decision | Promise<Decision>,
+  decide: (current: Current | undefined) => Decision | Promise<Decision>,
 ): Promise<Written> {
   const { store, kind, collection } = resource;
   const { key, itemKey } = placeOf(resource, where.namespace, where.name);
   const remembered = collection.get(itemKey);
   if (remembered && !remembered.unreadable && !options.dryRun) {
-    const decision = await undefinedIfRefused(() => decide(remembered));
-    const write = decision && writeOf(decision, remembered);
-    const done = write && (await undefinedIfRaced(() => apply(write, remembered)));
+    const current = new Current(remembered);
+    const decision = await undefinedIfRefused(() => decide(current));
+    const write = decision && writeOf(decision, current);
+    const done = write && (await undefinedIfRaced(() => apply(write, current.revision)));
     if (done) return done;
   }
-  let current = asObject((await store.get(key, call)).stored);
+  let current = asCurrent((await store.get(key, call)).stored);
   for (let tries = 0; tries < triesMax; tries++) {
     const decision = await decide(current);
     const write = writeOf(decision, current);
     if (!write || options.dryRun) return withoutWrite(decision, current);
     try {
-      return await apply(write, current);
+      return await apply(write, current?.revision);
     } catch (error) {
       if (!isRace(error)) throw error;
-      current = asObject(error.current);
+      current = asCurrent(error.current);
     }
   }
   throw conflict(kind, where.name, `other writers came first ${triesMax} times; please try again`);
 
-  function asObject(stored: Stored | undefined): StoredObject | undefined {
-    return stored && new StoredObject(kind, itemKey, stored);
+  function asCurrent(stored: Stored | undefined): Current | undefined {
+    return stored && new Current(new StoredObject(kind, itemKey, stored));
   }
 
-  async function apply({ object, bytes }: Write, over: StoredObject | undefined): Promise<Written> {
-    const revision = await written(bytes, over?.revision);
+  async function apply({ object, bytes }: Write, over: Revision | undefined): Promise<Written> {
+    const revision = await written(bytes, over);
     collection.wrote(revision);
-    const outcome = new MadeObject(object, revision, bytes);
-    return { outcome, over: over?.revision, created: over === undefined, removed: bytes === undefined };
+    return { outcome: new MadeObject(object, revision, bytes), over, created: !over, removed: bytes === undefined };
   }
 
   function written(bytes: ByteString | undefined, over: Revision | undefined): Promise<Revision> {
@@ -85,6 +85,28 @@ export async function writeOver(
   }
 }
 
+/** What is there as a decision sees it: parsed when it is looked into, once, and shared by all who look. */
+export class Current implements Outcome {
+  readonly stored: StoredObject;
+  #object: KubeObject | undefined;
+
+  constructor(stored: StoredObject) {
+    this.stored = stored;
+  }
+
+  get revision(): Revision {
+    return this.stored.revision;
+  }
+
+  get json(): ByteString {
+    return this.stored.json;
+  }
+
+  get object(): KubeObject {
+    return (this.#object ??= this.stored.object);
+  }
+}
+
 interface Write {
   readonly object: KubeObject;
   /** Undefined to remove what is there. */
@@ -92,14 +114,16 @@ interface Write {
 }
 
 /** Undefined for a write of what is there already, which would wake every watcher for nothing. */
-function writeOf(decision: Decision, over: StoredObject | undefined): Write | undefined {
+function writeOf(decision: Decision, over: Current | undefined): Write | undefined {
   if (decision.remove) return { object: decision.remove, bytes: undefined };
-  const bytes = encodeStored(decision.write);
-  if (over && !over.stale && over.storedForm === bytes) return undefined;
-  return { object: decision.write, bytes };
+  const object = decision.write;
+  const fresh = over && !over.stored.stale;
+  if (fresh && object === over.object) return undefined;
+  const bytes = encodeStored(object);
+  return fresh && over.stored.storedForm === bytes ? undefined : { object, bytes };
 }
 
-const withoutWrite = ({ write, remove }: Decision, over: StoredObject | undefined): Written => ({
+const withoutWrite = ({ write, remove }: Decision, over: Current | undefined): Written => ({
   outcome: new MadeObject(write ?? remove, over?.revision),
   over: over?.revision,
   created: over === undefined,

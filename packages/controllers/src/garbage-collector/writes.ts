@@ -36,13 +36,19 @@ export function release(member: Member, finalizer: string, call: Call): Promise<
 
 function changeMetadata(member: Member, call: Call, change: (metadata: ObjectMeta) => ObjectMeta): Promise<void> {
   const { resource, namespace, name, uid } = member;
-  const apply = (current: unknown): KubeObject => {
-    const object = current as KubeObject; // what the registry hands to a patch is the object as clients see it
+  const changed = (object: KubeObject): KubeObject => {
     if (object.metadata.uid !== uid) throw notFound(resource.kind, name);
     return { ...object, metadata: change(object.metadata) };
   };
   const nobodyToTell = (): void => {};
-  const options = { namespace, dryRun: false, manager, warn: nobodyToTell, unknownFields: nobodyToTell, apply };
+  const options = {
+    namespace,
+    dryRun: false,
+    manager,
+    warn: nobodyToTell,
+    unknownFields: nobodyToTell,
+    change: changed,
+  };
   return unlessGone(patch(resource, name, options, call));
 }
 

@@ -110,16 +110,20 @@ function compareLists(
   }
 }
 
-function byStep({ sharing }: ListSchema, entries: readonly unknown[]): Map<string, unknown[]> {
+function byStep(schema: ListSchema, entries: readonly unknown[]): Map<string, unknown[]> {
   const steps = new Map<string, unknown[]>();
   for (const entry of entries) {
-    const step = sharing === 'set' ? valueStep(entry) : keyStepOf(entry, (sharing as { key: string }).key);
+    const step = stepOfEntry(schema, entry);
     const known = steps.get(step);
     if (known) known.push(entry);
     else steps.set(step, [entry]);
   }
   return steps;
 }
+
+/** The step to an entry of a list that writers share. */
+export const stepOfEntry = ({ sharing }: ListSchema, entry: unknown): string =>
+  sharing === 'set' ? valueStep(entry) : keyStepOf(entry, (sharing as { key: string }).key);
 
 function keyStepOf(entry: unknown, key: string): string {
   const value = (entry as Values)[key];

@@ -19,6 +19,25 @@ export const fieldStep = (name: string): string => `f:${name}`;
 export const keyStep = (key: string, value: unknown): string => `k:${JSON.stringify({ [key]: value })}`;
 export const valueStep = (value: unknown): string => `v:${JSON.stringify(value)}`;
 
+/** A step as people read it: `.name`, `[name="x"]`, `[="x"]`. */
+export function stepText(step: string): string {
+  const [kind, rest] = [step.slice(0, 2), step.slice(2)];
+  if (kind === 'f:') return `.${rest}`;
+  if (kind === 'v:') return `[=${rest}]`;
+  if (kind === 'i:') return `[${rest}]`;
+  const keys = Object.entries(JSON.parse(rest) as Record<string, unknown>);
+  return `[${keys.map(([key, value]) => `${key}=${JSON.stringify(value)}`).join(',')}]`;
+}
+
+/** The places of a set as people read them; at each level the places before what lies below others. */
+export function placesOf(set: FieldSet): string[] {
+  const steps = [...set.below].sort(byStep);
+  return [
+    ...steps.filter(([, { member }]) => member).map(([step]) => stepText(step)),
+    ...steps.flatMap(([step, below]) => placesOf(below).map((place) => stepText(step) + place)),
+  ];
+}
+
 /** Gathers places one by one. */
 export class FieldSetBuilder {
   #member = false;
@@ -61,6 +80,23 @@ export function difference(left: FieldSet, right: FieldSet): FieldSet {
     if (!isEmptySet(rest)) below.set(step, rest);
   }
   return { member: left.member && !right.member, below };
+}
+
+export function intersection(left: FieldSet, right: FieldSet): FieldSet {
+  if (isEmptySet(left) || isEmptySet(right)) return emptySet;
+  const below = new Map<string, FieldSet>();
+  for (const [step, set] of left.below) {
+    const other = right.below.get(step);
+    const both = other ? intersection(set, other) : emptySet;
+    if (!isEmptySet(both)) below.set(step, both);
+  }
+  return { member: left.member && right.member, below };
+}
+
+/** The places that have no others below them. */
+export function endsOf({ member, below }: FieldSet): FieldSet {
+  if (below.size === 0) return member ? leaf : emptySet;
+  return { member: false, below: new Map([...below].map(([step, set]) => [step, endsOf(set)])) };
 }
 
 /** The form of `fieldsV1`. Steps are sorted, so equal sets have equal JSON. */

@@ -1,47 +1,14 @@
 import { describe, expect, test } from '@jest/globals';
-import { defineKind } from '../kind.ts';
+import { emptyRobot, robot, robotKind } from '../../test/robot.ts';
 import type { KubeObject, ManagedFieldsEntry } from '../object.ts';
-import { objectReference } from '../schema/common.ts';
-import { decode } from '../schema/decode.ts';
-import { boolean, field, list, object, string } from '../schema/schema.ts';
-import { pathSegmentNames } from '../validation/names.ts';
 import { managedFieldsAfterUpdate } from './managed-fields.ts';
-
-const kind = defineKind({
-  group: '',
-  version: 'v1',
-  kind: 'Robot',
-  plural: 'robots',
-  singular: 'robot',
-  shortNames: [],
-  description: 'For these tests.',
-  fields: {
-    about: field(objectReference, 'One owner owns all of it.', 'always'),
-    source: field(object({ host: field(string, ''), part: field(string, '') }), 'Each field has an owner.', 'always'),
-    secrets: field(list(objectReference, { key: 'name' }), 'Each entry has an owner.'),
-    words: field(list(string, 'atomic'), 'One owner owns the list.'),
-    awake: field(boolean, 'Yes or no.', 'given'),
-  },
-  names: pathSegmentNames,
-  qualifiedFinalizers: false,
-  createOnReplace: false,
-  ownsOthers: false,
-  deletedAnswer: 'status',
-  subresources: [],
-  selectableFields: {},
-  unknownSelectorField: (name) => name,
-});
-
-const robot = (fields: object): KubeObject =>
-  decode(kind.schema, { kind: 'Robot', apiVersion: 'v1', metadata: {}, ...fields }, () => {}) as KubeObject;
-const empty = robot({});
 
 let clock = 0;
 /** The entries after somebody writes `next` over `live`. */
 function write(live: KubeObject | undefined, next: object, manager: string): KubeObject {
   const object = robot(next);
   const time = `2026-01-01T00:00:${String(clock++ % 60).padStart(2, '0')}Z`;
-  const managedFields = managedFieldsAfterUpdate(kind.schema, live ?? empty, object, {
+  const managedFields = managedFieldsAfterUpdate(robotKind.schema, live ?? emptyRobot, object, {
     manager,
     apiVersion: 'v1',
     time,

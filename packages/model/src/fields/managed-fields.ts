@@ -1,17 +1,15 @@
 import type { KubeObject, ManagedFieldsEntry } from '../object.ts';
 import type { ObjectSchema } from '../schema/schema.ts';
 import { compare, UnkeyedEntryError } from './compare.ts';
+import { difference, emptySet, isEmptySet, union } from './field-set.ts';
 import {
-  difference,
-  emptySet,
-  type FieldSet,
-  FieldSetBuilder,
-  fieldStep,
-  fromFieldsV1,
-  isEmptySet,
-  toFieldsV1,
-  union,
-} from './field-set.ts';
+  compareTexts,
+  decodeEntries,
+  encodeEntries,
+  type Ownership,
+  serverFields,
+  withoutManagedFields,
+} from './ownership.ts';
 
 /**
  * Who owns which field after a write. Each writer has an entry with the fields that it set last; what another writer
@@ -23,11 +21,6 @@ export interface Writer {
   readonly subresource?: string | undefined;
   /** The moment of the write, as a canonical time. */
   readonly time: string;
-}
-
-interface Ownership {
-  readonly entry: ManagedFieldsEntry;
-  readonly fields: FieldSet;
 }
 
 /** An object keeps this many entries of updates; older ones are put together, so that many writers cannot bloat it. */
@@ -48,12 +41,12 @@ export function managedFieldsAfterUpdate(
   // Objects that were never tracked stay so: half a history would be worse than none.
   if (owned.length === 0 && live.metadata.uid !== undefined) return undefined;
   const changes = changesBetween(schema, live, next);
-  if (!changes) return encoded(owned);
+  if (!changes) return encodeEntries(owned);
   const taken = difference(union(changes.added, changes.modified), serverFields);
   const lost = union(changes.removed, union(changes.added, changes.modified));
 
   const kept = owned.map((ownership) => ({ ...ownership, fields: difference(ownership.fields, lost) }));
-  if (isEmptySet(taken)) return encoded(kept);
+  if (isEmptySet(taken)) return encodeEntries(kept);
   const mine = kept.find(({ entry }) => isWrittenBy(entry, writer));
   const entry: ManagedFieldsEntry = {
     manager: writer.manager,
@@ -63,7 +56,9 @@ export function managedFieldsAfterUpdate(
     ...(writer.subresource && { subresource: writer.subresource }),
   };
   const others = kept.filter((ownership) => ownership !== mine);
-  return encoded(capped([...others, { entry, fields: mine ? union(mine.fields, taken) : taken }], writer.apiVersion));
+  return encodeEntries(
+    capped([...others, { entry, fields: mine ? union(mine.fields, taken) : taken }], writer.apiVersion),
+  );
 }
 
 /** Whether two lists of entries say the same but for the times at which they say it. */
@@ -90,30 +85,6 @@ function changesBetween(
   }
 }
 
-/** Fields that the server sets belong to nobody. */
-const serverFields: FieldSet = (() => {
-  const fields = new FieldSetBuilder();
-  for (const name of ['apiVersion', 'kind', 'metadata']) fields.add([fieldStep(name)]);
-  for (const name of [
-    'name',
-    'namespace',
-    'creationTimestamp',
-    'selfLink',
-    'uid',
-    'generation',
-    'managedFields',
-    'resourceVersion',
-  ]) {
-    fields.add([fieldStep('metadata'), fieldStep(name)]);
-  }
-  return fields.build();
-})();
-
-function withoutManagedFields(object: KubeObject): KubeObject {
-  const { managedFields: _, ...metadata } = object.metadata;
-  return { ...object, metadata };
-}
-
 /**
  * The entries to start from: those that the client sent, so that tools may rewrite them; the stored ones when the
  * client sent none or broken ones; none when it sent the one empty entry that asks for a reset.
@@ -123,18 +94,6 @@ function ownershipBefore(live: KubeObject, next: KubeObject): Ownership[] {
   if (sent.length === 1 && Object.keys(sent[0] as ManagedFieldsEntry).length === 0) return [];
   const decoded = decodeEntries(sent);
   return decoded && decoded.length > 0 ? decoded : (decodeEntries(live.metadata.managedFields ?? []) ?? []);
-}
-
-function decodeEntries(entries: readonly ManagedFieldsEntry[]): Ownership[] | undefined {
-  const decoded: Ownership[] = [];
-  for (const entry of entries) {
-    if (entry.operation !== 'Apply' && entry.operation !== 'Update') return undefined;
-    if (entry.fieldsType !== 'FieldsV1' || entry.apiVersion === undefined) return undefined;
-    const fields = entry.fieldsV1 === undefined ? emptySet : fromFieldsV1(entry.fieldsV1);
-    if (!fields) return undefined;
-    decoded.push({ entry, fields });
-  }
-  return decoded;
 }
 
 const isWrittenBy = (entry: ManagedFieldsEntry, writer: Writer): boolean =>
@@ -157,29 +116,3 @@ function capped(owned: readonly Ownership[], apiVersion: string): Ownership[] {
   };
   return [...owned.filter((ownership) => !merged.has(ownership)), ancient];
 }
-
-function encoded(owned: readonly Ownership[]): ManagedFieldsEntry[] | undefined {
-  const entries = owned
-    .filter(({ fields }) => !isEmptySet(fields))
-    .map(({ entry, fields }) => ({
-      manager: entry.manager ?? '',
-      operation: entry.operation ?? '',
-      apiVersion: entry.apiVersion ?? '',
-      ...(entry.time && { time: entry.time }),
-      fieldsType: 'FieldsV1',
-      fieldsV1: toFieldsV1(fields),
-      ...(entry.subresource && { subresource: entry.subresource }),
-    }))
-    .sort(inOrder);
-  return entries.length > 0 ? entries : undefined;
-}
-
-/** Applied ones first, then by time and name. */
-const inOrder = (left: ManagedFieldsEntry, right: ManagedFieldsEntry): number =>
-  compareTexts(left.operation ?? '', right.operation ?? '') ||
-  compareTexts(left.time ?? '', right.time ?? '') ||
-  compareTexts(left.manager ?? '', right.manager ?? '') ||
-  compareTexts(left.apiVersion ?? '', right.apiVersion ?? '') ||
-  compareTexts(left.subresource ?? '', right.subresource ?? '');
-
-const compareTexts = (left: string, right: string): number => (left < right ? -1 : left > right ? 1 : 0);

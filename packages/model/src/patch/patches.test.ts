@@ -1,7 +1,12 @@
+import { isDeepStrictEqual } from 'node:util';
 import { describe, expect, test } from '@jest/globals';
+import { type Random, seededRandom } from '@cluster-apiserver/base';
+import { mergedByModel, ModelRefusal, strategicModel } from '../../test/merge-models.ts';
+import { oneOf, patienceMs, randomMap, randomValue } from '../../test/random-json.ts';
 import { boolean, field, list, object, string, stringMap } from '../schema/schema.ts';
 import { mergedBy } from './merge-patch.ts';
-import { PatchFormError, strategicallyMergedBy } from './strategic-merge-patch.ts';
+import { PatchFormError } from './errors.ts';
+import { strategicallyMergedBy } from './strategic-merge-patch.ts';
 
 describe('merge patch', () => {
   // The table of RFC 7386, appendix A.
@@ -38,6 +43,22 @@ describe('merge patch', () => {
     expect(({} as { x?: number }).x).toBeUndefined();
   });
 });
+
+test(
+  'a hundred thousand random merge patches do what the definition says',
+  () => {
+    const random = seededRandom(7386);
+    for (let round = 0; round < 100_000; round++) {
+      const [target, patch] = [randomMap(random, 3), randomValue(random, 3)];
+      const before = JSON.stringify([target, patch]);
+      const [actual, expected] = [mergedBy(target, patch), mergedByModel(target, patch)];
+      if (!isDeepStrictEqual(actual, expected))
+        throw new Error(`${before}: ${JSON.stringify(actual)} instead of ${JSON.stringify(expected)}`);
+      if (JSON.stringify([target, patch]) !== before) throw new Error(`${before}: changed in place`);
+    }
+  },
+  patienceMs,
+);
 
 describe('strategic merge patch', () => {
   const entry = object(
@@ -184,4 +205,86 @@ describe('strategic merge patch', () => {
     );
     expect(({} as { polluted?: string }).polluted).toBeUndefined();
   });
+
+  test(
+    'a hundred thousand random patches do what the model does',
+    () => {
+      const random = seededRandom(5);
+      const form = { labels: 'map', inner: { a: 'whole', b: 'whole' }, entries: 'named', words: 'set' } as const;
+      let successes = 0;
+      for (let round = 0; round < 100_000; round++) {
+        const [target, patch] = [randomTarget(random), randomPatch(random)];
+        const before = JSON.stringify([target, patch]);
+        const actual = refused(PatchFormError, () => strategicallyMergedBy(schema, target, patch));
+        const expected = refused(ModelRefusal, () => strategicModel(form, target, patch));
+        if (!isDeepStrictEqual(actual, expected))
+          throw new Error(`${before}: ${JSON.stringify(actual)} instead of ${JSON.stringify(expected)}`);
+        if (JSON.stringify([target, patch]) !== before) throw new Error(`${before}: changed in place`);
+        if (actual !== 'refused') successes += 1;
+      }
+      expect(successes).toBeGreaterThan(50_000);
+    },
+    patienceMs,
+  );
+
+  function refused(refusal: typeof PatchFormError | typeof ModelRefusal, merge: () => unknown): unknown {
+    try {
+      return merge();
+    } catch (error) {
+      if (error instanceof refusal) return 'refused';
+      throw error;
+    }
+  }
+
+  const letters = ['a', 'b', 'c', 'd'];
+  const some = (random: Random): string[] => {
+    const turn = random.below(letters.length);
+    return [...letters.slice(turn), ...letters.slice(0, turn)].filter(() => random.below(2) === 0);
+  };
+  const smallMap = (random: Random, values: readonly unknown[]): Record<string, unknown> =>
+    Object.fromEntries(some(random).map((key) => [key, oneOf(random, values)]));
+
+  function randomTarget(random: Random): Record<string, unknown> {
+    const members = {
+      flag: random.below(2) === 0,
+      labels: smallMap(random, ['1', '2']),
+      inner: smallMap(random, ['1', '2']),
+      entries: some(random).map((name) => ({ name, value: oneOf(random, ['1', '2']) })),
+      words: some(random),
+      whole: some(random),
+    };
+    return Object.fromEntries(Object.entries(members).filter(() => random.below(4) > 0));
+  }
+
+  function randomPatch(random: Random): Record<string, unknown> {
+    const rarely = (value: unknown, name: string): object => (random.below(8) === 0 ? { [name]: value } : {});
+    const mapPatch = (): unknown => ({
+      ...smallMap(random, ['1', '2', null]),
+      ...rarely(oneOf(random, ['replace', 'delete', 'merge', 'bogus']), '$patch'),
+      ...rarely(letters, '$retainKeys'),
+    });
+    const entryPatch = (name: string): unknown => ({
+      ...(random.below(40) > 0 && { name }),
+      ...(random.below(2) === 0 && { value: oneOf(random, ['1', '3', null]) }),
+      ...rarely(oneOf(random, ['delete', 'delete', 'delete', 'replace', 'bogus']), '$patch'),
+    });
+    const members: Readonly<Record<string, () => unknown>> = {
+      flag: () => oneOf(random, [true, null]),
+      labels: () => oneOf(random, [mapPatch(), mapPatch(), null, 'x']),
+      inner: mapPatch,
+      entries: () => oneOf(random, [some(random).map(entryPatch), some(random).map(entryPatch), null]),
+      words: () => [...some(random), ...(random.below(2) === 0 ? some(random) : [])],
+      whole: () => some(random),
+      '$setElementOrder/entries': () => (random.below(9) > 0 ? named(...some(random)) : 'x'),
+      '$setElementOrder/words': () => some(random),
+      '$deleteFromPrimitiveList/words': () => some(random),
+      $retainKeys: () => oneOf(random, [['labels', 'inner', 'entries', 'words', 'whole', 'flag'], ['labels'], 'x']),
+      $patch: () => oneOf(random, ['merge', 'replace', 'delete', 'bogus']),
+    };
+    return Object.fromEntries(
+      Object.entries(members)
+        .filter(([name]) => random.below(name.startsWith('$') ? 20 : 2) === 0)
+        .map(([name, member]) => [name, member()]),
+    );
+  }
 });

@@ -1,6 +1,7 @@
 import { getOwn, setOwn } from '@cluster-apiserver/base';
 import { isRawNumber } from '../schema/decode.ts';
 import type { ListSchema, ObjectSchema, Schema } from '../schema/schema.ts';
+import { PatchFormError } from './errors.ts';
 
 /**
  * Strategic merge patch: a merge patch that knows the schema. Lists whose entries have a key are merged entry by
@@ -10,11 +11,6 @@ import type { ListSchema, ObjectSchema, Schema } from '../schema/schema.ts';
 export function strategicallyMergedBy(schema: ObjectSchema, target: unknown, patch: unknown): unknown {
   if (!isMap(patch)) throw new PatchFormError('the patch must be an object');
   return mergeMaps(schema, isMap(target) ? target : {}, patch);
-}
-
-/** The patch contradicts itself or its schema. */
-export class PatchFormError extends Error {
-  override readonly name = 'PatchFormError';
 }
 
 type Values = Readonly<Record<string, unknown>>;
@@ -138,26 +134,26 @@ function inOrder(
   wanted: readonly unknown[],
   before: readonly unknown[],
 ): unknown[] {
+  const key = schema.sharing === 'set' ? undefined : (schema.sharing as { readonly key: string }).key;
   const identity = (entry: unknown): string =>
-    JSON.stringify(
-      schema.sharing === 'set' ? entry : isMap(entry) ? getOwn(entry, (schema.sharing as { key: string }).key) : entry,
-    ) ?? '';
+    JSON.stringify(key !== undefined && isMap(entry) ? getOwn(entry, key) : entry) ?? '';
   const places = (entries: readonly unknown[]): Map<string, number> =>
-    new Map(entries.toReversed().map((entry, index) => [identity(entry), entries.length - 1 - index]));
+    new Map(entries.map((entry, index) => [identity(entry), index] as const).toReversed());
   const [wantedAt, beforeAt] = [places(wanted), places(before)];
-  const placed = (at: Map<string, number>) => (left: unknown, right: unknown) =>
-    (at.get(identity(left)) ?? Infinity) - (at.get(identity(right)) ?? Infinity) || 0;
-  const named = merged.filter((entry) => wantedAt.has(identity(entry))).sort(placed(wantedAt));
-  const others = merged.filter((entry) => !wantedAt.has(identity(entry))).sort(placed(beforeAt));
+  const placed = merged.map((entry) => {
+    const at = identity(entry);
+    return { entry, wanted: wantedAt.get(at), before: beforeAt.get(at) ?? Infinity };
+  });
+  const byPlace = (left = Infinity, right = Infinity): number => (left === right ? 0 : left - right);
+  const named = placed.filter((one) => one.wanted !== undefined).sort((a, b) => byPlace(a.wanted, b.wanted));
+  const others = placed.filter((one) => one.wanted === undefined).sort((a, b) => byPlace(a.before, b.before));
   const out: unknown[] = [];
   let next = 0;
-  for (const entry of named) {
-    const at = beforeAt.get(identity(entry));
-    while (at !== undefined && next < others.length && (beforeAt.get(identity(others[next])) ?? Infinity) < at)
-      out.push(others[next++]);
+  for (const { entry, before: at } of named) {
+    while (at < Infinity && (others[next]?.before ?? Infinity) < at) out.push(others[next++]?.entry);
     out.push(entry);
   }
-  return [...out, ...others.slice(next)];
+  return [...out, ...others.slice(next).map(({ entry }) => entry)];
 }
 
 /** A value that is taken as it is carries no directives and no nulls, which have nothing left to take away. */

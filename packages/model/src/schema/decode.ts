@@ -4,7 +4,7 @@ import type { Field, ListSchema, ObjectSchema, Schema } from './schema.ts';
 
 /**
  * Turns parsed JSON into the canonical value of a schema: fields in the schema's order, nothing that the schema does
- * not name, nothing empty, times in UTC. Equal objects have equal canonical JSON, so equality is a comparison of bytes.
+ * not name, nothing empty, the keys of maps sorted, times in UTC. Equal objects have equal canonical JSON, so equality is a comparison of bytes.
  */
 export function decode(
   schema: ObjectSchema,
@@ -105,12 +105,16 @@ function decodeMap(value: unknown, path: string): Record<string, string> {
   if (typeof value !== 'object' || value === null || Array.isArray(value) || isRawNumber(value))
     throw wrongType(path, 'an object of strings', value);
   const out: Record<string, string> = {};
-  for (const [key, entry] of Object.entries(value)) {
+  for (const [key, entry] of Object.entries(value).sort(byKey)) {
     if (entry !== null && typeof entry !== 'string') throw wrongType(join(path, key), 'a string', entry);
     setOwn(out, key, entry ?? '');
   }
   return out;
 }
+
+/** The order of the keys says nothing, so equal maps have it from their keys. */
+const byKey = ([left]: readonly [string, unknown], [right]: readonly [string, unknown]): number =>
+  left < right ? -1 : 1;
 
 function decodeList(schema: ListSchema, value: unknown, path: string, unknownField: Report): unknown[] {
   if (!Array.isArray(value)) throw wrongType(path, 'a list', value);

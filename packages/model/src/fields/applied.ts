@@ -1,0 +1,102 @@
+import type { KubeObject } from '../object.ts';
+import { PatchFormError } from '../patch/errors.ts';
+import { decode } from '../schema/decode.ts';
+import type { ListSchema, ObjectSchema, Schema } from '../schema/schema.ts';
+import { stepOfEntry, UnkeyedEntryError } from './compare.ts';
+import { type FieldSet, FieldSetBuilder, fieldStep, stepText } from './field-set.ts';
+
+/** What a manager applies: the fields that its configuration mentions, and their values. */
+export interface Applied {
+  readonly fields: FieldSet;
+  /** Canonical values. A field that is mentioned and has none here is to be unset. */
+  readonly values: KubeObject;
+  /** As it was written. */
+  readonly configuration: unknown;
+}
+
+/**
+ * Reads a configuration. Throws WrongTypeError for values of a type that their field does not take, PatchFormError for
+ * lists whose entries cannot be told apart.
+ */
+export function readApplied(
+  schema: ObjectSchema,
+  configuration: unknown,
+  unknownField: (path: string) => void,
+): Applied {
+  const values = decode(schema, configuration, unknownField);
+  const fields = new FieldSetBuilder();
+  mentionFields(schema, (configuration ?? {}) as Values, values, [], fields);
+  return { fields: fields.build(), values: values as KubeObject, configuration };
+}
+
+type Values = Readonly<Record<string, unknown>>;
+
+/** Follows the configuration as it was written, because the canonical values no longer tell null from absent. */
+function mention(schema: Schema, written: unknown, value: unknown, path: string[], fields: FieldSetBuilder): void {
+  if (isNothing(written)) return fields.add(path);
+  switch (schema.type) {
+    case 'object':
+      if (schema.atomic) return fields.add(path);
+      return mentionFields(schema, written as Values, value as Values | undefined, path, fields);
+    case 'map':
+      for (const name of Object.keys(written as Values)) fields.add([...path, fieldStep(name)]);
+      return;
+    case 'list':
+      if (schema.sharing === 'atomic') return fields.add(path);
+      return mentionEntries(schema, written as unknown[], (value ?? []) as unknown[], path, fields);
+    default:
+      return fields.add(path);
+  }
+}
+
+function mentionFields(
+  schema: ObjectSchema,
+  written: Values,
+  value: Values | undefined,
+  path: string[],
+  fields: FieldSetBuilder,
+): void {
+  for (const name of Object.keys(written)) {
+    const field = schema.fields.get(name);
+    if (!field) continue;
+    path.push(fieldStep(name));
+    mention(field.schema, written[name], value?.[name], path, fields);
+    path.pop();
+  }
+}
+
+/** A place that is mentioned itself, because nothing is said about what is below it. */
+const isNothing = (written: unknown): boolean =>
+  written === null ||
+  written === undefined ||
+  (typeof written === 'object' && !Array.isArray(written) && Object.keys(written).length === 0);
+
+function mentionEntries(
+  schema: ListSchema,
+  written: readonly unknown[],
+  entries: readonly unknown[],
+  path: string[],
+  fields: FieldSetBuilder,
+): void {
+  const seen = new Set<string>();
+  written.forEach((entry, index) => {
+    const step = entry === null ? undefined : stepOfMentioned(schema, entries[index]);
+    if (step === undefined)
+      throw new PatchFormError(`${path.map(stepText).join('')}: entry ${index} has nothing that tells it from others`);
+    if (seen.has(step)) throw new PatchFormError(`${path.map(stepText).join('')}: several entries ${stepText(step)}`);
+    seen.add(step);
+    path.push(step);
+    fields.add(path);
+    mention(schema.items, entry, entries[index], path, fields);
+    path.pop();
+  });
+}
+
+function stepOfMentioned(schema: ListSchema, entry: unknown): string | undefined {
+  try {
+    return stepOfEntry(schema, entry);
+  } catch (error) {
+    if (error instanceof UnkeyedEntryError) return undefined;
+    throw error;
+  }
+}

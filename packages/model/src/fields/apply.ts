@@ -1,0 +1,147 @@
+import type { KubeObject } from '../object.ts';
+import type { ObjectSchema } from '../schema/schema.ts';
+import type { Applied } from './applied.ts';
+import { type Comparison, compare } from './compare.ts';
+import { difference, emptySet, type FieldSet, endsOf, intersection, isEmptySet, placesOf, union } from './field-set.ts';
+import { managedFieldsAfterUpdate } from './managed-fields.ts';
+import { mergeApplied } from './merge-applied.ts';
+import {
+  compareTexts,
+  decodeEntries,
+  encodeEntries,
+  type Ownership,
+  serverFields,
+  withoutManagedFields,
+} from './ownership.ts';
+import { prune } from './prune.ts';
+
+/**
+ * Server-side apply. A manager says all that it wants and owns just that: fields that it mentions get its values, fields
+ * that it mentioned before and no longer does disappear unless somebody else owns them, and a value that another manager
+ * owns is changed only by force.
+ */
+export interface Applier {
+  readonly manager: string;
+  readonly apiVersion: string;
+  /** The moment of the write, as a canonical time. */
+  readonly time: string;
+  /** Takes fields of other managers over instead of refusing. */
+  readonly force: boolean;
+}
+
+/** Others own what would be changed. */
+export class ApplyConflictError extends Error {
+  override readonly name = 'ApplyConflictError';
+  readonly conflicts: readonly Conflict[];
+  constructor(conflicts: readonly Conflict[]) {
+    super('other managers own fields that would be changed');
+    this.conflicts = conflicts;
+  }
+}
+
+export interface Conflict {
+  /** The other manager, as people read it. */
+  readonly manager: string;
+  readonly fields: FieldSet;
+}
+
+/** Owns what an object held before anybody's ownership was tracked. */
+const beforeFirstApply = 'before-first-apply';
+
+/**
+ * The object after a manager has applied a configuration. `live` is what is stored, or `empty`, an object of the kind
+ * with nothing in it. The fields are canonical but not in order.
+ */
+export function apply(
+  schema: ObjectSchema,
+  live: KubeObject,
+  empty: KubeObject,
+  { fields, values }: Applied,
+  applier: Applier,
+): KubeObject {
+  const before = withoutManagedFields(live);
+  const owned = ownedBefore(schema, live, empty, applier);
+  const isMine = ({ entry }: Ownership): boolean =>
+    entry.operation === 'Apply' && entry.manager === applier.manager && !entry.subresource;
+  const [mine, others] = [owned.filter(isMine), owned.filter((ownership) => !isMine(ownership))];
+
+  const merged = mergeApplied(schema, before, values, fields);
+  const dropped = difference(unionOf(mine), fields);
+  const next = isEmptySet(dropped) ? merged : withoutUnowned(schema, merged, dropped, fields, others);
+
+  const changes = compare(schema, before, next);
+  const conflicts = conflictsWith(others, changes, fields);
+  if (conflicts.size > 0 && !applier.force) throw new ApplyConflictError(named(conflicts));
+  const kept = others.map((other) => {
+    const lost = union(conflicts.get(other) ?? emptySet, changes.removed);
+    return { ...other, fields: difference(other.fields, lost) };
+  });
+  const { manager, apiVersion, time } = applier;
+  const entry = { manager, operation: 'Apply', apiVersion, time };
+  const managedFields = encodeEntries([...kept, { entry, fields: difference(fields, serverFields) }]);
+  return { ...next, metadata: { ...next.metadata, ...(managedFields && { managedFields }) } };
+}
+
+function ownedBefore(schema: ObjectSchema, live: KubeObject, empty: KubeObject, applier: Applier): Ownership[] {
+  const owned = decodeEntries(live.metadata.managedFields ?? []) ?? [];
+  if (owned.length > 0 || live.metadata.uid === undefined) return owned;
+  const { apiVersion, time } = applier;
+  const writer = { manager: beforeFirstApply, apiVersion, time };
+  return decodeEntries(managedFieldsAfterUpdate(schema, empty, withoutManagedFields(live), writer) ?? []) ?? [];
+}
+
+function withoutUnowned(
+  schema: ObjectSchema,
+  merged: KubeObject,
+  dropped: FieldSet,
+  fields: FieldSet,
+  others: readonly Ownership[],
+): KubeObject {
+  const kept = union(fields, unionOf(others));
+  return prune(schema, merged, difference(dropped, kept), kept);
+}
+
+const unionOf = (owned: readonly Ownership[]): FieldSet =>
+  owned.reduce((sum, { fields }) => union(sum, fields), emptySet);
+
+function conflictsWith(
+  others: readonly Ownership[],
+  { added, modified, removed }: Comparison,
+  mentioned: FieldSet,
+): Map<Ownership, FieldSet> {
+  // A field that is mentioned without a value is changed too, and not given up. Nobody minds that a map or a list comes
+  // into being or disappears: what others own is inside.
+  const changed = union(union(endsOf(added), modified), intersection(endsOf(removed), mentioned));
+  const conflicts = new Map<Ownership, FieldSet>();
+  for (const other of others) {
+    const both = intersection(other.fields, changed);
+    if (!isEmptySet(both)) conflicts.set(other, both);
+  }
+  return conflicts;
+}
+
+const named = (conflicts: ReadonlyMap<Ownership, FieldSet>): Conflict[] =>
+  [...conflicts]
+    .map(([{ entry }, fields]) => {
+      const through = entry.subresource ? ` with subresource ${JSON.stringify(entry.subresource)}` : '';
+      const using = entry.operation === 'Update' ? ` using ${entry.apiVersion}` : '';
+      return { manager: `${JSON.stringify(entry.manager ?? '')}${through}${using}`, fields };
+    })
+    .sort((left, right) => compareTexts(left.manager, right.manager));
+
+/** Each field of each conflict, and a sentence about all of them. */
+export function conflictCauses(conflicts: readonly Conflict[]): {
+  readonly message: string;
+  readonly causes: readonly { readonly reason: string; readonly message: string; readonly field: string }[];
+} {
+  const causes = conflicts.flatMap(({ manager, fields }) =>
+    placesOf(fields).map((field) => ({ reason: 'FieldManagerConflict', message: `conflict with ${manager}`, field })),
+  );
+  const [only, ...more] = causes;
+  if (only && more.length === 0)
+    return { message: `Apply failed with 1 conflict: ${only.message}: ${only.field}`, causes };
+  const each = conflicts.map(({ manager, fields }) =>
+    [`conflicts with ${manager}:`, ...placesOf(fields).map((field) => `- ${field}`)].join('\n'),
+  );
+  return { message: `Apply failed with ${causes.length} conflicts: ${each.join('\n')}`, causes };
+}

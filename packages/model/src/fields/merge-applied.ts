@@ -1,0 +1,89 @@
+import { getOwn, setOwn } from '@cluster-apiserver/base';
+import type { ListSchema, ObjectSchema, Schema } from '../schema/schema.ts';
+import { stepOfEntry } from './compare.ts';
+import type { FieldSet } from './field-set.ts';
+
+/** `live` with the values of all fields that a configuration mentions. What is mentioned without a value is unset. */
+export function mergeApplied<T extends object>(schema: ObjectSchema, live: T, applied: T, fields: FieldSet): T {
+  return mergeObject(schema, live as Values, applied as Values, fields) as T;
+}
+
+type Values = Readonly<Record<string, unknown>>;
+
+const nameIn = (step: string): string => step.slice('f:'.length);
+
+function mergeValue(schema: Schema, live: unknown, applied: unknown, fields: FieldSet): unknown {
+  switch (schema.type) {
+    case 'object':
+      return schema.atomic ? applied : mergeObject(schema, live as Values | undefined, applied as Values, fields);
+    case 'map':
+      return mergeMap(live as Values | undefined, applied as Values, fields);
+    case 'list':
+      return schema.sharing === 'atomic'
+        ? applied
+        : mergeList(schema, (live ?? []) as unknown[], (applied ?? []) as unknown[], fields);
+    default:
+      return applied;
+  }
+}
+
+function mergeObject(
+  schema: ObjectSchema,
+  live: Values | undefined,
+  applied: Values | undefined,
+  fields: FieldSet,
+): Values | undefined {
+  if (fields.below.size === 0) return live ?? applied;
+  const merged: Record<string, unknown> = { ...live };
+  for (const [step, below] of fields.below) {
+    const name = nameIn(step);
+    const field = schema.fields.get(name);
+    const value = field && mergeValue(field.schema, live?.[name], applied?.[name], below);
+    if (value === undefined) delete merged[name];
+    else merged[name] = value;
+  }
+  return merged;
+}
+
+function mergeMap(live: Values | undefined, applied: Values | undefined, fields: FieldSet): Values | undefined {
+  if (fields.below.size === 0) return live;
+  const merged: Record<string, unknown> = { ...live };
+  for (const step of fields.below.keys()) setOwn(merged, nameIn(step), getOwn(applied ?? {}, nameIn(step)));
+  return merged;
+}
+
+/**
+ * Applied entries come in the order of the configuration; an entry that only the live list has stays before the one
+ * that it was before.
+ */
+function mergeList(
+  schema: ListSchema,
+  live: readonly unknown[],
+  applied: readonly unknown[],
+  fields: FieldSet,
+): unknown[] | undefined {
+  const appliedSteps = applied.map((entry) => stepOfEntry(schema, entry));
+  const wanted = new Map(appliedSteps.map((step, index) => [step, index]));
+  const liveSteps = live.map((entry) => stepOfEntry(schema, entry));
+  const before = new Map(liveSteps.map((step, index) => [step, live[index]]));
+  const shared = appliedSteps.flatMap((step, index) => (before.has(step) ? [index] : []));
+  const merged: unknown[] = [];
+  let [next, nextShared] = [0, 0];
+  const takeThrough = (last: number): void => {
+    for (; next <= last; next++) {
+      const step = appliedSteps[next] as string;
+      const below = fields.below.get(step);
+      merged.push(below ? mergeValue(schema.items, before.get(step), applied[next], below) : applied[next]);
+    }
+  };
+  live.forEach((entry, index) => {
+    const at = wanted.get(liveSteps[index] as string);
+    if (at === undefined) merged.push(entry);
+    else if (at === shared[nextShared]) {
+      takeThrough(at);
+      nextShared += 1;
+    }
+  });
+  takeThrough(applied.length - 1);
+  return merged.length > 0 ? merged : undefined;
+}

@@ -1,0 +1,80 @@
+import type { KubeObject, ManagedFieldsEntry } from '../object.ts';
+import {
+  emptySet,
+  type FieldSet,
+  FieldSetBuilder,
+  fieldStep,
+  fromFieldsV1,
+  isEmptySet,
+  toFieldsV1,
+} from './field-set.ts';
+
+/** An entry of managedFields with its fields as a set. */
+export interface Ownership {
+  readonly entry: ManagedFieldsEntry;
+  readonly fields: FieldSet;
+}
+
+/** Fields that the server sets belong to nobody. */
+export const serverFields: FieldSet = (() => {
+  const fields = new FieldSetBuilder();
+  for (const name of ['apiVersion', 'kind', 'metadata']) fields.add([fieldStep(name)]);
+  for (const name of [
+    'name',
+    'namespace',
+    'creationTimestamp',
+    'selfLink',
+    'uid',
+    'generation',
+    'managedFields',
+    'resourceVersion',
+  ]) {
+    fields.add([fieldStep('metadata'), fieldStep(name)]);
+  }
+  return fields.build();
+})();
+
+export function withoutManagedFields(object: KubeObject): KubeObject {
+  const { managedFields: _, ...metadata } = object.metadata;
+  return { ...object, metadata };
+}
+
+/** Undefined when any entry is broken: the others alone would tell a false story. */
+export function decodeEntries(entries: readonly ManagedFieldsEntry[]): Ownership[] | undefined {
+  const decoded: Ownership[] = [];
+  for (const entry of entries) {
+    if (entry.operation !== 'Apply' && entry.operation !== 'Update') return undefined;
+    if (entry.fieldsType !== 'FieldsV1' || entry.apiVersion === undefined) return undefined;
+    const fields = entry.fieldsV1 === undefined ? emptySet : fromFieldsV1(entry.fieldsV1);
+    if (!fields) return undefined;
+    decoded.push({ entry, fields });
+  }
+  return decoded;
+}
+
+/** The entries in their order, without those that own nothing. Undefined when none is left. */
+export function encodeEntries(owned: readonly Ownership[]): ManagedFieldsEntry[] | undefined {
+  const entries = owned
+    .filter(({ fields }) => !isEmptySet(fields))
+    .map(({ entry, fields }) => ({
+      manager: entry.manager ?? '',
+      operation: entry.operation ?? '',
+      apiVersion: entry.apiVersion ?? '',
+      ...(entry.time && { time: entry.time }),
+      fieldsType: 'FieldsV1',
+      fieldsV1: toFieldsV1(fields),
+      ...(entry.subresource && { subresource: entry.subresource }),
+    }))
+    .sort(inOrder);
+  return entries.length > 0 ? entries : undefined;
+}
+
+/** Applied ones first, then by time and name. */
+const inOrder = (left: ManagedFieldsEntry, right: ManagedFieldsEntry): number =>
+  compareTexts(left.operation ?? '', right.operation ?? '') ||
+  compareTexts(left.time ?? '', right.time ?? '') ||
+  compareTexts(left.manager ?? '', right.manager ?? '') ||
+  compareTexts(left.apiVersion ?? '', right.apiVersion ?? '') ||
+  compareTexts(left.subresource ?? '', right.subresource ?? '');
+
+export const compareTexts = (left: string, right: string): number => (left < right ? -1 : left > right ? 1 : 0);

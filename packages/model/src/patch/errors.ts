@@ -1,0 +1,14 @@
+/** The patch is not of the form of its type, or contradicts itself or its schema. */
+export class PatchFormError extends Error {
+  override readonly name = 'PatchFormError';
+}
+
+/** The patch is well formed and cannot be carried out on this object. */
+export class PatchFailedError extends Error {
+  override readonly name = 'PatchFailedError';
+}
+
+/** More operations than one patch may have. */
+export class TooManyOperationsError extends Error {
+  override readonly name = 'TooManyOperationsError';
+}

@@ -1,0 +1,245 @@
+import { isDeepStrictEqual } from 'node:util';
+import { describe, expect, test } from '@jest/globals';
+import { type Random, seededRandom } from '@cluster-apiserver/base';
+import { patchedByModel } from '../../test/json-patch-model.ts';
+import { oneOf, patienceMs, randomMap, randomName, randomValue } from '../../test/random-json.ts';
+import { parseJson } from '../codec/json.ts';
+import { PatchFailedError, PatchFormError, TooManyOperationsError } from './errors.ts';
+import { patchedByOperations, readJsonPatch } from './json-patch.ts';
+
+const patched = (document: unknown, operations: unknown): unknown =>
+  patchedByOperations(document, readJsonPatch(operations));
+const add = (path: string, value: unknown) => ({ op: 'add', path, value });
+
+// The examples of RFC 6902, appendix A.
+test.each<[string, unknown, unknown[], unknown]>([
+  ['A.1', { foo: 'bar' }, [add('/baz', 'qux')], { baz: 'qux', foo: 'bar' }],
+  ['A.2', { foo: ['bar', 'baz'] }, [add('/foo/1', 'qux')], { foo: ['bar', 'qux', 'baz'] }],
+  ['A.3', { baz: 'qux', foo: 'bar' }, [{ op: 'remove', path: '/baz' }], { foo: 'bar' }],
+  ['A.4', { foo: ['bar', 'qux', 'baz'] }, [{ op: 'remove', path: '/foo/1' }], { foo: ['bar', 'baz'] }],
+  ['A.5', { baz: 'qux', foo: 'bar' }, [{ op: 'replace', path: '/baz', value: 'boo' }], { baz: 'boo', foo: 'bar' }],
+  [
+    'A.6',
+    { foo: { bar: 'baz', waldo: 'fred' }, qux: { corge: 'grault' } },
+    [{ op: 'move', from: '/foo/waldo', path: '/qux/thud' }],
+    { foo: { bar: 'baz' }, qux: { corge: 'grault', thud: 'fred' } },
+  ],
+  [
+    'A.7',
+    { foo: ['all', 'grass', 'cows', 'eat'] },
+    [{ op: 'move', from: '/foo/1', path: '/foo/3' }],
+    { foo: ['all', 'cows', 'eat', 'grass'] },
+  ],
+  [
+    'A.8',
+    { baz: 'qux', foo: ['a', 2, 'c'] },
+    [
+      { op: 'test', path: '/baz', value: 'qux' },
+      { op: 'test', path: '/foo/1', value: 2 },
+    ],
+    { baz: 'qux', foo: ['a', 2, 'c'] },
+  ],
+  ['A.10', { foo: 'bar' }, [add('/child', { grandchild: {} })], { foo: 'bar', child: { grandchild: {} } }],
+  ['A.11', { foo: 'bar' }, [{ ...add('/baz', 'qux'), xyz: 123 }], { foo: 'bar', baz: 'qux' }],
+  ['A.14', { '/': 9, '~1': 10 }, [{ op: 'test', path: '/~01', value: 10 }], { '/': 9, '~1': 10 }],
+  ['A.16', { foo: ['bar'] }, [add('/foo/-', ['abc', 'def'])], { foo: ['bar', ['abc', 'def']] }],
+])('example %s of the RFC', (_, document, operations, expected) => {
+  expect(patched(document, operations)).toEqual(expected);
+});
+
+test.each<[string, unknown, unknown[]]>([
+  ['A.9', { baz: 'qux' }, [{ op: 'test', path: '/baz', value: 'bar' }]],
+  ['A.12', { foo: 'bar' }, [add('/baz/bat', 'qux')]],
+  ['A.15', { '/': 9, '~1': 10 }, [{ op: 'test', path: '/~01', value: '10' }]],
+])('example %s of the RFC fails', (_, document, operations) => {
+  expect(() => patched(document, operations)).toThrow(PatchFailedError);
+});
+
+test.each<[string, unknown, unknown[], unknown]>([
+  ['the whole document can be replaced', { a: 1 }, [{ op: 'replace', path: '', value: [] }], []],
+  ['the whole document can be added', [], [add('', { a: 1 })], { a: 1 }],
+  ['an empty name is a name', {}, [add('/', 1), add('/a', {}), add('/a/', 2)], { '': 1, a: { '': 2 } }],
+  ['~0 and ~1 stand for tilde and slash', {}, [add('/~0~1', 1)], { '~/': 1 }],
+  ['a number is a name in a map', { '0': 'x' }, [add('/0', 'y'), add('/00', 'z')], { '0': 'y', '00': 'z' }],
+  ['an index just behind the end appends', ['a'], [add('/1', 'b')], ['a', 'b']],
+  ['replacing a member that is not there sets it', {}, [{ op: 'replace', path: '/a', value: 1 }], { a: 1 }],
+  ['a test for null holds where nothing is', {}, [{ op: 'test', path: '/a', value: null }], {}],
+  ['copying what is not there gives null', {}, [{ op: 'copy', from: '/a', path: '/b' }], { b: null }],
+  ['a value can be moved to where it is', { a: 1 }, [{ op: 'move', from: '/a', path: '/a' }], { a: 1 }],
+  ['a value can be moved over what held it', { a: { b: 1 } }, [{ op: 'move', from: '/a/b', path: '/a' }], { a: 1 }],
+  [
+    'a test compares members in any order',
+    { a: { x: [1], y: 2 } },
+    [{ op: 'test', path: '/a', value: { y: 2, x: [1] } }],
+    { a: { x: [1], y: 2 } },
+  ],
+  [
+    'a copy is apart from what it was copied from',
+    { a: { x: 1 } },
+    [{ op: 'copy', from: '/a', path: '/b' }, add('/b/x', 2), add('/a/y', 3)],
+    { a: { x: 1, y: 3 }, b: { x: 2 } },
+  ],
+  [
+    'a value that is added twice is two values',
+    {},
+    (() => {
+      const value = { x: 1 };
+      return [add('/a', value), add('/b', value), add('/a/x', 2)];
+    })(),
+    { a: { x: 2 }, b: { x: 1 } },
+  ],
+])('%s', (_, document, operations, expected) => {
+  expect(patched(document, operations)).toEqual(expected);
+});
+
+test.each<[string, unknown, unknown[]]>([
+  ['removing what is not there', {}, [{ op: 'remove', path: '/a' }]],
+  ['removing the whole document', {}, [{ op: 'remove', path: '' }]],
+  ['moving what is not there', {}, [{ op: 'move', from: '/a', path: '/b' }]],
+  ['moving a value into itself', { a: { b: {} } }, [{ op: 'move', from: '/a', path: '/a/b/c' }]],
+  ['an index beyond the end', ['a'], [add('/2', 'b')]],
+  ['a replacement behind the end', ['a'], [{ op: 'replace', path: '/1', value: 'b' }]],
+  ['a replacement of the place behind the end', ['a'], [{ op: 'replace', path: '/-', value: 'b' }]],
+  ['an index with a leading zero', ['a', 'b'], [{ op: 'test', path: '/01', value: 'b' }]],
+  ['an index with a sign', ['a', 'b'], [{ op: 'remove', path: '/-1' }]],
+  ['an index with an exponent', ['a', 'b'], [{ op: 'remove', path: '/1e0' }]],
+  ['a name in a list', ['a'], [add('/length', 0)]],
+  ['a way through a text', { a: 'text' }, [add('/a/b', 1)]],
+  ['a way through null', { a: null }, [{ op: 'test', path: '/a/b', value: null }]],
+  ['a path that does not begin with a slash', { a: 1 }, [{ op: 'remove', path: 'a' }]],
+  ['a tilde without its number', { '~': 1 }, [{ op: 'remove', path: '/~' }]],
+  ['an operation without a path', {}, [{ op: 'add', value: 1 }]],
+  ['an addition without a value', {}, [{ op: 'add', path: '/a' }]],
+  ['a test without a value', { a: null }, [{ op: 'test', path: '/a' }]],
+  ['a copy without its origin', {}, [{ op: 'copy', path: '/a' }]],
+  ['an unknown operation', {}, [{ op: 'explode', path: '/a' }]],
+  ['an operation without a name', {}, [{ path: '/a', value: 1 }]],
+])('%s fails', (_, document, operations) => {
+  expect(() => patched(document, operations)).toThrow(PatchFailedError);
+});
+
+test.each([[{}], [null], ['x'], [[1]], [[null]], [[[]]], [[{ op: 1 }]], [[{ op: 'add', path: [] }]]])(
+  '%j is no patch',
+  (value) => {
+    expect(() => readJsonPatch(value)).toThrow(PatchFormError);
+  },
+);
+
+test('members of operations that mean nothing are told', () => {
+  expect(readJsonPatch([add('/a', { b: 1 }), { ...add('/b', 1), colour: 'blue' }]).unknownMembers).toEqual([
+    '[1].colour',
+  ]);
+});
+
+test('numbers are compared by what they are worth, digit by digit', () => {
+  const holds = (document: string, value: string): void =>
+    void patchedByOperations(
+      parseJson(document).value,
+      readJsonPatch([{ op: 'test', path: '/n', value: parseJson(value).value }]),
+    );
+  for (const same of ['9007199254740993', '-0', '1.0', '1e2']) expect(() => holds(`{"n":${same}}`, same)).not.toThrow();
+  expect(() => holds('{"n":1}', '1.0')).not.toThrow();
+  expect(() => holds('{"n":100}', '1e2')).not.toThrow();
+  expect(() => holds('{"n":9007199254740993}', '9007199254740992')).toThrow(PatchFailedError);
+});
+
+test('__proto__ is plain data', () => {
+  const document = JSON.parse('{"a":{"__proto__":{"x":1}}}') as unknown;
+  expect(() => patched({}, [add('/__proto__/polluted', 1)])).toThrow(PatchFailedError);
+  expect(() => patched({}, [add('/constructor/prototype/polluted', 1)])).toThrow(PatchFailedError);
+  const result = patched(document, [add('/a/__proto__/polluted', 1), add('/__proto__', { polluted: 2 })]);
+  expect(JSON.stringify(result)).toBe('{"a":{"__proto__":{"x":1,"polluted":1}},"__proto__":{"polluted":2}}');
+  expect(({} as { polluted?: number }).polluted).toBeUndefined();
+});
+
+describe('what would hold up everybody else is refused', () => {
+  test('more than ten thousand operations', () => {
+    const many = (count: number) => Array.from({ length: count }, () => ({ op: 'test', path: '', value: {} }));
+    expect(patched({}, many(10_000))).toEqual({});
+    expect(() => readJsonPatch(many(10_001))).toThrow(TooManyOperationsError);
+  });
+
+  const times = (count: number, operation: object): object[] => Array.from({ length: count }, () => operation);
+
+  test('copies that double a list again and again', () => {
+    const double = { op: 'copy', from: '/a', path: '/a/-' };
+    expect(() => patched({ a: ['x'] }, times(60, double))).toThrow(/copies/);
+    expect(() => patched({ a: 'x'.repeat(2 ** 20) }, times(4, { op: 'copy', from: '/a', path: '/b' }))).toThrow(
+      /copies/,
+    );
+  });
+
+  test('insertions before the entries of a long list', () => {
+    const entries = Array.from({ length: 100_000 }, (_, at) => at);
+    expect(() => patched({ a: entries }, times(10_000, add('/a/0', 0)))).toThrow(/long lists/);
+    expect(patched({ a: entries }, times(10_000, add('/a/-', 0)))).toMatchObject({ a: { length: 110_000 } });
+  });
+});
+
+describe('a hundred thousand random patches', () => {
+  test(
+    'do what the model does, and leave the document and the patch as they were',
+    () => {
+      const random = seededRandom(6902);
+      let successes = 0;
+      for (let round = 0; round < 100_000; round++) {
+        const document = randomMap(random, 2);
+        const operations = Array.from({ length: 1 + random.below(3) }, () => randomOperation(random, document));
+        const before = [JSON.stringify(document), JSON.stringify(operations)];
+        const expected = patchedByModel(document, operations);
+        const actual = outcome(document, operations);
+        if (!isDeepStrictEqual(actual, expected))
+          throw new Error(`${before.join(' ')}: ${JSON.stringify(actual)} instead of ${JSON.stringify(expected)}`);
+        if (JSON.stringify(document) !== before[0] || JSON.stringify(operations) !== before[1])
+          throw new Error(`${before.join(' ')}: changed in place`);
+        if (actual) successes += 1;
+      }
+      expect(successes).toBeGreaterThan(25_000); // else most patches would only have shown that they fail
+    },
+    patienceMs,
+  );
+
+  function outcome(document: unknown, operations: unknown[]): { result: unknown } | undefined {
+    try {
+      return { result: patched(document, operations) };
+    } catch (error) {
+      if (error instanceof PatchFailedError) return undefined;
+      throw error;
+    }
+  }
+
+  function randomOperation(random: Random, document: unknown): Record<string, unknown> {
+    const op = oneOf(random, ['add', 'add', 'replace', 'remove', 'move', 'copy', 'test']);
+    const path = randomPointer(random, document);
+    const from = randomPointer(random, document);
+    const value = op === 'test' && random.below(3) > 0 ? valueAt(document, path) : randomValue(random, 2);
+    if (op === 'remove') return { op, path };
+    return op === 'move' || op === 'copy' ? { op, from, path } : { op, path, value };
+  }
+
+  /** Follows what is there most of the time, and goes astray at times. */
+  function randomPointer(random: Random, document: unknown): string {
+    let pointer = '';
+    let value = document;
+    while (random.below(5) > 0) {
+      if (typeof value !== 'object' || value === null) break;
+      const known = Object.keys(value);
+      const astray = known.length === 0 || random.below(6) === 0;
+      const step = astray ? randomName(random) : oneOf(random, known);
+      pointer += `/${step.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+      value = Object.hasOwn(value, step) ? (value as Record<string, unknown>)[step] : undefined;
+    }
+    return pointer;
+  }
+
+  function valueAt(document: unknown, pointer: string): unknown {
+    const steps = pointer.split('/').slice(1);
+    const found = steps.reduce<unknown>((value, step) => {
+      const name = step.replaceAll('~1', '/').replaceAll('~0', '~');
+      return typeof value === 'object' && value !== null && Object.hasOwn(value, name)
+        ? (value as Record<string, unknown>)[name]
+        : null;
+    }, document);
+    return found ?? null;
+  }
+});

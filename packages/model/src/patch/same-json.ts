@@ -1,0 +1,36 @@
+import { isRawNumber } from '../schema/decode.ts';
+
+/** Whether two JSON values are equal: members in any order, numbers by what they are worth. */
+export function sameJson(left: unknown, right: unknown): boolean {
+  if (left === right) return true;
+  if (isNumber(left) && isNumber(right)) return sameNumber(digitsOf(left), digitsOf(right));
+  if (typeof left !== 'object' || typeof right !== 'object' || left === null || right === null) return false;
+  if (isRawNumber(left) || isRawNumber(right)) return false;
+  if (Array.isArray(left)) {
+    return (
+      Array.isArray(right) &&
+      left.length === right.length &&
+      left.every((entry, index) => sameJson(entry, right[index]))
+    );
+  }
+  if (Array.isArray(right)) return false;
+  const keys = Object.keys(left);
+  return (
+    keys.length === Object.keys(right).length &&
+    keys.every((key) => Object.hasOwn(right, key) && sameJson((left as Values)[key], (right as Values)[key]))
+  );
+}
+
+type Values = Readonly<Record<string, unknown>>;
+
+const isNumber = (value: unknown): boolean =>
+  typeof value === 'number' || (typeof value === 'object' && value !== null && isRawNumber(value));
+
+const digitsOf = (value: unknown): string =>
+  typeof value === 'number' ? String(value) : (value as { rawJSON: string }).rawJSON;
+
+const wholeNumber = /^-?[0-9]+$/;
+
+/** Whole numbers are compared digit by digit, because a double may not hold them. */
+const sameNumber = (left: string, right: string): boolean =>
+  wholeNumber.test(left) && wholeNumber.test(right) ? BigInt(left) === BigInt(right) : Number(left) === Number(right);

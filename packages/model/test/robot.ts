@@ -1,0 +1,38 @@
+import { defineKind } from '../src/kind.ts';
+import type { KubeObject } from '../src/object.ts';
+import { objectReference } from '../src/schema/common.ts';
+import { decode } from '../src/schema/decode.ts';
+import { boolean, field, list, object, string } from '../src/schema/schema.ts';
+import { pathSegmentNames } from '../src/validation/names.ts';
+
+/** A kind with every way of sharing a value among writers. */
+export const robotKind = defineKind({
+  group: '',
+  version: 'v1',
+  kind: 'Robot',
+  plural: 'robots',
+  singular: 'robot',
+  shortNames: [],
+  description: 'For these tests.',
+  fields: {
+    about: field(objectReference, 'One owner owns all of it.', 'always'),
+    source: field(object({ host: field(string, ''), part: field(string, '') }), 'Each field has an owner.', 'always'),
+    secrets: field(list(objectReference, { key: 'name' }), 'Each entry has an owner.'),
+    words: field(list(string, 'atomic'), 'One owner owns the list.'),
+    state: field(object({ mood: field(string, ''), task: field(string, '') }), 'Absent when empty.'),
+    awake: field(boolean, 'Yes or no.', 'given'),
+  },
+  names: pathSegmentNames,
+  qualifiedFinalizers: false,
+  createOnReplace: false,
+  ownsOthers: false,
+  deletedAnswer: 'status',
+  subresources: [],
+  selectableFields: {},
+  unknownSelectorField: (name) => name,
+});
+
+/** A robot in canonical form. */
+export const robot = (fields: object): KubeObject =>
+  decode(robotKind.schema, { kind: 'Robot', apiVersion: 'v1', metadata: {}, ...fields }, () => {}) as KubeObject;
+export const emptyRobot = robot({});

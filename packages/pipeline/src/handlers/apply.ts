@@ -1,0 +1,68 @@
+import { getOwn } from '@cluster-apiserver/base';
+import {
+  type Applied,
+  badRequest,
+  type Kind,
+  PatchFormError,
+  parseYaml,
+  readApplied,
+  WrongTypeError,
+} from '@cluster-apiserver/model';
+import { apply, type Resource } from '@cluster-apiserver/registry';
+import { type FieldValidation, parseText, readBody, report, unknownField } from '../body.ts';
+import type { Handler } from '../exchange.ts';
+import type { Authenticated } from '../facts.ts';
+import { applyParameters } from '../options.ts';
+import { objectResponse } from '../respond.ts';
+import { placeOf } from './place.ts';
+
+export const applyType = 'application/apply-patch+yaml';
+
+export const applyHandler =
+  (resource: Resource): Handler<Authenticated> =>
+  async (facts) => {
+    const { request, info, call } = facts;
+    const body = await readBody(request);
+    const { dryRun, manager, force, fieldValidation } = applyParameters(request, info);
+    const warn = (text: string): unknown => facts.warnings.add(text);
+    const configuration = readConfiguration(resource.kind, body, fieldValidation, warn);
+    const { namespace, name } = placeOf(facts);
+    const options = { namespace, dryRun, manager, force, warn };
+    const { outcome, created } = await apply(resource, name, configuration, options, call);
+    return objectResponse(facts, created ? 201 : 200, outcome);
+  };
+
+function readConfiguration(
+  kind: Kind,
+  body: Buffer,
+  validation: FieldValidation,
+  warn: (text: string) => void,
+): Applied {
+  const { value, faults } = parseText(body, parseYaml, 'error decoding YAML');
+  const unknown: string[] = [];
+  requireForm(kind, value);
+  try {
+    const configuration = readApplied(kind.schema, value, (path) => unknown.push(path));
+    report([...faults.map(({ message }) => message), ...unknown.map(unknownField)], validation, warn);
+    return configuration;
+  } catch (error) {
+    if (error instanceof WrongTypeError || error instanceof PatchFormError)
+      throw badRequest(`the configuration to apply is no ${kind.kind}: ${error.message}`, error);
+    throw error;
+  }
+}
+
+/** A configuration names its kind and version, because its fields mean something in that version alone. */
+function requireForm(kind: Kind, value: unknown): void {
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw badRequest('error decoding YAML: the configuration to apply must be an object');
+  const given = value as Readonly<Record<string, unknown>>;
+  const [apiVersion, name] = [getOwn(given, 'apiVersion'), getOwn(given, 'kind')];
+  if (apiVersion !== kind.apiVersion || name !== kind.kind)
+    throw badRequest(
+      `invalid object type: ${JSON.stringify(name ?? '')} in version ${JSON.stringify(apiVersion ?? '')}, expected ${kind.kind} in version ${JSON.stringify(kind.apiVersion)}`,
+    );
+  const metadata = getOwn(given, 'metadata') as Readonly<Record<string, unknown>> | null | undefined;
+  if (typeof metadata === 'object' && metadata !== null && (getOwn(metadata, 'managedFields') ?? null) !== null)
+    throw badRequest('metadata.managedFields must be nil');
+}

@@ -1,0 +1,84 @@
+import {
+  type Applied,
+  ApplyConflictError,
+  applyAsKubectlDid,
+  conflict,
+  conflictCauses,
+  formatTime,
+  type KubeObject,
+  StatusError,
+} from '@cluster-apiserver/model';
+import type { Call } from '@cluster-apiserver/storage';
+import { born, emptyOf, finished } from './create.ts';
+import type { Outcome } from './outcome.ts';
+import { requireName, requireUnchanged, withinBounds } from './patch.ts';
+import { asUpdate, settled } from './replace.ts';
+import type { Resource } from './resource.ts';
+import { answering } from './storage-answers.ts';
+import { inNamespace, withDistinctOwners, withoutSystemFields } from './system-fields.ts';
+import type { WriteOptions } from './write-options.ts';
+import { type Decision, type Written, writeOver } from './write-over.ts';
+
+export interface ApplyOptions extends WriteOptions {
+  /** Takes fields over from their managers instead of refusing. */
+  readonly force: boolean;
+}
+
+/** The whole meaning of "apply", for every kind: a patch that says all its manager wants, and creates what is missing. */
+export function apply(
+  resource: Resource,
+  name: string,
+  configuration: Applied,
+  options: ApplyOptions,
+  call: Call,
+): Promise<Written> {
+  return answering(async () => {
+    const written = await writeOver(resource, { namespace: options.namespace, name }, options, call, (current) =>
+      withinBounds(() => decided(resource, name, configuration, current, options)),
+    );
+    return asUpdate(written);
+  });
+}
+
+function decided(
+  resource: Resource,
+  name: string,
+  configuration: Applied,
+  current: Outcome | undefined,
+  options: ApplyOptions,
+): Decision {
+  const { kind } = resource;
+  const next = withDistinctOwners(
+    inNamespace(withConfiguration(resource, configuration, current, options), options.namespace),
+    options.warn,
+  );
+  requireName(next, name);
+  if (current) {
+    requireUnchanged(kind, next, current);
+    return settled(resource, next, current, options);
+  }
+  if (next.metadata.uid !== undefined)
+    throw conflict(
+      kind,
+      name,
+      `uid mismatch: the provided object specified uid ${next.metadata.uid}, and no existing object was found`,
+    );
+  return { write: finished(resource, born(resource, withoutSystemFields(next)), options) };
+}
+
+function withConfiguration(
+  { kind, clock }: Resource,
+  configuration: Applied,
+  current: Outcome | undefined,
+  { manager, force }: ApplyOptions,
+): KubeObject {
+  const empty = emptyOf(kind);
+  const applier = { manager, force, apiVersion: kind.apiVersion, time: formatTime(clock.now()) };
+  try {
+    return applyAsKubectlDid(kind.schema, current?.object ?? empty, empty, configuration, applier);
+  } catch (error) {
+    if (!(error instanceof ApplyConflictError)) throw error;
+    const { message, causes } = conflictCauses(error.conflicts);
+    throw new StatusError('Conflict', message, { causes }, { cause: error });
+  }
+}
