@@ -8,9 +8,6 @@ import { RevisionTooLargeError, StorageUnavailableError } from '../errors.ts';
 import { type Revision, revision } from '../revision.ts';
 import type { Call, Store } from '../store.ts';
 
-/** While one question is answered the next is asked; more of them at a time would only make each smaller. */
-const questionsMax = 2;
-
 /** A question ends by itself long before: the client to etcd knows when waiting has no point. */
 const questionTimeoutMs = 60_000;
 
@@ -39,8 +36,7 @@ export class Freshness {
   readonly #store: FreshnessOptions['store'];
   readonly #clock: Clock;
   #readers: Reader[] = [];
-  #gathering = false;
-  #questions = 0;
+  #asking = false;
   #waiters: Waiter[] = [];
   #cancelAsking: (() => void) | undefined;
   #reached = revision(0);
@@ -92,18 +88,15 @@ export class Freshness {
     if (wanted > this.#reached) throw new RevisionTooLargeError(wanted);
   }
 
+  /** One question at a time: while it is answered the next one gathers its readers. */
   #ask(): void {
-    if (this.#gathering || this.#questions === questionsMax) return;
-    this.#gathering = true;
+    if (this.#asking) return;
+    this.#asking = true;
     // Those that arrive in the same turn of the event loop ask together.
-    this.#clock.soon(() => {
-      this.#gathering = false;
-      void this.#askFor(this.#readers.splice(0));
-    });
+    this.#clock.soon(() => void this.#askFor(this.#readers.splice(0)));
   }
 
   async #askFor(readers: readonly Reader[]): Promise<void> {
-    this.#questions++;
     try {
       const head = await this.#store.head({ deadlineMs: this.#clock.monotonicMs() + questionTimeoutMs });
       if (head <= this.#reached) for (const { arrive } of readers) arrive();
@@ -113,7 +106,7 @@ export class Freshness {
       // Whoever waits for the next question has waited with this one, and would otherwise do so twice.
       if (error instanceof StorageUnavailableError) for (const { fail } of this.#readers.splice(0)) fail(error);
     }
-    this.#questions--;
+    this.#asking = false;
     if (this.#readers.length > 0) this.#ask();
   }
 
