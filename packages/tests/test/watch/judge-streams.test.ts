@@ -192,13 +192,13 @@ const lies: Record<string, Lie> = {
     ),
   'a list left something out': ({ stream }) => {
     const [list] = stream.lists;
-    return list && list.items.size > 0
+    return list && 'items' in list && list.items.size > 0
       ? { ...stream, lists: [{ ...list, items: new Map([...list.items].slice(1)) }] }
       : undefined;
   },
   'a list was of the past': ({ stream, truth }) => {
     const [list] = stream.lists;
-    return list && { ...stream, lists: [{ ...list, notBefore: truth.headRevision }] };
+    return list && 'items' in list ? { ...stream, lists: [{ ...list, notBefore: truth.headRevision }] } : undefined;
   },
 };
 

@@ -71,7 +71,9 @@ function judgeEvents(segment: Segment, sights: Sights, truth: Truth): Verdict {
   }
 }
 
-function listFaults({ notBefore, revision, items }: Listing, sights: Sights): string[] {
+function listFaults(list: Listing, sights: Sights): string[] {
+  if ('nonsense' in list) return [`no answer to a list: ${list.nonsense}`];
+  const { notBefore, revision, items } = list;
   const faults: string[] = [];
   if (revision < notBefore) faults.push(`a list of ${revision} was asked for when there was ${notBefore}`);
   if (!isSame(items, sights.stateAt(revision))) faults.push(`a list of ${revision} is not what there was`);

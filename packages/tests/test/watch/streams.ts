@@ -11,8 +11,10 @@ export interface Stream {
   readonly segments: readonly Segment[];
 }
 
+export type Listing = Listed | { readonly nonsense: string };
+
 /** One list, as whoever watches after it needs it. */
-export interface Listing {
+interface Listed {
   /** A revision that was there before anybody asked: without a resourceVersion nothing older may be told. */
   readonly notBefore: number;
   readonly revision: number;

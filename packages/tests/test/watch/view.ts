@@ -10,6 +10,8 @@ export interface View {
 
 /** As much of an object as a view looks at. */
 export interface ApiObject {
+  readonly kind?: string;
+  readonly apiVersion?: string;
   readonly metadata: {
     readonly namespace: string;
     readonly name: string;
