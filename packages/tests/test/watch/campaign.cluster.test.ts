@@ -29,7 +29,7 @@ const recoveryMs = 60_000;
 const campaignMs = 400_000;
 
 /** Writes are what all watchers multiply: a few a second keep a small machine busy. */
-const thinkMs = 60;
+const thinkMs = 20;
 const clientsEach = 2;
 
 let etcd: RealEtcd;

@@ -85,18 +85,27 @@ type Rest = (events: readonly Delivered[], revision: number) => Verdict;
 /** The revision of the present is not told: it is any at which what came first is what there was. */
 function afterThePresent(notBefore: number, events: readonly Delivered[], sights: Sights, rest: Rest): Verdict {
   let nearest: Verdict | undefined;
-  const later = sights.events.slice(sights.after(notBefore)).map(({ revision }) => revision);
-  for (const revision of [notBefore, ...later]) {
-    const state = sights.stateAt(revision);
-    const first = events.slice(0, state.size);
-    if (!isPartOf(first, state)) continue;
+  const since = sights.after(notBefore);
+  for (const revision of [notBefore, ...sights.events.slice(since).map((event) => event.revision)]) {
+    const size = beginsWith(events, sights.stateAt(revision));
+    if (size === undefined) continue;
     // The connection broke before all of it had come.
-    if (first.length < state.size) return { violations: [], revision, caughtUp: false };
-    const verdict = rest(events.slice(state.size), revision);
+    if (size > events.length) return { violations: [], revision, caughtUp: false };
+    const verdict = rest(events.slice(size), revision);
     if (verdict.violations.length === 0) return verdict;
     nearest ??= verdict;
   }
-  return nearest ?? { violations: [`what came first never was`], revision: notBefore, caughtUp: false };
+  const past = sights.events
+    .slice(0, since)
+    .findLast(({ revision }) => beginsWith(events, sights.stateAt(revision)) !== undefined);
+  const what = past ? `the present was that of ${past.revision}` : `what came first never was`;
+  return nearest ?? { violations: [`${what}, after ${notBefore}`], revision: notBefore, caughtUp: false };
+}
+
+/** How many objects there were, if that is what comes first, as far as it came. */
+function beginsWith(events: readonly Delivered[], state: ReadonlyMap<string, string>): number | undefined {
+  const added = events.slice(0, state.size);
+  return isPartOf(added, state) ? state.size : undefined;
 }
 
 function isPartOf(added: readonly Delivered[], state: ReadonlyMap<string, string>): boolean {
