@@ -6,6 +6,7 @@ import { type Cluster, startCluster, until } from '../cluster.ts';
 import { type Client, http1Client } from '../fault/client.ts';
 import { judge } from '../fault/judge.ts';
 import { entriesOf, keyPrefix, mixedLoad } from '../fault/mixed-load.ts';
+import { replicaBack } from '../fault/replica-back.ts';
 import { type Compactor, keepCompacting } from './compactor.ts';
 import { judgeStreams } from './judge-streams.ts';
 import { http1Wire, http2Wire } from './open-watch.ts';
@@ -179,16 +180,10 @@ async function cut(lines: readonly TcpProxy[]): Promise<void> {
 }
 
 async function killReplica(round: number): Promise<void> {
-  const at = round % 3;
-  const { pid, url } = cluster.pids().replicas[at] ?? { pid: 0, url: '' };
+  const at = round % cluster.pids().replicas.length;
+  const { pid } = cluster.pids().replicas[at] ?? { pid: 0 };
   process.kill(pid, 'SIGKILL');
-  await until('another process', recoveryMs, () => cluster.pids().replicas[at]?.pid !== pid || undefined);
-  await until('a replica that is ready', recoveryMs, async () => {
-    const probe = http1Client(url, cluster, { keepAlive: false });
-    const answer = await probe.request('GET', '/readyz').catch(() => undefined); // not there yet
-    probe.close();
-    return answer?.status === 200 || undefined;
-  });
+  await replicaBack(cluster, at, pid);
 }
 
 async function killLeader(): Promise<void> {

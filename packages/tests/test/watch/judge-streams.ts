@@ -93,14 +93,20 @@ function afterThePresent(notBefore: number, events: readonly Delivered[], sights
     if (size > events.length) return { violations: [], revision, caughtUp: false };
     const verdict = rest(events.slice(size), revision);
     if (verdict.violations.length === 0) return verdict;
-    nearest ??= verdict;
+    if (size > 0) nearest ??= verdict; // nothing is what anything begins with
   }
   const past = sights.events
     .slice(0, since)
     .findLast(({ revision }) => beginsWith(events, sights.stateAt(revision)) !== undefined);
-  const what = past ? `the present was that of ${past.revision}` : `what came first never was`;
+  const what = past ? `the present was that of ${past.revision}` : `the present never was, ${inShort(events)}`;
   return nearest ?? { violations: [`${what}, after ${notBefore}`], revision: notBefore, caughtUp: false };
 }
+
+const inShort = (events: readonly Delivered[]): string =>
+  events
+    .slice(0, 15)
+    .map(({ type, key, revision }) => `${type} ${key} at ${revision}`)
+    .join(', ');
 
 /** How many objects there were, if that is what comes first, as far as it came. */
 function beginsWith(events: readonly Delivered[], state: ReadonlyMap<string, string>): number | undefined {

@@ -61,8 +61,11 @@ export function http2Wire({ ca, token }: Credentials): Wire {
       const stream: ClientHttp2Stream = sessionTo(url).request({ ':path': path, authorization: `Bearer ${token}` });
       stream.on('error', () => {});
       stream.on('close', () => listener.ended());
-      stream.on('response', (headers) => listener.status(Number(headers[':status']), headers['retry-after']));
-      stream.on('data', linesInto(listener));
+      stream.on('response', (headers) => {
+        listener.status(Number(headers[':status']), headers['retry-after']);
+        // Not before: what comes in one packet with the head would be told of first.
+        stream.on('data', linesInto(listener));
+      });
       return { leave: () => stream.close() };
     },
     close: () => sessions.forEach((session) => session.destroy()),

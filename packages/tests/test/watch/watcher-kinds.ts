@@ -37,8 +37,8 @@ const overHttp1 = { protocol: 'HTTP/1.1', through: 'replicas' } as const;
 const overHttp2 = { protocol: 'HTTP/2', through: 'replicas' } as const;
 
 export const watcherKinds: readonly WatcherKind[] = [
-  { what: 'all', count: 24, view: everything, ...withList, ...staysLong, ...overHttp1 },
-  { what: 'all over HTTP/2', count: 24, view: everything, ...withList, ...staysLong, ...overHttp2 },
+  { what: 'all', count: 32, view: everything, ...withList, ...staysLong, ...overHttp1 },
+  { what: 'all over HTTP/2', count: 32, view: everything, ...withList, ...staysLong, ...overHttp2 },
   {
     what: 'all through the front',
     count: 4,
