@@ -76,4 +76,4 @@ function after({ id, client, action, outcome }: Attempt, log: readonly Entry[], 
 }
 
 const inOrder = (annotations: Readonly<Record<string, string>>): string =>
-  JSON.stringify(Object.entries(annotations).sort());
+  JSON.stringify(Object.entries(annotations).sort(([one], [other]) => (one < other ? -1 : 1)));

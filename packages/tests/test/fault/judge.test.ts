@@ -160,6 +160,31 @@ test('a write without an answer may have happened, late or never', () => {
   expect(judge([silent('a'), silent('b')], [...log, { ...(log[0] as Entry), revision: 3 }])).not.toEqual([]);
 });
 
+test('the rest of a list may expire when somebody has asked to forget its snapshot, and not before', () => {
+  const expired = attempt({ verb: 'list', limit: 2 }, { told: 'expired', revision: 5 }, 10);
+  expect(judge([expired], [], [{ revision: 6, askedMs: 11 }])).toEqual([]);
+  expect(judge([expired], [], [{ revision: 6, askedMs: 12 }])).toHaveLength(1);
+  expect(judge([expired], [], [{ revision: 5, askedMs: 1 }])).toHaveLength(1);
+  expect(judge([expired], [])).toHaveLength(1);
+});
+
+test('a list of one namespace is not asked about the objects of another', () => {
+  const state = (id: string): State => ({ uid: id, annotations: { [attemptAnnotation]: id } });
+  const log = [
+    { revision: 2, name: 'a/x', state: state('x') },
+    { revision: 3, name: 'b/y', state: state('y') },
+  ];
+  const writers = log.map(({ name, revision, state }) => ({
+    ...attempt({ verb: 'create', name }, { told: 'written', revision }, 1),
+    id: state.uid,
+  }));
+  const listed = (namespace: string | undefined, items: readonly [string, number][]): Attempt =>
+    attempt({ verb: 'list', namespace }, { told: 'listed', revision: 3, items: new Map(items) }, 20);
+  expect(judge([...writers, listed('a', [['a/x', 2]])], log)).toEqual([]);
+  expect(judge([...writers, listed(undefined, [['a/x', 2]])], log)).toHaveLength(1);
+  expect(judge([...writers, listed('b', [['a/x', 2]])], log)).toHaveLength(1);
+});
+
 test('each deletion without an answer accounts for one removal', () => {
   const made = (id: string, revision: number): Attempt => ({
     ...attempt({ verb: 'create', name: 'a' }, { told: 'written', revision }, revision * 10),
