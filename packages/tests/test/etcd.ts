@@ -6,6 +6,8 @@ export interface EtcdMember {
   readonly id: string;
   /** The member that it follows, itself included; '0' when it knows of none. */
   readonly leader: string;
+  /** Of the newest write that it knows. */
+  readonly revision: number;
   readonly url: string;
 }
 
@@ -15,7 +17,7 @@ const answerTimeoutMs = 1_000;
 export async function memberAt(url: string): Promise<EtcdMember | undefined> {
   try {
     const { header, leader = '0' } = (await post(url, '/v3/maintenance/status', {})) as StatusAnswer;
-    return { id: header.member_id, leader, url };
+    return { id: header.member_id, leader, revision: Number(header.revision), url };
   } catch {
     return undefined; // whoever asks waits for a condition, and names it when it does not come
   }
@@ -89,7 +91,7 @@ export async function allKeys(url: string): Promise<string[]> {
 // The gateway leaves out fields that are zero, and writes 64-bit numbers as texts and bytes in base64.
 
 interface StatusAnswer {
-  readonly header: { readonly member_id: string };
+  readonly header: { readonly member_id: string; readonly revision: string };
   readonly leader?: string;
 }
 

@@ -3,6 +3,7 @@ import { type Random, Scope, seededRandom, systemClock as clock } from '@cluster
 import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
 import { startProxy, type TcpProxy } from '../../../storage/test/tcp-proxy.ts';
 import { type Cluster, startCluster, until } from '../cluster.ts';
+import { memberAt } from '../etcd.ts';
 import { type Client, http1Client } from '../fault/client.ts';
 import { judge } from '../fault/judge.ts';
 import { entriesOf, keyPrefix, mixedLoad } from '../fault/mixed-load.ts';
@@ -68,10 +69,14 @@ test(
   async () => {
     const random = seededRandom(seed);
     const recorder = record(etcd.endpoints, keyPrefix);
+    scope.onClose('recorder', () => recorder.stop());
     const load = mixedLoad(clients, random, { thinkMs });
     await until('something that was written', recoveryMs, () => recorder.revision > 0 || undefined);
     const compactor = keepCompacting(etcd.endpoints, recorder, compactionIntervalMs);
-    const { watchers, close } = startWatchers(random, recorder);
+    scope.onClose('compactor', () => compactor.stop());
+    const watchers = startWatchers(random, recorder);
+    const leave = async (): Promise<void> => void (await Promise.all(watchers.map((watcher) => watcher.stop())));
+    scope.onClose('watchers', leave);
     const delivered = (): number => watchers.reduce((sum, { deliveredEvents }) => sum + deliveredEvents, 0);
     const beganMs = clock.monotonicMs();
     const answers = async (count: number): Promise<void> => {
@@ -90,14 +95,20 @@ test(
     } finally {
       await load.stop();
     }
-    const log = logOf(recorder);
-    const late = await laggards(watchers, log);
+    const lastWritten = Math.max(
+      ...load.history.map(({ outcome }) => (outcome.told === 'written' ? outcome.revision : 0)),
+    );
+    await until('the record of the last write', recoveryMs, () => recorder.revision >= lastWritten || undefined);
+    const late = await laggards(watchers, logOf(recorder));
     await compactor.stop();
-    await Promise.all(watchers.map((watcher) => watcher.stop()));
-    close();
+    await leave();
     await recorder.stop();
 
-    const truth = { log, headRevision: recorder.revision, compactions: compactor.asked };
+    const log = logOf(recorder);
+    // Not only what is recorded moves it on: leaders and leases do, too.
+    const members = await Promise.all(etcd.endpoints.map(memberAt));
+    const headRevision = Math.max(...members.map((member) => member?.revision ?? 0));
+    const truth = { log, headRevision, compactions: compactor.asked };
     const violations = [
       ...judgeStreams(
         watchers.map(({ stream }) => stream),
@@ -109,11 +120,12 @@ test(
       watchers.flatMap(({ stream }) => stream.segments),
       ({ ending }) => ending.how,
     );
+    const outcomes = Map.groupBy(load.history, ({ outcome }) => outcome.told);
     console.log(
       [
         `seed ${seed}: ${delivered()} events to ${watchers.length} watchers in ${((clock.monotonicMs() - beganMs) / 1000).toFixed(0)} s`,
         `${log.length} writes, ${load.history.length} requests, ${compactor.done} compactions`,
-        `watches by ending: ${[...endings].map(([how, all]) => `${how} ${all.length}`).join(', ')}`,
+        `watches by ending: ${counts(endings)}; requests by outcome: ${counts(outcomes)}`,
         `${violations.length} violations`,
         ...violations.slice(0, 20),
       ].join('\n'),
@@ -121,13 +133,16 @@ test(
     expect({ seed, violations: violations.slice(0, 20) }).toEqual({ seed, violations: [] });
     expect(late).toEqual([]);
     expect(delivered()).toBeGreaterThanOrEqual(deliveredEventsMin);
+    // That much was forgotten shows in those who came too late.
     expect(endings.get('expired')?.length).toBeGreaterThan(0);
+    expect(compactor.done).toBeGreaterThan(rounds);
   },
   slowTestMs,
 );
 
-function startWatchers(random: Random, recorder: Recorder): { watchers: readonly Watcher[]; close: () => void } {
+function startWatchers(random: Random, recorder: Recorder): readonly Watcher[] {
   const wires = { 'HTTP/1.1': http1Wire(cluster), 'HTTP/2': http2Wire(cluster) };
+  for (const wire of Object.values(wires)) scope.onClose('wire', () => wire.close());
   const { front, replicas } = cluster.pids();
   const urls = {
     replicas: replicas.map(({ url }) => url),
@@ -142,10 +157,7 @@ function startWatchers(random: Random, recorder: Recorder): { watchers: readonly
       url: () => pick(random, urls[kind.through]),
       newest: () => recorder.revision,
     });
-  return {
-    watchers: watcherKinds.flatMap((kind) => Array.from({ length: kind.count }, (_, at) => start(kind, at))),
-    close: () => Object.values(wires).forEach((wire) => wire.close()),
-  };
+  return watcherKinds.flatMap((kind) => Array.from({ length: kind.count }, (_, at) => start(kind, at)));
 }
 
 /** Whoever has not been told everything although nothing hinders it. */
@@ -198,5 +210,8 @@ async function forgotten(compactor: Compactor): Promise<void> {
   const enough = compactor.done + 2;
   await until('compactions', recoveryMs, () => compactor.done >= enough || undefined);
 }
+
+const counts = (groups: ReadonlyMap<string, readonly unknown[]>): string =>
+  [...groups].map(([name, all]) => `${name} ${all.length}`).join(', ');
 
 const pick = <T>(random: Random, some: readonly T[]): T => some[random.below(some.length)] as T; // none is empty
