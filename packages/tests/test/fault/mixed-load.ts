@@ -32,19 +32,29 @@ const shortThinkMs = 4;
 /** Less than a namespace often holds, so that most lists take more than one. */
 const chunkObjects = 2;
 
+interface MixedLoadOptions {
+  readonly thinkMs?: number;
+  /**
+   * Whether several clients delete the same object. etcd keeps no trace of who deleted: when connections break so often
+   * that one's attempt is in doubt while another's is done, both are told of the one removal.
+   */
+  readonly rivalDeletions?: boolean;
+}
+
 /** Clients that do what they like to a few objects, and write down all of it. */
 export function mixedLoad(
   clients: readonly Client[],
   random: Random,
-  { thinkMs = shortThinkMs }: { readonly thinkMs?: number } = {},
+  { thinkMs = shortThinkMs, rivalDeletions = true }: MixedLoadOptions = {},
 ): MixedLoad {
   const history: Attempt[] = [];
   const stopping = new AbortController();
   const loops = clients.map(async (client, at) => {
     const name = `client-${at}`;
     const lastSeen = new Map<string, number>();
+    const deletable = rivalDeletions ? names : names.filter((_, index) => index % clients.length === at);
     for (let turn = 0; !stopping.signal.aborted; turn += 1) {
-      const action = chosen(random, lastSeen);
+      const action = chosen(random, lastSeen, deletable);
       const attempt = await performed(client, name, `${name}-${turn}`, action, pick(random, colours));
       history.push(attempt);
       const { outcome } = attempt;
@@ -62,7 +72,7 @@ export function mixedLoad(
   };
 }
 
-function chosen(random: Random, lastSeen: ReadonlyMap<string, number>): Action {
+function chosen(random: Random, lastSeen: ReadonlyMap<string, number>, deletable: readonly string[]): Action {
   const name = pick(random, names);
   const choice = random.below(100);
   if (choice < 20) return { verb: 'create', name };
@@ -70,7 +80,7 @@ function chosen(random: Random, lastSeen: ReadonlyMap<string, number>): Action {
   if (choice < 55) return { verb: 'patch', name };
   if (choice < 65) return { verb: 'replace', name, expected: undefined };
   if (choice < 80) return { verb: 'replace', name, expected: lastSeen.get(name) };
-  if (choice < 92) return { verb: 'delete', name };
+  if (choice < 92) return { verb: 'delete', name: pick(random, deletable) };
   return {
     verb: 'list',
     namespace: pick(random, [undefined, ...namespaces]),

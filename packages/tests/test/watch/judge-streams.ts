@@ -52,8 +52,15 @@ function judgeSegment(segment: Segment, sights: Sights, truth: Truth): Verdict {
   if (ending.how === 'nonsense') verdict.violations.push(`no answer to that: ${ending.what}`);
   // etcd serves the changes after a revision as long as it knows the state at it: the events tell what was there before.
   if (ending.how === 'expired' && !mayBeForgotten(truth.compactions, verdict.revision, ending.atMs))
-    verdict.violations.push(`expired before its time: at ${verdict.revision}`);
+    verdict.violations.push(`expired before its time: at ${verdict.revision}, ${forgottenBy(truth, ending.atMs)}`);
   return verdict;
+}
+
+function forgottenBy({ compactions }: Truth, atMs: number): string {
+  const last = compactions.findLast(({ askedMs }) => askedMs <= atMs);
+  const next = compactions.find(({ askedMs }) => askedMs > atMs);
+  const within = next ? `, and ${next.revision} ${(next.askedMs - atMs).toFixed(1)} ms later` : '';
+  return `when all before ${last?.revision ?? 'nothing'} was to be forgotten${within}`;
 }
 
 function judgeEvents(segment: Segment, sights: Sights, truth: Truth): Verdict {
