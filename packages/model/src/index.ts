@@ -83,6 +83,13 @@ export {
 } from './status.ts';
 export { age } from './table/age.ts';
 export { type Column, nameColumn } from './table/column.ts';
+export {
+  type ListMetadata,
+  type MetaVersion,
+  partialObjectMetadata,
+  partialObjectMetadataList,
+} from './table/partial-metadata.ts';
+export { type TableOptions, tableOf } from './table/table.ts';
 export { formatTime } from './time.ts';
 export { pathSegment, pathSegmentNames, qualifiedName, subdomainNames } from './validation/names.ts';
 export {

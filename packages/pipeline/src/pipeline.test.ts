@@ -1,3 +1,4 @@
+import { gunzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { seededRandom, sleep, systemClock } from '@cluster-apiserver/base';
 import { defineKind, field, int32, object, pathSegmentNames, StatusError, stringMap } from '@cluster-apiserver/model';
@@ -96,9 +97,14 @@ interface Said {
   readonly headers?: Record<string, string | undefined>;
 }
 
-function bytesIn(body: ApiResponse['body']): Buffer | undefined {
+async function bytesIn(body: ApiResponse['body']): Promise<Buffer | undefined> {
   if (typeof body === 'string') return Buffer.from(body, 'latin1');
   if (body === undefined || 'stream' in body) return undefined;
+  if ('flow' in body) {
+    const pieces: Buffer[] = [];
+    for await (const piece of body.flow()) pieces.push(piece);
+    return Buffer.concat(pieces);
+  }
   return Buffer.isBuffer(body) ? body : Buffer.concat([...body.pieces(64)]);
 }
 
@@ -120,9 +126,10 @@ async function ask(method: string, target: string, { body, headers = {} }: Said 
     signal: new AbortController().signal,
   };
   const response: ApiResponse = await handle(request);
-  const bytes = bytesIn(response.body);
+  const bytes = await bytesIn(response.body);
   return {
     ...response,
+    bytes,
     text: bytes?.toString() ?? '',
     json: () =>
       JSON.parse(bytes?.toString() ?? '') as {
@@ -351,6 +358,56 @@ describe('answers', () => {
     expect(yaml.text).toContain('\narms: 2\n');
     expect((await ask('GET', `${robots}/a`, { headers: { accept: 'image/png' } })).status).toBe(406);
   });
+
+  test('a list longer than one turn of the event loop is a table, or a list of metadata, of all its objects', async () => {
+    const names = Array.from({ length: 450 }, (_, n) => `r${1000 + n}`);
+    for (const name of names) await make(name, { words: { x: 'ü' } });
+    const accepting = (form: string) =>
+      ask('GET', robots, { headers: { accept: `application/json;as=${form};v=v1;g=meta.k8s.io` } });
+    const table = JSON.parse((await accepting('Table')).text);
+    expect(table.columnDefinitions.length).toBe(2);
+    expect(table.rows.map(({ cells }: { cells: string[] }) => cells[0])).toEqual(names);
+    const list = (await accepting('PartialObjectMetadataList')).json();
+    expect(list.items.map(({ metadata }) => metadata.name)).toEqual(names);
+    expect(list.items[0]).not.toHaveProperty('words');
+  });
+
+  test('a Status stays a Status, whatever else would be shown', async () => {
+    await make('a');
+    const accept = 'application/json;as=Table;v=v1;g=meta.k8s.io';
+    expect((await ask('DELETE', robots, { headers: { accept } })).json()).toMatchObject({ kind: 'Status' });
+    const missing = await ask('GET', `${robots}/a`, { headers: { accept } });
+    expect([missing.status, missing.json()]).toMatchObject([404, { kind: 'Status', reason: 'NotFound' }]);
+  });
+
+  test('what cannot be answered as asked is refused before it is done', async () => {
+    const accept = 'application/json;as=Table;v=v1;g=meta.k8s.io';
+    const refused = await ask('POST', `${robots}?includeObject=All`, {
+      headers: { accept },
+      body: JSON.stringify({ metadata: { name: 'a' } }),
+    });
+    expect(refused.status).toBe(400);
+    expect((await ask('GET', `${robots}/a`)).status).toBe(404);
+  });
+
+  test.each([
+    ['gzip', 1, true],
+    ['deflate, gzip;q=0.5', 1, true],
+    ['gzip', 0, false],
+    ['gzip;q=0', 1, false],
+    ['deflate', 1, false],
+    ['', 1, false],
+  ])(
+    'with Accept-Encoding %j and %d large objects, whether the list comes compressed is %s',
+    async (accepted, large, compressed) => {
+      for (let n = 0; n < large; n++) await make(`a${n}`, { words: { x: 'ü'.repeat(80_000) } });
+      const plain = await ask('GET', robots);
+      const answer = await ask('GET', robots, { headers: { 'accept-encoding': accepted } });
+      expect(answer.headers['content-encoding']).toBe(compressed ? 'gzip' : undefined);
+      const bytes = answer.bytes as Buffer;
+      expect((compressed ? gunzipSync(bytes) : bytes).toString()).toBe(plain.text);
+    },
+  );
 
   test('a list ends with the time that the client gives it', async () => {
     unanswered = true;

@@ -92,13 +92,13 @@ class Client implements Sink {
   }
 }
 
-async function begin(query: string): Promise<Client> {
+async function begin(query: string, accept?: string): Promise<Client> {
   const target = `/api/v1/namespaces/n/robots?watch=true&${query}`;
   const facts = {
     info: requestInfo('GET', target),
     call,
     auditId: 'a',
-    request: { header: () => undefined } as unknown as ApiRequest,
+    request: { header: (name: string) => (name === 'accept' ? accept : undefined) } as unknown as ApiRequest,
     warnings: new Set<string>(),
   } as unknown as Authenticated;
   const response = await watchHandler(resource, { clock, random, minRequestTimeoutMs: 1_800_000 })(facts);
@@ -183,6 +183,37 @@ test('the end of the beginning carries both names', async () => {
       annotations: { 'k8s.io/initial-events-end': 'true', 'platform.io/initial-events-end': 'true' },
     },
   });
+});
+
+test('as tables only the first event names the columns, to each watcher', async () => {
+  const accept = 'application/json;as=Table;v=v1;g=meta.k8s.io';
+  await make('a');
+  await make('b');
+  const first = await begin('', accept);
+  await until(() => first.lines.length === 2);
+  const second = await begin('', accept);
+  await make('c');
+  for (const client of [first, second]) {
+    await until(() => client.lines.length === 3);
+    const tables = client.lines.map((line) => JSON.parse(line).object);
+    expect(tables.map(({ columnDefinitions }) => columnDefinitions?.length)).toEqual([2, undefined, undefined]);
+    expect(tables.map(({ rows: [row] }) => row.cells[0])).toEqual(['a', 'b', 'c']);
+  }
+});
+
+test('as metadata an event has nothing else, and what ends the watch is told as ever', async () => {
+  const accept = 'application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io';
+  const client = await begin(`resourceVersion=${await make('a')}&allowWatchBookmarks=true`, accept);
+  const second = await make('b');
+  await until(() => client.lines.length === 1);
+  client.closing.abort();
+  await until(() => client.ended);
+  expect(client.events).toEqual(['ADDED b', `BOOKMARK ${second}`]);
+  for (const line of client.lines)
+    expect(Object.keys(JSON.parse(line).object)).toEqual(['kind', 'apiVersion', 'metadata']);
+  const failed = await begin('sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=100000', accept);
+  await until(() => failed.ended);
+  expect(failed.events).toEqual(['ERROR 504']);
 });
 
 test('what ends a watch that has begun is told inside', async () => {
