@@ -12,6 +12,8 @@ export {
   uidOf,
   withResourceVersion,
 } from './codec/stored-form.ts';
+export { encodeProtobuf, envelope, parseProtobuf, type TypeNames, watchFrame } from './codec/protobuf.ts';
+export { encodeMessage } from './codec/protobuf-message.ts';
 export { formatYaml, parseYaml, YamlTooLargeError } from './codec/yaml.ts';
 export { type FieldError, forbidden, invalidValue, notSupported, required } from './field-error.ts';
 export { type Applied, readApplied } from './fields/applied.ts';
@@ -86,6 +88,8 @@ export { type Column, nameColumn } from './table/column.ts';
 export {
   type ListMetadata,
   type MetaVersion,
+  partialMetadataListSchema,
+  partialMetadataSchema,
   partialObjectMetadata,
   partialObjectMetadataList,
 } from './table/partial-metadata.ts';

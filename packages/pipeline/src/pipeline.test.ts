@@ -1,7 +1,21 @@
 import { gunzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { seededRandom, sleep, systemClock } from '@cluster-apiserver/base';
-import { defineKind, field, int32, object, pathSegmentNames, StatusError, stringMap } from '@cluster-apiserver/model';
+import {
+  defineKind,
+  deleteOptions,
+  encodeProtobuf,
+  field,
+  int32,
+  object,
+  parseProtobuf,
+  partialMetadataListSchema,
+  partialMetadataSchema,
+  pathSegmentNames,
+  StatusError,
+  statusSchema,
+  stringMap,
+} from '@cluster-apiserver/model';
 import { openRegistry, type Registry } from '@cluster-apiserver/registry';
 import { memoryStore } from '@cluster-apiserver/storage';
 import { chain } from './chain.ts';
@@ -23,6 +37,7 @@ const kind = (group: string, plural: string) =>
     shortNames: [],
     description: 'For these tests.',
     fields: { arms: field(int32, ''), words: field(stringMap, '') },
+    ...(plural === 'robots' && { numbers: { arms: 2, words: 3 } }),
     names: pathSegmentNames,
     qualifiedFinalizers: false,
     createOnReplace: false,
@@ -93,7 +108,7 @@ const users: Record<string, { name: string; groups: string[] }> = {
 };
 
 interface Said {
-  readonly body?: string;
+  readonly body?: string | Buffer;
   readonly headers?: Record<string, string | undefined>;
 }
 
@@ -117,7 +132,7 @@ async function ask(method: string, target: string, { body, headers = {} }: Said 
     headerLines: (name) => (all[name] === undefined ? [] : [all[name]]),
     body: async (limit) => {
       bodiesRead++;
-      const bytes = Buffer.from(body ?? '');
+      const bytes = Buffer.from((body ?? '') as string);
       if (bytes.length > limit) throw new BodyTooLargeError(limit);
       return bytes;
     },
@@ -370,6 +385,71 @@ describe('answers', () => {
     const list = (await accepting('PartialObjectMetadataList')).json();
     expect(list.items.map(({ metadata }) => metadata.name)).toEqual(names);
     expect(list.items[0]).not.toHaveProperty('words');
+  });
+
+  describe('as protobuf', () => {
+    const type = 'application/vnd.kubernetes.protobuf';
+    const { schema, listSchema } = kind('', 'robots');
+    const robot = (metadata: object, apiVersion = 'v1') => ({ kind: 'Robot', apiVersion, metadata, arms: 2 });
+    const send = (method: string, target: string, body: Buffer) =>
+      ask(method, target, { body, headers: { accept: `${type},application/json`, 'content-type': type } });
+    const post = (body: Buffer) => send('POST', robots, body);
+    const read = ({ bytes = Buffer.alloc(0) }: { readonly bytes: Buffer | undefined }, form = schema) =>
+      parseProtobuf(bytes, () => form).value;
+
+    test('an object is created, answered, read and deleted', async () => {
+      const created = await post(encodeProtobuf(schema, robot({ name: 'a' })));
+      expect([created.status, created.headers['content-type']]).toEqual([201, type]);
+      const json = (await ask('GET', `${robots}/a`)).json();
+      expect(read(created)).toEqual(json);
+      expect(read(await ask('GET', `${robots}/a`, { headers: { accept: type } }))).toEqual(json);
+      const options = { kind: 'DeleteOptions', apiVersion: 'v1', preconditions: { uid: 'other' } };
+      const refused = await send('DELETE', `${robots}/a`, encodeProtobuf(deleteOptions, options));
+      expect([refused.status, refused.headers['content-type']]).toEqual([409, type]);
+      expect(read(refused, statusSchema)).toMatchObject({
+        kind: 'Status',
+        apiVersion: 'v1',
+        reason: 'Conflict',
+        code: 409,
+      });
+      expect(
+        (await send('DELETE', `${robots}/a`, encodeProtobuf(deleteOptions, { kind: '', apiVersion: '' }))).status,
+      ).toBe(200);
+    });
+
+    test('a list of more objects than one turn of the event loop takes holds all of them', async () => {
+      for (let n = 1000; n < 1300; n++) await make(`r${n}`, { words: { x: 'ü' } });
+      const { items, metadata } = (await ask('GET', `${robots}?limit=250`)).json();
+      const list = read(await ask('GET', `${robots}?limit=250`, { headers: { accept: type } }), listSchema);
+      expect(list).toEqual({ kind: 'RobotList', apiVersion: 'v1', metadata, items });
+    });
+
+    test('metadata alone is there too', async () => {
+      await make('a', { arms: 2 });
+      const accept = (form: string) => ({ headers: { accept: `${type};as=${form};g=meta.k8s.io;v=v1` } });
+      const { metadata } = (await ask('GET', `${robots}/a`)).json();
+      const one = read(await ask('GET', `${robots}/a`, accept('PartialObjectMetadata')), partialMetadataSchema);
+      expect(one).toEqual({ kind: 'PartialObjectMetadata', apiVersion: 'meta.k8s.io/v1', metadata });
+      const many = await ask('GET', robots, accept('PartialObjectMetadataList'));
+      expect(read(many, partialMetadataListSchema)).toMatchObject({ items: [{ metadata }] });
+    });
+
+    test.each<[string, Buffer]>([
+      ['another version', encodeProtobuf(schema, robot({ name: 'a' }, 'v2'))],
+      ['what is cut off', encodeProtobuf(schema, robot({ name: 'a' })).subarray(0, -3)],
+      ['JSON', Buffer.from('{}')],
+      ['nothing', Buffer.alloc(0)],
+    ])('%s is refused', async (_, body) => {
+      const refused = await post(body);
+      expect([refused.status, faults]).toEqual([400, []]);
+    });
+
+    test('a kind without it neither takes nor gives it', async () => {
+      const notes = '/apis/notes.example/v1/namespaces/n/notes';
+      const sent = await ask('POST', notes, { body: Buffer.alloc(4), headers: { 'content-type': type } });
+      expect(sent.json()).toMatchObject({ code: 415, message: expect.not.stringContaining(type) });
+      expect((await ask('GET', notes, { headers: { accept: type } })).status).toBe(406);
+    });
   });
 
   test('a Status stays a Status, whatever else would be shown', async () => {

@@ -24,7 +24,7 @@ export interface ReadyForms {
   in(encoding: Encoding): Ready;
 }
 
-export function readyForms(value: unknown): ReadyForms {
+export function readyForms(value: object): ReadyForms {
   const json = written('json', value);
   const made = new Map<Encoding, Ready>([['json', json]]);
   return {
@@ -37,7 +37,7 @@ export function readyForms(value: unknown): ReadyForms {
   };
 }
 
-const written = (encoding: Encoding, value: unknown): Ready => ready(contentTypes[encoding], encoded(encoding, value));
+const written = (encoding: Encoding, value: object): Ready => ready(contentTypes[encoding], encoded(encoding, value));
 
 /** The document in the form that the client asks for. */
 export const answerInForm = (facts: Authenticated, forms: ReadyForms, headers?: OutgoingHeaders): ApiResponse =>

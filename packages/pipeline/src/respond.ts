@@ -1,4 +1,4 @@
-import type { Status, StatusError } from '@cluster-apiserver/model';
+import { type Status, type StatusError, statusSchema } from '@cluster-apiserver/model';
 import type { ObjectList, Outcome, Resource } from '@cluster-apiserver/registry';
 import type { ApiRequest, ApiResponse, Bytes, OutgoingHeaders } from './exchange.ts';
 import type { Understood } from './facts.ts';
@@ -20,7 +20,7 @@ export const objectResponse = (
 
 /** A Status is nothing but itself, whatever else would be shown. */
 export const statusResponse = (facts: Understood, { encoding }: Form, code: number, status: Status): ApiResponse =>
-  answer(facts, encoding, code, encoded(encoding, status));
+  answer(facts, encoding, code, encoded(encoding, status, statusSchema));
 
 export function listResponse(
   facts: Understood,
@@ -59,7 +59,7 @@ export function errorResponse(
     ...(error.retryAfterSeconds !== undefined && { 'retry-after': String(error.retryAfterSeconds) }),
     ...(known.warnings && known.warnings.size > 0 && { warning: warningHeaders(known.warnings) }),
   };
-  return { status: error.code, headers, body: encoded(encoding, error.toStatus()) };
+  return { status: error.code, headers, body: encoded(encoding, error.toStatus(), statusSchema) };
 }
 
 export const textResponse = (

@@ -3,6 +3,8 @@ import {
   type ByteString,
   byteString,
   decodeStored,
+  encodeMessage,
+  envelope,
   formatShardSelector,
   type Kind,
   type KubeObject,
@@ -13,10 +15,11 @@ import type { ObjectList, Resource } from '@cluster-apiserver/registry';
 import type { Bytes, Pieces } from '../exchange.ts';
 import { encoded } from './encoded.ts';
 import type { Form, Shown } from './negotiate.ts';
-import { shownList } from './shown.ts';
+import { listSchema, shownList } from './shown.ts';
 
 /** A list in the form that was asked for. As JSON its objects' bytes are ready, and there is nothing to wait for. */
 export function listBody(resource: Resource, { encoding, shown }: Form, list: ObjectList): Bytes | Promise<Bytes> {
+  if (encoding === 'protobuf') return protobufListBody(resource, shown, list);
   const json = shown ? shownListBody(resource, shown, list) : jsonListBody(resource.kind, list);
   if (encoding === 'json') return json;
   // For people, who ask for little.
@@ -91,6 +94,21 @@ async function shownListBody({ kind, clock }: Resource, shown: Shown, list: Obje
   return joined([Buffer.from(JSON.stringify(empty).slice(0, -']}'.length)), ...between, Buffer.from(end)]);
 }
 
+/** Several messages of one form behind one another are one: the list that has nothing in it, and then what it has. */
+async function protobufListBody(
+  { kind, clock }: Resource,
+  shown: Shown | undefined,
+  list: ObjectList,
+): Promise<Pieces> {
+  const { empty, members } = shownList(kind, metadataOf(list), shown, clock.now());
+  const schema = listSchema(kind, shown);
+  const slices = await inSlices(list.items, clock, (objects) => encodeMessage(schema, { items: members(objects) }));
+  const message = [encodeMessage(schema, empty), ...slices].map((part) =>
+    Buffer.from(part.buffer, part.byteOffset, part.length),
+  );
+  return joined([envelope(empty, lengthOf(message)), ...message]);
+}
+
 const comma = Buffer.from(',');
 
 /** So many objects are taken apart in one turn of the event loop, which is a few milliseconds; then others get theirs. */
@@ -109,8 +127,10 @@ async function inSlices<T>(
   return slices;
 }
 
+const lengthOf = (parts: readonly Buffer[]): number => parts.reduce((sum, { length }) => sum + length, 0);
+
 const joined = (parts: readonly Buffer[]): Pieces => ({
-  length: parts.reduce((sum, { length }) => sum + length, 0),
+  length: lengthOf(parts),
   pieces: function* (pieceBytes) {
     for (const part of parts)
       for (let at = 0; at < part.length; at += pieceBytes) yield part.subarray(at, at + pieceBytes);

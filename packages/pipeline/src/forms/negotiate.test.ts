@@ -10,7 +10,8 @@ const by = (headers: Record<string, string>, search = ''): Understood =>
   }) as unknown as Understood;
 const accepting = (accept: string | undefined, search?: string): Understood =>
   by(accept === undefined ? {} : { accept }, search);
-const kind = { kind: 'Robot' } as Kind;
+const kind = { kind: 'Robot', hasProtobuf: true } as Kind;
+const kindOfText = { kind: 'Note', hasProtobuf: false } as Kind;
 
 const json: Form = { encoding: 'json' };
 const table = (version: 'v1' | 'v1beta1', include: 'None' | 'Metadata' | 'Object'): Form => ({
@@ -39,8 +40,11 @@ test.each([
   ['application/yaml;stream=watch, application/json', 'json'],
   ['application/json;as=Sheet;v=v1;g=meta.k8s.io,application/json', 'json'],
   ['text/html, */*;q=0.8', 'json'],
+  ['application/vnd.kubernetes.protobuf', 'protobuf'],
+  ['application/vnd.kubernetes.protobuf, application/json', 'protobuf'],
+  ['application/vnd.kubernetes.protobuf;as=Table;v=v1;g=meta.k8s.io, application/json', 'json'],
 ] as const)('an object for %j is written as %s', (accept, encoding) => {
-  expect(objectForm(accepting(accept))).toEqual({ encoding });
+  expect(objectForm(accepting(accept), kind)).toEqual({ encoding });
 });
 
 test.each<[string, string, Form]>([
@@ -55,30 +59,30 @@ test.each<[string, string, Form]>([
   ['application/yaml;as=Table;v=v1;g=meta.k8s.io', '', { ...table('v1', 'Metadata'), encoding: 'yaml' }],
   [tableType, 'pretty=true', { ...table('v1', 'Metadata'), encoding: 'prettyJson' }],
 ])('%j with %j asks for the form %j, of an object and of a list', (accept, search, form) => {
-  expect(objectForm(accepting(accept, search))).toEqual(form);
+  expect(objectForm(accepting(accept, search), kind)).toEqual(form);
   expect(listForm(accepting(accept, search), kind)).toEqual(form);
 });
 
 test('an object and a list have partial forms of their own, and a watch has those of objects', () => {
   const version = 'v1';
   const one: Form = { encoding: 'json', shown: { as: 'PartialObjectMetadata', version } };
-  expect(objectForm(accepting(metadataType))).toEqual(one);
-  expect(watchForm(accepting(metadataType))).toEqual(one);
+  expect(objectForm(accepting(metadataType), kind)).toEqual(one);
+  expect(watchForm(accepting(metadataType), kind)).toEqual(one);
   expect(listForm(accepting(metadataListType), kind).shown).toEqual({ as: 'PartialObjectMetadataList', version });
   for (const refused of [
     () => listForm(accepting(metadataType), kind),
-    () => objectForm(accepting(metadataListType)),
-    () => watchForm(accepting(metadataListType)),
+    () => objectForm(accepting(metadataListType), kind),
+    () => watchForm(accepting(metadataListType), kind),
   ])
     expect(refused).toThrow(/requested object is/);
 });
 
 test('a watch is never indented, and never YAML', () => {
-  expect(watchForm(by({ 'user-agent': 'curl/8' }))).toEqual(json);
-  expect(watchForm(by({ accept: tableType }, 'pretty=true'))).toEqual(table('v1', 'Metadata'));
-  expect(watchForm(accepting('application/json;stream=watch'))).toEqual(json);
-  expect(() => watchForm(accepting('application/yaml'))).toThrow('application/json;stream=watch');
-  expect(() => watchForm(accepting('application/yaml, application/json'))).toThrow(StatusError);
+  expect(watchForm(by({ 'user-agent': 'curl/8' }), kind)).toEqual(json);
+  expect(watchForm(by({ accept: tableType }, 'pretty=true'), kind)).toEqual(table('v1', 'Metadata'));
+  expect(watchForm(accepting('application/json;stream=watch'), kind)).toEqual(json);
+  expect(() => watchForm(accepting('application/yaml'), kind)).toThrow('application/json;stream=watch');
+  expect(() => watchForm(accepting('application/yaml, application/json'), kind)).toThrow(StatusError);
 });
 
 test.each([
@@ -92,10 +96,24 @@ test.each([
   ['application/json;v=v1;g=meta.k8s.io', false],
   ['application/json;stream=rows', false],
 ])('%j is refused, and the refusal is readable', (accept, withDetails) => {
-  const refusal = refusalOf(() => objectForm(accepting(accept)));
+  const refusal = refusalOf(() => objectForm(accepting(accept), kind));
   expect(refusal.code).toBe(406);
   expect('details' in refusal.toStatus()).toBe(withDetails);
   expect(errorEncoding(accepting(accept).request, undefined)).toBe('prettyJson');
+});
+
+test('protobuf is there for kinds that have it, for metadata of their objects, for watches and for errors', () => {
+  const protobuf = 'application/vnd.kubernetes.protobuf';
+  const facts = accepting(`${protobuf}, application/json`);
+  expect(objectForm(facts, kindOfText)).toEqual(json);
+  expect(() => objectForm(accepting(protobuf), kindOfText)).toThrow('accepted: application/json, application/yaml');
+  expect(objectForm(accepting(`${protobuf};as=PartialObjectMetadata;v=v1;g=meta.k8s.io`), kind)).toEqual({
+    encoding: 'protobuf',
+    shown: { as: 'PartialObjectMetadata', version: 'v1' },
+  });
+  expect(watchForm(accepting(`${protobuf};stream=watch`), kind)).toEqual({ encoding: 'protobuf' });
+  expect(errorEncoding(facts.request, undefined)).toBe('protobuf');
+  expect(documentEncoding(facts)).toBe('json');
 });
 
 test('an unknown part of a row is refused', () => {
@@ -121,7 +139,7 @@ test.each([
   ['kubectl/v1.36', 'pretty=1', 'prettyJson'],
   ['kubectl/v1.36', 'pretty=yes', 'json'],
 ])('%s with %j gets %s', (agent, search, encoding) => {
-  expect(objectForm(by({ 'user-agent': agent }, search))).toEqual({ encoding });
+  expect(objectForm(by({ 'user-agent': agent }, search), kind)).toEqual({ encoding });
 });
 
 function refusalOf(ask: () => unknown): StatusError {

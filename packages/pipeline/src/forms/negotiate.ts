@@ -25,8 +25,11 @@ interface Offer {
 
 const texts: readonly MediaType[] = ['application/json', 'application/yaml'];
 const documents: Offer = { types: texts, shows: false };
-const errors: Offer = { types: texts, shows: false };
-const objects: Offer = { types: texts, shows: true };
+const errors: Offer = { types: [...texts, 'application/vnd.kubernetes.protobuf'], shows: false };
+const objects: Offer = { ...errors, shows: true };
+const objectsAsText: Offer = { types: texts, shows: true };
+
+const offerOf = ({ hasProtobuf }: Kind): Offer => (hasProtobuf ? objects : objectsAsText);
 
 /** Most answers look like this, and then nothing has to be found out, made or remembered. */
 const json: Form = { encoding: 'json' };
@@ -36,30 +39,37 @@ export const documentEncoding = (facts: Understood): Encoding =>
   negotiated(facts.request, facts.info.query, documents).encoding;
 
 /** The form of one object, or of a Status in its place. */
-export function objectForm({ request, info }: Understood): Form {
-  const form = negotiated(request, info.query, objects);
+export function objectForm({ request, info }: Understood, kind: Kind): Form {
+  const form = negotiated(request, info.query, offerOf(kind));
   if (form.shown?.as === 'PartialObjectMetadataList')
     throw notAcceptable('you requested PartialObjectMetadataList, but the requested object is not a list');
   return form;
 }
 
-export function listForm({ request, info }: Understood, { kind }: Kind): Form {
-  const form = negotiated(request, info.query, objects);
+export function listForm({ request, info }: Understood, kind: Kind): Form {
+  const form = negotiated(request, info.query, offerOf(kind));
   if (form.shown?.as === 'PartialObjectMetadata')
-    throw notAcceptable(`you requested PartialObjectMetadata, but the requested object is a list (${kind}List)`);
+    throw notAcceptable(`you requested PartialObjectMetadata, but the requested object is a list (${kind.kind}List)`);
   return form;
 }
 
 /** The form of each event of a watch: on one line, whoever asks. */
-export function watchForm(facts: Understood): Form {
-  const form = objectForm(facts);
+export function watchForm(facts: Understood, kind: Kind): Form {
+  const form = objectForm(facts, kind);
   switch (form.encoding) {
     case 'json':
+    case 'protobuf':
       return form;
     case 'prettyJson':
       return form.shown ? { ...form, encoding: 'json' } : json;
     case 'yaml':
-      throw notAcceptable(onlyAccepted(objects.types.filter(isStreamed).map((type) => `${type};stream=watch`)));
+      throw notAcceptable(
+        onlyAccepted(
+          offerOf(kind)
+            .types.filter(isStreamed)
+            .map((type) => `${type};stream=watch`),
+        ),
+      );
   }
 }
 
@@ -81,7 +91,7 @@ function negotiated(request: ApiRequest, query: URLSearchParams | undefined, off
     for (const type of offer.types) {
       if (!covers(range, type) || !canStream(range, type)) continue;
       const shown = shownAs(range, query);
-      if (shown !== undefined && (shown === 'unknown' || !offer.shows)) continue;
+      if (shown !== undefined && (shown === 'unknown' || !offer.shows || !canShow(type, shown))) continue;
       const encoding = mediaTypes[type];
       const pretty = encoding === 'json' && (range.parameters.get('pretty') === '1' || isPretty(request, query));
       return { encoding: pretty ? 'prettyJson' : encoding, ...(shown && { shown }) };
@@ -99,6 +109,9 @@ function canStream({ parameters }: MediaRange, type: MediaType): boolean {
   const stream = parameters.get('stream');
   return !stream || (stream === 'watch' && isStreamed(type));
 }
+
+/** The rows of a table hold anything, and protobuf wants to know beforehand. */
+const canShow = (type: MediaType, { as }: Shown): boolean => as !== 'Table' || mediaTypes[type] !== 'protobuf';
 
 const metaVersions: readonly MetaVersion[] = ['v1', 'v1beta1'];
 

@@ -2,9 +2,13 @@ import {
   type Kind,
   type KubeObject,
   type ListMetadata,
+  type ObjectSchema,
+  partialMetadataListSchema,
+  partialMetadataSchema,
   partialObjectMetadata,
   partialObjectMetadataList,
   tableOf,
+  type TypeNames,
 } from '@cluster-apiserver/model';
 import type { Shown } from './negotiate.ts';
 
@@ -22,13 +26,24 @@ export const shownObject = (
 const versionOf = ({ metadata: { resourceVersion } }: KubeObject): ListMetadata =>
   resourceVersion === undefined ? {} : { resourceVersion };
 
-/** What is shown in the place of a list: the list when it has nothing in it, and what then belongs at its end. */
+/** The form of what is shown of one object, where protobuf can say it. */
+export const objectSchema = (kind: Kind, shown: Shown | undefined): ObjectSchema =>
+  shown ? partialMetadataSchema : kind.schema;
+
+export const listSchema = (kind: Kind, shown: Shown | undefined): ObjectSchema =>
+  shown ? partialMetadataListSchema : kind.listSchema;
+
+/** What is shown for a list, or in its place: the list when it has nothing in it, and what then belongs at its end. */
 export interface ShownList {
-  readonly empty: object;
+  readonly empty: TypeNames;
   members(objects: readonly KubeObject[]): readonly object[];
 }
 
-export function shownList(kind: Kind, metadata: ListMetadata, shown: Shown, nowMs: number): ShownList {
+export function shownList(kind: Kind, metadata: ListMetadata, shown: Shown | undefined, nowMs: number): ShownList {
+  if (!shown) {
+    const empty = { kind: `${kind.kind}List`, apiVersion: kind.apiVersion, metadata, items: [] };
+    return { empty, members: (objects) => objects };
+  }
   if (shown.as === 'Table') {
     const table = (objects: readonly KubeObject[]): ReturnType<typeof tableOf> =>
       tableOf(kind, objects, metadata, { ...shown, namesColumns: true, nowMs });

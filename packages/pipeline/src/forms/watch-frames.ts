@@ -4,12 +4,15 @@ import {
   decodeStored,
   type Kind,
   type KubeObject,
-  type Status,
+  type ObjectSchema,
   type StatusError,
+  statusSchema,
+  watchFrame,
 } from '@cluster-apiserver/model';
 import type { Bookmark, Resource, WatchEvent } from '@cluster-apiserver/registry';
-import type { Form, Shown } from './negotiate.ts';
-import { shownObject } from './shown.ts';
+import { contentTypes, encoded } from './encoded.ts';
+import type { Form } from './negotiate.ts';
+import { objectSchema, shownObject } from './shown.ts';
 
 /** Writes events down in one form. What it wrote once for a batch is used for every watcher that wants the same form. */
 export type FrameWriter = (events: readonly WatchEvent[]) => Buffer;
@@ -25,45 +28,56 @@ export interface Frames {
 
 /** The frames of each form. There are few of them, and each is the same for all, so that watchers share what is written. */
 export function framesOf(resource: Resource): (form: Form) => Frames {
-  const plain = jsonFrames(resource.kind);
-  const shown = new Map<string, Frames>();
+  const plain = plainFrames(resource.kind);
+  const others = new Map<string, Frames>();
   return (form) => {
-    if (!form.shown) return plain;
+    if (form.encoding === 'json' && !form.shown) return plain;
     const name = JSON.stringify(form);
-    const frames = shown.get(name) ?? shownFrames(resource, form.shown);
-    shown.set(name, frames);
+    const frames = others.get(name) ?? framesIn(resource, form);
+    others.set(name, frames);
     return frames;
   };
 }
 
-/** One JSON text on each line; the bytes of the objects are ready. */
-function jsonFrames(kind: Kind): Frames {
+/** The bytes of the objects are ready. */
+function plainFrames(kind: Kind): Frames {
   const objectOf = (event: WatchEvent): string =>
     event.type === 'BOOKMARK' ? JSON.stringify(bookmarkObject(kind, event)) : event.outcome.json;
   const write: FrameWriter = (events) =>
     bytesOf(events.map((event) => `{"type":"${event.type}","object":${objectOf(event)}}\n`).join(''));
-  return { contentType: 'application/json', first: write, later: write, error: jsonError };
+  return { contentType: contentTypes.json, first: write, later: write, error: errorIn(jsonFrame) };
 }
 
-function shownFrames({ kind, clock }: Resource, shown: Shown): Frames {
+function framesIn({ kind, clock }: Resource, { encoding, shown }: Form): Frames {
+  const [frame, contentType] =
+    encoding === 'protobuf' ? [protobufFrame, `${contentTypes.protobuf};stream=watch`] : [jsonFrame, contentTypes.json];
+  const schema = objectSchema(kind, shown);
   const writer =
     (begins: boolean): FrameWriter =>
     (events) => {
       const nowMs = clock.now();
-      const lines = events.map((event, index) =>
-        jsonLine(
-          event.type,
-          shownObject(kind, objectOf(kind, event), shown, { nowMs, namesColumns: begins && index === 0 }),
-        ),
-      );
-      return Buffer.from(lines.join(''));
+      const frames = events.map((event, index) => {
+        const object = objectOf(kind, event);
+        const namesColumns = begins && index === 0;
+        return frame(event.type, shown ? shownObject(kind, object, shown, { nowMs, namesColumns }) : object, schema);
+      });
+      return Buffer.concat(frames);
     };
-  return { contentType: 'application/json', first: writer(true), later: writer(false), error: jsonError };
+  const later = writer(false);
+  return { contentType, first: shown?.as === 'Table' ? writer(true) : later, later, error: errorIn(frame) };
 }
 
-const jsonError = (error: StatusError): Buffer => Buffer.from(jsonLine('ERROR', error.toStatus()));
+/** One event on the wire. */
+type Frame = (type: string, object: object, schema: ObjectSchema) => Buffer;
 
-const jsonLine = (type: string, object: object | Status): string => `${JSON.stringify({ type, object })}\n`;
+const jsonFrame: Frame = (type, object) => Buffer.from(`${JSON.stringify({ type, object })}\n`);
+
+const protobufFrame: Frame = (type, object, schema) => watchFrame(type, encoded('protobuf', object, schema));
+
+const errorIn =
+  (frame: Frame) =>
+  (error: StatusError): Buffer =>
+    frame('ERROR', error.toStatus(), statusSchema);
 
 const objectOf = (kind: Kind, event: WatchEvent): KubeObject =>
   event.type === 'BOOKMARK' ? bookmarkObject(kind, event) : decodeStored(event.outcome.json);

@@ -13,8 +13,8 @@ export async function incomingObject(
   parameters: 'CreateOptions' | 'UpdateOptions',
 ): Promise<{ readonly object: KubeObject; readonly options: WriteOptions; readonly form: Form }> {
   const { request, info } = facts;
-  const form = objectForm(facts);
-  const format = bodyFormat(request);
+  const form = objectForm(facts, kind);
+  const format = bodyFormat(request, kind);
   const body = await readBody(request);
   const { dryRun, manager, fieldValidation } = writeParameters(parameters, request, info);
   const warn = (text: string): unknown => facts.warnings.add(text);

@@ -16,7 +16,7 @@ export function patchHandler(resource: Resource): Handler<Authenticated> {
   const apply = applyHandler(resource);
   return async (facts) => {
     const { request, info, call } = facts;
-    const form = objectForm(facts);
+    const form = objectForm(facts, resource.kind);
     const type = mediaType(request) ?? '';
     if (type === applyType) return apply(facts, form);
     const read = getOwn(patchTypes, type);
