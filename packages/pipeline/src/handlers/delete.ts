@@ -1,7 +1,7 @@
 import { deleteObject, type Resource } from '@cluster-apiserver/registry';
 import type { Handler } from '../exchange.ts';
 import type { Authenticated } from '../facts.ts';
-import { negotiated } from '../negotiate.ts';
+import { objectForm } from '../forms/negotiate.ts';
 import { objectResponse, statusResponse } from '../respond.ts';
 import { deleteParameters } from './delete-parameters.ts';
 import { placeOf } from './place.ts';
@@ -9,11 +9,13 @@ import { placeOf } from './place.ts';
 export const deleteHandler =
   (resource: Resource): Handler<Authenticated> =>
   async (facts) => {
-    negotiated(facts.request, facts.info.query);
+    const form = objectForm(facts, resource.kind);
     const { namespace, name } = placeOf(facts);
-    const options = await deleteParameters(facts);
+    const options = await deleteParameters(facts, resource.kind);
     const { answer, gone } = await deleteObject(resource, name, { ...options, namespace }, facts.call);
     // Accepted but not done: only to those who asked for the cascade this way, as older clients know no 202.
     const code = !gone && options.orphanDependents === false ? 202 : 200;
-    return 'json' in answer ? objectResponse(facts, code, answer) : statusResponse(facts, code, answer);
+    return 'json' in answer
+      ? objectResponse(facts, resource, form, code, answer)
+      : statusResponse(facts, form, code, answer);
   };

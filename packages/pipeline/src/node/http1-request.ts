@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { ApiRequest, ApiResponse, Bytes } from '../exchange.ts';
+import { type ApiRequest, type ApiResponse, type Bytes, hasLength } from '../exchange.ts';
 import type { Connection } from './connection.ts';
 import { drainedBodyBytesMax, headerLinesMax, lingerMs, pieceBytes } from './limits.ts';
 import { refusal } from './refusal.ts';
@@ -46,7 +46,7 @@ export class Http1Request extends SocketRequest {
     const response = this.#response;
     const streaming = isStreaming(body);
     if (response.destroyed && !streaming) return;
-    const bytes = streaming ? undefined : (body ?? noBytes);
+    const bytes = body === undefined ? noBytes : hasLength(body) ? body : undefined;
     const leftover = this.#leftover();
     // A pipelined request behind this one has been accepted: its own answer will close the connection.
     const leaving = this.surroundings.draining.aborted && this.#connection.isNewest(this);
@@ -56,7 +56,7 @@ export class Http1Request extends SocketRequest {
     } catch (error) {
       return this.#answerInvalid(error);
     }
-    if (leftover === 'too much' && !streaming) return this.#linger(bytes as Bytes);
+    if (leftover === 'too much' && bytes !== undefined) return this.#linger(bytes);
     if (this.method === 'HEAD') {
       response.end();
       // The handler holds resources for a stream until it has run; it finds that nobody listens.
