@@ -1,1 +1,6 @@
 export { type FeatureGate, type FeatureGates, featureGates } from './feature-gates.ts';
+export {
+  type AuthenticationConfiguration,
+  AuthenticationConfigurationError,
+  loadAuthenticationConfiguration,
+} from './authentication-configuration.ts';

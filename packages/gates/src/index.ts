@@ -1,4 +1,7 @@
 export type { Authenticator, Credentials, UserInfo } from './authentication/authenticator.ts';
+export { type Get, httpsGet } from './authentication/oidc/https-get.ts';
+export { jwtAuthenticator, type JwtIssuer } from './authentication/oidc/jwt-authenticator.ts';
+export { TokenRejectedError } from './authentication/oidc/rejected.ts';
 export { staticTokens, TokenFileError } from './authentication/static-tokens.ts';
 export { firstToKnow } from './authentication/union.ts';
 export type { Attributes, Authorizer, Decision } from './authorization/authorizer.ts';

@@ -1,0 +1,129 @@
+import { X509Certificate } from 'node:crypto';
+import type { Written } from './written.ts';
+
+/** Who signs tokens, and how to reach it. */
+export interface Issuer {
+  readonly url: string;
+  readonly discoveryUrl: string | undefined;
+  /** Certificates in PEM; without them those of the system are trusted. */
+  readonly certificateAuthority: string | undefined;
+  /** A token is taken when it is meant for one of them. */
+  readonly audiences: readonly string[];
+  readonly egressSelector: EgressSelector | undefined;
+}
+
+export type EgressSelector = 'controlplane' | 'cluster';
+
+/** What other issuers of the file have taken already, and what the flags say. */
+export interface Neighbours {
+  readonly urls: Set<string>;
+  readonly discoveryUrls: Set<string>;
+  /** Issuers whose tokens are authenticated in another way, such as the server's own. */
+  readonly disallowedIssuers: readonly string[];
+  /** Whether there is a file that says where the selectors lead. */
+  readonly egressConfigured: boolean;
+}
+
+export function readIssuer(written: Written, neighbours: Neighbours): Issuer {
+  const fields = written.fields([
+    'url',
+    'discoveryURL',
+    'certificateAuthority',
+    'audiences',
+    'audienceMatchPolicy',
+    'egressSelectorType',
+  ]);
+  const audiences = readAudiences(fields.audiences, fields.audienceMatchPolicy);
+  const url = readIssuerUrl(fields.url, neighbours);
+  return {
+    url,
+    discoveryUrl: readDiscoveryUrl(fields.discoveryURL, url, neighbours.discoveryUrls),
+    certificateAuthority: readCertificateAuthority(fields.certificateAuthority),
+    audiences,
+    egressSelector: readEgressSelector(fields.egressSelectorType, neighbours.egressConfigured),
+  };
+}
+
+function readIssuerUrl(written: Written, { urls, disallowedIssuers }: Neighbours): string {
+  const url = written.text() ?? '';
+  if (url === '') {
+    written.required('URL is required');
+    return url;
+  }
+  checkUrl(written, url);
+  if (disallowedIssuers.includes(url))
+    written.invalid(url, `URL must not overlap with disallowed issuers: [${disallowedIssuers.join(' ')}]`);
+  unique(written, url, urls);
+  return url;
+}
+
+function readDiscoveryUrl(written: Written, issuerUrl: string, taken: Set<string>): string | undefined {
+  const url = written.text();
+  if (url === undefined || url === '') return undefined;
+  checkUrl(written, url);
+  const plain = (text: string): string => text.replace(/\/$/, '');
+  if (plain(url) === plain(issuerUrl)) written.invalid(url, 'discoveryURL must be different from URL');
+  unique(written, url, taken);
+  return url;
+}
+
+function checkUrl(written: Written, text: string): void {
+  const url = URL.parse(text);
+  if (!url) return written.invalid(text, 'must be a URL such as https://host/path');
+  if (url.username !== '' || url.password !== '')
+    // Whoever wrote a password here does not want to read it in a log.
+    return written.wrong('Invalid value: "<omitted>": URL must not contain a username or password');
+  if (url.protocol !== 'https:') written.invalid(text, 'URL scheme must be https');
+  if (url.search !== '' || text.includes('?')) written.invalid(text, 'URL must not contain a query');
+  if (url.hash !== '' || text.includes('#')) written.invalid(text, 'URL must not contain a fragment');
+}
+
+function unique(written: Written, value: string, taken: Set<string>): void {
+  if (taken.has(value)) written.wrong(`Duplicate value: ${JSON.stringify(value)}`);
+  taken.add(value);
+}
+
+function readAudiences(written: Written, policy: Written): readonly string[] {
+  const taken = new Set<string>();
+  const audiences = written.items().map((item) => {
+    const audience = item.text() ?? '';
+    if (audience === '') item.required('audience can not be empty');
+    else unique(item, audience, taken);
+    return audience;
+  });
+  if (audiences.length === 0) written.required(`at least one ${written.path} is required`);
+  const match = policy.text() ?? '';
+  if (audiences.length > 1 && match !== 'MatchAny')
+    policy.invalid(match, 'audienceMatchPolicy must be MatchAny for multiple audiences');
+  if (audiences.length <= 1 && match !== 'MatchAny' && match !== '')
+    policy.invalid(match, 'audienceMatchPolicy must be empty or MatchAny for single audience');
+  return audiences;
+}
+
+function readCertificateAuthority(written: Written): string | undefined {
+  const pem = written.text();
+  if (pem === undefined || pem === '') return undefined;
+  const certificates = pem.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];
+  if (certificates.length === 0 || !certificates.every(isCertificate))
+    written.wrong('Invalid value: "<omitted>": data does not contain any valid certificates in PEM');
+  return pem;
+}
+
+function isCertificate(pem: string): boolean {
+  try {
+    return new X509Certificate(pem).raw.length > 0;
+  } catch {
+    return false; // OpenSSL's reasons help nobody who has to mend a file
+  }
+}
+
+function readEgressSelector(written: Written, configured: boolean): EgressSelector | undefined {
+  const selector = written.text() ?? '';
+  if (selector === '') return undefined;
+  if (selector !== 'controlplane' && selector !== 'cluster') {
+    written.invalid(selector, 'egress selector must be either controlplane or cluster');
+    return undefined;
+  }
+  if (!configured) written.invalid(selector, 'needs the flag --egress-selector-config-file, which says where it leads');
+  return selector;
+}

@@ -1,0 +1,241 @@
+import { functionCalled, overloadsNamed } from '../library/index.ts';
+import { patternFault } from '../library/regular-expressions.ts';
+import { Uint, type Value } from '../values/value.ts';
+import type { Fault } from '../syntax/fault.ts';
+import type { Fold, Node } from '../syntax/node.ts';
+import { Inference } from './inference.ts';
+import { type Declarations, type Locals, referenceOf, withLocal } from './names.ts';
+import { formatType, type Type, types } from './type.ts';
+
+/** The type of an expression's value, and all that cannot work in it. */
+export function check(node: Node, declared: Declarations): { readonly type: Type; readonly faults: readonly Fault[] } {
+  const checker = new Checker(declared);
+  const type = checker.typeOf(node, undefined);
+  return { type: checker.inference.resolve(type), faults: checker.faults };
+}
+
+const { bool, dyn, int } = types;
+
+class Checker {
+  readonly inference = new Inference();
+  readonly faults: Fault[] = [];
+  readonly #declared: Declarations;
+
+  constructor(declared: Declarations) {
+    this.#declared = declared;
+  }
+
+  typeOf(node: Node, locals: Locals | undefined): Type {
+    switch (node.kind) {
+      case 'literal':
+        return typeOfLiteral(node.value);
+      case 'name':
+        return (
+          this.#reference(node, locals) ??
+          this.#fault(
+            node,
+            `undeclared reference to '${node.name.replace(/^\./, '')}' (in container '${this.#declared.container}')`,
+          )
+        );
+      case 'select':
+        return this.#reference(node, locals) ?? this.#select(node, this.typeOf(node.operand, locals));
+      case 'call':
+        return this.#call(node, locals);
+      case 'logic':
+        for (const operand of node.operands) this.#expect(operand, bool, locals);
+        return bool;
+      case 'conditional':
+        return this.#conditional(node, locals);
+      case 'list':
+        return types.list(
+          this.#joined(node.elements.map((element) => this.#element(element.value, element.optional, locals))),
+        );
+      case 'map':
+        return types.map(
+          this.#joined(node.entries.map(({ key }) => this.typeOf(key, locals))),
+          this.#joined(node.entries.map(({ value, optional }) => this.#element(value, optional, locals))),
+        );
+      case 'message':
+        for (const value of node.values) this.typeOf(value, locals);
+        return this.#fault(node, `undeclared reference to '${node.name}' (in container '${this.#declared.container}')`);
+      case 'fold':
+        return this.#fold(node, locals);
+      case 'bind':
+        return this.typeOf(node.body, withLocal(locals, node.variable, this.typeOf(node.value, locals)));
+      case 'optional map':
+        return this.#optionalMap(node, locals);
+    }
+  }
+
+  #reference(node: Node, locals: Locals | undefined): Type | undefined {
+    const found = referenceOf(node, this.#declared, locals);
+    return found?.kind === 'local' ? found.local.type : found?.type;
+  }
+
+  #select(node: Node & { kind: 'select' }, operand: Type): Type {
+    const within = this.inference.shallow(operand);
+    const container = within.kind === 'optional' ? this.inference.shallow(within.of) : within;
+    const field = this.#field(node, container);
+    if (node.mode === 'presence') return bool;
+    return node.mode === 'optional' || within.kind === 'optional' ? types.optional(field) : field;
+  }
+
+  #field(node: Node & { kind: 'select' }, container: Type): Type {
+    switch (container.kind) {
+      case 'dyn':
+      case 'parameter':
+        return dyn;
+      case 'map':
+        return container.of;
+      case 'object':
+        if (Object.hasOwn(container.fields, node.field)) return container.fields[node.field] as Type;
+        return this.#fault(node, `undefined field '${node.field}'`);
+      default:
+        return this.#fault(node, `type '${this.#format(container)}' does not support field selection`);
+    }
+  }
+
+  #call(node: Node & { kind: 'call' }, locals: Locals | undefined): Type {
+    const { name, method, args } = functionCalled(node);
+    const given = args.map((arg) => this.typeOf(arg, locals));
+    const overloads = overloadsNamed(name);
+    if (overloads.length === 0)
+      return this.#fault(node, `undeclared reference to '${name}' (in container '${this.#declared.container}')`);
+    let gives: Type | undefined;
+    for (const overload of overloads) {
+      if (overload.method !== method) continue;
+      const [result, ...takes] = this.inference.instance(overload.gives, ...overload.takes) as [Type, ...Type[]];
+      if (!this.inference.assign(given, takes)) continue;
+      const type = this.inference.resolve(result);
+      // Arguments of unknown types may mean several functions; what they have in common is all that is known.
+      if (gives === undefined) gives = result;
+      else if (this.#format(gives) !== formatType(type)) gives = dyn;
+    }
+    const wrong = patternFault(name, args);
+    if (wrong) this.faults.push(wrong);
+    return (
+      gives ??
+      this.#fault(node, `found no matching overload for '${name}' applied to '${this.#formatCall(given, method)}'`)
+    );
+  }
+
+  #conditional(node: Node & { kind: 'conditional' }, locals: Locals | undefined): Type {
+    this.#expect(node.condition, bool, locals);
+    const [yes, no] = [this.typeOf(node.yes, locals), this.typeOf(node.no, locals)];
+    if (!this.inference.assign([no], [yes]))
+      return this.#fault(
+        node,
+        `found no matching overload for '_?_:_' applied to '(bool, ${this.#format(yes)}, ${this.#format(no)})'`,
+      );
+    return this.inference.join(yes, no);
+  }
+
+  #element(node: Node, optional: boolean, locals: Locals | undefined): Type {
+    const type = this.typeOf(node, locals);
+    if (!optional) return type;
+    const of = this.inference.fresh();
+    if (this.inference.assign([type], [types.optional(of)])) return of;
+    return this.#fault(node, `expected type 'optional_type(_)' but found '${this.#format(type)}'`);
+  }
+
+  #joined(all: readonly Type[]): Type {
+    return all.length === 0 ? this.inference.fresh() : all.reduce((one, other) => this.inference.join(one, other));
+  }
+
+  #fold(node: Node & Fold, locals: Locals | undefined): Type {
+    const range = this.inference.shallow(this.typeOf(node.range, locals));
+    const [first, second] = this.#variables(node, range);
+    const [one, two] = node.variables;
+    let inner = withLocal(locals, one, two === undefined && range.kind === 'list' ? second : first);
+    const element = inner.type;
+    if (two !== undefined) inner = withLocal(inner, two, second);
+    if (node.predicate) this.#expect(node.predicate, bool, inner);
+    const result = node.result ? this.typeOf(node.result, inner) : dyn;
+    switch (node.form) {
+      case 'all':
+      case 'exists':
+      case 'existsOne':
+        return bool;
+      case 'filter':
+        return types.list(element);
+      case 'map':
+        return types.list(result);
+      case 'transformMap':
+        return types.map(first, result);
+      case 'transformMapEntry': {
+        const [map] = this.inference.instance(types.map(types.parameter('K'), types.parameter('V'))) as [Type];
+        return this.inference.assign([result], [map])
+          ? map
+          : this.#fault(node, `expected a map but found '${this.#format(result)}'`);
+      }
+    }
+  }
+
+  /** Index and element of a list, key and value of a map. */
+  #variables(node: Fold, range: Type): [Type, Type] {
+    switch (range.kind) {
+      case 'list':
+        return [int, range.of];
+      case 'map':
+        return [range.key, range.of];
+      case 'dyn':
+      case 'parameter':
+        return [dyn, dyn];
+      default:
+        this.#fault(
+          node.range,
+          `expression of type '${this.#format(range)}' cannot be range of a comprehension (must be list, map, or dynamic)`,
+        );
+        return [dyn, dyn];
+    }
+  }
+
+  #optionalMap(node: Node & { kind: 'optional map' }, locals: Locals | undefined): Type {
+    const of = this.#element(node.target, true, locals);
+    const body = this.typeOf(node.body, withLocal(locals, node.variable, of));
+    if (!node.flat) return types.optional(body);
+    const inner = types.optional(this.inference.fresh());
+    return this.inference.assign([body], [inner])
+      ? inner
+      : this.#fault(node.body, `expected type 'optional_type(_)' but found '${this.#format(body)}'`);
+  }
+
+  #expect(node: Node, wanted: Type, locals: Locals | undefined): void {
+    const type = this.typeOf(node, locals);
+    if (!this.inference.assign([type], [wanted]))
+      this.#fault(node, `expected type '${formatType(wanted)}' but found '${this.#format(type)}'`);
+  }
+
+  /** After a fault anything goes, so that one mistake is told once. */
+  #fault({ at }: Node, message: string): Type {
+    this.faults.push({ at, message });
+    return dyn;
+  }
+
+  #format(type: Type): string {
+    return formatType(this.inference.resolve(type));
+  }
+
+  #formatCall(given: readonly Type[], method: boolean): string {
+    const [target, ...args] = given.map((type) => this.#format(type));
+    return method
+      ? `${target}.(${args.join(', ')})`
+      : `(${[target, ...args].filter((arg) => arg !== undefined).join(', ')})`;
+  }
+}
+
+function typeOfLiteral(value: Value): Type {
+  switch (typeof value) {
+    case 'boolean':
+      return bool;
+    case 'bigint':
+      return int;
+    case 'number':
+      return types.double;
+    case 'string':
+      return types.string;
+    default:
+      if (value === null) return types.null;
+      return value instanceof Uint ? types.uint : types.bytes;
+  }
+}

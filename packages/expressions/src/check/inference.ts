@@ -1,0 +1,108 @@
+import { partsOf, type Type, types, withParts } from './type.ts';
+
+/**
+ * Which type each parameter stands for. Trying a declaration on arguments may bind parameters half way and fail, so a
+ * trial remembers what it bound and lets go of it when it does not fit.
+ */
+export class Inference {
+  readonly #bound: Bound = { types: new Map(), names: [] };
+  #parameters = 0;
+
+  /** The types of a declaration with parameters of their own: each use of it may mean another type. */
+  instance(...declared: readonly Type[]): Type[] {
+    const mine = new Map<string, Type>();
+    const renamed = (type: Type): Type => {
+      if (type.kind !== 'parameter') return withParts(type, renamed);
+      const known = mine.get(type.name) ?? this.fresh();
+      mine.set(type.name, known);
+      return known;
+    };
+    return declared.map(renamed);
+  }
+
+  fresh(): Type {
+    return types.parameter(`_${this.#parameters++}`);
+  }
+
+  /** Whether values of these types can be given where those are asked for; if so, what that says is remembered. */
+  assign(given: readonly Type[], wanted: readonly Type[]): boolean {
+    const before = this.#bound.names.length;
+    const fits =
+      given.length === wanted.length && given.every((type, index) => unify(this.#bound, type, wanted[index] as Type));
+    if (!fits) for (const name of this.#bound.names.splice(before)) this.#bound.types.delete(name);
+    return fits;
+  }
+
+  /** What is known of a type. What nothing is known of can be anything. */
+  resolve(type: Type): Type {
+    const known = found(this.#bound, type);
+    return known.kind === 'parameter' ? types.dyn : withParts(known, (part) => this.resolve(part));
+  }
+
+  /** As far as it is known, with parameters left to be found. */
+  shallow(type: Type): Type {
+    return found(this.#bound, type);
+  }
+
+  /** The type of a place where either may stand. */
+  join(one: Type, other: Type): Type {
+    if (!this.assign([other], [one])) return types.dyn;
+    return this.shallow(other).kind === 'null' || this.#covers(one, other) ? one : other;
+  }
+
+  /** Whether the first says no more than the second, part by part. */
+  #covers(one: Type, other: Type): boolean {
+    const [first, second] = [this.shallow(one), this.shallow(other)];
+    if (first.kind === 'dyn' || first.kind === 'parameter') return true;
+    const parts = partsOf(second);
+    return (
+      first.kind === second.kind && partsOf(first).every((part, index) => this.#covers(part, parts[index] as Type))
+    );
+  }
+}
+
+interface Bound {
+  readonly types: Map<string, Type>;
+  /** In the order in which they were bound. */
+  readonly names: string[];
+}
+
+function found({ types: bound }: Bound, type: Type): Type {
+  let known = type;
+  while (known.kind === 'parameter') {
+    const next = bound.get(known.name);
+    if (!next) return known;
+    known = next;
+  }
+  return known;
+}
+
+function unify(bound: Bound, given: Type, wanted: Type): boolean {
+  const one = found(bound, given);
+  const other = found(bound, wanted);
+  if (one.kind === 'parameter' && other.kind === 'parameter' && one.name === other.name) return true;
+  if (other.kind === 'parameter') return bind(bound, other.name, one);
+  if (one.kind === 'parameter') return bind(bound, one.name, other);
+  if (one.kind === 'dyn' || other.kind === 'dyn') return true;
+  if (one.kind === 'null' || other.kind === 'null') return [one, other].every(({ kind }) => nullable.has(kind));
+  // Types may be compared with each other, whatever they are types of.
+  if (one.kind === 'type' && other.kind === 'type') return true;
+  if (one.kind !== other.kind) return false;
+  if (one.kind === 'object') return other.kind === 'object' && one.name === other.name;
+  const others = partsOf(other);
+  return partsOf(one).every((part, index) => unify(bound, part, others[index] as Type));
+}
+
+const nullable: ReadonlySet<Type['kind']> = new Set(['null', 'object', 'optional', 'timestamp', 'duration', 'url']);
+
+/** Nothing can be a list of itself. */
+function bind(bound: Bound, name: string, type: Type): boolean {
+  const within = (part: Type): boolean => {
+    const known = found(bound, part);
+    return known.kind === 'parameter' ? known.name === name : partsOf(known).some(within);
+  };
+  if (within(type)) return false;
+  bound.types.set(name, type);
+  bound.names.push(name);
+  return true;
+}

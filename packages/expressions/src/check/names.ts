@@ -1,0 +1,67 @@
+import { TypeValue, type Value } from '../values/value.ts';
+import { type Node, qualifiedName } from '../syntax/node.ts';
+import { formatType, type Type, types } from './type.ts';
+
+/** What an expression may speak of. */
+export interface Declarations {
+  /** Names may have dots: `a.b` is then a variable and no field. */
+  readonly variables: ReadonlyMap<string, Type>;
+  /** Names are looked for in here first, then in what it stands in. */
+  readonly container: string;
+}
+
+/** The variables of macros around a place, innermost first. */
+export interface Locals {
+  readonly name: string;
+  readonly slot: number;
+  readonly type: Type;
+  readonly outer: Locals | undefined;
+}
+
+export const withLocal = (outer: Locals | undefined, name: string, type: Type): Locals => ({
+  name,
+  type,
+  slot: outer ? outer.slot + 1 : 0,
+  outer,
+});
+
+type Reference =
+  | { readonly kind: 'local'; readonly local: Locals }
+  | { readonly kind: 'variable'; readonly name: string; readonly type: Type }
+  | { readonly kind: 'type'; readonly type: Type; readonly value: Value };
+
+/** What a name, or names joined by dots, stand for as a whole; undefined when they do not. */
+export function referenceOf(node: Node, declared: Declarations, locals: Locals | undefined): Reference | undefined {
+  const name = qualifiedName(node);
+  if (name === undefined) return undefined;
+  const root = name.split('.', 1)[0] as string;
+  for (let local = locals; local; local = local.outer)
+    if (local.name === root) return node.kind === 'name' ? { kind: 'local', local } : undefined;
+  for (const candidate of candidates(name, declared.container)) {
+    const type = declared.variables.get(candidate);
+    if (type) return { kind: 'variable', name: candidate, type };
+    const named = namedTypes.get(candidate);
+    if (named) return { kind: 'type', ...named };
+  }
+  return undefined;
+}
+
+function candidates(name: string, container: string): readonly string[] {
+  if (name.startsWith('.')) return [name.slice(1)];
+  const within = container === '' ? [] : container.split('.');
+  return [...within.map((_, index) => [...within.slice(0, within.length - index), name].join('.')), name];
+}
+
+const { dyn } = types;
+const selfNamed = ['bool', 'int', 'uint', 'double', 'string', 'bytes', 'timestamp', 'duration', 'url'] as const;
+const named: readonly (readonly [string, Type])[] = [
+  ...selfNamed.map((kind) => [formatType(types[kind]), types[kind]] as const),
+  ['null_type', types.null],
+  ['list', types.list(dyn)],
+  ['map', types.map(dyn, dyn)],
+  ['type', types.type(dyn)],
+  ['optional_type', types.optional(dyn)],
+];
+const namedTypes: ReadonlyMap<string, { readonly type: Type; readonly value: Value }> = new Map(
+  named.map(([name, type]) => [name, { type: types.type(type), value: new TypeValue(name) }]),
+);

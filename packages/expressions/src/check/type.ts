@@ -1,0 +1,96 @@
+/** What a value may be, as far as it is known before there is one. */
+export type Type =
+  | {
+      readonly kind:
+        | 'dyn'
+        | 'null'
+        | 'bool'
+        | 'int'
+        | 'uint'
+        | 'double'
+        | 'string'
+        | 'bytes'
+        | 'timestamp'
+        | 'duration'
+        | 'url';
+    }
+  | { readonly kind: 'list' | 'optional' | 'type'; readonly of: Type }
+  | { readonly kind: 'map'; readonly key: Type; readonly of: Type }
+  /** A map with known fields: naming another is a fault. */
+  | { readonly kind: 'object'; readonly name: string; readonly fields: Readonly<Record<string, Type>> }
+  /** Stands for one type throughout a declaration, as A in `list(A)`; inference gives it a number. */
+  | { readonly kind: 'parameter'; readonly name: string };
+
+const simple = <K extends string>(kind: K): { readonly kind: K } => ({ kind });
+
+export const types = {
+  dyn: simple('dyn'),
+  null: simple('null'),
+  bool: simple('bool'),
+  int: simple('int'),
+  uint: simple('uint'),
+  double: simple('double'),
+  string: simple('string'),
+  bytes: simple('bytes'),
+  timestamp: simple('timestamp'),
+  duration: simple('duration'),
+  url: simple('url'),
+  list: (of: Type): Type => ({ kind: 'list', of }),
+  optional: (of: Type): Type => ({ kind: 'optional', of }),
+  type: (of: Type): Type => ({ kind: 'type', of }),
+  map: (key: Type, of: Type): Type => ({ kind: 'map', key, of }),
+  object: (name: string, fields: Readonly<Record<string, Type>>): Type => ({ kind: 'object', name, fields }),
+  parameter: (name: string): Type => ({ kind: 'parameter', name }),
+} as const;
+
+/** As people write it, with the names that CEL gives to types. */
+export function formatType(type: Type): string {
+  switch (type.kind) {
+    case 'list':
+    case 'type':
+      return `${type.kind}(${formatType(type.of)})`;
+    case 'optional':
+      return `optional_type(${formatType(type.of)})`;
+    case 'map':
+      return `map(${formatType(type.key)}, ${formatType(type.of)})`;
+    case 'object':
+    case 'parameter':
+      return type.name;
+    case 'timestamp':
+      return 'google.protobuf.Timestamp';
+    case 'duration':
+      return 'google.protobuf.Duration';
+    case 'url':
+      return 'net.url.URL';
+    default:
+      return type.kind;
+  }
+}
+
+/** The types inside of a type. */
+export function partsOf(type: Type): readonly Type[] {
+  switch (type.kind) {
+    case 'list':
+    case 'optional':
+    case 'type':
+      return [type.of];
+    case 'map':
+      return [type.key, type.of];
+    default:
+      return [];
+  }
+}
+
+/** The same type with other parts. */
+export function withParts(type: Type, change: (part: Type) => Type): Type {
+  switch (type.kind) {
+    case 'list':
+    case 'optional':
+    case 'type':
+      return { kind: type.kind, of: change(type.of) };
+    case 'map':
+      return { kind: 'map', key: change(type.key), of: change(type.of) };
+    default:
+      return type;
+  }
+}

@@ -1,0 +1,207 @@
+import { describe, expect, test } from '@jest/globals';
+import {
+  BudgetExceededError,
+  compile,
+  EvaluationError,
+  type Expression,
+  formatType,
+  fromJson,
+  type Type,
+  types,
+} from './index.ts';
+
+const user = types.object('UserInfo', { username: types.string, groups: types.list(types.string) });
+const variables = { claims: types.map(types.string, types.dyn), user };
+
+function expressionOf(text: string, declared: Readonly<Record<string, Type>> = variables): Expression {
+  const compiled = compile(text, declared);
+  if ('faults' in compiled) throw new Error(compiled.faults.join('\n'));
+  return compiled.expression;
+}
+
+const valueOf = (text: string, claims: unknown = {}, budgetSteps?: number): unknown =>
+  expressionOf(text).evaluate(new Map([['claims', fromJson(claims)]]), budgetSteps);
+
+function faultsOf(text: string): readonly string[] {
+  const compiled = compile(text, variables);
+  return 'faults' in compiled ? compiled.faults : [];
+}
+
+describe('before there are values', () => {
+  test.each([
+    ['claims.sub', 'dyn'],
+    ['claims.sub == "a"', 'bool'],
+    ['claims.?roles.orValue([])', 'dyn'],
+    ['user.username', 'string'],
+    ['user.groups', 'list(string)'],
+    ['user.groups.map(group, "g:" + group)', 'list(string)'],
+    ['user.groups.exists(group, group.startsWith("system:"))', 'bool'],
+    ['user.username.split(":")[0]', 'string'],
+    ['has(claims.email) ? claims.email : "none"', 'dyn'],
+  ])('%s is known to be a %s', (text, type) => {
+    expect(formatType(expressionOf(text).type)).toBe(type);
+  });
+
+  test.each([
+    ['user.foo', "1:5: undefined field 'foo'"],
+    ['claim.sub', "1:1: undeclared reference to 'claim'"],
+    ['claims.sub +', "1:13: Syntax error: unexpected '<EOF>'"],
+    ['user.username == 1', "found no matching overload for '_==_' applied to '(string, int)'"],
+    ['user.username + 1', "found no matching overload for '_+_' applied to '(string, int)'"],
+    ['user.username.startWith("a")', "undeclared reference to 'startWith'"],
+    ['user.username && true', "expected type 'bool' but found 'string'"],
+    ['user.username.all(x, true)', 'cannot be range of a comprehension'],
+    ['claims.sub.matches("a(")', '1:20: invalid regular expression'],
+    ['"a" "b"', '1:5: Syntax error: unexpected \'"b"\''],
+    ['user.groups.map(1, 2)', 'argument is not an identifier'],
+    ['9223372036854775808', 'invalid int literal'],
+    ['Message{a: 1}', "undeclared reference to 'Message'"],
+  ])('%s is refused: %s', (text, fault) => {
+    expect(faultsOf(text).join('\n')).toContain(fault);
+  });
+
+  test('every fault is told, each with a line that points at it', () => {
+    expect(faultsOf('user.a == "x" ||\nuser.b')).toEqual([
+      'ERROR: <input>:1:5: undefined field \'a\'\n | user.a == "x" ||\n | ....^',
+      "ERROR: <input>:2:5: undefined field 'b'\n | user.b\n | ....^",
+    ]);
+  });
+
+  test.each([
+    ['claims.email', true],
+    ['claims.?email.orValue("")', true],
+    ['claims["email"]', true],
+    ['has(claims.email)', true],
+    ['[1].map(x, claims.email)', true],
+    ['"claims.email"', false],
+    ['claims.email_verified', false],
+    ['claims.user.email', false],
+  ])('whether %s reads the claim is %s', (text, reads) => {
+    expect(expressionOf(text).readsField('claims', 'email')).toBe(reads);
+  });
+});
+
+describe('claims', () => {
+  test('are found by their own names only, whatever these are', () => {
+    const claims = JSON.parse('{"__proto__":"p","constructor":"c","toString":"t"}') as unknown;
+    expect(valueOf('claims.__proto__ + claims.constructor + claims.toString', claims)).toBe('pct');
+    expect(valueOf('has(claims.valueOf) || has(claims.hasOwnProperty) || "length" in claims', claims)).toBe(false);
+    expect(() => valueOf('claims.groups.length', { groups: ['a', 'b'] })).toThrow(EvaluationError);
+  });
+
+  test('keep JSON’s numbers as doubles and its null as a value that is there', () => {
+    expect(
+      valueOf('claims.n == 1.0 && claims.n == 1 && has(claims.none) && claims.none == null', { n: 1, none: null }),
+    ).toBe(true);
+    expect(() => valueOf('claims.n + 1', { n: 1 })).toThrow('no such overload');
+  });
+
+  test('are not shown by an error', () => {
+    for (const text of [
+      'claims.a.b',
+      'claims.b',
+      'claims.a + 1',
+      'int(claims.a)',
+      'claims[claims.a]',
+      'claims.a.matches(claims.a + "(")',
+    ])
+      expect(() => valueOf(text, { a: 'hush' })).not.toThrow(/hush/);
+  });
+});
+
+describe('Kubernetes’ functions', () => {
+  test.each([
+    ["'abc 123'.find('[0-9]+') == '123'", true],
+    ["'1a2b3'.findAll('[0-9]') == ['1', '2', '3']", true],
+    ["'1a2b3'.findAll('[0-9]', 2) == ['1', '2']", true],
+    ["url('https://user:p@example.com:8080/a%20b?x=1&x=2').getHost() == 'example.com:8080'", true],
+    ["url('https://[::1]:80/').getHostname() == '::1'", true],
+    ["url('https://example.com/a%20b?x=1&x=2').getQuery() == {'x': ['1', '2']}", true],
+    ["url('/a/b').getEscapedPath() == '/a/b' && url('/a').getScheme() == ''", true],
+    ["' \u00a0a b\\n\\t'.trim() == 'a b' && '  '.trim() == ''", true],
+    ["isURL('../a') || isURL('a b')", false],
+    ['[1, 2, 2].isSorted() && [3, 1].min() == 1 && [3, 1].max() == 3 && [1, 2].sum() == 3', true],
+    ["['a', 'b', 'a'].indexOf('a') == 0 && ['a', 'b', 'a'].lastIndexOf('a') == 2", true],
+    ["sets.contains(['a', 'b'], ['a']) && !sets.intersects([1], [2]) && sets.equivalent([1, 1], [1])", true],
+  ])('%s is %s', (text, expected) => {
+    expect(valueOf(text)).toBe(expected);
+  });
+});
+
+describe('whoever writes an expression to do harm', () => {
+  const thousand = { list: Array.from({ length: 1000 }, (_, index) => `${index}`), text: 'a'.repeat(100_000) };
+
+  test.each([
+    ['walks over lists within lists', 'claims.list.all(a, claims.list.all(b, claims.list.all(c, true)))'],
+    ['makes lists of lists', 'claims.list.map(a, claims.list.map(b, claims.list.map(c, c))).size() > 0'],
+    ['doubles a text', `${doubled('a + a', "'aaaaaaaaaaaaaaaa'", 40)}.size() > 0`],
+    ['doubles a list', `${doubled('a + a', '[1]', 40)}.size() > 0`],
+    [
+      'compares a list that holds itself twice, and again',
+      `${doubled('[a, a]', '[1]', 40)} == ${doubled('[a, a]', '[1]', 40)}`,
+    ],
+    ['writes such a list', `'%s'.format([${doubled('[a, a]', '[1]', 40)}]).size() > 0`],
+    ['replaces every letter by a text', "claims.text.replace('a', claims.text).size() > 0"],
+    ['joins texts', 'claims.list.map(a, claims.text).join(claims.text).size() > 0'],
+    ['looks for a pattern again and again', 'claims.list.all(a, claims.text.matches("^(a+)+$"))'],
+    [
+      'looks for a long part that nearly is there',
+      "claims.list.all(a, !claims.text.contains('b' + claims.text.substring(50000)))",
+    ],
+    ['looks for all that nearly is there', "claims.text.findAll('a*b|a').size() > 0"],
+    ['looks things up in long lists', 'claims.list.all(a, claims.list.all(b, !("x" in claims.list)))'],
+  ])('and %s is stopped by the budget', (_, text) => {
+    expect(() => valueOf(text, thousand)).toThrow(BudgetExceededError);
+  });
+
+  test('and hides it behind something that decides is stopped all the same', () => {
+    expect(() => valueOf('claims.list.all(a, claims.list.all(b, claims.list.all(c, true))) || true', thousand)).toThrow(
+      BudgetExceededError,
+    );
+  });
+
+  test.each([
+    ['deep brackets', `${'('.repeat(5000)}1${')'.repeat(5000)}`],
+    ['deep lists', `${'['.repeat(5000)}${']'.repeat(5000)}`],
+    ['deep macros', `${'[1].map(x, '.repeat(1000)}x${')'.repeat(1000)}`],
+    ['a long sum', Array.from({ length: 5000 }, () => '1').join('+')],
+    ['a chain of choices', `${'true?1:'.repeat(4000)}1`],
+    ['a chain of fields', `claims${'.a'.repeat(5000)}`],
+    ['more text than anybody writes', `"${'a'.repeat(40_000)}"`],
+    ['a pattern that is a long program', '"a".matches("((a{100}){100}){100}")'],
+    ['a long pattern', `"a".matches("${'a'.repeat(2000)}")`],
+  ])('and writes %s is refused', (_, text) => {
+    expect(faultsOf(text)).toHaveLength(1);
+  });
+
+  test('a long list of conditions is not deep', () => {
+    expect(valueOf(Array.from({ length: 1000 }, (_, index) => `claims.n == ${index}`).join(' || '), { n: 999 })).toBe(
+      true,
+    );
+  });
+
+  test('claims that are nested without end are an error like others', () => {
+    const deep = JSON.parse(`${'['.repeat(5000)}${']'.repeat(5000)}`) as unknown;
+    expect(() => valueOf('true', { deep })).toThrow(EvaluationError);
+  });
+
+  test('the same expression costs the same each time', () => {
+    const text = 'claims.list.exists(a, a == "500") && claims.text.matches("a+")';
+    const costs = (): number => {
+      let steps = 1;
+      for (;;)
+        try {
+          valueOf(text, thousand, steps);
+          return steps;
+        } catch (error) {
+          if (!(error instanceof BudgetExceededError)) throw error;
+          steps = Math.ceil(steps * 1.5);
+        }
+    };
+    expect(costs()).toBe(costs());
+  });
+
+  function doubled(how: string, first: string, times: number): string {
+    return `${`cel.bind(a, `.repeat(times)}${first}${`, ${how})`.repeat(times)}`;
+  }
+});

@@ -1,0 +1,135 @@
+import type { Budget } from '../run/budget.ts';
+import { formatDouble } from '../values/double.ts';
+import { MapValue } from '../values/map-value.ts';
+import {
+  formatDuration,
+  formatTimestamp,
+  parseDuration,
+  parseTimestamp,
+  perSecond,
+  timestamp,
+} from '../values/time.ts';
+import { Duration, EvaluationError, Optional, Timestamp, TypeValue, Uint, Url, type Value } from '../values/value.ts';
+import { int, uint } from '../values/whole.ts';
+import { fn, method, type Overload } from './overload.ts';
+import { lengthOf } from './code-points.ts';
+
+const same = <T extends Value>(value: T): T => value;
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+export const conversions: readonly Overload[] = [
+  fn('dyn(A) -> dyn', same),
+  fn('type(A) -> type(A)', (value: Value) => new TypeValue(typeNameOf(value))),
+
+  fn('bool(bool) -> bool', same),
+  fn('bool(string) -> bool', (text: string) => {
+    if (['1', 't', 'true', 'TRUE', 'True'].includes(text)) return true;
+    if (['0', 'f', 'false', 'FALSE', 'False'].includes(text)) return false;
+    throw new EvaluationError('type conversion error from string to bool');
+  }),
+
+  fn('int(int) -> int', same),
+  fn('int(uint) -> int', ({ value }: Uint) => int(value)),
+  fn('int(double) -> int', (value: number) => {
+    // The outermost doubles round to bounds that an int does not have.
+    if (!(Math.abs(value) < 2 ** 63)) throw new EvaluationError('integer overflow');
+    return int(BigInt(Math.trunc(value)));
+  }),
+  fn('int(string) -> int', (text: string) => int(wholeIn(text))),
+  fn('int(timestamp) -> int', ({ nanoseconds }: Timestamp) => {
+    const seconds = nanoseconds / perSecond;
+    return nanoseconds % perSecond < 0n ? seconds - 1n : seconds;
+  }),
+  fn('int(duration) -> int', ({ nanoseconds }: Duration) => nanoseconds),
+
+  fn('uint(uint) -> uint', same),
+  fn('uint(int) -> uint', uint),
+  fn('uint(double) -> uint', (value: number) => {
+    if (!(value > -1 && value < 2 ** 64)) throw new EvaluationError('unsigned integer overflow');
+    return uint(BigInt(Math.trunc(value)));
+  }),
+  fn('uint(string) -> uint', (text: string) => uint(wholeIn(text))),
+
+  fn('double(double) -> double', same),
+  fn('double(int) -> double', Number),
+  fn('double(uint) -> double', ({ value }: Uint) => Number(value)),
+  fn('double(string) -> double', doubleIn),
+
+  fn('string(string) -> string', same),
+  fn('string(bool) -> string', String),
+  fn('string(int) -> string', String),
+  fn('string(uint) -> string', ({ value }: Uint) => String(value)),
+  fn('string(double) -> string', formatDouble),
+  fn('string(bytes) -> string', (bytes: Uint8Array) => {
+    try {
+      return utf8.decode(bytes);
+    } catch (cause) {
+      throw new EvaluationError('invalid UTF-8 in bytes, cannot convert to string', { cause });
+    }
+  }),
+  fn('string(timestamp) -> string', formatTimestamp),
+  fn('string(duration) -> string', formatDuration),
+
+  fn('bytes(bytes) -> bytes', same),
+  fn('bytes(string) -> bytes', (text: string) => Buffer.from(text)),
+
+  fn('timestamp(timestamp) -> timestamp', same),
+  fn('timestamp(string) -> timestamp', parseTimestamp),
+  fn('timestamp(int) -> timestamp', (seconds: bigint) => timestamp(seconds * perSecond)),
+  fn('duration(duration) -> duration', same),
+  fn('duration(string) -> duration', parseDuration),
+  fn('duration(int) -> duration', (nanoseconds: bigint) => new Duration(nanoseconds)),
+
+  fn('base64.encode(bytes) -> string', (bytes: Uint8Array) => Buffer.from(bytes).toString('base64')),
+  fn('base64.decode(string) -> bytes', (text: string) => {
+    if (!/^[A-Za-z0-9+/]*={0,2}$/.test(text) || text.replace(/=+$/, '').length % 4 === 1)
+      throw new EvaluationError('illegal base64 data');
+    return Buffer.from(text, 'base64');
+  }),
+
+  ...sizes('string', (text: string, budget: Budget) => lengthOf(text, budget)),
+  ...sizes('bytes', (bytes: Uint8Array) => bytes.length),
+  ...sizes('list(A)', (list: readonly Value[]) => list.length),
+  ...sizes('map(A, B)', (map: MapValue) => map.size),
+];
+
+function sizes(type: string, count: (value: never, budget: Budget) => number): Overload[] {
+  const run = (value: never, budget: Budget): bigint => BigInt(count(value, budget));
+  return [fn(`size(${type}) -> int`, run), method(type, 'size() -> int', run)];
+}
+
+function wholeIn(text: string): bigint {
+  // A text is as long as its sender likes, and reading digits takes more than linear time.
+  if (!/^[-+]?\d{1,100}$/.test(text)) throw new EvaluationError('type conversion error: the text is no whole number');
+  return BigInt(text.replace(/^\+/, ''));
+}
+
+function doubleIn(text: string): number {
+  if (/^[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?$/.test(text)) return Number(text);
+  const [, sign, name] = /^([-+]?)(nan|inf|infinity)$/i.exec(text) ?? [];
+  if (name === undefined) throw new EvaluationError('type conversion error: the text is no number');
+  return name.toLowerCase() === 'nan' ? Number.NaN : (sign === '-' ? -1 : 1) * Number.POSITIVE_INFINITY;
+}
+
+function typeNameOf(value: Value): string {
+  switch (typeof value) {
+    case 'boolean':
+      return 'bool';
+    case 'bigint':
+      return 'int';
+    case 'number':
+      return 'double';
+    case 'string':
+      return 'string';
+    default:
+      if (value === null) return 'null_type';
+      if (value instanceof Uint) return 'uint';
+      if (value instanceof Uint8Array) return 'bytes';
+      if (value instanceof Timestamp) return 'google.protobuf.Timestamp';
+      if (value instanceof Duration) return 'google.protobuf.Duration';
+      if (value instanceof TypeValue) return 'type';
+      if (value instanceof Optional) return 'optional_type';
+      if (value instanceof Url) return 'net.url.URL';
+      return value instanceof MapValue ? 'map' : 'list';
+  }
+}

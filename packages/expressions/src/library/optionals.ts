@@ -1,0 +1,33 @@
+import { MapValue } from '../values/map-value.ts';
+import { Duration, EvaluationError, Optional, Uint, type Value } from '../values/value.ts';
+import { fn, method, type Overload } from './overload.ts';
+
+export const optionals: readonly Overload[] = [
+  fn('optional.of(A) -> optional(A)', (value: Value) => new Optional(value)),
+  fn('optional.ofNonZeroValue(A) -> optional(A)', (value: Value) =>
+    isZero(value) ? new Optional() : new Optional(value),
+  ),
+  fn('optional.none() -> optional(A)', () => new Optional()),
+  method('optional(A)', 'hasValue() -> bool', ({ value }: Optional) => value !== undefined),
+  method('optional(A)', 'value() -> A', ({ value }: Optional) => {
+    if (value === undefined) throw new EvaluationError('optional.none() dereference');
+    return value;
+  }),
+  method('optional(A)', 'or(optional(A)) -> optional(A)', (one: Optional, other: Optional) =>
+    one.value === undefined ? other : one,
+  ),
+  method(
+    'optional(A)',
+    'orValue(A) -> A',
+    ({ value }: Optional, other: Value) => value ?? (value === null ? null : other),
+  ),
+];
+
+/** What a field holds when nobody set it. */
+function isZero(value: Value): boolean {
+  if (value === null || value === false || value === '' || value === 0 || value === 0n) return true;
+  if (value instanceof Uint) return value.value === 0n;
+  if (value instanceof Duration) return value.nanoseconds === 0n;
+  if (value instanceof MapValue) return value.size === 0;
+  return (Array.isArray(value) || value instanceof Uint8Array) && value.length === 0;
+}

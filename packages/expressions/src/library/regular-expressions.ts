@@ -1,0 +1,96 @@
+import { RE2JS } from 're2js';
+import { type Budget, BudgetExceededError } from '../run/budget.ts';
+import type { Fault } from '../syntax/fault.ts';
+import type { Node } from '../syntax/node.ts';
+import { EvaluationError } from '../values/value.ts';
+import { fn, method, type Overload } from './overload.ts';
+
+/**
+ * Regular expressions of RE2: their time grows with the text and not with its powers. JavaScript's own would let 30
+ * characters of a claim hold up the server for minutes.
+ */
+export const regularExpressions: readonly Overload[] = [
+  ...[fn('matches(string, string) -> bool', matches), method('string', 'matches(string) -> bool', matches)],
+  method(
+    'string',
+    'find(string) -> string',
+    (text: string, pattern: string, budget: Budget) => found(text, pattern, budget, 1)[0] ?? '',
+  ),
+  method('string', 'findAll(string) -> list(string)', (text: string, pattern: string, budget: Budget) =>
+    found(text, pattern, budget),
+  ),
+  method(
+    'string',
+    'findAll(string, int) -> list(string)',
+    (text: string, pattern: string, limit: bigint, budget: Budget) =>
+      found(text, pattern, budget, limit < 0n ? undefined : Number(limit)),
+  ),
+];
+
+/** Tells while an expression is read that a pattern written in it is none. */
+export function patternFault(name: string, args: readonly Node[]): Fault | undefined {
+  const [, pattern] = args;
+  if (
+    !['matches', 'find', 'findAll'].includes(name) ||
+    pattern?.kind !== 'literal' ||
+    typeof pattern.value !== 'string'
+  )
+    return undefined;
+  try {
+    compiled(pattern.value);
+    return undefined;
+  } catch (error) {
+    return { at: pattern.at, message: `invalid regular expression: ${(error as Error).message}` };
+  }
+}
+
+/** A pattern becomes a program, and repeats within repeats write out a long one. */
+const patternLengthMax = 1000;
+const programLengthMax = 10_000;
+
+/** Patterns are mostly written in the configuration, so there are few; those made of claims push each other out. */
+const compiledMax = 256;
+const known = new Map<string, RE2JS>();
+
+function compiled(pattern: string): RE2JS {
+  const before = known.get(pattern);
+  if (before) return before;
+  if (pattern.length > patternLengthMax) throw new Error(`it has more than ${patternLengthMax} characters`);
+  const program = RE2JS.compile(pattern);
+  if (program.programSize() > programLengthMax) throw new Error('it repeats too much');
+  if (known.size >= compiledMax) known.delete(known.keys().next().value as string);
+  known.set(pattern, program);
+  return program;
+}
+
+function prepared(text: string, pattern: string, budget: Budget): RE2JS {
+  if (!known.has(pattern)) budget.charge(patternLengthMax);
+  try {
+    const program = compiled(pattern);
+    budget.charge(costOf(program, text.length));
+    return program;
+  } catch (error) {
+    if (error instanceof BudgetExceededError) throw error;
+    // The pattern may be made of a claim, so nobody is told what is wrong with it.
+    throw new EvaluationError('invalid regular expression');
+  }
+}
+
+/** A step of the program for each character, at worst. */
+const costOf = (program: RE2JS, length: number): number => (length * program.programSize()) / 8;
+
+function matches(text: string, pattern: string, budget: Budget): boolean {
+  return prepared(text, pattern, budget).matcher(text).find();
+}
+
+function found(text: string, pattern: string, budget: Budget, limit = Number.POSITIVE_INFINITY): string[] {
+  const program = prepared(text, pattern, budget);
+  const matcher = program.matcher(text);
+  const all: string[] = [];
+  while (all.length < limit && matcher.find()) {
+    // Each search begins anew behind the last find, and may come to the end of the text before it decides.
+    budget.charge(1 + costOf(program, text.length - matcher.end()));
+    all.push(matcher.group() ?? '');
+  }
+  return all;
+}

@@ -1,0 +1,209 @@
+import { type Declarations, type Locals, referenceOf, withLocal } from '../check/names.ts';
+import { types } from '../check/type.ts';
+import { accepts, call } from '../library/overload.ts';
+import { functionCalled, overloadsNamed } from '../library/index.ts';
+import type { Node } from '../syntax/node.ts';
+import { equal } from '../values/equal.ts';
+import { MapValue } from '../values/map-value.ts';
+import { EvaluationError, Optional, type Value } from '../values/value.ts';
+import { planFold } from './fold.ts';
+import { type Plan, truth } from './frame.ts';
+
+export function plan(node: Node, declared: Declarations, locals?: Locals): Plan {
+  const run = planForm(node, declared, locals);
+  return (frame) => {
+    frame.budget.charge(1);
+    return run(frame);
+  };
+}
+
+function planForm(node: Node, declared: Declarations, locals: Locals | undefined): Plan {
+  const inner = (child: Node): Plan => plan(child, declared, locals);
+  switch (node.kind) {
+    case 'literal': {
+      const { value } = node;
+      return () => value;
+    }
+    case 'name':
+      return planReference(node, declared, locals) ?? failing(`undeclared reference to '${node.name}'`);
+    case 'select':
+      return planReference(node, declared, locals) ?? planSelect(node, inner(node.operand));
+    case 'call':
+      return planCall(node, inner);
+    case 'logic':
+      return planLogic(node.operator === '||', node.operands.map(inner));
+    case 'conditional': {
+      const [condition, yes, no] = [inner(node.condition), inner(node.yes), inner(node.no)];
+      return (frame) => (truth(condition(frame)) ? yes(frame) : no(frame));
+    }
+    case 'list':
+      return planList(node.elements.map(({ value, optional }) => ({ optional, value: inner(value) })));
+    case 'map':
+      return planMap(
+        node.entries.map(({ key, value, optional }) => ({ optional, key: inner(key), value: inner(value) })),
+      );
+    case 'message':
+      return failing(`undeclared reference to '${node.name}'`);
+    case 'fold':
+      return planFold(node, locals, (child, at) => plan(child, declared, at));
+    case 'bind': {
+      const local = withLocal(locals, node.variable, types.dyn);
+      const [value, body] = [inner(node.value), plan(node.body, declared, local)];
+      return (frame) => {
+        frame.locals[local.slot] = value(frame);
+        return body(frame);
+      };
+    }
+    case 'optional map': {
+      const local = withLocal(locals, node.variable, types.dyn);
+      const [target, body] = [inner(node.target), plan(node.body, declared, local)];
+      return (frame) => {
+        const optional = asOptional(target(frame));
+        if (optional.value === undefined) return optional;
+        frame.locals[local.slot] = optional.value;
+        return node.flat ? body(frame) : new Optional(body(frame));
+      };
+    }
+  }
+}
+
+function planReference(node: Node, declared: Declarations, locals: Locals | undefined): Plan | undefined {
+  const found = referenceOf(node, declared, locals);
+  switch (found?.kind) {
+    case 'local': {
+      const { slot } = found.local;
+      return ({ locals: values }) => values[slot] as Value;
+    }
+    case 'variable':
+      return ({ variables }) => {
+        const value = variables.get(found.name);
+        if (value === undefined) throw new EvaluationError(`no such attribute: ${found.name}`);
+        return value;
+      };
+    case 'type':
+      return () => found.value;
+    case undefined:
+      return undefined;
+  }
+}
+
+function planSelect({ field, mode }: Node & { kind: 'select' }, operand: Plan): Plan {
+  return (frame) => {
+    const container = operand(frame);
+    const found = memberOf(container, field);
+    if (mode === 'presence') return found !== undefined;
+    if (mode === 'optional' || container instanceof Optional) return new Optional(found);
+    if (found === undefined) throw new EvaluationError(`no such key: ${field}`);
+    return found;
+  };
+}
+
+/** Undefined when it is not there. A list has no member at half an index, and at none outside of it. */
+function memberOf(container: Value, key: Value): Value | undefined {
+  if (container instanceof MapValue) return container.get(key);
+  if (container instanceof Optional) return container.value === undefined ? undefined : memberOf(container.value, key);
+  throw new EvaluationError('no such overload: only maps have fields');
+}
+
+function elementOf(container: Value, key: Value): Value | undefined {
+  if (container instanceof Optional) return container.value === undefined ? undefined : elementOf(container.value, key);
+  if (!Array.isArray(container)) return memberOf(container, key);
+  const index = numericIndex(key);
+  return index >= 0 && index < container.length ? container[index] : undefined;
+}
+
+function numericIndex(key: Value): number {
+  const index = typeof key === 'object' && key !== null && 'value' in key ? key.value : key;
+  if ((typeof index !== 'bigint' && typeof index !== 'number') || !Number.isInteger(Number(index)))
+    throw new EvaluationError('no such overload: a list is indexed by whole numbers');
+  return Number(index);
+}
+
+function planCall(node: Node & { kind: 'call' }, inner: (child: Node) => Plan): Plan {
+  const { name, method, args } = functionCalled(node);
+  const plans = args.map(inner);
+  const [left, right] = plans;
+  if (left && right && plans.length === 2)
+    switch (name) {
+      case '_==_':
+        return (frame) => equal(left(frame), right(frame), frame.budget);
+      case '_!=_':
+        return (frame) => !equal(left(frame), right(frame), frame.budget);
+      case '_[_]':
+        return (frame) => {
+          const container = left(frame);
+          const found = elementOf(container, right(frame));
+          if (container instanceof Optional) return new Optional(found);
+          if (found === undefined)
+            throw new EvaluationError(Array.isArray(container) ? 'index out of bounds' : 'no such key');
+          return found;
+        };
+      case '_[?_]':
+        return (frame) => new Optional(elementOf(left(frame), right(frame)));
+      default:
+    }
+  const overloads = overloadsNamed(name).filter(
+    (overload) => overload.method === method && overload.takes.length === args.length,
+  );
+  return (frame) => {
+    const values = plans.map((value) => value(frame));
+    for (const value of values) frame.budget.charge(sizeOf(value));
+    const overload = overloads.find((candidate) => accepts(candidate, values));
+    if (!overload) throw new EvaluationError(`no such overload: ${name}`);
+    return call(overload, values, frame.budget);
+  };
+}
+
+/** Texts are walked over quickly, and still they are walked over. */
+const sizeOf = (value: Value): number =>
+  typeof value === 'string' || value instanceof Uint8Array ? value.length >> 4 : 0;
+
+/** One operand that decides is enough, whatever is wrong with others and whatever their order. */
+function planLogic(deciding: boolean, operands: readonly Plan[]): Plan {
+  return (frame) => {
+    let failed: EvaluationError | undefined;
+    for (const operand of operands) {
+      try {
+        if (truth(operand(frame)) === deciding) return deciding;
+      } catch (error) {
+        if (!(error instanceof EvaluationError)) throw error;
+        failed ??= error;
+      }
+    }
+    if (failed) throw failed;
+    return !deciding;
+  };
+}
+
+function planList(elements: readonly { optional: boolean; value: Plan }[]): Plan {
+  return (frame) =>
+    elements.flatMap(({ optional, value }) => {
+      const element = value(frame);
+      if (!optional) return [element];
+      const { value: present } = asOptional(element);
+      return present === undefined ? [] : [present];
+    });
+}
+
+function planMap(entries: readonly { optional: boolean; key: Plan; value: Plan }[]): Plan {
+  return (frame) =>
+    MapValue.of(
+      entries.flatMap(({ optional, key, value }): (readonly [Value, Value])[] => {
+        const entry = [key(frame), value(frame)] as const;
+        if (!optional) return [entry];
+        const { value: present } = asOptional(entry[1]);
+        return present === undefined ? [] : [[entry[0], present]];
+      }),
+    );
+}
+
+const failing =
+  (message: string): Plan =>
+  () => {
+    throw new EvaluationError(message);
+  };
+
+function asOptional(value: Value): Optional {
+  if (!(value instanceof Optional)) throw new EvaluationError('no such overload: an optional is needed here');
+  return value;
+}

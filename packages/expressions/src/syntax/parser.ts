@@ -1,0 +1,247 @@
+import type { Value } from '../values/value.ts';
+import { SyntaxFault } from './fault.ts';
+import { expandMacro } from './macros.ts';
+import { childrenOf, type Form, type MapEntry, type Node, qualifiedName } from './node.ts';
+import { intMax, type Token, tokensOf } from './token.ts';
+
+/** All the claims of a login and then some; whoever needs more should ask the issuer for a better claim. */
+const expressionLengthMax = 32_768;
+/** Everything that walks a tree does so on the stack. */
+const depthMax = 250;
+
+/** Binary operators, those that bind least first; a line binds alike. */
+const binary: readonly (readonly string[])[] = [
+  ['||'],
+  ['&&'],
+  ['==', '!=', '<', '<=', '>', '>=', 'in'],
+  ['+', '-'],
+  ['*', '/', '%'],
+];
+
+const words = new Set(['true', 'false', 'null', 'in']);
+const reserved = new Set(
+  'as break const continue else for function if import let loop package namespace return var void while'.split(' '),
+);
+
+/** Reads an expression as a tree, or throws the first `SyntaxFault`. */
+export function parse(text: string): Node {
+  if (text.length > expressionLengthMax)
+    throw new SyntaxFault(0, `the expression is longer than ${expressionLengthMax} characters`);
+  return new Parser(text).whole();
+}
+
+type Make = (at: number, form: Form) => Node;
+
+const make: Make = (at, form) => {
+  const depth = 1 + childrenOf(form).reduce((deepest, child) => Math.max(deepest, child.depth), 0);
+  if (depth > depthMax) throw tooDeep(at);
+  return { at, depth, ...form };
+};
+
+const tooDeep = (at: number): SyntaxFault =>
+  new SyntaxFault(at, `the expression is nested deeper than ${depthMax} levels`);
+
+class Parser {
+  readonly #tokens: Iterator<Token>;
+  #token: Token;
+  /** Brackets do not show in the tree, and still take stack while they are read. */
+  #open = 0;
+
+  constructor(text: string) {
+    this.#tokens = tokensOf(text);
+    this.#token = this.#tokens.next().value;
+  }
+
+  whole(): Node {
+    const node = this.#expression();
+    if (this.#token.kind !== 'end') throw this.#unexpected();
+    return node;
+  }
+
+  #expression(): Node {
+    if (++this.#open > depthMax) throw tooDeep(this.#token.at);
+    const condition = this.#operators(0);
+    const { at } = this.#token;
+    let node = condition;
+    if (this.#accept('?')) {
+      const yes = this.#operators(0);
+      this.#expect(':');
+      node = make(at, { kind: 'conditional', condition, yes, no: this.#expression() });
+    }
+    this.#open--;
+    return node;
+  }
+
+  #operators(line: number): Node {
+    const operators = binary[line];
+    if (!operators) return this.#unary();
+    let left = this.#operators(line + 1);
+    while ((this.#token.kind === 'sign' || this.#token.text === 'in') && operators.includes(this.#token.text)) {
+      const { at, text } = this.#token;
+      if (text === '&&' || text === '||') {
+        // A chain is one node, so long lists of conditions are not deep ones.
+        const operands = [left];
+        while (this.#accept(text)) operands.push(this.#operators(line + 1));
+        left = make(at, { kind: 'logic', operator: text, operands });
+      } else {
+        this.#next();
+        const args = [left, this.#operators(line + 1)];
+        left = make(at, { kind: 'call', name: text === 'in' ? '@in' : `_${text}_`, target: undefined, args });
+      }
+    }
+    return left;
+  }
+
+  #unary(): Node {
+    const { at, text } = this.#token;
+    if (this.#token.kind !== 'sign' || (text !== '!' && text !== '-')) return this.#member();
+    let times = 0;
+    while (this.#token.kind === 'sign' && this.#token.text === text) {
+      this.#next();
+      times++;
+    }
+    const { value } = this.#token;
+    // The smallest int has no positive twin, so the sign belongs to the literal.
+    if (text === '-' && times % 2 === 1 && (typeof value === 'bigint' || typeof value === 'number'))
+      return this.#member(this.#literal(-value));
+    const operand = this.#member();
+    return times % 2 === 0 ? operand : make(at, { kind: 'call', name: `${text}_`, target: undefined, args: [operand] });
+  }
+
+  #member(first?: Node): Node {
+    let node = first ?? this.#primary();
+    for (;;) {
+      const { at } = this.#token;
+      if (this.#accept('.')) node = this.#afterDot(node, at);
+      else if (this.#accept('[')) {
+        const optional = this.#accept('?');
+        const index = this.#expression();
+        this.#expect(']');
+        node = make(at, { kind: 'call', name: optional ? '_[?_]' : '_[_]', target: undefined, args: [node, index] });
+      } else if (this.#token.kind === 'sign' && this.#token.text === '{') {
+        const name = qualifiedName(node);
+        if (name === undefined) throw this.#unexpected();
+        this.#next();
+        node = make(at, { kind: 'message', name, values: this.#until('}', () => this.#messageField(), true) });
+      } else return node;
+    }
+  }
+
+  #afterDot(operand: Node, at: number): Node {
+    const optional = this.#accept('?');
+    const field = this.#next();
+    if (field.kind !== 'quoted name' && (field.kind !== 'name' || words.has(field.text))) throw this.#unexpected(field);
+    const open = this.#token;
+    if (optional || field.kind === 'quoted name' || !this.#accept('('))
+      return make(at, { kind: 'select', operand, field: field.text, mode: optional ? 'optional' : 'value' });
+    const args = this.#arguments();
+    return (
+      expandMacro(make, field.text, operand, args, open.at) ??
+      make(open.at, { kind: 'call', name: field.text, target: operand, args })
+    );
+  }
+
+  #arguments(): Node[] {
+    return this.#until(')', () => this.#expression(), false);
+  }
+
+  #primary(): Node {
+    const token = this.#token;
+    if (token.kind === 'literal') return this.#literal(token.value ?? null);
+    if (token.kind === 'name') return this.#name();
+    if (this.#accept('.')) {
+      if (this.#token.kind !== 'name') throw this.#unexpected();
+      return this.#name('.');
+    }
+    if (this.#accept('(')) {
+      const inner = this.#expression();
+      this.#expect(')');
+      return inner;
+    }
+    if (this.#accept('[')) {
+      const elements = this.#until(']', () => ({ optional: this.#accept('?'), value: this.#expression() }), true);
+      return make(token.at, { kind: 'list', elements });
+    }
+    if (this.#accept('{'))
+      return make(token.at, { kind: 'map', entries: this.#until('}', () => this.#mapEntry(), true) });
+    throw this.#unexpected();
+  }
+
+  #literal(value: Value): Node {
+    const { at } = this.#next();
+    if (typeof value === 'bigint' && (value > intMax || value < -intMax - 1n))
+      throw new SyntaxFault(at, 'invalid int literal');
+    return make(at, { kind: 'literal', value });
+  }
+
+  #name(prefix = ''): Node {
+    const { at, text } = this.#next();
+    if (prefix === '' && (text === 'true' || text === 'false'))
+      return make(at, { kind: 'literal', value: text === 'true' });
+    if (prefix === '' && text === 'null') return make(at, { kind: 'literal', value: null });
+    if (words.has(text)) throw this.#unexpected({ at, kind: 'name', text });
+    if (reserved.has(text)) throw new SyntaxFault(at, `reserved identifier: ${text}`);
+    const open = this.#token;
+    if (this.#accept('(')) {
+      const args = this.#arguments();
+      return (
+        expandMacro(make, text, undefined, args, open.at) ??
+        make(open.at, { kind: 'call', name: prefix + text, target: undefined, args })
+      );
+    }
+    return make(at, { kind: 'name', name: prefix + text });
+  }
+
+  #mapEntry(): MapEntry {
+    const optional = this.#accept('?');
+    const key = this.#expression();
+    this.#expect(':');
+    return { optional, key, value: this.#expression() };
+  }
+
+  /** `Name{field: value}`. There are no messages here, yet the fault should say so and not speak of brackets. */
+  #messageField(): Node {
+    this.#accept('?');
+    const field = this.#next();
+    if (field.kind !== 'name' && field.kind !== 'quoted name') throw this.#unexpected(field);
+    this.#expect(':');
+    return this.#expression();
+  }
+
+  #until<T>(end: string, read: () => T, trailingComma: boolean): T[] {
+    const all: T[] = [];
+    while (!this.#accept(end)) {
+      if (all.length > 0) {
+        this.#expect(',');
+        if (trailingComma && this.#accept(end)) break;
+      }
+      all.push(read());
+    }
+    return all;
+  }
+
+  #next(): Token {
+    const token = this.#token;
+    if (token.kind !== 'end') this.#token = this.#tokens.next().value;
+    return token;
+  }
+
+  #accept(text: string): boolean {
+    const found = this.#token.kind === 'sign' && this.#token.text === text;
+    if (found) this.#next();
+    return found;
+  }
+
+  #expect(text: string): void {
+    if (!this.#accept(text)) throw this.#unexpected(this.#token, text);
+  }
+
+  #unexpected({ at, text }: Token = this.#token, wanted?: string): SyntaxFault {
+    return new SyntaxFault(
+      at,
+      wanted === undefined
+        ? `Syntax error: unexpected '${text}'`
+        : `Syntax error: unexpected '${text}' where '${wanted}' belongs`,
+    );
+  }
+}

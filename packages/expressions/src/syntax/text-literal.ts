@@ -1,0 +1,76 @@
+import { SyntaxFault } from './fault.ts';
+
+/** A text or bytes literal at an offset: `'a'`, `r"a"`, `b'''a'''`. */
+export function readText(text: string, start: number): { value: string | Uint8Array; end: number } {
+  const [opening = '', prefix = '', quote = ''] = /^([rRbB]*)("""|'''|"|')/.exec(text.slice(start, start + 5)) ?? [];
+  const raw = /r/i.test(prefix);
+  const bytes = /b/i.test(prefix);
+  const pieces: (string | number)[] = [];
+  let at = start + opening.length;
+  for (;;) {
+    const found = text.slice(at, at + 1);
+    if (found === '' || (quote.length === 1 && /[\r\n]/.test(found)))
+      throw new SyntaxFault(start, `Syntax error: token recognition error at: '${text.slice(start, at)}'`);
+    if (text.startsWith(quote, at)) break;
+    if (found !== '\\') {
+      const point = String.fromCodePoint(text.codePointAt(at) as number);
+      // A line ends in one way, whoever wrote the file.
+      const lineEnd = point === '\r';
+      pieces.push(lineEnd ? '\n' : point);
+      at += lineEnd && text[at + 1] === '\n' ? 2 : point.length;
+    } else if (raw) {
+      // A backslash keeps its companion from ending the text, and both stay.
+      pieces.push(text.slice(at, at + 2));
+      at += 2;
+    } else {
+      const escaped = readEscape(text, at, bytes);
+      pieces.push(escaped.piece);
+      at = escaped.end;
+    }
+  }
+  const end = at + quote.length;
+  if (!bytes)
+    return {
+      value: pieces.map((piece) => (typeof piece === 'number' ? String.fromCodePoint(piece) : piece)).join(''),
+      end,
+    };
+  return {
+    value: Buffer.concat(
+      pieces.map((piece) => (typeof piece === 'number' ? Uint8Array.of(piece) : Buffer.from(piece))),
+    ),
+    end,
+  };
+}
+
+const plainEscapes: Readonly<Record<string, string>> = {
+  a: '\x07',
+  b: '\b',
+  f: '\f',
+  n: '\n',
+  r: '\r',
+  t: '\t',
+  v: '\v',
+  '\\': '\\',
+  '?': '?',
+  '"': '"',
+  "'": "'",
+  '`': '`',
+};
+const codeEscape = /\\(?:[xX]([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-3][0-7]{2}))/y;
+
+/** In bytes, `\x` and octal escapes are single bytes and code points cannot be named. */
+function readEscape(text: string, at: number, bytes: boolean): { piece: string | number; end: number } {
+  const plain = Object.hasOwn(plainEscapes, text.slice(at + 1, at + 2))
+    ? plainEscapes[text[at + 1] as string]
+    : undefined;
+  if (plain !== undefined) return { piece: plain, end: at + 2 };
+  codeEscape.lastIndex = at;
+  const [whole, x, short, long, octal] = codeEscape.exec(text) ?? [];
+  const named = short ?? long;
+  if (whole === undefined || (bytes && named !== undefined))
+    throw new SyntaxFault(at, `Syntax error: unable to unescape '${text.slice(at, at + 2)}'`);
+  const code = octal === undefined ? Number.parseInt(x ?? (named as string), 16) : Number.parseInt(octal, 8);
+  if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
+    throw new SyntaxFault(at, `Syntax error: ${whole} is no code point`);
+  return { piece: code, end: at + whole.length };
+}

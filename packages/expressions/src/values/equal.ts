@@ -1,0 +1,82 @@
+import type { Budget } from '../run/budget.ts';
+import { MapValue } from './map-value.ts';
+import { Duration, Optional, Timestamp, TypeValue, Uint, Url, type Value } from './value.ts';
+
+/** Values of different types are different, except that numbers are compared by what they count. */
+export function equal(left: Value, right: Value, budget: Budget): boolean {
+  const [one, other] = [magnitude(left), magnitude(right)];
+  if (one !== undefined && other !== undefined) return ordered(one, other) === 0;
+  if (left === null || typeof left !== 'object' || right === null || typeof right !== 'object') return left === right;
+  if (Array.isArray(left)) return Array.isArray(right) && equalLists(left, right, budget);
+  if (left instanceof MapValue) return right instanceof MapValue && equalMaps(left, right, budget);
+  if (left instanceof Uint8Array) return right instanceof Uint8Array && compareBytes(left, right) === 0;
+  if (left instanceof Timestamp) return right instanceof Timestamp && left.nanoseconds === right.nanoseconds;
+  if (left instanceof Duration) return right instanceof Duration && left.nanoseconds === right.nanoseconds;
+  if (left instanceof TypeValue) return right instanceof TypeValue && left.name === right.name;
+  if (left instanceof Url) return right instanceof Url && left.text === right.text;
+  if (left instanceof Optional)
+    return (
+      right instanceof Optional &&
+      (left.value === undefined || right.value === undefined
+        ? left.value === right.value
+        : equal(left.value, right.value, budget))
+    );
+  return false;
+}
+
+function equalLists(left: readonly Value[], right: readonly Value[], budget: Budget): boolean {
+  if (left.length !== right.length) return false;
+  budget.charge(left.length);
+  return left.every((element, index) => equal(element, right[index] as Value, budget));
+}
+
+function equalMaps(left: MapValue, right: MapValue, budget: Budget): boolean {
+  if (left.size !== right.size) return false;
+  budget.charge(left.size);
+  for (const [key, value] of left.entries()) {
+    const other = right.get(key);
+    if (other === undefined || !equal(value, other, budget)) return false;
+  }
+  return true;
+}
+
+/** The number behind an int, a uint or a double. */
+function magnitude(value: Value): bigint | number | undefined {
+  if (typeof value === 'bigint' || typeof value === 'number') return value;
+  return value instanceof Uint ? value.value : undefined;
+}
+
+/** Undefined where there is no order, as with NaN or between types. */
+export function compare(left: Value, right: Value): number | undefined {
+  const [one, other] = [magnitude(left), magnitude(right)];
+  if (one !== undefined && other !== undefined) return ordered(one, other);
+  if (typeof left === 'string' && typeof right === 'string') return compareText(left, right);
+  if (typeof left === 'boolean' && typeof right === 'boolean') return Number(left) - Number(right);
+  if (left instanceof Uint8Array && right instanceof Uint8Array) return compareBytes(left, right);
+  if (left instanceof Timestamp && right instanceof Timestamp) return ordered(left.nanoseconds, right.nanoseconds);
+  if (left instanceof Duration && right instanceof Duration) return ordered(left.nanoseconds, right.nanoseconds);
+  return undefined;
+}
+
+/** Next to a double everything is one, with the digits that it can hold. */
+function ordered(left: bigint | number, right: bigint | number): number | undefined {
+  if (typeof left !== typeof right) return ordered(Number(left), Number(right));
+  if (left < right) return -1;
+  if (left > right) return 1;
+  return left >= right ? 0 : undefined;
+}
+
+/** By code points; UTF-16 would put the rarer planes before U+E000. */
+function compareText(left: string, right: string): number {
+  const length = Math.min(left.length, right.length);
+  let at = 0;
+  while (at < length && left.charCodeAt(at) === right.charCodeAt(at)) at++;
+  if (at === length) return left.length - right.length;
+  const [one, other] = [left.charCodeAt(at), right.charCodeAt(at)];
+  const planes = Number(isSurrogate(one)) - Number(isSurrogate(other));
+  return planes === 0 ? one - other : planes;
+}
+
+const isSurrogate = (unit: number): boolean => unit >= 0xd800 && unit < 0xe000;
+
+const compareBytes = (left: Uint8Array, right: Uint8Array): number => Buffer.compare(left, right);

@@ -1,0 +1,19 @@
+import { MapValue } from './map-value.ts';
+import { EvaluationError, type Value } from './value.ts';
+
+/** Whoever sends JSON chooses its depth, and the stack is shared by all requests. */
+const jsonDepthMax = 200;
+
+/** JSON as a value: numbers are doubles, objects are maps. Only an object's own properties count. */
+export function fromJson(json: unknown, depth = 0): Value {
+  if (depth > jsonDepthMax) throw new EvaluationError(`the value is nested deeper than ${jsonDepthMax} levels`);
+  if (json === null || typeof json === 'string' || typeof json === 'number' || typeof json === 'boolean') return json;
+  if (Array.isArray(json)) return json.map((element) => fromJson(element, depth + 1));
+  if (typeof json === 'object')
+    return MapValue.of(
+      Object.entries(json)
+        .filter(([, value]) => value !== undefined)
+        .map(([key, value]) => [key, fromJson(value, depth + 1)]),
+    );
+  throw new EvaluationError(`a ${typeof json} is not JSON`);
+}

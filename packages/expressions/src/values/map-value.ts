@@ -1,0 +1,45 @@
+import { EvaluationError, Uint, type Value } from './value.ts';
+
+type Entry = readonly [key: Value, value: Value];
+
+/** A map whose keys 1, 1u and 1.0 are one key, and in which `__proto__` and `constructor` are keys like others. */
+export class MapValue {
+  readonly #entries = new Map<string | boolean | bigint, Entry>();
+
+  static of(entries: Iterable<Entry>): MapValue {
+    const map = new MapValue();
+    for (const [key, value] of entries) {
+      if (typeof key === 'number') throw new EvaluationError('unsupported key type: double');
+      const plain = plainKey(key);
+      if (plain === undefined) throw new EvaluationError('unsupported key type');
+      if (map.#entries.has(plain)) throw new EvaluationError('Failed with repeated key');
+      map.#entries.set(plain, [key, value]);
+    }
+    return map;
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  get(key: Value): Value | undefined {
+    const plain = plainKey(key);
+    return plain === undefined ? undefined : this.#entries.get(plain)?.[1];
+  }
+
+  entries(): Iterable<Entry> {
+    return this.#entries.values();
+  }
+
+  keys(): Value[] {
+    return Array.from(this.#entries.values(), ([key]) => key);
+  }
+}
+
+/** Undefined for what can be nobody's key. */
+function plainKey(key: Value): string | boolean | bigint | undefined {
+  if (typeof key === 'string' || typeof key === 'boolean' || typeof key === 'bigint') return key;
+  if (key instanceof Uint) return key.value;
+  if (typeof key === 'number' && Number.isInteger(key)) return BigInt(key);
+  return undefined;
+}

@@ -1,0 +1,73 @@
+import type { MapValue } from './map-value.ts';
+
+/**
+ * What an expression can hold. An int is a bigint and a double a number, so the two cannot be mixed by accident; what
+ * JavaScript has no word for has a class of its own.
+ */
+export type Value =
+  | null
+  | boolean
+  | bigint
+  | number
+  | string
+  | Uint8Array
+  | Uint
+  | Timestamp
+  | Duration
+  | TypeValue
+  | Optional
+  | MapValue
+  | Url
+  | readonly Value[];
+
+export class Uint {
+  readonly value: bigint;
+  constructor(value: bigint) {
+    this.value = value;
+  }
+}
+
+/** Nanoseconds since 1970. */
+export class Timestamp {
+  readonly nanoseconds: bigint;
+  constructor(nanoseconds: bigint) {
+    this.nanoseconds = nanoseconds;
+  }
+}
+
+export class Duration {
+  readonly nanoseconds: bigint;
+  constructor(nanoseconds: bigint) {
+    this.nanoseconds = nanoseconds;
+  }
+}
+
+/** A type as a value: what `type(x)` gives and what `int` alone means. */
+export class TypeValue {
+  readonly name: string;
+  constructor(name: string) {
+    this.name = name;
+  }
+}
+
+/** A value that may be absent. Undefined stands for absent, since null is a value. */
+export class Optional {
+  readonly value: Value | undefined;
+  constructor(value?: Value) {
+    this.value = value;
+  }
+}
+
+export class Url {
+  readonly url: URL;
+  readonly text: string;
+  constructor(url: URL, text: string) {
+    this.url = url;
+    this.text = text;
+  }
+}
+
+/** A value could not be found; `||`, `&&` and macros may still come to an answer without it. */
+export class EvaluationError extends Error {
+  override readonly name: string = 'EvaluationError';
+}

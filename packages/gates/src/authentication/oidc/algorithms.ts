@@ -1,0 +1,35 @@
+import type { JWK } from 'jose';
+
+/** What an issuer may sign with, and the keys that do. Whatever else a header names is refused before any key is seen. */
+const algorithms: ReadonlyMap<string, { readonly kty: string; readonly crv?: string }> = new Map([
+  ['RS256', { kty: 'RSA' }],
+  ['RS384', { kty: 'RSA' }],
+  ['RS512', { kty: 'RSA' }],
+  ['PS256', { kty: 'RSA' }],
+  ['PS384', { kty: 'RSA' }],
+  ['PS512', { kty: 'RSA' }],
+  ['ES256', { kty: 'EC', crv: 'P-256' }],
+  ['ES384', { kty: 'EC', crv: 'P-384' }],
+  ['ES512', { kty: 'EC', crv: 'P-521' }],
+  ['EdDSA', { kty: 'OKP', crv: 'Ed25519' }],
+]);
+
+export const algorithmNames = [...algorithms.keys()];
+
+/** What the header of a token says of its signature. A `kid` picks among the issuer's keys and means nothing else. */
+export interface Signed {
+  readonly alg: string;
+  readonly kid: string | undefined;
+}
+
+export function mayHaveSigned(key: JWK, { alg, kid }: Signed): boolean {
+  const needed = algorithms.get(alg);
+  return (
+    needed !== undefined &&
+    key.kty === needed.kty &&
+    (needed.crv === undefined || key.crv === needed.crv) &&
+    (key.use === undefined || key.use === 'sig') &&
+    (key.alg === undefined || key.alg === alg) &&
+    (kid === undefined || key.kid === kid)
+  );
+}

@@ -1,0 +1,88 @@
+import { expect, test } from '@jest/globals';
+import { seededRandom } from '@cluster-apiserver/base';
+import { compile, type Expression, types } from '@cluster-apiserver/expressions';
+import { type ClaimMappings, claimValues, userFrom } from './claim-mapping.ts';
+import { TokenRejectedError } from './rejected.ts';
+
+const claimSetsCount = 2_000;
+const random = seededRandom(6);
+const oneOf = <T>(all: readonly T[]): T => all[random.below(all.length)] as T;
+
+type Claims = Readonly<Record<string, unknown>>;
+const strange = ['', 'a', 'b', ['a'], ['a', '', 'b'], [], null, 1, true, {}, [1], ['a', null], undefined];
+const names = ['sub', 'email', 'groups', 'constructor', '__proto__'];
+
+function claimSet(): Claims {
+  const claims = Object.fromEntries(
+    names.map((name) => [name, random.below(3) > 0 ? oneOf(['a', 'b']) : oneOf(strange)]),
+  );
+  const verified = oneOf([undefined, true, false, 'true']);
+  return JSON.parse(JSON.stringify({ ...claims, email_verified: verified })) as Claims;
+}
+
+function expression(text: string): Expression {
+  const compiled = compile(text, { claims: types.map(types.string, types.dyn) });
+  if ('faults' in compiled) throw new Error(compiled.faults.join('\n'));
+  return compiled.expression;
+}
+
+/** The same mapping twice: as the configuration has it, and as somebody else would have written it down. */
+function mapping(): { readonly mappings: ClaimMappings; readonly model: (claims: Claims) => unknown } {
+  const [username, groups, uid] = [oneOf(names), oneOf([undefined, ...names]), oneOf([undefined, ...names])];
+  const [usernamePrefix, groupsPrefix] = [oneOf(['', 'u:']), oneOf(['', 'g:'])];
+  const byExpression = random.below(2) === 0;
+  const extra = oneOf(names);
+  const from = (claim: string, prefix: string) =>
+    byExpression
+      ? ({ from: 'expression', expression: expression(`claims[?'${claim}'].orValue(null)`) } as const)
+      : ({ from: 'claim', claim, prefix } as const);
+  const mappings: ClaimMappings = {
+    username: from(username, usernamePrefix),
+    groups: groups === undefined ? undefined : from(groups, groupsPrefix),
+    uid: uid === undefined ? undefined : from(uid, ''),
+    extra: [{ key: 'example.com/x', expression: expression(`claims[?'${extra}'].orValue('')`) }],
+  };
+  const model = (claims: Claims): unknown => {
+    const has = (name: string): boolean => Object.getOwnPropertyNames(claims).includes(name);
+    const claim = (name: string): unknown => (has(name) ? Object.getOwnPropertyDescriptor(claims, name)?.value : null);
+    const listed = (value: unknown): string[] | undefined => {
+      const list: unknown[] = value === null ? [] : Array.isArray(value) ? value : [value];
+      return list.every((entry) => typeof entry === 'string') ? list.filter((entry) => entry !== '') : undefined;
+    };
+    const name = claim(username);
+    const unverified = username === 'email' && has('email_verified') && claims.email_verified !== true;
+    if (typeof name !== 'string' || name === '' || (unverified && !byExpression)) return 'rejected';
+    const id = uid === undefined ? '' : claim(uid);
+    const members = groups === undefined ? [] : listed(claim(groups));
+    const more = listed(claim(extra));
+    if (typeof id !== 'string' || !members || !more) return 'rejected';
+    const prefixed = (prefix: string, text: string): string => (byExpression ? text : `${prefix}${text}`);
+    return {
+      name: prefixed(usernamePrefix, name),
+      ...(id === '' ? {} : { uid: id }),
+      groups: members.map((group) => prefixed(groupsPrefix, group)),
+      ...(more.length === 0 ? {} : { extra: { 'example.com/x': more } }),
+    };
+  };
+  return { mappings, model };
+}
+
+test(`${claimSetsCount} generated sets of claims become the users that the rules say, or nobody`, () => {
+  let rejected = 0;
+  for (let round = 0; round < claimSetsCount; round++) {
+    const { mappings, model } = mapping();
+    const claims = claimSet();
+    let user: unknown;
+    try {
+      user = userFrom(mappings, claims, claimValues(claims));
+    } catch (error) {
+      if (!(error instanceof TokenRejectedError)) throw error;
+      user = 'rejected';
+      rejected++;
+    }
+    expect({ claims, user }).toEqual({ claims, user: model(claims) });
+  }
+  // Neither side of the rules is left out by chance.
+  expect(rejected).toBeGreaterThan(claimSetsCount / 10);
+  expect(rejected).toBeLessThan(claimSetsCount / 1.5);
+});

@@ -1,0 +1,131 @@
+import { type Clock, sleep } from '@cluster-apiserver/base';
+import type { JWK } from 'jose';
+import { mayHaveSigned, type Signed } from './algorithms.ts';
+import type { Get } from './https-get.ts';
+import { TokenRejectedError } from './rejected.ts';
+
+/** However many tokens come with keys that nobody knows: the issuer is asked this often and no more. */
+const coolDownMs = 10_000;
+/** A key that the issuer has withdrawn is believed this long, and longer only while the issuer cannot be reached. */
+const freshMs = 600_000;
+/** Tokens that wait for the next fetch. They cost little, but anybody can send them. */
+const waitingMax = 1_000;
+/** A token without `kid` is tried against each. */
+const keysMax = 50;
+
+export interface IssuerAddress {
+  readonly url: string;
+  readonly discoveryUrl: string | undefined;
+}
+
+/**
+ * The keys of one issuer. Known keys are used without asking, so an issuer that is down or slow delays nobody. An
+ * unknown key makes us ask: at once, or when the last time is long enough ago, and the token waits for it. A key that
+ * has just come into use is thereby never refused, and a flood of made-up ones is one fetch in ten seconds.
+ */
+export class IssuerKeys {
+  readonly #address: IssuerAddress;
+  readonly #get: Get;
+  readonly #clock: Clock;
+  readonly #signal: AbortSignal;
+  #keys: readonly JWK[] = [];
+  #fetchedAt = Number.NEGATIVE_INFINITY;
+  #askedAt = Number.NEGATIVE_INFINITY;
+  #failure: unknown;
+  #refresh: { readonly done: Promise<void>; begun: boolean } | undefined;
+  #waiting = 0;
+
+  constructor(address: IssuerAddress, get: Get, clock: Clock, signal: AbortSignal) {
+    this.#address = address;
+    this.#get = get;
+    this.#clock = clock;
+    this.#signal = signal;
+  }
+
+  /** The keys that may have signed this; none when the issuer has no such key. */
+  async find(signed: Signed): Promise<readonly JWK[]> {
+    const known = this.#matching(signed);
+    if (known.length > 0) {
+      // Beside the request and not before it; what fails is tried again by the next one.
+      if (this.#clock.monotonicMs() - this.#fetchedAt > freshMs && this.#mayAsk())
+        void this.#refreshed().catch(() => {});
+      return known;
+    }
+    // A fetch that is under way may have begun before the key was there.
+    const missed = this.#refresh?.begun;
+    await this.#wait();
+    if (missed && this.#matching(signed).length === 0) await this.#wait();
+    return this.#matching(signed);
+  }
+
+  #matching(signed: Signed): readonly JWK[] {
+    return this.#keys.filter((key) => mayHaveSigned(key, signed));
+  }
+
+  async #wait(): Promise<void> {
+    if (this.#waiting >= waitingMax) throw new TokenRejectedError('too many tokens wait for keys that are not known');
+    // While it does not answer, to wait for it would hold up everybody who comes.
+    if (!this.#refresh && this.#failure !== undefined && !this.#mayAsk())
+      throw new TokenRejectedError('the keys of the issuer cannot be fetched', { cause: this.#failure });
+    this.#waiting++;
+    try {
+      await this.#refreshed();
+    } catch (cause) {
+      throw new TokenRejectedError('the keys of the issuer cannot be fetched', { cause });
+    } finally {
+      this.#waiting--;
+    }
+  }
+
+  #mayAsk(): boolean {
+    return this.#clock.monotonicMs() - this.#askedAt >= coolDownMs;
+  }
+
+  #refreshed(): Promise<void> {
+    if (this.#refresh) return this.#refresh.done;
+    const refresh = { begun: false, done: Promise.resolve() };
+    const fetchWhenCool = async (): Promise<void> => {
+      try {
+        const pauseMs = this.#askedAt + coolDownMs - this.#clock.monotonicMs();
+        if (pauseMs > 0) await sleep(this.#clock, pauseMs, this.#signal);
+        refresh.begun = true;
+        this.#askedAt = this.#clock.monotonicMs();
+        this.#keys = await fetchKeys(this.#address, this.#get, this.#signal);
+        this.#fetchedAt = this.#clock.monotonicMs();
+        this.#failure = undefined;
+      } catch (error) {
+        this.#failure = error;
+        throw error;
+      } finally {
+        this.#refresh = undefined;
+      }
+    };
+    this.#refresh = refresh;
+    return (refresh.done = fetchWhenCool());
+  }
+}
+
+async function fetchKeys({ url, discoveryUrl }: IssuerAddress, get: Get, signal: AbortSignal): Promise<readonly JWK[]> {
+  const place = discoveryUrl ?? `${url.replace(/\/$/, '')}/.well-known/openid-configuration`;
+  const discovered = objectIn(await get(place, signal), place);
+  // Otherwise whoever answers here could have tokens of one issuer verified with keys of another.
+  if (discovered.issuer !== url) throw new Error(`${place} speaks for another issuer than ${url}`);
+  const { jwks_uri: keysUrl } = discovered;
+  if (typeof keysUrl !== 'string' || URL.parse(keysUrl)?.protocol !== 'https:')
+    throw new Error(`${place} names no jwks_uri with https`);
+  const { keys } = objectIn(await get(keysUrl, signal), keysUrl);
+  if (!Array.isArray(keys)) throw new Error(`${keysUrl} holds no list of keys`);
+  const usable = keys.filter(isKey);
+  if (usable.length > keysMax) throw new Error(`${keysUrl} holds more than ${keysMax} keys`);
+  return usable;
+}
+
+function objectIn(text: string, place: string): Readonly<Record<string, unknown>> {
+  const value: unknown = JSON.parse(text);
+  if (typeof value !== 'object' || value === null) throw new Error(`${place} does not answer with an object`);
+  return value as Readonly<Record<string, unknown>>;
+}
+
+/** What else stands in the list, such as keys for encryption or of kinds to come, is none of ours. */
+const isKey = (value: unknown): value is JWK =>
+  typeof value === 'object' && value !== null && 'kty' in value && typeof value.kty === 'string' && !('d' in value);

@@ -1,0 +1,67 @@
+import type { Clock } from '@cluster-apiserver/base';
+import { type Authenticator, authenticatedGroup, type UserInfo } from '../authenticator.ts';
+import { bearerToken } from '../bearer-token.ts';
+import { type ClaimMappings, claimValues, userFrom } from './claim-mapping.ts';
+import type { Get } from './https-get.ts';
+import { IssuerKeys } from './issuer-keys.ts';
+import { checkClaimRules, checkUserRules, type ClaimRule, type ExpressionRule } from './rules.ts';
+import { claimsIn, verifiedClaims } from './verified-claims.ts';
+
+/** An issuer whose tokens are believed, and what they are made into. */
+export interface JwtIssuer {
+  readonly issuer: {
+    readonly url: string;
+    readonly discoveryUrl: string | undefined;
+    readonly audiences: readonly string[];
+  };
+  readonly claimRules: readonly ClaimRule[];
+  readonly claimMappings: ClaimMappings;
+  readonly userRules: readonly ExpressionRule[];
+  /** Fetches what the issuer publishes, by the certificates and the way that are configured for it. */
+  readonly get: Get;
+}
+
+/** Longer ones do not fit into a header, and reading them would be for nothing. */
+const tokenLengthMax = 64 * 1024;
+
+/**
+ * Who the bearer of a signed token is. Undefined for tokens of other issuers; a `TokenRejectedError` for one of ours
+ * that does not hold. The signal ends what still waits for an issuer.
+ */
+export function jwtAuthenticator(issuers: readonly JwtIssuer[], clock: Clock, signal: AbortSignal): Authenticator {
+  const byUrl = new Map(
+    issuers.map((configured) => {
+      const { issuer, get } = configured;
+      return [issuer.url, { ...configured, keys: new IssuerKeys(issuer, get, clock, signal) }] as const;
+    }),
+  );
+  return {
+    authenticate: (credentials) => {
+      const token = bearerToken(credentials);
+      const claimed = token === undefined ? undefined : claimedIssuer(token);
+      const found = claimed === undefined ? undefined : byUrl.get(claimed);
+      return found && token !== undefined ? userBehind(token, found, clock) : undefined;
+    },
+  };
+}
+
+async function userBehind(
+  token: string,
+  { issuer, keys, claimRules, claimMappings, userRules }: JwtIssuer & { readonly keys: IssuerKeys },
+  clock: Clock,
+): Promise<UserInfo> {
+  const claims = await verifiedClaims(token, issuer, keys, clock);
+  const values = claimValues(claims);
+  const user = userFrom(claimMappings, claims, values);
+  checkClaimRules(claimRules, claims, values);
+  checkUserRules(userRules, user);
+  return { ...user, groups: [...new Set([...user.groups, authenticatedGroup])] };
+}
+
+/** Unverified, and only good for finding whom to ask. */
+function claimedIssuer(token: string): string | undefined {
+  const parts = token.split('.', 4);
+  if (parts.length !== 3 || token.length > tokenLengthMax) return undefined;
+  const issuer = claimsIn(Buffer.from(parts[1] as string, 'base64url'))?.iss;
+  return typeof issuer === 'string' ? issuer : undefined;
+}

@@ -1,0 +1,12 @@
+/**
+ * A token of an issuer that is known, and still nobody's. The message is for our log and never holds what the token
+ * says; what the caller may be told is what the operator wrote for this.
+ */
+export class TokenRejectedError extends Error {
+  override readonly name = 'TokenRejectedError';
+  readonly told: string | undefined;
+  constructor(message: string, options: ErrorOptions & { readonly told?: string | undefined } = {}) {
+    super(message, options);
+    this.told = options.told;
+  }
+}

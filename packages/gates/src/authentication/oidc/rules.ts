@@ -1,0 +1,41 @@
+import { getOwn } from '@cluster-apiserver/base';
+import { type Expression, fromJson } from '@cluster-apiserver/expressions';
+import type { UserInfo } from '../authenticator.ts';
+import { evaluated, type Values } from './claim-mapping.ts';
+import { TokenRejectedError } from './rejected.ts';
+import type { Claims } from './verified-claims.ts';
+
+export type ClaimRule =
+  | { readonly by: 'claim'; readonly claim: string; readonly requiredValue: string }
+  | ExpressionRule;
+
+export interface ExpressionRule {
+  readonly by: 'expression';
+  readonly expression: Expression;
+  /** What whoever is refused is told. */
+  readonly message: string | undefined;
+}
+
+/** Every rule must hold. */
+export function checkClaimRules(rules: readonly ClaimRule[], claims: Claims, values: Values): void {
+  for (const [index, rule] of rules.entries()) {
+    if (rule.by === 'expression') checkRule(`claimValidationRules[${index}]`, rule, values);
+    else if (getOwn(claims, rule.claim) !== rule.requiredValue)
+      throw new TokenRejectedError(`claimValidationRules[${index}]: the claim ${rule.claim} is not as required`);
+  }
+}
+
+/**
+ * Rules see the user without the group that everybody is in. Groups and extra are there even when they are empty, so
+ * that a rule over all of them holds for somebody who has none.
+ */
+export function checkUserRules(rules: readonly ExpressionRule[], { name, uid, groups, extra = {} }: UserInfo): void {
+  if (rules.length === 0) return;
+  const values = new Map([['user', fromJson({ username: name, uid, groups, extra })]]);
+  for (const [index, rule] of rules.entries()) checkRule(`userValidationRules[${index}]`, rule, values);
+}
+
+function checkRule(where: string, { expression, message }: ExpressionRule, values: Values): void {
+  if (evaluated(where, expression, values) !== true)
+    throw new TokenRejectedError(`${where} does not hold: ${expression.text}`, { told: message });
+}

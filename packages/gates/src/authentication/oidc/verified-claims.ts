@@ -1,0 +1,79 @@
+import type { Clock } from '@cluster-apiserver/base';
+import { compactVerify, decodeProtectedHeader, type JWK } from 'jose';
+import { algorithmNames, type Signed } from './algorithms.ts';
+import type { IssuerKeys } from './issuer-keys.ts';
+import { TokenRejectedError } from './rejected.ts';
+
+export type Claims = Readonly<Record<string, unknown>>;
+
+/** Clocks of issuers run ahead of ours; for the end of a token nobody needs such kindness. */
+const notBeforeLeewaySeconds = 60;
+
+/** The claims of a token that the issuer has signed, for one of the audiences, and that holds now. */
+export async function verifiedClaims(
+  token: string,
+  { url, audiences }: { readonly url: string; readonly audiences: readonly string[] },
+  keys: IssuerKeys,
+  clock: Clock,
+): Promise<Claims> {
+  const signed = signedBy(token);
+  const candidates = await keys.find(signed);
+  const payload = await firstVerified(token, candidates);
+  if (!payload) throw new TokenRejectedError('no key of the issuer has signed the token');
+  const claims = claimsIn(payload);
+  if (!claims || claims.iss !== url) throw new TokenRejectedError('the token is of another issuer');
+  checkAudience(claims.aud, audiences);
+  checkTimes(claims, clock.now() / 1000);
+  return claims;
+}
+
+function signedBy(token: string): Signed {
+  try {
+    const { alg, kid } = decodeProtectedHeader(token);
+    if (typeof alg === 'string' && algorithmNames.includes(alg)) {
+      if (kid === undefined || typeof kid === 'string') return { alg, kid };
+      throw new TokenRejectedError('the kid of the token is no text');
+    }
+  } catch (error) {
+    if (error instanceof TokenRejectedError) throw error;
+    throw new TokenRejectedError('the token has no readable header');
+  }
+  throw new TokenRejectedError('the token is not signed with an algorithm that is allowed');
+}
+
+async function firstVerified(token: string, candidates: readonly JWK[]): Promise<Uint8Array | undefined> {
+  for (const key of candidates) {
+    try {
+      const { payload } = await compactVerify(token, key, { algorithms: algorithmNames });
+      return payload;
+    } catch {
+      // Not this key's signature, or a key that cannot verify anything: another may.
+    }
+  }
+  return undefined;
+}
+
+export function claimsIn(payload: Uint8Array): Claims | undefined {
+  try {
+    const claims: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(payload));
+    return typeof claims === 'object' && claims !== null && !Array.isArray(claims) ? (claims as Claims) : undefined;
+  } catch {
+    return undefined; // it is no object of claims, and why not is of no use to anybody
+  }
+}
+
+function checkAudience(claimed: unknown, audiences: readonly string[]): void {
+  const meant: readonly unknown[] = Array.isArray(claimed) ? claimed : [claimed];
+  if (!audiences.some((audience) => meant.includes(audience)))
+    throw new TokenRejectedError('the token is for other audiences');
+}
+
+function checkTimes({ exp, nbf, iat }: Claims, nowSeconds: number): void {
+  if (!isTime(exp)) throw new TokenRejectedError('the token does not say when it ends');
+  if (exp <= nowSeconds) throw new TokenRejectedError('the token is expired');
+  if (nbf !== undefined && !(isTime(nbf) && nbf <= nowSeconds + notBeforeLeewaySeconds))
+    throw new TokenRejectedError('the token does not hold yet');
+  if (iat !== undefined && !isTime(iat)) throw new TokenRejectedError('the token does not say when it was made');
+}
+
+const isTime = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value);

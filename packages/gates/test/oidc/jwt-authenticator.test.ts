@@ -1,0 +1,452 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { compile, type Expression, type Type, types } from '@cluster-apiserver/expressions';
+import { type JWTPayload, SignJWT } from 'jose';
+import { httpsGet, jwtAuthenticator, type JwtIssuer, TokenRejectedError, type UserInfo } from '../../src/index.ts';
+import { ManualClock } from './manual-clock.ts';
+import { type Answer, type Provider, startProvider } from './provider.ts';
+
+const claimTypes = { claims: types.map(types.string, types.dyn) };
+const userTypes = {
+  user: types.object('UserInfo', { username: types.string, uid: types.string, groups: types.list(types.string) }),
+};
+const nowSeconds = 1_800_000_000;
+
+let provider: Provider;
+let clock: ManualClock;
+let fetching = 0;
+/** When the issuer was asked where its keys are. */
+let askedAtMs: number[] = [];
+let authenticate: (token: string) => Promise<UserInfo | undefined>;
+const stopped = new AbortController();
+
+beforeAll(async () => {
+  provider = await startProvider();
+});
+afterAll(async () => {
+  stopped.abort(new Error('the test is over'));
+  await provider.close();
+});
+beforeEach(async () => {
+  provider.answers.clear();
+  provider.published = [];
+  await provider.rotate('first');
+  provider.asked.length = 0;
+  authenticate = authenticatorWith({});
+});
+
+/** With a clock of its own, and nothing fetched yet. */
+function authenticatorWith(part: Partial<Omit<JwtIssuer, 'get'>>): (token: string) => Promise<UserInfo | undefined> {
+  clock = new ManualClock(nowSeconds * 1000);
+  askedAtMs = [];
+  const get = httpsGet(clock, provider.certificateAuthority);
+  const configured: JwtIssuer = {
+    issuer: { url: provider.url, discoveryUrl: undefined, audiences: ['cluster'] },
+    claimRules: [],
+    claimMappings: {
+      username: { from: 'claim', claim: 'sub', prefix: 'p:' },
+      groups: { from: 'claim', claim: 'groups', prefix: 'g:' },
+      uid: undefined,
+      extra: [],
+    },
+    userRules: [],
+    get: async (url, signal) => {
+      if (url.endsWith('configuration')) askedAtMs.push(clock.monotonicMs());
+      fetching++;
+      return get(url, signal).finally(() => fetching--);
+    },
+    ...part,
+  };
+  const authenticator = jwtAuthenticator([configured], clock, stopped.signal);
+  return async (token) => authenticator.authenticate({ header: () => `Bearer ${token}` });
+}
+
+/** Some of them are wrong on purpose, so their types are not looked at. */
+const claims = (part: Readonly<Record<string, unknown>> = {}): JWTPayload => ({
+  iss: provider.url,
+  aud: ['other', 'cluster'],
+  sub: 'al',
+  exp: nowSeconds + 60,
+  groups: ['a', 'b'],
+  ...part,
+});
+
+const al = { name: 'p:al', groups: ['g:a', 'g:b', 'system:authenticated'] };
+
+async function rejection(token: string): Promise<TokenRejectedError> {
+  const error: unknown = await authenticate(token).catch((thrown: unknown) => thrown);
+  expect(error).toBeInstanceOf(TokenRejectedError);
+  return error as TokenRejectedError;
+}
+
+function expression(text: string, variables: Readonly<Record<string, Type>> = claimTypes): Expression {
+  const compiled = compile(text, variables);
+  if ('faults' in compiled) throw new Error(compiled.faults.join('\n'));
+  return compiled.expression;
+}
+
+test.each(['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA'])(
+  'whoever bears a token that the issuer signed with %s is known by its claims',
+  async (alg) => {
+    await provider.rotate(alg, alg);
+    expect(await authenticate(await provider.sign(claims()))).toEqual(al);
+    expect(provider.asked).toEqual(['/.well-known/openid-configuration', '/keys']);
+  },
+);
+
+test('tokens of other issuers, and what is no token, are left to others without a question to anybody', async () => {
+  const token = await provider.sign(claims({ iss: 'https://elsewhere' }));
+  for (const other of [token, 'a.b.c', 'a.b', 'opaque', `${token}.x`, 'x'.repeat(70_000)])
+    expect(await authenticate(other)).toBeUndefined();
+  expect(provider.asked).toEqual([]);
+});
+
+describe('a token is refused', () => {
+  test.each<[string, Readonly<Record<string, unknown>>, string]>([
+    ['a second after its end', { exp: nowSeconds - 1 }, 'expired'],
+    ['at its end', { exp: nowSeconds }, 'expired'],
+    ['without end', { exp: undefined }, 'does not say when it ends'],
+    ['with an end that is a text', { exp: `${nowSeconds + 60}` }, 'does not say when it ends'],
+    ['with an end before time began', { exp: -1 }, 'expired'],
+    ['more than a minute before it begins', { nbf: nowSeconds + 61 }, 'does not hold yet'],
+    ['with a beginning that is a text', { nbf: 'x' }, 'does not hold yet'],
+    ['that was made at no time', { iat: 'x' }, 'when it was made'],
+    ['for other audiences', { aud: ['clusters', 'clust'] }, 'other audiences'],
+    ['for nobody', { aud: undefined }, 'other audiences'],
+    ['for an audience within a list', { aud: [['cluster']] }, 'other audiences'],
+    ['without a name', { sub: undefined }, 'the username is no text'],
+    ['with an empty name', { sub: '' }, 'the username is empty'],
+    ['with a list of names', { sub: ['hush'] }, 'the username is no text'],
+    ['with a group that is a number', { groups: [1] }, 'the groups is no text'],
+    ['with groups that are an object', { groups: {} }, 'neither a text nor a list'],
+  ])('%s', async (_, part, reason) => {
+    const error = await rejection(await provider.sign(claims(part)));
+    expect(error.message).toContain(reason);
+    expect(error.told).toBeUndefined();
+  });
+
+  test.each<[string, Readonly<Record<string, unknown>>]>([
+    ['that ends in a second', { exp: nowSeconds + 1 }],
+    ['that ends within a second', { exp: nowSeconds + 0.5 }],
+    ['that will never end', { exp: 1e300 }],
+    ['that begins in a minute', { nbf: nowSeconds + 60 }],
+    ['for one audience', { aud: 'cluster' }],
+    ['that was made in the future', { iat: nowSeconds + 3600 }],
+  ])('but one is taken %s', async (_, part) => {
+    expect(await authenticate(await provider.sign(claims(part)))).toEqual(al);
+  });
+
+  test.each(['none', 'None', 'NONE', 'HS256', 'rs256', 'ES256K', 'RSA-OAEP', '', 1, null, ['RS256'], undefined])(
+    'with the algorithm %j, before its issuer is asked for keys',
+    async (alg) => {
+      const [, payload, signature] = (await provider.sign(claims())).split('.') as [string, string, string];
+      const header = Buffer.from(JSON.stringify({ alg, kid: 'first' })).toString('base64url');
+      for (const signed of [signature, '']) {
+        const error = await rejection(`${header}.${payload}.${signed}`);
+        expect(error.message).toContain('algorithm that is allowed');
+      }
+      expect(provider.asked).toEqual([]);
+    },
+  );
+
+  test('that is signed with the public key as a shared secret', async () => {
+    const secret = Buffer.from(JSON.stringify(provider.published[0]));
+    const token = await new SignJWT(claims()).setProtectedHeader({ alg: 'HS256', kid: 'first' }).sign(secret);
+    expect((await rejection(token)).message).toContain('algorithm that is allowed');
+  });
+
+  test('that brings its own key, by value or by address', async () => {
+    const stranger = await startProvider();
+    try {
+      const header = {
+        kid: 'first',
+        jwk: stranger.published[0],
+        jku: `${stranger.url}/keys`,
+        x5u: `${stranger.url}/keys`,
+      };
+      expect((await rejection(await stranger.sign(claims(), header))).message).toContain('no key of the issuer');
+      expect(stranger.asked).toEqual([]);
+    } finally {
+      await stranger.close();
+    }
+  });
+
+  test('whose claims were changed after it was signed', async () => {
+    const [header, , signature] = (await provider.sign(claims())).split('.') as [string, string, string];
+    const payload = Buffer.from(JSON.stringify(claims({ sub: 'root' }))).toString('base64url');
+    expect((await rejection(`${header}.${payload}.${signature}`)).message).toContain('no key of the issuer');
+  });
+
+  test.each(['first', 'other', '../first', "' or 1=1", 'x'.repeat(10_000)])(
+    'or taken by its signature alone: the kid %.20s only picks a key',
+    async (kid) => {
+      provider.published = provider.published.map((key) => ({ ...key, kid }));
+      expect(await authenticate(await provider.sign(claims(), { kid }))).toEqual(al);
+    },
+  );
+
+  test('with a kid that is a number', async () => {
+    expect((await rejection(await provider.sign(claims(), { kid: 1 }))).message).toContain('kid');
+  });
+
+  test('and one without kid is tried against every key', async () => {
+    const token = await provider.sign(claims(), { kid: undefined });
+    await provider.rotate('second');
+    expect(await authenticate(token)).toEqual(al);
+  });
+});
+
+describe('keys', () => {
+  const unknown = (): Promise<string> => provider.sign(claims(), { kid: 'nobody knows' });
+  const fetches = (): number => provider.asked.filter((path) => path === '/keys').length;
+
+  test('are fetched once for all who come at the same time', async () => {
+    const token = await provider.sign(claims());
+    expect(await Promise.all(Array.from({ length: 50 }, () => authenticate(token)))).toEqual(
+      Array.from({ length: 50 }, () => al),
+    );
+    expect(fetches()).toBe(1);
+  });
+
+  test('that have come into use just now are not refused, whenever the issuer was asked last', async () => {
+    await authenticate(await provider.sign(claims()));
+    await provider.rotate('second');
+    const soon = authenticate(await provider.sign(claims()));
+    await waitFor(() => clock.waiting > 0);
+    expect(fetches()).toBe(1);
+    clock.move(10_000);
+    expect(await soon).toEqual(al);
+    clock.move(60_000);
+    provider.published = [];
+    await provider.rotate('third');
+    expect(await authenticate(await provider.sign(claims({ exp: nowSeconds + 600 })))).toEqual(al);
+    expect(fetches()).toBe(3);
+  });
+
+  test('that nobody knows make one fetch in ten seconds, however many tokens name them', async () => {
+    const token = await unknown();
+    for (let round = 0; round < 3; round++) {
+      let open = 200;
+      for (let count = open; count > 0; count--) void rejection(token).then(() => open--);
+      await waitFor(() => {
+        if (clock.waiting > 0 && fetching === 0) clock.move(1000);
+        return open === 0;
+      });
+    }
+    expect(askedAtMs.length).toBeGreaterThan(2);
+    for (const [index, atMs] of askedAtMs.slice(1).entries())
+      expect(atMs - (askedAtMs[index] as number)).toBeGreaterThanOrEqual(10_000);
+  });
+
+  test('that are known hold while the issuer is away, for any time', async () => {
+    const token = await provider.sign(claims({ exp: nowSeconds + 1e6 }));
+    await authenticate(token);
+    provider.answers.set('/.well-known/openid-configuration', fail);
+    for (let days = 0; days < 5; days++) {
+      clock.move(86_400_000);
+      expect(await authenticate(token)).toEqual(al);
+    }
+  });
+
+  test('of an issuer that does not answer are asked for once in ten seconds, and tokens do not wait', async () => {
+    provider.answers.set('/.well-known/openid-configuration', fail);
+    const token = await provider.sign(claims());
+    for (let count = 0; count < 20; count++) expect((await rejection(token)).message).toContain('cannot be fetched');
+    expect(askedAtMs).toEqual([0]);
+    provider.answers.clear();
+    clock.move(10_000);
+    expect(await authenticate(token)).toEqual(al);
+  });
+
+  test('that the issuer has withdrawn are forgotten after a while', async () => {
+    const token = await provider.sign(claims({ exp: nowSeconds + 1e6 }));
+    await authenticate(token);
+    provider.published = [];
+    clock.move(600_001);
+    expect(await authenticate(token)).toEqual(al); // asks beside this request
+    await waitFor(() => fetches() === 2);
+    await waitFor(async () => (clock.move(10_000), (await authenticate(token).catch(() => 'refused')) === 'refused'));
+  });
+
+  test.each<[string, string, (answer: Answer) => void]>([
+    [
+      'another issuer',
+      '/.well-known/openid-configuration',
+      (answer) => answer.end(JSON.stringify({ issuer: 'https://x', jwks_uri: `${provider.url}/keys` })),
+    ],
+    [
+      'keys without TLS',
+      '/.well-known/openid-configuration',
+      (answer) => answer.end(JSON.stringify({ issuer: provider.url, jwks_uri: 'http://localhost/keys' })),
+    ],
+    [
+      'no address of keys',
+      '/.well-known/openid-configuration',
+      (answer) => answer.end(JSON.stringify({ issuer: provider.url })),
+    ],
+    ['a redirect', '/keys', (answer) => answer.writeHead(302, { location: `${provider.url}/elsewhere` }).end()],
+    ['no JSON', '/keys', (answer) => answer.end('<html>')],
+    ['no list', '/keys', (answer) => answer.end('{"keys":{}}')],
+    ['more than anybody needs', '/keys', (answer) => answer.end(' '.repeat(2 * 1024 * 1024))],
+    [
+      'more keys than anybody needs',
+      '/keys',
+      (answer) => answer.end(JSON.stringify({ keys: Array.from({ length: 51 }, () => ({ kty: 'RSA' })) })),
+    ],
+    ['half an answer', '/keys', (answer) => (answer.write('{"keys":['), answer.destroy())],
+  ])('are not taken from %s', async (_, path, respond) => {
+    provider.answers.set(path, respond);
+    expect((await rejection(await provider.sign(claims()))).message).toContain('cannot be fetched');
+    expect(provider.asked).not.toContain('/elsewhere');
+  });
+
+  test('are not taken from a server that nobody vouches for', async () => {
+    const stranger = await startProvider();
+    try {
+      authenticate = authenticatorWith({
+        issuer: {
+          url: provider.url,
+          discoveryUrl: `${stranger.url}/.well-known/openid-configuration`,
+          audiences: ['cluster'],
+        },
+      });
+      expect((await rejection(await provider.sign(claims()))).message).toContain('cannot be fetched');
+      expect(stranger.asked).toEqual([]);
+    } finally {
+      await stranger.close();
+    }
+  });
+
+  test('can be discovered elsewhere than at the issuer', async () => {
+    authenticate = authenticatorWith({
+      issuer: { url: provider.url, discoveryUrl: `${provider.url}/discover`, audiences: ['cluster'] },
+    });
+    expect(await authenticate(await provider.sign(claims()))).toEqual(al);
+    expect(provider.asked).toEqual(['/discover', '/keys']);
+  });
+});
+
+describe('an operator may say', () => {
+  test('how claims become a user, in expressions', async () => {
+    authenticate = authenticatorWith({
+      claimMappings: {
+        username: { from: 'expression', expression: expression("'u:' + claims.sub") },
+        groups: { from: 'expression', expression: expression('claims.roles.split(",")') },
+        uid: { from: 'claim', claim: 'oid', prefix: '' },
+        extra: [
+          { key: 'example.com/tenant', expression: expression('claims.tenant') },
+          { key: 'example.com/none', expression: expression("claims.?none.orValue('')") },
+          { key: 'example.com/some', expression: expression("['', 'x']") },
+        ],
+      },
+    });
+    expect(await authenticate(await provider.sign(claims({ roles: 'a,b', oid: 'o', tenant: 't' })))).toEqual({
+      name: 'u:al',
+      uid: 'o',
+      groups: ['a', 'b', 'system:authenticated'],
+      extra: { 'example.com/tenant': ['t'], 'example.com/some': ['x'] },
+    });
+  });
+
+  test('which claims there must be, and what whoever has them not is told', async () => {
+    authenticate = authenticatorWith({
+      claimRules: [
+        { by: 'claim', claim: 'hd', requiredValue: 'x' },
+        { by: 'expression', expression: expression("claims.tenant == 'hush'"), message: 'ask for the tenant' },
+      ],
+    });
+    expect((await rejection(await provider.sign(claims({ tenant: 'hush' })))).told).toBeUndefined();
+    expect((await rejection(await provider.sign(claims({ hd: 'y', tenant: 'hush' })))).message).toContain('[0]');
+    const refused = await rejection(await provider.sign(claims({ hd: 'x', tenant: 'secret' })));
+    expect(refused.told).toBe('ask for the tenant');
+    expect(refused.message).toContain('claimValidationRules[1]');
+    expect(refused.message).not.toContain('secret');
+    expect(await authenticate(await provider.sign(claims({ hd: 'x', tenant: 'hush' })))).toEqual(al);
+  });
+
+  test('which users there must not be', async () => {
+    authenticate = authenticatorWith({
+      claimMappings: {
+        username: { from: 'claim', claim: 'sub', prefix: '' },
+        groups: undefined,
+        uid: undefined,
+        extra: [],
+      },
+      userRules: [
+        {
+          by: 'expression',
+          expression: expression("!user.username.startsWith('system:')", userTypes),
+          message: 'reserved prefix',
+        },
+        {
+          by: 'expression',
+          expression: expression("user.groups.all(g, !g.startsWith('system:')) && !has(user.uid)", userTypes),
+          message: undefined,
+        },
+      ],
+    });
+    expect((await rejection(await provider.sign(claims({ sub: 'system:admin' })))).told).toBe('reserved prefix');
+    expect(await authenticate(await provider.sign(claims()))).toEqual({ name: 'al', groups: ['system:authenticated'] });
+  });
+
+  test('that a name is an email, which is then one that the issuer has verified', async () => {
+    authenticate = authenticatorWith({
+      claimMappings: {
+        username: { from: 'claim', claim: 'email', prefix: '' },
+        groups: undefined,
+        uid: undefined,
+        extra: [],
+      },
+    });
+    for (const email_verified of [false, 'true', null])
+      expect((await rejection(await provider.sign(claims({ email: 'a@b.c', email_verified })))).message).toContain(
+        'not verified',
+      );
+    for (const part of [{ email_verified: true }, {}])
+      expect(await authenticate(await provider.sign(claims({ email: 'a@b.c', ...part })))).toMatchObject({
+        name: 'a@b.c',
+      });
+  });
+
+  test('what never comes to an end, and does not hold up others', async () => {
+    const endless = 'claims.l.all(a, claims.l.all(b, claims.l.all(c, claims.l.all(d, true))))';
+    authenticate = authenticatorWith({
+      claimRules: [{ by: 'expression', expression: expression(endless), message: 'no' }],
+    });
+    const error = await rejection(await provider.sign(claims({ l: Array(100).fill(1) })));
+    expect((error.cause as Error).name).toBe('BudgetExceededError');
+  });
+
+  test('nothing that makes us fetch groups from where a token points', async () => {
+    const token = await provider.sign(
+      claims({
+        groups: undefined,
+        _claim_names: { groups: 'src' },
+        _claim_sources: { src: { endpoint: `${provider.url}/groups` } },
+      }),
+    );
+    expect(await authenticate(token)).toEqual({ name: 'p:al', groups: ['system:authenticated'] });
+    expect(provider.asked).not.toContain('/groups');
+  });
+});
+
+test('claims with the names of what every object has are claims like others', async () => {
+  authenticate = authenticatorWith({
+    claimMappings: {
+      username: { from: 'claim', claim: 'constructor', prefix: '' },
+      groups: { from: 'claim', claim: '__proto__', prefix: '' },
+      uid: undefined,
+      extra: [{ key: 'a.io/a', expression: expression("claims.?toString.orValue('')") }],
+    },
+  });
+  expect((await rejection(await provider.sign(claims()))).message).toContain('the username is no text');
+  const own = JSON.parse('{"constructor":"c","__proto__":["g"]}') as JWTPayload;
+  expect(await authenticate(await provider.sign({ ...claims(), ...own, constructor: 'c' }))).toMatchObject({
+    name: 'c',
+  });
+});
+
+const fail = (answer: Answer): void => void answer.writeHead(503).end();
+
+async function waitFor(holds: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await holds())) await new Promise((resolve) => setImmediate(resolve));
+}
