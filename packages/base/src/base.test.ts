@@ -84,6 +84,9 @@ test('a seed gives the same numbers again, and uuids are uuids', () => {
   for (const random of [seededRandom(7), systemRandom()]) {
     expect(random.uuid()).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
     for (let i = 0; i < 3000; i++) expect([0, 1, 2]).toContain(random.below(3));
+    const drawn = Array.from({ length: 500 }, () => random.bytes(24).toString('hex'));
+    expect(new Set(drawn).size).toBe(500);
+    expect(random.bytes(5_000)).toHaveLength(5_000);
   }
 });
 

@@ -29,6 +29,11 @@ export type {
   Unreadable,
   WriteOptions,
 } from './store.ts';
+export { aesCbc } from './transform/aes-cbc.ts';
+export { aesGcm } from './transform/aes-gcm.ts';
+export { nonceBudget } from './transform/nonce-budget.ts';
+export { plain, prefixed, type Provider } from './transform/prefixed.ts';
+export { secretbox } from './transform/secretbox.ts';
 export { identity, type Transformed, type Transformer } from './transform/transformer.ts';
 export { type CacheItem, Collection, type CollectionForm, itemKey, textOfKey } from './watch-cache/collection.ts';
 export { openWatchCache, type WatchCache, type WatchCacheEvent } from './watch-cache/watch-cache.ts';
