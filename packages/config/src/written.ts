@@ -1,0 +1,78 @@
+import { parseDuration } from '@cluster-apiserver/base';
+
+/**
+ * A part of what an operator wrote, and where it stands. Reading it notes what is wrong and goes on, so that all faults
+ * of a file are told at once. A fault names its place and never repeats what was written there: it may be a secret.
+ */
+export class Written {
+  readonly path: string;
+  readonly #value: unknown;
+  readonly #faults: string[];
+
+  constructor(value: unknown, path: string, faults: string[]) {
+    this.#value = value ?? undefined; // null says nothing
+    this.path = path;
+    this.#faults = faults;
+  }
+
+  get absent(): boolean {
+    return this.#value === undefined;
+  }
+
+  wrong(problem: string): void {
+    this.#faults.push(this.path === '' ? problem : `${this.path}: ${problem}`);
+  }
+
+  /** Each of these fields, written or not; any other is a fault. */
+  fields<Name extends string>(names: readonly Name[]): Readonly<Record<Name, Written>> {
+    const found = this.#is('an object', isObject) ?? {};
+    for (const name of Object.keys(found))
+      if (!(names as readonly string[]).includes(name)) this.wrong(`unknown field ${shownName(name)}`);
+    const children = names.map((name) => {
+      const path = this.path === '' ? name : `${this.path}.${name}`;
+      return [name, new Written(Object.hasOwn(found, name) ? found[name] : undefined, path, this.#faults)];
+    });
+    return Object.fromEntries(children) as Record<Name, Written>; // one for each name
+  }
+
+  items(): readonly Written[] {
+    const found = this.#is('a list', Array.isArray) as readonly unknown[] | undefined;
+    return (found ?? []).map((item, index) => new Written(item, `${this.path}[${index}]`, this.#faults));
+  }
+
+  text(): string | undefined {
+    return this.#is('a string', (value) => typeof value === 'string');
+  }
+
+  int32(): number | undefined {
+    return this.#is('a whole number', (value) => typeof value === 'number' && value === (value | 0));
+  }
+
+  durationMs(): number | undefined {
+    const text = this.text();
+    const parsed = text === undefined ? undefined : parseDuration(text);
+    if (text !== undefined && parsed === undefined) this.wrong('expected a duration such as 3s or 1m30s');
+    return parsed;
+  }
+
+  /** Undefined when it is absent or something else. */
+  #is<T>(wanted: string, fits: (value: unknown) => value is T): T | undefined;
+  #is<T>(wanted: string, fits: (value: unknown) => boolean): T | undefined;
+  #is<T>(wanted: string, fits: (value: unknown) => boolean): T | undefined {
+    if (this.absent) return undefined;
+    if (fits(this.#value)) return this.#value as T; // `fits` says so
+    this.wrong(`expected ${wanted}, got ${typeName(this.#value)}`);
+    return undefined;
+  }
+}
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const typeName = (value: unknown): string =>
+  Array.isArray(value) ? 'a list' : typeof value === 'object' ? 'an object' : `a ${typeof value}`;
+
+/** Keys have 24 letters and more in base64, and fields have fewer. */
+const shownLettersMax = 20;
+const shownName = (name: string): string =>
+  name.length > shownLettersMax ? `of ${name.length} letters` : JSON.stringify(name);
