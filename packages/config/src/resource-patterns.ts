@@ -42,10 +42,10 @@ function problemOf(text: string): string | undefined {
   if (text === '*.*') return undefined;
   if (text === '*') return 'a star alone is not clear: write *. for the core group, or *.* for everything';
   if (/[A-Z]/.test(text)) return 'resources are written in small letters';
-  if (/\.\*$/.test(text)) return 'one resource of all groups cannot be meant: name its group';
+  if (text.endsWith('.*')) return 'one resource of all groups cannot be meant: name its group';
   if (!form.test(text)) return 'expected resource, resource.group, *.group, *. or *.*';
   if (text.endsWith('.') && text !== '*.') return 'resources of the core group are written without a dot';
-  if (/\.events\.k8s\.io$/.test(text))
+  if (text.endsWith('.events.k8s.io'))
     return 'events of every group are stored as those of the core group: write events';
   return undefined;
 }

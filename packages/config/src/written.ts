@@ -36,16 +36,16 @@ export class Written {
   }
 
   items(): readonly Written[] {
-    const found = this.#is('a list', Array.isArray) as readonly unknown[] | undefined;
+    const found = this.#is('a list', isList);
     return (found ?? []).map((item, index) => new Written(item, `${this.path}[${index}]`, this.#faults));
   }
 
   text(): string | undefined {
-    return this.#is('a string', (value) => typeof value === 'string');
+    return this.#is('a string', isText);
   }
 
   int32(): number | undefined {
-    return this.#is('a whole number', (value) => typeof value === 'number' && value === (value | 0));
+    return this.#is('a whole number', isInt32);
   }
 
   durationMs(): number | undefined {
@@ -56,15 +56,19 @@ export class Written {
   }
 
   /** Undefined when it is absent or something else. */
-  #is<T>(wanted: string, fits: (value: unknown) => value is T): T | undefined;
-  #is<T>(wanted: string, fits: (value: unknown) => boolean): T | undefined;
-  #is<T>(wanted: string, fits: (value: unknown) => boolean): T | undefined {
+  #is<T>(wanted: string, fits: (value: unknown) => value is T): T | undefined {
     if (this.absent) return undefined;
-    if (fits(this.#value)) return this.#value as T; // `fits` says so
+    if (fits(this.#value)) return this.#value;
     this.wrong(`expected ${wanted}, got ${typeName(this.#value)}`);
     return undefined;
   }
 }
+
+const isText = (value: unknown): value is string => typeof value === 'string';
+
+const isInt32 = (value: unknown): value is number => typeof value === 'number' && value === (value | 0);
+
+const isList = (value: unknown): value is readonly unknown[] => Array.isArray(value);
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);

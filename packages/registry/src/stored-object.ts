@@ -45,6 +45,9 @@ export class StoredObject implements Outcome, CacheItem {
     const object = decodeStored(stored);
     // Everything else about it was checked before it was written; without a uid nothing says where its version belongs.
     if (typeof object.metadata?.uid !== 'string') throw new TypeError('it is no object of this server');
+    // Not every encryption binds a value to its place, so the object says where it belongs.
+    if (textOfKey(key) !== `${object.metadata.namespace}/${object.metadata.name}`)
+      throw new TypeError('it is the object of another place');
     this.key = key;
     this.revision = revision;
     this.json = inOnePiece(clientForm(stored, revision));

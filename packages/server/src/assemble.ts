@@ -23,6 +23,7 @@ import { versionInfo } from './version.ts';
 import { servingCertificate } from './wiring/certificate.ts';
 import { openAuthenticators } from './wiring/authenticators.ts';
 import { requirePairs } from './wiring/flag-files.ts';
+import { openEncryption } from './wiring/encryption.ts';
 import { startControllers } from './wiring/controllers.ts';
 import { requestMeasures } from './wiring/measures.ts';
 import { openStorage, watchCacheReporter } from './wiring/storage.ts';
@@ -57,9 +58,11 @@ export async function assemble(
     const keyPrefix = flags['etcd-prefix'].replace(/\/+$/, '');
     // What the server keeps for itself. It lies among the rest, so that one watch sees every write of ours.
     const ownPrefix = `${keyPrefix}/.own/`;
-    const { client, store } = await openStorage(flags, ownPrefix, surroundings, log, scope);
+    const encryption = await openEncryption({ flags, keyPrefix, surroundings, metrics, log }, scope);
+    const { transformer } = encryption;
+    const { client, store } = await openStorage(flags, { ownPrefix, transformer }, surroundings, log, scope);
     const served = kinds({ eventLifetimeSeconds: Math.ceil(flags['event-ttl'] / 1000) });
-    const { resources, cache } = openRegistry({
+    const { resources, cache, rereadUnreadable } = openRegistry({
       kinds: served,
       store,
       keyPrefix,
@@ -69,6 +72,7 @@ export async function assemble(
       shardedReads: gates.enabled('ShardedListAndWatch'),
     });
     scope.onClose('watch cache', () => cache.close());
+    encryption.onChange(rereadUnreadable);
 
     const health = createHealth({
       clock,

@@ -10,7 +10,7 @@ import { listen } from '@cluster-apiserver/pipeline';
 import { assemble, parseFlags, type Surroundings } from '@cluster-apiserver/server';
 import { http2Connect } from '@cluster-apiserver/storage';
 import { createLog } from '@cluster-apiserver/telemetry';
-import { startEtcd } from '../../storage/test/real-etcd.ts';
+import { type RealEtcd, startEtcd } from '../../storage/test/real-etcd.ts';
 
 export interface ServedKinds {
   /** For clients of their own: where the server is, by which certificate it is known, and as whom to ask. */
@@ -20,7 +20,21 @@ export interface ServedKinds {
   /** Sends a request as one who may do everything, and gives the answer as soon as it begins. */
   open(method: string, path: string, body?: object | string, type?: string): Promise<IncomingMessage>;
   ask(method: string, path: string, body?: object | string, type?: string): Promise<Answer>;
+  /** Writes a file that the server may read. */
+  write(path: string, content: string): Promise<void>;
+  readonly etcd: RealEtcd;
+  /** What the server has logged so far. */
+  readonly logged: readonly string[];
   close(): Promise<void>;
+}
+
+export interface ServeOptions {
+  readonly flags?: readonly string[];
+  readonly files?: Readonly<Record<string, string>>;
+  /** One that is there already, and stays; else the server gets its own. */
+  readonly etcd?: RealEtcd;
+  /** Whether errors are part of the test, and none for who runs it. */
+  readonly errorsExpected?: boolean;
 }
 
 export interface Answer {
@@ -32,11 +46,14 @@ export interface Answer {
 
 const token = 'secret';
 
-export async function serveKinds(kinds: (services: KindServices) => readonly Kind[]): Promise<ServedKinds> {
+export async function serveKinds(
+  kinds: (services: KindServices) => readonly Kind[],
+  { flags: more = [], files: given = {}, etcd: running, errorsExpected = false }: ServeOptions = {},
+): Promise<ServedKinds> {
   const scope = new Scope();
-  const etcd = await startEtcd();
-  scope.onClose('etcd', () => etcd.stop());
-  const files = filesInMemory({ tokens: `${token},admin,1,"${mastersGroup}"` });
+  const etcd = running ?? (await startEtcd());
+  if (!running) scope.onClose('etcd', () => etcd.stop());
+  const files = filesInMemory({ ...given, tokens: `${token},admin,1,"${mastersGroup}"` });
   const write = (line: string): void => console.error(line);
   const runtime = { version: 'v24.0.0', platform: 'linux', arch: 'x64' };
   const surroundings: Surroundings = {
@@ -53,14 +70,22 @@ export async function serveKinds(kinds: (services: KindServices) => readonly Kin
     '--bind-address=127.0.0.1',
     '--token-auth-file=tokens',
     `--etcd-servers=${etcd.endpoints.join(',')}`,
+    ...more,
   ]);
+  const logged: string[] = [];
   const quiet = createLog({
     clock,
     format: 'text',
     verbosity: 0,
-    write: (line) => line.includes(' ERROR ') && write(line),
+    write: (line) => {
+      logged.push(line);
+      if (line.includes(' ERROR ') && !errorsExpected) write(line);
+    },
   });
-  const server = await assemble(flags, surroundings, quiet, kinds);
+  const server = await assemble(flags, surroundings, quiet, kinds).catch(async (error: unknown) => {
+    await scope.close();
+    throw error;
+  });
   scope.onClose('server', () => server.close());
 
   const certificate = await files.read('certificates/apiserver.crt');
@@ -85,6 +110,9 @@ export async function serveKinds(kinds: (services: KindServices) => readonly Kin
       const warnings = response.headersDistinct.warning ?? [];
       return { status: response.statusCode ?? 0, warnings, body: JSON.parse(Buffer.concat(pieces).toString()) };
     },
+    write: files.write,
+    etcd,
+    logged,
     close: () => scope.close(),
   };
 }

@@ -1,5 +1,5 @@
 import type { Random } from '@cluster-apiserver/base';
-import sodium from 'libsodium-wrappers';
+import sodium, { ready } from 'libsodium-wrappers';
 import type { ReadyTransformer } from './transformer.ts';
 
 const nonceBytes = 24;
@@ -19,7 +19,7 @@ export async function secretbox({
 }): Promise<ReadyTransformer> {
   if (key.length !== keyBytes)
     throw new RangeError(`secretbox takes keys of ${keyBytes} bytes, and this one has ${key.length}`);
-  await sodium.ready;
+  await ready;
   return {
     toStorage: (value) => {
       const nonce = random.bytes(nonceBytes);
