@@ -141,9 +141,19 @@ export function cachedForm(kind: Kind, prefix: string): CollectionForm<Cached> {
 function readEntry(kind: Kind, entry: Entry, key: ByteString): Cached {
   if (entry.unreadable) return new UnreadableObject(key, entry.revision, entry.unreadable);
   try {
-    return new StoredObject(kind, key, entry);
+    return readStored(kind, entry, key);
+  } catch (error) {
+    if (error instanceof CorruptValueError) return new UnreadableObject(key, entry.revision, error);
+    throw error;
+  }
+}
+
+/** Throws a CorruptValueError when what is stored is no object, or that of another place. */
+export function readStored(kind: Kind, stored: Stored, key: ByteString): StoredObject {
+  try {
+    return new StoredObject(kind, key, stored);
   } catch (cause) {
-    return new UnreadableObject(key, entry.revision, new CorruptValueError([entry.key], { cause }));
+    throw new CorruptValueError([stored.key], { cause });
   }
 }
 

@@ -101,6 +101,7 @@ export async function assemble(
       },
     });
 
+    const authorizer = firstToDecide([privilegedGroups([mastersGroup])]);
     const about = versionInfo(surroundings.runtime);
     const handler = chain(
       {
@@ -108,7 +109,7 @@ export async function assemble(
         random,
         requestTimeoutMs: flags['request-timeout'],
         authenticator: firstToKnow(await openAuthenticators(flags, files)),
-        authorizer: firstToDecide([privilegedGroups([mastersGroup])]),
+        authorizer,
         measures: requestMeasures(metrics, served),
         report: (error, { request, auditId }) =>
           log.error('a request ended in a fault of ours', {
@@ -121,6 +122,7 @@ export async function assemble(
       routes({
         resources,
         deleteCollectionWorkers: flags['delete-collection-workers'],
+        mayDeleteUnreadable: gates.enabled('AllowUnsafeMalformedObjectDeletion') ? authorizer : undefined,
         watchLimits: { clock, random, minRequestTimeoutMs: flags['min-request-timeout'] * 1000 },
         documents: documentRoutes({
           ...discoveryDocuments(served, about),

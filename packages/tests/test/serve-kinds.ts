@@ -92,9 +92,12 @@ export async function serveKinds(
   const agent = new https.Agent({ keepAlive: true, ca: certificate });
   scope.onClose('connections', () => agent.destroy());
   const open: ServedKinds['open'] = async (method, path, body, type = 'application/json') => {
-    const headers = { authorization: `Bearer ${token}`, ...(body && { 'content-type': type }) };
+    const bytes = Buffer.from(typeof body === 'object' ? JSON.stringify(body) : (body ?? ''));
+    // Said for every method: Node sends the body of a DELETE without any frame otherwise.
+    const ofBody = body && { 'content-type': type, 'content-length': bytes.length };
+    const headers = { authorization: `Bearer ${token}`, ...ofBody };
     const request = https.request({ agent, host: '127.0.0.1', port: server.port, method, path, headers });
-    request.end(typeof body === 'object' ? JSON.stringify(body) : body);
+    request.end(bytes);
     const [response] = (await once(request, 'response')) as [IncomingMessage];
     return response;
   };

@@ -15,6 +15,8 @@ import type { Authenticated } from '../facts.ts';
 import { dryRunErrors, invalidOptions } from '../options.ts';
 import { flag, integer, text } from '../request-info.ts';
 
+const ignoreReadErrors = 'ignoreStoreReadErrorWithClusterBreakingPotential';
+
 /** What a delete may say, in its body or in its query. */
 const deleteOptions = object({
   kind: field(string, 'DeleteOptions.'),
@@ -30,6 +32,7 @@ const deleteOptions = object({
   orphanDependents: field(boolean, 'Deprecated; use propagationPolicy.', 'given'),
   propagationPolicy: field(string, 'What becomes of dependents: Orphan, Background or Foreground.', 'given'),
   dryRun: field(list(string, 'atomic'), 'All: nothing is written.'),
+  [ignoreReadErrors]: field(boolean, 'Deletes what cannot be read any more.', 'given'),
 });
 
 interface DeleteBody {
@@ -40,6 +43,7 @@ interface DeleteBody {
   readonly orphanDependents?: boolean;
   readonly propagationPolicy?: string;
   readonly dryRun?: readonly string[];
+  readonly [ignoreReadErrors]?: boolean;
 }
 
 /**
@@ -62,6 +66,7 @@ export async function deleteParameters({
   const policyInBody = body.orphanDependents !== undefined || body.propagationPolicy !== undefined;
   return {
     dryRun: dryRun.length > 0,
+    ignoreReadErrors: body[ignoreReadErrors] ?? flag(query, ignoreReadErrors),
     preconditions: body.preconditions,
     gracePeriodSeconds: body.gracePeriodSeconds ?? integer(query, 'gracePeriodSeconds'),
     orphanDependents: policyInBody ? body.orphanDependents : flag(query, 'orphanDependents'),
