@@ -49,7 +49,8 @@ export function deleteObject(resource: Resource, name: string, options: DeleteOp
     try {
       return await deleteReadable(resource, name, options, call);
     } catch (error) {
-      if (!options.ignoreReadErrors || !(error instanceof CorruptValueError)) throw error;
+      // What is only locked away for now is whole.
+      if (!options.ignoreReadErrors || !(error instanceof CorruptValueError) || !error.lasting) throw error;
       return { answer: await deleteUnreadable(resource, { ...options, name }, call), gone: true };
     }
   });

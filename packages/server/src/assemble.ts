@@ -58,7 +58,12 @@ export async function assemble(
     const keyPrefix = flags['etcd-prefix'].replace(/\/+$/, '');
     // What the server keeps for itself. It lies among the rest, so that one watch sees every write of ours.
     const ownPrefix = `${keyPrefix}/.own/`;
-    const encryption = await openEncryption({ flags, keyPrefix, surroundings, metrics, log }, scope);
+    const health = createHealth({
+      clock,
+      failed: (endpoint, check, error) =>
+        log.error('a health check failed', { endpoint, check, error: asError(error) }),
+    });
+    const encryption = await openEncryption({ flags, keyPrefix, surroundings, metrics, health, log }, scope);
     const { transformer } = encryption;
     const { client, store } = await openStorage(flags, { ownPrefix, transformer }, surroundings, log, scope);
     const served = kinds({ eventLifetimeSeconds: Math.ceil(flags['event-ttl'] / 1000) });
@@ -74,11 +79,6 @@ export async function assemble(
     scope.onClose('watch cache', () => cache.close());
     encryption.onChange(rereadUnreadable);
 
-    const health = createHealth({
-      clock,
-      failed: (endpoint, check, error) =>
-        log.error('a health check failed', { endpoint, check, error: asError(error) }),
-    });
     // A restart does not help against a lost etcd, so only readiness asks for it.
     health.add({
       name: 'etcd',

@@ -3,7 +3,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { systemClock, systemRandom } from '@cluster-apiserver/base';
 import { listen } from '@cluster-apiserver/pipeline';
-import { http2Connect } from '@cluster-apiserver/storage';
+import { http2Connect, kmsV1Service, kmsV2Service } from '@cluster-apiserver/storage';
 import { createLog } from '@cluster-apiserver/telemetry';
 import { assemble } from './assemble.ts';
 import { asError } from './as-error.ts';
@@ -24,6 +24,7 @@ const surroundings: Surroundings = {
     },
   },
   connectEtcd: http2Connect,
+  connectKms: { v1: kmsV1Service, v2: kmsV2Service },
   listen,
   runtime: process,
   write: (line) => process.stderr.write(line),

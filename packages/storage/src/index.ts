@@ -31,6 +31,9 @@ export type {
 } from './store.ts';
 export { aesCbc } from './transform/aes-cbc.ts';
 export { aesGcm } from './transform/aes-gcm.ts';
+export { kmsV1Service, kmsV2Service } from './transform/kms/grpc-service.ts';
+export { kmsV1 } from './transform/kms/kms-v1.ts';
+export { type KmsPlugin, kmsV2 } from './transform/kms/kms-v2.ts';
 export { nonceBudget } from './transform/nonce-budget.ts';
 export { plain, prefixed, type Provider } from './transform/prefixed.ts';
 export { secretbox } from './transform/secretbox.ts';

@@ -8,7 +8,7 @@ import type { KindServices } from '@cluster-apiserver/kinds';
 import type { Kind, KubeObject } from '@cluster-apiserver/model';
 import { listen } from '@cluster-apiserver/pipeline';
 import { assemble, parseFlags, type Surroundings } from '@cluster-apiserver/server';
-import { http2Connect } from '@cluster-apiserver/storage';
+import { http2Connect, kmsV1Service, kmsV2Service } from '@cluster-apiserver/storage';
 import { createLog } from '@cluster-apiserver/telemetry';
 import { type RealEtcd, startEtcd } from '../../storage/test/real-etcd.ts';
 
@@ -61,6 +61,7 @@ export async function serveKinds(
     random: systemRandom(),
     files,
     connectEtcd: http2Connect,
+    connectKms: { v1: kmsV1Service, v2: kmsV2Service },
     listen,
     runtime,
     write,

@@ -1,8 +1,9 @@
-import { type Random, unreachable } from '@cluster-apiserver/base';
+import { unreachable } from '@cluster-apiserver/base';
 import type { EncryptionProvider } from '@cluster-apiserver/config';
 import {
   aesCbc,
   aesGcm,
+  type KmsPlugin,
   nonceBudget,
   plain,
   type Provider,
@@ -10,42 +11,57 @@ import {
   type Transformer,
 } from '@cluster-apiserver/storage';
 import type { Log, Metrics } from '@cluster-apiserver/telemetry';
+import type { Surroundings } from '../surroundings.ts';
+import { pluginOpener } from './kms-plugins.ts';
 
-/** What a configured provider stores by: one way for each of its keys, the first of which writes. */
-export type ProviderFactory = (provider: EncryptionProvider) => Promise<readonly Provider[]>;
+/** What a configured provider stores by. */
+export interface OpenedProvider {
+  /** One way for each of its keys, the first of which writes. */
+  readonly ways: readonly Provider[];
+  /** Of a provider whose keys are kept by somebody else. */
+  readonly plugin?: KmsPlugin;
+}
+
+export type ProviderFactory = (provider: EncryptionProvider) => Promise<OpenedProvider>;
 
 export interface ProviderSurroundings {
-  readonly random: Random;
+  readonly surroundings: Surroundings;
   readonly metrics: Metrics;
   readonly log: Log;
+  /** A plugin answers again. */
+  readonly recovered: () => void;
 }
 
 /** Names the parts of stored values as the reference does, so that data can come from there and go there. */
-export function providerFactory({ random, metrics, log }: ProviderSurroundings): ProviderFactory {
+export function providerFactory({ surroundings, metrics, log, recovered }: ProviderSurroundings): ProviderFactory {
+  const { random } = surroundings;
   const observed = transformationMeasures(metrics);
   const budgetOf = nonceBudgets(metrics, log);
+  const open = pluginOpener({ surroundings, metrics, log, recovered });
   return async (provider) => {
     switch (provider.type) {
       case 'identity':
-        return [plain];
+        return { ways: [plain] };
+      case 'kms': {
+        const plugin = await open(provider);
+        const prefix = `k8s:enc:kms:${provider.version}:${provider.name}:`;
+        return { ways: [{ prefix, transformer: observed(prefix, plugin.transformer) }], plugin };
+      }
       case 'aesgcm':
       case 'aescbc':
       case 'secretbox': {
         const { type, keys } = provider;
-        return Promise.all(
-          keys.map(async ({ name, secret: key }) => {
-            const prefix = `k8s:enc:${type}:v1:${name}:`;
-            const make = {
-              aesgcm: () => aesGcm({ key, random, drewNonce: budgetOf(name) }),
-              aescbc: () => aesCbc({ key, random }),
-              secretbox: () => secretbox({ key: key.export(), random }),
-            };
-            return { prefix, transformer: observed(prefix, await make[type]()) };
-          }),
-        );
+        const ways = keys.map(async ({ name, secret: key }) => {
+          const prefix = `k8s:enc:${type}:v1:${name}:`;
+          const make = {
+            aesgcm: () => aesGcm({ key, random, drewNonce: budgetOf(name) }),
+            aescbc: () => aesCbc({ key, random }),
+            secretbox: () => secretbox({ key: key.export(), random }),
+          };
+          return { prefix, transformer: observed(prefix, await make[type]()) };
+        });
+        return { ways: await Promise.all(ways) };
       }
-      case 'kms':
-        throw new Error('KMS plugins are not served yet');
       default:
         return unreachable(provider);
     }

@@ -5,8 +5,8 @@ import {
   loadEncryptionConfiguration,
   providersFor,
 } from '@cluster-apiserver/config';
-import { identity, prefixed, type Transformer } from '@cluster-apiserver/storage';
-import type { Log, Metrics } from '@cluster-apiserver/telemetry';
+import { identity, type KmsPlugin, prefixed, type Transformer } from '@cluster-apiserver/storage';
+import type { Endpoint, Health, Log, Metrics } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
 import { FlagError, type ServerFlags } from '../flags.ts';
 import type { Surroundings } from '../surroundings.ts';
@@ -26,6 +26,7 @@ export interface EncryptionOptions {
   readonly keyPrefix: string;
   readonly surroundings: Surroundings;
   readonly metrics: Metrics;
+  readonly health: Health;
   readonly log: Log;
 }
 
@@ -35,21 +36,27 @@ const configurationPollMs = 1_000;
 const flag = 'encryption-provider-config';
 
 export async function openEncryption(options: EncryptionOptions, scope: Scope): Promise<Encryption> {
-  const { flags, keyPrefix, surroundings, metrics, log } = options;
+  const { flags, keyPrefix, surroundings, metrics, health, log } = options;
   const { clock, files } = surroundings;
   const first = await flagFile(flag, flags, files);
   if (!first) return { transformer: identity, onChange: () => {} };
   const listeners: (() => void)[] = [];
-  const makeProvider = providerFactory({ random: surroundings.random, metrics, log });
-  const build = (content: Buffer): Promise<Transformer> =>
-    transformerFor(loadEncryptionConfiguration(content.toString()), keyPrefix, makeProvider);
+  const readable = (): void => {
+    for (const listener of listeners) listener();
+  };
+  const makeProvider = providerFactory({ surroundings, metrics, log, recovered: readable });
+  const build = (content: Buffer): Promise<Built> =>
+    built(loadEncryptionConfiguration(content.toString()), keyPrefix, makeProvider);
   let current = await build(first).catch((error: unknown) => {
     throw error instanceof ConfigurationError
       ? new FlagError(error.faults.map((fault) => `--${flag}: ${fault}`))
       : error;
   });
-  if (flags[`${flag}-automatic-reload`]) {
-    const reloads = reloadMeasures(metrics, clock);
+  scope.onClose('key management plugins', () => close(current));
+  const reloads = flags[`${flag}-automatic-reload`];
+  addHealthChecks(health, () => current.plugins, reloads);
+  if (reloads) {
+    const reloaded = reloadMeasures(metrics, clock);
     const stop = follow(
       {
         clock,
@@ -58,13 +65,15 @@ export async function openEncryption(options: EncryptionOptions, scope: Scope): 
         same: (one, other) => one.equals(other),
         use: async (content) => {
           // The next one is whole before anything is stored by it; a value that is under way keeps the old one.
+          const old = current;
           current = await build(content);
-          reloads('success');
+          close(old);
+          reloaded('success');
           log.info('a new encryption configuration is in service', { file: flags[flag] });
-          for (const listener of listeners) listener();
+          readable();
         },
         failed: (error) => {
-          reloads('failure');
+          reloaded('failure');
           log.error('the new encryption configuration is not usable, the old one stays', { error: asError(error) });
         },
       },
@@ -74,23 +83,50 @@ export async function openEncryption(options: EncryptionOptions, scope: Scope): 
   }
   return {
     transformer: {
-      toStorage: (value, key) => current.toStorage(value, key),
-      fromStorage: (value, key) => current.fromStorage(value, key),
+      toStorage: (value, key) => current.transformer.toStorage(value, key),
+      fromStorage: (value, key) => current.transformer.fromStorage(value, key),
     },
     onChange: (listener) => void listeners.push(listener),
   };
 }
 
+/** What a configuration leads to. */
+interface Built {
+  readonly transformer: Transformer;
+  /** In the order of the configuration. */
+  readonly plugins: readonly KmsPlugin[];
+}
+
+/** Calls that are under way come to their end. */
+const close = ({ plugins }: Built): void => {
+  for (const plugin of plugins) plugin.close();
+};
+
+/** A plugin has a check of its own, by its number, where it stays the same one. A restart would help against nothing. */
+function addHealthChecks(health: Health, plugins: () => readonly KmsPlugin[], changing: boolean): void {
+  const endpoints: readonly Endpoint[] = ['readyz', 'healthz'];
+  if (changing) {
+    const check = async (): Promise<void> => void (await Promise.all(plugins().map(async (plugin) => plugin.check())));
+    health.add({ name: 'kms-providers', endpoints, check });
+  } else {
+    for (const [at, plugin] of plugins().entries())
+      health.add({ name: `kms-provider-${at}`, endpoints, check: plugin.check });
+  }
+}
+
 /** The transformer of each resource, by the resource that the key names. */
-async function transformerFor(
+async function built(
   configuration: EncryptionConfiguration,
   keyPrefix: string,
   makeProvider: ProviderFactory,
-): Promise<Transformer> {
+): Promise<Built> {
   // Each provider is made once, however many resources it is for.
   const transformers = new Map<unknown, Transformer>();
+  const plugins: KmsPlugin[] = [];
   for (const { providers } of configuration.lists) {
-    const [first, ...others] = (await Promise.all(providers.map(makeProvider))).flat();
+    const opened = await Promise.all(providers.map(makeProvider));
+    plugins.push(...opened.flatMap(({ plugin }) => plugin ?? []));
+    const [first, ...others] = opened.flatMap(({ ways }) => ways);
     if (first) transformers.set(providers, prefixed([first, ...others]));
   }
   const byResource = new Map<string, Transformer>();
@@ -105,10 +141,11 @@ async function transformerFor(
     byResource.set(name, found);
     return found;
   };
-  return {
+  const transformer: Transformer = {
     toStorage: (value, key) => transformerOf(key).toStorage(value, key),
     fromStorage: (value, key) => transformerOf(key).fromStorage(value, key),
   };
+  return { transformer, plugins };
 }
 
 function reloadMeasures(metrics: Metrics, clock: Clock): (status: 'success' | 'failure') => void {

@@ -1,3 +1,4 @@
+import { KeyUnavailableError } from '../errors.ts';
 import { identity, StillEncryptedError, type Transformed, type Transformer } from './transformer.ts';
 
 /** One way to store values, told apart from others by what they begin with. */
@@ -54,6 +55,9 @@ export function prefixed(providers: readonly [Provider, ...Provider[]]): Transfo
 const shownBytesMax = 256;
 
 function refusal(value: Buffer, faults: readonly unknown[]): Error {
+  // Whoever tries again later may find that the key for it is back.
+  const unavailable = faults.find((fault) => fault instanceof KeyUnavailableError);
+  if (unavailable) return unavailable;
   const prefix = /^k8s:enc:[a-z]+:v[0-9]+:[^:]+:/.exec(value.toString('latin1', 0, shownBytesMax))?.[0];
   const begins = prefix ? `begins with ${JSON.stringify(prefix)}` : 'has no prefix that is known';
   // Plain ways refuse every encrypted value: only what else went wrong is worth telling.
