@@ -9,6 +9,7 @@ import { assemble } from './assemble.ts';
 import { asError } from './as-error.ts';
 import { FlagError, flagHelp, parseFlags, type ServerFlags } from './flags.ts';
 import { stop } from './lifecycle.ts';
+import { storageCommand, storageHelp } from './storage-command/storage-command.ts';
 import type { Surroundings } from './surroundings.ts';
 import { version } from './version.ts';
 
@@ -56,9 +57,19 @@ async function serve(flags: ServerFlags): Promise<void> {
   }
 }
 
+async function workOnStorage(args: readonly string[]): Promise<void> {
+  const log = createLog({ clock: surroundings.clock, format: 'text', verbosity: 0, write: surroundings.write });
+  const stopping = new AbortController();
+  for (const name of ['SIGTERM', 'SIGINT'] as const) process.on(name, () => stopping.abort());
+  const print = (line: string): void => void process.stdout.write(`${line}\n`);
+  process.exit(await storageCommand(args, surroundings, log, print, stopping.signal));
+}
+
 try {
+  const [command, ...args] = process.argv.slice(2);
+  if (command === 'storage') await workOnStorage(args);
   const flags = parseFlags(process.argv.slice(2));
-  if (flags.help) process.stdout.write(flagHelp());
+  if (flags.help) process.stdout.write(`${flagHelp()}${storageHelp}`);
   else if (flags.version) process.stdout.write(`cluster-apiserver ${version}\n`);
   else await serve(flags);
 } catch (error) {

@@ -37,7 +37,7 @@ export { type KmsPlugin, kmsV2 } from './transform/kms/kms-v2.ts';
 export { nonceBudget } from './transform/nonce-budget.ts';
 export { plain, prefixed, type Provider } from './transform/prefixed.ts';
 export { secretbox } from './transform/secretbox.ts';
-export { identity, type Transformed, type Transformer } from './transform/transformer.ts';
+export { identity, rawTransformer, type Transformed, type Transformer } from './transform/transformer.ts';
 export { type CacheItem, Collection, type CollectionForm, itemKey, textOfKey } from './watch-cache/collection.ts';
 export { openWatchCache, type WatchCache, type WatchCacheEvent } from './watch-cache/watch-cache.ts';
 export { SortedSet } from './watch-cache/sorted-set.ts';

@@ -24,6 +24,14 @@ export interface Transformed {
 export const encryptedPrefix = 'k8s:enc:';
 const encryptedBytes = Buffer.from(encryptedPrefix);
 
+/** Shows values as they lie there, for whoever only looks at what encrypts them. */
+export const rawTransformer: ReadyTransformer = {
+  toStorage: () => {
+    throw new Error('what is stored was opened for reading only');
+  },
+  fromStorage: (value) => ({ value, stale: false }),
+};
+
 /** Stores values as they are. It gives nobody the bytes of an encrypted one for an object. */
 export const identity: ReadyTransformer = {
   toStorage: (value) => value,
