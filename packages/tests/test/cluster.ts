@@ -39,7 +39,9 @@ const launcher = path.resolve(import.meta.dirname, '..', '..', 'devcluster', 'sr
 export async function startCluster({ replicas, etcdMembers, replicaFlags = [] }: ClusterOptions): Promise<Cluster> {
   const home = fs.mkdtempSync(path.join(os.tmpdir(), 'cluster-'));
   const own = ['--data-dir', home, '--port', '0', '--replicas', `${replicas}`, '--etcd-members', `${etcdMembers}`];
-  const child = spawn(process.execPath, ['--conditions=source', launcher, ...own, '--', ...replicaFlags], {
+  // Faults are judged by what lies in etcd, so it lies there in clear.
+  const inClear = ['--encryption-provider-config=', '--encryption-provider-config-automatic-reload=false'];
+  const child = spawn(process.execPath, ['--conditions=source', launcher, ...own, '--', ...inClear, ...replicaFlags], {
     // The channel ends the cluster when this process ends without a word.
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   });

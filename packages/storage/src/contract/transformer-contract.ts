@@ -68,10 +68,10 @@ export function describeTransformerContract(what: string, open: () => Promise<Tr
       expect(moved).toBe(subject.authenticates === 'value and place');
     });
 
-    test('of 20,000 values with one bit flipped none is accepted', async () => {
+    test('of 150,000 values with one bit flipped none is accepted', async () => {
       if (subject.authenticates === 'nothing') return;
       const written = await write(values['an object']);
-      const accepted = await acceptedFlips(written, 20_000, (flipped) => refused(flipped));
+      const accepted = await acceptedFlips(written, 150_000, (flipped) => refused(flipped));
       expect(accepted).toEqual([]);
     });
 

@@ -21,8 +21,7 @@ export interface Transformed {
 }
 
 /** Every encrypted value begins with it, and no object does. */
-export const encryptedPrefix = 'k8s:enc:';
-const encryptedBytes = Buffer.from(encryptedPrefix);
+const encryptedPrefix = Buffer.from('k8s:enc:');
 
 /** Shows values as they lie there, for whoever only looks at what encrypts them. */
 export const rawTransformer: ReadyTransformer = {
@@ -36,7 +35,7 @@ export const rawTransformer: ReadyTransformer = {
 export const identity: ReadyTransformer = {
   toStorage: (value) => value,
   fromStorage: (value) => {
-    if (value.subarray(0, encryptedBytes.length).equals(encryptedBytes)) throw new StillEncryptedError();
+    if (value.subarray(0, encryptedPrefix.length).equals(encryptedPrefix)) throw new StillEncryptedError();
     return { value, stale: false };
   },
 };
