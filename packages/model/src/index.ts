@@ -12,6 +12,8 @@ export {
   uidOf,
   withResourceVersion,
 } from './codec/stored-form.ts';
+export { encodeProtobuf, envelope, parseProtobuf, type TypeNames, watchFrame } from './codec/protobuf.ts';
+export { encodeMessage } from './codec/protobuf-message.ts';
 export { formatYaml, parseYaml, YamlTooLargeError } from './codec/yaml.ts';
 export { type FieldError, forbidden, invalidValue, notSupported, required } from './field-error.ts';
 export { type Applied, readApplied } from './fields/applied.ts';
@@ -83,6 +85,15 @@ export {
 } from './status.ts';
 export { age } from './table/age.ts';
 export { type Column, nameColumn } from './table/column.ts';
+export {
+  type ListMetadata,
+  type MetaVersion,
+  partialMetadataListSchema,
+  partialMetadataSchema,
+  partialObjectMetadata,
+  partialObjectMetadataList,
+} from './table/partial-metadata.ts';
+export { type TableOptions, tableOf } from './table/table.ts';
 export { formatTime } from './time.ts';
 export { pathSegment, pathSegmentNames, qualifiedName, subdomainNames } from './validation/names.ts';
 export {

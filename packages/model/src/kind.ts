@@ -23,6 +23,8 @@ export interface KindForm<T extends KubeObject> {
   readonly description: string;
   /** The fields besides apiVersion, kind and metadata. */
   readonly fields: Readonly<Record<string, FieldForm>>;
+  /** What they are called in protobuf, from 2 on: 1 is the metadata. A kind without numbers has no protobuf. */
+  readonly numbers?: Readonly<Record<string, number>>;
   /** Those of them without which validation refuses the object. */
   readonly requiredFields?: readonly string[];
   readonly names: NameRules;
@@ -66,6 +68,8 @@ export interface Kind extends Omit<KindForm<KubeObject>, Derived> {
   readonly columns: readonly Column<KubeObject>[];
   readonly schema: ObjectSchema;
   readonly listSchema: ObjectSchema;
+  /** Whether objects can be read and written as protobuf. */
+  readonly hasProtobuf: boolean;
   /** The names of the subresources. */
   readonly subresources: readonly string[];
   readonly subresourceForms: readonly Subresource[];
@@ -77,13 +81,16 @@ export interface Kind extends Omit<KindForm<KubeObject>, Derived> {
 }
 
 /** What a kind has in another form than its declaration. */
-type Derived = 'fields' | 'requiredFields' | 'subresources' | 'columns';
+type Derived = 'fields' | 'numbers' | 'requiredFields' | 'subresources' | 'columns';
 
 export function defineKind<T extends KubeObject>(form: KindForm<T>): Kind {
-  const { fields, requiredFields, subresources, columns, group, version, kind, ...rest } = form;
+  const { fields, numbers, requiredFields, subresources, columns, group, version, kind, ...rest } = form;
   const schema = object(
     { ...typeMeta, metadata: field(objectMeta, 'Standard object metadata.', 'always'), ...fields },
-    { publication: publicationOf({ group, version, kind }, form.description, requiredFields) },
+    {
+      publication: publicationOf({ group, version, kind }, form.description, requiredFields),
+      ...(numbers && { numbers: { metadata: 1, ...numbers } }),
+    },
   );
   // The hooks only ever see objects that this kind's schema has decoded, which makes them T.
   const hooks = rest as unknown as Omit<KindForm<KubeObject>, Derived>;
@@ -106,8 +113,12 @@ export function defineKind<T extends KubeObject>(form: KindForm<T>): Kind {
         metadata: field(listMeta, 'Standard list metadata.', 'always'),
         items: field(list(schema, 'atomic'), 'The objects.', 'always'),
       },
-      { publication: publicationOf({ group, version, kind: `${kind}List` }, `A list of ${form.plural}.`, ['items']) },
+      {
+        publication: publicationOf({ group, version, kind: `${kind}List` }, `A list of ${form.plural}.`, ['items']),
+        ...(numbers && { numbers: { metadata: 1, items: 2 } }),
+      },
     ),
+    hasProtobuf: numbers !== undefined,
     subresources: subresources.map(({ name }) => name),
     subresourceForms: subresources,
     apiVersion: form.group ? `${form.group}/${form.version}` : form.version,

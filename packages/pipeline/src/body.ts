@@ -7,8 +7,10 @@ import {
   MalformedTextError,
   type Parsed,
   parseJson,
+  parseProtobuf,
   parseYaml,
   StatusError,
+  type TypeNames,
   WrongTypeError,
   YamlTooLargeError,
 } from '@cluster-apiserver/model';
@@ -17,9 +19,19 @@ import { type ApiRequest, BodyTooLargeError, BodyTooSlowError } from './exchange
 /** What one request may send. The storage takes half of it; patches and lists of options need no more. */
 const bodyBytesMax = 3 * 1024 * 1024;
 
-const formats: Readonly<Record<string, (text: string) => Parsed>> = {
-  'application/json': parseJson,
-  'application/yaml': parseYaml,
+/** Reads a body. What is no text has to be told the form of what it holds, by kind and version. */
+export type BodyFormat = (body: Buffer, schemaOf: SchemaOf) => Parsed;
+type SchemaOf = Parameters<typeof parseProtobuf>[1];
+
+const json: BodyFormat = (body) => parseJson(body.toString());
+
+const texts: Readonly<Record<string, BodyFormat>> = {
+  'application/json': json,
+  'application/yaml': (body) => parseYaml(body.toString()),
+};
+const formats: Readonly<Record<string, BodyFormat>> = {
+  ...texts,
+  'application/vnd.kubernetes.protobuf': parseProtobuf,
 };
 
 /** How to treat what a kind does not know or a text says twice. */
@@ -41,17 +53,17 @@ export async function readBody(request: ApiRequest): Promise<Buffer> {
   }
 }
 
-/** The parser of a body by its content type; a body that names none is JSON. Throws UnsupportedMediaType. */
-export function bodyFormat(request: ApiRequest): (text: string) => Parsed {
+/** The reader of a body by its content type; a body that names none is JSON. Throws UnsupportedMediaType. */
+export function bodyFormat(request: ApiRequest, { hasProtobuf }: Pick<Kind, 'hasProtobuf'>): BodyFormat {
   const type = mediaType(request);
-  const format = type === undefined || type === '' ? parseJson : getOwn(formats, type);
-  if (!format) {
-    throw new StatusError(
-      'UnsupportedMediaType',
-      `the body of the request was in an unknown format - accepted media types include: ${Object.keys(formats).join(', ')}`,
-    );
-  }
-  return format;
+  if (type === undefined || type === '') return json;
+  const taken = hasProtobuf ? formats : texts;
+  const format = getOwn(taken, type);
+  if (format) return format;
+  throw new StatusError(
+    'UnsupportedMediaType',
+    `the body of the request was in an unknown format - accepted media types include: ${Object.keys(taken).join(', ')}`,
+  );
 }
 
 /** The content type without its parameters, which change nothing here. */
@@ -62,13 +74,14 @@ export const mediaType = (request: ApiRequest): string | undefined =>
 export function decodeObject(
   kind: Kind,
   body: Buffer,
-  format: (text: string) => Parsed,
+  format: BodyFormat,
   validation: FieldValidation,
   warn: (text: string) => void,
 ): KubeObject {
-  const parsed = parseText(
-    body,
-    format,
+  const isOne = ({ kind: given, apiVersion }: Partial<TypeNames>): boolean =>
+    (given || kind.kind) === kind.kind && (apiVersion || kind.apiVersion) === kind.apiVersion;
+  const parsed = readable(
+    () => format(body, (names) => (isOne(names) ? kind.schema : undefined)),
     `the object provided is unrecognized (must be of type ${kind.kind}): couldn't get version/kind`,
   );
   const typed = typedValue(kind, parsed.value);
@@ -111,9 +124,13 @@ export function report(
 const isWithin = (path: string | undefined, outer: string): boolean =>
   path !== undefined && (path === outer || path.startsWith(`${outer}.`) || path.startsWith(`${outer}[`));
 
-export function parseText(body: Buffer, format: (text: string) => Parsed, what: string): Parsed {
+export const parseText = (body: Buffer, format: (text: string) => Parsed, what: string): Parsed =>
+  readable(() => format(body.toString()), what);
+
+/** What a body says, or an answer that says why nobody can read it. */
+export function readable(parse: () => Parsed, what: string): Parsed {
   try {
-    return format(body.toString());
+    return parse();
   } catch (error) {
     if (error instanceof MalformedTextError) throw badRequest(`${what}: ${error.message}`, error);
     if (error instanceof YamlTooLargeError)

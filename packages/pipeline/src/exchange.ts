@@ -27,7 +27,7 @@ export interface ApiResponse {
   readonly status: number;
   readonly headers: OutgoingHeaders;
   /** Ready bytes, bytes that are put together while they are sent, or a stream that is written as it comes. */
-  readonly body?: Bytes | Streaming;
+  readonly body?: Bytes | Flow | Streaming;
 }
 
 /** What has a length before it is sent. */
@@ -39,6 +39,14 @@ export interface Pieces {
   /** None larger than `pieceBytes` by more than what cannot be parted. */
   pieces(pieceBytes: number): Iterable<Buffer>;
 }
+
+/** Pieces whose length shows when they have been made, such as compressed ones. Each is made when the one before has left. */
+export interface Flow {
+  flow(): AsyncIterable<Buffer>;
+}
+
+export const hasLength = (body: ApiResponse['body']): body is Bytes =>
+  body !== undefined && (typeof body === 'string' || 'length' in body);
 
 /** Writes an answer of unknown length. The headers leave at once, before the first byte of the body. */
 export interface Streaming {

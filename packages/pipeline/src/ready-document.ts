@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
-import { formatYaml } from '@cluster-apiserver/model';
 import type { ApiResponse, OutgoingHeaders } from './exchange.ts';
 import type { Authenticated } from './facts.ts';
-import { type Form, negotiated } from './negotiate.ts';
+import { compressed } from './forms/compressed.ts';
+import { contentTypes, type Encoding, encoded } from './forms/encoded.ts';
+import { documentEncoding } from './forms/negotiate.ts';
 
 /** Bytes that are the same for everybody, made once. */
 export interface Ready {
@@ -12,38 +13,35 @@ export interface Ready {
   readonly hash: string;
 }
 
-export const ready = (contentType: string, text: string): Ready => {
-  const bytes = Buffer.from(text);
+export const ready = (contentType: string, content: string | Buffer): Ready => {
+  const bytes = Buffer.from(content);
   return { contentType, bytes, hash: createHash('sha512').update(bytes).digest('hex').toUpperCase() };
 };
 
 /** The same value in every form. JSON, which programs ask for, is made at once; what people read, when it is asked for. */
 export interface ReadyForms {
   readonly json: Ready;
-  in(form: Form): Ready;
+  in(encoding: Encoding): Ready;
 }
 
-export function readyForms(value: unknown): ReadyForms {
-  const json = ready('application/json', `${JSON.stringify(value)}\n`);
-  const made = new Map<Form, Ready>([['json', json]]);
+export function readyForms(value: object): ReadyForms {
+  const json = written('json', value);
+  const made = new Map<Encoding, Ready>([['json', json]]);
   return {
     json,
-    in: (form) => {
-      const found = made.get(form) ?? written(form, value);
-      made.set(form, found);
+    in: (encoding) => {
+      const found = made.get(encoding) ?? written(encoding, value);
+      made.set(encoding, found);
       return found;
     },
   };
 }
 
-const written = (form: Form, value: unknown): Ready =>
-  form === 'yaml'
-    ? ready('application/yaml', formatYaml(value))
-    : ready('application/json', `${JSON.stringify(value, null, 2)}\n`);
+const written = (encoding: Encoding, value: object): Ready => ready(contentTypes[encoding], encoded(encoding, value));
 
 /** The document in the form that the client asks for. */
 export const answerInForm = (facts: Authenticated, forms: ReadyForms, headers?: OutgoingHeaders): ApiResponse =>
-  answerReady(facts, forms.in(negotiated(facts.request, facts.info.query)), headers);
+  answerReady(facts, forms.in(documentEncoding(facts)), headers);
 
 /** The bytes, or that the client has them already. */
 export function answerReady(
@@ -54,7 +52,7 @@ export function answerReady(
   const etag = `"${hash}"`;
   const common = { 'audit-id': auditId, 'cache-control': 'no-cache, private', etag, vary: 'Accept', ...headers };
   if (names(request.headerLines('if-none-match'), etag)) return { status: 304, headers: common };
-  return { status: 200, headers: { ...common, 'content-type': contentType }, body: bytes };
+  return compressed(request, { status: 200, headers: { ...common, 'content-type': contentType }, body: bytes });
 }
 
 /** Compared weakly, as the header asks for: a proxy that compresses marks the tag with `W/`. */

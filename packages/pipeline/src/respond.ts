@@ -1,51 +1,49 @@
-import { bytesOf, formatYaml, type Kind, type Status, type StatusError } from '@cluster-apiserver/model';
-import type { ObjectList, Outcome } from '@cluster-apiserver/registry';
+import { type Status, type StatusError, statusSchema } from '@cluster-apiserver/model';
+import type { ObjectList, Outcome, Resource } from '@cluster-apiserver/registry';
 import type { ApiRequest, ApiResponse, Bytes, OutgoingHeaders } from './exchange.ts';
 import type { Understood } from './facts.ts';
-import { listBody } from './list-body.ts';
-import { errorForm, type Form, negotiated } from './negotiate.ts';
+import { compressed } from './forms/compressed.ts';
+import { contentTypes, type Encoding, encoded } from './forms/encoded.ts';
+import { listBody } from './forms/list-body.ts';
+import { errorEncoding, type Form } from './forms/negotiate.ts';
+import { objectBody } from './forms/object-body.ts';
 import { warningHeaders } from './warnings.ts';
 
-const contentTypes: Record<Form, string> = {
-  json: 'application/json',
-  prettyJson: 'application/json',
-  yaml: 'application/yaml',
-};
-
 /** An object, as a verb gave it. */
-export const objectResponse = (facts: Understood, status: number, outcome: Outcome): ApiResponse =>
-  inForm(facts, status, `${outcome.json}\n`);
+export const objectResponse = (
+  facts: Understood,
+  resource: Resource,
+  form: Form,
+  status: number,
+  outcome: Outcome,
+): ApiResponse => answer(facts, form.encoding, status, objectBody(resource, form, outcome));
 
-export const statusResponse = (facts: Understood, code: number, status: Status): ApiResponse =>
-  inForm(facts, code, Buffer.from(`${JSON.stringify(status)}\n`));
+/** A Status is nothing but itself, whatever else would be shown. */
+export const statusResponse = (facts: Understood, { encoding }: Form, code: number, status: Status): ApiResponse =>
+  answer(facts, encoding, code, encoded(encoding, status, statusSchema));
 
-export const listResponse = (facts: Understood, kind: Kind, list: ObjectList): ApiResponse =>
-  inForm(facts, 200, listBody(kind, list));
+export function listResponse(
+  facts: Understood,
+  resource: Resource,
+  form: Form,
+  list: ObjectList,
+): ApiResponse | Promise<ApiResponse> {
+  const body = listBody(resource, form, list);
+  return body instanceof Promise
+    ? body.then((bytes) => answer(facts, form.encoding, 200, bytes))
+    : answer(facts, form.encoding, 200, body);
+}
 
-function inForm(facts: Understood, status: number, json: Bytes): ApiResponse {
-  const form = negotiated(facts.request, facts.info.query);
+function answer(facts: Understood, encoding: Encoding, status: number, body: Bytes): ApiResponse {
   const warnings = facts.warnings.size > 0 ? { warning: warningHeaders(facts.warnings) } : undefined;
-  return {
-    status,
-    headers: { ...standardHeaders(facts.auditId, form), ...warnings },
-    body: form === 'json' ? json : written(form, json),
-  };
+  const headers = { ...standardHeaders(facts.auditId, encoding), ...warnings };
+  return compressed(facts.request, { status, headers, body });
 }
 
-function written(form: Form, json: Bytes): Buffer {
-  const value: unknown = JSON.parse(wholeOf(json).toString());
-  return Buffer.from(form === 'yaml' ? formatYaml(value) : `${JSON.stringify(value, null, 2)}\n`);
-}
-
-function wholeOf(json: Bytes): Buffer {
-  if (typeof json === 'string') return bytesOf(json);
-  return Buffer.isBuffer(json) ? json : Buffer.concat([...json.pieces(json.length)]);
-}
-
-const standardHeaders = (auditId: string, form: Form): Record<string, string> => ({
+const standardHeaders = (auditId: string, encoding: Encoding): Record<string, string> => ({
   'audit-id': auditId,
   'cache-control': 'no-cache, private',
-  'content-type': contentTypes[form],
+  'content-type': contentTypes[encoding],
 });
 
 /** An answer that is not a success, whichever stage it comes from. */
@@ -54,15 +52,14 @@ export function errorResponse(
   known: { readonly auditId?: string; readonly query?: URLSearchParams; readonly warnings?: ReadonlySet<string> },
   error: StatusError,
 ): ApiResponse {
-  const form = errorForm(request, known.query);
+  const encoding = errorEncoding(request, known.query);
   const headers: OutgoingHeaders = {
-    ...standardHeaders(known.auditId ?? '', form),
+    ...standardHeaders(known.auditId ?? '', encoding),
     ...(error.code === 403 && { 'x-content-type-options': 'nosniff' }),
     ...(error.retryAfterSeconds !== undefined && { 'retry-after': String(error.retryAfterSeconds) }),
     ...(known.warnings && known.warnings.size > 0 && { warning: warningHeaders(known.warnings) }),
   };
-  const json = Buffer.from(`${JSON.stringify(error.toStatus())}\n`);
-  return { status: error.code, headers, body: form === 'json' ? json : written(form, json) };
+  return { status: error.code, headers, body: encoded(encoding, error.toStatus(), statusSchema) };
 }
 
 export const textResponse = (

@@ -98,4 +98,21 @@ if (!found) console.warn('There is no kubectl on the PATH: nothing is tested wit
     expect(await kubectl('delete sa robot')).toMatchObject({ code: 0 });
     expect((await kubectl('get sa -o name')).out).toBe('');
   });
+
+  test('speaks protobuf where it has only that, and shows the tables that the server makes', async () => {
+    expect(await kubectl('create sa robot')).toMatchObject({ code: 0, out: 'serviceaccount/robot created\n' });
+    expect(words((await kubectl('get sa')).out)).toEqual([
+      ['NAME', 'AGE'],
+      ['robot', expect.stringMatching(/^\d+s$/)],
+    ]);
+    const about = { kind: 'ServiceAccount', name: 'robot', namespace: 'team' };
+    const event = { apiVersion: 'v1', kind: 'Event', metadata: { name: 'e' }, involvedObject: about, reason: 'Woke' };
+    expect(await kubectl('create -f -', JSON.stringify({ ...event, message: 'sees', type: 'Normal' }))).toMatchObject({
+      code: 0,
+    });
+    const seen = ['<unknown>', 'Normal', 'Woke'];
+    expect(words((await kubectl('get events --no-headers')).out)).toEqual([[...seen, 'serviceaccount/robot', 'sees']]);
+    expect(words((await kubectl('events --no-headers')).out)).toEqual([[...seen, 'ServiceAccount/robot', 'sees']]);
+    expect(await kubectl('delete sa robot')).toMatchObject({ code: 0 });
+  });
 });

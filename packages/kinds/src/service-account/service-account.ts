@@ -41,6 +41,7 @@ export const serviceAccount = defineKind<ServiceAccount>({
       'given',
     ),
   },
+  numbers: { secrets: 2, imagePullSecrets: 3, automountServiceAccountToken: 4 },
   names: subdomainNames,
   qualifiedFinalizers: true,
   createOnReplace: false,

@@ -25,6 +25,7 @@ const boundObjectReference = object(
       { ...authentication, kind: 'BoundObjectReference' },
       'Names an object that a token is bound to.',
     ),
+    numbers: { kind: 1, apiVersion: 2, name: 3, uid: 4 },
   },
 );
 
@@ -42,6 +43,7 @@ const spec = object(
     publication: publicationOf({ ...authentication, kind: 'TokenRequestSpec' }, 'What a token is asked for.', [
       'audiences',
     ]),
+    numbers: { audiences: 1, boundObjectRef: 3, expirationSeconds: 4 },
   },
 );
 
@@ -55,6 +57,7 @@ const status = object(
       'token',
       'expirationTimestamp',
     ]),
+    numbers: { token: 1, expirationTimestamp: 2 },
   },
 );
 
@@ -77,6 +80,7 @@ export const tokenRequest: Subresource = {
         'Asks for a token of a service account.',
         ['spec'],
       ),
+      numbers: { metadata: 1, spec: 2, status: 3 },
     },
   ),
 };

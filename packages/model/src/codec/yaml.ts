@@ -15,7 +15,7 @@ import {
   type Tags,
   type YAMLMap,
 } from 'yaml';
-import { rawNumber } from '../schema/decode.ts';
+import { isRawNumber, rawNumber } from '../schema/decode.ts';
 import { MalformedTextError, type Parsed, type TextFault, parseJson } from './json.ts';
 
 /**
@@ -180,4 +180,8 @@ function scalar(value: unknown): unknown {
 
 /** A value as YAML that the same readers understand: what they would take for a number or a boolean is quoted. */
 export const formatYaml = (value: unknown): string =>
-  stringify(value, { version: '1.1', aliasDuplicateObjects: false });
+  stringify(value, exactIntegers, { version: '1.1', aliasDuplicateObjects: false });
+
+/** An integer beyond 2^53 keeps its digits here too. */
+const exactIntegers = (_key: unknown, value: unknown): unknown =>
+  isRawNumber(value) ? (/^-?[0-9]+$/.test(value.rawJSON) ? BigInt(value.rawJSON) : Number(value.rawJSON)) : value;

@@ -21,6 +21,7 @@ const ownerReference = object(
   {
     atomic: true,
     publication: sharedPublication('OwnerReference', 'Names an object on which another depends.'),
+    numbers: { kind: 1, name: 3, uid: 4, apiVersion: 5, controller: 6, blockOwnerDeletion: 7 },
   },
 );
 
@@ -34,7 +35,10 @@ const managedFieldsEntry = object(
     fieldsV1: field(any, 'The set of fields.'),
     subresource: field(string, 'The subresource that was written through, if any.'),
   },
-  { publication: sharedPublication('ManagedFieldsEntry', 'Who wrote which fields, and how.') },
+  {
+    publication: sharedPublication('ManagedFieldsEntry', 'Who wrote which fields, and how.'),
+    numbers: { manager: 1, operation: 2, apiVersion: 3, time: 4, fieldsType: 6, fieldsV1: 7, subresource: 8 },
+  },
 );
 
 export const objectMeta = object(
@@ -55,7 +59,26 @@ export const objectMeta = object(
     finalizers: field(list(string, 'set'), 'Who must agree before the object disappears.'),
     managedFields: field(list(managedFieldsEntry, 'atomic'), 'Which writer owns which fields; kept by the server.'),
   },
-  { publication: sharedPublication('ObjectMeta', 'What every stored object says about itself.') },
+  {
+    publication: sharedPublication('ObjectMeta', 'What every stored object says about itself.'),
+    numbers: {
+      name: 1,
+      generateName: 2,
+      namespace: 3,
+      selfLink: 4,
+      uid: 5,
+      resourceVersion: 6,
+      generation: 7,
+      creationTimestamp: 8,
+      deletionTimestamp: 9,
+      deletionGracePeriodSeconds: 10,
+      labels: 11,
+      annotations: 12,
+      ownerReferences: 13,
+      finalizers: 14,
+      managedFields: 17,
+    },
+  },
 );
 
 export const typeMeta = {
@@ -79,6 +102,7 @@ export const objectReference = object(
       { ...core, kind: 'ObjectReference' },
       'Names an object well enough to find or look at it.',
     ),
+    numbers: { kind: 1, namespace: 2, name: 3, uid: 4, apiVersion: 5, resourceVersion: 6, fieldPath: 7 },
   },
 );
 
@@ -87,6 +111,7 @@ export const localObjectReference = object(
   {
     atomic: true,
     publication: publicationOf({ ...core, kind: 'LocalObjectReference' }, 'Names an object in the same namespace.'),
+    numbers: { name: 1 },
   },
 );
 
@@ -98,7 +123,10 @@ export const listMeta = object(
     continue: field(string, 'Set when there is more: send it back, with the same parameters, for the next chunk.'),
     remainingItemCount: field(int64, 'How many objects are behind this chunk, where that is known.', 'given'),
   },
-  { publication: sharedPublication('ListMeta', 'What a list says about itself.') },
+  {
+    publication: sharedPublication('ListMeta', 'What a list says about itself.'),
+    numbers: { selfLink: 1, resourceVersion: 2, continue: 3, remainingItemCount: 4 },
+  },
 );
 
 /** What a delete may say in its body. */
@@ -112,15 +140,33 @@ export const deleteOptions = object(
           uid: field(string, 'The UID that the object must have.', 'given'),
           resourceVersion: field(string, 'The resourceVersion that it must have.', 'given'),
         },
-        { publication: sharedPublication('Preconditions', 'What must hold for a deletion to happen.') },
+        {
+          publication: sharedPublication('Preconditions', 'What must hold for a deletion to happen.'),
+          numbers: { uid: 1, resourceVersion: 2 },
+        },
       ),
       'What must hold for the deletion to happen.',
     ),
     orphanDependents: field(boolean, 'Deprecated; use propagationPolicy.', 'given'),
     propagationPolicy: field(string, 'What becomes of dependents: Orphan, Background or Foreground.', 'given'),
     dryRun: field(list(string, 'atomic'), 'All: nothing is written.'),
+    ignoreStoreReadErrorWithClusterBreakingPotential: field(
+      boolean,
+      'Alpha, behind a feature gate. Deletes what cannot be read any more.',
+      'given',
+    ),
   },
-  { publication: sharedPublication('DeleteOptions', 'How an object is to be deleted.') },
+  {
+    publication: sharedPublication('DeleteOptions', 'How an object is to be deleted.'),
+    numbers: {
+      gracePeriodSeconds: 1,
+      preconditions: 2,
+      orphanDependents: 3,
+      propagationPolicy: 4,
+      dryRun: 5,
+      ignoreStoreReadErrorWithClusterBreakingPotential: 6,
+    },
+  },
 );
 
 const statusCause = object(
@@ -129,7 +175,10 @@ const statusCause = object(
     message: field(string, 'What is wrong, for people.'),
     field: field(string, 'The field that is wrong, as a path such as metadata.labels.'),
   },
-  { publication: sharedPublication('StatusCause', 'One of the things that are wrong.') },
+  {
+    publication: sharedPublication('StatusCause', 'One of the things that are wrong.'),
+    numbers: { reason: 1, message: 2, field: 3 },
+  },
 );
 
 const statusDetails = object(
@@ -141,7 +190,10 @@ const statusDetails = object(
     causes: field(list(statusCause, 'atomic'), 'All that is wrong, where it is more than one thing.'),
     retryAfterSeconds: field(int32, 'Seconds after which another try may help.'),
   },
-  { publication: sharedPublication('StatusDetails', 'What a failure is about.') },
+  {
+    publication: sharedPublication('StatusDetails', 'What a failure is about.'),
+    numbers: { name: 1, group: 2, kind: 3, causes: 4, retryAfterSeconds: 5, uid: 6 },
+  },
 );
 
 /** The answer to a request that is not answered by an object. */
@@ -155,7 +207,10 @@ export const statusSchema = object(
     details: field(statusDetails, 'More about the reason; what is there depends on it.'),
     code: field(int32, 'The HTTP code of the answer.'),
   },
-  { publication: sharedPublication('Status', 'How a request ended that is not answered by an object.') },
+  {
+    publication: sharedPublication('Status', 'How a request ended that is not answered by an object.'),
+    numbers: { metadata: 1, status: 2, message: 3, reason: 4, details: 5, code: 6 },
+  },
 );
 
 /** A line of a watch. */

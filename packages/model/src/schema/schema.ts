@@ -73,6 +73,8 @@ export interface Field {
    * `given`: when the client gave it, so that false and 0 differ from unset. `always`: with its zero value if need be.
    */
   readonly presence: 'filled' | 'given' | 'always';
+  /** What the field is called in protobuf. It never changes, and no other field of the object ever has it. */
+  readonly number?: number;
 }
 
 export const string: StringSchema = { type: 'string' };
@@ -91,16 +93,26 @@ export const field = (schema: Schema, description: string, presence: Field['pres
   description,
   presence,
 });
-export type FieldForm = Omit<Field, 'name'>;
+export type FieldForm = Omit<Field, 'name' | 'number'>;
 
 /** The order of the fields here is their order in every answer. */
-export function object(
-  forms: Readonly<Record<string, FieldForm>>,
-  options: { readonly atomic?: boolean; readonly publication?: Publication } = {},
+export function object<Name extends string>(
+  forms: Readonly<Record<Name, FieldForm>>,
+  options: {
+    readonly atomic?: boolean;
+    readonly publication?: Publication;
+    /** By field, in the order of the numbers. An object without them, or inside of one without them, has no protobuf. */
+    readonly numbers?: Readonly<Partial<Record<Name, number>>>;
+  } = {},
 ): ObjectSchema {
+  const numbers: Readonly<Record<string, number | undefined>> = options.numbers ?? {};
+  const fieldOf = ([name, form]: [string, FieldForm]): [string, Field] => {
+    const number = numbers[name];
+    return [name, { name, ...form, ...(number !== undefined && { number }) }];
+  };
   return {
     type: 'object',
-    fields: new Map(Object.entries(forms).map(([name, form]) => [name, { name, ...form }])),
+    fields: new Map(Object.entries<FieldForm>(forms).map(fieldOf)),
     atomic: options.atomic ?? false,
     ...(options.publication && { publication: options.publication }),
   };

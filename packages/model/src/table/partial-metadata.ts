@@ -1,4 +1,6 @@
 import type { KubeObject, ObjectMeta } from '../object.ts';
+import { listMeta, objectMeta, typeMeta } from '../schema/common.ts';
+import { field, list, object } from '../schema/schema.ts';
 
 /** The versions of `meta.k8s.io` in which tables and partial objects can be asked for. */
 export type MetaVersion = 'v1' | 'v1beta1';
@@ -18,6 +20,20 @@ export interface PartialObjectMetadata {
   readonly metadata: ObjectMeta;
 }
 
+export const partialMetadataSchema = object(
+  { ...typeMeta, metadata: field(objectMeta, 'Standard object metadata.', 'always') },
+  { numbers: { metadata: 1 } },
+);
+
+export const partialMetadataListSchema = object(
+  {
+    ...typeMeta,
+    metadata: field(listMeta, 'Standard list metadata.', 'always'),
+    items: field(list(partialMetadataSchema, 'atomic'), 'The metadata of the objects.', 'always'),
+  },
+  { numbers: { metadata: 1, items: 2 } },
+);
+
 /** An object without what makes it one of its kind. */
 export const partialObjectMetadata = ({ metadata }: KubeObject, version: MetaVersion): PartialObjectMetadata => ({
   kind: 'PartialObjectMetadata',
@@ -25,12 +41,19 @@ export const partialObjectMetadata = ({ metadata }: KubeObject, version: MetaVer
   metadata,
 });
 
+export interface PartialObjectMetadataList {
+  readonly kind: 'PartialObjectMetadataList';
+  readonly apiVersion: string;
+  readonly metadata: ListMetadata;
+  readonly items: readonly PartialObjectMetadata[];
+}
+
 /** Items name their kind, unlike those of other lists: there it is not the kind of the objects. */
 export const partialObjectMetadataList = (
   objects: readonly KubeObject[],
   metadata: ListMetadata,
   version: MetaVersion,
-): object => ({
+): PartialObjectMetadataList => ({
   kind: 'PartialObjectMetadataList',
   apiVersion: metaApiVersion(version),
   metadata,

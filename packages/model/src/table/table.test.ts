@@ -72,7 +72,7 @@ test('a kind with columns is shown by them, and wide ones have a lower priority'
 });
 
 test.each([
-  ['None', undefined],
+  ['None', null],
   ['Metadata', partialObjectMetadata(lamp('a'), 'v1')],
   ['Object', { ...lamp('a'), kind: 'Lamp', apiVersion: 'shop.example/v1' }],
 ] as const)('a row that includes %s has that of its object', (include, object) => {

@@ -27,7 +27,8 @@ export interface ColumnDefinition {
 }
 export interface Row {
   readonly cells: readonly (string | number)[];
-  readonly object?: object;
+  /** Null where it was not asked for, and never absent: so the reference has it. */
+  readonly object: object | null;
 }
 
 /**
@@ -61,7 +62,7 @@ function row(kind: Kind, object: KubeObject, { version, include, nowMs }: TableO
   const cells = kind.columns.map(({ value }) => value(object, nowMs));
   switch (include) {
     case 'None':
-      return { cells };
+      return { cells, object: null };
     case 'Metadata':
       return { cells, object: partialObjectMetadata(object, version) };
     case 'Object':

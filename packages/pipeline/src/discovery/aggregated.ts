@@ -1,6 +1,6 @@
 import type { Kind } from '@cluster-apiserver/model';
 import type { ApiRequest } from '../exchange.ts';
-import { mediaRanges } from '../media-ranges.ts';
+import { mediaRanges } from '../forms/media-ranges.ts';
 import { type ServedGroup, verbs } from './served-groups.ts';
 
 /** Discovery at once: all groups with all their resources in one answer. */

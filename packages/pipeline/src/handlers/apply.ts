@@ -10,8 +10,9 @@ import {
 } from '@cluster-apiserver/model';
 import { apply, type Resource } from '@cluster-apiserver/registry';
 import { type FieldValidation, parseText, readBody, report, unknownField } from '../body.ts';
-import type { Handler } from '../exchange.ts';
+import type { ApiResponse } from '../exchange.ts';
 import type { Authenticated } from '../facts.ts';
+import type { Form } from '../forms/negotiate.ts';
 import { applyParameters } from '../options.ts';
 import { objectResponse } from '../respond.ts';
 import { placeOf } from './place.ts';
@@ -19,8 +20,8 @@ import { placeOf } from './place.ts';
 export const applyType = 'application/apply-patch+yaml';
 
 export const applyHandler =
-  (resource: Resource): Handler<Authenticated> =>
-  async (facts) => {
+  (resource: Resource) =>
+  async (facts: Authenticated, form: Form): Promise<ApiResponse> => {
     const { request, info, call } = facts;
     const body = await readBody(request);
     const { dryRun, manager, force, fieldValidation } = applyParameters(request, info);
@@ -29,7 +30,7 @@ export const applyHandler =
     const { namespace, name } = placeOf(facts);
     const options = { namespace, dryRun, manager, force, warn };
     const { outcome, created } = await apply(resource, name, configuration, options, call);
-    return objectResponse(facts, created ? 201 : 200, outcome);
+    return objectResponse(facts, resource, form, created ? 201 : 200, outcome);
   };
 
 function readConfiguration(

@@ -7,6 +7,6 @@ import { incomingObject } from './incoming.ts';
 export const createHandler =
   (resource: Resource): Handler<Authenticated> =>
   async (facts) => {
-    const { object, options } = await incomingObject(resource, facts, 'CreateOptions');
-    return objectResponse(facts, 201, await create(resource, object, options, facts.call));
+    const { object, options, form } = await incomingObject(resource, facts, 'CreateOptions');
+    return objectResponse(facts, resource, form, 201, await create(resource, object, options, facts.call));
   };

@@ -1,7 +1,7 @@
 import { deleteCollection, type Resource } from '@cluster-apiserver/registry';
 import type { Handler } from '../exchange.ts';
 import type { Authenticated } from '../facts.ts';
-import { negotiated } from '../negotiate.ts';
+import { objectForm } from '../forms/negotiate.ts';
 import { listParameters } from '../options.ts';
 import { statusResponse } from '../respond.ts';
 import { deleteParameters } from './delete-parameters.ts';
@@ -11,17 +11,17 @@ import { namespaceOf } from './place.ts';
 export const deleteCollectionHandler =
   (resource: Resource, workers: number): Handler<Authenticated> =>
   async (facts) => {
-    negotiated(facts.request, facts.info.query);
+    const form = objectForm(facts, resource.kind);
     const options = listParameters(resource, facts.info);
     const status = await deleteCollection(
       resource,
       {
         list: { ...options, namespace: namespaceOf(facts) },
 
-        delete: { ...(await deleteParameters(facts)), ignoreReadErrors: false },
+        delete: { ...(await deleteParameters(facts, resource.kind)), ignoreReadErrors: false },
         workers,
       },
       facts.call,
     );
-    return statusResponse(facts, 200, status);
+    return statusResponse(facts, form, 200, status);
   };

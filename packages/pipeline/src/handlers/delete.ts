@@ -2,7 +2,7 @@ import type { Authorizer } from '@cluster-apiserver/gates';
 import { deleteObject, type Resource } from '@cluster-apiserver/registry';
 import type { Handler } from '../exchange.ts';
 import type { Authenticated } from '../facts.ts';
-import { negotiated } from '../negotiate.ts';
+import { objectForm } from '../forms/negotiate.ts';
 import { objectResponse, statusResponse } from '../respond.ts';
 import { requireVerb } from '../stages/authorize.ts';
 import { deleteParameters } from './delete-parameters.ts';
@@ -15,14 +15,16 @@ const unsafeVerb = 'unsafe-delete-ignore-read-errors';
 export const deleteHandler =
   (resource: Resource, mayDeleteUnreadable: Authorizer | undefined): Handler<Authenticated> =>
   async (facts) => {
-    negotiated(facts.request, facts.info.query);
+    const form = objectForm(facts, resource.kind);
     const { namespace, name } = placeOf(facts);
-    const asked = await deleteParameters(facts);
+    const asked = await deleteParameters(facts, resource.kind);
     const ignoreReadErrors = asked.ignoreReadErrors && mayDeleteUnreadable !== undefined;
     if (ignoreReadErrors) await requireVerb(mayDeleteUnreadable, facts, unsafeVerb);
     const options = { ...asked, ignoreReadErrors };
     const { answer, gone } = await deleteObject(resource, name, { ...options, namespace }, facts.call);
     // Accepted but not done: only to those who asked for the cascade this way, as older clients know no 202.
     const code = !gone && options.orphanDependents === false ? 202 : 200;
-    return 'json' in answer ? objectResponse(facts, code, answer) : statusResponse(facts, code, answer);
+    return 'json' in answer
+      ? objectResponse(facts, resource, form, code, answer)
+      : statusResponse(facts, form, code, answer);
   };

@@ -1,7 +1,7 @@
 import { get, type Resource } from '@cluster-apiserver/registry';
 import type { Handler } from '../exchange.ts';
 import type { Authenticated } from '../facts.ts';
-import { negotiated } from '../negotiate.ts';
+import { objectForm } from '../forms/negotiate.ts';
 import { text } from '../request-info.ts';
 import { objectResponse } from '../respond.ts';
 import { placeOf } from './place.ts';
@@ -9,10 +9,7 @@ import { placeOf } from './place.ts';
 export const getHandler =
   (resource: Resource): Handler<Authenticated> =>
   async (facts) => {
-    negotiated(facts.request, facts.info.query);
-    return objectResponse(
-      facts,
-      200,
-      await get(resource, placeOf(facts), text(facts.info.query, 'resourceVersion'), facts.call),
-    );
+    const form = objectForm(facts, resource.kind);
+    const version = text(facts.info.query, 'resourceVersion');
+    return objectResponse(facts, resource, form, 200, await get(resource, placeOf(facts), version, facts.call));
   };

@@ -2,7 +2,7 @@ import type { KubeObject } from '@cluster-apiserver/model';
 import type { Resource, WriteOptions } from '@cluster-apiserver/registry';
 import { bodyFormat, decodeObject, readBody } from '../body.ts';
 import type { Authenticated } from '../facts.ts';
-import { negotiated } from '../negotiate.ts';
+import { type Form, objectForm } from '../forms/negotiate.ts';
 import { writeParameters } from '../options.ts';
 import { namespaceOf } from './place.ts';
 
@@ -10,14 +10,14 @@ import { namespaceOf } from './place.ts';
 export async function incomingObject(
   { kind }: Resource,
   facts: Authenticated,
-  form: 'CreateOptions' | 'UpdateOptions',
-): Promise<{ readonly object: KubeObject; readonly options: WriteOptions }> {
+  parameters: 'CreateOptions' | 'UpdateOptions',
+): Promise<{ readonly object: KubeObject; readonly options: WriteOptions; readonly form: Form }> {
   const { request, info } = facts;
-  negotiated(request, info.query);
-  const format = bodyFormat(request);
+  const form = objectForm(facts, kind);
+  const format = bodyFormat(request, kind);
   const body = await readBody(request);
-  const { dryRun, manager, fieldValidation } = writeParameters(form, request, info);
+  const { dryRun, manager, fieldValidation } = writeParameters(parameters, request, info);
   const warn = (text: string): unknown => facts.warnings.add(text);
   const object = decodeObject(kind, body, format, fieldValidation, warn);
-  return { object, options: { namespace: namespaceOf(facts), dryRun, manager, warn } };
+  return { object, options: { namespace: namespaceOf(facts), dryRun, manager, warn }, form };
 }

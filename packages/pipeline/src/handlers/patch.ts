@@ -4,7 +4,7 @@ import { patch, type Resource } from '@cluster-apiserver/registry';
 import { mediaType, readBody, report, unknownField } from '../body.ts';
 import type { Handler } from '../exchange.ts';
 import type { Authenticated } from '../facts.ts';
-import { negotiated } from '../negotiate.ts';
+import { objectForm } from '../forms/negotiate.ts';
 import { patchParameters } from '../options.ts';
 import { objectResponse } from '../respond.ts';
 import { applyHandler, applyType } from './apply.ts';
@@ -16,9 +16,9 @@ export function patchHandler(resource: Resource): Handler<Authenticated> {
   const apply = applyHandler(resource);
   return async (facts) => {
     const { request, info, call } = facts;
-    negotiated(request, info.query);
+    const form = objectForm(facts, resource.kind);
     const type = mediaType(request) ?? '';
-    if (type === applyType) return apply(facts);
+    if (type === applyType) return apply(facts, form);
     const read = getOwn(patchTypes, type);
     if (!read)
       throw new StatusError(
@@ -35,6 +35,6 @@ export function patchHandler(resource: Resource): Handler<Authenticated> {
     const { namespace, name } = placeOf(facts);
     const options = { namespace, dryRun, manager, warn, change, unknownFields };
     const { outcome } = await patch(resource, name, options, call);
-    return objectResponse(facts, 200, outcome);
+    return objectResponse(facts, resource, form, 200, outcome);
   };
 }

@@ -8,7 +8,7 @@ import { placeOf } from './place.ts';
 export const replaceHandler =
   (resource: Resource): Handler<Authenticated> =>
   async (facts) => {
-    const { object, options } = await incomingObject(resource, facts, 'UpdateOptions');
+    const { object, options, form } = await incomingObject(resource, facts, 'UpdateOptions');
     const { outcome, created } = await replace(resource, placeOf(facts).name, object, options, facts.call);
-    return objectResponse(facts, created ? 201 : 200, outcome);
+    return objectResponse(facts, resource, form, created ? 201 : 200, outcome);
   };

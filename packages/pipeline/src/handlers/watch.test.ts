@@ -1,6 +1,13 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { seededRandom, systemClock } from '@cluster-apiserver/base';
-import { decode, defineKind, type KubeObject, subdomainNames } from '@cluster-apiserver/model';
+import {
+  decode,
+  defineKind,
+  type KubeObject,
+  parseProtobuf,
+  statusSchema,
+  subdomainNames,
+} from '@cluster-apiserver/model';
 import { create, openRegistry, type Registry, type Resource } from '@cluster-apiserver/registry';
 import { memoryStore } from '@cluster-apiserver/storage';
 import type { ApiRequest, Sink } from '../exchange.ts';
@@ -18,6 +25,7 @@ const kind = defineKind({
   shortNames: [],
   description: 'For these tests.',
   fields: {},
+  numbers: {},
   names: subdomainNames,
   qualifiedFinalizers: false,
   createOnReplace: false,
@@ -61,6 +69,7 @@ class Client implements Sink {
   readonly signal = this.leaving.signal;
   readonly draining = this.closing.signal;
   readonly lines: string[] = [];
+  readonly bytes: Buffer[] = [];
   blocked = false;
   #backlog: Buffer[] = [];
   #waiting: (() => void)[] = [];
@@ -72,7 +81,10 @@ class Client implements Sink {
   }
 
   read(): void {
-    for (const bytes of this.#backlog.splice(0)) this.lines.push(...bytes.toString().split('\n').slice(0, -1));
+    for (const bytes of this.#backlog.splice(0)) {
+      this.bytes.push(bytes);
+      this.lines.push(...bytes.toString().split('\n').slice(0, -1));
+    }
     for (const wake of this.#waiting.splice(0)) wake();
   }
 
@@ -92,13 +104,13 @@ class Client implements Sink {
   }
 }
 
-async function begin(query: string): Promise<Client> {
+async function begin(query: string, accept?: string): Promise<Client> {
   const target = `/api/v1/namespaces/n/robots?watch=true&${query}`;
   const facts = {
     info: requestInfo('GET', target),
     call,
     auditId: 'a',
-    request: { header: () => undefined } as unknown as ApiRequest,
+    request: { header: (name: string) => (name === 'accept' ? accept : undefined) } as unknown as ApiRequest,
     warnings: new Set<string>(),
   } as unknown as Authenticated;
   const response = await watchHandler(resource, { clock, random, minRequestTimeoutMs: 1_800_000 })(facts);
@@ -184,6 +196,64 @@ test('the end of the beginning carries both names', async () => {
     },
   });
 });
+
+test('as tables only the first event names the columns, to each watcher', async () => {
+  const accept = 'application/json;as=Table;v=v1;g=meta.k8s.io';
+  await make('a');
+  await make('b');
+  const first = await begin('', accept);
+  await until(() => first.lines.length === 2);
+  const second = await begin('', accept);
+  await make('c');
+  for (const client of [first, second]) {
+    await until(() => client.lines.length === 3);
+    const tables = client.lines.map((line) => JSON.parse(line).object);
+    expect(tables.map(({ columnDefinitions }) => columnDefinitions?.length)).toEqual([2, undefined, undefined]);
+    expect(tables.map(({ rows: [row] }) => row.cells[0])).toEqual(['a', 'b', 'c']);
+  }
+});
+
+test('as metadata an event has nothing else, and what ends the watch is told as ever', async () => {
+  const accept = 'application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io';
+  const client = await begin(`resourceVersion=${await make('a')}&allowWatchBookmarks=true`, accept);
+  const second = await make('b');
+  await until(() => client.lines.length === 1);
+  client.closing.abort();
+  await until(() => client.ended);
+  expect(client.events).toEqual(['ADDED b', `BOOKMARK ${second}`]);
+  for (const line of client.lines)
+    expect(Object.keys(JSON.parse(line).object)).toEqual(['kind', 'apiVersion', 'metadata']);
+  const failed = await begin('sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=100000', accept);
+  await until(() => failed.ended);
+  expect(failed.events).toEqual(['ERROR 504']);
+});
+
+test('as protobuf each event is a frame with its length before it, what ends the watch too', async () => {
+  const accept =
+    'application/vnd.kubernetes.protobuf;stream=watch,application/vnd.kubernetes.protobuf,application/json';
+  const client = await begin(`resourceVersion=${await make('a')}&allowWatchBookmarks=true`, accept);
+  const from = `resourceVersion=${await make('b')}`;
+  await until(() => client.bytes.length === 1);
+  client.closing.abort();
+  await until(() => client.ended);
+  const failed = await begin('sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=100000', accept);
+  await until(() => failed.ended);
+  const told = [...client.bytes, ...failed.bytes].map((frame) => {
+    expect(frame.readUInt32BE() + 4).toBe(frame.length);
+    const at = frame.indexOf('k8s\0');
+    const type = frame.subarray(6, 6 + (frame[5] as number)).toString();
+    const { value } = parseProtobuf(frame.subarray(at), ({ kind: name }) =>
+      name === 'Status' ? statusSchema : kind.schema,
+    );
+    return [type, decode(objectSchemaOf(type), value, () => {})];
+  });
+  expect(told).toMatchObject([
+    ['ADDED', { kind: 'Robot', apiVersion: 'v1', metadata: { name: 'b' } }],
+    ['BOOKMARK', { kind: 'Robot', metadata: { resourceVersion: from.slice('resourceVersion='.length) } }],
+    ['ERROR', { kind: 'Status', code: 504, reason: 'Timeout' }],
+  ]);
+});
+const objectSchemaOf = (type: string): typeof statusSchema => (type === 'ERROR' ? statusSchema : kind.schema);
 
 test('what ends a watch that has begun is told inside', async () => {
   const client = await begin('sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=100000');

@@ -3,9 +3,10 @@ import { badRequest, type FieldSelector, StatusError } from '@cluster-apiserver/
 import { Batch, Bookmark, type Resource, type Watching, watch } from '@cluster-apiserver/registry';
 import type { Handler, Sink } from '../exchange.ts';
 import type { Authenticated } from '../facts.ts';
+import { watchForm } from '../forms/negotiate.ts';
+import { type Frames, framesOf } from '../forms/watch-frames.ts';
 import { listParameters } from '../options.ts';
 import { flag } from '../request-info.ts';
-import { errorFrame, type FrameWriter, jsonFrames } from '../watch-frames.ts';
 
 export interface WatchLimits {
   readonly clock: Clock;
@@ -21,8 +22,9 @@ const backlogBytesMax = 256 * 1024;
 const bookmarkIntervalMs = 60_000;
 
 export const watchHandler = (resource: Resource, limits: WatchLimits): Handler<Authenticated> => {
-  const write = jsonFrames(resource.kind);
+  const framesIn = framesOf(resource);
   return async (facts) => {
+    const frames = framesIn(watchForm(facts, resource.kind));
     const { query, resource: asked } = facts.info;
     const options = listParameters(resource, facts.info);
     const allowWatchBookmarks = flag(query, 'allowWatchBookmarks') ?? false;
@@ -35,8 +37,8 @@ export const watchHandler = (resource: Resource, limits: WatchLimits): Handler<A
     };
     return {
       status: 200,
-      headers: { 'audit-id': facts.auditId, 'cache-control': 'no-cache, private', 'content-type': 'application/json' },
-      body: { stream: (sink) => new Stream(watching, sink, write, ending).run() },
+      headers: { 'audit-id': facts.auditId, 'cache-control': 'no-cache, private', 'content-type': frames.contentType },
+      body: { stream: (sink) => new Stream(watching, sink, frames, ending).run() },
     };
   };
 };
@@ -63,17 +65,18 @@ interface Ending {
 class Stream {
   readonly #watching: Watching;
   readonly #sink: Sink;
-  readonly #write: FrameWriter;
+  readonly #frames: Frames;
   readonly #ending: Ending;
   readonly #over = Promise.withResolvers<void>();
+  #begun = false;
   #isOver = false;
   #draining = false;
   #cancelBookmark: (() => void) | undefined;
 
-  constructor(watching: Watching, sink: Sink, write: FrameWriter, ending: Ending) {
+  constructor(watching: Watching, sink: Sink, frames: Frames, ending: Ending) {
     this.#watching = watching;
     this.#sink = sink;
-    this.#write = write;
+    this.#frames = frames;
     this.#ending = ending;
   }
 
@@ -101,17 +104,23 @@ class Stream {
       for (;;) {
         const batch = this.#watching.take();
         if (!batch) break;
-        this.#sink.write(batch.in(this.#write, this.#write));
+        this.#write(batch);
         if (this.#sink.backlogBytes > backlogBytesMax) return this.#drain();
       }
     } catch (error) {
       // The answer has begun: what ends it has to be told inside.
-      this.#sink.write(errorFrame(asStatus(error)));
+      this.#sink.write(this.#frames.error(asStatus(error)));
       return this.#end();
     }
     if (this.#watching.ended) this.#end();
     else this.#watching.wait(this.#pump);
   };
+
+  #write(batch: Batch): void {
+    const write = this.#begun ? this.#frames.later : this.#frames.first;
+    this.#begun = true;
+    this.#sink.write(batch.in(write, write));
+  }
 
   #drain(): void {
     this.#draining = true;
@@ -133,10 +142,7 @@ class Stream {
     this.#pump();
     if (this.#isOver || this.#draining) return;
     const { reached } = this.#watching;
-    if (reached !== undefined && !this.#isOver) {
-      const batch = new Batch([new Bookmark(reached, false)], reached);
-      this.#sink.write(batch.in(this.#write, this.#write));
-    }
+    if (reached !== undefined && !this.#isOver) this.#write(new Batch([new Bookmark(reached, false)], reached));
   }
 
   /** The client shall come back, to this replica or another, and then go on from here. */

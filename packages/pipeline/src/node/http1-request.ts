@@ -1,8 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { ApiRequest, ApiResponse, Bytes } from '../exchange.ts';
+import { type ApiRequest, type ApiResponse, type Bytes, hasLength } from '../exchange.ts';
 import type { Connection } from './connection.ts';
 import { drainedBodyBytesMax, headerLinesMax, lingerMs, pieceBytes } from './limits.ts';
 import { refusal } from './refusal.ts';
+import { chunkedOutlet } from './chunked-outlet.ts';
 import { piecesOf } from './outlet.ts';
 import { isStreaming, SocketRequest, type Surroundings } from './socket-request.ts';
 
@@ -45,7 +46,7 @@ export class Http1Request extends SocketRequest {
     const response = this.#response;
     const streaming = isStreaming(body);
     if (response.destroyed && !streaming) return;
-    const bytes = streaming ? undefined : (body ?? noBytes);
+    const bytes = body === undefined ? noBytes : hasLength(body) ? body : undefined;
     const leftover = this.#leftover();
     // A pipelined request behind this one has been accepted: its own answer will close the connection.
     const leaving = this.surroundings.draining.aborted && this.#connection.isNewest(this);
@@ -55,7 +56,7 @@ export class Http1Request extends SocketRequest {
     } catch (error) {
       return this.#answerInvalid(error);
     }
-    if (leftover === 'too much' && !streaming) return this.#linger(bytes as Bytes);
+    if (leftover === 'too much' && bytes !== undefined) return this.#linger(bytes);
     if (this.method === 'HEAD') {
       response.end();
       // The handler holds resources for a stream until it has run; it finds that nobody listens.
@@ -66,7 +67,10 @@ export class Http1Request extends SocketRequest {
     else this.sending();
     if (typeof bytes === 'string' && bytes.length <= pieceBytes) response.end(bytes, 'latin1');
     else if (Buffer.isBuffer(bytes) && bytes.length <= pieceBytes) response.end(bytes);
-    else void this.send(response, body as Exclude<ApiResponse['body'], undefined>).then(() => response.end());
+    else {
+      const outlet = streaming ? chunkedOutlet(response) : response;
+      void this.send(outlet, body as Exclude<ApiResponse['body'], undefined>).then(() => response.end());
+    }
   }
 
   /** Why this request must not reach the pipeline, if it must not. */

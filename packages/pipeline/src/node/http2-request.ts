@@ -1,5 +1,5 @@
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
-import type { ApiResponse, Bytes } from '../exchange.ts';
+import { type ApiResponse, type Bytes, hasLength } from '../exchange.ts';
 import { headerLinesMax, lingerMs, pieceBytes } from './limits.ts';
 import { refusal } from './refusal.ts';
 import { isStreaming, SocketRequest, type Surroundings } from './socket-request.ts';
@@ -39,7 +39,7 @@ export class Http2Request extends SocketRequest {
       if (streaming) void this.send(stream, body);
       return;
     }
-    const bytes = streaming ? undefined : (body ?? noBytes);
+    const bytes = body === undefined ? noBytes : hasLength(body) ? body : undefined;
     const empty = bytes !== undefined && bytes.length === 0;
     try {
       stream.respond(headOf(headers, status, bytes), empty ? endStream : undefined);
@@ -99,7 +99,8 @@ export class Http2Request extends SocketRequest {
   }
 
   protected cutOff(): void {
-    if (!this.#stream.destroyed) this.#stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+    // close() would send END_STREAM first, and the client would take what it has for the whole.
+    this.#stream.destroy(new Error('the answer broke off'));
   }
 
   #answerInvalid(error: unknown): void {

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
+import { constants } from 'node:http2';
 import { Agent, request as httpsRequest } from 'node:https';
 import type { ApiRequest, ApiResponse, Handler, Sink } from '../exchange.ts';
 import { BodyTooLargeError, BodyTooSlowError, ClientGoneError } from '../exchange.ts';
@@ -123,6 +124,29 @@ describe('both protocols', () => {
       expect(answer.body.equals(whole)).toBe(true);
     },
   );
+
+  test('an answer of unknown length is told apart from one that broke off', async () => {
+    const answer = async function* (whole: boolean): AsyncGenerator<Buffer> {
+      for (let n = 0; n < 20; n++) yield Buffer.alloc(100_000, 'a');
+      if (!whole) throw new Error('it broke off');
+    };
+    served = await serve(({ target }) => ({
+      status: 200,
+      headers: {},
+      body: { flow: () => answer(target === '/whole') },
+    }));
+    const client = await served.raw();
+    client.send(get('/whole'));
+    await client.until(/\r\n0\r\n\r\n$/);
+    client.send(get('/broken'));
+    expect(await client.ended()).not.toMatch(/\r\n0\r\n\r\n$/);
+    const session = served.http2();
+    expect((await http2Answer(session.request({ ':path': '/whole' }))).body.length).toBe(2_000_000);
+    const broken = session.request({ ':path': '/broken' });
+    broken.on('error', () => {}).resume();
+    await new Promise((closed) => broken.on('close', closed));
+    expect(broken.rstCode).toBe(constants.NGHTTP2_INTERNAL_ERROR);
+  });
 
   test('headers of a stream leave before its first byte, and the bytes as they are written', async () => {
     const sinks: Sink[] = [];

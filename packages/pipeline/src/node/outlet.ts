@@ -1,4 +1,4 @@
-import type { Bytes, Sink } from '../exchange.ts';
+import { type Bytes, type Flow, hasLength, type Sink } from '../exchange.ts';
 import { pieceBytes } from './limits.ts';
 
 /** What an HTTP/1.1 response and an HTTP/2 stream have in common once their headers are written. */
@@ -13,8 +13,8 @@ export interface Outlet {
 }
 
 /** Writes bytes piece by piece, each when the one before has left, so that a long list blocks nobody else. */
-export async function writePieces(outlet: Outlet, bytes: Bytes, progressed: () => void): Promise<void> {
-  for (const piece of piecesOf(bytes)) {
+export async function writePieces(outlet: Outlet, body: Bytes | Flow, progressed: () => void): Promise<void> {
+  for await (const piece of hasLength(body) ? piecesOf(body) : body.flow()) {
     if (outlet.destroyed) return;
     if (!outlet.write(piece)) await roomIn(outlet);
     progressed();

@@ -38,8 +38,14 @@ export interface Answer {
 }
 
 /** How objects travel, both ways. */
-const objectTypes = ['application/json', 'application/yaml'];
-const streaming = 'application/json;stream=watch';
+const objectTypes = ({ hasProtobuf }: Kind): readonly string[] => [
+  'application/json',
+  'application/yaml',
+  ...(hasProtobuf ? ['application/vnd.kubernetes.protobuf'] : []),
+];
+/** How they travel one by one. */
+const streamTypes = (kind: Kind): readonly string[] =>
+  objectTypes(kind).flatMap((type) => (type === 'application/yaml' ? [] : [`${type};stream=watch`]));
 const patchTypes = [
   'application/apply-patch+yaml',
   'application/json-patch+json',
@@ -55,12 +61,13 @@ const accepted = (schema: ObjectSchema): Answer => ({
   schema,
 });
 const unauthorized: Answer = { code: 401, description: 'Nobody knows who is asking.', schema: statusSchema };
-const body = (schema: ObjectSchema): Body => ({ schema, types: objectTypes, required: true });
-const options: Body = { ...body(deleteOptions), required: false };
 
 /** Everything that can be done with the objects of a kind. */
 export function operationsOf(kind: Kind): readonly Operation[] {
   const { plural, schema, listSchema } = kind;
+  const types = objectTypes(kind);
+  const body = { schema, types, required: true };
+  const options = { schema: deleteOptions, types, required: false };
   const root = kind.group ? `/apis/${kind.apiVersion}` : `/api/${kind.apiVersion}`;
   const everywhere = `${root}/${plural}`;
   const collection = `${root}/namespaces/{namespace}/${plural}`;
@@ -73,7 +80,7 @@ export function operationsOf(kind: Kind): readonly Operation[] {
   const of = (
     operation: Omit<Operation, 'tag' | 'target' | 'produces'> & { readonly produces?: readonly string[] },
   ): Operation => ({
-    produces: objectTypes,
+    produces: types,
     ...operation,
     ...common,
   });
@@ -83,13 +90,13 @@ export function operationsOf(kind: Kind): readonly Operation[] {
     parameters: parametersOf.list,
     action: 'list',
     answers: [ok(listSchema)],
-    produces: [...objectTypes, streaming],
+    produces: [...types, ...streamTypes(kind)],
   } as const;
   const watch = {
     ...list,
     action: 'watchlist',
     answers: [ok(watchEvent)],
-    produces: ['application/json', streaming],
+    produces: ['application/json', ...streamTypes(kind)],
   } as const;
   const watchRoot = `${root}/watch`;
   const ofEverywhere = `${kind.kind}ForAllNamespaces`;
@@ -102,7 +109,7 @@ export function operationsOf(kind: Kind): readonly Operation[] {
       id: id('create'),
       description: `Creates one of the ${plural}.`,
       parameters: parametersOf.write,
-      body: body(schema),
+      body,
       answers: [created(schema)],
     }),
     of({
@@ -130,7 +137,7 @@ export function operationsOf(kind: Kind): readonly Operation[] {
       id: id('replace'),
       description: `Replaces one of the ${plural}.`,
       parameters: parametersOf.write,
-      body: body(schema),
+      body,
       answers: kind.createOnReplace ? [ok(schema), created(schema)] : [ok(schema)],
     }),
     of({
@@ -209,9 +216,9 @@ function subresourceOperations(kind: Kind, form: Subresource, path: string): Ope
       description: `Creates the ${name} of one of the ${kind.plural}.`,
       target: { group, version, kind: form.kind },
       parameters: parametersOf.write,
-      body: body(schema),
+      body: { schema, types: objectTypes(kind), required: true },
       answers: [created(schema)],
-      produces: objectTypes,
+      produces: objectTypes(kind),
     },
   ];
 }

@@ -7,14 +7,21 @@ export interface MediaRange {
 /** A header longer than this names more types than exist; the rest of it is not read. */
 const rangesMax = 32;
 
-/** What a client accepts, dearest first; what it accepts equally stays in its order. */
-export function mediaRanges(accept: string | undefined): readonly MediaRange[] {
-  return (accept ?? '*/*')
+/** What a client accepts, dearest first; of what is as dear, what is said more exactly, and then in the client's order. */
+export const mediaRanges = (accept: string | undefined): readonly MediaRange[] =>
+  (accept || '*/*')
     .split(',', rangesMax)
     .map(mediaRange)
     .filter(({ quality }) => quality > 0)
-    .sort((left, right) => right.quality - left.quality);
-}
+    .sort((left, right) => right.quality - left.quality || stars(left) - stars(right));
+
+/** Whether a type is one of those that a range means. */
+export const covers = ({ type }: MediaRange, candidate: string): boolean =>
+  type === candidate ||
+  type === '*/*' ||
+  (type.endsWith('/*') && candidate.startsWith(type.slice(0, -1)) && type.length > '/*'.length);
+
+const stars = ({ type }: MediaRange): number => type.split('*').length - 1;
 
 function mediaRange(clause: string): MediaRange & { quality: number } {
   const [type = '', ...rest] = clause.split(';').map((part) => part.trim());

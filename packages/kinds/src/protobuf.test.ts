@@ -1,0 +1,84 @@
+import { describe, expect, test } from '@jest/globals';
+import { seededRandom } from '@cluster-apiserver/base';
+import {
+  decode,
+  deleteOptions,
+  encodeProtobuf,
+  type ObjectSchema,
+  parseProtobuf,
+  partialMetadataListSchema,
+  partialMetadataSchema,
+  type Schema,
+  statusSchema,
+} from '@cluster-apiserver/model';
+import { randomObject } from '../../model/test/random-object.ts';
+import { kinds } from './index.ts';
+
+/** Everything that is sent or received as protobuf. */
+const forms: readonly (readonly [string, ObjectSchema])[] = [
+  ...kinds({ eventLifetimeSeconds: 3600 }).flatMap(({ kind, apiVersion, schema, listSchema, subresourceForms }) => [
+    [`${kind} of ${apiVersion}`, schema] as const,
+    [`${kind}List of ${apiVersion}`, listSchema] as const,
+    ...subresourceForms.map((form) => [`${form.kind} of ${form.group}`, form.schema] as const),
+  ]),
+  ['Status', statusSchema],
+  ['DeleteOptions', deleteOptions],
+  ['PartialObjectMetadata', partialMetadataSchema],
+  ['PartialObjectMetadataList', partialMetadataListSchema],
+];
+const names = { kind: 'Robot', apiVersion: 'v1' };
+const rounds = 300;
+
+describe.each(forms)('%s', (_, schema) => {
+  test('has a number of its own for every field, and for those inside', () => {
+    expect(faultsOf(schema)).toEqual([]);
+  });
+
+  test('is after protobuf what it was before', () => {
+    const random = seededRandom(11);
+    for (let round = 0; round < rounds; round++) {
+      const before = decode(schema, { ...randomObject(random, schema), ...names }, () => {});
+      const bytes = encodeProtobuf(schema, before as never);
+      const { value } = parseProtobuf(bytes, () => schema);
+      expect(JSON.stringify(decode(schema, value, () => {}))).toBe(JSON.stringify(before));
+    }
+  });
+
+  test('is refused for what is wrong with it, and nothing else happens, when bytes of it change or are missing', () => {
+    const random = seededRandom(12);
+    for (let round = 0; round < rounds; round++) {
+      const value = decode(schema, { ...randomObject(random, schema), ...names }, () => {});
+      const bytes = encodeProtobuf(schema, value as never);
+      const cut = bytes.subarray(0, random.below(bytes.length + 1));
+      for (let changes = random.below(4); changes > 0; changes--) bytes[random.below(bytes.length)] = random.below(256);
+      for (const hostile of [cut, bytes]) {
+        try {
+          decode(schema, parseProtobuf(hostile, () => schema).value, () => {});
+        } catch (error) {
+          expect((error as Error).name).toMatch(/^(MalformedTextError|WrongTypeError)$/);
+        }
+      }
+    }
+  });
+});
+
+/** Kind and version of a whole object stand around its message, and those of the items of a list around the list. */
+const namesStandAround = (schema: ObjectSchema): boolean => schema === deleteOptions || schema.fields.has('metadata');
+
+/** The paths of fields that have no number, and numbers that two fields have. */
+function faultsOf(schema: ObjectSchema): string[] {
+  const fields = [...schema.fields.values()].filter(
+    ({ name }) => !(namesStandAround(schema) && (name === 'kind' || name === 'apiVersion')),
+  );
+  const numbers = fields.map(({ number }) => number);
+  return fields.flatMap(({ name, number, schema: held }, index) => [
+    ...(number === undefined ? [`${name} has no number`] : []),
+    ...(numbers.indexOf(number) === index ? [] : [`${name} has the number of another`]),
+    ...faultsInside(held).map((fault) => `${name}.${fault}`),
+  ]);
+}
+
+function faultsInside(schema: Schema): string[] {
+  if (schema.type === 'list') return faultsInside(schema.items);
+  return schema.type === 'object' ? faultsOf(schema) : [];
+}

@@ -1,0 +1,197 @@
+import { invariant, setOwn } from '@cluster-apiserver/base';
+import { type Integer, isRawNumber, rawNumber } from '../schema/decode.ts';
+import type { Field, ObjectSchema, Schema } from '../schema/schema.ts';
+import { parseJson } from './json.ts';
+import {
+  delimited,
+  encodedBy,
+  nested,
+  type Reader,
+  type ReadField,
+  readMessage,
+  readNested,
+  requireType,
+  tagged,
+  varint,
+  WireError,
+  type Writer,
+} from './protobuf-wire.ts';
+
+/**
+ * Objects as protobuf messages, by the numbers of their schema's fields. What is written is canonical; what is read is
+ * the value that the same object has as parsed JSON, so it is decoded, checked and made canonical like any other.
+ */
+export const encodeMessage = (schema: ObjectSchema, value: object): Uint8Array =>
+  encodedBy((to) => writeObject(to, schema, value as Values));
+
+/** Throws WireError, or what the reader throws, when the bytes are no message of this form. */
+export function decodeMessage(schema: ObjectSchema, message: Uint8Array): Record<string, unknown> {
+  const value: Record<string, unknown> = {};
+  readMessage(message, fieldsInto(value, schema));
+  return value;
+}
+
+type Values = Readonly<Record<string, unknown>>;
+
+function writeObject(to: Writer, schema: ObjectSchema, value: Values): void {
+  for (const { name, number, schema: held } of schema.fields.values()) {
+    const given = value[name];
+    // Kind and version of an object stand around its message, and not in it.
+    if (number === undefined || given === undefined || given === null) continue;
+    if (held.type === 'list') for (const item of given as unknown[]) writeValue(to, number, held.items, item);
+    else if (held.type === 'map') writeMap(to, number, given as Readonly<Record<string, string>>);
+    else writeValue(to, number, held, given);
+  }
+}
+
+function writeMap(to: Writer, number: number, map: Readonly<Record<string, string>>): void {
+  for (const [key, value] of Object.entries(map))
+    nested(to, number, (entry) => {
+      tagged(entry, 1, delimited).string(key);
+      tagged(entry, 2, delimited).string(value);
+    });
+}
+
+function writeValue(to: Writer, number: number, schema: Schema, value: unknown): void {
+  switch (schema.type) {
+    case 'string':
+      tagged(to, number, delimited).string(value as string);
+      return;
+    case 'boolean':
+      tagged(to, number, varint).bool(value as boolean);
+      return;
+    case 'int32':
+    case 'int64':
+      tagged(to, number, varint).int64(isRawNumber(value) ? value.rawJSON : (value as number));
+      return;
+    case 'time':
+    case 'microTime':
+      nested(to, number, (time) => writeTime(time, value as string));
+      return;
+    case 'object':
+      nested(to, number, (object) => writeObject(object, schema, value as Values));
+      return;
+    case 'any':
+      nested(to, number, (any) => tagged(any, 1, delimited).string(JSON.stringify(value)));
+      return;
+    case 'map':
+    case 'list':
+      invariant(false, 'a list of lists or maps has no place in protobuf');
+  }
+}
+
+/** Zeros are written too: a message with nothing in it is the time that is not set. */
+function writeTime(to: Writer, text: string): void {
+  const seconds = Date.parse(`${text.slice(0, 19)}Z`) / 1000;
+  tagged(to, 1, varint).int64(seconds);
+  tagged(to, 2, varint).int32(Number(text.slice(20, -1)) * 1000);
+}
+
+const byNumbers = new WeakMap<ObjectSchema, ReadonlyMap<number, Field>>();
+
+function byNumber(schema: ObjectSchema): ReadonlyMap<number, Field> {
+  let fields = byNumbers.get(schema);
+  if (!fields) {
+    fields = new Map([...schema.fields.values()].flatMap((field) => (field.number ? [[field.number, field]] : [])));
+    byNumbers.set(schema, fields);
+  }
+  return fields;
+}
+
+/** A field that comes again goes on where it was, if it holds several values, and otherwise counts anew. */
+function fieldsInto(value: Record<string, unknown>, schema: ObjectSchema): ReadField {
+  const fields = byNumber(schema);
+  return (number, type, reader) => {
+    const field = fields.get(number);
+    if (!field) return false;
+    const { name, schema: held } = field;
+    requireType(type, wireType(held), name);
+    if (held.type === 'list') ((value[name] ??= []) as unknown[]).push(readValue(reader, held.items, name));
+    else if (held.type === 'map') readEntry(reader, (value[name] ??= {}) as Record<string, string>);
+    else if (held.type === 'object')
+      readNested(reader, fieldsInto((value[name] ??= {}) as Record<string, unknown>, held));
+    else value[name] = readValue(reader, held, name);
+    return true;
+  };
+}
+
+function wireType(schema: Schema): typeof varint | typeof delimited {
+  if (schema.type === 'list') return wireType(schema.items);
+  return schema.type === 'boolean' || schema.type === 'int32' || schema.type === 'int64' ? varint : delimited;
+}
+
+function readEntry(reader: Reader, map: Record<string, string>): void {
+  let [key, value] = ['', ''];
+  readNested(reader, (number, type) => {
+    if (number > 2) return false;
+    requireType(type, delimited, 'the entry of a map');
+    if (number === 1) key = reader.string();
+    else value = reader.string();
+    return true;
+  });
+  setOwn(map, key, value);
+}
+
+function readValue(reader: Reader, schema: Schema, name: string): unknown {
+  switch (schema.type) {
+    case 'string':
+      return reader.string();
+    case 'boolean':
+      return reader.bool();
+    case 'int32':
+    case 'int64':
+      return integer(reader);
+    case 'time':
+      return readTime(reader, name, () => '');
+    case 'microTime':
+      return readTime(reader, name, (nanos) => `.${String(Math.floor(nanos / 1000)).padStart(6, '0')}`);
+    case 'object': {
+      const value: Record<string, unknown> = {};
+      readNested(reader, fieldsInto(value, schema));
+      return value;
+    }
+    case 'any':
+      return readJson(reader, name);
+    case 'map':
+    case 'list':
+      throw new WireError(`${name} holds what has no place in protobuf`);
+  }
+}
+
+/** A double where it is exact. */
+function integer(reader: Reader): Integer {
+  const digits = reader.int64().toString();
+  return Number.isSafeInteger(Number(digits)) ? Number(digits) : rawNumber(digits);
+}
+
+/** The first second of year 0 and the last of year 9999: no text says more. */
+const secondsRange = [-62_167_219_200, 253_402_300_799] as const;
+
+function readTime(reader: Reader, name: string, fraction: (nanos: number) => string): string | null {
+  let set = false;
+  let [seconds, nanos] = [0, 0];
+  readNested(reader, (number, type) => {
+    if (number > 2) return false;
+    requireType(type, varint, name);
+    set = true;
+    if (number === 1) seconds = Number(reader.int64().toString());
+    else nanos = reader.int32();
+    return true;
+  });
+  if (!set) return null;
+  const [first, last] = secondsRange;
+  if (seconds < first || seconds > last || nanos < 0 || nanos > 999_999_999) throw new WireError(`${name} is no time`);
+  return `${new Date(seconds * 1000).toISOString().slice(0, 19)}${fraction(nanos)}Z`;
+}
+
+/** JSON inside a message of its own. */
+function readJson(reader: Reader, name: string): unknown {
+  let text = '';
+  readNested(reader, (number, type) => {
+    if (number !== 1) return false;
+    requireType(type, delimited, name);
+    text = reader.string();
+    return true;
+  });
+  return text === '' ? null : parseJson(text).value;
+}

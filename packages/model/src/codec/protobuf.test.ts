@@ -1,0 +1,121 @@
+import { describe, expect, test } from '@jest/globals';
+import { objectMeta, typeMeta } from '../schema/common.ts';
+import { any, boolean, field, int32, list, microTime, object, string, stringMap, time } from '../schema/schema.ts';
+import { MalformedTextError } from './json.ts';
+import { encodeProtobuf, parseProtobuf, watchFrame } from './protobuf.ts';
+import { decodeMessage, encodeMessage } from './protobuf-message.ts';
+
+const part = object({ size: field(int32, ''), name: field(string, '') }, { numbers: { size: 1, name: 2 } });
+const schema = object(
+  {
+    ...typeMeta,
+    metadata: field(objectMeta, ''),
+    parts: field(list(part, 'atomic'), ''),
+    main: field(part, ''),
+    words: field(stringMap, ''),
+    born: field(time, ''),
+    seen: field(microTime, ''),
+    awake: field(boolean, '', 'given'),
+    extra: field(any, ''),
+  },
+  { numbers: { metadata: 1, parts: 2, main: 3, words: 4, born: 5, seen: 6, awake: 7, extra: 20 } },
+);
+const bytes = (...parts: (string | number[])[]): Buffer =>
+  Buffer.concat(parts.map((part) => Buffer.from(part as string)));
+const read = (...parts: (string | number[])[]): unknown => decodeMessage(schema, bytes(...parts));
+
+test('an object is its message, with kind and version around it', () => {
+  const robot = { kind: 'Robot', apiVersion: 'v1', metadata: { name: 'a' }, awake: false };
+  const written = encodeProtobuf(schema, robot);
+  expect(written).toEqual(bytes('k8s\0', [10, 11, 10, 2], 'v1', [18, 5], 'Robot', [18, 7, 10, 3, 10, 1], 'a', [56, 0]));
+  expect(parseProtobuf(written, () => schema)).toEqual({ value: robot, faults: [] });
+});
+
+test('what an envelope says besides is skipped, and a name that is empty is there and says nothing', () => {
+  const written = bytes('k8s\0', [10, 2, 18, 0, 18, 2, 56, 1, 26, 0, 34, 4], 'json', [42, 0]);
+  expect(parseProtobuf(written, () => schema).value).toEqual({ kind: '', awake: true });
+});
+
+test('of what has no form here only the names are read', () => {
+  const written = bytes('k8s\0', [10, 11, 10, 2], 'v2', [18, 5], 'Robot', [18, 2, 255, 255]);
+  const asked: unknown[] = [];
+  expect(parseProtobuf(written, (names) => void asked.push(names)).value).toEqual({ kind: 'Robot', apiVersion: 'v2' });
+  expect(asked).toEqual([{ kind: 'Robot', apiVersion: 'v2' }]);
+});
+
+test.each<[string, unknown, (string | number[])[]]>([
+  [
+    'a list in the order in which it comes',
+    { parts: [{ size: 1 }, {}] },
+    [
+      [18, 2, 8, 1],
+      [18, 0],
+    ],
+  ],
+  [
+    'a map, its keys and values empty when they are left out',
+    { words: { a: '', '': 'b' } },
+    [[34, 3, 10, 1], 'a', [34, 3, 18, 1], 'b'],
+  ],
+  ['an object that comes in two parts', { main: { size: 1, name: 'x' } }, [[26, 2, 8, 1], [26, 3, 18, 1], 'x']],
+  ['the last of a value that comes twice', { awake: true }, [[56, 0, 56, 1]]],
+  ['a negative number', { main: { size: -1 } }, [[26, 11, 8, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1]]],
+  ['a time that is not set', { born: null }, [[42, 0]]],
+  ['the first second of 1970, which is a time', { born: '1970-01-01T00:00:00Z' }, [[42, 2, 8, 0]]],
+  ['the parts of a second that a time keeps', { seen: '1970-01-01T00:00:01.000001Z' }, [[50, 5, 8, 1, 16, 0xcf, 0x0f]]],
+  ['JSON as what it says', { extra: { 'f:a': {} } }, [[162, 1, 12, 10, 10], '{"f:a":{}}']],
+  ['nothing of numbers that nobody knows', {}, [[80, 1, 90, 1, 0, 97, 0, 0, 0, 0, 0, 0, 0, 0, 101, 0, 0, 0, 0]]],
+])('reads %s', (_, value, parts) => {
+  expect(read(...parts)).toEqual(value);
+});
+
+test('a key may be any text', () => {
+  const value = read([34, 14, 10, 9], '__proto__', [18, 1], 'x') as { words: object };
+  expect(Object.keys(value.words)).toEqual(['__proto__']);
+});
+
+test('a list can be written in parts', () => {
+  const parts = [{ metadata: { name: 'a' } }, { parts: [{ size: 1 }] }, { parts: [{ size: 2 }] }];
+  const whole = Buffer.concat(parts.map((some) => encodeMessage(schema, some)));
+  expect(decodeMessage(schema, whole)).toEqual({ metadata: { name: 'a' }, parts: [{ size: 1 }, { size: 2 }] });
+});
+
+test('a line of a watch begins with its length', () => {
+  const frame = watchFrame('ADDED', Buffer.from('xyz'));
+  expect(frame).toEqual(bytes([0, 0, 0, 14, 10, 5], 'ADDED', [18, 5, 10, 3], 'xyz'));
+});
+
+describe('is refused', () => {
+  test.each<[string, (string | number[])[]]>([
+    ['a message that ends too early', [[10, 5, 1]]],
+    ['a message longer than the one around it', [[26, 2, 18, 9], 'too long for it']],
+    ['a number where a text belongs', [[26, 2, 16, 1]]],
+    ['a text where a number belongs', [[26, 2, 10, 0]]],
+    ['a number where an object belongs', [[24, 1]]],
+    ['a number where an entry belongs', [[32, 1]]],
+    ['a number where a time belongs', [[40, 1]]],
+    ['a time that no calendar has', [[42, 10, 8, 255, 255, 255, 255, 255, 255, 255, 127, 16, 0]]],
+    ['a time with more than a second in its parts', [[50, 7, 16, 255, 255, 255, 255, 7, 8]]],
+    ['JSON that is none', [[162, 1, 4, 10, 2], '{]']],
+    ['the number 0', [[0, 0]]],
+    ['a wire type that there is not', [[95, 0]]],
+    ['a group without an end', [[83]]],
+    ['groups within one another', [Array.from({ length: 100_000 }, () => 83)]],
+  ])('%s', (_, parts) => {
+    const body = bytes(...parts);
+    expect(() => decodeMessage(schema, body)).toThrow();
+    const around = bytes('k8s\0', [18], lengthOf(body), [...body]);
+    expect(() => parseProtobuf(around, () => schema)).toThrow(MalformedTextError);
+  });
+
+  test.each([[''], ['k8s'], ['{"kind":"Robot"}'], ['k8s\0\u0012'], ['k8s\0\u0008\u0001']])(
+    '%j as an envelope',
+    (text) => {
+      expect(() => parseProtobuf(Buffer.from(text), () => schema)).toThrow(MalformedTextError);
+    },
+  );
+});
+
+/** In groups of seven bits. */
+const lengthOf = ({ length }: Buffer): number[] =>
+  length < 128 ? [length] : [(length & 127) | 128, ((length >> 7) & 127) | 128, length >> 14];

@@ -1,0 +1,82 @@
+import type { ObjectSchema } from '../schema/schema.ts';
+import { MalformedTextError, type Parsed } from './json.ts';
+import { decodeMessage, encodeMessage } from './protobuf-message.ts';
+import { delimited, encodedBy, nested, readMessage, readNested, requireType, tagged } from './protobuf-wire.ts';
+
+/**
+ * An object as `application/vnd.kubernetes.protobuf`: four bytes that say so, and then a message that names kind and
+ * version beside the object's own, because that does not name them.
+ */
+const prefix = Buffer.from('k8s\0');
+
+export interface TypeNames {
+  readonly kind: string;
+  readonly apiVersion: string;
+}
+
+export function encodeProtobuf(schema: ObjectSchema, value: TypeNames): Buffer {
+  const message = encodeMessage(schema, value);
+  return Buffer.concat([envelope(value, message.length), message]);
+}
+
+/** What stands before the message of an object. */
+export function envelope({ kind, apiVersion }: TypeNames, messageBytes: number): Buffer {
+  const head = encodedBy((to) => {
+    nested(to, 1, (names) => {
+      tagged(names, 1, delimited).string(apiVersion);
+      tagged(names, 2, delimited).string(kind);
+    });
+    tagged(to, 2, delimited).uint32(messageBytes);
+  });
+  return Buffer.concat([prefix, head]);
+}
+
+/**
+ * The value that the object has as parsed JSON. Of what has no schema here nothing is read but kind and version, which
+ * tell the client what is wrong. Protobuf does not name fields, so there are none that nobody knows.
+ */
+export function parseProtobuf(
+  bytes: Buffer,
+  schemaOf: (names: Partial<TypeNames>) => ObjectSchema | undefined,
+): Parsed {
+  if (!bytes.subarray(0, prefix.length).equals(prefix))
+    throw new MalformedTextError('protobuf: it does not begin with the prefix that every object has');
+  try {
+    const { names, message } = opened(bytes.subarray(prefix.length));
+    const schema = schemaOf(names);
+    return { value: { ...names, ...(schema && decodeMessage(schema, message)) }, faults: [] };
+  } catch (error) {
+    // Whatever the reader says of bytes is said about the bytes.
+    throw new MalformedTextError(`protobuf: ${(error as Error).message}`, { cause: error });
+  }
+}
+
+function opened(bytes: Buffer): { readonly names: Partial<TypeNames>; readonly message: Uint8Array } {
+  const names: Partial<Record<keyof TypeNames, string>> = {};
+  let message: Uint8Array = new Uint8Array();
+  readMessage(bytes, (number, type, reader) => {
+    if (number > 2) return false;
+    requireType(type, delimited, 'the envelope');
+    if (number === 2) message = reader.bytes();
+    else
+      readNested(reader, (name, nameType) => {
+        if (name > 2) return false;
+        requireType(nameType, delimited, 'the envelope');
+        names[name === 1 ? 'apiVersion' : 'kind'] = reader.string();
+        return true;
+      });
+    return true;
+  });
+  return { names, message };
+}
+
+/** A line of a watch. Its length stands before it, because nothing in it tells where it ends. */
+export function watchFrame(type: string, object: Uint8Array): Buffer {
+  const event = encodedBy((to) => {
+    tagged(to, 1, delimited).string(type);
+    nested(to, 2, (raw) => tagged(raw, 1, delimited).bytes(object));
+  });
+  const length = Buffer.allocUnsafe(4);
+  length.writeUInt32BE(event.length);
+  return Buffer.concat([length, event]);
+}

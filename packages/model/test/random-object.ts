@@ -1,0 +1,54 @@
+import { type Random, setOwn } from '@cluster-apiserver/base';
+import { rawNumber } from '../src/schema/decode.ts';
+import type { Field, ObjectSchema, Schema } from '../src/schema/schema.ts';
+import { oneOf, randomMap, randomName } from './random-json.ts';
+
+/**
+ * An object of a form as parsed JSON: each field that has a number there or not, and each value one of those that go
+ * wrong elsewhere.
+ */
+export function randomObject(random: Random, schema: ObjectSchema): Record<string, unknown> {
+  const object: Record<string, unknown> = {};
+  for (const field of schema.fields.values())
+    if (field.number !== undefined && random.below(3) > 0) object[field.name] = randomField(random, field);
+  return object;
+}
+
+const randomField = (random: Random, { schema }: Field): unknown =>
+  schema.type === 'list'
+    ? Array.from({ length: random.below(4) }, () => randomOf(random, schema.items))
+    : randomOf(random, schema);
+
+const texts = ['', 'x', 'ünïcödé', '\0', '\u{1F600}', 'a'.repeat(300)];
+const integers = {
+  int32: [0, 1, -1, 127, 128, 2 ** 31 - 1, -(2 ** 31)],
+  int64: [0, 1, -1, 2 ** 40, -(2 ** 40), rawNumber('9223372036854775807'), rawNumber('-9223372036854775808')],
+};
+const seconds = ['0000-01-01T00:00:00', '0001-01-01T00:00:01', '1970-01-01T00:00:00', '9999-12-31T23:59:59'];
+
+function randomOf(random: Random, schema: Schema): unknown {
+  switch (schema.type) {
+    case 'string':
+      return oneOf(random, texts);
+    case 'boolean':
+      return random.below(2) === 0;
+    case 'int32':
+    case 'int64':
+      return oneOf(random, integers[schema.type]);
+    case 'time':
+      return `${oneOf(random, seconds)}Z`;
+    case 'microTime':
+      return `${oneOf(random, seconds)}.${oneOf(random, ['000000', '000001', '999999', '120000'])}Z`;
+    case 'map': {
+      const map: Record<string, string> = {};
+      for (let left = random.below(4); left > 0; left--) setOwn(map, randomName(random), oneOf(random, texts));
+      return map;
+    }
+    case 'object':
+      return randomObject(random, schema);
+    case 'any':
+      return randomMap(random, 3);
+    case 'list':
+      throw new Error('no form has a list of lists');
+  }
+}

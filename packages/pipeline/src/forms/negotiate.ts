@@ -1,0 +1,153 @@
+import { badRequest, type Kind, type MetaVersion, StatusError, type TableOptions } from '@cluster-apiserver/model';
+import type { ApiRequest } from '../exchange.ts';
+import type { Understood } from '../facts.ts';
+import { type Encoding, type MediaType, mediaTypes } from './encoded.ts';
+import { covers, type MediaRange, mediaRanges } from './media-ranges.ts';
+
+/** How an answer looks: what it shows, and how that is written. */
+export interface Form {
+  readonly encoding: Encoding;
+  /** What is shown in the place of an object or a list; undefined for themselves. */
+  readonly shown?: Shown;
+}
+
+export type Shown =
+  | { readonly as: 'Table'; readonly version: MetaVersion; readonly include: TableOptions['include'] }
+  | { readonly as: 'PartialObjectMetadata' | 'PartialObjectMetadataList'; readonly version: MetaVersion };
+
+/** What may be asked for. */
+interface Offer {
+  /** The dearest to us first: whoever takes everything gets it. */
+  readonly types: readonly MediaType[];
+  /** Whether tables and partial objects are made of it. */
+  readonly shows: boolean;
+}
+
+const texts: readonly MediaType[] = ['application/json', 'application/yaml'];
+const documents: Offer = { types: texts, shows: false };
+const errors: Offer = { types: [...texts, 'application/vnd.kubernetes.protobuf'], shows: false };
+const objects: Offer = { ...errors, shows: true };
+const objectsAsText: Offer = { types: texts, shows: true };
+
+const offerOf = ({ hasProtobuf }: Kind): Offer => (hasProtobuf ? objects : objectsAsText);
+
+/** Most answers look like this, and then nothing has to be found out, made or remembered. */
+const json: Form = { encoding: 'json' };
+
+/** The encoding of a document. All of these throw NotAcceptable when there is no form that the client takes. */
+export const documentEncoding = (facts: Understood): Encoding =>
+  negotiated(facts.request, facts.info.query, documents).encoding;
+
+/** The form of one object, or of a Status in its place. */
+export function objectForm({ request, info }: Understood, kind: Kind): Form {
+  const form = negotiated(request, info.query, offerOf(kind));
+  if (form.shown?.as === 'PartialObjectMetadataList')
+    throw notAcceptable('you requested PartialObjectMetadataList, but the requested object is not a list');
+  return form;
+}
+
+export function listForm({ request, info }: Understood, kind: Kind): Form {
+  const form = negotiated(request, info.query, offerOf(kind));
+  if (form.shown?.as === 'PartialObjectMetadata')
+    throw notAcceptable(`you requested PartialObjectMetadata, but the requested object is a list (${kind.kind}List)`);
+  return form;
+}
+
+/** The form of each event of a watch: on one line, whoever asks. */
+export function watchForm(facts: Understood, kind: Kind): Form {
+  const form = objectForm(facts, kind);
+  switch (form.encoding) {
+    case 'json':
+    case 'protobuf':
+      return form;
+    case 'prettyJson':
+      return form.shown ? { ...form, encoding: 'json' } : json;
+    case 'yaml':
+      throw notAcceptable(
+        onlyAccepted(
+          offerOf(kind)
+            .types.filter(isStreamed)
+            .map((type) => `${type};stream=watch`),
+        ),
+      );
+  }
+}
+
+/** The encoding of an error: the one asked for if there is one, and JSON for people otherwise. */
+export function errorEncoding(request: ApiRequest, query: URLSearchParams | undefined): Encoding {
+  try {
+    return negotiated(request, query, errors).encoding;
+  } catch {
+    return 'prettyJson';
+  }
+}
+
+function negotiated(request: ApiRequest, query: URLSearchParams | undefined, offer: Offer): Form {
+  const accept = request.header('accept');
+  if (accept === undefined || accept === 'application/json' || accept === '*/*')
+    return isPretty(request, query) ? { encoding: 'prettyJson' } : json;
+  const ranges = mediaRanges(accept);
+  for (const range of ranges) {
+    for (const type of offer.types) {
+      if (!covers(range, type) || !canStream(range, type)) continue;
+      const shown = shownAs(range, query);
+      if (shown !== undefined && (shown === 'unknown' || !offer.shows || !canShow(type, shown))) continue;
+      const encoding = mediaTypes[type];
+      const pretty = encoding === 'json' && (range.parameters.get('pretty') === '1' || isPretty(request, query));
+      return { encoding: pretty ? 'prettyJson' : encoding, ...(shown && { shown }) };
+    }
+  }
+  // A type that we have, in a form that we do not have, was refused here and not where the path was found.
+  const known = ranges.some((range) => offer.types.some((type) => covers(range, type)));
+  throw notAcceptable(onlyAccepted(offer.types), known ? undefined : {});
+}
+
+const isStreamed = (type: MediaType): boolean => type !== 'application/yaml';
+
+/** Events of a watch are the one stream there is. Asked of anything else, it changes nothing. */
+function canStream({ parameters }: MediaRange, type: MediaType): boolean {
+  const stream = parameters.get('stream');
+  return !stream || (stream === 'watch' && isStreamed(type));
+}
+
+/** The rows of a table hold anything, and protobuf wants to know beforehand. */
+const canShow = (type: MediaType, { as }: Shown): boolean => as !== 'Table' || mediaTypes[type] !== 'protobuf';
+
+const metaVersions: readonly MetaVersion[] = ['v1', 'v1beta1'];
+
+function shownAs({ parameters }: MediaRange, query: URLSearchParams | undefined): Shown | 'unknown' | undefined {
+  const [as, group, asked] = ['as', 'g', 'v'].map((name) => parameters.get(name));
+  if (as === undefined && group === undefined && asked === undefined) return undefined;
+  const version = metaVersions.find((one) => one === asked);
+  if (group !== 'meta.k8s.io' || !version) return 'unknown';
+  switch (as) {
+    case 'Table':
+      return { as, version, include: included(query) };
+    case 'PartialObjectMetadata':
+    case 'PartialObjectMetadataList':
+      return { as, version };
+    default:
+      return 'unknown';
+  }
+}
+
+function included(query: URLSearchParams | undefined): TableOptions['include'] {
+  const asked = query?.get('includeObject') || 'Metadata';
+  if (asked === 'None' || asked === 'Metadata' || asked === 'Object') return asked;
+  throw badRequest(
+    `Unable to convert to Table as requested: includeObject: ${JSON.stringify(asked)} is none of "Metadata", "None", "Object"`,
+  );
+}
+
+function isPretty(request: ApiRequest, query: URLSearchParams | undefined): boolean {
+  const asked = query?.get('pretty');
+  if (asked !== null && asked !== undefined) return asked === 'true' || asked === '1';
+  const agent = request.header('user-agent') ?? '';
+  return agent.startsWith('curl/') || agent.startsWith('Wget/') || agent.startsWith('Mozilla/');
+}
+
+const onlyAccepted = (types: readonly string[]): string =>
+  `only the following media types are accepted: ${types.join(', ')}`;
+
+const notAcceptable = (message: string, details?: object): StatusError =>
+  new StatusError('NotAcceptable', message, details);

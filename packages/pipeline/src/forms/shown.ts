@@ -1,0 +1,56 @@
+import {
+  type Kind,
+  type KubeObject,
+  type ListMetadata,
+  type ObjectSchema,
+  partialMetadataListSchema,
+  partialMetadataSchema,
+  partialObjectMetadata,
+  partialObjectMetadataList,
+  tableOf,
+  type TypeNames,
+} from '@cluster-apiserver/model';
+import type { Shown } from './negotiate.ts';
+
+/** What is shown in the place of one object. A watch names the columns of a table only once. */
+export const shownObject = (
+  kind: Kind,
+  object: KubeObject,
+  shown: Shown,
+  { nowMs, namesColumns = true }: { readonly nowMs: number; readonly namesColumns?: boolean },
+): object =>
+  shown.as === 'Table'
+    ? tableOf(kind, [object], versionOf(object), { ...shown, namesColumns, nowMs })
+    : partialObjectMetadata(object, shown.version);
+
+const versionOf = ({ metadata: { resourceVersion } }: KubeObject): ListMetadata =>
+  resourceVersion === undefined ? {} : { resourceVersion };
+
+/** The form of what is shown of one object, where protobuf can say it. */
+export const objectSchema = (kind: Kind, shown: Shown | undefined): ObjectSchema =>
+  shown ? partialMetadataSchema : kind.schema;
+
+export const listSchema = (kind: Kind, shown: Shown | undefined): ObjectSchema =>
+  shown ? partialMetadataListSchema : kind.listSchema;
+
+/** What is shown for a list, or in its place: the list when it has nothing in it, and what then belongs at its end. */
+export interface ShownList {
+  readonly empty: TypeNames;
+  members(objects: readonly KubeObject[]): readonly object[];
+}
+
+export function shownList(kind: Kind, metadata: ListMetadata, shown: Shown | undefined, nowMs: number): ShownList {
+  if (!shown) {
+    const empty = { kind: `${kind.kind}List`, apiVersion: kind.apiVersion, metadata, items: [] };
+    return { empty, members: (objects) => objects };
+  }
+  if (shown.as === 'Table') {
+    const table = (objects: readonly KubeObject[]): ReturnType<typeof tableOf> =>
+      tableOf(kind, objects, metadata, { ...shown, namesColumns: true, nowMs });
+    return { empty: table([]), members: (objects) => table(objects).rows };
+  }
+  return {
+    empty: partialObjectMetadataList([], metadata, shown.version),
+    members: (objects) => objects.map((object) => partialObjectMetadata(object, shown.version)),
+  };
+}

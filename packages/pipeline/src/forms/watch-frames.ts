@@ -1,0 +1,92 @@
+import {
+  bytesOf,
+  decode,
+  decodeStored,
+  type Kind,
+  type KubeObject,
+  type ObjectSchema,
+  type StatusError,
+  statusSchema,
+  watchFrame,
+} from '@cluster-apiserver/model';
+import type { Bookmark, Resource, WatchEvent } from '@cluster-apiserver/registry';
+import { contentTypes, encoded } from './encoded.ts';
+import type { Form } from './negotiate.ts';
+import { objectSchema, shownObject } from './shown.ts';
+
+/** Writes events down in one form. What it wrote once for a batch is used for every watcher that wants the same form. */
+export type FrameWriter = (events: readonly WatchEvent[]) => Buffer;
+
+/** How a watch is written in one form. */
+export interface Frames {
+  readonly contentType: string;
+  /** The first events of a watch: a table names its columns in them and never again. */
+  readonly first: FrameWriter;
+  readonly later: FrameWriter;
+  error(error: StatusError): Buffer;
+}
+
+/** The frames of each form. There are few of them, and each is the same for all, so that watchers share what is written. */
+export function framesOf(resource: Resource): (form: Form) => Frames {
+  const plain = plainFrames(resource.kind);
+  const others = new Map<string, Frames>();
+  return (form) => {
+    if (form.encoding === 'json' && !form.shown) return plain;
+    const name = JSON.stringify(form);
+    const frames = others.get(name) ?? framesIn(resource, form);
+    others.set(name, frames);
+    return frames;
+  };
+}
+
+/** The bytes of the objects are ready. */
+function plainFrames(kind: Kind): Frames {
+  const objectOf = (event: WatchEvent): string =>
+    event.type === 'BOOKMARK' ? JSON.stringify(bookmarkObject(kind, event)) : event.outcome.json;
+  const write: FrameWriter = (events) =>
+    bytesOf(events.map((event) => `{"type":"${event.type}","object":${objectOf(event)}}\n`).join(''));
+  return { contentType: contentTypes.json, first: write, later: write, error: errorIn(jsonFrame) };
+}
+
+function framesIn({ kind, clock }: Resource, { encoding, shown }: Form): Frames {
+  const [frame, contentType] =
+    encoding === 'protobuf' ? [protobufFrame, `${contentTypes.protobuf};stream=watch`] : [jsonFrame, contentTypes.json];
+  const schema = objectSchema(kind, shown);
+  const writer =
+    (begins: boolean): FrameWriter =>
+    (events) => {
+      const nowMs = clock.now();
+      const frames = events.map((event, index) => {
+        const object = objectOf(kind, event);
+        const namesColumns = begins && index === 0;
+        return frame(event.type, shown ? shownObject(kind, object, shown, { nowMs, namesColumns }) : object, schema);
+      });
+      return Buffer.concat(frames);
+    };
+  const later = writer(false);
+  return { contentType, first: shown?.as === 'Table' ? writer(true) : later, later, error: errorIn(frame) };
+}
+
+/** One event on the wire. */
+type Frame = (type: string, object: object, schema: ObjectSchema) => Buffer;
+
+const jsonFrame: Frame = (type, object) => Buffer.from(`${JSON.stringify({ type, object })}\n`);
+
+const protobufFrame: Frame = (type, object, schema) => watchFrame(type, encoded('protobuf', object, schema));
+
+const errorIn =
+  (frame: Frame) =>
+  (error: StatusError): Buffer =>
+    frame('ERROR', error.toStatus(), statusSchema);
+
+const objectOf = (kind: Kind, event: WatchEvent): KubeObject =>
+  event.type === 'BOOKMARK' ? bookmarkObject(kind, event) : decodeStored(event.outcome.json);
+
+/** Under the name of the specification, and under the one that clients of today wait for. */
+const initialEventsEnd = { 'k8s.io/initial-events-end': 'true', 'platform.io/initial-events-end': 'true' };
+
+/** An object of the kind that has nothing but a version. */
+function bookmarkObject({ schema, kind, apiVersion }: Kind, { revision, endsInitialEvents }: Bookmark): KubeObject {
+  const metadata = { resourceVersion: String(revision), ...(endsInitialEvents && { annotations: initialEventsEnd }) };
+  return decode(schema, { kind, apiVersion, metadata }, () => {}) as KubeObject;
+}
