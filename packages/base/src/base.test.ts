@@ -1,7 +1,8 @@
-import { expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import {
   backoff,
   type Clock,
+  follow,
   getOwn,
   invariant,
   parseDuration,
@@ -84,6 +85,9 @@ test('a seed gives the same numbers again, and uuids are uuids', () => {
   for (const random of [seededRandom(7), systemRandom()]) {
     expect(random.uuid()).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
     for (let i = 0; i < 3000; i++) expect([0, 1, 2]).toContain(random.below(3));
+    const drawn = Array.from({ length: 500 }, () => random.bytes(24).toString('hex'));
+    expect(new Set(drawn).size).toBe(500);
+    expect(random.bytes(5_000)).toHaveLength(5_000);
   }
 });
 
@@ -98,4 +102,38 @@ test('keys from outside are plain data', () => {
 test('a broken promise says what would have gone wrong', () => {
   expect(() => invariant(false, 'the sky would fall')).toThrow('the sky would fall');
   expect(() => invariant(1, 'never')).not.toThrow();
+});
+
+describe('what is followed', () => {
+  const started = (): { contents: string[]; used: string[]; failures: unknown[]; stop: () => void } => {
+    const run = { contents: ['a'], used: [] as string[], failures: [] as unknown[], stop: () => {} };
+    const step = (): string => (run.contents.length > 1 ? run.contents.shift() : run.contents[0]) as string;
+    run.stop = follow(
+      {
+        clock: systemClock,
+        pollMs: 1,
+        read: async () => step(),
+        same: (one, other) => one === other,
+        use: (next) => {
+          if (next.startsWith('bad')) throw new Error(next);
+          run.used.push(next);
+        },
+        failed: (error) => run.failures.push(error),
+      },
+      'a',
+    );
+    return run;
+  };
+  const settled = async (condition: () => boolean): Promise<void> => {
+    while (!condition()) await sleep(systemClock, 1);
+  };
+
+  test('is used when it has changed, and what is unusable is told once and leaves the old one', async () => {
+    const run = started();
+    run.contents = ['a', 'b', 'b', 'bad', 'bad', 'bad', 'b', 'c', 'bad', 'end'];
+    await settled(() => run.used.includes('end'));
+    run.stop();
+    expect(run.used).toEqual(['b', 'c', 'end']);
+    expect(run.failures.map(String)).toEqual(['Error: bad', 'Error: bad']);
+  });
 });

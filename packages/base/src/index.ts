@@ -1,6 +1,7 @@
 export { type Backoff, backoff } from './backoff.ts';
 export { type Clock, sleep, systemClock } from './clock.ts';
 export { parseDuration } from './duration.ts';
+export { follow } from './follow.ts';
 export { invariant, unreachable } from './invariant.ts';
 export { nearestName } from './nearest-name.ts';
 export { getOwn, setOwn } from './own.ts';

@@ -6,6 +6,8 @@ export interface Random {
   below(bound: number): number;
   /** A version 4 UUID. */
   uuid(): string;
+  /** Bytes for whoever asked, and for nobody else ever again. */
+  bytes(count: number): Buffer;
 }
 
 /** Random bytes are drawn in blocks: a call for each number costs ten times as much. */
@@ -25,6 +27,14 @@ export function systemRandom(): Random {
   return {
     below: (bound) => Math.floor((block.readUInt32LE(take(4)) / 2 ** 32) * bound),
     uuid: () => randomUUID(),
+    bytes: (count) => {
+      if (count > blockBytes) return randomFillSync(Buffer.alloc(count));
+      const start = take(count);
+      const taken = Buffer.from(block.subarray(start, start + count));
+      // Some of them become keys, which nobody shall find here afterwards.
+      block.fill(0, start, start + count);
+      return taken;
+    },
   };
 }
 
@@ -38,10 +48,8 @@ export function seededRandom(seed: number): Random {
     mixed ^= mixed + imul(mixed ^ (mixed >>> 7), mixed | 61);
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   };
-  return {
-    below: (bound) => floor(next() * bound),
-    uuid: () => uuidOf(Buffer.from(Array.from({ length: 16 }, () => Math.floor(next() * 256)))),
-  };
+  const bytes = (count: number): Buffer => Buffer.from(Array.from({ length: count }, () => floor(next() * 256)));
+  return { below: (bound) => floor(next() * bound), uuid: () => uuidOf(bytes(16)), bytes };
 }
 
 function uuidOf(bytes: Buffer): string {

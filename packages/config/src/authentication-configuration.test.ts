@@ -112,8 +112,8 @@ test.each([
 
 describe('a file is refused that', () => {
   test.each([
-    ['has a field that is none', { ...good, foo: 1 }, 'foo: unknown field'],
-    ['has one deep inside', withIssuer({ foo: 1 }), 'jwt[0].issuer.foo: unknown field'],
+    ['has a field that is none', { ...good, foo: 1 }, 'unknown field "foo"'],
+    ['has one deep inside', withIssuer({ foo: 1 }), 'jwt[0].issuer: unknown field "foo"'],
     [
       'has another kind',
       { ...good, kind: 'EncryptionConfiguration' },
@@ -124,11 +124,11 @@ describe('a file is refused that', () => {
       { ...good, apiVersion: 'apiserver.config.k8s.io/v9' },
       /^apiVersion: Invalid value: /,
     ],
-    ['has a text where a list belongs', { ...good, jwt: 'x' }, 'jwt: expected a list, got a value of type string'],
+    ['has a text where a list belongs', { ...good, jwt: 'x' }, 'jwt: expected a list, got a string'],
     [
       'has a number for a message',
       withJwt({ userValidationRules: [{ expression: 'true', message: 1 }] }),
-      'jwt[0].userValidationRules[0].message: expected a string, got a value of type number',
+      'jwt[0].userValidationRules[0].message: expected a string, got a number',
     ],
     ['has no issuer', withIssuer({ url: undefined }), 'jwt[0].issuer.url: Required value: URL is required'],
     [
@@ -373,7 +373,7 @@ test('all that is wrong is told at once', () => {
     foo: 1,
   };
   expect(faultsOf(() => load(file)).map((fault) => fault.split(':', 1)[0])).toEqual([
-    'foo',
+    'unknown field "foo"',
     'kind',
     'jwt[0].issuer.audiences',
     'jwt[0].issuer.url',

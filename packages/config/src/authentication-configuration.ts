@@ -2,7 +2,7 @@ import { MalformedTextError, type Parsed, parseYaml, YamlTooLargeError } from '@
 import { type ClaimMappings, readClaimMappings } from './authentication/claim-mappings.ts';
 import { type Issuer, type Neighbours, readIssuer } from './authentication/issuer.ts';
 import { type ClaimRule, type ExpressionRule, readClaimRules, readUserRules } from './authentication/rules.ts';
-import { Written } from './authentication/written.ts';
+import { Written } from './written.ts';
 
 /** How the server finds out who is asking: whose tokens it believes, and where nobody has to have one. */
 export interface AuthenticationConfiguration {

@@ -2,6 +2,8 @@
  * What is not for everybody yet. A gate has a name, a stage and a default; `--feature-gates=Name=true` says otherwise.
  */
 const gates = {
+  /** Deletes what cannot be read, when asked to by `ignoreStoreReadErrorWithClusterBreakingPotential`. */
+  AllowUnsafeMalformedObjectDeletion: { stage: 'alpha', enabled: false },
   /** `shardSelector` on lists, watches and collection deletes. */
   ShardedListAndWatch: { stage: 'alpha', enabled: false },
 } as const;

@@ -16,6 +16,7 @@ export function greeting({ home, pids, store }: Cluster, launcherPid: number, cu
     `  kubectl   kubectl --kubeconfig ${near(home.kubeconfig)} get serviceaccounts -A`,
     `  replicas  ${list(pids.replicas)}`,
     `  etcd      ${store}${pids.etcd.length > 0 ? `: ${list(pids.etcd)}` : ''}`,
+    ...(pids.etcd.length > 0 ? [`  keys      ${near(home.encryption)} (what is stored is encrypted)`] : []),
     `  logs      ${near(home.logs)}/`,
     `  data      ${near(home.data)}/ (kept for the next start; --fresh empties it)`,
     `  stop      Ctrl-C, or kill ${launcherPid}`,

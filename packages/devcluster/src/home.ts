@@ -11,6 +11,8 @@ export interface Home {
   readonly pki: string;
   readonly serverCertificate: string;
   readonly serverKey: string;
+  /** What the replicas store by. */
+  readonly encryption: string;
   readonly pids: string;
   /** The same while the cluster starts and stops: for the next start, should this one be killed. */
   readonly children: string;
@@ -31,6 +33,7 @@ export function homeIn(directory: string): Home {
     pki: at('pki'),
     serverCertificate: at('pki', 'server.crt'),
     serverKey: at('pki', 'server.key'),
+    encryption: at('encryption.yaml'),
     pids: at('pids.json'),
     children: at('children.json'),
     lock: at('launcher.pid'),

@@ -1,6 +1,7 @@
 import fs from 'node:fs';
 import { flagsOfConfigDirectory } from './config-directory.ts';
 import { writeCredentials } from './credentials.ts';
+import { writeEncryptionConfiguration } from './encryption.ts';
 import { clientUrl, etcdPrograms } from './etcd-process.ts';
 import { frontProgram } from './front-process.ts';
 import type { Home } from './home.ts';
@@ -41,7 +42,9 @@ export async function plan(options: Options, home: Home, launcher: Launcher): Pr
 
   const etcdUrls = topology.etcd.map(clientUrl);
   const etcdServers = options.etcdServers ?? etcdUrls.join(',');
-  const replicas = replicaPrograms({ node, ports: topology.replicas, etcdServers, flags, env }, home);
+  const encrypted = options.etcdServers === undefined;
+  if (encrypted) writeEncryptionConfiguration(home, random);
+  const replicas = replicaPrograms({ node, ports: topology.replicas, etcdServers, encrypted, flags, env }, home);
   const front = frontProgram(node, { directory: home.directory, port, replicas: topology.replicas }, home, env);
   return {
     etcd: planned(etcdPrograms(launcher.etcd, topology.etcd, home, env), etcdUrls),

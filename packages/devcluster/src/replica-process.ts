@@ -9,6 +9,8 @@ export interface ReplicaSettings {
   readonly node: string;
   readonly ports: readonly number[];
   readonly etcdServers: string;
+  /** Not into an etcd of others, who could not read it. */
+  readonly encrypted: boolean;
   /** Flags from the configuration directory and from the command line, the latter last. */
   readonly flags: readonly string[];
   readonly env: NodeJS.ProcessEnv;
@@ -24,7 +26,10 @@ const serverProgram = path.resolve(import.meta.dirname, '..', '..', 'server', 's
 const shutdownDelay = '2s';
 
 /** How the replicas are called. Flags of the user come last, so they win over what is only a default of ours. */
-export function replicaPrograms({ node, ports, etcdServers, flags, env }: ReplicaSettings, home: Home): Program[] {
+export function replicaPrograms(
+  { node, ports, etcdServers, encrypted, flags, env }: ReplicaSettings,
+  home: Home,
+): Program[] {
   return ports.map((port, i) => {
     const name = `replica-${i + 1}`;
     const owned = {
@@ -35,7 +40,13 @@ export function replicaPrograms({ node, ports, etcdServers, flags, env }: Replic
       'token-auth-file': home.tokenFile,
       'etcd-servers': etcdServers,
     };
-    const defaults = { 'shutdown-delay-duration': shutdownDelay };
+    const defaults = {
+      'shutdown-delay-duration': shutdownDelay,
+      ...(encrypted && {
+        'encryption-provider-config': home.encryption,
+        'encryption-provider-config-automatic-reload': 'true',
+      }),
+    };
     return {
       name,
       command: node,

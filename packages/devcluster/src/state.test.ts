@@ -14,6 +14,7 @@ import { AlreadyRunningError, lock } from './lock.ts';
 import { UsageError } from './options.ts';
 import { writeChildren } from './pids.ts';
 import { commandLine } from './processes.ts';
+import { writeEncryptionConfiguration } from './encryption.ts';
 import { replicaPrograms } from './replica-process.ts';
 import { forgetMembers, planTopology } from './topology.ts';
 
@@ -136,10 +137,23 @@ describe('credentials', () => {
 });
 
 describe('flags of the replicas', () => {
-  const flagsWith = (flags: readonly string[]): readonly string[] => {
-    const settings = { node: 'node', ports: [1], etcdServers: 'http://127.0.0.1:2', flags, env: {} };
+  const flagsWith = (flags: readonly string[], encrypted = true): readonly string[] => {
+    const settings = { node: 'node', ports: [1], etcdServers: 'http://127.0.0.1:2', encrypted, flags, env: {} };
     return replicaPrograms(settings, home)[0]?.args ?? [];
   };
+
+  test('encrypt what is stored, with a key that is made once, unless etcd belongs to others or the user says so', () => {
+    const flag = `--encryption-provider-config=${home.encryption}`;
+    expect(flagsWith([])).toContain(flag);
+    expect(flagsWith([], false)).not.toContain(flag);
+    expect(flagsWith(['--encryption-provider-config=mine'])).not.toContain(flag);
+    writeEncryptionConfiguration(home, systemRandom());
+    const made = fs.readFileSync(home.encryption, 'utf8');
+    expect(made).toMatch(/secret: [A-Za-z0-9+/]{43}=\n/);
+    expect(fs.statSync(home.encryption).mode & 0o077).toBe(0);
+    writeEncryptionConfiguration(home, systemRandom());
+    expect(fs.readFileSync(home.encryption, 'utf8')).toBe(made);
+  });
 
   test('may replace a default of the launcher', () => {
     expect(flagsWith([])).toContain('--shutdown-delay-duration=2s');

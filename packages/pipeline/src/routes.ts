@@ -1,4 +1,5 @@
 import { getOwn } from '@cluster-apiserver/base';
+import type { Authorizer } from '@cluster-apiserver/gates';
 import { type Kind, StatusError } from '@cluster-apiserver/model';
 import type { Resource } from '@cluster-apiserver/registry';
 import type { ApiResponse, Handler } from './exchange.ts';
@@ -17,6 +18,8 @@ export interface RouteOptions {
   readonly resources: readonly Resource[];
   readonly deleteCollectionWorkers: number;
   readonly watchLimits: WatchLimits;
+  /** Who may delete what cannot be read; nobody when undefined. */
+  readonly mayDeleteUnreadable?: Authorizer | undefined;
   /** What answers paths that are no resources. */
   readonly documents: Handler<Authenticated>;
 }
@@ -52,7 +55,10 @@ export function routes(options: RouteOptions): Handler<Authenticated> {
   };
 }
 
-function routesOf(resource: Resource, { deleteCollectionWorkers, watchLimits }: RouteOptions): Routes {
+function routesOf(
+  resource: Resource,
+  { deleteCollectionWorkers, watchLimits, mayDeleteUnreadable }: RouteOptions,
+): Routes {
   const list = listHandler(resource);
   const watch = watchHandler(resource, watchLimits);
   const listOrWatch: Handler<Authenticated> = (facts) => (flag(facts.info.query, 'watch') ? watch(facts) : list(facts));
@@ -62,7 +68,7 @@ function routesOf(resource: Resource, { deleteCollectionWorkers, watchLimits }: 
       GET: getHandler(resource),
       PUT: replaceHandler(resource),
       PATCH: patchHandler(resource),
-      DELETE: deleteHandler(resource),
+      DELETE: deleteHandler(resource, mayDeleteUnreadable),
     },
     collection: {
       GET: listOrWatch,

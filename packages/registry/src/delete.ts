@@ -13,7 +13,8 @@ import {
   StatusError,
   success,
 } from '@cluster-apiserver/model';
-import type { Call } from '@cluster-apiserver/storage';
+import { type Call, CorruptValueError } from '@cluster-apiserver/storage';
+import { deleteUnreadable } from './delete-unreadable.ts';
 import type { Outcome } from './outcome.ts';
 import type { Resource } from './resource.ts';
 import { answering } from './storage-answers.ts';
@@ -29,6 +30,8 @@ export interface DeleteOptions {
     | undefined;
   readonly orphanDependents?: boolean | undefined;
   readonly propagationPolicy?: string | undefined;
+  /** What cannot be read is taken away all the same, without a look at finalizers and preconditions. */
+  readonly ignoreReadErrors?: boolean | undefined;
 }
 
 export interface Deletion {
@@ -43,24 +46,34 @@ const policies = ['Foreground', 'Background', 'Orphan'];
 export function deleteObject(resource: Resource, name: string, options: DeleteOptions, call: Call): Promise<Deletion> {
   return answering(async () => {
     requireSense(options);
-    const { kind } = resource;
-    const { outcome, removed } = await writeOver(
-      resource,
-      { namespace: options.namespace, name },
-      options,
-      call,
-      (current) => {
-        if (!current) throw notFound(kind, name);
-        requirePreconditions(kind, current, options);
-        const object = current.object;
-        const finalizers = finalizersAfter(kind, object.metadata.finalizers ?? [], options);
-        return finalizers.length === 0
-          ? { remove: withFinalizers(kind, object, []) }
-          : { write: marked(resource, object, finalizers) };
-      },
-    );
-    return { answer: kind.deletedAnswer === 'object' ? outcome : deletedStatus(kind, outcome.object), gone: removed };
+    try {
+      return await deleteReadable(resource, name, options, call);
+    } catch (error) {
+      // What is only locked away for now is whole.
+      if (!options.ignoreReadErrors || !(error instanceof CorruptValueError) || !error.lasting) throw error;
+      return { answer: await deleteUnreadable(resource, { ...options, name }, call), gone: true };
+    }
   });
+}
+
+async function deleteReadable(resource: Resource, name: string, options: DeleteOptions, call: Call): Promise<Deletion> {
+  const { kind } = resource;
+  const { outcome, removed } = await writeOver(
+    resource,
+    { namespace: options.namespace, name },
+    options,
+    call,
+    (current) => {
+      if (!current) throw notFound(kind, name);
+      requirePreconditions(kind, current, options);
+      const object = current.object;
+      const finalizers = finalizersAfter(kind, object.metadata.finalizers ?? [], options);
+      return finalizers.length === 0
+        ? { remove: withFinalizers(kind, object, []) }
+        : { write: marked(resource, object, finalizers) };
+    },
+  );
+  return { answer: kind.deletedAnswer === 'object' ? outcome : deletedStatus(kind, outcome.object), gone: removed };
 }
 
 const deletedStatus = (kind: Kind, { metadata }: KubeObject): Status =>

@@ -9,7 +9,7 @@ import {
   type WatchCacheEvent,
 } from '@cluster-apiserver/storage';
 import { Channels } from './channels.ts';
-import { type Cached, cachedForm } from './stored-object.ts';
+import { type Cached, cachedForm, unreadableTerm } from './stored-object.ts';
 
 /** A kind with what its verbs need of the world. */
 export interface Resource {
@@ -41,6 +41,8 @@ export interface Registry {
   /** In the order of their kinds. */
   readonly resources: readonly Resource[];
   readonly cache: Pick<WatchCache<Cached>, 'following' | 'filled' | 'close'>;
+  /** What could not be read is tried again: there are other keys now, or who keeps them is back. */
+  rereadUnreadable(): void;
 }
 
 /** Everything that verbs work on, followed in memory from now on. */
@@ -52,7 +54,10 @@ export function openRegistry({ kinds, keyPrefix, shardedReads = false, ...surrou
     const collection = cache.collections[index] as Collection<Cached>; // one for each form
     return { kind, store, collection, channels: new Channels(collection, clock), shardedReads, clock, random };
   });
-  return { resources, cache };
+  const rereadUnreadable = (): void => {
+    if (resources.some(({ collection }) => collection.view().terms.get(unreadableTerm))) cache.reread();
+  };
+  return { resources, cache, rereadUnreadable };
 }
 
 /** Two groups may have a resource of the same name; those of the core group are known by it alone. */

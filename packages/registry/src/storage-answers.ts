@@ -30,6 +30,8 @@ export function answerFor(error: unknown): unknown {
   if (error instanceof RevisionCompactedError)
     return new StatusError('Expired', `The resourceVersion is too old: ${error.message}`, undefined, options);
   if (error instanceof RevisionTooLargeError) return tooLargeResourceVersion(error.message, options);
+  if (error instanceof CorruptValueError && !error.lasting)
+    return new StatusError('ServiceUnavailable', `${error.message} at present`, { retryAfterSeconds: 1 }, options);
   if (error instanceof CorruptValueError) return new StatusError('InternalError', error.message, undefined, options);
   return error;
 }

@@ -45,6 +45,9 @@ export class StoredObject implements Outcome, CacheItem {
     const object = decodeStored(stored);
     // Everything else about it was checked before it was written; without a uid nothing says where its version belongs.
     if (typeof object.metadata?.uid !== 'string') throw new TypeError('it is no object of this server');
+    // Not every encryption binds a value to its place, so the object says where it belongs.
+    if (textOfKey(key) !== `${object.metadata.namespace}/${object.metadata.name}`)
+      throw new TypeError('it is the object of another place');
     this.key = key;
     this.revision = revision;
     this.json = inOnePiece(clientForm(stored, revision));
@@ -138,9 +141,19 @@ export function cachedForm(kind: Kind, prefix: string): CollectionForm<Cached> {
 function readEntry(kind: Kind, entry: Entry, key: ByteString): Cached {
   if (entry.unreadable) return new UnreadableObject(key, entry.revision, entry.unreadable);
   try {
-    return new StoredObject(kind, key, entry);
+    return readStored(kind, entry, key);
+  } catch (error) {
+    if (error instanceof CorruptValueError) return new UnreadableObject(key, entry.revision, error);
+    throw error;
+  }
+}
+
+/** Throws a CorruptValueError when what is stored is no object, or that of another place. */
+export function readStored(kind: Kind, stored: Stored, key: ByteString): StoredObject {
+  try {
+    return new StoredObject(kind, key, stored);
   } catch (cause) {
-    return new UnreadableObject(key, entry.revision, new CorruptValueError([entry.key], { cause }));
+    throw new CorruptValueError([stored.key], { cause });
   }
 }
 

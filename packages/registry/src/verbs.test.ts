@@ -189,7 +189,11 @@ describe('create', () => {
     const names = [0, 0, 1].values();
     resource = {
       ...resource,
-      random: { below: () => names.next().value ?? 1, uuid: () => '11111111-2222-4333-8444-555555555555' },
+      random: {
+        below: () => names.next().value ?? 1,
+        uuid: () => '11111111-2222-4333-8444-555555555555',
+        bytes: Buffer.alloc,
+      },
     };
     const taken = await make({ name: 'r-bbbbb' });
     const made = await make({ generateName: 'r-' });

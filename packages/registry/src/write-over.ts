@@ -8,7 +8,7 @@ import {
 } from '@cluster-apiserver/storage';
 import { MadeObject, type Outcome } from './outcome.ts';
 import { placeOf, type Resource } from './resource.ts';
-import { StoredObject } from './stored-object.ts';
+import { readStored, type StoredObject } from './stored-object.ts';
 
 /** What shall become of an object: written as it now is, or removed. */
 export type Decision =
@@ -66,7 +66,7 @@ export async function writeOver(
   throw conflict(kind, where.name, `other writers came first ${triesMax} times; please try again`);
 
   function asCurrent(stored: Stored | undefined): Current | undefined {
-    return stored && new Current(new StoredObject(kind, itemKey, stored));
+    return stored && new Current(readStored(kind, stored, itemKey));
   }
 
   async function apply({ object, bytes }: Write, over: Revision | undefined): Promise<Written> {

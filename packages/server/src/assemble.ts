@@ -23,6 +23,7 @@ import { versionInfo } from './version.ts';
 import { servingCertificate } from './wiring/certificate.ts';
 import { openAuthenticators } from './wiring/authenticators.ts';
 import { requirePairs } from './wiring/flag-files.ts';
+import { openEncryption } from './wiring/encryption.ts';
 import { startControllers } from './wiring/controllers.ts';
 import { requestMeasures } from './wiring/measures.ts';
 import { openStorage, watchCacheReporter } from './wiring/storage.ts';
@@ -57,9 +58,16 @@ export async function assemble(
     const keyPrefix = flags['etcd-prefix'].replace(/\/+$/, '');
     // What the server keeps for itself. It lies among the rest, so that one watch sees every write of ours.
     const ownPrefix = `${keyPrefix}/.own/`;
-    const { client, store } = await openStorage(flags, ownPrefix, surroundings, log, scope);
+    const health = createHealth({
+      clock,
+      failed: (endpoint, check, error) =>
+        log.error('a health check failed', { endpoint, check, error: asError(error) }),
+    });
+    const encryption = await openEncryption({ flags, keyPrefix, surroundings, metrics, health, log }, scope);
+    const { transformer } = encryption;
+    const { client, store } = await openStorage(flags, { ownPrefix, transformer }, surroundings, log, scope);
     const served = kinds({ eventLifetimeSeconds: Math.ceil(flags['event-ttl'] / 1000) });
-    const { resources, cache } = openRegistry({
+    const { resources, cache, rereadUnreadable } = openRegistry({
       kinds: served,
       store,
       keyPrefix,
@@ -69,12 +77,8 @@ export async function assemble(
       shardedReads: gates.enabled('ShardedListAndWatch'),
     });
     scope.onClose('watch cache', () => cache.close());
+    encryption.onChange(rereadUnreadable);
 
-    const health = createHealth({
-      clock,
-      failed: (endpoint, check, error) =>
-        log.error('a health check failed', { endpoint, check, error: asError(error) }),
-    });
     // A restart does not help against a lost etcd, so only readiness asks for it.
     health.add({
       name: 'etcd',
@@ -97,6 +101,7 @@ export async function assemble(
       },
     });
 
+    const authorizer = firstToDecide([privilegedGroups([mastersGroup])]);
     const about = versionInfo(surroundings.runtime);
     const handler = chain(
       {
@@ -104,7 +109,7 @@ export async function assemble(
         random,
         requestTimeoutMs: flags['request-timeout'],
         authenticator: firstToKnow(await openAuthenticators(flags, files)),
-        authorizer: firstToDecide([privilegedGroups([mastersGroup])]),
+        authorizer,
         measures: requestMeasures(metrics, served),
         report: (error, { request, auditId }) =>
           log.error('a request ended in a fault of ours', {
@@ -117,6 +122,7 @@ export async function assemble(
       routes({
         resources,
         deleteCollectionWorkers: flags['delete-collection-workers'],
+        mayDeleteUnreadable: gates.enabled('AllowUnsafeMalformedObjectDeletion') ? authorizer : undefined,
         watchLimits: { clock, random, minRequestTimeoutMs: flags['min-request-timeout'] * 1000 },
         documents: documentRoutes({
           ...discoveryDocuments(served, about),

@@ -128,6 +128,15 @@ const flags = {
     fallback: '5m0s',
     help: 'How much history is kept at least; 0 leaves compaction to others.',
   }),
+  'encryption-provider-config': path({
+    group: etcd,
+    fallback: '',
+    help: 'An EncryptionConfiguration: how which resources are stored. Without it they are stored as they are.',
+  }),
+  'encryption-provider-config-automatic-reload': flagSwitch({
+    group: etcd,
+    help: 'Take a changed --encryption-provider-config into service without a restart.',
+  }),
   'event-ttl': durationMs({
     group: etcd,
     fallback: '1h0m0s',
@@ -157,7 +166,7 @@ const flags = {
   'feature-gates': pairs({
     group: features,
     fallback: '',
-    help: 'What to switch on or off before its time: ShardedListAndWatch (alpha, off), AllAlpha, AllBeta.',
+    help: 'What to switch on or off before its time: AllowUnsafeMalformedObjectDeletion (alpha, off), ShardedListAndWatch (alpha, off), AllAlpha, AllBeta.',
   }),
   'logging-format': oneOf<'text' | 'json'>({ group: logs, fallback: 'text', help: 'How log lines are written.' }, [
     'text',

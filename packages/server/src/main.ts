@@ -3,12 +3,13 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { systemClock, systemRandom } from '@cluster-apiserver/base';
 import { listen } from '@cluster-apiserver/pipeline';
-import { http2Connect } from '@cluster-apiserver/storage';
+import { http2Connect, kmsV1Service, kmsV2Service } from '@cluster-apiserver/storage';
 import { createLog } from '@cluster-apiserver/telemetry';
 import { assemble } from './assemble.ts';
 import { asError } from './as-error.ts';
 import { FlagError, flagHelp, parseFlags, type ServerFlags } from './flags.ts';
 import { stop } from './lifecycle.ts';
+import { storageCommand, storageHelp } from './storage-command/storage-command.ts';
 import type { Surroundings } from './surroundings.ts';
 import { version } from './version.ts';
 
@@ -24,6 +25,7 @@ const surroundings: Surroundings = {
     },
   },
   connectEtcd: http2Connect,
+  connectKms: { v1: kmsV1Service, v2: kmsV2Service },
   listen,
   runtime: process,
   write: (line) => process.stderr.write(line),
@@ -55,9 +57,19 @@ async function serve(flags: ServerFlags): Promise<void> {
   }
 }
 
+async function workOnStorage(args: readonly string[]): Promise<void> {
+  const log = createLog({ clock: surroundings.clock, format: 'text', verbosity: 0, write: surroundings.write });
+  const stopping = new AbortController();
+  for (const name of ['SIGTERM', 'SIGINT'] as const) process.on(name, () => stopping.abort());
+  const print = (line: string): void => void process.stdout.write(`${line}\n`);
+  process.exit(await storageCommand(args, surroundings, log, print, stopping.signal));
+}
+
 try {
+  const [command, ...args] = process.argv.slice(2);
+  if (command === 'storage') await workOnStorage(args);
   const flags = parseFlags(process.argv.slice(2));
-  if (flags.help) process.stdout.write(flagHelp());
+  if (flags.help) process.stdout.write(`${flagHelp()}${storageHelp}`);
   else if (flags.version) process.stdout.write(`cluster-apiserver ${version}\n`);
   else await serve(flags);
 } catch (error) {

@@ -1,6 +1,6 @@
 import type { Clock, Random } from '@cluster-apiserver/base';
 import type { listen } from '@cluster-apiserver/pipeline';
-import type { http2Connect } from '@cluster-apiserver/storage';
+import type { http2Connect, kmsV1Service, kmsV2Service } from '@cluster-apiserver/storage';
 
 /** What the server needs of the machine. The entry hands in the real things, a test or a simulation others. */
 export interface Surroundings {
@@ -9,12 +9,19 @@ export interface Surroundings {
   readonly files: Files;
   /** How etcd is reached. */
   readonly connectEtcd: typeof http2Connect;
+  /** How plugins that keep keys are reached. */
+  readonly connectKms: KmsConnections;
   /** How clients reach us. */
   readonly listen: typeof listen;
   /** What we run on. */
   readonly runtime: Runtime;
   /** Where log lines go. */
   readonly write: (line: string) => void;
+}
+
+export interface KmsConnections {
+  readonly v1: typeof kmsV1Service;
+  readonly v2: typeof kmsV2Service;
 }
 
 export interface Runtime {

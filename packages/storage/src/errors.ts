@@ -39,7 +39,7 @@ export class RevisionTooLargeError extends Error {
 
 /** The store cannot answer now: no member answers, no leader is elected, or the time of the call is over. */
 export class StorageUnavailableError extends Error {
-  override readonly name = 'StorageUnavailableError';
+  override readonly name: string = 'StorageUnavailableError';
 }
 
 /** The store takes no more data (etcd's NOSPACE alarm): reads and deletions still work. */
@@ -52,12 +52,21 @@ export class ValueTooLargeError extends Error {
   override readonly name = 'ValueTooLargeError';
 }
 
-/** A stored value cannot be read: the transformer of the key refused it. */
+/** A stored value cannot be read: its transformer refused it, or the key for it cannot be had. */
 export class CorruptValueError extends Error {
   override readonly name = 'CorruptValueError';
   readonly keys: readonly string[];
+  /** False when it may be readable again by itself. */
+  readonly lasting: boolean;
   constructor(keys: readonly string[], options?: ErrorOptions) {
     super(`cannot read what is stored under ${keys.slice(0, 100).join(', ')}`, options);
     this.keys = keys;
+    const cause = options?.cause;
+    this.lasting = cause instanceof CorruptValueError ? cause.lasting : !(cause instanceof KeyUnavailableError);
   }
+}
+
+/** The key of a value cannot be had at present: whoever keeps it does not answer. The value itself may be whole. */
+export class KeyUnavailableError extends StorageUnavailableError {
+  override readonly name = 'KeyUnavailableError';
 }

@@ -29,7 +29,15 @@ export type {
   Unreadable,
   WriteOptions,
 } from './store.ts';
-export { identity, type Transformed, type Transformer } from './transform/transformer.ts';
+export { aesCbc } from './transform/aes-cbc.ts';
+export { aesGcm } from './transform/aes-gcm.ts';
+export { kmsV1Service, kmsV2Service } from './transform/kms/grpc-service.ts';
+export { kmsV1 } from './transform/kms/kms-v1.ts';
+export { type KmsPlugin, kmsV2 } from './transform/kms/kms-v2.ts';
+export { nonceBudget } from './transform/nonce-budget.ts';
+export { plain, prefixed, type Provider } from './transform/prefixed.ts';
+export { secretbox } from './transform/secretbox.ts';
+export { identity, rawTransformer, type Transformed, type Transformer } from './transform/transformer.ts';
 export { type CacheItem, Collection, type CollectionForm, itemKey, textOfKey } from './watch-cache/collection.ts';
 export { openWatchCache, type WatchCache, type WatchCacheEvent } from './watch-cache/watch-cache.ts';
 export { SortedSet } from './watch-cache/sorted-set.ts';

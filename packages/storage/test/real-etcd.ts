@@ -13,6 +13,8 @@ import { memberStatus } from '../src/etcd/wire/status.ts';
 export interface RealEtcd {
   readonly endpoints: readonly string[];
   readonly members: readonly RealMember[];
+  /** Where everything is that it has written. */
+  readonly directory: string;
   leader(): Promise<RealMember>;
   stop(): Promise<void>;
 }
@@ -60,6 +62,7 @@ export async function startEtcd({ members: count = 1, flags = [] }: RealEtcdOpti
   return {
     endpoints: members.map((one) => one.endpoint),
     members,
+    directory,
     leader: async () => {
       const leading = await until('a leader', async () => {
         for (const one of members) if (one.running && (await isLeader(one.endpoint))) return one;

@@ -42,7 +42,9 @@ export async function startCluster({ replicas, etcdMembers, replicaFlags = [] }:
   const etcd =
     typeof etcdMembers === 'number' ? ['--etcd-members', `${etcdMembers}`] : ['--etcd-servers', etcdMembers.join(',')];
   const own = ['--data-dir', home, '--port', '0', '--replicas', `${replicas}`, ...etcd];
-  const child = spawn(process.execPath, ['--conditions=source', launcher, ...own, '--', ...replicaFlags], {
+  // Faults are judged by what lies in etcd, so it lies there in clear.
+  const inClear = ['--encryption-provider-config=', '--encryption-provider-config-automatic-reload=false'];
+  const child = spawn(process.execPath, ['--conditions=source', launcher, ...own, '--', ...inClear, ...replicaFlags], {
     // The channel ends the cluster when this process ends without a word.
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   });

@@ -88,6 +88,17 @@ export async function allKeys(url: string): Promise<string[]> {
   return kvs.map(({ key }) => text(key));
 }
 
+/** The bytes under a key as they are; undefined when there are none. */
+export async function rawValue(url: string, key: string): Promise<Buffer | undefined> {
+  const { kvs = [] } = (await post(url, '/v3/kv/range', { key: base64(key) })) as RangeAnswer;
+  return kvs[0] && Buffer.from(kvs[0].value ?? '', 'base64');
+}
+
+/** Puts bytes under a key, behind the back of every server. */
+export async function putRaw(url: string, key: string, value: Buffer): Promise<void> {
+  await post(url, '/v3/kv/put', { key: base64(key), value: value.toString('base64') });
+}
+
 // The gateway leaves out fields that are zero, and writes 64-bit numbers as texts and bytes in base64.
 
 interface StatusAnswer {
@@ -96,7 +107,7 @@ interface StatusAnswer {
 }
 
 interface RangeAnswer {
-  readonly kvs?: readonly { readonly key: string }[];
+  readonly kvs?: readonly { readonly key: string; readonly value?: string }[];
 }
 
 interface WatchAnswer {

@@ -8,9 +8,9 @@ import type { KindServices } from '@cluster-apiserver/kinds';
 import type { Kind, KubeObject } from '@cluster-apiserver/model';
 import { listen } from '@cluster-apiserver/pipeline';
 import { assemble, parseFlags, type Surroundings } from '@cluster-apiserver/server';
-import { http2Connect } from '@cluster-apiserver/storage';
+import { http2Connect, kmsV1Service, kmsV2Service } from '@cluster-apiserver/storage';
 import { createLog } from '@cluster-apiserver/telemetry';
-import { startEtcd } from '../../storage/test/real-etcd.ts';
+import { type RealEtcd, startEtcd } from '../../storage/test/real-etcd.ts';
 
 export interface ServedKinds {
   /** For clients of their own: where the server is, by which certificate it is known, and as whom to ask. */
@@ -20,7 +20,21 @@ export interface ServedKinds {
   /** Sends a request as one who may do everything, and gives the answer as soon as it begins. */
   open(method: string, path: string, body?: object | string, type?: string): Promise<IncomingMessage>;
   ask(method: string, path: string, body?: object | string, type?: string): Promise<Answer>;
+  /** Writes a file that the server may read. */
+  write(path: string, content: string): Promise<void>;
+  readonly etcd: RealEtcd;
+  /** What the server has logged so far. */
+  readonly logged: readonly string[];
   close(): Promise<void>;
+}
+
+export interface ServeOptions {
+  readonly flags?: readonly string[];
+  readonly files?: Readonly<Record<string, string>>;
+  /** One that is there already, and stays; else the server gets its own. */
+  readonly etcd?: RealEtcd;
+  /** Whether errors are part of the test, and none for who runs it. */
+  readonly errorsExpected?: boolean;
 }
 
 export interface Answer {
@@ -32,11 +46,14 @@ export interface Answer {
 
 const token = 'secret';
 
-export async function serveKinds(kinds: (services: KindServices) => readonly Kind[]): Promise<ServedKinds> {
+export async function serveKinds(
+  kinds: (services: KindServices) => readonly Kind[],
+  { flags: more = [], files: given = {}, etcd: running, errorsExpected = false }: ServeOptions = {},
+): Promise<ServedKinds> {
   const scope = new Scope();
-  const etcd = await startEtcd();
-  scope.onClose('etcd', () => etcd.stop());
-  const files = filesInMemory({ tokens: `${token},admin,1,"${mastersGroup}"` });
+  const etcd = running ?? (await startEtcd());
+  if (!running) scope.onClose('etcd', () => etcd.stop());
+  const files = filesInMemory({ ...given, tokens: `${token},admin,1,"${mastersGroup}"` });
   const write = (line: string): void => console.error(line);
   const runtime = { version: 'v24.0.0', platform: 'linux', arch: 'x64' };
   const surroundings: Surroundings = {
@@ -44,6 +61,7 @@ export async function serveKinds(kinds: (services: KindServices) => readonly Kin
     random: systemRandom(),
     files,
     connectEtcd: http2Connect,
+    connectKms: { v1: kmsV1Service, v2: kmsV2Service },
     listen,
     runtime,
     write,
@@ -53,23 +71,34 @@ export async function serveKinds(kinds: (services: KindServices) => readonly Kin
     '--bind-address=127.0.0.1',
     '--token-auth-file=tokens',
     `--etcd-servers=${etcd.endpoints.join(',')}`,
+    ...more,
   ]);
+  const logged: string[] = [];
   const quiet = createLog({
     clock,
     format: 'text',
     verbosity: 0,
-    write: (line) => line.includes(' ERROR ') && write(line),
+    write: (line) => {
+      logged.push(line);
+      if (line.includes(' ERROR ') && !errorsExpected) write(line);
+    },
   });
-  const server = await assemble(flags, surroundings, quiet, kinds);
+  const server = await assemble(flags, surroundings, quiet, kinds).catch(async (error: unknown) => {
+    await scope.close();
+    throw error;
+  });
   scope.onClose('server', () => server.close());
 
   const certificate = await files.read('certificates/apiserver.crt');
   const agent = new https.Agent({ keepAlive: true, ca: certificate });
   scope.onClose('connections', () => agent.destroy());
   const open: ServedKinds['open'] = async (method, path, body, type = 'application/json') => {
-    const headers = { authorization: `Bearer ${token}`, ...(body && { 'content-type': type }) };
+    const bytes = Buffer.from(typeof body === 'object' ? JSON.stringify(body) : (body ?? ''));
+    // Said for every method: Node sends the body of a DELETE without any frame otherwise.
+    const ofBody = body && { 'content-type': type, 'content-length': bytes.length };
+    const headers = { authorization: `Bearer ${token}`, ...ofBody };
     const request = https.request({ agent, host: '127.0.0.1', port: server.port, method, path, headers });
-    request.end(typeof body === 'object' ? JSON.stringify(body) : body);
+    request.end(bytes);
     const [response] = (await once(request, 'response')) as [IncomingMessage];
     return response;
   };
@@ -85,6 +114,9 @@ export async function serveKinds(kinds: (services: KindServices) => readonly Kin
       const warnings = response.headersDistinct.warning ?? [];
       return { status: response.statusCode ?? 0, warnings, body: JSON.parse(Buffer.concat(pieces).toString()) };
     },
+    write: files.write,
+    etcd,
+    logged,
     close: () => scope.close(),
   };
 }

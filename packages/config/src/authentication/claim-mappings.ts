@@ -1,7 +1,7 @@
 import type { Expression } from '@cluster-apiserver/expressions';
 import { subdomainNames } from '@cluster-apiserver/model';
 import { claimText, claimTexts } from './expression.ts';
-import type { Written } from './written.ts';
+import type { Written } from '../written.ts';
 
 /** Which claims, or what made of them, tell who somebody is. */
 export interface ClaimMappings {

@@ -1,5 +1,5 @@
 import { compile, type Expression, formatType, type Type, types } from '@cluster-apiserver/expressions';
-import type { Written } from './written.ts';
+import type { Written } from '../written.ts';
 
 const claims: Readonly<Record<string, Type>> = { claims: types.map(types.string, types.dyn) };
 const user: Readonly<Record<string, Type>> = {

@@ -1,5 +1,5 @@
 import { X509Certificate } from 'node:crypto';
-import type { Written } from './written.ts';
+import type { Written } from '../written.ts';
 
 /** Who signs tokens, and how to reach it. */
 export interface Issuer {

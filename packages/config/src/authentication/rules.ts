@@ -1,6 +1,6 @@
 import type { Expression } from '@cluster-apiserver/expressions';
 import { claimRule, userRule } from './expression.ts';
-import type { Written } from './written.ts';
+import type { Written } from '../written.ts';
 
 /** What must hold of a token's claims. */
 export type ClaimRule =

@@ -150,10 +150,22 @@ export const deleteOptions = object(
     orphanDependents: field(boolean, 'Deprecated; use propagationPolicy.', 'given'),
     propagationPolicy: field(string, 'What becomes of dependents: Orphan, Background or Foreground.', 'given'),
     dryRun: field(list(string, 'atomic'), 'All: nothing is written.'),
+    ignoreStoreReadErrorWithClusterBreakingPotential: field(
+      boolean,
+      'Alpha, behind a feature gate. Deletes what cannot be read any more.',
+      'given',
+    ),
   },
   {
     publication: sharedPublication('DeleteOptions', 'How an object is to be deleted.'),
-    numbers: { gracePeriodSeconds: 1, preconditions: 2, orphanDependents: 3, propagationPolicy: 4, dryRun: 5 },
+    numbers: {
+      gracePeriodSeconds: 1,
+      preconditions: 2,
+      orphanDependents: 3,
+      propagationPolicy: 4,
+      dryRun: 5,
+      ignoreStoreReadErrorWithClusterBreakingPotential: 6,
+    },
   },
 );
 

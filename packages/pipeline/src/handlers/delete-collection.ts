@@ -7,6 +7,7 @@ import { statusResponse } from '../respond.ts';
 import { deleteParameters } from './delete-parameters.ts';
 import { namespaceOf } from './place.ts';
 
+/** What cannot be read cannot be selected, so a collection is never deleted regardless: each name has to be given. */
 export const deleteCollectionHandler =
   (resource: Resource, workers: number): Handler<Authenticated> =>
   async (facts) => {
@@ -17,7 +18,7 @@ export const deleteCollectionHandler =
       {
         list: { ...options, namespace: namespaceOf(facts) },
 
-        delete: await deleteParameters(facts, resource.kind),
+        delete: { ...(await deleteParameters(facts, resource.kind)), ignoreReadErrors: false },
         workers,
       },
       facts.call,

@@ -5,6 +5,8 @@ import type { Authenticated } from '../facts.ts';
 import { dryRunErrors, invalidOptions } from '../options.ts';
 import { flag, integer, text } from '../request-info.ts';
 
+const ignoreReadErrors = 'ignoreStoreReadErrorWithClusterBreakingPotential';
+
 /** What a delete may say in its body. */
 interface DeleteBody {
   readonly kind?: string;
@@ -14,6 +16,7 @@ interface DeleteBody {
   readonly orphanDependents?: boolean;
   readonly propagationPolicy?: string;
   readonly dryRun?: readonly string[];
+  readonly [ignoreReadErrors]?: boolean;
 }
 
 /**
@@ -33,6 +36,7 @@ export async function deleteParameters(
   const policyInBody = body.orphanDependents !== undefined || body.propagationPolicy !== undefined;
   return {
     dryRun: dryRun.length > 0,
+    ignoreReadErrors: body[ignoreReadErrors] ?? flag(query, ignoreReadErrors),
     preconditions: body.preconditions,
     gracePeriodSeconds: body.gracePeriodSeconds ?? integer(query, 'gracePeriodSeconds'),
     orphanDependents: policyInBody ? body.orphanDependents : flag(query, 'orphanDependents'),

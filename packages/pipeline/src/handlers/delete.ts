@@ -1,17 +1,26 @@
+import type { Authorizer } from '@cluster-apiserver/gates';
 import { deleteObject, type Resource } from '@cluster-apiserver/registry';
 import type { Handler } from '../exchange.ts';
 import type { Authenticated } from '../facts.ts';
 import { objectForm } from '../forms/negotiate.ts';
 import { objectResponse, statusResponse } from '../respond.ts';
+import { requireVerb } from '../stages/authorize.ts';
 import { deleteParameters } from './delete-parameters.ts';
 import { placeOf } from './place.ts';
 
+/** Asked for besides `delete` by whoever wants objects to be deleted that cannot be read. */
+const unsafeVerb = 'unsafe-delete-ignore-read-errors';
+
+/** `mayDeleteUnreadable` is undefined where nobody may; then it is as if nobody had asked for it. */
 export const deleteHandler =
-  (resource: Resource): Handler<Authenticated> =>
+  (resource: Resource, mayDeleteUnreadable: Authorizer | undefined): Handler<Authenticated> =>
   async (facts) => {
     const form = objectForm(facts, resource.kind);
     const { namespace, name } = placeOf(facts);
-    const options = await deleteParameters(facts, resource.kind);
+    const asked = await deleteParameters(facts, resource.kind);
+    const ignoreReadErrors = asked.ignoreReadErrors && mayDeleteUnreadable !== undefined;
+    if (ignoreReadErrors) await requireVerb(mayDeleteUnreadable, facts, unsafeVerb);
+    const options = { ...asked, ignoreReadErrors };
     const { answer, gone } = await deleteObject(resource, name, { ...options, namespace }, facts.call);
     // Accepted but not done: only to those who asked for the cascade this way, as older clients know no 202.
     const code = !gone && options.orphanDependents === false ? 202 : 200;

@@ -1,5 +1,5 @@
 import { createSecureContext } from 'node:tls';
-import { type Clock, sleep } from '@cluster-apiserver/base';
+import { type Clock, follow } from '@cluster-apiserver/base';
 
 /** A certificate with the chain that leads to it, and its key, both as PEM. */
 export interface ServingCertificate {
@@ -21,38 +21,26 @@ export interface CertificateSource {
   report(what: string, error: unknown): void;
 }
 
-/**
- * Follows the files by their content. Notifications differ between an edit in place, a rename and a swapped symbolic
- * link, and are lost on network file systems; bytes are bytes. What does not hold together leaves the old one in service.
- */
+/** What does not hold together leaves the old one in service. */
 export function followCertificate(
-  source: CertificateSource,
+  { read, clock, report }: CertificateSource,
   current: ServingCertificate,
   use: (next: ServingCertificate) => void,
 ): () => void {
-  const stop = new AbortController();
-  void (async () => {
-    let inService = current;
-    let complaint = '';
-    while (!stop.signal.aborted) {
-      await sleep(source.clock, certificatePollMs, stop.signal);
-      try {
-        const next = await source.read();
-        if (next.cert.equals(inService.cert) && next.key.equals(inService.key)) continue;
+  return follow(
+    {
+      clock,
+      pollMs: certificatePollMs,
+      read,
+      same: (one, other) => one.cert.equals(other.cert) && one.key.equals(other.key),
+      use: (next) => {
         checkCertificate(next);
-        if (stop.signal.aborted) return;
         use(next);
-        inService = next;
-        complaint = '';
-      } catch (error) {
-        // Once for each fault: the poll would otherwise repeat it every two seconds until somebody mends the files.
-        if (String(error) !== complaint)
-          source.report('the new serving certificate is not usable, the old one stays', error);
-        complaint = String(error);
-      }
-    }
-  })().catch(() => {}); // The only way here is the end of the sleep by `stop`.
-  return () => stop.abort();
+      },
+      failed: (error) => report('the new serving certificate is not usable, the old one stays', error),
+    },
+    current,
+  );
 }
 
 /** Suites with forward secrecy and authenticated encryption only; the first three are those of TLS 1.3. */

@@ -19,7 +19,7 @@ const all = {
   force: truth('Takes fields over from other managers instead of answering a conflict. For apply alone.'),
   gracePeriodSeconds: whole('Seconds before the object is deleted; 0 means at once.'),
   ignoreStoreReadErrorWithClusterBreakingPotential: truth(
-    'Deletes an object that cannot be read from storage any more, without finalizers and preconditions.',
+    'Alpha, behind the feature gate AllowUnsafeMalformedObjectDeletion. Deletes an object that cannot be read from storage any more, without finalizers and preconditions. Needs the verb unsafe-delete-ignore-read-errors.',
   ),
   orphanDependents: truth('Deprecated; use propagationPolicy. Whether dependents stay. Not together with the other.'),
   propagationPolicy: text(

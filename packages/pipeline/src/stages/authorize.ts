@@ -17,6 +17,13 @@ export const authorize =
     };
   };
 
+/** For what a request asks for besides its own verb. Throws unless that is allowed too. */
+export async function requireVerb(authorizer: Authorizer, facts: Authenticated, verb: string): Promise<void> {
+  const asked = { ...facts, info: { ...facts.info, verb } };
+  const { verdict, reason } = await authorizer.authorize(attributes(asked));
+  if (verdict !== 'allow') throw refused(asked, reason);
+}
+
 function attributes({ info, user }: Authenticated): Attributes {
   const { verb, path, resource } = info;
   if (!resource) return { user, verb, path };

@@ -1,7 +1,7 @@
 import { FlagError, type ServerFlags } from '../flags.ts';
 import type { Files } from '../surroundings.ts';
 
-type FileFlag = 'token-auth-file' | 'etcd-cafile' | 'etcd-certfile' | 'etcd-keyfile';
+type FileFlag = 'token-auth-file' | 'etcd-cafile' | 'etcd-certfile' | 'etcd-keyfile' | 'encryption-provider-config';
 
 /** The content of a file that a flag names; undefined when the flag names none. What is wrong is told by the flag. */
 export async function flagFile(name: FileFlag, flags: ServerFlags, files: Files): Promise<Buffer | undefined> {

@@ -2,9 +2,9 @@ import type { Scope } from '@cluster-apiserver/base';
 import {
   type EtcdClient,
   etcdStore,
-  identity,
   openEtcdClient,
   type Store,
+  type Transformer,
   type WatchCacheEvent,
 } from '@cluster-apiserver/storage';
 import type { Log } from '@cluster-apiserver/telemetry';
@@ -13,10 +13,10 @@ import type { ServerFlags } from '../flags.ts';
 import type { Surroundings } from '../surroundings.ts';
 import { flagFile } from './flag-files.ts';
 
-/** The store of this server: etcd, behind nothing yet that would change what is stored. */
+/** The store of this server: etcd, behind what encrypts. */
 export async function openStorage(
   flags: ServerFlags,
-  ownPrefix: string,
+  { ownPrefix, transformer }: { readonly ownPrefix: string; readonly transformer: Transformer },
   { clock, random, files, connectEtcd }: Surroundings,
   log: Log,
   scope: Scope,
@@ -43,7 +43,7 @@ export async function openStorage(
     },
   });
   scope.onClose('etcd', () => client.close());
-  return { client, store: etcdStore({ client, transformer: identity, ownPrefix }) };
+  return { client, store: etcdStore({ client, transformer, ownPrefix }) };
 }
 
 export const watchCacheReporter =

@@ -4,7 +4,14 @@
  */
 export interface Transformer {
   toStorage(value: Uint8Array, key: string): Uint8Array | Promise<Uint8Array>;
+  /** Throws or rejects when the value is not one that it can read. */
   fromStorage(value: Buffer, key: string): Transformed | Promise<Transformed>;
+}
+
+/** One that waits for nobody. */
+export interface ReadyTransformer extends Transformer {
+  toStorage(value: Uint8Array, key: string): Uint8Array;
+  fromStorage(value: Buffer, key: string): Transformed;
 }
 
 export interface Transformed {
@@ -13,7 +20,29 @@ export interface Transformed {
   readonly stale: boolean;
 }
 
-export const identity: Transformer = {
-  toStorage: (value) => value,
+/** Every encrypted value begins with it, and no object does. */
+const encryptedPrefix = Buffer.from('k8s:enc:');
+
+/** Shows values as they lie there, for whoever only looks at what encrypts them. */
+export const rawTransformer: ReadyTransformer = {
+  toStorage: () => {
+    throw new Error('what is stored was opened for reading only');
+  },
   fromStorage: (value) => ({ value, stale: false }),
 };
+
+/** Stores values as they are. It gives nobody the bytes of an encrypted one for an object. */
+export const identity: ReadyTransformer = {
+  toStorage: (value) => value,
+  fromStorage: (value) => {
+    if (value.subarray(0, encryptedPrefix.length).equals(encryptedPrefix)) throw new StillEncryptedError();
+    return { value, stale: false };
+  },
+};
+
+export class StillEncryptedError extends Error {
+  override readonly name = 'StillEncryptedError';
+  constructor() {
+    super('the value is encrypted, and what is configured reads plain values only');
+  }
+}

@@ -265,6 +265,32 @@ test('after a lost watch it reads all again, tells so, and does not go back in t
   expect(reports.map(({ type }) => type)).toEqual(['loaded', 'lost', 'loaded']);
 });
 
+test('asked to, it reads all again, because it is read differently now', async () => {
+  let reading = 'in clear';
+  const store: Store = {
+    ...memory,
+    list: async (range, call) => {
+      const { entries, ...page } = await memory.list(range, call);
+      return { ...page, entries: entries.map((entry) => ({ ...entry, value: Buffer.from(reading) }) as Entry) };
+    },
+  };
+  await put('/r/a/1');
+  const [a] = open(store);
+  const cache = opened[0] as WatchCache<Item>;
+  await cache.filled;
+  expect(contents(a)).toEqual(['1=in clear']);
+  reading = 'decrypted';
+  cache.reread();
+  const fresh = async (): Promise<string[] | undefined> => {
+    await a.reach(await put('/r/outside'), call);
+    return contents(a);
+  };
+  while ((await fresh())?.[0] !== '1=decrypted') await new Promise((resolve) => setImmediate(resolve));
+  await put('/r/a/2', 'later');
+  await a.reach(undefined, call);
+  expect(contents(a)).toEqual(['1=decrypted', '2=later']);
+});
+
 test('a new replica knows what happened just before it began', async () => {
   const first = await put('/r/a/1', 'one');
   for (let n = 0; n < 6_000; n++) await put('/r/a/1', `${n}`);

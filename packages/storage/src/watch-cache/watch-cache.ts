@@ -32,6 +32,8 @@ export interface WatchCache<Item extends CacheItem> {
   readonly following: boolean;
   /** Resolves when it has been filled for the first time. */
   readonly filled: Promise<void>;
+  /** Begins again from a list, because what was stored is read differently now. Until then it answers what it knew. */
+  reread(): void;
   close(): Promise<void>;
 }
 
@@ -61,6 +63,7 @@ export function openWatchCache<Item extends CacheItem>(options: WatchCacheOption
   const { signal } = closing;
   const first = Promise.withResolvers<void>();
   let following = false;
+  let round = new AbortController();
 
   const apply = ({ revision: to, changes }: ChangeSet): void => {
     for (const { key, current } of changes) collectionOf(key)?.apply(key, current, to);
@@ -113,8 +116,9 @@ export function openWatchCache<Item extends CacheItem>(options: WatchCacheOption
     const pauses = backoff({ firstMs: restartFirstMs, maxMs: restartMaxMs }, random);
     while (!signal.aborted) {
       try {
+        round = new AbortController();
         const from = await loadWithHistory();
-        for await (const set of store.watch(prefix, from, signal, 'untold')) {
+        for await (const set of store.watch(prefix, from, AbortSignal.any([signal, round.signal]), 'untold')) {
           pauses.reset();
           apply(set);
         }
@@ -135,6 +139,7 @@ export function openWatchCache<Item extends CacheItem>(options: WatchCacheOption
       return following;
     },
     filled: first.promise,
+    reread: () => round.abort(),
     close: async () => {
       closing.abort();
       await running;

@@ -1,6 +1,8 @@
+import { parseDuration } from '@cluster-apiserver/base';
+
 /**
  * A part of what an operator wrote, and where it stands. Reading it notes what is wrong and goes on, so that all faults
- * of a file are told at once.
+ * of a file are told at once. A fault names its place and never repeats what was written there: it may be a secret.
  */
 export class Written {
   readonly path: string;
@@ -21,20 +23,20 @@ export class Written {
     this.#faults.push(this.path === '' ? problem : `${this.path}: ${problem}`);
   }
 
-  /** The value is for people: it helps to find the place, and nothing in these files is a secret. */
-  invalid(value: unknown, detail: string): void {
-    this.wrong(`Invalid value: ${JSON.stringify(value)}: ${detail}`);
-  }
-
   required(detail = ''): void {
     this.wrong(detail === '' ? 'Required value' : `Required value: ${detail}`);
+  }
+
+  /** For values that are no secrets: to see one helps to find its place. */
+  invalid(value: unknown, detail: string): void {
+    this.wrong(`Invalid value: ${JSON.stringify(value)}: ${detail}`);
   }
 
   /** Each of these fields, written or not; any other is a fault. */
   fields<Name extends string>(names: readonly Name[]): Readonly<Record<Name, Written>> {
     const found = this.#is('an object', isObject) ?? {};
     for (const name of Object.keys(found))
-      if (!(names as readonly string[]).includes(name)) this.at(name).wrong('unknown field');
+      if (!(names as readonly string[]).includes(name)) this.wrong(`unknown field ${shownName(name)}`);
     const children = names.map((name) => [
       name,
       this.#child(name, Object.hasOwn(found, name) ? found[name] : undefined),
@@ -60,6 +62,17 @@ export class Written {
     return this.#child(name, undefined);
   }
 
+  int32(): number | undefined {
+    return this.#is('a whole number', isInt32);
+  }
+
+  durationMs(): number | undefined {
+    const text = this.text();
+    const parsed = text === undefined ? undefined : parseDuration(text);
+    if (text !== undefined && parsed === undefined) this.wrong('expected a duration such as 3s or 1m30s');
+    return parsed;
+  }
+
   #child(name: string, value: unknown): Written {
     return new Written(value, this.path === '' ? name : `${this.path}.${name}`, this.#faults);
   }
@@ -68,15 +81,26 @@ export class Written {
   #is<T>(wanted: string, fits: (value: unknown) => value is T): T | undefined {
     if (this.absent) return undefined;
     if (fits(this.#value)) return this.#value;
-    this.wrong(
-      `expected ${wanted}, got ${Array.isArray(this.#value) ? 'a list' : `a value of type ${typeof this.#value}`}`,
-    );
+    this.wrong(`expected ${wanted}, got ${typeName(this.#value)}`);
     return undefined;
   }
 }
 
 const isText = (value: unknown): value is string => typeof value === 'string';
+
 const isFact = (value: unknown): value is boolean => typeof value === 'boolean';
+
+const isInt32 = (value: unknown): value is number => typeof value === 'number' && value === (value | 0);
+
 const isList = (value: unknown): value is readonly unknown[] => Array.isArray(value);
+
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const typeName = (value: unknown): string =>
+  Array.isArray(value) ? 'a list' : typeof value === 'object' ? 'an object' : `a ${typeof value}`;
+
+/** Keys have 24 letters and more in base64, and fields have fewer. */
+const shownLettersMax = 20;
+const shownName = (name: string): string =>
+  name.length > shownLettersMax ? `of ${name.length} letters` : JSON.stringify(name);

@@ -1,0 +1,56 @@
+import { MalformedTextError, type Parsed, parseYaml, YamlTooLargeError } from '@cluster-apiserver/model';
+import { Written } from './written.ts';
+
+/** Everything that is wrong with a file, each as a sentence that begins with a path into it. */
+export class ConfigurationError extends Error {
+  override readonly name = 'ConfigurationError';
+  readonly faults: readonly string[];
+  constructor(faults: readonly string[]) {
+    super(faults.join('\n'));
+    this.faults = faults;
+  }
+}
+
+/** The group of our documentation, and the one that files for the reference have. */
+const groups = ['apiserver.config.platform.io', 'apiserver.config.k8s.io'];
+
+export interface ConfigurationKind<T> {
+  readonly kind: string;
+  /** Without their group, newest first. */
+  readonly versions: readonly string[];
+  readonly fields: readonly string[];
+  readonly read: (fields: Readonly<Record<string, Written>>) => T;
+}
+
+/** Reads YAML or JSON strictly. Throws a ConfigurationError that holds all there is to say. */
+export function loadConfiguration<T>({ kind, versions, fields, read }: ConfigurationKind<T>, text: string): T {
+  const { value, faults: ofText } = parsed(text);
+  const faults = ofText.map(({ message }) => message);
+  const root = new Written(value, '', faults);
+  if (root.absent) throw new ConfigurationError(['the file is empty']);
+  const written = root.fields(['apiVersion', 'kind', ...fields]);
+  const known = groups.flatMap((group) => versions.map((version) => `${group}/${version}`));
+  require(written.kind as Written, [kind]);
+  require(written.apiVersion as Written, known);
+  const configuration = read(written);
+  if (faults.length > 0) throw new ConfigurationError(faults);
+  return configuration;
+}
+
+function require(written: Written, allowed: readonly string[]): void {
+  const found = written.text();
+  if (written.absent || (found !== undefined && !allowed.includes(found)))
+    written.wrong(`expected ${allowed.join(' or ')}`);
+}
+
+function parsed(text: string): Parsed {
+  try {
+    return parseYaml(text);
+  } catch (error) {
+    if (error instanceof YamlTooLargeError) throw new ConfigurationError([error.message]);
+    if (!(error instanceof MalformedTextError)) throw error;
+    // Its message shows a piece of the text, which may be a secret: only the place is told.
+    const place = / at (line \d+, column \d+)/.exec(error.message)?.[1];
+    throw new ConfigurationError([`the file is not valid YAML${place ? ` at ${place}` : ''}`]);
+  }
+}

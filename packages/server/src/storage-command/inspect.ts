@@ -1,0 +1,28 @@
+import { pages, resourceOf, type Walk } from './walk.ts';
+
+/** Long enough for the prefix of any provider and key. */
+const prefixBytesMax = 512;
+
+/** What encrypts how many objects. */
+export async function inspect(walk: Walk): Promise<number> {
+  const counts = new Map<string, number>();
+  for await (const entries of pages(walk, undefined))
+    for (const entry of entries) {
+      const resource = resourceOf(walk.keyPrefix, entry.key);
+      const how = entry.unreadable ? 'unreadable' : providerOf(entry.value);
+      const row = `${resource}\t${how}`;
+      counts.set(row, (counts.get(row) ?? 0) + 1);
+    }
+  walk.print('RESOURCE\tSTORED AS\tOBJECTS');
+  for (const [row, count] of [...counts].sort(([one], [other]) => (one < other ? -1 : 1)))
+    walk.print(`${row}\t${count}`);
+  return 0;
+}
+
+/** The prefix and nothing behind it. */
+const providerOf = (value: Buffer): string => {
+  const begin = value.toString('latin1', 0, prefixBytesMax);
+  const known = /^k8s:enc:(?:kms:v\d|[a-z]+:v\d):[^:]+:/.exec(begin)?.[0];
+  if (known) return known;
+  return begin.startsWith('k8s:enc:') ? 'encrypted by something unknown' : 'in clear';
+};

@@ -1,0 +1,75 @@
+import { Scope } from '@cluster-apiserver/base';
+import { kinds as kindsOf } from '@cluster-apiserver/kinds';
+import { etcdStore, rawTransformer } from '@cluster-apiserver/storage';
+import { createHealth, createMetrics, type Log } from '@cluster-apiserver/telemetry';
+import { FlagError, parseFlags, type ServerFlags } from '../flags.ts';
+import type { Surroundings } from '../surroundings.ts';
+import { openEncryption } from '../wiring/encryption.ts';
+import { openStorage } from '../wiring/storage.ts';
+import { inspect } from './inspect.ts';
+import { rewrite } from './rewrite.ts';
+
+export const storageHelp = `cluster-apiserver storage inspect [flags of the server]
+      Counts what is stored, by resource and by what encrypts it. Shows neither values nor keys.
+cluster-apiserver storage rewrite [--dry-run] [--objects-per-second N] [--after KEY] [flags of the server]
+      Writes anew, with the first provider, what any other one wrote. Other writers go on meanwhile. It may be
+      stopped at any time and begun again: what is up to date is left alone, and --after skips what lies before a key.
+`;
+
+/** What an operator does with a whole storage at once. Gives the code to exit with. */
+export async function storageCommand(
+  [command, ...args]: readonly string[],
+  surroundings: Surroundings,
+  log: Log,
+  print: (line: string) => void,
+  signal: AbortSignal,
+): Promise<number> {
+  const { flags, own } = parsed(args);
+  const { clock } = surroundings;
+  const scope = new Scope();
+  try {
+    const keyPrefix = flags['etcd-prefix'].replace(/\/+$/, '');
+    const ownPrefix = `${keyPrefix}/.own/`;
+    const metrics = createMetrics({ ofProcess: false });
+    const health = createHealth({ clock, failed: () => {} });
+    const { transformer } = await openEncryption({ flags, keyPrefix, surroundings, metrics, health, log }, scope);
+    const { client, store } = await openStorage(flags, { ownPrefix, transformer }, surroundings, log, scope);
+    const walk = { keyPrefix, ownPrefix, clock, print, signal };
+    if (command === 'inspect')
+      return await inspect({ ...walk, store: etcdStore({ client, transformer: rawTransformer, ownPrefix }) });
+    if (command !== 'rewrite') throw new FlagError([`storage does inspect and rewrite\n\n${storageHelp}`]);
+    const lifetimes = new Map(
+      kindsOf({ eventLifetimeSeconds: Math.ceil(flags['event-ttl'] / 1000) }).map(
+        ({ group, plural, timeToLiveSeconds }) => [group ? `${plural}.${group}` : plural, timeToLiveSeconds] as const,
+      ),
+    );
+    return await rewrite({ ...walk, ...own, store, lifetimes });
+  } finally {
+    await scope.close();
+  }
+}
+
+interface OwnFlags {
+  readonly dryRun: boolean;
+  readonly objectsPerSecond: number;
+  readonly after: string | undefined;
+}
+
+/** Slow enough that nobody who is served notices. */
+const objectsPerSecondDefault = '200';
+
+function parsed(args: readonly string[]): { flags: ServerFlags; own: OwnFlags } {
+  const own = new Map<string, string>();
+  const others: string[] = [];
+  for (let at = 0; at < args.length; at++) {
+    const [, name, value] = /^--(dry-run|objects-per-second|after)(?:=(.*))?$/.exec(args[at] as string) ?? [];
+    if (!name) others.push(args[at] as string);
+    else own.set(name, value ?? (name === 'dry-run' ? 'true' : (args[++at] ?? '')));
+  }
+  const objectsPerSecond = Number(own.get('objects-per-second') ?? objectsPerSecondDefault);
+  if (!(objectsPerSecond > 0)) throw new FlagError(['--objects-per-second: expected a number above 0']);
+  return {
+    flags: parseFlags(others),
+    own: { dryRun: own.get('dry-run') === 'true', objectsPerSecond, after: own.get('after') },
+  };
+}

@@ -1,0 +1,129 @@
+import { unreachable } from '@cluster-apiserver/base';
+import type { EncryptionProvider } from '@cluster-apiserver/config';
+import {
+  aesCbc,
+  aesGcm,
+  type KmsPlugin,
+  nonceBudget,
+  plain,
+  type Provider,
+  secretbox,
+  type Transformer,
+} from '@cluster-apiserver/storage';
+import type { Log, Metrics } from '@cluster-apiserver/telemetry';
+import type { Surroundings } from '../surroundings.ts';
+import { pluginOpener } from './kms-plugins.ts';
+
+/** What a configured provider stores by. */
+export interface OpenedProvider {
+  /** One way for each of its keys, the first of which writes. */
+  readonly ways: readonly Provider[];
+  /** Of a provider whose keys are kept by somebody else. */
+  readonly plugin?: KmsPlugin;
+}
+
+export type ProviderFactory = (provider: EncryptionProvider) => Promise<OpenedProvider>;
+
+export interface ProviderSurroundings {
+  readonly surroundings: Surroundings;
+  readonly metrics: Metrics;
+  readonly log: Log;
+  /** A plugin answers again. */
+  readonly recovered: () => void;
+}
+
+/** Names the parts of stored values as the reference does, so that data can come from there and go there. */
+export function providerFactory({ surroundings, metrics, log, recovered }: ProviderSurroundings): ProviderFactory {
+  const { random } = surroundings;
+  const observed = transformationMeasures(metrics);
+  const budgetOf = nonceBudgets(metrics, log);
+  const open = pluginOpener({ surroundings, metrics, log, recovered });
+  return async (provider) => {
+    switch (provider.type) {
+      case 'identity':
+        return { ways: [plain] };
+      case 'kms': {
+        const plugin = await open(provider);
+        const prefix = `k8s:enc:kms:${provider.version}:${provider.name}:`;
+        return { ways: [{ prefix, transformer: observed(prefix, plugin.transformer) }], plugin };
+      }
+      case 'aesgcm':
+      case 'aescbc':
+      case 'secretbox': {
+        const { type, keys } = provider;
+        const ways = keys.map(async ({ name, secret: key }) => {
+          const prefix = `k8s:enc:${type}:v1:${name}:`;
+          const make = {
+            aesgcm: () => aesGcm({ key, random, drewNonce: budgetOf(name) }),
+            aescbc: () => aesCbc({ key, random }),
+            secretbox: () => secretbox({ key: key.export(), random }),
+          };
+          return { prefix, transformer: observed(prefix, await make[type]()) };
+        });
+        return { ways: await Promise.all(ways) };
+      }
+      default:
+        return unreachable(provider);
+    }
+  };
+}
+
+/** Counts go on when a configuration is read again: it is the key that wears out. */
+function nonceBudgets(metrics: Metrics, log: Log): (key: string) => () => void {
+  const total = metrics.counter({
+    name: 'apiserver_storage_aesgcm_nonces_total',
+    help: 'Random nonces drawn for a key of AES-GCM. All replicas together should draw fewer than 2^32.',
+    labels: { key: 'any' },
+  });
+  const budgets = new Map<string, () => void>();
+  return (key) => {
+    const known = budgets.get(key);
+    if (known) return known;
+    const spend = nonceBudget((drawn) =>
+      log.warn('a key of AES-GCM has been used often: rotate it before all replicas together reach 2^32 writes', {
+        key,
+        writesOfThisReplica: drawn,
+      }),
+    );
+    const budget = (): void => {
+      total.add({ key });
+      spend();
+    };
+    budgets.set(key, budget);
+    return budget;
+  };
+}
+
+function transformationMeasures(metrics: Metrics): (prefix: string, transformer: Transformer) => Transformer {
+  const total = metrics.counter({
+    name: 'apiserver_storage_transformation_operations_total',
+    help: 'Values encrypted and decrypted, by the beginning of what is stored.',
+    labels: {
+      transformation_type: ['to_storage', 'from_storage'],
+      transformer_prefix: 'any',
+      status: ['OK', 'Unknown'],
+    },
+  });
+  return (prefix, transformer) => {
+    const counted = <T>(type: 'to_storage' | 'from_storage', act: () => T | Promise<T>): T | Promise<T> => {
+      const ended = (status: 'OK' | 'Unknown'): void =>
+        total.add({ transformation_type: type, transformer_prefix: prefix, status });
+      const failed = (error: unknown): never => {
+        ended('Unknown');
+        throw error;
+      };
+      try {
+        const done = act();
+        if (done instanceof Promise) return done.then((value) => (ended('OK'), value), failed);
+        ended('OK');
+        return done;
+      } catch (error) {
+        return failed(error);
+      }
+    };
+    return {
+      toStorage: (value, key) => counted('to_storage', () => transformer.toStorage(value, key)),
+      fromStorage: (value, key) => counted('from_storage', () => transformer.fromStorage(value, key)),
+    };
+  };
+}

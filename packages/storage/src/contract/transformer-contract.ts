@@ -1,0 +1,106 @@
+/** The promises of Transformer, as tests. Every way to store values calls this with a way to open it. */
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { seededRandom } from '@cluster-apiserver/base';
+import type { Transformed, Transformer } from '../transform/transformer.ts';
+
+export interface TransformerUnderTest {
+  readonly transformer: Transformer;
+  /** Whether what it writes can be read by nobody else. */
+  readonly hides: boolean;
+  /** Whether it refuses what it did not write itself, and did not write there. */
+  readonly authenticates: 'value and place' | 'value' | 'nothing';
+}
+
+const etcdKey = '/registry/serviceaccounts/a/robot';
+const canary = 'canary-5f3a';
+const values = {
+  'an object': `{"kind":"ServiceAccount","metadata":{"name":"${canary}"}}`,
+  'a block of sixteen bytes': '0123456789abcdef',
+  'one byte': 'x',
+  nothing: '',
+  'a megabyte': `${canary}${'é'.repeat(500_000)}`,
+};
+
+export function describeTransformerContract(what: string, open: () => Promise<TransformerUnderTest>): void {
+  describe(`${what} keeps the promises of a transformer:`, () => {
+    let subject: TransformerUnderTest;
+    let transformer: Transformer;
+    beforeAll(async () => {
+      subject = await open();
+      transformer = subject.transformer;
+    });
+    const write = async (value: string, key = etcdKey): Promise<Buffer> =>
+      Buffer.from(await transformer.toStorage(Buffer.from(value), key));
+    const read = async (value: Buffer, key = etcdKey): Promise<Transformed> => transformer.fromStorage(value, key);
+    const refused = (value: Buffer, key = etcdKey): Promise<boolean> =>
+      read(value, key).then(
+        () => false,
+        () => true,
+      );
+
+    test.each(Object.entries(values))('%s is read as it was written, and is not stale', async (_, value) => {
+      const { value: found, stale } = await read(await write(value));
+      expect(found.toString()).toBe(value);
+      expect(stale).toBe(false);
+    });
+
+    test('what it writes shows nothing of the value, and never the same twice', async () => {
+      const written = await Promise.all(Array.from({ length: 200 }, () => write(values['an object'])));
+      if (!subject.hides) return expect(written.every((one) => one.includes(canary))).toBe(true);
+      expect(written.some((one) => one.includes(canary))).toBe(false);
+      expect(new Set(written.map((one) => one.toString('hex'))).size).toBe(200);
+    });
+
+    test('a value that was cut short is refused, wherever it is cut', async () => {
+      if (subject.authenticates === 'nothing') return;
+      const written = await write(values['an object']);
+      const cuts = Array.from(written, (_, length) => written.subarray(0, length));
+      expect(await Promise.all(cuts.map((cut) => refused(cut)))).not.toContain(false);
+    });
+
+    test('a value with anything behind it is refused', async () => {
+      if (subject.authenticates === 'nothing') return;
+      expect(await refused(Buffer.concat([await write('x'), Buffer.from([0])]))).toBe(true);
+    });
+
+    test('a value under another key is refused by those who bind it to its place', async () => {
+      const moved = await refused(await write(values['an object']), '/registry/serviceaccounts/b/robot');
+      expect(moved).toBe(subject.authenticates === 'value and place');
+    });
+
+    test('of 150,000 values with one bit flipped none is accepted', async () => {
+      if (subject.authenticates === 'nothing') return;
+      const written = await write(values['an object']);
+      const accepted = await acceptedFlips(written, 150_000, (flipped) => refused(flipped));
+      expect(accepted).toEqual([]);
+    });
+
+    test('an error says nothing of the value', async () => {
+      const written = await write(values['an object']);
+      const error = await read(written.subarray(0, 20)).then(
+        () => undefined,
+        (thrown: unknown) => thrown,
+      );
+      expect(String(error)).not.toContain(canary);
+    });
+  });
+}
+
+/** Flips bits, chosen with the same seed each time, one at a time. Gives those that were not refused. */
+async function acceptedFlips(
+  written: Buffer,
+  flips: number,
+  refused: (flipped: Buffer) => Promise<boolean>,
+): Promise<number[]> {
+  const random = seededRandom(7);
+  const accepted: number[] = [];
+  const bytes = Buffer.from(written);
+  for (let n = 0; n < flips; n++) {
+    const bit = random.below(bytes.length * 8);
+    const flip = (): void => void bytes.writeUInt8(bytes.readUInt8(bit >> 3) ^ (1 << (bit & 7)), bit >> 3);
+    flip();
+    if (!(await refused(bytes))) accepted.push(bit);
+    flip();
+  }
+  return accepted;
+}

@@ -1,0 +1,45 @@
+import { createCipheriv, createDecipheriv, type KeyObject } from 'node:crypto';
+import type { Random } from '@cluster-apiserver/base';
+import type { ReadyTransformer } from './transformer.ts';
+
+const nonceBytes = 12;
+const tagBytes = 16;
+
+export interface AesGcmOptions {
+  /** Of 16, 24 or 32 bytes. */
+  readonly key: KeyObject;
+  readonly random: Random;
+  /** Called for each nonce that was drawn: random ones wear a key out, see nonce-budget.ts. */
+  readonly drewNonce: () => void;
+}
+
+/** `nonce ‖ ciphertext ‖ tag`, bound to the etcd key: a value that was changed, or moved, is refused. */
+export function aesGcm({ key, random, drewNonce }: AesGcmOptions): ReadyTransformer {
+  const algorithm = algorithmFor(key);
+  return {
+    toStorage: (value, etcdKey) => {
+      const nonce = random.bytes(nonceBytes);
+      drewNonce();
+      const cipher = createCipheriv(algorithm, key, nonce).setAAD(Buffer.from(etcdKey));
+      return Buffer.concat([nonce, cipher.update(value), cipher.final(), cipher.getAuthTag()]);
+    },
+    fromStorage: (value, etcdKey) => {
+      if (value.length < nonceBytes + tagBytes) throw new Error('the value is too short for AES-GCM');
+      // The length of the tag is said: a shorter one would otherwise be taken, and guessed the sooner.
+      const decipher = createDecipheriv(algorithm, key, value.subarray(0, nonceBytes), { authTagLength: tagBytes })
+        .setAAD(Buffer.from(etcdKey))
+        .setAuthTag(value.subarray(-tagBytes));
+      const plain = decipher.update(value.subarray(nonceBytes, -tagBytes));
+      decipher.final(); // throws unless all of it is what was written under this key
+      return { value: plain, stale: false };
+    },
+  };
+}
+
+const algorithms = { 16: 'aes-128-gcm', 24: 'aes-192-gcm', 32: 'aes-256-gcm' } as const;
+
+function algorithmFor({ symmetricKeySize }: KeyObject): (typeof algorithms)[keyof typeof algorithms] {
+  const algorithm = algorithms[symmetricKeySize as keyof typeof algorithms];
+  if (!algorithm) throw new RangeError(`AES takes keys of 16, 24 or 32 bytes, and this one has ${symmetricKeySize}`);
+  return algorithm;
+}

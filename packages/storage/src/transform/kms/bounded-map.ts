@@ -1,0 +1,28 @@
+/** A map that forgets what has not been asked for the longest. */
+export class BoundedMap<Key, Value> {
+  readonly #entries = new Map<Key, Value>();
+  readonly #entriesMax: number;
+
+  constructor(entriesMax: number) {
+    this.#entriesMax = entriesMax;
+  }
+
+  get(key: Key): Value | undefined {
+    const found = this.#entries.get(key);
+    if (found === undefined) return undefined;
+    // Last in the order of insertion is last to be forgotten.
+    this.#entries.delete(key);
+    this.#entries.set(key, found);
+    return found;
+  }
+
+  set(key: Key, value: Value): void {
+    this.#entries.delete(key);
+    this.#entries.set(key, value);
+    if (this.#entries.size <= this.#entriesMax) return;
+    for (const oldest of this.#entries.keys()) {
+      this.#entries.delete(oldest);
+      return;
+    }
+  }
+}

@@ -1,0 +1,75 @@
+import { decoded, encoded, writeBytes, writeInt64 } from '../../etcd/wire/fields.ts';
+import { readAnnotation, writeAnnotations } from './messages.ts';
+import type { EncryptedKey } from './service.ts';
+
+/** What is stored by a plugin of version 2: the value, and the key for it as the plugin encrypted it. */
+export interface EncryptedObject {
+  readonly data: Uint8Array;
+  readonly key: EncryptedKey;
+  readonly keyType: KeyType;
+}
+
+/** Whether the key encrypts values itself, or keys for them are derived from it. */
+export type KeyType = 'key' | 'seed';
+const keyTypes: readonly KeyType[] = ['key', 'seed']; // by their numbers
+
+export const encodeEncryptedObject = ({ data, key, keyType }: EncryptedObject): Uint8Array =>
+  encoded((to) => {
+    writeBytes(to, 1, data);
+    writeBytes(to, 2, key.keyId);
+    writeBytes(to, 3, key.ciphertext);
+    writeAnnotations(to, 4, key.annotations);
+    writeInt64(to, 5, keyTypes.indexOf(keyType));
+  });
+
+/** Throws when it is none. Its parts are views of the bytes given. */
+export function decodeEncryptedObject(bytes: Buffer): EncryptedObject {
+  let data: Uint8Array | undefined;
+  let ciphertext: Buffer | undefined;
+  let keyId = '';
+  const annotations = new Map<string, Buffer>();
+  let type = 0;
+  decoded(bytes, (number, reader) => {
+    if (number === 1) data = reader.bytes();
+    else if (number === 2) keyId = reader.string();
+    else if (number === 3) ciphertext = Buffer.from(reader.bytes());
+    else if (number === 4) readAnnotation(reader, annotations);
+    else if (number === 5) type = reader.uint32();
+    else throw new Error('the envelope has parts that are not known');
+    return true;
+  });
+  const keyType = keyTypes[type];
+  if (!data || !keyType) throw new Error('the envelope lacks a value, or has a key of a type that is not known');
+  const key = { ciphertext: ciphertext ?? Buffer.alloc(0), keyId, annotations };
+  requireSound(key);
+  const object = { data, key, keyType };
+  // Nothing vouches for the envelope itself, so it may be written in one way only.
+  if (!bytes.equals(encodeEncryptedObject(object))) throw new Error('the envelope was not written by a server');
+  return object;
+}
+
+/** Every value carries it, so it is kept small. */
+const keyIdBytesMax = 1024;
+const ciphertextBytesMax = 1024;
+const annotationsBytesMax = 32 * 1024;
+
+/** What a plugin gave us, or what is stored. */
+export function requireSound({ ciphertext, keyId, annotations }: EncryptedKey): void {
+  if (ciphertext.length === 0 || ciphertext.length > ciphertextBytesMax)
+    throw new Error(`the encrypted key has ${ciphertext.length} bytes, and may have 1 to ${ciphertextBytesMax}`);
+  requireKeyId(keyId);
+  let bytes = 0;
+  for (const [name, value] of annotations) {
+    if (!/^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+$/.test(name))
+      throw new Error('the name of an annotation of the encrypted key is no domain name');
+    bytes += Buffer.byteLength(name) + value.length;
+  }
+  if (bytes > annotationsBytesMax)
+    throw new Error(`the annotations of the encrypted key have more than ${annotationsBytesMax} bytes`);
+}
+
+export function requireKeyId(keyId: string): void {
+  const bytes = Buffer.byteLength(keyId);
+  if (bytes === 0 || bytes > keyIdBytesMax)
+    throw new Error(`the name of the plugin's key has ${bytes} bytes, and may have 1 to ${keyIdBytesMax}`);
+}

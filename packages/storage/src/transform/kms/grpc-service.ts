@@ -1,0 +1,80 @@
+import { Client, credentials, Metadata, type ServiceError, status as codes } from '@grpc/grpc-js';
+import type { Clock } from '@cluster-apiserver/base';
+import { KeyUnavailableError } from '../../errors.ts';
+import type { Rpc } from '../../etcd/wire/fields.ts';
+import { decryptV1, decryptV2, encryptV1, encryptV2, statusV2, versionV1 } from './messages.ts';
+import type { KmsV1Service, KmsV2Service } from './service.ts';
+
+export interface KmsConnection {
+  /** A Unix socket; one that begins with @ is abstract and no file. */
+  readonly socket: string;
+  readonly timeoutMs: number;
+  readonly clock: Clock;
+  /** Told of each call: its method, how it ended in gRPC's words, and how long it took. */
+  readonly called: (method: string, code: string, seconds: number) => void;
+}
+
+/** The plugin is on the same machine and small: when it comes back we want to know soon. */
+const reconnectMaxMs = 1_000;
+
+export function kmsV2Service(connection: KmsConnection): KmsV2Service {
+  const { ask, close } = open(connection);
+  return {
+    status: () => ask(statusV2, undefined),
+    encrypt: (plain, uid) => ask(encryptV2, { plain, uid }),
+    decrypt: (encrypted, uid) => ask(decryptV2, { encrypted, uid }),
+    close,
+  };
+}
+
+export function kmsV1Service(connection: KmsConnection): KmsV1Service {
+  const { ask, close } = open(connection);
+  return {
+    version: () => ask(versionV1, undefined),
+    encrypt: (plain) => ask(encryptV1, plain),
+    decrypt: (encrypted) => ask(decryptV1, encrypted),
+    close,
+  };
+}
+
+/** What passes may end otherwise when it is tried again. */
+const passing: ReadonlySet<number> = new Set([codes.UNAVAILABLE, codes.DEADLINE_EXCEEDED, codes.CANCELLED]);
+
+function open({ socket, timeoutMs, clock, called }: KmsConnection): {
+  ask: <Request, Answer>(rpc: Rpc<Request, Answer>, request: Request) => Promise<Answer>;
+  close: () => void;
+} {
+  // The kernel knows abstract sockets by a name that begins with a zero byte.
+  const client = new Client(`unix:${socket.replace(/^@/, '\0')}`, credentials.createInsecure(), {
+    'grpc.initial_reconnect_backoff_ms': 100,
+    'grpc.max_reconnect_backoff_ms': reconnectMaxMs,
+    'grpc.default_authority': 'localhost',
+  });
+  return {
+    ask: (rpc, request) =>
+      new Promise((resolve, reject) => {
+        const startedMs = clock.monotonicMs();
+        client.makeUnaryRequest(
+          rpc.path,
+          (value: typeof request) => Buffer.from(rpc.encode(value)),
+          rpc.decode,
+          request,
+          new Metadata(),
+          { deadline: clock.now() + timeoutMs },
+          (error, answer) => {
+            const code = codes[error?.code ?? codes.OK];
+            called(rpc.path.split('/').at(-1) as string, code, (clock.monotonicMs() - startedMs) / 1000);
+            if (error) reject(asFault(error, rpc.path));
+            else resolve(answer as NonNullable<typeof answer>); // there is one whenever there is no error
+          },
+        );
+      }),
+    close: () => client.close(),
+  };
+}
+
+function asFault(error: ServiceError, path: string): Error {
+  if (passing.has(error.code))
+    return new KeyUnavailableError('the key management plugin does not answer', { cause: error });
+  return new Error(`the key management plugin refuses ${path}`, { cause: error });
+}

@@ -1,0 +1,34 @@
+import type { Random } from '@cluster-apiserver/base';
+import sodium, { ready } from 'libsodium-wrappers';
+import type { ReadyTransformer } from './transformer.ts';
+
+const nonceBytes = 24;
+const tagBytes = 16;
+const keyBytes = 32;
+
+/**
+ * `nonce ‖ tag ‖ ciphertext` of XSalsa20 and Poly1305. Its nonces are long enough to be drawn for ever. Nothing in it
+ * names the place of a value: that one was moved is noticed by what the object says of itself.
+ */
+export async function secretbox({
+  key,
+  random,
+}: {
+  readonly key: Uint8Array;
+  readonly random: Random;
+}): Promise<ReadyTransformer> {
+  if (key.length !== keyBytes)
+    throw new RangeError(`secretbox takes keys of ${keyBytes} bytes, and this one has ${key.length}`);
+  await ready;
+  return {
+    toStorage: (value) => {
+      const nonce = random.bytes(nonceBytes);
+      return Buffer.concat([nonce, sodium.crypto_secretbox_easy(value, nonce, key)]);
+    },
+    fromStorage: (value) => {
+      if (value.length < nonceBytes + tagBytes) throw new Error('the value is too short for secretbox');
+      const plain = sodium.crypto_secretbox_open_easy(value.subarray(nonceBytes), value.subarray(0, nonceBytes), key);
+      return { value: Buffer.from(plain.buffer, plain.byteOffset, plain.byteLength), stale: false };
+    },
+  };
+}

@@ -1,0 +1,125 @@
+/**
+ * A key management plugin for tests and for trying things out. IT IS NO PRODUCT: its keys follow from their names, so
+ * it protects nothing. To try it:
+ *
+ *     node --conditions=source packages/storage/test/kms-plugin.ts /tmp/kms.sock
+ */
+import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
+import { rmSync } from 'node:fs';
+import { type sendUnaryData, Server, ServerCredentials, type ServerUnaryCall, status } from '@grpc/grpc-js';
+import { decoded, encoded, writeBytes } from '../src/etcd/wire/fields.ts';
+
+export interface RealPlugin {
+  readonly socket: string;
+  /** The name of the key that it encrypts with. */
+  keyId: string;
+  /** What it says of itself; `ok` when all is well. */
+  healthz: string;
+  /** How often each method was called. */
+  readonly calls: Map<string, number>;
+  stop(): Promise<void>;
+}
+
+export async function startPlugin(socket: string): Promise<RealPlugin> {
+  const calls = new Map<string, number>();
+  const server = new Server();
+  const method =
+    (name: string, answer: (fields: Fields) => Uint8Array) =>
+    (call: ServerUnaryCall<Buffer, Uint8Array>, done: sendUnaryData<Uint8Array>): void => {
+      calls.set(name, (calls.get(name) ?? 0) + 1);
+      try {
+        done(null, answer(fieldsOf(call.request)));
+      } catch (error) {
+        done({ code: status.INVALID_ARGUMENT, details: String(error) });
+      }
+    };
+  const form = (path: string) => ({
+    path,
+    requestStream: false,
+    responseStream: false,
+    requestSerialize: Buffer.from,
+    requestDeserialize: (bytes: Buffer) => bytes,
+    responseSerialize: Buffer.from,
+    responseDeserialize: (bytes: Buffer) => bytes,
+  });
+  const service = (version: string, methods: Readonly<Record<string, (fields: Fields) => Uint8Array>>): void => {
+    const names = Object.keys(methods);
+    server.addService(
+      Object.fromEntries(names.map((name) => [name, form(`/${version}.KeyManagementService/${name}`)])),
+      Object.fromEntries(Object.entries(methods).map(([name, answer]) => [name, method(`${version} ${name}`, answer)])),
+    );
+  };
+  service('v2', {
+    Status: () =>
+      encoded((to) => ['v2', plugin.healthz, plugin.keyId].forEach((text, at) => writeBytes(to, at + 1, text))),
+    Encrypt: ({ 1: plain = empty }) =>
+      encoded((to) => {
+        writeBytes(to, 1, seal(plugin.keyId, plain));
+        writeBytes(to, 2, plugin.keyId);
+        writeBytes(to, 3, annotation);
+      }),
+    Decrypt: ({ 1: cipher = empty, 3: keyId = empty, 4: noted = empty }) => {
+      if (!noted.equals(annotation)) throw new Error('where is my annotation?');
+      return encoded((to) => writeBytes(to, 1, unseal(keyId.toString(), cipher)));
+    },
+  });
+  service('v1beta1', {
+    Version: () => encoded((to) => writeBytes(to, 1, 'v1beta1')),
+    Encrypt: ({ 2: plain = empty }) => encoded((to) => writeBytes(to, 1, seal('v1', plain))),
+    Decrypt: ({ 2: cipher = empty }) => encoded((to) => writeBytes(to, 1, unseal('v1', cipher))),
+  });
+  if (!socket.startsWith('@')) rmSync(socket, { force: true });
+  await new Promise<void>((resolve, reject) =>
+    server.bindAsync(`unix:${socket.replace(/^@/, '\0')}`, ServerCredentials.createInsecure(), (error) =>
+      error ? reject(error) : resolve(),
+    ),
+  );
+  const plugin: RealPlugin = {
+    socket,
+    keyId: 'key-1',
+    healthz: 'ok',
+    calls,
+    stop: async () => server.forceShutdown(),
+  };
+  return plugin;
+}
+
+type Fields = Readonly<Record<number, Buffer>>;
+const empty = Buffer.alloc(0);
+/** As an entry of a map. */
+const annotation = Buffer.from(
+  encoded((to) => {
+    writeBytes(to, 1, 'plugin.example.com');
+    writeBytes(to, 2, 'yes');
+  }),
+);
+
+/** Every field of these messages is a text, bytes or a message. */
+function fieldsOf(message: Buffer): Fields {
+  const fields: Record<number, Buffer> = {};
+  decoded(message, (number, reader) => {
+    fields[number] = Buffer.from(reader.bytes());
+    return true;
+  });
+  return fields;
+}
+
+const keyOf = (keyId: string): Buffer => createHash('sha256').update(keyId).digest();
+
+function seal(keyId: string, plain: Buffer): Buffer {
+  const nonce = randomBytes(12);
+  const cipher = createCipheriv('aes-256-gcm', keyOf(keyId), nonce);
+  return Buffer.concat([nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()]);
+}
+
+function unseal(keyId: string, sealed: Buffer): Buffer {
+  const decipher = createDecipheriv('aes-256-gcm', keyOf(keyId), sealed.subarray(0, 12));
+  decipher.setAuthTag(sealed.subarray(-16));
+  return Buffer.concat([decipher.update(sealed.subarray(12, -16)), decipher.final()]);
+}
+
+const [, program, socket] = process.argv;
+if (program === import.meta.filename && socket) {
+  const { keyId } = await startPlugin(socket);
+  console.log(`a plugin that protects nothing listens on unix://${socket}, with the key ${keyId}`);
+}

@@ -1,0 +1,35 @@
+/** Encryption configurations for tests, and what is stored by them. */
+import type { Answer, ServedKinds } from '../serve-kinds.ts';
+import { rawValue } from '../etcd.ts';
+
+export const file = 'encryption.yaml';
+export const flags = ['--encryption-provider-config=encryption.yaml', '--encryption-provider-config-automatic-reload'];
+
+export const configuration = (...providers: object[]): string =>
+  JSON.stringify({
+    apiVersion: 'apiserver.config.platform.io/v1',
+    kind: 'EncryptionConfiguration',
+    resources: [{ resources: ['serviceaccounts'], providers }],
+  });
+
+/** A provider with keys of these names. A key's bytes follow from its name. */
+export const keyed = (type: 'aesgcm' | 'aescbc' | 'secretbox', ...names: string[]): object => ({
+  [type]: { keys: names.map((name) => ({ name, secret: Buffer.alloc(32, name).toString('base64') })) },
+});
+
+export const accounts = '/api/v1/namespaces/team/serviceaccounts';
+export const keyOf = (name: string): string => `/registry/serviceaccounts/team/${name}`;
+/** Part of every object, so that one stored in clear is found. */
+export const canary = 'canary-61c7';
+
+export const create = (server: ServedKinds, name: string): Promise<Answer> =>
+  server.ask('POST', accounts, { metadata: { name, annotations: { canary } } });
+
+export async function raw({ etcd: { endpoints } }: ServedKinds, name: string): Promise<Buffer> {
+  const value = await rawValue(endpoints[0] as string, keyOf(name)); // an etcd has a member
+  if (!value) throw new Error(`nothing is stored for ${name}`);
+  return value;
+}
+
+/** What a stored value begins with, up to the colon behind its key. */
+export const prefixOf = (value: Buffer): string => /^k8s:enc:\w+:v\d:[^:]+:/.exec(value.toString('latin1'))?.[0] ?? '';

@@ -1,0 +1,136 @@
+/** What cannot be read: told by its key, passed by by nobody, and taken away by those who may and say so. */
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import readline from 'node:readline';
+import { kinds } from '@cluster-apiserver/kinds';
+import { until } from '../../../storage/test/real-etcd.ts';
+import { putRaw, rawValue } from '../etcd.ts';
+import { type Answer, type ServedKinds, serveKinds } from '../serve-kinds.ts';
+import { accounts, configuration, create, file, flags, keyed, keyOf, raw } from './configuration.ts';
+
+const unsafely = 'ignoreStoreReadErrorWithClusterBreakingPotential';
+const open = (...more: string[]): Promise<ServedKinds> =>
+  serveKinds(kinds, {
+    flags: [...flags, ...more],
+    files: { [file]: configuration(keyed('aesgcm', 'a'), keyed('aescbc', 'a'), { identity: {} }) },
+    errorsExpected: true,
+  });
+
+let server: ServedKinds;
+const url = (): string => server.etcd.endpoints[0] as string;
+const corrupt = (name: string, value: string | Buffer): Promise<void> => putRaw(url(), keyOf(name), Buffer.from(value));
+const stored = (name: string): Promise<Buffer | undefined> => rawValue(url(), keyOf(name));
+const get = (name: string): Promise<Answer> => server.ask('GET', `${accounts}/${name}`);
+
+/** What may lie in etcd instead of an object, however it came there. */
+const wrecks: readonly (readonly [string, (whole: Buffer) => Buffer | string])[] = [
+  ['a flipped bit', (whole) => Buffer.concat([whole.subarray(0, -1), Buffer.from([(whole.at(-1) ?? 0) ^ 1])])],
+  ['half of it', (whole) => whole.subarray(0, whole.length / 2)],
+  ['only the prefix', () => 'k8s:enc:aesgcm:v1:a:'],
+  ['a key that is gone', (whole) => whole.toString('latin1').replace(':a:', ':gone:')],
+  ['a provider that is gone', () => 'k8s:enc:kms:v2:vault:xyz'],
+  ['noise', () => Buffer.alloc(300, 0xe7)],
+  ['no object', () => '[1, 2]'],
+  ['an object without an identity', () => '{"metadata":{"name":"x"}}'],
+  ['nothing', () => ''],
+];
+
+describe('with the feature gate', () => {
+  beforeAll(async () => {
+    server = await open('--feature-gates=AllowUnsafeMalformedObjectDeletion=true');
+  });
+  afterAll(() => server.close());
+
+  test.each(wrecks)('%s is told by its key, and deleted by those who insist', async (_, wreck) => {
+    const name = 'wreck';
+    await create(server, name);
+    const added = { metadata: { finalizers: ['example.com/held'] } };
+    await server.ask('PATCH', `${accounts}/${name}`, added, 'application/merge-patch+json');
+    await create(server, 'whole');
+    await corrupt(name, wreck(await raw(server, name)));
+    const error = { reason: 'InternalError', message: expect.stringContaining(keyOf(name)) };
+    const requests: [string, string, object?, string?][] = [
+      ['GET', `${accounts}/${name}`],
+      ['GET', accounts],
+      ['GET', '/api/v1/serviceaccounts?labelSelector=a%3Db'],
+      ['PATCH', `${accounts}/${name}`, {}, 'application/merge-patch+json'],
+      ['DELETE', `${accounts}/${name}`],
+    ];
+    for (const request of requests) {
+      const answer = await server.ask(...request);
+      expect([request, answer.status, answer.body]).toEqual([request, 500, expect.objectContaining(error)]);
+    }
+    expect((await get('whole')).status).toBe(200);
+
+    const options = { [unsafely]: true, preconditions: { uid: 'of another one' } };
+    const rehearsed = await server.ask('DELETE', `${accounts}/${name}`, { ...options, dryRun: ['All'] });
+    expect(rehearsed.status).toBe(200);
+    expect(await stored(name)).toBeDefined();
+    const deleted = await server.ask('DELETE', `${accounts}/${name}`, options);
+    expect(deleted.status).toBe(200);
+    expect(deleted.body).toMatchObject({
+      kind: 'Status',
+      status: 'Success',
+      details: { name, kind: 'serviceaccounts' },
+    });
+    expect(await stored(name)).toBeUndefined();
+    expect((await get(name)).status).toBe(404);
+    expect((await server.ask('GET', accounts)).status).toBe(200);
+  });
+
+  test('whoever insists on a readable object deletes it as ever', async () => {
+    const path = (name: string): string => `${accounts}/${name}?${unsafely}=true`;
+    expect((await server.ask('DELETE', path('nobody'))).status).toBe(404);
+    await create(server, 'held');
+    const held = { metadata: { finalizers: ['example.com/held'] } };
+    await server.ask('PATCH', `${accounts}/held`, held, 'application/merge-patch+json');
+    const stale = { preconditions: { uid: 'of another one' } };
+    expect((await server.ask('DELETE', path('held'), stale)).status).toBe(409);
+    expect((await server.ask('DELETE', path('held'))).status).toBe(200);
+    expect((await get('held')).body.metadata.deletionTimestamp).toBeDefined();
+  });
+
+  test('a list names all that it cannot read, up to a hundred', async () => {
+    const names = Array.from({ length: 105 }, (_, n) => `wreck-${String(n).padStart(3, '0')}`);
+    for (const name of names) await corrupt(name, 'k8s:enc:aesgcm:v1:a:');
+    const { status, body } = await server.ask('GET', accounts);
+    expect(status).toBe(500);
+    const message = String(body.message);
+    expect(names.filter((name) => message.includes(keyOf(name)))).toEqual(names.slice(0, 100));
+    await Promise.all(names.map((name) => server.ask('DELETE', `${accounts}/${name}?${unsafely}=true`)));
+    expect((await server.ask('GET', accounts)).status).toBe(200);
+  });
+
+  test('a watch ends with an error where it comes across it, and another goes on behind it', async () => {
+    await create(server, 'seen');
+    const from = (await server.ask('GET', accounts)).body.metadata.resourceVersion;
+    const watch = await server.open('GET', `${accounts}?watch=true&resourceVersion=${from}`);
+    const lines = readline.createInterface({ input: watch })[Symbol.asyncIterator]();
+    await create(server, 'before');
+    expect(JSON.parse((await lines.next()).value as string)).toMatchObject({ type: 'ADDED' });
+    await corrupt('seen', 'k8s:enc:aesgcm:v1:a:');
+    const { type, object } = JSON.parse((await lines.next()).value as string);
+    expect([type, object.code]).toEqual(['ERROR', 500]);
+    expect((await lines.next()).done).toBe(true);
+    await server.ask('DELETE', `${accounts}/seen?${unsafely}=true`);
+    const after = (await server.ask('GET', accounts)).body.metadata.resourceVersion;
+    const next = await server.open('GET', `${accounts}?watch=true&resourceVersion=${after}`);
+    const more = readline.createInterface({ input: next })[Symbol.asyncIterator]();
+    await create(server, 'after');
+    expect(JSON.parse((await more.next()).value as string)).toMatchObject({ object: { metadata: { name: 'after' } } });
+    next.destroy();
+  });
+});
+
+describe('without the feature gate', () => {
+  beforeAll(async () => {
+    server = await open();
+  });
+  afterAll(() => server.close());
+
+  test('insisting changes nothing', async () => {
+    await corrupt('wreck', 'k8s:enc:aesgcm:v1:a:');
+    await until('the change', async () => ((await get('wreck')).status === 500 ? true : undefined));
+    expect((await server.ask('DELETE', `${accounts}/wreck?${unsafely}=true`)).status).toBe(500);
+    expect(await stored('wreck')).toBeDefined();
+  });
+});

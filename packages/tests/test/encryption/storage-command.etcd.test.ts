@@ -1,0 +1,71 @@
+/** What an operator does in a rotation: look, rehearse, write all anew, and look again. */
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { systemClock as clock, systemRandom } from '@cluster-apiserver/base';
+import { kinds } from '@cluster-apiserver/kinds';
+import { listen } from '@cluster-apiserver/pipeline';
+import { storageCommand } from '@cluster-apiserver/server';
+import { http2Connect, kmsV1Service, kmsV2Service } from '@cluster-apiserver/storage';
+import { createLog } from '@cluster-apiserver/telemetry';
+import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
+import { putRaw } from '../etcd.ts';
+import { serveKinds } from '../serve-kinds.ts';
+import { canary, configuration, create, file, flags, keyed, keyOf } from './configuration.ts';
+
+let etcd: RealEtcd;
+beforeAll(async () => {
+  etcd = await startEtcd();
+  const server = await serveKinds(kinds, { flags, files: { [file]: configuration(keyed('aesgcm', 'a')) }, etcd });
+  await Promise.all(Array.from({ length: 30 }, (_, n) => create(server, `robot-${n}`)));
+  await server.ask('POST', '/api/v1/namespaces/team/events', {
+    metadata: { name: 'seen' },
+    involvedObject: { namespace: 'team' },
+  });
+  await server.close();
+});
+afterAll(() => etcd.stop());
+
+async function run(text: string, ...args: string[]): Promise<{ code: number; lines: string[] }> {
+  const lines: string[] = [];
+  const surroundings = {
+    clock,
+    random: systemRandom(),
+    files: { read: async () => Buffer.from(text), write: async () => {} },
+    connectEtcd: http2Connect,
+    connectKms: { v1: kmsV1Service, v2: kmsV2Service },
+    listen,
+    runtime: { version: 'v24.0.0', platform: 'linux', arch: 'x64' },
+    write: () => {},
+  };
+  const log = createLog({ clock, format: 'text', verbosity: 0, write: () => {} });
+  const all = [...args, `--etcd-servers=${etcd.endpoints.join(',')}`, `--encryption-provider-config=${file}`];
+  const code = await storageCommand(all, surroundings, log, (line) => lines.push(line), new AbortController().signal);
+  expect(lines.join('\n')).not.toContain(canary);
+  return { code, lines };
+}
+
+const rotated = configuration(keyed('secretbox', 'b'), keyed('aesgcm', 'a'));
+
+test('a rotation writes anew what an older key wrote, and nothing else', async () => {
+  const inspected = async (): Promise<string[]> => (await run(rotated, 'inspect')).lines.slice(1);
+  const clear = 'events\tin clear\t1';
+  expect(await inspected()).toEqual([clear, 'serviceaccounts\tk8s:enc:aesgcm:v1:a:\t30']);
+
+  const rehearsed = await run(rotated, 'rewrite', '--dry-run');
+  expect(rehearsed.lines.at(-1)).toContain('31 seen, 30 would be rewritten, 0 unreadable');
+  expect(await inspected()).toContain('serviceaccounts\tk8s:enc:aesgcm:v1:a:\t30');
+
+  const partly = await run(rotated, 'rewrite', '--after', keyOf('robot-28'), '--objects-per-second=1000');
+  expect(partly.lines.at(-1)).toMatch(/^\d seen, \d rewritten/);
+  const whole = await run(rotated, 'rewrite', '--objects-per-second=1000');
+  expect(whole.code).toBe(0);
+  expect(await inspected()).toEqual([clear, 'serviceaccounts\tk8s:enc:secretbox:v1:b:\t30']);
+  expect((await run(rotated, 'rewrite')).lines.at(-1)).toContain('31 seen, 0 rewritten');
+});
+
+test('what cannot be read is named and passed by, and the command fails', async () => {
+  await putRaw(etcd.endpoints[0] as string, keyOf('robot-7'), Buffer.from('k8s:enc:aesgcm:v1:a:xyz'));
+  const { code, lines } = await run(rotated, 'rewrite');
+  expect(code).toBe(1);
+  expect(lines).toContain(`cannot read ${keyOf('robot-7')}`);
+  expect(lines.at(-1)).toContain('31 seen');
+});
