@@ -59,7 +59,7 @@ export async function assemble(
     const ownPrefix = `${keyPrefix}/.own/`;
     const { client, store } = await openStorage(flags, ownPrefix, surroundings, log, scope);
     const served = kinds({ eventLifetimeSeconds: Math.ceil(flags['event-ttl'] / 1000) });
-    const { resources, cache } = openRegistry({
+    const { resources, views, cache } = openRegistry({
       kinds: served,
       store,
       keyPrefix,
@@ -115,7 +115,7 @@ export async function assemble(
           }),
       },
       routes({
-        resources,
+        resources: [...resources, ...views],
         deleteCollectionWorkers: flags['delete-collection-workers'],
         watchLimits: { clock, random, minRequestTimeoutMs: flags['min-request-timeout'] * 1000 },
         documents: documentRoutes({

@@ -9,9 +9,9 @@ import { placeOf } from './place.ts';
 export const deleteHandler =
   (resource: Resource): Handler<Authenticated> =>
   async (facts) => {
-    const form = objectForm(facts, resource.kind);
+    const form = objectForm(facts, resource.served);
     const { namespace, name } = placeOf(facts);
-    const options = await deleteParameters(facts, resource.kind);
+    const options = await deleteParameters(facts, resource.served);
     const { answer, gone } = await deleteObject(resource, name, { ...options, namespace }, facts.call);
     // Accepted but not done: only to those who asked for the cascade this way, as older clients know no 202.
     const code = !gone && options.orphanDependents === false ? 202 : 200;
