@@ -14,8 +14,9 @@ export class Channels {
   readonly #byName = new Map<string, Channel>();
   /** By where they look: a whole collection, a namespace, or one object. A change is looked up three times. */
   readonly #byScope = new Map<string, Set<Channel>>();
+  /** Channels with something to tell. */
+  readonly #touched = new Set<Channel>();
   #flushing = false;
-  #touched = new Set<Channel>();
 
   constructor(collection: Collection<Cached>, clock: Clock) {
     this.#collection = collection;
@@ -60,14 +61,36 @@ export class Channels {
         channel.see(sighting);
         this.#touched.add(channel);
       }
-    if (this.#flushing || this.#touched.size === 0) return;
+    if (this.#touched.size > 0) this.#flushSoon();
+  }
+
+  #flushSoon(): void {
+    if (this.#flushing) return;
     this.#flushing = true;
-    this.#clock.soon(() => {
-      this.#flushing = false;
-      const touched = this.#touched;
-      this.#touched = new Set();
-      for (const channel of touched) channel.flush();
-    });
+    this.#clock.soon(() => this.#flush());
+  }
+
+  /**
+   * After telling many watchers, a channel rests for as long as that took. So what everybody watches never takes more
+   * than half of the event loop, and the more there is to tell, the more of it is told in one write.
+   */
+  #flush(): void {
+    this.#flushing = false;
+    let restMs = Number.POSITIVE_INFINITY;
+    for (const channel of this.#touched) {
+      const beganMs = this.#clock.monotonicMs();
+      if (beganMs < channel.restsUntilMs) {
+        restMs = Math.min(restMs, channel.restsUntilMs - beganMs);
+        continue;
+      }
+      this.#touched.delete(channel);
+      channel.flush();
+      const endedMs = this.#clock.monotonicMs();
+      channel.restsUntilMs = endedMs + (endedMs - beganMs);
+    }
+    if (this.#touched.size === 0) return;
+    this.#flushing = true;
+    this.#clock.after(restMs, () => this.#flush());
   }
 }
 
@@ -88,6 +111,7 @@ export class Channel {
   readonly #matches: ((object: StoredObject) => boolean) | undefined;
   readonly #forgotten: () => void;
   takers = 0;
+  restsUntilMs = 0;
   #pending: ObjectEvent[] = [];
   #waiting = new Set<() => void>();
   #last: Batch | undefined;

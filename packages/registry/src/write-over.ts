@@ -86,7 +86,7 @@ export async function writeOver(
 }
 
 /** What is there as a decision sees it: parsed when it is looked into, once, and shared by all who look. */
-export class Current implements Outcome {
+class Current implements Outcome {
   readonly stored: StoredObject;
   #object: KubeObject | undefined;
 

@@ -30,7 +30,8 @@ export interface Running {
 
 export interface ClusterOptions {
   readonly replicas: number;
-  readonly etcdMembers: number;
+  /** How many members to start, or where those are that the test has started itself. */
+  readonly etcdMembers: number | readonly string[];
   readonly replicaFlags?: readonly string[];
 }
 
@@ -38,7 +39,9 @@ const launcher = path.resolve(import.meta.dirname, '..', '..', 'devcluster', 'sr
 
 export async function startCluster({ replicas, etcdMembers, replicaFlags = [] }: ClusterOptions): Promise<Cluster> {
   const home = fs.mkdtempSync(path.join(os.tmpdir(), 'cluster-'));
-  const own = ['--data-dir', home, '--port', '0', '--replicas', `${replicas}`, '--etcd-members', `${etcdMembers}`];
+  const etcd =
+    typeof etcdMembers === 'number' ? ['--etcd-members', `${etcdMembers}`] : ['--etcd-servers', etcdMembers.join(',')];
+  const own = ['--data-dir', home, '--port', '0', '--replicas', `${replicas}`, ...etcd];
   const child = spawn(process.execPath, ['--conditions=source', launcher, ...own, '--', ...replicaFlags], {
     // The channel ends the cluster when this process ends without a word.
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],

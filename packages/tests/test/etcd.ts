@@ -6,6 +6,8 @@ export interface EtcdMember {
   readonly id: string;
   /** The member that it follows, itself included; '0' when it knows of none. */
   readonly leader: string;
+  /** Of the newest write that it knows. */
+  readonly revision: number;
   readonly url: string;
 }
 
@@ -15,7 +17,7 @@ const answerTimeoutMs = 1_000;
 export async function memberAt(url: string): Promise<EtcdMember | undefined> {
   try {
     const { header, leader = '0' } = (await post(url, '/v3/maintenance/status', {})) as StatusAnswer;
-    return { id: header.member_id, leader, url };
+    return { id: header.member_id, leader, revision: Number(header.revision), url };
   } catch {
     return undefined; // whoever asks waits for a condition, and names it when it does not come
   }
@@ -35,24 +37,45 @@ export async function changesBelow(url: string, prefix: string): Promise<Change[
   const end = `${prefix}~end`;
   await post(url, '/v3/kv/put', { key: base64(end), value: '' });
   const changes: Change[] = [];
-  const watch = { create_request: { key: base64(prefix), range_end: base64(behind(prefix)), start_revision: '1' } };
   const stop = new AbortController();
-  const answer = await fetch(`${url}/v3/watch`, { method: 'POST', body: JSON.stringify(watch), signal: stop.signal });
   try {
-    for await (const line of linesOf(answer)) {
-      const { result } = JSON.parse(line) as WatchAnswer;
-      if (!result || result.canceled) throw new Error(`etcd ended the watch of its history: ${line}`);
-      for (const { type, kv } of result.events ?? []) {
-        const key = text(kv.key);
-        if (key === end) return changes;
-        const value = type === 'DELETE' ? undefined : text(kv.value ?? '');
-        changes.push({ revision: Number(kv.mod_revision), key, value });
+    for await (const told of changesFrom(url, prefix, 1, stop.signal)) {
+      for (const change of told) {
+        if (change.key === end) return changes;
+        changes.push(change);
       }
     }
   } finally {
     stop.abort();
   }
   throw new Error('etcd ended the watch of its history before its end');
+}
+
+/** What happens to the keys below a prefix from a revision on, those of one revision together. Ends with its member. */
+export async function* changesFrom(
+  url: string,
+  prefix: string,
+  revision: number,
+  signal: AbortSignal,
+): AsyncGenerator<readonly Change[]> {
+  const range = { key: base64(prefix), range_end: base64(behind(prefix)) };
+  const body = JSON.stringify({ create_request: { ...range, start_revision: `${revision}` } });
+  const answer = await fetch(`${url}/v3/watch`, { method: 'POST', body, signal });
+  for await (const line of linesOf(answer)) {
+    const { result } = JSON.parse(line) as WatchAnswer;
+    if (!result || result.canceled) throw new Error(`etcd ended the watch of its history: ${line}`);
+    if (!result.events) continue;
+    yield result.events.map(({ type, kv }) => ({
+      revision: Number(kv.mod_revision),
+      key: text(kv.key),
+      value: type === 'DELETE' ? undefined : text(kv.value ?? ''),
+    }));
+  }
+}
+
+/** Makes etcd forget what was before a revision. */
+export async function compact(url: string, revision: number): Promise<void> {
+  await post(url, '/v3/kv/compaction', { revision: `${revision}` });
 }
 
 /** The names of all keys there are. */
@@ -68,7 +91,7 @@ export async function allKeys(url: string): Promise<string[]> {
 // The gateway leaves out fields that are zero, and writes 64-bit numbers as texts and bytes in base64.
 
 interface StatusAnswer {
-  readonly header: { readonly member_id: string };
+  readonly header: { readonly member_id: string; readonly revision: string };
   readonly leader?: string;
 }
 

@@ -3,6 +3,7 @@ import { type ApiRequest, type ApiResponse, type Bytes, hasLength } from '../exc
 import type { Connection } from './connection.ts';
 import { drainedBodyBytesMax, headerLinesMax, lingerMs, pieceBytes } from './limits.ts';
 import { refusal } from './refusal.ts';
+import { chunkedOutlet } from './chunked-outlet.ts';
 import { piecesOf } from './outlet.ts';
 import { isStreaming, SocketRequest, type Surroundings } from './socket-request.ts';
 
@@ -66,7 +67,10 @@ export class Http1Request extends SocketRequest {
     else this.sending();
     if (typeof bytes === 'string' && bytes.length <= pieceBytes) response.end(bytes, 'latin1');
     else if (Buffer.isBuffer(bytes) && bytes.length <= pieceBytes) response.end(bytes);
-    else void this.send(response, body as Exclude<ApiResponse['body'], undefined>).then(() => response.end());
+    else {
+      const outlet = streaming ? chunkedOutlet(response) : response;
+      void this.send(outlet, body as Exclude<ApiResponse['body'], undefined>).then(() => response.end());
+    }
   }
 
   /** Why this request must not reach the pipeline, if it must not. */

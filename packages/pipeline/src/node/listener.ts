@@ -65,19 +65,31 @@ export async function listen(options: ListenOptions, handler: Handler<ApiRequest
     return connection;
   }
 
+  const ready: { readonly request: SocketRequest; readonly response: ApiResponse }[] = [];
   function serve(request: SocketRequest, refused: ApiResponse | undefined): void {
     if (refused) return request.answer(refused);
     try {
       const response = handler(request);
       if (response instanceof Promise)
         response.then(
-          (late) => request.answer(late),
+          (late) => answerSoon(request, late),
           (error) => failed(request, error),
         );
-      else request.answer(response);
+      else answerSoon(request, response);
     } catch (error) {
       failed(request, error);
     }
+  }
+
+  /**
+   * Answers that become ready in one turn of the event loop leave together at its end. Each write may have to wake
+   * whoever reads it, which costs as much as all the rest of a small answer; behind the first one he is awake.
+   */
+  function answerSoon(request: SocketRequest, response: ApiResponse): void {
+    if (ready.push({ request, response }) > 1) return;
+    clock.soon(() => {
+      for (const one of ready.splice(0)) one.request.answer(one.response);
+    });
   }
 
   /** The pipeline turns every error into an answer; what arrives here is a fault of that stage. */

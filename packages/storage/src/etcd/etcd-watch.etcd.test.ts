@@ -130,6 +130,17 @@ describe('one member', () => {
     expect(watch.revisions).toEqual([...written, ...more]);
   });
 
+  test('a deletion that compaction has just reached is never passed over in silence', async () => {
+    const created = await direct.store.create(`${prefix}gone`, Buffer.alloc(1), {}, within(2_000));
+    const deleted = await direct.store.delete(`${prefix}gone`, created, within(2_000));
+    await writeMany(direct.store, prefix, 1);
+    await direct.client.call(compact, deleted, within(2_000));
+    const watch = follow(direct.store, prefix, created);
+    await until('an end', () => watch.error ?? watch.revisions[0]);
+    await watch.stop();
+    expect(watch.error).toBeInstanceOf(RevisionCompactedError);
+  });
+
   test('compaction beyond a watch that is cut off ends it with the oldest revision that is kept', async () => {
     const watch = follow(proxied.store, prefix, start);
     await writeMany(direct.store, prefix, 5);

@@ -13,17 +13,24 @@ const pauseMs = 30;
 /** The question comes after an answer of etcd, so somebody is there to tell. */
 const patienceMs = 1_500;
 
+export interface Search {
+  readonly after: number;
+  /** Nothing up to here is what is looked for; so it is no loss when etcd has been made to forget it. */
+  readonly known: number;
+}
+
 /** The first event after a revision that the caller accepts. It must be certain that there is one. */
 export async function findEvent(
   client: EtcdClient,
   keys: Pick<WatchRequest, 'key' | 'end'>,
-  after: number,
+  { after, known }: Search,
   accepts: (event: WatchEvent) => boolean,
   call: Call,
 ): Promise<WatchEvent> {
   const { clock } = client;
   const endMs = Math.min(call.deadlineMs, clock.monotonicMs() + patienceMs);
-  let startRevision = after + 1;
+  // One earlier than needed: an etcd that has compacted exactly to the start of a watch may leave out a deletion there.
+  let startRevision = Math.max(after, 1);
   let cause: unknown;
   for (let leftMs = endMs - clock.monotonicMs(); leftMs > 0; leftMs = endMs - clock.monotonicMs()) {
     const connection = client.stream(watchPath);
@@ -32,10 +39,11 @@ export async function findEvent(
       connection.send(encodeWatchCreate({ ...keys, startRevision, withPrevious: false }));
       for await (const bytes of connection.messages) {
         const message = decodeWatchMessage(bytes);
-        // What is gone is older than any write of ours that is still in doubt.
+        if (message.compactRevision > known)
+          throw new StorageUnavailableError(`what became of a write is gone with revision ${message.compactRevision}`);
         if (message.compactRevision > 0) startRevision = message.compactRevision;
         if (message.canceled) break;
-        const found = message.events.find(accepts);
+        const found = message.events.find((event) => event.current.modRevision > after && accepts(event));
         if (found) return found;
       }
     } catch (fault) {

@@ -2,9 +2,10 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/
 import { type OpenedStore, openStore, within } from '../../test/open-store.ts';
 import { type RealEtcd, startEtcd, until } from '../../test/real-etcd.ts';
 import { startProxy, type TcpProxy } from '../../test/tcp-proxy.ts';
-import { KeyExistsError, RevisionMismatchError } from '../errors.ts';
+import { KeyExistsError, RevisionMismatchError, StorageUnavailableError } from '../errors.ts';
 import { type Revision, revision } from '../revision.ts';
 import type { Store } from '../store.ts';
+import { compact } from './wire/key-value.ts';
 
 let etcd: RealEtcd;
 let proxy: TcpProxy;
@@ -218,4 +219,21 @@ test('while no answer is lost, no seal is written', async () => {
   const before = await seals();
   await create(ours.store, 'x');
   expect(await seals()).toBe(before);
+});
+
+// The last one: what it compacts, the others count by.
+test.each([
+  ['a creation', undefined],
+  ['a replacement', 'old'],
+])('what became of %s is left open when its traces are compacted, and it is not done again', async (_, before) => {
+  const at = before === undefined ? undefined : await create(ours.store, before);
+  const outcome = await losingTheAnswer(
+    () => (at === undefined ? create(ours.store, 'mine') : update(ours.store, 'mine', at)).catch((error) => error),
+    async (applied) => {
+      const theirRevision = await update(theirs.store, 'theirs', applied);
+      await theirs.client.call(compact, theirRevision, within(1_000));
+    },
+  );
+  expect(outcome).toBeInstanceOf(StorageUnavailableError);
+  expect((await theirs.store.get(key, within(1_000))).stored?.value).toEqual(bytes('theirs'));
 });

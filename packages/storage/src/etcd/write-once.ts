@@ -69,7 +69,7 @@ async function sealed(
   const found = await findEvent(
     client,
     { key: first, end: Buffer.from(`${last}\0`) },
-    knownRevision,
+    { after: knownRevision, known: knownRevision },
     (event) => event.current.modRevision >= answer.headRevision || isOursIn(write, event.current),
     call,
   );
@@ -78,6 +78,7 @@ async function sealed(
 }
 
 async function replace(client: EtcdClient, write: ConditionalWrite, call: Call): Promise<WriteOutcome> {
+  const known = client.headRevision || (await client.readHead(call));
   const { answer, perhapsApplied } = await client.call(conditionalWrite, write, call);
   client.sawRevision(answer.headRevision);
   if (answer.applied) return { applied: true, revision: answer.headRevision };
@@ -85,7 +86,7 @@ async function replace(client: EtcdClient, write: ConditionalWrite, call: Call):
   if (!perhapsApplied) return { applied: false, current };
   if (current && isOurs(write, current)) return { applied: true, revision: current.modRevision };
   // Whatever came first after the state we expected broke the condition for everybody behind it.
-  const first = await findEvent(client, { key: write.key }, write.expected, () => true, call);
+  const first = await findEvent(client, { key: write.key }, { after: write.expected, known }, () => true, call);
   const ours = write.value === undefined ? first.deleted : !first.deleted && isOurs(write, first.current);
   return ours ? { applied: true, revision: first.current.modRevision } : { applied: false, current };
 }

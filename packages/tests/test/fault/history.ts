@@ -16,7 +16,8 @@ export type Action =
   | { readonly verb: 'create' | 'patch' | 'delete' | 'get'; readonly name: string }
   /** With the revision that it expects, or over whatever is there. */
   | { readonly verb: 'replace'; readonly name: string; readonly expected: number | undefined }
-  | { readonly verb: 'list' };
+  /** Of one namespace or of all, and in chunks of so many objects or whole. */
+  | { readonly verb: 'list'; readonly namespace?: string | undefined; readonly limit?: number | undefined };
 
 export type Outcome =
   /** Written, or removed, at this revision. */
@@ -25,6 +26,8 @@ export type Outcome =
   | { readonly told: 'found'; readonly revision: number; readonly attempt: string | undefined }
   /** All there was at this revision: names with the revisions of their objects. */
   | { readonly told: 'listed'; readonly revision: number; readonly items: ReadonlyMap<string, number> }
+  /** 410 for the rest of a list whose first chunk was of this revision. */
+  | { readonly told: 'expired'; readonly revision: number }
   /** 404. */
   | { readonly told: 'absent' }
   /** 409 for a creation. */
@@ -50,6 +53,7 @@ export const patchAnnotation = (client: string): string => `patched-by-${client}
 /** An entry of etcd's own log. */
 export interface Entry {
   readonly revision: number;
+  /** With its namespace, as in `namespace/name`. */
   readonly name: string;
   /** Undefined when the object was removed. */
   readonly state: State | undefined;
@@ -59,6 +63,16 @@ export interface State {
   readonly uid: string;
   readonly annotations: Readonly<Record<string, string>>;
 }
+
+/** When etcd was asked to forget everything before a revision: from then on it may have. */
+export interface Compaction {
+  readonly revision: number;
+  readonly askedMs: number;
+}
+
+/** What is true at a revision can be known as long as nobody has asked to forget it. */
+export const mayBeForgotten = (compactions: readonly Compaction[], revision: number, atMs: number): boolean =>
+  compactions.some((compaction) => compaction.revision > revision && compaction.askedMs <= atMs);
 
 /** For whoever has to find out what went wrong. */
 export function describe({ id, action, outcome, invokedMs, returnedMs }: Attempt): string {

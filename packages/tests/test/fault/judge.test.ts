@@ -1,23 +1,11 @@
 import { expect, test } from '@jest/globals';
 import { type Random, seededRandom } from '@cluster-apiserver/base';
-import {
-  type Action,
-  type Attempt,
-  attemptAnnotation,
-  type Entry,
-  type Outcome,
-  patchAnnotation,
-  type State,
-} from './history.ts';
+import { type Action, type Attempt, attemptAnnotation, type Entry, type Outcome, type State } from './history.ts';
 import { judge } from './judge.ts';
+import { type Told, unanswered, world } from './world.ts';
 
 // The judge is only worth as much as the lies it finds. So a small world that is right by construction makes histories,
 // and each test breaks one in a way that a broken server would.
-
-interface Told {
-  readonly history: Attempt[];
-  readonly log: Entry[];
-}
 
 const seeds = Array.from({ length: 20 }, (_, seed) => seed);
 
@@ -172,6 +160,31 @@ test('a write without an answer may have happened, late or never', () => {
   expect(judge([silent('a'), silent('b')], [...log, { ...(log[0] as Entry), revision: 3 }])).not.toEqual([]);
 });
 
+test('the rest of a list may expire when somebody has asked to forget its snapshot, and not before', () => {
+  const expired = attempt({ verb: 'list', limit: 2 }, { told: 'expired', revision: 5 }, 10);
+  expect(judge([expired], [], [{ revision: 6, askedMs: 11 }])).toEqual([]);
+  expect(judge([expired], [], [{ revision: 6, askedMs: 12 }])).toHaveLength(1);
+  expect(judge([expired], [], [{ revision: 5, askedMs: 1 }])).toHaveLength(1);
+  expect(judge([expired], [])).toHaveLength(1);
+});
+
+test('a list of one namespace is not asked about the objects of another', () => {
+  const state = (id: string): State => ({ uid: id, annotations: { [attemptAnnotation]: id } });
+  const log = [
+    { revision: 2, name: 'a/x', state: state('x') },
+    { revision: 3, name: 'b/y', state: state('y') },
+  ];
+  const writers = log.map(({ name, revision, state }) => ({
+    ...attempt({ verb: 'create', name }, { told: 'written', revision }, 1),
+    id: state.uid,
+  }));
+  const listed = (namespace: string | undefined, items: readonly [string, number][]): Attempt =>
+    attempt({ verb: 'list', namespace }, { told: 'listed', revision: 3, items: new Map(items) }, 20);
+  expect(judge([...writers, listed('a', [['a/x', 2]])], log)).toEqual([]);
+  expect(judge([...writers, listed(undefined, [['a/x', 2]])], log)).toHaveLength(1);
+  expect(judge([...writers, listed('b', [['a/x', 2]])], log)).toHaveLength(1);
+});
+
 test('each deletion without an answer accounts for one removal', () => {
   const made = (id: string, revision: number): Attempt => ({
     ...attempt({ verb: 'create', name: 'a' }, { told: 'written', revision }, revision * 10),
@@ -189,8 +202,6 @@ test('each deletion without an answer accounts for one removal', () => {
     judge([silent, made('x', 2), made('y', 4)], [...log, { revision: 5, name: 'a', state: undefined }]),
   ).toHaveLength(1);
 });
-
-const unanswered: Outcome = { told: 'nothing', why: 'reset', connectedMs: 0 };
 
 const attempt = (action: Action, outcome: Outcome, invokedMs: number): Attempt => ({
   id: 'extra',
@@ -233,57 +244,4 @@ function relist(
   const one = pick(history, random, ({ outcome }) => outcome.told === 'listed' && outcome.items.size > 0);
   if (one?.outcome.told !== 'listed') return false;
   return swap(history, one, { ...one, outcome: { ...one.outcome, items: new Map(lie([...one.outcome.items])) } });
-}
-
-/** A store that does everything at once, at some moment between question and answer. */
-function world(seed: number): Told {
-  const random = seededRandom(seed);
-  const history: Attempt[] = [];
-  const log: Entry[] = [];
-  const objects = new Map<string, { revision: number; state: State }>();
-  let revision = 1;
-  for (let turn = 1; turn <= 120; turn += 1) {
-    const client = `client-${random.below(3)}`;
-    const name = ['a', 'b', 'c'][random.below(3)] as string;
-    const id = `attempt-${turn}`;
-    const found = objects.get(name);
-    const action = actionAt(random.below(8), name, found && random.below(2) === 0 ? found.revision : revision);
-    const write = (state: State | undefined): Outcome => {
-      revision += 1 + random.below(2);
-      log.push({ revision, name, state });
-      if (state) objects.set(name, { revision, state });
-      else objects.delete(name);
-      return random.below(20) === 0 ? unanswered : { told: 'written', revision };
-    };
-    const outcome = ((): Outcome => {
-      if (action.verb === 'list')
-        return {
-          told: 'listed',
-          revision,
-          items: new Map([...objects].map(([name, object]) => [name, object.revision])),
-        };
-      if (action.verb === 'create')
-        return found ? { told: 'exists' } : write({ uid: id, annotations: { [attemptAnnotation]: id } });
-      if (!found) return { told: 'absent' };
-      const { uid, annotations } = found.state;
-      if (action.verb === 'get')
-        return { told: 'found', revision: found.revision, attempt: annotations[attemptAnnotation] };
-      if (action.verb === 'delete') return write(undefined);
-      if (action.verb === 'patch')
-        return write({ uid, annotations: { ...annotations, [attemptAnnotation]: id, [patchAnnotation(client)]: id } });
-      const expected = action.verb === 'replace' ? action.expected : undefined;
-      if (expected !== undefined && expected !== found.revision) return { told: 'conflict' };
-      return write({ uid, annotations: { [attemptAnnotation]: id } });
-    })();
-    // Neighbours overlap, so that more than one order would be possible without the log.
-    const [invokedMs, returnedMs] = [turn * 10 - random.below(15), turn * 10 + random.below(15)];
-    history.push({ id, client, action, invokedMs, returnedMs, outcome });
-  }
-  return { history, log };
-}
-
-function actionAt(choice: number, name: string, revision: number): Action {
-  const verb = (['create', 'patch', 'patch', 'delete', 'get'] as const)[choice];
-  if (verb) return { verb, name };
-  return choice === 5 ? { verb: 'list' } : { verb: 'replace', name, expected: choice === 6 ? revision : undefined };
 }

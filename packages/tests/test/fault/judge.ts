@@ -1,4 +1,4 @@
-import { type Attempt, describe, type Entry, leavesOpen } from './history.ts';
+import { type Attempt, type Compaction, describe, type Entry, leavesOpen, mayBeForgotten } from './history.ts';
 import { misplacedIn, type Observation, type TimedWrite } from './order.ts';
 import { ownersOf } from './owners.ts';
 import { spansOf } from './spans.ts';
@@ -8,11 +8,18 @@ import { spansOf } from './spans.ts';
  * searched: each write must be somebody's, once, with the effect it was asked for; each answer that tells of a state must
  * fit between two writes; and all of it must fit the times at which clients asked and were told.
  */
-export function judge(history: readonly Attempt[], log: readonly Entry[]): string[] {
+export function judge(
+  history: readonly Attempt[],
+  log: readonly Entry[],
+  compactions: readonly Compaction[] = [],
+): string[] {
   const { owners, violations } = ownersOf(history, log);
   const spans = spansOf(log);
   const observations: Observation[] = [];
   for (const attempt of history) {
+    const { outcome, returnedMs } = attempt;
+    if (outcome.told === 'expired' && !mayBeForgotten(compactions, outcome.revision, returnedMs))
+      violations.push(`expired before its time: ${describe(attempt)}`);
     const candidates = spans.fitting(attempt);
     if (candidates === undefined) continue;
     if (candidates.length === 0) violations.push(`never true: ${describe(attempt)}`);

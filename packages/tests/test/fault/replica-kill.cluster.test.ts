@@ -6,13 +6,14 @@ import { type Client, http1Client } from './client.ts';
 import { type Attempt, describe as inWords } from './history.ts';
 import { judge } from './judge.ts';
 import { entriesOf, keyPrefix, mixedLoad } from './mixed-load.ts';
+import { replicaBack } from './replica-back.ts';
 
 const slowTestMs = 120_000;
 const kills = 4;
 /** Clients of the public address, and as many at each replica, so that it is known whom a kill may hurt. */
 const clientsEach = 4;
 const answersBetween = 300;
-/** The start of a replica on a busy machine. */
+/** Far beyond the end of a process and the answers after it. */
 const recoveryMs = 30_000;
 
 let cluster: Cluster;
@@ -56,12 +57,7 @@ test(
         process.kill(pid, 'SIGKILL');
         await until('its end', recoveryMs, () => isGone(pid) || undefined);
         const goneMs = clock.monotonicMs();
-        await until(
-          'another process in its place',
-          recoveryMs,
-          () => cluster.pids().replicas[replica]?.pid !== pid || undefined,
-        );
-        await until('a replica that is ready', recoveryMs, () => ready(replica));
+        await replicaBack(cluster, replica, pid);
         done.push({ replica, atMs, goneMs, readyAgainMs: clock.monotonicMs() });
         await answers(answersBetween);
       }
@@ -102,11 +98,4 @@ function isGone(pid: number): boolean {
   } catch {
     return true; // no such process is the only way for this to fail
   }
-}
-
-async function ready(replica: number): Promise<true | undefined> {
-  const probe = http1Client(cluster.pids().replicas[replica]?.url ?? '', cluster, { keepAlive: false });
-  const answer = await probe.request('GET', '/readyz').catch(() => undefined); // not there yet
-  probe.close();
-  return answer?.status === 200 || undefined;
 }

@@ -27,7 +27,8 @@ export function spansOf(log: readonly Entry[]): Spans {
       if (action.verb === 'list') {
         if (outcome.told !== 'listed') return undefined;
         const position = positionOf(log, outcome.revision);
-        return isTrueAt(byName, position, outcome.items) ? [{ begin: position, end: position + 1 }] : [];
+        const listed = action.namespace === undefined ? '' : `${action.namespace}/`;
+        return isTrueAt(byName, listed, position, outcome.items) ? [{ begin: position, end: position + 1 }] : [];
       }
       const { name } = action;
       switch (outcome.told) {
@@ -74,11 +75,13 @@ function positionOf(log: readonly Entry[], revision: number): number {
 
 function isTrueAt(
   byName: ReadonlyMap<string, readonly Life[]>,
+  listed: string,
   position: number,
   items: ReadonlyMap<string, number>,
 ): boolean {
   let found = 0;
   for (const [name, lives] of byName) {
+    if (!name.startsWith(listed)) continue;
     const life = lives.find(({ begin, end }) => begin <= position && position < end);
     if (!life?.state) continue;
     if (items.get(name) !== life.revision) return false;

@@ -1,0 +1,113 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { Scope, seededRandom, sleep, systemClock as clock } from '@cluster-apiserver/base';
+import { CoreV1Api, KubeConfig, type KubernetesObject, makeInformer } from '@kubernetes/client-node';
+import { type Cluster, startCluster, until } from '../cluster.ts';
+import { type Client, http1Client } from '../fault/client.ts';
+import { mixedLoad } from '../fault/mixed-load.ts';
+import { replicaBack } from '../fault/replica-back.ts';
+
+// The informer of the JavaScript client, as its users write it: what it has in its cache and what it told its callbacks must
+// both end as what the server has, whoever was restarted meanwhile.
+
+const slowTestMs = 300_000;
+/** The client itself waits up to half a minute between two watches that brought nothing. */
+const convergenceMs = 90_000;
+const loadClients = 3;
+const thinkMs = 20;
+/** So much is told between one restart and the next. */
+const eventsBetween = 100;
+/** How the client's documentation has its users start again after an error. */
+const restartMs = 500;
+
+/** Each replica in turn, asked to stop and killed. */
+const restarts = (['SIGTERM', 'SIGKILL'] as const).flatMap((signal) => [0, 1].map((replica) => ({ replica, signal })));
+
+let cluster: Cluster;
+let clients: readonly Client[];
+const scope = new Scope();
+
+beforeAll(async () => {
+  cluster = await startCluster({ replicas: 2, etcdMembers: 1 });
+  scope.onClose('cluster', () => cluster.stop());
+  clients = Array.from({ length: loadClients }, () => http1Client(cluster.pids().front.url, cluster));
+  for (const client of clients) scope.onClose('client', () => client.close());
+}, slowTestMs);
+
+afterAll(() => scope.close((what, error) => console.error(what, error)), slowTestMs);
+
+test(
+  'an informer of @kubernetes/client-node ends up with what the server has, through restarts of the replicas',
+  async () => {
+    const config = kubeConfig();
+    const core = config.makeApiClient(CoreV1Api);
+    const informer = makeInformer(config, '/api/v1/serviceaccounts', () => core.listServiceAccountForAllNamespaces());
+    const told = new Map<string, string>();
+    let events = 0;
+    let connections = 0;
+    for (const verb of ['add', 'update', 'delete'] as const)
+      informer.on(verb, (object) => {
+        events += 1;
+        if (verb === 'delete') told.delete(nameOf(object));
+        else told.set(nameOf(object), versionOf(object));
+      });
+    informer.on('connect', () => {
+      connections += 1;
+    });
+    const stopping = new AbortController();
+    informer.on('error', () => {
+      void sleep(clock, restartMs).then(() => (stopping.signal.aborted ? undefined : informer.start()));
+    });
+    const moreEvents = (): Promise<true> => {
+      const enough = events + eventsBetween;
+      return until('events', convergenceMs, () => events >= enough || undefined);
+    };
+
+    const load = mixedLoad(clients, seededRandom(6), { thinkMs });
+    try {
+      await informer.start();
+      await moreEvents();
+      const before = connections;
+      for (const { replica, signal } of restarts) {
+        const { pid } = cluster.pids().replicas[replica] ?? { pid: 0 };
+        process.kill(pid, signal);
+        await replicaBack(cluster, replica, pid);
+        await moreEvents();
+      }
+      // Whichever replica it was at, it has lost that one more than once.
+      expect(connections).toBeGreaterThan(before + 1);
+    } finally {
+      await load.stop();
+    }
+
+    const served = new Map(
+      (await core.listServiceAccountForAllNamespaces()).items.map((object) => [nameOf(object), versionOf(object)]),
+    );
+    const cached = (): Map<string, string> =>
+      new Map(informer.list().map((object) => [nameOf(object), versionOf(object)]));
+    // What does not become the same is shown by the comparison.
+    await until('the same', convergenceMs, () => (isSame(cached(), served) ? true : undefined)).catch(() => {});
+    stopping.abort();
+    await informer.stop();
+    expect(served.size).toBeGreaterThan(0);
+    expect(cached()).toEqual(served);
+    expect(told).toEqual(served);
+  },
+  slowTestMs,
+);
+
+function kubeConfig(): KubeConfig {
+  const config = new KubeConfig();
+  config.loadFromOptions({
+    clusters: [{ name: 'here', server: cluster.pids().front.url, caData: cluster.ca.toString('base64') }],
+    users: [{ name: 'admin', token: cluster.token }],
+    contexts: [{ name: 'here', cluster: 'here', user: 'admin' }],
+    currentContext: 'here',
+  });
+  return config;
+}
+
+const nameOf = ({ metadata }: KubernetesObject): string => `${metadata?.namespace}/${metadata?.name}`;
+const versionOf = ({ metadata }: KubernetesObject): string => metadata?.resourceVersion ?? '';
+
+const isSame = (some: ReadonlyMap<string, string>, others: ReadonlyMap<string, string>): boolean =>
+  some.size === others.size && [...some].every(([name, version]) => others.get(name) === version);

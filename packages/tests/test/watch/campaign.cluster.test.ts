@@ -1,0 +1,223 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { type Random, Scope, seededRandom, systemClock as clock } from '@cluster-apiserver/base';
+import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
+import { startProxy, type TcpProxy } from '../../../storage/test/tcp-proxy.ts';
+import { type Cluster, startCluster, until } from '../cluster.ts';
+import { memberAt } from '../etcd.ts';
+import { type Client, http1Client } from '../fault/client.ts';
+import { judge } from '../fault/judge.ts';
+import { entriesOf, keyPrefix, mixedLoad } from '../fault/mixed-load.ts';
+import { replicaBack } from '../fault/replica-back.ts';
+import { type Compactor, keepCompacting } from './compactor.ts';
+import { judgeStreams } from './judge-streams.ts';
+import { http1Wire, http2Wire } from './open-watch.ts';
+import { record, type Recorder } from './recorder.ts';
+import { type LogEntry, sightsOf } from './sights.ts';
+import type { ApiObject } from './view.ts';
+import { startWatcher, type Watcher } from './watcher.ts';
+import { type WatcherKind, watcherKinds } from './watcher-kinds.ts';
+
+const slowTestMs = 600_000;
+const seed = 5;
+
+const deliveredEventsMin = 1_000_000;
+const compactionIntervalMs = 200;
+const rounds = 6;
+/** Between one fault and the next: so much is asked and answered, and each watcher of everything is told of so much. */
+const answersBetween = 150;
+/** Far beyond an election, and the start of a member or a replica on a busy machine. */
+const recoveryMs = 60_000;
+/** A million events take minutes. */
+const campaignMs = 400_000;
+
+/** Writes are what all watchers multiply: a few a second keep a small machine busy. */
+const thinkMs = 20;
+const clientsEach = 2;
+
+let etcd: RealEtcd;
+let lines: readonly TcpProxy[];
+let cluster: Cluster;
+let clientLines: readonly TcpProxy[];
+let replicaClients: readonly Client[];
+let clients: readonly Client[];
+const scope = new Scope();
+
+beforeAll(async () => {
+  etcd = await startEtcd({ members: 3 });
+  scope.onClose('etcd', () => etcd.stop());
+  lines = await Promise.all(etcd.endpoints.map(startProxy));
+  cluster = await startCluster({
+    replicas: 3,
+    etcdMembers: lines.map(({ endpoint }) => endpoint),
+    replicaFlags: ['--etcd-compaction-interval=0'],
+  });
+  scope.onClose('cluster', () => cluster.stop());
+  const { front, replicas } = cluster.pids();
+  clientLines = await Promise.all(replicas.map(({ url }) => startProxy(url)));
+  for (const line of [...lines, ...clientLines]) scope.onClose('line', () => line.close());
+  replicaClients = replicas.map(({ url }) => http1Client(url, cluster));
+  clients = [front, ...replicas].flatMap(({ url }) =>
+    Array.from({ length: clientsEach }, () => http1Client(url, cluster)),
+  );
+  for (const client of [...replicaClients, ...clients]) scope.onClose('client', () => client.close());
+}, slowTestMs);
+
+afterAll(() => scope.close((what, error) => console.error(what, error)), slowTestMs);
+
+test(
+  'through faults and forgetting, watchers are told everything, once, in order and rightly, and readers nothing that is over',
+  async () => {
+    const random = seededRandom(seed);
+    const recorder = record(etcd.endpoints, keyPrefix);
+    scope.onClose('recorder', () => recorder.stop());
+    const load = mixedLoad(clients, random, { thinkMs, rivalDeletions: false });
+    await until('something that was written', recoveryMs, () => recorder.revision > 0 || undefined);
+    const compactor = keepCompacting(etcd.endpoints, recorder, compactionIntervalMs);
+    scope.onClose('compactor', () => compactor.stop());
+    const watchers = startWatchers(random, recorder);
+    const leave = async (): Promise<void> => void (await Promise.all(watchers.map((watcher) => watcher.stop())));
+    scope.onClose('watchers', leave);
+    const delivered = (): number => watchers.reduce((sum, { deliveredEvents }) => sum + deliveredEvents, 0);
+    const beganMs = clock.monotonicMs();
+    const answers = async (count: number): Promise<void> => {
+      const enough = load.history.length + count;
+      await until(`${count} more answers`, recoveryMs, () => load.history.length >= enough || undefined);
+    };
+    try {
+      for (let round = 0; round < rounds; round += 1) {
+        for (const fault of [cutFromEtcd, cutFromClients, killReplica, killLeader]) {
+          await answers(answersBetween);
+          await fault(round);
+        }
+        await forgotten(compactor);
+      }
+      await until('a million events', campaignMs, () => delivered() >= deliveredEventsMin || undefined);
+    } finally {
+      await load.stop();
+    }
+    const lastWritten = Math.max(
+      ...load.history.map(({ outcome }) => (outcome.told === 'written' ? outcome.revision : 0)),
+    );
+    await until('the record of the last write', recoveryMs, () => recorder.revision >= lastWritten || undefined);
+    const late = await laggards(watchers, logOf(recorder));
+    await compactor.stop();
+    await leave();
+    await recorder.stop();
+
+    const log = logOf(recorder);
+    // Not only what is recorded moves it on: leaders and leases do, too.
+    const members = await Promise.all(etcd.endpoints.map(memberAt));
+    const headRevision = Math.max(...members.map((member) => member?.revision ?? 0));
+    const truth = { log, headRevision, compactions: compactor.asked };
+    const violations = [
+      ...judgeStreams(
+        watchers.map(({ stream }) => stream),
+        truth,
+      ),
+      ...judge(load.history, entriesOf(recorder.changes), compactor.asked),
+    ];
+    const endings = Map.groupBy(
+      watchers.flatMap(({ stream }) => stream.segments),
+      ({ ending }) => ending.how,
+    );
+    const outcomes = Map.groupBy(load.history, ({ outcome }) => outcome.told);
+    console.log(
+      [
+        `seed ${seed}: ${delivered()} events to ${watchers.length} watchers in ${((clock.monotonicMs() - beganMs) / 1000).toFixed(0)} s`,
+        `${log.length} writes, ${load.history.length} requests, ${compactor.done} compactions`,
+        `watches by ending: ${counts(endings)}; requests by outcome: ${counts(outcomes)}`,
+        `${violations.length} violations`,
+        ...violations.slice(0, 20),
+      ].join('\n'),
+    );
+    expect({ seed, violations: violations.slice(0, 20) }).toEqual({ seed, violations: [] });
+    expect(late).toEqual([]);
+    expect(delivered()).toBeGreaterThanOrEqual(deliveredEventsMin);
+    // That much was forgotten shows to whoever comes too late.
+    for (const client of replicaClients) {
+      const { body } = await client.request(
+        'GET',
+        '/api/v1/serviceaccounts?watch=true&timeoutSeconds=30&resourceVersion=2',
+      );
+      expect(JSON.parse(body)).toMatchObject({ type: 'ERROR', object: { code: 410 } });
+    }
+    expect(compactor.done).toBeGreaterThan(rounds);
+  },
+  slowTestMs,
+);
+
+function startWatchers(random: Random, recorder: Recorder): readonly Watcher[] {
+  const wires = { 'HTTP/1.1': http1Wire(cluster), 'HTTP/2': http2Wire(cluster) };
+  for (const wire of Object.values(wires)) scope.onClose('wire', () => wire.close());
+  const { front, replicas } = cluster.pids();
+  const urls = {
+    replicas: replicas.map(({ url }) => url),
+    'the front': [front.url],
+    'lines that are cut': clientLines.map(({ endpoint }) => endpoint.replace('http:', 'https:')),
+  };
+  const start = (kind: WatcherKind, at: number): Watcher =>
+    startWatcher(`${kind.what} ${at}`, kind, {
+      random,
+      wire: wires[kind.protocol],
+      client: () => pick(random, replicaClients),
+      url: () => pick(random, urls[kind.through]),
+      newest: () => recorder.revision,
+    });
+  return watcherKinds.flatMap((kind) => Array.from({ length: kind.count }, (_, at) => start(kind, at)));
+}
+
+/** Whoever has not been told everything although nothing hinders it. */
+async function laggards(watchers: readonly Watcher[], log: readonly LogEntry[]): Promise<string[]> {
+  const due = new Map(
+    [...new Set(watchers.map(({ stream }) => stream.view))].map((view) => [view, sightsOf(log, view)]),
+  );
+  const late = (): Watcher[] =>
+    watchers.filter(({ stream, revision }) => revision < (due.get(stream.view)?.events.at(-1)?.revision ?? 0));
+  // The judge, who comes next, says more about whoever is late than a wait in vain.
+  await until('the last events', recoveryMs, () => late().length === 0 || undefined).catch(() => {});
+  return late().map(({ stream }) => stream.watcher);
+}
+
+const logOf = ({ changes }: Recorder): LogEntry[] =>
+  changes.map(({ revision, key, value }) => ({
+    revision,
+    key: key.slice(keyPrefix.length),
+    object: value === undefined ? undefined : (JSON.parse(value) as ApiObject), // stored by the server as it serves it
+  }));
+
+// Each fault is done when it is seen to have happened.
+
+const cutFromEtcd = (): Promise<void> => cut(lines);
+const cutFromClients = (): Promise<void> => cut(clientLines);
+
+async function cut(lines: readonly TcpProxy[]): Promise<void> {
+  const accepted = (): number => lines.reduce((sum, line) => sum + line.accepted, 0);
+  const before = accepted();
+  for (const line of lines) line.cut();
+  await until('somebody to come again', recoveryMs, () => accepted() > before || undefined);
+}
+
+async function killReplica(round: number): Promise<void> {
+  const at = round % cluster.pids().replicas.length;
+  const { pid } = cluster.pids().replicas[at] ?? { pid: 0 };
+  process.kill(pid, 'SIGKILL');
+  await replicaBack(cluster, at, pid);
+}
+
+async function killLeader(): Promise<void> {
+  const leader = await etcd.leader();
+  await leader.signal('SIGKILL');
+  await until('another leader', recoveryMs, async () => (await etcd.leader()) !== leader || undefined);
+  await leader.start();
+}
+
+/** A compaction or two since now. */
+async function forgotten(compactor: Compactor): Promise<void> {
+  const enough = compactor.done + 2;
+  await until('compactions', recoveryMs, () => compactor.done >= enough || undefined);
+}
+
+const counts = (groups: ReadonlyMap<string, readonly unknown[]>): string =>
+  [...groups].map(([name, all]) => `${name} ${all.length}`).join(', ');
+
+const pick = <T>(random: Random, some: readonly T[]): T => some[random.below(some.length)] as T; // none is empty

@@ -1,0 +1,18 @@
+import { hash } from 'node:crypto';
+import type { ApiObject } from './view.ts';
+
+/**
+ * A digest of an object as clients are to get it: what is stored, with a resourceVersion. The order of its fields is of
+ * no meaning in JSON, so it makes no difference here.
+ */
+export const contentOf = (object: ApiObject, revision: number): string =>
+  hash(
+    'sha1',
+    JSON.stringify({ ...object, metadata: { ...object.metadata, resourceVersion: `${revision}` } }, inOrder),
+    'base64',
+  );
+
+const inOrder = (_: string, value: unknown): unknown =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? Object.fromEntries(Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1)))
+    : value;

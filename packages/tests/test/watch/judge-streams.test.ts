@@ -1,0 +1,368 @@
+import { expect, test } from '@jest/globals';
+import { type Random, seededRandom } from '@cluster-apiserver/base';
+import { judgeStreams, type Truth } from './judge-streams.ts';
+import { type LogEntry, type Sights, sightsOf } from './sights.ts';
+import { contentOf } from './content.ts';
+import type { Delivered, Ending, Opening, Segment, Stream } from './streams.ts';
+import type { ApiObject, View } from './view.ts';
+
+// The judge is only worth as much as the lies it finds. So a small world that is right by construction tells its watchers
+// what happened, and each test breaks one telling in a way that a broken server would.
+
+interface Told {
+  readonly truth: Truth;
+  readonly stream: Stream;
+}
+
+const seeds = Array.from({ length: 20 }, (_, seed) => seed);
+const views: readonly View[] = [
+  {},
+  { namespace: 'a' },
+  { sees: ({ metadata }) => metadata.labels?.['colour'] === 'red' },
+  { namespace: 'b', sees: ({ metadata }) => metadata.labels?.['colour'] !== 'red' },
+  { sees: ({ metadata }) => metadata.name === 'one' },
+];
+
+test.each(seeds)('what is right is left alone (seed %i)', (seed) => {
+  for (const view of views) {
+    const { truth, stream } = world(seed, view);
+    expect(judgeStreams([stream], truth)).toEqual([]);
+  }
+});
+
+/** How a telling is broken: another stream, or nothing when it holds nothing that can be broken this way. */
+type Lie = (told: Told, random: Random) => Stream | undefined;
+
+const lies: Record<string, Lie> = {
+  'an event was dropped': ({ stream }, random) =>
+    retold(stream, random, isChange, 2, (events, at) => events.toSpliced(at, 1)),
+  'an event was doubled at once': ({ stream }, random) =>
+    retold(stream, random, isChange, 1, (events, at) => events.toSpliced(at, 0, events[at] as Delivered)),
+  'an event came again later': ({ stream }, random) =>
+    retold(stream, random, isChange, 1, (events, at) => [...events, events[at] as Delivered]),
+  'two events changed places': ({ stream }, random) =>
+    retold(stream, random, isChange, 2, (events, at) =>
+      events[at + 1]?.type === 'BOOKMARK'
+        ? undefined
+        : events.toSpliced(at, 2, events[at + 1] as Delivered, events[at] as Delivered),
+    ),
+  'an event had another type': ({ stream }, random) =>
+    reworded(stream, random, isChange, ({ type }) => ({ type: type === 'MODIFIED' ? 'ADDED' : 'MODIFIED' })),
+  'a deletion was told as a change': ({ stream }, random) =>
+    reworded(
+      stream,
+      random,
+      ({ type }) => type === 'DELETED',
+      () => ({ type: 'MODIFIED' }),
+    ),
+  'an event had the content of another': ({ stream }, random) =>
+    reworded(stream, random, isChange, () => ({ content: 'of another' })),
+  'what was deleted was told at the revision at which it was written': ({ stream, truth }, random) =>
+    reworded(
+      stream,
+      random,
+      ({ type }) => type === 'DELETED',
+      ({ key, revision }) => {
+        const written = truth.log.findLast((entry) => entry.key === key && entry.revision < revision);
+        return { revision: written?.revision ?? 0 };
+      },
+    ),
+  'what was deleted was told as it was written': ({ stream, truth }, random) =>
+    reworded(
+      stream,
+      random,
+      ({ type }) => type === 'DELETED',
+      ({ key, revision }) => {
+        const written = truth.log.findLast((entry) => entry.key === key && entry.revision < revision);
+        return { content: contentOf(written?.object as ApiObject, written?.revision ?? 0) };
+      },
+    ),
+  'an event was told of another object': ({ stream }, random) =>
+    reworded(stream, random, isChange, ({ key }) => ({ key: `${key}-other` })),
+  'an event had another revision': ({ stream }, random) =>
+    retold(stream, random, isChange, 0, (events, at) => {
+      const event = events[at] as Delivered;
+      return events.with(at, { ...event, revision: event.revision + 1_000 });
+    }),
+  'an event was told that nobody had caused': ({ stream }, random) =>
+    retold(stream, random, isChange, 0, (events, at) =>
+      events.toSpliced(at, 0, { type: 'ADDED', key: 'a/ghost', revision: 7, content: 'of a ghost', initialEnds: 0 }),
+    ),
+  'a bookmark was ahead of what had been told': ({ stream }, random) =>
+    retold(stream, random, isBookmark, 2, (events, at) =>
+      isChange(events[at + 1] as Delivered)
+        ? events.with(at, { ...(events[at] as Delivered), revision: (events[at + 1] as Delivered).revision })
+        : undefined,
+    ),
+  'a bookmark went back': ({ stream }, random) =>
+    retold(stream, random, isBookmark, 1, (events, at) =>
+      at > 0
+        ? events.with(at, { ...(events[at] as Delivered), revision: (events[at - 1] as Delivered).revision - 1 })
+        : undefined,
+    ),
+  'a bookmark was of the future': ({ stream, truth }, random) =>
+    reworded(stream, random, isBookmark, () => ({ revision: truth.headRevision + 1 })),
+  'a bookmark came that nobody had asked for': ({ stream }) => {
+    const at = stream.segments.findIndex(
+      ({ events, opening }) => opening.from === 'a revision' && events.some(isBookmark),
+    );
+    return withSegment(stream, at, (segment) => ({ ...segment, bookmarks: false }));
+  },
+  'events were lost at a resume': ({ stream }, random) =>
+    withSegment(
+      stream,
+      pick(random, stream.segments, ({ events }) => events.filter(isChange).length > 3),
+      (segment) => ({
+        ...segment,
+        events: segment.events.slice(segment.events.findIndex(isChange) + 1),
+      }),
+    ),
+  'events were told again at a resume': ({ stream }, random) => {
+    const at = pick(
+      random,
+      stream.segments,
+      (segment, at) => resumes(segment) && (stream.segments[at - 1]?.events ?? []).some(isChange),
+    );
+    const again = stream.segments[at - 1]?.events.findLast(isChange) as Delivered;
+    return withSegment(stream, at, (segment) => ({ ...segment, events: [again, ...segment.events] }));
+  },
+  'a watch expired whose revision was there': ({ stream, truth }, random) => {
+    const beforeMs = Math.min(...truth.compactions.map(({ askedMs }) => askedMs)) - 1;
+    return withSegment(
+      stream,
+      pick(random, stream.segments, () => true),
+      (segment) => ({
+        ...segment,
+        ending: { how: 'expired', atMs: beforeMs },
+      }),
+    );
+  },
+  'a watch expired at the very revision that was kept': ({ stream, truth }) => {
+    const kept = truth.compactions.at(-1)?.revision ?? 0;
+    const nothing: Segment = {
+      opening: { from: 'a revision', revision: kept },
+      bookmarks: false,
+      events: [],
+      ending: { how: 'expired', atMs: Number.POSITIVE_INFINITY },
+    };
+    return { ...stream, segments: [nothing, ...stream.segments] };
+  },
+  'a watch was answered by nonsense': ({ stream }) =>
+    withSegment(stream, 0, (segment) => ({ ...segment, ending: { how: 'nonsense', what: '500' } })),
+  'the last events never came': ({ stream }) =>
+    withSegment(stream, stream.segments.length - 1, (segment) =>
+      segment.events.some(isChange)
+        ? { ...segment, events: segment.events.slice(0, segment.events.findLastIndex(isChange)) }
+        : undefined,
+    ),
+  'the present left out an object': ({ stream }, random) =>
+    early(stream, random, 'the present', (events) => events.slice(1)),
+  'the present held an object twice': ({ stream }, random) =>
+    early(stream, random, 'the present', ([first, ...events]) => [first as Delivered, first as Delivered, ...events]),
+  'the present was the past': ({ stream, truth }, random) =>
+    withSegment(stream, pick(random, stream.segments, isFrom('the present')), (segment) => ({
+      ...segment,
+      opening: { from: 'the present', notBefore: truth.headRevision },
+    })),
+  'the initial events left out an object': ({ stream }, random) =>
+    early(stream, random, 'initial events', (events) => events.slice(1)),
+  'the initial events held an object that was older': ({ stream }, random) =>
+    early(stream, random, 'initial events', ([first, ...events]) => [
+      { ...(first as Delivered), content: 'from before' },
+      ...events,
+    ]),
+  'the initial events were those of the past': ({ stream, truth }, random) =>
+    withSegment(stream, pick(random, stream.segments, isFrom('initial events')), (segment) => ({
+      ...segment,
+      opening: { from: 'initial events', notBefore: truth.headRevision },
+    })),
+  'the end of the initial events had one name only': ({ stream }, random) =>
+    reworded(
+      stream,
+      random,
+      ({ initialEnds }) => initialEnds > 0,
+      () => ({ initialEnds: 1 }),
+    ),
+  'the initial events ended twice': ({ stream }, random) =>
+    reworded(
+      stream,
+      random,
+      (event) => isBookmark(event) && event.initialEnds === 0,
+      () => ({ initialEnds: 2 }),
+    ),
+  'a list left something out': ({ stream }) => {
+    const [list] = stream.lists;
+    return list && 'items' in list && list.items.size > 0
+      ? { ...stream, lists: [{ ...list, items: new Map([...list.items].slice(1)) }] }
+      : undefined;
+  },
+  'a list was of the past': ({ stream, truth }) => {
+    const [list] = stream.lists;
+    return list && 'items' in list ? { ...stream, lists: [{ ...list, notBefore: truth.headRevision }] } : undefined;
+  },
+};
+
+test.each(Object.entries(lies))('it is found that %s', (_, lie) => {
+  let broken = 0;
+  for (const seed of seeds) {
+    for (const view of views) {
+      const told = world(seed, view);
+      const stream = lie(told, seededRandom(seed + 1));
+      if (!stream) continue;
+      broken += 1;
+      expect({ seed, found: judgeStreams([stream], told.truth).length > 0 }).toEqual({ seed, found: true });
+    }
+  }
+  expect(broken).toBeGreaterThanOrEqual(seeds.length);
+});
+
+test('a watch that breaks off before it has told of the present has told nothing wrong', () => {
+  const { truth, stream } = world(1, {});
+  const whole = stream.segments.find(isFrom('initial events')) as Segment;
+  const broken: Segment = { ...whole, events: whole.events.slice(0, 2), ending: { how: 'cut' } };
+  expect(judgeStreams([{ ...stream, segments: [broken, ...stream.segments] }], truth)).toEqual([]);
+});
+
+test('a watch expires when what it would be told first can no longer be told with what was there before', () => {
+  const { truth, stream } = world(1, {});
+  const [compaction] = truth.compactions;
+  const expired: Segment = {
+    opening: { from: 'a revision', revision: (compaction?.revision ?? 0) - 1 },
+    bookmarks: false,
+    events: [],
+    ending: { how: 'expired', atMs: compaction?.askedMs ?? 0 },
+  };
+  expect(judgeStreams([{ ...stream, segments: [expired, ...stream.segments] }], truth)).toEqual([]);
+});
+
+const isChange = ({ type }: Delivered): boolean => type !== 'BOOKMARK';
+const isBookmark = ({ type }: Delivered): boolean => type === 'BOOKMARK';
+const isFrom =
+  (from: Opening['from']) =>
+  ({ opening }: Segment): boolean =>
+    opening.from === from;
+
+const resumes = ({ opening, events }: Segment): boolean =>
+  opening.from === 'a revision' && events.filter(isChange).length > 1;
+
+/** The place of a segment that fits; -1 when there is none. */
+function pick(random: Random, segments: readonly Segment[], fact: (segment: Segment, at: number) => boolean): number {
+  const fitting = segments.flatMap((segment, at) => (fact(segment, at) ? [at] : []));
+  return fitting[random.below(fitting.length)] ?? -1;
+}
+
+function withSegment(stream: Stream, at: number, lie: (segment: Segment) => Segment | undefined): Stream | undefined {
+  const segment = stream.segments[at];
+  const next = segment && lie(segment);
+  return next && { ...stream, segments: stream.segments.with(at, next) };
+}
+
+/** Tells the events of a segment from a revision otherwise, where one fits that so many more follow. */
+function retold(
+  stream: Stream,
+  random: Random,
+  fact: (event: Delivered) => boolean,
+  following: number,
+  lie: (events: readonly Delivered[], at: number) => Delivered[] | undefined,
+): Stream | undefined {
+  const places = (segment: Segment): number[] =>
+    segment.events.flatMap((event, at) => (fact(event) && at + following < segment.events.length ? [at] : []));
+  const at = pick(random, stream.segments, (segment) => isFrom('a revision')(segment) && places(segment).length > 0);
+  return withSegment(stream, at, (segment) => {
+    const fitting = places(segment);
+    const events = lie(segment.events, fitting[random.below(fitting.length)] as number);
+    return events && { ...segment, events };
+  });
+}
+
+function reworded(
+  stream: Stream,
+  random: Random,
+  fact: (event: Delivered) => boolean,
+  lie: (event: Delivered) => Partial<Delivered>,
+): Stream | undefined {
+  const at = pick(random, stream.segments, ({ events }) => events.some(fact));
+  return withSegment(stream, at, (segment) => {
+    const fitting = segment.events.flatMap((event, at) => (fact(event) ? [at] : []));
+    const chosen = fitting[random.below(fitting.length)] as number;
+    const event = segment.events[chosen] as Delivered;
+    return { ...segment, events: segment.events.with(chosen, { ...event, ...lie(event) }) };
+  });
+}
+
+/** Tells otherwise what a watch begins with, where that is something and more follows. */
+const early = (
+  stream: Stream,
+  random: Random,
+  from: Opening['from'],
+  lie: (events: readonly Delivered[]) => readonly Delivered[],
+): Stream | undefined =>
+  withSegment(
+    stream,
+    pick(random, stream.segments, (segment) => {
+      const [first] = segment.events;
+      return isFrom(from)(segment) && first?.type === 'ADDED' && segment.events.filter(isChange).length > 8;
+    }),
+    (segment) => ({ ...segment, events: lie(segment.events) }),
+  );
+
+const keys = ['a/one', 'a/two', 'a/three', 'b/one', 'b/two', 'b/three'];
+const forgettingAtMs = 1_000;
+
+/** A log, and a watcher that was told the truth about it in all the ways there are. */
+function world(seed: number, view: View): Told {
+  const random = seededRandom(seed);
+  const log: LogEntry[] = [];
+  const there = new Set<string>();
+  let revision = 1;
+  for (let turn = 0; turn < 150; turn += 1) {
+    revision += 1 + random.below(2);
+    const key = keys[random.below(keys.length)] as string;
+    const [namespace = '', name = ''] = key.split('/');
+    const leaves = there.has(key) && random.below(4) === 0;
+    const labels = { colour: random.below(2) === 0 ? 'red' : 'blue' };
+    log.push({ revision, key, object: leaves ? undefined : { metadata: { namespace, name, labels } } });
+    if (leaves) there.delete(key);
+    else there.add(key);
+  }
+  const sights = sightsOf(log, view);
+  const compactions = [{ revision: log[50]?.revision ?? 0, askedMs: forgettingAtMs }];
+  const truth: Truth = { log, headRevision: revision + 1, compactions };
+  const middle = log[75]?.revision ?? 0;
+  const list = { notBefore: middle - random.below(3), revision: middle, items: sights.stateAt(middle) };
+  const segments = [
+    ...toldFrom({ from: 'the present', notBefore: middle - 2 }, middle, sights, truth, random),
+    ...toldFrom({ from: 'initial events', notBefore: middle - 2 }, middle, sights, truth, random),
+    ...toldFrom({ from: 'a revision', revision: middle }, middle, sights, truth, random),
+  ];
+  return { truth, stream: { watcher: 'watcher', view, lists: [list], segments } };
+}
+
+/** A watch and those that go on where it ended, until all is told. */
+function toldFrom(opening: Opening, from: number, sights: Sights, truth: Truth, random: Random): Segment[] {
+  const segments: Segment[] = [];
+  let revision = from;
+  for (let next = opening; ; next = { from: 'a revision', revision }) {
+    const events: Delivered[] = [];
+    const bookmark = (initialEnds: number): void => {
+      events.push({ type: 'BOOKMARK', key: '', revision, content: '', initialEnds });
+    };
+    if (next.from !== 'a revision')
+      for (const [key, content] of sights.stateAt(revision))
+        events.push({ type: 'ADDED', key, revision: 0, content, initialEnds: 0 });
+    if (next.from === 'initial events') bookmark(2);
+    const wanted = sights.events.slice(sights.after(revision));
+    const count = random.below(2) === 0 ? wanted.length : random.below(wanted.length + 1);
+    for (const event of wanted.slice(0, count)) {
+      events.push(event);
+      revision = event.revision;
+      if (random.below(5) === 0) bookmark(0);
+    }
+    const ending: Ending = { how: 'cut' };
+    segments.push({ opening: next, bookmarks: true, events, ending });
+    if (count < wanted.length) continue;
+    revision = truth.headRevision;
+    bookmark(0);
+    return segments;
+  }
+}

@@ -1,0 +1,161 @@
+import { type Compaction, mayBeForgotten } from '../fault/history.ts';
+import { changesIn } from './judge-changes.ts';
+import { type LogEntry, type Sights, sightsOf } from './sights.ts';
+import { type Delivered, initialEndNames, type Listing, type Segment, type Stream } from './streams.ts';
+import type { View } from './view.ts';
+
+export interface Truth {
+  /** Everything that ever happened. */
+  readonly log: readonly LogEntry[];
+  /** Nothing that was told is newer. */
+  readonly headRevision: number;
+  readonly compactions: readonly Compaction[];
+}
+
+/** Says everything that is wrong with what watchers were told. The last segment of each is to have been told everything. */
+export function judgeStreams(streams: readonly Stream[], truth: Truth): string[] {
+  const byView = new Map<View, Sights>();
+  return streams.flatMap(({ watcher, view, lists, segments }) => {
+    let sights = byView.get(view);
+    if (!sights) byView.set(view, (sights = sightsOf(truth.log, view)));
+    const faults = [...lists.flatMap((list) => listFaults(list, sights))];
+    for (const [at, segment] of segments.entries()) {
+      const { violations, revision, caughtUp } = judgeSegment(segment, sights, truth);
+      if (at === segments.length - 1 && !caughtUp)
+        violations.push(`never came: ${sights.events.length - sights.after(revision)} events after ${revision}`);
+      faults.push(...few(violations).map((violation) => `segment ${at} (${opened(segment)}): ${violation}`));
+    }
+    return faults.map((fault) => `${watcher}: ${fault}`);
+  });
+}
+
+const opened = ({ opening, events }: Segment): string =>
+  `from ${opening.from}${'revision' in opening ? ` ${opening.revision}` : ''}, ${events.length} events`;
+
+/** One mistake is often the reason for all that follow in the same segment. */
+const shownMax = 5;
+const few = (violations: readonly string[]): readonly string[] =>
+  violations.length <= shownMax
+    ? violations
+    : [...violations.slice(0, shownMax), `and ${violations.length - shownMax} more`];
+
+interface Verdict {
+  readonly violations: string[];
+  /** How far it came. */
+  readonly revision: number;
+  readonly caughtUp: boolean;
+}
+
+function judgeSegment(segment: Segment, sights: Sights, truth: Truth): Verdict {
+  const verdict = judgeEvents(segment, sights, truth);
+  const { ending } = segment;
+  if (ending.how === 'nonsense') verdict.violations.push(`no answer to that: ${ending.what}`);
+  // etcd serves the changes after a revision as long as it knows the state at it: the events tell what was there before.
+  if (ending.how === 'expired' && !mayBeForgotten(truth.compactions, verdict.revision, ending.atMs))
+    verdict.violations.push(`expired before its time: at ${verdict.revision}, ${forgottenBy(truth, ending.atMs)}`);
+  return verdict;
+}
+
+function forgottenBy({ compactions }: Truth, atMs: number): string {
+  const last = compactions.findLast(({ askedMs }) => askedMs <= atMs);
+  const next = compactions.find(({ askedMs }) => askedMs > atMs);
+  const within = next ? `, and ${next.revision} ${(next.askedMs - atMs).toFixed(1)} ms later` : '';
+  return `when all before ${last?.revision ?? 'nothing'} was to be forgotten${within}`;
+}
+
+function judgeEvents(segment: Segment, sights: Sights, truth: Truth): Verdict {
+  const { opening, events } = segment;
+  const rules = { sights, bookmarks: segment.bookmarks, headRevision: truth.headRevision };
+  switch (opening.from) {
+    case 'a revision':
+      return changesIn(events, opening.revision, rules);
+    case 'the present':
+      return afterThePresent(opening.notBefore, events, sights, (rest, revision) => changesIn(rest, revision, rules));
+    case 'initial events':
+      return afterInitialEvents(opening.notBefore, events, sights, (rest, revision) =>
+        changesIn(rest, revision, rules),
+      );
+  }
+}
+
+function listFaults(list: Listing, sights: Sights): string[] {
+  if ('nonsense' in list) return [`no answer to a list: ${list.nonsense}`];
+  const { notBefore, revision, items } = list;
+  const faults: string[] = [];
+  if (revision < notBefore) faults.push(`a list of ${revision} was asked for when there was ${notBefore}`);
+  if (!isSame(items, sights.stateAt(revision))) faults.push(`a list of ${revision} is not what there was`);
+  return faults;
+}
+
+type Rest = (events: readonly Delivered[], revision: number) => Verdict;
+
+/** The revision of the present is not told: it is any at which what came first is what there was. */
+function afterThePresent(notBefore: number, events: readonly Delivered[], sights: Sights, rest: Rest): Verdict {
+  let nearest: Verdict | undefined;
+  const since = sights.after(notBefore);
+  for (const revision of [notBefore, ...sights.events.slice(since).map((event) => event.revision)]) {
+    const size = beginsWith(events, sights.stateAt(revision));
+    if (size === undefined) continue;
+    // The connection broke before all of it had come.
+    if (size > events.length) return { violations: [], revision, caughtUp: false };
+    const verdict = rest(events.slice(size), revision);
+    if (verdict.violations.length === 0) return verdict;
+    if (size > 0) nearest ??= verdict; // nothing is what anything begins with
+  }
+  const past = sights.events
+    .slice(0, since)
+    .findLast(({ revision }) => beginsWith(events, sights.stateAt(revision)) !== undefined);
+  const what = past ? `the present was that of ${past.revision}` : `the present never was, ${inShort(events)}`;
+  return nearest ?? { violations: [`${what}, after ${notBefore}`], revision: notBefore, caughtUp: false };
+}
+
+const inShort = (events: readonly Delivered[]): string =>
+  events
+    .slice(0, 15)
+    .map(({ type, key, revision }) => `${type} ${key} at ${revision}`)
+    .join(', ');
+
+/** How many objects there were, if that is what comes first, as far as it came. */
+function beginsWith(events: readonly Delivered[], state: ReadonlyMap<string, string>): number | undefined {
+  const added = events.slice(0, state.size);
+  return isPartOf(added, state) ? state.size : undefined;
+}
+
+function isPartOf(added: readonly Delivered[], state: ReadonlyMap<string, string>): boolean {
+  const keys = new Set(added.map(({ key }) => key));
+  return (
+    keys.size === added.length &&
+    added.every(({ type, key, content }) => type === 'ADDED' && state.get(key) === content)
+  );
+}
+
+/** What comes before the bookmark must add up to what there was at its revision. */
+function afterInitialEvents(notBefore: number, events: readonly Delivered[], sights: Sights, rest: Rest): Verdict {
+  const end = events.findIndex(({ type }) => type === 'BOOKMARK');
+  const initial = end < 0 ? events : events.slice(0, end);
+  const violations: string[] = [];
+  const state = new Map<string, string>();
+  for (const { type, key, content } of initial) {
+    if (type === (state.has(key) ? 'ADDED' : 'MODIFIED') || (type === 'DELETED' && !state.has(key)))
+      violations.push(`${type} ${key} among the initial events, where it was ${state.has(key) ? '' : 'not '}there`);
+    if (type === 'DELETED') state.delete(key);
+    else state.set(key, content);
+  }
+  const bookmark = events[end];
+  if (!bookmark) {
+    const known = new Set(sights.events.map((event) => event.content));
+    const unknown = initial.filter(({ content }) => !known.has(content));
+    violations.push(...unknown.map(({ key, revision }) => `never was: ${key} at ${revision}`));
+    return { violations, revision: notBefore, caughtUp: false };
+  }
+  const { revision, initialEnds } = bookmark;
+  if (initialEnds !== initialEndNames.length) violations.push(`the end of the initial events has ${initialEnds} names`);
+  if (revision < notBefore) violations.push(`initial events of ${revision} were asked for when there was ${notBefore}`);
+  if (!isSame(state, sights.stateAt(revision)))
+    violations.push(`the initial events are not what there was at ${revision}`);
+  const after = rest(events.slice(end + 1), revision);
+  return { ...after, violations: [...violations, ...after.violations] };
+}
+
+const isSame = (some: ReadonlyMap<string, string>, others: ReadonlyMap<string, string>): boolean =>
+  some.size === others.size && [...some].every(([key, content]) => others.get(key) === content);

@@ -1,0 +1,120 @@
+import { colours, namespaces } from '../fault/mixed-load.ts';
+import type { View } from './view.ts';
+import type { Habit } from './watcher.ts';
+
+/** Who watches in the campaign. Another kind of watcher is another line here. */
+export interface WatcherKind extends Habit {
+  readonly what: string;
+  readonly count: number;
+  readonly protocol: 'HTTP/1.1' | 'HTTP/2';
+  readonly through: 'replicas' | 'the front' | 'lines that are cut';
+}
+
+const everything: View = {};
+const [oneNamespace, otherNamespace] = namespaces;
+const [red, green] = colours;
+
+const inNamespace: View = { namespace: oneNamespace };
+const inColour: View = {
+  query: { labelSelector: `colour=${red}` },
+  sees: ({ metadata }) => metadata.labels?.['colour'] === red,
+};
+const inColoursOfOneNamespace: View = {
+  namespace: otherNamespace,
+  query: { labelSelector: `colour notin (${green})` },
+  sees: ({ metadata }) => metadata.labels?.['colour'] !== green,
+};
+const byName: View = {
+  query: { fieldSelector: 'metadata.name=account-1' },
+  sees: ({ metadata }) => metadata.name === 'account-1',
+};
+
+/** Long enough to be a watcher, short enough to come again a few times. */
+const staysLong = { staysEvents: 5_000 };
+const staysShort = { staysEvents: 150 };
+const withList = { starts: 'with a list', bookmarks: true } as const;
+const overHttp1 = { protocol: 'HTTP/1.1', through: 'replicas' } as const;
+const overHttp2 = { protocol: 'HTTP/2', through: 'replicas' } as const;
+
+export const watcherKinds: readonly WatcherKind[] = [
+  { what: 'all', count: 32, view: everything, ...withList, ...staysLong, ...overHttp1 },
+  { what: 'all over HTTP/2', count: 32, view: everything, ...withList, ...staysLong, ...overHttp2 },
+  {
+    what: 'all through the front',
+    count: 4,
+    view: everything,
+    ...withList,
+    ...staysLong,
+    ...overHttp1,
+    through: 'the front',
+  },
+  {
+    what: 'all, cut',
+    count: 2,
+    view: everything,
+    ...withList,
+    ...staysLong,
+    ...overHttp1,
+    through: 'lines that are cut',
+  },
+  {
+    what: 'all over HTTP/2, cut',
+    count: 4,
+    view: everything,
+    ...withList,
+    ...staysLong,
+    ...overHttp2,
+    through: 'lines that are cut',
+  },
+  { what: 'all, restless', count: 4, view: everything, ...withList, ...staysShort, ...overHttp1 },
+  { what: 'all over HTTP/2, restless', count: 4, view: everything, ...withList, ...staysShort, ...overHttp2 },
+  {
+    what: 'all from old revisions',
+    count: 4,
+    view: everything,
+    starts: 'at an old revision',
+    bookmarks: false,
+    ...staysShort,
+    ...overHttp1,
+  },
+  {
+    what: 'all from the present',
+    count: 4,
+    view: everything,
+    starts: 'with the present',
+    bookmarks: false,
+    ...staysShort,
+    ...overHttp2,
+  },
+  {
+    what: 'all from initial events',
+    count: 4,
+    view: everything,
+    starts: 'with initial events',
+    bookmarks: true,
+    ...staysShort,
+    ...overHttp1,
+  },
+  {
+    what: 'a colour from initial events',
+    count: 2,
+    view: inColour,
+    starts: 'with initial events',
+    bookmarks: true,
+    ...staysShort,
+    ...overHttp2,
+  },
+  { what: 'a namespace', count: 4, view: inNamespace, ...withList, ...staysLong, ...overHttp2 },
+  { what: 'a colour', count: 4, view: inColour, ...withList, ...staysLong, ...overHttp1 },
+  {
+    what: 'a colour from the present',
+    count: 2,
+    view: inColour,
+    starts: 'with the present',
+    bookmarks: false,
+    ...staysShort,
+    ...overHttp1,
+  },
+  { what: 'colours of a namespace', count: 4, view: inColoursOfOneNamespace, ...withList, ...staysShort, ...overHttp2 },
+  { what: 'a name', count: 2, view: byName, ...withList, ...staysLong, ...overHttp1 },
+];

@@ -1,0 +1,181 @@
+import { type Random, sleep, systemClock as clock } from '@cluster-apiserver/base';
+import { type Client, NoAnswerError } from '../fault/client.ts';
+import { contentOf } from './content.ts';
+import { readFrame } from './frames.ts';
+import type { OpenWatch, Wire } from './open-watch.ts';
+import type { Delivered, Ending, Listing, Opening, Segment, Stream } from './streams.ts';
+import { type ApiObject, pathOf, type View } from './view.ts';
+
+/** What a watcher does, time and again. */
+export interface Habit {
+  readonly view: View;
+  /** Where it starts when it knows nothing, or was told that what it knows is too old. */
+  readonly starts: 'with a list' | 'with the present' | 'with initial events' | 'at an old revision';
+  readonly bookmarks: boolean;
+  /** After about so many events it goes and comes again, elsewhere. */
+  readonly staysEvents: number;
+}
+
+export interface Surroundings {
+  readonly random: Random;
+  readonly wire: Wire;
+  /** For lists: a client of any replica. */
+  client(): Client;
+  /** Where to watch this time. */
+  url(): string;
+  /** A revision that is certainly there by now. */
+  newest(): number;
+}
+
+export interface Watcher {
+  readonly stream: Stream;
+  readonly deliveredEvents: number;
+  /** It has been told everything up to here. */
+  readonly revision: number;
+  stop(): Promise<void>;
+}
+
+/** Before it comes again to where it was not let in. */
+const retryMs = 50;
+/** How far back an old revision lies at most; etcd forgets about as many between two compactions. */
+const oldRevisions = 60;
+
+export function startWatcher(watcher: string, habit: Habit, surroundings: Surroundings): Watcher {
+  const { random, newest } = surroundings;
+  const lists: Listing[] = [];
+  const segments: Segment[] = [];
+  const stopping = new AbortController();
+  let deliveredEvents = 0;
+  let known: number | undefined;
+  let current: OpenWatch | undefined;
+  let revision = 0;
+
+  /** Where to go on; undefined when a list that was needed did not come. */
+  const opening = async (): Promise<Opening | undefined> => {
+    if (known !== undefined && habit.starts !== 'at an old revision') return { from: 'a revision', revision: known };
+    const notBefore = newest();
+    switch (habit.starts) {
+      case 'with the present':
+        return { from: 'the present', notBefore };
+      case 'with initial events':
+        return { from: 'initial events', notBefore };
+      case 'at an old revision':
+        return { from: 'a revision', revision: Math.max(1, notBefore - random.below(oldRevisions)) };
+      case 'with a list': {
+        const list = await listed(surroundings.client(), habit.view, notBefore);
+        if (!list) return undefined;
+        lists.push(list);
+        return 'nonsense' in list ? undefined : { from: 'a revision', revision: list.revision };
+      }
+    }
+  };
+
+  const life = (async () => {
+    while (!stopping.signal.aborted) {
+      const from = await opening();
+      const ending = from && (await watched(from));
+      if (ending?.how === 'expired') known = undefined;
+      if (ending?.how !== 'left') await sleep(clock, retryMs);
+    }
+  })();
+
+  function watched(from: Opening): Promise<Ending> {
+    const events: Delivered[] = [];
+    const stays = 1 + random.below(habit.staysEvents * 2);
+    let ending: Ending = { how: 'cut' };
+    const leave = (): void => {
+      ending = { how: 'left' };
+      current?.leave();
+    };
+    revision = from.from === 'a revision' ? from.revision : from.notBefore;
+    // The revisions of what comes before the bookmark, or without one of the present, are no places to go on from.
+    let resumable = from.from === 'a revision';
+    known = resumable ? revision : undefined;
+    const told = (event: Delivered): void => {
+      events.push(event);
+      deliveredEvents += 1;
+      if (event.initialEnds > 0) resumable = true;
+      revision = Math.max(revision, event.revision);
+      if (resumable) known = revision;
+      if (events.length === stays) leave();
+    };
+    return new Promise((resolve) => {
+      let code = 0;
+      current = surroundings.wire.open(surroundings.url(), pathOf(habit.view, queryOf(from, habit)), {
+        status: (status, retryAfter) => {
+          code = status;
+          if (status === 410) ending = expired();
+          else if ((status === 429 || status === 503) && retryAfter) ending = { how: 'put off' };
+          else if (status !== 200) ending = { how: 'nonsense', what: `status ${status}` };
+        },
+        line: (text) => {
+          if (ending.how !== 'cut' || code !== 200) return;
+          const frame = readFrame(text);
+          if (!('error' in frame)) told(frame);
+          else if (frame.error === 410) ending = expired();
+          else ending = { how: 'nonsense', what: frame.text };
+        },
+        ended: () => {
+          segments.push({ opening: from, bookmarks: habit.bookmarks, events, ending });
+          resolve(ending);
+        },
+      });
+      if (stopping.signal.aborted) leave();
+    });
+  }
+
+  return {
+    stream: { watcher, view: habit.view, lists, segments },
+    get deliveredEvents() {
+      return deliveredEvents;
+    },
+    get revision() {
+      return revision;
+    },
+    stop: async () => {
+      stopping.abort();
+      current?.leave();
+      await life;
+    },
+  };
+}
+
+const expired = (): Ending => ({ how: 'expired', atMs: clock.monotonicMs() });
+
+function queryOf(from: Opening, { bookmarks }: Habit): Record<string, string> {
+  const query = { watch: 'true', ...(bookmarks && { allowWatchBookmarks: 'true' }) };
+  switch (from.from) {
+    case 'a revision':
+      return { ...query, resourceVersion: `${from.revision}` };
+    case 'the present':
+      return query;
+    case 'initial events':
+      return { ...query, sendInitialEvents: 'true', resourceVersionMatch: 'NotOlderThan' };
+  }
+}
+
+interface Sent {
+  readonly metadata: { readonly resourceVersion: string };
+  readonly items: readonly (ApiObject & { readonly metadata: { readonly resourceVersion: string } })[];
+}
+
+/** A replica that is down, or has no store at present, gives none. */
+async function listed(client: Client, view: View, notBefore: number): Promise<Listing | undefined> {
+  try {
+    const { status, retryAfter, body } = await client.request('GET', pathOf(view));
+    if (status === 503 && retryAfter) return undefined;
+    if (status !== 200) return { nonsense: `${status} ${body}` };
+    const { metadata, items } = JSON.parse(body) as Sent;
+    const contents = items.map((item): [string, string] => [
+      `${item.metadata.namespace}/${item.metadata.name}`,
+      contentOf(withType(item), Number(item.metadata.resourceVersion)),
+    ]);
+    return { notBefore, revision: Number(metadata.resourceVersion), items: new Map(contents) };
+  } catch (error) {
+    if (error instanceof NoAnswerError) return undefined;
+    throw error;
+  }
+}
+
+/** The items of a list do not say what they are; the list does. */
+const withType = (item: ApiObject): ApiObject => ({ kind: 'ServiceAccount', apiVersion: 'v1', ...item });
