@@ -1,4 +1,3 @@
-import { getOwn } from '@cluster-apiserver/base';
 import { labelValueRule, qualifiedName } from '../validation/names.ts';
 
 /** A parsed label selector: every requirement must hold. */
@@ -17,7 +16,13 @@ export class SelectorSyntaxError extends Error {
 }
 
 export function matchesLabels({ requirements }: LabelSelector, labels: Readonly<Record<string, string>>): boolean {
-  return requirements.every((requirement) => holds(requirement, getOwn(labels, requirement.key)));
+  return requirements.every((requirement) => holds(requirement, labelOf(labels, requirement.key)));
+}
+
+/** Labels are texts, and nothing that an object inherits is one: so there is no need to ask whose it is. */
+function labelOf(labels: Readonly<Record<string, string>>, key: string): string | undefined {
+  const value = labels[key];
+  return typeof value === 'string' ? value : undefined;
 }
 
 function holds({ operator, values }: LabelRequirement, value: string | undefined): boolean {

@@ -1,7 +1,6 @@
 import type { Clock } from '@cluster-apiserver/base';
 import {
   asServed,
-  type ByteString,
   byteString,
   decodeStored,
   encodeMessage,
@@ -15,6 +14,7 @@ import {
 import type { ObjectList, Resource } from '@cluster-apiserver/registry';
 import type { Bytes, Pieces } from '../exchange.ts';
 import { encoded } from './encoded.ts';
+import { joinedItems } from './joined-items.ts';
 import type { Form, Shown } from './negotiate.ts';
 import { listSchema, shownList } from './shown.ts';
 
@@ -40,40 +40,10 @@ function jsonListBody(kind: Kind, list: ObjectList): Pieces {
   const begin = `${head.slice(0, -1)},"items":[`;
   // The list says kind and apiVersion for all: an item begins behind them, with a brace in the place of the comma.
   const skipped = typePrefix(kind.kind, kind.apiVersion).length;
-  let length = begin.length + end.length + Math.max(0, items.length - 1);
-  for (const { json } of items) length += json.length - skipped + 1;
-  return {
-    length,
-    pieces: function* (pieceBytes) {
-      let piece = Buffer.allocUnsafe(Math.min(length, pieceBytes));
-      let used = 0;
-      let left = length;
-      for (const part of partsOf(begin, items, skipped)) {
-        if (used + part.length > piece.length) {
-          if (used > 0) yield piece.subarray(0, used);
-          left -= used;
-          piece = Buffer.allocUnsafe(Math.min(left, Math.max(pieceBytes, part.length)));
-          used = 0;
-        }
-        used += piece.write(part, used, 'latin1');
-      }
-      yield piece.subarray(0, used);
-    },
-  };
+  return joinedItems(begin, items, skipped, end);
 }
 
 const end = ']}\n';
-
-function* partsOf(begin: ByteString, items: ObjectList['items'], skipped: number): Generator<ByteString> {
-  yield begin;
-  let open = '{';
-  for (const { json } of items) {
-    yield open;
-    yield json.slice(skipped);
-    open = ',{';
-  }
-  yield end;
-}
 
 const metadataOf = ({ revision, continue: token, remainingItemCount, shards }: ObjectList): ListMetadata => ({
   resourceVersion: String(revision),

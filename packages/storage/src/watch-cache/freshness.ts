@@ -133,7 +133,8 @@ export class Freshness {
     return new Promise((arrive, fail) => {
       const leftMs = call.deadlineMs - this.#clock.monotonicMs();
       if (leftMs > behindMaxMs) return begin({ arrive, fail });
-      const cancel = this.#clock.after(Math.max(0, leftMs), () =>
+      // Not before the deadline, so that whoever looks at the clock then finds it passed.
+      const cancel = this.#clock.after(Math.max(0, Math.ceil(leftMs)), () =>
         fail(new StorageUnavailableError('the storage did not tell in time how far it is')),
       );
       begin({
