@@ -95,6 +95,7 @@ export {
 } from './table/partial-metadata.ts';
 export { type TableOptions, tableOf } from './table/table.ts';
 export { formatTime } from './time.ts';
+export { asServed, asStored, defineView, type View } from './view.ts';
 export { pathSegment, pathSegmentNames, qualifiedName, subdomainNames } from './validation/names.ts';
 export {
   foregroundFinalizer,

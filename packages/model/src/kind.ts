@@ -5,6 +5,7 @@ import { publicationOf } from './schema/publication.ts';
 import { type FieldForm, field, type GroupVersionKind, list, type ObjectSchema, object } from './schema/schema.ts';
 import { type Column, plainColumns } from './table/column.ts';
 import type { NameRules } from './validation/names.ts';
+import type { View } from './view.ts';
 
 /**
  * A kind of object, declared once: routes, discovery, decoding, defaults, validation, storage keys, field ownership,
@@ -42,7 +43,8 @@ export interface KindForm<T extends KubeObject> {
   readonly subresources: readonly Subresource[];
   /** Drops or fills what a client may not decide. */
   readonly prepare?: (object: T) => T;
-  readonly validate?: (object: T) => readonly FieldError[];
+  /** On a create there is no current object. */
+  readonly validate?: (object: T, current: T | undefined) => readonly FieldError[];
   /** What the writer should know although the write succeeds. On a create there is no current object. */
   readonly warnings?: (object: T, current: T | undefined) => readonly string[];
   /** How objects are shown in a table; by their name and age if nothing is said. */
@@ -73,6 +75,8 @@ export interface Kind extends Omit<KindForm<KubeObject>, Derived> {
   /** The names of the subresources. */
   readonly subresources: readonly string[];
   readonly subresourceForms: readonly Subresource[];
+  /** Set when its objects are stored in the form of another kind. */
+  readonly view?: View;
   /** The values of all selectable fields of an object; undefined for a kind that has none. */
   readonly fieldsOf: ((object: KubeObject) => Readonly<Record<string, string>>) | undefined;
   readonly indexedFields: readonly string[];

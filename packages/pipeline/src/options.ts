@@ -101,7 +101,7 @@ export interface ListParameters extends ListOptions {
   readonly timeoutSeconds: number | undefined;
 }
 
-export function listParameters({ kind, shardedReads }: Resource, { query, resource }: RequestInfo): ListParameters {
+export function listParameters({ served, shardedReads }: Resource, { query, resource }: RequestInfo): ListParameters {
   return {
     namespace: resource?.namespace,
     limit: integer(query, 'limit'),
@@ -111,7 +111,7 @@ export function listParameters({ kind, shardedReads }: Resource, { query, resour
     resourceVersionMatch: text(query, 'resourceVersionMatch'),
     sendInitialEvents: flag(query, 'sendInitialEvents'),
     labels: selector(text(query, 'labelSelector'), (selection): LabelSelector => parseLabelSelector(selection)),
-    fields: selector(text(query, 'fieldSelector'), (selection): FieldSelector => parseFieldSelector(selection, kind)),
+    fields: selector(text(query, 'fieldSelector'), (selection): FieldSelector => parseFieldSelector(selection, served)),
     shards: shardedReads ? selector(text(query, 'shardSelector'), parseShardSelector) : undefined,
   };
 }

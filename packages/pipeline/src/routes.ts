@@ -40,11 +40,11 @@ interface Routes {
 export function routes(options: RouteOptions): Handler<Authenticated> {
   const table = new Map(
     options.resources.map((resource) => [
-      `${resource.kind.group}/${resource.kind.version}/${resource.kind.plural}`,
+      `${resource.served.group}/${resource.served.version}/${resource.served.plural}`,
       routesOf(resource, options),
     ]),
   );
-  const versions = new Set(options.resources.map(({ kind }) => `${kind.group}/${kind.version}`));
+  const versions = new Set(options.resources.map(({ served }) => `${served.group}/${served.version}`));
   return (facts) => {
     const info = facts.info.resource;
     if (!info) return options.documents(facts);
@@ -63,7 +63,7 @@ function routesOf(
   const watch = watchHandler(resource, watchLimits);
   const listOrWatch: Handler<Authenticated> = (facts) => (flag(facts.info.query, 'watch') ? watch(facts) : list(facts));
   return {
-    kind: resource.kind,
+    kind: resource.served,
     object: {
       GET: getHandler(resource),
       PUT: replaceHandler(resource),

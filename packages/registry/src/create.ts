@@ -60,12 +60,16 @@ export const born = (resource: Resource, owned: KubeObject): KubeObject =>
 export function finished({ kind }: Resource, draft: KubeObject, options: WriteOptions): KubeObject {
   const object = canonical(kind, draft);
   // Whatever is wrong with its form is told first: the rules of the kind rely on it.
-  const errors = kind.validate?.(object) ?? [];
+  const errors = kind.validate?.(object, undefined) ?? [];
   const all = [...validateObjectMeta(object.metadata, kind), ...errors];
-  if (all.length > 0) throw invalid(kind, object.metadata.name ?? '', all);
+  if (all.length > 0) throw invalid(formOf(kind), object.metadata.name ?? '', all);
   for (const warning of kind.warnings?.(object, undefined) ?? []) options.warn(warning);
   return object;
 }
+
+/** A mistake in its form is told by the names of that form, which for a view are not those that it is served under. */
+export const formOf = ({ schema, ...kind }: Kind): { readonly group: string; readonly kind: string } =>
+  schema.publication?.groupVersionKind ?? kind;
 
 export function withManagedFields(
   object: KubeObject,

@@ -1,4 +1,6 @@
 import {
+  asServed,
+  asStored,
   badRequest,
   conflict,
   decode,
@@ -45,16 +47,16 @@ export function patch(resource: Resource, name: string, options: PatchOptions, c
   });
 }
 
-function patched({ kind }: Resource, name: string, current: Outcome, options: PatchOptions): KubeObject {
-  const result = options.change(asClientsSee(current));
+function patched({ served }: Resource, name: string, current: Outcome, options: PatchOptions): KubeObject {
+  const result = options.change(asClientsSee(served, current));
   const unknown: string[] = [];
   try {
-    const next = decode(kind.schema, result, (path) => unknown.push(path)) as KubeObject;
-    if (next.kind !== kind.kind || next.apiVersion !== kind.apiVersion)
+    const next = decode(served.schema, result, (path) => unknown.push(path)) as KubeObject;
+    if (next.kind !== served.kind || next.apiVersion !== served.apiVersion)
       throw new WrongTypeError('kind', `cannot be changed to ${next.apiVersion}/${next.kind}`);
     requireName(next, name);
     options.unknownFields(unknown);
-    return withDistinctOwners(inNamespace(next, options.namespace), options.warn);
+    return withDistinctOwners(inNamespace(asStored(served, next), options.namespace), options.warn);
   } catch (error) {
     if (error instanceof WrongTypeError)
       throw invalid({ group: '', kind: '' }, '', [invalidValue('patch', '', error.message)]);
@@ -62,10 +64,8 @@ function patched({ kind }: Resource, name: string, current: Outcome, options: Pa
   }
 }
 
-const asClientsSee = ({ object, revision }: Outcome): KubeObject => ({
-  ...object,
-  metadata: { ...object.metadata, resourceVersion: String(revision) },
-});
+const asClientsSee = (served: Kind, { object, revision }: Outcome): KubeObject =>
+  asServed(served, { ...object, metadata: { ...object.metadata, resourceVersion: String(revision) } });
 
 export function requireName({ metadata }: KubeObject, name: string): void {
   if (metadata.name !== name)

@@ -12,7 +12,7 @@ import {
   validateObjectMetaUpdate,
 } from '@cluster-apiserver/model';
 import type { Call } from '@cluster-apiserver/storage';
-import { asNew, finished, withManagedFields } from './create.ts';
+import { asNew, finished, formOf, withManagedFields } from './create.ts';
 import { MadeObject, type Outcome } from './outcome.ts';
 import type { Resource } from './resource.ts';
 import { parseResourceVersion } from './resource-version.ts';
@@ -80,9 +80,9 @@ export function settled({ kind }: Resource, owned: KubeObject, current: Outcome,
   const errors = [
     ...validateObjectMeta(object.metadata, kind),
     ...validateObjectMetaUpdate(object, live),
-    ...(kind.validate?.(object) ?? []),
+    ...(kind.validate?.(object, live) ?? []),
   ];
-  if (errors.length > 0) throw invalid(kind, object.metadata.name ?? '', errors);
+  if (errors.length > 0) throw invalid(formOf(kind), object.metadata.name ?? '', errors);
   for (const warning of kind.warnings?.(object, live) ?? []) options.warn(warning);
   const released = live.metadata.deletionTimestamp !== undefined && (object.metadata.finalizers ?? []).length === 0;
   return released ? { remove: object } : { write: object };

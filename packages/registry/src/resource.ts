@@ -14,6 +14,8 @@ import { type Cached, cachedForm, unreadableTerm } from './stored-object.ts';
 /** A kind with what its verbs need of the world. */
 export interface Resource {
   readonly kind: Kind;
+  /** The kind as clients see it: itself, or a view of it. */
+  readonly served: Kind;
   /** Where its objects are written, and read when only the store knows. */
   readonly store: Store;
   /** Where its objects are read. */
@@ -38,8 +40,10 @@ export interface RegistryOptions {
 }
 
 export interface Registry {
-  /** In the order of their kinds. */
+  /** In the order of their kinds, views apart. */
   readonly resources: readonly Resource[];
+  /** The same resources once more, as views see them. */
+  readonly views: readonly Resource[];
   readonly cache: Pick<WatchCache<Cached>, 'following' | 'filled' | 'close'>;
   /** What could not be read is tried again: there are other keys now, or who keeps them is back. */
   rereadUnreadable(): void;
@@ -48,16 +52,27 @@ export interface Registry {
 /** Everything that verbs work on, followed in memory from now on. */
 export function openRegistry({ kinds, keyPrefix, shardedReads = false, ...surroundings }: RegistryOptions): Registry {
   const { store, clock, random } = surroundings;
-  const forms = kinds.map((kind) => cachedForm(kind, collectionPrefix(kind, keyPrefix)));
+  const stored = kinds.filter(({ view }) => !view);
+  const forms = stored.map((kind) => cachedForm(kind, collectionPrefix(kind, keyPrefix)));
   const cache = openWatchCache({ ...surroundings, prefix: `${keyPrefix}/`, forms });
-  const resources = kinds.map((kind, index): Resource => {
+  const resources = stored.map((kind, index): Resource => {
     const collection = cache.collections[index] as Collection<Cached>; // one for each form
-    return { kind, store, collection, channels: new Channels(collection, clock), shardedReads, clock, random };
+    const channels = new Channels(collection, clock);
+    return { kind, served: kind, store, collection, channels, shardedReads, clock, random };
   });
   const rereadUnreadable = (): void => {
     if (resources.some(({ collection }) => collection.view().terms.get(unreadableTerm))) cache.reread();
   };
-  return { resources, cache, rereadUnreadable };
+  const views = kinds.flatMap((kind) => viewOf(kind, resources));
+  return { resources, views, cache, rereadUnreadable };
+}
+
+/** The same objects, watched through the same channels: what differs is how they are seen and what is refused. */
+function viewOf(kind: Kind, resources: readonly Resource[]): Resource[] {
+  const { view } = kind;
+  return view
+    ? resources.filter((one) => one.kind === view.of).map((seen) => ({ ...seen, kind: view.behind, served: kind }))
+    : [];
 }
 
 /** Two groups may have a resource of the same name; those of the core group are known by it alone. */

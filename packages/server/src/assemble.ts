@@ -67,7 +67,7 @@ export async function assemble(
     const { transformer } = encryption;
     const { client, store } = await openStorage(flags, { ownPrefix, transformer }, surroundings, log, scope);
     const served = kinds({ eventLifetimeSeconds: Math.ceil(flags['event-ttl'] / 1000) });
-    const { resources, cache, rereadUnreadable } = openRegistry({
+    const { resources, views, cache, rereadUnreadable } = openRegistry({
       kinds: served,
       store,
       keyPrefix,
@@ -120,7 +120,7 @@ export async function assemble(
           }),
       },
       routes({
-        resources,
+        resources: [...resources, ...views],
         deleteCollectionWorkers: flags['delete-collection-workers'],
         mayDeleteUnreadable: gates.enabled('AllowUnsafeMalformedObjectDeletion') ? authorizer : undefined,
         watchLimits: { clock, random, minRequestTimeoutMs: flags['min-request-timeout'] * 1000 },

@@ -47,6 +47,17 @@ export interface Event extends KubeObject {
 
 const core = { group: '', version: 'v1' };
 
+export const eventSource = object(
+  {
+    component: field(string, 'Component that reports the event.'),
+    host: field(string, 'Node on which it runs.'),
+  },
+  {
+    publication: publicationOf({ ...core, kind: 'EventSource' }, 'The component that reports an event.'),
+    numbers: { component: 1, host: 2 },
+  },
+);
+
 /** A line in the cluster's diary: best effort, about some object, and gone after a while. */
 export const event = ({ eventLifetimeSeconds }: KindServices): Kind =>
   defineKind<Event>({
@@ -60,20 +71,7 @@ export const event = ({ eventLifetimeSeconds }: KindServices): Kind =>
       involvedObject: field(objectReference, 'The object the event is about.', 'always'),
       reason: field(string, 'Short, machine-understandable reason for the transition into the current status.'),
       message: field(string, 'Human-readable description of the status of the operation.'),
-      source: field(
-        object(
-          {
-            component: field(string, 'Component that reports the event.'),
-            host: field(string, 'Node on which it runs.'),
-          },
-          {
-            publication: publicationOf({ ...core, kind: 'EventSource' }, 'The component that reports an event.'),
-            numbers: { component: 1, host: 2 },
-          },
-        ),
-        'The component reporting the event.',
-        'always',
-      ),
+      source: field(eventSource, 'The component reporting the event.', 'always'),
       firstTimestamp: field(time, 'When the event was first recorded.', 'always'),
       lastTimestamp: field(time, 'When its most recent occurrence was recorded.', 'always'),
       count: field(int32, 'How often the event has occurred.'),
@@ -121,7 +119,7 @@ export const event = ({ eventLifetimeSeconds }: KindServices): Kind =>
     deletedAnswer: 'status',
     subresources: [],
     timeToLiveSeconds: eventLifetimeSeconds,
-    validate,
+    validate: (event) => validateEvent(event, 'reportingComponent'),
     columns: eventColumns,
     selectableFields: {
       'involvedObject.kind': ({ involvedObject }) => involvedObject.kind ?? '',
@@ -140,9 +138,12 @@ export const event = ({ eventLifetimeSeconds }: KindServices): Kind =>
     unknownSelectorField: (name) => `field label not supported: ${name}`,
   });
 
-/** Events with an eventTime are of the newer form, which asks for more and is shorter. */
-function validate(event: Event): FieldError[] {
-  const errors = event.eventTime === null ? olderForm(event) : newerForm(event);
+/**
+ * Events with an eventTime are of the newer form, which asks for more and is shorter. Who reported them is told under
+ * the name that the client knows.
+ */
+export function validateEvent(event: Event, reporter: 'reportingComponent' | 'reportingController'): FieldError[] {
+  const errors = event.eventTime === null ? olderForm(event) : newerForm(event, reporter);
   // The reference lets an event about nothing pass in some namespaces; the specification requires the field.
   if (Object.keys(event.involvedObject).length === 0 && errors.every(({ field }) => field !== involvedNamespace))
     errors.unshift(required('involvedObject'));
@@ -160,7 +161,7 @@ function olderForm(event: Event): FieldError[] {
   return fits ? [] : [wrongNamespace(event)];
 }
 
-function newerForm(event: Event): FieldError[] {
+function newerForm(event: Event, reporter: string): FieldError[] {
   const {
     metadata,
     involvedObject,
@@ -174,10 +175,8 @@ function newerForm(event: Event): FieldError[] {
     ...(!involvedObject.namespace && metadata.namespace !== 'default' && metadata.namespace !== 'kube-system'
       ? [wrongNamespace(event)]
       : []),
-    ...(reportingComponent === '' ? [required('reportingComponent')] : []),
-    ...qualifiedName(reportingComponent).map((problem) =>
-      invalidValue('reportingComponent', reportingComponent, problem),
-    ),
+    ...(reportingComponent === '' ? [required(reporter)] : []),
+    ...qualifiedName(reportingComponent).map((problem) => invalidValue(reporter, reportingComponent, problem)),
     ...(reportingInstance === '' ? [required('reportingInstance')] : []),
     ...atMost('reportingInstance', reportingInstance, 128),
     ...(action === '' ? [required('action')] : []),

@@ -42,7 +42,8 @@ export function parseFieldSelector(text: string, kind: Kind): FieldSelector {
     });
   for (const { field } of terms)
     if (!isSelectable(kind, field)) throw new SelectorSyntaxError(kind.unknownSelectorField(field));
-  return { terms };
+  const stored = kind.view?.selectableFields ?? {};
+  return { terms: terms.map((term) => ({ ...term, field: getOwn(stored, term.field) ?? term.field })) };
 }
 
 const isSelectable = (kind: Kind, field: string): boolean =>

@@ -12,6 +12,7 @@ export interface ListMetadata {
   readonly resourceVersion?: string;
   readonly continue?: string;
   readonly remainingItemCount?: number;
+  readonly shardInfo?: { readonly selector: string };
 }
 
 export interface PartialObjectMetadata {

@@ -1,5 +1,6 @@
 import type { Clock } from '@cluster-apiserver/base';
 import {
+  asServed,
   byteString,
   decodeStored,
   encodeMessage,
@@ -20,7 +21,7 @@ import { listSchema, shownList } from './shown.ts';
 /** A list in the form that was asked for. As JSON its objects' bytes are ready, and there is nothing to wait for. */
 export function listBody(resource: Resource, { encoding, shown }: Form, list: ObjectList): Bytes | Promise<Bytes> {
   if (encoding === 'protobuf') return protobufListBody(resource, shown, list);
-  const json = shown ? shownListBody(resource, shown, list) : jsonListBody(resource.kind, list);
+  const json = shown || resource.served.view ? shownListBody(resource, shown, list) : jsonListBody(resource.kind, list);
   if (encoding === 'json') return json;
   // For people, who ask for little.
   return Promise.resolve(json).then((body) =>
@@ -30,11 +31,11 @@ export function listBody(resource: Resource, { encoding, shown }: Form, list: Ob
 
 /** A list joins the bytes of its objects; nothing of them is parsed, and nothing is copied before it is sent. */
 function jsonListBody(kind: Kind, list: ObjectList): Pieces {
-  const { items, shards } = list;
+  const { items } = list;
   const head = JSON.stringify({
     kind: `${kind.kind}List`,
     apiVersion: kind.apiVersion,
-    metadata: { ...metadataOf(list), shardInfo: shards && { selector: formatShardSelector(shards) } },
+    metadata: metadataOf(list),
   });
   const begin = `${head.slice(0, -1)},"items":[`;
   // The list says kind and apiVersion for all: an item begins behind them, with a brace in the place of the comma.
@@ -44,16 +45,21 @@ function jsonListBody(kind: Kind, list: ObjectList): Pieces {
 
 const end = ']}\n';
 
-const metadataOf = ({ revision, continue: token, remainingItemCount }: ObjectList): ListMetadata => ({
+const metadataOf = ({ revision, continue: token, remainingItemCount, shards }: ObjectList): ListMetadata => ({
   resourceVersion: String(revision),
   ...(token !== undefined && { continue: token }),
   ...(remainingItemCount !== undefined && { remainingItemCount }),
+  ...(shards && { shardInfo: { selector: formatShardSelector(shards) } }),
 });
 
 /** Something made of each object, put inside the list that has nothing in it: what it holds stands at its end. */
-async function shownListBody({ kind, clock }: Resource, shown: Shown, list: ObjectList): Promise<Pieces> {
+async function shownListBody(
+  { served: kind, clock }: Resource,
+  shown: Shown | undefined,
+  list: ObjectList,
+): Promise<Pieces> {
   const { empty, members } = shownList(kind, metadataOf(list), shown, clock.now());
-  const slices = await inSlices(list.items, clock, (objects) =>
+  const slices = await inSlices(kind, list.items, clock, (objects) =>
     Buffer.from(
       members(objects)
         .map((member) => JSON.stringify(member))
@@ -66,13 +72,15 @@ async function shownListBody({ kind, clock }: Resource, shown: Shown, list: Obje
 
 /** Several messages of one form behind one another are one: the list that has nothing in it, and then what it has. */
 async function protobufListBody(
-  { kind, clock }: Resource,
+  { served: kind, clock }: Resource,
   shown: Shown | undefined,
   list: ObjectList,
 ): Promise<Pieces> {
   const { empty, members } = shownList(kind, metadataOf(list), shown, clock.now());
   const schema = listSchema(kind, shown);
-  const slices = await inSlices(list.items, clock, (objects) => encodeMessage(schema, { items: members(objects) }));
+  const slices = await inSlices(kind, list.items, clock, (objects) =>
+    encodeMessage(schema, { items: members(objects) }),
+  );
   const message = [encodeMessage(schema, empty), ...slices].map((part) =>
     Buffer.from(part.buffer, part.byteOffset, part.length),
   );
@@ -85,6 +93,7 @@ const comma = Buffer.from(',');
 const sliceObjects = 200;
 
 async function inSlices<T>(
+  kind: Kind,
   items: ObjectList['items'],
   clock: Clock,
   write: (objects: readonly KubeObject[]) => T,
@@ -92,7 +101,7 @@ async function inSlices<T>(
   const slices: T[] = [];
   for (let at = 0; at < items.length; at += sliceObjects) {
     if (at > 0) await new Promise<void>((resume) => clock.soon(resume));
-    slices.push(write(items.slice(at, at + sliceObjects).map(({ json }) => decodeStored(json))));
+    slices.push(write(items.slice(at, at + sliceObjects).map(({ json }) => asServed(kind, decodeStored(json)))));
   }
   return slices;
 }

@@ -1,4 +1,4 @@
-import { decodeStored } from '@cluster-apiserver/model';
+import { asServed, decodeStored } from '@cluster-apiserver/model';
 import type { Outcome, Resource } from '@cluster-apiserver/registry';
 import type { Bytes } from '../exchange.ts';
 import { encoded } from './encoded.ts';
@@ -6,9 +6,9 @@ import type { Form } from './negotiate.ts';
 import { objectSchema, shownObject } from './shown.ts';
 
 /** An object as a verb gave it. As JSON its bytes are ready, and nobody looks inside. */
-export function objectBody({ kind, clock }: Resource, { encoding, shown }: Form, { json }: Outcome): Bytes {
-  if (encoding === 'json' && !shown) return `${json}\n`;
-  const object = decodeStored(json);
+export function objectBody({ served: kind, clock }: Resource, { encoding, shown }: Form, { json }: Outcome): Bytes {
+  if (encoding === 'json' && !shown && !kind.view) return `${json}\n`;
+  const object = asServed(kind, decodeStored(json));
   const value = shown ? shownObject(kind, object, shown, { nowMs: clock.now() }) : object;
   return encoded(encoding, value, objectSchema(kind, shown));
 }

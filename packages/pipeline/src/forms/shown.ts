@@ -39,10 +39,16 @@ export interface ShownList {
   members(objects: readonly KubeObject[]): readonly object[];
 }
 
+/** The list says kind and version for all. */
+function withoutNames(object: KubeObject): object {
+  const { kind: _, apiVersion: __, ...rest } = object;
+  return rest;
+}
+
 export function shownList(kind: Kind, metadata: ListMetadata, shown: Shown | undefined, nowMs: number): ShownList {
   if (!shown) {
     const empty = { kind: `${kind.kind}List`, apiVersion: kind.apiVersion, metadata, items: [] };
-    return { empty, members: (objects) => objects };
+    return { empty, members: (objects) => objects.map(withoutNames) };
   }
   if (shown.as === 'Table') {
     const table = (objects: readonly KubeObject[]): ReturnType<typeof tableOf> =>

@@ -1,4 +1,5 @@
 import {
+  asServed,
   bytesOf,
   decode,
   decodeStored,
@@ -28,10 +29,10 @@ export interface Frames {
 
 /** The frames of each form. There are few of them, and each is the same for all, so that watchers share what is written. */
 export function framesOf(resource: Resource): (form: Form) => Frames {
-  const plain = plainFrames(resource.kind);
+  const plain = resource.served.view ? undefined : plainFrames(resource.kind);
   const others = new Map<string, Frames>();
   return (form) => {
-    if (form.encoding === 'json' && !form.shown) return plain;
+    if (plain && form.encoding === 'json' && !form.shown) return plain;
     const name = JSON.stringify(form);
     const frames = others.get(name) ?? framesIn(resource, form);
     others.set(name, frames);
@@ -48,7 +49,7 @@ function plainFrames(kind: Kind): Frames {
   return { contentType: contentTypes.json, first: write, later: write, error: errorIn(jsonFrame) };
 }
 
-function framesIn({ kind, clock }: Resource, { encoding, shown }: Form): Frames {
+function framesIn({ served: kind, clock }: Resource, { encoding, shown }: Form): Frames {
   const [frame, contentType] =
     encoding === 'protobuf' ? [protobufFrame, `${contentTypes.protobuf};stream=watch`] : [jsonFrame, contentTypes.json];
   const schema = objectSchema(kind, shown);
@@ -80,7 +81,7 @@ const errorIn =
     frame('ERROR', error.toStatus(), statusSchema);
 
 const objectOf = (kind: Kind, event: WatchEvent): KubeObject =>
-  event.type === 'BOOKMARK' ? bookmarkObject(kind, event) : decodeStored(event.outcome.json);
+  event.type === 'BOOKMARK' ? bookmarkObject(kind, event) : asServed(kind, decodeStored(event.outcome.json));
 
 /** Under the name of the specification, and under the one that clients of today wait for. */
 const initialEventsEnd = { 'k8s.io/initial-events-end': 'true', 'platform.io/initial-events-end': 'true' };

@@ -6,6 +6,7 @@ import {
   PatchFormError,
   parseYaml,
   readApplied,
+  type View,
   WrongTypeError,
 } from '@cluster-apiserver/model';
 import { apply, type Resource } from '@cluster-apiserver/registry';
@@ -26,7 +27,7 @@ export const applyHandler =
     const body = await readBody(request);
     const { dryRun, manager, force, fieldValidation } = applyParameters(request, info);
     const warn = (text: string): unknown => facts.warnings.add(text);
-    const configuration = readConfiguration(resource.kind, body, fieldValidation, warn);
+    const configuration = readConfiguration(resource.served, body, fieldValidation, warn);
     const { namespace, name } = placeOf(facts);
     const options = { namespace, dryRun, manager, force, warn };
     const { outcome, created } = await apply(resource, name, configuration, options, call);
@@ -45,13 +46,20 @@ function readConfiguration(
   try {
     const configuration = readApplied(kind.schema, value, (path) => unknown.push(path));
     report([...faults.map(({ message }) => message), ...unknown.map(unknownField)], validation, warn);
-    return configuration;
+    return kind.view ? readApplied(kind.view.of.schema, storedNames(kind.view, value), () => {}) : configuration;
   } catch (error) {
     if (error instanceof WrongTypeError || error instanceof PatchFormError)
       throw badRequest(`the configuration to apply is no ${kind.kind}: ${error.message}`, error);
     throw error;
   }
 }
+
+/** What was read once already, and is a configuration, in the form in which the object is stored. */
+const storedNames = ({ of, renamed }: View, configuration: unknown): object => ({
+  ...renamed(configuration as object),
+  kind: of.kind,
+  apiVersion: of.apiVersion,
+});
 
 /** A configuration names its kind and version, because its fields mean something in that version alone. */
 function requireForm(kind: Kind, value: unknown): void {

@@ -11,14 +11,14 @@ import { namespaceOf } from './place.ts';
 export const deleteCollectionHandler =
   (resource: Resource, workers: number): Handler<Authenticated> =>
   async (facts) => {
-    const form = objectForm(facts, resource.kind);
+    const form = objectForm(facts, resource.served);
     const options = listParameters(resource, facts.info);
     const status = await deleteCollection(
       resource,
       {
         list: { ...options, namespace: namespaceOf(facts) },
 
-        delete: { ...(await deleteParameters(facts, resource.kind)), ignoreReadErrors: false },
+        delete: { ...(await deleteParameters(facts, resource.served)), ignoreReadErrors: false },
         workers,
       },
       facts.call,

@@ -15,9 +15,9 @@ const unsafeVerb = 'unsafe-delete-ignore-read-errors';
 export const deleteHandler =
   (resource: Resource, mayDeleteUnreadable: Authorizer | undefined): Handler<Authenticated> =>
   async (facts) => {
-    const form = objectForm(facts, resource.kind);
+    const form = objectForm(facts, resource.served);
     const { namespace, name } = placeOf(facts);
-    const asked = await deleteParameters(facts, resource.kind);
+    const asked = await deleteParameters(facts, resource.served);
     const ignoreReadErrors = asked.ignoreReadErrors && mayDeleteUnreadable !== undefined;
     if (ignoreReadErrors) await requireVerb(mayDeleteUnreadable, facts, unsafeVerb);
     const options = { ...asked, ignoreReadErrors };

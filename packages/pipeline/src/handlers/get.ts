@@ -9,7 +9,7 @@ import { placeOf } from './place.ts';
 export const getHandler =
   (resource: Resource): Handler<Authenticated> =>
   async (facts) => {
-    const form = objectForm(facts, resource.kind);
+    const form = objectForm(facts, resource.served);
     const version = text(facts.info.query, 'resourceVersion');
     return objectResponse(facts, resource, form, 200, await get(resource, placeOf(facts), version, facts.call));
   };

@@ -1,4 +1,4 @@
-import type { KubeObject } from '@cluster-apiserver/model';
+import { asStored, type KubeObject } from '@cluster-apiserver/model';
 import type { Resource, WriteOptions } from '@cluster-apiserver/registry';
 import { bodyFormat, decodeObject, readBody } from '../body.ts';
 import type { Authenticated } from '../facts.ts';
@@ -6,18 +6,18 @@ import { type Form, objectForm } from '../forms/negotiate.ts';
 import { writeParameters } from '../options.ts';
 import { namespaceOf } from './place.ts';
 
-/** An object that a client sends whole, and how it wants it written. What is asked in vain is refused before the body is read. */
+/** An object that a client sends whole, as it is stored, and how it wants it written. What is asked in vain is refused before the body is read. */
 export async function incomingObject(
-  { kind }: Resource,
+  { served }: Resource,
   facts: Authenticated,
   parameters: 'CreateOptions' | 'UpdateOptions',
 ): Promise<{ readonly object: KubeObject; readonly options: WriteOptions; readonly form: Form }> {
   const { request, info } = facts;
-  const form = objectForm(facts, kind);
-  const format = bodyFormat(request, kind);
+  const form = objectForm(facts, served);
+  const format = bodyFormat(request, served);
   const body = await readBody(request);
   const { dryRun, manager, fieldValidation } = writeParameters(parameters, request, info);
   const warn = (text: string): unknown => facts.warnings.add(text);
-  const object = decodeObject(kind, body, format, fieldValidation, warn);
+  const object = asStored(served, decodeObject(served, body, format, fieldValidation, warn));
   return { object, options: { namespace: namespaceOf(facts), dryRun, manager, warn }, form };
 }

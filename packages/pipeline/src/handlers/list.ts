@@ -9,7 +9,7 @@ import { withinSeconds } from '../stages/deadline.ts';
 export const listHandler =
   (resource: Resource): Handler<Authenticated> =>
   async (facts) => {
-    const form = listForm(facts, resource.kind);
+    const form = listForm(facts, resource.served);
     const options = listParameters(resource, facts.info);
     const found = await withinSeconds(options.timeoutSeconds, facts.call, resource.clock, (call) =>
       list(resource, options, call),

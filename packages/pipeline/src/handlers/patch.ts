@@ -16,7 +16,7 @@ export function patchHandler(resource: Resource): Handler<Authenticated> {
   const apply = applyHandler(resource);
   return async (facts) => {
     const { request, info, call } = facts;
-    const form = objectForm(facts, resource.kind);
+    const form = objectForm(facts, resource.served);
     const type = mediaType(request) ?? '';
     if (type === applyType) return apply(facts, form);
     const read = getOwn(patchTypes, type);
@@ -29,7 +29,7 @@ export function patchHandler(resource: Resource): Handler<Authenticated> {
     const body = await readBody(request);
     const { dryRun, manager, fieldValidation } = patchParameters(request, info);
     const warn = (text: string): unknown => facts.warnings.add(text);
-    const { change, faults } = read(resource.kind, body);
+    const { change, faults } = read(resource.served, body);
     const unknownFields = (paths: readonly string[]): void =>
       report([...faults, ...paths.map(unknownField)], fieldValidation, warn);
     const { namespace, name } = placeOf(facts);

@@ -24,7 +24,7 @@ const bookmarkIntervalMs = 60_000;
 export const watchHandler = (resource: Resource, limits: WatchLimits): Handler<Authenticated> => {
   const framesIn = framesOf(resource);
   return async (facts) => {
-    const frames = framesIn(watchForm(facts, resource.kind));
+    const frames = framesIn(watchForm(facts, resource.served));
     const { query, resource: asked } = facts.info;
     const options = listParameters(resource, facts.info);
     const allowWatchBookmarks = flag(query, 'allowWatchBookmarks') ?? false;

@@ -1,3 +1,5 @@
+import { parseProtobuf, statusSchema } from '@cluster-apiserver/model';
+
 /** Answers of HTTP/1.1 read by the letter: what a lenient client would forgive is what the next proxy stumbles over. */
 export interface HttpAnswer {
   readonly status: number;
@@ -86,18 +88,28 @@ export function wrongWith(status: number, contentType: string | undefined, body:
   if (status >= 500 && status !== 504) return `status ${status}: ${body.toString()}`;
   if (status < 400 || body.length === 0) return undefined;
   if (status === 404 && contentType?.startsWith('text/plain')) return undefined;
-  const fits = contentType?.startsWith('application/yaml') ? isYamlStatus : isStatus;
+  const fits = fitting[contentType?.split(';', 1)[0] ?? ''] ?? isJsonStatus;
   return fits(status, body) ? undefined : `${status} ${contentType} without a Status: ${body.toString()}`;
 }
 
-const isYamlStatus = (status: number, body: Buffer): boolean =>
+type Fits = (status: number, body: Buffer) => boolean;
+
+const isYamlStatus: Fits = (status, body) =>
   [/^kind: Status$/m, new RegExp(`^code: ${status}$`, 'm')].every((line) => line.test(body.toString()));
 
-function isStatus(status: number, body: Buffer): boolean {
+const isJsonStatus: Fits = (status, body) => isStatus(status, () => JSON.parse(body.toString()));
+const isProtobufStatus: Fits = (status, body) => isStatus(status, () => parseProtobuf(body, () => statusSchema).value);
+
+const fitting: Readonly<Record<string, Fits>> = {
+  'application/yaml': isYamlStatus,
+  'application/vnd.kubernetes.protobuf': isProtobufStatus,
+};
+
+function isStatus(status: number, read: () => unknown): boolean {
   try {
-    const { kind, code } = JSON.parse(body.toString()) as { kind?: unknown; code?: unknown };
+    const { kind, code } = read() as { kind?: unknown; code?: unknown };
     return kind === 'Status' && code === status;
   } catch {
-    return false; // no JSON is no Status
+    return false; // what cannot be read is no Status
   }
 }

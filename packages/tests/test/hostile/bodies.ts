@@ -1,4 +1,7 @@
 import type { Random } from '@cluster-apiserver/base';
+import { kinds } from '@cluster-apiserver/kinds';
+import { decode, deleteOptions, encodeProtobuf, type TypeNames } from '@cluster-apiserver/model';
+import { randomObject } from '../../../model/test/random-object.ts';
 import { bytesOf, choose, chooseSome } from './choose.ts';
 
 /** Bodies that look like what the server takes, with something in them that it must not stumble over. */
@@ -8,11 +11,27 @@ export interface Body {
 }
 
 export function hostileBody(random: Random, name: string): Body {
+  if (random.below(8) === 0) return { contentType: protobufType, bytes: protobufBytes(random, name) };
   const yaml = random.below(3) === 0;
   const text = yaml ? yamlText(random, name) : jsonText(random, name);
   const contentType = random.below(6) === 0 ? choose(random, wrongTypes) : choose(random, yaml ? yamlTypes : jsonTypes);
   return { contentType, bytes: withBrokenBytes(random, Buffer.from(text)) };
 }
+
+const protobufType = 'application/vnd.kubernetes.protobuf';
+const served = kinds({ eventLifetimeSeconds: 3600 });
+
+/** A message of one of the forms, with some of its bytes changed and perhaps its end cut off, or nothing like it. */
+function protobufBytes(random: Random, name: string): Buffer {
+  if (random.below(8) === 0) return Buffer.concat([Buffer.from('k8s\0'), bytesOf(random, random.below(200))]);
+  const { schema, kind, apiVersion } = choose(random, [...served, deletion]);
+  const value = { ...randomObject(random, schema), kind, apiVersion, metadata: { name } };
+  const bytes = encodeProtobuf(schema, decode(schema, value, () => {}) as unknown as TypeNames);
+  for (let left = random.below(4); left > 0; left--) bytes[random.below(bytes.length)] = random.below(256);
+  return random.below(4) === 0 ? bytes.subarray(0, random.below(bytes.length)) : bytes;
+}
+
+const deletion = { schema: deleteOptions, kind: 'DeleteOptions', apiVersion: 'v1' };
 
 const jsonTypes = [
   ...['application/json', 'application/json', 'application/json; charset=utf-8', 'application/merge-patch+json'],

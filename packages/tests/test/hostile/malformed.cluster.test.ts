@@ -70,7 +70,7 @@ test(
 
 test('whatever was asked for, every key lies below its resource and its namespace', async () => {
   const keys = await allKeys(cluster.pids().etcd[0]?.url ?? '');
-  const own = /^\/registry\.(own|election)\//;
+  const own = /^\/registry\/\.own\//;
   expect(keys.length).toBeGreaterThan(0);
   expect(
     keys.filter((key) => !own.test(key) && !/^\/registry\/(serviceaccounts|events)\/[^/]+\/[^/]+$/.test(key)),

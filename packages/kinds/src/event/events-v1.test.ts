@@ -1,0 +1,81 @@
+import { expect, test } from '@jest/globals';
+import { seededRandom } from '@cluster-apiserver/base';
+import { decode, type KubeObject } from '@cluster-apiserver/model';
+import { randomObject } from '../../../model/test/random-object.ts';
+import { kinds } from '../index.ts';
+
+const served = kinds({ eventLifetimeSeconds: 3600 });
+const view = served.find(({ apiVersion }) => apiVersion === 'events.k8s.io/v1')?.view;
+const { fromStored, toStored, behind, of } = view as NonNullable<typeof view>;
+
+const good = {
+  metadata: { name: 'a', namespace: 'n' },
+  eventTime: '2026-01-01T00:00:00.000000Z',
+  regarding: { namespace: 'n', kind: 'Pod', name: 'p' },
+  reportingController: 'example.com/c',
+  reportingInstance: 'i',
+  action: 'Act',
+  reason: 'R',
+  note: 'text',
+  type: 'Normal',
+};
+const event = (changes: object): KubeObject => toStored({ ...good, ...changes });
+const faults = (changes: object, current?: KubeObject): string[] => [
+  ...new Set((behind.validate?.(event(changes), current) ?? []).map(({ field, reason }) => `${field} ${reason}`)),
+];
+const series = (count: number, lastObservedTime: string | null = good.eventTime) => ({
+  series: { count, lastObservedTime },
+});
+
+test('an event says the same in both forms, whichever it comes in', () => {
+  const random = seededRandom(3);
+  for (let round = 0; round < 300; round++) {
+    const names = { kind: of.kind, apiVersion: of.apiVersion };
+    const stored = decode(of.schema, { ...randomObject(random, of.schema), ...names }, () => {}) as KubeObject;
+    expect(JSON.stringify(toStored(fromStored(stored)))).toBe(JSON.stringify(stored));
+  }
+});
+
+test.each<[string, object, string[]]>([
+  ['all it needs', {}, []],
+  ['no time', { eventTime: null }, ['eventTime FieldValueRequired']],
+  ['another type', { type: 'Info' }, ['type FieldValueInvalid']],
+  ['no type', { type: '' }, ['type FieldValueInvalid']],
+  [
+    'no reporter',
+    { reportingController: '' },
+    ['reportingController FieldValueRequired', 'reportingController FieldValueInvalid'],
+  ],
+  ['a reporter that is no name', { reportingController: 'a b' }, ['reportingController FieldValueInvalid']],
+  ['a series', series(2), []],
+  ['a series of one', series(1), ['series.count FieldValueInvalid']],
+  ['a series never seen', series(2, null), ['series.lastObservedTime FieldValueRequired']],
+  ['a name that is no subdomain', { metadata: { ...good.metadata, name: 'A' } }, ['metadata.name FieldValueInvalid']],
+  [
+    'what older events had',
+    { deprecatedCount: 1, deprecatedSource: { host: 'h' }, deprecatedLastTimestamp: '2026-01-01T00:00:00Z' },
+    ['lastTimestamp FieldValueInvalid', 'count FieldValueInvalid', 'source FieldValueInvalid'],
+  ],
+])('a new event with %s is told its mistakes by the names of the stored form', (_, changes, mistakes) => {
+  expect(faults(changes).toSorted()).toEqual(mistakes.toSorted());
+});
+
+test.each<[object, string[]]>([
+  [{}, []],
+  [series(1), []],
+  [{ metadata: { ...good.metadata, labels: { a: 'b' } } }, []],
+  [{ note: 'other' }, ['message FieldValueInvalid']],
+  [{ regarding: { namespace: 'n', kind: 'Pod', name: 'q' } }, ['involvedObject FieldValueInvalid']],
+  [
+    { reportingController: 'example.com/d', type: 'Warning' },
+    ['reportingController FieldValueInvalid', 'type FieldValueInvalid'],
+  ],
+  [{ deprecatedCount: 2 }, ['count FieldValueInvalid']],
+])('of an event that is there, %j changes what may not change: %j', (changes, mistakes) => {
+  expect(faults(changes, event({})).toSorted()).toEqual(mistakes.toSorted());
+});
+
+test('an event of the older form, which lacks what is asked of new ones, may go on', () => {
+  const older = { eventTime: null, type: '', deprecatedCount: 3 };
+  expect(faults({ ...older, ...series(3) }, event(older))).toEqual([]);
+});

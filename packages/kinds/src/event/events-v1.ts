@@ -1,0 +1,140 @@
+import {
+  defineView,
+  type FieldError,
+  field,
+  int32,
+  invalidValue,
+  type Kind,
+  microTime,
+  object,
+  objectReference,
+  publicationOf,
+  required,
+  sameJson,
+  string,
+  subdomainNames,
+  time,
+} from '@cluster-apiserver/model';
+import { type Event, eventSource, validateEvent } from './event.ts';
+
+const group = { group: 'events.k8s.io', version: 'v1' };
+
+const series = object(
+  {
+    count: field(int32, 'Occurrences up to the last heartbeat.'),
+    lastObservedTime: field(microTime, 'Time of the last occurrence observed.', 'always'),
+  },
+  {
+    publication: publicationOf({ ...group, kind: 'EventSeries' }, 'Something that goes on happening.'),
+    numbers: { count: 1, lastObservedTime: 2 },
+  },
+);
+
+/** Events as reporters of today write them. What only older ones had is still shown, and no longer taken. */
+export const eventOfEvents = (stored: Kind): Kind =>
+  defineView<Event>({
+    of: stored,
+    ...group,
+    description: stored.description,
+    fields: {
+      eventTime: field(microTime, 'When the event was first observed.', 'always'),
+      series: field(series, 'The series that the event stands for; absent for a single event.'),
+      reportingController: field(string, 'Name of the controller that reported the event, such as example.com/robots.'),
+      reportingInstance: field(string, 'Which instance of the controller it was.'),
+      action: field(string, 'What was done, or could not be done, regarding the object.'),
+      reason: field(string, 'Why the action was taken, for programs.'),
+      regarding: field(objectReference, 'The object the event is about.', 'always'),
+      related: field(objectReference, 'A second object, for more complex actions.'),
+      note: field(string, 'Human-readable description of what happened.'),
+      type: field(string, 'Type of the event: Normal or Warning.'),
+      deprecatedSource: field(eventSource, 'The component that reported an event of the older form.', 'always'),
+      deprecatedFirstTimestamp: field(time, 'When an event of the older form was first recorded.', 'always'),
+      deprecatedLastTimestamp: field(time, 'When its most recent occurrence was recorded.', 'always'),
+      deprecatedCount: field(int32, 'How often it has occurred.'),
+    },
+    numbers: {
+      eventTime: 2,
+      series: 3,
+      reportingController: 4,
+      reportingInstance: 5,
+      action: 6,
+      reason: 7,
+      regarding: 8,
+      related: 9,
+      note: 10,
+      type: 11,
+      deprecatedSource: 12,
+      deprecatedFirstTimestamp: 13,
+      deprecatedLastTimestamp: 14,
+      deprecatedCount: 15,
+    },
+    requiredFields: ['eventTime'],
+    renamed: {
+      reportingController: 'reportingComponent',
+      regarding: 'involvedObject',
+      note: 'message',
+      deprecatedSource: 'source',
+      deprecatedFirstTimestamp: 'firstTimestamp',
+      deprecatedLastTimestamp: 'lastTimestamp',
+      deprecatedCount: 'count',
+    },
+    selectableFields: {
+      'regarding.kind': 'involvedObject.kind',
+      'regarding.namespace': 'involvedObject.namespace',
+      'regarding.name': 'involvedObject.name',
+      'regarding.uid': 'involvedObject.uid',
+      'regarding.apiVersion': 'involvedObject.apiVersion',
+      'regarding.resourceVersion': 'involvedObject.resourceVersion',
+      'regarding.fieldPath': 'involvedObject.fieldPath',
+      reason: 'reason',
+      reportingController: 'reportingComponent',
+      type: 'type',
+    },
+    validate: (event, current) => [
+      ...validateEvent(event, 'reportingController'),
+      ...(current ? changesOf(event, current) : shortcomingsOf(event)),
+    ],
+  });
+
+/** What a new event needs here, and what it may not have. */
+const shortcomingsOf = ({
+  metadata: { name = '' },
+  eventTime,
+  type = '',
+  series,
+  firstTimestamp,
+  lastTimestamp,
+  count,
+  source,
+}: Event): FieldError[] => [
+  ...subdomainNames.whole(name).map((problem) => invalidValue('metadata.name', name, problem)),
+  ...(eventTime === null ? [required('eventTime')] : []),
+  ...(type === 'Normal' || type === 'Warning' ? [] : [invalidValue('type', '', `has invalid value: ${type}`)]),
+  ...(series && (series.count ?? 0) < 2 ? [invalidValue('series.count', '', 'should be at least 2')] : []),
+  ...(series?.lastObservedTime === null ? [required('series.lastObservedTime')] : []),
+  ...Object.entries({ firstTimestamp, lastTimestamp, count, source })
+    .filter(([, given]) => given && (typeof given !== 'object' || Object.keys(given).length > 0))
+    .map(([name]) => invalidValue(name, '', 'needs to be unset')),
+];
+
+/** Of an event only the series goes on. By the names of the stored form, but for one that the reference calls otherwise. */
+const unchanging: Readonly<Record<string, keyof Event & string>> = {
+  involvedObject: 'involvedObject',
+  reason: 'reason',
+  message: 'message',
+  source: 'source',
+  firstTimestamp: 'firstTimestamp',
+  lastTimestamp: 'lastTimestamp',
+  count: 'count',
+  type: 'type',
+  eventTime: 'eventTime',
+  action: 'action',
+  related: 'related',
+  reportingController: 'reportingComponent',
+  reportingInstance: 'reportingInstance',
+};
+
+const changesOf = (event: Event, current: Event): FieldError[] =>
+  Object.entries(unchanging)
+    .filter(([, name]) => !sameJson(event[name], current[name]))
+    .map(([told, name]) => invalidValue(told, event[name] ?? '', 'field is immutable'));

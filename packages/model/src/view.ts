@@ -1,0 +1,77 @@
+import { defineKind, type Kind, type KindForm } from './kind.ts';
+import type { KubeObject } from './object.ts';
+import { decode } from './schema/decode.ts';
+import type { FieldForm } from './schema/schema.ts';
+
+/**
+ * A second form of a kind, in another group or version: the same stored objects, with other names for some of their
+ * fields and rules of its own. It is declared by what differs; nothing is stored in it.
+ */
+export interface ViewForm<Stored extends KubeObject> {
+  readonly of: Kind;
+  readonly group: string;
+  readonly version: string;
+  readonly description: string;
+  readonly fields: Readonly<Record<string, FieldForm>>;
+  readonly numbers?: Readonly<Record<string, number>>;
+  readonly requiredFields?: readonly string[];
+  /** The fields that have another name than in the stored form, each with that. What they hold is the same. */
+  readonly renamed: Readonly<Record<string, string>>;
+  /** What a field selector may name, each with what it is in the stored form. */
+  readonly selectableFields: Readonly<Record<string, string>>;
+  /** Sees the stored form. Mistakes are told by its names, as the reference does. */
+  readonly validate: NonNullable<KindForm<Stored>['validate']>;
+}
+
+/** What a kind is besides, if it is a view. */
+export interface View {
+  /** The kind as it is stored, with the rules of the view, under the group of the view where an answer names it. */
+  readonly behind: Kind;
+  /** The kind whose objects are seen. */
+  readonly of: Kind;
+  /** Names for names: of any value that has the fields of the view, even of a part of an object. */
+  renamed(value: object): Record<string, unknown>;
+  toStored(object: KubeObject): KubeObject;
+  fromStored(object: KubeObject): KubeObject;
+  readonly selectableFields: Readonly<Record<string, string>>;
+}
+
+export function defineView<Stored extends KubeObject>(form: ViewForm<Stored>): Kind {
+  const { of, renamed, selectableFields, validate, ...own } = form;
+  const kind = defineKind({
+    ...of,
+    ...own,
+    subresources: [],
+    columns: of.columns.map((column) => ({
+      ...column,
+      value: (object, nowMs) => column.value(toStored(object), nowMs),
+    })),
+    selectableFields: Object.fromEntries(Object.keys(selectableFields).map((name) => [name, () => ''])),
+  });
+  const rename = renaming(new Map(Object.entries(renamed)));
+  const renameBack = renaming(new Map(Object.entries(renamed).map(([ours, theirs]) => [theirs, ours])));
+  const as = ({ schema, kind, apiVersion }: Kind, value: object): KubeObject =>
+    decode(schema, { ...value, kind, apiVersion }, () => {}) as KubeObject;
+  const toStored = (object: KubeObject): KubeObject => as(of, rename(object));
+  const view: View = {
+    // The hook only ever sees objects of the stored form, which makes them Stored.
+    behind: { ...of, group: form.group, validate: validate as NonNullable<Kind['validate']> },
+    of,
+    renamed: rename,
+    toStored,
+    fromStored: (object) => as(kind, renameBack(object)),
+    selectableFields,
+  };
+  return { ...kind, view };
+}
+
+const renaming =
+  (names: ReadonlyMap<string, string>) =>
+  (value: object): Record<string, unknown> =>
+    Object.fromEntries(Object.entries(value).map(([name, held]) => [names.get(name) ?? name, held]));
+
+/** An object as clients of the kind see it, from the form in which it is stored. */
+export const asServed = ({ view }: Kind, stored: KubeObject): KubeObject => (view ? view.fromStored(stored) : stored);
+
+/** The way back. */
+export const asStored = ({ view }: Kind, served: KubeObject): KubeObject => (view ? view.toStored(served) : served);
