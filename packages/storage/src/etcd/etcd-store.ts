@@ -29,7 +29,7 @@ export interface EtcdStoreOptions {
 export function etcdStore({ client, transformer, ownPrefix }: EtcdStoreOptions): Store {
   const leases = sharedLeases(client);
   const progress = progressAsker(client, `${ownPrefix}progress`);
-  const writeOnce = writer(client, leases, `${ownPrefix}seals/${client.random.uuid()}/`);
+  const writeOnce = writer(client, leases, ownPrefix);
 
   const write = async (
     key: string,

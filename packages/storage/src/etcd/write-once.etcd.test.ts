@@ -221,6 +221,17 @@ test('while no answer is lost, no seal is written', async () => {
   expect(await seals()).toBe(before);
 });
 
+test('a deletion in doubt does not take the deletion of another for its own', async () => {
+  const at = await create(ours.store, 'old');
+  proxy.silent = true;
+  const deleting = remove(ours.store, at).catch((error: unknown) => error);
+  await remove(theirs.store, at);
+  // The first attempt is lost on the way, and nobody can know that it never came.
+  proxy.silent = false;
+  proxy.cut();
+  expect(await deleting).toBeInstanceOf(RevisionMismatchError);
+});
+
 // The last one: what it compacts, the others count by.
 test.each([
   ['a creation', undefined],

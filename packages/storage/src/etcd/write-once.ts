@@ -8,12 +8,17 @@
  * key was created, told of, and deleted by others. So a creation also demands that a key of its own, its seal, has no
  * value. While all is well, no seal is ever written. An attempt in doubt is sealed: from then on it cannot be applied,
  * and whether it was can be read. Only then, and with another seal, is the creation tried again.
+ *
+ * What was deleted does not tell by whom. So each deletion writes a mark along, to one key for all of them: at the
+ * revision of a deletion that key says whose it was.
  */
+import { StorageUnavailableError } from '../errors.ts';
 import type { Call } from '../store.ts';
 import { type EtcdCall, type EtcdClient, InDoubtError } from './client.ts';
+import { isCompacted } from './faults.ts';
 import { findEvent } from './key-history.ts';
 import type { SharedLeases } from './leases.ts';
-import { type ConditionalWrite, conditionalWrite, type KeyValue, sealAndRead } from './wire/key-value.ts';
+import { type ConditionalWrite, conditionalWrite, type KeyValue, range, sealAndRead } from './wire/key-value.ts';
 
 export type WriteOnce = (write: ConditionalWrite, call: Call) => Promise<WriteOutcome>;
 
@@ -24,8 +29,11 @@ export type WriteOutcome =
 /** Longer than a member may stand still with a request in its buffers. Seals are few: they live on shared leases. */
 const sealSeconds = 3_600;
 
-export function writer(client: EtcdClient, leases: SharedLeases, sealPrefix: string): WriteOnce {
+export function writer(client: EtcdClient, leases: SharedLeases, ownPrefix: string): WriteOnce {
+  const writerId = client.random.uuid();
+  const sealPrefix = `${ownPrefix}seals/${writerId}/`;
   let seals = 0;
+  let deletions = 0;
   const create = async (write: ConditionalWrite, call: EtcdCall): Promise<WriteOutcome> => {
     for (;;) {
       const seal = `${sealPrefix}${seals++}`;
@@ -45,8 +53,12 @@ export function writer(client: EtcdClient, leases: SharedLeases, sealPrefix: str
       if (outcome) return outcome;
     }
   };
-  return (write, call) =>
-    write.expected > 0 ? replace(client, write, call) : create(write, { ...call, sinceMs: client.clock.monotonicMs() });
+  return (write, call) => {
+    if (write.expected === 0) return create(write, { ...call, sinceMs: client.clock.monotonicMs() });
+    if (write.value !== undefined) return replace(client, write, call);
+    const mark = { key: `${ownPrefix}deletion`, value: `${writerId}/${deletions++}` };
+    return replace(client, { ...write, mark }, call);
+  };
 }
 
 /** Puts an end to an attempt in doubt. Undefined when it was not applied, and nothing stands in the way of another. */
@@ -87,8 +99,27 @@ async function replace(client: EtcdClient, write: ConditionalWrite, call: Call):
   if (current && isOurs(write, current)) return { applied: true, revision: current.modRevision };
   // Whatever came first after the state we expected broke the condition for everybody behind it.
   const first = await findEvent(client, { key: write.key }, { after: write.expected, known }, () => true, call);
-  const ours = write.value === undefined ? first.deleted : !first.deleted && isOurs(write, first.current);
+  const ours = first.deleted ? await isMarked(client, write, first.current, call) : isOurs(write, first.current);
   return ours ? { applied: true, revision: first.current.modRevision } : { applied: false, current };
+}
+
+/** Whether a deletion carries the mark of this write. */
+async function isMarked(
+  client: EtcdClient,
+  { mark }: ConditionalWrite,
+  deleted: KeyValue,
+  call: Call,
+): Promise<boolean> {
+  if (!mark) return false;
+  const { modRevision } = deleted;
+  try {
+    const { answer } = await client.call(range, { key: mark.key, revision: modRevision }, call);
+    const [found] = answer.values;
+    return found?.modRevision === modRevision && found.value.toString() === mark.value;
+  } catch (cause) {
+    if (!isCompacted(cause)) throw cause;
+    throw new StorageUnavailableError(`whose deletion it was is gone with revision ${modRevision}`, { cause });
+  }
 }
 
 const isOurs = ({ value, expected }: ConditionalWrite, stored: KeyValue): boolean =>

@@ -50,6 +50,8 @@ export interface ConditionalWrite {
   readonly lease: number;
   /** Another key that must have no value. */
   readonly seal?: string | undefined;
+  /** Another key that is written along. */
+  readonly mark?: { readonly key: string; readonly value: string } | undefined;
 }
 
 export interface ConditionalAnswer {
@@ -84,7 +86,7 @@ const empty = Buffer.alloc(0);
 
 export const conditionalWrite: Rpc<ConditionalWrite, ConditionalAnswer> = {
   path: '/etcdserverpb.KV/Txn',
-  encode: ({ key, expected, value, lease, seal }) =>
+  encode: ({ key, expected, value, lease, seal, mark }) =>
     encoded((to) => {
       writeCompare(to, key, expected);
       if (seal !== undefined) writeCompare(to, seal, 0);
@@ -92,6 +94,10 @@ export const conditionalWrite: Rpc<ConditionalWrite, ConditionalAnswer> = {
         if (value === undefined) writeNested(operation, 3, (remove) => writeBytes(remove, 1, key));
         else writeNested(operation, 2, (put) => writePut(put, key, value, lease));
       });
+      if (mark)
+        writeNested(to, 2, (operation) =>
+          writeNested(operation, 2, (put) => writePut(put, mark.key, Buffer.from(mark.value), 0)),
+        );
       writeNested(to, 3, (operation) => writeNested(operation, 1, (read) => writeRange(read, { key })));
     }),
   decode: readTransaction,
