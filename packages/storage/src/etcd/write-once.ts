@@ -12,7 +12,7 @@
  * What was deleted does not tell by whom. So each deletion writes a mark along, to one key for all of them: at the
  * revision of a deletion that key says whose it was.
  */
-import { StorageUnavailableError } from '../errors.ts';
+import { StorageFullError, StorageUnavailableError } from '../errors.ts';
 import type { Call } from '../store.ts';
 import { type EtcdCall, type EtcdClient, InDoubtError } from './client.ts';
 import { isCompacted } from './faults.ts';
@@ -57,7 +57,11 @@ export function writer(client: EtcdClient, leases: SharedLeases, ownPrefix: stri
     if (write.expected === 0) return create(write, { ...call, sinceMs: client.clock.monotonicMs() });
     if (write.value !== undefined) return replace(client, write, call);
     const mark = { key: `${ownPrefix}deletion`, value: `${writerId}/${deletions++}` };
-    return replace(client, { ...write, mark }, call);
+    return replace(client, { ...write, mark }, call).catch((error: unknown) => {
+      // A full store takes no mark, and deletions are what makes room in it.
+      if (error instanceof StorageFullError) return replace(client, write, call);
+      throw error;
+    });
   };
 }
 

@@ -3,7 +3,7 @@ import type { Revision } from '../revision.ts';
 import type { Call, Entry, Store } from '../store.ts';
 import type { Freshness } from './freshness.ts';
 import type { Keyed } from './sorted-set.ts';
-import { emptyView, type TermsOf, type View, withChange, withoutChanges } from './view.ts';
+import { emptyView, type TermsOf, type View, viewOf, withChange, withoutChanges } from './view.ts';
 import { type ItemChange, Window } from './window.ts';
 
 /** One version of one object, as readers want it. */
@@ -173,19 +173,17 @@ export class Collection<Item extends CacheItem> {
     for (const follower of this.#followers) follower.changed(change);
   }
 
-  /** Begins again from all there is at a revision, which may be given bit by bit. */
+  /** Begins again from all there is at a revision, which is given bit by bit, in the order of the keys. */
   reload(): { add(entry: Entry): void; done(revision: Revision): void } {
-    let view = emptyView<Item>(this.reached);
     const newest = new Map<string, Item>();
     return {
       add: (entry) => {
         const item = this.#read(entry);
         newest.set(item.key, item);
-        view = withChange(view, undefined, item, this.form.termsOf, view.revision);
       },
       done: (revision) => {
         this.#newest = newest;
-        this.#view = { ...view, revision };
+        this.#view = viewOf([...newest.values()], this.form.termsOf, revision);
         this.#kept.clear();
         this.#window.beginAt(revision);
         for (const follower of this.#followers) follower.interrupted();

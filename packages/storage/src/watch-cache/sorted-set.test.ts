@@ -61,3 +61,22 @@ test('removing what is not there gives the same set', () => {
   expect(set.without('b')).toBe(set);
   expect(set.without('a').size).toBe(0);
 });
+
+test.each([0, 1, 32, 33, 48, 1_024, 1_025, 40_000])(
+  'a set made of %d items at once is that of as many one by one',
+  (count) => {
+    const items = Array.from({ length: count }, (_, n) => ({ key: `k${String(n).padStart(5, '0')}`, version: n }));
+    let [all, single] = [SortedSet.from(items), SortedSet.empty<Item>()];
+    for (const item of items) single = single.with(item);
+    expect(itemsOf(all)).toEqual(itemsOf(single));
+    expect(all.size).toBe(count);
+    for (const { key } of items.slice(0, 2_000)) {
+      expect(all.countBefore(key)).toBe(single.countBefore(key));
+      [all, single] = [
+        all.without(key).with({ key: `${key}x`, version: 0 }),
+        single.without(key).with({ key: `${key}x`, version: 0 }),
+      ];
+    }
+    expect(itemsOf(all)).toEqual(itemsOf(single));
+  },
+);

@@ -38,6 +38,14 @@ export class SortedSet<T extends Keyed> {
     return SortedSet.#empty;
   }
 
+  /** Of items in the order of their keys, each key once. */
+  static from<T extends Keyed>(items: readonly T[]): SortedSet<T> {
+    if (items.length === 0) return SortedSet.empty();
+    let nodes: Node<T>[] = grouped(items, leaf);
+    while (nodes.length > 1) nodes = grouped(nodes, branch);
+    return new SortedSet(nodes[0]);
+  }
+
   get size(): number {
     return this.#root?.size ?? 0;
   }
@@ -94,6 +102,15 @@ const branch = <T>(children: readonly Node<T>[]): Branch<T> => ({
   size: children.reduce((sum, { size }) => sum + size, 0),
   first: (children[0] as Node<T>).first,
 });
+
+/** Nodes that are as full as they stay when items come one by one, so that the next ones need not be parted at once. */
+const nodeFilled = Math.floor((nodeMax * 2) / 3);
+
+function grouped<P, N>(parts: readonly P[], make: (parts: readonly P[]) => N): N[] {
+  const nodes: N[] = [];
+  for (let at = 0; at < parts.length; at += nodeFilled) nodes.push(make(parts.slice(at, at + nodeFilled)));
+  return nodes;
+}
 
 /** Where a key is, or belongs, among the items. */
 function placeOf(items: readonly Keyed[], key: string): number {

@@ -22,6 +22,25 @@ export function emptyView<Item extends Keyed>(revision: Revision): View<Item> {
   return { revision, items: SortedSet.empty(), terms: SortedSet.empty() };
 }
 
+/** The view of items in the order of their keys. */
+export function viewOf<Item extends Keyed>(
+  items: readonly Item[],
+  termsOf: TermsOf<Item>,
+  revision: Revision,
+): View<Item> {
+  const byTerm = new Map<string, Item[]>();
+  for (const item of items)
+    for (const term of termsOf(item)) {
+      const found = byTerm.get(term);
+      if (found) found.push(item);
+      else byTerm.set(term, [item]);
+    }
+  const terms = [...byTerm]
+    .map(([key, found]): Term<Item> => ({ key, items: SortedSet.from(found) }))
+    .sort((one, other) => (one.key < other.key ? -1 : 1));
+  return { revision, items: SortedSet.from(items), terms: SortedSet.from(terms) };
+}
+
 /** The view with one item in the place of another: what a change does, and, the other way round, what undoes it. */
 export function withChange<Item extends Keyed>(
   view: View<Item>,
