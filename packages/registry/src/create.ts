@@ -16,7 +16,7 @@ import { generatedName } from './names.ts';
 import { MadeObject, type Outcome } from './outcome.ts';
 import { placeOf, type Resource } from './resource.ts';
 import { answering } from './storage-answers.ts';
-import { StoredObject } from './stored-object.ts';
+import { readStored } from './stored-object.ts';
 import { canonical, inNamespace, withDistinctOwners, withIdentity, withoutSystemFields } from './system-fields.ts';
 import type { WriteOptions } from './write-options.ts';
 
@@ -94,7 +94,7 @@ async function stored(resource: Resource, object: KubeObject, options: WriteOpti
   const name = object.metadata.name as string; // finished() refuses an object without one
   const { key, itemKey } = placeOf(resource, options.namespace, name);
   const taken = (current: Stored): StatusError => {
-    const leaving = new StoredObject(kind, itemKey, current).object.metadata.deletionTimestamp !== undefined;
+    const leaving = readStored(kind, current, itemKey).object.metadata.deletionTimestamp !== undefined;
     return alreadyExists(kind, name, leaving ? 'object is being deleted: ' : '');
   };
   if (options.dryRun) {

@@ -1,5 +1,5 @@
 import type { Clock, Random } from '@cluster-apiserver/base';
-import { badRequest, type FieldSelector, StatusError } from '@cluster-apiserver/model';
+import { badRequest, type FieldSelector } from '@cluster-apiserver/model';
 import { Batch, Bookmark, type Resource, type Watching, watch } from '@cluster-apiserver/registry';
 import type { Handler, Sink } from '../exchange.ts';
 import type { Authenticated } from '../facts.ts';
@@ -7,6 +7,7 @@ import { watchForm } from '../forms/negotiate.ts';
 import { type Frames, framesOf } from '../forms/watch-frames.ts';
 import { listParameters } from '../options.ts';
 import { flag } from '../request-info.ts';
+import { asStatus } from '../stages/answer-errors.ts';
 
 export interface WatchLimits {
   readonly clock: Clock;
@@ -156,8 +157,3 @@ class Stream {
     this.#over.resolve();
   }
 }
-
-const asStatus = (error: unknown): StatusError =>
-  error instanceof StatusError
-    ? error
-    : new StatusError('InternalError', 'Internal error occurred', undefined, { cause: error });

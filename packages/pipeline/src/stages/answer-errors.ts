@@ -12,10 +12,7 @@ export const answerErrors =
   (next: Handler<Received>): Handler<Received> => {
     const answer = (error: unknown, facts: Received): ApiResponse => {
       const known: Partial<Understood> & Received = facts; // the stages below add their facts to the same object
-      const status =
-        error instanceof StatusError
-          ? error
-          : new StatusError('InternalError', 'Internal error occurred', undefined, { cause: error });
+      const status = asStatus(error);
       if (status.reason === 'InternalError' && !(error instanceof ClientGoneError)) report(error, known);
       return errorResponse(
         facts.request,
@@ -36,3 +33,9 @@ export const answerErrors =
       }
     };
   };
+
+/** What a client is told of an error: of one that is no answer, nothing but that it was ours. */
+export const asStatus = (error: unknown): StatusError =>
+  error instanceof StatusError
+    ? error
+    : new StatusError('InternalError', 'Internal error occurred', undefined, { cause: error });
