@@ -8,4 +8,5 @@ export { checkCertificate, followCertificate, type ServingCertificate } from './
 export { openApiDocuments } from './openapi/openapi-documents.ts';
 export { textResponse } from './respond.ts';
 export { routes } from './routes.ts';
+export type { ReportFault } from './stages/answer-errors.ts';
 export type { Measures } from './stages/measure.ts';

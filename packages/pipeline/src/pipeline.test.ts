@@ -109,7 +109,7 @@ beforeEach(() => {
     routes({
       resources: [...resources, ...views],
       deleteCollectionWorkers: 2,
-      watchLimits: { clock, random, minRequestTimeoutMs: 1000 },
+      watchLimits: { clock, random, minRequestTimeoutMs: 1000, report: (error) => void faults.push(error) },
       documents: documentRoutes({
         '/hello': ({ auditId }) => textResponse(auditId, 200, 'hello'),
         '/broken/:part': () => {

@@ -10,6 +10,7 @@ import {
   followCertificate,
   healthDocuments,
   type Listener,
+  type ReportFault,
   openApiDocuments,
   routes,
   textResponse,
@@ -103,6 +104,13 @@ export async function assemble(
 
     const authorizer = firstToDecide([privilegedGroups([mastersGroup])]);
     const about = versionInfo(surroundings.runtime);
+    const reportFault: ReportFault = (error, { request, auditId }) =>
+      log.error('a request ended in a fault of ours', {
+        method: request.method,
+        path: request.target.split('?', 1)[0],
+        auditId,
+        error: asError(error),
+      });
     const handler = chain(
       {
         clock,
@@ -111,19 +119,18 @@ export async function assemble(
         authenticator: firstToKnow(await openAuthenticators(flags, files)),
         authorizer,
         measures: requestMeasures(metrics, served),
-        report: (error, { request, auditId }) =>
-          log.error('a request ended in a fault of ours', {
-            method: request.method,
-            path: request.target.split('?', 1)[0],
-            auditId,
-            error: asError(error),
-          }),
+        report: reportFault,
       },
       routes({
         resources: [...resources, ...views],
         deleteCollectionWorkers: flags['delete-collection-workers'],
         mayDeleteUnreadable: gates.enabled('AllowUnsafeMalformedObjectDeletion') ? authorizer : undefined,
-        watchLimits: { clock, random, minRequestTimeoutMs: flags['min-request-timeout'] * 1000 },
+        watchLimits: {
+          clock,
+          random,
+          minRequestTimeoutMs: flags['min-request-timeout'] * 1000,
+          report: reportFault,
+        },
         documents: documentRoutes({
           ...discoveryDocuments(served, about),
           ...openApiDocuments(served, about.gitVersion, clock),

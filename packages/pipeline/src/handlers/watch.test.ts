@@ -40,12 +40,14 @@ const call = { deadlineMs: Number.POSITIVE_INFINITY };
 const random = seededRandom(1);
 let memory: ReturnType<typeof memoryStore>;
 let registry: Registry;
+let faults: unknown[];
 let resource: Resource;
 /** What the handler waits by. */
 let clock: HandClock;
 
 beforeEach(() => {
   memory = memoryStore(systemClock);
+  faults = [];
   clock = handClock();
   registry = openRegistry({
     kinds: [kind],
@@ -113,7 +115,12 @@ async function begin(query: string, accept?: string): Promise<Client> {
     request: { header: (name: string) => (name === 'accept' ? accept : undefined) } as unknown as ApiRequest,
     warnings: new Set<string>(),
   } as unknown as Authenticated;
-  const response = await watchHandler(resource, { clock, random, minRequestTimeoutMs: 1_800_000 })(facts);
+  const response = await watchHandler(resource, {
+    clock,
+    random,
+    minRequestTimeoutMs: 1_800_000,
+    report: (error) => faults.push(error),
+  })(facts);
   const client = new Client();
   const { body } = response;
   if (typeof body !== 'object' || !('stream' in body)) throw new Error('it is no stream');
@@ -259,6 +266,14 @@ test('what ends a watch that has begun is told inside', async () => {
   const client = await begin('sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=100000');
   await until(() => client.ended);
   expect(client.events).toEqual(['ERROR 504']);
+});
+
+test('a fault of ours is told to the client inside and to the log', async () => {
+  const client = await begin(`resourceVersion=${await make('a')}`);
+  await memory.create('/registry/robots/n/bad', Buffer.from('{}'), {}, call);
+  await until(() => client.ended);
+  expect(client.events).toEqual(['ERROR 500']);
+  expect(faults).toEqual([expect.objectContaining({ reason: 'InternalError' })]);
 });
 
 test('a client that reads slowly holds a bounded backlog, gets everything in order, and disturbs nobody', async () => {

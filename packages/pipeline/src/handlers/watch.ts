@@ -7,13 +7,15 @@ import { watchForm } from '../forms/negotiate.ts';
 import { type Frames, framesOf } from '../forms/watch-frames.ts';
 import { listParameters } from '../options.ts';
 import { flag } from '../request-info.ts';
-import { asStatus } from '../stages/answer-errors.ts';
+import { asStatus, type ReportFault } from '../stages/answer-errors.ts';
 
 export interface WatchLimits {
   readonly clock: Clock;
   readonly random: Random;
   /** A watch that names no end lasts this long and up to twice as long, so that watches do not all end together. */
   readonly minRequestTimeoutMs: number;
+  /** Told of a watch that ended in a fault of ours, which only the stream itself can tell its client. */
+  readonly report: ReportFault;
 }
 
 /** What may wait for a client that reads slowly. More of it is left where it is until this has gone. */
@@ -35,6 +37,7 @@ export const watchHandler = (resource: Resource, limits: WatchLimits): Handler<A
       clock: limits.clock,
       durationMs: durationMs(options.timeoutSeconds, limits),
       bookmarks: allowWatchBookmarks,
+      fault: (error: unknown) => limits.report(error, facts),
     };
     return {
       status: 200,
@@ -60,6 +63,7 @@ interface Ending {
   readonly clock: Clock;
   readonly durationMs: number;
   readonly bookmarks: boolean;
+  readonly fault: (error: unknown) => void;
 }
 
 /** Takes from a watch what there is, as fast as its client reads, until one of them or the time is at its end. */
@@ -110,7 +114,9 @@ class Stream {
       }
     } catch (error) {
       // The answer has begun: what ends it has to be told inside.
-      this.#sink.write(this.#frames.error(asStatus(error)));
+      const status = asStatus(error);
+      if (status.reason === 'InternalError') this.#ending.fault(error);
+      this.#sink.write(this.#frames.error(status));
       return this.#end();
     }
     if (this.#watching.ended) this.#end();
