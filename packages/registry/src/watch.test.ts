@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { seededRandom, systemClock } from '@cluster-apiserver/base';
-import { decode, defineKind, type Kind, type KubeObject, StatusError, subdomainNames } from '@cluster-apiserver/model';
+import { decode, type KubeObject, StatusError } from '@cluster-apiserver/model';
 import { CorruptValueError, memoryStore, type Store } from '@cluster-apiserver/storage';
 import {
   create,
@@ -14,26 +14,9 @@ import {
   type WatchOptions,
   watch,
 } from './index.ts';
+import { robotKind } from '../test/robot-kind.ts';
 
-const kind: Kind = defineKind({
-  group: '',
-  version: 'v1',
-  kind: 'Robot',
-  plural: 'robots',
-  singular: 'robot',
-  shortNames: [],
-  description: 'For these tests.',
-  fields: {},
-  names: subdomainNames,
-  qualifiedFinalizers: false,
-  createOnReplace: false,
-  ownsOthers: false,
-  deletedAnswer: 'object',
-  subresources: [],
-  selectableFields: {},
-  unknownSelectorField: (name) => name,
-});
-
+const kind = robotKind;
 const call = { deadlineMs: Number.POSITIVE_INFINITY };
 let memory: ReturnType<typeof memoryStore>;
 let registry: Registry;

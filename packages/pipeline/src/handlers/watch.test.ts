@@ -1,41 +1,16 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { seededRandom, systemClock } from '@cluster-apiserver/base';
-import {
-  decode,
-  defineKind,
-  type KubeObject,
-  parseProtobuf,
-  statusSchema,
-  subdomainNames,
-} from '@cluster-apiserver/model';
+import { decode, type KubeObject, parseProtobuf, statusSchema } from '@cluster-apiserver/model';
 import { create, openRegistry, type Registry, type Resource } from '@cluster-apiserver/registry';
 import { memoryStore } from '@cluster-apiserver/storage';
 import type { ApiRequest, Sink } from '../exchange.ts';
 import type { Authenticated } from '../facts.ts';
 import { type HandClock, handClock } from '../node/testing.ts';
 import { requestInfo } from '../request-info.ts';
+import { robotKind } from '../../../registry/test/robot-kind.ts';
 import { watchHandler } from './watch.ts';
 
-const kind = defineKind({
-  group: '',
-  version: 'v1',
-  kind: 'Robot',
-  plural: 'robots',
-  singular: 'robot',
-  shortNames: [],
-  description: 'For these tests.',
-  fields: {},
-  numbers: {},
-  names: subdomainNames,
-  qualifiedFinalizers: false,
-  createOnReplace: false,
-  ownsOthers: false,
-  deletedAnswer: 'object',
-  subresources: [],
-  selectableFields: {},
-  unknownSelectorField: (name) => name,
-});
-
+const kind = robotKind;
 const call = { deadlineMs: Number.POSITIVE_INFINITY };
 const random = seededRandom(1);
 let memory: ReturnType<typeof memoryStore>;
