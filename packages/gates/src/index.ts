@@ -1,9 +1,11 @@
 export type { Authenticator, Credentials, UserInfo } from './authentication/authenticator.ts';
 export { type Get, httpsGet } from './authentication/oidc/https-get.ts';
 export { jwtAuthenticator, type JwtIssuer } from './authentication/oidc/jwt-authenticator.ts';
-export { TokenRejectedError } from './authentication/oidc/rejected.ts';
+export { bearerTokens } from './authentication/bearer-token.ts';
 export { staticTokens, TokenFileError } from './authentication/static-tokens.ts';
-export { firstToKnow } from './authentication/union.ts';
+export type { TokenAnswer, TokenAuthenticator } from './authentication/token-authenticator.ts';
+export { TokenRejectedError } from './authentication/token-rejected.ts';
+export { firstToKnow, firstToKnowToken } from './authentication/union.ts';
 export type { Attributes, Authorizer, Decision } from './authorization/authorizer.ts';
 export { mastersGroup, privilegedGroups } from './authorization/privileged-groups.ts';
 export { firstToDecide } from './authorization/union.ts';

@@ -7,13 +7,22 @@ import {
   firstToKnow,
   mastersGroup,
   privilegedGroups,
+  TokenRejectedError,
   type UserInfo,
 } from './index.ts';
 
-const nobody = { header: () => undefined };
+const nobody = { header: () => undefined, path: '/' };
 const user = (name: string, ...groups: string[]): UserInfo => ({ name, groups });
 const knows = (found: UserInfo | undefined): Authenticator => ({ authenticate: () => found });
 const knowsLater = (found: UserInfo | undefined): Authenticator => ({ authenticate: async () => found });
+const rejects = (told: string): Authenticator => ({
+  authenticate: () => {
+    throw new TokenRejectedError('refused', { told });
+  },
+});
+const rejectsLater = (told: string): Authenticator => ({
+  authenticate: async () => rejects(told).authenticate(nobody),
+});
 const decides = (decision: Decision): Authorizer => ({ authorize: () => decision });
 const decidesLater = (decision: Decision): Authorizer => ({ authorize: async () => decision });
 const question = { user: user('a'), verb: 'get', path: '/x' };
@@ -26,6 +35,21 @@ test('the first authenticator that knows is believed, whether it answers now or 
     ),
   ).toEqual(user('b'));
   expect(firstToKnow([]).authenticate(nobody)).toBeUndefined();
+});
+
+test('a rejection counts when nobody else knows who it is, and the first one is told', async () => {
+  for (const rejecting of [rejects('a'), rejectsLater('a')]) {
+    expect(await firstToKnow([rejecting, knowsLater(user('b'))]).authenticate(nobody)).toEqual(user('b'));
+    expect(await firstToKnow([rejecting, knows(user('b'))]).authenticate(nobody)).toEqual(user('b'));
+    await expect(
+      (async () => firstToKnow([knows(undefined), rejecting, rejects('b')]).authenticate(nobody))(),
+    ).rejects.toMatchObject({ name: 'TokenRejectedError', told: 'a' });
+  }
+});
+
+test('a fault is no rejection: it ends the search', async () => {
+  const faulty: Authenticator = { authenticate: async () => Promise.reject(new Error('ours')) };
+  await expect(firstToKnow([faulty, knows(user('b'))]).authenticate(nobody)).rejects.toThrow('ours');
 });
 
 test('the first authorizer with an opinion decides; without one nobody is allowed anything', async () => {

@@ -3,7 +3,7 @@ import type { Authenticator, Authorizer } from '@cluster-apiserver/gates';
 import type { ApiRequest, Handler } from './exchange.ts';
 import type { Authenticated, Received } from './facts.ts';
 import { answerErrors, type ReportFault } from './stages/answer-errors.ts';
-import { authenticate } from './stages/authenticate.ts';
+import { authenticate, type ReportRejection } from './stages/authenticate.ts';
 import { authorize } from './stages/authorize.ts';
 import { boundTime } from './stages/deadline.ts';
 import { type Measures, measure } from './stages/measure.ts';
@@ -18,6 +18,7 @@ export interface ChainOptions {
   readonly authorizer: Authorizer;
   readonly measures: Measures;
   readonly report: ReportFault;
+  readonly reportRejection: ReportRejection;
 }
 
 /**
@@ -26,7 +27,7 @@ export interface ChainOptions {
  * webhook that authorizes costs a seat.
  */
 export function chain(options: ChainOptions, routes: Handler<Authenticated>): Handler<ApiRequest> {
-  const { authenticator, authorizer, measures, random, report } = options;
+  const { authenticator, authorizer, measures, random, report, reportRejection } = options;
   const way: Handler<Received> = measure(
     measures,
     options.clock,
@@ -35,7 +36,10 @@ export function chain(options: ChainOptions, routes: Handler<Authenticated>): Ha
       nameRequest(random)(
         boundTime(options)(
           understand(
-            authenticate(authenticator)(
+            authenticate(
+              authenticator,
+              reportRejection,
+            )(
               // The body is read only inside the routes: an unknown caller must not make us hold a megabyte.
               authorize(authorizer)(routes),
             ),

@@ -9,4 +9,5 @@ export { openApiDocuments } from './openapi/openapi-documents.ts';
 export { textResponse } from './respond.ts';
 export { routes } from './routes.ts';
 export type { ReportFault } from './stages/answer-errors.ts';
+export type { ReportRejection } from './stages/authenticate.ts';
 export type { Measures } from './stages/measure.ts';

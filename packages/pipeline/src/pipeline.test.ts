@@ -105,6 +105,7 @@ beforeEach(() => {
       },
       measures: { began: () => {}, ended: ({ verb, code }) => void counted.push({ verb, code }) },
       report: (error) => void faults.push(error),
+      reportRejection: () => {},
     },
     routes({
       resources: [...resources, ...views],

@@ -1,6 +1,6 @@
 import { Scope } from '@cluster-apiserver/base';
 import { featureGates } from '@cluster-apiserver/config';
-import { firstToDecide, firstToKnow, mastersGroup, privilegedGroups } from '@cluster-apiserver/gates';
+import { firstToDecide, mastersGroup, privilegedGroups } from '@cluster-apiserver/gates';
 import { type KindServices, kinds as kindsOf } from '@cluster-apiserver/kinds';
 import type { Kind } from '@cluster-apiserver/model';
 import {
@@ -11,6 +11,7 @@ import {
   healthDocuments,
   type Listener,
   type ReportFault,
+  type ReportRejection,
   openApiDocuments,
   routes,
   textResponse,
@@ -111,15 +112,18 @@ export async function assemble(
         auditId,
         error: asError(error),
       });
+    const reportRejection: ReportRejection = (error, { request, auditId }) =>
+      log.warn('a credential was refused', { auditId, from: request.remoteAddress, error });
     const handler = chain(
       {
         clock,
         random,
         requestTimeoutMs: flags['request-timeout'],
-        authenticator: firstToKnow(await openAuthenticators(flags, files)),
+        authenticator: await openAuthenticators(flags, files),
         authorizer,
         measures: requestMeasures(metrics, served),
         report: reportFault,
+        reportRejection,
       },
       routes({
         resources: [...resources, ...views],

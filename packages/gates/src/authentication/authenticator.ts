@@ -6,12 +6,17 @@ export interface UserInfo {
   readonly extra?: Readonly<Record<string, readonly string[]>> | undefined;
 }
 
-/** What an authenticator may look at: the headers of a request, and nothing that would have to be read first. */
+/** What an authenticator may look at: nothing that would have to be read first. */
 export interface Credentials {
   header(name: string): string | undefined;
+  /** Decoded, and without the query. */
+  readonly path: string;
 }
 
-/** Finds out who a request comes from. Undefined means that it cannot tell, not that anything is wrong. */
+/**
+ * Finds out who a request comes from. Undefined means that it cannot tell, not that anything is wrong; a
+ * `TokenRejectedError` that a credential is there which is nobody's.
+ */
 export interface Authenticator {
   authenticate(credentials: Credentials): UserInfo | undefined | Promise<UserInfo | undefined>;
 }

@@ -1,9 +1,25 @@
-import type { Credentials } from './authenticator.ts';
+import type { Authenticator, Credentials } from './authenticator.ts';
+import type { TokenAnswer, TokenAuthenticator } from './token-authenticator.ts';
+import { TokenRejectedError } from './token-rejected.ts';
 
-/** The token of an `Authorization: Bearer` header; undefined when there is none. */
-export function bearerToken(credentials: Credentials): string | undefined {
-  const header = credentials.header('authorization');
-  if (header === undefined) return undefined;
-  const match = /^ *bearer +([^ ]+) *$/i.exec(header);
-  return match?.[1];
+/** Whoever bears a token is the one whose it is, or nobody: such a request never goes on without a name. */
+export function bearerTokens(tokens: TokenAuthenticator): Authenticator {
+  const userOf = (answer: TokenAnswer | undefined) => {
+    if (!answer) throw new TokenRejectedError('nobody knows the token');
+    return answer.user;
+  };
+  return {
+    authenticate: (credentials) => {
+      const token = bearerToken(credentials);
+      if (token === undefined) return undefined;
+      const answer = tokens.authenticateToken(token);
+      return answer instanceof Promise ? answer.then(userOf) : userOf(answer);
+    },
+  };
+}
+
+/** What stands behind `Authorization: Bearer`, spaces inside included; undefined when nothing does. */
+function bearerToken(credentials: Credentials): string | undefined {
+  const header = credentials.header('authorization')?.trim();
+  return header !== undefined && /^bearer /i.test(header) ? header.slice('bearer '.length).trimStart() : undefined;
 }

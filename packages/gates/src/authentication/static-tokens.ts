@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
-import { authenticatedGroup, type Authenticator, type UserInfo } from './authenticator.ts';
-import { bearerToken } from './bearer-token.ts';
+import { authenticatedGroup, type UserInfo } from './authenticator.ts';
+import type { TokenAuthenticator } from './token-authenticator.ts';
 
 /** What is wrong with a token file; it never shows a token. */
 export class TokenFileError extends Error {
@@ -14,12 +14,12 @@ export class TokenFileError extends Error {
  * Tokens that stand in a file: lines of `token,user,uid` or `token,user,uid,"group1,group2"`. They are looked up by
  * their hash, so neither the time of a look-up nor a dump of the table tells anything of a token.
  */
-export function staticTokens(file: string): Authenticator {
+export function staticTokens(file: string): TokenAuthenticator {
   const users = readUsers(file);
   return {
-    authenticate: (credentials) => {
-      const token = bearerToken(credentials);
-      return token === undefined ? undefined : users.get(hashOf(token));
+    authenticateToken: (token) => {
+      const user = users.get(hashOf(token));
+      return user && { user };
     },
   };
 }

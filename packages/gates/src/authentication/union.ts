@@ -1,14 +1,39 @@
-import type { Authenticator, Credentials, UserInfo } from './authenticator.ts';
+import type { Authenticator } from './authenticator.ts';
+import type { TokenAuthenticator } from './token-authenticator.ts';
+import { TokenRejectedError } from './token-rejected.ts';
 
-/** Asks one after the other until one knows. It stays synchronous as long as all that it asks are. */
-export function firstToKnow(authenticators: readonly Authenticator[]): Authenticator {
-  const from = (index: number, credentials: Credentials): UserInfo | undefined | Promise<UserInfo | undefined> => {
-    for (let at = index; at < authenticators.length; at++) {
-      const found = (authenticators[at] as Authenticator).authenticate(credentials);
-      if (found instanceof Promise) return found.then((user) => user ?? from(at + 1, credentials));
-      if (found) return found;
+/** Asks one after the other until one knows. A rejection is no end: it counts when nobody of the others knows either. */
+export const firstToKnow = (authenticators: readonly Authenticator[]): Authenticator => ({
+  authenticate: (credentials) => first(authenticators, (one) => one.authenticate(credentials)),
+});
+
+/** The same for tokens. */
+export const firstToKnowToken = (authenticators: readonly TokenAuthenticator[]): TokenAuthenticator => ({
+  authenticateToken: (token, audiences) => first(authenticators, (one) => one.authenticateToken(token, audiences)),
+});
+
+/** It stays synchronous as long as all that it asks are. */
+function first<One, Answer>(
+  all: readonly One[],
+  ask: (one: One) => Answer | undefined | Promise<Answer | undefined>,
+): Answer | undefined | Promise<Answer | undefined> {
+  let rejection: TokenRejectedError | undefined;
+  const rejected = (error: unknown): void => {
+    if (!(error instanceof TokenRejectedError)) throw error;
+    rejection ??= error;
+  };
+  const from = (index: number): Answer | undefined | Promise<Answer | undefined> => {
+    for (let at = index; at < all.length; at++) {
+      try {
+        const found = ask(all[at] as One);
+        if (found instanceof Promise) return found.catch(rejected).then((answer) => answer ?? from(at + 1));
+        if (found !== undefined) return found;
+      } catch (error) {
+        rejected(error);
+      }
     }
+    if (rejection) throw rejection;
     return undefined;
   };
-  return { authenticate: (credentials) => from(0, credentials) };
+  return from(0);
 }

@@ -57,7 +57,7 @@ function authenticatorWith(part: Partial<Omit<JwtIssuer, 'get'>>): (token: strin
     ...part,
   };
   const authenticator = jwtAuthenticator([configured], clock, stopped.signal);
-  return async (token) => authenticator.authenticate({ header: () => `Bearer ${token}` });
+  return async (token) => (await authenticator.authenticateToken(token))?.user;
 }
 
 /** Some of them are wrong on purpose, so their types are not looked at. */

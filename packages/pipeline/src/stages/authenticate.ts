@@ -1,18 +1,40 @@
-import type { Authenticator, UserInfo } from '@cluster-apiserver/gates';
+import { type Authenticator, TokenRejectedError, type UserInfo } from '@cluster-apiserver/gates';
 import { StatusError } from '@cluster-apiserver/model';
 import type { ApiResponse, Handler } from '../exchange.ts';
 import type { Authenticated, Understood } from '../facts.ts';
 
-/** Who is it? A caller without a valid name learns nothing else. */
+/** What is told to the log of a credential that was there and is nobody's. */
+export type ReportRejection = (error: TokenRejectedError, facts: Understood) => void;
+
+/** Who is it? A caller without a valid name learns nothing else, but for what an operator has written for this. */
 export const authenticate =
-  (authenticator: Authenticator) =>
+  (authenticator: Authenticator, report: ReportRejection) =>
   (next: Handler<Authenticated>): Handler<Understood> => {
     const known = (facts: Understood, user: UserInfo | undefined): ApiResponse | Promise<ApiResponse> => {
-      if (!user) throw new StatusError('Unauthorized', 'Unauthorized');
+      if (!user) throw unauthorized();
       return next(Object.assign(facts, { user }));
     };
+    const refused = (facts: Understood, error: unknown): never => {
+      if (!(error instanceof TokenRejectedError)) throw error;
+      report(error, facts);
+      throw unauthorized(error.told);
+    };
     return (facts) => {
-      const user = authenticator.authenticate(facts.request);
-      return user instanceof Promise ? user.then((found) => known(facts, found)) : known(facts, user);
+      const { request, info } = facts;
+      const credentials = { header: (name: string) => request.header(name), path: info.path };
+      let user: UserInfo | undefined | Promise<UserInfo | undefined>;
+      try {
+        user = authenticator.authenticate(credentials);
+      } catch (error) {
+        return refused(facts, error);
+      }
+      if (!(user instanceof Promise)) return known(facts, user);
+      // Only what authentication throws is its rejection: two arguments, and no catch behind the rest of the way.
+      return user.then(
+        (found) => known(facts, found),
+        (error: unknown) => refused(facts, error),
+      );
     };
   };
+
+const unauthorized = (told = 'Unauthorized'): StatusError => new StatusError('Unauthorized', told);

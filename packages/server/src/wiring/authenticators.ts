@@ -1,10 +1,23 @@
-import { type Authenticator, staticTokens, TokenFileError } from '@cluster-apiserver/gates';
+import {
+  type Authenticator,
+  bearerTokens,
+  firstToKnow,
+  firstToKnowToken,
+  staticTokens,
+  type TokenAuthenticator,
+  TokenFileError,
+} from '@cluster-apiserver/gates';
 import { FlagError, type ServerFlags } from '../flags.ts';
 import type { Files } from '../surroundings.ts';
 import { flagFile } from './flag-files.ts';
 
 /** Who may know a caller, in the order in which they are asked. */
-export async function openAuthenticators(flags: ServerFlags, files: Files): Promise<readonly Authenticator[]> {
+export async function openAuthenticators(flags: ServerFlags, files: Files): Promise<Authenticator> {
+  const tokens = firstToKnowToken([...(await tokensOfFile(flags, files))]);
+  return firstToKnow([bearerTokens(tokens)]);
+}
+
+async function tokensOfFile(flags: ServerFlags, files: Files): Promise<readonly TokenAuthenticator[]> {
   const tokens = await flagFile('token-auth-file', flags, files);
   if (!tokens) return [];
   try {

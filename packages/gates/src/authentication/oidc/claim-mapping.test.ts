@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { seededRandom } from '@cluster-apiserver/base';
 import { compile, type Expression, types } from '@cluster-apiserver/expressions';
 import { type ClaimMappings, claimValues, userFrom } from './claim-mapping.ts';
-import { TokenRejectedError } from './rejected.ts';
+import { TokenRejectedError } from '../token-rejected.ts';
 
 const claimSetsCount = 2_000;
 const random = seededRandom(6);

@@ -1,7 +1,7 @@
 import { getOwn } from '@cluster-apiserver/base';
 import { type Expression, fromJson, type Value } from '@cluster-apiserver/expressions';
 import type { UserInfo } from '../authenticator.ts';
-import { TokenRejectedError } from './rejected.ts';
+import { TokenRejectedError } from '../token-rejected.ts';
 import type { Claims } from './verified-claims.ts';
 
 /** Which claims, or what is made of them, tell who somebody is. */

@@ -2,7 +2,7 @@ import { type Clock, sleep } from '@cluster-apiserver/base';
 import type { JWK } from 'jose';
 import { mayHaveSigned, type Signed } from './algorithms.ts';
 import type { Get } from './https-get.ts';
-import { TokenRejectedError } from './rejected.ts';
+import { TokenRejectedError } from '../token-rejected.ts';
 
 /** However many tokens come with keys that nobody knows: the issuer is asked this often and no more. */
 const coolDownMs = 10_000;

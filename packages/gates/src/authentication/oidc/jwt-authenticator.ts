@@ -1,6 +1,6 @@
 import type { Clock } from '@cluster-apiserver/base';
-import { type Authenticator, authenticatedGroup, type UserInfo } from '../authenticator.ts';
-import { bearerToken } from '../bearer-token.ts';
+import { authenticatedGroup } from '../authenticator.ts';
+import type { TokenAnswer, TokenAuthenticator } from '../token-authenticator.ts';
 import { type ClaimMappings, claimValues, userFrom } from './claim-mapping.ts';
 import type { Get } from './https-get.ts';
 import { IssuerKeys } from './issuer-keys.ts';
@@ -28,7 +28,7 @@ const tokenLengthMax = 64 * 1024;
  * Who the bearer of a signed token is. Undefined for tokens of other issuers; a `TokenRejectedError` for one of ours
  * that does not hold. The signal ends what still waits for an issuer.
  */
-export function jwtAuthenticator(issuers: readonly JwtIssuer[], clock: Clock, signal: AbortSignal): Authenticator {
+export function jwtAuthenticator(issuers: readonly JwtIssuer[], clock: Clock, signal: AbortSignal): TokenAuthenticator {
   const byUrl = new Map(
     issuers.map((configured) => {
       const { issuer, get } = configured;
@@ -36,11 +36,10 @@ export function jwtAuthenticator(issuers: readonly JwtIssuer[], clock: Clock, si
     }),
   );
   return {
-    authenticate: (credentials) => {
-      const token = bearerToken(credentials);
-      const claimed = token === undefined ? undefined : claimedIssuer(token);
+    authenticateToken: (token) => {
+      const claimed = claimedIssuer(token);
       const found = claimed === undefined ? undefined : byUrl.get(claimed);
-      return found && token !== undefined ? userBehind(token, found, clock) : undefined;
+      return found && userBehind(token, found, clock);
     },
   };
 }
@@ -49,13 +48,16 @@ async function userBehind(
   token: string,
   { issuer, keys, claimRules, claimMappings, userRules }: JwtIssuer & { readonly keys: IssuerKeys },
   clock: Clock,
-): Promise<UserInfo> {
+): Promise<TokenAnswer> {
   const claims = await verifiedClaims(token, issuer, keys, clock);
   const values = claimValues(claims);
   const user = userFrom(claimMappings, claims, values);
   checkClaimRules(claimRules, claims, values);
   checkUserRules(userRules, user);
-  return { ...user, groups: [...new Set([...user.groups, authenticatedGroup])] };
+  return {
+    user: { ...user, groups: [...new Set([...user.groups, authenticatedGroup])] },
+    expiresAtMs: claims.exp * 1000,
+  };
 }
 
 /** Unverified, and only good for finding whom to ask. */

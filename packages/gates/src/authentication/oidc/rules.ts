@@ -2,7 +2,7 @@ import { getOwn } from '@cluster-apiserver/base';
 import { type Expression, fromJson } from '@cluster-apiserver/expressions';
 import type { UserInfo } from '../authenticator.ts';
 import { evaluated, type Values } from './claim-mapping.ts';
-import { TokenRejectedError } from './rejected.ts';
+import { TokenRejectedError } from '../token-rejected.ts';
 import type { Claims } from './verified-claims.ts';
 
 export type ClaimRule =

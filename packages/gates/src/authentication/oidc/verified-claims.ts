@@ -2,9 +2,12 @@ import type { Clock } from '@cluster-apiserver/base';
 import { compactVerify, decodeProtectedHeader, type JWK } from 'jose';
 import { algorithmNames, type Signed } from './algorithms.ts';
 import type { IssuerKeys } from './issuer-keys.ts';
-import { TokenRejectedError } from './rejected.ts';
+import { TokenRejectedError } from '../token-rejected.ts';
 
 export type Claims = Readonly<Record<string, unknown>>;
+
+/** Claims that say until when they hold. */
+export type Lasting = Claims & { readonly exp: number };
 
 /** Clocks of issuers run ahead of ours; for the end of a token nobody needs such kindness. */
 const notBeforeLeewaySeconds = 60;
@@ -15,7 +18,7 @@ export async function verifiedClaims(
   { url, audiences }: { readonly url: string; readonly audiences: readonly string[] },
   keys: IssuerKeys,
   clock: Clock,
-): Promise<Claims> {
+): Promise<Lasting> {
   const signed = signedBy(token);
   const candidates = await keys.find(signed);
   const payload = await firstVerified(token, candidates);
@@ -68,7 +71,8 @@ function checkAudience(claimed: unknown, audiences: readonly string[]): void {
     throw new TokenRejectedError('the token is for other audiences');
 }
 
-function checkTimes({ exp, nbf, iat }: Claims, nowSeconds: number): void {
+function checkTimes(claims: Claims, nowSeconds: number): asserts claims is Lasting {
+  const { exp, nbf, iat } = claims;
   if (!isTime(exp)) throw new TokenRejectedError('the token does not say when it ends');
   if (exp <= nowSeconds) throw new TokenRejectedError('the token is expired');
   if (nbf !== undefined && !(isTime(nbf) && nbf <= nowSeconds + notBeforeLeewaySeconds))

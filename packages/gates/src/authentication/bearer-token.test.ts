@@ -1,0 +1,36 @@
+import { describe, expect, test } from '@jest/globals';
+import { bearerTokens } from './bearer-token.ts';
+import type { TokenAnswer } from './token-authenticator.ts';
+import { TokenRejectedError } from './token-rejected.ts';
+
+const by = (authorization: string | undefined) => ({
+  header: (name: string) => (name === 'authorization' ? authorization : undefined),
+  path: '/',
+});
+const al = { name: 'al', groups: [] };
+const answers = (token: string): TokenAnswer | undefined => (token === 'good' ? { user: al } : undefined);
+
+describe.each([
+  ['now', bearerTokens({ authenticateToken: answers })],
+  ['later', bearerTokens({ authenticateToken: async (token) => answers(token) })],
+])('whoever asks with a header, and is known %s,', (_, tokens) => {
+  const authenticate = async (authorization: string | undefined) => tokens.authenticate(by(authorization));
+
+  test.each(['Bearer good', 'bearer  good ', ' BEARER good'])('is known by %j', async (authorization) => {
+    expect(await authenticate(authorization)).toEqual(al);
+  });
+
+  test.each([undefined, '', 'Bearer', 'Bearer ', 'Basic good', 'good', 'BearerX good'])(
+    'bears no token with %j',
+    async (authorization) => {
+      expect(await authenticate(authorization)).toBeUndefined();
+    },
+  );
+
+  test.each(['Bearer bad', 'Bearer good bad', 'Bearer bad good', 'Bearer Bearer good', 'Bearer good,good'])(
+    'is refused with %j, and not taken for one without a token',
+    async (authorization) => {
+      await expect(authenticate(authorization)).rejects.toThrow(TokenRejectedError);
+    },
+  );
+});
