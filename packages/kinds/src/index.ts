@@ -4,10 +4,10 @@ import { eventOfEvents } from './event/events-v1.ts';
 import { serviceAccount } from './service-account/service-account.ts';
 import type { KindServices } from './services.ts';
 
-export type { KindServices } from './services.ts';
+export type { KindServices, ServiceAccountTokens } from './services.ts';
 
 /** The kinds that this server serves: a kind exists by its line here. */
 export function kinds(services: KindServices): readonly Kind[] {
   const events = event(services);
-  return [events, serviceAccount, eventOfEvents(events)];
+  return [events, serviceAccount(services), eventOfEvents(events)];
 }

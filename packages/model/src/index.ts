@@ -21,7 +21,7 @@ export { ApplyConflictError, conflictCauses } from './fields/apply.ts';
 export { UnkeyedEntryError } from './fields/compare.ts';
 export { applyAsKubectlDid } from './fields/last-applied.ts';
 export { managedFieldsAfterUpdate, sameOwnership, type Writer } from './fields/managed-fields.ts';
-export { defineKind, type Kind, type Subresource } from './kind.ts';
+export { defineKind, type Kind, type SpokenKind } from './kind.ts';
 export { PatchFailedError, PatchFormError, TooManyOperationsError } from './patch/errors.ts';
 export { type JsonPatch, patchedByOperations, readJsonPatch } from './patch/json-patch.ts';
 export { mergedBy } from './patch/merge-patch.ts';
@@ -83,6 +83,7 @@ export {
   StatusError,
   success,
 } from './status.ts';
+export { defineSubresource, type Subresource } from './subresource.ts';
 export { age } from './table/age.ts';
 export { type Column, nameColumn } from './table/column.ts';
 export {

@@ -2,7 +2,8 @@ import type { FieldError } from './field-error.ts';
 import type { KubeObject } from './object.ts';
 import { listMeta, objectMeta, typeMeta } from './schema/common.ts';
 import { publicationOf } from './schema/publication.ts';
-import { type FieldForm, field, type GroupVersionKind, list, type ObjectSchema, object } from './schema/schema.ts';
+import { type FieldForm, field, list, type ObjectSchema, object } from './schema/schema.ts';
+import type { Subresource } from './subresource.ts';
 import { type Column, plainColumns } from './table/column.ts';
 import type { NameRules } from './validation/names.ts';
 import type { View } from './view.ts';
@@ -57,23 +58,12 @@ export interface KindForm<T extends KubeObject> {
   readonly unknownSelectorField: (field: string) => string;
 }
 
-/** Something behind an object that speaks a kind of its own. */
-export interface Subresource extends GroupVersionKind {
-  /** The last segment of its path. */
-  readonly name: string;
-  readonly verbs: readonly string[];
-  /** What is sent to it and what it answers. */
-  readonly schema: ObjectSchema;
-}
-
 export interface Kind extends Omit<KindForm<KubeObject>, Derived> {
   readonly columns: readonly Column<KubeObject>[];
   readonly schema: ObjectSchema;
   readonly listSchema: ObjectSchema;
   /** Whether objects can be read and written as protobuf. */
   readonly hasProtobuf: boolean;
-  /** The names of the subresources. */
-  readonly subresources: readonly string[];
   readonly subresourceForms: readonly Subresource[];
   /** Set when its objects are stored in the form of another kind. */
   readonly view?: View;
@@ -83,6 +73,9 @@ export interface Kind extends Omit<KindForm<KubeObject>, Derived> {
   /** `v1`, or `group/version`. */
   readonly apiVersion: string;
 }
+
+/** What has to be known of a kind to read one of its objects, and to write it in every form. */
+export type SpokenKind = Pick<Kind, 'group' | 'version' | 'kind' | 'apiVersion' | 'schema' | 'hasProtobuf' | 'columns'>;
 
 /** What a kind has in another form than its declaration. */
 type Derived = 'fields' | 'numbers' | 'requiredFields' | 'subresources' | 'columns';
@@ -123,7 +116,6 @@ export function defineKind<T extends KubeObject>(form: KindForm<T>): Kind {
       },
     ),
     hasProtobuf: numbers !== undefined,
-    subresources: subresources.map(({ name }) => name),
     subresourceForms: subresources,
     apiVersion: form.group ? `${form.group}/${form.version}` : form.version,
   };

@@ -1,4 +1,10 @@
-import { type Status, type StatusError, statusSchema } from '@cluster-apiserver/model';
+import {
+  type KubeObject,
+  type SpokenKind,
+  type Status,
+  type StatusError,
+  statusSchema,
+} from '@cluster-apiserver/model';
 import type { ObjectList, Outcome, Resource } from '@cluster-apiserver/registry';
 import type { ApiRequest, ApiResponse, Bytes, OutgoingHeaders } from './exchange.ts';
 import type { Understood } from './facts.ts';
@@ -7,6 +13,7 @@ import { contentTypes, type Encoding, encoded } from './forms/encoded.ts';
 import { listBody } from './forms/list-body.ts';
 import { errorEncoding, type Form } from './forms/negotiate.ts';
 import { objectBody } from './forms/object-body.ts';
+import { objectSchema, shownObject } from './forms/shown.ts';
 import { warningHeaders } from './warnings.ts';
 
 /** An object, as a verb gave it. */
@@ -17,6 +24,19 @@ export const objectResponse = (
   status: number,
   outcome: Outcome,
 ): ApiResponse => answer(facts, form.encoding, status, objectBody(resource, form, outcome));
+
+/** An object that was made for this answer and is stored nowhere. */
+export function madeResponse(
+  facts: Understood,
+  kind: SpokenKind,
+  { encoding, shown }: Form,
+  status: number,
+  object: KubeObject,
+  nowMs: number,
+): ApiResponse {
+  const value = shown ? shownObject(kind, object, shown, { nowMs }) : object;
+  return answer(facts, encoding, status, encoded(encoding, value, objectSchema(kind, shown)));
+}
 
 /** A Status is nothing but itself, whatever else would be shown. */
 export const statusResponse = (facts: Understood, { encoding }: Form, code: number, status: Status): ApiResponse =>

@@ -1,10 +1,11 @@
 import { getOwn } from '@cluster-apiserver/base';
 import type { Authorizer } from '@cluster-apiserver/gates';
-import { type Kind, StatusError } from '@cluster-apiserver/model';
+import { StatusError } from '@cluster-apiserver/model';
 import type { Resource } from '@cluster-apiserver/registry';
 import type { ApiResponse, Handler } from './exchange.ts';
 import type { Authenticated } from './facts.ts';
 import { createHandler } from './handlers/create.ts';
+import { createSubresourceHandler } from './handlers/create-subresource.ts';
 import { deleteHandler } from './handlers/delete.ts';
 import { deleteCollectionHandler } from './handlers/delete-collection.ts';
 import { getHandler } from './handlers/get.ts';
@@ -28,8 +29,9 @@ export interface RouteOptions {
 type Methods = Readonly<Record<string, Handler<Authenticated>>>;
 
 interface Routes {
-  readonly kind: Kind;
   readonly object: Methods;
+  /** What is behind one object, by its name. */
+  readonly subresources: Readonly<Record<string, Methods>>;
   readonly collection: Methods;
   /** The collection of all namespaces. */
   readonly everywhere: Methods;
@@ -63,13 +65,15 @@ function routesOf(
   const watch = watchHandler(resource, watchLimits);
   const listOrWatch: Handler<Authenticated> = (facts) => (flag(facts.info.query, 'watch') ? watch(facts) : list(facts));
   return {
-    kind: resource.served,
     object: {
       GET: getHandler(resource),
       PUT: replaceHandler(resource),
       PATCH: patchHandler(resource),
       DELETE: deleteHandler(resource, mayDeleteUnreadable),
     },
+    subresources: Object.fromEntries(
+      resource.served.subresourceForms.map((form) => [form.name, { POST: createSubresourceHandler(resource, form) }]),
+    ),
     collection: {
       GET: listOrWatch,
       POST: createHandler(resource),
@@ -81,18 +85,17 @@ function routesOf(
 }
 
 function handlerFor(found: Routes, info: ResourceInfo, method: string): Handler<Authenticated> {
-  const { namespace, name, subresource, watchPath, beyond } = info;
+  const { namespace, name, beyond } = info;
   if (beyond || name === '' || (namespace === undefined && name !== undefined)) return unknown;
-  if (subresource !== undefined)
-    return found.kind.subresources.includes(subresource) && !watchPath ? notAllowed : unknown;
-  const methods = watchPath
-    ? found.watch
-    : name !== undefined
-      ? found.object
-      : namespace !== undefined
-        ? found.collection
-        : found.everywhere;
-  return getOwn(methods, method) ?? notAllowed;
+  const methods = methodsOf(found, info);
+  return methods ? (getOwn(methods, method) ?? notAllowed) : unknown;
+}
+
+function methodsOf(found: Routes, { namespace, name, subresource, watchPath }: ResourceInfo): Methods | undefined {
+  if (subresource !== undefined) return watchPath ? undefined : getOwn(found.subresources, subresource);
+  if (watchPath) return found.watch;
+  if (name !== undefined) return found.object;
+  return namespace !== undefined ? found.collection : found.everywhere;
 }
 
 const unknown = (): ApiResponse => {

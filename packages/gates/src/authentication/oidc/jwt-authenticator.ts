@@ -5,7 +5,7 @@ import { type ClaimMappings, claimValues, userFrom } from './claim-mapping.ts';
 import type { Get } from './https-get.ts';
 import { IssuerKeys } from './issuer-keys.ts';
 import { checkClaimRules, checkUserRules, type ClaimRule, type ExpressionRule } from './rules.ts';
-import { claimsIn, verifiedClaims } from './verified-claims.ts';
+import { claimedIssuer, verifiedClaims } from './verified-claims.ts';
 
 /** An issuer whose tokens are believed, and what they are made into. */
 export interface JwtIssuer {
@@ -20,9 +20,6 @@ export interface JwtIssuer {
   /** Fetches what the issuer publishes, by the certificates and the way that are configured for it. */
   readonly get: Get;
 }
-
-/** Longer ones do not fit into a header, and reading them would be for nothing. */
-const tokenLengthMax = 64 * 1024;
 
 /**
  * Who the bearer of a signed token is. Undefined for tokens of other issuers; a `TokenRejectedError` for one of ours
@@ -58,12 +55,4 @@ async function userBehind(
     user: { ...user, groups: [...new Set([...user.groups, authenticatedGroup])] },
     expiresAtMs: claims.exp * 1000,
   };
-}
-
-/** Unverified, and only good for finding whom to ask. */
-function claimedIssuer(token: string): string | undefined {
-  const parts = token.split('.', 4);
-  if (parts.length !== 3 || token.length > tokenLengthMax) return undefined;
-  const issuer = claimsIn(Buffer.from(parts[1] as string, 'base64url'))?.iss;
-  return typeof issuer === 'string' ? issuer : undefined;
 }
