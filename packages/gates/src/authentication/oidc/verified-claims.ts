@@ -1,7 +1,7 @@
 import type { Clock } from '@cluster-apiserver/base';
 import { compactVerify, decodeProtectedHeader, type JWK } from 'jose';
 import { algorithmNames, type Signed } from './algorithms.ts';
-import type { IssuerKeys } from './issuer-keys.ts';
+import type { JwtIssuer } from './jwt-authenticator.ts';
 import { TokenRejectedError } from '../token-rejected.ts';
 
 export type Claims = Readonly<Record<string, unknown>>;
@@ -15,11 +15,10 @@ const notBeforeLeewaySeconds = 60;
 /** The claims of a token that the issuer has signed, for one of the audiences, and that holds now. */
 export async function verifiedClaims(
   token: string,
-  { url, audiences }: { readonly url: string; readonly audiences: readonly string[] },
-  keys: IssuerKeys,
+  { issuer: { url, audiences }, algorithms = algorithmNames, keys }: JwtIssuer,
   clock: Clock,
 ): Promise<Lasting> {
-  const signed = signedBy(token);
+  const signed = signedBy(token, algorithms);
   const candidates = await keys.find(signed);
   const payload = await firstVerified(token, candidates);
   if (!payload) throw new TokenRejectedError('no key of the issuer has signed the token');
@@ -30,10 +29,10 @@ export async function verifiedClaims(
   return claims;
 }
 
-function signedBy(token: string): Signed {
+function signedBy(token: string, algorithms: readonly string[]): Signed {
   try {
     const { alg, kid } = decodeProtectedHeader(token);
-    if (typeof alg === 'string' && algorithmNames.includes(alg)) {
+    if (typeof alg === 'string' && algorithms.includes(alg)) {
       if (kid === undefined || typeof kid === 'string') return { alg, kid };
       throw new TokenRejectedError('the kid of the token is no text');
     }
