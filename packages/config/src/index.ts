@@ -1,8 +1,15 @@
 export {
+  type AnonymousConfiguration,
   type AuthenticationConfiguration,
-  AuthenticationConfigurationError,
+  type AuthenticationFlags,
   loadAuthenticationConfiguration,
 } from './authentication-configuration.ts';
+export type { EgressSelector, Issuer } from './authentication/issuer.ts';
+export {
+  type EgressConfiguration,
+  type EgressProxy,
+  loadEgressSelectorConfiguration,
+} from './egress-selector-configuration.ts';
 export {
   type EncryptionConfiguration,
   type EncryptionProvider,

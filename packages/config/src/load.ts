@@ -12,10 +12,12 @@ export class ConfigurationError extends Error {
 }
 
 /** The group of our documentation, and the one that files for the reference have. */
-const groups = ['apiserver.config.platform.io', 'apiserver.config.k8s.io'];
+const usualGroups = ['apiserver.config.platform.io', 'apiserver.config.k8s.io'];
 
 export interface ConfigurationKind<T> {
   readonly kind: string;
+  /** Others than the usual ones. */
+  readonly groups?: readonly string[];
   /** Without their group, newest first. */
   readonly versions: readonly string[];
   readonly fields: readonly string[];
@@ -23,7 +25,10 @@ export interface ConfigurationKind<T> {
 }
 
 /** Reads YAML or JSON strictly. Throws a ConfigurationError that holds all there is to say. */
-export function loadConfiguration<T>({ kind, versions, fields, read }: ConfigurationKind<T>, text: string): T {
+export function loadConfiguration<T>(
+  { kind, groups = usualGroups, versions, fields, read }: ConfigurationKind<T>,
+  text: string,
+): T {
   const { value, faults: ofText } = parsed(text);
   const faults = ofText.map(({ message }) => message);
   const root = new Written(value, '', faults);
@@ -33,7 +38,8 @@ export function loadConfiguration<T>({ kind, versions, fields, read }: Configura
   require(written.kind as Written, [kind]);
   require(written.apiVersion as Written, known);
   const configuration = read(written);
-  if (faults.length > 0) throw new ConfigurationError(faults);
+  // A field that says two things is read twice, and what is wrong with it is said once.
+  if (faults.length > 0) throw new ConfigurationError([...new Set(faults)]);
   return configuration;
 }
 

@@ -1,5 +1,10 @@
 export type { Authenticator, Credentials, UserInfo } from './authentication/authenticator.ts';
-export { type Get, httpsGet } from './authentication/oidc/https-get.ts';
+export { orAnonymous } from './authentication/anonymous.ts';
+export { cachedTokens } from './authentication/cached-tokens.ts';
+export { algorithmNames } from './authentication/oidc/algorithms.ts';
+export { type ConnectProxy, type ProxyTls, throughProxy } from './authentication/oidc/connect-proxy.ts';
+export { type Dial, httpsGet } from './authentication/oidc/https-get.ts';
+export { IssuerKeys } from './authentication/oidc/issuer-keys.ts';
 export { jwtAuthenticator, type JwtIssuer } from './authentication/oidc/jwt-authenticator.ts';
 export { bearerTokens } from './authentication/bearer-token.ts';
 export { accountGroups, accountUserName, serviceAccountsGroup } from './authentication/service-account/claims.ts';

@@ -34,6 +34,35 @@ test('values are read in both forms, and the last of several counts', () => {
   expect(flags.help).toBe(true);
 });
 
+test('several lists are one list, and several pairs stand side by side', () => {
+  const flags = parseFlags([
+    '--etcd-servers=http://a:1',
+    '--etcd-servers=http://b:2,http://c:3',
+    '--feature-gates=A=true',
+    '--feature-gates=B=false,A=false',
+    '--oidc-required-claim=hd=a,b=c',
+    '--oidc-required-claim=tenant=',
+  ]);
+  expect(flags['etcd-servers']).toEqual(['http://a:1', 'http://b:2', 'http://c:3']);
+  expect([...flags['feature-gates']]).toEqual([
+    ['A', 'false'],
+    ['B', 'false'],
+  ]);
+  expect([...flags['oidc-required-claim']]).toEqual([
+    ['hd', 'a,b=c'],
+    ['tenant', ''],
+  ]);
+  expect(() => parseFlags(['--oidc-required-claim=hd'])).toThrow('"hd" is not a pair such as name=value');
+});
+
+test.each([
+  [[], 'unset'],
+  [['--anonymous-auth'], true],
+  [['--anonymous-auth=false'], false],
+])('a switch can be left alone: %j', (args, value) => {
+  expect(parseFlags(args)['anonymous-auth']).toBe(value);
+});
+
 test('everything wrong is told at once, with the nearest known name', () => {
   const read = (): unknown =>
     parseFlags([

@@ -15,6 +15,8 @@ interface Flag<T> {
   readonly read: (text: string) => T | undefined;
   /** What a value should have looked like. */
   readonly wanted: string;
+  /** What several of them mean; without it the last counts. */
+  join?(values: readonly T[]): T;
 }
 
 type Described<T> = Pick<Flag<T>, 'group' | 'help' | 'fallback'>;
@@ -51,6 +53,7 @@ const list = (flag: Described<readonly string[]>): Flag<readonly string[]> => ({
       .map((part) => part.trim())
       .filter((part) => part !== ''),
   wanted: 'a list, separated by commas',
+  join: (lists) => lists.flat(),
 });
 const pairs = (flag: Described<ReadonlyMap<string, string>>): Flag<ReadonlyMap<string, string>> => ({
   ...flag,
@@ -63,7 +66,22 @@ const pairs = (flag: Described<ReadonlyMap<string, string>>): Flag<ReadonlyMap<s
     return parts.every(([name, given]) => name && given) ? new Map(parts as [string, string][]) : undefined;
   },
   wanted: 'pairs such as A=true,B=false',
+  join: joinMaps,
 });
+/** One pair, whose value may hold commas; several flags give several. */
+const pair = (flag: Described<ReadonlyMap<string, string>>): Flag<ReadonlyMap<string, string>> => ({
+  ...flag,
+  placeholder: 'name=value',
+  read: (value) => {
+    if (value === '') return new Map();
+    const [, name, given] = /^([^=]+)=(.*)$/s.exec(value) ?? [];
+    return name === undefined || given === undefined ? undefined : new Map([[name.trim(), given]]);
+  },
+  wanted: 'a pair such as name=value',
+  join: joinMaps,
+});
+const joinMaps = (maps: readonly ReadonlyMap<string, string>[]): ReadonlyMap<string, string> =>
+  new Map(maps.flatMap((map) => [...map]));
 const oneOf = <T extends string>(flag: Described<T>, values: readonly T[]): Flag<T> => ({
   ...flag,
   placeholder: values.join('|'),
@@ -74,6 +92,14 @@ const flagSwitch = (flag: Omit<Described<boolean>, 'fallback'>): Flag<boolean> =
   ...flag,
   fallback: 'false',
   read: (value) => (value === 'true' ? true : value === 'false' ? false : undefined),
+  wanted: 'true or false',
+});
+
+/** A switch that can be left alone, where that says something else than off. */
+const openSwitch = (flag: Omit<Described<boolean | undefined>, 'fallback'>): Flag<boolean | 'unset'> => ({
+  ...flag,
+  fallback: '',
+  read: (value) => (value === '' ? 'unset' : value === 'true' ? true : value === 'false' ? false : undefined),
   wanted: 'true or false',
 });
 
@@ -163,6 +189,52 @@ const flags = {
     fallback: '',
     help: 'Static bearer tokens: lines of token,user,uid,"group1,group2".',
   }),
+  'authentication-config': path({
+    group: authentication,
+    fallback: '',
+    help: 'An AuthenticationConfiguration: whose signed tokens are believed, and what needs none. It is read again when it changes.',
+  }),
+  'anonymous-auth': openSwitch({
+    group: authentication,
+    help: 'Let requests without any credential come in as system:anonymous, of the group system:unauthenticated. Not together with anonymous in --authentication-config.',
+  }),
+  'egress-selector-config-file': path({
+    group: authentication,
+    fallback: '',
+    help: 'An EgressSelectorConfiguration: through which proxies issuers of --authentication-config are reached.',
+  }),
+  'oidc-issuer-url': text(
+    {
+      group: authentication,
+      fallback: '',
+      help: 'The one issuer whose signed tokens are believed, with https. Not together with --authentication-config.',
+    },
+    'url',
+  ),
+  'oidc-client-id': text({ group: authentication, fallback: '', help: 'The audience that its tokens must be for.' }),
+  'oidc-ca-file': path({
+    group: authentication,
+    fallback: '',
+    help: "The issuer's certificate authority; without it those of the system are trusted.",
+  }),
+  'oidc-username-claim': text({ group: authentication, fallback: 'sub', help: 'The claim that is the user name.' }),
+  'oidc-username-prefix': text({
+    group: authentication,
+    fallback: '',
+    help: 'What user names begin with; - for nothing. Without it, the issuer and a #, but nothing for the claim email.',
+  }),
+  'oidc-groups-claim': text({ group: authentication, fallback: '', help: "The claim that holds the user's groups." }),
+  'oidc-groups-prefix': text({ group: authentication, fallback: '', help: 'What names of groups begin with.' }),
+  'oidc-required-claim': pair({
+    group: authentication,
+    fallback: '',
+    help: 'A claim that a token must have, and its value. Give the flag several times for several claims.',
+  }),
+  'oidc-signing-algs': list({
+    group: authentication,
+    fallback: 'RS256',
+    help: 'What tokens may be signed with: RS, ES and PS with 256, 384 or 512, EdDSA.',
+  }),
   'feature-gates': pairs({
     group: features,
     fallback: '',
@@ -195,10 +267,11 @@ export class FlagError extends Error {
   }
 }
 
-/** Reads `--name value`, `--name=value` and, for switches, `--name`; the last of several counts. */
+/** Reads `--name value`, `--name=value` and, for switches, `--name`. Several lists are one; of other values the last counts. */
 export function parseFlags(args: readonly string[]): ServerFlags {
   const faults: string[] = [];
-  const written = new Map<string, string>();
+  const written = new Map<string, string[]>();
+  const write = (name: string, value: string): void => void written.set(name, [...(written.get(name) ?? []), value]);
   for (let i = 0; i < args.length; i++) {
     const match = /^--?([A-Za-z][^=]*)(?:=(.*))?$/s.exec(args[i] as string);
     if (!match) {
@@ -207,16 +280,19 @@ export function parseFlags(args: readonly string[]): ServerFlags {
     }
     const name = match[1] as string;
     if (!isFlag(name)) faults.push(unknownFlag(name));
-    else if (match[2] !== undefined) written.set(name, match[2]);
-    else if (flags[name].placeholder === undefined) written.set(name, 'true');
-    else if (i + 1 < args.length) written.set(name, args[++i] as string);
+    else if (match[2] !== undefined) write(name, match[2]);
+    else if (flags[name].placeholder === undefined) write(name, 'true');
+    else if (i + 1 < args.length) write(name, args[++i] as string);
     else faults.push(`--${name} needs a value`);
   }
   const values = Object.entries<Flag<unknown>>(flags).map(([name, flag]) => {
-    const given = written.get(name) ?? flag.fallback;
-    const value = flag.read(given);
-    if (value === undefined) faults.push(`--${name}: ${JSON.stringify(given)} is not ${flag.wanted}`);
-    return [name, value];
+    const given = written.get(name) ?? [flag.fallback];
+    const values = given.map((one) => {
+      const value = flag.read(one);
+      if (value === undefined) faults.push(`--${name}: ${JSON.stringify(one)} is not ${flag.wanted}`);
+      return value;
+    });
+    return [name, flag.join && !values.includes(undefined) ? flag.join(values) : values.at(-1)];
   });
   if (faults.length > 0) throw new FlagError(faults);
   return Object.fromEntries(values) as ServerFlags; // each value was read by its own flag

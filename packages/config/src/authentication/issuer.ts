@@ -20,8 +20,8 @@ export interface Neighbours {
   readonly discoveryUrls: Set<string>;
   /** Issuers whose tokens are authenticated in another way, such as the server's own. */
   readonly disallowedIssuers: readonly string[];
-  /** Whether there is a file that says where the selectors lead. */
-  readonly egressConfigured: boolean;
+  /** The selectors of which a file says where they lead. */
+  readonly egressSelectors: readonly string[];
 }
 
 export function readIssuer(written: Written, neighbours: Neighbours): Issuer {
@@ -40,7 +40,7 @@ export function readIssuer(written: Written, neighbours: Neighbours): Issuer {
     discoveryUrl: readDiscoveryUrl(fields.discoveryURL, url, neighbours.discoveryUrls),
     certificateAuthority: readCertificateAuthority(fields.certificateAuthority),
     audiences,
-    egressSelector: readEgressSelector(fields.egressSelectorType, neighbours.egressConfigured),
+    egressSelector: readEgressSelector(fields.egressSelectorType, neighbours.egressSelectors),
   };
 }
 
@@ -117,13 +117,15 @@ function isCertificate(pem: string): boolean {
   }
 }
 
-function readEgressSelector(written: Written, configured: boolean): EgressSelector | undefined {
+function readEgressSelector(written: Written, configured: readonly string[]): EgressSelector | undefined {
   const selector = written.text() ?? '';
   if (selector === '') return undefined;
   if (selector !== 'controlplane' && selector !== 'cluster') {
     written.invalid(selector, 'egress selector must be either controlplane or cluster');
     return undefined;
   }
-  if (!configured) written.invalid(selector, 'needs the flag --egress-selector-config-file, which says where it leads');
+  // Without a way of its own the traffic would go where the operator did not want it.
+  if (!configured.includes(selector))
+    written.invalid(selector, 'needs the flag --egress-selector-config-file, with a file that says where it leads');
   return selector;
 }

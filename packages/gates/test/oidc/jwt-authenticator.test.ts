@@ -1,7 +1,14 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { compile, type Expression, type Type, types } from '@cluster-apiserver/expressions';
 import { type JWTPayload, SignJWT } from 'jose';
-import { httpsGet, jwtAuthenticator, type JwtIssuer, TokenRejectedError, type UserInfo } from '../../src/index.ts';
+import {
+  httpsGet,
+  IssuerKeys,
+  jwtAuthenticator,
+  type JwtIssuer,
+  TokenRejectedError,
+  type UserInfo,
+} from '../../src/index.ts';
 import { ManualClock } from './manual-clock.ts';
 import { type Answer, type Provider, startProvider } from './provider.ts';
 
@@ -35,12 +42,26 @@ beforeEach(async () => {
 });
 
 /** With a clock of its own, and nothing fetched yet. */
-function authenticatorWith(part: Partial<Omit<JwtIssuer, 'get'>>): (token: string) => Promise<UserInfo | undefined> {
+function authenticatorWith({
+  discoveryUrl,
+  ...part
+}: Partial<JwtIssuer> & { readonly discoveryUrl?: string }): (token: string) => Promise<UserInfo | undefined> {
   clock = new ManualClock(nowSeconds * 1000);
   askedAtMs = [];
   const get = httpsGet(clock, provider.certificateAuthority);
   const configured: JwtIssuer = {
-    issuer: { url: provider.url, discoveryUrl: undefined, audiences: ['cluster'] },
+    issuer: { url: provider.url, audiences: ['cluster'] },
+    keys: new IssuerKeys({
+      address: { url: provider.url, discoveryUrl },
+      get: async (url, signal) => {
+        if (url.endsWith('configuration')) askedAtMs.push(clock.monotonicMs());
+        fetching++;
+        return get(url, signal).finally(() => fetching--);
+      },
+      clock,
+      signal: stopped.signal,
+      failed: () => {},
+    }),
     claimRules: [],
     claimMappings: {
       username: { from: 'claim', claim: 'sub', prefix: 'p:' },
@@ -49,14 +70,9 @@ function authenticatorWith(part: Partial<Omit<JwtIssuer, 'get'>>): (token: strin
       extra: [],
     },
     userRules: [],
-    get: async (url, signal) => {
-      if (url.endsWith('configuration')) askedAtMs.push(clock.monotonicMs());
-      fetching++;
-      return get(url, signal).finally(() => fetching--);
-    },
     ...part,
   };
-  const authenticator = jwtAuthenticator([configured], clock, stopped.signal);
+  const authenticator = jwtAuthenticator([configured], clock);
   return async (token) => (await authenticator.authenticateToken(token))?.user;
 }
 
@@ -147,6 +163,13 @@ describe('a token is refused', () => {
       expect(provider.asked).toEqual([]);
     },
   );
+
+  test('with an algorithm that is not among those of this issuer', async () => {
+    authenticate = authenticatorWith({ algorithms: ['RS256'] });
+    expect((await rejection(await provider.sign(claims()))).message).toContain('algorithm that is allowed');
+    await provider.rotate('rsa', 'RS256');
+    expect(await authenticate(await provider.sign(claims()))).toEqual(al);
+  });
 
   test('that is signed with the public key as a shared secret', async () => {
     const secret = Buffer.from(JSON.stringify(provider.published[0]));
@@ -302,13 +325,7 @@ describe('keys', () => {
   test('are not taken from a server that nobody vouches for', async () => {
     const stranger = await startProvider();
     try {
-      authenticate = authenticatorWith({
-        issuer: {
-          url: provider.url,
-          discoveryUrl: `${stranger.url}/.well-known/openid-configuration`,
-          audiences: ['cluster'],
-        },
-      });
+      authenticate = authenticatorWith({ discoveryUrl: `${stranger.url}/.well-known/openid-configuration` });
       expect((await rejection(await provider.sign(claims()))).message).toContain('cannot be fetched');
       expect(stranger.asked).toEqual([]);
     } finally {
@@ -317,9 +334,7 @@ describe('keys', () => {
   });
 
   test('can be discovered elsewhere than at the issuer', async () => {
-    authenticate = authenticatorWith({
-      issuer: { url: provider.url, discoveryUrl: `${provider.url}/discover`, audiences: ['cluster'] },
-    });
+    authenticate = authenticatorWith({ discoveryUrl: `${provider.url}/discover` });
     expect(await authenticate(await provider.sign(claims()))).toEqual(al);
     expect(provider.asked).toEqual(['/discover', '/keys']);
   });

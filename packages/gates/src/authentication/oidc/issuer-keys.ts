@@ -18,6 +18,17 @@ export interface IssuerAddress {
   readonly discoveryUrl: string | undefined;
 }
 
+export interface IssuerKeysOptions {
+  readonly address: IssuerAddress;
+  /** By the certificates and the way that are configured for this issuer. */
+  readonly get: Get;
+  readonly clock: Clock;
+  /** Ends what still waits for the issuer. */
+  readonly signal: AbortSignal;
+  /** It was asked in vain, at most once in ten seconds. */
+  readonly failed: (error: unknown) => void;
+}
+
 /**
  * The keys of one issuer. Known keys are used without asking, so an issuer that is down or slow delays nobody. An
  * unknown key makes us ask: at once, or when the last time is long enough ago, and the token waits for it. A key that
@@ -28,6 +39,7 @@ export class IssuerKeys {
   readonly #get: Get;
   readonly #clock: Clock;
   readonly #signal: AbortSignal;
+  readonly #failed: (error: unknown) => void;
   #keys: readonly JWK[] = [];
   #fetchedAt = Number.NEGATIVE_INFINITY;
   #askedAt = Number.NEGATIVE_INFINITY;
@@ -35,11 +47,12 @@ export class IssuerKeys {
   #refresh: { readonly done: Promise<void>; begun: boolean } | undefined;
   #waiting = 0;
 
-  constructor(address: IssuerAddress, get: Get, clock: Clock, signal: AbortSignal) {
+  constructor({ address, get, clock, signal, failed }: IssuerKeysOptions) {
     this.#address = address;
     this.#get = get;
     this.#clock = clock;
     this.#signal = signal;
+    this.#failed = failed;
   }
 
   /** The keys that may have signed this; none when the issuer has no such key. */
@@ -95,6 +108,7 @@ export class IssuerKeys {
         this.#failure = undefined;
       } catch (error) {
         this.#failure = error;
+        if (!this.#signal.aborted) this.#failed(error);
         throw error;
       } finally {
         this.#refresh = undefined;

@@ -16,6 +16,14 @@ export interface KeyFinder {
   find(signed: Signed): Promise<readonly JWK[]>;
 }
 
+/** Whose signature counts, and for whom. */
+export interface SigningIssuer {
+  readonly issuer: { readonly url: string; readonly audiences: readonly string[] };
+  /** What it may sign with; anything that is safe if nothing is said. */
+  readonly algorithms?: readonly string[] | undefined;
+  readonly keys: KeyFinder;
+}
+
 /** Longer ones do not fit into a header, and reading them would be for nothing. */
 const tokenLengthMax = 64 * 1024;
 
@@ -30,11 +38,10 @@ export function claimedIssuer(token: string): string | undefined {
 /** The claims of a token that the issuer has signed, for one of the audiences, and that holds now. */
 export async function verifiedClaims(
   token: string,
-  { url, audiences }: { readonly url: string; readonly audiences: readonly string[] },
-  keys: KeyFinder,
+  { issuer: { url, audiences }, algorithms = algorithmNames, keys }: SigningIssuer,
   clock: Clock,
 ): Promise<Lasting> {
-  const signed = signedBy(token);
+  const signed = signedBy(token, algorithms);
   const candidates = await keys.find(signed);
   const payload = await firstVerified(token, candidates);
   if (!payload) throw new TokenRejectedError('no key of the issuer has signed the token');
@@ -45,10 +52,10 @@ export async function verifiedClaims(
   return claims;
 }
 
-function signedBy(token: string): Signed {
+function signedBy(token: string, algorithms: readonly string[]): Signed {
   try {
     const { alg, kid } = decodeProtectedHeader(token);
-    if (typeof alg === 'string' && algorithmNames.includes(alg)) {
+    if (typeof alg === 'string' && algorithms.includes(alg)) {
       if (kid === undefined || typeof kid === 'string') return { alg, kid };
       throw new TokenRejectedError('the kid of the token is no text');
     }

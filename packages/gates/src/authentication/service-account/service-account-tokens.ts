@@ -53,7 +53,7 @@ export function serviceAccountTokens(options: ServiceAccountTokenOptions): Token
       const url = claimedIssuer(token);
       if (url === undefined || !issuers.includes(url)) return undefined;
       return (async () => {
-        const claims = await verifiedClaims(token, { url, audiences }, keys, clock);
+        const claims = await verifiedClaims(token, { issuer: { url, audiences }, keys }, clock);
         const account = accountIn(claims);
         if (!account) throw new TokenRejectedError('the token names no service account');
         if (isBound(claims)) throw new TokenRejectedError('the token is bound to an object that does not exist');

@@ -1,0 +1,93 @@
+import { loadConfiguration } from './load.ts';
+import type { Written } from './written.ts';
+
+/** Through which proxy what lies in which direction is reached; undefined for directly. */
+export type EgressConfiguration = ReadonlyMap<string, EgressProxy | undefined>;
+
+/** A proxy that is asked with HTTP CONNECT. */
+export type EgressProxy = { readonly socket: string } | { readonly url: URL; readonly tls: EgressTls | undefined };
+
+/** Names of files; without an authority of its own those of the system are trusted. */
+export interface EgressTls {
+  readonly caBundle: string | undefined;
+  readonly clientCert: string;
+  readonly clientKey: string;
+}
+
+/** The reference has `etcd` too. Ours is reached by its own flags, so nobody shall think that it goes through a proxy. */
+const directions = ['cluster', 'controlplane'];
+
+/** Throws a ConfigurationError with everything that is wrong. */
+export const loadEgressSelectorConfiguration = (text: string): EgressConfiguration =>
+  loadConfiguration(
+    {
+      kind: 'EgressSelectorConfiguration',
+      groups: ['apiserver.config.platform.io', 'apiserver.k8s.io'],
+      versions: ['v1', 'v1beta1', 'v1alpha1'],
+      fields: ['egressSelections'],
+      read: ({ egressSelections }) => readSelections(egressSelections as Written),
+    },
+    text,
+  );
+
+function readSelections(written: Written): EgressConfiguration {
+  const read = new Map<string, EgressProxy | undefined>();
+  for (const item of written.items()) {
+    const { name, connection } = item.fields(['name', 'connection']);
+    const direction = name.text()?.toLowerCase() ?? '';
+    if (!directions.includes(direction)) name.invalid(direction, `expected ${directions.join(' or ')}`);
+    if (read.has(direction)) name.wrong(`Duplicate value: ${JSON.stringify(direction)}`);
+    read.set(direction, readConnection(connection));
+  }
+  return read;
+}
+
+function readConnection(written: Written): EgressProxy | undefined {
+  const { proxyProtocol, transport } = written.fields(['proxyProtocol', 'transport']);
+  const protocol = proxyProtocol.text() ?? '';
+  if (protocol === 'HTTPConnect') return readTransport(transport);
+  if (protocol !== 'Direct') proxyProtocol.invalid(protocol, 'expected Direct or HTTPConnect');
+  else if (!transport.absent) transport.wrong('must not be set for Direct');
+  return undefined;
+}
+
+function readTransport(written: Written): EgressProxy | undefined {
+  const { tcp, uds } = written.fields(['tcp', 'uds']);
+  if (tcp.absent === uds.absent) {
+    written.wrong('set either tcp or uds for HTTPConnect');
+    return undefined;
+  }
+  return tcp.absent ? readSocket(uds) : readTcp(tcp);
+}
+
+function readSocket(written: Written): EgressProxy | undefined {
+  const { udsName } = written.fields(['udsName']);
+  const socket = udsName.text() ?? '';
+  if (!socket.startsWith('/')) udsName.invalid(socket, 'expected the absolute path of a Unix socket');
+  return { socket };
+}
+
+function readTcp(written: Written): EgressProxy | undefined {
+  const { url: place, tlsConfig } = written.fields(['url', 'tlsConfig']);
+  const text = place.text() ?? '';
+  const url = URL.parse(text);
+  if (!url || !['http:', 'https:'].includes(url.protocol) || url.username !== '' || url.password !== '') {
+    // A password is not repeated.
+    place.wrong('expected a URL such as https://proxy:8131, without a user or a password');
+    return undefined;
+  }
+  if (url.protocol === 'https:') return { url, tls: readTls(tlsConfig) };
+  if (!tlsConfig.absent) tlsConfig.wrong('must not be set for a URL with http');
+  return { url, tls: undefined };
+}
+
+function readTls(written: Written): EgressTls {
+  if (written.absent) written.required('it is needed for a URL with https');
+  const { caBundle, clientCert, clientKey } = written.fields(['caBundle', 'clientCert', 'clientKey']);
+  const needed = (file: Written): string => {
+    const name = file.text() ?? '';
+    if (name === '' && !written.absent) file.required('the name of a file');
+    return name;
+  };
+  return { caBundle: caBundle.text() || undefined, clientCert: needed(clientCert), clientKey: needed(clientKey) };
+}

@@ -1,0 +1,15 @@
+import type { Authenticator } from './authenticator.ts';
+
+const anonymous = { name: 'system:anonymous', groups: ['system:unauthenticated'] };
+
+/**
+ * Whoever brings no credential is anonymous where that is allowed. One that was brought and is nobody's is rejected by
+ * then, so it never becomes this.
+ */
+export const orAnonymous = (known: Authenticator, allowed: (path: string) => boolean): Authenticator => ({
+  authenticate: (credentials) => {
+    const nobody = () => (allowed(credentials.path) ? anonymous : undefined);
+    const user = known.authenticate(credentials);
+    return user instanceof Promise ? user.then((found) => found ?? nobody()) : (user ?? nobody());
+  },
+});

@@ -1,0 +1,68 @@
+import { hash } from 'node:crypto';
+import type { Clock, Random } from '@cluster-apiserver/base';
+import type { TokenAnswer, TokenAuthenticator } from './token-authenticator.ts';
+
+export interface TokenCacheOptions {
+  readonly clock: Clock;
+  readonly random: Random;
+  /** How long an answer counts. Whatever makes a token invalid before its end is noticed this much later. */
+  readonly ttlMs: number;
+  readonly asked: (status: 'hit' | 'miss') => void;
+}
+
+/** About a kilobyte each. When more tokens are in use than this, the oldest answers are asked for again. */
+const answersMax = 4096;
+
+/**
+ * Remembers whose a token is, for a while and never beyond its end. Only successes are remembered: a refused token may
+ * be good a moment later, and made-up ones would push the others out. Those who come with the same token while it is
+ * looked at wait for the same answer.
+ */
+export function cachedTokens(inner: TokenAuthenticator, options: TokenCacheOptions): TokenAuthenticator {
+  const { clock, random, ttlMs, asked } = options;
+  const keyOf = keyedHash(random);
+  /** In the order of their ends, because all last equally long. */
+  const answers = new Map<string, { readonly answer: TokenAnswer; readonly untilMs: number }>();
+  const underWay = new Map<string, Promise<TokenAnswer | undefined>>();
+
+  const remembered = (key: string): TokenAnswer | undefined => {
+    const found = answers.get(key);
+    if (!found || clock.monotonicMs() >= found.untilMs) return undefined;
+    const { expiresAtMs } = found.answer;
+    return expiresAtMs === undefined || clock.now() < expiresAtMs ? found.answer : undefined;
+  };
+  const remember = (key: string, answer: TokenAnswer | undefined): TokenAnswer | undefined => {
+    if (!answer) return undefined;
+    answers.delete(key); // so that it goes to the end
+    const [oldest] = answers.keys();
+    if (oldest !== undefined && answers.size >= answersMax) answers.delete(oldest);
+    answers.set(key, { answer, untilMs: clock.monotonicMs() + ttlMs });
+    return answer;
+  };
+  return {
+    authenticateToken: (token, audiences) => {
+      const key = keyOf(token, audiences);
+      const known = remembered(key) ?? underWay.get(key);
+      asked(known ? 'hit' : 'miss');
+      if (known) return known;
+      const answer = inner.authenticateToken(token, audiences);
+      if (!(answer instanceof Promise)) return remember(key, answer);
+      const waiting = answer.then((found) => remember(key, found)).finally(() => underWay.delete(key));
+      underWay.set(key, waiting);
+      return waiting;
+    },
+  };
+}
+
+/**
+ * HMAC as its authors first wrote it (NMAC), over keys that nobody else ever sees: two hashes in one call each cost half
+ * of what `createHmac` does. Keys of 64 letters fill one block of SHA-256.
+ */
+function keyedHash(random: Random): (token: string, audiences?: readonly string[]) => string {
+  const [inner, outer] = [random.bytes(48).toString('base64'), random.bytes(48).toString('base64')];
+  return (token, audiences) => {
+    // The first letter keeps the two forms apart, and the form of JSON where one part ends and the next begins.
+    const text = audiences ? `a${JSON.stringify([token, ...audiences])}` : `t${token}`;
+    return hash('sha256', outer + hash('sha256', inner + text, 'base64'), 'base64');
+  };
+}

@@ -1,0 +1,41 @@
+import http from 'node:http';
+import https from 'node:https';
+import type { Dial } from './https-get.ts';
+
+/** A proxy that connects whoever asks it to, with HTTP CONNECT: at a Unix socket, or at a URL with TLS or without. */
+export type ConnectProxy = { readonly socket: string } | { readonly url: URL; readonly tls: ProxyTls | undefined };
+
+export interface ProxyTls {
+  /** Those of the system when there are none. */
+  readonly ca: Buffer | undefined;
+  readonly cert: Buffer;
+  readonly key: Buffer;
+}
+
+export const throughProxy =
+  (proxy: ConnectProxy): Dial =>
+  ({ host, port }, signal) =>
+    new Promise((resolve, reject) => {
+      const target = `${host.includes(':') ? `[${host}]` : host}:${port}`;
+      const asking = { method: 'CONNECT', path: target, headers: { host: target }, agent: false, signal } as const;
+      const request =
+        'socket' in proxy
+          ? http.request({ ...asking, socketPath: proxy.socket })
+          : proxy.url.protocol === 'https:'
+            ? https.request(proxy.url, { ...asking, ...proxy.tls })
+            : http.request(proxy.url, asking);
+      const failed = (cause: Error): void => reject(new Error('the proxy does not connect', { cause }));
+      request.on('error', failed);
+      request.on('connect', ({ statusCode }, connection, head) => {
+        // What came already belongs to the other side, which never speaks first in TLS.
+        if (statusCode === 200 && head.length === 0) return resolve(connection);
+        connection.destroy();
+        failed(new Error(`the status is ${statusCode}`));
+      });
+      // An answer that is none to CONNECT has no connection behind it.
+      request.on('response', ({ statusCode }) => {
+        request.destroy();
+        failed(new Error(`the status is ${statusCode}`));
+      });
+      request.end();
+    });
