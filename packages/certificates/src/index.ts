@@ -1,4 +1,4 @@
 export { type CertificateAuthority, createAuthority, openAuthority } from './authority.ts';
 export type { Names } from './extensions.ts';
-export type { Credentials } from './keys.ts';
+export { type Credentials, newPrivateKey } from './keys.ts';
 export { selfSigned } from './self-signed.ts';

@@ -8,6 +8,8 @@ export const replicaUrl = (port: number): string => `https://127.0.0.1:${port}`;
 export interface ReplicaSettings {
   readonly node: string;
   readonly ports: readonly number[];
+  /** Where clients reach the cluster. */
+  readonly address: string;
   readonly etcdServers: string;
   /** Not into an etcd of others, who could not read it. */
   readonly encrypted: boolean;
@@ -27,7 +29,7 @@ const shutdownDelay = '2s';
 
 /** How the replicas are called. Flags of the user come last, so they win over what is only a default of ours. */
 export function replicaPrograms(
-  { node, ports, etcdServers, encrypted, flags, env }: ReplicaSettings,
+  { node, ports, address, etcdServers, encrypted, flags, env }: ReplicaSettings,
   home: Home,
 ): Program[] {
   return ports.map((port, i) => {
@@ -42,6 +44,8 @@ export function replicaPrograms(
     };
     const defaults = {
       'shutdown-delay-duration': shutdownDelay,
+      'service-account-issuer': address,
+      'service-account-signing-key-file': home.signingKey,
       ...(encrypted && {
         'encryption-provider-config': home.encryption,
         'encryption-provider-config-automatic-reload': 'true',

@@ -138,7 +138,15 @@ describe('credentials', () => {
 
 describe('flags of the replicas', () => {
   const flagsWith = (flags: readonly string[], encrypted = true): readonly string[] => {
-    const settings = { node: 'node', ports: [1], etcdServers: 'http://127.0.0.1:2', encrypted, flags, env: {} };
+    const settings = {
+      node: 'node',
+      ports: [1],
+      address: 'https://127.0.0.1:6443',
+      etcdServers: 'http://127.0.0.1:2',
+      encrypted,
+      flags,
+      env: {},
+    };
     return replicaPrograms(settings, home)[0]?.args ?? [];
   };
 

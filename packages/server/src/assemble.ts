@@ -1,6 +1,6 @@
 import { Scope } from '@cluster-apiserver/base';
 import { featureGates } from '@cluster-apiserver/config';
-import { firstToDecide, mastersGroup, privilegedGroups } from '@cluster-apiserver/gates';
+import { firstToDecide, mastersGroup, openPaths, privilegedGroups } from '@cluster-apiserver/gates';
 import { type KindServices, kinds as kindsOf } from '@cluster-apiserver/kinds';
 import type { Kind } from '@cluster-apiserver/model';
 import {
@@ -9,6 +9,7 @@ import {
   documentRoutes,
   followCertificate,
   healthDocuments,
+  issuerPaths,
   type Listener,
   type ReportFault,
   type ReportRejection,
@@ -27,7 +28,9 @@ import { openAuthenticators } from './wiring/authenticators.ts';
 import { requirePairs } from './wiring/flag-files.ts';
 import { openEncryption } from './wiring/encryption.ts';
 import { startControllers } from './wiring/controllers.ts';
-import { requestMeasures } from './wiring/measures.ts';
+import { findAccountIn } from './wiring/find-account.ts';
+import { requestMeasures, tokenCacheMeasure } from './wiring/measures.ts';
+import { openServiceAccountTokens } from './wiring/service-account-tokens.ts';
 import { openStorage, watchCacheReporter } from './wiring/storage.ts';
 
 /** A server that serves. */
@@ -68,7 +71,14 @@ export async function assemble(
     const encryption = await openEncryption({ flags, keyPrefix, surroundings, metrics, health, log }, scope);
     const { transformer } = encryption;
     const { client, store } = await openStorage(flags, { ownPrefix, transformer }, surroundings, log, scope);
-    const served = kinds({ eventLifetimeSeconds: Math.ceil(flags['event-ttl'] / 1000) });
+    const accountTokens = await openServiceAccountTokens(
+      { flags, surroundings, log, asked: tokenCacheMeasure(metrics) },
+      scope,
+    );
+    const served = kinds({
+      eventLifetimeSeconds: Math.ceil(flags['event-ttl'] / 1000),
+      serviceAccountTokens: accountTokens?.forKinds,
+    });
     const { resources, views, cache, rereadUnreadable } = openRegistry({
       kinds: served,
       store,
@@ -103,7 +113,7 @@ export async function assemble(
       },
     });
 
-    const authorizer = firstToDecide([privilegedGroups([mastersGroup])]);
+    const authorizer = firstToDecide([privilegedGroups([mastersGroup]), openPaths(Object.values(issuerPaths))]);
     const about = versionInfo(surroundings.runtime);
     const reportFault: ReportFault = (error, { request, auditId }) =>
       log.error('a request ended in a fault of ours', {
@@ -119,7 +129,11 @@ export async function assemble(
         clock,
         random,
         requestTimeoutMs: flags['request-timeout'],
-        authenticator: await openAuthenticators(flags, files),
+        authenticator: await openAuthenticators(
+          flags,
+          files,
+          accountTokens?.authenticator(findAccountIn(resources, clock)),
+        ),
         authorizer,
         measures: requestMeasures(metrics, served),
         report: reportFault,
@@ -139,6 +153,7 @@ export async function assemble(
           ...discoveryDocuments(served, about),
           ...openApiDocuments(served, about.gitVersion, clock),
           ...healthDocuments(health),
+          ...accountTokens?.documents,
           '/metrics': async ({ auditId }) => {
             const { contentType, text } = await metrics.exposition();
             return textResponse(auditId, 200, text, { 'content-type': contentType });

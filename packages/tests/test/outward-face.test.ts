@@ -8,8 +8,9 @@ import { kinds } from '@cluster-apiserver/kinds';
 import type { JsonSchema } from '@cluster-apiserver/model';
 import { discoveryDocuments, openApiDocuments, type VersionInfo } from '@cluster-apiserver/pipeline';
 import { askDocuments } from '../../pipeline/test/ask-documents.ts';
+import { services } from '../../kinds/test/services.ts';
 
-const served = kinds({ eventLifetimeSeconds: 3600 });
+const served = kinds(services);
 const ask = askDocuments({
   ...discoveryDocuments(served, {} as VersionInfo), // of which nothing is written down
   ...openApiDocuments(served, 'v0', systemClock),

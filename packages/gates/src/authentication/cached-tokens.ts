@@ -18,20 +18,23 @@ const answersMax = 4096;
  * be good a moment later, and made-up ones would push the others out. Those who come with the same token while it is
  * looked at wait for the same answer.
  */
-export function cachedTokens(inner: TokenAuthenticator, options: TokenCacheOptions): TokenAuthenticator {
+export function cachedTokens<Answer extends TokenAnswer>(
+  inner: TokenAuthenticator<Answer>,
+  options: TokenCacheOptions,
+): TokenAuthenticator<Answer> {
   const { clock, random, ttlMs, asked } = options;
   const keyOf = keyedHash(random);
   /** In the order of their ends, because all last equally long. */
-  const answers = new Map<string, { readonly answer: TokenAnswer; readonly untilMs: number }>();
-  const underWay = new Map<string, Promise<TokenAnswer | undefined>>();
+  const answers = new Map<string, { readonly answer: Answer; readonly untilMs: number }>();
+  const underWay = new Map<string, Promise<Answer | undefined>>();
 
-  const remembered = (key: string): TokenAnswer | undefined => {
+  const remembered = (key: string): Answer | undefined => {
     const found = answers.get(key);
     if (!found || clock.monotonicMs() >= found.untilMs) return undefined;
     const { expiresAtMs } = found.answer;
     return expiresAtMs === undefined || clock.now() < expiresAtMs ? found.answer : undefined;
   };
-  const remember = (key: string, answer: TokenAnswer | undefined): TokenAnswer | undefined => {
+  const remember = (key: string, answer: Answer | undefined): Answer | undefined => {
     if (!answer) return undefined;
     answers.delete(key); // so that it goes to the end
     const [oldest] = answers.keys();

@@ -12,8 +12,15 @@ import type { Files } from '../surroundings.ts';
 import { flagFile } from './flag-files.ts';
 
 /** Who may know a caller, in the order in which they are asked. */
-export async function openAuthenticators(flags: ServerFlags, files: Files): Promise<Authenticator> {
-  const tokens = firstToKnowToken([...(await tokensOfFile(flags, files))]);
+export async function openAuthenticators(
+  flags: ServerFlags,
+  files: Files,
+  serviceAccounts: TokenAuthenticator | undefined,
+): Promise<Authenticator> {
+  const tokens = firstToKnowToken([
+    ...(await tokensOfFile(flags, files)),
+    ...(serviceAccounts ? [serviceAccounts] : []),
+  ]);
   return firstToKnow([bearerTokens(tokens)]);
 }
 
