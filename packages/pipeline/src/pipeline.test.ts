@@ -109,6 +109,8 @@ beforeEach(() => {
     },
     routes({
       resources: [...resources, ...views],
+      reviews: [],
+      clock,
       deleteCollectionWorkers: 2,
       watchLimits: { clock, random, minRequestTimeoutMs: 1000, report: (error) => void faults.push(error) },
       documents: documentRoutes({

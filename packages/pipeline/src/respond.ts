@@ -1,4 +1,10 @@
-import { type Status, type StatusError, statusSchema } from '@cluster-apiserver/model';
+import {
+  type KubeObject,
+  type ServedKind,
+  type Status,
+  type StatusError,
+  statusSchema,
+} from '@cluster-apiserver/model';
 import type { ObjectList, Outcome, Resource } from '@cluster-apiserver/registry';
 import type { ApiRequest, ApiResponse, Bytes, OutgoingHeaders } from './exchange.ts';
 import type { Understood } from './facts.ts';
@@ -6,7 +12,7 @@ import { compressed } from './forms/compressed.ts';
 import { contentTypes, type Encoding, encoded } from './forms/encoded.ts';
 import { listBody } from './forms/list-body.ts';
 import { errorEncoding, type Form } from './forms/negotiate.ts';
-import { objectBody } from './forms/object-body.ts';
+import { objectBody, valueBody } from './forms/object-body.ts';
 import { warningHeaders } from './warnings.ts';
 
 /** An object, as a verb gave it. */
@@ -17,6 +23,16 @@ export const objectResponse = (
   status: number,
   outcome: Outcome,
 ): ApiResponse => answer(facts, form.encoding, status, objectBody(resource, form, outcome));
+
+/** An object that was made for this answer alone. */
+export const valueResponse = (
+  facts: Understood,
+  kind: ServedKind,
+  form: Form,
+  status: number,
+  object: KubeObject,
+  nowMs: number,
+): ApiResponse => answer(facts, form.encoding, status, valueBody(kind, form, object, nowMs));
 
 /** A Status is nothing but itself, whatever else would be shown. */
 export const statusResponse = (facts: Understood, { encoding }: Form, code: number, status: Status): ApiResponse =>

@@ -28,6 +28,7 @@ import { requirePairs } from './wiring/flag-files.ts';
 import { openEncryption } from './wiring/encryption.ts';
 import { startControllers } from './wiring/controllers.ts';
 import { requestMeasures } from './wiring/measures.ts';
+import { openReviews } from './wiring/reviews.ts';
 import { openStorage, watchCacheReporter } from './wiring/storage.ts';
 
 /** A server that serves. */
@@ -104,6 +105,9 @@ export async function assemble(
     });
 
     const authorizer = firstToDecide([privilegedGroups([mastersGroup])]);
+    const authenticators = await openAuthenticators(flags, files);
+    const reviews = openReviews({ clock, tokens: authenticators.tokens, authorizer, apiAudiences: [] });
+    const outward = [...served, ...reviews];
     const about = versionInfo(surroundings.runtime);
     const reportFault: ReportFault = (error, { request, auditId }) =>
       log.error('a request ended in a fault of ours', {
@@ -119,14 +123,16 @@ export async function assemble(
         clock,
         random,
         requestTimeoutMs: flags['request-timeout'],
-        authenticator: await openAuthenticators(flags, files),
+        authenticator: authenticators.requests,
         authorizer,
-        measures: requestMeasures(metrics, served),
+        measures: requestMeasures(metrics, outward),
         report: reportFault,
         reportRejection,
       },
       routes({
         resources: [...resources, ...views],
+        reviews,
+        clock,
         deleteCollectionWorkers: flags['delete-collection-workers'],
         mayDeleteUnreadable: gates.enabled('AllowUnsafeMalformedObjectDeletion') ? authorizer : undefined,
         watchLimits: {
@@ -136,8 +142,8 @@ export async function assemble(
           report: reportFault,
         },
         documents: documentRoutes({
-          ...discoveryDocuments(served, about),
-          ...openApiDocuments(served, about.gitVersion, clock),
+          ...discoveryDocuments(outward, about),
+          ...openApiDocuments(outward, about.gitVersion, clock),
           ...healthDocuments(health),
           '/metrics': async ({ auditId }) => {
             const { contentType, text } = await metrics.exposition();

@@ -11,10 +11,16 @@ import { FlagError, type ServerFlags } from '../flags.ts';
 import type { Files } from '../surroundings.ts';
 import { flagFile } from './flag-files.ts';
 
+export interface Authenticators {
+  readonly requests: Authenticator;
+  /** Those of them who know tokens, whom token reviews ask. */
+  readonly tokens: TokenAuthenticator;
+}
+
 /** Who may know a caller, in the order in which they are asked. */
-export async function openAuthenticators(flags: ServerFlags, files: Files): Promise<Authenticator> {
+export async function openAuthenticators(flags: ServerFlags, files: Files): Promise<Authenticators> {
   const tokens = firstToKnowToken([...(await tokensOfFile(flags, files))]);
-  return firstToKnow([bearerTokens(tokens)]);
+  return { requests: firstToKnow([bearerTokens(tokens)]), tokens };
 }
 
 async function tokensOfFile(flags: ServerFlags, files: Files): Promise<readonly TokenAuthenticator[]> {
