@@ -7,6 +7,23 @@ export { type Dial, httpsGet } from './authentication/oidc/https-get.ts';
 export { IssuerKeys } from './authentication/oidc/issuer-keys.ts';
 export { jwtAuthenticator, type JwtIssuer } from './authentication/oidc/jwt-authenticator.ts';
 export { bearerTokens } from './authentication/bearer-token.ts';
+export { accountGroups, accountUserName, serviceAccountsGroup } from './authentication/service-account/claims.ts';
+export { issuerMetadata, keySet, keySetPath } from './authentication/service-account/discovery.ts';
+export {
+  type PublicKey,
+  type ServiceAccountKeys,
+  serviceAccountKeys,
+  signingKeyIn,
+  UnusableKeyError,
+  verifyingKeysIn,
+} from './authentication/service-account/keys.ts';
+export { knownKeys } from './authentication/service-account/known-keys.ts';
+export {
+  type FindAccount,
+  type FoundAccount,
+  serviceAccountTokens,
+} from './authentication/service-account/service-account-tokens.ts';
+export { type IssuedToken, type TokenIssuer, tokenIssuer } from './authentication/service-account/token-issuer.ts';
 export { staticTokens, TokenFileError } from './authentication/static-tokens.ts';
 export type { TokenAnswer, TokenAuthenticator } from './authentication/token-authenticator.ts';
 export { TokenRejectedError } from './authentication/token-rejected.ts';

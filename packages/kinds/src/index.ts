@@ -6,10 +6,10 @@ import type { KindServices } from './services.ts';
 
 export { reviews } from './review/reviews.ts';
 export type { ReviewServices } from './review/services.ts';
-export type { KindServices } from './services.ts';
+export type { KindServices, ServiceAccountTokens } from './services.ts';
 
 /** The kinds that this server serves: a kind exists by its line here. */
 export function kinds(services: KindServices): readonly Kind[] {
   const events = event(services);
-  return [events, serviceAccount, eventOfEvents(events)];
+  return [events, serviceAccount(services), eventOfEvents(events)];
 }

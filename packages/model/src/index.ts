@@ -21,7 +21,7 @@ export { ApplyConflictError, conflictCauses } from './fields/apply.ts';
 export { UnkeyedEntryError } from './fields/compare.ts';
 export { applyAsKubectlDid } from './fields/last-applied.ts';
 export { managedFieldsAfterUpdate, sameOwnership, type Writer } from './fields/managed-fields.ts';
-export { defineKind, type Kind, type Subresource } from './kind.ts';
+export { defineKind, type Kind } from './kind.ts';
 export { PatchFailedError, PatchFormError, TooManyOperationsError } from './patch/errors.ts';
 export { type JsonPatch, patchedByOperations, readJsonPatch } from './patch/json-patch.ts';
 export { mergedBy } from './patch/merge-patch.ts';
@@ -85,6 +85,7 @@ export {
   StatusError,
   success,
 } from './status.ts';
+export { defineSubresource, type Subresource } from './subresource.ts';
 export { age } from './table/age.ts';
 export { type Column, nameColumn } from './table/column.ts';
 export {
@@ -96,7 +97,7 @@ export {
   partialObjectMetadataList,
 } from './table/partial-metadata.ts';
 export { type TableOptions, tableOf } from './table/table.ts';
-export type { ServedKind } from './served-kind.ts';
+export type { ServedKind, SpokenKind } from './served-kind.ts';
 export { formatTime } from './time.ts';
 export { asServed, asStored, defineView, type View } from './view.ts';
 export { pathSegment, pathSegmentNames, qualifiedName, subdomainNames } from './validation/names.ts';

@@ -2,8 +2,9 @@ import type { FieldError } from './field-error.ts';
 import type { KubeObject } from './object.ts';
 import { listMeta, objectMeta, typeMeta } from './schema/common.ts';
 import { publicationOf } from './schema/publication.ts';
-import { type FieldForm, field, type GroupVersionKind, list, type ObjectSchema, object } from './schema/schema.ts';
+import { type FieldForm, field, list, type ObjectSchema, object } from './schema/schema.ts';
 import type { ServedKind } from './served-kind.ts';
+import type { Subresource } from './subresource.ts';
 import { type Column, plainColumns } from './table/column.ts';
 import type { NameRules } from './validation/names.ts';
 import type { View } from './view.ts';
@@ -58,19 +59,8 @@ export interface KindForm<T extends KubeObject> {
   readonly unknownSelectorField: (field: string) => string;
 }
 
-/** Something behind an object that speaks a kind of its own. */
-export interface Subresource extends GroupVersionKind {
-  /** The last segment of its path. */
-  readonly name: string;
-  readonly verbs: readonly string[];
-  /** What is sent to it and what it answers. */
-  readonly schema: ObjectSchema;
-}
-
 export interface Kind extends Omit<KindForm<KubeObject>, Derived>, ServedKind {
   readonly listSchema: ObjectSchema;
-  /** The names of the subresources. */
-  readonly subresources: readonly string[];
   /** Set when its objects are stored in the form of another kind. */
   readonly view?: View;
   /** The values of all selectable fields of an object; undefined for a kind that has none. */
@@ -107,7 +97,7 @@ export function defineKind<T extends KubeObject>(form: KindForm<T>): Kind {
     group,
     version,
     kind,
-    scope: 'Namespaced',
+    namespaced: true,
     verbs,
     schema,
     listSchema: object(
@@ -122,7 +112,6 @@ export function defineKind<T extends KubeObject>(form: KindForm<T>): Kind {
       },
     ),
     hasProtobuf: numbers !== undefined,
-    subresources: subresources.map(({ name }) => name),
     subresourceForms: subresources,
     apiVersion: form.group ? `${form.group}/${form.version}` : form.version,
   };

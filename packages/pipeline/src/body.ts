@@ -8,7 +8,7 @@ import {
   parseJson,
   parseProtobuf,
   parseYaml,
-  type ServedKind,
+  type SpokenKind,
   StatusError,
   type TypeNames,
   WrongTypeError,
@@ -54,7 +54,7 @@ export async function readBody(request: ApiRequest): Promise<Buffer> {
 }
 
 /** The reader of a body by its content type; a body that names none is JSON. Throws UnsupportedMediaType. */
-export function bodyFormat(request: ApiRequest, { hasProtobuf }: Pick<ServedKind, 'hasProtobuf'>): BodyFormat {
+export function bodyFormat(request: ApiRequest, { hasProtobuf }: Pick<SpokenKind, 'hasProtobuf'>): BodyFormat {
   const type = mediaType(request);
   if (type === undefined || type === '') return json;
   const taken = hasProtobuf ? formats : texts;
@@ -72,7 +72,7 @@ export const mediaType = (request: ApiRequest): string | undefined =>
 
 /** An object of the kind, in canonical form, or an answer that says why the body is none. */
 export function decodeObject(
-  kind: ServedKind,
+  kind: SpokenKind,
   body: Buffer,
   format: BodyFormat,
   validation: FieldValidation,
@@ -142,7 +142,7 @@ export function readable(parse: () => Parsed, what: string): Parsed {
 }
 
 /** The value with the kind and version that the endpoint implies, unless it names others. */
-function typedValue(kind: ServedKind, value: unknown): unknown {
+function typedValue(kind: SpokenKind, value: unknown): unknown {
   if (value !== null && (typeof value !== 'object' || Array.isArray(value)))
     throw badRequest(`the object provided is unrecognized (must be of type ${kind.kind}): it is no object`);
   const { kind: givenKind, apiVersion: givenVersion } = (value ?? {}) as Record<string, unknown>;

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { seededRandom, sleep, systemClock } from '@cluster-apiserver/base';
 import {
   defineKind,
+  defineSubresource,
   defineView,
   invalidValue,
   type KubeObject,
@@ -30,6 +31,22 @@ import { boundTime } from './stages/deadline.ts';
 
 /** The whole pipeline without a socket, over a store in memory. */
 
+/** Tells what it was asked for and of whom. */
+const token = defineSubresource<KubeObject & { spec: { words?: Record<string, string> } }>({
+  name: 'token',
+  group: 'tokens.example',
+  version: 'v3',
+  kind: 'Token',
+  description: 'For these tests.',
+  fields: { spec: field(object({ words: field(stringMap, '') }, { numbers: { words: 1 } }), '', 'always') },
+  numbers: { spec: 2 },
+  requiredFields: [],
+  create: async ({ metadata }, request, warn) => {
+    warn('think twice');
+    return { ...request, spec: { words: { ...request.spec.words, of: metadata.uid ?? '' } } };
+  },
+});
+
 const kind = (group: string, plural: string) =>
   defineKind({
     group,
@@ -46,7 +63,7 @@ const kind = (group: string, plural: string) =>
     createOnReplace: false,
     ownsOthers: true,
     deletedAnswer: 'object',
-    subresources: [{ name: 'token', group: '', version: 'v1', kind: 'Token', verbs: ['create'], schema: object({}) }],
+    subresources: [token],
     selectableFields: { arms: (object) => String(object['arms'] ?? 0) },
     unknownSelectorField: (name) => name,
   });
@@ -191,6 +208,7 @@ describe('who may not', () => {
     ['GET', `${robots}/a`],
     ['PUT', `${robots}/a`],
     ['PATCH', `${robots}/a`],
+    ['POST', `${robots}/a/token`],
     ['DELETE', `${robots}/a`],
     ['GET', '/api/v1/robots'],
     ['GET', '/api/v1/watch/robots'],
@@ -209,7 +227,7 @@ describe('who may not', () => {
         ['visitor', 403],
       ] as const) {
         const here = await ask(method, target, { headers: { authorization: caller }, body: '{}' });
-        const elsewhere = await ask(method, target.replace(/\/a$/, '/b'), {
+        const elsewhere = await ask(method, target.replace(/\/a(?=$|\/token)/, '/b'), {
           headers: { authorization: caller },
           body: '{}',
         });
@@ -293,6 +311,7 @@ describe('paths', () => {
     ['GET', '/api/v1/robots/a', 404],
     ['GET', `${robots}/a/gadget`, 404],
     ['GET', `${robots}/a/token`, 405],
+    ['POST', '/api/v1/watch/namespaces/n/robots/a/token', 404],
     ['GET', `${robots}/a/token/x`, 404],
     ['HEAD', robots, 405],
     ['OPTIONS', robots, 405],
@@ -310,6 +329,51 @@ describe('paths', () => {
     const { status } = await ask(method, target);
     expect(faults).toEqual([]);
     expect(status).toBe(code);
+  });
+});
+
+describe('what stands behind an object', () => {
+  const behind = `${robots}/a/token`;
+  const asked = (request: object, headers = {}) => ask('POST', behind, { body: JSON.stringify(request), headers });
+
+  test('is answered from the object, with its name and namespace, and stored nowhere', async () => {
+    const { uid } = (await make('a')).json().metadata;
+    const answer = await asked({ spec: { words: { a: 'b' } } });
+    expect(answer.status).toBe(201);
+    expect(answer.headers.warning).toEqual(['299 - "think twice"']);
+    expect(answer.json()).toEqual({
+      kind: 'Token',
+      apiVersion: 'tokens.example/v3',
+      metadata: { name: 'a', namespace: 'n' },
+      spec: { words: { a: 'b', of: uid } },
+    });
+    expect((await ask('GET', '/api/v1/robots')).json().items).toHaveLength(1);
+  });
+
+  test('comes in the form that the client wants', async () => {
+    await make('a');
+    const binary = await asked({}, { accept: 'application/vnd.kubernetes.protobuf' });
+    expect(parseProtobuf(binary.bytes as Buffer, () => token.schema).value).toMatchObject({ metadata: { name: 'a' } });
+    const table = await asked({}, { accept: 'application/json;as=Table;g=meta.k8s.io;v=v1' });
+    expect(table.json()).toMatchObject({ kind: 'Table', rows: [{ cells: ['a', '<unknown>'] }] });
+  });
+
+  test('is not found when the object is not', async () => {
+    expect((await asked({})).json().message).toBe('robots "a" not found');
+  });
+
+  test.each([
+    [{ metadata: { name: 'b' } }, '', 422, 'metadata.name'],
+    [{ metadata: { namespace: 'm' } }, '', 400, 'namespace of the provided object'],
+    [{ kind: 'Robot' }, '', 400, 'Robot'],
+    [{ spec: { color: 1 } }, '?fieldValidation=Strict', 400, 'spec.color'],
+    [{ spec: [] }, '', 400, 'spec'],
+    [{}, '?dryRun=Some', 422, 'dryRun'],
+  ])('is refused for %j%s', async (request, query, code, told) => {
+    await make('a');
+    const refused = await ask('POST', behind + query, { body: JSON.stringify(request) });
+    expect(refused.status).toBe(code);
+    expect(refused.json().message).toContain(told);
   });
 });
 

@@ -1,6 +1,6 @@
 import {
   type KubeObject,
-  type ServedKind,
+  type SpokenKind,
   type Status,
   type StatusError,
   statusSchema,
@@ -12,7 +12,8 @@ import { compressed } from './forms/compressed.ts';
 import { contentTypes, type Encoding, encoded } from './forms/encoded.ts';
 import { listBody } from './forms/list-body.ts';
 import { errorEncoding, type Form } from './forms/negotiate.ts';
-import { objectBody, valueBody } from './forms/object-body.ts';
+import { objectBody } from './forms/object-body.ts';
+import { objectSchema, shownObject } from './forms/shown.ts';
 import { warningHeaders } from './warnings.ts';
 
 /** An object, as a verb gave it. */
@@ -24,15 +25,18 @@ export const objectResponse = (
   outcome: Outcome,
 ): ApiResponse => answer(facts, form.encoding, status, objectBody(resource, form, outcome));
 
-/** An object that was made for this answer alone. */
-export const valueResponse = (
+/** An object that was made for this answer and is stored nowhere. */
+export function madeResponse(
   facts: Understood,
-  kind: ServedKind,
-  form: Form,
+  kind: SpokenKind,
+  { encoding, shown }: Form,
   status: number,
   object: KubeObject,
   nowMs: number,
-): ApiResponse => answer(facts, form.encoding, status, valueBody(kind, form, object, nowMs));
+): ApiResponse {
+  const value = shown ? shownObject(kind, object, shown, { nowMs }) : object;
+  return answer(facts, encoding, status, encoded(encoding, value, objectSchema(kind, shown)));
+}
 
 /** A Status is nothing but itself, whatever else would be shown. */
 export const statusResponse = (facts: Understood, { encoding }: Form, code: number, status: Status): ApiResponse =>

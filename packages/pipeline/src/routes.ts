@@ -5,6 +5,7 @@ import type { Resource } from '@cluster-apiserver/registry';
 import type { ApiResponse, Handler } from './exchange.ts';
 import type { Authenticated } from './facts.ts';
 import { createHandler } from './handlers/create.ts';
+import { createSubresourceHandler } from './handlers/create-subresource.ts';
 import { deleteHandler } from './handlers/delete.ts';
 import { deleteCollectionHandler } from './handlers/delete-collection.ts';
 import { getHandler } from './handlers/get.ts';
@@ -33,8 +34,9 @@ type Methods = Readonly<Record<string, Handler<Authenticated>>>;
 
 /** What is not there has no path. */
 interface Routes {
-  readonly subresources: readonly string[];
   readonly object?: Methods;
+  /** What is behind one object, by its name. */
+  readonly subresources?: Readonly<Record<string, Methods>>;
   readonly collection?: Methods;
   /** The collection of all namespaces, or of a kind that lies in none. */
   readonly everywhere?: Methods;
@@ -70,13 +72,15 @@ function routesOf(
   const watch = watchHandler(resource, watchLimits);
   const listOrWatch: Handler<Authenticated> = (facts) => (flag(facts.info.query, 'watch') ? watch(facts) : list(facts));
   return {
-    subresources: resource.served.subresources,
     object: {
       GET: getHandler(resource),
       PUT: replaceHandler(resource),
       PATCH: patchHandler(resource),
       DELETE: deleteHandler(resource, mayDeleteUnreadable),
     },
+    subresources: Object.fromEntries(
+      resource.served.subresourceForms.map((form) => [form.name, { POST: createSubresourceHandler(resource, form) }]),
+    ),
     collection: {
       GET: listOrWatch,
       POST: createHandler(resource),
@@ -89,21 +93,21 @@ function routesOf(
 
 function routesOfReview(review: Review, clock: Clock): Routes {
   const methods = { POST: reviewHandler(review, clock) };
-  return { subresources: [], ...(review.scope === 'Cluster' ? { everywhere: methods } : { collection: methods }) };
+  return review.namespaced ? { collection: methods } : { everywhere: methods };
 }
 
 function handlerFor(found: Routes, info: ResourceInfo, method: string): Handler<Authenticated> {
-  const { namespace, name, subresource, watchPath, beyond } = info;
+  const { namespace, name, beyond } = info;
   if (beyond || name === '' || (namespace === undefined && name !== undefined)) return unknown;
-  if (subresource !== undefined) return found.subresources.includes(subresource) && !watchPath ? notAllowed : unknown;
-  const methods = watchPath
-    ? found.watch
-    : name !== undefined
-      ? found.object
-      : namespace !== undefined
-        ? found.collection
-        : found.everywhere;
+  const methods = methodsOf(found, info);
   return methods ? (getOwn(methods, method) ?? notAllowed) : unknown;
+}
+
+function methodsOf(found: Routes, { namespace, name, subresource, watchPath }: ResourceInfo): Methods | undefined {
+  if (subresource !== undefined) return watchPath ? undefined : getOwn(found.subresources ?? {}, subresource);
+  if (watchPath) return found.watch;
+  if (name !== undefined) return found.object;
+  return namespace !== undefined ? found.collection : found.everywhere;
 }
 
 const unknown = (): ApiResponse => {

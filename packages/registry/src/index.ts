@@ -1,5 +1,6 @@
 export { apply, type ApplyOptions } from './apply.ts';
 export { create } from './create.ts';
+export { createSubresource } from './create-subresource.ts';
 export { type DeleteOptions, type Deletion, deleteObject } from './delete.ts';
 export { deleteCollection } from './delete-collection.ts';
 export { get } from './get.ts';

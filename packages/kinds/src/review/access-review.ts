@@ -91,7 +91,7 @@ export const selfSubjectAccessReview = (services: ReviewServices): Review =>
     kind: 'SelfSubjectAccessReview',
     plural: 'selfsubjectaccessreviews',
     singular: 'selfsubjectaccessreview',
-    scope: 'Cluster',
+    namespaced: false,
     description: 'Asks whether oneself may do something.',
     fields: { spec: field(selfSpec, 'What is asked.', 'always'), ...fields },
     answer: (review, asker) => {
@@ -106,7 +106,7 @@ export const subjectAccessReview = (services: ReviewServices): Review =>
     kind: 'SubjectAccessReview',
     plural: 'subjectaccessreviews',
     singular: 'subjectaccessreview',
-    scope: 'Cluster',
+    namespaced: false,
     description: 'Asks whether somebody may do something.',
     fields: { spec: field(spec, 'What is asked.', 'always'), ...fields },
     answer: (review) => {
@@ -125,7 +125,7 @@ export const localSubjectAccessReview = (services: ReviewServices): Review =>
     kind: 'LocalSubjectAccessReview',
     plural: 'localsubjectaccessreviews',
     singular: 'localsubjectaccessreview',
-    scope: 'Namespaced',
+    namespaced: true,
     description:
       'Asks whether somebody may do something in this namespace. Whoever may ask here may not ask elsewhere.',
     fields: { spec: field(spec, 'What is asked.', 'always'), ...fields },

@@ -29,7 +29,7 @@ export const selfSubjectReview = ({ clock }: ReviewServices): Review =>
     kind: 'SelfSubjectReview',
     plural: 'selfsubjectreviews',
     singular: 'selfsubjectreview',
-    scope: 'Cluster',
+    namespaced: false,
     description: 'Asks who is asking.',
     fields: { status: field(status, 'Filled by the server.', 'always') },
     numbers: { status: 2 },

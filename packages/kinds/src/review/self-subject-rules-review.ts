@@ -88,7 +88,7 @@ export const selfSubjectRulesReview = ({ rulesOf }: ReviewServices): Review =>
     kind: 'SelfSubjectRulesReview',
     plural: 'selfsubjectrulesreviews',
     singular: 'selfsubjectrulesreview',
-    scope: 'Cluster',
+    namespaced: false,
     description: 'Asks for what oneself may do in a namespace.',
     fields: {
       spec: field(spec, 'What is asked.', 'always'),

@@ -55,7 +55,7 @@ export const tokenReview = ({ authenticateToken }: ReviewServices): Review =>
     kind: 'TokenReview',
     plural: 'tokenreviews',
     singular: 'tokenreview',
-    scope: 'Cluster',
+    namespaced: false,
     description: 'Asks whose a token is.',
     fields: {
       spec: field(spec, 'The token that is asked about.', 'always'),

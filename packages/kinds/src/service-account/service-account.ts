@@ -2,12 +2,14 @@ import {
   boolean,
   defineKind,
   field,
+  type Kind,
   type KubeObject,
   list,
   localObjectReference,
   objectReference,
   subdomainNames,
 } from '@cluster-apiserver/model';
+import type { KindServices } from '../services.ts';
 import { tokenRequest } from './token-request.ts';
 
 export interface ServiceAccount extends KubeObject {
@@ -17,51 +19,53 @@ export interface ServiceAccount extends KubeObject {
 }
 
 /** An identity: a name that people know, a principal that can be authenticated, and the secrets that it may use. */
-export const serviceAccount = defineKind<ServiceAccount>({
-  group: '',
-  version: 'v1',
-  kind: 'ServiceAccount',
-  plural: 'serviceaccounts',
-  singular: 'serviceaccount',
-  shortNames: ['sa'],
-  description:
-    'Binds together a name for an identity, a principal that can be authenticated and authorized, and a set of secrets.',
-  fields: {
-    secrets: field(
-      list(objectReference, { key: 'name' }),
-      'Secrets in the same namespace that pods running as this service account may use. Not a place to find tokens for use elsewhere: request those directly.',
-    ),
-    imagePullSecrets: field(
-      list(localObjectReference, 'atomic'),
-      'Secrets in the same namespace for pulling the images of pods that run as this service account. They cannot be mounted.',
-    ),
-    automountServiceAccountToken: field(
-      boolean,
-      'Whether pods running as this service account get a token mounted. A pod may say otherwise.',
-      'given',
-    ),
-  },
-  numbers: { secrets: 2, imagePullSecrets: 3, automountServiceAccountToken: 4 },
-  names: subdomainNames,
-  qualifiedFinalizers: true,
-  createOnReplace: false,
-  ownsOthers: true,
-  deletedAnswer: 'object',
-  subresources: [tokenRequest],
-  prepare: (account) => (account.secrets ? { ...account, secrets: account.secrets.map(nameOnly) } : account),
-  warnings: (account, current) =>
-    enforceMountableSecrets
-      .filter(
-        (name) =>
-          account.metadata.annotations?.[name] === 'true' && current?.metadata.annotations?.[name] === undefined,
-      )
-      .map(
-        (name) =>
-          `metadata.annotations[${name}]: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets`,
+export const serviceAccount = ({ serviceAccountTokens }: KindServices): Kind =>
+  defineKind<ServiceAccount>({
+    group: '',
+    version: 'v1',
+    kind: 'ServiceAccount',
+    plural: 'serviceaccounts',
+    singular: 'serviceaccount',
+    shortNames: ['sa'],
+    description:
+      'Binds together a name for an identity, a principal that can be authenticated and authorized, and a set of secrets.',
+    fields: {
+      secrets: field(
+        list(objectReference, { key: 'name' }),
+        'Secrets in the same namespace that pods running as this service account may use. Not a place to find tokens for use elsewhere: request those directly.',
       ),
-  selectableFields: {},
-  unknownSelectorField: (name) => `"${name}" is not a known field selector: only "metadata.name", "metadata.namespace"`,
-});
+      imagePullSecrets: field(
+        list(localObjectReference, 'atomic'),
+        'Secrets in the same namespace for pulling the images of pods that run as this service account. They cannot be mounted.',
+      ),
+      automountServiceAccountToken: field(
+        boolean,
+        'Whether pods running as this service account get a token mounted. A pod may say otherwise.',
+        'given',
+      ),
+    },
+    numbers: { secrets: 2, imagePullSecrets: 3, automountServiceAccountToken: 4 },
+    names: subdomainNames,
+    qualifiedFinalizers: true,
+    createOnReplace: false,
+    ownsOthers: true,
+    deletedAnswer: 'object',
+    subresources: serviceAccountTokens ? [tokenRequest(serviceAccountTokens)] : [],
+    prepare: (account) => (account.secrets ? { ...account, secrets: account.secrets.map(nameOnly) } : account),
+    warnings: (account, current) =>
+      enforceMountableSecrets
+        .filter(
+          (name) =>
+            account.metadata.annotations?.[name] === 'true' && current?.metadata.annotations?.[name] === undefined,
+        )
+        .map(
+          (name) =>
+            `metadata.annotations[${name}]: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets`,
+        ),
+    selectableFields: {},
+    unknownSelectorField: (name) =>
+      `"${name}" is not a known field selector: only "metadata.name", "metadata.namespace"`,
+  });
 
 /** The secrets are those of the same namespace, so nothing but the name can mean anything. */
 const nameOnly = ({ name }: { name?: string }): { name?: string } => (name === undefined ? {} : { name });

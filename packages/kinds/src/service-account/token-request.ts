@@ -1,17 +1,27 @@
+import { getOwn } from '@cluster-apiserver/base';
 import {
+  badRequest,
+  defineSubresource,
   field,
+  formatTime,
+  type Integer,
   int64,
+  invalid,
+  invalidValue,
+  type KubeObject,
   list,
+  notFound,
   object,
-  objectMeta,
   publicationOf,
+  type StatusError,
   string,
   type Subresource,
   time,
-  typeMeta,
 } from '@cluster-apiserver/model';
+import type { ServiceAccountTokens } from '../services.ts';
 
 const authentication = { group: 'authentication.k8s.io', version: 'v1' };
+const tokenRequestNames = { ...authentication, kind: 'TokenRequest' };
 
 const boundObjectReference = object(
   {
@@ -61,26 +71,80 @@ const status = object(
   },
 );
 
+interface TokenRequest extends KubeObject {
+  readonly spec: {
+    readonly audiences: readonly string[];
+    readonly expirationSeconds?: Integer;
+    readonly boundObjectRef?: BoundObjectReference;
+  };
+}
+
+interface BoundObjectReference {
+  readonly kind?: string;
+  readonly apiVersion?: string;
+  readonly name?: string;
+}
+
 /** Asks for a token with which to act as the service account. */
-export const tokenRequest: Subresource = {
-  name: 'token',
-  ...authentication,
-  kind: 'TokenRequest',
-  verbs: ['create'],
-  schema: object(
-    {
-      ...typeMeta,
-      metadata: field(objectMeta, 'Standard object metadata.', 'always'),
+export const tokenRequest = (tokens: ServiceAccountTokens): Subresource =>
+  defineSubresource<TokenRequest>({
+    name: 'token',
+    ...tokenRequestNames,
+    description: 'Asks for a token of a service account.',
+    fields: {
       spec: field(spec, 'What is asked for.', 'always'),
       status: field(status, 'Filled by the server.', 'always'),
     },
-    {
-      publication: publicationOf(
-        { ...authentication, kind: 'TokenRequest' },
-        'Asks for a token of a service account.',
-        ['spec'],
-      ),
-      numbers: { metadata: 1, spec: 2, status: 3 },
-    },
-  ),
-};
+    numbers: { spec: 2, status: 3 },
+    requiredFields: ['spec'],
+    create: (account, request, warn) => issued(tokens, account, request, warn),
+  });
+
+const lifetimeSecondsFallback = 3600;
+const lifetimeSecondsLeast = 600;
+const lifetimeSecondsMost = 2 ** 32;
+
+async function issued(
+  tokens: ServiceAccountTokens,
+  { metadata }: KubeObject,
+  request: TokenRequest,
+  warn: (text: string) => void,
+): Promise<TokenRequest> {
+  const { audiences: asked, boundObjectRef } = request.spec;
+  const lifetime = lifetimeAsked(request);
+  if (boundObjectRef) throw cannotBind(boundObjectRef);
+  const lifetimeSeconds = Math.min(lifetime, tokens.lifetimeSecondsMax ?? lifetime);
+  if (lifetimeSeconds < lifetime)
+    warn(`requested expiration of ${lifetime} seconds shortened to ${lifetimeSeconds} seconds`);
+  const audiences = asked.length > 0 ? asked : tokens.audiences;
+  const { namespace = '', name = '', uid = '' } = metadata; // a stored object has all of them
+  const { token, issuedAtMs } = await tokens.issue({ namespace, name, uid }, { audiences, lifetimeSeconds });
+  return {
+    ...request,
+    metadata: { ...request.metadata, creationTimestamp: formatTime(issuedAtMs) },
+    spec: { audiences, expirationSeconds: lifetimeSeconds },
+    status: { token, expirationTimestamp: formatTime(issuedAtMs + lifetimeSeconds * 1000) },
+  };
+}
+
+function lifetimeAsked({ spec: { expirationSeconds = lifetimeSecondsFallback } }: TokenRequest): number {
+  const seconds = Number(typeof expirationSeconds === 'number' ? expirationSeconds : expirationSeconds.rawJSON);
+  const problem =
+    seconds < lifetimeSecondsLeast
+      ? 'may not specify a duration less than 10 minutes'
+      : seconds > lifetimeSecondsMost
+        ? 'may not specify a duration larger than 2^32 seconds'
+        : undefined;
+  if (problem === undefined) return seconds;
+  throw invalid(tokenRequestNames, '', [invalidValue('spec.expirationSeconds', expirationSeconds, problem)]);
+}
+
+/** What a token may be bound to in Kubernetes. None of it is served here, so none of it exists. */
+const bindable: Readonly<Record<string, string>> = { Pod: 'pods', Secret: 'secrets', Node: 'nodes' };
+
+function cannotBind({ kind = '', apiVersion = '', name = '' }: BoundObjectReference): StatusError {
+  const plural = apiVersion.includes('/') ? undefined : getOwn(bindable, kind);
+  if (plural) return notFound({ group: '', kind, plural }, name);
+  const type = `${apiVersion.includes('/') ? apiVersion : `/${apiVersion}`}, Kind=${kind}`;
+  return badRequest(`cannot bind token to object of type ${type}`);
+}

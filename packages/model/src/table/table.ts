@@ -1,5 +1,5 @@
 import type { KubeObject } from '../object.ts';
-import type { ServedKind } from '../served-kind.ts';
+import type { SpokenKind } from '../served-kind.ts';
 import { type ListMetadata, type MetaVersion, metaApiVersion, partialObjectMetadata } from './partial-metadata.ts';
 
 export interface TableOptions {
@@ -36,7 +36,7 @@ export interface Row {
  * resourceVersion; one object alone is a table of one row with the resourceVersion of the object.
  */
 export const tableOf = (
-  kind: ServedKind,
+  kind: SpokenKind,
   objects: readonly KubeObject[],
   metadata: ListMetadata,
   options: TableOptions,
@@ -48,7 +48,7 @@ export const tableOf = (
   rows: objects.map((object) => row(kind, object, options)),
 });
 
-const columnDefinitions = ({ columns }: ServedKind): ColumnDefinition[] =>
+const columnDefinitions = ({ columns }: SpokenKind): ColumnDefinition[] =>
   columns.map(({ name, description, format = '', wide = false }) => ({
     name,
     // Every column, as the reference has it, even one that holds numbers.
@@ -58,7 +58,7 @@ const columnDefinitions = ({ columns }: ServedKind): ColumnDefinition[] =>
     priority: wide ? 1 : 0,
   }));
 
-function row(kind: ServedKind, object: KubeObject, { version, include, nowMs }: TableOptions): Row {
+function row(kind: SpokenKind, object: KubeObject, { version, include, nowMs }: TableOptions): Row {
   const cells = kind.columns.map(({ value }) => value(object, nowMs));
   switch (include) {
     case 'None':

@@ -1,16 +1,19 @@
 import { expect, test } from '@jest/globals';
-import { defineKind, object, type Subresource, subdomainNames } from '@cluster-apiserver/model';
+import { defineKind, defineSubresource, subdomainNames } from '@cluster-apiserver/model';
 import { askDocuments } from '../../test/ask-documents.ts';
 import { discoveryDocuments } from './discovery-documents.ts';
 
-const light: Subresource = {
+const light = defineSubresource({
   name: 'light',
   group: 'light.example',
   version: 'v2',
   kind: 'LightRequest',
-  verbs: ['create'],
-  schema: object({}),
-};
+  description: 'For these tests.',
+  fields: {},
+  numbers: {},
+  requiredFields: [],
+  create: async (_, request) => request,
+});
 
 const kind = (group: string, version: string, plural: string) =>
   defineKind({

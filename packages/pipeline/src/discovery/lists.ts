@@ -37,14 +37,14 @@ const resources = ({
   kind,
   shortNames,
   categories,
-  scope,
+  namespaced,
   verbs,
   subresourceForms,
 }: ServedKind): object[] => [
   {
     name: plural,
     singularName: singular,
-    namespaced: scope === 'Namespaced',
+    namespaced,
     kind,
     verbs,
     ...(shortNames.length > 0 && { shortNames }),
@@ -53,7 +53,7 @@ const resources = ({
   ...subresourceForms.map(({ name, group, version, kind, verbs }) => ({
     name: `${plural}/${name}`,
     singularName: '',
-    namespaced: scope === 'Namespaced',
+    namespaced,
     group,
     version,
     kind,

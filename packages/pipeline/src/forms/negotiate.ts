@@ -1,7 +1,7 @@
 import {
   badRequest,
   type MetaVersion,
-  type ServedKind,
+  type SpokenKind,
   StatusError,
   type TableOptions,
 } from '@cluster-apiserver/model';
@@ -35,7 +35,7 @@ const errors: Offer = { types: [...texts, 'application/vnd.kubernetes.protobuf']
 const objects: Offer = { ...errors, shows: true };
 const objectsAsText: Offer = { types: texts, shows: true };
 
-const offerOf = ({ hasProtobuf }: ServedKind): Offer => (hasProtobuf ? objects : objectsAsText);
+const offerOf = ({ hasProtobuf }: SpokenKind): Offer => (hasProtobuf ? objects : objectsAsText);
 
 /** Most answers look like this, and then nothing has to be found out, made or remembered. */
 const json: Form = { encoding: 'json' };
@@ -45,14 +45,14 @@ export const documentEncoding = (facts: Understood): Encoding =>
   negotiated(facts.request, facts.info.query, documents).encoding;
 
 /** The form of one object, or of a Status in its place. */
-export function objectForm({ request, info }: Understood, kind: ServedKind): Form {
+export function objectForm({ request, info }: Understood, kind: SpokenKind): Form {
   const form = negotiated(request, info.query, offerOf(kind));
   if (form.shown?.as === 'PartialObjectMetadataList')
     throw notAcceptable('you requested PartialObjectMetadataList, but the requested object is not a list');
   return form;
 }
 
-export function listForm({ request, info }: Understood, kind: ServedKind): Form {
+export function listForm({ request, info }: Understood, kind: SpokenKind): Form {
   const form = negotiated(request, info.query, offerOf(kind));
   if (form.shown?.as === 'PartialObjectMetadata')
     throw notAcceptable(`you requested PartialObjectMetadata, but the requested object is a list (${kind.kind}List)`);
@@ -60,7 +60,7 @@ export function listForm({ request, info }: Understood, kind: ServedKind): Form 
 }
 
 /** The form of each event of a watch: on one line, whoever asks. */
-export function watchForm(facts: Understood, kind: ServedKind): Form {
+export function watchForm(facts: Understood, kind: SpokenKind): Form {
   const form = objectForm(facts, kind);
   switch (form.encoding) {
     case 'json':

@@ -1,11 +1,9 @@
 import { expect, test } from '@jest/globals';
 import { systemClock } from '@cluster-apiserver/base';
-import { defineKind, field, object, publicationOf, string, subdomainNames } from '@cluster-apiserver/model';
+import { defineKind, defineSubresource, field, string, subdomainNames } from '@cluster-apiserver/model';
 import { askDocuments } from '../../test/ask-documents.ts';
 import { openApiDocuments } from './openapi-documents.ts';
 import type { Document3 } from './version-3.ts';
-
-const request = publicationOf({ group: 'light.example', version: 'v2', kind: 'LightRequest' }, 'Asks for light.');
 
 const kind = (group: string, createOnReplace: boolean, deletedAnswer: 'object' | 'status') =>
   defineKind({
@@ -24,14 +22,17 @@ const kind = (group: string, createOnReplace: boolean, deletedAnswer: 'object' |
     ownsOthers: true,
     deletedAnswer,
     subresources: [
-      {
+      defineSubresource({
         name: 'light',
         group: 'light.example',
         version: 'v2',
         kind: 'LightRequest',
-        verbs: ['create'],
-        schema: object({}, { publication: request }),
-      },
+        description: 'Asks for light.',
+        fields: {},
+        numbers: {},
+        requiredFields: [],
+        create: async (_, request) => request,
+      }),
     ],
     selectableFields: {},
     unknownSelectorField: (name) => name,

@@ -200,8 +200,7 @@ function storedOperations(kind: Kind): readonly Operation[] {
 }
 
 function reviewOperation(review: Review): Operation {
-  const { group, version, kind, plural, schema, scope } = review;
-  const namespaced = scope === 'Namespaced';
+  const { group, version, kind, plural, schema, namespaced } = review;
   return {
     path: `${rootOf(review)}${namespaced ? '/namespaces/{namespace}' : ''}/${plural}`,
     method: 'post',

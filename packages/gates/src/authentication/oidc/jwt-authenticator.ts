@@ -4,7 +4,7 @@ import type { TokenAnswer, TokenAuthenticator } from '../token-authenticator.ts'
 import { type ClaimMappings, claimValues, userFrom } from './claim-mapping.ts';
 import type { IssuerKeys } from './issuer-keys.ts';
 import { checkClaimRules, checkUserRules, type ClaimRule, type ExpressionRule } from './rules.ts';
-import { claimsIn, verifiedClaims } from './verified-claims.ts';
+import { claimedIssuer, verifiedClaims } from './verified-claims.ts';
 
 /** An issuer whose tokens are believed, and what they are made into. */
 export interface JwtIssuer {
@@ -16,9 +16,6 @@ export interface JwtIssuer {
   readonly claimMappings: ClaimMappings;
   readonly userRules: readonly ExpressionRule[];
 }
-
-/** Longer ones do not fit into a header, and reading them would be for nothing. */
-const tokenLengthMax = 64 * 1024;
 
 /**
  * Who the bearer of a signed token is. Undefined for tokens of other issuers; a `TokenRejectedError` for one of ours
@@ -46,12 +43,4 @@ async function userBehind(token: string, configured: JwtIssuer, clock: Clock): P
     user: { ...user, groups: [...new Set([...user.groups, authenticatedGroup])] },
     expiresAtMs: claims.exp * 1000,
   };
-}
-
-/** Unverified, and only good for finding whom to ask. */
-function claimedIssuer(token: string): string | undefined {
-  const parts = token.split('.', 4);
-  if (parts.length !== 3 || token.length > tokenLengthMax) return undefined;
-  const issuer = claimsIn(Buffer.from(parts[1] as string, 'base64url'))?.iss;
-  return typeof issuer === 'string' ? issuer : undefined;
 }

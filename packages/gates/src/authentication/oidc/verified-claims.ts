@@ -1,7 +1,6 @@
 import type { Clock } from '@cluster-apiserver/base';
 import { compactVerify, decodeProtectedHeader, type JWK } from 'jose';
 import { algorithmNames, type Signed } from './algorithms.ts';
-import type { JwtIssuer } from './jwt-authenticator.ts';
 import { TokenRejectedError } from '../token-rejected.ts';
 
 export type Claims = Readonly<Record<string, unknown>>;
@@ -12,10 +11,34 @@ export type Lasting = Claims & { readonly exp: number };
 /** Clocks of issuers run ahead of ours; for the end of a token nobody needs such kindness. */
 const notBeforeLeewaySeconds = 60;
 
+/** Where the keys are that may have signed a token. */
+export interface KeyFinder {
+  find(signed: Signed): Promise<readonly JWK[]>;
+}
+
+/** Whose signature counts, and for whom. */
+export interface SigningIssuer {
+  readonly issuer: { readonly url: string; readonly audiences: readonly string[] };
+  /** What it may sign with; anything that is safe if nothing is said. */
+  readonly algorithms?: readonly string[] | undefined;
+  readonly keys: KeyFinder;
+}
+
+/** Longer ones do not fit into a header, and reading them would be for nothing. */
+const tokenLengthMax = 64 * 1024;
+
+/** Who a token says that it is of. Unverified, and only good for finding whom to ask. */
+export function claimedIssuer(token: string): string | undefined {
+  const parts = token.split('.', 4);
+  if (parts.length !== 3 || token.length > tokenLengthMax) return undefined;
+  const issuer = claimsIn(Buffer.from(parts[1] as string, 'base64url'))?.iss;
+  return typeof issuer === 'string' ? issuer : undefined;
+}
+
 /** The claims of a token that the issuer has signed, for one of the audiences, and that holds now. */
 export async function verifiedClaims(
   token: string,
-  { issuer: { url, audiences }, algorithms = algorithmNames, keys }: JwtIssuer,
+  { issuer: { url, audiences }, algorithms = algorithmNames, keys }: SigningIssuer,
   clock: Clock,
 ): Promise<Lasting> {
   const signed = signedBy(token, algorithms);
@@ -44,6 +67,7 @@ function signedBy(token: string, algorithms: readonly string[]): Signed {
 }
 
 async function firstVerified(token: string, candidates: readonly JWK[]): Promise<Uint8Array | undefined> {
+  if (!isSpelledOnce(token)) return undefined;
   for (const key of candidates) {
     try {
       const { payload } = await compactVerify(token, key, { algorithms: algorithmNames });
@@ -55,7 +79,13 @@ async function firstVerified(token: string, candidates: readonly JWK[]): Promise
   return undefined;
 }
 
-export function claimsIn(payload: Uint8Array): Claims | undefined {
+/** Bits that mean nothing at the end of the signature would make many tokens of one. */
+function isSpelledOnce(token: string): boolean {
+  const signature = token.slice(token.lastIndexOf('.') + 1);
+  return Buffer.from(signature, 'base64url').toString('base64url') === signature;
+}
+
+function claimsIn(payload: Uint8Array): Claims | undefined {
   try {
     const claims: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(payload));
     return typeof claims === 'object' && claims !== null && !Array.isArray(claims) ? (claims as Claims) : undefined;

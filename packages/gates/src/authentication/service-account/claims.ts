@@ -1,0 +1,37 @@
+/** A service account as its tokens name it. The uid tells it from later ones of the same name. */
+export interface AccountReference {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+}
+
+/** What a token says of its account, in the form of Kubernetes. */
+export const accountClaim = ({ namespace, name, uid }: AccountReference): Readonly<Record<string, unknown>> => ({
+  'kubernetes.io': { namespace, serviceaccount: { name, uid } },
+});
+
+/** The account that a token is of; undefined when it names none. */
+export function accountIn(claims: Readonly<Record<string, unknown>>): AccountReference | undefined {
+  const own = members(claims['kubernetes.io']);
+  const { namespace } = own;
+  const { name, uid } = members(own['serviceaccount']);
+  if (typeof namespace !== 'string' || typeof name !== 'string' || typeof uid !== 'string') return undefined;
+  return { namespace, name, uid };
+}
+
+/** Tokens that kube-apiserver has issued with the same key may be bound to objects that do not exist here. */
+export const isBound = (claims: Readonly<Record<string, unknown>>): boolean =>
+  ['pod', 'secret', 'node'].some((kind) => Object.hasOwn(members(claims['kubernetes.io']), kind));
+
+const members = (value: unknown): Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
+
+export const accountUserName = ({ namespace, name }: Omit<AccountReference, 'uid'>): string =>
+  `system:serviceaccount:${namespace}:${name}`;
+
+export const serviceAccountsGroup = 'system:serviceaccounts';
+
+export const accountGroups = (namespace: string): readonly string[] => [
+  serviceAccountsGroup,
+  `${serviceAccountsGroup}:${namespace}`,
+];

@@ -1,0 +1,25 @@
+import type { PublicKey, ServiceAccountKeys } from './keys.ts';
+
+/** What others need to know to believe our tokens: OpenID Connect Discovery 1.0, as far as it is about that. */
+export interface IssuerMetadata {
+  readonly issuer: string;
+  readonly jwks_uri: string;
+  readonly response_types_supported: readonly string[];
+  readonly subject_types_supported: readonly string[];
+  readonly id_token_signing_alg_values_supported: readonly string[];
+}
+
+export const keySetPath = '/openid/v1/jwks';
+
+/** Who follows the issuer's URL comes to us, so the keys are there too unless the operator says otherwise. */
+export const issuerMetadata = (issuer: string, keysUri: string, { verifying }: ServiceAccountKeys): IssuerMetadata => ({
+  issuer,
+  jwks_uri: keysUri || `${issuer.replace(/\/$/, '')}${keySetPath}`,
+  response_types_supported: ['id_token'],
+  subject_types_supported: ['public'],
+  id_token_signing_alg_values_supported: [...new Set(verifying.map(({ alg }) => alg))].sort(),
+});
+
+export const keySet = ({ verifying }: ServiceAccountKeys): { readonly keys: readonly PublicKey[] } => ({
+  keys: verifying,
+});

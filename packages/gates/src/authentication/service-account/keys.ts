@@ -1,0 +1,88 @@
+import { createHash, createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
+import { exportJWK, type JWK } from 'jose';
+
+/** What the tokens of service accounts are signed with, and all that they may have been signed with. */
+export interface ServiceAccountKeys {
+  readonly signing: SigningKey;
+  /** That of the signing key first, and each once. */
+  readonly verifying: readonly PublicKey[];
+}
+
+export interface SigningKey {
+  readonly alg: Algorithm;
+  readonly kid: string;
+  readonly key: KeyObject;
+}
+
+/** As it is published for those who verify. Its `alg` is the only one that counts with this key. */
+export type PublicKey = JWK & { readonly use: 'sig'; readonly alg: Algorithm; readonly kid: string };
+
+type Algorithm = 'RS256' | 'ES256' | 'ES384' | 'ES512';
+
+/** A key that cannot be used. The sentence never shows what stands in its file. */
+export class UnusableKeyError extends Error {
+  override readonly name = 'UnusableKeyError';
+}
+
+/** The first private key of a PEM file. */
+export function signingKeyIn(pem: string): SigningKey {
+  const block = blocksIn(pem).find(({ label }) => label.endsWith('PRIVATE KEY'));
+  if (!block) throw new UnusableKeyError('there is no private key in it');
+  const key = readable(() => createPrivateKey(block.text));
+  return { key, kid: keyId(key), alg: algorithmOf(key) };
+}
+
+/** All keys of a PEM file, public ones or private ones, whose public half counts then. */
+export async function verifyingKeysIn(pem: string): Promise<readonly PublicKey[]> {
+  const blocks = blocksIn(pem);
+  if (blocks.length === 0) throw new UnusableKeyError('there is no key in it');
+  return Promise.all(blocks.map(({ text }) => published(readable(() => createPublicKey(text)))));
+}
+
+export async function serviceAccountKeys(
+  signing: SigningKey,
+  others: readonly PublicKey[],
+): Promise<ServiceAccountKeys> {
+  const all = [await published(createPublicKey(signing.key)), ...others];
+  return { signing, verifying: [...new Map(all.map((key) => [key.kid, key])).values()] };
+}
+
+async function published(key: KeyObject): Promise<PublicKey> {
+  const alg = algorithmOf(key);
+  return { ...(await exportJWK(key)), use: 'sig', alg, kid: keyId(key) };
+}
+
+/** Follows from the key alone, so all replicas, and kube-apiserver with the same key, call it the same. */
+const keyId = (key: KeyObject): string =>
+  createHash('sha256')
+    .update((key.type === 'public' ? key : createPublicKey(key)).export({ type: 'spki', format: 'der' }))
+    .digest('base64url');
+
+const rsaBitsMin = 2048;
+const curves: Readonly<Record<string, Algorithm>> = { prime256v1: 'ES256', secp384r1: 'ES384', secp521r1: 'ES512' };
+
+function algorithmOf({ asymmetricKeyType, asymmetricKeyDetails: details }: KeyObject): Algorithm {
+  const curve = curves[details?.namedCurve ?? ''];
+  if (asymmetricKeyType === 'ec' && curve) return curve;
+  if (asymmetricKeyType === 'rsa' && (details?.modulusLength ?? 0) >= rsaBitsMin) return 'RS256';
+  throw new UnusableKeyError(`it must be RSA with at least ${rsaBitsMin} bits, or EC on P-256, P-384 or P-521`);
+}
+
+interface Block {
+  readonly label: string;
+  readonly text: string;
+}
+
+/** The parameters of a curve stand before the key in what some tools write, and once more in the key. */
+const blocksIn = (pem: string): readonly Block[] =>
+  [...pem.matchAll(/-----BEGIN ([A-Z0-9 ]+)-----[^]+?-----END \1-----/g)]
+    .map(([text, label = '']) => ({ label, text }))
+    .filter(({ label }) => label !== 'EC PARAMETERS');
+
+function readable(read: () => KeyObject): KeyObject {
+  try {
+    return read();
+  } catch (cause) {
+    throw new UnusableKeyError('a key in it cannot be read; it may not be encrypted', { cause });
+  }
+}

@@ -1,0 +1,47 @@
+import type { Clock, Random } from '@cluster-apiserver/base';
+import { SignJWT } from 'jose';
+import { type AccountReference, accountClaim, accountUserName } from './claims.ts';
+import type { SigningKey } from './keys.ts';
+
+export interface IssuedToken {
+  readonly token: string;
+  readonly issuedAtMs: number;
+}
+
+export interface TokenIssuer {
+  issue(
+    account: AccountReference,
+    options: { readonly audiences: readonly string[]; readonly lifetimeSeconds: number },
+  ): Promise<IssuedToken>;
+}
+
+export interface TokenIssuerOptions {
+  /** Who says it: its URL, or its name. */
+  readonly issuer: string;
+  /** Asked for each token, because keys change. */
+  readonly signingKey: () => SigningKey;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+/** Signs that whoever bears a token is a service account. Nothing of it is kept. */
+export const tokenIssuer = ({ issuer, signingKey, clock, random }: TokenIssuerOptions): TokenIssuer => ({
+  issue: async (account, { audiences, lifetimeSeconds }) => {
+    const { key, kid, alg } = signingKey();
+    const issuedAtMs = clock.now();
+    const now = Math.floor(issuedAtMs / 1000);
+    const token = await new SignJWT({
+      aud: [...audiences],
+      exp: now + lifetimeSeconds,
+      iat: now,
+      iss: issuer,
+      jti: random.uuid(),
+      ...accountClaim(account),
+      nbf: now,
+      sub: accountUserName(account),
+    })
+      .setProtectedHeader({ alg, kid })
+      .sign(key);
+    return { token, issuedAtMs };
+  },
+});
