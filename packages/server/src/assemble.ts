@@ -1,6 +1,6 @@
 import { Scope } from '@cluster-apiserver/base';
 import { featureGates } from '@cluster-apiserver/config';
-import { firstToDecide, mastersGroup, privilegedGroups } from '@cluster-apiserver/gates';
+import { firstToDecide, mastersGroup, ownQuestions, privilegedGroups } from '@cluster-apiserver/gates';
 import { type KindServices, kinds as kindsOf } from '@cluster-apiserver/kinds';
 import type { Kind } from '@cluster-apiserver/model';
 import {
@@ -104,7 +104,7 @@ export async function assemble(
       },
     });
 
-    const authorizer = firstToDecide([privilegedGroups([mastersGroup])]);
+    const authorizer = firstToDecide([privilegedGroups([mastersGroup]), ownQuestions]);
     const authenticators = await openAuthenticators(flags, files);
     const reviews = openReviews({ clock, tokens: authenticators.tokens, authorizer, apiAudiences: [] });
     const outward = [...served, ...reviews];
