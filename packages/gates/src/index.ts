@@ -30,5 +30,13 @@ export { TokenRejectedError } from './authentication/token-rejected.ts';
 export { firstToKnow, firstToKnowToken } from './authentication/union.ts';
 export type { Attributes, Authorizer, Decision } from './authorization/authorizer.ts';
 export { openPaths } from './authorization/open-paths.ts';
+export { ownQuestions } from './authorization/own-questions.ts';
 export { mastersGroup, privilegedGroups } from './authorization/privileged-groups.ts';
 export { firstToDecide } from './authorization/union.ts';
+export { impersonated, type Impersonation } from './impersonation/impersonated.ts';
+export {
+  ImpersonationHeaderError,
+  impersonationPrefix,
+  type WantedUser,
+  wantedUser,
+} from './impersonation/wanted-user.ts';

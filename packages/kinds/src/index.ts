@@ -4,6 +4,8 @@ import { eventOfEvents } from './event/events-v1.ts';
 import { serviceAccount } from './service-account/service-account.ts';
 import type { KindServices } from './services.ts';
 
+export { reviews } from './review/reviews.ts';
+export type { ReviewServices } from './review/services.ts';
 export type { KindServices, ServiceAccountTokens } from './services.ts';
 
 /** The kinds that this server serves: a kind exists by its line here. */

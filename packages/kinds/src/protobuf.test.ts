@@ -13,7 +13,7 @@ import {
 } from '@cluster-apiserver/model';
 import { randomObject } from '../../model/test/random-object.ts';
 import { services } from '../test/services.ts';
-import { kinds } from './index.ts';
+import { kinds, reviews, type ReviewServices } from './index.ts';
 
 /** Everything that is sent or received as protobuf. */
 const forms: readonly (readonly [string, ObjectSchema])[] = [
@@ -22,6 +22,7 @@ const forms: readonly (readonly [string, ObjectSchema])[] = [
     [`${kind}List of ${apiVersion}`, listSchema] as const,
     ...subresourceForms.map((form) => [`${form.kind} of ${form.group}`, form.schema] as const),
   ]),
+  ...reviews({} as ReviewServices).map(({ kind, schema }) => [kind, schema] as const), // nobody asks them
   ['Status', statusSchema],
   ['DeleteOptions', deleteOptions],
   ['PartialObjectMetadata', partialMetadataSchema],

@@ -21,13 +21,14 @@ export { ApplyConflictError, conflictCauses } from './fields/apply.ts';
 export { UnkeyedEntryError } from './fields/compare.ts';
 export { applyAsKubectlDid } from './fields/last-applied.ts';
 export { managedFieldsAfterUpdate, sameOwnership, type Writer } from './fields/managed-fields.ts';
-export { defineKind, type Kind, type SpokenKind } from './kind.ts';
+export { defineKind, type Kind } from './kind.ts';
 export { PatchFailedError, PatchFormError, TooManyOperationsError } from './patch/errors.ts';
 export { type JsonPatch, patchedByOperations, readJsonPatch } from './patch/json-patch.ts';
 export { mergedBy } from './patch/merge-patch.ts';
 export { sameJson } from './patch/same-json.ts';
 export { strategicallyMergedBy } from './patch/strategic-merge-patch.ts';
 export type { KubeObject, ManagedFieldsEntry, ObjectMeta, OwnerReference } from './object.ts';
+export { type Asker, defineReview, type Review } from './review.ts';
 export {
   deleteOptions,
   localObjectReference,
@@ -39,7 +40,7 @@ export {
 } from './schema/common.ts';
 export { decode, type Integer, WrongTypeError } from './schema/decode.ts';
 export { definitions, type Dialect, type JsonSchema, jsonSchema } from './schema/json-schema.ts';
-export { publicationOf } from './schema/publication.ts';
+export { publicationOf, sharedPublication } from './schema/publication.ts';
 export {
   boolean,
   type Field,
@@ -48,6 +49,7 @@ export {
   int32,
   int64,
   list,
+  listMap,
   microTime,
   type ObjectSchema,
   object,
@@ -95,6 +97,7 @@ export {
   partialObjectMetadataList,
 } from './table/partial-metadata.ts';
 export { type TableOptions, tableOf } from './table/table.ts';
+export type { ServedKind, SpokenKind } from './served-kind.ts';
 export { formatTime } from './time.ts';
 export { asServed, asStored, defineView, type View } from './view.ts';
 export { pathSegment, pathSegmentNames, qualifiedName, subdomainNames } from './validation/names.ts';

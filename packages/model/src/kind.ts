@@ -3,6 +3,7 @@ import type { KubeObject } from './object.ts';
 import { listMeta, objectMeta, typeMeta } from './schema/common.ts';
 import { publicationOf } from './schema/publication.ts';
 import { type FieldForm, field, list, type ObjectSchema, object } from './schema/schema.ts';
+import type { ServedKind } from './served-kind.ts';
 import type { Subresource } from './subresource.ts';
 import { type Column, plainColumns } from './table/column.ts';
 import type { NameRules } from './validation/names.ts';
@@ -58,27 +59,20 @@ export interface KindForm<T extends KubeObject> {
   readonly unknownSelectorField: (field: string) => string;
 }
 
-export interface Kind extends Omit<KindForm<KubeObject>, Derived> {
-  readonly columns: readonly Column<KubeObject>[];
-  readonly schema: ObjectSchema;
+export interface Kind extends Omit<KindForm<KubeObject>, Derived>, ServedKind {
   readonly listSchema: ObjectSchema;
-  /** Whether objects can be read and written as protobuf. */
-  readonly hasProtobuf: boolean;
-  readonly subresourceForms: readonly Subresource[];
   /** Set when its objects are stored in the form of another kind. */
   readonly view?: View;
   /** The values of all selectable fields of an object; undefined for a kind that has none. */
   readonly fieldsOf: ((object: KubeObject) => Readonly<Record<string, string>>) | undefined;
   readonly indexedFields: readonly string[];
-  /** `v1`, or `group/version`. */
-  readonly apiVersion: string;
 }
-
-/** What has to be known of a kind to read one of its objects, and to write it in every form. */
-export type SpokenKind = Pick<Kind, 'group' | 'version' | 'kind' | 'apiVersion' | 'schema' | 'hasProtobuf' | 'columns'>;
 
 /** What a kind has in another form than its declaration. */
 type Derived = 'fields' | 'numbers' | 'requiredFields' | 'subresources' | 'columns';
+
+/** What can be done with everything that is stored. */
+const verbs = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
 
 export function defineKind<T extends KubeObject>(form: KindForm<T>): Kind {
   const { fields, numbers, requiredFields, subresources, columns, group, version, kind, ...rest } = form;
@@ -103,6 +97,8 @@ export function defineKind<T extends KubeObject>(form: KindForm<T>): Kind {
     group,
     version,
     kind,
+    namespaced: true,
+    verbs,
     schema,
     listSchema: object(
       {

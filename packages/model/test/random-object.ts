@@ -1,6 +1,6 @@
 import { type Random, setOwn } from '@cluster-apiserver/base';
 import { rawNumber } from '../src/schema/decode.ts';
-import type { Field, ObjectSchema, Schema } from '../src/schema/schema.ts';
+import type { ObjectSchema, Schema } from '../src/schema/schema.ts';
 import { oneOf, randomMap, randomName } from './random-json.ts';
 
 /**
@@ -10,11 +10,11 @@ import { oneOf, randomMap, randomName } from './random-json.ts';
 export function randomObject(random: Random, schema: ObjectSchema): Record<string, unknown> {
   const object: Record<string, unknown> = {};
   for (const field of schema.fields.values())
-    if (field.number !== undefined && random.below(3) > 0) object[field.name] = randomField(random, field);
+    if (field.number !== undefined && random.below(3) > 0) object[field.name] = randomValue(random, field.schema);
   return object;
 }
 
-const randomField = (random: Random, { schema }: Field): unknown =>
+const randomValue = (random: Random, schema: Schema): unknown =>
   schema.type === 'list'
     ? Array.from({ length: random.below(4) }, () => randomOf(random, schema.items))
     : randomOf(random, schema);
@@ -40,8 +40,9 @@ function randomOf(random: Random, schema: Schema): unknown {
     case 'microTime':
       return `${oneOf(random, seconds)}.${oneOf(random, ['000000', '000001', '999999', '120000'])}Z`;
     case 'map': {
-      const map: Record<string, string> = {};
-      for (let left = random.below(4); left > 0; left--) setOwn(map, randomName(random), oneOf(random, texts));
+      const map: Record<string, unknown> = {};
+      for (let left = random.below(4); left > 0; left--)
+        setOwn(map, randomName(random), randomValue(random, schema.values));
       return map;
     }
     case 'object':

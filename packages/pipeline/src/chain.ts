@@ -6,6 +6,7 @@ import { answerErrors, type ReportFault } from './stages/answer-errors.ts';
 import { authenticate, type ReportRejection } from './stages/authenticate.ts';
 import { authorize } from './stages/authorize.ts';
 import { boundTime } from './stages/deadline.ts';
+import { impersonate } from './stages/impersonate.ts';
 import { type Measures, measure } from './stages/measure.ts';
 import { nameRequest } from './stages/request-id.ts';
 import { understand } from './stages/understand.ts';
@@ -22,9 +23,8 @@ export interface ChainOptions {
 }
 
 /**
- * The way of a request, outermost first. Auditing and impersonation will stand between authenticate and authorize, in
- * this order, because an audit policy asks who it was and keeps both names; flow control behind them, because a
- * webhook that authorizes costs a seat.
+ * The way of a request, outermost first. Auditing will stand between authenticate and impersonate, because an audit
+ * policy asks who it was and keeps both names; flow control behind them, because a webhook that authorizes costs a seat.
  */
 export function chain(options: ChainOptions, routes: Handler<Authenticated>): Handler<ApiRequest> {
   const { authenticator, authorizer, measures, random, report, reportRejection } = options;
@@ -40,8 +40,10 @@ export function chain(options: ChainOptions, routes: Handler<Authenticated>): Ha
               authenticator,
               reportRejection,
             )(
-              // The body is read only inside the routes: an unknown caller must not make us hold a megabyte.
-              authorize(authorizer)(routes),
+              impersonate(authorizer)(
+                // The body is read only inside the routes: an unknown caller must not make us hold a megabyte.
+                authorize(authorizer)(routes),
+              ),
             ),
           ),
         ),

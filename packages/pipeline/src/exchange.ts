@@ -9,6 +9,8 @@ export interface ApiRequest {
   header(name: string): string | undefined;
   /** Every value of a header as its own line, never joined: two `Impersonate-Group` lines are two groups. */
   headerLines(name: string): readonly string[];
+  /** Every line of every header whose lower-case name begins with this, by that name. */
+  headersFrom(prefix: string): readonly (readonly [name: string, value: string])[];
   /**
    * The body, read now and not before: an unknown caller must not make us hold a megabyte. Throws BodyTooLargeError
    * as soon as the limit is passed, BodyTooSlowError when it trickles, and ClientGoneError when the client leaves half-way.

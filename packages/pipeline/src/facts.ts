@@ -22,5 +22,8 @@ export interface Understood extends Timed {
   readonly warnings: Set<string>;
 }
 export interface Authenticated extends Understood {
+  /** Whom the request acts for; everything behind authentication asks about him alone. */
   readonly user: UserInfo;
+  /** Who sent it, where that is somebody else. */
+  readonly impersonator?: UserInfo;
 }

@@ -126,6 +126,8 @@ beforeEach(() => {
     },
     routes({
       resources: [...resources, ...views],
+      reviews: [],
+      clock,
       deleteCollectionWorkers: 2,
       watchLimits: { clock, random, minRequestTimeoutMs: 1000, report: (error) => void faults.push(error) },
       documents: documentRoutes({
@@ -168,6 +170,10 @@ async function ask(method: string, target: string, { body, headers = {} }: Said 
     target,
     header: (name) => all[name],
     headerLines: (name) => (all[name] === undefined ? [] : [all[name]]),
+    headersFrom: (prefix) =>
+      Object.entries(all).flatMap(([name, value]) =>
+        value !== undefined && name.startsWith(prefix) ? [[name, value]] : [],
+      ),
     body: async (limit) => {
       bodiesRead++;
       const bytes = Buffer.from((body ?? '') as string);

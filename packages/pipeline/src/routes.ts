@@ -1,6 +1,6 @@
-import { getOwn } from '@cluster-apiserver/base';
+import { type Clock, getOwn } from '@cluster-apiserver/base';
 import type { Authorizer } from '@cluster-apiserver/gates';
-import { StatusError } from '@cluster-apiserver/model';
+import { type Review, StatusError } from '@cluster-apiserver/model';
 import type { Resource } from '@cluster-apiserver/registry';
 import type { ApiResponse, Handler } from './exchange.ts';
 import type { Authenticated } from './facts.ts';
@@ -12,11 +12,15 @@ import { getHandler } from './handlers/get.ts';
 import { listHandler } from './handlers/list.ts';
 import { patchHandler } from './handlers/patch.ts';
 import { replaceHandler } from './handlers/replace.ts';
+import { reviewHandler } from './handlers/review.ts';
 import { watchHandler, type WatchLimits } from './handlers/watch.ts';
 import { flag, type ResourceInfo } from './request-info.ts';
 
 export interface RouteOptions {
   readonly resources: readonly Resource[];
+  /** What is answered and never stored. */
+  readonly reviews: readonly Review[];
+  readonly clock: Clock;
   readonly deleteCollectionWorkers: number;
   readonly watchLimits: WatchLimits;
   /** Who may delete what cannot be read; nobody when undefined. */
@@ -28,25 +32,28 @@ export interface RouteOptions {
 /** What one object, or a collection, answers to a method. */
 type Methods = Readonly<Record<string, Handler<Authenticated>>>;
 
+/** What is not there has no path. */
 interface Routes {
-  readonly object: Methods;
+  readonly object?: Methods;
   /** What is behind one object, by its name. */
-  readonly subresources: Readonly<Record<string, Methods>>;
-  readonly collection: Methods;
-  /** The collection of all namespaces. */
-  readonly everywhere: Methods;
-  readonly watch: Methods;
+  readonly subresources?: Readonly<Record<string, Methods>>;
+  readonly collection?: Methods;
+  /** The collection of all namespaces, or of a kind that lies in none. */
+  readonly everywhere?: Methods;
+  readonly watch?: Methods;
 }
 
 /** Which handler answers, from a table that is made of the kinds. */
 export function routes(options: RouteOptions): Handler<Authenticated> {
+  const { resources, reviews, clock } = options;
+  const all = [
+    ...resources.map((resource) => ({ served: resource.served, routes: routesOf(resource, options) })),
+    ...reviews.map((review) => ({ served: review, routes: routesOfReview(review, clock) })),
+  ];
   const table = new Map(
-    options.resources.map((resource) => [
-      `${resource.served.group}/${resource.served.version}/${resource.served.plural}`,
-      routesOf(resource, options),
-    ]),
+    all.map(({ served: { group, version, plural }, routes }) => [`${group}/${version}/${plural}`, routes]),
   );
-  const versions = new Set(options.resources.map(({ served }) => `${served.group}/${served.version}`));
+  const versions = new Set(all.map(({ served: { group, version } }) => `${group}/${version}`));
   return (facts) => {
     const info = facts.info.resource;
     if (!info) return options.documents(facts);
@@ -84,6 +91,11 @@ function routesOf(
   };
 }
 
+function routesOfReview(review: Review, clock: Clock): Routes {
+  const methods = { POST: reviewHandler(review, clock) };
+  return review.namespaced ? { collection: methods } : { everywhere: methods };
+}
+
 function handlerFor(found: Routes, info: ResourceInfo, method: string): Handler<Authenticated> {
   const { namespace, name, beyond } = info;
   if (beyond || name === '' || (namespace === undefined && name !== undefined)) return unknown;
@@ -92,7 +104,7 @@ function handlerFor(found: Routes, info: ResourceInfo, method: string): Handler<
 }
 
 function methodsOf(found: Routes, { namespace, name, subresource, watchPath }: ResourceInfo): Methods | undefined {
-  if (subresource !== undefined) return watchPath ? undefined : getOwn(found.subresources, subresource);
+  if (subresource !== undefined) return watchPath ? undefined : getOwn(found.subresources ?? {}, subresource);
   if (watchPath) return found.watch;
   if (name !== undefined) return found.object;
   return namespace !== undefined ? found.collection : found.everywhere;

@@ -24,6 +24,7 @@ export function askDocuments(documents: Documents): AskDocument {
         method,
         target,
         header: (name) => headers[name],
+        headersFrom: () => [],
         headerLines: (name) => (headers[name] === undefined ? [] : [headers[name]]),
       } as Partial<ApiRequest> as ApiRequest, // documents read nothing else
       auditId: 'audit',

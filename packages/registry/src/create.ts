@@ -8,6 +8,7 @@ import {
   type Kind,
   type KubeObject,
   managedFieldsAfterUpdate,
+  type ServedKind,
   StatusError,
   validateObjectMeta,
 } from '@cluster-apiserver/model';
@@ -79,10 +80,10 @@ export function withManagedFields(
   return { ...object, metadata: { ...metadata, ...(managedFields && { managedFields }) } };
 }
 
-const empties = new WeakMap<Kind, KubeObject>();
+const empties = new WeakMap<ServedKind, KubeObject>();
 
 /** What an object is compared with that was not there before. */
-export function emptyOf(kind: Kind): KubeObject {
+export function emptyOf(kind: ServedKind): KubeObject {
   let empty = empties.get(kind);
   if (!empty)
     empties.set(kind, (empty = canonical(kind, { kind: kind.kind, apiVersion: kind.apiVersion, metadata: {} })));

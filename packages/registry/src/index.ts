@@ -9,6 +9,7 @@ export type { Outcome } from './outcome.ts';
 export { patch, type PatchOptions } from './patch.ts';
 export { replace } from './replace.ts';
 export { openRegistry, type Registry, type Resource } from './resource.ts';
+export { answerReview } from './review.ts';
 export type { Selection } from './selection.ts';
 export { type Watching, watch, type WatchOptions } from './watch.ts';
 export { Batch, Bookmark, type WatchEvent } from './watch-event.ts';

@@ -1,4 +1,11 @@
-import { badRequest, decode, formatTime, type Kind, type KubeObject, type ObjectMeta } from '@cluster-apiserver/model';
+import {
+  badRequest,
+  decode,
+  formatTime,
+  type KubeObject,
+  type ObjectMeta,
+  type ServedKind,
+} from '@cluster-apiserver/model';
 import type { Resource } from './resource.ts';
 
 /** A field of metadata may not be undefined but only absent, so what is dropped is taken out. */
@@ -75,5 +82,5 @@ export function withDistinctOwners(object: KubeObject, warn: (text: string) => v
 }
 
 /** Brings the fields into the order of every answer again, after steps that set some of them anew. */
-export const canonical = (kind: Kind, object: KubeObject): KubeObject =>
-  decode(kind.schema, object, () => {}) as KubeObject;
+export const canonical = ({ schema }: ServedKind, object: KubeObject): KubeObject =>
+  decode(schema, object, () => {}) as KubeObject;

@@ -1,6 +1,6 @@
 import { Scope } from '@cluster-apiserver/base';
 import { featureGates } from '@cluster-apiserver/config';
-import { firstToDecide, mastersGroup, openPaths, privilegedGroups } from '@cluster-apiserver/gates';
+import { firstToDecide, mastersGroup, openPaths, ownQuestions, privilegedGroups } from '@cluster-apiserver/gates';
 import { type KindServices, kinds as kindsOf } from '@cluster-apiserver/kinds';
 import type { Kind } from '@cluster-apiserver/model';
 import {
@@ -30,6 +30,8 @@ import { openEncryption } from './wiring/encryption.ts';
 import { startControllers } from './wiring/controllers.ts';
 import { findAccountIn } from './wiring/find-account.ts';
 import { requestMeasures, tokenCacheMeasure } from './wiring/measures.ts';
+import { openReviews } from './wiring/reviews.ts';
+import { apiAudiences } from './wiring/service-account-flags.ts';
 import { openServiceAccountTokens } from './wiring/service-account-tokens.ts';
 import { openStorage, watchCacheReporter } from './wiring/storage.ts';
 
@@ -113,7 +115,15 @@ export async function assemble(
       },
     });
 
-    const authorizer = firstToDecide([privilegedGroups([mastersGroup]), openPaths(Object.values(issuerPaths))]);
+    const authorizer = firstToDecide([
+      privilegedGroups([mastersGroup]),
+      ownQuestions,
+      openPaths(Object.values(issuerPaths)),
+    ]);
+    const accounts = accountTokens?.authenticator(findAccountIn(resources, clock));
+    const authenticators = await openAuthenticators(flags, files, accounts);
+    const reviews = openReviews({ clock, tokens: authenticators.tokens, authorizer, apiAudiences: apiAudiences(flags) });
+    const outward = [...served, ...reviews];
     const about = versionInfo(surroundings.runtime);
     const reportFault: ReportFault = (error, { request, auditId }) =>
       log.error('a request ended in a fault of ours', {
@@ -129,18 +139,16 @@ export async function assemble(
         clock,
         random,
         requestTimeoutMs: flags['request-timeout'],
-        authenticator: await openAuthenticators(
-          flags,
-          files,
-          accountTokens?.authenticator(findAccountIn(resources, clock)),
-        ),
+        authenticator: authenticators.requests,
         authorizer,
-        measures: requestMeasures(metrics, served),
+        measures: requestMeasures(metrics, outward),
         report: reportFault,
         reportRejection,
       },
       routes({
         resources: [...resources, ...views],
+        reviews,
+        clock,
         deleteCollectionWorkers: flags['delete-collection-workers'],
         mayDeleteUnreadable: gates.enabled('AllowUnsafeMalformedObjectDeletion') ? authorizer : undefined,
         watchLimits: {
@@ -150,8 +158,8 @@ export async function assemble(
           report: reportFault,
         },
         documents: documentRoutes({
-          ...discoveryDocuments(served, about),
-          ...openApiDocuments(served, about.gitVersion, clock),
+          ...discoveryDocuments(outward, about),
+          ...openApiDocuments(outward, about.gitVersion, clock),
           ...healthDocuments(health),
           ...accountTokens?.documents,
           '/metrics': async ({ auditId }) => {

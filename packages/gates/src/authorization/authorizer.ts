@@ -1,4 +1,5 @@
 import type { UserInfo } from '../authentication/authenticator.ts';
+import type { Rules } from './rules.ts';
 
 /** What is asked of authorization: may this user do this? */
 export interface Attributes {
@@ -27,4 +28,6 @@ export interface Decision {
 
 export interface Authorizer {
   authorize(attributes: Attributes): Decision | Promise<Decision>;
+  /** What it allows a user in a namespace. Left out by those who cannot say it beforehand. */
+  rulesOf?(user: UserInfo, namespace: string): Rules | Promise<Rules>;
 }

@@ -1,9 +1,14 @@
+import type { UserInfo } from '../authentication/authenticator.ts';
 import type { Authorizer } from './authorizer.ts';
+import { everything, noRules } from './rules.ts';
 
 /** Members may do everything, whatever else is configured: whoever locked everybody out can come back in this way. */
 export const mastersGroup = 'system:masters';
 
-export const privilegedGroups = (groups: readonly string[]): Authorizer => ({
-  authorize: ({ user }) =>
-    user.groups.some((group) => groups.includes(group)) ? { verdict: 'allow' } : { verdict: 'noOpinion' },
-});
+export function privilegedGroups(groups: readonly string[]): Authorizer {
+  const isMember = ({ groups: own }: UserInfo): boolean => own.some((group) => groups.includes(group));
+  return {
+    authorize: ({ user }) => ({ verdict: isMember(user) ? 'allow' : 'noOpinion' }),
+    rulesOf: (user) => (isMember(user) ? everything : noRules),
+  };
+}

@@ -1,7 +1,8 @@
 import type { Attributes, Authorizer, Decision } from './authorizer.ts';
+import { allRules } from './rules.ts';
 
 /** Asks one after the other until one decides; their reasons are gathered when none does. */
-export function firstToDecide(authorizers: readonly Authorizer[]): Authorizer {
+export function firstToDecide(authorizers: readonly Authorizer[]): Required<Authorizer> {
   const from = (index: number, attributes: Attributes, reasons: readonly string[]): Decision | Promise<Decision> => {
     let told = reasons;
     for (let at = index; at < authorizers.length; at++) {
@@ -15,7 +16,10 @@ export function firstToDecide(authorizers: readonly Authorizer[]): Authorizer {
     }
     return { verdict: 'noOpinion', reason: told.join(', ') || undefined };
   };
-  return { authorize: (attributes) => from(0, attributes, []) };
+  return {
+    authorize: (attributes) => from(0, attributes, []),
+    rulesOf: (user, namespace) => allRules(authorizers, user, namespace),
+  };
 }
 
 const withReason = (reasons: readonly string[], { reason }: Decision): readonly string[] =>

@@ -1,6 +1,6 @@
 import { invariant, setOwn } from '@cluster-apiserver/base';
 import { type Integer, isRawNumber, rawNumber } from '../schema/decode.ts';
-import type { Field, ObjectSchema, Schema } from '../schema/schema.ts';
+import type { Field, ListSchema, MapSchema, ObjectSchema, Schema } from '../schema/schema.ts';
 import { parseJson } from './json.ts';
 import {
   delimited,
@@ -38,18 +38,23 @@ function writeObject(to: Writer, schema: ObjectSchema, value: Values): void {
     const given = value[name];
     // Kind and version of an object stand around its message, and not in it.
     if (number === undefined || given === undefined || given === null) continue;
-    if (held.type === 'list') for (const item of given as unknown[]) writeValue(to, number, held.items, item);
-    else if (held.type === 'map') writeMap(to, number, given as Readonly<Record<string, string>>);
+    if (held.type === 'list') writeItems(to, number, held, given as unknown[]);
+    else if (held.type === 'map') writeMap(to, number, held, given as Values);
     else writeValue(to, number, held, given);
   }
 }
 
-function writeMap(to: Writer, number: number, map: Readonly<Record<string, string>>): void {
+function writeMap(to: Writer, number: number, { values }: MapSchema, map: Values): void {
   for (const [key, value] of Object.entries(map))
     nested(to, number, (entry) => {
       tagged(entry, 1, delimited).string(key);
-      tagged(entry, 2, delimited).string(value);
+      if (values.type === 'string') writeValue(entry, 2, values, value);
+      else nested(entry, 2, (list) => writeItems(list, 1, values, value as unknown[]));
     });
+}
+
+function writeItems(to: Writer, number: number, { items }: ListSchema, list: readonly unknown[]): void {
+  for (const item of list) writeValue(to, number, items, item);
 }
 
 function writeValue(to: Writer, number: number, schema: Schema, value: unknown): void {
@@ -107,7 +112,7 @@ function fieldsInto(value: Record<string, unknown>, schema: ObjectSchema): ReadF
     const { name, schema: held } = field;
     requireType(type, wireType(held), name);
     if (held.type === 'list') ((value[name] ??= []) as unknown[]).push(readValue(reader, held.items, name));
-    else if (held.type === 'map') readEntry(reader, (value[name] ??= {}) as Record<string, string>);
+    else if (held.type === 'map') readEntry(reader, held, (value[name] ??= {}) as Record<string, unknown>);
     else if (held.type === 'object')
       readNested(reader, fieldsInto((value[name] ??= {}) as Record<string, unknown>, held));
     else value[name] = readValue(reader, held, name);
@@ -120,16 +125,29 @@ function wireType(schema: Schema): typeof varint | typeof delimited {
   return schema.type === 'boolean' || schema.type === 'int32' || schema.type === 'int64' ? varint : delimited;
 }
 
-function readEntry(reader: Reader, map: Record<string, string>): void {
-  let [key, value] = ['', ''];
+function readEntry(reader: Reader, { values }: MapSchema, map: Record<string, unknown>): void {
+  let key = '';
+  let value: unknown = values.type === 'string' ? '' : [];
   readNested(reader, (number, type) => {
     if (number > 2) return false;
     requireType(type, delimited, 'the entry of a map');
     if (number === 1) key = reader.string();
-    else value = reader.string();
+    else value = values.type === 'string' ? reader.string() : readItems(reader, values);
     return true;
   });
   setOwn(map, key, value);
+}
+
+/** A list inside a message of its own, because a map holds one value for each key. */
+function readItems(reader: Reader, { items }: ListSchema): unknown[] {
+  const list: unknown[] = [];
+  readNested(reader, (number, type) => {
+    if (number !== 1) return false;
+    requireType(type, wireType(items), 'the list of a map');
+    list.push(readValue(reader, items, 'the list of a map'));
+    return true;
+  });
+  return list;
 }
 
 function readValue(reader: Reader, schema: Schema, name: string): unknown {

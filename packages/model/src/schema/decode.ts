@@ -1,6 +1,6 @@
 import { setOwn } from '@cluster-apiserver/base';
 import { parseMicroTime, parseTime } from '../time.ts';
-import type { Field, ListSchema, ObjectSchema, Schema } from './schema.ts';
+import type { Field, ListSchema, MapSchema, ObjectSchema, Schema } from './schema.ts';
 
 /**
  * Turns parsed JSON into the canonical value of a schema: fields in the schema's order, nothing that the schema does
@@ -89,7 +89,7 @@ function decodeValue(schema: Schema, value: unknown, path: string, unknownField:
       return parsed;
     }
     case 'map':
-      return decodeMap(value, path);
+      return decodeMap(schema, value, path, unknownField);
     case 'list':
       return decodeList(schema, value, path, unknownField);
     case 'object':
@@ -101,14 +101,12 @@ function decodeValue(schema: Schema, value: unknown, path: string, unknownField:
 
 const timeExamples = { time: '2026-01-31T12:00:00Z', microTime: '2026-01-31T12:00:00.000000Z' };
 
-function decodeMap(value: unknown, path: string): Record<string, string> {
+function decodeMap({ values }: MapSchema, value: unknown, path: string, unknownField: Report): Record<string, unknown> {
   if (typeof value !== 'object' || value === null || Array.isArray(value) || isRawNumber(value))
-    throw wrongType(path, 'an object of strings', value);
-  const out: Record<string, string> = {};
-  for (const [key, entry] of Object.entries(value).sort(byKey)) {
-    if (entry !== null && typeof entry !== 'string') throw wrongType(join(path, key), 'a string', entry);
-    setOwn(out, key, entry ?? '');
-  }
+    throw wrongType(path, `an object of ${values.type}s`, value);
+  const out: Record<string, unknown> = {};
+  for (const [key, entry] of Object.entries(value).sort(byKey))
+    setOwn(out, key, entry === null ? zero(values) : decodeValue(values, entry, join(path, key), unknownField));
   return out;
 }
 

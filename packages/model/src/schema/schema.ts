@@ -28,7 +28,7 @@ export interface TimeSchema {
 /** Keys chosen by the client, such as labels. */
 export interface MapSchema {
   readonly type: 'map';
-  readonly values: StringSchema;
+  readonly values: StringSchema | ListSchema;
 }
 export interface ListSchema {
   readonly type: 'list';
@@ -85,6 +85,8 @@ export const time: TimeSchema = { type: 'time' };
 export const microTime: TimeSchema = { type: 'microTime' };
 export const any: AnySchema = { type: 'any' };
 export const stringMap: MapSchema = { type: 'map', values: string };
+
+export const listMap: MapSchema = { type: 'map', values: { type: 'list', items: string, sharing: 'atomic' } };
 
 export const list = (items: Schema, sharing: ListSchema['sharing']): ListSchema => ({ type: 'list', items, sharing });
 

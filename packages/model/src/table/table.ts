@@ -1,5 +1,5 @@
-import type { SpokenKind } from '../kind.ts';
 import type { KubeObject } from '../object.ts';
+import type { SpokenKind } from '../served-kind.ts';
 import { type ListMetadata, type MetaVersion, metaApiVersion, partialObjectMetadata } from './partial-metadata.ts';
 
 export interface TableOptions {

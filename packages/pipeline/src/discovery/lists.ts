@@ -1,5 +1,5 @@
-import type { Kind } from '@cluster-apiserver/model';
-import { type ServedGroup, type ServedVersion, verbs } from './served-groups.ts';
+import type { ServedKind } from '@cluster-apiserver/model';
+import type { ServedGroup, ServedVersion } from './served-groups.ts';
 
 /** Discovery in pieces: the versions, the groups, and the resources of one of them, each by a request of its own. */
 
@@ -31,11 +31,20 @@ export const resourceList = ({ groupVersion, version, kinds }: ServedVersion): o
   resources: kinds.flatMap(resources),
 });
 
-const resources = ({ plural, singular, kind, shortNames, categories, subresourceForms }: Kind): object[] => [
+const resources = ({
+  plural,
+  singular,
+  kind,
+  shortNames,
+  categories,
+  namespaced,
+  verbs,
+  subresourceForms,
+}: ServedKind): object[] => [
   {
     name: plural,
     singularName: singular,
-    namespaced: true,
+    namespaced,
     kind,
     verbs,
     ...(shortNames.length > 0 && { shortNames }),
@@ -44,7 +53,7 @@ const resources = ({ plural, singular, kind, shortNames, categories, subresource
   ...subresourceForms.map(({ name, group, version, kind, verbs }) => ({
     name: `${plural}/${name}`,
     singularName: '',
-    namespaced: true,
+    namespaced,
     group,
     version,
     kind,

@@ -1,23 +1,20 @@
-import type { Kind } from '@cluster-apiserver/model';
+import type { ServedKind } from '@cluster-apiserver/model';
 
 /** What is served, in the order in which discovery tells it. */
-export interface ServedGroup {
+export interface ServedGroup<K extends ServedKind = ServedKind> {
   readonly name: string;
   /** The first is preferred. */
-  readonly versions: readonly ServedVersion[];
+  readonly versions: readonly ServedVersion<K>[];
 }
-export interface ServedVersion {
+export interface ServedVersion<K extends ServedKind = ServedKind> {
   readonly version: string;
   /** `v1`, or `group/version`. */
   readonly groupVersion: string;
-  readonly kinds: readonly Kind[];
+  readonly kinds: readonly K[];
 }
 
-/** What every kind can be asked for: the routes are made of the same kinds (see routes.ts). */
-export const verbs = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
-
 /** Groups and versions in the order of their declaration, kinds by their name. */
-export function servedGroups(kinds: readonly Kind[]): readonly ServedGroup[] {
+export function servedGroups<K extends ServedKind>(kinds: readonly K[]): readonly ServedGroup<K>[] {
   return [...Map.groupBy(kinds, ({ group }) => group)].map(([name, ofGroup]) => ({
     name,
     versions: [...Map.groupBy(ofGroup, ({ version }) => version)].map(([version, ofVersion]) => ({

@@ -1,6 +1,5 @@
 import {
   badRequest,
-  type Kind,
   type MetaVersion,
   type SpokenKind,
   StatusError,
@@ -53,7 +52,7 @@ export function objectForm({ request, info }: Understood, kind: SpokenKind): For
   return form;
 }
 
-export function listForm({ request, info }: Understood, kind: Kind): Form {
+export function listForm({ request, info }: Understood, kind: SpokenKind): Form {
   const form = negotiated(request, info.query, offerOf(kind));
   if (form.shown?.as === 'PartialObjectMetadata')
     throw notAcceptable(`you requested PartialObjectMetadata, but the requested object is a list (${kind.kind}List)`);
@@ -61,7 +60,7 @@ export function listForm({ request, info }: Understood, kind: Kind): Form {
 }
 
 /** The form of each event of a watch: on one line, whoever asks. */
-export function watchForm(facts: Understood, kind: Kind): Form {
+export function watchForm(facts: Understood, kind: SpokenKind): Form {
   const form = objectForm(facts, kind);
   switch (form.encoding) {
     case 'json':

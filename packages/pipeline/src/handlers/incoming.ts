@@ -6,9 +6,9 @@ import { type Form, objectForm } from '../forms/negotiate.ts';
 import { writeParameters } from '../options.ts';
 import { namespaceOf } from './place.ts';
 
-interface Incoming {
+interface Incoming<Options> {
   readonly object: KubeObject;
-  readonly options: WriteOptions;
+  readonly options: Options;
   /** How the client wants the answer written. */
   readonly form: Form;
 }
@@ -18,9 +18,9 @@ export async function incomingObject(
   { served }: Resource,
   facts: Authenticated,
   parameters: 'CreateOptions' | 'UpdateOptions',
-): Promise<Incoming> {
-  const incoming = await incomingForm(served, facts, parameters);
-  return { ...incoming, object: asStored(served, incoming.object) };
+): Promise<Incoming<WriteOptions>> {
+  const { object, options, form } = await incomingForm(served, facts, parameters);
+  return { object: asStored(served, object), options: { ...options, namespace: namespaceOf(facts) }, form };
 }
 
 /** An object of any kind as the client sends it. What is asked in vain is refused before the body is read. */
@@ -28,7 +28,7 @@ export async function incomingForm(
   kind: SpokenKind,
   facts: Authenticated,
   parameters: 'CreateOptions' | 'UpdateOptions',
-): Promise<Incoming> {
+): Promise<Incoming<Omit<WriteOptions, 'namespace'>>> {
   const { request, info } = facts;
   const form = objectForm(facts, kind);
   const format = bodyFormat(request, kind);
@@ -36,5 +36,5 @@ export async function incomingForm(
   const { dryRun, manager, fieldValidation } = writeParameters(parameters, request, info);
   const warn = (text: string): unknown => facts.warnings.add(text);
   const object = decodeObject(kind, body, format, fieldValidation, warn);
-  return { object, options: { namespace: namespaceOf(facts), dryRun, manager, warn }, form };
+  return { object, options: { dryRun, manager, warn }, form };
 }

@@ -111,6 +111,11 @@ export class Http1Request extends SocketRequest {
     return this.#response.headersSent;
   }
 
+  /** Node reads headers as Latin-1. */
+  protected textOf(value: string): string {
+    return /[\x80-\xff]/.test(value) ? Buffer.from(value, 'latin1').toString() : value;
+  }
+
   protected get hasBody(): boolean {
     const { headers } = this.#message;
     return headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0';

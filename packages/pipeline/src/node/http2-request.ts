@@ -78,6 +78,11 @@ export class Http2Request extends SocketRequest {
     if (nowMs - this.#answeredMs > lingerMs) this.#stream.destroy();
   }
 
+  /** Node reads these headers as UTF-8. */
+  protected textOf(value: string): string {
+    return value;
+  }
+
   protected get hasBody(): boolean {
     return !this.#stream.endAfterHeaders;
   }

@@ -50,15 +50,30 @@ export abstract class SocketRequest implements ApiRequest {
 
   header(name: string): string | undefined {
     const raw = this.rawHeaders;
-    for (let i = 0; i < raw.length; i += 2) if (isNamed(raw[i] as string, name)) return raw[i + 1];
+    for (let i = 0; i < raw.length; i += 2)
+      if (isNamed(raw[i] as string, name)) return this.textOf(raw[i + 1] as string);
     return undefined;
   }
 
   headerLines(name: string): readonly string[] {
     const lines: string[] = [];
     const raw = this.rawHeaders;
-    for (let i = 0; i < raw.length; i += 2) if (isNamed(raw[i] as string, name)) lines.push(raw[i + 1] as string);
+    for (let i = 0; i < raw.length; i += 2)
+      if (isNamed(raw[i] as string, name)) lines.push(this.textOf(raw[i + 1] as string));
     return lines;
+  }
+
+  headersFrom(prefix: string): readonly (readonly [name: string, value: string])[] {
+    const found: [string, string][] = [];
+    const raw = this.rawHeaders;
+    for (let i = 0; i < raw.length; i += 2) {
+      const name = raw[i] as string;
+      // Nearly every header differs in its first letter, and then costs nothing more.
+      if ((name.charCodeAt(0) | 0x20) !== prefix.charCodeAt(0)) continue;
+      const lower = name.toLowerCase();
+      if (lower.startsWith(prefix)) found.push([lower, this.textOf(raw[i + 1] as string)]);
+    }
+    return found;
   }
 
   body(limitBytes: number): Promise<Buffer> {
@@ -104,6 +119,9 @@ export abstract class SocketRequest implements ApiRequest {
     this.#clientLeft = true;
     this.#gone?.abort(new ClientGoneError('the client left'));
   }
+
+  /** The value of a header as the client meant it, which is UTF-8 if it is more than ASCII. */
+  protected abstract textOf(value: string): string;
 
   protected get bodyWasAskedFor(): boolean {
     return this.#receiving !== undefined;

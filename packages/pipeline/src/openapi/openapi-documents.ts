@@ -1,5 +1,5 @@
 import type { Clock } from '@cluster-apiserver/base';
-import type { Kind } from '@cluster-apiserver/model';
+import type { Kind, Review } from '@cluster-apiserver/model';
 import { type ServedVersion, servedGroups } from '../discovery/served-groups.ts';
 import type { Document, Documents } from '../documents.ts';
 import type { ApiResponse } from '../exchange.ts';
@@ -11,7 +11,7 @@ import { document2 } from './version-2.ts';
 import { type Document3, document3 } from './version-3.ts';
 
 /** `/openapi/v2`, `/openapi/v3` with a document for each group and version, and `/docs` for people. */
-export function openApiDocuments(kinds: readonly Kind[], version: string, clock: Clock): Documents {
+export function openApiDocuments(kinds: readonly (Kind | Review)[], version: string, clock: Clock): Documents {
   const versions = servedGroups(kinds)
     .flatMap(({ versions }) => versions)
     .map((served) => ({ path: pathOf(served), document: documentOf(served, version) }));
@@ -45,7 +45,7 @@ export function openApiDocuments(kinds: readonly Kind[], version: string, clock:
 const pathOf = ({ groupVersion, version }: ServedVersion): string =>
   `${groupVersion === version ? 'api' : 'apis'}/${groupVersion}`;
 
-const documentOf = ({ kinds }: ServedVersion, version: string): Document3 =>
+const documentOf = ({ kinds }: ServedVersion<Kind | Review>, version: string): Document3 =>
   document3(kinds.flatMap(operationsOf), version);
 
 const yearMs = 365 * 24 * 60 * 60 * 1000;

@@ -3,6 +3,8 @@ import {
   type GroupVersionKind,
   type Kind,
   type ObjectSchema,
+  type Review,
+  type ServedKind,
   statusSchema,
   type Subresource,
   watchEvent,
@@ -38,7 +40,7 @@ export interface Answer {
 }
 
 /** How objects travel, both ways. */
-const objectTypes = ({ hasProtobuf }: Kind): readonly string[] => [
+const objectTypes = ({ hasProtobuf }: ServedKind): readonly string[] => [
   'application/json',
   'application/yaml',
   ...(hasProtobuf ? ['application/vnd.kubernetes.protobuf'] : []),
@@ -63,12 +65,20 @@ const accepted = (schema: ObjectSchema): Answer => ({
 const unauthorized: Answer = { code: 401, description: 'Nobody knows who is asking.', schema: statusSchema };
 
 /** Everything that can be done with the objects of a kind. */
-export function operationsOf(kind: Kind): readonly Operation[] {
+export const operationsOf = (kind: Kind | Review): readonly Operation[] =>
+  ('answer' in kind ? [reviewOperation(kind)] : storedOperations(kind)).map((operation) => ({
+    ...operation,
+    answers: [...operation.answers, unauthorized],
+  }));
+
+const rootOf = ({ group, apiVersion }: ServedKind): string => (group ? `/apis/${apiVersion}` : `/api/${apiVersion}`);
+
+function storedOperations(kind: Kind): readonly Operation[] {
   const { plural, schema, listSchema } = kind;
   const types = objectTypes(kind);
   const body = { schema, types, required: true };
   const options = { schema: deleteOptions, types, required: false };
-  const root = kind.group ? `/apis/${kind.apiVersion}` : `/api/${kind.apiVersion}`;
+  const root = rootOf(kind);
   const everywhere = `${root}/${plural}`;
   const collection = `${root}/namespaces/{namespace}/${plural}`;
   const object = `${collection}/{name}`;
@@ -186,7 +196,24 @@ export function operationsOf(kind: Kind): readonly Operation[] {
       description: `Watches one of the ${plural}. Deprecated; use watch with a list and a field selector.`,
     }),
     ...kind.subresourceForms.flatMap((form) => subresourceOperations(kind, form, `${object}/${form.name}`)),
-  ].map((operation) => ({ ...operation, answers: [...operation.answers, unauthorized] }));
+  ];
+}
+
+function reviewOperation(review: Review): Operation {
+  const { group, version, kind, plural, schema, namespaced } = review;
+  return {
+    path: `${rootOf(review)}${namespaced ? '/namespaces/{namespace}' : ''}/${plural}`,
+    method: 'post',
+    action: 'post',
+    id: `create${groupInNames(review)}${namespaced ? 'Namespaced' : ''}${kind}`,
+    tag: groupInNames(review, '_'),
+    description: `Answers one of the ${plural}. Nothing is kept.`,
+    target: { group, version, kind },
+    parameters: parametersOf.write,
+    body: { schema, types: objectTypes(review), required: true },
+    answers: [created(schema)],
+    produces: objectTypes(review),
+  };
 }
 
 /** The forms that it speaks of. */

@@ -7,37 +7,43 @@ import type { Authenticated } from '../facts.ts';
 export const authorize =
   (authorizer: Authorizer) =>
   (next: Handler<Authenticated>): Handler<Authenticated> => {
-    const decided = (facts: Authenticated, decision: Decision): ApiResponse | Promise<ApiResponse> => {
-      if (decision.verdict !== 'allow') throw refused(facts, decision.reason);
+    const decided = (
+      facts: Authenticated,
+      attributes: Attributes,
+      { verdict, reason }: Decision,
+    ): ApiResponse | Promise<ApiResponse> => {
+      if (verdict !== 'allow') throw refusal(attributes, reason);
       return next(facts);
     };
     return (facts) => {
-      const decision = authorizer.authorize(attributes(facts));
-      return decision instanceof Promise ? decision.then((found) => decided(facts, found)) : decided(facts, decision);
+      const attributes = attributesOf(facts);
+      const decision = authorizer.authorize(attributes);
+      return decision instanceof Promise
+        ? decision.then((found) => decided(facts, attributes, found))
+        : decided(facts, attributes, decision);
     };
   };
 
 /** For what a request asks for besides its own verb. Throws unless that is allowed too. */
 export async function requireVerb(authorizer: Authorizer, facts: Authenticated, verb: string): Promise<void> {
-  const asked = { ...facts, info: { ...facts.info, verb } };
-  const { verdict, reason } = await authorizer.authorize(attributes(asked));
-  if (verdict !== 'allow') throw refused(asked, reason);
+  const attributes = { ...attributesOf(facts), verb };
+  const { verdict, reason } = await authorizer.authorize(attributes);
+  if (verdict !== 'allow') throw refusal(attributes, reason);
 }
 
-function attributes({ info, user }: Authenticated): Attributes {
+export function attributesOf({ info, user }: Authenticated): Attributes {
   const { verb, path, resource } = info;
   if (!resource) return { user, verb, path };
   const { group, version, plural, subresource, namespace, name } = resource;
   return { user, verb, path, resource: { group, version, resource: plural, subresource, namespace, name } };
 }
 
-function refused({ info, user }: Authenticated, reason: string | undefined): StatusError {
-  const { resource, verb, path } = info;
+export function refusal({ user, verb, path, resource }: Attributes, reason: string | undefined): StatusError {
   const who = `User ${JSON.stringify(user.name)}`;
   const because = reason ? `: ${reason}` : '';
   if (!resource)
     return new StatusError('Forbidden', `forbidden: ${who} cannot ${verb} path ${JSON.stringify(path)}${because}`, {});
-  const { group, plural, subresource, namespace, name } = resource;
+  const { group, resource: plural, subresource, namespace, name } = resource;
   const what = subresource ? `${plural}/${subresource}` : plural;
   const where = namespace ? ` in the namespace ${JSON.stringify(namespace)}` : ' at the cluster scope';
   const subject = `${group ? `${what}.${group}` : what}${name ? ` ${JSON.stringify(name)}` : ''}`;

@@ -11,17 +11,23 @@ import { FlagError, type ServerFlags } from '../flags.ts';
 import type { Files } from '../surroundings.ts';
 import { flagFile } from './flag-files.ts';
 
+export interface Authenticators {
+  readonly requests: Authenticator;
+  /** Those of them who know tokens, whom token reviews ask. */
+  readonly tokens: TokenAuthenticator;
+}
+
 /** Who may know a caller, in the order in which they are asked. */
 export async function openAuthenticators(
   flags: ServerFlags,
   files: Files,
   serviceAccounts: TokenAuthenticator | undefined,
-): Promise<Authenticator> {
+): Promise<Authenticators> {
   const tokens = firstToKnowToken([
     ...(await tokensOfFile(flags, files)),
     ...(serviceAccounts ? [serviceAccounts] : []),
   ]);
-  return firstToKnow([bearerTokens(tokens)]);
+  return { requests: firstToKnow([bearerTokens(tokens)]), tokens };
 }
 
 async function tokensOfFile(flags: ServerFlags, files: Files): Promise<readonly TokenAuthenticator[]> {

@@ -1,4 +1,4 @@
-import type { Kind } from '@cluster-apiserver/model';
+import type { ServedKind } from '@cluster-apiserver/model';
 import type { Measures } from '@cluster-apiserver/pipeline';
 import { type Metrics, secondsBuckets } from '@cluster-apiserver/telemetry';
 
@@ -19,8 +19,8 @@ const verbs = [
 ];
 
 /** Paths name what they like, with or without a right to it: only what is served becomes a label. */
-export function requestMeasures(metrics: Metrics, kinds: readonly Kind[]): Measures {
-  const served = (name: (kind: Kind) => string): string[] => ['', ...new Set(kinds.map(name))];
+export function requestMeasures(metrics: Metrics, kinds: readonly ServedKind[]): Measures {
+  const served = (name: (kind: ServedKind) => string): string[] => ['', ...new Set(kinds.map(name))];
   const ofRoutes = {
     group: served(({ group }) => group),
     version: served(({ version }) => version),

@@ -21,16 +21,21 @@ export function serviceAccountSettings(flags: ServerFlags): ServiceAccountSettin
   if (faults.length > 0) throw new FlagError(faults);
   const [first, ...others] = flags['service-account-issuer'];
   if (first === undefined) return undefined;
-  const audiences = flags['api-audiences'];
   const maximumMs = flags['service-account-max-token-expiration'];
   return {
     issuers: [first, ...others],
-    audiences: audiences.length > 0 ? audiences : [first, ...others],
+    audiences: apiAudiences(flags),
     lifetimeSecondsMax: maximumMs === 0 ? undefined : Math.floor(maximumMs / 1000),
     signingKeyFile: flags['service-account-signing-key-file'],
     keyFiles: flags['service-account-key-file'],
     keySetUri: flags['service-account-jwks-uri'],
   };
+}
+
+/** Who this API is, to those who say whom a token is for. */
+export function apiAudiences(flags: ServerFlags): readonly string[] {
+  const named = flags['api-audiences'];
+  return named.length > 0 ? named : flags['service-account-issuer'];
 }
 
 function faultsIn(flags: ServerFlags): readonly string[] {

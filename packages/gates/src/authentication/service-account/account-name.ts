@@ -1,0 +1,11 @@
+const prefix = 'system:serviceaccount:';
+const label = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
+
+/** The account that a user name is of; undefined when it is the name of somebody else. */
+export function accountNamed(user: string): { readonly namespace: string; readonly name: string } | undefined {
+  if (!user.startsWith(prefix)) return undefined;
+  const [namespace = '', name = '', ...rest] = user.slice(prefix.length).split(':');
+  const isNamespace = namespace.length <= 63 && label.test(namespace);
+  const isName = name.length <= 253 && name.split('.').every((part) => label.test(part));
+  return rest.length === 0 && isNamespace && isName ? { namespace, name } : undefined;
+}

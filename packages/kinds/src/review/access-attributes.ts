@@ -1,0 +1,168 @@
+import {
+  field,
+  type FieldError,
+  invalidValue,
+  list,
+  object,
+  type ObjectSchema,
+  publicationOf,
+  required,
+  sharedPublication,
+  string,
+} from '@cluster-apiserver/model';
+import type { AccessQuestion } from './services.ts';
+
+export const authorization = { group: 'authorization.k8s.io', version: 'v1' };
+
+/** What somebody wants to do: with a resource, or at a path that is none. Exactly one of them is meant to be there. */
+export interface AccessAttributes {
+  resourceAttributes?: ResourceAttributes;
+  nonResourceAttributes?: { path?: string; verb?: string };
+}
+
+interface ResourceAttributes {
+  namespace?: string;
+  verb?: string;
+  group?: string;
+  version?: string;
+  resource?: string;
+  subresource?: string;
+  name?: string;
+  fieldSelector?: SelectorAttributes;
+  labelSelector?: SelectorAttributes;
+}
+
+interface SelectorAttributes {
+  rawSelector?: string;
+  requirements?: readonly { key?: string; operator?: string; values?: readonly string[] }[];
+}
+
+const requirement = (kind: string, what: string): ObjectSchema =>
+  object(
+    {
+      key: field(string, `The ${what} that it is about.`, 'always'),
+      operator: field(string, 'In, NotIn, Exists or DoesNotExist.', 'always'),
+      values: field(list(string, 'atomic'), 'The values for In and NotIn.'),
+    },
+    {
+      publication: { ...sharedPublication(kind, `What must hold for a ${what}.`), required: ['key', 'operator'] },
+      numbers: { key: 1, operator: 2, values: 3 },
+    },
+  );
+
+const selectorAttributes = (kind: string, requirements: ObjectSchema, what: string): ObjectSchema =>
+  object(
+    {
+      rawSelector: field(string, 'The selector as it would stand in a query. Not together with requirements.'),
+      requirements: field(list(requirements, 'atomic'), 'The selector, parsed. All of them have to hold.'),
+    },
+    {
+      publication: publicationOf({ ...authorization, kind }, `Limits a question to some objects by their ${what}.`),
+      numbers: { rawSelector: 1, requirements: 2 },
+    },
+  );
+
+const resourceAttributes = object(
+  {
+    namespace: field(string, 'The namespace; empty means all of them, or none for a resource that lies in none.'),
+    verb: field(string, 'What is to be done: get, list, watch, create, update, patch, delete; * means everything.'),
+    group: field(string, 'The group of the resource; * means all.'),
+    version: field(string, 'The version of the resource; * means all.'),
+    resource: field(string, 'The resource; * means all.'),
+    subresource: field(string, 'The subresource; empty means none.'),
+    name: field(string, 'The name of the object; empty means all.'),
+    fieldSelector: field(
+      selectorAttributes('FieldSelectorAttributes', requirement('FieldSelectorRequirement', 'field'), 'fields'),
+      'Only objects with such fields. It can limit what is asked and never widen it.',
+    ),
+    labelSelector: field(
+      selectorAttributes('LabelSelectorAttributes', requirement('LabelSelectorRequirement', 'label'), 'labels'),
+      'Only objects with such labels. It can limit what is asked and never widen it.',
+    ),
+  },
+  {
+    publication: publicationOf({ ...authorization, kind: 'ResourceAttributes' }, 'Something done with a resource.'),
+    numbers: {
+      namespace: 1,
+      verb: 2,
+      group: 3,
+      version: 4,
+      resource: 5,
+      subresource: 6,
+      name: 7,
+      fieldSelector: 8,
+      labelSelector: 9,
+    },
+  },
+);
+
+const nonResourceAttributes = object(
+  {
+    path: field(string, 'The path of the URL.'),
+    verb: field(string, 'The method of the request in lower case.'),
+  },
+  {
+    publication: publicationOf(
+      { ...authorization, kind: 'NonResourceAttributes' },
+      'Something done at a path that is no resource.',
+    ),
+    numbers: { path: 1, verb: 2 },
+  },
+);
+
+export const accessFields = {
+  resourceAttributes: field(resourceAttributes, 'What is to be done with a resource.'),
+  nonResourceAttributes: field(nonResourceAttributes, 'What is to be done at a path that is no resource.'),
+};
+
+export const accessNumbers = { resourceAttributes: 1, nonResourceAttributes: 2 };
+
+export function accessErrors({
+  resourceAttributes: resource,
+  nonResourceAttributes: path,
+}: AccessAttributes): FieldError[] {
+  if (resource && path)
+    return [
+      invalidValue('spec.nonResourceAttributes', path, 'cannot be specified in combination with resourceAttributes'),
+      ...selectorErrors(resource),
+    ];
+  if (!resource && !path)
+    return [
+      invalidValue(
+        'spec.resourceAttributes',
+        null,
+        'exactly one of nonResourceAttributes or resourceAttributes must be specified',
+      ),
+    ];
+  return resource ? selectorErrors(resource) : [];
+}
+
+const selectorErrors = ({ fieldSelector, labelSelector }: ResourceAttributes): FieldError[] =>
+  Object.entries({ fieldSelector, labelSelector }).flatMap(([name, selector]) => {
+    if (!selector) return [];
+    const { rawSelector = '', requirements = [] } = selector;
+    const at = `spec.resourceAttributes.${name}`;
+    if (rawSelector !== '' && requirements.length > 0)
+      return [invalidValue(`${at}.rawSelector`, rawSelector, 'may not specified at the same time as requirements')];
+    if (rawSelector === '' && requirements.length === 0)
+      return [required(`${at}.requirements`, `when ${name} is specified, requirements or rawSelector is required`)];
+    return requirements.flatMap(({ key }, index) => (key ? [] : [required(`${at}.requirements[${index}].key`)]));
+  });
+
+/**
+ * What authorization is asked. Selectors are left out: they only narrow what is meant, so whoever may do the whole may
+ * do the part.
+ */
+export function accessQuestion(
+  user: AccessQuestion['user'],
+  { resourceAttributes: resource, nonResourceAttributes: path }: AccessAttributes,
+): AccessQuestion {
+  if (!resource) return { user, verb: path?.verb ?? '', path: path?.path ?? '' };
+  const { verb = '', group = '', version, subresource, namespace, name } = resource;
+  return {
+    user,
+    verb,
+    path: '',
+    resource: { group, version: version ?? '*', resource: resource.resource ?? '', subresource, namespace, name },
+  };
+}

@@ -1,0 +1,76 @@
+import {
+  badRequest,
+  boolean,
+  defineReview,
+  field,
+  type KubeObject,
+  list,
+  object,
+  publicationOf,
+  type Review,
+  string,
+} from '@cluster-apiserver/model';
+import type { ReviewServices } from './services.ts';
+import { authentication, type UserInfo, userInfo, userInfoOf } from './user-info.ts';
+
+interface TokenReview extends KubeObject {
+  spec: { token?: string; audiences?: readonly string[] };
+  status: { authenticated?: boolean; user?: UserInfo; audiences?: readonly string[]; error?: string };
+}
+
+const spec = object(
+  {
+    token: field(string, 'The token.'),
+    audiences: field(
+      list(string, 'atomic'),
+      'Who the token has to be for: one of these is enough. Empty means this API server.',
+    ),
+  },
+  {
+    publication: publicationOf({ ...authentication, kind: 'TokenReviewSpec' }, 'The token that is asked about.'),
+    numbers: { token: 1, audiences: 2 },
+  },
+);
+
+const status = object(
+  {
+    authenticated: field(boolean, 'Whether the token belongs to a known user.'),
+    user: field(userInfo, 'The user.', 'always'),
+    audiences: field(
+      list(string, 'atomic'),
+      'Which of the audiences the token is for. Whoever asked about some must look here.',
+    ),
+    error: field(string, 'Why the token belongs to nobody.'),
+  },
+  {
+    publication: publicationOf({ ...authentication, kind: 'TokenReviewStatus' }, 'Whose the token is.'),
+    numbers: { authenticated: 1, user: 2, error: 3, audiences: 4 },
+  },
+);
+
+/** Whose is this token? What others ask who trust the users of this cluster. */
+export const tokenReview = ({ authenticateToken }: ReviewServices): Review =>
+  defineReview<TokenReview>({
+    ...authentication,
+    kind: 'TokenReview',
+    plural: 'tokenreviews',
+    singular: 'tokenreview',
+    namespaced: false,
+    description: 'Asks whose a token is.',
+    fields: {
+      spec: field(spec, 'The token that is asked about.', 'always'),
+      status: field(status, 'Filled by the server.', 'always'),
+    },
+    numbers: { spec: 2, status: 3 },
+    requiredFields: ['spec'],
+    answer: async (review) => {
+      const { token = '', audiences = [] } = review.spec;
+      if (token === '') throw badRequest('token is required for TokenReview in authentication');
+      const found = await authenticateToken(token, audiences);
+      if (!found.user) return { ...review, status: { error: found.error } };
+      return {
+        ...review,
+        status: { authenticated: true, user: userInfoOf(found.user), audiences: found.audiences },
+      };
+    },
+  });

@@ -1,0 +1,37 @@
+import {
+  type Authorizer,
+  impersonated,
+  type Impersonation,
+  ImpersonationHeaderError,
+  impersonationPrefix,
+  type WantedUser,
+  wantedUser,
+} from '@cluster-apiserver/gates';
+import { badRequest } from '@cluster-apiserver/model';
+import type { ApiRequest, ApiResponse, Handler } from '../exchange.ts';
+import type { Authenticated } from '../facts.ts';
+import { attributesOf, refusal } from './authorize.ts';
+
+/** Whom does it act for? From here on the request is that user's, if the caller may act for him. */
+export const impersonate =
+  (authorizer: Authorizer) =>
+  (next: Handler<Authenticated>): Handler<Authenticated> => {
+    const goOn = (facts: Authenticated, impersonation: Impersonation): ApiResponse | Promise<ApiResponse> => {
+      if ('refused' in impersonation) throw refusal(impersonation.refused.attributes, impersonation.refused.reason);
+      return next(Object.assign(facts, { user: impersonation.user, impersonator: facts.user }));
+    };
+    return (facts) => {
+      const wanted = wantedIn(facts.request);
+      if (!wanted) return next(facts);
+      return impersonated(wanted, attributesOf(facts), authorizer).then((found) => goOn(facts, found));
+    };
+  };
+
+function wantedIn(request: ApiRequest): WantedUser | undefined {
+  try {
+    return wantedUser(request.headersFrom(impersonationPrefix));
+  } catch (error) {
+    if (error instanceof ImpersonationHeaderError) throw badRequest(error.message, error);
+    throw error;
+  }
+}
