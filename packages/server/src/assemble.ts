@@ -49,7 +49,7 @@ export async function assemble(
   log: Log,
   kinds: (services: KindServices) => readonly Kind[] = kindsOf,
 ): Promise<Server> {
-  const { clock, random, files, listen } = surroundings;
+  const { clock, random, listen } = surroundings;
   const scope = new Scope();
   try {
     requirePairs(flags);
@@ -119,7 +119,7 @@ export async function assemble(
         clock,
         random,
         requestTimeoutMs: flags['request-timeout'],
-        authenticator: await openAuthenticators(flags, files),
+        authenticator: await openAuthenticators({ flags, surroundings, metrics, log }, scope),
         authorizer,
         measures: requestMeasures(metrics, served),
         report: reportFault,
