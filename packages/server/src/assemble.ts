@@ -9,7 +9,6 @@ import {
   documentRoutes,
   followCertificate,
   healthDocuments,
-  issuerPaths,
   type Listener,
   type ReportFault,
   type ReportRejection,
@@ -54,7 +53,7 @@ export async function assemble(
   log: Log,
   kinds: (services: KindServices) => readonly Kind[] = kindsOf,
 ): Promise<Server> {
-  const { clock, random, files, listen } = surroundings;
+  const { clock, random, listen } = surroundings;
   const scope = new Scope();
   try {
     requirePairs(flags);
@@ -73,10 +72,8 @@ export async function assemble(
     const encryption = await openEncryption({ flags, keyPrefix, surroundings, metrics, health, log }, scope);
     const { transformer } = encryption;
     const { client, store } = await openStorage(flags, { ownPrefix, transformer }, surroundings, log, scope);
-    const accountTokens = await openServiceAccountTokens(
-      { flags, surroundings, log, asked: tokenCacheMeasure(metrics) },
-      scope,
-    );
+    const authentication = { flags, surroundings, metrics, log, tokenAsked: tokenCacheMeasure(metrics) };
+    const accountTokens = await openServiceAccountTokens(authentication, scope);
     const served = kinds({
       eventLifetimeSeconds: Math.ceil(flags['event-ttl'] / 1000),
       serviceAccountTokens: accountTokens?.forKinds,
@@ -118,11 +115,16 @@ export async function assemble(
     const authorizer = firstToDecide([
       privilegedGroups([mastersGroup]),
       ownQuestions,
-      openPaths(Object.values(issuerPaths)),
+      openPaths(Object.keys(accountTokens?.documents ?? {})),
     ]);
     const accounts = accountTokens?.authenticator(findAccountIn(resources, clock));
-    const authenticators = await openAuthenticators(flags, files, accounts);
-    const reviews = openReviews({ clock, tokens: authenticators.tokens, authorizer, apiAudiences: apiAudiences(flags) });
+    const authenticators = await openAuthenticators(authentication, accounts, scope);
+    const reviews = openReviews({
+      clock,
+      tokens: authenticators.tokens,
+      authorizer,
+      apiAudiences: apiAudiences(flags),
+    });
     const outward = [...served, ...reviews];
     const about = versionInfo(surroundings.runtime);
     const reportFault: ReportFault = (error, { request, auditId }) =>

@@ -1,14 +1,17 @@
+import type { Scope } from '@cluster-apiserver/base';
 import {
   type Authenticator,
   bearerTokens,
   firstToKnow,
   firstToKnowToken,
+  orAnonymous,
   staticTokens,
   type TokenAuthenticator,
   TokenFileError,
 } from '@cluster-apiserver/gates';
 import { FlagError, type ServerFlags } from '../flags.ts';
 import type { Files } from '../surroundings.ts';
+import { type AuthenticationOptions, openAuthentication } from './authentication.ts';
 import { flagFile } from './flag-files.ts';
 
 export interface Authenticators {
@@ -19,15 +22,18 @@ export interface Authenticators {
 
 /** Who may know a caller, in the order in which they are asked. */
 export async function openAuthenticators(
-  flags: ServerFlags,
-  files: Files,
+  options: AuthenticationOptions,
   serviceAccounts: TokenAuthenticator | undefined,
+  scope: Scope,
 ): Promise<Authenticators> {
+  const { flags, surroundings } = options;
+  const configured = await openAuthentication(options, scope);
   const tokens = firstToKnowToken([
-    ...(await tokensOfFile(flags, files)),
+    ...(await tokensOfFile(flags, surroundings.files)),
     ...(serviceAccounts ? [serviceAccounts] : []),
+    configured.tokens,
   ]);
-  return { requests: firstToKnow([bearerTokens(tokens)]), tokens };
+  return { requests: orAnonymous(firstToKnow([bearerTokens(tokens)]), configured.anonymousAllowed), tokens };
 }
 
 async function tokensOfFile(flags: ServerFlags, files: Files): Promise<readonly TokenAuthenticator[]> {

@@ -13,9 +13,7 @@ import {
 } from '@cluster-apiserver/gates';
 import type { KindServices } from '@cluster-apiserver/kinds';
 import { type Documents, issuerDocuments, issuerPaths } from '@cluster-apiserver/pipeline';
-import type { Log } from '@cluster-apiserver/telemetry';
-import type { ServerFlags } from '../flags.ts';
-import type { Surroundings } from '../surroundings.ts';
+import type { AuthenticationOptions } from './authentication.ts';
 import { isDiscoverable, serviceAccountSettings } from './service-account-flags.ts';
 import { followKeys } from './service-account-keys.ts';
 
@@ -29,17 +27,9 @@ export interface ServiceAccountTokens {
 /** A signature stays what it is; this bounds how long what was made of it is kept for nobody. */
 const verifiedTtlMs = 10_000;
 
-export interface ServiceAccountTokenOptions {
-  readonly flags: ServerFlags;
-  readonly surroundings: Surroundings;
-  readonly log: Log;
-  /** Counts tokens that were remembered, and those that had to be looked at. */
-  readonly asked: (status: 'hit' | 'miss') => void;
-}
-
 /** Undefined when there are to be no such tokens. */
 export async function openServiceAccountTokens(
-  { flags, surroundings, log, asked }: ServiceAccountTokenOptions,
+  { flags, surroundings, log, tokenAsked }: AuthenticationOptions,
   scope: Scope,
 ): Promise<ServiceAccountTokens | undefined> {
   const settings = serviceAccountSettings(flags);
@@ -59,7 +49,7 @@ export async function openServiceAccountTokens(
           clock,
           random,
           ttlMs: verifiedTtlMs,
-          asked,
+          asked: tokenAsked,
         });
       let current = signed();
       // What was believed by keys that are gone is forgotten with them.
