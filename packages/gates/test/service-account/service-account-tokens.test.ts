@@ -116,7 +116,7 @@ describe('a token', () => {
     keys = await keysOf(pem);
     const token = await issue();
     expect(decodeProtectedHeader(token).alg).toBe(alg);
-    expect(await tokens.authenticateToken(token)).toEqual({
+    expect(await tokens.authenticateToken(token)).toMatchObject({
       user: {
         name: 'system:serviceaccount:team:robot',
         uid: 'u-1',

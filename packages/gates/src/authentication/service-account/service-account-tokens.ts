@@ -88,14 +88,14 @@ export function ofLivingAccounts(
 ): TokenAuthenticator {
   const living = async (answer: AccountAnswer | undefined): Promise<TokenAnswer | undefined> => {
     if (!answer) return undefined;
-    const { account, ...rest } = answer;
+    const { account } = answer;
     const isIt = (found: FoundAccount | undefined): found is FoundAccount => found?.uid === account.uid;
     const remembered = await findAccount(account, false);
     const found = isIt(remembered) ? remembered : await findAccount(account, true);
     if (!isIt(found)) throw new TokenRejectedError('the service account of the token does not exist any more');
     if (found.deletedAtMs !== undefined && found.deletedAtMs < clock.now() - deletedLeewayMs)
       throw new TokenRejectedError('the service account of the token has been deleted');
-    return rest;
+    return answer;
   };
   return {
     authenticateToken: (token, audiences) => {
