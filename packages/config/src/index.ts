@@ -8,6 +8,7 @@ export type { EgressSelector, Issuer } from './authentication/issuer.ts';
 export {
   type EgressConfiguration,
   type EgressProxy,
+  type EgressTls,
   loadEgressSelectorConfiguration,
 } from './egress-selector-configuration.ts';
 export {

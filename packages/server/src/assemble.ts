@@ -50,7 +50,7 @@ export async function assemble(
   log: Log,
   kinds: (services: KindServices) => readonly Kind[] = kindsOf,
 ): Promise<Server> {
-  const { clock, random, files, listen } = surroundings;
+  const { clock, random, listen } = surroundings;
   const scope = new Scope();
   try {
     requirePairs(flags);
@@ -105,7 +105,7 @@ export async function assemble(
     });
 
     const authorizer = firstToDecide([privilegedGroups([mastersGroup]), ownQuestions]);
-    const authenticators = await openAuthenticators(flags, files);
+    const authenticators = await openAuthenticators({ flags, surroundings, metrics, log }, scope);
     const reviews = openReviews({ clock, tokens: authenticators.tokens, authorizer, apiAudiences: [] });
     const outward = [...served, ...reviews];
     const about = versionInfo(surroundings.runtime);

@@ -1,15 +1,19 @@
+import type { Scope } from '@cluster-apiserver/base';
 import {
   type Authenticator,
   bearerTokens,
   firstToKnow,
   firstToKnowToken,
+  orAnonymous,
   staticTokens,
   type TokenAuthenticator,
   TokenFileError,
 } from '@cluster-apiserver/gates';
 import { FlagError, type ServerFlags } from '../flags.ts';
 import type { Files } from '../surroundings.ts';
+import { openAuthentication } from './authentication.ts';
 import { flagFile } from './flag-files.ts';
+import type { FollowingOptions } from './followed-configuration.ts';
 
 export interface Authenticators {
   readonly requests: Authenticator;
@@ -18,9 +22,11 @@ export interface Authenticators {
 }
 
 /** Who may know a caller, in the order in which they are asked. */
-export async function openAuthenticators(flags: ServerFlags, files: Files): Promise<Authenticators> {
-  const tokens = firstToKnowToken([...(await tokensOfFile(flags, files))]);
-  return { requests: firstToKnow([bearerTokens(tokens)]), tokens };
+export async function openAuthenticators(options: FollowingOptions, scope: Scope): Promise<Authenticators> {
+  const { flags, surroundings } = options;
+  const configured = await openAuthentication(options, scope);
+  const tokens = firstToKnowToken([...(await tokensOfFile(flags, surroundings.files)), configured.tokens]);
+  return { requests: orAnonymous(firstToKnow([bearerTokens(tokens)]), configured.anonymousAllowed), tokens };
 }
 
 async function tokensOfFile(flags: ServerFlags, files: Files): Promise<readonly TokenAuthenticator[]> {

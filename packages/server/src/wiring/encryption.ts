@@ -1,17 +1,9 @@
-import { type Clock, follow, type Scope } from '@cluster-apiserver/base';
-import {
-  ConfigurationError,
-  type EncryptionConfiguration,
-  loadEncryptionConfiguration,
-  providersFor,
-} from '@cluster-apiserver/config';
+import type { Scope } from '@cluster-apiserver/base';
+import { type EncryptionConfiguration, loadEncryptionConfiguration, providersFor } from '@cluster-apiserver/config';
 import { identity, type KmsPlugin, prefixed, type Transformer } from '@cluster-apiserver/storage';
-import type { Endpoint, Health, Log, Metrics } from '@cluster-apiserver/telemetry';
-import { asError } from '../as-error.ts';
-import { FlagError, type ServerFlags } from '../flags.ts';
-import type { Surroundings } from '../surroundings.ts';
+import type { Endpoint, Health } from '@cluster-apiserver/telemetry';
 import { type ProviderFactory, providerFactory } from './encryption-providers.ts';
-import { flagFile } from './flag-files.ts';
+import { type FollowingOptions, followConfiguration } from './followed-configuration.ts';
 
 /** How values are stored, now and after each change of the configuration. */
 export interface Encryption {
@@ -20,71 +12,40 @@ export interface Encryption {
   onChange(listener: () => void): void;
 }
 
-export interface EncryptionOptions {
-  readonly flags: ServerFlags;
+export interface EncryptionOptions extends FollowingOptions {
   /** Where the keys of all kinds begin, such as /registry. */
   readonly keyPrefix: string;
-  readonly surroundings: Surroundings;
-  readonly metrics: Metrics;
   readonly health: Health;
-  readonly log: Log;
 }
-
-/** One small file. Whoever rotates keys waits for it to be read, and not for much longer than that. */
-const configurationPollMs = 1_000;
 
 const flag = 'encryption-provider-config';
 
 export async function openEncryption(options: EncryptionOptions, scope: Scope): Promise<Encryption> {
   const { flags, keyPrefix, surroundings, metrics, health, log } = options;
-  const { clock, files } = surroundings;
-  const first = await flagFile(flag, flags, files);
-  if (!first) return { transformer: identity, onChange: () => {} };
   const listeners: (() => void)[] = [];
   const readable = (): void => {
     for (const listener of listeners) listener();
   };
   const makeProvider = providerFactory({ surroundings, metrics, log, recovered: readable });
-  const build = (content: Buffer): Promise<Built> =>
-    built(loadEncryptionConfiguration(content.toString()), keyPrefix, makeProvider);
-  let current = await build(first).catch((error: unknown) => {
-    throw error instanceof ConfigurationError
-      ? new FlagError(error.faults.map((fault) => `--${flag}: ${fault}`))
-      : error;
-  });
-  scope.onClose('key management plugins', () => close(current));
   const reloads = flags[`${flag}-automatic-reload`];
-  addHealthChecks(health, () => current.plugins, reloads);
-  if (reloads) {
-    const reloaded = reloadMeasures(metrics, clock);
-    const stop = follow(
-      {
-        clock,
-        pollMs: configurationPollMs,
-        read: () => files.read(flags[flag]),
-        same: (one, other) => one.equals(other),
-        use: async (content) => {
-          // The next one is whole before anything is stored by it; a value that is under way keeps the old one.
-          const old = current;
-          current = await build(content);
-          close(old);
-          reloaded('success');
-          log.info('a new encryption configuration is in service', { file: flags[flag] });
-          readable();
-        },
-        failed: (error) => {
-          reloaded('failure');
-          log.error('the new encryption configuration is not usable, the old one stays', { error: asError(error) });
-        },
-      },
-      first,
-    );
-    scope.onClose('encryption configuration', stop);
-  }
+  const current = await followConfiguration(
+    {
+      flag,
+      name: 'encryption',
+      reloads,
+      build: (content) => built(loadEncryptionConfiguration(content), keyPrefix, makeProvider),
+      close,
+      changed: readable,
+    },
+    options,
+    scope,
+  );
+  if (!current) return { transformer: identity, onChange: () => {} };
+  addHealthChecks(health, () => current().plugins, reloads);
   return {
     transformer: {
-      toStorage: (value, key) => current.transformer.toStorage(value, key),
-      fromStorage: (value, key) => current.transformer.fromStorage(value, key),
+      toStorage: (value, key) => current().transformer.toStorage(value, key),
+      fromStorage: (value, key) => current().transformer.fromStorage(value, key),
     },
     onChange: (listener) => void listeners.push(listener),
   };
@@ -146,25 +107,4 @@ async function built(
     fromStorage: (value, key) => transformerOf(key).fromStorage(value, key),
   };
   return { transformer, plugins };
-}
-
-function reloadMeasures(metrics: Metrics, clock: Clock): (status: 'success' | 'failure') => void {
-  const labels = { status: ['success', 'failure'] };
-  const total = metrics.counter({
-    name: 'apiserver_encryption_config_controller_automatic_reloads_total',
-    help: 'Changes of the encryption configuration that were taken into service, or could not be.',
-    labels,
-  });
-  const last = metrics.gauge({
-    name: 'apiserver_encryption_config_controller_automatic_reload_last_timestamp_seconds',
-    help: 'When that happened last.',
-    labels,
-  });
-  const lastSeconds = { success: 0, failure: 0 };
-  return (status) => {
-    const seconds = clock.now() / 1000;
-    total.add({ status });
-    last.add({ status }, seconds - lastSeconds[status]);
-    lastSeconds[status] = seconds;
-  };
 }

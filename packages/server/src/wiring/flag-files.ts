@@ -1,7 +1,18 @@
+import { ConfigurationError } from '@cluster-apiserver/config';
 import { FlagError, type ServerFlags } from '../flags.ts';
 import type { Files } from '../surroundings.ts';
 
-type FileFlag = 'token-auth-file' | 'etcd-cafile' | 'etcd-certfile' | 'etcd-keyfile' | 'encryption-provider-config';
+type FileFlag =
+  | 'token-auth-file'
+  | 'oidc-ca-file'
+  | 'egress-selector-config-file'
+  | 'etcd-cafile'
+  | 'etcd-certfile'
+  | 'etcd-keyfile'
+  | ConfigurationFlag;
+
+/** Files that are followed. */
+export type ConfigurationFlag = 'encryption-provider-config' | 'authentication-config';
 
 /** The content of a file that a flag names; undefined when the flag names none. What is wrong is told by the flag. */
 export async function flagFile(name: FileFlag, flags: ServerFlags, files: Files): Promise<Buffer | undefined> {
@@ -11,6 +22,16 @@ export async function flagFile(name: FileFlag, flags: ServerFlags, files: Files)
     return await files.read(path);
   } catch (error) {
     throw new FlagError([`--${name}: cannot read ${path}: ${(error as Error).message}`]);
+  }
+}
+
+/** What a configuration leads to; what is wrong with it is told by the flag that names it. */
+export async function byFlag<T>(name: FileFlag, act: () => T | Promise<T>): Promise<T> {
+  try {
+    return await act();
+  } catch (error) {
+    if (!(error instanceof ConfigurationError)) throw error;
+    throw new FlagError(error.faults.map((fault) => `--${name}: ${fault}`));
   }
 }
 

@@ -1,0 +1,114 @@
+import type { Scope } from '@cluster-apiserver/base';
+import {
+  type AnonymousConfiguration,
+  type AuthenticationConfiguration,
+  type AuthenticationFlags,
+  type Issuer,
+  loadAuthenticationConfiguration,
+} from '@cluster-apiserver/config';
+import {
+  cachedTokens,
+  type Dial,
+  httpsGet,
+  IssuerKeys,
+  jwtAuthenticator,
+  type TokenAuthenticator,
+} from '@cluster-apiserver/gates';
+import type { Metrics } from '@cluster-apiserver/telemetry';
+import { asError } from '../as-error.ts';
+import { openEgress } from './egress.ts';
+import { type FollowingOptions, followConfiguration } from './followed-configuration.ts';
+import { configurationOfOidcFlags } from './oidc-flags.ts';
+
+/** What an AuthenticationConfiguration, or the flags that say the same, lead to. */
+export interface ConfiguredAuthentication {
+  /** The tokens of issuers. */
+  readonly tokens: TokenAuthenticator;
+  /** Whether a path is there for callers without a name. */
+  readonly anonymousAllowed: (path: string) => boolean;
+}
+
+/** As in kube-apiserver: whatever makes a token invalid before its end is noticed this much later. */
+const tokenTtlMs = 10_000;
+
+const flag = 'authentication-config';
+
+/** Each request is judged by the configuration that is in service when it comes, and by no other. */
+export async function openAuthentication(options: FollowingOptions, scope: Scope): Promise<ConfiguredAuthentication> {
+  const { flags, surroundings } = options;
+  const egress = await openEgress(flags, surroundings.files);
+  const said: AuthenticationFlags = {
+    disallowedIssuers: [],
+    anonymousAuthGiven: flags['anonymous-auth'] !== 'unset',
+    egressSelectors: [...egress.keys()],
+  };
+  const build = builder(options, egress, scope);
+  const ofFlags = await configurationOfOidcFlags(flags, said, surroundings.files);
+  const fixed = build(ofFlags ?? { jwt: [], anonymous: undefined }, flags['oidc-signing-algs']);
+  const followed = await followConfiguration(
+    {
+      flag,
+      name: 'authentication',
+      reloads: true,
+      build: (content) => build(loadAuthenticationConfiguration(content, said)),
+    },
+    options,
+    scope,
+  );
+  const current = followed ?? (() => fixed);
+  return {
+    tokens: { authenticateToken: (...asked) => current().tokens.authenticateToken(...asked) },
+    anonymousAllowed: (path) => current().anonymousAllowed(path),
+  };
+}
+
+type Build = (configuration: AuthenticationConfiguration, algorithms?: readonly string[]) => ConfiguredAuthentication;
+
+function builder(
+  { flags, surroundings: { clock, random }, metrics, log }: FollowingOptions,
+  egress: ReadonlyMap<string, Dial | undefined>,
+  scope: Scope,
+): Build {
+  const stopped = new AbortController();
+  scope.onClose('questions to issuers', () => stopped.abort(new Error('the server stops')));
+  const asked = cacheMeasure(metrics);
+  const keysOf = (issuer: Issuer): IssuerKeys => {
+    const { url, certificateAuthority, egressSelector } = issuer;
+    return new IssuerKeys({
+      address: issuer,
+      get: httpsGet(clock, certificateAuthority, egressSelector && egress.get(egressSelector)),
+      clock,
+      signal: stopped.signal,
+      failed: (error) => log.error('the keys of an issuer cannot be fetched', { issuer: url, error: asError(error) }),
+    });
+  };
+  // An issuer that stays as it is keeps its keys: it may be away just now.
+  let kept: ReadonlyMap<string, IssuerKeys> = new Map();
+  return ({ jwt, anonymous }, algorithms) => {
+    const issuers = jwt.map((configured) => {
+      const { url, discoveryUrl, certificateAuthority, egressSelector } = configured.issuer;
+      const identity = JSON.stringify({ url, discoveryUrl, certificateAuthority, egressSelector });
+      return { ...configured, algorithms, identity, keys: kept.get(identity) ?? keysOf(configured.issuer) };
+    });
+    kept = new Map(issuers.map(({ identity, keys }) => [identity, keys]));
+    return {
+      // What was remembered by other rules is forgotten with them.
+      tokens: cachedTokens(jwtAuthenticator(issuers, clock), { clock, random, ttlMs: tokenTtlMs, asked }),
+      anonymousAllowed: anonymousPaths(anonymous ?? { enabled: flags['anonymous-auth'] === true, paths: undefined }),
+    };
+  };
+}
+
+function anonymousPaths({ enabled, paths }: AnonymousConfiguration): (path: string) => boolean {
+  const allowed = new Set(paths);
+  return (path) => enabled && (paths === undefined || allowed.has(path));
+}
+
+function cacheMeasure(metrics: Metrics): (status: 'hit' | 'miss') => void {
+  const total = metrics.counter({
+    name: 'authentication_token_cache_request_total',
+    help: 'Signed tokens that were remembered, or had to be looked at.',
+    labels: { status: ['hit', 'miss'] },
+  });
+  return (status) => total.add({ status });
+}

@@ -1,0 +1,113 @@
+import { hash } from 'node:crypto';
+import { type Clock, follow, type Scope } from '@cluster-apiserver/base';
+import type { Log, Metrics } from '@cluster-apiserver/telemetry';
+import { asError } from '../as-error.ts';
+import type { ServerFlags } from '../flags.ts';
+import type { Surroundings } from '../surroundings.ts';
+import { byFlag, type ConfigurationFlag, flagFile } from './flag-files.ts';
+
+/** What is followed, and what stands in service because of it. */
+export interface Following<T> {
+  readonly flag: ConfigurationFlag;
+  /** In names of metrics and in the log. */
+  readonly name: 'encryption' | 'authentication';
+  readonly reloads: boolean;
+  /** Throws a ConfigurationError for a content that cannot come into service. */
+  readonly build: (content: string) => T | Promise<T>;
+  /** Another is in service or none will be; this one may still be at work for whoever has it. */
+  readonly close?: (old: T) => void;
+  readonly changed?: () => void;
+}
+
+export interface FollowingOptions {
+  readonly flags: ServerFlags;
+  readonly surroundings: Surroundings;
+  readonly metrics: Metrics;
+  readonly log: Log;
+}
+
+/** One small file. Whoever changes it waits for it to be read, and not for much longer than that. */
+const pollMs = 1_000;
+
+/**
+ * What the file of a flag leads to, now and after each change of it; undefined when the flag names none. The first one
+ * must be without fault. Of the later ones each is whole before it replaces the one before, or is refused and told.
+ */
+export async function followConfiguration<T>(
+  { flag, name, reloads, build, close = () => {}, changed = () => {} }: Following<T>,
+  { flags, surroundings: { clock, files }, metrics, log }: FollowingOptions,
+  scope: Scope,
+): Promise<(() => T) | undefined> {
+  const first = await flagFile(flag, flags, files);
+  if (!first) return undefined;
+  const file = flags[flag];
+  let current = await byFlag(flag, () => build(first.toString()));
+  scope.onClose(`what the ${name} configuration has opened`, () => close(current));
+  if (!reloads) return () => current;
+  const measures = reloadMeasures(name, metrics, clock);
+  measures.inService(first);
+  const stop = follow(
+    {
+      clock,
+      pollMs,
+      read: () => files.read(file),
+      same: (one, other) => one.equals(other),
+      use: async (content) => {
+        const old = current;
+        current = await build(content.toString());
+        measures.inService(content);
+        measures.reloaded('success');
+        log.info(`a new ${name} configuration is in service`, { file });
+        close(old);
+        changed();
+      },
+      failed: (error) => {
+        measures.reloaded('failure');
+        log.error(`the new ${name} configuration is not usable, the old one stays`, { file, error: asError(error) });
+      },
+    },
+    first,
+  );
+  scope.onClose(`${name} configuration`, stop);
+  return () => current;
+}
+
+interface ReloadMeasures {
+  readonly reloaded: (status: 'success' | 'failure') => void;
+  readonly inService: (content: Buffer) => void;
+}
+
+function reloadMeasures(name: string, metrics: Metrics, clock: Clock): ReloadMeasures {
+  const prefix = `apiserver_${name}_config_controller`;
+  const labels = { status: ['success', 'failure'] };
+  const total = metrics.counter({
+    name: `${prefix}_automatic_reloads_total`,
+    help: `Changes of the ${name} configuration that were taken into service, or could not be.`,
+    labels,
+  });
+  const last = metrics.gauge({
+    name: `${prefix}_automatic_reload_last_timestamp_seconds`,
+    help: 'When that happened last.',
+    labels,
+  });
+  const info = metrics.gauge({
+    name: `${prefix}_last_config_info`,
+    help: 'One for the file that is in service, by its hash, and none for those that were. Replicas should agree.',
+    labels: { hash: 'any' },
+  });
+  const lastSeconds = { success: 0, failure: 0 };
+  let shown: string | undefined;
+  return {
+    reloaded: (status) => {
+      const seconds = clock.now() / 1000;
+      total.add({ status });
+      last.add({ status }, seconds - lastSeconds[status]);
+      lastSeconds[status] = seconds;
+    },
+    inService: (content) => {
+      if (shown) info.add({ hash: shown }, -1);
+      shown = `sha256:${hash('sha256', content, 'hex')}`;
+      info.add({ hash: shown }, 1);
+    },
+  };
+}

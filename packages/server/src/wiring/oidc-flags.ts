@@ -1,0 +1,92 @@
+import {
+  type AuthenticationConfiguration,
+  type AuthenticationFlags,
+  ConfigurationError,
+  loadAuthenticationConfiguration,
+} from '@cluster-apiserver/config';
+import { algorithmNames } from '@cluster-apiserver/gates';
+import { FlagError, parseFlags, type ServerFlags } from '../flags.ts';
+import type { Files } from '../surroundings.ts';
+import { flagFile } from './flag-files.ts';
+
+/** The flags, with where what they say stands in a configuration. */
+const places = {
+  'oidc-issuer-url': 'jwt[0].issuer.url',
+  'oidc-client-id': 'jwt[0].issuer.audiences[0]',
+  'oidc-ca-file': 'jwt[0].issuer.certificateAuthority',
+  'oidc-username-claim': 'jwt[0].claimMappings.username.claim',
+  'oidc-username-prefix': 'jwt[0].claimMappings.username.prefix',
+  'oidc-groups-claim': 'jwt[0].claimMappings.groups.claim',
+  'oidc-groups-prefix': 'jwt[0].claimMappings.groups.prefix',
+  'oidc-required-claim': 'jwt[0].claimValidationRules',
+  'oidc-signing-algs': '',
+} as const;
+const names = Object.keys(places) as readonly (keyof typeof places)[];
+
+/** The flags from before there was a file, as the configuration that says the same; undefined when none is given. */
+export async function configurationOfOidcFlags(
+  flags: ServerFlags,
+  said: AuthenticationFlags,
+  files: Files,
+): Promise<AuthenticationConfiguration | undefined> {
+  const unset = parseFlags([]);
+  const given = names.filter((name) => shown(flags[name]) !== shown(unset[name]));
+  if (given.length === 0) return undefined;
+  checkTogether(flags, given);
+  const certificateAuthority = (await flagFile('oidc-ca-file', flags, files))?.toString();
+  try {
+    return loadAuthenticationConfiguration(JSON.stringify(document(flags, certificateAuthority)), said);
+  } catch (error) {
+    if (error instanceof ConfigurationError) throw new FlagError(error.faults.map(inTermsOfFlags));
+    throw error;
+  }
+}
+
+const shown = (value: ServerFlags[keyof ServerFlags]): string =>
+  JSON.stringify(value instanceof Map ? [...value] : value);
+
+function checkTogether(flags: ServerFlags, given: readonly string[]): void {
+  const faults: string[] = [];
+  if (flags['authentication-config'] !== '')
+    faults.push(`--authentication-config and --${given[0]} exclude each other: the file says all that flags can`);
+  if (flags['oidc-issuer-url'] === '' || flags['oidc-client-id'] === '')
+    faults.push(`--${given[0]} needs both --oidc-issuer-url and --oidc-client-id`);
+  for (const name of flags['oidc-signing-algs'])
+    if (!algorithmNames.includes(name))
+      faults.push(`--oidc-signing-algs: ${name} is none of ${algorithmNames.join(', ')}`);
+  if (faults.length > 0) throw new FlagError(faults);
+}
+
+const document = (flags: ServerFlags, certificateAuthority: string | undefined): object => ({
+  apiVersion: 'apiserver.config.platform.io/v1',
+  kind: 'AuthenticationConfiguration',
+  jwt: [
+    {
+      issuer: { url: flags['oidc-issuer-url'], audiences: [flags['oidc-client-id']], certificateAuthority },
+      claimValidationRules: [...flags['oidc-required-claim']].map(([claim, requiredValue]) => ({
+        claim,
+        requiredValue,
+      })),
+      claimMappings: {
+        username: { claim: flags['oidc-username-claim'], prefix: usernamePrefix(flags) },
+        ...(flags['oidc-groups-claim'] !== '' && {
+          groups: { claim: flags['oidc-groups-claim'], prefix: flags['oidc-groups-prefix'] },
+        }),
+      },
+    },
+  ],
+});
+
+/** Names of two issuers must not meet, unless the operator says so with a dash. Addresses are taken to be unique. */
+function usernamePrefix(flags: ServerFlags): string {
+  const prefix = flags['oidc-username-prefix'];
+  if (prefix === '-') return '';
+  if (prefix !== '' || flags['oidc-username-claim'] === 'email') return prefix;
+  return `${flags['oidc-issuer-url']}#`;
+}
+
+/** Whoever wrote flags knows nothing of the paths of a file. */
+function inTermsOfFlags(fault: string): string {
+  const name = names.find((one) => places[one] !== '' && fault.startsWith(places[one]));
+  return name ? fault.replace(places[name], `--${name}`) : fault;
+}
