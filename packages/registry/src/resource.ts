@@ -61,7 +61,9 @@ export function openRegistry({ kinds, keyPrefix, shardedReads = false, ...surrou
     return { kind, served: kind, store, collection, channels, shardedReads, clock, random };
   });
   const rereadUnreadable = (): void => {
-    if (resources.some(({ collection }) => collection.view().terms.get(unreadableTerm))) cache.reread();
+    // What is being read just now may have been unreadable a moment ago.
+    if (!cache.following || resources.some(({ collection }) => collection.view().terms.get(unreadableTerm)))
+      cache.reread();
   };
   const views = kinds.flatMap((kind) => viewOf(kind, resources));
   return { resources, views, cache, rereadUnreadable };

@@ -15,6 +15,8 @@ export interface RealPlugin {
   keyId: string;
   /** What it says of itself; `ok` when all is well. */
   healthz: string;
+  /** Whether it decrypts nothing, and does not say why. */
+  refusing: boolean;
   /** How often each method was called. */
   readonly calls: Map<string, number>;
   stop(): Promise<void>;
@@ -30,7 +32,7 @@ export async function startPlugin(socket: string): Promise<RealPlugin> {
       try {
         done(null, answer(fieldsOf(call.request)));
       } catch (error) {
-        done({ code: status.INVALID_ARGUMENT, details: String(error) });
+        done({ code: plugin.refusing ? status.UNKNOWN : status.INVALID_ARGUMENT, details: String(error) });
       }
     };
   const form = (path: string) => ({
@@ -59,6 +61,7 @@ export async function startPlugin(socket: string): Promise<RealPlugin> {
         writeBytes(to, 3, annotation);
       }),
     Decrypt: ({ 1: cipher = empty, 3: keyId = empty, 4: noted = empty }) => {
+      if (plugin.refusing) throw new Error('no');
       if (!noted.equals(annotation)) throw new Error('where is my annotation?');
       return encoded((to) => writeBytes(to, 1, unseal(keyId.toString(), cipher)));
     },
@@ -78,6 +81,7 @@ export async function startPlugin(socket: string): Promise<RealPlugin> {
     socket,
     keyId: 'key-1',
     healthz: 'ok',
+    refusing: false,
     calls,
     stop: async () => server.forceShutdown(),
   };

@@ -5,7 +5,14 @@ import {
   loadEncryptionConfiguration,
   providersFor,
 } from '@cluster-apiserver/config';
-import { identity, type KmsPlugin, prefixed, type Transformer } from '@cluster-apiserver/storage';
+import {
+  identity,
+  type KmsPlugin,
+  prefixed,
+  type Retiring,
+  retiring,
+  type Transformer,
+} from '@cluster-apiserver/storage';
 import type { Endpoint, Health, Log, Metrics } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
 import { FlagError, type ServerFlags } from '../flags.ts';
@@ -52,7 +59,13 @@ export async function openEncryption(options: EncryptionOptions, scope: Scope): 
       ? new FlagError(error.faults.map((fault) => `--${flag}: ${fault}`))
       : error;
   });
-  scope.onClose('key management plugins', () => close(current));
+  let closed = false;
+  scope.onClose('key management plugins', () => {
+    closed = true;
+    current.retire();
+  });
+  // A plugin that is not there keeps the server from being ready, and not from starting: it may need us to start.
+  for (const fault of faultsOf(current)) log.error('a key management plugin is not well', { error: fault });
   const reloads = flags[`${flag}-automatic-reload`];
   addHealthChecks(health, () => current.plugins, reloads);
   if (reloads) {
@@ -64,10 +77,14 @@ export async function openEncryption(options: EncryptionOptions, scope: Scope): 
         read: () => files.read(flags[flag]),
         same: (one, other) => one.equals(other),
         use: async (content) => {
-          // The next one is whole before anything is stored by it; a value that is under way keeps the old one.
-          const old = current;
-          current = await build(content);
-          close(old);
+          // The next one is whole, with plugins that are well, before anything is stored by it.
+          const next = await build(content);
+          const [fault] = faultsOf(next);
+          if (closed || fault) next.retire();
+          if (closed) return;
+          if (fault) throw fault;
+          current.retire();
+          current = next;
           reloaded('success');
           log.info('a new encryption configuration is in service', { file: flags[flag] });
           readable();
@@ -91,22 +108,27 @@ export async function openEncryption(options: EncryptionOptions, scope: Scope): 
 }
 
 /** What a configuration leads to. */
-interface Built {
-  readonly transformer: Transformer;
+interface Built extends Retiring {
   /** In the order of the configuration. */
   readonly plugins: readonly KmsPlugin[];
 }
 
-/** Calls that are under way come to their end. */
-const close = ({ plugins }: Built): void => {
-  for (const plugin of plugins) plugin.close();
-};
+function faultsOf({ plugins }: Built): Error[] {
+  return plugins.flatMap((plugin) => {
+    try {
+      plugin.check();
+      return [];
+    } catch (fault) {
+      return [asError(fault)];
+    }
+  });
+}
 
 /** A plugin has a check of its own, by its number, where it stays the same one. A restart would help against nothing. */
 function addHealthChecks(health: Health, plugins: () => readonly KmsPlugin[], changing: boolean): void {
   const endpoints: readonly Endpoint[] = ['readyz', 'healthz'];
   if (changing) {
-    const check = async (): Promise<void> => void (await Promise.all(plugins().map(async (plugin) => plugin.check())));
+    const check = (): void => plugins().forEach((plugin) => plugin.check());
     health.add({ name: 'kms-providers', endpoints, check });
   } else {
     for (const [at, plugin] of plugins().entries())
@@ -145,7 +167,8 @@ async function built(
     toStorage: (value, key) => transformerOf(key).toStorage(value, key),
     fromStorage: (value, key) => transformerOf(key).fromStorage(value, key),
   };
-  return { transformer, plugins };
+  const close = (): void => plugins.forEach((plugin) => plugin.close());
+  return { ...retiring(transformer, close), plugins };
 }
 
 function reloadMeasures(metrics: Metrics, clock: Clock): (status: 'success' | 'failure') => void {
@@ -160,11 +183,8 @@ function reloadMeasures(metrics: Metrics, clock: Clock): (status: 'success' | 'f
     help: 'When that happened last.',
     labels,
   });
-  const lastSeconds = { success: 0, failure: 0 };
   return (status) => {
-    const seconds = clock.now() / 1000;
     total.add({ status });
-    last.add({ status }, seconds - lastSeconds[status]);
-    lastSeconds[status] = seconds;
+    last.set({ status }, clock.now() / 1000);
   };
 }
