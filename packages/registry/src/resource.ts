@@ -53,7 +53,7 @@ export interface Registry {
 export function openRegistry({ kinds, keyPrefix, shardedReads = false, ...surroundings }: RegistryOptions): Registry {
   const { store, clock, random } = surroundings;
   const stored = kinds.filter(({ view }) => !view);
-  const forms = stored.map((kind) => cachedForm(kind, collectionPrefix(kind, keyPrefix)));
+  const forms = stored.map((kind) => cachedForm(kind, keyPrefix));
   const cache = openWatchCache({ ...surroundings, prefix: `${keyPrefix}/`, forms });
   const resources = stored.map((kind, index): Resource => {
     const collection = cache.collections[index] as Collection<Cached>; // one for each form
@@ -76,10 +76,6 @@ function viewOf(kind: Kind, resources: readonly Resource[]): Resource[] {
     ? resources.filter((one) => one.kind === view.of).map((seen) => ({ ...seen, kind: view.behind, served: kind }))
     : [];
 }
-
-/** Two groups may have a resource of the same name; those of the core group are known by it alone. */
-const collectionPrefix = ({ group, plural }: Kind, keyPrefix: string): string =>
-  `${keyPrefix}/${group ? `${plural}.${group}` : plural}/`;
 
 /** Where an object is: under a key of the store, and under one of its collection. A client cannot leave the collection. */
 export interface Place {
