@@ -17,6 +17,8 @@ export interface RealPlugin {
   healthz: string;
   /** Whether it decrypts nothing, and does not say why. */
   refusing: boolean;
+  /** What it waits for before it answers. */
+  ready: Promise<void>;
   /** How often each method was called. */
   readonly calls: Map<string, number>;
   stop(): Promise<void>;
@@ -27,8 +29,9 @@ export async function startPlugin(socket: string): Promise<RealPlugin> {
   const server = new Server();
   const method =
     (name: string, answer: (fields: Fields) => Uint8Array) =>
-    (call: ServerUnaryCall<Buffer, Uint8Array>, done: sendUnaryData<Uint8Array>): void => {
+    async (call: ServerUnaryCall<Buffer, Uint8Array>, done: sendUnaryData<Uint8Array>): Promise<void> => {
       calls.set(name, (calls.get(name) ?? 0) + 1);
+      await plugin.ready;
       try {
         done(null, answer(fieldsOf(call.request)));
       } catch (error) {
@@ -82,6 +85,7 @@ export async function startPlugin(socket: string): Promise<RealPlugin> {
     keyId: 'key-1',
     healthz: 'ok',
     refusing: false,
+    ready: Promise.resolve(),
     calls,
     stop: async () => server.forceShutdown(),
   };

@@ -268,9 +268,9 @@ describe('a plugin of version 2', () => {
   });
 
   test.each([
-    ['', 'empty'],
-    ['k'.repeat(1025), 'too_long'],
-  ])('says that its key is %p, which is counted and not believed', async (keyId, why) => {
+    ['empty', ''],
+    ['too_long', 'k'.repeat(1025)],
+  ])('says that the name of its key is %s, which is counted and not believed', async (why, keyId) => {
     const real = await plugin();
     real.keyId = keyId;
     const kms = openV2(real.socket);
