@@ -12,6 +12,7 @@ export {
   uidOf,
   withResourceVersion,
 } from './codec/stored-form.ts';
+export { ownForm } from './codec/own-form.ts';
 export { encodeProtobuf, envelope, parseProtobuf, type TypeNames, watchFrame } from './codec/protobuf.ts';
 export { encodeMessage } from './codec/protobuf-message.ts';
 export { formatYaml, parseYaml, YamlTooLargeError } from './codec/yaml.ts';

@@ -53,7 +53,7 @@ export interface Registry {
 export function openRegistry({ kinds, keyPrefix, shardedReads = false, ...surroundings }: RegistryOptions): Registry {
   const { store, clock, random } = surroundings;
   const stored = kinds.filter(({ view }) => !view);
-  const forms = stored.map((kind) => cachedForm(kind, collectionPrefix(kind, keyPrefix)));
+  const forms = stored.map((kind) => cachedForm(kind, keyPrefix));
   const cache = openWatchCache({ ...surroundings, prefix: `${keyPrefix}/`, forms });
   const resources = stored.map((kind, index): Resource => {
     const collection = cache.collections[index] as Collection<Cached>; // one for each form
@@ -61,7 +61,9 @@ export function openRegistry({ kinds, keyPrefix, shardedReads = false, ...surrou
     return { kind, served: kind, store, collection, channels, shardedReads, clock, random };
   });
   const rereadUnreadable = (): void => {
-    if (resources.some(({ collection }) => collection.view().terms.get(unreadableTerm))) cache.reread();
+    // What is being read just now may have been unreadable a moment ago.
+    if (!cache.following || resources.some(({ collection }) => collection.view().terms.get(unreadableTerm)))
+      cache.reread();
   };
   const views = kinds.flatMap((kind) => viewOf(kind, resources));
   return { resources, views, cache, rereadUnreadable };
@@ -74,10 +76,6 @@ function viewOf(kind: Kind, resources: readonly Resource[]): Resource[] {
     ? resources.filter((one) => one.kind === view.of).map((seen) => ({ ...seen, kind: view.behind, served: kind }))
     : [];
 }
-
-/** Two groups may have a resource of the same name; those of the core group are known by it alone. */
-const collectionPrefix = ({ group, plural }: Kind, keyPrefix: string): string =>
-  `${keyPrefix}/${group ? `${plural}.${group}` : plural}/`;
 
 /** Where an object is: under a key of the store, and under one of its collection. A client cannot leave the collection. */
 export interface Place {

@@ -6,6 +6,7 @@ import {
   inOnePiece,
   type Kind,
   type KubeObject,
+  ownForm,
   type ShardSelector,
   shardHash,
   storedForm,
@@ -36,12 +37,13 @@ export class StoredObject implements Outcome, CacheItem {
   readonly labels: Readonly<Record<string, string>> | undefined;
   /** The values of its kind's selectable fields. */
   readonly fields: Readonly<Record<string, string>> | undefined;
-  /** It should be written again although it is the same, such as after a key rotation. */
+  /** It should be written again although it is the same, such as after a key rotation or if another server wrote it. */
   readonly stale: boolean;
   #uidHash: string | undefined;
 
   constructor(kind: Kind, key: ByteString, { value, revision, stale }: Stored) {
-    const stored = byteString(value);
+    const own = ownForm(kind, value);
+    const stored = byteString(own);
     const object = decodeStored(stored);
     // Everything else about it was checked before it was written; without a uid nothing says where its version belongs.
     if (typeof object.metadata?.uid !== 'string') throw new TypeError('it is no object of this server');
@@ -53,7 +55,7 @@ export class StoredObject implements Outcome, CacheItem {
     this.json = inOnePiece(clientForm(stored, revision));
     this.labels = object.metadata.labels;
     this.fields = kind.fieldsOf?.(object);
-    this.stale = stale;
+    this.stale = stale || own !== value;
   }
 
   get object(): KubeObject {
@@ -129,10 +131,12 @@ export const unreadableTerm = 'unreadable';
 export const labelTerm = (key: string, value: string): string => `label ${key}=${value}`;
 export const fieldTerm = (field: string, value: string): string => `field ${field}=${value}`;
 
-/** How objects of a kind are kept in memory. */
-export function cachedForm(kind: Kind, prefix: string): CollectionForm<Cached> {
+/** Where objects of a kind are stored, and how they are kept in memory. */
+export function cachedForm(kind: Kind, keyPrefix: string): CollectionForm<Cached> {
+  const { group, plural } = kind;
   return {
-    prefix,
+    // Two groups may have a resource of the same name; those of the core group are known by it alone.
+    prefix: `${keyPrefix}/${group ? `${plural}.${group}` : plural}/`,
     read: (entry, key) => readEntry(kind, entry, key),
     termsOf: (item) => (item.unreadable ? [unreadableTerm] : termsOf(kind, item)),
   };

@@ -15,6 +15,10 @@ export interface RealPlugin {
   keyId: string;
   /** What it says of itself; `ok` when all is well. */
   healthz: string;
+  /** Whether it decrypts nothing, and does not say why. */
+  refusing: boolean;
+  /** What it waits for before it answers. */
+  ready: Promise<void>;
   /** How often each method was called. */
   readonly calls: Map<string, number>;
   stop(): Promise<void>;
@@ -25,12 +29,13 @@ export async function startPlugin(socket: string): Promise<RealPlugin> {
   const server = new Server();
   const method =
     (name: string, answer: (fields: Fields) => Uint8Array) =>
-    (call: ServerUnaryCall<Buffer, Uint8Array>, done: sendUnaryData<Uint8Array>): void => {
+    async (call: ServerUnaryCall<Buffer, Uint8Array>, done: sendUnaryData<Uint8Array>): Promise<void> => {
       calls.set(name, (calls.get(name) ?? 0) + 1);
+      await plugin.ready;
       try {
         done(null, answer(fieldsOf(call.request)));
       } catch (error) {
-        done({ code: status.INVALID_ARGUMENT, details: String(error) });
+        done({ code: plugin.refusing ? status.UNKNOWN : status.INVALID_ARGUMENT, details: String(error) });
       }
     };
   const form = (path: string) => ({
@@ -59,6 +64,7 @@ export async function startPlugin(socket: string): Promise<RealPlugin> {
         writeBytes(to, 3, annotation);
       }),
     Decrypt: ({ 1: cipher = empty, 3: keyId = empty, 4: noted = empty }) => {
+      if (plugin.refusing) throw new Error('no');
       if (!noted.equals(annotation)) throw new Error('where is my annotation?');
       return encoded((to) => writeBytes(to, 1, unseal(keyId.toString(), cipher)));
     },
@@ -78,6 +84,8 @@ export async function startPlugin(socket: string): Promise<RealPlugin> {
     socket,
     keyId: 'key-1',
     healthz: 'ok',
+    refusing: false,
+    ready: Promise.resolve(),
     calls,
     stop: async () => server.forceShutdown(),
   };

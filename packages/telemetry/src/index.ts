@@ -1,3 +1,3 @@
 export { createHealth, type Endpoint, type Health } from './health.ts';
 export { createLog, type Log } from './log.ts';
-export { createMetrics, type Metrics, secondsBuckets } from './metrics.ts';
+export { createMetrics, doublingBuckets, type Metrics, secondsBuckets } from './metrics.ts';

@@ -13,7 +13,7 @@ import {
  */
 export interface Metrics {
   counter<Label extends string = never>(declaration: Declaration<Label>): Counter<Label>;
-  gauge<Label extends string = never>(declaration: Declaration<Label>): Counter<Label>;
+  gauge<Label extends string = never>(declaration: Declaration<Label>): Gauge<Label>;
   histogram<Label extends string = never>(
     declaration: Declaration<Label> & { readonly buckets: readonly number[] },
   ): Histogram<Label>;
@@ -34,6 +34,10 @@ export interface Counter<Label extends string> {
   add(labels: LabelValues<Label>, difference?: number): void;
 }
 
+export interface Gauge<Label extends string> extends Counter<Label> {
+  set(labels: LabelValues<Label>, value: number): void;
+}
+
 export interface Histogram<Label extends string> {
   observe(labels: LabelValues<Label>, value: number): void;
 }
@@ -42,6 +46,10 @@ export interface Histogram<Label extends string> {
 export const secondsBuckets = [
   0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60,
 ];
+
+/** For what may last very differently long: each bucket is twice as wide as the one before. */
+export const doublingBuckets = (first: number, count: number): readonly number[] =>
+  Array.from({ length: count }, (_, at) => first * 2 ** at);
 
 /** With the metrics of the process itself (memory, CPU, event loop) where `ofProcess` says so; a test needs none of them. */
 export function createMetrics({ ofProcess }: { readonly ofProcess: boolean }): Metrics {
@@ -62,7 +70,10 @@ export function createMetrics({ ofProcess }: { readonly ofProcess: boolean }): M
     gauge: (declaration) => {
       const gauge = new PromGauge(configuration(declaration));
       const bounded = boundsOf(declaration);
-      return { add: (labels, difference = 1) => gauge.inc(bounded(labels), difference) };
+      return {
+        add: (labels, difference = 1) => gauge.inc(bounded(labels), difference),
+        set: (labels, value) => gauge.set(bounded(labels), value),
+      };
     },
     histogram: (declaration) => {
       const histogram = new PromHistogram({ ...configuration(declaration), buckets: [...declaration.buckets] });

@@ -113,11 +113,13 @@ test('what was counted stands in the exposition, and a label from outside has fe
   total.add({ verb: 'BREW', code: '200' });
   total.add({ verb: 'STEAL', code: '200' });
   metrics.gauge({ name: 'inflight', help: 'Under way.' }).add({}, 2);
+  metrics.gauge({ name: 'keys', help: 'In memory.' }).set({}, 7);
   metrics.histogram({ name: 'seconds', help: 'Durations.', buckets: [0.1, 1] }).observe({}, 0.5);
   const { text } = await metrics.exposition();
   expect(text).toContain('requests_total{verb="GET",code="200"} 1');
   expect(text).toContain('requests_total{verb="other",code="200"} 2');
   expect(text).toContain('inflight 2');
+  expect(text).toContain('keys 7');
   expect(text).toContain('seconds_bucket{le="1"} 1');
   expect(text).toContain('process_resident_memory_bytes');
 });

@@ -1,4 +1,5 @@
 import { backoff, type Clock, type Random, sleep } from '@cluster-apiserver/base';
+import { ownForm } from '@cluster-apiserver/model';
 import type { Resource } from '@cluster-apiserver/registry';
 import type { Call, Entry, Revision, Stored } from '@cluster-apiserver/storage';
 
@@ -44,7 +45,7 @@ export async function follow(
       for await (const { changes } of resource.store.watch(prefix, revision, signal, 'untold')) {
         pauses.reset();
         for (const { key, current } of changes) {
-          if (current) feed.present(readable(current));
+          if (current) feed.present(readable(resource, current));
           else feed.gone(key);
         }
       }
@@ -72,7 +73,7 @@ export async function eachOf(
   let after: string | undefined;
   for (;;) {
     const page = await resource.store.list({ prefix, after, limit: pageKeys, revision }, call());
-    for (const entry of page.entries) visit(readable(entry));
+    for (const entry of page.entries) visit(readable(resource, entry));
     revision = page.revision;
     after = page.entries.at(-1)?.key;
     if (page.remaining === 0) return { revision };
@@ -80,7 +81,7 @@ export async function eachOf(
 }
 
 /** An owner that cannot be read may be there for its dependents: so nothing is decided without it. */
-function readable(entry: Entry): Stored {
+function readable({ kind }: Resource, entry: Entry): Stored {
   if (entry.unreadable) throw entry.unreadable;
-  return entry;
+  return { ...entry, value: ownForm(kind, entry.value) };
 }

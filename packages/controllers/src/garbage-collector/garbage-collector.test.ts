@@ -1,6 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import type { KubeObject, OwnerReference } from '@cluster-apiserver/model';
-import { memoryStore, RevisionCompactedError, StorageUnavailableError } from '@cluster-apiserver/storage';
+import { encodeProtobuf, type KubeObject, type OwnerReference } from '@cluster-apiserver/model';
+import {
+  memoryStore,
+  type Revision,
+  RevisionCompactedError,
+  StorageUnavailableError,
+} from '@cluster-apiserver/storage';
 import { type DisturbedStore, disturbedStore } from '../../test/disturbed-store.ts';
 import { type HandClock, handClock } from '../../test/hand-clock.ts';
 import { blocking, type Collecting, createWorld, owned, type World } from '../../test/world.ts';
@@ -69,6 +74,19 @@ const ownersOf = async (object: KubeObject): Promise<OwnerReference[] | undefine
 const withoutFinalizers = (metadata: KubeObject['metadata']): KubeObject['metadata'] => ({
   ...metadata,
   finalizers: [],
+});
+
+test('an object that another server stored as protobuf goes with its owner like any other', async () => {
+  const owner = await world.account('owner');
+  const dependent = await world.event('dependent', { owners: [owned(owner)] });
+  const key = `${eventKeys}n/dependent`;
+  const call = { deadlineMs: Number.POSITIVE_INFINITY };
+  const { stored } = await memory.get(key, call);
+  const { schema } = world.events.kind;
+  await memory.update(key, encodeProtobuf(schema, dependent as never), stored?.revision as Revision, {}, call);
+  await collect();
+  await world.remove(owner);
+  await untilGone(dependent);
 });
 
 describe('in the background', () => {

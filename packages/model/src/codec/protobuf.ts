@@ -9,6 +9,8 @@ import { delimited, encodedBy, nested, readMessage, readNested, requireType, tag
  */
 const prefix = Buffer.from('k8s\0');
 
+export const isProtobuf = (bytes: Buffer): boolean => bytes.subarray(0, prefix.length).equals(prefix);
+
 export interface TypeNames {
   readonly kind: string;
   readonly apiVersion: string;
@@ -39,7 +41,7 @@ export function parseProtobuf(
   bytes: Buffer,
   schemaOf: (names: Partial<TypeNames>) => ObjectSchema | undefined,
 ): Parsed {
-  if (!bytes.subarray(0, prefix.length).equals(prefix))
+  if (!isProtobuf(bytes))
     throw new MalformedTextError('protobuf: it does not begin with the prefix that every object has');
   try {
     const { names, message } = opened(bytes.subarray(prefix.length));

@@ -1,4 +1,4 @@
-import { pages, resourceOf, type Walk } from './walk.ts';
+import { pages, type Walk } from './walk.ts';
 
 /** Long enough for the prefix of any provider and key. */
 const prefixBytesMax = 512;
@@ -8,7 +8,7 @@ export async function inspect(walk: Walk): Promise<number> {
   const counts = new Map<string, number>();
   for await (const entries of pages(walk, undefined))
     for (const entry of entries) {
-      const resource = resourceOf(walk.keyPrefix, entry.key);
+      const resource = entry.key.slice(walk.keyPrefix.length + 1).split('/', 1)[0];
       const how = entry.unreadable ? 'unreadable' : providerOf(entry.value);
       const row = `${resource}\t${how}`;
       counts.set(row, (counts.get(row) ?? 0) + 1);
@@ -19,10 +19,10 @@ export async function inspect(walk: Walk): Promise<number> {
   return 0;
 }
 
-/** The prefix and nothing behind it. */
+/** The prefix and nothing behind it. What it is printed on may obey control characters. */
 const providerOf = (value: Buffer): string => {
-  const begin = value.toString('latin1', 0, prefixBytesMax);
-  const known = /^k8s:enc:(?:kms:v\d|[a-z]+:v\d):[^:]+:/.exec(begin)?.[0];
+  const begin = value.toString('utf8', 0, prefixBytesMax);
+  const known = /^k8s:enc:[a-z]+:v\d:[^:\p{Cc}]+:/u.exec(begin)?.[0];
   if (known) return known;
   return begin.startsWith('k8s:enc:') ? 'encrypted by something unknown' : 'in clear';
 };

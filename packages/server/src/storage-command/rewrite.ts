@@ -1,13 +1,15 @@
 import { sleep } from '@cluster-apiserver/base';
-import { CorruptValueError, RevisionMismatchError, type Stored } from '@cluster-apiserver/storage';
-import { pages, resourceOf, type Walk } from './walk.ts';
+import { bytesOf, type Kind } from '@cluster-apiserver/model';
+import { type Cached, cachedForm, type StoredObject } from '@cluster-apiserver/registry';
+import { CorruptValueError, type Entry, itemKey, RevisionMismatchError } from '@cluster-apiserver/storage';
+import { pages, type Walk } from './walk.ts';
 
 export interface Rewrite extends Walk {
+  /** Whose objects are rewritten. What else is stored belongs to somebody else. */
+  readonly kinds: readonly Kind[];
   readonly dryRun: boolean;
   readonly objectsPerSecond: number;
   readonly after: string | undefined;
-  /** How long objects of a resource live that do not live for ever. */
-  readonly lifetimes: ReadonlyMap<string, number | undefined>;
 }
 
 const writeTimeoutMs = 30_000;
@@ -16,6 +18,7 @@ const writeTimeoutMs = 30_000;
 export async function rewrite(work: Rewrite): Promise<number> {
   const { clock, print, signal, dryRun } = work;
   const pauseMs = 1000 / work.objectsPerSecond;
+  const read = reader(work);
   const counts = { seen: 0, rewritten: 0, unreadable: 0 };
   let last = work.after;
   const progress = (): string =>
@@ -23,29 +26,46 @@ export async function rewrite(work: Rewrite): Promise<number> {
   for await (const entries of pages(work, work.after)) {
     for (const entry of entries) {
       if (signal.aborted) break;
+      last = entry.key;
+      const found = read(entry);
+      if (!found) continue;
       counts.seen++;
-      if (entry.unreadable) {
+      if (found.object.unreadable) {
         counts.unreadable++;
         print(`cannot read ${entry.key}`);
-      } else if (entry.stale && (dryRun || (await rewriteOne(work, entry)))) {
+      } else if (found.object.stale && (dryRun || (await rewriteOne(work, entry.key, found.kind, found.object)))) {
         counts.rewritten++;
         if (!dryRun) await sleep(clock, pauseMs, signal).catch(() => {}); // the loop sees the signal
       }
-      last = entry.key;
     }
     print(`${progress()}, at ${last ?? 'the end'}`);
   }
-  if (signal.aborted) print(`stopped; to go on: --after=${last ?? ''}`);
+  if (signal.aborted) print(`stopped; to go on: ${last === undefined ? 'begin again' : `--after=${last}`}`);
   return signal.aborted || counts.unreadable > 0 ? 1 : 0;
 }
 
+/** Reads objects as the server does, and so finds out whether it can. */
+function reader({ kinds, keyPrefix }: Rewrite): (entry: Entry) => { kind: Kind; object: Cached } | undefined {
+  const forms = kinds.filter(({ view }) => !view).map((kind) => ({ kind, form: cachedForm(kind, keyPrefix) }));
+  return (entry) => {
+    for (const { kind, form } of forms)
+      if (entry.key.startsWith(form.prefix))
+        return { kind, object: form.read(entry, itemKey(entry.key.slice(form.prefix.length))) };
+    return undefined;
+  };
+}
+
 /** False when somebody else was quicker, who writes as we would. */
-async function rewriteOne({ store, clock, keyPrefix, lifetimes }: Rewrite, stored: Stored): Promise<boolean> {
+async function rewriteOne(
+  { store, clock }: Rewrite,
+  key: string,
+  { timeToLiveSeconds }: Kind,
+  { storedForm, revision }: StoredObject,
+): Promise<boolean> {
   const call = { deadlineMs: clock.monotonicMs() + writeTimeoutMs };
-  // What does not live for ever begins its life anew: how much of it was left is not told.
-  const timeToLiveSeconds = lifetimes.get(resourceOf(keyPrefix, stored.key));
   try {
-    await store.update(stored.key, stored.value, stored.revision, { timeToLiveSeconds }, call);
+    // What does not live for ever begins its life anew: how much of it was left is not told.
+    await store.update(key, bytesOf(storedForm), revision, { timeToLiveSeconds }, call);
     return true;
   } catch (error) {
     if (error instanceof RevisionMismatchError || error instanceof CorruptValueError) return false;

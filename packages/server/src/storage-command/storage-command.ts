@@ -38,12 +38,10 @@ export async function storageCommand(
     if (command === 'inspect')
       return await inspect({ ...walk, store: etcdStore({ client, transformer: rawTransformer, ownPrefix }) });
     if (command !== 'rewrite') throw new FlagError([`storage does inspect and rewrite\n\n${storageHelp}`]);
-    const lifetimes = new Map(
-      kindsOf({ eventLifetimeSeconds: Math.ceil(flags['event-ttl'] / 1000) }).map(
-        ({ group, plural, timeToLiveSeconds }) => [group ? `${plural}.${group}` : plural, timeToLiveSeconds] as const,
-      ),
-    );
-    return await rewrite({ ...walk, ...own, store, lifetimes });
+    if (own.after !== undefined && !own.after.startsWith(`${keyPrefix}/`))
+      throw new FlagError([`--after: expected a key, which begins with ${keyPrefix}/`]);
+    const kinds = kindsOf({ eventLifetimeSeconds: Math.ceil(flags['event-ttl'] / 1000) });
+    return await rewrite({ ...walk, ...own, store, kinds });
   } finally {
     await scope.close();
   }

@@ -30,6 +30,3 @@ export async function* pages(
     if (remaining === 0 || signal.aborted) return;
   }
 }
-
-export const resourceOf = (keyPrefix: string, key: string): string =>
-  key.slice(keyPrefix.length + 1).split('/', 1)[0] as string; // split gives one piece at least

@@ -1,4 +1,4 @@
-import { unreachable } from '@cluster-apiserver/base';
+import { type Clock, unreachable } from '@cluster-apiserver/base';
 import type { EncryptionProvider } from '@cluster-apiserver/config';
 import {
   aesCbc,
@@ -8,9 +8,10 @@ import {
   plain,
   type Provider,
   secretbox,
+  StorageUnavailableError,
   type Transformer,
 } from '@cluster-apiserver/storage';
-import type { Log, Metrics } from '@cluster-apiserver/telemetry';
+import { doublingBuckets, type Log, type Metrics } from '@cluster-apiserver/telemetry';
 import type { Surroundings } from '../surroundings.ts';
 import { pluginOpener } from './kms-plugins.ts';
 
@@ -35,7 +36,7 @@ export interface ProviderSurroundings {
 /** Names the parts of stored values as the reference does, so that data can come from there and go there. */
 export function providerFactory({ surroundings, metrics, log, recovered }: ProviderSurroundings): ProviderFactory {
   const { random } = surroundings;
-  const observed = transformationMeasures(metrics);
+  const observed = transformationMeasures(metrics, surroundings.clock);
   const budgetOf = nonceBudgets(metrics, log);
   const open = pluginOpener({ surroundings, metrics, log, recovered });
   return async (provider) => {
@@ -94,36 +95,45 @@ function nonceBudgets(metrics: Metrics, log: Log): (key: string) => () => void {
   };
 }
 
-function transformationMeasures(metrics: Metrics): (prefix: string, transformer: Transformer) => Transformer {
+function transformationMeasures(
+  metrics: Metrics,
+  clock: Clock,
+): (prefix: string, transformer: Transformer) => Transformer {
+  const labels = { transformation_type: ['to_storage', 'from_storage'], transformer_prefix: 'any' as const };
   const total = metrics.counter({
     name: 'apiserver_storage_transformation_operations_total',
     help: 'Values encrypted and decrypted, by the beginning of what is stored.',
-    labels: {
-      transformation_type: ['to_storage', 'from_storage'],
-      transformer_prefix: 'any',
-      status: ['OK', 'Unknown'],
-    },
+    labels: { ...labels, status: ['OK', 'Unavailable', 'unknown-non-grpc'] },
   });
-  return (prefix, transformer) => {
-    const counted = <T>(type: 'to_storage' | 'from_storage', act: () => T | Promise<T>): T | Promise<T> => {
-      const ended = (status: 'OK' | 'Unknown'): void =>
-        total.add({ transformation_type: type, transformer_prefix: prefix, status });
+  const duration = metrics.histogram({
+    name: 'apiserver_storage_transformation_duration_seconds',
+    help: 'How long it took where it went well.',
+    labels,
+    buckets: doublingBuckets(0.000005, 25),
+  });
+  return (transformer_prefix, transformer) => {
+    const measured = <T>(transformation_type: string, act: () => T | Promise<T>): T | Promise<T> => {
+      const startedMs = clock.monotonicMs();
+      const ended = <Value>(value: Value): Value => {
+        total.add({ transformation_type, transformer_prefix, status: 'OK' });
+        duration.observe({ transformation_type, transformer_prefix }, (clock.monotonicMs() - startedMs) / 1000);
+        return value;
+      };
       const failed = (error: unknown): never => {
-        ended('Unknown');
+        const status = error instanceof StorageUnavailableError ? 'Unavailable' : 'unknown-non-grpc';
+        total.add({ transformation_type, transformer_prefix, status });
         throw error;
       };
       try {
         const done = act();
-        if (done instanceof Promise) return done.then((value) => (ended('OK'), value), failed);
-        ended('OK');
-        return done;
+        return done instanceof Promise ? done.then(ended, failed) : ended(done);
       } catch (error) {
         return failed(error);
       }
     };
     return {
-      toStorage: (value, key) => counted('to_storage', () => transformer.toStorage(value, key)),
-      fromStorage: (value, key) => counted('from_storage', () => transformer.fromStorage(value, key)),
+      toStorage: (value, key) => measured('to_storage', () => transformer.toStorage(value, key)),
+      fromStorage: (value, key) => measured('from_storage', () => transformer.fromStorage(value, key)),
     };
   };
 }

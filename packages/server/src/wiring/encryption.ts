@@ -1,7 +1,15 @@
 import type { Scope } from '@cluster-apiserver/base';
 import { type EncryptionConfiguration, loadEncryptionConfiguration, providersFor } from '@cluster-apiserver/config';
-import { identity, type KmsPlugin, prefixed, type Transformer } from '@cluster-apiserver/storage';
+import {
+  identity,
+  type KmsPlugin,
+  prefixed,
+  type Retiring,
+  retiring,
+  type Transformer,
+} from '@cluster-apiserver/storage';
 import type { Endpoint, Health } from '@cluster-apiserver/telemetry';
+import { asError } from '../as-error.ts';
 import { type ProviderFactory, providerFactory } from './encryption-providers.ts';
 import { type FollowingOptions, followConfiguration } from './followed-configuration.ts';
 
@@ -34,13 +42,17 @@ export async function openEncryption(options: EncryptionOptions, scope: Scope): 
       name: 'encryption',
       reloads,
       build: (content) => built(loadEncryptionConfiguration(content), keyPrefix, makeProvider),
-      close,
+      // The next one is whole, with plugins that are well, before anything is stored by it.
+      requireWell: (next) => faultsOf(next).forEach(raise),
+      close: (old) => old.retire(),
       changed: readable,
     },
     options,
     scope,
   );
   if (!current) return { transformer: identity, onChange: () => {} };
+  // A plugin that is not there keeps the server from being ready, and not from starting: it may need us to start.
+  for (const fault of faultsOf(current())) log.error('a key management plugin is not well', { error: fault });
   addHealthChecks(health, () => current().plugins, reloads);
   return {
     transformer: {
@@ -52,22 +64,31 @@ export async function openEncryption(options: EncryptionOptions, scope: Scope): 
 }
 
 /** What a configuration leads to. */
-interface Built {
-  readonly transformer: Transformer;
+interface Built extends Retiring {
   /** In the order of the configuration. */
   readonly plugins: readonly KmsPlugin[];
 }
 
-/** Calls that are under way come to their end. */
-const close = ({ plugins }: Built): void => {
-  for (const plugin of plugins) plugin.close();
+function faultsOf({ plugins }: Built): Error[] {
+  return plugins.flatMap((plugin) => {
+    try {
+      plugin.check();
+      return [];
+    } catch (fault) {
+      return [asError(fault)];
+    }
+  });
+}
+
+const raise = (fault: Error): never => {
+  throw fault;
 };
 
 /** A plugin has a check of its own, by its number, where it stays the same one. A restart would help against nothing. */
 function addHealthChecks(health: Health, plugins: () => readonly KmsPlugin[], changing: boolean): void {
   const endpoints: readonly Endpoint[] = ['readyz', 'healthz'];
   if (changing) {
-    const check = async (): Promise<void> => void (await Promise.all(plugins().map(async (plugin) => plugin.check())));
+    const check = (): void => plugins().forEach((plugin) => plugin.check());
     health.add({ name: 'kms-providers', endpoints, check });
   } else {
     for (const [at, plugin] of plugins().entries())
@@ -106,5 +127,6 @@ async function built(
     toStorage: (value, key) => transformerOf(key).toStorage(value, key),
     fromStorage: (value, key) => transformerOf(key).fromStorage(value, key),
   };
-  return { transformer, plugins };
+  const close = (): void => plugins.forEach((plugin) => plugin.close());
+  return { ...retiring(transformer, close), plugins };
 }

@@ -14,6 +14,8 @@ export interface Following<T> {
   readonly reloads: boolean;
   /** Throws a ConfigurationError for a content that cannot come into service. */
   readonly build: (content: string) => T | Promise<T>;
+  /** Throws when one that was built had better not replace the one that works. The first one replaces nothing. */
+  readonly requireWell?: (next: T) => void;
   /** Another is in service or none will be; this one may still be at work for whoever has it. */
   readonly close?: (old: T) => void;
   readonly changed?: () => void;
@@ -34,7 +36,7 @@ const pollMs = 1_000;
  * must be without fault. Of the later ones each is whole before it replaces the one before, or is refused and told.
  */
 export async function followConfiguration<T>(
-  { flag, name, reloads, build, close = () => {}, changed = () => {} }: Following<T>,
+  { flag, name, reloads, build, requireWell = () => {}, close = () => {}, changed = () => {} }: Following<T>,
   { flags, surroundings: { clock, files }, metrics, log }: FollowingOptions,
   scope: Scope,
 ): Promise<(() => T) | undefined> {
@@ -42,7 +44,11 @@ export async function followConfiguration<T>(
   if (!first) return undefined;
   const file = flags[flag];
   let current = await byFlag(flag, () => build(first.toString()));
-  scope.onClose(`what the ${name} configuration has opened`, () => close(current));
+  let closed = false;
+  scope.onClose(`what the ${name} configuration has opened`, () => {
+    closed = true;
+    close(current);
+  });
   if (!reloads) return () => current;
   const measures = reloadMeasures(name, metrics, clock);
   measures.inService(first);
@@ -53,8 +59,16 @@ export async function followConfiguration<T>(
       read: () => files.read(file),
       same: (one, other) => one.equals(other),
       use: async (content) => {
+        const next = await build(content.toString());
+        if (closed) return close(next);
+        try {
+          requireWell(next);
+        } catch (fault) {
+          close(next);
+          throw fault;
+        }
         const old = current;
-        current = await build(content.toString());
+        current = next;
         measures.inService(content);
         measures.reloaded('success');
         log.info(`a new ${name} configuration is in service`, { file });

@@ -1,6 +1,5 @@
 /** The promises of Transformer, as tests. Every way to store values calls this with a way to open it. */
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { seededRandom } from '@cluster-apiserver/base';
 import type { Transformed, Transformer } from '../transform/transformer.ts';
 
 export interface TransformerUnderTest {
@@ -68,10 +67,16 @@ export function describeTransformerContract(what: string, open: () => Promise<Tr
       expect(moved).toBe(subject.authenticates === 'value and place');
     });
 
-    test('of 150,000 values with one bit flipped none is accepted', async () => {
+    test('a value with any one bit flipped is refused', async () => {
       if (subject.authenticates === 'nothing') return;
       const written = await write(values['an object']);
-      const accepted = await acceptedFlips(written, 150_000, (flipped) => refused(flipped));
+      const accepted: number[] = [];
+      for (let bit = 0; bit < written.length * 8; bit++) {
+        const flip = (): void => void written.writeUInt8(written.readUInt8(bit >> 3) ^ (1 << (bit & 7)), bit >> 3);
+        flip();
+        if (!(await refused(written))) accepted.push(bit);
+        flip();
+      }
       expect(accepted).toEqual([]);
     });
 
@@ -84,23 +89,4 @@ export function describeTransformerContract(what: string, open: () => Promise<Tr
       expect(String(error)).not.toContain(canary);
     });
   });
-}
-
-/** Flips bits, chosen with the same seed each time, one at a time. Gives those that were not refused. */
-async function acceptedFlips(
-  written: Buffer,
-  flips: number,
-  refused: (flipped: Buffer) => Promise<boolean>,
-): Promise<number[]> {
-  const random = seededRandom(7);
-  const accepted: number[] = [];
-  const bytes = Buffer.from(written);
-  for (let n = 0; n < flips; n++) {
-    const bit = random.below(bytes.length * 8);
-    const flip = (): void => void bytes.writeUInt8(bytes.readUInt8(bit >> 3) ^ (1 << (bit & 7)), bit >> 3);
-    flip();
-    if (!(await refused(bytes))) accepted.push(bit);
-    flip();
-  }
-  return accepted;
 }

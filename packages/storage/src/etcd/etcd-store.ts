@@ -111,10 +111,9 @@ async function listPages(client: EtcdClient, transformer: Transformer, asked: Ra
     const limit = Math.min(pageKeys, wanted - entries.length);
     const page = await readPage(client, { key: rangeStart(asked.prefix, after), end, limit, revision: at }, call);
     at ??= revision(page.headRevision);
-    for (const value of page.values) {
-      const entry = readEntry(transformer, value);
-      entries.push(entry instanceof Promise ? await entry : entry);
-    }
+    const read = page.values.map((value) => readEntry(transformer, value));
+    // Those that wait for keys wait together.
+    entries.push(...(read.every(isThere) ? read : await Promise.all(read)));
     const remaining = page.count - page.values.length;
     const last = page.values.at(-1);
     if (remaining === 0 || entries.length >= wanted || !last) {
@@ -124,6 +123,8 @@ async function listPages(client: EtcdClient, transformer: Transformer, asked: Ra
     pageKeys = nextPageKeys(page.values.reduce((sum, { value }) => sum + value.length, 0) / page.values.length);
   }
 }
+
+const isThere = (entry: Entry | Promise<Entry>): entry is Entry => !(entry instanceof Promise);
 
 async function readPage(client: EtcdClient, request: RangeRequest, call: Call): Promise<RangeAnswer> {
   try {

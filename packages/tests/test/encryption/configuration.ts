@@ -1,6 +1,10 @@
 /** Encryption configurations for tests, and what is stored by them. */
-import type { Answer, ServedKinds } from '../serve-kinds.ts';
+import { expect } from '@jest/globals';
+import fs from 'node:fs';
+import path from 'node:path';
+import { type RealEtcd, until } from '../../../storage/test/real-etcd.ts';
 import { rawValue } from '../etcd.ts';
+import type { Answer, ServedKinds } from '../serve-kinds.ts';
 
 export const file = 'encryption.yaml';
 export const flags = ['--encryption-provider-config=encryption.yaml', '--encryption-provider-config-automatic-reload'];
@@ -16,6 +20,10 @@ export const configuration = (...providers: object[]): string =>
 export const keyed = (type: 'aesgcm' | 'aescbc' | 'secretbox', ...names: string[]): object => ({
   [type]: { keys: names.map((name) => ({ name, secret: Buffer.alloc(32, name).toString('base64') })) },
 });
+
+/** A plugin under each of these names, all behind one socket. */
+export const plugins = (version: 'v1' | 'v2', socket: string, ...names: string[]): object[] =>
+  names.map((name) => ({ kms: { apiVersion: version, name, endpoint: `unix://${socket}`, timeout: '1s' } }));
 
 export const accounts = '/api/v1/namespaces/team/serviceaccounts';
 export const keyOf = (name: string): string => `/registry/serviceaccounts/team/${name}`;
@@ -33,3 +41,27 @@ export async function raw({ etcd: { endpoints } }: ServedKinds, name: string): P
 
 /** What a stored value begins with, up to the colon behind its key. */
 export const prefixOf = (value: Buffer): string => /^k8s:enc:\w+:v\d:[^:]+:/.exec(value.toString('latin1'))?.[0] ?? '';
+
+/** Takes a configuration into service, and returns when the server says so, or that it cannot. */
+export async function reconfigure(server: ServedKinds, text: string): Promise<void> {
+  const before = server.logged.length;
+  await server.write(file, text);
+  await until('the new configuration', () =>
+    server.logged.slice(before).some((line) => line.includes('encryption configuration')) ? true : undefined,
+  );
+}
+
+/** In its database, its log and whatever else it has written. */
+export function expectNoCanary({ directory }: RealEtcd): void {
+  for (const name of fs.readdirSync(directory, { recursive: true, encoding: 'utf8' })) {
+    const inside = path.join(directory, name);
+    if (fs.statSync(inside).isFile()) expect([name, fs.readFileSync(inside).includes(canary)]).toEqual([name, false]);
+  }
+}
+
+/** The same bytes with some bits the other way round. */
+export function flipped(value: Buffer, ...bits: number[]): Buffer {
+  const other = Buffer.from(value);
+  for (const bit of bits) other.writeUInt8(other.readUInt8(bit >> 3) ^ (1 << (bit & 7)), bit >> 3);
+  return other;
+}

@@ -1,15 +1,11 @@
 /** What an operator does in a rotation: look, rehearse, write all anew, and look again. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { systemClock as clock, systemRandom } from '@cluster-apiserver/base';
 import { kinds } from '@cluster-apiserver/kinds';
-import { listen } from '@cluster-apiserver/pipeline';
-import { storageCommand } from '@cluster-apiserver/server';
-import { http2Connect, kmsV1Service, kmsV2Service } from '@cluster-apiserver/storage';
-import { createLog } from '@cluster-apiserver/telemetry';
 import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
 import { putRaw } from '../etcd.ts';
 import { serveKinds } from '../serve-kinds.ts';
 import { canary, configuration, create, file, flags, keyed, keyOf } from './configuration.ts';
+import { runStorage } from './run-storage.ts';
 
 let etcd: RealEtcd;
 beforeAll(async () => {
@@ -24,23 +20,10 @@ beforeAll(async () => {
 });
 afterAll(() => etcd.stop());
 
-async function run(text: string, ...args: string[]): Promise<{ code: number; lines: string[] }> {
-  const lines: string[] = [];
-  const surroundings = {
-    clock,
-    random: systemRandom(),
-    files: { read: async () => Buffer.from(text), write: async () => {} },
-    connectEtcd: http2Connect,
-    connectKms: { v1: kmsV1Service, v2: kmsV2Service },
-    listen,
-    runtime: { version: 'v24.0.0', platform: 'linux', arch: 'x64' },
-    write: () => {},
-  };
-  const log = createLog({ clock, format: 'text', verbosity: 0, write: () => {} });
-  const all = [...args, `--etcd-servers=${etcd.endpoints.join(',')}`, `--encryption-provider-config=${file}`];
-  const code = await storageCommand(all, surroundings, log, (line) => lines.push(line), new AbortController().signal);
-  expect(lines.join('\n')).not.toContain(canary);
-  return { code, lines };
+async function run(text: string, ...args: string[]): ReturnType<typeof runStorage> {
+  const ran = await runStorage(etcd, text, ...args);
+  expect(ran.lines.join('\n')).not.toContain(canary);
+  return ran;
 }
 
 const rotated = configuration(keyed('secretbox', 'b'), keyed('aesgcm', 'a'));
@@ -68,4 +51,9 @@ test('what cannot be read is named and passed by, and the command fails', async 
   expect(code).toBe(1);
   expect(lines).toContain(`cannot read ${keyOf('robot-7')}`);
   expect(lines.at(-1)).toContain('31 seen');
+});
+
+test('a place to go on from lies among the objects', async () => {
+  for (const after of ['', '/a', '/registryx/a'])
+    await expect(run(rotated, 'rewrite', `--after=${after}`)).rejects.toThrow('--after: expected a key');
 });

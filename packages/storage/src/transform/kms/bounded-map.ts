@@ -7,6 +7,10 @@ export class BoundedMap<Key, Value> {
     this.#entriesMax = entriesMax;
   }
 
+  get size(): number {
+    return this.#entries.size;
+  }
+
   get(key: Key): Value | undefined {
     const found = this.#entries.get(key);
     if (found === undefined) return undefined;

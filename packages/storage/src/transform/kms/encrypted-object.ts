@@ -4,7 +4,7 @@ import type { EncryptedKey } from './service.ts';
 
 /** What is stored by a plugin of version 2: the value, and the key for it as the plugin encrypted it. */
 export interface EncryptedObject {
-  readonly data: Uint8Array;
+  readonly data: Buffer;
   readonly key: EncryptedKey;
   readonly keyType: KeyType;
 }
@@ -13,7 +13,11 @@ export interface EncryptedObject {
 export type KeyType = 'key' | 'seed';
 const keyTypes: readonly KeyType[] = ['key', 'seed']; // by their numbers
 
-export const encodeEncryptedObject = ({ data, key, keyType }: EncryptedObject): Uint8Array =>
+export const encodeEncryptedObject = ({
+  data,
+  key,
+  keyType,
+}: Omit<EncryptedObject, 'data'> & { readonly data: Uint8Array }): Uint8Array =>
   encoded((to) => {
     writeBytes(to, 1, data);
     writeBytes(to, 2, key.keyId);
@@ -22,17 +26,17 @@ export const encodeEncryptedObject = ({ data, key, keyType }: EncryptedObject): 
     writeInt64(to, 5, keyTypes.indexOf(keyType));
   });
 
-/** Throws when it is none. Its parts are views of the bytes given. */
+/** Throws when it is none. */
 export function decodeEncryptedObject(bytes: Buffer): EncryptedObject {
-  let data: Uint8Array | undefined;
+  let data: Buffer | undefined;
   let ciphertext: Buffer | undefined;
   let keyId = '';
   const annotations = new Map<string, Buffer>();
   let type = 0;
   decoded(bytes, (number, reader) => {
-    if (number === 1) data = reader.bytes();
+    if (number === 1) data = asBuffer(reader.bytes());
     else if (number === 2) keyId = reader.string();
-    else if (number === 3) ciphertext = Buffer.from(reader.bytes());
+    else if (number === 3) ciphertext = asBuffer(reader.bytes());
     else if (number === 4) readAnnotation(reader, annotations);
     else if (number === 5) type = reader.uint32();
     else throw new Error('the envelope has parts that are not known');
@@ -69,7 +73,14 @@ export function requireSound({ ciphertext, keyId, annotations }: EncryptedKey): 
 }
 
 export function requireKeyId(keyId: string): void {
-  const bytes = Buffer.byteLength(keyId);
-  if (bytes === 0 || bytes > keyIdBytesMax)
-    throw new Error(`the name of the plugin's key has ${bytes} bytes, and may have 1 to ${keyIdBytesMax}`);
+  const problem = problemOfKeyId(keyId);
+  if (problem) throw new Error(`the name of the plugin's key is ${problem === 'empty' ? 'empty' : 'too long'}`);
 }
+
+export function problemOfKeyId(keyId: string): 'empty' | 'too_long' | undefined {
+  if (keyId === '') return 'empty';
+  return Buffer.byteLength(keyId) > keyIdBytesMax ? 'too_long' : undefined;
+}
+
+const asBuffer = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
+  Buffer.from(buffer, byteOffset, byteLength);

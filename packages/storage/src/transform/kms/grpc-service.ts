@@ -10,8 +10,8 @@ export interface KmsConnection {
   readonly socket: string;
   readonly timeoutMs: number;
   readonly clock: Clock;
-  /** Told of each call: its method, how it ended in gRPC's words, and how long it took. */
-  readonly called: (method: string, code: string, seconds: number) => void;
+  /** Told of each call: its path, how it ended in gRPC's words, and how long it took. */
+  readonly called: (path: string, code: string, seconds: number) => void;
 }
 
 /** The plugin is on the same machine and small: when it comes back we want to know soon. */
@@ -37,8 +37,16 @@ export function kmsV1Service(connection: KmsConnection): KmsV1Service {
   };
 }
 
-/** What passes may end otherwise when it is tried again. */
-const passing: ReadonlySet<number> = new Set([codes.UNAVAILABLE, codes.DEADLINE_EXCEEDED, codes.CANCELLED]);
+/** What passes may end otherwise when it is tried again: it says nothing of what was sent. */
+const passing: ReadonlySet<number> = new Set([
+  codes.UNAVAILABLE,
+  codes.DEADLINE_EXCEEDED,
+  codes.CANCELLED,
+  codes.RESOURCE_EXHAUSTED,
+  codes.ABORTED,
+  codes.UNAUTHENTICATED,
+  codes.PERMISSION_DENIED,
+]);
 
 function open({ socket, timeoutMs, clock, called }: KmsConnection): {
   ask: <Request, Answer>(rpc: Rpc<Request, Answer>, request: Request) => Promise<Answer>;
@@ -62,8 +70,7 @@ function open({ socket, timeoutMs, clock, called }: KmsConnection): {
           new Metadata(),
           { deadline: clock.now() + timeoutMs },
           (error, answer) => {
-            const code = codes[error?.code ?? codes.OK];
-            called(rpc.path.split('/').at(-1) as string, code, (clock.monotonicMs() - startedMs) / 1000);
+            called(rpc.path, codes[error?.code ?? codes.OK], (clock.monotonicMs() - startedMs) / 1000);
             if (error) reject(asFault(error, rpc.path));
             else resolve(answer as NonNullable<typeof answer>); // there is one whenever there is no error
           },

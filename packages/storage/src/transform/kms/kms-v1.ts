@@ -1,9 +1,9 @@
-import { createHash, createSecretKey } from 'node:crypto';
+import { createHash, createSecretKey, type KeyObject } from 'node:crypto';
+import type { Random } from '@cluster-apiserver/base';
 import { aesCbc } from '../aes-cbc.ts';
 import { aesGcm } from '../aes-gcm.ts';
-import { prefixed } from '../prefixed.ts';
-import type { Transformer } from '../transformer.ts';
-import type { KmsPlugin, KmsPluginOptions } from './kms-v2.ts';
+import type { ReadyTransformer, Transformed } from '../transformer.ts';
+import { attend, type KmsPlugin, type KmsPluginOptions } from './plugin.ts';
 import type { KmsV1Service } from './service.ts';
 import { SharedKeys } from './shared-keys.ts';
 
@@ -16,48 +16,79 @@ const lengthBytes = 2;
  */
 export function kmsV1(
   service: KmsV1Service,
-  { random, cacheSize }: Pick<KmsPluginOptions, 'random'> & { readonly cacheSize: number },
+  { cacheSize, ...options }: KmsPluginOptions & { readonly cacheSize: number },
 ): KmsPlugin {
-  const keys = new SharedKeys<Transformer>(Math.max(0, cacheSize));
-  const transformerOf = (plain: Buffer): Transformer => {
-    const key = createSecretKey(plain);
-    // Values of older servers are in CBC, and to be written anew.
-    return prefixed([
-      { prefix: '', transformer: aesGcm({ key, random, drewNonce: () => {} }) },
-      { prefix: '', transformer: aesCbc({ key, random }) },
-    ]);
-  };
+  const { random } = options;
+  const keys = new SharedKeys<ReadyTransformer>(Math.max(0, cacheSize), options.measures);
+  const transformerOf = (plain: Buffer): ReadyTransformer => gcmOrOlder(createSecretKey(plain), random);
+  const attended = attend(async () => {
+    const probe = random.bytes(keyBytes);
+    if (!(await service.decrypt(await service.encrypt(probe))).equals(probe))
+      throw new Error('the plugin does not decrypt what it encrypted');
+  }, options);
   return {
     transformer: {
       toStorage: async (value, etcdKey) => {
         const plain = random.bytes(keyBytes);
-        const encrypted = await service.encrypt(plain);
+        const encrypted = await attended.watching(service.encrypt(plain));
         if (encrypted.length === 0 || encrypted.length >= 2 ** (8 * lengthBytes))
           throw new Error(`the plugin made ${encrypted.length} bytes of a key`);
         const transformer = transformerOf(plain);
         keys.set(nameOf(encrypted), transformer);
         const length = Buffer.alloc(lengthBytes);
         length.writeUInt16BE(encrypted.length);
-        return Buffer.concat([length, encrypted, await transformer.toStorage(value, etcdKey)]);
+        return Buffer.concat([length, encrypted, transformer.toStorage(value, etcdKey)]);
       },
       fromStorage: async (value, etcdKey) => {
         if (value.length < lengthBytes) throw new Error('the envelope is too short');
         const end = lengthBytes + value.readUInt16BE();
         if (end === lengthBytes || value.length < end) throw new Error('the envelope has no key, or not all of it');
         const encrypted = value.subarray(lengthBytes, end);
-        const ask = async (): Promise<Transformer> => transformerOf(await service.decrypt(encrypted));
+        const ask = async (): Promise<ReadyTransformer> =>
+          transformerOf(await attended.watching(service.decrypt(encrypted)));
         const transformer = await keys.get(nameOf(encrypted), ask);
         return transformer.fromStorage(value.subarray(end), etcdKey);
       },
     },
-    check: async () => {
-      const probe = random.bytes(keyBytes);
-      if (!(await service.decrypt(await service.encrypt(probe))).equals(probe))
-        throw new Error('the plugin does not decrypt what it encrypted');
+    check: attended.check,
+    asked: attended.asked,
+    close: () => {
+      attended.close();
+      service.close();
     },
-    asked: Promise.resolve(),
-    close: () => service.close(),
   };
+}
+
+/** Servers before 1.25 wrote in CBC, which is read and written anew. */
+function gcmOrOlder(key: KeyObject, random: Random): ReadyTransformer {
+  const gcm = aesGcm({ key, random, drewNonce: () => {} }); // a key is used once
+  const cbc = aesCbc({ key, random });
+  return {
+    toStorage: gcm.toStorage,
+    fromStorage: (value, etcdKey): Transformed => {
+      try {
+        return gcm.fromStorage(value, etcdKey);
+      } catch (refusal) {
+        const older = readOrUndefined(() => cbc.fromStorage(value, etcdKey).value);
+        if (!older || !beginnings.some((one) => older.subarray(0, one.length).equals(one))) throw refusal;
+        return { value: older, stale: true };
+      }
+    },
+  };
+}
+
+/**
+ * CBC makes something of one value in 256 that GCM has refused because a bit of it was flipped: what it makes is
+ * believed only if it begins as every stored object did.
+ */
+const beginnings = ['{"kind":', '{"apiVersion":', 'k8s\0'].map((text) => Buffer.from(text));
+
+function readOrUndefined(read: () => Buffer): Buffer | undefined {
+  try {
+    return read();
+  } catch {
+    return undefined; // the refusal of GCM is what is told
+  }
 }
 
 const nameOf = (encrypted: Buffer): string => createHash('sha256').update(encrypted).digest('base64');

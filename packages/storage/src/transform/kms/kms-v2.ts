@@ -1,46 +1,25 @@
 import { createHash, createSecretKey } from 'node:crypto';
-import { type Clock, type Random, sleep } from '@cluster-apiserver/base';
 import { KeyUnavailableError } from '../../errors.ts';
 import { aesGcm } from '../aes-gcm.ts';
-import type { ReadyTransformer, Transformed, Transformer } from '../transformer.ts';
+import type { ReadyTransformer, Transformed } from '../transformer.ts';
 import { derivedKeyGcm } from './derived-key.ts';
 import {
   decodeEncryptedObject,
   encodeEncryptedObject,
   type EncryptedObject,
+  problemOfKeyId,
   requireKeyId,
   requireSound,
 } from './encrypted-object.ts';
+import { attend, type KmsPlugin, type KmsPluginOptions } from './plugin.ts';
 import type { EncryptedKey, KmsV2Service } from './service.ts';
 import { SharedKeys } from './shared-keys.ts';
 
-/** How often a plugin is asked for its key: that is how soon a rotation is noticed. */
-const pollMs = 60_000;
-/** And how often one that does not answer. */
-const retryMs = 1_000;
 /** A plugin that falls silent keeps nobody from writing for this long. */
 const graceMs = 180_000;
 const seedBytes = 32;
 /** Each start of a replica makes a seed, and each rotation; values keep theirs until they are written again. */
 const seedsMax = 1_000;
-
-export interface KmsPluginOptions {
-  readonly clock: Clock;
-  readonly random: Random;
-  /** The plugin answers well, after it did not or had not been asked: what could not be read may be readable. */
-  readonly recovered: () => void;
-  readonly failed: (error: unknown) => void;
-}
-
-/** Values behind a plugin, and how the plugin is. */
-export interface KmsPlugin {
-  readonly transformer: Transformer;
-  /** Throws the reason when it is not well. */
-  check(): void | Promise<void>;
-  /** Resolves when the plugin has been asked for the first time, whatever came of it. */
-  readonly asked: Promise<void>;
-  close(): void;
-}
 
 /** What values are written with, and until when. */
 interface WriteKey {
@@ -54,20 +33,18 @@ interface WriteKey {
  * the read of a value with a known seed needs a call. When the plugin says that its key is another one, a new seed is
  * made, and what was written with the old one is stale.
  */
-export function kmsV2(service: KmsV2Service, { clock, random, recovered, failed }: KmsPluginOptions): KmsPlugin {
-  const keys = new SharedKeys<ReadyTransformer>(seedsMax);
-  const closing = new AbortController();
-  const asked = Promise.withResolvers<void>();
+export function kmsV2(service: KmsV2Service, options: KmsPluginOptions): KmsPlugin {
+  const { clock, random, measures } = options;
+  const keys = new SharedKeys<ReadyTransformer>(seedsMax, measures);
   let writeKey: WriteKey | undefined;
-  let fault: Error | undefined = new KeyUnavailableError('the key management plugin has not been asked yet');
 
-  const newWriteKey = async (): Promise<WriteKey> => {
+  const newWriteKey = async (untilMs: number): Promise<WriteKey> => {
     const seed = random.bytes(seedBytes);
     const encrypted = await service.encrypt(seed, random.uuid());
     requireSound(encrypted);
     const transformer = derivedKeyGcm(createSecretKey(seed), random);
     keys.set(nameOf(encrypted, 'seed'), transformer);
-    return { encrypted, transformer, untilMs: clock.monotonicMs() + graceMs };
+    return { encrypted, transformer, untilMs };
   };
 
   const ask = async (): Promise<void> => {
@@ -76,37 +53,23 @@ export function kmsV2(service: KmsV2Service, { clock, random, recovered, failed 
     const { version, healthz, keyId } = await service.status();
     if (version !== 'v2' && version !== 'v2beta1') throw new Error('the plugin speaks another version than v2');
     if (healthz !== 'ok') throw new Error('the plugin says that it is not well');
+    const problem = problemOfKeyId(keyId);
+    if (problem) measures.toldNone(problem);
     requireKeyId(keyId);
+    measures.told(keyId);
     if (writeKey?.encrypted.keyId === keyId) writeKey = { ...writeKey, untilMs };
     else {
-      const next = await newWriteKey();
+      const next = await newWriteKey(untilMs);
       // A plugin that changes its key between two answers is asked again, and writes go on with what there is.
       if (next.encrypted.keyId !== keyId) throw new Error('the plugin encrypts with another key than it says');
       writeKey = next;
     }
   };
-
-  const poll = async (): Promise<void> => {
-    for (;;) {
-      try {
-        await ask();
-        const wasFaulty = fault !== undefined;
-        fault = undefined;
-        if (wasFaulty) recovered();
-      } catch (error) {
-        if (closing.signal.aborted) return;
-        if (String(error) !== String(fault)) failed(error);
-        fault = error instanceof Error ? error : new Error(String(error));
-      }
-      asked.resolve();
-      await sleep(clock, fault === undefined ? pollMs : retryMs, closing.signal);
-    }
-  };
-  poll().catch(() => {}); // The only way here is the end of the sleep by `closing`.
+  const attended = attend(ask, options);
 
   const keyFor = ({ key, keyType }: EncryptedObject): ReadyTransformer | Promise<ReadyTransformer> =>
     keys.get(nameOf(key, keyType), async () => {
-      const plain = createSecretKey(await service.decrypt(key, random.uuid()));
+      const plain = createSecretKey(await attended.watching(service.decrypt(key, random.uuid())));
       return keyType === 'seed' ? derivedKeyGcm(plain, random) : aesGcm({ key: plain, random, drewNonce: () => {} });
     });
 
@@ -114,30 +77,30 @@ export function kmsV2(service: KmsV2Service, { clock, random, recovered, failed 
     transformer: {
       toStorage: (value, etcdKey) => {
         if (!writeKey || writeKey.untilMs < clock.monotonicMs())
-          throw new KeyUnavailableError('the key management plugin has not confirmed its key', { cause: fault });
+          throw new KeyUnavailableError('the key management plugin has not confirmed its key', {
+            cause: attended.fault,
+          });
         const { encrypted, transformer } = writeKey;
-        return encodeEncryptedObject({
-          data: transformer.toStorage(value, etcdKey),
-          key: encrypted,
-          keyType: 'seed',
-        });
+        const data = transformer.toStorage(value, etcdKey);
+        measures.used('to_storage', encrypted.keyId);
+        return encodeEncryptedObject({ data, key: encrypted, keyType: 'seed' });
       },
       fromStorage: (value, etcdKey) => {
         const object = decodeEncryptedObject(value);
-        const read = (transformer: ReadyTransformer): Transformed => ({
-          value: transformer.fromStorage(Buffer.from(object.data), etcdKey).value,
-          stale: object.keyType !== 'seed' || object.key.keyId !== writeKey?.encrypted.keyId,
-        });
+        const read = (transformer: ReadyTransformer): Transformed => {
+          const { value: plain } = transformer.fromStorage(object.data, etcdKey);
+          const { keyId } = object.key;
+          measures.used('from_storage', keyId);
+          return { value: plain, stale: object.keyType !== 'seed' || keyId !== writeKey?.encrypted.keyId };
+        };
         const transformer = keyFor(object);
         return transformer instanceof Promise ? transformer.then(read) : read(transformer);
       },
     },
-    check: () => {
-      if (fault) throw fault;
-    },
-    asked: asked.promise,
+    check: attended.check,
+    asked: attended.asked,
     close: () => {
-      closing.abort();
+      attended.close();
       service.close();
     },
   };

@@ -16,7 +16,9 @@ import { derivedKeyGcm } from './derived-key.ts';
 import { decodeEncryptedObject, encodeEncryptedObject, requireSound } from './encrypted-object.ts';
 import { kmsV1Service, kmsV2Service } from './grpc-service.ts';
 import { kmsV1 } from './kms-v1.ts';
-import { type KmsPlugin, kmsV2 } from './kms-v2.ts';
+import { kmsV2 } from './kms-v2.ts';
+import type { KmsMeasures, KmsPlugin } from './plugin.ts';
+import { SharedKeys } from './shared-keys.ts';
 
 const random = systemRandom();
 const key = '/registry/serviceaccounts/a/robot';
@@ -41,29 +43,42 @@ async function plugin(socket = path.join(directory, 'kms.sock')): Promise<RealPl
 
 const connection = (socket: string) => ({ socket, timeoutMs: 2_000, clock: systemClock, called: () => {} });
 
-interface OpenedV2 extends KmsPlugin {
+interface Opened extends KmsPlugin {
   recoveries: number;
   readonly failures: unknown[];
+  /** What was counted, in words. */
+  readonly counted: string[];
 }
 
-function openV2(socket: string, clock: Clock = systemClock): OpenedV2 {
+function opened(open: (options: Parameters<typeof kmsV2>[1]) => KmsPlugin, clock: Clock): Opened {
   const failures: unknown[] = [];
-  const opened = kmsV2(kmsV2Service(connection(socket)), {
+  const counted: string[] = [];
+  const note =
+    (what: keyof KmsMeasures) =>
+    (...details: unknown[]): void =>
+      void counted.push([what, ...details].join(' '));
+  const plugin = open({
     clock,
     random,
+    measures: {
+      used: note('used'),
+      told: note('told'),
+      toldNone: note('toldNone'),
+      missed: note('missed'),
+      held: note('held'),
+    },
     recovered: () => result.recoveries++,
     failed: (error) => failures.push(error),
   });
-  const result = { ...opened, recoveries: 0, failures };
+  const result = { ...plugin, recoveries: 0, failures, counted };
   closings.push(result.close);
   return result;
 }
 
-const openV1 = (socket: string, cacheSize: number): KmsPlugin => {
-  const opened = kmsV1(kmsV1Service(connection(socket)), { random, cacheSize });
-  closings.push(opened.close);
-  return opened;
-};
+const openV2 = (socket: string, clock: Clock = systemClock): Opened =>
+  opened((options) => kmsV2(kmsV2Service(connection(socket)), options), clock);
+const openV1 = (socket: string, cacheSize: number, clock: Clock = systemClock): Opened =>
+  opened((options) => kmsV1(kmsV1Service(connection(socket)), { ...options, cacheSize }), clock);
 
 const write = async ({ transformer }: { readonly transformer: Transformer }): Promise<Buffer> =>
   Buffer.from(await transformer.toStorage(object, key));
@@ -104,6 +119,23 @@ test('a map with a bound forgets what nobody has asked for', () => {
   const none = new BoundedMap<string, number>(0);
   none.set('a', 1);
   expect(none.get('a')).toBeUndefined();
+});
+
+test('keys are asked for together, but not too many at once', async () => {
+  const asked: (() => void)[] = [];
+  const keys = new SharedKeys<object>(1_000, { missed: () => {}, held: () => {} });
+  const answers = Array.from({ length: 250 }, (_, n) =>
+    keys.get(`${n % 200}`, () => new Promise((resolve) => asked.push(() => resolve({})))),
+  );
+  for (const total of [100, 200]) {
+    await until('the questions', () => (asked.length === total ? true : undefined));
+    await new Promise(setImmediate);
+    expect(asked.length).toBe(total);
+    for (const answer of asked.slice(-100)) answer();
+  }
+  const found = await Promise.all(answers);
+  expect(found[0]).toBe(found[200]);
+  expect(asked.length).toBe(200);
 });
 
 test('an envelope has the bytes of the reference, whoever writes it', () => {
@@ -220,6 +252,7 @@ describe('a plugin of version 2', () => {
     await kms.asked;
     await expect(write(kms)).rejects.toThrow(KeyUnavailableError);
     await expect(async () => kms.transformer.fromStorage(value, key)).rejects.toThrow(KeyUnavailableError);
+    expect(kms.failures).toEqual([]); // whoever opened it has asked
     await plugin(socket);
     await until('the plugin', () => (kms.recoveries > 0 ? true : undefined));
     expect(await kms.transformer.fromStorage(value, key)).toEqual({ value: object, stale: false });
@@ -232,6 +265,67 @@ describe('a plugin of version 2', () => {
     await kms.asked;
     expect(() => kms.check()).toThrow('not well');
     await expect(write(kms)).rejects.toThrow(KeyUnavailableError);
+  });
+
+  test.each([
+    ['empty', ''],
+    ['too_long', 'k'.repeat(1025)],
+  ])('says that the name of its key is %s, which is counted and not believed', async (why, keyId) => {
+    const real = await plugin();
+    real.keyId = keyId;
+    const kms = openV2(real.socket);
+    await kms.asked;
+    expect(() => kms.check()).toThrow('the name of the plugin');
+    expect(kms.counted).toEqual([`toldNone ${why}`]);
+  });
+
+  test('is counted by its keys: what was written and read with each, and what is in memory', async () => {
+    const real = await plugin();
+    const kms = openV2(real.socket);
+    await kms.asked;
+    await kms.transformer.fromStorage(await write(kms), key);
+    const reader = openV2(real.socket);
+    await reader.asked;
+    await reader.transformer.fromStorage(await write(kms), key);
+    expect(kms.counted).toEqual([
+      'told key-1',
+      'held 1',
+      'used to_storage key-1',
+      'used from_storage key-1',
+      'used to_storage key-1',
+    ]);
+    expect(reader.counted).toEqual(['told key-1', 'held 1', 'missed', 'held 2', 'used from_storage key-1']);
+  });
+
+  test('refuses a key for now: it is asked again for it, ever more seldom', async () => {
+    const real = await plugin();
+    const writer = openV2(real.socket);
+    await writer.asked;
+    const value = await write(writer);
+    const waits: number[] = [];
+    const clock = quickClock();
+    const kms = openV2(real.socket, {
+      ...clock,
+      after: (ms, callback) => {
+        if (ms === 60_000) return () => {}; // the usual question is far away
+        waits.push(ms);
+        return clock.after(ms, callback);
+      },
+    });
+    await kms.asked;
+    real.refusing = true;
+    const read = async (): Promise<unknown> => kms.transformer.fromStorage(value, key);
+    await expect(read()).rejects.toThrow('refuses');
+    for (let times = 1; times <= 6; times++) {
+      await until('another try', () => (kms.recoveries >= times ? true : undefined));
+      await expect(read()).rejects.toThrow('refuses');
+    }
+    real.refusing = false;
+    await until('the last try', () => (kms.recoveries > 6 ? true : undefined));
+    expect(await read()).toEqual({ value: object, stale: false });
+    expect(() => kms.check()).not.toThrow();
+    expect(waits.length).toBeLessThan(10);
+    expect(Math.max(...waits)).toBeGreaterThan(16_000);
   });
 
   test('reads what older servers wrote with a key instead of a seed, and has it written anew', async () => {
@@ -254,22 +348,63 @@ describe('a plugin of version 1', () => {
       [10, 0],
       [-1, 5],
     ] as const) {
-      const before = calls(real, 'v1beta1 Decrypt');
       const kms = openV1(real.socket, cacheSize);
+      await kms.asked;
+      const before = calls(real, 'v1beta1 Decrypt');
       const values = await Promise.all(Array.from({ length: 5 }, () => write(kms)));
       for (const value of values)
         expect(await kms.transformer.fromStorage(value, key)).toEqual({ value: object, stale: false });
       expect(calls(real, 'v1beta1 Decrypt') - before).toBe(decryptions);
     }
-    expect(calls(real, 'v1beta1 Encrypt')).toBe(10);
+    expect(calls(real, 'v1beta1 Encrypt')).toBe(12); // ten writes, and how it is
   });
 
-  test('is well while it decrypts what it encrypted', async () => {
+  test('falls silent: the next write notices it, and the return of the plugin too', async () => {
+    const real = await plugin();
+    const kms = openV1(real.socket, 1_000, quickClock());
+    await kms.asked;
+    kms.check();
+    const value = await write(kms);
+    await real.stop();
+    await expect(write(kms)).rejects.toThrow(KeyUnavailableError);
+    await until('the loss', () => (kms.failures.length > 0 ? true : undefined));
+    expect(() => kms.check()).toThrow(KeyUnavailableError);
+    const other = openV1(real.socket, 1_000, quickClock());
+    await expect(other.transformer.fromStorage(value, key)).rejects.toThrow(KeyUnavailableError);
+    const recoveries = other.recoveries;
+    await plugin(real.socket);
+    await until('the return', () => (other.recoveries > recoveries ? true : undefined));
+    expect(await other.transformer.fromStorage(value, key)).toEqual({ value: object, stale: false });
+    expect(other.counted.filter((what) => what === 'missed').length).toBeGreaterThan(1);
+  });
+
+  test('is not asked how it is for each who wants to know', async () => {
     const real = await plugin();
     const kms = openV1(real.socket, 1_000);
-    await kms.check();
-    await real.stop();
-    await expect(kms.check()).rejects.toThrow(KeyUnavailableError);
+    await kms.asked;
+    for (let times = 0; times < 100; times++) kms.check();
+    expect(Object.fromEntries(real.calls)).toEqual({ 'v1beta1 Encrypt': 1, 'v1beta1 Decrypt': 1 });
+  });
+
+  test('has values whose flipped bits are refused, although CBC would take some of them', async () => {
+    const real = await plugin();
+    const kms = openV1(real.socket, 1_000);
+    // As long as a value in CBC may be: a multiple of sixteen bytes.
+    const value = Buffer.from(await kms.transformer.toStorage(Buffer.alloc(36, 'x'), key));
+    const begin = 2 + value.readUInt16BE();
+    expect((value.length - begin) % 16).toBe(0);
+    let accepted = 0;
+    for (let flip = 0; flip < 3_000; flip++) {
+      const flipped = Buffer.from(value);
+      for (const at of [begin + (flip % (value.length - begin)), value.length - 1 - (flip % 16)])
+        flipped.writeUInt8(flipped.readUInt8(at) ^ (1 + (flip % 255)), at);
+      if (flipped.equals(value)) continue;
+      accepted += await Promise.resolve(kms.transformer.fromStorage(flipped, key)).then(
+        () => 1,
+        () => 0,
+      );
+    }
+    expect(accepted).toBe(0);
   });
 
   test('refuses a value that was moved, cut or flipped, and reads older ones in CBC as stale', async () => {
@@ -283,7 +418,7 @@ describe('a plugin of version 1', () => {
     closings.push(service.close);
     const plain = Buffer.alloc(32, 'p');
     const encrypted = await service.encrypt(plain);
-    const inner = aesCbc({ key: createSecretKey(plain), random }).toStorage(object, key);
+    const inner = aesCbc({ key: createSecretKey(plain), random }).toStorage(object, key); // an object, by how it begins
     const older = Buffer.concat([Buffer.from([0, encrypted.length]), encrypted, inner]);
     expect(await kms.transformer.fromStorage(older, key)).toEqual({ value: object, stale: true });
   });

@@ -1,0 +1,54 @@
+import { describe, expect, test } from '@jest/globals';
+import { seededRandom } from '@cluster-apiserver/base';
+import { bytesOf, decode, encodeProtobuf, encodeStored, type KubeObject, ownForm } from '@cluster-apiserver/model';
+import { randomObject } from '../../model/test/random-object.ts';
+import { kinds } from './index.ts';
+
+const stored = kinds({ eventLifetimeSeconds: 3600 }).filter(({ view }) => !view);
+
+describe.each(stored.map((kind) => [kind.kind, kind] as const))('a stored %s', (name, kind) => {
+  const { apiVersion, schema } = kind;
+  const some = (seed: number): KubeObject[] => {
+    const random = seededRandom(seed);
+    return Array.from({ length: 200 }, () => {
+      const object = decode(
+        schema,
+        { ...randomObject(random, schema), kind: name, apiVersion },
+        () => {},
+      ) as KubeObject;
+      const { resourceVersion: _, ...metadata } = object.metadata;
+      return { ...object, metadata };
+    });
+  };
+
+  test('of ours is left as it is', () => {
+    for (const object of some(1)) {
+      const bytes = bytesOf(encodeStored(object));
+      expect(ownForm(kind, bytes)).toBe(bytes);
+    }
+  });
+
+  test('of another server is read as protobuf, and as JSON with whatever around it and in any order', () => {
+    for (const object of some(2)) {
+      const ours = bytesOf(encodeStored(object)).toString();
+      const { metadata, ...rest } = object;
+      const backwards = Object.fromEntries(Object.entries({ ...rest, metadata, unheardOf: 1 }).reverse());
+      expect(ownForm(kind, encodeProtobuf(schema, object as never)).toString()).toBe(ours);
+      expect(ownForm(kind, Buffer.from(`${ours}\n`)).toString()).toBe(ours);
+      expect(ownForm(kind, Buffer.from(` ${JSON.stringify(backwards)} `)).toString()).toBe(ours);
+    }
+  });
+
+  test('of another kind or version, or that is no object, is refused', () => {
+    const object = { kind: name, apiVersion, metadata: {} };
+    for (const other of [
+      { ...object, kind: 'Other' },
+      { ...object, apiVersion: 'v2' },
+    ]) {
+      expect(() => ownForm(kind, encodeProtobuf(schema, other))).toThrow('it is no');
+      expect(() => ownForm(kind, Buffer.from(JSON.stringify(other)))).toThrow('it is no');
+    }
+    for (const text of ['', '\n', 'null\n', '[]\n', '1', '{', 'k8s', 'k8s\0', '{"kind":"Other"'])
+      expect(() => ownForm(kind, Buffer.from(text))).toThrow();
+  });
+});

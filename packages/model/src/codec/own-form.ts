@@ -1,0 +1,36 @@
+import type { Kind } from '../kind.ts';
+import type { KubeObject } from '../object.ts';
+import { decode } from '../schema/decode.ts';
+import { parseJson } from './json.ts';
+import { isProtobuf, parseProtobuf } from './protobuf.ts';
+import { bytesOf, encodeStored, typePrefix } from './stored-form.ts';
+
+/**
+ * The bytes of a stored object in our form, which are the given ones when we wrote them. The reference stores the same
+ * objects as protobuf, or as JSON with a newline behind it: such bytes are read by the schema and written as we would.
+ * Throws when they are no object of the kind.
+ */
+export function ownForm(kind: Kind, stored: Buffer): Buffer {
+  const begin = beginOf(kind);
+  if (stored.at(-1) === closingBrace && stored.subarray(0, begin.length).equals(begin)) return stored;
+  const { value } = isProtobuf(stored)
+    ? parseProtobuf(stored, (names) => (isOf(kind, names) && kind.hasProtobuf ? kind.schema : undefined))
+    : parseJson(stored.toString());
+  if (typeof value !== 'object' || value === null || !isOf(kind, value))
+    throw new TypeError(`it is no ${kind.kind} of ${kind.apiVersion}`);
+  return bytesOf(encodeStored(decode(kind.schema, value, () => {}) as KubeObject));
+}
+
+const closingBrace = 0x7d;
+
+const isOf = ({ kind, apiVersion }: Kind, names: { readonly kind?: unknown; readonly apiVersion?: unknown }): boolean =>
+  names.kind === kind && names.apiVersion === apiVersion;
+
+const begins = new WeakMap<Kind, Buffer>();
+
+/** Asked for every object that is read. */
+function beginOf(kind: Kind): Buffer {
+  let begin = begins.get(kind);
+  if (!begin) begins.set(kind, (begin = bytesOf(typePrefix(kind.kind, kind.apiVersion))));
+  return begin;
+}

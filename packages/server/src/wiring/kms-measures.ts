@@ -1,0 +1,82 @@
+import { createHash } from 'node:crypto';
+import type { Clock } from '@cluster-apiserver/base';
+import type { KmsProvider } from '@cluster-apiserver/config';
+import type { KmsMeasures } from '@cluster-apiserver/storage';
+import { doublingBuckets, type Metrics } from '@cluster-apiserver/telemetry';
+
+export interface PluginMeasures extends KmsMeasures {
+  /** A call has ended: its path, gRPC's name of how, and how long it took. */
+  called(path: string, code: string, seconds: number): void;
+}
+
+/** What there is to know about plugins, by the reference's names. Keys are named by the hash of what plugins call them. */
+export function kmsMeasures(metrics: Metrics, clock: Clock): (provider: KmsProvider) => PluginMeasures {
+  const named = <Rest extends object>(name: string, help: string, labels: Rest) => ({
+    name: `apiserver_envelope_encryption_${name}`,
+    help,
+    labels: { provider_name: 'any' as const, ...labels },
+  });
+  const latency = metrics.histogram({
+    ...named('kms_operations_latency_seconds', 'Calls to key management plugins.', {
+      method_name: 'any' as const,
+      grpc_status_code: 'any' as const,
+    }),
+    buckets: doublingBuckets(0.0001, 20),
+  });
+  const ofKeys = { transformation_type: ['to_storage', 'from_storage'], key_id_hash: 'any' as const };
+  const used = metrics.counter(named('key_id_hash_total', 'Values written and read, by key of the plugin.', ofKeys));
+  const usedLast = metrics.gauge(named('key_id_hash_last_timestamp_seconds', 'When that happened last.', ofKeys));
+  const told = metrics.gauge(
+    named('key_id_hash_status_last_timestamp_seconds', 'When the plugin said last that it encrypts with a key.', {
+      key_id_hash: 'any' as const,
+    }),
+  );
+  const toldNone = metrics.counter(
+    named('invalid_key_id_from_status_total', 'How often the plugin named a key that cannot be one.', {
+      error: ['empty', 'too_long'],
+    }),
+  );
+  const seeds = metrics.gauge(
+    named('dek_source_cache_size', 'Seeds in memory: about as many calls a restart would need.', {}),
+  );
+  const filled = metrics.gauge({
+    name: 'apiserver_envelope_encryption_dek_cache_fill_percent',
+    help: 'How full the cache of keys of version 1 is.',
+  });
+  const misses = metrics.counter({
+    name: 'apiserver_storage_envelope_transformation_cache_misses_total',
+    help: 'Keys that were not in memory, so that a plugin had to be asked for them.',
+  });
+  const hashOf = hashes();
+  return ({ name: provider_name, version, cacheSize }) => ({
+    called: (method_name, code, seconds) =>
+      latency.observe({ provider_name, method_name, grpc_status_code: asReferenceWrites(code) }, seconds),
+    used: (transformation_type, keyId) => {
+      const labels = { provider_name, transformation_type, key_id_hash: hashOf(keyId) };
+      used.add(labels);
+      usedLast.set(labels, clock.now() / 1000);
+    },
+    told: (keyId) => told.set({ provider_name, key_id_hash: hashOf(keyId) }, clock.now() / 1000),
+    toldNone: (error) => toldNone.add({ provider_name, error }),
+    missed: () => misses.add({}),
+    held: (keys) =>
+      version === 'v2' ? seeds.set({ provider_name }, keys) : filled.set({}, (100 * keys) / Math.max(1, cacheSize)),
+  });
+}
+
+/** A plugin has few keys, and each is named at every write. */
+function hashes(): (text: string) => string {
+  const known = new Map<string, string>();
+  return (text) => {
+    let hash = known.get(text);
+    if (!hash) known.set(text, (hash = `sha256:${createHash('sha256').update(text).digest('hex')}`));
+    return hash;
+  };
+}
+
+/** `DEADLINE_EXCEEDED` is `DeadlineExceeded` there. */
+function asReferenceWrites(code: string): string {
+  if (code === 'OK') return code;
+  if (code === 'CANCELLED') return 'Canceled';
+  return code.toLowerCase().replace(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase());
+}

@@ -1,0 +1,34 @@
+import type { Transformed, Transformer } from './transformer.ts';
+
+/** A transformer that will be replaced by another while values pass through it. */
+export interface Retiring {
+  readonly transformer: Transformer;
+  /** Nobody begins with it any more. It is closed when what is under way has come to its end. */
+  retire(): void;
+}
+
+export function retiring({ toStorage, fromStorage }: Transformer, close: () => void): Retiring {
+  let underWay = 0;
+  let retired = false;
+  const ended = (): void => {
+    underWay--;
+    if (retired && underWay === 0) close();
+  };
+  /** What is there at once needs nothing any more. */
+  const followed = <T extends Uint8Array | Transformed>(done: T | Promise<T>): T | Promise<T> => {
+    if (!(done instanceof Promise)) return done;
+    underWay++;
+    return done.finally(ended);
+  };
+  return {
+    transformer: {
+      toStorage: (value, key) => followed(toStorage(value, key)),
+      fromStorage: (value, key) => followed(fromStorage(value, key)),
+    },
+    retire: () => {
+      if (retired) return;
+      retired = true;
+      if (underWay === 0) close();
+    },
+  };
+}

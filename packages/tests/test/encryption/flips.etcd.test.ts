@@ -1,0 +1,121 @@
+/** A million changes of what the server has stored, by each provider that authenticates: not one is accepted. */
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { createSecretKey } from 'node:crypto';
+import os from 'node:os';
+import path from 'node:path';
+import { seededRandom, systemClock as clock, systemRandom } from '@cluster-apiserver/base';
+import { kinds } from '@cluster-apiserver/kinds';
+import {
+  aesGcm,
+  type KmsPlugin,
+  kmsV1,
+  kmsV1Service,
+  kmsV2,
+  kmsV2Service,
+  prefixed,
+  secretbox,
+  type Transformer,
+} from '@cluster-apiserver/storage';
+import { type RealPlugin, startPlugin } from '../../../storage/test/kms-plugin.ts';
+import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
+import { serveKinds } from '../serve-kinds.ts';
+import { configuration, create, file, flags, flipped, keyed, keyOf, plugins, raw } from './configuration.ts';
+
+const socket = path.join(os.tmpdir(), `kms-flips-${process.pid}.sock`);
+const random = systemRandom();
+const key = Buffer.alloc(32, 'a'); // as keyed() makes it
+const nobody = { used: () => {}, told: () => {}, toldNone: () => {}, missed: () => {}, held: () => {} };
+const options = { clock, random, measures: nobody, recovered: () => {}, failed: () => {} };
+const connection = { socket, timeoutMs: 5_000, clock, called: () => {} };
+
+let etcd: RealEtcd;
+let plugin: RealPlugin;
+const opened: KmsPlugin[] = [];
+const { stackTraceLimit } = Error;
+beforeAll(async () => {
+  Error.stackTraceLimit = 0; // a million errors say where they are thrown, and nobody reads it
+  plugin = await startPlugin(socket);
+  etcd = await startEtcd();
+});
+afterAll(async () => {
+  Error.stackTraceLimit = stackTraceLimit;
+  for (const one of opened) one.close();
+  await plugin.stop();
+  await etcd.stop();
+});
+
+async function behind(one: KmsPlugin): Promise<Transformer> {
+  opened.push(one);
+  await one.asked;
+  return one.transformer;
+}
+
+/** Each with the part of a value that it encrypted itself: what lies outside of that costs a call of the plugin. */
+const providers: readonly {
+  readonly name: string;
+  readonly provider: object;
+  readonly prefix: string;
+  open(): Transformer | Promise<Transformer>;
+  own(value: Buffer): readonly [from: number, to: number];
+}[] = [
+  {
+    name: 'aesgcm',
+    provider: keyed('aesgcm', 'a'),
+    prefix: 'k8s:enc:aesgcm:v1:a:',
+    open: () => aesGcm({ key: createSecretKey(key), random, drewNonce: () => {} }),
+    own: ({ length }) => [0, length],
+  },
+  {
+    name: 'secretbox',
+    provider: keyed('secretbox', 'a'),
+    prefix: 'k8s:enc:secretbox:v1:a:',
+    open: () => secretbox({ key, random }),
+    own: ({ length }) => [0, length],
+  },
+  {
+    name: 'kms v1',
+    provider: plugins('v1', socket, 'a')[0] as object,
+    prefix: 'k8s:enc:kms:v1:a:',
+    open: () => behind(kmsV1(kmsV1Service(connection), { ...options, cacheSize: 10 })),
+    own: (value) => [2 + value.readUInt16BE(), value.length],
+  },
+  {
+    name: 'kms v2',
+    provider: plugins('v2', socket, 'a')[0] as object,
+    prefix: 'k8s:enc:kms:v2:a:',
+    open: () => behind(kmsV2(kmsV2Service(connection), options)),
+    own: ({ length }) => [3, length - 200],
+  },
+];
+const flipsOfEach = 250_000;
+
+test.each(providers)('$name', async ({ name, provider, prefix, open, own }) => {
+  const server = await serveKinds(kinds, { flags, files: { [file]: configuration(provider) }, etcd });
+  const robot = `robot-${name.replace(' ', '-')}`;
+  await create(server, robot);
+  const value = await raw(server, robot);
+  await server.close();
+  const transformer = prefixed([{ prefix, transformer: await open() }]);
+  const read = async (bytes: Buffer): Promise<string> =>
+    (await transformer.fromStorage(bytes, keyOf(robot))).value.toString();
+  expect(JSON.parse(await read(value)).metadata.name).toBe(robot);
+
+  const accepted: number[][] = [];
+  const attempt = async (...bits: number[]): Promise<void> => {
+    const taken = await read(flipped(value, ...bits)).then(
+      () => true,
+      () => false,
+    );
+    if (taken) accepted.push(bits);
+  };
+  // Every single bit, and then up to three at a time.
+  const bits = value.length * 8;
+  for (let bit = 0; bit < bits; bit++) await attempt(bit);
+  const chance = seededRandom(7);
+  const [from, to] = own(value.subarray(prefix.length)).map((at) => (prefix.length + at) * 8) as [number, number];
+  for (let flips = bits; flips < flipsOfEach; flips++) {
+    const chosen = new Set(Array.from({ length: 1 + chance.below(3) }, () => from + chance.below(to - from)));
+    await attempt(...chosen);
+  }
+  expect(accepted).toEqual([]);
+});

@@ -1,0 +1,204 @@
+/** What every provider must hold, through the whole server and in the bytes that then lie in a real etcd. */
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import os from 'node:os';
+import path from 'node:path';
+import readline from 'node:readline';
+import { kinds } from '@cluster-apiserver/kinds';
+import { type RealPlugin, startPlugin } from '../../../storage/test/kms-plugin.ts';
+import { putRaw } from '../etcd.ts';
+import { type Answer, type ServedKinds, serveKinds } from '../serve-kinds.ts';
+import {
+  accounts,
+  canary,
+  configuration,
+  create,
+  expectNoCanary,
+  file,
+  flags,
+  flipped,
+  keyed,
+  keyOf,
+  plugins,
+  prefixOf,
+  raw,
+  reconfigure,
+} from './configuration.ts';
+
+interface Tested {
+  readonly name: string;
+  /** What values with one of its keys begin with. */
+  prefix(key: string): string;
+  /** Providers with these keys, in this order. */
+  by(...keys: string[]): object[];
+  /** Whether what it did not write, or did not write there, is always refused. */
+  readonly authenticates: boolean;
+}
+
+const socket = path.join(os.tmpdir(), `kms-providers-${process.pid}.sock`);
+const local = (name: 'aesgcm' | 'aescbc' | 'secretbox', authenticates: boolean): Tested => ({
+  name,
+  prefix: (key) => `k8s:enc:${name}:v1:${key}:`,
+  by: (...keys) => [keyed(name, ...keys)],
+  authenticates,
+});
+const behind = (version: 'v1' | 'v2'): Tested => ({
+  name: `kms ${version}`,
+  prefix: (key) => `k8s:enc:kms:${version}:${key}:`,
+  by: (...keys) => plugins(version, socket, ...keys),
+  authenticates: true,
+});
+const providers: readonly Tested[] = [
+  local('aesgcm', true),
+  local('aescbc', false),
+  local('secretbox', true),
+  behind('v1'),
+  behind('v2'),
+  {
+    name: 'identity',
+    prefix: (key) => (key === 'a' ? '' : `k8s:enc:aesgcm:v1:${key}:`),
+    by: (...keys) => keys.map((key) => (key === 'a' ? { identity: {} } : keyed('aesgcm', key))),
+    authenticates: false,
+  },
+];
+
+let plugin: RealPlugin;
+beforeAll(async () => {
+  plugin = await startPlugin(socket);
+});
+afterAll(() => plugin.stop());
+
+describe.each(providers)('$name', ({ name: provider, prefix, by, authenticates }) => {
+  let server: ServedKinds;
+  const put = (name: string, value: Buffer): Promise<void> =>
+    putRaw(server.etcd.endpoints[0] as string, keyOf(name), value);
+  const get = (name: string): Promise<Answer> => server.ask('GET', `${accounts}/${name}`);
+  const merge = (name: string, change: object): Promise<Answer> =>
+    server.ask('PATCH', `${accounts}/${name}`, change, 'application/merge-patch+json');
+  const listed = async (): Promise<(string | undefined)[]> =>
+    ((await server.ask('GET', accounts)).body.items ?? []).map(({ metadata }) => metadata.name);
+  const refused = async (name: string): Promise<void> => {
+    const told = { reason: 'InternalError', message: expect.stringContaining(keyOf(name)) };
+    for (const path of [`${accounts}/${name}`, accounts]) {
+      const { status, body } = await server.ask('GET', path);
+      expect([path, status, body]).toEqual([path, 500, expect.objectContaining(told)]);
+    }
+  };
+
+  beforeAll(async () => {
+    server = await serveKinds(kinds, { flags, files: { [file]: configuration(...by('a')) }, errorsExpected: true });
+  });
+  afterAll(() => server.close());
+
+  test('creates: behind its prefix, and hidden', async () => {
+    expect((await create(server, 'made')).status).toBe(201);
+    const value = await raw(server, 'made');
+    expect(prefixOf(value)).toBe(prefix('a'));
+    expect(value.includes(canary)).toBe(provider === 'identity');
+    await server.ask('DELETE', `${accounts}/made`);
+    await create(server, 'made');
+    expect(await raw(server, 'made')).not.toEqual(value);
+  });
+
+  test('reads and lists what it wrote', async () => {
+    await create(server, 'read');
+    expect((await get('read')).body.metadata.annotations).toEqual({ canary });
+    expect(await listed()).toContain('read');
+  });
+
+  test('watches: creations, changes and deletions, each with what it is about', async () => {
+    const from = (await server.ask('GET', accounts)).body.metadata.resourceVersion;
+    const watch = await server.open('GET', `${accounts}?watch=true&resourceVersion=${from}`);
+    const lines = readline.createInterface({ input: watch })[Symbol.asyncIterator]();
+    await create(server, 'watched');
+    await merge('watched', { metadata: { labels: { a: 'b' } } });
+    await server.ask('DELETE', `${accounts}/watched`);
+    for (const type of ['ADDED', 'MODIFIED', 'DELETED']) {
+      const event = JSON.parse((await lines.next()).value as string);
+      expect(event).toMatchObject({ type, object: { metadata: { name: 'watched', annotations: { canary } } } });
+    }
+    watch.destroy();
+  });
+
+  test('updates: other bytes behind the same prefix, and none for what does not change', async () => {
+    const { body } = await create(server, 'changed');
+    const before = await raw(server, 'changed');
+    expect((await merge('changed', {})).body.metadata.resourceVersion).toBe(body.metadata.resourceVersion);
+    expect(await raw(server, 'changed')).toEqual(before);
+    const replaced = { ...body, metadata: { ...body.metadata, labels: { changed: 'yes' } } };
+    expect((await server.ask('PUT', `${accounts}/changed`, replaced)).status).toBe(200);
+    const after = await raw(server, 'changed');
+    expect(prefixOf(after)).toBe(prefix('a'));
+    expect(after.equals(before)).toBe(false);
+    expect((await get('changed')).body.metadata.labels).toEqual({ changed: 'yes' });
+  });
+
+  test('corrupt: what is cut, emptied or noise is told by its key, and the others are read as ever', async () => {
+    await create(server, 'wreck');
+    await create(server, 'whole');
+    const whole = await raw(server, 'wreck');
+    const begin = Buffer.from(prefix('a'));
+    const noise = Buffer.alloc(320, 0xe7);
+    for (const wreck of [
+      whole.subarray(0, whole.length / 2),
+      whole.subarray(0, -1),
+      begin,
+      Buffer.concat([begin, noise]),
+    ]) {
+      await put('wreck', wreck);
+      await refused('wreck');
+      expect((await get('whole')).status).toBe(200);
+    }
+    await put('wreck', whole);
+    expect((await get('wreck')).body.metadata.annotations).toEqual({ canary });
+    expect(await listed()).toContain('wreck');
+  });
+
+  test('moved: a value under another key is not taken for the object of that name', async () => {
+    await create(server, 'here');
+    await create(server, 'there');
+    const own = await raw(server, 'there');
+    await put('there', await raw(server, 'here'));
+    await refused('there');
+    await put('there', own);
+    expect((await get('there')).status).toBe(200);
+  });
+
+  test('flipped: no changed bit makes an object that was not written, and none makes the server fall', async () => {
+    await create(server, 'flip');
+    const whole = await raw(server, 'flip');
+    const before = (await get('flip')).body;
+    for (let n = 0; n < 120; n++) {
+      const bit = Math.floor(((n + Math.random()) / 120) * whole.length * 8); // everywhere, and elsewhere each time
+      await put('flip', flipped(whole, bit));
+      const { status, body } = await get('flip');
+      if (authenticates) expect([bit, status]).toEqual([bit, 500]);
+      // Without authentication something else may come out, but never the object of another place.
+      else expect([bit, status === 500 || body.metadata.name === 'flip']).toEqual([bit, true]);
+    }
+    await put('flip', whole);
+    expect({ ...(await get('flip')).body.metadata, resourceVersion: '' }).toEqual({
+      ...before.metadata,
+      resourceVersion: '',
+    });
+  });
+
+  test('rotates: another key is added, writes, is the only one; and what it did not write is written anew', async () => {
+    await create(server, 'rotated');
+    await reconfigure(server, configuration(...by('a', 'b')));
+    expect(prefixOf(await raw(server, 'rotated'))).toBe(prefix('a'));
+    await reconfigure(server, configuration(...by('b', 'a')));
+    expect((await get('rotated')).body.metadata.annotations).toEqual({ canary });
+    await merge('rotated', {});
+    const rewritten = await raw(server, 'rotated');
+    expect(prefixOf(rewritten)).toBe(prefix('b'));
+    await merge('rotated', {});
+    expect(await raw(server, 'rotated')).toEqual(rewritten);
+    for (const name of await listed()) await merge(String(name), {});
+    await reconfigure(server, configuration(...by('b')));
+    expect(await listed()).toContain('rotated');
+    const values = await Promise.all((await listed()).map((name) => raw(server, String(name))));
+    expect(new Set(values.map(prefixOf))).toEqual(new Set([prefix('b')]));
+  });
+
+  if (provider !== 'identity') test('nothing of any of this lies in etcd in clear', () => expectNoCanary(server.etcd));
+});

@@ -1,0 +1,30 @@
+import { systemClock as clock, systemRandom } from '@cluster-apiserver/base';
+import { listen } from '@cluster-apiserver/pipeline';
+import { storageCommand } from '@cluster-apiserver/server';
+import { http2Connect, kmsV1Service, kmsV2Service } from '@cluster-apiserver/storage';
+import { createLog } from '@cluster-apiserver/telemetry';
+import type { RealEtcd } from '../../../storage/test/real-etcd.ts';
+import { file } from './configuration.ts';
+
+/** `cluster-apiserver storage`, as an operator runs it. Gives what it prints and the code that it ends with. */
+export async function runStorage(
+  etcd: RealEtcd,
+  configuration: string,
+  ...args: string[]
+): Promise<{ readonly code: number; readonly lines: readonly string[] }> {
+  const lines: string[] = [];
+  const surroundings = {
+    clock,
+    random: systemRandom(),
+    files: { read: async () => Buffer.from(configuration), write: async () => {} },
+    connectEtcd: http2Connect,
+    connectKms: { v1: kmsV1Service, v2: kmsV2Service },
+    listen,
+    runtime: { version: 'v24.0.0', platform: 'linux', arch: 'x64' },
+    write: () => {},
+  };
+  const log = createLog({ clock, format: 'text', verbosity: 0, write: () => {} });
+  const all = [...args, `--etcd-servers=${etcd.endpoints.join(',')}`, `--encryption-provider-config=${file}`];
+  const code = await storageCommand(all, surroundings, log, (line) => lines.push(line), new AbortController().signal);
+  return { code, lines };
+}

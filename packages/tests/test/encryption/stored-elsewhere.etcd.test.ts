@@ -1,0 +1,161 @@
+/** Objects that the reference stored, in every form and under every provider: read, watched, and stored anew as ours. */
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import readline from 'node:readline';
+import { kinds } from '@cluster-apiserver/kinds';
+import type { KubeObject } from '@cluster-apiserver/model';
+import { type RealPlugin, startPlugin } from '../../../storage/test/kms-plugin.ts';
+import { type RealEtcd, startEtcd, until } from '../../../storage/test/real-etcd.ts';
+import { putRaw, rawValue } from '../etcd.ts';
+import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
+import { file, flags, prefixOf } from './configuration.ts';
+import { runStorage } from './run-storage.ts';
+
+const data = path.resolve(import.meta.dirname, '..', '..', 'data', 'stored-elsewhere');
+const values = JSON.parse(fs.readFileSync(path.join(data, 'values.json'), 'utf8')) as {
+  readonly key: string;
+  readonly stored: string;
+  readonly object: KubeObject;
+}[];
+const socket = path.join(os.tmpdir(), `kms-elsewhere-${process.pid}.sock`);
+const configuration = fs.readFileSync(path.join(data, 'encryption.json'), 'utf8').replaceAll('PLUGIN', socket);
+
+let etcd: RealEtcd;
+let plugin: RealPlugin;
+let server: ServedKinds;
+const url = (): string => etcd.endpoints[0] as string;
+const put = ({ key, stored }: (typeof values)[number]): Promise<void> =>
+  putRaw(url(), key, Buffer.from(stored, 'base64'));
+const stored = async (key: string): Promise<Buffer> => (await rawValue(url(), key)) as Buffer; // every one is there
+const pathOf = (key: string): string => key.replace(/^\/registry\/(\w+)\/(\w+)/, '/api/v1/namespaces/$2/$1');
+const withoutVersion = ({ metadata: { resourceVersion: _, ...metadata }, ...rest }: KubeObject): object => ({
+  ...rest,
+  metadata,
+});
+const nothing = (key: string): ReturnType<ServedKinds['ask']> =>
+  server.ask('PATCH', pathOf(key), {}, 'application/merge-patch+json');
+
+beforeAll(async () => {
+  plugin = await startPlugin(socket);
+  etcd = await startEtcd();
+  for (const value of values) await put(value);
+  server = await serveKinds(kinds, { flags, files: { [file]: configuration }, etcd });
+});
+afterAll(async () => {
+  await server.close();
+  await plugin.stop();
+  await etcd.stop();
+});
+
+test('there are values of every provider and form', () => {
+  expect(values.length).toBe(48);
+  const prefixes = values.map((value) => prefixOf(Buffer.from(value.stored, 'base64')));
+  expect(Object.keys(Object.groupBy(prefixes, (prefix) => prefix))).toEqual([
+    '',
+    'k8s:enc:aesgcm:v1:key1:',
+    'k8s:enc:aescbc:v1:key1:',
+    'k8s:enc:secretbox:v1:key1:',
+    'k8s:enc:kms:v1:older:',
+    'k8s:enc:kms:v2:newer:',
+  ]);
+});
+
+test('lists hold all of them', async () => {
+  for (const resource of ['serviceaccounts', 'events']) {
+    const { status, body } = await server.ask('GET', `/api/v1/${resource}`);
+    expect(status).toBe(200);
+    const expected = values.filter(({ key }) => key.includes(`/${resource}/`)).map(({ object }) => object);
+    const byName = (one: KubeObject, other: KubeObject): number =>
+      String(one.metadata.name) < String(other.metadata.name) ? -1 : 1;
+    const { kind, apiVersion } = expected[0] as KubeObject;
+    const found = (body.items ?? []).map((item) => withoutVersion({ ...item, kind, apiVersion } as KubeObject));
+    expect(found).toEqual(expected.toSorted(byName));
+  }
+});
+
+test('a rehearsal of storage rewrite finds them all readable, and says which are not stored as ours', async () => {
+  const { code, lines } = await runStorage(etcd, configuration, 'rewrite', '--dry-run');
+  expect(lines.at(-1)).toContain('48 seen, 48 would be rewritten, 0 unreadable');
+  expect(code).toBe(0);
+});
+
+describe.each(values)('$key', (value) => {
+  const { key, object } = value;
+
+  test('is read as the object that it is', async () => {
+    const { status, body } = await server.ask('GET', pathOf(key));
+    expect(status).toBe(200);
+    expect(withoutVersion(body)).toEqual(object);
+  });
+
+  test('is written as ours by an update that changes nothing, once, and tells watchers the same object', async () => {
+    const from = (await server.ask('GET', pathOf(key))).body.metadata.resourceVersion;
+    const [collection, name] = [path.dirname(pathOf(key)), path.basename(key)];
+    const watch = await server.open(
+      'GET',
+      `${collection}?watch=true&resourceVersion=${from}&fieldSelector=metadata.name%3D${name}`,
+    );
+    const lines = readline.createInterface({ input: watch })[Symbol.asyncIterator]();
+    const patched = await nothing(key);
+    expect(patched.status).toBe(200);
+    expect(withoutVersion(patched.body)).toEqual(object);
+    const event = JSON.parse((await lines.next()).value as string) as { type: string; object: KubeObject };
+    watch.destroy();
+    expect([event.type, event.object]).toEqual(['MODIFIED', patched.body]);
+    const rewritten = await stored(key);
+    expect(prefixOf(rewritten)).toBe('k8s:enc:aesgcm:v1:key1:');
+    expect((await nothing(key)).body.metadata.resourceVersion).toBe(patched.body.metadata.resourceVersion);
+    expect(await stored(key)).toEqual(rewritten);
+  });
+
+  test('reaches a watcher in one line when it is put there while the server runs', async () => {
+    const from = (await server.ask('GET', pathOf(key))).body.metadata.resourceVersion;
+    const watch = await server.open('GET', `${path.dirname(pathOf(key))}?watch=true&resourceVersion=${from}`);
+    const lines = readline.createInterface({ input: watch })[Symbol.asyncIterator]();
+    await put(value);
+    const event = JSON.parse((await lines.next()).value as string) as { object: KubeObject };
+    watch.destroy();
+    expect(withoutVersion(event.object)).toEqual(object);
+  });
+});
+
+test('storage rewrite makes all of them ours, and leaves alone what nobody here serves', async () => {
+  const strange = '/registry/pods/team/web-0';
+  await putRaw(url(), strange, Buffer.from('k8s\0 of another server'));
+  const { lines } = await runStorage(etcd, configuration, 'rewrite', '--objects-per-second=1000');
+  expect(lines.at(-1)).toContain('48 seen, 48 rewritten, 0 unreadable');
+  expect((await stored(strange)).toString()).toBe('k8s\0 of another server');
+  const inspected = (await runStorage(etcd, configuration, 'inspect')).lines.slice(1);
+  expect(inspected).toEqual([
+    'events\tk8s:enc:aesgcm:v1:key1:\t32',
+    'pods\tin clear\t1',
+    'serviceaccounts\tk8s:enc:aesgcm:v1:key1:\t16',
+  ]);
+  for (const { key, object } of values)
+    expect(withoutVersion((await server.ask('GET', pathOf(key))).body)).toEqual(object);
+});
+
+test('an object of another kind, or of no server, is not taken for one of this', async () => {
+  const key = '/registry/serviceaccounts/team/stranger';
+  const event = values.find(
+    ({ key: one }) => one === '/registry/events/team/identity-protobuf',
+  ) as (typeof values)[number];
+  for (const bytes of [
+    Buffer.from(event.stored, 'base64'),
+    Buffer.from('k8s\0'),
+    Buffer.from('k8s\0\n\x14\n\x02v1\x12\x0eServiceAccount\x12\x02\xff\xff', 'latin1'),
+    Buffer.from('{"kind":"Event","apiVersion":"v1","metadata":{"name":"stranger","namespace":"team","uid":"u"}}\n'),
+  ]) {
+    await putRaw(url(), key, bytes);
+    const found = await until('the change', async () => {
+      const answer = await server.ask('GET', pathOf(key));
+      return answer.status === 404 ? undefined : answer;
+    });
+    expect([found.status, found.body]).toEqual([
+      500,
+      expect.objectContaining({ message: expect.stringContaining(key) }),
+    ]);
+  }
+});
