@@ -25,6 +25,7 @@ import { versionInfo } from './version.ts';
 import { servingCertificate } from './wiring/certificate.ts';
 import { openAuthenticators } from './wiring/authenticators.ts';
 import { requirePairs } from './wiring/flag-files.ts';
+import type { FollowingOptions } from './wiring/followed-configuration.ts';
 import { openEncryption } from './wiring/encryption.ts';
 import { startControllers } from './wiring/controllers.ts';
 import { requestMeasures } from './wiring/measures.ts';
@@ -65,7 +66,8 @@ export async function assemble(
       failed: (endpoint, check, error) =>
         log.error('a health check failed', { endpoint, check, error: asError(error) }),
     });
-    const encryption = await openEncryption({ flags, keyPrefix, surroundings, metrics, health, log }, scope);
+    const following: FollowingOptions = { flags, surroundings, metrics, log, serverId: random.uuid() };
+    const encryption = await openEncryption({ ...following, keyPrefix, health }, scope);
     const { transformer } = encryption;
     const { client, store } = await openStorage(flags, { ownPrefix, transformer }, surroundings, log, scope);
     const served = kinds({ eventLifetimeSeconds: Math.ceil(flags['event-ttl'] / 1000) });
@@ -119,7 +121,7 @@ export async function assemble(
         clock,
         random,
         requestTimeoutMs: flags['request-timeout'],
-        authenticator: await openAuthenticators({ flags, surroundings, metrics, log }, scope),
+        authenticator: await openAuthenticators(following, scope),
         authorizer,
         measures: requestMeasures(metrics, served),
         report: reportFault,
