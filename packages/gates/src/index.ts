@@ -1,5 +1,7 @@
 export type { Authenticator, Credentials, UserInfo } from './authentication/authenticator.ts';
 export { orAnonymous } from './authentication/anonymous.ts';
+export { clientCertificates } from './authentication/certificate/client-certificates.ts';
+export { frontProxy, type FrontProxyHeaders } from './authentication/certificate/front-proxy.ts';
 export { cachedTokens } from './authentication/cached-tokens.ts';
 export { algorithmNames } from './authentication/oidc/algorithms.ts';
 export { type ConnectProxy, type ProxyTls, throughProxy } from './authentication/oidc/connect-proxy.ts';

@@ -12,6 +12,7 @@ import {
 import { FlagError, type ServerFlags } from '../flags.ts';
 import type { Files } from '../surroundings.ts';
 import { openAuthentication } from './authentication.ts';
+import { openClientCertificates } from './client-certificates.ts';
 import { flagFile } from './flag-files.ts';
 import type { FollowingOptions } from './followed-configuration.ts';
 
@@ -25,8 +26,12 @@ export interface Authenticators {
 export async function openAuthenticators(options: FollowingOptions, scope: Scope): Promise<Authenticators> {
   const { flags, surroundings } = options;
   const configured = await openAuthentication(options, scope);
+  const certificates = await openClientCertificates(options, scope);
   const tokens = firstToKnowToken([...(await tokensOfFile(flags, surroundings.files)), configured.tokens]);
-  return { requests: orAnonymous(firstToKnow([bearerTokens(tokens)]), configured.anonymousAllowed), tokens };
+  return {
+    requests: orAnonymous(firstToKnow([...certificates, bearerTokens(tokens)]), configured.anonymousAllowed),
+    tokens,
+  };
 }
 
 async function tokensOfFile(flags: ServerFlags, files: Files): Promise<readonly TokenAuthenticator[]> {

@@ -4,6 +4,8 @@ import type { Files } from '../surroundings.ts';
 
 type FileFlag =
   | 'token-auth-file'
+  | 'client-ca-file'
+  | 'requestheader-client-ca-file'
   | 'oidc-ca-file'
   | 'egress-selector-config-file'
   | 'etcd-cafile'
