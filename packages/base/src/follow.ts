@@ -25,9 +25,10 @@ export function follow<T>({ clock, pollMs, read, same, use, failed }: Followed<T
       try {
         const next = await read();
         if (stop.signal.aborted) return;
-        if (same(next, inService)) continue;
-        await use(next);
-        inService = next;
+        if (!same(next, inService)) {
+          await use(next);
+          inService = next;
+        }
         complaint = '';
       } catch (error) {
         // Once for each fault: every look would otherwise repeat it until somebody mends what is wrong.

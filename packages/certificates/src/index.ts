@@ -1,6 +1,6 @@
 export { type CertificateAuthority, createAuthority, openAuthority } from './authority.ts';
 export type { Names } from './extensions.ts';
-export type { Credentials } from './keys.ts';
+export { type Credentials, newPrivateKey } from './keys.ts';
 export { selfSigned } from './self-signed.ts';
 export {
   type Authorities,

@@ -20,6 +20,9 @@ export async function exportKey(key: webcrypto.CryptoKey): Promise<string> {
     .toString();
 }
 
+/** A key of its own, for signatures that are no certificates. */
+export const newPrivateKey = async (): Promise<string> => exportKey((await newKeys()).privateKey);
+
 /** The private key, made sure to be that of the certificate: signatures by another one would be trusted by nobody. */
 export async function importKey({ certificate, privateKey }: Credentials): Promise<webcrypto.CryptoKey> {
   const key = createPrivateKey(privateKey);

@@ -1,5 +1,5 @@
 import type { Clock, Random } from '@cluster-apiserver/base';
-import { createAuthority, openAuthority } from '@cluster-apiserver/certificates';
+import { createAuthority, newPrivateKey, openAuthority } from '@cluster-apiserver/certificates';
 import fs from 'node:fs';
 import path from 'node:path';
 import { readIfThere, replaceFile } from './files.ts';
@@ -9,14 +9,16 @@ import type { Home } from './home.ts';
 const secret = 0o600;
 
 /**
- * Who the cluster is and who may administer it. Authority and token stay the same over restarts, so that a copied
- * kubeconfig stays good; the server's certificate is made anew each time and so never runs out.
+ * Who the cluster is and who may administer it. Authority, token and the key that signs tokens of service accounts stay
+ * the same over restarts, so that a copied kubeconfig stays good; the server's certificate is made anew each time and so
+ * never runs out.
  */
 export async function writeCredentials(home: Home, address: string, clock: Clock, random: Random): Promise<void> {
   fs.mkdirSync(home.pki, { recursive: true, mode: 0o700 });
   const authority = await authorityIn(home.pki, clock, random);
   const server = await authority.issueForServer({ commonName: 'cluster-apiserver', hosts: ['localhost', '127.0.0.1'] });
   const token = readIfThere(home.adminToken) ?? `${random.uuid()}${random.uuid()}`.replaceAll('-', '');
+  if (readIfThere(home.signingKey) === undefined) replaceFile(home.signingKey, await newPrivateKey(), secret);
   replaceFile(home.ca, authority.certificate);
   replaceFile(home.serverCertificate, server.certificate);
   replaceFile(home.serverKey, server.privateKey, secret);

@@ -11,6 +11,8 @@ export interface Home {
   readonly pki: string;
   readonly serverCertificate: string;
   readonly serverKey: string;
+  /** What signs the tokens of service accounts. */
+  readonly signingKey: string;
   /** What the replicas store by. */
   readonly encryption: string;
   readonly pids: string;
@@ -33,6 +35,7 @@ export function homeIn(directory: string): Home {
     pki: at('pki'),
     serverCertificate: at('pki', 'server.crt'),
     serverKey: at('pki', 'server.key'),
+    signingKey: at('pki', 'service-accounts.key'),
     encryption: at('encryption.yaml'),
     pids: at('pids.json'),
     children: at('children.json'),

@@ -44,6 +44,22 @@ describe('a running cluster', () => {
     for (const { url } of [front, ...replicas]) expect(await statusOf(home, `${url}/readyz`)).toBe(200);
   });
 
+  test('signs tokens of service accounts, which every replica believes', async () => {
+    const { front, replicas } = pidsOf(home);
+    const accounts = `${front.url}/api/v1/namespaces/team-a/serviceaccounts`;
+    expect(await statusOf(home, accounts, { metadata: { name: 'signed-for' } })).toBe(201);
+    const asked = await answerOf(home, `${accounts}/signed-for/token`, {});
+    const { token } = (JSON.parse(asked?.text ?? '') as { status: { token: string } }).status;
+    const whoami = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
+    for (const { url } of [front, ...replicas])
+      expect(await answerOf(home, `${url}${whoami}`, {}, token)).toMatchObject({
+        status: 201,
+        text: expect.stringContaining('system:serviceaccount:team-a:signed-for'),
+      });
+    const keys = await answerOf(home, `${front.url}/.well-known/openid-configuration`, undefined, token);
+    expect(JSON.parse(keys?.text ?? '')).toMatchObject({ jwks_uri: `${front.url}/openid/v1/jwks` });
+  });
+
   test('is not started a second time', async () => {
     const second = launch(home);
     expect(await second.exit).toEqual({ code: 1, signal: null });
@@ -205,10 +221,18 @@ const processesOf = ({ front, replicas, etcd }: Pids): number[] => [front, ...re
 
 const runsHere = (home: Home) => (pid: number) => commandLine(pid)?.includes(home.directory) ?? false;
 
-/** The status of the answer, or undefined when there is none. A body makes it a POST. */
-function statusOf(home: Home, url: string, body?: object): Promise<number | undefined> {
+const statusOf = async (home: Home, url: string, body?: object): Promise<number | undefined> =>
+  (await answerOf(home, url, body))?.status;
+
+/** Undefined when there is no answer. A body makes it a POST; the administrator asks, unless another token is given. */
+function answerOf(
+  home: Home,
+  url: string,
+  body?: object,
+  token = fs.readFileSync(home.adminToken, 'utf8'),
+): Promise<{ readonly status: number | undefined; readonly text: string } | undefined> {
   return new Promise((resolve) => {
-    const authorization = `Bearer ${fs.readFileSync(home.adminToken, 'utf8')}`;
+    const authorization = `Bearer ${token}`;
     const request = https.request(url, {
       method: body ? 'POST' : 'GET',
       agent: false,
@@ -216,8 +240,9 @@ function statusOf(home: Home, url: string, body?: object): Promise<number | unde
       headers: { authorization, 'content-type': 'application/json' },
     });
     request.on('response', (response) => {
-      response.resume();
-      response.on('close', () => resolve(response.statusCode));
+      let text = '';
+      response.on('data', (part) => (text += part));
+      response.on('close', () => resolve({ status: response.statusCode, text }));
     });
     request.on('error', () => resolve(undefined));
     request.end(body && JSON.stringify(body));

@@ -44,7 +44,10 @@ export async function plan(options: Options, home: Home, launcher: Launcher): Pr
   const etcdServers = options.etcdServers ?? etcdUrls.join(',');
   const encrypted = options.etcdServers === undefined;
   if (encrypted) writeEncryptionConfiguration(home, random);
-  const replicas = replicaPrograms({ node, ports: topology.replicas, etcdServers, encrypted, flags, env }, home);
+  const replicas = replicaPrograms(
+    { node, ports: topology.replicas, address, etcdServers, encrypted, flags, env },
+    home,
+  );
   const front = frontProgram(node, { directory: home.directory, port, replicas: topology.replicas }, home, env);
   return {
     etcd: planned(etcdPrograms(launcher.etcd, topology.etcd, home, env), etcdUrls),

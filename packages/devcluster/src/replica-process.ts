@@ -1,3 +1,4 @@
+import fs from 'node:fs';
 import path from 'node:path';
 import type { Home } from './home.ts';
 import { UsageError } from './options.ts';
@@ -8,6 +9,8 @@ export const replicaUrl = (port: number): string => `https://127.0.0.1:${port}`;
 export interface ReplicaSettings {
   readonly node: string;
   readonly ports: readonly number[];
+  /** Where clients reach the cluster. */
+  readonly address: string;
   readonly etcdServers: string;
   /** Not into an etcd of others, who could not read it. */
   readonly encrypted: boolean;
@@ -19,6 +22,15 @@ export interface ReplicaSettings {
 /** The server of this project, run as it is written. */
 const serverProgram = path.resolve(import.meta.dirname, '..', '..', 'server', 'src', 'main.ts');
 
+/** What Node is told before the program, which says so in its first line. */
+function nodeOptions(program: string): string[] {
+  const [firstLine = ''] = fs.readFileSync(program, 'utf8').split('\n', 1);
+  return firstLine
+    .split(' ')
+    .slice(1)
+    .filter((word) => word.startsWith('--'));
+}
+
 /**
  * Between saying "not ready" and taking no more connections. The front looks every 200 ms, so nobody is sent to a
  * replica that no longer listens, with room for a machine that is busy.
@@ -27,9 +39,10 @@ const shutdownDelay = '2s';
 
 /** How the replicas are called. Flags of the user come last, so they win over what is only a default of ours. */
 export function replicaPrograms(
-  { node, ports, etcdServers, encrypted, flags, env }: ReplicaSettings,
+  { node, ports, address, etcdServers, encrypted, flags, env }: ReplicaSettings,
   home: Home,
 ): Program[] {
+  const options = [...nodeOptions(serverProgram), '--conditions=source'];
   return ports.map((port, i) => {
     const name = `replica-${i + 1}`;
     const owned = {
@@ -42,6 +55,8 @@ export function replicaPrograms(
     };
     const defaults = {
       'shutdown-delay-duration': shutdownDelay,
+      'service-account-issuer': address,
+      'service-account-signing-key-file': home.signingKey,
       ...(encrypted && {
         'encryption-provider-config': home.encryption,
         'encryption-provider-config-automatic-reload': 'true',
@@ -50,7 +65,7 @@ export function replicaPrograms(
     return {
       name,
       command: node,
-      args: ['--conditions=source', serverProgram, ...merged(owned, defaults, flags)],
+      args: [...options, serverProgram, ...merged(owned, defaults, flags)],
       env,
       logFile: path.join(home.logs, `${name}.log`),
     };

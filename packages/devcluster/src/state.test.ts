@@ -118,10 +118,11 @@ describe('ports', () => {
 describe('credentials', () => {
   test('stay the same from start to start, and only their owner may read what is secret', async () => {
     await writeCredentials(home, 'https://127.0.0.1:1', systemClock, systemRandom());
-    const [ca, token] = [fs.readFileSync(home.ca, 'utf8'), fs.readFileSync(home.adminToken, 'utf8')];
+    const [ca, token, key] = [home.ca, home.adminToken, home.signingKey].map((file) => fs.readFileSync(file, 'utf8'));
     await writeCredentials(home, 'https://127.0.0.1:2', systemClock, systemRandom());
     expect(fs.readFileSync(home.ca, 'utf8')).toBe(ca);
     expect(fs.readFileSync(home.adminToken, 'utf8')).toBe(token);
+    expect(fs.readFileSync(home.signingKey, 'utf8')).toBe(key);
     expect(token).toMatch(/^[0-9a-f]{64}$/);
     expect(fs.readFileSync(home.kubeconfig, 'utf8')).toContain('server: https://127.0.0.1:2\n');
     for (const file of [
@@ -130,6 +131,7 @@ describe('credentials', () => {
       home.kubeconfig,
       home.serverKey,
       path.join(home.pki, 'ca.key'),
+      home.signingKey,
     ]) {
       expect(fs.statSync(file).mode & 0o077).toBe(0);
     }
@@ -138,7 +140,15 @@ describe('credentials', () => {
 
 describe('flags of the replicas', () => {
   const flagsWith = (flags: readonly string[], encrypted = true): readonly string[] => {
-    const settings = { node: 'node', ports: [1], etcdServers: 'http://127.0.0.1:2', encrypted, flags, env: {} };
+    const settings = {
+      node: 'node',
+      ports: [1],
+      address: 'https://127.0.0.1:6443',
+      etcdServers: 'http://127.0.0.1:2',
+      encrypted,
+      flags,
+      env: {},
+    };
     return replicaPrograms(settings, home)[0]?.args ?? [];
   };
 
@@ -153,6 +163,11 @@ describe('flags of the replicas', () => {
     expect(fs.statSync(home.encryption).mode & 0o077).toBe(0);
     writeEncryptionConfiguration(home, systemRandom());
     expect(fs.readFileSync(home.encryption, 'utf8')).toBe(made);
+  });
+
+  test('let the replicas sign tokens of service accounts with one key, as the address of the cluster', () => {
+    expect(flagsWith([])).toContain('--service-account-issuer=https://127.0.0.1:6443');
+    expect(flagsWith([])).toContain(`--service-account-signing-key-file=${home.signingKey}`);
   });
 
   test('may replace a default of the launcher', () => {

@@ -9,10 +9,8 @@ export { type Dial, httpsGet } from './authentication/oidc/https-get.ts';
 export { IssuerKeys } from './authentication/oidc/issuer-keys.ts';
 export { jwtAuthenticator, type JwtIssuer } from './authentication/oidc/jwt-authenticator.ts';
 export { bearerTokens } from './authentication/bearer-token.ts';
-export { accountGroups, accountUserName, serviceAccountsGroup } from './authentication/service-account/claims.ts';
-export { issuerMetadata, keySet, keySetPath } from './authentication/service-account/discovery.ts';
+export { issuerMetadata, keySet } from './authentication/service-account/discovery.ts';
 export {
-  type PublicKey,
   type ServiceAccountKeys,
   serviceAccountKeys,
   signingKeyIn,
@@ -21,16 +19,19 @@ export {
 } from './authentication/service-account/keys.ts';
 export { knownKeys } from './authentication/service-account/known-keys.ts';
 export {
+  type AccountAnswer,
   type FindAccount,
   type FoundAccount,
-  serviceAccountTokens,
+  ofLivingAccounts,
+  signedAccountTokens,
 } from './authentication/service-account/service-account-tokens.ts';
-export { type IssuedToken, type TokenIssuer, tokenIssuer } from './authentication/service-account/token-issuer.ts';
+export { tokenIssuer } from './authentication/service-account/token-issuer.ts';
 export { staticTokens, TokenFileError } from './authentication/static-tokens.ts';
 export type { TokenAnswer, TokenAuthenticator } from './authentication/token-authenticator.ts';
 export { TokenRejectedError } from './authentication/token-rejected.ts';
 export { firstToKnow, firstToKnowToken } from './authentication/union.ts';
 export type { Attributes, Authorizer, Decision } from './authorization/authorizer.ts';
+export { openPaths } from './authorization/open-paths.ts';
 export { ownQuestions } from './authorization/own-questions.ts';
 export { mastersGroup, privilegedGroups } from './authorization/privileged-groups.ts';
 export { firstToDecide } from './authorization/union.ts';

@@ -12,11 +12,12 @@ import {
   statusSchema,
 } from '@cluster-apiserver/model';
 import { randomObject } from '../../model/test/random-object.ts';
+import { services } from '../test/services.ts';
 import { kinds, reviews, type ReviewServices } from './index.ts';
 
 /** Everything that is sent or received as protobuf. */
 const forms: readonly (readonly [string, ObjectSchema])[] = [
-  ...kinds({ eventLifetimeSeconds: 3600 }).flatMap(({ kind, apiVersion, schema, listSchema, subresourceForms }) => [
+  ...kinds(services).flatMap(({ kind, apiVersion, schema, listSchema, subresourceForms }) => [
     [`${kind} of ${apiVersion}`, schema] as const,
     [`${kind}List of ${apiVersion}`, listSchema] as const,
     ...subresourceForms.map((form) => [`${form.kind} of ${form.group}`, form.schema] as const),

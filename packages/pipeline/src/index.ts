@@ -3,6 +3,7 @@ export { discoveryDocuments, type VersionInfo } from './discovery/discovery-docu
 export { type Documents, documentRoutes } from './documents.ts';
 export type { ApiRequest, ApiResponse, Handler } from './exchange.ts';
 export { healthDocuments } from './health-documents.ts';
+export { issuerDocuments, issuerPaths } from './issuer-documents.ts';
 export { type Listener, listen } from './node/listener.ts';
 export { checkCertificate, followCertificate, type ServingCertificate } from './node/tls.ts';
 export { openApiDocuments } from './openapi/openapi-documents.ts';

@@ -1,6 +1,6 @@
 import { Scope } from '@cluster-apiserver/base';
 import { featureGates } from '@cluster-apiserver/config';
-import { firstToDecide, mastersGroup, ownQuestions, privilegedGroups } from '@cluster-apiserver/gates';
+import { firstToDecide, mastersGroup, openPaths, ownQuestions, privilegedGroups } from '@cluster-apiserver/gates';
 import { type KindServices, kinds as kindsOf } from '@cluster-apiserver/kinds';
 import type { Kind } from '@cluster-apiserver/model';
 import {
@@ -28,8 +28,11 @@ import { openAuthenticators } from './wiring/authenticators.ts';
 import { requirePairs } from './wiring/flag-files.ts';
 import { openEncryption } from './wiring/encryption.ts';
 import { startControllers } from './wiring/controllers.ts';
-import { requestMeasures } from './wiring/measures.ts';
+import { findAccountIn } from './wiring/find-account.ts';
+import { requestMeasures, tokenCacheMeasure } from './wiring/measures.ts';
 import { openReviews } from './wiring/reviews.ts';
+import { apiAudiences } from './wiring/service-account-flags.ts';
+import { openServiceAccountTokens } from './wiring/service-account-tokens.ts';
 import { openStorage, watchCacheReporter } from './wiring/storage.ts';
 
 /** A server that serves. */
@@ -70,7 +73,12 @@ export async function assemble(
     const encryption = await openEncryption({ flags, keyPrefix, surroundings, metrics, health, log }, scope);
     const { transformer } = encryption;
     const { client, store } = await openStorage(flags, { ownPrefix, transformer }, surroundings, log, scope);
-    const served = kinds({ eventLifetimeSeconds: Math.ceil(flags['event-ttl'] / 1000) });
+    const authentication = { flags, surroundings, metrics, log, tokenAsked: tokenCacheMeasure(metrics) };
+    const accountTokens = await openServiceAccountTokens(authentication, scope);
+    const served = kinds({
+      eventLifetimeSeconds: Math.ceil(flags['event-ttl'] / 1000),
+      serviceAccountTokens: accountTokens?.forKinds,
+    });
     const { resources, views, cache, rereadUnreadable } = openRegistry({
       kinds: served,
       store,
@@ -105,9 +113,19 @@ export async function assemble(
       },
     });
 
-    const authorizer = firstToDecide([privilegedGroups([mastersGroup]), ownQuestions]);
-    const authenticators = await openAuthenticators({ flags, surroundings, metrics, log }, scope);
-    const reviews = openReviews({ clock, tokens: authenticators.tokens, authorizer, apiAudiences: [] });
+    const authorizer = firstToDecide([
+      privilegedGroups([mastersGroup]),
+      ownQuestions,
+      openPaths(Object.keys(accountTokens?.documents ?? {})),
+    ]);
+    const accounts = accountTokens?.authenticator(findAccountIn(resources, clock));
+    const authenticators = await openAuthenticators(authentication, accounts, scope);
+    const reviews = openReviews({
+      clock,
+      tokens: authenticators.tokens,
+      authorizer,
+      apiAudiences: apiAudiences(flags),
+    });
     const outward = [...served, ...reviews];
     const about = versionInfo(surroundings.runtime);
     const reportFault: ReportFault = (error, { request, auditId }) =>
@@ -146,6 +164,7 @@ export async function assemble(
           ...discoveryDocuments(outward, about),
           ...openApiDocuments(outward, about.gitVersion, clock),
           ...healthDocuments(health),
+          ...accountTokens?.documents,
           '/metrics': async ({ auditId }) => {
             const { contentType, text } = await metrics.exposition();
             return textResponse(auditId, 200, text, { 'content-type': contentType });

@@ -270,6 +270,39 @@ const flags = {
     fallback: 'RS256',
     help: 'What tokens may be signed with: RS, ES and PS with 256, 384 or 512, EdDSA.',
   }),
+  'service-account-issuer': list({
+    group: authentication,
+    fallback: '',
+    help: 'Who the tokens of service accounts say that they are of, best an https URL. Of several the first one issues, and all are believed. Without it there are no such tokens.',
+  }),
+  'service-account-signing-key-file': path({
+    group: authentication,
+    fallback: '',
+    help: 'The private key, RSA or EC as PEM, that signs the tokens of service accounts. It is read again when the file changes.',
+  }),
+  'service-account-key-file': list({
+    group: authentication,
+    fallback: '',
+    help: 'Further keys whose tokens are believed, RSA or EC as PEM, public or private. They are read again when a file changes.',
+  }),
+  'service-account-max-token-expiration': durationMs({
+    group: authentication,
+    fallback: '0s',
+    help: 'The longest that a token of a service account lives, at least 1h; who asks for more is given this. 0 for no bound but 2^32 seconds.',
+  }),
+  'service-account-jwks-uri': text(
+    {
+      group: authentication,
+      fallback: '',
+      help: 'Where /.well-known/openid-configuration says that the keys are. Without it, at /openid/v1/jwks below the issuer.',
+    },
+    'url',
+  ),
+  'api-audiences': list({
+    group: authentication,
+    fallback: '',
+    help: 'Who this API is: a token is for it when it names one of these. Without it, the issuers of service account tokens.',
+  }),
   'feature-gates': pairs({
     group: features,
     fallback: '',

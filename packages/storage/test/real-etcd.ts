@@ -159,7 +159,7 @@ async function isLeader(endpoint: string): Promise<boolean> {
   }
 }
 
-async function freePorts(count: number): Promise<readonly number[]> {
+export async function freePorts(count: number): Promise<readonly number[]> {
   const servers = await Promise.all(
     Array.from(
       { length: count },

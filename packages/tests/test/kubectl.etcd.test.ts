@@ -1,6 +1,7 @@
 /** The kubectl of the machine against a real server: what it needs to know before it can do anything. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { spawn, spawnSync } from 'node:child_process';
+import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
 import fs from 'node:fs';
 import os from 'node:os';
@@ -17,7 +18,10 @@ if (!found) console.warn('There is no kubectl on the PATH: nothing is tested wit
   /** Its home, so that it finds no configuration and no cache but its own. */
   let home: string;
   beforeAll(async () => {
-    server = await serveKinds(kinds);
+    server = await serveKinds(kinds, {
+      files: { signing: signingKey },
+      flags: ['--service-account-issuer=https://cluster.example', '--service-account-signing-key-file=signing'],
+    });
     home = fs.mkdtempSync(path.join(os.tmpdir(), 'kubectl-'));
     fs.writeFileSync(path.join(home, 'ca.crt'), server.certificate);
   });
@@ -25,6 +29,10 @@ if (!found) console.warn('There is no kubectl on the PATH: nothing is tested wit
     await server.close();
     fs.rmSync(home, { recursive: true, force: true });
   });
+
+  const signingKey = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+    .privateKey.export({ type: 'pkcs8', format: 'pem' })
+    .toString();
 
   interface Said {
     readonly code: number;
@@ -113,6 +121,25 @@ if (!found) console.warn('There is no kubectl on the PATH: nothing is tested wit
     const seen = ['<unknown>', 'Normal', 'Woke'];
     expect(words((await kubectl('get events --no-headers')).out)).toEqual([[...seen, 'serviceaccount/robot', 'sees']]);
     expect(words((await kubectl('events --no-headers')).out)).toEqual([[...seen, 'ServiceAccount/robot', 'sees']]);
+    expect(await kubectl('delete sa robot')).toMatchObject({ code: 0 });
+  });
+
+  test('asks for a token, with which it is the account', async () => {
+    expect(await kubectl('create sa robot')).toMatchObject({ code: 0 });
+    const asked = await kubectl('create token robot --duration=20m');
+    expect(asked).toMatchObject({ code: 0, error: '' });
+    expect(words((await kubectl(`auth whoami --token=${asked.out.trim()}`)).out)).toContainEqual([
+      'Username',
+      'system:serviceaccount:team:robot',
+    ]);
+    expect(await kubectl('create token robot --bound-object-kind=Secret --bound-object-name=none')).toMatchObject({
+      code: 1,
+      error: expect.stringContaining('secrets "none" not found'),
+    });
+    expect(await kubectl('create token robot --duration=1m')).toMatchObject({
+      code: 1,
+      error: expect.stringContaining('may not specify a duration less than 10 minutes'),
+    });
     expect(await kubectl('delete sa robot')).toMatchObject({ code: 0 });
   });
 });

@@ -4,15 +4,13 @@
  */
 import { expect, test } from '@jest/globals';
 import { systemClock } from '@cluster-apiserver/base';
-import { kinds, reviews, type ReviewServices, type ServiceAccountTokens } from '@cluster-apiserver/kinds';
+import { kinds, reviews, type ReviewServices } from '@cluster-apiserver/kinds';
 import type { JsonSchema } from '@cluster-apiserver/model';
 import { discoveryDocuments, openApiDocuments, type VersionInfo } from '@cluster-apiserver/pipeline';
 import { askDocuments } from '../../pipeline/test/ask-documents.ts';
+import { services } from '../../kinds/test/services.ts';
 
-const served = [
-  ...kinds({ eventLifetimeSeconds: 3600, serviceAccountTokens: {} as ServiceAccountTokens }),
-  ...reviews({} as ReviewServices),
-]; // nobody asks them
+const served = [...kinds(services), ...reviews({} as ReviewServices)]; // nobody asks them
 const ask = askDocuments({
   ...discoveryDocuments(served, {} as VersionInfo), // of which nothing is written down
   ...openApiDocuments(served, 'v0', systemClock),

@@ -18,20 +18,23 @@ const answersMax = 4096;
  * be good a moment later, and made-up ones would push the others out. Those who come with the same token while it is
  * looked at wait for the same answer.
  */
-export function cachedTokens(inner: TokenAuthenticator, options: TokenCacheOptions): TokenAuthenticator {
+export function cachedTokens<Answer extends TokenAnswer>(
+  inner: TokenAuthenticator<Answer>,
+  options: TokenCacheOptions,
+): TokenAuthenticator<Answer> {
   const { clock, random, ttlMs, asked } = options;
   const keyOf = keyedHash(random);
   /** In the order of their ends, because all last equally long. */
-  const answers = new Map<string, { readonly answer: TokenAnswer; readonly untilMs: number }>();
-  const underWay = new Map<string, Promise<TokenAnswer | undefined>>();
+  const answers = new Map<string, { readonly answer: Answer; readonly untilMs: number }>();
+  const underWay = new Map<string, Promise<Answer | undefined>>();
 
-  const remembered = (key: string): TokenAnswer | undefined => {
+  const remembered = (key: string): Answer | undefined => {
     const found = answers.get(key);
     if (!found || clock.monotonicMs() >= found.untilMs) return undefined;
     const { expiresAtMs } = found.answer;
     return expiresAtMs === undefined || clock.now() < expiresAtMs ? found.answer : undefined;
   };
-  const remember = (key: string, answer: TokenAnswer | undefined): TokenAnswer | undefined => {
+  const remember = (key: string, answer: Answer | undefined): Answer | undefined => {
     if (!answer) return undefined;
     answers.delete(key); // so that it goes to the end
     const [oldest] = answers.keys();
@@ -55,14 +58,12 @@ export function cachedTokens(inner: TokenAuthenticator, options: TokenCacheOptio
 }
 
 /**
- * HMAC as its authors first wrote it (NMAC), over keys that nobody else ever sees: two hashes in one call each cost half
- * of what `createHmac` does. Keys of 64 letters fill one block of SHA-256.
+ * Keys that tell nothing of a token without a secret that nobody else ever sees. HMAC would hash twice, so that nobody
+ * can lengthen what was hashed; for that one has to see a key, and these never leave the process.
  */
 function keyedHash(random: Random): (token: string, audiences?: readonly string[]) => string {
-  const [inner, outer] = [random.bytes(48).toString('base64'), random.bytes(48).toString('base64')];
-  return (token, audiences) => {
-    // The first letter keeps the two forms apart, and the form of JSON where one part ends and the next begins.
-    const text = audiences ? `a${JSON.stringify([token, ...audiences])}` : `t${token}`;
-    return hash('sha256', outer + hash('sha256', inner + text, 'base64'), 'base64');
-  };
+  const secret = random.bytes(48).toString('base64'); // 64 letters are one block of SHA-256
+  // The letter keeps the two forms apart, and JSON tells where one part ends and the next begins.
+  return (token, audiences) =>
+    hash('sha256', secret + (audiences ? `a${JSON.stringify([token, ...audiences])}` : `t${token}`), 'base64');
 }

@@ -12,13 +12,14 @@ export class TokenFileError extends Error {
 
 /**
  * Tokens that stand in a file: lines of `token,user,uid` or `token,user,uid,"group1,group2"`. They are looked up by
- * their hash, so neither the time of a look-up nor a dump of the table tells anything of a token.
+ * their hash, so neither the time of a look-up nor a dump of the table tells more of a token than its length. Only what
+ * has the length of one is hashed: signed tokens are long, and come with nearly every request.
  */
 export function staticTokens(file: string): TokenAuthenticator {
-  const users = readUsers(file);
+  const { users, lengths } = readUsers(file);
   return {
     authenticateToken: (token) => {
-      const user = users.get(hashOf(token));
+      const user = lengths.has(token.length) ? users.get(hashOf(token)) : undefined;
       return user && { user };
     },
   };
@@ -26,22 +27,34 @@ export function staticTokens(file: string): TokenAuthenticator {
 
 const hashOf = (token: string): string => hash('sha256', token, 'base64');
 
-function readUsers(file: string): ReadonlyMap<string, UserInfo> {
+interface Users {
+  /** By the hash of their token. */
+  readonly users: ReadonlyMap<string, UserInfo>;
+  /** Of all tokens. */
+  readonly lengths: ReadonlySet<number>;
+}
+
+function readUsers(file: string): Users {
   const users = new Map<string, UserInfo>();
+  const lengths = new Set<number>();
   const faults: string[] = [];
   for (const [index, line] of file.split(/\r?\n/).entries()) {
     if (line.trim() === '' || line.startsWith('#')) continue;
     const where = `line ${index + 1}`;
     const cells = csvCells(line);
+    const [token = ''] = cells ?? [];
     if (!cells) faults.push(`${where}: a quote is not closed`);
     else if (cells.length < 3)
       faults.push(`${where}: expected token,user,uid and perhaps "groups", found ${cells.length} of them`);
-    else if (cells[0] === '') faults.push(`${where}: the token is empty`);
-    else if (users.has(hashOf(cells[0] as string))) faults.push(`${where}: its token stands on an earlier line too`);
-    else users.set(hashOf(cells[0] as string), userOf(cells));
+    else if (token === '') faults.push(`${where}: the token is empty`);
+    else if (users.has(hashOf(token))) faults.push(`${where}: its token stands on an earlier line too`);
+    else {
+      users.set(hashOf(token), userOf(cells));
+      lengths.add(token.length);
+    }
   }
   if (faults.length > 0) throw new TokenFileError(faults);
-  return users;
+  return { users, lengths };
 }
 
 function userOf([, name = '', uid = '', groups = '']: readonly string[]): UserInfo {

@@ -4,12 +4,9 @@ import type { UserInfo } from './authenticator.ts';
  * Finds out whose a bearer token is. Undefined means that it is none of its tokens; a `TokenRejectedError` that it is
  * one and does not hold. Requests and token reviews ask the same ones.
  */
-export interface TokenAuthenticator {
+export interface TokenAuthenticator<Answer extends TokenAnswer = TokenAnswer> {
   /** The token must be for one of the audiences, or for this API where none are given. */
-  authenticateToken(
-    token: string,
-    audiences?: readonly string[],
-  ): TokenAnswer | undefined | Promise<TokenAnswer | undefined>;
+  authenticateToken(token: string, audiences?: readonly string[]): Answer | undefined | Promise<Answer | undefined>;
 }
 
 export interface TokenAnswer {

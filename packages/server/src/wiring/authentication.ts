@@ -14,7 +14,6 @@ import {
   jwtAuthenticator,
   type TokenAuthenticator,
 } from '@cluster-apiserver/gates';
-import type { Metrics } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
 import { openEgress } from './egress.ts';
 import { type FollowingOptions, followConfiguration } from './followed-configuration.ts';
@@ -28,17 +27,25 @@ export interface ConfiguredAuthentication {
   readonly anonymousAllowed: (path: string) => boolean;
 }
 
+export interface AuthenticationOptions extends FollowingOptions {
+  /** Counts signed tokens that were remembered, and those that had to be looked at. */
+  readonly tokenAsked: (status: 'hit' | 'miss') => void;
+}
+
 /** As in kube-apiserver: whatever makes a token invalid before its end is noticed this much later. */
 const tokenTtlMs = 10_000;
 
 const flag = 'authentication-config';
 
 /** Each request is judged by the configuration that is in service when it comes, and by no other. */
-export async function openAuthentication(options: FollowingOptions, scope: Scope): Promise<ConfiguredAuthentication> {
+export async function openAuthentication(
+  options: AuthenticationOptions,
+  scope: Scope,
+): Promise<ConfiguredAuthentication> {
   const { flags, surroundings } = options;
   const egress = await openEgress(flags, surroundings.files);
   const said: AuthenticationFlags = {
-    disallowedIssuers: [],
+    disallowedIssuers: flags['service-account-issuer'],
     anonymousAuthGiven: flags['anonymous-auth'] !== 'unset',
     egressSelectors: [...egress.keys()],
   };
@@ -65,13 +72,12 @@ export async function openAuthentication(options: FollowingOptions, scope: Scope
 type Build = (configuration: AuthenticationConfiguration, algorithms?: readonly string[]) => ConfiguredAuthentication;
 
 function builder(
-  { flags, surroundings: { clock, random }, metrics, log }: FollowingOptions,
+  { flags, surroundings: { clock, random }, tokenAsked, log }: AuthenticationOptions,
   egress: ReadonlyMap<string, Dial | undefined>,
   scope: Scope,
 ): Build {
   const stopped = new AbortController();
   scope.onClose('questions to issuers', () => stopped.abort(new Error('the server stops')));
-  const asked = cacheMeasure(metrics);
   const keysOf = (issuer: Issuer): IssuerKeys => {
     const { url, certificateAuthority, egressSelector } = issuer;
     return new IssuerKeys({
@@ -93,7 +99,7 @@ function builder(
     kept = new Map(issuers.map(({ identity, keys }) => [identity, keys]));
     return {
       // What was remembered by other rules is forgotten with them.
-      tokens: cachedTokens(jwtAuthenticator(issuers, clock), { clock, random, ttlMs: tokenTtlMs, asked }),
+      tokens: cachedTokens(jwtAuthenticator(issuers, clock), { clock, random, ttlMs: tokenTtlMs, asked: tokenAsked }),
       anonymousAllowed: anonymousPaths(anonymous ?? { enabled: flags['anonymous-auth'] === true, paths: undefined }),
     };
   };
@@ -102,13 +108,4 @@ function builder(
 function anonymousPaths({ enabled, paths }: AnonymousConfiguration): (path: string) => boolean {
   const allowed = new Set(paths);
   return (path) => enabled && (paths === undefined || allowed.has(path));
-}
-
-function cacheMeasure(metrics: Metrics): (status: 'hit' | 'miss') => void {
-  const total = metrics.counter({
-    name: 'authentication_token_cache_request_total',
-    help: 'Signed tokens that were remembered, or had to be looked at.',
-    labels: { status: ['hit', 'miss'] },
-  });
-  return (status) => total.add({ status });
 }

@@ -11,10 +11,9 @@ import {
 } from '@cluster-apiserver/gates';
 import { FlagError, type ServerFlags } from '../flags.ts';
 import type { Files } from '../surroundings.ts';
-import { openAuthentication } from './authentication.ts';
+import { type AuthenticationOptions, openAuthentication } from './authentication.ts';
 import { openClientCertificates } from './client-certificates.ts';
 import { flagFile } from './flag-files.ts';
-import type { FollowingOptions } from './followed-configuration.ts';
 
 export interface Authenticators {
   readonly requests: Authenticator;
@@ -23,11 +22,19 @@ export interface Authenticators {
 }
 
 /** Who may know a caller, in the order in which they are asked. */
-export async function openAuthenticators(options: FollowingOptions, scope: Scope): Promise<Authenticators> {
+export async function openAuthenticators(
+  options: AuthenticationOptions,
+  serviceAccounts: TokenAuthenticator | undefined,
+  scope: Scope,
+): Promise<Authenticators> {
   const { flags, surroundings } = options;
   const configured = await openAuthentication(options, scope);
   const certificates = await openClientCertificates(options, scope);
-  const tokens = firstToKnowToken([...(await tokensOfFile(flags, surroundings.files)), configured.tokens]);
+  const tokens = firstToKnowToken([
+    ...(await tokensOfFile(flags, surroundings.files)),
+    ...(serviceAccounts ? [serviceAccounts] : []),
+    configured.tokens,
+  ]);
   return {
     requests: orAnonymous(firstToKnow([...certificates, bearerTokens(tokens)]), configured.anonymousAllowed),
     tokens,

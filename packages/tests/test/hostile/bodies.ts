@@ -3,6 +3,7 @@ import { kinds } from '@cluster-apiserver/kinds';
 import { decode, deleteOptions, encodeProtobuf, type TypeNames } from '@cluster-apiserver/model';
 import { randomObject } from '../../../model/test/random-object.ts';
 import { bytesOf, choose, chooseSome } from './choose.ts';
+import { services } from '../../../kinds/test/services.ts';
 
 /** Bodies that look like what the server takes, with something in them that it must not stumble over. */
 export interface Body {
@@ -19,7 +20,7 @@ export function hostileBody(random: Random, name: string): Body {
 }
 
 const protobufType = 'application/vnd.kubernetes.protobuf';
-const served = kinds({ eventLifetimeSeconds: 3600 });
+const served = kinds(services);
 
 /** A message of one of the forms, with some of its bytes changed and perhaps its end cut off, or nothing like it. */
 function protobufBytes(random: Random, name: string): Buffer {

@@ -21,16 +21,19 @@ export const httpsGet =
     const late = new AbortController();
     // Over all, since a server that sends a byte now and then would never be idle.
     const cancelDeadline = clock.after(timeoutMs, () => late.abort(new Error(`no whole answer in ${timeoutMs} ms`)));
+    let connection: Duplex | undefined;
     try {
       const place = new URL(url);
       if (place.protocol !== 'https:') throw new Error('only https is fetched');
       const ends = AbortSignal.any([signal, late.signal]);
       const ca = certificateAuthority ?? [...getCACertificates('default'), ...getCACertificates('system')];
-      return await textFrom(place, ca, await dial?.(addressOf(place), ends), ends);
+      connection = await dial?.(addressOf(place), ends);
+      return await textFrom(place, ca, connection, ends);
     } catch (cause) {
       throw new Error(`fetching ${url} failed`, { cause });
     } finally {
       cancelDeadline();
+      connection?.destroy();
     }
   };
 
@@ -60,7 +63,6 @@ function textFrom(
     });
     const fail = (error: Error): void => {
       request.destroy();
-      connection?.destroy();
       reject(error);
     };
     request.on('error', fail);

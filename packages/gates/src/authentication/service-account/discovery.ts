@@ -9,12 +9,13 @@ export interface IssuerMetadata {
   readonly id_token_signing_alg_values_supported: readonly string[];
 }
 
-export const keySetPath = '/openid/v1/jwks';
-
-/** Who follows the issuer's URL comes to us, so the keys are there too unless the operator says otherwise. */
-export const issuerMetadata = (issuer: string, keysUri: string, { verifying }: ServiceAccountKeys): IssuerMetadata => ({
+export const issuerMetadata = (
+  issuer: string,
+  keySetUri: string,
+  { verifying }: ServiceAccountKeys,
+): IssuerMetadata => ({
   issuer,
-  jwks_uri: keysUri || `${issuer.replace(/\/$/, '')}${keySetPath}`,
+  jwks_uri: keySetUri,
   response_types_supported: ['id_token'],
   subject_types_supported: ['public'],
   id_token_signing_alg_values_supported: [...new Set(verifying.map(({ alg }) => alg))].sort(),

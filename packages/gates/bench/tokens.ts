@@ -1,0 +1,73 @@
+/**
+ * What authentication costs, in processor time for each request. `node --conditions=source packages/gates/bench/tokens.ts`
+ */
+import { seededRandom, systemClock as clock } from '@cluster-apiserver/base';
+import { exportJWK, generateKeyPair, SignJWT } from 'jose';
+import {
+  bearerTokens,
+  cachedTokens,
+  firstToKnow,
+  firstToKnowToken,
+  IssuerKeys,
+  jwtAuthenticator,
+  orAnonymous,
+  staticTokens,
+  type TokenAuthenticator,
+} from '../src/index.ts';
+import { bringing } from '../test/credentials.ts';
+
+const url = 'https://issuer.example.com';
+const { publicKey, privateKey } = await generateKeyPair('ES256', { extractable: true });
+const published = { keys: [{ ...(await exportJWK(publicKey)), kid: 'a', alg: 'ES256', use: 'sig' }] };
+const keys = new IssuerKeys({
+  address: { url, discoveryUrl: undefined },
+  get: async (place) => JSON.stringify(place.endsWith('keys') ? published : { issuer: url, jwks_uri: `${url}/keys` }),
+  clock,
+  signal: new AbortController().signal,
+  failed: () => {},
+});
+const signed = jwtAuthenticator(
+  [
+    {
+      issuer: { url, audiences: ['cluster'] },
+      keys,
+      claimRules: [],
+      claimMappings: {
+        username: { from: 'claim', claim: 'sub', prefix: 'p:' },
+        groups: { from: 'claim', claim: 'groups', prefix: 'g:' },
+        uid: undefined,
+        extra: [],
+      },
+      userRules: [],
+    },
+  ],
+  clock,
+);
+const token = await new SignJWT({ iss: url, aud: 'cluster', sub: 'al', groups: ['a', 'b', 'c'], pad: 'x'.repeat(300) })
+  .setProtectedHeader({ alg: 'ES256', kid: 'a' })
+  .setExpirationTime('1h')
+  .sign(privateKey);
+const file = staticTokens('secret,alice,u1');
+
+async function measured(what: string, count: number, tokens: TokenAuthenticator): Promise<void> {
+  const authenticator = orAnonymous(firstToKnow([bearerTokens(firstToKnowToken([file, tokens]))]), () => false);
+  const credentials = {
+    ...bringing({ authorization: `Bearer ${token}` }),
+    path: '/api/v1/namespaces/a/serviceaccounts/b',
+  };
+  const run = async (): Promise<void> => {
+    for (let done = 0; done < count; done++) {
+      const user = authenticator.authenticate(credentials);
+      if (user instanceof Promise) await user;
+    }
+  };
+  await run();
+  const before = process.cpuUsage();
+  await run();
+  const { user, system } = process.cpuUsage(before);
+  console.log(`${what}: ${((user + system) / count).toFixed(2)} µs`);
+}
+
+const cache = { clock, random: seededRandom(1), asked: () => {} };
+await measured('a token that is seen for the first time', 5_000, signed);
+await measured('a token that is remembered', 300_000, cachedTokens(signed, { ...cache, ttlMs: 3_600_000 }));

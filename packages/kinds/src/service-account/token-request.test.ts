@@ -1,0 +1,114 @@
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import { decode, type KubeObject, parseJson, type StatusError } from '@cluster-apiserver/model';
+import type { ServiceAccountTokens } from '../index.ts';
+import { tokenRequest } from './token-request.ts';
+
+const issuedAtMs = Date.UTC(2026, 0, 1, 12, 0, 0, 700);
+const account: KubeObject = { metadata: { name: 'robot', namespace: 'team', uid: 'u-1' } };
+
+let issued: unknown[];
+let warned: string[];
+beforeEach(() => {
+  issued = [];
+  warned = [];
+});
+
+function ask(spec: string, lifetimeSecondsMax?: number): Promise<KubeObject> {
+  const tokens: ServiceAccountTokens = {
+    audiences: ['us'],
+    lifetimeSecondsMax,
+    issue: async (...asked) => {
+      issued.push(asked);
+      return { token: 'signed', issuedAtMs };
+    },
+  };
+  const { schema, create } = tokenRequest(tokens);
+  const { value } = parseJson(`{"metadata":{"name":"robot","namespace":"team"},"spec":${spec}}`);
+  return create(account, decode(schema, value, () => {}) as KubeObject, (text) => warned.push(text));
+}
+
+const refusal = async (spec: string): Promise<StatusError> => {
+  const error: unknown = await ask(spec).catch((thrown: unknown) => thrown);
+  expect(issued).toEqual([]);
+  return error as StatusError;
+};
+
+describe('a token is issued', () => {
+  test.each([
+    ['{}', ['us'], 3600],
+    ['null', ['us'], 3600],
+    ['{"audiences":[],"expirationSeconds":null}', ['us'], 3600],
+    ['{"audiences":["x","us","x"]}', ['x', 'us', 'x'], 3600],
+    ['{"expirationSeconds":600}', ['us'], 600],
+    ['{"expirationSeconds":4294967296}', ['us'], 4_294_967_296],
+  ])('for %s', async (spec, audiences, lifetimeSeconds) => {
+    expect(await ask(spec)).toMatchObject({
+      metadata: { name: 'robot', namespace: 'team', creationTimestamp: '2026-01-01T12:00:00Z' },
+      spec: { audiences, expirationSeconds: lifetimeSeconds },
+      status: {
+        token: 'signed',
+        expirationTimestamp: `${new Date(issuedAtMs + lifetimeSeconds * 1000).toISOString().slice(0, 19)}Z`,
+      },
+    });
+    expect(issued).toEqual([
+      [
+        { namespace: 'team', name: 'robot', uid: 'u-1' },
+        { audiences, lifetimeSeconds },
+      ],
+    ]);
+    expect(warned).toEqual([]);
+  });
+
+  test('for no longer than tokens live here, and whoever asks for more is told', async () => {
+    expect(await ask('{"expirationSeconds":7200}', 7200)).toMatchObject({ spec: { expirationSeconds: 7200 } });
+    expect(warned).toEqual([]);
+    expect(await ask('{"expirationSeconds":7201}', 7200)).toMatchObject({ spec: { expirationSeconds: 7200 } });
+    expect(warned).toEqual(['requested expiration of 7201 seconds shortened to 7200 seconds']);
+  });
+});
+
+describe('no token is issued', () => {
+  test.each([
+    ['0', 'less than 10 minutes'],
+    ['-1', 'less than 10 minutes'],
+    ['599', 'less than 10 minutes'],
+    ['4294967297', 'larger than 2^32 seconds'],
+    ['9223372036854775807', 'larger than 2^32 seconds'],
+    ['-9223372036854775808', 'less than 10 minutes'],
+  ])('that would live %s seconds', async (seconds, problem) => {
+    const error = await refusal(`{"expirationSeconds":${seconds}}`);
+    expect(error).toMatchObject({
+      reason: 'Invalid',
+      details: {
+        group: 'authentication.k8s.io',
+        kind: 'TokenRequest',
+        causes: [{ reason: 'FieldValueInvalid', field: 'spec.expirationSeconds' }],
+      },
+    });
+    expect(error.message).toContain(`Invalid value: ${seconds}: may not specify a duration ${problem}`);
+  });
+
+  test.each([
+    ['Secret', 'v1', 'secrets'],
+    ['Pod', 'v1', 'pods'],
+    ['Node', '', 'nodes'],
+  ])('that is bound to a %s of %j, which does not exist', async (kind, apiVersion, plural) => {
+    expect(await refusal(JSON.stringify({ boundObjectRef: { kind, apiVersion, name: 'a' } }))).toMatchObject({
+      reason: 'NotFound',
+      message: `${plural} "a" not found`,
+      details: { kind: plural, name: 'a' },
+    });
+  });
+
+  test.each([
+    ['ConfigMap', 'v1', '/v1, Kind=ConfigMap'],
+    ['Secret', 'x.example/v1', 'x.example/v1, Kind=Secret'],
+    ['constructor', 'v1', '/v1, Kind=constructor'],
+    ['', '', '/, Kind='],
+  ])('that is bound to a %j of %j, to which none can be', async (kind, apiVersion, type) => {
+    expect(await refusal(JSON.stringify({ boundObjectRef: { kind, apiVersion, name: 'a' } }))).toMatchObject({
+      reason: 'BadRequest',
+      message: `cannot bind token to object of type ${type}`,
+    });
+  });
+});

@@ -1,0 +1,33 @@
+import type { Clock } from '@cluster-apiserver/base';
+import type { FindAccount, FoundAccount } from '@cluster-apiserver/gates';
+import { StatusError, uidOf } from '@cluster-apiserver/model';
+import { get, type Resource } from '@cluster-apiserver/registry';
+
+/** A question to the storage that somebody with a token waits for. */
+const timeoutMs = 10_000;
+
+/** Looks for service accounts where they are served from. There are none when they are not served. */
+export function findAccountIn(resources: readonly Resource[], clock: Clock): FindAccount {
+  const accounts = resources.find(({ kind }) => kind.group === '' && kind.kind === 'ServiceAccount');
+  return async (place, freshly) => {
+    if (!accounts) return undefined;
+    try {
+      const call = { deadlineMs: clock.monotonicMs() + timeoutMs };
+      return foundIn(await get(accounts, place, freshly ? undefined : '0', call));
+    } catch (error) {
+      if (error instanceof StatusError && absent.includes(error.reason)) return undefined;
+      throw error;
+    }
+  };
+}
+
+/** There is none of this name, or there can be none. */
+const absent: readonly StatusError['reason'][] = ['NotFound', 'BadRequest'];
+
+/** Taking an object apart costs more than the rest of the question, and hardly any is on its way out. */
+function foundIn(account: Awaited<ReturnType<typeof get>>): FoundAccount {
+  const uid = uidOf(account.json);
+  if (!account.json.includes(',"deletionTimestamp":"')) return { uid, deletedAtMs: undefined };
+  const { deletionTimestamp } = account.object.metadata;
+  return { uid, deletedAtMs: deletionTimestamp === undefined ? undefined : Date.parse(deletionTimestamp) };
+}

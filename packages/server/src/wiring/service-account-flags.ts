@@ -1,0 +1,79 @@
+import { FlagError, type ServerFlags } from '../flags.ts';
+
+/** What the flags say of tokens of service accounts, after it was found to make sense. */
+export interface ServiceAccountSettings {
+  /** The first one issues. */
+  readonly issuers: readonly [string, ...string[]];
+  readonly audiences: readonly string[];
+  readonly lifetimeSecondsMax: number | undefined;
+  readonly signingKeyFile: string;
+  readonly keyFiles: readonly string[];
+  /** Empty when it follows from the issuer. */
+  readonly keySetUri: string;
+}
+
+const leastMaximumMs = 3_600_000;
+const mostMaximumMs = 2 ** 32 * 1000;
+
+/** Undefined when there are to be no such tokens. */
+export function serviceAccountSettings(flags: ServerFlags): ServiceAccountSettings | undefined {
+  const faults = faultsIn(flags);
+  if (faults.length > 0) throw new FlagError(faults);
+  const [first, ...others] = flags['service-account-issuer'];
+  if (first === undefined) return undefined;
+  const maximumMs = flags['service-account-max-token-expiration'];
+  return {
+    issuers: [first, ...others],
+    audiences: apiAudiences(flags),
+    lifetimeSecondsMax: maximumMs === 0 ? undefined : Math.floor(maximumMs / 1000),
+    signingKeyFile: flags['service-account-signing-key-file'],
+    keyFiles: flags['service-account-key-file'],
+    keySetUri: flags['service-account-jwks-uri'],
+  };
+}
+
+/** Who this API is, to those who say whom a token is for. */
+export function apiAudiences(flags: ServerFlags): readonly string[] {
+  const named = flags['api-audiences'];
+  return named.length > 0 ? named : flags['service-account-issuer'];
+}
+
+function faultsIn(flags: ServerFlags): readonly string[] {
+  const issuers = flags['service-account-issuer'];
+  const signs = flags['service-account-signing-key-file'] !== '';
+  const maximumMs = flags['service-account-max-token-expiration'];
+  const keySetUri = flags['service-account-jwks-uri'];
+  const inVain = (name: string, given: boolean): readonly string[] =>
+    given && issuers.length === 0 ? [`--${name} means nothing without --service-account-issuer`] : [];
+  return [
+    ...(issuers.length > 0 === signs
+      ? []
+      : ['--service-account-issuer and --service-account-signing-key-file go together']),
+    ...inVain('service-account-key-file', flags['service-account-key-file'].length > 0),
+    ...inVain('service-account-max-token-expiration', maximumMs > 0),
+    ...inVain('service-account-jwks-uri', keySetUri !== ''),
+    ...issuers.flatMap((issuer, at) => faultsOfIssuer(issuer, issuers.indexOf(issuer) < at)),
+    ...(maximumMs === 0 || (maximumMs >= leastMaximumMs && maximumMs <= mostMaximumMs)
+      ? []
+      : ['--service-account-max-token-expiration must be from 1h to 2^32 seconds, or 0 for no bound']),
+    ...(keySetUri === '' || isHttps(keySetUri)
+      ? []
+      : [`--service-account-jwks-uri: ${JSON.stringify(keySetUri)} is no https URL`]),
+  ];
+}
+
+function faultsOfIssuer(issuer: string, again: boolean): readonly string[] {
+  const shown = `--service-account-issuer: ${JSON.stringify(issuer)}`;
+  return [
+    ...(again ? [`${shown} stands there twice`] : []),
+    ...(issuer.includes(':') && !URL.canParse(issuer) ? [`${shown} has a colon and is no URL`] : []),
+  ];
+}
+
+const isHttps = (url: string): boolean => URL.parse(url)?.protocol === 'https:';
+
+/** Whether others can find the keys of an issuer by what OpenID Connect says of its URL. */
+export function isDiscoverable(issuer: string): boolean {
+  const url = URL.parse(issuer);
+  return url?.protocol === 'https:' && url.search === '' && url.hash === '' && url.username === '';
+}

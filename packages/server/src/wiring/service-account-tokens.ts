@@ -1,0 +1,72 @@
+import type { Scope } from '@cluster-apiserver/base';
+import {
+  type AccountAnswer,
+  cachedTokens,
+  type FindAccount,
+  issuerMetadata,
+  keySet,
+  knownKeys,
+  ofLivingAccounts,
+  signedAccountTokens,
+  type TokenAuthenticator,
+  tokenIssuer,
+} from '@cluster-apiserver/gates';
+import type { KindServices } from '@cluster-apiserver/kinds';
+import { type Documents, issuerDocuments, issuerPaths } from '@cluster-apiserver/pipeline';
+import type { AuthenticationOptions } from './authentication.ts';
+import { isDiscoverable, serviceAccountSettings } from './service-account-flags.ts';
+import { followKeys } from './service-account-keys.ts';
+
+/** Tokens with which service accounts act: how they are made, believed, and made believable to others. */
+export interface ServiceAccountTokens {
+  readonly forKinds: NonNullable<KindServices['serviceAccountTokens']>;
+  authenticator(findAccount: FindAccount): TokenAuthenticator;
+  readonly documents: Documents;
+}
+
+/** A signature stays what it is; this bounds how long what was made of it is kept for nobody. */
+const verifiedTtlMs = 10_000;
+
+/** Undefined when there are to be no such tokens. */
+export async function openServiceAccountTokens(
+  { flags, surroundings, log, tokenAsked }: AuthenticationOptions,
+  scope: Scope,
+): Promise<ServiceAccountTokens | undefined> {
+  const settings = serviceAccountSettings(flags);
+  if (!settings) return undefined;
+  const { issuers, audiences, lifetimeSecondsMax, keySetUri } = settings;
+  const [issuer] = issuers;
+  const { clock, random } = surroundings;
+  const keys = await followKeys(settings, surroundings, log, scope);
+  const tokens = tokenIssuer({ issuer, signingKey: () => keys.current().signing, clock, random });
+  if (!isDiscoverable(issuer)) log.info('no https URL issues tokens, so nobody else can find the keys', { issuer });
+  return {
+    forKinds: { audiences, lifetimeSecondsMax, issue: tokens.issue },
+    authenticator: (findAccount) => {
+      const finder = knownKeys(() => keys.current().verifying, keys.lookAgain);
+      const signed = (): TokenAuthenticator<AccountAnswer> =>
+        cachedTokens(signedAccountTokens({ issuers, audiences, keys: finder, clock }), {
+          clock,
+          random,
+          ttlMs: verifiedTtlMs,
+          asked: tokenAsked,
+        });
+      let current = signed();
+      // What was believed by keys that are gone is forgotten with them.
+      keys.onChange(() => (current = signed()));
+      const latest: TokenAuthenticator<AccountAnswer> = {
+        authenticateToken: (...question) => current.authenticateToken(...question),
+      };
+      return ofLivingAccounts(latest, findAccount, clock);
+    },
+    documents: isDiscoverable(issuer)
+      ? issuerDocuments({
+          metadata: () => issuerMetadata(issuer, keySetUri || belowIssuer(issuer), keys.current()),
+          keySet: () => keySet(keys.current()),
+        })
+      : {},
+  };
+}
+
+/** Who follows the issuer's URL to the one document comes to us, and so to the other. */
+const belowIssuer = (issuer: string): string => `${issuer.replace(/\/$/, '')}${issuerPaths.keySet}`;

@@ -1,0 +1,148 @@
+/** Who has no name: nowhere by default, or where the operator says, and never with a credential that is nobody's. */
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { kinds } from '@cluster-apiserver/kinds';
+import tls from 'node:tls';
+import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
+import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
+import { ask, nameIn } from './caller.ts';
+import { configuration, serve } from './configuration.ts';
+
+let etcd: RealEtcd;
+beforeAll(async () => {
+  etcd = await startEtcd();
+});
+afterAll(() => etcd.stop());
+
+const anonymous = 'system:anonymous';
+const badCredentials = [
+  ['a token', { authorization: 'Bearer nobody' }],
+  ['something like a token of an issuer', { authorization: 'Bearer eyJhbGciOiJub25lIn0.e30.' }],
+  ['two tokens', { authorization: 'Bearer secret secret' }],
+  ['a token behind many spaces', { authorization: 'bearer    nobody' }],
+] as const;
+
+describe.each<[string, string[], boolean]>([
+  ['nothing is said', [], false],
+  ['the flag says no', ['--anonymous-auth=false'], false],
+  ['the flag says yes', ['--anonymous-auth'], true],
+])('when %s', (_, flags, allowed) => {
+  let server: ServedKinds;
+  beforeAll(async () => {
+    server = await serveKinds(kinds, { etcd, flags });
+  });
+  afterAll(() => server.close());
+
+  test.each([undefined, '/livez', '/version', '/', '/nowhere'])(
+    'a request to %s without a credential',
+    async (path) => {
+      const told = await ask(server, undefined, path === undefined ? {} : { path });
+      expect([told.status, nameIn(told)]).toEqual(allowed ? [403, anonymous] : [401, undefined]);
+    },
+  );
+
+  test.each(badCredentials)("a request with %s that is nobody's", async (_, headers) => {
+    const told = await ask(server, undefined, { path: '/livez', headers });
+    expect([told.status, told.message]).toEqual([401, 'Unauthorized']);
+  });
+});
+
+describe('Anonymous path conditions', () => {
+  let server: ServedKinds;
+  beforeAll(async () => {
+    const conditions = [{ path: '/livez' }, { path: '/readyz' }, { path: '/a b' }];
+    server = await serve(configuration({ anonymous: { enabled: true, conditions } }), { etcd });
+  });
+  afterAll(() => server.close());
+
+  /** As it goes over the wire: no client library has touched the target. */
+  const statusOf = async (target: string, header = ''): Promise<number> => {
+    const { hostname, port } = new URL(server.url);
+    const socket = tls.connect({ host: hostname, port: Number(port), ca: server.certificate, servername: 'localhost' });
+    socket.write(`GET ${target} HTTP/1.1\r\nHost: localhost\r\n${header}Connection: close\r\n\r\n`, 'latin1');
+    const pieces: Buffer[] = [];
+    for await (const piece of socket) pieces.push(piece as Buffer);
+    return Number(/^HTTP\/1.1 (\d+)/.exec(Buffer.concat(pieces).toString('latin1'))?.[1]);
+  };
+  const conditioned = [
+    '/livez',
+    '/readyz',
+    '/livez?',
+    '/livez?verbose',
+    '/livez?a=/readyz',
+    '/%6civez',
+    '/%6Civez',
+    '/%6c%69%76%65%7a',
+    '/a%20b',
+  ];
+  const others = [
+    ...[
+      '/',
+      '/version',
+      '/api',
+      '/livez/',
+      '/livez/ping',
+      '//livez',
+      '///livez',
+      '/./livez',
+      '/../livez',
+      '/x/../livez',
+    ],
+    ...[
+      '/livez/.',
+      '/livez/..',
+      '/livez//',
+      '/livez;',
+      '/livez;x',
+      '/livez;/..',
+      '/livez%3F',
+      '/livez%3fverbose',
+      '/livez%23',
+    ],
+    ...['/livez%00', '/livez%0a', '/livez%20', '/%20livez', '/livez%2F', '/livez%2f..', '/%2e/livez', '/%2E%2E/livez'],
+    ...['/LIVEZ', '/Livez', '/liveZ', '/livezz', '/live', '/live%7', '/%2flivez', '/%5clivez', '/livez%5c', '/livez\\'],
+    ...['/%256civez', '/l%69vez%', '/livez&x', '/livez=', '/livez:443', '/livez@x', '/livez,/readyz', '/livez|/readyz'],
+    ...['/livez+', '/a+b', '/a', '/a%2520b', '/healthz', '/metrics', '/openapi/v2', '/openapi/v3', '/docs', '/apis'],
+    ...['/api/v1/namespaces/livez', '/api/v1/namespaces/a/serviceaccounts/livez', '/readyz/livez', '/readyz/etcd'],
+    ...[
+      '/livez#',
+      '/livez#x',
+      '*',
+      'https://localhost/livez',
+      '%2Flivez',
+      'https://localhost//livez',
+      'https://localhost/livez/',
+      'https://localhost',
+    ],
+    ...[
+      '/\u00ecivez',
+      '/l%c3%acvez',
+      '/livez%e2%80%8b',
+      '/%ef%bb%bflivez',
+      '/livez%ff',
+      '/livez%c0%af',
+      '/constructor',
+    ],
+    ...['/__proto__', '/toString', '/hasOwnProperty', '/prototype'],
+  ];
+  // Each of the others with what could hide it, or what it could hide behind.
+  const variants = [
+    ...others,
+    ...others.map((target) => `${target}?x=/livez`),
+    ...others.map((target) => `${target}#/livez`),
+  ];
+
+  test.each(conditioned)('%s is such a path', async (target) => {
+    expect(await statusOf(target)).toBe(403);
+    for (const [, { authorization }] of badCredentials)
+      expect(await statusOf(target, `Authorization: ${authorization}\r\n`)).toBe(401);
+  });
+
+  test('nothing else is, however it is written', async () => {
+    expect(variants.length).toBeGreaterThan(200);
+    for (const target of variants) {
+      const status = await statusOf(target);
+      // A target that cannot be read is refused before anybody asks who it is.
+      expect([target, [400, 401].includes(status)]).toEqual([target, true]);
+    }
+  });
+});

@@ -1,0 +1,46 @@
+/** Asks a served API with a credential of the test's choice, or none. */
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
+import https from 'node:https';
+import type { ServedKinds } from '../serve-kinds.ts';
+
+export interface Told {
+  readonly status: number;
+  readonly message: string | undefined;
+  readonly text: string;
+}
+
+export interface Asked {
+  readonly path?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** Where nobody of these callers has a right, so that the refusal tells who asks. */
+const accounts = '/api/v1/namespaces/team/serviceaccounts';
+
+export async function ask(
+  { url, certificate }: Pick<ServedKinds, 'url' | 'certificate'>,
+  token: string | undefined,
+  { path = accounts, headers = {} }: Asked = {},
+): Promise<Told> {
+  const { hostname, port } = new URL(url);
+  const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  const request = https.request({
+    host: hostname,
+    port,
+    path,
+    ca: certificate,
+    agent: false,
+    headers: { ...authorization, ...headers },
+  });
+  request.end();
+  const [response] = (await once(request, 'response')) as [IncomingMessage];
+  const pieces: Buffer[] = [];
+  for await (const piece of response) pieces.push(piece as Buffer);
+  const text = Buffer.concat(pieces).toString();
+  const parsed = text.startsWith('{') ? (JSON.parse(text) as { message?: string }) : {};
+  return { status: response.statusCode ?? 0, message: parsed.message, text };
+}
+
+/** The name that a refusal by the authorizer repeats. */
+export const nameIn = ({ message }: Told): string | undefined => /User "([^"]*)"/.exec(message ?? '')?.[1];

@@ -1,0 +1,97 @@
+/** Issuers that are reached through a proxy, as the file of the egress selector says. */
+import { expect, test } from '@jest/globals';
+import fs from 'node:fs';
+import { once } from 'node:events';
+import http, { type IncomingMessage } from 'node:http';
+import net from 'node:net';
+import os from 'node:os';
+import path from 'node:path';
+import { Scope } from '@cluster-apiserver/base';
+import { ask, nameIn } from './caller.ts';
+import { believes, configuration, serve } from './configuration.ts';
+import { type RealIssuer, startIssuer } from './issuer.ts';
+
+const egress = (...egressSelections: object[]): string =>
+  JSON.stringify({ apiVersion: 'apiserver.k8s.io/v1beta1', kind: 'EgressSelectorConfiguration', egressSelections });
+
+const through = (issuer: RealIssuer, egressSelectorType: string): string => {
+  const { issuer: place, ...rest } = believes(issuer) as { issuer: object };
+  return configuration({ jwt: [{ ...rest, issuer: { ...place, egressSelectorType } }] });
+};
+
+const flags = ['--egress-selector-config-file=egress.yaml'];
+
+test('an issuer is reached through the proxy of its direction, and through nothing else', async () => {
+  const scope = new Scope();
+  try {
+    const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'egress-'));
+    scope.onClose('directory', () => fs.rmSync(directory, { recursive: true }));
+    const socket = path.join(directory, 'proxy.sock');
+    const asked: string[] = [];
+    let open = true;
+    const proxy = http.createServer();
+    proxy.on('connect', ({ url = '' }: IncomingMessage, client: net.Socket) => {
+      asked.push(url);
+      if (!open) return client.end('HTTP/1.1 503 Closed\r\n\r\n');
+      const there = net.connect(Number(url.split(':').at(-1)), 'localhost', () => {
+        client.write('HTTP/1.1 200 Yes\r\n\r\n');
+        there.pipe(client).pipe(there);
+      });
+      client.on('close', () => there.destroy());
+    });
+    proxy.listen(socket);
+    scope.onClose('proxy', () => void proxy.close());
+    await once(proxy, 'listening');
+    const issuer = await startIssuer();
+    scope.onClose('issuer', () => issuer.close());
+
+    const selections = egress(
+      { name: 'cluster', connection: { proxyProtocol: 'HTTPConnect', transport: { uds: { udsName: socket } } } },
+      { name: 'controlplane', connection: { proxyProtocol: 'Direct' } },
+    );
+    const options = { flags, files: { 'egress.yaml': selections }, errorsExpected: true };
+    const server = await serve(through(issuer, 'cluster'), options);
+    scope.onClose('server', () => server.close());
+    expect(nameIn(await ask(server, await issuer.token()))).toBe('p:robot');
+    const place = `localhost:${new URL(issuer.url).port}`;
+    expect(asked).toEqual([place, place]); // for the discovery and for the keys
+
+    open = false;
+    issuer.asked.length = 0;
+    const other = await serve(through(issuer, 'cluster'), { ...options, etcd: server.etcd });
+    scope.onClose('the other', () => other.close());
+    expect((await ask(other, await issuer.sign({}))).status).toBe(401);
+    expect(other.logged.find((line) => line.includes('the keys of an issuer cannot be fetched'))).toContain('503');
+    expect(issuer.asked).toEqual([]);
+
+    const direct = await serve(through(issuer, 'controlplane'), { ...options, etcd: server.etcd });
+    scope.onClose('the direct one', () => direct.close());
+    expect(nameIn(await ask(direct, await issuer.sign({})))).toBe('p:robot');
+    expect(asked).toHaveLength(3);
+  } finally {
+    await scope.close();
+  }
+}, 60_000);
+
+test.each([
+  ['a direction that the file does not name', egress(), 'jwt[0].issuer.egressSelectorType: Invalid value: "cluster"'],
+  [
+    'a file with faults',
+    egress({ name: 'cluster', connection: { proxyProtocol: 'GRPC' } }),
+    '--egress-selector-config-file: egressSelections[0].connection.proxyProtocol: Invalid value: "GRPC"',
+  ],
+  [
+    'a certificate that is not there',
+    egress({
+      name: 'cluster',
+      connection: {
+        proxyProtocol: 'HTTPConnect',
+        transport: { tcp: { url: 'https://p:1', tlsConfig: { clientCert: 'none.crt', clientKey: 'none.key' } } },
+      },
+    }),
+    '--egress-selector-config-file: cannot read none.crt',
+  ],
+])('the server does not start with %s', async (_, file, fault) => {
+  const issuer = { url: 'https://localhost:1', certificateAuthority: '' } as RealIssuer; // nobody asks it
+  await expect(serve(through(issuer, 'cluster'), { flags, files: { 'egress.yaml': file } })).rejects.toThrow(fault);
+});

@@ -1,0 +1,419 @@
+/** The whole way of a token: from a real OpenID provider over its discovery to a request and its user. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { systemClock } from '@cluster-apiserver/base';
+import { kinds } from '@cluster-apiserver/kinds';
+import { type JWK, type JWTPayload, SignJWT, UnsecuredJWT } from 'jose';
+import { type RealEtcd, startEtcd, until } from '../../../storage/test/real-etcd.ts';
+import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
+import { ask, nameIn } from './caller.ts';
+import { believes, configuration, file, flag, reconfigure, serve } from './configuration.ts';
+import { audience, type RealIssuer, startIssuer } from './issuer.ts';
+
+let etcd: RealEtcd;
+let issuer: RealIssuer;
+let stranger: RealIssuer;
+let server: ServedKinds;
+
+const members = { groups: ['system:masters'] };
+
+beforeAll(async () => {
+  [etcd, issuer, stranger] = await Promise.all([startEtcd(), startIssuer(), startIssuer()]);
+  server = await serve(configuration({ jwt: [believes(issuer)] }), { etcd, errorsExpected: true });
+}, 60_000);
+afterAll(async () => {
+  await server.close();
+  await Promise.all([issuer.close(), stranger.close(), etcd.stop()]);
+});
+beforeEach(() => {
+  issuer.claims = {};
+});
+
+test('a token of the provider says who asks, and its groups say what for', async () => {
+  const told = await ask(server, await issuer.token());
+  expect([told.status, nameIn(told)]).toEqual([403, 'p:robot']);
+  issuer.claims = members;
+  expect((await ask(server, await issuer.token())).status).toBe(200);
+});
+
+test('while its keys are rotated, no valid token is refused', async () => {
+  issuer.claims = members;
+  const first = await issuer.token();
+  expect((await ask(server, first)).status).toBe(200);
+  await issuer.rotate();
+  const second = await issuer.token();
+  expect(second.split('.')[0]).not.toBe(first.split('.')[0]);
+  // The server has asked for keys just now, so the new ones wait for the next time; the old one holds meanwhile.
+  const fresh = await issuer.token();
+  const waiting = Promise.all([ask(server, second), ask(server, fresh)]);
+  for (let count = 0; count < 5; count++) expect((await ask(server, first)).status).toBe(200);
+  expect((await waiting).map(({ status }) => status)).toEqual([200, 200]);
+  expect((await ask(server, first)).status).toBe(200);
+}, 30_000);
+
+test('while the issuer is away, its tokens hold, also such as were never seen', async () => {
+  issuer.claims = members;
+  expect((await ask(server, await issuer.token())).status).toBe(200);
+  const tokens = await Promise.all(Array.from({ length: 5 }, () => issuer.token()));
+  await issuer.leave();
+  try {
+    for (const token of tokens) expect((await ask(server, token)).status).toBe(200);
+    // A configuration that keeps the issuer keeps its keys.
+    await reconfigure(server, configuration({ jwt: [believes(issuer, {}, 'q:')] }));
+    for (const token of tokens) expect((await ask(server, token)).status).toBe(200);
+    expect(nameIn(await ask(server, await issuer.sign({})))).toBe('q:robot');
+  } finally {
+    await issuer.comeBack();
+    await reconfigure(server, configuration({ jwt: [believes(issuer)] }));
+  }
+});
+
+/** The rows of the table of threats, by their names. */
+describe('threats', () => {
+  const now = (): number => Math.floor(systemClock.now() / 1000);
+  const refused = async (token: string): Promise<void> => {
+    const { status, text } = await ask(server, token);
+    expect([status, JSON.parse(text).message]).toEqual([401, 'Unauthorized']);
+  };
+  const header = async (change: object, signature?: string): Promise<string> => {
+    const [first, payload, last] = (await issuer.sign({})).split('.') as [string, string, string];
+    const changed = { ...JSON.parse(Buffer.from(first, 'base64url').toString()), ...change };
+    return `${Buffer.from(JSON.stringify(changed)).toString('base64url')}.${payload}.${signature ?? last}`;
+  };
+
+  test.each(['none', 'None', 'NONE', 'nOnE', '', 'HS256', 'HS512', 'es256', 'RSA1_5', 'dir', 1, null, ['ES256']])(
+    'JWT alg: none, unknown alg: %j',
+    async (alg) => {
+      await refused(await header({ alg }));
+      await refused(await header({ alg }, ''));
+    },
+  );
+
+  test('JWT alg: none, unknown alg: as a library writes it', async () => {
+    await refused(new UnsecuredJWT({ iss: issuer.url, aud: audience, sub: 'robot', exp: now() + 60 }).encode());
+  });
+
+  describe('Algorithm confusion', () => {
+    const claims = (): JWTPayload => ({ iss: issuer.url, aud: audience, sub: 'robot', exp: now() + 60 });
+    const kid = (): string => issuer.publicKey().kid ?? '';
+
+    test.each([
+      ['its JSON', (key: JWK) => JSON.stringify(key)],
+      ['its point', (key: JWK) => `${key.x}${key.y}`],
+      ['its first number', (key: JWK) => key.x ?? ''],
+    ])('HS256 with the public key, as %s', async (_, text) => {
+      const secret = Buffer.from(text(issuer.publicKey()));
+      await refused(await new SignJWT(claims()).setProtectedHeader({ alg: 'HS256', kid: kid() }).sign(secret));
+    });
+
+    test.each(['jwk', 'jku', 'x5u', 'x5c'])('the header %s is not looked at', async (name) => {
+      const values = {
+        jwk: stranger.publicKey(),
+        jku: `${stranger.url}/jwks`,
+        x5u: `${stranger.url}/jwks`,
+        x5c: ['AAAA'],
+      };
+      stranger.asked.length = 0;
+      const key = { [name]: values[name as keyof typeof values], kid: kid() };
+      await refused(await stranger.sign({ iss: issuer.url }, key));
+      expect(stranger.asked).toEqual([]);
+      // Beside a good signature it says nothing.
+      expect(nameIn(await ask(server, await issuer.sign({}, { [name]: values[name as keyof typeof values] })))).toBe(
+        'p:robot',
+      );
+    });
+
+    test.each([
+      ['crit', { crit: ['b64'], b64: false }],
+      ['an unknown crit', { crit: ['x'], x: 1 }],
+      ['b64: false', { b64: false }],
+      ['zip and enc', { alg: 'dir', enc: 'A256GCM' }],
+    ])('%s', async (_, change) => {
+      await refused(await header(change));
+    });
+
+    test('an algorithm of another kind of key, or of another curve', async () => {
+      await Promise.all(['RS256', 'PS512', 'ES384', 'EdDSA'].map(async (alg) => refused(await header({ alg }))));
+    }, 30_000);
+
+    test('a token in five parts', async () => {
+      await refused(`${await issuer.sign({})}.x.y`);
+    });
+  });
+
+  describe('kid injection', () => {
+    // Nobody has such a key: the server asks the issuer once more, when that is due, and does not find it either.
+    test('a kid that names none of the keys', async () => {
+      const kids = ['../key-0', '/dev/null', "' or 1=1 --", '', 'x'.repeat(8_000), 'key-0 ', 'KEY-0', '__proto__'];
+      await Promise.all(kids.map(async (kid) => refused(await issuer.sign({}, { kid }))));
+    }, 30_000);
+
+    test.each([1, null, {}, ['key-0'], true])('%j', async (kid) => {
+      await refused(await header({ kid }));
+    });
+
+    test('a missing kid is tried against every key', async () => {
+      expect(nameIn(await ask(server, await issuer.sign({}, { kid: undefined })))).toBe('p:robot');
+    });
+  });
+
+  describe('Wrong aud/iss/exp/nbf/iat; types', () => {
+    test.each<[string, () => JWTPayload]>([
+      ['another audience', () => ({ aud: 'clusters' })],
+      ['other audiences', () => ({ aud: ['a', 'b'] })],
+      ['no audience', () => ({ aud: undefined as never })],
+      ['another issuer', () => ({ iss: stranger.url })],
+      ['the issuer with a slash', () => ({ iss: `${issuer.url}/` })],
+      ['the issuer in capitals', () => ({ iss: issuer.url.toUpperCase() })],
+      ['expired', () => ({ exp: now() - 1 })],
+      ['expired long ago', () => ({ exp: -1 })],
+      ['an end that is a text', () => ({ exp: `${now() + 60}` as never })],
+      ['no end', () => ({ exp: undefined as never })],
+      ['not before two minutes', () => ({ nbf: now() + 120 })],
+      ['a beginning that is a text', () => ({ nbf: 'now' as never })],
+      ['made at no time', () => ({ iat: 'now' as never })],
+      ['no name', () => ({ sub: undefined as never })],
+      ['an empty name', () => ({ sub: '' })],
+    ])('%s', async (_, claims) => {
+      await refused(await issuer.sign(claims()));
+    });
+
+    test.each<[string, () => JWTPayload]>([
+      ['the audience among others', () => ({ aud: ['a', audience] })],
+      ['an end very far away', () => ({ exp: 1e300 })],
+      ['not before half a minute', () => ({ nbf: now() + 30 })],
+    ])('but %s is fine', async (_, claims) => {
+      expect(nameIn(await ask(server, await issuer.sign(claims())))).toBe('p:robot');
+    });
+  });
+
+  test('Huge / malformed tokens', async () => {
+    const good = await issuer.sign({});
+    const [first, payload, last] = good.split('.') as [string, string, string];
+    const bad = [
+      'x'.repeat(60_000),
+      '.'.repeat(10_000),
+      '..',
+      `${first}.${payload}`,
+      `${first}..${last}`,
+      `${first}.${payload}.`,
+      `.${payload}.${last}`,
+      `${good}=`,
+      `${good}AAAA`,
+      `${first}.${payload}!.${last}`,
+      `${first}.${Buffer.from('[1]').toString('base64url')}.${last}`,
+      `${first}.${Buffer.from(`{"iss":${JSON.stringify(issuer.url)}`).toString('base64url')}.${last}`,
+      `${first}.${Buffer.from(`{"iss":${JSON.stringify(issuer.url)},"x":${'['.repeat(20_000)}`).toString('base64url')}.${last}`,
+    ];
+    for (const token of bad)
+      expect([token.slice(0, 60), (await ask(server, token)).status]).toEqual([token.slice(0, 60), 401]);
+    expect((await ask(server, good)).status).toBe(403);
+  });
+
+  test('Distributed claims: what a token names is not asked', async () => {
+    stranger.asked.length = 0;
+    const token = await issuer.sign({
+      _claim_names: { groups: 'x' },
+      _claim_sources: { x: { endpoint: `${stranger.url}/groups`, access_token: 'y' } },
+    });
+    expect(nameIn(await ask(server, token))).toBe('p:robot');
+    expect(stranger.asked).toEqual([]);
+  });
+
+  test('Token cache: a token is remembered as a whole, and not beyond its end', async () => {
+    const ends = now() + 2;
+    const endsSoon = await issuer.sign({ exp: ends });
+    expect((await ask(server, endsSoon)).status).toBe(403);
+    for (const other of [`${endsSoon}A`, endsSoon.slice(0, -1), endsSoon.toUpperCase()]) await refused(other);
+    expect((await ask(server, endsSoon)).status).toBe(403);
+    await until('its end', () => (now() > ends ? true : undefined));
+    await refused(endsSoon);
+  });
+
+  test('Secrets in logs/traces/metrics: neither a token nor what it says', async () => {
+    const canary = 'canary-7e1f';
+    for (const claims of [{ sub: canary, aud: 'x' }, { sub: canary, exp: 1 }, { groups: { canary } }, { [canary]: 1 }])
+      await ask(server, await issuer.sign(claims as JWTPayload));
+    const token = await issuer.sign({ sub: canary });
+    await ask(server, `${token}x`);
+    const metrics = await ask(server, server.token, { path: '/metrics' });
+    expect(metrics.status).toBe(200);
+    const everything = [...server.logged, metrics.text].join('\n');
+    expect(everything).toContain('a credential was refused');
+    expect(everything).not.toContain(canary);
+    for (const part of token.split('.')) expect(everything).not.toContain(part);
+  });
+});
+
+describe('a rule that does not hold', () => {
+  const rules = {
+    claimValidationRules: [
+      { claim: 'tenant', requiredValue: 'canary-tenant' },
+      { expression: "claims.level == 'high'", message: 'only for the high' },
+    ],
+    userValidationRules: [
+      { expression: "!user.username.startsWith('p:system')", message: 'reserved prefix' },
+      { expression: "user.username != 'p:quiet'" },
+    ],
+  };
+  const good = { tenant: 'canary-tenant', level: 'high' };
+
+  beforeAll(() => reconfigure(server, configuration({ jwt: [believes(issuer, rules)] })));
+  afterAll(() => reconfigure(server, configuration({ jwt: [believes(issuer)] })));
+
+  test('lets others through', async () => {
+    expect((await ask(server, await issuer.sign(good))).status).toBe(403);
+  });
+
+  test.each([
+    ['of claims', { ...good, level: 'canary-level' }, 'only for the high', 'claimValidationRules[1]'],
+    ['of users', { ...good, sub: 'system:canary' }, 'reserved prefix', 'userValidationRules[0]'],
+    ['without a message', { ...good, sub: 'quiet' }, 'Unauthorized', 'userValidationRules[1]'],
+    ['that requires a value', { ...good, tenant: 'canary' }, 'Unauthorized', 'claimValidationRules[0]'],
+    ['that has no value', { tenant: good.tenant }, 'Unauthorized', 'claimValidationRules[1]'],
+  ])('%s tells its own words, and the log its name', async (_, claims, told, name) => {
+    const before = server.logged.length;
+    const { status, text } = await ask(server, await issuer.sign(claims));
+    expect(JSON.parse(text)).toMatchObject({ kind: 'Status', status: 'Failure', reason: 'Unauthorized', code: 401 });
+    expect([status, JSON.parse(text).message]).toEqual([401, told]);
+    const line = server.logged.slice(before).find((one) => one.includes('a credential was refused')) ?? '';
+    expect(line).toContain(name);
+    expect(text).not.toContain('canary');
+    expect(line).not.toContain('canary');
+  });
+});
+
+describe('a changed configuration', () => {
+  test('is in service for every request from some moment on, and none falls between', async () => {
+    const names = new Set<string | undefined>();
+    let asking = true;
+    const callers = Array.from({ length: 4 }, async () => {
+      while (asking) names.add(nameIn(await ask(server, await issuer.sign({}))));
+    });
+    for (const prefix of ['a:', 'b:', 'c:'])
+      await reconfigure(server, configuration({ jwt: [believes(issuer, {}, prefix)] }));
+    expect(nameIn(await ask(server, await issuer.sign({})))).toBe('c:robot');
+    asking = false;
+    await Promise.all(callers);
+    expect([...names].sort()).toEqual(['a:robot', 'b:robot', 'c:robot', 'p:robot']);
+  }, 30_000);
+
+  test('counts at once also for a token that is remembered', async () => {
+    const token = await issuer.sign({});
+    await reconfigure(server, configuration({ jwt: [believes(issuer, {}, 'd:')] }));
+    expect(nameIn(await ask(server, token))).toBe('d:robot');
+    await reconfigure(server, configuration({ jwt: [believes(issuer, {}, 'e:')] }));
+    expect(nameIn(await ask(server, token))).toBe('e:robot');
+    await reconfigure(server, configuration({}));
+    expect((await ask(server, token)).status).toBe(401);
+    await reconfigure(server, configuration({ jwt: [believes(issuer)] }));
+  });
+
+  test('with faults changes nothing, and is told and counted', async () => {
+    const token = await issuer.sign({});
+    const before = server.logged.length;
+    await reconfigure(
+      server,
+      configuration({ jwt: [believes(issuer, { userValidationRules: [{ expression: 'x' }] })] }),
+    );
+    const line = server.logged.slice(before).find((one) => one.includes('not usable')) ?? '';
+    expect(line).toContain('jwt[0].userValidationRules[0].expression');
+    expect(nameIn(await ask(server, token))).toBe('p:robot');
+    const { text } = await ask(server, server.token, { path: '/metrics' });
+    const prefix = 'apiserver_authentication_config_controller';
+    expect(text).toMatch(new RegExp(`^${prefix}_automatic_reloads_total\\{status="failure"\\} 1$`, 'm'));
+    expect(text).toMatch(new RegExp(`^${prefix}_automatic_reloads_total\\{status="success"\\} [1-9]`, 'm'));
+    expect(text).toMatch(
+      new RegExp(`^${prefix}_automatic_reload_last_timestamp_seconds\\{status="failure"\\} \\d`, 'm'),
+    );
+    expect(text.match(new RegExp(`^${prefix}_last_config_info\\{hash="sha256:[0-9a-f]{64}"\\} 1$`, 'gm'))).toHaveLength(
+      1,
+    );
+    await server.write(file, configuration({ jwt: [believes(issuer)] }));
+  });
+});
+
+test.each<[string, string[], object, string[]]>([
+  [
+    'a file with faults',
+    [flag],
+    { jwt: [believesNobody(), { claimMappings: {} }], anonymous: { enabled: false, conditions: [{ path: '/x' }] } },
+    [
+      '--authentication-config: jwt[0].issuer.url: Invalid value: "http://x": URL scheme must be https',
+      '--authentication-config: jwt[1].issuer.url: Required value: URL is required',
+      '--authentication-config: jwt[1].claimMappings.username: Required value: claim or expression is required',
+      '--authentication-config: anonymous.conditions: Invalid value: ["/x"]: enabled should be set to true',
+    ],
+  ],
+  [
+    'a file and flags that exclude each other',
+    [flag, '--oidc-issuer-url=https://x', '--oidc-client-id=x'],
+    {},
+    ['--authentication-config and --oidc-issuer-url exclude each other'],
+  ],
+  [
+    'the flag and the field for anonymous requests',
+    [flag, '--anonymous-auth=false'],
+    { anonymous: { enabled: true } },
+    ['anonymous: Forbidden: --anonymous-auth flag cannot be set'],
+  ],
+  [
+    'an issuer without an audience',
+    ['--oidc-issuer-url=https://x'],
+    {},
+    ['needs both --oidc-issuer-url and --oidc-client-id'],
+  ],
+  [
+    'an issuer without TLS',
+    ['--oidc-issuer-url=http://x', '--oidc-client-id=x', '--oidc-signing-algs=HS256'],
+    {},
+    ['--oidc-signing-algs: HS256 is none of RS256'],
+  ],
+  [
+    'an issuer whose URL is none',
+    ['--oidc-issuer-url=http://x', '--oidc-client-id=x'],
+    {},
+    ['--oidc-issuer-url: Invalid value: "http://x": URL scheme must be https'],
+  ],
+])('the server does not start with %s, and says all that is wrong', async (_, flags, content, faults) => {
+  const start = serveKinds(kinds, { etcd, flags, files: { [file]: configuration(content) } });
+  const error: unknown = await start.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  expect(error).toBeInstanceOf(Error);
+  for (const fault of faults) expect((error as Error).message).toContain(fault);
+});
+
+function believesNobody(): object {
+  return { issuer: { url: 'http://x', audiences: ['a'] }, claimMappings: { username: { claim: 'sub', prefix: '' } } };
+}
+
+describe('the flags of OIDC', () => {
+  let flagged: ServedKinds;
+  beforeAll(async () => {
+    flagged = await serveKinds(kinds, {
+      etcd,
+      errorsExpected: true,
+      files: { 'ca.crt': issuer.certificateAuthority },
+      flags: [
+        `--oidc-issuer-url=${issuer.url}`,
+        `--oidc-client-id=${audience}`,
+        '--oidc-ca-file=ca.crt',
+        '--oidc-groups-claim=groups',
+        '--oidc-groups-prefix=system:',
+        '--oidc-required-claim=tenant=a,b',
+        '--oidc-required-claim=level=high',
+        '--oidc-signing-algs=ES256',
+      ],
+    });
+  });
+  afterAll(() => flagged.close());
+
+  test('mean what a file would say', async () => {
+    const good = { tenant: 'a,b', level: 'high' };
+    expect(nameIn(await ask(flagged, await issuer.sign(good)))).toBe(`${issuer.url}#robot`);
+    expect((await ask(flagged, await issuer.sign({ ...good, groups: ['masters'] }))).status).toBe(200);
+    expect((await ask(flagged, await issuer.sign({ ...good, tenant: 'a' }))).status).toBe(401);
+    expect((await ask(flagged, await issuer.sign({ tenant: 'a,b' }))).status).toBe(401);
+  });
+});

@@ -1,0 +1,292 @@
+/** Tokens of service accounts over two replicas: asked for, used, ended, and believed by others. */
+import { generateKeyPairSync, type KeyObject } from 'node:crypto';
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
+import https from 'node:https';
+import { text } from 'node:stream/consumers';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { kinds } from '@cluster-apiserver/kinds';
+import { formatYaml } from '@cluster-apiserver/model';
+import { createRemoteJWKSet, customFetch, decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose';
+import { freePorts, type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
+import { until } from '../cluster.ts';
+import { type ServedKinds, serveKinds, type ServeOptions } from '../serve-kinds.ts';
+
+const accounts = '/api/v1/namespaces/team/serviceaccounts';
+const whoami = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
+
+const pem = ({ privateKey }: { privateKey: KeyObject }): string =>
+  privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
+const newKey = (): string => pem(generateKeyPairSync('ec', { namedCurve: 'P-256' }));
+
+let etcd: RealEtcd;
+let port: number;
+let issuer: string;
+let first: ServedKinds;
+let second: ServedKinds;
+let key: string;
+
+const serve = (more: Partial<ServeOptions> = {}, flags: readonly string[] = []): Promise<ServedKinds> =>
+  serveKinds(kinds, {
+    etcd,
+    files: { signing: key, others: key },
+    flags: [
+      `--service-account-issuer=${issuer}`,
+      '--service-account-signing-key-file=signing',
+      '--service-account-key-file=others',
+      ...flags,
+    ],
+    ...more,
+  });
+
+beforeAll(async () => {
+  etcd = await startEtcd();
+  port = (await freePorts(1))[0] as number;
+  issuer = `https://127.0.0.1:${port}`;
+  key = newKey();
+  first = await serve({}, [`--secure-port=${port}`]);
+  second = await serve();
+});
+afterAll(async () => {
+  await second.close();
+  await first.close();
+  await etcd.stop();
+});
+
+interface Told {
+  readonly status: number;
+  readonly text: string;
+}
+
+async function as(token: string, server: ServedKinds, method: string, path: string, body?: object): Promise<Told> {
+  const request = https.request(`${server.url}${path}`, {
+    method,
+    agent: false, // kept connections would hold up the end of their server
+    ca: server.certificate,
+    headers: { authorization: `Bearer ${token}`, ...(body && { 'content-type': 'application/json' }) },
+  });
+  request.end(body && JSON.stringify(body));
+  const [answer] = (await once(request, 'response')) as [IncomingMessage];
+  return { status: answer.statusCode ?? 0, text: await text(answer) };
+}
+
+const use = (token: string, server: ServedKinds): Promise<Told> => as(token, server, 'POST', whoami, {});
+
+interface Issued {
+  readonly spec: { readonly audiences: readonly string[]; readonly expirationSeconds: number };
+  readonly status: { readonly token: string; readonly expirationTimestamp: string };
+}
+
+async function issue(server: ServedKinds, name: string, spec: object = {}): Promise<string> {
+  const { status, body } = await server.ask('POST', `${accounts}/${name}/token`, { spec });
+  expect(status).toBe(201);
+  return (body as unknown as Issued).status.token;
+}
+
+const create = (server: ServedKinds, name: string, metadata: object = {}): ReturnType<ServedKinds['ask']> =>
+  server.ask('POST', accounts, { metadata: { name, ...metadata } });
+
+describe('a token', () => {
+  test('of an account that was created at one replica a moment ago works at the other', async () => {
+    for (let round = 0; round < 30; round++) {
+      const name = `young-${round}`;
+      const { uid } = (await create(first, name)).body.metadata;
+      const { status, text } = await use(await issue(first, name), second);
+      expect(status).toBe(201);
+      expect(JSON.parse(text).status.userInfo).toMatchObject({
+        username: `system:serviceaccount:team:${name}`,
+        uid,
+        groups: ['system:serviceaccounts', 'system:serviceaccounts:team', 'system:authenticated'],
+        extra: { 'authentication.kubernetes.io/credential-id': [expect.stringMatching(/^JTI=/)] },
+      });
+    }
+  });
+
+  test('may do nothing that was not allowed to its account', async () => {
+    await create(first, 'humble');
+    expect(await as(await issue(first, 'humble'), first, 'GET', accounts)).toMatchObject({
+      status: 403,
+      text: expect.stringContaining('system:serviceaccount:team:humble'),
+    });
+  });
+
+  test('ends with its account, at once where it was deleted and soon elsewhere', async () => {
+    await create(first, 'gone');
+    const token = await issue(first, 'gone');
+    for (const server of [first, second]) expect(await use(token, server)).toMatchObject({ status: 201 });
+    await first.ask('DELETE', `${accounts}/gone`);
+    expect(await use(token, first)).toMatchObject({ status: 401 });
+    await until('the other replica knows', 5_000, async () => (await use(token, second)).status === 401 || undefined);
+  });
+
+  test('is worth nothing to an account that was created anew under the same name', async () => {
+    await create(first, 'anew');
+    const before = await issue(first, 'anew');
+    await first.ask('DELETE', `${accounts}/anew`);
+    await create(second, 'anew');
+    const after = await issue(second, 'anew');
+    for (const server of [first, second]) {
+      expect(await use(before, server)).toMatchObject({ status: 401 });
+      expect(await use(after, server)).toMatchObject({ status: 201 });
+    }
+  });
+
+  test('still works while finalizers hold its account, for as long as that takes to notice', async () => {
+    await create(first, 'held', { finalizers: ['example.com/wait'] });
+    const token = await issue(first, 'held');
+    await first.ask('DELETE', `${accounts}/held`);
+    expect(await use(token, first)).toMatchObject({ status: 201 });
+    await first.ask('PATCH', `${accounts}/held`, '{"metadata":{"finalizers":null}}', 'application/merge-patch+json');
+    expect(await use(token, first)).toMatchObject({ status: 401 });
+  });
+
+  test('for somebody else is refused here, and shown to be good for him by a review', async () => {
+    await create(first, 'guest');
+    const token = await issue(first, 'guest', { audiences: ['vault'] });
+    expect(await use(token, first)).toMatchObject({ status: 401 });
+    const review = async (audiences: readonly string[]): Promise<unknown> =>
+      (await second.ask('POST', '/apis/authentication.k8s.io/v1/tokenreviews', { spec: { token, audiences } })).body[
+        'status'
+      ];
+    expect(await review(['vault', 'x'])).toMatchObject({ authenticated: true, audiences: ['vault'] });
+    expect(await review(['x'])).not.toHaveProperty('authenticated', true);
+  });
+
+  test('leaves no trace in logs, metrics and answers', async () => {
+    await create(first, 'quiet');
+    const tokens = [await issue(first, 'quiet'), await issue(first, 'quiet', { audiences: ['x'] })];
+    const answers = await Promise.all(tokens.flatMap((token) => [use(token, first), use(`${token}x`, first)]));
+    const metrics = await as(first.token, first, 'GET', '/metrics');
+    const seen = [...first.logged, ...answers.map(({ text }) => text), metrics.text].join('\n');
+    for (const token of tokens) for (const part of token.split('.').slice(1)) expect(seen).not.toContain(part);
+    expect(seen).toContain('the token is for other audiences');
+  });
+});
+
+describe('a request for a token', () => {
+  beforeAll(() => create(first, 'asking'));
+
+  test('is answered with what was given, as YAML too', async () => {
+    const body = formatYaml({ spec: { audiences: ['x'], expirationSeconds: 900 } });
+    const answer = await first.ask('POST', `${accounts}/asking/token`, body, 'application/yaml');
+    const { spec, status } = answer.body as unknown as Issued;
+    expect(spec).toEqual({ audiences: ['x'], expirationSeconds: 900 });
+    const { exp = 0, iat = 0 } = decodeJwt(status.token);
+    expect(exp - iat).toBe(900);
+    expect(Date.parse(status.expirationTimestamp)).toBe(exp * 1000);
+  });
+
+  test('that asks for more time than there is, is told what it was given', async () => {
+    const strict = await serve({}, ['--service-account-max-token-expiration=2h', '--api-audiences=us,them']);
+    const answer = await strict.ask('POST', `${accounts}/asking/token`, { spec: { expirationSeconds: 7201 } });
+    expect(answer.body['spec']).toEqual({ audiences: ['us', 'them'], expirationSeconds: 7200 });
+    expect(answer.warnings).toEqual(['299 - "requested expiration of 7201 seconds shortened to 7200 seconds"']);
+    await strict.close();
+  });
+
+  test('finds nothing to ask where nothing signs', async () => {
+    const mute = await serveKinds(kinds, { etcd });
+    expect((await mute.ask('POST', `${accounts}/asking/token`, {})).status).toBe(404);
+    const { resources } = (await mute.ask('GET', '/api/v1')).body as unknown as { resources: { name: string }[] };
+    expect(resources.map(({ name }) => name)).not.toContain('serviceaccounts/token');
+    expect((await as(mute.token, mute, 'GET', '/openid/v1/jwks')).status).toBe(404);
+    await mute.close();
+  });
+});
+
+describe('keys', () => {
+  test('are exchanged without one token refused, and what was signed with withdrawn ones counts no more', async () => {
+    await create(first, 'rotated');
+    const old = await issue(first, 'rotated');
+    const next = newKey();
+    const kidOf = (token: string): unknown => decodeProtectedHeader(token).kid;
+    const both = { signing: next, others: key + next };
+    for (const server of [first, second])
+      for (const [file, content] of Object.entries(both)) await server.write(file, content);
+    let ofNext = 0;
+    await until('ten tokens of the new key', 10_000, async () => {
+      const token = await issue(first, 'rotated');
+      if (kidOf(token) !== kidOf(old)) ofNext++;
+      for (const one of [token, old])
+        for (const server of [second, first]) expect(await use(one, server)).toMatchObject({ status: 201 });
+      return ofNext >= 10 || undefined;
+    });
+    const last = await issue(first, 'rotated');
+    for (const server of [first, second]) await server.write('others', next);
+    await until('the old key is forgotten', 10_000, async () => (await use(old, second)).status === 401 || undefined);
+    expect(await use(last, second)).toMatchObject({ status: 201 });
+    key = next;
+  });
+
+  test('that cannot be used leave the old ones in service, and are told to the log', async () => {
+    const server = await serve({ errorsExpected: true });
+    await create(server, 'steady');
+    const token = await issue(server, 'steady');
+    await server.write('signing', 'hush');
+    const told = await until('the log', 10_000, () => server.logged.find((line) => line.includes('not usable')));
+    expect(told).toContain('--service-account-signing-key-file: signing: there is no private key in it');
+    expect(told).not.toContain('hush');
+    expect(await use(token, server)).toMatchObject({ status: 201 });
+    expect(await use(await issue(server, 'steady'), server)).toMatchObject({ status: 201 });
+    await server.close();
+  });
+});
+
+describe('somebody outside', () => {
+  test('who knows nothing but the issuer believes the tokens that are for him', async () => {
+    await create(first, 'traveller');
+    const token = await issue(second, 'traveller', { audiences: ['vault'] });
+    const own = await issue(first, 'traveller');
+    const fetched = async (url: string): Promise<Response> => {
+      const { pathname } = new URL(url);
+      const { status, text } = await as(own, first, 'GET', pathname);
+      return new Response(text, { status });
+    };
+    const claimed = String(decodeJwt(token).iss);
+    const metadata = (await (await fetched(`${claimed}/.well-known/openid-configuration`)).json()) as {
+      issuer: string;
+      jwks_uri: string;
+    };
+    expect(metadata.issuer).toBe(claimed);
+    expect(metadata.jwks_uri).toBe(`${issuer}/openid/v1/jwks`);
+    const keys = createRemoteJWKSet(new URL(metadata.jwks_uri), { [customFetch]: fetched });
+    const { payload } = await jwtVerify(token, keys, { issuer: claimed, audience: 'vault' });
+    expect(payload.sub).toBe('system:serviceaccount:team:traveller');
+    await expect(jwtVerify(own, keys, { issuer: claimed, audience: 'vault' })).rejects.toThrow('aud');
+  });
+
+  test('may keep the documents for an hour, and must have a name unless the operator says otherwise', async () => {
+    const token = await issue(first, 'traveller');
+    const answered = async (path: string, more: object = {}): Promise<IncomingMessage> => {
+      const request = https.request(`${first.url}${path}`, { agent: false, ca: first.certificate, ...more });
+      request.end();
+      const [answer] = (await once(request, 'response')) as [IncomingMessage];
+      answer.resume();
+      return answer;
+    };
+    const headers = { authorization: `Bearer ${token}` };
+    for (const [path, type] of [
+      ['/.well-known/openid-configuration', 'application/json'],
+      ['/openid/v1/jwks', 'application/jwk-set+json'],
+    ] as const) {
+      expect((await answered(path, { headers })).headers).toMatchObject({
+        'content-type': type,
+        'cache-control': 'public, max-age=3600',
+      });
+      expect((await answered(path)).statusCode).toBe(401);
+      expect((await answered(path, { headers, method: 'DELETE' })).statusCode).toBe(403);
+    }
+  });
+
+  test('finds no documents of an issuer that is no URL, whose tokens work nevertheless', async () => {
+    const named = await serveKinds(kinds, {
+      etcd,
+      files: { signing: key },
+      flags: ['--service-account-issuer=cluster', '--service-account-signing-key-file=signing'],
+    });
+    await create(named, 'local');
+    expect(await use(await issue(named, 'local'), named)).toMatchObject({ status: 201 });
+    expect((await as(named.token, named, 'GET', '/openid/v1/jwks')).status).toBe(404);
+    await named.close();
+  });
+});
