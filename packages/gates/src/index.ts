@@ -42,3 +42,5 @@ export {
   type WantedUser,
   wantedUser,
 } from './impersonation/wanted-user.ts';
+export { webhookTokens } from './authentication/webhook/webhook-tokens.ts';
+export { httpsPost, type Post } from './webhook/https-post.ts';

@@ -224,6 +224,20 @@ const flags = {
     fallback: '',
     help: 'Static bearer tokens: lines of token,user,uid,"group1,group2".',
   }),
+  'authentication-token-webhook-config-file': path({
+    group: authentication,
+    fallback: '',
+    help: 'A kubeconfig that says whom to ask about tokens that nobody here knows, and with which credentials.',
+  }),
+  'authentication-token-webhook-version': oneOf<'v1beta1' | 'v1'>(
+    { group: authentication, fallback: 'v1beta1', help: 'The version of TokenReview that it is asked with.' },
+    ['v1beta1', 'v1'],
+  ),
+  'authentication-token-webhook-cache-ttl': durationMs({
+    group: authentication,
+    fallback: '2m0s',
+    help: 'How long its answers are remembered; 0 to ask each time.',
+  }),
   'authentication-config': path({
     group: authentication,
     fallback: '',

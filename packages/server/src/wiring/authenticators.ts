@@ -14,6 +14,7 @@ import type { Files } from '../surroundings.ts';
 import { type AuthenticationOptions, openAuthentication } from './authentication.ts';
 import { openClientCertificates } from './client-certificates.ts';
 import { flagFile } from './flag-files.ts';
+import { openWebhookTokens } from './webhook-tokens.ts';
 
 export interface Authenticators {
   readonly requests: Authenticator;
@@ -30,10 +31,12 @@ export async function openAuthenticators(
   const { flags, surroundings } = options;
   const configured = await openAuthentication(options, scope);
   const certificates = await openClientCertificates(options, scope);
+  const webhook = await openWebhookTokens(options, scope);
   const tokens = firstToKnowToken([
     ...(await tokensOfFile(flags, surroundings.files)),
     ...(serviceAccounts ? [serviceAccounts] : []),
     configured.tokens,
+    ...(webhook ? [webhook] : []),
   ]);
   return {
     requests: orAnonymous(firstToKnow([...certificates, bearerTokens(tokens)]), configured.anonymousAllowed),
