@@ -2,3 +2,11 @@ export { type CertificateAuthority, createAuthority, openAuthority } from './aut
 export type { Names } from './extensions.ts';
 export { type Credentials, newPrivateKey } from './keys.ts';
 export { selfSigned } from './self-signed.ts';
+export {
+  type Authorities,
+  readAuthorities,
+  sharesAuthority,
+  UntrustedCertificateError,
+  type Verified,
+  verifyClient,
+} from './verify.ts';

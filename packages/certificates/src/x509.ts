@@ -6,7 +6,7 @@ export {
   BasicConstraintsExtension,
   ExtendedKeyUsage,
   ExtendedKeyUsageExtension,
-  type Extension,
+  Extension,
   type JsonGeneralNames,
   KeyUsageFlags,
   KeyUsagesExtension,

@@ -19,4 +19,5 @@ export {
   providersFor,
 } from './encryption-configuration.ts';
 export { type FeatureGate, type FeatureGates, featureGates } from './feature-gates.ts';
+export { type Content, type Kubeconfig, loadKubeconfig } from './kubeconfig.ts';
 export { ConfigurationError } from './load.ts';

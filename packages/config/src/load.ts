@@ -34,7 +34,7 @@ export function loadConfiguration<T>(
   const root = new Written(value, '', faults);
   if (root.absent) throw new ConfigurationError(['the file is empty']);
   const written = root.fields(['apiVersion', 'kind', ...fields]);
-  const known = groups.flatMap((group) => versions.map((version) => `${group}/${version}`));
+  const known = groups.flatMap((group) => versions.map((version) => (group ? `${group}/${version}` : version)));
   require(written.kind as Written, [kind]);
   require(written.apiVersion as Written, known);
   const configuration = read(written);

@@ -14,6 +14,7 @@ import {
   staticTokens,
   type TokenAuthenticator,
 } from '../src/index.ts';
+import { bringing } from '../test/credentials.ts';
 
 const url = 'https://issuer.example.com';
 const { publicKey, privateKey } = await generateKeyPair('ES256', { extractable: true });
@@ -50,7 +51,10 @@ const file = staticTokens('secret,alice,u1');
 
 async function measured(what: string, count: number, tokens: TokenAuthenticator): Promise<void> {
   const authenticator = orAnonymous(firstToKnow([bearerTokens(firstToKnowToken([file, tokens]))]), () => false);
-  const credentials = { header: () => `Bearer ${token}`, path: '/api/v1/namespaces/a/serviceaccounts/b' };
+  const credentials = {
+    ...bringing({ authorization: `Bearer ${token}` }),
+    path: '/api/v1/namespaces/a/serviceaccounts/b',
+  };
   const run = async (): Promise<void> => {
     for (let done = 0; done < count; done++) {
       const user = authenticator.authenticate(credentials);

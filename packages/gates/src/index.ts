@@ -1,5 +1,7 @@
 export type { Authenticator, Credentials, UserInfo } from './authentication/authenticator.ts';
 export { orAnonymous } from './authentication/anonymous.ts';
+export { clientCertificates } from './authentication/certificate/client-certificates.ts';
+export { frontProxy, type FrontProxyHeaders } from './authentication/certificate/front-proxy.ts';
 export { cachedTokens } from './authentication/cached-tokens.ts';
 export { algorithmNames } from './authentication/oidc/algorithms.ts';
 export { type ConnectProxy, type ProxyTls, throughProxy } from './authentication/oidc/connect-proxy.ts';
@@ -40,3 +42,5 @@ export {
   type WantedUser,
   wantedUser,
 } from './impersonation/wanted-user.ts';
+export { webhookTokens } from './authentication/webhook/webhook-tokens.ts';
+export { httpsPost, type Post } from './webhook/https-post.ts';

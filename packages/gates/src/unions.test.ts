@@ -10,8 +10,9 @@ import {
   TokenRejectedError,
   type UserInfo,
 } from './index.ts';
+import { bringing } from '../test/credentials.ts';
 
-const nobody = { header: () => undefined, path: '/' };
+const nobody = bringing();
 const user = (name: string, ...groups: string[]): UserInfo => ({ name, groups });
 const knows = (found: UserInfo | undefined): Authenticator => ({ authenticate: () => found });
 const knowsLater = (found: UserInfo | undefined): Authenticator => ({ authenticate: async () => found });

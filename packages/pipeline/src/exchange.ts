@@ -17,6 +17,11 @@ export interface ApiRequest {
    */
   body(limitBytes: number): Promise<Buffer>;
   readonly remoteAddress: string;
+  /**
+   * What the client has shown at the handshake, its own certificate first and then those that may help to believe it,
+   * as DER; none unless they are asked for. Nothing here has been verified. One object for each connection.
+   */
+  readonly clientCertificates: readonly Buffer[];
   readonly protocol: 'HTTP/1.0' | 'HTTP/1.1' | 'HTTP/2.0';
   /** Aborts when the client goes away before the answer is complete. Made on first use: most requests never ask. */
   readonly signal: AbortSignal;

@@ -170,6 +170,7 @@ async function ask(method: string, target: string, { body, headers = {} }: Said 
     target,
     header: (name) => all[name],
     headerLines: (name) => (all[name] === undefined ? [] : [all[name]]),
+    clientCertificates: [],
     headersFrom: (prefix) =>
       Object.entries(all).flatMap(([name, value]) =>
         value !== undefined && name.startsWith(prefix) ? [[name, value]] : [],

@@ -25,6 +25,7 @@ export function askDocuments(documents: Documents): AskDocument {
         target,
         header: (name) => headers[name],
         headersFrom: () => [],
+        clientCertificates: [],
         headerLines: (name) => (headers[name] === undefined ? [] : [headers[name]]),
       } as Partial<ApiRequest> as ApiRequest, // documents read nothing else
       auditId: 'audit',

@@ -23,6 +23,7 @@ import { FlagError, type ServerFlags } from './flags.ts';
 import type { Surroundings } from './surroundings.ts';
 import { versionInfo } from './version.ts';
 import { servingCertificate } from './wiring/certificate.ts';
+import { asksForCertificates } from './wiring/client-certificates.ts';
 import { openAuthenticators } from './wiring/authenticators.ts';
 import { requirePairs } from './wiring/flag-files.ts';
 import type { FollowingOptions } from './wiring/followed-configuration.ts';
@@ -179,7 +180,14 @@ export async function assemble(
     const certificate = await servingCertificate(flags, surroundings, log);
     const report = (what: string, error: unknown): void => log.error(what, { error: asError(error) });
     const listener: Listener = await listen(
-      { host: flags['bind-address'], port: flags['secure-port'], certificate: certificate.current, clock, report },
+      {
+        host: flags['bind-address'],
+        port: flags['secure-port'],
+        certificate: certificate.current,
+        asksForCertificates: asksForCertificates(flags),
+        clock,
+        report,
+      },
       handler,
     );
     scope.onClose('listener', async () => {

@@ -184,10 +184,59 @@ const flags = {
     help: 'Certificate chain to serve with. It is read again when the file changes.',
   }),
   'tls-private-key-file': path({ group: serving, fallback: '', help: 'Key of --tls-cert-file.' }),
+  'client-ca-file': path({
+    group: authentication,
+    fallback: '',
+    help: 'Authorities of client certificates: the common name is the user, each organization a group. It is read again when it changes.',
+  }),
+  'requestheader-client-ca-file': path({
+    group: authentication,
+    fallback: '',
+    help: 'Authorities of front proxies, whose headers are believed. It is read again when it changes.',
+  }),
+  'requestheader-allowed-names': list({
+    group: authentication,
+    fallback: '',
+    help: 'Common names that the certificates of front proxies have; empty means any.',
+  }),
+  'requestheader-username-headers': list({
+    group: authentication,
+    fallback: 'X-Remote-User',
+    help: 'Headers in which a front proxy names the user. The first that is there counts.',
+  }),
+  'requestheader-uid-headers': list({
+    group: authentication,
+    fallback: 'X-Remote-Uid',
+    help: "Headers in which it names the user's UID. The first that is there counts.",
+  }),
+  'requestheader-group-headers': list({
+    group: authentication,
+    fallback: 'X-Remote-Group',
+    help: 'Headers in which it names a group of the user, each in a line of its own.',
+  }),
+  'requestheader-extra-headers-prefix': list({
+    group: authentication,
+    fallback: 'X-Remote-Extra-',
+    help: 'What the headers begin with that hold whatever else it knows of the user.',
+  }),
   'token-auth-file': path({
     group: authentication,
     fallback: '',
     help: 'Static bearer tokens: lines of token,user,uid,"group1,group2".',
+  }),
+  'authentication-token-webhook-config-file': path({
+    group: authentication,
+    fallback: '',
+    help: 'A kubeconfig that says whom to ask about tokens that nobody here knows, and with which credentials.',
+  }),
+  'authentication-token-webhook-version': oneOf<'v1beta1' | 'v1'>(
+    { group: authentication, fallback: 'v1beta1', help: 'The version of TokenReview that it is asked with.' },
+    ['v1beta1', 'v1'],
+  ),
+  'authentication-token-webhook-cache-ttl': durationMs({
+    group: authentication,
+    fallback: '2m0s',
+    help: 'How long its answers are remembered; 0 to ask each time.',
   }),
   'authentication-config': path({
     group: authentication,

@@ -9,6 +9,12 @@ export interface UserInfo {
 /** What an authenticator may look at: nothing that would have to be read first. */
 export interface Credentials {
   header(name: string): string | undefined;
+  /** Every value of a header as its own line, never joined. */
+  headerLines(name: string): readonly string[];
+  /** Every line of every header whose lower-case name begins with this, by that name. */
+  headersFrom(prefix: string): readonly (readonly [name: string, value: string])[];
+  /** What the client has shown at the handshake, its own certificate first; one object for each connection. */
+  readonly clientCertificates: readonly Buffer[];
   /** Decoded, and without the query. */
   readonly path: string;
 }

@@ -1,12 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
+import { bringing } from '../../test/credentials.ts';
 import { bearerTokens } from './bearer-token.ts';
 import type { TokenAnswer } from './token-authenticator.ts';
 import { TokenRejectedError } from './token-rejected.ts';
 
-const by = (authorization: string | undefined) => ({
-  header: (name: string) => (name === 'authorization' ? authorization : undefined),
-  path: '/',
-});
 const al = { name: 'al', groups: [] };
 const answers = (token: string): TokenAnswer | undefined => (token === 'good' ? { user: al } : undefined);
 
@@ -14,7 +11,7 @@ describe.each([
   ['now', bearerTokens({ authenticateToken: answers })],
   ['later', bearerTokens({ authenticateToken: async (token) => answers(token) })],
 ])('whoever asks with a header, and is known %s,', (_, tokens) => {
-  const authenticate = async (authorization: string | undefined) => tokens.authenticate(by(authorization));
+  const authenticate = async (authorization: string | undefined) => tokens.authenticate(bringing({ authorization }));
 
   test.each(['Bearer good', 'bearer  good ', ' BEARER good'])('is known by %j', async (authorization) => {
     expect(await authenticate(authorization)).toEqual(al);

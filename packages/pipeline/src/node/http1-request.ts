@@ -1,5 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { TLSSocket } from 'node:tls';
 import { type ApiRequest, type ApiResponse, type Bytes, hasLength } from '../exchange.ts';
+import { clientCertificates } from './client-certificates.ts';
 import type { Connection } from './connection.ts';
 import { drainedBodyBytesMax, headerLinesMax, lingerMs, pieceBytes } from './limits.ts';
 import { refusal } from './refusal.ts';
@@ -36,6 +38,10 @@ export class Http1Request extends SocketRequest {
 
   get remoteAddress(): string {
     return this.#message.socket.remoteAddress ?? '';
+  }
+
+  get clientCertificates(): readonly Buffer[] {
+    return clientCertificates(this.#message.socket as TLSSocket); // the listener speaks TLS alone
   }
 
   get protocol(): ApiRequest['protocol'] {

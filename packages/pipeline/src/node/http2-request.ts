@@ -1,5 +1,7 @@
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
+import type { TLSSocket } from 'node:tls';
 import { type ApiResponse, type Bytes, hasLength } from '../exchange.ts';
+import { clientCertificates } from './client-certificates.ts';
 import { headerLinesMax, lingerMs, pieceBytes } from './limits.ts';
 import { refusal } from './refusal.ts';
 import { isStreaming, SocketRequest, type Surroundings } from './socket-request.ts';
@@ -29,6 +31,10 @@ export class Http2Request extends SocketRequest {
 
   get remoteAddress(): string {
     return this.#stream.session?.socket.remoteAddress ?? '';
+  }
+
+  get clientCertificates(): readonly Buffer[] {
+    return clientCertificates(this.#stream.session?.socket as TLSSocket | undefined); // the listener speaks TLS alone
   }
 
   answer({ status, headers, body }: ApiResponse): void {

@@ -1,3 +1,4 @@
+import { constants } from 'node:crypto';
 import type { IncomingMessage, Server as HttpServer, ServerResponse } from 'node:http';
 import {
   createSecureServer,
@@ -22,6 +23,8 @@ export interface ListenOptions {
   /** 0 lets the system choose. */
   readonly port: number;
   readonly certificate: ServingCertificate;
+  /** Whether clients are asked for a certificate. They may leave it, and it is for others to verify what they show. */
+  readonly asksForCertificates: boolean;
   readonly clock: Clock;
   /** Faults of ours that no client will tell us about. */
   report(what: string, error: unknown): void;
@@ -51,7 +54,7 @@ export async function listen(options: ListenOptions, handler: Handler<ApiRequest
 
   const surroundings = { nowMs: clock.monotonicMs(), clock, draining: drainingControl.signal, report };
 
-  const server = createServer(options.certificate);
+  const server = createServer(options.certificate, options.asksForCertificates);
 
   function connectionOf(carrier: Socket | ServerHttp2Session): Connection {
     const known = connections.get(carrier);
@@ -192,7 +195,7 @@ export async function listen(options: ListenOptions, handler: Handler<ApiRequest
 
   return {
     port: (server.address() as AddressInfo).port,
-    useCertificate: (next) => server.setSecureContext(secureContext(next)),
+    useCertificate: (next) => server.setSecureContext(secureContext(next, options.asksForCertificates)),
     drain: (graceMs) => {
       for (const connection of connections.values()) connection.askToLeave();
       drainingControl.abort();
@@ -221,9 +224,11 @@ export async function listen(options: ListenOptions, handler: Handler<ApiRequest
   };
 }
 
-function createServer(certificate: ServingCertificate): Http2SecureServer {
+function createServer(certificate: ServingCertificate, asksForCertificates: boolean): Http2SecureServer {
   const server = createSecureServer({
-    ...secureContext(certificate),
+    ...secureContext(certificate, asksForCertificates),
+    requestCert: asksForCertificates,
+    rejectUnauthorized: false,
     allowHTTP1: true,
     handshakeTimeout: limits.headTimeoutMs,
     maxHeaderSize: limits.headBytesMax,
@@ -254,9 +259,20 @@ function createServer(certificate: ServingCertificate): Http2SecureServer {
 /** `:method`, `:path`, `:scheme` and `:authority`. */
 const pseudoHeaders = 4;
 
-function secureContext({ cert, key }: ServingCertificate): object {
-  return { cert, key, minVersion: 'TLSv1.2', ciphers: cipherSuites, honorCipherOrder: true };
+function secureContext({ cert, key }: ServingCertificate, asksForCertificates: boolean): object {
+  const suites = { cert, key, minVersion: 'TLSv1.2', ciphers: cipherSuites, honorCipherOrder: true };
+  return asksForCertificates ? { ...suites, ...keepsCertificates } : suites;
 }
+
+/**
+ * OpenSSL verifies nothing: authorities change while connections last, and after a verification that went well Node
+ * no longer knows what else the client has shown. A resumed session knows as little, and with a new handshake inside of
+ * a connection the certificate would be another one.
+ */
+const keepsCertificates = {
+  ca: [],
+  secureOptions: constants.SSL_OP_NO_TICKET | constants.SSL_OP_NO_RENEGOTIATION,
+};
 
 /** Whoever reads or writes the stream learns its end by itself; Node only wants somebody to listen. */
 function ignoreErrorOfAnEndedStream(): void {}

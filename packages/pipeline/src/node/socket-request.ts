@@ -33,6 +33,7 @@ export abstract class SocketRequest implements ApiRequest {
   abstract readonly method: string;
   abstract readonly target: string;
   abstract readonly remoteAddress: string;
+  abstract readonly clientCertificates: readonly Buffer[];
   abstract readonly protocol: ApiRequest['protocol'];
   /** Names and values in turn, as Node's parsers give them. */
   abstract readonly rawHeaders: readonly string[];

@@ -46,6 +46,7 @@ export async function serve(handler: Handler<ApiRequest>, clock: Clock = systemC
       host: '127.0.0.1',
       port: 0,
       certificate: await certificateFor('first'),
+      asksForCertificates: false,
       clock,
       report: (what, error) => reports.push(`${what}: ${error}`),
     },

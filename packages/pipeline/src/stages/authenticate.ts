@@ -1,4 +1,4 @@
-import { type Authenticator, TokenRejectedError, type UserInfo } from '@cluster-apiserver/gates';
+import { type Authenticator, type Credentials, TokenRejectedError, type UserInfo } from '@cluster-apiserver/gates';
 import { StatusError } from '@cluster-apiserver/model';
 import type { ApiResponse, Handler } from '../exchange.ts';
 import type { Authenticated, Understood } from '../facts.ts';
@@ -21,7 +21,15 @@ export const authenticate =
     };
     return (facts) => {
       const { request, info } = facts;
-      const credentials = { header: (name: string) => request.header(name), path: info.path };
+      const credentials: Credentials = {
+        path: info.path,
+        header: (name) => request.header(name),
+        headerLines: (name) => request.headerLines(name),
+        headersFrom: (prefix) => request.headersFrom(prefix),
+        get clientCertificates() {
+          return request.clientCertificates;
+        },
+      };
       let user: UserInfo | undefined | Promise<UserInfo | undefined>;
       try {
         user = authenticator.authenticate(credentials);

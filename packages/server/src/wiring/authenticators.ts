@@ -12,7 +12,9 @@ import {
 import { FlagError, type ServerFlags } from '../flags.ts';
 import type { Files } from '../surroundings.ts';
 import { type AuthenticationOptions, openAuthentication } from './authentication.ts';
+import { openClientCertificates } from './client-certificates.ts';
 import { flagFile } from './flag-files.ts';
+import { openWebhookTokens } from './webhook-tokens.ts';
 
 export interface Authenticators {
   readonly requests: Authenticator;
@@ -28,12 +30,18 @@ export async function openAuthenticators(
 ): Promise<Authenticators> {
   const { flags, surroundings } = options;
   const configured = await openAuthentication(options, scope);
+  const certificates = await openClientCertificates(options, scope);
+  const webhook = await openWebhookTokens(options, scope);
   const tokens = firstToKnowToken([
     ...(await tokensOfFile(flags, surroundings.files)),
     ...(serviceAccounts ? [serviceAccounts] : []),
     configured.tokens,
+    ...(webhook ? [webhook] : []),
   ]);
-  return { requests: orAnonymous(firstToKnow([bearerTokens(tokens)]), configured.anonymousAllowed), tokens };
+  return {
+    requests: orAnonymous(firstToKnow([...certificates, bearerTokens(tokens)]), configured.anonymousAllowed),
+    tokens,
+  };
 }
 
 async function tokensOfFile(flags: ServerFlags, files: Files): Promise<readonly TokenAuthenticator[]> {

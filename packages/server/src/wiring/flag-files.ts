@@ -4,6 +4,9 @@ import type { Files } from '../surroundings.ts';
 
 type FileFlag =
   | 'token-auth-file'
+  | 'client-ca-file'
+  | 'authentication-token-webhook-config-file'
+  | 'requestheader-client-ca-file'
   | 'oidc-ca-file'
   | 'egress-selector-config-file'
   | 'etcd-cafile'

@@ -63,6 +63,7 @@ const doors: readonly Door[] = [
       'pipeline/src/node/': 'the edge between sockets and requests',
       'storage/src/etcd/http2-transport.ts': 'the transport to etcd that the real server is given',
       'storage/src/etcd/session.ts': 'the connections of that transport',
+      'gates/src/webhook/https-post.ts': 'asks webhooks, for the real server',
       'gates/src/authentication/oidc/https-get.ts': 'fetches the keys of issuers, for the real server',
       'gates/src/authentication/oidc/connect-proxy.ts': 'leads such a fetch through a proxy',
       'certificates/src/extensions.ts': 'asks of a text whether it is an address, and opens nothing',

@@ -1,0 +1,44 @@
+import type { Clock } from '@cluster-apiserver/base';
+import type { Authorities, Verified } from '@cluster-apiserver/certificates';
+import type { Authenticator, UserInfo } from '../authenticator.ts';
+import { ofKnownUser } from '../known-user.ts';
+import { TokenRejectedError } from '../token-rejected.ts';
+import { verifiedCertificates } from './verified-certificates.ts';
+
+/** The part of a subject that Kubernetes has for the UID. */
+const uidPart = '1.3.6.1.4.1.57683.2';
+
+/**
+ * Who shows a certificate of one of these authorities is the one whom it names: the common name is the user, each
+ * organization a group. A certificate of nobody we know is rejected, though another credential beside it may do.
+ */
+export function clientCertificates(authorities: () => Authorities, clock: Clock): Authenticator {
+  const verify = verifiedCertificates(authorities, clock);
+  const users = new WeakMap<Verified, UserInfo>();
+  return {
+    authenticate: ({ clientCertificates: chain }) => {
+      if (chain.length === 0) return undefined;
+      const answer = verify(chain);
+      if ('distrusted' in answer)
+        throw new TokenRejectedError('the client certificate is not believed', { cause: answer.distrusted });
+      const { verified } = answer;
+      let user = users.get(verified);
+      if (!user) users.set(verified, (user = userOf(verified)));
+      return user;
+    },
+  };
+}
+
+function userOf({ subject, fingerprint }: Verified): UserInfo {
+  const name = subject('CN').at(-1) ?? '';
+  if (name === '') throw new TokenRejectedError('the client certificate has no common name');
+  const uids = subject(uidPart);
+  if (uids.length > 1 || uids[0] === '') throw new TokenRejectedError('the client certificate has no clear uid');
+  const [uid] = uids;
+  return ofKnownUser({
+    name,
+    ...(uid !== undefined && { uid }),
+    groups: [...new Set(subject('O'))],
+    extra: { 'authentication.kubernetes.io/credential-id': [`X509SHA256=${fingerprint}`] },
+  });
+}

@@ -1,0 +1,78 @@
+import { setOwn, type Clock } from '@cluster-apiserver/base';
+import type { Authorities } from '@cluster-apiserver/certificates';
+import type { Authenticator, Credentials, UserInfo } from '../authenticator.ts';
+import { ofKnownUser } from '../known-user.ts';
+import { TokenRejectedError } from '../token-rejected.ts';
+import { unescapedKey } from '../unescaped-key.ts';
+import { verifiedCertificates } from './verified-certificates.ts';
+
+/** Which headers a proxy names users with, all in lower case. Of several for one thing the first that is there counts. */
+export interface FrontProxyHeaders {
+  readonly user: readonly string[];
+  readonly uid: readonly string[];
+  readonly group: readonly string[];
+  /** What the headers of extra values begin with. */
+  readonly extraPrefix: readonly string[];
+}
+
+export interface FrontProxyOptions {
+  /** Who vouches for proxies. */
+  readonly authorities: () => Authorities;
+  /** The common names that proxies have; any when there are none. */
+  readonly allowedNames: readonly string[];
+  readonly headers: FrontProxyHeaders;
+  readonly clock: Clock;
+}
+
+/**
+ * A proxy that has found out who asks, and says so in headers. Only from a connection with a proxy's own certificate
+ * are they read: from anybody else they say nothing at all, whatever stands in them.
+ */
+export function frontProxy({ authorities, allowedNames, headers, clock }: FrontProxyOptions): Authenticator {
+  const verify = verifiedCertificates(authorities, clock);
+  const isProxy = (chain: readonly Buffer[]): boolean => {
+    if (chain.length === 0) return false;
+    const answer = verify(chain);
+    if ('distrusted' in answer) return false;
+    return allowedNames.length === 0 || allowedNames.includes(answer.verified.subject('CN').at(-1) ?? '');
+  };
+  return {
+    authenticate: (credentials) =>
+      isProxy(credentials.clientCertificates) ? namedBy(headers, credentials) : undefined,
+  };
+}
+
+function namedBy(headers: FrontProxyHeaders, credentials: Credentials): UserInfo | undefined {
+  const name = only(headers.user, credentials);
+  if (name === undefined) return undefined;
+  const uid = only(headers.uid, credentials);
+  const groups = headers.group.flatMap((header) => credentials.headerLines(header)).filter((group) => group !== '');
+  const extra = extraIn(headers.extraPrefix, credentials);
+  return ofKnownUser({
+    name,
+    ...(uid !== undefined && { uid }),
+    groups: [...new Set(groups)],
+    ...(Object.keys(extra).length > 0 && { extra }),
+  });
+}
+
+/** A second line may be what the client sent through a proxy that adds its own and takes nothing away. */
+function only(names: readonly string[], credentials: Credentials): string | undefined {
+  for (const name of names) {
+    const lines = credentials.headerLines(name);
+    if (lines.length > 1) throw new TokenRejectedError(`a front proxy sent the header ${name} more than once`);
+    if (lines[0]) return lines[0];
+  }
+  return undefined;
+}
+
+function extraIn(prefixes: readonly string[], credentials: Credentials): Record<string, string[]> {
+  const extra: Record<string, string[]> = {};
+  for (const prefix of prefixes) {
+    for (const [header, value] of credentials.headersFrom(prefix)) {
+      const key = unescapedKey(header.slice(prefix.length));
+      setOwn(extra, key, [...(Object.hasOwn(extra, key) ? (extra[key] as string[]) : []), value]);
+    }
+  }
+  return extra;
+}

@@ -1,0 +1,89 @@
+import { getOwn } from '@cluster-apiserver/base';
+import { askWebhook, type WebhookOptions } from '../../webhook/ask-webhook.ts';
+import { WebhookError } from '../../webhook/webhook-error.ts';
+import type { UserInfo } from '../authenticator.ts';
+import { ofKnownUser } from '../known-user.ts';
+import type { TokenAnswer, TokenAuthenticator } from '../token-authenticator.ts';
+import { TokenRejectedError } from '../token-rejected.ts';
+
+export interface WebhookTokensOptions extends WebhookOptions {
+  readonly version: 'v1' | 'v1beta1';
+  /** What this API is called by tokens that are for it. */
+  readonly apiAudiences: readonly string[];
+}
+
+/** Questions that wait for answers. Anybody can send tokens that somebody else has to be asked about. */
+const underWayMax = 1_000;
+
+/**
+ * Asks somebody else whose a token is, with a TokenReview. When there is no answer, or none that can be understood, the
+ * token is nobody's: this door closes when the one who guards it is away.
+ */
+export function webhookTokens(options: WebhookTokensOptions): TokenAuthenticator {
+  const { version, apiAudiences } = options;
+  let underWay = 0;
+  const ask = async (token: string, audiences: readonly string[]): Promise<TokenAnswer | undefined> => {
+    const spec = { token, ...(audiences.length > 0 && { audiences }) };
+    const review = await askWebhook(
+      { apiVersion: `authentication.k8s.io/${version}`, kind: 'TokenReview', spec },
+      options,
+    );
+    return answerIn(review, audiences, apiAudiences);
+  };
+  return {
+    authenticateToken: async (token, audiences = apiAudiences) => {
+      if (underWay >= underWayMax) throw new TokenRejectedError('too many tokens wait for the webhook');
+      underWay++;
+      try {
+        return await ask(token, audiences);
+      } catch (cause) {
+        if (cause instanceof WebhookError) throw new TokenRejectedError('the token webhook is of no use', { cause });
+        throw cause;
+      } finally {
+        underWay--;
+      }
+    },
+  };
+}
+
+type Values = Readonly<Record<string, unknown>>;
+
+function answerIn(review: object, wanted: readonly string[], apiAudiences: readonly string[]): TokenAnswer | undefined {
+  const { kind, status: given } = review as Values;
+  if (kind !== 'TokenReview') throw new WebhookError('its answer is no TokenReview');
+  const status = objectOf(given, 'status');
+  if (status['authenticated'] !== true) return undefined;
+  const user = userIn(objectOf(status['user'], 'user'));
+  if (wanted.length === 0) return { user };
+  // A webhook that knows nothing of audiences speaks for this API alone.
+  const named = textsOf(status['audiences'], 'audiences');
+  const audiences = wanted.filter((one) => (named.length > 0 ? named : apiAudiences).includes(one));
+  return audiences.length > 0 ? { user, audiences } : undefined;
+}
+
+function userIn(user: Values): UserInfo {
+  const { username, uid, groups, extra } = user;
+  if (typeof username !== 'string' || username === '') throw new WebhookError('its user has no name');
+  if (uid !== undefined && typeof uid !== 'string') throw new WebhookError('its uid is no text');
+  const extras = extra === undefined || extra === null ? {} : objectOf(extra, 'extra');
+  const entries = Object.keys(extras).map((key) => [key, textsOf(getOwn(extras, key), 'extra')] as const);
+  return ofKnownUser({
+    name: username,
+    ...(uid && { uid }),
+    groups: textsOf(groups, 'groups'),
+    ...(entries.length > 0 && { extra: Object.fromEntries(entries) }),
+  });
+}
+
+function objectOf(value: unknown, what: string): Values {
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new WebhookError(`its ${what} is no object`);
+  return value as Values;
+}
+
+function textsOf(value: unknown, what: string): readonly string[] {
+  if (value === undefined || value === null) return [];
+  if (!Array.isArray(value) || !value.every((one) => typeof one === 'string'))
+    throw new WebhookError(`its ${what} are no list of texts`);
+  return value;
+}

@@ -1,0 +1,209 @@
+/** Who a caller is by the certificate of the connection: real TLS, real certificates, the server as it is assembled. */
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { kinds } from '@cluster-apiserver/kinds';
+import {
+  serverUsage,
+  type TestAuthority,
+  testAuthority,
+  type Wanted,
+} from '../../../certificates/test/test-authority.ts';
+import { until } from '../cluster.ts';
+import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
+import { asClient, type Client, protocols, type Shown, userIn } from './as-client.ts';
+
+const ann: Wanted = {
+  subject: [
+    ['CN', 'ann'],
+    ['O', 'devs'],
+    ['O', 'system:authenticated'],
+    ['O', 'ünits, two'],
+  ],
+};
+const credential = {
+  'authentication.kubernetes.io/credential-id': [expect.stringMatching(/^X509SHA256=[0-9a-f]{64}$/)],
+};
+const annKnown = { username: 'ann', groups: ['devs', 'system:authenticated', 'ünits, two'], extra: credential };
+
+let clients: TestAuthority;
+let proxies: TestAuthority;
+let server: ServedKinds;
+beforeAll(async () => {
+  clients = await testAuthority('clients');
+  proxies = await testAuthority('proxies');
+  server = await serveKinds(kinds, {
+    flags: [
+      '--client-ca-file=clients.crt',
+      '--requestheader-client-ca-file=proxies.crt',
+      '--requestheader-allowed-names=front, other front',
+    ],
+    files: { 'clients.crt': clients.certificate, 'proxies.crt': proxies.certificate },
+  });
+});
+afterAll(() => server.close());
+
+const opened: Client[] = [];
+afterAll(() => opened.forEach((client) => client.close()));
+
+describe.each(protocols)('over %s', (protocol) => {
+  const as = (shown?: Shown): Client => {
+    const client = asClient(server, protocol, shown);
+    opened.push(client);
+    return client;
+  };
+
+  test('a client is the one whom its certificate names, for every request of the connection', async () => {
+    const client = as(await clients.issue(ann));
+    expect(userIn(await client.send())).toEqual(annKnown);
+    expect(userIn(await client.send())).toEqual(annKnown);
+  });
+
+  test('authorities between are found in what the client shows', async () => {
+    const lower = await (await clients.intermediate('a')).intermediate('b');
+    expect(userIn(await as(await lower.issue(ann)).send())).toEqual(annKnown);
+  });
+
+  test('a client without a certificate can have a token, or is nobody', async () => {
+    const client = as();
+    expect((await client.send()).status).toBe(401);
+    expect(userIn(await client.send({ authorization: `Bearer ${server.token}` }))).toMatchObject({ username: 'admin' });
+  });
+
+  test('a uid in the certificate is the uid of the user', async () => {
+    const { chain, privateKey } = await clients.issue({ subject: [...ann.subject, ['1.3.6.1.4.1.57683.2', 'u7']] });
+    expect(userIn(await as({ chain, privateKey }).send())).toEqual({ ...annKnown, uid: 'u7' });
+  });
+
+  test('the certificate counts before a token, and a token where it does not count', async () => {
+    const withToken = { authorization: `Bearer ${server.token}` };
+    expect(userIn(await as(await clients.issue(ann)).send(withToken))).toEqual(annKnown);
+    const expired = as(await clients.issue({ ...ann, validHours: [-2, -1] }));
+    expect(userIn(await expired.send(withToken))).toMatchObject({ username: 'admin' });
+    expect((await expired.send({ authorization: 'Bearer wrong' })).status).toBe(401);
+  });
+
+  test.each<[string, () => Promise<Shown>]>([
+    ['that has expired', () => clients.issue({ ...ann, validHours: [-2, -1] })],
+    ['that is not valid yet', () => clients.issue({ ...ann, validHours: [1, 2] })],
+    ['for servers', () => clients.issue({ ...ann, usages: [serverUsage] })],
+    ['of another authority of the same name', async () => (await testAuthority('clients')).issue(ann)],
+    [
+      'that has signed itself',
+      async () => {
+        const own = await testAuthority('own', { ...ann, authority: false });
+        return { ...own, chain: own.certificate };
+      },
+    ],
+    ['without a name', () => clients.issue({ subject: [['O', 'system:masters']] })],
+    [
+      'with two uids',
+      () =>
+        clients.issue({
+          subject: [
+            ['CN', 'ann'],
+            ['1.3.6.1.4.1.57683.2', 'a'],
+            ['1.3.6.1.4.1.57683.2', 'b'],
+          ],
+        }),
+    ],
+    ['of a front proxy, where no user is named', () => proxies.issue({ subject: [['CN', 'front']] })],
+  ])('a certificate %s is nobody, and nobody is let in with it', async (_, issue) => {
+    const told = await as(await issue()).send();
+    expect(told).toMatchObject({ status: 401, body: { reason: 'Unauthorized', message: 'Unauthorized' } });
+  });
+
+  describe('X-Remote-*, X-Forwarded-*', () => {
+    const named = {
+      'x-remote-user': 'bob',
+      'x-remote-uid': 'u9',
+      'x-remote-group': ['devs', 'ops, too'],
+      'x-remote-extra-acme.com%2fproject': ['one', 'two'],
+      'x-remote-extra-scopes': 'all',
+    };
+    const bob = {
+      username: 'bob',
+      uid: 'u9',
+      groups: ['devs', 'ops, too', 'system:authenticated'],
+      extra: { 'acme.com/project': ['one', 'two'], scopes: ['all'] },
+    };
+
+    test('a proxy with a certificate of its own says who it is', async () => {
+      const client = as(await proxies.issue({ subject: [['CN', 'other front']] }));
+      expect(userIn(await client.send(named))).toEqual(bob);
+      expect(userIn(await client.send({ 'X-Remote-User': 'eve' }))).toEqual({
+        username: 'eve',
+        groups: ['system:authenticated'],
+      });
+    });
+
+    test('the headers of everybody else are nothing', async () => {
+      const forwarded = {
+        'x-forwarded-user': 'root',
+        'x-forwarded-for': '127.0.0.1',
+        'x-forwarded-groups': 'system:masters',
+      };
+      const spoofed = { ...named, ...forwarded, 'x-remote-group': 'system:masters' };
+      expect(userIn(await as(await clients.issue(ann)).send(spoofed))).toEqual(annKnown);
+      expect(userIn(await as(await clients.issue({ subject: [['CN', 'front']] })).send(spoofed))).toMatchObject({
+        username: 'front',
+        groups: ['system:authenticated'],
+      });
+      expect((await as().send(spoofed)).status).toBe(401);
+      const strangers = [
+        proxies.issue({ subject: [['CN', 'ann']] }),
+        proxies.issue({ subject: [['CN', 'Front']] }),
+        proxies.issue({
+          subject: [
+            ['CN', 'front'],
+            ['CN', 'mallory'],
+          ],
+        }),
+        proxies.issue({ subject: [['O', 'front']] }),
+        proxies.issue({ subject: [['CN', 'front']], validHours: [-2, -1] }),
+        proxies.issue({ subject: [['CN', 'front']], usages: [serverUsage] }),
+        testAuthority('proxies').then((other) => other.issue({ subject: [['CN', 'front']] })),
+      ];
+      for (const stranger of await Promise.all(strangers)) expect((await as(stranger).send(spoofed)).status).toBe(401);
+    });
+
+    test('what a client has smuggled beside the words of the proxy is refused or ignored', async () => {
+      const client = as(await proxies.issue({ subject: [['CN', 'front']] }));
+      expect((await client.send({ 'x-remote-user': ['bob', 'root'] })).status).toBe(401);
+      expect((await client.send({ ...named, 'x-remote-uid': ['u9', 'u0'] })).status).toBe(401);
+      expect((await client.send({ 'x-remote-user': '' })).status).toBe(401);
+      expect((await client.send({ 'x-remote-group': 'system:masters' })).status).toBe(401);
+      expect((await client.send({ x_remote_user: 'root' })).status).toBe(401);
+      const beside = { x_remote_user: 'root', x_remote_group: 'system:masters', 'x-remote-users': 'root' };
+      expect(userIn(await client.send({ ...named, ...beside }))).toEqual(bob);
+    });
+  });
+
+  test('authorities are exchanged while connections are open, and these are judged anew', async () => {
+    const next = await testAuthority('clients');
+    const [before, after] = [as(await clients.issue(ann)), as(await next.issue(ann))];
+    expect([(await before.send()).status, (await after.send()).status]).toEqual([201, 401]);
+    await server.write('clients.crt', 'not a certificate');
+    await server.write('clients.crt', next.certificate);
+    await until('the next authority is believed', 10_000, async () => userIn(await after.send()));
+    expect((await before.send()).status).toBe(401);
+    await server.write('clients.crt', clients.certificate + next.certificate);
+    await until('the first one is believed again', 10_000, async () => userIn(await before.send()));
+    expect((await after.send()).status).toBe(201);
+    await server.write('clients.crt', clients.certificate);
+    await until('the next one is gone', 10_000, async () => (await after.send()).status === 401 || undefined);
+  });
+});
+
+test('an authority of both kinds needs the names of the proxies', async () => {
+  const flags = ['--client-ca-file=clients.crt', '--requestheader-client-ca-file=proxies.crt'];
+  const files = { 'clients.crt': clients.certificate, 'proxies.crt': proxies.certificate + clients.certificate };
+  await expect(serveKinds(kinds, { flags, files })).rejects.toThrow(
+    /share an authority.*--requestheader-allowed-names/,
+  );
+});
+
+test.each(['--client-ca-file', '--requestheader-client-ca-file'])('%s must hold a certificate', async (flag) => {
+  await expect(serveKinds(kinds, { flags: [`${flag}=empty`], files: { empty: '' } })).rejects.toThrow(
+    `${flag}: empty is not usable: there is no certificate in it`,
+  );
+  await expect(serveKinds(kinds, { flags: [`${flag}=missing`] })).rejects.toThrow(`${flag}: cannot read missing`);
+});
