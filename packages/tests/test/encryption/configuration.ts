@@ -1,5 +1,6 @@
 /** Encryption configurations for tests, and what is stored by them. */
 import type { Answer, ServedKinds } from '../serve-kinds.ts';
+import { canary } from '../../../storage/test/leaks.ts';
 import { rawValue } from '../etcd.ts';
 
 export const file = 'encryption.yaml';
@@ -19,11 +20,12 @@ export const keyed = (type: 'aesgcm' | 'aescbc' | 'secretbox', ...names: string[
 
 export const accounts = '/api/v1/namespaces/team/serviceaccounts';
 export const keyOf = (name: string): string => `/registry/serviceaccounts/team/${name}`;
-/** Part of every object, so that one stored in clear is found. */
-export const canary = 'canary-61c7';
-
+/** With a canary in every place that takes one, so that one stored in clear is found. */
 export const create = (server: ServedKinds, name: string): Promise<Answer> =>
-  server.ask('POST', accounts, { metadata: { name, annotations: { canary } } });
+  server.ask('POST', `${accounts}?fieldManager=${canary}`, {
+    metadata: { name, annotations: { canary }, labels: { canary } },
+    secrets: [{ name: canary }],
+  });
 
 export async function raw({ etcd: { endpoints } }: ServedKinds, name: string): Promise<Buffer> {
   const value = await rawValue(endpoints[0] as string, keyOf(name)); // an etcd has a member

@@ -1,15 +1,15 @@
-/** The whole server with an encryption configuration, and what then lies in a real etcd. */
+/** The whole server with an encryption configuration, and what then lies in a real etcd: no canary, as each shows when it is closed. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import readline from 'node:readline';
 import { kinds } from '@cluster-apiserver/kinds';
 import { type RealPlugin, startPlugin } from '../../../storage/test/kms-plugin.ts';
+import { canary } from '../../../storage/test/leaks.ts';
 import { type RealEtcd, startEtcd, until } from '../../../storage/test/real-etcd.ts';
 import { putRaw } from '../etcd.ts';
 import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
-import { accounts, canary, configuration, create, file, flags, keyed, keyOf, prefixOf, raw } from './configuration.ts';
+import { accounts, configuration, create, file, flags, keyed, keyOf, prefixOf, raw } from './configuration.ts';
 
 const open = (text: string, etcd?: RealEtcd): Promise<ServedKinds> =>
   serveKinds(kinds, { flags, files: { [file]: text }, errorsExpected: true, ...(etcd && { etcd }) });
@@ -21,14 +21,6 @@ async function reconfigure(server: ServedKinds, text: string): Promise<void> {
   await until('the new configuration', () =>
     server.logged.slice(before).some((line) => line.includes('encryption configuration')) ? true : undefined,
   );
-}
-
-/** In its database, its log and whatever else it has written. */
-function expectNoCanary({ directory }: RealEtcd): void {
-  for (const name of fs.readdirSync(directory, { recursive: true, encoding: 'utf8' })) {
-    const inside = path.join(directory, name);
-    if (fs.statSync(inside).isFile()) expect([name, fs.readFileSync(inside).includes(canary)]).toEqual([name, false]);
-  }
 }
 
 const providers = [
@@ -80,7 +72,8 @@ describe.each(providers)('with %s', (type, prefix) => {
     await create(server, 'plain');
     const { body } = await server.ask('GET', `${accounts}/plain`);
     const { resourceVersion: _, ...metadata } = body.metadata;
-    await put('plain', Buffer.from(JSON.stringify({ ...body, metadata: { ...metadata, annotations: {} } })));
+    const inClear = JSON.stringify({ ...body, metadata }).replaceAll(canary, 'sparrow');
+    await put('plain', Buffer.from(inClear));
     const patched = await server.ask('PATCH', `${accounts}/plain`, {}, 'application/merge-patch+json');
     expect(patched.status).toBe(200);
     expect(patched.body.metadata.uid).toBe(metadata.uid);
@@ -120,8 +113,6 @@ describe.each(providers)('with %s', (type, prefix) => {
     expect(complaint).not.toContain(secret);
     expect((await create(server, 'still')).status).toBe(201);
   });
-
-  test('nothing of any of this lies in etcd in clear', () => expectNoCanary(server.etcd));
 });
 
 describe.each(['v1', 'v2'])('with a plugin of version %s', (version) => {
@@ -183,14 +174,12 @@ describe.each(['v1', 'v2'])('with a plugin of version %s', (version) => {
       await other.close();
     }
   });
-
-  test('nothing lies in etcd in clear', () => expectNoCanary(server.etcd));
 });
 
 describe('keys that come and go', () => {
   let etcd: RealEtcd;
   beforeAll(async () => {
-    etcd = await startEtcd();
+    etcd = await startEtcd({ encrypted: true });
   });
   afterAll(() => etcd.stop());
 

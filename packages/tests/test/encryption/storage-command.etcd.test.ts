@@ -6,14 +6,15 @@ import { listen } from '@cluster-apiserver/pipeline';
 import { storageCommand } from '@cluster-apiserver/server';
 import { http2Connect, kmsV1Service, kmsV2Service } from '@cluster-apiserver/storage';
 import { createLog } from '@cluster-apiserver/telemetry';
+import { canary } from '../../../storage/test/leaks.ts';
 import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
 import { putRaw } from '../etcd.ts';
 import { serveKinds } from '../serve-kinds.ts';
-import { canary, configuration, create, file, flags, keyed, keyOf } from './configuration.ts';
+import { configuration, create, file, flags, keyed, keyOf } from './configuration.ts';
 
 let etcd: RealEtcd;
 beforeAll(async () => {
-  etcd = await startEtcd();
+  etcd = await startEtcd({ encrypted: true });
   const server = await serveKinds(kinds, { flags, files: { [file]: configuration(keyed('aesgcm', 'a')) }, etcd });
   await Promise.all(Array.from({ length: 30 }, (_, n) => create(server, `robot-${n}`)));
   await server.ask('POST', '/api/v1/namespaces/team/events', {
