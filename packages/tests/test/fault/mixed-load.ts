@@ -38,13 +38,42 @@ const chunkObjects = 2;
 
 interface MixedLoadOptions {
   readonly thinkMs?: number;
+  readonly shares?: Shares;
 }
+
+/** How often clients do what, each compared with all of it. */
+type Shares = Readonly<Record<Action['verb'], number>>;
+
+const ofEverything: Shares = {
+  create: 18,
+  get: 16,
+  list: 7,
+  replace: 14,
+  merge: 9,
+  strategic: 8,
+  count: 8,
+  apply: 10,
+  delete: 10,
+};
+
+/** So few deletions that objects live long enough to be patched often. */
+export const aboveAllPatches: Shares = {
+  create: 10,
+  get: 14,
+  list: 2,
+  replace: 4,
+  merge: 16,
+  strategic: 16,
+  count: 16,
+  apply: 18,
+  delete: 4,
+};
 
 /** Clients that do what they like to a few objects, and write down all of it. */
 export function mixedLoad(
   clients: readonly Client[],
   random: Random,
-  { thinkMs = shortThinkMs }: MixedLoadOptions = {},
+  { thinkMs = shortThinkMs, shares = ofEverything }: MixedLoadOptions = {},
 ): MixedLoad {
   const history: Attempt[] = [];
   const stopping = new AbortController();
@@ -53,7 +82,8 @@ export function mixedLoad(
     const lastSeen = new Map<string, Living>();
     for (let turn = 0; !stopping.signal.aborted; turn += 1) {
       const id = `${name}-${turn}`;
-      const action = chosen(random, id, lastSeen);
+      const account = pick(random, names);
+      const action = actions[chosen(random, shares)]({ random, id, name: account, seen: lastSeen.get(account) });
       const attempt = await performed(client, { id, client: name, action });
       history.push(attempt);
       const { outcome } = attempt;
@@ -71,29 +101,49 @@ export function mixedLoad(
   };
 }
 
-function chosen(random: Random, id: string, lastSeen: ReadonlyMap<string, Living>): Action {
-  const name = pick(random, names);
-  const seen = lastSeen.get(name);
-  const own = { [attemptPlace]: id };
-  const painted = { ...own, 'labels/colour': pick(random, colours) };
-  const expected = random.below(4) === 0 ? seen?.revision : undefined;
-  const choice = random.below(100);
-  if (choice < 18) return { verb: 'create', name, values: painted };
-  if (choice < 34) return { verb: 'get', name };
-  if (choice < 40) return { verb: 'replace', name, values: painted, expected: undefined };
-  if (choice < 48) return { verb: 'replace', name, values: painted, expected: seen?.revision };
-  if (choice < 57)
-    return { verb: 'merge', name, values: { ...painted, [`annotations/${pick(random, members)}`]: id }, expected };
-  if (choice < 65) return { verb: 'strategic', name, ...secretsFor(random, painted), expected };
-  if (choice < 73) return { verb: 'count', name, values: own, counted: seen?.state.values[counterPlace], expected };
-  if (choice < 83) return { verb: 'apply', name, ...applicationFor(random, id), expected };
-  if (choice < 93) return { verb: 'delete', name };
-  return {
+function chosen(random: Random, shares: Shares): Action['verb'] {
+  const verbs = (Object.keys(shares) as Action['verb'][]).flatMap((verb) => new Array(shares[verb]).fill(verb));
+  return pick(random, verbs);
+}
+
+interface Turn {
+  readonly random: Random;
+  readonly id: string;
+  readonly name: string;
+  /** What this client knows of it. */
+  readonly seen: Living | undefined;
+}
+
+const actions: { readonly [Verb in Action['verb']]: (turn: Turn) => Extract<Action, { verb: Verb }> } = {
+  get: ({ name }) => ({ verb: 'get', name }),
+  delete: ({ name }) => ({ verb: 'delete', name }),
+  list: ({ random }) => ({
     verb: 'list',
     namespace: pick(random, [undefined, ...namespaces]),
     limit: pick(random, [undefined, chunkObjects]),
-  };
-}
+  }),
+  create: (turn) => ({ verb: 'create', name: turn.name, values: painted(turn) }),
+  replace: (turn) => ({ verb: 'replace', name: turn.name, values: painted(turn), expected: expected(turn, 2) }),
+  merge: (turn) => {
+    const member = { [`annotations/${pick(turn.random, members)}`]: turn.id };
+    return { verb: 'merge', name: turn.name, values: { ...painted(turn), ...member }, expected: expected(turn, 4) };
+  },
+  strategic: (turn) => ({ verb: 'strategic', name: turn.name, ...secretsFor(turn), expected: expected(turn, 4) }),
+  count: (turn) => ({
+    verb: 'count',
+    name: turn.name,
+    values: { [attemptPlace]: turn.id },
+    counted: turn.seen?.state.values[counterPlace],
+    expected: expected(turn, 4),
+  }),
+  apply: (turn) => ({ verb: 'apply', name: turn.name, ...applicationFor(turn), expected: expected(turn, 4) }),
+};
+
+const painted = ({ random, id }: Turn): Values => ({ [attemptPlace]: id, 'labels/colour': pick(random, colours) });
+
+/** One out of so many asks for the revision that its client knows of, and often it is no longer there. */
+const expected = ({ random, seen }: Turn, outOf: number): number | undefined =>
+  random.below(outOf) === 0 ? seen?.revision : undefined;
 
 /** Sets that grow until somebody replaces or deletes their object. */
 const members = ['member-a', 'member-b', 'member-c', 'member-d'];
@@ -101,14 +151,16 @@ const secrets = ['secrets/one', 'secrets/two', 'secrets/three'];
 const managers = ['manager-a', 'manager-b', 'manager-c'];
 
 /** One more, one less, or both. */
-function secretsFor(random: Random, values: Values): { values: Values; removed: readonly string[] } {
+function secretsFor(turn: Turn): { values: Values; removed: readonly string[] } {
+  const { random } = turn;
+  const values = painted(turn);
   const [more, less] = [pick(random, secrets), pick(random, secrets)];
   const removed = random.below(2) === 0 ? [less] : [];
   return { values: removed.includes(more) ? values : { ...values, [more]: '' }, removed };
 }
 
 /** What a manager wants now: a place of its own, and some that others write, too. */
-function applicationFor(random: Random, id: string): { manager: string; force: boolean; values: Values } {
+function applicationFor({ random, id }: Turn): { manager: string; force: boolean; values: Values } {
   const manager = pick(random, managers);
   const wanted: Values[] = [
     { 'labels/colour': pick(random, colours) },
