@@ -9,6 +9,7 @@ import { systemClock } from '@cluster-apiserver/base';
 import { http2Connect } from '../src/etcd/http2-transport.ts';
 import { range } from '../src/etcd/wire/key-value.ts';
 import { memberStatus } from '../src/etcd/wire/status.ts';
+import { leaksBelow } from './leaks.ts';
 
 export interface RealEtcd {
   readonly endpoints: readonly string[];
@@ -16,6 +17,7 @@ export interface RealEtcd {
   /** Where everything is that it has written. */
   readonly directory: string;
   leader(): Promise<RealMember>;
+  /** Rejects when a canary lies there in clear that was to be encrypted. */
   stop(): Promise<void>;
 }
 
@@ -32,11 +34,17 @@ export interface RealMember {
 export interface RealEtcdOptions {
   readonly members?: number;
   readonly flags?: readonly string[];
+  /** Whether all who write to it were told to encrypt: then its files are searched for canaries in the end. */
+  readonly encrypted?: boolean;
 }
 
 const binary = process.env.ETCD_BIN ?? 'etcd';
 
-export async function startEtcd({ members: count = 1, flags = [] }: RealEtcdOptions = {}): Promise<RealEtcd> {
+export async function startEtcd({
+  members: count = 1,
+  flags = [],
+  encrypted = false,
+}: RealEtcdOptions = {}): Promise<RealEtcd> {
   const directory = mkdtempSync(join(tmpdir(), 'storage-etcd-'));
   const ports = await freePorts(count * 2);
   const names = Array.from({ length: count }, (_, at) => `m${at}`);
@@ -51,7 +59,9 @@ export async function startEtcd({ members: count = 1, flags = [] }: RealEtcdOpti
   process.once('exit', () => members.forEach((one) => void one.signal('SIGKILL')));
   const stop = async (): Promise<void> => {
     await Promise.all(members.map((one) => one.signal('SIGKILL')));
+    const leaks = encrypted ? leaksBelow(directory) : [];
     rmSync(directory, { recursive: true, force: true });
+    if (leaks.length > 0) throw new Error(`what was to be encrypted is not: ${leaks.join(', ')}`);
   };
   try {
     await Promise.all(members.map((one) => one.start()));

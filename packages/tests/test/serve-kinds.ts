@@ -51,7 +51,8 @@ export async function serveKinds(
   { flags: more = [], files: given = {}, etcd: running, errorsExpected = false }: ServeOptions = {},
 ): Promise<ServedKinds> {
   const scope = new Scope();
-  const etcd = running ?? (await startEtcd());
+  const etcd =
+    running ?? (await startEtcd({ encrypted: more.some((flag) => flag.startsWith('--encryption-provider-config=')) }));
   if (!running) scope.onClose('etcd', () => etcd.stop());
   const files = filesInMemory({ ...given, tokens: `${token},admin,1,"${mastersGroup}"` });
   const write = (line: string): void => console.error(line);
@@ -117,7 +118,11 @@ export async function serveKinds(
     write: files.write,
     etcd,
     logged,
-    close: () => scope.close(),
+    close: async () => {
+      const failures: unknown[] = [];
+      await scope.close((what, error) => failures.push(new Error(`closing the ${what} failed`, { cause: error })));
+      if (failures.length > 0) throw new AggregateError(failures, failures.map(String).join('\n'));
+    },
   };
 }
 

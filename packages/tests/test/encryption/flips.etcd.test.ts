@@ -35,7 +35,7 @@ const { stackTraceLimit } = Error;
 beforeAll(async () => {
   Error.stackTraceLimit = 0; // a million errors say where they are thrown, and nobody reads it
   plugin = await startPlugin(socket);
-  etcd = await startEtcd();
+  etcd = await startEtcd({ encrypted: true });
 });
 afterAll(async () => {
   Error.stackTraceLimit = stackTraceLimit;

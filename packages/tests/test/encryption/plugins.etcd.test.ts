@@ -5,12 +5,12 @@ import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { kinds } from '@cluster-apiserver/kinds';
+import { canary } from '../../../storage/test/leaks.ts';
 import { type RealPlugin, startPlugin } from '../../../storage/test/kms-plugin.ts';
 import { type RealEtcd, startEtcd, until } from '../../../storage/test/real-etcd.ts';
 import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
 import {
   accounts,
-  canary,
   configuration,
   create,
   file,
@@ -148,7 +148,7 @@ describe('a configuration that is read again', () => {
   let server: ServedKinds;
   const local = keyed('aesgcm', 'a');
   beforeAll(async () => {
-    etcd = await startEtcd();
+    etcd = await startEtcd({ encrypted: true });
     server = await serveKinds(kinds, { flags, files: { [file]: configuration(local) }, etcd, errorsExpected: true });
   });
   afterAll(async () => {

@@ -2,21 +2,11 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import readline from 'node:readline';
 import { kinds } from '@cluster-apiserver/kinds';
+import { canary } from '../../../storage/test/leaks.ts';
 import { type RealEtcd, startEtcd, until } from '../../../storage/test/real-etcd.ts';
 import { putRaw } from '../etcd.ts';
 import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
-import {
-  accounts,
-  canary,
-  configuration,
-  create,
-  file,
-  flags,
-  keyed,
-  keyOf,
-  raw,
-  reconfigure,
-} from './configuration.ts';
+import { accounts, configuration, create, file, flags, keyed, keyOf, raw, reconfigure } from './configuration.ts';
 import { runStorage } from './run-storage.ts';
 
 const open = (text: string, etcd?: RealEtcd): Promise<ServedKinds> =>
@@ -26,7 +16,7 @@ const byKeys = (...names: string[]): string => configuration(keyed('aesgcm', ...
 describe('keys that come and go', () => {
   let etcd: RealEtcd;
   beforeAll(async () => {
-    etcd = await startEtcd();
+    etcd = await startEtcd({ encrypted: true });
   });
   afterAll(() => etcd.stop());
 

@@ -1,15 +1,16 @@
 /** What an operator does in a rotation: look, rehearse, write all anew, and look again. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
+import { canary } from '../../../storage/test/leaks.ts';
 import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
 import { putRaw } from '../etcd.ts';
 import { serveKinds } from '../serve-kinds.ts';
-import { canary, configuration, create, file, flags, keyed, keyOf } from './configuration.ts';
+import { configuration, create, file, flags, keyed, keyOf } from './configuration.ts';
 import { runStorage } from './run-storage.ts';
 
 let etcd: RealEtcd;
 beforeAll(async () => {
-  etcd = await startEtcd();
+  etcd = await startEtcd({ encrypted: true });
   const server = await serveKinds(kinds, { flags, files: { [file]: configuration(keyed('aesgcm', 'a')) }, etcd });
   await Promise.all(Array.from({ length: 30 }, (_, n) => create(server, `robot-${n}`)));
   await server.ask('POST', '/api/v1/namespaces/team/events', {

@@ -1,4 +1,6 @@
-import { type Attempt, attemptAnnotation, type Entry, leavesOpen, patchAnnotation, type State } from './history.ts';
+import { isDeepStrictEqual } from 'node:util';
+import { type Attempt, type Entry, leavesOpen, type Living, type State } from './history.ts';
+import { isWrite, refusalOf, resultOf } from './meaning.ts';
 
 /**
  * The plain meaning of what `judge` finds out by sorting: there is an order of all attempts, each at one moment between
@@ -13,12 +15,7 @@ interface Store {
   readonly nowMs: number;
   /** So much of the log. */
   readonly written: number;
-  readonly objects: ReadonlyMap<string, Stored>;
-}
-
-interface Stored {
-  readonly revision: number;
-  readonly state: State;
+  readonly objects: ReadonlyMap<string, Living>;
 }
 
 function goesOn(left: ReadonlySet<Attempt>, log: readonly Entry[], store: Store): boolean {
@@ -33,7 +30,7 @@ function goesOn(left: ReadonlySet<Attempt>, log: readonly Entry[], store: Store)
 }
 
 /** The store when the attempt is done; undefined when it cannot be the next. An attempt without an answer always writes here. */
-function after({ id, client, action, outcome }: Attempt, log: readonly Entry[], store: Store): Store | undefined {
+function after({ action, outcome }: Attempt, log: readonly Entry[], store: Store): Store | undefined {
   const when = (fact: boolean): Store | undefined => (fact ? store : undefined);
   const entry = log[store.written];
   if (action.verb === 'list') {
@@ -43,37 +40,33 @@ function after({ id, client, action, outcome }: Attempt, log: readonly Entry[], 
     const same = [...store.objects].every(([name, found]) => items.get(name) === found.revision);
     return when(then && same && items.size === store.objects.size);
   }
-  const { name, verb } = action;
-  const found = store.objects.get(name);
-  if (verb === 'get') {
+  const found = store.objects.get(action.name);
+  if (!isWrite(action)) {
     if (outcome.told === 'absent') return when(!found);
-    const attempt = found?.state.annotations[attemptAnnotation];
-    return when(outcome.told === 'found' && outcome.revision === found?.revision && outcome.attempt === attempt);
+    return when(outcome.told === 'found' && isDeepStrictEqual(plain(outcome), found && plain(found)));
   }
-  const expected = action.verb === 'replace' ? action.expected : undefined;
-  if (outcome.told === 'exists') return when(verb === 'create' && found !== undefined);
-  if (outcome.told === 'absent') return when(verb !== 'create' && !found);
-  if (outcome.told === 'conflict')
-    return when(found !== undefined && expected !== undefined && expected !== found.revision);
+  const refusal = refusalOf(action, found);
+  if (refusal || (outcome.told !== 'written' && !leavesOpen(outcome))) return when(isDeepStrictEqual(refusal, outcome));
 
-  if (!entry || entry.name !== name || (outcome.told === 'written' && outcome.revision !== entry.revision))
-    return undefined;
-  if ((verb === 'create') !== (found === undefined)) return undefined;
-  if (expected !== undefined && expected !== found?.revision) return undefined;
-  const own = { [attemptAnnotation]: id };
-  const { annotations: before = {}, uid = entry.state?.uid } = found?.state ?? {};
-  const annotations = verb === 'patch' ? { ...before, ...own, [patchAnnotation(client)]: id } : own;
+  if (!entry || entry.name !== action.name) return undefined;
+  const state = resultOf(action, found, entry.state?.uid ?? '');
+  if (!isDeepStrictEqual(state && sorted(state), entry.state && sorted(entry.state))) return undefined;
+  const shown = { revision: entry.revision, state: state ?? found?.state };
+  if (outcome.told === 'written' && !isDeepStrictEqual(plain(outcome), plain(shown))) return undefined;
   const objects = new Map(store.objects);
-  if (verb === 'delete') {
-    if (entry.state) return undefined;
-    objects.delete(name);
-  } else {
-    if (!entry.state || entry.state.uid !== uid || inOrder(entry.state.annotations) !== inOrder(annotations))
-      return undefined;
-    objects.set(name, { revision: entry.revision, state: entry.state });
-  }
+  if (state) objects.set(action.name, { revision: entry.revision, state });
+  else objects.delete(action.name);
   return { ...store, written: store.written + 1, objects };
 }
 
-const inOrder = (annotations: Readonly<Record<string, string>>): string =>
-  JSON.stringify(Object.entries(annotations).sort(([one], [other]) => (one < other ? -1 : 1)));
+const plain = ({ revision, state }: { readonly revision: number; readonly state: State | undefined }): unknown => ({
+  revision,
+  state: state && sorted(state),
+});
+
+/** Whose places these are is told in any order. */
+const sorted = ({ uid, values, owners }: State): unknown => ({
+  uid,
+  values: { ...values },
+  owners: Object.fromEntries(Object.entries(owners).map(([owner, places]) => [owner, [...places].sort()])),
+});

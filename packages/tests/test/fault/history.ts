@@ -3,7 +3,7 @@
  * of one clock, that of the process which all clients live in.
  */
 export interface Attempt {
-  /** Carried by whatever it writes, as an annotation: so etcd's log tells whose write each one is. */
+  /** Carried by whatever it writes, in an annotation: so etcd's log tells whose write each one is. */
   readonly id: string;
   readonly client: string;
   readonly action: Action;
@@ -12,28 +12,53 @@ export interface Attempt {
   readonly outcome: Outcome;
 }
 
-export type Action =
-  | { readonly verb: 'create' | 'patch' | 'delete' | 'get'; readonly name: string }
-  /** With the revision that it expects, or over whatever is there. */
-  | { readonly verb: 'replace'; readonly name: string; readonly expected: number | undefined }
+export type Action = Write | Read;
+
+export type Read =
+  | { readonly verb: 'get'; readonly name: string }
   /** Of one namespace or of all, and in chunks of so many objects or whole. */
   | { readonly verb: 'list'; readonly namespace?: string | undefined; readonly limit?: number | undefined };
 
+export type Write =
+  | { readonly verb: 'create'; readonly name: string; readonly values: Values }
+  | { readonly verb: 'delete'; readonly name: string }
+  | Change
+  /** Says all that a manager wants, and takes it from others by force or not at all. */
+  | (Changing & { readonly verb: 'apply'; readonly manager: string; readonly force: boolean });
+
+/** Of what is there. */
+export type Change =
+  | (Changing & { readonly verb: 'replace' })
+  /** By a merge patch: what it does not mention stays. */
+  | (Changing & { readonly verb: 'merge' })
+  /** By a strategic merge patch, which merges the secrets by their names and takes some away. */
+  | (Changing & { readonly verb: 'strategic'; readonly removed: readonly Place[] })
+  /** By a JSON patch that tests what was counted so far, and replaces it by one more. Undefined before the first. */
+  | (Changing & { readonly verb: 'count'; readonly counted: string | undefined });
+
+interface Changing {
+  readonly name: string;
+  readonly values: Values;
+  /** The one revision that it may change; undefined for whatever is there. */
+  readonly expected: number | undefined;
+}
+
+/** Where in an object something is written: `annotations/…`, `labels/…` or `secrets/…`. */
+export type Place = string;
+
+/** What clients write; a secret is its name alone, so its value is empty. */
+export type Values = Readonly<Record<Place, string>>;
+
 export type Outcome =
-  /** Written, or removed, at this revision. */
-  | { readonly told: 'written'; readonly revision: number }
-  /** Found as some attempt had left it at this revision. */
-  | { readonly told: 'found'; readonly revision: number; readonly attempt: string | undefined }
+  /** Written at this revision, and then like this; or removed, having been like this. */
+  | { readonly told: 'written'; readonly revision: number; readonly state: State }
+  /** Found as it was written at this revision. */
+  | { readonly told: 'found'; readonly revision: number; readonly state: State }
   /** All there was at this revision: names with the revisions of their objects. */
   | { readonly told: 'listed'; readonly revision: number; readonly items: ReadonlyMap<string, number> }
   /** 410 for the rest of a list whose first chunk was of this revision. */
   | { readonly told: 'expired'; readonly revision: number }
-  /** 404. */
-  | { readonly told: 'absent' }
-  /** 409 for a creation. */
-  | { readonly told: 'exists' }
-  /** 409 for a replacement that expected another revision. */
-  | { readonly told: 'conflict' }
+  | Refusal
   /** 503, which leaves open whether a write happened. */
   | { readonly told: 'unavailable' }
   /** No whole answer; with the time when the connection began, if there was one. */
@@ -41,14 +66,35 @@ export type Outcome =
   /** An answer that nothing in the request justifies. */
   | { readonly told: 'nonsense'; readonly what: string };
 
+/** Nothing was done, because of what was there. */
+export type Refusal =
+  /** 404. */
+  | { readonly told: 'absent' }
+  /** 409 for a creation. */
+  | { readonly told: 'exists' }
+  /** 409 for whoever expected another revision. */
+  | { readonly told: 'conflict' }
+  /** 409 for whoever applies other values in these places than their owners, in order. */
+  | { readonly told: 'owned'; readonly places: readonly Place[] }
+  /** 422 for a test that failed. */
+  | { readonly told: 'failed' };
+
 /** Whether an attempt may have done what it was to do without anybody having been told. */
 export const leavesOpen = ({ told }: Outcome): boolean => told === 'nothing' || told === 'unavailable';
 
-/** The annotation with the id of the attempt that wrote an object last. */
-export const attemptAnnotation = 'attempt';
+/** Where the attempt that wrote an object last leaves its id. */
+export const attemptPlace = 'annotations/attempt';
 
-/** A patch leaves everything as it is but its id, under two names: what it changed must show what it found. */
-export const patchAnnotation = (client: string): string => `patched-by-${client}`;
+/** Who applies leaves it here instead: a place of all would make any two of them a conflict. */
+export const appliedPlace = (manager: string): Place => `annotations/applied-by-${manager}`;
+
+export const counterPlace = 'annotations/count';
+
+/** An object as it was written at a revision. */
+export interface Living {
+  readonly revision: number;
+  readonly state: State;
+}
 
 /** An entry of etcd's own log. */
 export interface Entry {
@@ -61,8 +107,22 @@ export interface Entry {
 
 export interface State {
   readonly uid: string;
-  readonly annotations: Readonly<Record<string, string>>;
+  readonly values: Values;
+  /** Who applied which places, and `updates` for all other writes together; nobody without any. */
+  readonly owners: Owners;
 }
+
+export type Owners = Readonly<Record<string, readonly Place[]>>;
+export const updates = 'updates';
+
+/** Equal for states that are the same, in whatever order they say it. */
+export const textOf = ({ uid, values, owners }: State): string =>
+  JSON.stringify([uid, inOrder(values), inOrder(owners, (places) => [...places].sort())]);
+
+const inOrder = <T>(record: Readonly<Record<string, T>>, each: (value: T) => unknown = (value) => value): unknown =>
+  Object.keys(record)
+    .sort()
+    .map((name) => [name, each(record[name] as T)]);
 
 /** When etcd was asked to forget everything before a revision: from then on it may have. */
 export interface Compaction {

@@ -5,7 +5,7 @@ import { changesBelow, memberAt } from '../etcd.ts';
 import { type Client, http1Client } from './client.ts';
 import { describe as inWords, leavesOpen } from './history.ts';
 import { judge } from './judge.ts';
-import { entriesOf, keyPrefix, mixedLoad } from './mixed-load.ts';
+import { aboveAllPatches, entriesOf, keyPrefix, mixedLoad } from './mixed-load.ts';
 
 /** Three members of etcd and two replicas have to start, and five leaders to be found. */
 const slowTestMs = 180_000;
@@ -15,6 +15,14 @@ const clientsMax = 8;
 
 /** What makes a kill count: so many answers since the one before, and as many afterwards. */
 const answersBetween = 400;
+
+/** What the load must have led to, each so often, before it tells anything about patches. */
+const patchesSeen = [
+  ...['merge', 'strategic', 'count', 'apply'].flatMap((verb) => [`${verb} written`, `${verb} conflict`]),
+  'apply owned',
+  'count failed',
+];
+const seenMin = 10;
 
 /** Far beyond an election and the start of a member. */
 const recoveryMs = 30_000;
@@ -33,9 +41,9 @@ afterAll(async () => {
 }, slowTestMs);
 
 test(
-  'the leader of etcd is killed five times under load: no request fails, and no write is lost or done twice',
+  'the leader of etcd is killed five times under patches and other load: no request fails, and nothing is lost or done twice',
   async () => {
-    const load = mixedLoad(clients, seededRandom(1));
+    const load = mixedLoad(clients, seededRandom(1), { shares: aboveAllPatches });
     const answers = (count: number): Promise<true> => {
       const enough = load.history.length + count;
       return until(`${count} more answers`, recoveryMs, () => load.history.length >= enough || undefined);
@@ -59,6 +67,8 @@ test(
     expect(history.filter(({ outcome }) => leavesOpen(outcome)).map(inWords)).toEqual([]);
     const log = entriesOf(await changesBelow(cluster.pids().etcd[0]?.url ?? '', keyPrefix));
     expect(judge(history, log)).toEqual([]);
+    const done = Map.groupBy(history, ({ action, outcome }) => `${action.verb} ${outcome.told}`);
+    expect(patchesSeen.filter((what) => (done.get(what)?.length ?? 0) < seenMin)).toEqual([]);
     const slowestMs = Math.max(...history.map(({ invokedMs, returnedMs }) => returnedMs - invokedMs));
     console.log(`${history.length} requests, ${log.length} writes, the slowest took ${slowestMs.toFixed(0)} ms`);
   },

@@ -1,15 +1,19 @@
 import { type Random, sleep, systemClock as clock } from '@cluster-apiserver/base';
-import { type Answer, type Client, NoAnswerError, type RequestOptions } from './client.ts';
+import type { Change } from '../etcd.ts';
+import { listed, outcomeOf, stateOf } from './answers.ts';
+import { type Client, NoAnswerError } from './client.ts';
 import {
   type Action,
+  appliedPlace,
   type Attempt,
-  attemptAnnotation,
+  attemptPlace,
+  counterPlace,
   type Entry,
+  type Living,
   type Outcome,
-  patchAnnotation,
-  type State,
+  type Values,
 } from './history.ts';
-import type { Change } from '../etcd.ts';
+import { requestFor, type Single } from './requests.ts';
 
 export interface MixedLoad {
   readonly history: readonly Attempt[];
@@ -20,7 +24,7 @@ export interface MixedLoad {
 export const keyPrefix = '/registry/serviceaccounts/';
 
 export const namespaces = ['load-a', 'load-b'] as const;
-/** What every write paints its object with anew, as a label: so that objects come into the view of selectors and leave it. */
+/** What most writes paint their object with anew, as a label: so that objects come into the view of selectors and leave it. */
 export const colours = ['red', 'green', 'blue'] as const;
 
 /** So few that clients meet all the time. */
@@ -34,32 +38,57 @@ const chunkObjects = 2;
 
 interface MixedLoadOptions {
   readonly thinkMs?: number;
-  /**
-   * Whether several clients delete the same object. etcd keeps no trace of who deleted: when connections break so often
-   * that one's attempt is in doubt while another's is done, both are told of the one removal.
-   */
-  readonly rivalDeletions?: boolean;
+  readonly shares?: Shares;
 }
+
+/** How often clients do what, each compared with all of it. */
+type Shares = Readonly<Record<Action['verb'], number>>;
+
+const ofEverything: Shares = {
+  create: 18,
+  get: 16,
+  list: 7,
+  replace: 14,
+  merge: 9,
+  strategic: 8,
+  count: 8,
+  apply: 10,
+  delete: 10,
+};
+
+/** So few deletions that objects live long enough to be patched often. */
+export const aboveAllPatches: Shares = {
+  create: 10,
+  get: 14,
+  list: 2,
+  replace: 4,
+  merge: 16,
+  strategic: 16,
+  count: 16,
+  apply: 18,
+  delete: 4,
+};
 
 /** Clients that do what they like to a few objects, and write down all of it. */
 export function mixedLoad(
   clients: readonly Client[],
   random: Random,
-  { thinkMs = shortThinkMs, rivalDeletions = true }: MixedLoadOptions = {},
+  { thinkMs = shortThinkMs, shares = ofEverything }: MixedLoadOptions = {},
 ): MixedLoad {
   const history: Attempt[] = [];
   const stopping = new AbortController();
   const loops = clients.map(async (client, at) => {
     const name = `client-${at}`;
-    const lastSeen = new Map<string, number>();
-    const deletable = rivalDeletions ? names : names.filter((_, index) => index % clients.length === at);
+    const lastSeen = new Map<string, Living>();
     for (let turn = 0; !stopping.signal.aborted; turn += 1) {
-      const action = chosen(random, lastSeen, deletable);
-      const attempt = await performed(client, name, `${name}-${turn}`, action, pick(random, colours));
+      const id = `${name}-${turn}`;
+      const account = pick(random, names);
+      const action = actions[chosen(random, shares)]({ random, id, name: account, seen: lastSeen.get(account) });
+      const attempt = await performed(client, { id, client: name, action });
       history.push(attempt);
       const { outcome } = attempt;
       if ('name' in action && (outcome.told === 'found' || outcome.told === 'written'))
-        lastSeen.set(action.name, outcome.revision);
+        lastSeen.set(action.name, outcome);
       await sleep(clock, thinkMs);
     }
   });
@@ -72,31 +101,84 @@ export function mixedLoad(
   };
 }
 
-function chosen(random: Random, lastSeen: ReadonlyMap<string, number>, deletable: readonly string[]): Action {
-  const name = pick(random, names);
-  const choice = random.below(100);
-  if (choice < 20) return { verb: 'create', name };
-  if (choice < 40) return { verb: 'get', name };
-  if (choice < 55) return { verb: 'patch', name };
-  if (choice < 65) return { verb: 'replace', name, expected: undefined };
-  if (choice < 80) return { verb: 'replace', name, expected: lastSeen.get(name) };
-  if (choice < 92) return { verb: 'delete', name: pick(random, deletable) };
-  return {
+function chosen(random: Random, shares: Shares): Action['verb'] {
+  const verbs = (Object.keys(shares) as Action['verb'][]).flatMap((verb) => new Array(shares[verb]).fill(verb));
+  return pick(random, verbs);
+}
+
+interface Turn {
+  readonly random: Random;
+  readonly id: string;
+  readonly name: string;
+  /** What this client knows of it. */
+  readonly seen: Living | undefined;
+}
+
+const actions: { readonly [Verb in Action['verb']]: (turn: Turn) => Extract<Action, { verb: Verb }> } = {
+  get: ({ name }) => ({ verb: 'get', name }),
+  delete: ({ name }) => ({ verb: 'delete', name }),
+  list: ({ random }) => ({
     verb: 'list',
     namespace: pick(random, [undefined, ...namespaces]),
     limit: pick(random, [undefined, chunkObjects]),
-  };
+  }),
+  create: (turn) => ({ verb: 'create', name: turn.name, values: painted(turn) }),
+  replace: (turn) => ({ verb: 'replace', name: turn.name, values: painted(turn), expected: expected(turn, 2) }),
+  merge: (turn) => {
+    const member = { [`annotations/${pick(turn.random, members)}`]: turn.id };
+    return { verb: 'merge', name: turn.name, values: { ...painted(turn), ...member }, expected: expected(turn, 4) };
+  },
+  strategic: (turn) => ({ verb: 'strategic', name: turn.name, ...secretsFor(turn), expected: expected(turn, 4) }),
+  count: (turn) => ({
+    verb: 'count',
+    name: turn.name,
+    values: { [attemptPlace]: turn.id },
+    counted: turn.seen?.state.values[counterPlace],
+    expected: expected(turn, 4),
+  }),
+  apply: (turn) => ({ verb: 'apply', name: turn.name, ...applicationFor(turn), expected: expected(turn, 4) }),
+};
+
+const painted = ({ random, id }: Turn): Values => ({ [attemptPlace]: id, 'labels/colour': pick(random, colours) });
+
+/** One out of so many asks for the revision that its client knows of, and often it is no longer there. */
+const expected = ({ random, seen }: Turn, outOf: number): number | undefined =>
+  random.below(outOf) === 0 ? seen?.revision : undefined;
+
+/** Sets that grow until somebody replaces or deletes their object. */
+const members = ['member-a', 'member-b', 'member-c', 'member-d'];
+const secrets = ['secrets/one', 'secrets/two', 'secrets/three'];
+const managers = ['manager-a', 'manager-b', 'manager-c'];
+
+/** One more, one less, or both. */
+function secretsFor(turn: Turn): { values: Values; removed: readonly string[] } {
+  const { random } = turn;
+  const values = painted(turn);
+  const [more, less] = [pick(random, secrets), pick(random, secrets)];
+  const removed = random.below(2) === 0 ? [less] : [];
+  return { values: removed.includes(more) ? values : { ...values, [more]: '' }, removed };
+}
+
+/** What a manager wants now: a place of its own, and some that others write, too. */
+function applicationFor({ random, id }: Turn): { manager: string; force: boolean; values: Values } {
+  const manager = pick(random, managers);
+  const wanted: Values[] = [
+    { 'labels/colour': pick(random, colours) },
+    { 'annotations/shared': pick(random, ['one way', 'another']) },
+    { [pick(random, secrets)]: '' },
+    { [pick(random, secrets)]: '' },
+  ];
+  const values: Values = Object.assign({ [appliedPlace(manager)]: id }, ...wanted.filter(() => random.below(2) === 0));
+  return { manager, force: random.below(3) === 0, values };
 }
 
 const pick = <T>(random: Random, some: readonly T[]): T => some[random.below(some.length)] as T; // none is empty
 
-async function performed(client: Client, name: string, id: string, action: Action, colour: string): Promise<Attempt> {
-  const invokedMs = clock.monotonicMs();
-  const attempt = { id, client: name, action, invokedMs };
+async function performed(client: Client, asked: Pick<Attempt, 'id' | 'client' | 'action'>): Promise<Attempt> {
+  const { action } = asked;
+  const attempt = { ...asked, invokedMs: clock.monotonicMs() };
   try {
-    const outcome = await (action.verb === 'list'
-      ? listed(client, action)
-      : single(client, requestFor(name, id, action, colour), action));
+    const outcome = await (action.verb === 'list' ? listed(client, action) : single(client, action));
     return { ...attempt, outcome, returnedMs: clock.monotonicMs() };
   } catch (error) {
     if (!(error instanceof NoAnswerError)) throw error;
@@ -108,107 +190,9 @@ async function performed(client: Client, name: string, id: string, action: Actio
   }
 }
 
-type Listing = Extract<Action, { verb: 'list' }>;
-type Single = Exclude<Action, Listing>;
-
-interface Request {
-  readonly method: string;
-  readonly path: string;
-  readonly options?: RequestOptions;
-}
-
-const single = async (client: Client, { method, path, options }: Request, action: Single): Promise<Outcome> =>
-  outcomeOf(action, await client.request(method, path, options));
-
-function requestFor(client: string, id: string, action: Single, colour: string): Request {
-  const [namespace = '', name = ''] = action.name.split('/');
-  const collection = `/api/v1/namespaces/${namespace}/serviceaccounts`;
-  const path = `${collection}/${name}`;
-  const annotations = { [attemptAnnotation]: id };
-  const metadata = { name, annotations, labels: { colour } };
-  switch (action.verb) {
-    case 'create':
-      return { method: 'POST', path: collection, options: { body: { metadata } } };
-    case 'replace': {
-      const expected = action.expected === undefined ? {} : { resourceVersion: `${action.expected}` };
-      return { method: 'PUT', path, options: { body: { metadata: { ...metadata, ...expected } } } };
-    }
-    case 'patch': {
-      const patched = { labels: { colour }, annotations: { ...annotations, [patchAnnotation(client)]: id } };
-      return { method: 'PATCH', path, options: { body: { metadata: patched }, contentType: mergePatch } };
-    }
-    default:
-      return { method: action.verb === 'get' ? 'GET' : 'DELETE', path };
-  }
-}
-
-const mergePatch = 'application/merge-patch+json';
-
-const success: Readonly<Record<Single['verb'], number>> = {
-  create: 201,
-  get: 200,
-  replace: 200,
-  patch: 200,
-  delete: 200,
-};
-
-function outcomeOf(action: Single, { status, retryAfter, body }: Answer): Outcome {
-  const nonsense: Outcome = { told: 'nonsense', what: `${status} ${body}` };
-  if (status === 503) return retryAfter ? { told: 'unavailable' } : nonsense;
-  const answer = parsed(body);
-  if (status === 404 && action.verb !== 'create') return { told: 'absent' };
-  if (status === 409 && action.verb === 'create' && answer?.reason === 'AlreadyExists') return { told: 'exists' };
-  if (status === 409 && action.verb === 'replace' && answer?.reason === 'Conflict') return { told: 'conflict' };
-  const revision = Number(answer?.metadata?.resourceVersion);
-  if (status !== success[action.verb] || !(revision > 0)) return nonsense;
-  return action.verb === 'get'
-    ? { told: 'found', revision, attempt: answer?.metadata?.annotations?.[attemptAnnotation] }
-    : { told: 'written', revision };
-}
-
-/** All chunks of a list: together they are to be what there was at the revision of the first. */
-async function listed(client: Client, { namespace, limit }: Listing): Promise<Outcome> {
-  const collection = namespace === undefined ? 'serviceaccounts' : `namespaces/${namespace}/serviceaccounts`;
-  const items = new Map<string, number>();
-  let revision: number | undefined;
-  for (let rest = ''; ; ) {
-    const query = new URLSearchParams({ ...(limit && { limit: `${limit}` }), ...(rest && { continue: rest }) });
-    const { status, retryAfter, body } = await client.request('GET', `/api/v1/${collection}?${query}`);
-    if (status === 503 && retryAfter) return { told: 'unavailable' };
-    if (status === 410 && revision !== undefined) return { told: 'expired', revision };
-    const answer = parsed(body);
-    const at = Number(answer?.metadata?.resourceVersion);
-    revision ??= at;
-    if (status !== 200 || !(at > 0) || at !== revision) return { told: 'nonsense', what: `${status} ${body}` };
-    for (const { metadata } of answer?.items ?? []) {
-      const name = `${metadata.namespace}/${metadata.name}`;
-      if (items.has(name)) return { told: 'nonsense', what: `${name} twice in a list of ${revision}` };
-      items.set(name, Number(metadata.resourceVersion));
-    }
-    rest = answer?.metadata?.continue ?? '';
-    if (!rest) return { told: 'listed', revision, items };
-  }
-}
-
-/** As much of what the server sends as a history needs. */
-interface Sent {
-  readonly reason?: string;
-  readonly metadata?: {
-    readonly resourceVersion?: string;
-    readonly continue?: string;
-    readonly annotations?: Readonly<Record<string, string>>;
-  };
-  readonly items?: readonly {
-    readonly metadata: { readonly namespace: string; readonly name: string; readonly resourceVersion: string };
-  }[];
-}
-
-function parsed(body: string): Sent | undefined {
-  try {
-    return JSON.parse(body) as Sent;
-  } catch {
-    return undefined; // an answer of that kind is nonsense by its missing parts
-  }
+async function single(client: Client, action: Single): Promise<Outcome> {
+  const { method, path, options } = requestFor(action);
+  return outcomeOf(action, await client.request(method, path, options));
 }
 
 /** etcd's own log of the objects of the load. */
@@ -218,8 +202,3 @@ export const entriesOf = (changes: readonly Change[]): Entry[] =>
     name: key.slice(keyPrefix.length),
     state: value === undefined ? undefined : stateOf(value),
   }));
-
-function stateOf(value: string): State {
-  const { metadata } = JSON.parse(value) as { metadata: { uid: string; annotations?: Record<string, string> } };
-  return { uid: metadata.uid, annotations: metadata.annotations ?? {} };
-}

@@ -1,12 +1,14 @@
 import {
   type Attempt,
-  attemptAnnotation,
   describe,
   type Entry,
   leavesOpen,
-  patchAnnotation,
+  type Living,
   type State,
+  textOf,
+  type Values,
 } from './history.ts';
+import { isWrite, refusalOf, resultOf } from './meaning.ts';
 
 /** Finds the attempt behind each entry of the log, and what is wrong between the two. */
 export function ownersOf(
@@ -26,24 +28,27 @@ export function ownersOf(
   };
 
   const seen = new Set<string>();
-  const current = new Map<string, Entry>();
+  const current = new Map<string, Living | undefined>();
   const owners = log.map((entry) => {
-    const id = entry.state?.annotations[attemptAnnotation] ?? '';
-    const owner = entry.state ? byId.get(id) : (removedAt.get(entry.revision) ?? takeSilent(entry.name));
-    const what = `the write at ${entry.revision} to ${entry.name}`;
-    if (!owner) violations.push(`nobody asked for ${what}${entry.state ? ` (${id})` : ''}`);
+    const { revision, name, state } = entry;
+    const before = current.get(name);
+    const owner = state
+      ? byId.get(newIn(state.values, before?.state.values, byId))
+      : (removedAt.get(revision) ?? takeSilent(name));
+    const what = `the write at ${revision} to ${name}`;
+    if (!owner) violations.push(`nobody asked for ${what}${state ? ` (${textOf(state)})` : ''}`);
     else {
-      if (seen.has(owner.id)) violations.push(`done twice: ${describe(owner)}, again at ${entry.revision}`);
+      if (seen.has(owner.id)) violations.push(`done twice: ${describe(owner)}, again at ${revision}`);
       seen.add(owner.id);
       const { outcome } = owner;
-      if (outcome.told === 'written' && outcome.revision !== entry.revision)
+      if (outcome.told === 'written' && outcome.revision !== revision)
         violations.push(`another revision than told: ${what} of ${describe(owner)}`);
       else if (outcome.told !== 'written' && !leavesOpen(outcome))
         violations.push(`refused, and yet done: ${what} of ${describe(owner)}`);
-      const wrong = wrongEffect(owner, entry, current.get(entry.name));
+      const wrong = wrongEffect(owner, entry, before);
       if (wrong) violations.push(`${wrong}: ${what} of ${describe(owner)}`);
     }
-    current.set(entry.name, entry);
+    current.set(name, state && { revision, state });
     return owner;
   });
 
@@ -54,31 +59,22 @@ export function ownersOf(
   return { owners, violations };
 }
 
+/** The id that was not there before. A write brings one, its own. */
+const newIn = (values: Values, before: Values | undefined, ids: ReadonlyMap<string, unknown>): string =>
+  Object.entries(values).find(([place, value]) => before?.[place] !== value && ids.has(value))?.[1] ?? '';
+
 /** What is wrong with an entry as the effect of an attempt on what was there before. */
-function wrongEffect({ id, client, action }: Attempt, entry: Entry, before: Entry | undefined): string | undefined {
-  const { verb } = action;
-  if (verb === 'get' || verb === 'list') return 'a read wrote';
+function wrongEffect({ action, outcome }: Attempt, entry: Entry, before: Living | undefined): string | undefined {
+  if (!isWrite(action)) return 'a read wrote';
   if (action.name !== entry.name) return 'in another place';
-  if ((verb === 'delete') !== (entry.state === undefined)) return 'another verb';
-  if (verb === 'create') {
-    if (before?.state) return 'created over what was there';
-    return same(entry.state, { [attemptAnnotation]: id }) ? undefined : 'not what was sent';
-  }
-  if (!before?.state) return 'over what was not there';
-  if (!entry.state) return undefined;
-  if (entry.state.uid !== before.state.uid) return 'another uid';
-  if (verb === 'patch') {
-    const wanted = { ...before.state.annotations, [attemptAnnotation]: id, [patchAnnotation(client)]: id };
-    return same(entry.state, wanted) ? undefined : 'not what the patch makes of what was there';
-  }
-  const expected = action.verb === 'replace' ? action.expected : undefined;
-  if (expected !== undefined && expected !== before.revision) return `over revision ${before.revision}`;
-  return same(entry.state, { [attemptAnnotation]: id }) ? undefined : 'not what was sent';
+  const refusal = refusalOf(action, before);
+  if (refusal) return `not to be done to what was there (${refusal.told})`;
+  const result = resultOf(action, before, entry.state?.uid ?? '');
+  if (!isSame(result, entry.state)) return `not what it makes of what was there (${result && textOf(result)})`;
+  return outcome.told === 'written' && !isSame(result ?? before?.state, outcome.state)
+    ? 'another state than told'
+    : undefined;
 }
 
-function same(state: State | undefined, annotations: Readonly<Record<string, string>>): boolean {
-  const found = Object.entries(state?.annotations ?? {});
-  return (
-    found.length === Object.keys(annotations).length && found.every(([name, value]) => annotations[name] === value)
-  );
-}
+const isSame = (one: State | undefined, other: State | undefined): boolean =>
+  (one && textOf(one)) === (other && textOf(other));

@@ -1,4 +1,5 @@
-import { type Attempt, attemptAnnotation, type Entry, type State } from './history.ts';
+import { type Attempt, type Entry, type Living, type Outcome, type Refusal, textOf } from './history.ts';
+import { isWrite, refusalOf } from './meaning.ts';
 import type { Span } from './order.ts';
 
 export interface Spans {
@@ -16,11 +17,10 @@ export function spansOf(log: readonly Entry[]): Spans {
     const lives = livesOf(byName, name);
     const last = lives.at(-1);
     if (last) last.end = index + 1;
-    lives.push({ begin: index + 1, end: log.length + 1, revision, state });
+    lives.push({ begin: index + 1, end: log.length + 1, living: state && { revision, state } });
   });
   const where = (name: string, fact: (life: Life) => boolean): Span[] =>
     livesOf(byName, name, log.length + 1).filter(fact);
-  const present = ({ state }: Life): boolean => state !== undefined;
 
   return {
     fitting: ({ action, outcome }) => {
@@ -30,40 +30,44 @@ export function spansOf(log: readonly Entry[]): Spans {
         const listed = action.namespace === undefined ? '' : `${action.namespace}/`;
         return isTrueAt(byName, listed, position, outcome.items) ? [{ begin: position, end: position + 1 }] : [];
       }
-      const { name } = action;
-      switch (outcome.told) {
-        case 'found':
-          return where(
-            name,
-            (life) =>
-              life.revision === outcome.revision && life.state?.annotations[attemptAnnotation] === outcome.attempt,
-          );
-        case 'absent':
-          return where(name, ({ state }) => state === undefined);
-        case 'exists':
-          return where(name, present);
-        case 'conflict': {
-          const expected = action.verb === 'replace' ? action.expected : undefined;
-          return expected === undefined ? [] : where(name, (life) => present(life) && life.revision !== expected);
-        }
-        default:
-          return undefined;
+      if (outcome.told === 'found') {
+        const found = textOf(outcome.state);
+        return where(
+          action.name,
+          ({ living }) => living?.revision === outcome.revision && textOf(living.state) === found,
+        );
       }
+      if (!isWrite(action)) return outcome.told === 'absent' ? where(action.name, ({ living }) => !living) : undefined;
+      if (!isRefusal(outcome)) return undefined;
+      return where(action.name, ({ living }) => isSame(refusalOf(action, living), outcome));
     },
   };
 }
 
+const refusals: readonly Outcome['told'][] = [
+  'absent',
+  'exists',
+  'conflict',
+  'owned',
+  'failed',
+] satisfies Refusal['told'][];
+const isRefusal = (outcome: Outcome): outcome is Refusal => refusals.includes(outcome.told);
+
+const isSame = (one: Refusal | undefined, other: Refusal): boolean =>
+  one?.told === other.told && placesIn(one) === placesIn(other);
+const placesIn = (refusal: Refusal): string => ('places' in refusal ? refusal.places.join() : '');
+
 interface Life {
   readonly begin: number;
   end: number;
-  readonly revision: number;
-  readonly state: State | undefined;
+  /** Undefined when the object was not there. */
+  readonly living: Living | undefined;
 }
 
 /** Every object begins by not being there. */
 function livesOf(byName: Map<string, Life[]>, name: string, end = 0): Life[] {
   let lives = byName.get(name);
-  if (!lives) byName.set(name, (lives = [{ begin: 0, end, revision: 0, state: undefined }]));
+  if (!lives) byName.set(name, (lives = [{ begin: 0, end, living: undefined }]));
   return lives;
 }
 
@@ -83,8 +87,8 @@ function isTrueAt(
   for (const [name, lives] of byName) {
     if (!name.startsWith(listed)) continue;
     const life = lives.find(({ begin, end }) => begin <= position && position < end);
-    if (!life?.state) continue;
-    if (items.get(name) !== life.revision) return false;
+    if (!life?.living) continue;
+    if (items.get(name) !== life.living.revision) return false;
     found += 1;
   }
   return found === items.size;

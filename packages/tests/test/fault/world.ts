@@ -1,13 +1,16 @@
-import { seededRandom } from '@cluster-apiserver/base';
+import { type Random, seededRandom } from '@cluster-apiserver/base';
 import {
-  type Action,
   type Attempt,
-  attemptAnnotation,
+  appliedPlace,
+  attemptPlace,
+  counterPlace,
   type Entry,
+  type Living,
   type Outcome,
-  patchAnnotation,
-  type State,
+  type Values,
+  type Write,
 } from './history.ts';
+import { refusalOf, resultOf } from './meaning.ts';
 
 export interface Told {
   readonly history: Attempt[];
@@ -22,54 +25,84 @@ export interface WorldOptions {
 export const unanswered: Outcome = { told: 'nothing', why: 'reset', connectedMs: 0 };
 
 /** A store that does everything at once, at some moment between question and answer: what it tells is true. */
-export function world(seed: number, { turns = 120, names = ['a', 'b', 'c'] }: WorldOptions = {}): Told {
+export function world(seed: number, { turns = 240, names = ['a', 'b', 'c'] }: WorldOptions = {}): Told {
   const random = seededRandom(seed);
   const history: Attempt[] = [];
   const log: Entry[] = [];
-  const objects = new Map<string, { revision: number; state: State }>();
+  const objects = new Map<string, Living>();
   let revision = 1;
-  for (let turn = 1; turn <= turns; turn += 1) {
-    const client = `client-${random.below(3)}`;
-    const name = names[random.below(names.length)] as string;
-    const id = `attempt-${turn}`;
+  const written = (id: string, action: Write): Outcome => {
+    const { name } = action;
     const found = objects.get(name);
-    const action = actionAt(random.below(8), name, found && random.below(2) === 0 ? found.revision : revision);
-    const write = (state: State | undefined): Outcome => {
-      revision += 1 + random.below(2);
-      log.push({ revision, name, state });
-      if (state) objects.set(name, { revision, state });
-      else objects.delete(name);
-      return random.below(20) === 0 ? unanswered : { told: 'written', revision };
-    };
-    const outcome = ((): Outcome => {
-      if (action.verb === 'list')
-        return {
-          told: 'listed',
-          revision,
-          items: new Map([...objects].map(([name, object]) => [name, object.revision])),
-        };
-      if (action.verb === 'create')
-        return found ? { told: 'exists' } : write({ uid: id, annotations: { [attemptAnnotation]: id } });
-      if (!found) return { told: 'absent' };
-      const { uid, annotations } = found.state;
-      if (action.verb === 'get')
-        return { told: 'found', revision: found.revision, attempt: annotations[attemptAnnotation] };
-      if (action.verb === 'delete') return write(undefined);
-      if (action.verb === 'patch')
-        return write({ uid, annotations: { ...annotations, [attemptAnnotation]: id, [patchAnnotation(client)]: id } });
-      const expected = action.verb === 'replace' ? action.expected : undefined;
-      if (expected !== undefined && expected !== found.revision) return { told: 'conflict' };
-      return write({ uid, annotations: { [attemptAnnotation]: id } });
-    })();
+    const refusal = refusalOf(action, found);
+    if (refusal) return refusal;
+    const state = resultOf(action, found, id);
+    revision += 1 + random.below(2);
+    log.push({ revision, name, state });
+    if (state) objects.set(name, { revision, state });
+    else objects.delete(name);
+    const shown = state ?? found?.state;
+    return random.below(20) === 0 || !shown ? unanswered : { told: 'written', revision, state: shown };
+  };
+  const done = (id: string): Pick<Attempt, 'action' | 'outcome'> => {
+    const name = oneOf(random, names);
+    const found = objects.get(name);
+    switch (random.below(20)) {
+      case 0: {
+        const items = new Map([...objects].map(([name, object]) => [name, object.revision]));
+        return { action: { verb: 'list' }, outcome: { told: 'listed', revision, items } };
+      }
+      case 1:
+      case 2:
+        return { action: { verb: 'get', name }, outcome: found ? { told: 'found', ...found } : { told: 'absent' } };
+      default: {
+        const action = writeTo(name, id, found, revision, random);
+        return { action, outcome: written(id, action) };
+      }
+    }
+  };
+  for (let turn = 1; turn <= turns; turn += 1) {
+    const id = `attempt-${turn}`;
     // Neighbours overlap, so that more than one order would be possible without the log.
     const [invokedMs, returnedMs] = [turn * 10 - random.below(15), turn * 10 + random.below(15)];
-    history.push({ id, client, action, invokedMs, returnedMs, outcome });
+    history.push({ id, client: `client-${random.below(3)}`, ...done(id), invokedMs, returnedMs });
   }
   return { history, log };
 }
 
-function actionAt(choice: number, name: string, revision: number): Action {
-  const verb = (['create', 'patch', 'patch', 'delete', 'get'] as const)[choice];
-  if (verb) return { verb, name };
-  return choice === 5 ? { verb: 'list' } : { verb: 'replace', name, expected: choice === 6 ? revision : undefined };
+const oneOf = <T>(random: Random, some: readonly T[]): T => some[random.below(some.length)] as T; // none is empty
+
+function writeTo(name: string, id: string, found: Living | undefined, revision: number, random: Random): Write {
+  const guess = random.below(2) === 0 ? (found?.revision ?? revision) : revision;
+  const expected = random.below(3) === 0 ? guess : undefined;
+  const values = { [attemptPlace]: id };
+  const [secret, other] = [`secrets/${random.below(3)}`, `secrets/${random.below(3)}`];
+  const colour: Values = { 'labels/colour': oneOf(random, ['red', 'green']) };
+  switch (random.below(8)) {
+    case 0:
+    case 1:
+      return { verb: 'create', name, values: { ...values, ...colour } };
+    case 2:
+      return { verb: 'delete', name };
+    case 3:
+      return { verb: 'replace', name, values: { ...values, ...colour }, expected };
+    case 4:
+      return { verb: 'merge', name, values: { ...values, [`annotations/member-${random.below(3)}`]: id }, expected };
+    case 5:
+      return other === secret
+        ? { verb: 'strategic', name, values, removed: [secret], expected }
+        : { verb: 'strategic', name, values: { ...values, [secret]: '' }, removed: [other], expected };
+    case 6: {
+      const known = found?.state.values[counterPlace];
+      return { verb: 'count', name, values, counted: random.below(4) === 0 ? '1' : known, expected };
+    }
+    default: {
+      const manager = oneOf(random, ['one', 'two']);
+      const more = [colour, { [secret]: '' }, { 'annotations/shared': oneOf(random, ['x', 'y']) }] as Values[];
+      const wanted = more.filter(() => random.below(2) === 0);
+      const own = { [appliedPlace(manager)]: id };
+      const force = random.below(3) === 0;
+      return { verb: 'apply', name, manager, force, values: Object.assign(own, ...wanted) as Values, expected };
+    }
+  }
 }

@@ -70,7 +70,7 @@ test(
     const random = seededRandom(seed);
     const recorder = record(etcd.endpoints, keyPrefix);
     scope.onClose('recorder', () => recorder.stop());
-    const load = mixedLoad(clients, random, { thinkMs, rivalDeletions: false });
+    const load = mixedLoad(clients, random, { thinkMs });
     await until('something that was written', recoveryMs, () => recorder.revision > 0 || undefined);
     const compactor = keepCompacting(etcd.endpoints, recorder, compactionIntervalMs);
     scope.onClose('compactor', () => compactor.stop());

@@ -1,0 +1,130 @@
+import type { Answer, Client } from './client.ts';
+import { type Outcome, type Owners, type Place, type State, updates, type Values } from './history.ts';
+import type { Listing, Single } from './requests.ts';
+
+/** What a client is told, in the words of a history. What nothing in the request justifies is nonsense. */
+export function outcomeOf(action: Single, { status, retryAfter, body }: Answer): Outcome {
+  const nonsense: Outcome = { told: 'nonsense', what: `${status} ${body}` };
+  if (status === 503) return retryAfter ? { told: 'unavailable' } : nonsense;
+  const answer = parsed(body);
+  const { verb } = action;
+  switch (status) {
+    case 404:
+      return verb === 'create' || verb === 'apply' ? nonsense : { told: 'absent' };
+    case 409: {
+      if (verb === 'create') return answer?.reason === 'AlreadyExists' ? { told: 'exists' } : nonsense;
+      if (answer?.reason !== 'Conflict') return nonsense;
+      const causes = answer.details?.causes;
+      return causes ? { told: 'owned', places: placesOf(causes) } : { told: 'conflict' };
+    }
+    case 422:
+      return verb === 'count' ? { told: 'failed' } : nonsense;
+  }
+  const revision = Number(answer?.metadata?.resourceVersion);
+  const isSuccess = status === 200 ? verb !== 'create' : status === 201 && (verb === 'create' || verb === 'apply');
+  if (!isSuccess || !(revision > 0)) return nonsense;
+  return { told: verb === 'get' ? 'found' : 'written', revision, state: stateOf(body) };
+}
+
+/** All chunks of a list: together they are to be what there was at the revision of the first. */
+export async function listed(client: Client, { namespace, limit }: Listing): Promise<Outcome> {
+  const collection = namespace === undefined ? 'serviceaccounts' : `namespaces/${namespace}/serviceaccounts`;
+  const items = new Map<string, number>();
+  let revision: number | undefined;
+  for (let rest = ''; ; ) {
+    const query = new URLSearchParams({ ...(limit && { limit: `${limit}` }), ...(rest && { continue: rest }) });
+    const { status, retryAfter, body } = await client.request('GET', `/api/v1/${collection}?${query}`);
+    if (status === 503 && retryAfter) return { told: 'unavailable' };
+    if (status === 410 && revision !== undefined) return { told: 'expired', revision };
+    const answer = parsed(body);
+    const at = Number(answer?.metadata?.resourceVersion);
+    revision ??= at;
+    if (status !== 200 || !(at > 0) || at !== revision) return { told: 'nonsense', what: `${status} ${body}` };
+    for (const { metadata } of answer?.items ?? []) {
+      const name = `${metadata.namespace}/${metadata.name}`;
+      if (items.has(name)) return { told: 'nonsense', what: `${name} twice in a list of ${revision}` };
+      items.set(name, Number(metadata.resourceVersion));
+    }
+    rest = answer?.metadata?.continue ?? '';
+    if (!rest) return { told: 'listed', revision, items };
+  }
+}
+
+/** An object as it is served or stored. */
+export function stateOf(object: string): State {
+  const { metadata, secrets = [] } = JSON.parse(object) as Stored;
+  const { uid, annotations = {}, labels = {}, managedFields = [] } = metadata;
+  const names = Object.fromEntries(secrets.map(({ name }) => [name, '']));
+  const values = { ...within('annotations', annotations), ...within('labels', labels), ...within('secrets', names) };
+  return { uid, values, owners: ownersIn(managedFields) };
+}
+
+const within = (part: string, values: Values): Values =>
+  Object.fromEntries(Object.entries(values).map(([name, value]) => [`${part}/${name}`, value]));
+
+/** All updates are by one manager here, for the clients give themselves no names. Who owns a map and nothing in it is no owner. */
+const ownersIn = (entries: Stored['metadata']['managedFields'] = []): Owners =>
+  Object.fromEntries(
+    entries
+      .map(
+        ({ manager, operation, fieldsV1 }) => [operation === 'Apply' ? manager : updates, placesIn(fieldsV1)] as const,
+      )
+      .filter(([, places]) => places.length > 0),
+  );
+
+function placesIn(fields: Fields): Place[] {
+  const metadata = fields['f:metadata'] ?? {};
+  const named = (part: string, below: Fields | undefined, prefix: string): Place[] =>
+    Object.keys(below ?? {}).flatMap((step) =>
+      step.startsWith(prefix) ? [`${part}/${nameIn(step.slice(prefix.length))}`] : [],
+    );
+  return [
+    ...named('annotations', metadata['f:annotations'], 'f:'),
+    ...named('labels', metadata['f:labels'], 'f:'),
+    ...named('secrets', fields['f:secrets'], 'k:'),
+  ];
+}
+
+/** An entry of a list is named by its key, such as `{"name":"one"}`. */
+const nameIn = (step: string): string =>
+  step.startsWith('{') ? (JSON.parse(step) as { readonly name: string }).name : step;
+
+/** The causes name fields, such as `.metadata.labels.colour`. */
+const placesOf = (causes: readonly { readonly field?: string }[]): Place[] =>
+  [...new Set(causes.map(({ field = '' }) => field.replace(/^\.metadata\./, '').replace('.', '/')))].sort();
+
+/** As much of what the server sends as a history needs. */
+interface Sent {
+  readonly reason?: string;
+  readonly details?: { readonly causes?: readonly { readonly field?: string }[] };
+  readonly metadata?: { readonly resourceVersion?: string; readonly continue?: string };
+  readonly items?: readonly {
+    readonly metadata: { readonly namespace: string; readonly name: string; readonly resourceVersion: string };
+  }[];
+}
+
+interface Stored {
+  readonly metadata: {
+    readonly uid: string;
+    readonly annotations?: Values;
+    readonly labels?: Values;
+    readonly managedFields?: readonly {
+      readonly manager: string;
+      readonly operation: string;
+      readonly fieldsV1: Fields;
+    }[];
+  };
+  readonly secrets?: readonly { readonly name: string }[];
+}
+
+interface Fields {
+  readonly [step: string]: Fields | undefined;
+}
+
+function parsed(body: string): Sent | undefined {
+  try {
+    return JSON.parse(body) as Sent;
+  } catch {
+    return undefined; // an answer of that kind is nonsense by its missing parts
+  }
+}

@@ -1,0 +1,78 @@
+import type { RequestOptions } from './client.ts';
+import { type Action, attemptPlace, counterPlace, type Place, type Read, type Values } from './history.ts';
+
+export type Listing = Extract<Read, { verb: 'list' }>;
+export type Single = Exclude<Action, Listing>;
+
+export interface Request {
+  readonly method: string;
+  readonly path: string;
+  readonly options?: RequestOptions;
+}
+
+/** How a client asks for what it wants. */
+export function requestFor(action: Single): Request {
+  const [namespace = '', name = ''] = action.name.split('/');
+  const collection = `/api/v1/namespaces/${namespace}/serviceaccounts`;
+  const path = `${collection}/${name}`;
+  const patch = (type: string, body: object, query = ''): Request => ({
+    method: 'PATCH',
+    path: path + query,
+    options: { body, contentType: `application/${type}` },
+  });
+  switch (action.verb) {
+    case 'get':
+      return { method: 'GET', path };
+    case 'delete':
+      return { method: 'DELETE', path };
+    case 'create':
+      return { method: 'POST', path: collection, options: { body: objectOf(action.values, { name }) } };
+    case 'replace':
+      return { method: 'PUT', path, options: { body: objectOf(action.values, { name, ...expecting(action) }) } };
+    case 'merge':
+      return patch('merge-patch+json', objectOf(action.values, expecting(action)));
+    case 'strategic': {
+      const { secrets = [], ...rest } = objectOf(action.values, expecting(action));
+      const removed = action.removed.map((place) => ({ ...secretAt(place), $patch: 'delete' }));
+      return patch('strategic-merge-patch+json', { ...rest, secrets: [...secrets, ...removed] });
+    }
+    case 'count':
+      return patch('json-patch+json', operationsOf(action));
+    case 'apply': {
+      const { manager, force, values } = action;
+      const body = { apiVersion: 'v1', kind: 'ServiceAccount', ...objectOf(values, { name, ...expecting(action) }) };
+      return patch('apply-patch+yaml', body, `?fieldManager=${manager}&force=${force}`);
+    }
+  }
+}
+
+interface Sent {
+  readonly metadata: object;
+  /** Absent when there are none: an empty list means that all shall go. */
+  readonly secrets?: readonly { readonly name: string }[];
+}
+
+function objectOf(values: Values, metadata: object): Sent {
+  const below = (prefix: string): (readonly [string, string])[] =>
+    Object.entries(values).flatMap(([place, value]) =>
+      place.startsWith(prefix) ? [[place.slice(prefix.length), value] as const] : [],
+    );
+  const [annotations, labels] = ['annotations/', 'labels/'].map((prefix) => Object.fromEntries(below(prefix)));
+  const secrets = below('secrets/').map(([name]) => ({ name }));
+  return { metadata: { ...metadata, annotations, labels }, ...(secrets.length > 0 && { secrets }) };
+}
+
+const expecting = ({ expected }: { readonly expected: number | undefined }): object =>
+  expected === undefined ? {} : { resourceVersion: `${expected}` };
+
+const secretAt = (place: Place): { name: string } => ({ name: place.slice('secrets/'.length) });
+
+/** What was never counted reads as null. An id is written over another or as the first: `add` does both. */
+const operationsOf = ({ values, counted, expected }: Extract<Action, { verb: 'count' }>): object[] => [
+  { op: 'test', path: pointerTo(counterPlace), value: counted ?? null },
+  { op: 'replace', path: pointerTo(counterPlace), value: `${Number(counted ?? 0) + 1}` },
+  { op: 'add', path: pointerTo(attemptPlace), value: values[attemptPlace] },
+  ...(expected === undefined ? [] : [{ op: 'replace', path: '/metadata/resourceVersion', value: `${expected}` }]),
+];
+
+const pointerTo = (place: Place): string => `/metadata/${place}`;
