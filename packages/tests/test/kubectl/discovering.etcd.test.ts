@@ -45,6 +45,12 @@ describeWithKubectl('kubectl finds out', () => {
     });
   });
 
+  test('the same from the older document, which it reads as protobuf', async () => {
+    const account = await kubectl.says('explain sa --output=plaintext-openapiv2');
+    expect(account).toMatch(/ secrets\t<\[\]Object>\n {5}Secrets in the same namespace that pods/);
+    expect(await kubectl.says('explain ev.series --output=plaintext-openapiv2')).toMatch(/count\t<integer>/);
+  });
+
   test('what has no kind', async () => {
     expect(await kubectl.says('get --raw /readyz')).toBe('ok');
     expect(JSON.parse(await kubectl.says('get --raw /openapi/v3'))).toMatchObject({ paths: { 'api/v1': {} } });

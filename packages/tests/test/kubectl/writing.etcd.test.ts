@@ -12,6 +12,9 @@ describeWithKubectl('kubectl writes', () => {
   const get = (name: string, template: string): Promise<string> =>
     kubectl.says(['get', 'sa', name, '-o', `jsonpath=${template}`]);
 
+  const list = (items: readonly string[]): string =>
+    JSON.stringify({ apiVersion: 'v1', kind: 'List', items: items.map((item) => JSON.parse(item) as object) });
+
   test('what it has only as protobuf', async () => {
     expect(await kubectl.says('create sa generated')).toBe('serviceaccount/generated created\n');
     expect(await kubectl.run('create sa generated')).toMatchObject({
@@ -82,11 +85,21 @@ describeWithKubectl('kubectl writes', () => {
     expect(await get('migrated', '{.secrets[*].name}')).toBe('two');
   });
 
+  test('lists, which it validates by itself, with the older document', async () => {
+    const good = account('listed');
+    expect(await kubectl.run('apply -f -', list([good, account('other', { colour: 'red' })]))).toMatchObject({
+      code: 1,
+      error: expect.stringContaining('unknown field "colour" in io.k8s.api.core.v1.ServiceAccount'),
+    });
+    expect(await kubectl.run('get sa listed')).toMatchObject({ code: 1 });
+    expect(await kubectl.says('apply -f -', list([good, account('other')]))).toBe(
+      'serviceaccount/listed created\nserviceaccount/other created\n',
+    );
+  });
+
   test('only what is in its files, and prunes the rest', async () => {
-    const all = (...names: string[]): string => {
-      const items = names.map((name) => JSON.parse(account(name, { metadata: { labels: { set: 'a' } } })) as object);
-      return JSON.stringify({ apiVersion: 'v1', kind: 'List', items });
-    };
+    const all = (...names: string[]): string =>
+      list(names.map((name) => account(name, { metadata: { labels: { set: 'a' } } })));
     await kubectl.says('apply -f -', all('kept', 'pruned'));
     const prune = 'apply -f - --prune -l set=a --prune-allowlist=core/v1/ServiceAccount';
     expect(await kubectl.says(prune, all('kept'))).toBe(
