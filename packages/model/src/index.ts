@@ -12,7 +12,14 @@ export {
   uidOf,
   withResourceVersion,
 } from './codec/stored-form.ts';
-export { encodeProtobuf, envelope, parseProtobuf, type TypeNames, watchFrame } from './codec/protobuf.ts';
+export {
+  encodeProtobuf,
+  envelope,
+  parseProtobuf,
+  type TypeNames,
+  watchEventMessage,
+  watchFrame,
+} from './codec/protobuf.ts';
 export { encodeMessage } from './codec/protobuf-message.ts';
 export { delimited, encodedBy, nested, tagged, varint, type Writer as ProtobufWriter } from './codec/protobuf-wire.ts';
 export { formatYaml, parseYaml, YamlTooLargeError } from './codec/yaml.ts';

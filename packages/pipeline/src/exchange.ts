@@ -15,6 +15,8 @@ export interface ApiRequest {
    */
   body(limitBytes: number): Promise<Buffer>;
   readonly remoteAddress: string;
+  /** Whether the client waits for a WebSocket: a stream that is answered with 101 is sent it in messages. */
+  readonly webSocket: boolean;
   readonly protocol: 'HTTP/1.0' | 'HTTP/1.1' | 'HTTP/2.0';
   /** Aborts when the client goes away before the answer is complete. Made on first use: most requests never ask. */
   readonly signal: AbortSignal;

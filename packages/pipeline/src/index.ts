@@ -3,6 +3,7 @@ export { discoveryDocuments, type VersionInfo } from './discovery/discovery-docu
 export { type Documents, documentRoutes } from './documents.ts';
 export type { ApiRequest, ApiResponse, Handler } from './exchange.ts';
 export { healthDocuments } from './health-documents.ts';
+export { defaultStreamsMax } from './node/limits.ts';
 export { type Listener, listen } from './node/listener.ts';
 export { checkCertificate, followCertificate, type ServingCertificate } from './node/tls.ts';
 export { openApiDocuments } from './openapi/openapi-documents.ts';

@@ -5,6 +5,7 @@ import { type KindServices, kinds as kindsOf } from '@cluster-apiserver/kinds';
 import type { Kind } from '@cluster-apiserver/model';
 import {
   chain,
+  defaultStreamsMax,
   discoveryDocuments,
   documentRoutes,
   followCertificate,
@@ -22,6 +23,7 @@ import { FlagError, type ServerFlags } from './flags.ts';
 import type { Surroundings } from './surroundings.ts';
 import { versionInfo } from './version.ts';
 import { servingCertificate } from './wiring/certificate.ts';
+import { allowedOrigins } from './wiring/allowed-origins.ts';
 import { openAuthenticators } from './wiring/authenticators.ts';
 import { requirePairs } from './wiring/flag-files.ts';
 import { openEncryption } from './wiring/encryption.ts';
@@ -116,6 +118,7 @@ export async function assemble(
         clock,
         random,
         requestTimeoutMs: flags['request-timeout'],
+        allowedOrigin: allowedOrigins(flags['cors-allowed-origins']),
         authenticator: firstToKnow(await openAuthenticators(flags, files)),
         authorizer,
         measures: requestMeasures(metrics, served),
@@ -148,7 +151,16 @@ export async function assemble(
     const certificate = await servingCertificate(flags, surroundings, log);
     const report = (what: string, error: unknown): void => log.error(what, { error: asError(error) });
     const listener: Listener = await listen(
-      { host: flags['bind-address'], port: flags['secure-port'], certificate: certificate.current, clock, report },
+      {
+        host: flags['bind-address'],
+        port: flags['secure-port'],
+        certificate: certificate.current,
+        clock,
+        random,
+        goawayChance: flags['goaway-chance'],
+        streamsMax: flags['http2-max-streams-per-connection'] || defaultStreamsMax,
+        report,
+      },
       handler,
     );
     scope.onClose('listener', async () => {
