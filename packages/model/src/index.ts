@@ -13,8 +13,16 @@ export {
   withResourceVersion,
 } from './codec/stored-form.ts';
 export { ownForm } from './codec/own-form.ts';
-export { encodeProtobuf, envelope, parseProtobuf, type TypeNames, watchFrame } from './codec/protobuf.ts';
+export {
+  encodeProtobuf,
+  envelope,
+  parseProtobuf,
+  type TypeNames,
+  watchEventMessage,
+  watchFrame,
+} from './codec/protobuf.ts';
 export { encodeMessage } from './codec/protobuf-message.ts';
+export { delimited, encodedBy, nested, tagged, varint, type Writer as ProtobufWriter } from './codec/protobuf-wire.ts';
 export { formatYaml, parseYaml, YamlTooLargeError } from './codec/yaml.ts';
 export { type FieldError, forbidden, invalidValue, notSupported, required } from './field-error.ts';
 export { type Applied, readApplied } from './fields/applied.ts';

@@ -5,6 +5,7 @@ import type { Authenticated, Received } from './facts.ts';
 import { answerErrors, type ReportFault } from './stages/answer-errors.ts';
 import { authenticate, type ReportRejection } from './stages/authenticate.ts';
 import { authorize } from './stages/authorize.ts';
+import { type AllowedOrigin, refuseForeignWebSockets, shareWithOrigins } from './stages/cross-origin.ts';
 import { boundTime } from './stages/deadline.ts';
 import { impersonate } from './stages/impersonate.ts';
 import { type Measures, measure } from './stages/measure.ts';
@@ -15,6 +16,7 @@ export interface ChainOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly requestTimeoutMs: number;
+  readonly allowedOrigin: AllowedOrigin;
   readonly authenticator: Authenticator;
   readonly authorizer: Authorizer;
   readonly measures: Measures;
@@ -27,22 +29,26 @@ export interface ChainOptions {
  * policy asks who it was and keeps both names; flow control behind them, because a webhook that authorizes costs a seat.
  */
 export function chain(options: ChainOptions, routes: Handler<Authenticated>): Handler<ApiRequest> {
-  const { authenticator, authorizer, measures, random, report, reportRejection } = options;
+  const { allowedOrigin, authenticator, authorizer, measures, random, report, reportRejection } = options;
   const way: Handler<Received> = measure(
     measures,
     options.clock,
   )(
-    answerErrors(report)(
-      nameRequest(random)(
-        boundTime(options)(
-          understand(
-            authenticate(
-              authenticator,
-              reportRejection,
-            )(
-              impersonate(authorizer)(
-                // The body is read only inside the routes: an unknown caller must not make us hold a megabyte.
-                authorize(authorizer)(routes),
+    shareWithOrigins(allowedOrigin)(
+      answerErrors(report)(
+        nameRequest(random)(
+          boundTime(options)(
+            understand(
+              refuseForeignWebSockets(allowedOrigin)(
+                authenticate(
+                  authenticator,
+                  reportRejection,
+                )(
+                  impersonate(authorizer)(
+                    // The body is read only inside the routes: an unknown caller must not make us hold a megabyte.
+                    authorize(authorizer)(routes),
+                  ),
+                ),
               ),
             ),
           ),

@@ -22,6 +22,8 @@ export interface ApiRequest {
    * as DER; none unless they are asked for. Nothing here has been verified. One object for each connection.
    */
   readonly clientCertificates: readonly Buffer[];
+  /** Whether the client waits for a WebSocket: a stream that is answered with 101 is sent it in messages. */
+  readonly webSocket: boolean;
   readonly protocol: 'HTTP/1.0' | 'HTTP/1.1' | 'HTTP/2.0';
   /** Aborts when the client goes away before the answer is complete. Made on first use: most requests never ask. */
   readonly signal: AbortSignal;

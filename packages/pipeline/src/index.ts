@@ -4,6 +4,7 @@ export { type Documents, documentRoutes } from './documents.ts';
 export type { ApiRequest, ApiResponse, Handler } from './exchange.ts';
 export { healthDocuments } from './health-documents.ts';
 export { issuerDocuments, issuerPaths } from './issuer-documents.ts';
+export { defaultStreamsMax } from './node/limits.ts';
 export { type Listener, listen } from './node/listener.ts';
 export { checkCertificate, followCertificate, type ServingCertificate } from './node/tls.ts';
 export { openApiDocuments } from './openapi/openapi-documents.ts';

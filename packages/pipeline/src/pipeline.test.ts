@@ -115,6 +115,7 @@ beforeEach(() => {
       clock,
       random,
       requestTimeoutMs: 1000,
+      allowedOrigin: () => false,
       authenticator: { authenticate: (credentials) => users[credentials.header('authorization') ?? ''] },
       authorizer: {
         authorize: ({ user }) =>
@@ -181,6 +182,7 @@ async function ask(method: string, target: string, { body, headers = {} }: Said 
       if (bytes.length > limit) throw new BodyTooLargeError(limit);
       return bytes;
     },
+    webSocket: false,
     remoteAddress: '127.0.0.1',
     protocol: 'HTTP/1.1',
     signal: new AbortController().signal,

@@ -5,6 +5,7 @@ import { type KindServices, kinds as kindsOf } from '@cluster-apiserver/kinds';
 import type { Kind } from '@cluster-apiserver/model';
 import {
   chain,
+  defaultStreamsMax,
   discoveryDocuments,
   documentRoutes,
   followCertificate,
@@ -24,6 +25,7 @@ import type { Surroundings } from './surroundings.ts';
 import { versionInfo } from './version.ts';
 import { servingCertificate } from './wiring/certificate.ts';
 import { asksForCertificates } from './wiring/client-certificates.ts';
+import { allowedOrigins } from './wiring/allowed-origins.ts';
 import { openAuthenticators } from './wiring/authenticators.ts';
 import { requirePairs } from './wiring/flag-files.ts';
 import type { FollowingOptions } from './wiring/followed-configuration.ts';
@@ -144,6 +146,7 @@ export async function assemble(
         clock,
         random,
         requestTimeoutMs: flags['request-timeout'],
+        allowedOrigin: allowedOrigins(flags['cors-allowed-origins']),
         authenticator: authenticators.requests,
         authorizer,
         measures: requestMeasures(metrics, outward),
@@ -186,6 +189,9 @@ export async function assemble(
         certificate: certificate.current,
         asksForCertificates: asksForCertificates(flags),
         clock,
+        random,
+        goawayChance: flags['goaway-chance'],
+        streamsMax: flags['http2-max-streams-per-connection'] || defaultStreamsMax,
         report,
       },
       handler,

@@ -35,6 +35,13 @@ const integer = (flag: Described<number>, [least, most]: readonly [number, numbe
     /^-?[0-9]+$/.test(value) && Number(value) >= least && Number(value) <= most ? Number(value) : undefined,
   wanted: `a whole number from ${least} to ${most}`,
 });
+const fraction = (flag: Described<number>, [least, most]: readonly [number, number]): Flag<number> => ({
+  ...flag,
+  placeholder: 'float',
+  read: (value) =>
+    /^[0-9]*\.?[0-9]+$/.test(value) && Number(value) >= least && Number(value) <= most ? Number(value) : undefined,
+  wanted: `a number from ${least} to ${most}`,
+});
 const durationMs = (flag: Described<number>): Flag<number> => ({
   ...flag,
   placeholder: 'duration',
@@ -125,6 +132,19 @@ const flags = {
     },
     [1, 2 ** 20],
   ),
+  'cors-allowed-origins': list({
+    group: generic,
+    fallback: '',
+    help: 'Regular expressions for origins whose pages may ask from a browser and open WebSockets, such as //board\\.example(:|$). Pages of the host that is asked always may open them.',
+  }),
+  'goaway-chance': fraction(
+    {
+      group: generic,
+      fallback: '0',
+      help: 'How likely an HTTP/2 request makes its client open the next ones on a new connection, so that a load balancer can choose anew; 0.001 is a good beginning with several replicas.',
+    },
+    [0, 0.02],
+  ),
   'shutdown-delay-duration': durationMs({
     group: generic,
     fallback: '0s',
@@ -172,6 +192,14 @@ const flags = {
   'secure-port': integer(
     { group: serving, fallback: '6443', help: 'The port for HTTPS; 0 lets the system choose.' },
     [0, 65_535],
+  ),
+  'http2-max-streams-per-connection': integer(
+    {
+      group: serving,
+      fallback: '0',
+      help: 'Requests that a client may have open on one HTTP/2 connection; 0 for 250.',
+    },
+    [0, 2 ** 31 - 1],
   ),
   'cert-dir': path({
     group: serving,

@@ -72,12 +72,18 @@ function opened(bytes: Buffer): { readonly names: Partial<TypeNames>; readonly m
   return { names, message };
 }
 
-/** A line of a watch. Its length stands before it, because nothing in it tells where it ends. */
+/** An event of a watch. */
+export const watchEventMessage = (type: string, object: Uint8Array): Buffer =>
+  Buffer.from(
+    encodedBy((to) => {
+      tagged(to, 1, delimited).string(type);
+      nested(to, 2, (raw) => tagged(raw, 1, delimited).bytes(object));
+    }),
+  );
+
+/** One of a stream of them. Its length stands before it, because nothing in it tells where it ends. */
 export function watchFrame(type: string, object: Uint8Array): Buffer {
-  const event = encodedBy((to) => {
-    tagged(to, 1, delimited).string(type);
-    nested(to, 2, (raw) => tagged(raw, 1, delimited).bytes(object));
-  });
+  const event = watchEventMessage(type, object);
   const length = Buffer.allocUnsafe(4);
   length.writeUInt32BE(event.length);
   return Buffer.concat([length, event]);

@@ -1,5 +1,6 @@
 import {
   asServed,
+  type ByteString,
   bytesOf,
   decode,
   decodeStored,
@@ -8,9 +9,11 @@ import {
   type ObjectSchema,
   type StatusError,
   statusSchema,
+  watchEventMessage,
   watchFrame,
 } from '@cluster-apiserver/model';
 import type { Bookmark, Resource, WatchEvent } from '@cluster-apiserver/registry';
+import { message } from '../web-socket/messages.ts';
 import { contentTypes, encoded } from './encoded.ts';
 import type { Form } from './negotiate.ts';
 import { objectSchema, shownObject } from './shown.ts';
@@ -27,31 +30,46 @@ export interface Frames {
   error(error: StatusError): Buffer;
 }
 
+/** How events are kept apart: by what stands between them in a stream, or by a message of a WebSocket for each. */
+export type Framing = 'stream' | 'messages';
+
 /** The frames of each form. There are few of them, and each is the same for all, so that watchers share what is written. */
-export function framesOf(resource: Resource): (form: Form) => Frames {
-  const plain = resource.served.view ? undefined : plainFrames(resource.kind);
+export function framesOf(resource: Resource): (form: Form, framing: Framing) => Frames {
+  const plain = resource.served.view
+    ? undefined
+    : { stream: plainStream(resource.kind), messages: plainMessages(resource.kind) };
   const others = new Map<string, Frames>();
-  return (form) => {
-    if (plain && form.encoding === 'json' && !form.shown) return plain;
-    const name = JSON.stringify(form);
-    const frames = others.get(name) ?? framesIn(resource, form);
+  return (form, framing) => {
+    if (plain && form.encoding === 'json' && !form.shown) return plain[framing];
+    const name = JSON.stringify([form, framing]);
+    const frames = others.get(name) ?? framesIn(resource, form, framing);
     others.set(name, frames);
     return frames;
   };
 }
 
 /** The bytes of the objects are ready. */
-function plainFrames(kind: Kind): Frames {
-  const objectOf = (event: WatchEvent): string =>
-    event.type === 'BOOKMARK' ? JSON.stringify(bookmarkObject(kind, event)) : event.outcome.json;
-  const write: FrameWriter = (events) =>
-    bytesOf(events.map((event) => `{"type":"${event.type}","object":${objectOf(event)}}\n`).join(''));
+function plainStream(kind: Kind): Frames {
+  const write: FrameWriter = (events) => bytesOf(events.map((event) => plainLine(kind, event)).join(''));
   return { contentType: contentTypes.json, first: write, later: write, error: errorIn(jsonFrame) };
 }
 
-function framesIn({ served: kind, clock }: Resource, { encoding, shown }: Form): Frames {
+function plainMessages(kind: Kind): Frames {
+  const write: FrameWriter = (events) =>
+    Buffer.concat(events.map((event) => message('text', bytesOf(plainLine(kind, event)))));
+  return { contentType: contentTypes.json, first: write, later: write, error: errorIn(jsonMessage) };
+}
+
+function plainLine(kind: Kind, event: WatchEvent): ByteString {
+  const object = event.type === 'BOOKMARK' ? JSON.stringify(bookmarkObject(kind, event)) : event.outcome.json;
+  return `{"type":"${event.type}","object":${object}}\n`;
+}
+
+function framesIn({ served: kind, clock }: Resource, { encoding, shown }: Form, framing: Framing): Frames {
   const [frame, contentType] =
-    encoding === 'protobuf' ? [protobufFrame, `${contentTypes.protobuf};stream=watch`] : [jsonFrame, contentTypes.json];
+    encoding === 'protobuf'
+      ? [protobufFrames[framing], `${contentTypes.protobuf};stream=watch`]
+      : [jsonFrames[framing], contentTypes.json];
   const schema = objectSchema(kind, shown);
   const writer =
     (begins: boolean): FrameWriter =>
@@ -73,7 +91,14 @@ type Frame = (type: string, object: object, schema: ObjectSchema) => Buffer;
 
 const jsonFrame: Frame = (type, object) => Buffer.from(`${JSON.stringify({ type, object })}\n`);
 
-const protobufFrame: Frame = (type, object, schema) => watchFrame(type, encoded('protobuf', object, schema));
+const jsonMessage: Frame = (type, object, schema) => message('text', jsonFrame(type, object, schema));
+
+const jsonFrames: Readonly<Record<Framing, Frame>> = { stream: jsonFrame, messages: jsonMessage };
+
+const protobufFrames: Readonly<Record<Framing, Frame>> = {
+  stream: (type, object, schema) => watchFrame(type, encoded('protobuf', object, schema)),
+  messages: (type, object, schema) => message('binary', watchEventMessage(type, encoded('protobuf', object, schema))),
+};
 
 const errorIn =
   (frame: Frame) =>

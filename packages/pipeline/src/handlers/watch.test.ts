@@ -19,6 +19,7 @@ let faults: unknown[];
 let resource: Resource;
 /** What the handler waits by. */
 let clock: HandClock;
+let watchRobots: ReturnType<typeof watchHandler>;
 
 beforeEach(() => {
   memory = memoryStore(systemClock);
@@ -33,6 +34,12 @@ beforeEach(() => {
     report: () => {},
   });
   resource = registry.resources[0] as Resource;
+  watchRobots = watchHandler(resource, {
+    clock,
+    random,
+    minRequestTimeoutMs: 1_800_000,
+    report: (error) => faults.push(error),
+  });
 });
 afterEach(async () => {
   await registry.cache.close();
@@ -81,23 +88,18 @@ class Client implements Sink {
   }
 }
 
-async function begin(query: string, accept?: string): Promise<Client> {
+async function begin(query: string, accept?: string, webSocket = false): Promise<Client> {
   const target = `/api/v1/namespaces/n/robots?watch=true&${query}`;
   const facts = {
     info: requestInfo('GET', target),
     call,
     auditId: 'a',
-    request: { header: (name: string) => (name === 'accept' ? accept : undefined) } as unknown as ApiRequest,
+    request: { webSocket, header: (name: string) => (name === 'accept' ? accept : undefined) } as ApiRequest,
     warnings: new Set<string>(),
   } as unknown as Authenticated;
-  const response = await watchHandler(resource, {
-    clock,
-    random,
-    minRequestTimeoutMs: 1_800_000,
-    report: (error) => faults.push(error),
-  })(facts);
+  const { body, status } = await watchRobots(facts);
   const client = new Client();
-  const { body } = response;
+  expect(status).toBe(webSocket ? 101 : 200);
   if (typeof body !== 'object' || !('stream' in body)) throw new Error('it is no stream');
   void body.stream(client).then(() => (client.ended = true));
   return client;
@@ -236,6 +238,65 @@ test('as protobuf each event is a frame with its length before it, what ends the
   ]);
 });
 const objectSchemaOf = (type: string): typeof statusSchema => (type === 'ERROR' ? statusSchema : kind.schema);
+
+test.each([
+  ['as JSON', undefined, 0x1],
+  ['as tables', 'application/json;as=Table;v=v1;g=meta.k8s.io', 0x1],
+  ['as protobuf', 'application/vnd.kubernetes.protobuf', 0x2],
+])('over a WebSocket each event is a message, and the fault as well, %s', async (_, accept, opcode) => {
+  const from = await make('a');
+  await make('b', { large: 'x'.repeat(70_000) });
+  await make('c');
+  const client = await begin(`resourceVersion=${from}`, accept, true);
+  const failed = await begin(
+    'sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=100000',
+    accept,
+    true,
+  );
+  await until(() => failed.ended);
+  const payloads = messagesIn(Buffer.concat([...client.bytes, ...failed.bytes]), opcode);
+  expect(payloads).toHaveLength(3);
+  const said = payloads.map((payload) =>
+    // Text ends with the line that it is in a stream, and a message needs no length before it.
+    opcode === 0x1
+      ? (JSON.parse(payload.toString()) as { type: string }).type
+      : payload.subarray(2, 2 + (payload[1] as number)).toString(),
+  );
+  expect(said).toEqual(['ADDED', 'ADDED', 'ERROR']);
+  client.leaving.abort();
+});
+
+test('over a WebSocket the message is written once for all', async () => {
+  const from = await make('a');
+  const clients = [
+    await begin(`resourceVersion=${from}`, undefined, true),
+    await begin(`resourceVersion=${from}`, undefined, true),
+  ];
+  // What comes first is taken by each from where it begins.
+  await make('b');
+  await until(() => clients.every(({ bytes }) => bytes.length === 1));
+  await make('c');
+  await until(() => clients.every(({ bytes }) => bytes.length === 2));
+  expect(clients[0]?.bytes[1]).toBe(clients[1]?.bytes[1]);
+});
+
+/** What is in whole messages without a mask, all of one sort. */
+function messagesIn(bytes: Buffer, opcode: number): Buffer[] {
+  const payloads: Buffer[] = [];
+  for (let at = 0; at < bytes.length; ) {
+    expect(bytes[at]).toBe(0x80 | opcode);
+    const short = bytes[at + 1] as number;
+    const [headBytes, length] =
+      short < 126
+        ? [2, short]
+        : short === 126
+          ? [4, bytes.readUInt16BE(at + 2)]
+          : [10, Number(bytes.readBigUInt64BE(at + 2))];
+    payloads.push(bytes.subarray(at + headBytes, at + headBytes + length));
+    at += headBytes + length;
+  }
+  return payloads;
+}
 
 test('what ends a watch that has begun is told inside', async () => {
   const client = await begin('sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=100000');

@@ -27,7 +27,8 @@ const bookmarkIntervalMs = 60_000;
 export const watchHandler = (resource: Resource, limits: WatchLimits): Handler<Authenticated> => {
   const framesIn = framesOf(resource);
   return async (facts) => {
-    const frames = framesIn(watchForm(facts, resource.served));
+    const { webSocket } = facts.request;
+    const frames = framesIn(watchForm(facts, resource.served), webSocket ? 'messages' : 'stream');
     const { query, resource: asked } = facts.info;
     const options = listParameters(resource, facts.info);
     const allowWatchBookmarks = flag(query, 'allowWatchBookmarks') ?? false;
@@ -40,7 +41,7 @@ export const watchHandler = (resource: Resource, limits: WatchLimits): Handler<A
       fault: (error: unknown) => limits.report(error, facts),
     };
     return {
-      status: 200,
+      status: webSocket ? 101 : 200,
       headers: { 'audit-id': facts.auditId, 'cache-control': 'no-cache, private', 'content-type': frames.contentType },
       body: { stream: (sink) => new Stream(watching, sink, frames, ending).run() },
     };

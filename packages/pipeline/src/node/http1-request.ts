@@ -25,6 +25,7 @@ export class Http1Request extends SocketRequest {
     heldBack: boolean,
     connection: Connection,
     surroundings: Surroundings,
+    rawHeaders: readonly string[] = message.rawHeaders,
   ) {
     super(surroundings);
     this.#message = message;
@@ -33,7 +34,7 @@ export class Http1Request extends SocketRequest {
     this.#connection = connection;
     this.method = message.method as string;
     this.target = message.url as string;
-    this.rawHeaders = message.rawHeaders;
+    this.rawHeaders = rawHeaders;
   }
 
   get remoteAddress(): string {
@@ -192,7 +193,7 @@ const noBytes = Buffer.alloc(0);
 const slash = 0x2f;
 
 /** Names and values in turn, which Node writes without looking anything up. */
-function headOf(headers: ApiResponse['headers'], status: number, bytes: Bytes | undefined): string[] {
+export function headOf(headers: ApiResponse['headers'], status: number, bytes: Bytes | undefined): string[] {
   const head: string[] = [];
   for (const name in headers) {
     const value = headers[name] as string | readonly string[];

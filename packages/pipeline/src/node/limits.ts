@@ -42,11 +42,14 @@ export const lingerMs = 2_000;
 /** Requests a client may send on one HTTP/1.1 connection without waiting for answers; they cost as much as connections. */
 export const pipelinedRequestsMax = 100;
 
+/** A pong behind more than this would be late anyway, and a client that reads nothing could ask for any number. */
+export const pongBacklogBytesMax = 64 * 1024;
+
 /** Ten thousand watches and as many other clients; each idle TLS connection holds about 50 KB. */
 export const connectionsMax = 20_000;
 
 /** Streams of one HTTP/2 connection: as many as Go's server, whose clients put every watch on one connection. */
-export const streamsMax = 250;
+export const defaultStreamsMax = 250;
 
 /** What one HTTP/2 connection may make the protocol library hold, in megabytes, before new streams are refused. */
 export const sessionMegabytesMax = 32;

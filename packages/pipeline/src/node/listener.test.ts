@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
+import { systemClock } from '@cluster-apiserver/base';
 import { once } from 'node:events';
 import { constants } from 'node:http2';
 import { Agent, request as httpsRequest } from 'node:https';
@@ -350,11 +351,22 @@ describe('messages that two readers could read differently', () => {
     expect([answer.status, JSON.parse(answer.body.toString()).code]).toEqual([status, status]);
   });
 
-  test('an upgrade that is offered is not taken', async () => {
+  test.each([
+    ['to another protocol', get('/', 'Connection: Upgrade', 'Upgrade: h2c'), 'GET / HTTP/1.1 0'],
+    ['without the word in Connection', get('/', 'Upgrade: websocket'), 'GET / HTTP/1.1 0'],
+    [
+      'with a body',
+      post('/', 'hello', 'Connection: Upgrade', 'Upgrade: websocket', 'Content-Length: 5'),
+      'POST / HTTP/1.1 5',
+    ],
+  ])('an upgrade that is offered %s is not taken', async (_, request, answer) => {
     served = await serve(echo);
     const client = await served.raw();
-    client.send(get('/', 'Connection: Upgrade', 'Upgrade: websocket'));
-    await client.until(/200 OK.*GET \/ HTTP\/1\.1 0$/s);
+    client.send(request);
+    expect(await client.until(/HTTP\/1\.1 \d$/)).toMatch(/^HTTP\/1\.1 200 OK/);
+    expect(client.received().endsWith(answer)).toBe(true);
+    client.send(get('/next'));
+    await client.until(/GET \/next HTTP\/1\.1 0$/);
   });
 });
 
@@ -694,6 +706,56 @@ describe('leaving', () => {
     answers[0]?.();
     expect((await first).body.toString()).toBe('answer');
     await drained;
+  });
+
+  test('by chance an HTTP/2 client is asked to open its next requests elsewhere, and what it has open goes on', async () => {
+    const sinks: Sink[] = [];
+    const streaming: Handler<ApiRequest> = ({ target }) =>
+      target === '/watch'
+        ? {
+            status: 200,
+            headers: {},
+            body: {
+              stream: (sink) => {
+                sinks.push(sink);
+                return new Promise<void>((resolve) => sink.signal.addEventListener('abort', () => resolve()));
+              },
+            },
+          }
+        : text('answer');
+    served = await serve(streaming, systemClock, { goawayChance: 1 });
+    const session = served.http2();
+    let told = 0;
+    session.on('goaway', () => (told += 1));
+    const watch = session.request({ ':path': '/watch' });
+    let received = '';
+    watch.on('data', (piece: Buffer) => (received += piece));
+    await eventually(() => sinks.length === 1 && told > 0);
+    sinks[0]?.write(Buffer.from('still here'));
+    await eventually(() => received === 'still here');
+    expect(sinks[0]?.draining.aborted).toBe(false);
+    // HTTP/1.1 knows no such word.
+    const client = await served.raw();
+    client.send(get('/'));
+    expect(await client.until(/answer$/)).not.toMatch(/Connection: close/i);
+    watch.close();
+    await eventually(() => session.closed);
+  });
+
+  test('without a chance nobody is asked to leave', async () => {
+    served = await serve(() => text('answer'));
+    const session = served.http2();
+    let told = 0;
+    session.on('goaway', () => (told += 1));
+    for (let n = 0; n < 200; n++) await http2Answer(session.request({ ':path': '/' }));
+    expect(told).toBe(0);
+  });
+
+  test('a client may have as many requests open as it is told, and no more', async () => {
+    served = await serve(() => text('answer'), systemClock, { streamsMax: 7 });
+    const session = served.http2();
+    await new Promise((settings) => session.once('remoteSettings', settings));
+    expect(session.remoteSettings.maxConcurrentStreams).toBe(7);
   });
 
   test('closing waits for answers on their way and cuts off what is left at the limit', async () => {

@@ -1,5 +1,5 @@
 import { constants } from 'node:crypto';
-import type { IncomingMessage, Server as HttpServer, ServerResponse } from 'node:http';
+import { type IncomingMessage, type Server as HttpServer, ServerResponse } from 'node:http';
 import {
   createSecureServer,
   type Http2SecureServer,
@@ -8,15 +8,18 @@ import {
   type ServerHttp2Stream,
 } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
-import type { Clock } from '@cluster-apiserver/base';
+import type { Clock, Random } from '@cluster-apiserver/base';
 import { type ApiRequest, type ApiResponse, ClientGoneError, type Handler } from '../exchange.ts';
+import { handshake, type HandshakeFault, opensWebSocket } from '../web-socket/handshake.ts';
 import { Connection } from './connection.ts';
+import { hangUp } from './hang-up.ts';
 import { Http1Request } from './http1-request.ts';
 import { Http2Request } from './http2-request.ts';
 import * as limits from './limits.ts';
 import { rawRefusal, refusal, type RefusalStatus } from './refusal.ts';
 import { pathOf, type SocketRequest } from './socket-request.ts';
 import { cipherSuites, type ServingCertificate } from './tls.ts';
+import { WebSocketRequest } from './web-socket-request.ts';
 
 export interface ListenOptions {
   readonly host: string;
@@ -26,6 +29,11 @@ export interface ListenOptions {
   /** Whether clients are asked for a certificate. They may leave it, and it is for others to verify what they show. */
   readonly asksForCertificates: boolean;
   readonly clock: Clock;
+  readonly random: Random;
+  /** How likely a request over HTTP/2 makes its client open the next ones on another connection. */
+  readonly goawayChance: number;
+  /** Requests that a client may have open on one connection of HTTP/2. */
+  readonly streamsMax: number;
   /** Faults of ours that no client will tell us about. */
   report(what: string, error: unknown): void;
 }
@@ -46,7 +54,7 @@ export interface Listener {
 
 /** One TLS port for HTTP/1.1 and HTTP/2, chosen in the handshake. */
 export async function listen(options: ListenOptions, handler: Handler<ApiRequest>): Promise<Listener> {
-  const { clock, report } = options;
+  const { clock, random, goawayChance, report } = options;
   const connections = new Map<Socket | ServerHttp2Session, Connection>();
   const sockets = new Set<Socket>();
   const drainingControl = new AbortController();
@@ -54,7 +62,7 @@ export async function listen(options: ListenOptions, handler: Handler<ApiRequest
 
   const surroundings = { nowMs: clock.monotonicMs(), clock, draining: drainingControl.signal, report };
 
-  const server = createServer(options.certificate, options.asksForCertificates);
+  const server = createServer(options);
 
   function connectionOf(carrier: Socket | ServerHttp2Session): Connection {
     const known = connections.get(carrier);
@@ -122,6 +130,33 @@ export async function listen(options: ListenOptions, handler: Handler<ApiRequest
     serve(request, refused);
   }
 
+  function serveWebSocket(message: IncomingMessage, socket: Socket, early: Buffer): void {
+    const connection = connectionOf(socket);
+    socket.on('error', ignoreErrorOfAnEndedStream);
+    // Behind answers that are still to come nobody could tell them from the messages.
+    if (connection.ended || connection.requests.size > 0) return void socket.destroy();
+    // Asked before by a Node that asks.
+    if (!opensWebSocket(message)) return hangUp(socket, clock, rawRefusal(400, 'only WebSockets are opened here'));
+    const opened = handshake(message);
+    if (typeof opened === 'string') return hangUp(socket, clock, handshakeRefusals[opened]);
+    const response = new ServerResponse(message);
+    response.assignSocket(socket);
+    const request = new WebSocketRequest(
+      { request: message, response, socket, early },
+      opened,
+      connection,
+      surroundings,
+    );
+    request.endsConnection();
+    connection.opened(request);
+    response.on('finish', () => hangUp(socket, clock));
+    socket.once('close', () => {
+      request.closed(response.writableFinished);
+      connection.closed(request, surroundings.nowMs);
+    });
+    serve(request, request.refused());
+  }
+
   function serveHttp2(
     stream: ServerHttp2Stream,
     headers: IncomingHttpHeaders,
@@ -136,9 +171,12 @@ export async function listen(options: ListenOptions, handler: Handler<ApiRequest
       request.closed(stream.writableFinished && !stream.aborted);
       connection.closed(request, surroundings.nowMs);
     });
-    if (drainingControl.signal.aborted) connection.askToLeave();
+    if (drainingControl.signal.aborted || isChosen()) connection.askToLeave();
     serve(request, request.refused());
   }
+
+  /** Connections live long, and a replica that has just come gets none of them otherwise. */
+  const isChosen = (): boolean => goawayChance > 0 && random.below(chances) < goawayChance * chances;
 
   const track = (socket: Socket): void => {
     sockets.add(socket);
@@ -163,6 +201,9 @@ export async function listen(options: ListenOptions, handler: Handler<ApiRequest
   // HTTP/1.1 alone has this event, and Node's types for the common server do not know it.
   (server as unknown as HttpServer).on('checkExpectation', (message, response) =>
     serveHttp1(message, response, false, refusal(417, 'only 100-continue may be expected')),
+  );
+  (server as unknown as HttpServer).on('upgrade', (message, socket, early) =>
+    serveWebSocket(message, socket as Socket, early),
   );
   (server as unknown as HttpServer).on('connect', (_message, socket) =>
     socket.end(rawRefusal(405, 'this server is no proxy')),
@@ -224,7 +265,7 @@ export async function listen(options: ListenOptions, handler: Handler<ApiRequest
   };
 }
 
-function createServer(certificate: ServingCertificate, asksForCertificates: boolean): Http2SecureServer {
+function createServer({ certificate, asksForCertificates, streamsMax }: ListenOptions): Http2SecureServer {
   const server = createSecureServer({
     ...secureContext(certificate, asksForCertificates),
     requestCert: asksForCertificates,
@@ -246,15 +287,27 @@ function createServer(certificate: ServingCertificate, asksForCertificates: bool
     maxSessionInvalidFrames: 100,
     streamResetBurst: limits.streamResets.burst,
     streamResetRate: limits.streamResets.perSecond,
-    settings: { maxConcurrentStreams: limits.streamsMax, maxHeaderListSize: limits.headBytesMax, enablePush: false },
+    settings: { maxConcurrentStreams: streamsMax, maxHeaderListSize: limits.headBytesMax, enablePush: false },
   } as Parameters<typeof createSecureServer>[0]);
   server.maxConnections = limits.connectionsMax;
+  // The common server takes this option of the HTTP/1.1 server only as its property.
+  (server as unknown as { shouldUpgradeCallback: typeof opensWebSocket }).shouldUpgradeCallback = opensWebSocket;
   // A client that has shut its side may still wait for the answer to what it sent.
   (server as unknown as { httpAllowHalfOpen: boolean }).httpAllowHalfOpen = true;
   // Node would drop headers above its own number without a word, and a dropped header can be the one that forbids.
   (server as unknown as HttpServer).maxHeadersCount = 0;
   return server;
 }
+
+const handshakeRefusals: Readonly<Record<HandshakeFault, Buffer>> = {
+  version: rawRefusal(400, 'only version 13 of WebSocket is spoken here', { 'Sec-WebSocket-Version': '13' }),
+  key: rawRefusal(400, 'Sec-WebSocket-Key must be 16 bytes in base64'),
+  protocol: rawRefusal(400, 'Sec-WebSocket-Protocol must be a list of names'),
+  token: rawRefusal(401, 'Unauthorized'),
+};
+
+/** Fine enough for chances of one in a million. */
+const chances = 2 ** 31;
 
 /** `:method`, `:path`, `:scheme` and `:authority`. */
 const pseudoHeaders = 4;
@@ -289,13 +342,7 @@ function refuseBrokenMessage(error: NodeJS.ErrnoException, socket: Socket, conne
     const requests = [...connection.requests] as Http1Request[];
     if (socket.writableEnded || requests.some((request) => request.complete)) return;
     if (requests.some((request) => request.headSent)) return socket.destroySoon();
-    // Closing at once would reset the connection of a client that still sends, and it would never see the answer.
-    socket.end(rawRefusal(...refused));
-    socket.once('end', () => socket.destroy());
-    socket.once(
-      'close',
-      clock.after(limits.lingerMs, () => socket.destroy()),
-    );
+    hangUp(socket, clock, rawRefusal(...refused));
   });
 }
 

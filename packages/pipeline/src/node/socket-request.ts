@@ -77,6 +77,10 @@ export abstract class SocketRequest implements ApiRequest {
     return found;
   }
 
+  get webSocket(): boolean {
+    return false;
+  }
+
   body(limitBytes: number): Promise<Buffer> {
     invariant(!this.#receiving, 'a body is read once, and its bytes would be missing the second time');
     if (!this.hasBody) return Promise.resolve(nothing);

@@ -4,7 +4,8 @@ import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { type Clock, systemClock, systemRandom } from '@cluster-apiserver/base';
 import { selfSigned } from '@cluster-apiserver/certificates';
 import type { ApiRequest, Handler } from '../exchange.ts';
-import { type Listener, listen } from './listener.ts';
+import { defaultStreamsMax } from './limits.ts';
+import { type Listener, type ListenOptions, listen } from './listener.ts';
 import type { ServingCertificate } from './tls.ts';
 
 /** What the tests of this folder share: a listener on a free port and clients that can misbehave. */
@@ -39,7 +40,11 @@ export async function certificateFor(commonName: string): Promise<ServingCertifi
   return { cert: Buffer.from(certificate), key: Buffer.from(privateKey) };
 }
 
-export async function serve(handler: Handler<ApiRequest>, clock: Clock = systemClock): Promise<Served> {
+export async function serve(
+  handler: Handler<ApiRequest>,
+  clock: Clock = systemClock,
+  options: Partial<ListenOptions> = {},
+): Promise<Served> {
   const reports: string[] = [];
   const listener = await listen(
     {
@@ -48,7 +53,11 @@ export async function serve(handler: Handler<ApiRequest>, clock: Clock = systemC
       certificate: await certificateFor('first'),
       asksForCertificates: false,
       clock,
+      random: systemRandom(),
+      goawayChance: 0,
+      streamsMax: defaultStreamsMax,
       report: (what, error) => reports.push(`${what}: ${error}`),
+      ...options,
     },
     handler,
   );
@@ -205,4 +214,22 @@ export function handClock(): HandClock {
 
 export async function eventually(fact: () => boolean): Promise<void> {
   while (!fact()) await new Promise((resolve) => setTimeout(resolve, 5));
+}
+
+/** A frame of a WebSocket as a client sends it. */
+export function clientFrame(
+  opcode: number,
+  payload: Buffer,
+  { last = true, masked = true }: { readonly last?: boolean; readonly masked?: boolean } = {},
+): Buffer {
+  const { length } = payload;
+  const lengthBytes = length < 126 ? 0 : length < 65_536 ? 2 : 8;
+  const head = Buffer.alloc(2 + lengthBytes);
+  head[0] = (last ? 0x80 : 0) | opcode;
+  head[1] = (masked ? 0x80 : 0) | (lengthBytes === 0 ? length : lengthBytes === 2 ? 126 : 127);
+  if (lengthBytes === 2) head.writeUInt16BE(length, 2);
+  if (lengthBytes === 8) head.writeBigUInt64BE(BigInt(length), 2);
+  if (!masked) return Buffer.concat([head, payload]);
+  const mask = Buffer.from([0x12, 0x34, 0x56, 0x78]);
+  return Buffer.concat([head, mask, payload.map((byte, at) => byte ^ (mask[at % 4] as number))]);
 }

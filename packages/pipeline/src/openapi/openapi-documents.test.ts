@@ -147,11 +147,21 @@ test('the second version says the same in one document', async () => {
     expect(whole.definitions).toHaveProperty([name ?? '']);
 });
 
-test('the second version as protobuf is not acceptable, which is how its clients learn that there is none', async () => {
-  for (const version of ['v2@v1.0', 'v2.v1.0'])
-    await expect(
-      ask('/openapi/v2', { accept: `application/com.github.proto-openapi.spec.${version}+protobuf` }),
-    ).rejects.toMatchObject({ reason: 'NotAcceptable' });
+test('the second version is protobuf for whoever prefers that, by both of its names', async () => {
+  const type = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf';
+  for (const accept of [
+    type,
+    'application/com.github.proto-openapi.spec.v2@v1.0+protobuf',
+    `${type}, application/json`,
+  ]) {
+    const { headers, text } = await ask('/openapi/v2', { accept });
+    expect(headers).toMatchObject({ 'content-type': type, vary: 'Accept', etag: expect.any(String) });
+    // The first field of the document, its version; kubectl reads the rest in the tests with it.
+    expect(text.slice(0, 5)).toBe('\n\u00032.0');
+    expect(text).toContain('x-kubernetes-group-version-kind');
+  }
+  for (const accept of ['*/*', 'application/json', `application/json, ${type};q=0.5`])
+    expect((await ask('/openapi/v2', { accept })).headers).toMatchObject({ 'content-type': 'application/json' });
 });
 
 test('the page for people says it all, loads nothing and takes no text for markup', async () => {

@@ -2,12 +2,15 @@ import type { Clock } from '@cluster-apiserver/base';
 import type { Kind, Review } from '@cluster-apiserver/model';
 import { type ServedVersion, servedGroups } from '../discovery/served-groups.ts';
 import type { Document, Documents } from '../documents.ts';
-import type { ApiResponse } from '../exchange.ts';
+import type { ApiRequest, ApiResponse } from '../exchange.ts';
 import type { Authenticated } from '../facts.ts';
+import { covers, mediaRanges } from '../forms/media-ranges.ts';
+import { mediaTypes } from '../forms/encoded.ts';
 import { answerInForm, answerReady, ready, readyForms } from '../ready-document.ts';
 import { operationsOf } from './operations.ts';
 import { referencePage } from './reference-page.ts';
 import { document2 } from './version-2.ts';
+import { encodeDocument2, protobuf2Types } from './version-2-protobuf.ts';
 import { type Document3, document3 } from './version-3.ts';
 
 /** `/openapi/v2`, `/openapi/v3` with a document for each group and version, and `/docs` for people. */
@@ -21,10 +24,13 @@ export function openApiDocuments(kinds: readonly (Kind | Review)[], version: str
       withForms.map(({ path, forms }) => [path, { serverRelativeURL: `/openapi/v3/${path}?hash=${forms.json.hash}` }]),
     ),
   });
-  const whole = readyForms(document2(kinds.flatMap(operationsOf), version));
+  const whole = document2(kinds.flatMap(operationsOf), version);
+  const wholeForms = readyForms(whole);
+  const wholeProtobuf = ready(protobuf2Types[0], Buffer.from(encodeDocument2(whole)));
   const page = ready('text/html; charset=utf-8', referencePage(versions.map(({ document }) => document)));
   return {
-    '/openapi/v2': (facts) => answerInForm(facts, whole),
+    '/openapi/v2': (facts) =>
+      prefersProtobuf2(facts.request) ? answerReady(facts, wholeProtobuf) : answerInForm(facts, wholeForms),
     '/openapi/v3': (facts) => answerInForm(facts, index),
     ...Object.fromEntries(
       withForms.map(({ path, forms }): [string, Document] => [
@@ -39,6 +45,16 @@ export function openApiDocuments(kinds: readonly (Kind | Review)[], version: str
     ),
     '/docs': (facts) => answerReady(facts, page, pageHeaders),
   };
+}
+
+/** Whoever takes everything gets JSON. */
+function prefersProtobuf2(request: ApiRequest): boolean {
+  const others = Object.keys(mediaTypes);
+  for (const range of mediaRanges(request.header('accept'))) {
+    if (protobuf2Types.some((type) => type === range.type)) return true;
+    if (others.some((type) => covers(range, type))) return false;
+  }
+  return false;
 }
 
 /** As the paths of the API begin, without the first slash. */

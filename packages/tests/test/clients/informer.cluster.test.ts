@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Scope, seededRandom, sleep, systemClock as clock } from '@cluster-apiserver/base';
-import { CoreV1Api, KubeConfig, type KubernetesObject, makeInformer } from '@kubernetes/client-node';
+import { CoreV1Api, type KubernetesObject, makeInformer } from '@kubernetes/client-node';
 import { type Cluster, startCluster, until } from '../cluster.ts';
 import { type Client, http1Client } from '../fault/client.ts';
 import { mixedLoad } from '../fault/mixed-load.ts';
 import { replicaBack } from '../fault/replica-back.ts';
+import { kubeConfig } from './kube-config.ts';
 
 // The informer of the JavaScript client, as its users write it: what it has in its cache and what it told its callbacks must
 // both end as what the server has, whoever was restarted meanwhile.
@@ -38,7 +39,7 @@ afterAll(() => scope.close((what, error) => console.error(what, error)), slowTes
 test(
   'an informer of @kubernetes/client-node ends up with what the server has, through restarts of the replicas',
   async () => {
-    const config = kubeConfig();
+    const config = kubeConfig({ url: cluster.pids().front.url, authority: cluster.ca, token: cluster.token });
     const core = config.makeApiClient(CoreV1Api);
     const informer = makeInformer(config, '/api/v1/serviceaccounts', () => core.listServiceAccountForAllNamespaces());
     const told = new Map<string, string>();
@@ -94,17 +95,6 @@ test(
   },
   slowTestMs,
 );
-
-function kubeConfig(): KubeConfig {
-  const config = new KubeConfig();
-  config.loadFromOptions({
-    clusters: [{ name: 'here', server: cluster.pids().front.url, caData: cluster.ca.toString('base64') }],
-    users: [{ name: 'admin', token: cluster.token }],
-    contexts: [{ name: 'here', cluster: 'here', user: 'admin' }],
-    currentContext: 'here',
-  });
-  return config;
-}
 
 const nameOf = ({ metadata }: KubernetesObject): string => `${metadata?.namespace}/${metadata?.name}`;
 const versionOf = ({ metadata }: KubernetesObject): string => metadata?.resourceVersion ?? '';

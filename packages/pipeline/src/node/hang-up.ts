@@ -1,0 +1,18 @@
+import type { Socket } from 'node:net';
+import type { Clock } from '@cluster-apiserver/base';
+import { lingerMs } from './limits.ts';
+
+/**
+ * Says the last bytes and ends our side. The client's side stays open for a moment longer: closing both at once would
+ * reset the connection of one that still sends, and it would never see what was said.
+ */
+export function hangUp(socket: Socket, clock: Clock, last?: Buffer): void {
+  if (last) socket.end(last);
+  else socket.end();
+  socket.resume();
+  socket.once('end', () => socket.destroy());
+  socket.once(
+    'close',
+    clock.after(lingerMs, () => socket.destroy()),
+  );
+}

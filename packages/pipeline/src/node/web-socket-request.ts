@@ -1,0 +1,110 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { ApiResponse } from '../exchange.ts';
+import type { Handshake } from '../web-socket/handshake.ts';
+import { Incoming } from '../web-socket/incoming.ts';
+import { closeCodes, closeMessage, message } from '../web-socket/messages.ts';
+import type { Connection } from './connection.ts';
+import { hangUp } from './hang-up.ts';
+import { Http1Request, headOf } from './http1-request.ts';
+import { pongBacklogBytesMax } from './limits.ts';
+import type { Outlet } from './outlet.ts';
+import { isStreaming, type Surroundings } from './socket-request.ts';
+
+/** What Node hands over with a request after which its connection speaks another protocol. */
+export interface Upgrade {
+  readonly request: IncomingMessage;
+  /** For an answer in HTTP, and for the head of the other one. */
+  readonly response: ServerResponse;
+  readonly socket: Socket;
+  /** What came behind the request already. */
+  readonly early: Buffer;
+}
+
+/**
+ * A request for a WebSocket. What answers it decides: 101 with a stream of messages, or any other answer, which is
+ * sent as HTTP and ends the connection.
+ */
+export class WebSocketRequest extends Http1Request {
+  readonly #upgrade: Upgrade;
+  readonly #handshake: Handshake;
+  readonly #incoming = new Incoming();
+  #closing = false;
+
+  constructor(upgrade: Upgrade, handshake: Handshake, connection: Connection, surroundings: Surroundings) {
+    const { request, response } = upgrade;
+    super(request, response, false, connection, surroundings, understoodHeaders(request.rawHeaders, handshake));
+    this.#upgrade = upgrade;
+    this.#handshake = handshake;
+  }
+
+  override get webSocket(): boolean {
+    return true;
+  }
+
+  override answer(answer: ApiResponse): void {
+    const { body, headers, status } = answer;
+    if (status !== switchingProtocols || !isStreaming(body)) return super.answer(answer);
+    const { response, socket, early } = this.#upgrade;
+    if (!socket.destroyed) {
+      response.writeHead(status, headOf({ ...headers, ...this.#handshake.headers }, status, undefined));
+      response.flushHeaders();
+      response.detachSocket(socket);
+      this.#read(early);
+      socket.on('data', (piece: Buffer) => this.#read(piece));
+    }
+    const { draining } = this.surroundings;
+    // Of a socket that is gone the handler has to know, too: it holds resources until its stream has run.
+    void this.send(this.#outlet(), body).then(() =>
+      this.#close(draining.aborted ? closeCodes.goingAway : closeCodes.normal),
+    );
+  }
+
+  #read(piece: Buffer): void {
+    if (this.#closing) return;
+    const { ping, close } = this.#incoming.read(piece);
+    const { socket } = this.#upgrade;
+    // Who does not read its pongs gets none, instead of a backlog of them.
+    if (ping && socket.writableLength <= pongBacklogBytesMax) socket.write(message('pong', ping));
+    if (close !== undefined) this.#close(close);
+  }
+
+  /** Says why, once, and nothing after it. */
+  #close(code: number): void {
+    if (this.#closing) return;
+    this.#closing = true;
+    this.clientLeft();
+    if (!this.#upgrade.socket.destroyed) hangUp(this.#upgrade.socket, this.surroundings.clock, closeMessage(code));
+  }
+
+  #outlet(): Outlet {
+    const { socket } = this.#upgrade;
+    const isClosed = (): boolean => this.#closing || socket.destroyed;
+    return {
+      write: (bytes, sent) => socket.write(bytes, sent),
+      end: () => {},
+      on: (event, listener) => socket.on(event, listener),
+      off: (event, listener) => socket.off(event, listener),
+      get writableLength() {
+        return socket.writableLength;
+      },
+      get writableEnded() {
+        return socket.writableEnded;
+      },
+      get destroyed() {
+        return isClosed();
+      },
+    };
+  }
+}
+
+const switchingProtocols = 101;
+
+/** The token stands where every other client puts it, and nobody reads it as a protocol. */
+function understoodHeaders(raw: readonly string[], { bearerToken, protocols }: Handshake): readonly string[] {
+  const headers = raw.filter((_, at) => raw[at - (at % 2)]?.toLowerCase() !== 'sec-websocket-protocol');
+  const isNamed = headers.some((name, at) => at % 2 === 0 && name.toLowerCase() === 'authorization');
+  if (protocols.length > 0) headers.push('Sec-WebSocket-Protocol', protocols.join(', '));
+  if (bearerToken !== undefined && !isNamed) headers.push('Authorization', `Bearer ${bearerToken}`);
+  return headers;
+}

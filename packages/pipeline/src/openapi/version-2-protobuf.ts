@@ -1,0 +1,136 @@
+import {
+  delimited,
+  encodedBy,
+  type JsonSchema,
+  nested,
+  tagged,
+  varint,
+  type ProtobufWriter as Writer,
+} from '@cluster-apiserver/model';
+import type { Document2 } from './version-2.ts';
+
+/** By the first name it is served; the second is the one that Go's clients still ask for. */
+export const protobuf2Types = [
+  'application/com.github.proto-openapi.spec.v2.v1.0+protobuf',
+  'application/com.github.proto-openapi.spec.v2@v1.0+protobuf',
+] as const;
+
+/**
+ * OpenAPI 2 as messages of gnostic's `openapi.v2`, whose field numbers these are: the one form that Go's discovery
+ * client reads. kubectl falls back to it for whatever version 3 does not describe, such as a file with a `List`.
+ */
+export const encodeDocument2 = ({ swagger, info, paths, definitions }: Document2): Uint8Array =>
+  encodedBy((document) => {
+    text(document, 1, swagger);
+    nested(document, 2, (message) => {
+      text(message, 1, info.title);
+      text(message, 2, info.version);
+    });
+    nested(document, 8, (message) => named(message, 2, paths, pathItem));
+    nested(document, 9, (message) => named(message, 1, definitions, schema));
+  });
+
+type PathItem = Document2['paths'][string];
+type Operation = NonNullable<PathItem['get']>;
+type Parameter = Operation['parameters'][number];
+type Response = Operation['responses'][string];
+
+const methods = { get: 2, put: 3, post: 4, delete: 5, patch: 8 } as const;
+
+function pathItem(to: Writer, item: PathItem): void {
+  for (const [method, number] of Object.entries(methods)) {
+    const found = item[method as keyof typeof methods];
+    if (found) nested(to, number, (message) => operation(message, found));
+  }
+  parameters(to, 9, item.parameters);
+}
+
+function operation(to: Writer, one: Operation): void {
+  texts(to, 1, one.tags);
+  text(to, 3, one.description);
+  text(to, 5, one.operationId);
+  texts(to, 6, one.produces);
+  texts(to, 7, one.consumes);
+  parameters(to, 8, one.parameters);
+  nested(to, 9, (responses) =>
+    named(responses, 1, one.responses, (value, answer) => nested(value, 1, (message) => response(message, answer))),
+  );
+  extensions(to, 13, one);
+}
+
+function response(to: Writer, answer: Response): void {
+  text(to, 1, answer.description);
+  nested(to, 2, (item) => nested(item, 1, (message) => schema(message, answer.schema)));
+}
+
+function parameters(to: Writer, number: number, all: readonly Parameter[] = []): void {
+  for (const one of all) nested(to, number, (item) => nested(item, 1, (message) => parameter(message, one)));
+}
+
+/** Each place of a parameter has a message of its own. */
+function parameter(to: Writer, one: Parameter): void {
+  if (one.in === 'body')
+    return nested(to, 1, (body) => {
+      text(body, 1, one.description);
+      text(body, 2, one.name);
+      text(body, 3, one.in);
+      flag(body, 4, one.required);
+      nested(body, 5, (message) => schema(message, one.schema ?? {}));
+    });
+  const [place, type] = one.in === 'query' ? [3, 6] : [4, 5];
+  nested(to, 2, (elsewhere) =>
+    nested(elsewhere, place, (message) => {
+      flag(message, 1, one.required);
+      text(message, 2, one.in);
+      text(message, 3, one.description);
+      text(message, 4, one.name);
+      text(message, type, one.type);
+    }),
+  );
+}
+
+function schema(to: Writer, form: JsonSchema): void {
+  const { $ref, format, description, required, additionalProperties, type, items, allOf, properties } = form;
+  text(to, 1, $ref);
+  text(to, 2, format);
+  text(to, 4, description);
+  texts(to, 19, required);
+  if (additionalProperties)
+    nested(to, 21, (item) => nested(item, 1, (message) => schema(message, additionalProperties)));
+  if (type !== undefined) nested(to, 22, (item) => text(item, 1, type));
+  if (items) nested(to, 23, (item) => nested(item, 1, (message) => schema(message, items)));
+  for (const one of allOf ?? []) nested(to, 24, (message) => schema(message, one));
+  if (properties) nested(to, 25, (message) => named(message, 1, properties, schema));
+  extensions(to, 31, form);
+}
+
+/** What the messages have no field for stands there as YAML, of which JSON is a part. */
+function extensions(to: Writer, number: number, of: object): void {
+  const own = Object.entries(of).filter(([name]) => name.startsWith('x-'));
+  named(to, number, Object.fromEntries(own), (any, value) => text(any, 2, JSON.stringify(value)));
+}
+
+function named<T>(
+  to: Writer,
+  number: number,
+  all: Readonly<Record<string, T>>,
+  write: (to: Writer, value: T) => void,
+): void {
+  for (const [name, value] of Object.entries(all))
+    nested(to, number, (pair) => {
+      text(pair, 1, name);
+      nested(pair, 2, (message) => write(message, value));
+    });
+}
+
+function text(to: Writer, number: number, value: string | undefined): void {
+  if (value !== undefined) tagged(to, number, delimited).string(value);
+}
+
+function texts(to: Writer, number: number, values: readonly string[] = []): void {
+  for (const value of values) text(to, number, value);
+}
+
+function flag(to: Writer, number: number, value: boolean | undefined): void {
+  if (value) tagged(to, number, varint).bool(true);
+}

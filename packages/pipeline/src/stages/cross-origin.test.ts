@@ -1,0 +1,59 @@
+import { expect, test } from '@jest/globals';
+import type { ApiRequest } from '../exchange.ts';
+import type { Received, Understood } from '../facts.ts';
+import { refuseForeignWebSockets, shareWithOrigins } from './cross-origin.ts';
+
+const isAllowed = (origin: string): boolean => origin === 'https://board.example';
+const answer = { status: 200, headers: { 'audit-id': 'a' } };
+
+const asking = (headers: Readonly<Record<string, string>>, more: Partial<ApiRequest> = {}): Received =>
+  ({ request: { method: 'GET', webSocket: false, header: (name: string) => headers[name], ...more } }) as Received;
+
+test('pages of an allowed origin may read the answer, whenever it comes', async () => {
+  const shared = {
+    ...answer,
+    headers: expect.objectContaining({ 'audit-id': 'a', 'access-control-allow-origin': 'https://board.example' }),
+  };
+  const facts = asking({ origin: 'https://board.example' });
+  expect(shareWithOrigins(isAllowed)(() => answer)(facts)).toEqual(shared);
+  expect(await shareWithOrigins(isAllowed)(async () => answer)(facts)).toEqual(shared);
+});
+
+test('a browser that asks beforehand is told so without anybody being asked who it is', () => {
+  const share = shareWithOrigins(isAllowed)(() => answer);
+  expect(share(asking({ origin: 'https://board.example' }, { method: 'OPTIONS' }))).toMatchObject({
+    status: 204,
+    headers: { 'access-control-allow-headers': expect.stringContaining('Authorization') },
+  });
+});
+
+test.each([{}, { origin: 'https://other.example' }, { origin: 'null' }])(
+  'nothing is said of origins to %j',
+  (headers) => {
+    for (const method of ['GET', 'OPTIONS'])
+      expect(shareWithOrigins(isAllowed)(() => answer)(asking(headers, { method }))).toBe(answer);
+  },
+);
+
+test.each([
+  [true, { origin: 'https://board.example', host: 'api.example' }],
+  [true, { origin: 'https://api.example', host: 'api.example' }],
+  [true, { origin: 'https://API.example', host: 'api.example:443' }],
+  [true, { origin: 'https://127.0.0.1:6443', host: '127.0.0.1:6443' }],
+  [false, { origin: 'http://api.example', host: 'api.example' }],
+  [false, { origin: 'https://api.example:8443', host: 'api.example' }],
+  [false, { origin: 'https://api.example.evil.example', host: 'api.example' }],
+  [false, { origin: 'null', host: 'null' }],
+  [false, { origin: 'file://', host: '' }],
+  [false, { host: 'api.example' }],
+])('that a WebSocket is opened is %s for %j', (opened, headers) => {
+  const facts = asking(headers as Record<string, string>, { webSocket: true }) as Understood;
+  const ask = () => refuseForeignWebSockets(isAllowed)(() => answer)(facts);
+  if (opened) expect(ask()).toBe(answer);
+  else expect(ask).toThrow(expect.objectContaining({ reason: 'Forbidden', code: 403 }));
+});
+
+test('a request that is no WebSocket may come from anywhere', () => {
+  const facts = asking({ origin: 'https://other.example', host: 'api.example' }) as Understood;
+  expect(refuseForeignWebSockets(isAllowed)(() => answer)(facts)).toBe(answer);
+});

@@ -1,0 +1,131 @@
+/** The kubectl of the machine, against the whole server on a real etcd. */
+import { describe } from '@jest/globals';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { text } from 'node:stream/consumers';
+import { Scope } from '@cluster-apiserver/base';
+import { kinds } from '@cluster-apiserver/kinds';
+import { until } from '../cluster.ts';
+import { serveKinds } from '../serve-kinds.ts';
+
+const found = spawnSync('kubectl', ['version', '--client']).status === 0;
+if (!found) console.warn('There is no kubectl on the PATH: nothing is tested with it.');
+
+/** A group of tests that needs kubectl and is left out where there is none. */
+export const describeWithKubectl = found ? describe : describe.skip;
+
+export interface Kubectl {
+  /** Runs a command in the namespace `team`: one text with words between spaces, or words that may have some inside. */
+  run(command: Command, input?: string): Promise<Said>;
+  /** Runs one that must succeed, and gives what it says. */
+  says(command: Command, input?: string): Promise<string>;
+  /** Begins one that goes on until it is told to stop. */
+  begin(command: Command): Running;
+  /** Runs `edit` with a sed script in the place of a human. */
+  edit(command: Command, script: string): Promise<Said>;
+  close(): Promise<void>;
+}
+
+export type Command = string | readonly string[];
+
+export interface Said {
+  readonly code: number;
+  readonly out: string;
+  readonly error: string;
+}
+
+export interface Running {
+  /** Waits until it has said something like this. */
+  saw(pattern: RegExp): Promise<string>;
+  readonly output: string;
+  stop(): Promise<void>;
+}
+
+const sawLimitMs = 20_000;
+
+export async function openKubectl(options: Parameters<typeof serveKinds>[1] = {}): Promise<Kubectl> {
+  const scope = new Scope();
+  const server = await serveKinds(kinds, options);
+  scope.onClose('server', () => server.close());
+  // Its home, so that it finds no configuration and no cache but its own.
+  const home = fs.mkdtempSync(path.join(os.tmpdir(), 'kubectl-'));
+  scope.onClose('home', () => fs.rmSync(home, { recursive: true, force: true }));
+  const authority = path.join(home, 'ca.crt');
+  fs.writeFileSync(authority, server.certificate);
+  const access = [`--server=${server.url}`, `--certificate-authority=${authority}`, `--token=${server.token}`];
+
+  const spawned = (command: Command, environment: Readonly<Record<string, string>> = {}) =>
+    spawn('kubectl', [...access, '--namespace=team', ...wordsOf(command)], {
+      env: { PATH: process.env.PATH, HOME: home, ...environment },
+    });
+  const end = async (child: ReturnType<typeof spawned>, input: string): Promise<Said> => {
+    child.stdin.end(input);
+    const [out, error, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
+    return { code: code as number, out, error };
+  };
+  const run: Kubectl['run'] = (command, input = '') => end(spawned(command), input);
+  return {
+    run,
+    says: async (command, input) => {
+      const { code, out, error } = await run(command, input);
+      if (code !== 0) throw new Error(`kubectl ${wordsOf(command).join(' ')}: ${error}`);
+      return out;
+    },
+    begin: (command) => {
+      const child = spawned(command);
+      scope.onClose('kubectl', () => ended(child));
+      let output = '';
+      child.stdout.on('data', (piece: Buffer) => (output += piece.toString()));
+      return {
+        saw: (pattern) => until(`${pattern}`, sawLimitMs, () => (pattern.test(output) ? output : undefined)),
+        get output() {
+          return output;
+        },
+        stop: () => ended(child),
+      };
+    },
+    edit: (command, script) => end(spawned(command, { KUBE_EDITOR: `sed -i ${script}` }), ''),
+    close: () => scope.close(),
+  };
+}
+
+const wordsOf = (command: Command): readonly string[] => (typeof command === 'string' ? command.split(' ') : command);
+
+async function ended(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exit = once(child, 'exit');
+  child.kill('SIGINT');
+  await exit;
+}
+
+/** The words of each line of a table. */
+export const rows = (out: string): string[][] =>
+  out
+    .trim()
+    .split('\n')
+    .map((line) => line.trim().split(/\s+/));
+
+/** A service account as it stands in a file. */
+export const account = (name: string, more: Readonly<Record<string, unknown>> = {}): string =>
+  JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'ServiceAccount',
+    ...more,
+    metadata: { name, ...(more.metadata as object) },
+  });
+
+/** An event about a service account. */
+export const event = (name: string, more: Readonly<Record<string, unknown>> = {}): string =>
+  JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'Event',
+    metadata: { name },
+    involvedObject: { apiVersion: 'v1', kind: 'ServiceAccount', name: 'robot', namespace: 'team' },
+    reason: 'Woke',
+    message: name,
+    type: 'Normal',
+    ...more,
+  });

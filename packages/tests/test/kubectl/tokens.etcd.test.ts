@@ -1,0 +1,36 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { generateKeyPairSync } from 'node:crypto';
+import { describeWithKubectl, type Kubectl, openKubectl, rows } from './kubectl.ts';
+
+describeWithKubectl('kubectl asks for tokens', () => {
+  const signing = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+    .privateKey.export({ type: 'pkcs8', format: 'pem' })
+    .toString();
+  let kubectl: Kubectl;
+  beforeAll(async () => {
+    kubectl = await openKubectl({
+      files: { signing },
+      flags: ['--service-account-issuer=https://cluster.example', '--service-account-signing-key-file=signing'],
+    });
+    await kubectl.says('create sa robot');
+  });
+  afterAll(() => kubectl.close());
+
+  test('with which it is the account', async () => {
+    const token = await kubectl.says('create token robot --duration=20m');
+    expect(rows(await kubectl.says(`auth whoami --token=${token.trim()}`))).toContainEqual([
+      'Username',
+      'system:serviceaccount:team:robot',
+    ]);
+  });
+
+  test.each([
+    ['bound to what is not there', '--bound-object-kind=Secret --bound-object-name=none', 'secrets "none" not found'],
+    ['for a minute', '--duration=1m', 'may not specify a duration less than 10 minutes'],
+  ])('and gets none %s', async (_which, flags, error) => {
+    expect(await kubectl.run(`create token robot ${flags}`)).toMatchObject({
+      code: 1,
+      error: expect.stringContaining(error),
+    });
+  });
+});
