@@ -82,7 +82,7 @@ describe('before there are values', () => {
 });
 
 describe('claims', () => {
-  test('are found by their own names only, whatever these are', () => {
+  test('(prototype pollution) are found by their own names only, whatever these are', () => {
     const claims = JSON.parse('{"__proto__":"p","constructor":"c","toString":"t"}') as unknown;
     expect(valueOf('claims.__proto__ + claims.constructor + claims.toString', claims)).toBe('pct');
     expect(valueOf('has(claims.valueOf) || has(claims.hasOwnProperty) || "length" in claims', claims)).toBe(false);
@@ -128,7 +128,8 @@ describe('Kubernetes’ functions', () => {
   });
 });
 
-describe('whoever writes an expression to do harm', () => {
+/** The names are those of the rows in the table of threats. */
+describe('CEL cost: whoever writes an expression to do harm', () => {
   const thousand = { list: Array.from({ length: 1000 }, (_, index) => `${index}`), text: 'a'.repeat(100_000) };
 
   test.each([
@@ -180,26 +181,52 @@ describe('whoever writes an expression to do harm', () => {
     );
   });
 
-  test('claims that are nested without end are an error like others', () => {
+  test('(deep nesting) claims that are nested without end are an error like others', () => {
     const deep = JSON.parse(`${'['.repeat(5000)}${']'.repeat(5000)}`) as unknown;
     expect(() => valueOf('true', { deep })).toThrow(EvaluationError);
   });
 
   test('the same expression costs the same each time', () => {
     const text = 'claims.list.exists(a, a == "500") && claims.text.matches("a+")';
-    const costs = (): number => {
-      let steps = 1;
-      for (;;)
-        try {
-          valueOf(text, thousand, steps);
-          return steps;
-        } catch (error) {
-          if (!(error instanceof BudgetExceededError)) throw error;
-          steps = Math.ceil(steps * 1.5);
-        }
-    };
-    expect(costs()).toBe(costs());
+    expect(stepsOf(text, thousand)).toBe(stepsOf(text, thousand));
   });
+
+  const evil = [
+    '^(a+)+$',
+    '^(a|a)*$',
+    '^(a|aa)+$',
+    '^(a*)*$',
+    '^([a-zA-Z]+)*$',
+    '^(.*a){12}$',
+    '(x+x+)+y',
+    '^(a?){30}a{30}$',
+  ];
+  const more = [
+    '^((a+)b?)+$',
+    '^(\\w+\\s?)*$',
+    '^(([a-z])+.)+[A-Z]([a-z])+$',
+    '^(a+)+(b+)+(c+)+$',
+    '(?i)^(a+)+$',
+    '^(a{1,20}){1,20}$',
+  ];
+  test.each([...evil, ...more])('ReDoS: %s takes steps as the text is long, and comes to an end', (pattern) => {
+    const steps = [1_000, 10_000, 40_000].map((length) =>
+      stepsOf(`claims.text.matches(r'${pattern}')`, { text: `${'a'.repeat(length)}!` }),
+    );
+    for (const [index, length] of [1_000, 10_000, 40_000].entries())
+      expect(steps[index]).toBeLessThan(3 * length * ((steps[0] as number) / 1_000));
+  });
+
+  /** The least budget that is enough, as near as half of it. */
+  function stepsOf(text: string, claims: unknown): number {
+    for (let steps = 1; ; steps = Math.ceil(steps * 1.5))
+      try {
+        valueOf(text, claims, steps);
+        return steps;
+      } catch (error) {
+        if (!(error instanceof BudgetExceededError)) throw error;
+      }
+  }
 
   function doubled(how: string, first: string, times: number): string {
     return `${`cel.bind(a, `.repeat(times)}${first}${`, ${how})`.repeat(times)}`;

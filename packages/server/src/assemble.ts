@@ -26,6 +26,7 @@ import { servingCertificate } from './wiring/certificate.ts';
 import { asksForCertificates } from './wiring/client-certificates.ts';
 import { openAuthenticators } from './wiring/authenticators.ts';
 import { requirePairs } from './wiring/flag-files.ts';
+import type { FollowingOptions } from './wiring/followed-configuration.ts';
 import { openEncryption } from './wiring/encryption.ts';
 import { startControllers } from './wiring/controllers.ts';
 import { findAccountIn } from './wiring/find-account.ts';
@@ -70,10 +71,11 @@ export async function assemble(
       failed: (endpoint, check, error) =>
         log.error('a health check failed', { endpoint, check, error: asError(error) }),
     });
-    const encryption = await openEncryption({ flags, keyPrefix, surroundings, metrics, health, log }, scope);
+    const following: FollowingOptions = { flags, surroundings, metrics, log, serverId: random.uuid() };
+    const encryption = await openEncryption({ ...following, keyPrefix, health }, scope);
     const { transformer } = encryption;
     const { client, store } = await openStorage(flags, { ownPrefix, transformer }, surroundings, log, scope);
-    const authentication = { flags, surroundings, metrics, log, tokenAsked: tokenCacheMeasure(metrics) };
+    const authentication = { ...following, tokenAsked: tokenCacheMeasure(metrics) };
     const accountTokens = await openServiceAccountTokens(authentication, scope);
     const served = kinds({
       eventLifetimeSeconds: Math.ceil(flags['event-ttl'] / 1000),

@@ -245,7 +245,7 @@ describe('keys', () => {
     expect(fetches()).toBe(3);
   });
 
-  test('that nobody knows make one fetch in ten seconds, however many tokens name them', async () => {
+  test('(JWKS flood with unknown kids) that nobody knows make one fetch in ten seconds, however many tokens name them', async () => {
     const token = await unknown();
     for (let round = 0; round < 3; round++) {
       let open = 200;
@@ -316,7 +316,7 @@ describe('keys', () => {
       (answer) => answer.end(JSON.stringify({ keys: Array.from({ length: 51 }, () => ({ kty: 'RSA' })) })),
     ],
     ['half an answer', '/keys', (answer) => (answer.write('{"keys":['), answer.destroy())],
-  ])('are not taken from %s', async (_, path, respond) => {
+  ])('(Discovery issuer mismatch; redirects; SSRF) are not taken from %s', async (_, path, respond) => {
     provider.answers.set(path, respond);
     expect((await rejection(await provider.sign(claims()))).message).toContain('cannot be fetched');
     expect(provider.asked).not.toContain('/elsewhere');

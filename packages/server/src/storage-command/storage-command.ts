@@ -32,7 +32,9 @@ export async function storageCommand(
     const ownPrefix = `${keyPrefix}/.own/`;
     const metrics = createMetrics({ ofProcess: false });
     const health = createHealth({ clock, failed: () => {} });
-    const { transformer } = await openEncryption({ flags, keyPrefix, surroundings, metrics, health, log }, scope);
+    const serverId = surroundings.random.uuid();
+    const options = { flags, keyPrefix, surroundings, metrics, health, log, serverId };
+    const { transformer } = await openEncryption(options, scope);
     const { client, store } = await openStorage(flags, { ownPrefix, transformer }, surroundings, log, scope);
     const walk = { keyPrefix, ownPrefix, clock, print, signal };
     if (command === 'inspect')

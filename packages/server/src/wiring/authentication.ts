@@ -35,8 +35,6 @@ export interface AuthenticationOptions extends FollowingOptions {
 /** As in kube-apiserver: whatever makes a token invalid before its end is noticed this much later. */
 const tokenTtlMs = 10_000;
 
-const flag = 'authentication-config';
-
 /** Each request is judged by the configuration that is in service when it comes, and by no other. */
 export async function openAuthentication(
   options: AuthenticationOptions,
@@ -49,12 +47,11 @@ export async function openAuthentication(
     anonymousAuthGiven: flags['anonymous-auth'] !== 'unset',
     egressSelectors: [...egress.keys()],
   };
-  const build = builder(options, egress, scope);
   const ofFlags = await configurationOfOidcFlags(flags, said, surroundings.files);
-  const fixed = build(ofFlags ?? { jwt: [], anonymous: undefined }, flags['oidc-signing-algs']);
+  const build = builder(options, egress, scope);
   const followed = await followConfiguration(
     {
-      flag,
+      flag: 'authentication-config',
       name: 'authentication',
       reloads: true,
       build: (content) => build(loadAuthenticationConfiguration(content, said)),
@@ -62,12 +59,18 @@ export async function openAuthentication(
     options,
     scope,
   );
-  const current = followed ?? (() => fixed);
+  const current = followed ?? always(build(ofFlags ?? nothing, flags['oidc-signing-algs']));
   return {
     tokens: { authenticateToken: (...asked) => current().tokens.authenticateToken(...asked) },
     anonymousAllowed: (path) => current().anonymousAllowed(path),
   };
 }
+
+const nothing: AuthenticationConfiguration = { jwt: [], anonymous: undefined };
+const always =
+  <T>(value: T) =>
+  (): T =>
+    value;
 
 type Build = (configuration: AuthenticationConfiguration, algorithms?: readonly string[]) => ConfiguredAuthentication;
 

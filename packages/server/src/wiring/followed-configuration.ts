@@ -24,6 +24,8 @@ export interface FollowingOptions {
   readonly surroundings: Surroundings;
   readonly metrics: Metrics;
   readonly log: Log;
+  /** Of this process, in metrics that are compared over replicas. */
+  readonly serverId: string;
 }
 
 /** One small file. Whoever changes it waits for it to be read, and not for much longer than that. */
@@ -35,7 +37,7 @@ const pollMs = 1_000;
  */
 export async function followConfiguration<T>(
   { flag, name, reloads, build, close = () => {}, changed = () => {} }: Following<T>,
-  { flags, surroundings: { clock, files }, metrics, log }: FollowingOptions,
+  { flags, surroundings: { clock, files }, metrics, log, serverId }: FollowingOptions,
   scope: Scope,
 ): Promise<(() => T) | undefined> {
   const first = await flagFile(flag, flags, files);
@@ -44,7 +46,7 @@ export async function followConfiguration<T>(
   let current = await byFlag(flag, () => build(first.toString()));
   scope.onClose(`what the ${name} configuration has opened`, () => close(current));
   if (!reloads) return () => current;
-  const measures = reloadMeasures(name, metrics, clock);
+  const measures = reloadMeasures({ name, serverId, metrics, clock });
   measures.inService(first);
   const stop = follow(
     {
@@ -72,14 +74,22 @@ export async function followConfiguration<T>(
   return () => current;
 }
 
+interface MeasuresOptions {
+  readonly name: string;
+  readonly serverId: string;
+  readonly metrics: Metrics;
+  readonly clock: Clock;
+}
+
 interface ReloadMeasures {
   readonly reloaded: (status: 'success' | 'failure') => void;
   readonly inService: (content: Buffer) => void;
 }
 
-function reloadMeasures(name: string, metrics: Metrics, clock: Clock): ReloadMeasures {
+/** Upstream's metrics, by the same names. */
+function reloadMeasures({ name, serverId, metrics, clock }: MeasuresOptions): ReloadMeasures {
   const prefix = `apiserver_${name}_config_controller`;
-  const labels = { status: ['success', 'failure'] };
+  const labels = { apiserver_id_hash: 'any', status: ['success', 'failure'] } as const;
   const total = metrics.counter({
     name: `${prefix}_automatic_reloads_total`,
     help: `Changes of the ${name} configuration that were taken into service, or could not be.`,
@@ -93,21 +103,24 @@ function reloadMeasures(name: string, metrics: Metrics, clock: Clock): ReloadMea
   const info = metrics.gauge({
     name: `${prefix}_last_config_info`,
     help: 'One for the file that is in service, by its hash, and none for those that were. Replicas should agree.',
-    labels: { hash: 'any' },
+    labels: { apiserver_id_hash: 'any', hash: 'any' },
   });
+  const server = { apiserver_id_hash: hashOf(serverId) };
   const lastSeconds = { success: 0, failure: 0 };
   let shown: string | undefined;
   return {
     reloaded: (status) => {
       const seconds = clock.now() / 1000;
-      total.add({ status });
-      last.add({ status }, seconds - lastSeconds[status]);
+      total.add({ ...server, status });
+      last.add({ ...server, status }, seconds - lastSeconds[status]);
       lastSeconds[status] = seconds;
     },
     inService: (content) => {
-      if (shown) info.add({ hash: shown }, -1);
-      shown = `sha256:${hash('sha256', content, 'hex')}`;
-      info.add({ hash: shown }, 1);
+      if (shown) info.add({ ...server, hash: shown }, -1);
+      shown = hashOf(content);
+      info.add({ ...server, hash: shown }, 1);
     },
   };
 }
+
+const hashOf = (content: Buffer | string): string => `sha256:${hash('sha256', content, 'hex')}`;
