@@ -124,6 +124,19 @@ if (!found) console.warn('There is no kubectl on the PATH: nothing is tested wit
     expect(await kubectl('delete sa robot')).toMatchObject({ code: 0 });
   });
 
+  test('asks who it is and what it may do, for itself and as somebody else', async () => {
+    expect(words((await kubectl('auth whoami')).out)).toContainEqual(['Username', 'admin']);
+    expect(words((await kubectl('auth whoami --as=bob --as-group=devs --as-uid=u7')).out).slice(1)).toEqual([
+      ['Username', 'bob'],
+      ['UID', 'u7'],
+      ['Groups', '[devs', 'system:authenticated]'],
+    ]);
+    expect(await kubectl('auth can-i create sa')).toMatchObject({ code: 0, out: 'yes\n' });
+    expect(await kubectl('auth can-i create sa --as=bob')).toMatchObject({ code: 1, out: 'no\n' });
+    expect(words((await kubectl('auth can-i --list')).out)).toContainEqual(['*.*', '[]', '[]', '[*]']);
+    expect(await kubectl('get sa --as=bob')).toMatchObject({ code: 1, error: expect.stringContaining('User "bob"') });
+  });
+
   test('asks for a token, with which it is the account', async () => {
     expect(await kubectl('create sa robot')).toMatchObject({ code: 0 });
     const asked = await kubectl('create token robot --duration=20m');
