@@ -28,24 +28,22 @@ export const loadKubeconfig = (text: string): Kubeconfig =>
       versions: ['v1'],
       fields: ['preferences', 'extensions', 'clusters', 'users', 'contexts', 'current-context'],
       read: ({ clusters, users, contexts, 'current-context': current }) => {
-        const { cluster, user } = contextNamed(current as Written, contexts as Written);
-        return { ...clusterNamed(cluster, clusters as Written), ...userNamed(user, users as Written) };
+        const context = named(current as Written, contexts as Written, 'context');
+        const { cluster, user } = context?.fields(['cluster', 'user', 'namespace', 'extensions']) ?? {};
+        return {
+          ...clusterIn(cluster && named(cluster, clusters as Written, 'cluster')),
+          ...userIn(user?.absent ? undefined : user && named(user, users as Written, 'user')),
+        };
       },
     },
     text,
   );
 
-function contextNamed(current: Written, contexts: Written): { readonly cluster: Written; readonly user: Written } {
-  const context = named(current, contexts, 'context') ?? contexts.at('context');
-  const { cluster, user } = context.fields(['cluster', 'user', 'namespace', 'extensions']);
-  return { cluster, user };
-}
-
-function clusterNamed(
-  name: Written,
-  clusters: Written,
+/** A cluster that is not there is a fault already, and nobody sees what is said of it here. */
+function clusterIn(
+  cluster: Written | undefined,
 ): Pick<Kubeconfig, 'server' | 'tlsServerName' | 'certificateAuthority'> {
-  const cluster = named(name, clusters, 'cluster') ?? clusters.at('cluster');
+  if (!cluster) return { server: nowhere, tlsServerName: undefined, certificateAuthority: undefined };
   const {
     server,
     'tls-server-name': tlsServerName,
@@ -69,8 +67,7 @@ function clusterNamed(
   };
 }
 
-function userNamed(name: Written, users: Written): Pick<Kubeconfig, 'clientCertificate' | 'clientKey' | 'token'> {
-  const user = name.absent ? undefined : named(name, users, 'user');
+function userIn(user: Written | undefined): Pick<Kubeconfig, 'clientCertificate' | 'clientKey' | 'token'> {
   if (!user) return { clientCertificate: undefined, clientKey: undefined, token: undefined };
   const {
     'client-certificate': certificateFile,

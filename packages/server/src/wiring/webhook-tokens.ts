@@ -36,7 +36,9 @@ export async function openWebhookTokens(
 async function posting(text: string, file: string, files: Files, scope: Scope): Promise<Post> {
   const config = await byFlag(flag, () => loadKubeconfig(text));
   const read = async (content: Content): Promise<Buffer> =>
-    'data' in content ? content.data : files.read(path.resolve(path.dirname(file), content.file));
+    'data' in content
+      ? content.data
+      : files.read(path.isAbsolute(content.file) ? content.file : path.join(path.dirname(file), content.file));
   const atStart = async (content: Content | undefined): Promise<Buffer | undefined> => {
     try {
       return content && (await read(content));

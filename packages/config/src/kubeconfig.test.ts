@@ -1,0 +1,76 @@
+import { expect, test } from '@jest/globals';
+import { ConfigurationError, loadKubeconfig } from './index.ts';
+
+const cluster = { server: 'https://reviews.example/authenticate', 'certificate-authority': 'ca.crt' };
+const user = { 'client-certificate': 'a.crt', 'client-key': 'a.key', token: 'hush' };
+const config = (more: { cluster?: object; user?: object; root?: object } = {}): string =>
+  JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [
+      { name: 'other', cluster: { server: 'https://other.example' } },
+      { name: 'c', cluster: { ...cluster, ...more.cluster } },
+    ],
+    users: [{ name: 'u', user: { ...user, ...more.user } }],
+    contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
+    'current-context': 'x',
+    ...more.root,
+  });
+
+test('the current context says where to ask and with what', () => {
+  expect(loadKubeconfig(config({ cluster: { 'tls-server-name': 'reviews' } }))).toEqual({
+    server: new URL('https://reviews.example/authenticate'),
+    tlsServerName: 'reviews',
+    certificateAuthority: { file: 'ca.crt' },
+    clientCertificate: { file: 'a.crt' },
+    clientKey: { file: 'a.key' },
+    token: { data: Buffer.from('hush') },
+  });
+});
+
+test('what stands in the file itself counts before other files', () => {
+  const data = Buffer.from('pem').toString('base64');
+  const read = loadKubeconfig(
+    config({
+      cluster: { 'certificate-authority-data': data },
+      user: { 'client-certificate-data': data, 'client-key-data': data, tokenFile: 'token' },
+    }),
+  );
+  expect(read).toMatchObject({
+    certificateAuthority: { data: Buffer.from('pem') },
+    clientCertificate: { data: Buffer.from('pem') },
+    token: { data: Buffer.from('hush') },
+  });
+  expect(loadKubeconfig(config({ user: { token: '', tokenFile: 'token' } })).token).toEqual({ file: 'token' });
+});
+
+test('a user is not needed', () => {
+  const contexts = [{ name: 'x', context: { cluster: 'c' } }];
+  expect(loadKubeconfig(config({ root: { contexts } }))).toMatchObject({ token: undefined, clientKey: undefined });
+});
+
+test.each<[string, Parameters<typeof config>[0], RegExp]>([
+  ['without a context', { root: { 'current-context': '' } }, /^current-context: Required value$/],
+  ['with a context that is not there', { root: { 'current-context': 'y' } }, /^current-context: there is no context/m],
+  [
+    'with a cluster that is not there',
+    { root: { clusters: [] } },
+    /contexts\[0\]\.context\.cluster: there is no cluster/,
+  ],
+  ['for plain HTTP', { cluster: { server: 'http://reviews.example' } }, /cluster\.server: expected a URL with https/],
+  [
+    'with a password in the URL',
+    { cluster: { server: 'https://a:hush@b' } },
+    /cluster\.server: expected a URL with https/,
+  ],
+  ['that believes everybody', { cluster: { 'insecure-skip-tls-verify': true } }, /whoever answers would be believed/],
+  ['that runs a program', { user: { exec: { command: 'sh' } } }, /users\[0\]\.user: unknown field "exec"/],
+  ['with half of a certificate', { user: { 'client-key': '' } }, /a client certificate and its key go together/],
+  ['with something else than base64', { user: { 'client-key-data': '*hush*' } }, /client-key-data: it is no base64/],
+  ['of another kind', { root: { kind: 'Pod' } }, /^kind: expected Config$/],
+])('a file %s is refused, and shows no secret', (_, more, problem) => {
+  const load = (): unknown => loadKubeconfig(config(more));
+  expect(load).toThrow(ConfigurationError);
+  expect(load).toThrow(problem);
+  expect(load).not.toThrow(/hush/);
+});

@@ -1,0 +1,102 @@
+/** Acting for somebody else, as the headers come over both protocols. */
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { kinds } from '@cluster-apiserver/kinds';
+import { type TestAuthority, testAuthority } from '../../../certificates/test/test-authority.ts';
+import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
+import { asClient, type Client, protocols, userIn } from './as-client.ts';
+
+let clients: TestAuthority;
+let server: ServedKinds;
+beforeAll(async () => {
+  clients = await testAuthority('clients');
+  const files = { 'clients.crt': clients.certificate };
+  server = await serveKinds(kinds, { flags: ['--client-ca-file=clients.crt'], files });
+});
+afterAll(() => server.close());
+
+const opened: Client[] = [];
+afterAll(() => opened.forEach((client) => client.close()));
+
+describe.each(protocols)('Impersonation headers over %s', (protocol) => {
+  let send: Client['send'];
+  let sendAsAnn: Client['send'];
+  beforeAll(async () => {
+    const master = asClient(server, protocol);
+    const ann = asClient(server, protocol, await clients.issue({ subject: [['CN', 'ann']] }));
+    opened.push(master, ann);
+    send = (headers, path) => master.send({ authorization: `Bearer ${server.token}`, ...headers }, path);
+    sendAsAnn = ann.send;
+  });
+
+  test('make who may the one whom they name, line by line', async () => {
+    const told = await send({
+      'Impersonate-User': 'bøb',
+      'IMPERSONATE-GROUP': ['devs, ops', 'qa'],
+      'impersonate-uid': 'u7',
+      'Impersonate-Extra-Acme.com%2Fproject': ['one', 'two'],
+    });
+    expect(userIn(told)).toEqual({
+      username: 'bøb',
+      uid: 'u7',
+      groups: ['devs, ops', 'qa', 'system:authenticated'],
+      extra: { 'acme.com/project': ['one', 'two'] },
+    });
+  });
+
+  test('make a service account with its groups', async () => {
+    const name = 'system:serviceaccount:team:robot';
+    expect(userIn(await send({ 'impersonate-user': name }))).toEqual({
+      username: name,
+      groups: ['system:serviceaccounts', 'system:serviceaccounts:team', 'system:authenticated'],
+    });
+  });
+
+  test('count for what comes behind: the one whom they name has no rights of the caller', async () => {
+    const events = '/api/v1/namespaces/a/events';
+    expect(await send({ 'impersonate-user': 'bob' }, events)).toMatchObject({
+      status: 403,
+      body: {
+        message: 'events is forbidden: User "bob" cannot create resource "events" in API group "" in the namespace "a"',
+      },
+    });
+    expect((await send({ 'impersonate-user': 'system:anonymous' })).status).toBe(403);
+  });
+
+  test('refuse who may not, with what is missing', async () => {
+    expect(await sendAsAnn({ 'impersonate-user': 'bob', 'impersonate-group': 'system:masters' })).toMatchObject({
+      status: 403,
+      body: {
+        reason: 'Forbidden',
+        message:
+          'users "bob" is forbidden: User "ann" cannot impersonate resource "users" in API group "" at the cluster scope',
+        details: { name: 'bob', kind: 'users' },
+      },
+    });
+    expect(await sendAsAnn({ 'impersonate-user': 'ann' })).toMatchObject({
+      status: 403,
+      body: {
+        message:
+          'selfsubjectreviews.authentication.k8s.io is forbidden: User "ann" cannot impersonate-on:user-info:create resource "selfsubjectreviews" in API group "authentication.k8s.io" at the cluster scope',
+      },
+    });
+    expect(userIn(await sendAsAnn())).toMatchObject({ username: 'ann' });
+  });
+
+  test.each<[string, Record<string, string | string[]>]>([
+    ['groups without a user', { 'impersonate-group': 'system:masters' }],
+    ['two users', { 'impersonate-user': ['ann', 'bob'] }],
+    ['an empty user', { 'impersonate-user': '' }],
+    ['an empty group', { 'impersonate-user': 'bob', 'impersonate-group': ['devs', ''] }],
+    ['underscores', { impersonate_user: 'bob' }],
+    ['a name that nobody knows', { 'impersonate-user': 'bob', 'impersonate-role': 'root' }],
+  ])('%s are a bad request, whoever sends them', async (_, headers) => {
+    for (const one of [send, sendAsAnn])
+      expect(await one(headers)).toMatchObject({ status: 400, body: { reason: 'BadRequest' } });
+  });
+
+  test('are looked at only when it is known who sends them', async () => {
+    const nobody = asClient(server, protocol);
+    opened.push(nobody);
+    expect((await nobody.send({ 'impersonate-user': 'bob' })).status).toBe(401);
+  });
+});

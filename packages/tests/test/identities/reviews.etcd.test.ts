@@ -1,0 +1,119 @@
+/** What the server can be asked about users and their rights. The recorded answers are in the conformance kit. */
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
+import https from 'node:https';
+import { buffer } from 'node:stream/consumers';
+import { kinds, reviews, type ReviewServices } from '@cluster-apiserver/kinds';
+import { decode, encodeProtobuf, parseProtobuf, type Review } from '@cluster-apiserver/model';
+import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
+
+let server: ServedKinds;
+beforeAll(async () => {
+  server = await serveKinds(kinds);
+});
+afterAll(() => server.close());
+
+const all: readonly Review[] = reviews({} as ReviewServices); // their declarations, which nobody asks
+const pathOf = ({ apiVersion, namespaced, plural }: Review): string =>
+  `/apis/${apiVersion}${namespaced ? '/namespaces/a' : ''}/${plural}`;
+const resource = { namespace: 'a', verb: 'list', resource: 'events' };
+/** A question that has an answer. */
+const questions: Readonly<Record<string, object>> = {
+  TokenReview: { token: 'x' },
+  SelfSubjectReview: {},
+  LocalSubjectAccessReview: { user: 'bob', resourceAttributes: resource },
+  SelfSubjectAccessReview: { resourceAttributes: resource },
+  SelfSubjectRulesReview: { namespace: 'a' },
+  SubjectAccessReview: { user: 'bob', resourceAttributes: resource, extra: { scopes: ['one', 'two'] } },
+};
+
+describe.each(all.map((review) => [review.kind, review] as const))('%s', (kind, review) => {
+  const names = { kind, apiVersion: review.apiVersion };
+  const question = kind === 'SelfSubjectReview' ? names : { ...names, spec: questions[kind] };
+
+  test('is answered alike whether it is asked as JSON, YAML or protobuf', async () => {
+    const path = pathOf(review);
+    const asJson = await server.ask('POST', path, question);
+    expect(asJson).toMatchObject({ status: 201, body: names });
+    expect(asJson.body).toHaveProperty('status');
+    const asYaml = await server.ask('POST', path, JSON.stringify(question), 'application/yaml');
+    const bytes = encodeProtobuf(review.schema, question);
+    const asProtobuf = parseProtobuf(await sendProtobuf(path, bytes), () => review.schema).value as typeof asJson.body;
+    const decoded = decode(review.schema, asProtobuf, () => {});
+    for (const { spec, status } of [asYaml.body, decoded]) expect({ spec, status }).toEqual(statusOf(asJson.body));
+  });
+
+  test('is there to be created, and for nothing else', async () => {
+    const path = pathOf(review);
+    for (const method of ['GET', 'PUT', 'PATCH', 'DELETE']) expect((await server.ask(method, path)).status).toBe(405);
+    expect((await server.ask('GET', `${path}/x`)).status).toBe(404);
+    const elsewhere = review.namespaced ? path.replace('/namespaces/a', '') : path.replace('/v1', '/v1/namespaces/a');
+    expect((await server.ask('POST', elsewhere, question)).status).toBe(404);
+  });
+
+  test('of another kind or with unknown fields is refused or warned of, as everything is', async () => {
+    const path = pathOf(review);
+    expect((await server.ask('POST', path, { ...question, kind: 'Pod' })).status).toBe(400);
+    expect((await server.ask('POST', path, { ...question, surprise: 1 })).warnings).toHaveLength(1);
+    expect((await server.ask('POST', `${path}?fieldValidation=Strict`, { ...question, surprise: 1 })).status).toBe(400);
+  });
+});
+
+/** Without who owns which field, which tells the time. */
+const statusOf = ({ spec, status }: Readonly<Record<string, unknown>>): object => ({ spec, status });
+
+async function sendProtobuf(path: string, body: Buffer): Promise<Buffer> {
+  const type = 'application/vnd.kubernetes.protobuf';
+  const headers = { authorization: `Bearer ${server.token}`, 'content-type': type, accept: type };
+  const request = https.request(server.url + path, { method: 'POST', headers, ca: server.certificate });
+  request.end(body);
+  const [response] = (await once(request, 'response')) as [IncomingMessage];
+  expect(response).toMatchObject({ statusCode: 201, headers: { 'content-type': type } });
+  return buffer(response);
+}
+
+describe('an access review', () => {
+  const sar = '/apis/authorization.k8s.io/v1/subjectaccessreviews';
+  const local = '/apis/authorization.k8s.io/v1/namespaces/a/localsubjectaccessreviews';
+  const causes = async (path: string, spec: object, metadata: object = {}): Promise<unknown> => {
+    const { status, body } = await server.ask('POST', path, { metadata, spec });
+    expect(status).toBe(422);
+    const { details } = body as unknown as { details: { causes: { field: string; message: string }[] } };
+    return details.causes.map(({ field, message }) => `${field}: ${message}`);
+  };
+
+  test('is refused with all that is wrong with it', async () => {
+    const nonResourceAttributes = { path: '/metrics', verb: 'get' };
+    expect(await causes(sar, { resourceAttributes: resource, nonResourceAttributes }, { name: 'x' })).toEqual([
+      expect.stringMatching(
+        /^spec.nonResourceAttributes: .*cannot be specified in combination with resourceAttributes$/,
+      ),
+      'spec.user: Invalid value: "": at least one of user or group must be specified',
+      'metadata: Invalid value: {"name":"x"}: must be empty',
+    ]);
+    expect(await causes(local, { user: 'bob', resourceAttributes: { ...resource, namespace: 'b' } })).toEqual([
+      'spec.resourceAttributes.namespace: Invalid value: "b": must match metadata.namespace',
+    ]);
+    expect(await causes(local, { user: 'bob', nonResourceAttributes })).toEqual([
+      expect.stringContaining('disallowed on this kind of request'),
+    ]);
+    const fieldSelector = { rawSelector: 'a=b', requirements: [{ key: 'a', operator: 'Exists' }] };
+    expect(await causes(sar, { user: 'b', resourceAttributes: { ...resource, fieldSelector } })).toEqual([
+      expect.stringMatching(/^spec.resourceAttributes.fieldSelector.rawSelector: .*may not specified at the same time/),
+    ]);
+  });
+
+  test('asks the authorizer about the one whom it names, and not about who asks', async () => {
+    const ask = async (spec: object): Promise<unknown> => (await server.ask('POST', sar, { spec })).body['status'];
+    expect(await ask({ user: 'bob', resourceAttributes: resource })).toEqual({ allowed: false });
+    expect(await ask({ groups: ['system:masters'], resourceAttributes: resource })).toEqual({ allowed: true });
+    const own = { group: 'authorization.k8s.io', resource: 'selfsubjectaccessreviews', verb: 'create' };
+    expect(await ask({ user: 'bob', groups: ['system:authenticated'], resourceAttributes: own })).toEqual({
+      allowed: true,
+    });
+    expect(await ask({ user: 'bob', groups: ['system:unauthenticated'], resourceAttributes: own })).toEqual({
+      allowed: false,
+    });
+  });
+});

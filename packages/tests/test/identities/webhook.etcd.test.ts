@@ -1,0 +1,231 @@
+/** Tokens that somebody else knows: a real webhook behind real TLS, asked by the server as it is assembled. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import https from 'node:https';
+import type { AddressInfo } from 'node:net';
+import type { TLSSocket } from 'node:tls';
+import { systemClock, systemRandom } from '@cluster-apiserver/base';
+import { createAuthority, type CertificateAuthority } from '@cluster-apiserver/certificates';
+import { kinds } from '@cluster-apiserver/kinds';
+import { type TestAuthority, testAuthority } from '../../../certificates/test/test-authority.ts';
+import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
+import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
+import { asClient, type Told, userIn } from './as-client.ts';
+
+interface Asked {
+  readonly apiVersion: string;
+  readonly spec: { readonly token: string; readonly audiences?: readonly string[] };
+  readonly authorization: string | undefined;
+  readonly certificate: string | undefined;
+}
+
+let authority: CertificateAuthority;
+let clients: TestAuthority;
+let etcd: RealEtcd;
+let webhook: https.Server;
+let asked: Asked[];
+let answer: (asked: Asked, response: ServerResponse) => void;
+let server: ServedKinds | undefined;
+
+beforeAll(async () => {
+  authority = await createAuthority('webhooks', systemClock, systemRandom());
+  clients = await testAuthority('clients of webhooks');
+  etcd = await startEtcd();
+  const { certificate, privateKey } = await authority.issueForServer({ commonName: 'webhook', hosts: ['127.0.0.1'] });
+  webhook = https.createServer(
+    { cert: certificate, key: privateKey, ca: clients.certificate, requestCert: true, rejectUnauthorized: false },
+    async (request, response) => {
+      const pieces: Buffer[] = [];
+      for await (const piece of request) pieces.push(piece as Buffer);
+      const shown = (request.socket as TLSSocket).getPeerX509Certificate()?.subject;
+      const said = { authorization: request.headers.authorization, certificate: shown };
+      const one = { ...JSON.parse(Buffer.concat(pieces).toString()), ...said } as Asked;
+      asked.push(one);
+      answer(one, response);
+    },
+  );
+  webhook.listen(0, '127.0.0.1');
+  await once(webhook, 'listening');
+});
+afterAll(async () => {
+  webhook.closeAllConnections();
+  webhook.close();
+  await etcd.stop();
+});
+beforeEach(() => {
+  asked = [];
+});
+afterEach(async () => {
+  await server?.close();
+  server = undefined;
+});
+
+const says =
+  (status: object, kind = 'TokenReview') =>
+  ({ apiVersion }: Asked, response: ServerResponse): void =>
+    void response.end(JSON.stringify({ apiVersion, kind, status }));
+const cat = {
+  username: 'cat',
+  uid: 'u1',
+  groups: ['pets'],
+  extra: { scopes: ['purr'], ['__proto__']: ['x'] },
+};
+
+async function serve(flags: readonly string[] = [], user: object = {}): Promise<ServedKinds> {
+  const { port } = webhook.address() as AddressInfo;
+  const config = {
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name: 'c', cluster: { server: `https://127.0.0.1:${port}/`, 'certificate-authority': 'ca.crt' } }],
+    users: [{ name: 'u', user }],
+    contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
+    'current-context': 'x',
+  };
+  const { chain, privateKey } = await clients.issue({ subject: [['CN', 'apiserver']] });
+  server = await serveKinds(kinds, {
+    etcd,
+    flags: ['--authentication-token-webhook-config-file=/hook/config', ...flags],
+    files: {
+      '/hook/config': JSON.stringify(config),
+      '/hook/ca.crt': authority.certificate,
+      '/hook/own.crt': chain,
+      '/hook/own.key': privateKey,
+      '/hook/token': 'ours\n',
+    },
+  });
+  return server;
+}
+
+async function ask(at: ServedKinds, token: string): Promise<Told> {
+  const client = asClient(at, 'HTTP/1.1');
+  try {
+    return await client.send({ authorization: `Bearer ${token}` });
+  } finally {
+    client.close();
+  }
+}
+
+test('who bears a token that the webhook knows is the one whom it names', async () => {
+  answer = says({ authenticated: true, user: cat });
+  const at = await serve();
+  expect(userIn(await ask(at, 'meow'))).toEqual({ ...cat, groups: ['pets', 'system:authenticated'] });
+  expect(asked).toEqual([
+    { apiVersion: 'authentication.k8s.io/v1beta1', kind: 'TokenReview', spec: { token: 'meow' } },
+  ]);
+  expect(userIn(await ask(at, at.token))).toMatchObject({ username: 'admin' });
+  expect(asked).toHaveLength(1);
+});
+
+test('it is asked in the version, for the audiences and with the credentials that are configured', async () => {
+  answer = says({ authenticated: true, user: cat, audiences: ['us', 'them'] });
+  const user = { 'client-certificate': 'own.crt', 'client-key': 'own.key', tokenFile: 'token' };
+  const at = await serve(['--authentication-token-webhook-version=v1', '--api-audiences=us,we'], user);
+  expect(userIn(await ask(at, 'meow'))).toMatchObject({ username: 'cat' });
+  expect(asked).toMatchObject([
+    {
+      apiVersion: 'authentication.k8s.io/v1',
+      spec: { token: 'meow', audiences: ['us', 'we'] },
+      authorization: 'Bearer ours',
+      certificate: 'CN=apiserver',
+    },
+  ]);
+  const review = async (audiences: string[]): Promise<unknown> =>
+    (await at.ask('POST', '/apis/authentication.k8s.io/v1/tokenreviews', { spec: { token: 'meow', audiences } })).body[
+      'status'
+    ];
+  expect(await review(['them', 'others'])).toMatchObject({ authenticated: true, audiences: ['them'] });
+  expect(await review(['others'])).toEqual({ user: {}, error: 'invalid bearer token' });
+});
+
+test("an answer is remembered, and a token that was nobody's is asked about again", async () => {
+  answer = says({ authenticated: true, user: cat });
+  const at = await serve();
+  for (let times = 0; times < 3; times++) expect((await ask(at, 'meow')).status).toBe(201);
+  expect(asked).toHaveLength(1);
+  answer = says({ authenticated: false, error: 'a dog' });
+  for (let times = 0; times < 2; times++) expect((await ask(at, 'woof')).status).toBe(401);
+  expect(asked).toHaveLength(3);
+});
+
+test('it is asked each time when nothing is to be remembered', async () => {
+  answer = says({ authenticated: true, user: cat });
+  const at = await serve(['--authentication-token-webhook-cache-ttl=0s']);
+  for (let times = 0; times < 2; times++) expect((await ask(at, 'meow')).status).toBe(201);
+  expect(asked).toHaveLength(2);
+});
+
+test.each([429, 500, 503, 504])('a status of %d passes, and it is asked again', async (status) => {
+  answer = (one, response) => {
+    if (asked.length === 1) response.writeHead(status).end();
+    else says({ authenticated: true, user: cat })(one, response);
+  };
+  expect(userIn(await ask(await serve(), 'meow'))).toMatchObject({ username: 'cat' });
+  expect(asked).toHaveLength(2);
+});
+
+test('a connection that breaks off is opened again', async () => {
+  answer = (one, response) => {
+    if (asked.length === 1) response.destroy();
+    else says({ authenticated: true, user: cat })(one, response);
+  };
+  expect(userIn(await ask(await serve(), 'meow'))).toMatchObject({ username: 'cat' });
+});
+
+describe('the door stays closed, and the log says why without the token', () => {
+  test.each<[string, (one: Asked, response: ServerResponse) => void]>([
+    ['a refusal of us', (_, response) => void response.writeHead(403).end()],
+    ['another place', (_, response) => void response.writeHead(302, { location: 'https://127.0.0.1:1/' }).end()],
+    ['no JSON', (_, response) => void response.end('meow')],
+    ['nothing', (_, response) => void response.end()],
+    ['null', (_, response) => void response.end('null')],
+    ['another kind', says({ authenticated: true, user: cat }, 'SubjectAccessReview')],
+    ['no status', (_, response) => void response.end('{"kind":"TokenReview"}')],
+    ['a user without a name', says({ authenticated: true, user: { groups: ['system:masters'] } })],
+    ['no user', says({ authenticated: true })],
+    ['groups that are none', says({ authenticated: true, user: { ...cat, groups: 'system:masters' } })],
+    ['extra that is none', says({ authenticated: true, user: { ...cat, extra: { a: 'b' } } })],
+    ['too much', (_, response) => void response.end(' '.repeat(2 * 1024 * 1024))],
+  ])('on %s', async (_, answers) => {
+    answer = answers;
+    const at = await serve();
+    expect((await ask(at, 'meow-secret')).status).toBe(401);
+    const log = at.logged.join('\n');
+    expect(log).toContain('a credential was refused');
+    expect(log).not.toContain('meow-secret');
+  });
+
+  test('on anything but true', async () => {
+    for (const authenticated of [undefined, null, 'true', 1, {}]) {
+      answer = says({ authenticated, user: cat });
+      expect((await ask(server ?? (await serve()), 'meow')).status).toBe(401);
+    }
+  });
+
+  test('on a webhook that another authority vouches for', async () => {
+    answer = says({ authenticated: true, user: cat });
+    const other = await createAuthority('webhooks', systemClock, systemRandom());
+    const { port } = webhook.address() as AddressInfo;
+    const config = {
+      apiVersion: 'v1',
+      kind: 'Config',
+      clusters: [{ name: 'c', cluster: { server: `https://127.0.0.1:${port}/`, 'certificate-authority': 'ca' } }],
+      contexts: [{ name: 'x', context: { cluster: 'c' } }],
+      'current-context': 'x',
+    };
+    server = await serveKinds(kinds, {
+      etcd,
+      flags: ['--authentication-token-webhook-config-file=config'],
+      files: { config: JSON.stringify(config), ca: other.certificate },
+    });
+    expect((await ask(server, 'meow')).status).toBe(401);
+    expect(asked).toEqual([]);
+  });
+});
+
+test('a config that cannot be used is told by its flag', async () => {
+  const flags = ['--authentication-token-webhook-config-file=config'];
+  await expect(serveKinds(kinds, { etcd, flags, files: { config: 'kind: Config' } })).rejects.toThrow(
+    /--authentication-token-webhook-config-file: apiVersion: expected v1/,
+  );
+});
