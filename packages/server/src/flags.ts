@@ -96,7 +96,7 @@ const flagSwitch = (flag: Omit<Described<boolean>, 'fallback'>): Flag<boolean> =
 });
 
 /** A switch that can be left alone, where that says something else than off. */
-const openSwitch = (flag: Omit<Described<boolean | undefined>, 'fallback'>): Flag<boolean | 'unset'> => ({
+const openSwitch = (flag: Omit<Described<boolean>, 'fallback'>): Flag<boolean | 'unset'> => ({
   ...flag,
   fallback: '',
   read: (value) => (value === '' ? 'unset' : value === 'true' ? true : value === 'false' ? false : undefined),

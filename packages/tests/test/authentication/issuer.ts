@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { seededRandom, systemClock } from '@cluster-apiserver/base';
 import { createAuthority } from '@cluster-apiserver/certificates';
 import { exportJWK, generateKeyPair, importJWK, type JWK, type JWTPayload, SignJWT } from 'jose';
-import Provider from 'oidc-provider';
+import { Provider } from 'oidc-provider';
 
 export interface RealIssuer {
   readonly url: string;
