@@ -32,10 +32,8 @@ export { type Asker, defineReview, type Review } from './review.ts';
 export {
   deleteOptions,
   localObjectReference,
-  objectMeta,
   objectReference,
   statusSchema,
-  typeMeta,
   watchEvent,
 } from './schema/common.ts';
 export { decode, type Integer, WrongTypeError } from './schema/decode.ts';

@@ -26,12 +26,7 @@ export const isBound = (claims: Readonly<Record<string, unknown>>): boolean =>
 const members = (value: unknown): Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
 
-export const accountUserName = ({ namespace, name }: Omit<AccountReference, 'uid'>): string =>
-  `system:serviceaccount:${namespace}:${name}`;
-
-export const serviceAccountsGroup = 'system:serviceaccounts';
-
 export const accountGroups = (namespace: string): readonly string[] => [
-  serviceAccountsGroup,
-  `${serviceAccountsGroup}:${namespace}`,
+  'system:serviceaccounts',
+  `system:serviceaccounts:${namespace}`,
 ];

@@ -3,7 +3,8 @@ import { authenticatedGroup, type UserInfo } from '../authenticator.ts';
 import { claimedIssuer, type Claims, type KeyFinder, verifiedClaims } from '../oidc/verified-claims.ts';
 import type { TokenAnswer, TokenAuthenticator } from '../token-authenticator.ts';
 import { TokenRejectedError } from '../token-rejected.ts';
-import { accountGroups, accountIn, type AccountReference, accountUserName, isBound } from './claims.ts';
+import { accountUserName } from './account-name.ts';
+import { accountGroups, accountIn, type AccountReference, isBound } from './claims.ts';
 
 export interface AccountAnswer extends TokenAnswer {
   readonly account: AccountReference;

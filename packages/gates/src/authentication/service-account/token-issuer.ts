@@ -1,6 +1,7 @@
 import type { Clock, Random } from '@cluster-apiserver/base';
 import { SignJWT } from 'jose';
-import { type AccountReference, accountClaim, accountUserName } from './claims.ts';
+import { accountUserName } from './account-name.ts';
+import { type AccountReference, accountClaim } from './claims.ts';
 import type { SigningKey } from './keys.ts';
 
 export interface IssuedToken {
