@@ -33,7 +33,7 @@ export interface Wanted {
   readonly usages?: readonly string[];
   readonly authority?: boolean;
   readonly pathLength?: number;
-  readonly keyUsage?: number;
+  readonly keyUsage?: KeyUsageFlags;
   /** Those of another one; new ones otherwise. */
   readonly keys?: webcrypto.CryptoKeyPair;
   /** Numbers of extensions that nobody understands, or that mean too much. */
@@ -41,7 +41,7 @@ export interface Wanted {
 }
 
 export const serverUsage: string = ExtendedKeyUsage.serverAuth;
-export const digitalSignature: number = KeyUsageFlags.digitalSignature;
+export const { digitalSignature } = KeyUsageFlags;
 
 export const testAuthority = (name: string, wanted: Partial<Wanted> = {}): Promise<TestAuthority> =>
   made({ subject: [['CN', name]], authority: true, usages: [], ...wanted }, undefined);

@@ -1,7 +1,7 @@
 import { authenticatedGroup, type UserInfo } from './authenticator.ts';
 
 export const anonymousName = 'system:anonymous';
-export const unauthenticatedGroup = 'system:unauthenticated';
+const unauthenticatedGroup = 'system:unauthenticated';
 
 /** A user with the group of all who are known, or of those who are not: it is always in one of the two. */
 export function ofKnownUser(user: UserInfo): UserInfo {

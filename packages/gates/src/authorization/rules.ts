@@ -31,7 +31,7 @@ export const everything: Rules = {
 /** What all of them allow together. */
 export async function allRules(authorizers: readonly Authorizer[], user: UserInfo, namespace: string): Promise<Rules> {
   const found = await Promise.all(
-    authorizers.map((one) => one.rulesOf?.(user, namespace) ?? { ...noRules, incomplete: true }),
+    authorizers.map(async (one) => (await one.rulesOf?.(user, namespace)) ?? { ...noRules, incomplete: true }),
   );
   return {
     resource: found.flatMap(({ resource }) => resource),

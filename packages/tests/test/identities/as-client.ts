@@ -22,7 +22,7 @@ export interface Client {
   close(): void;
 }
 
-export const whoami = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
+const whoami = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
 
 /** The user that the server takes a client for; undefined when it is nobody. */
 export const userIn = ({ status, body }: Told): unknown =>

@@ -1,9 +1,10 @@
 /** Tokens that somebody else knows: a real webhook behind real TLS, asked by the server as it is assembled. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { once } from 'node:events';
-import type { ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import https from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
 import type { TLSSocket } from 'node:tls';
 import { systemClock, systemRandom } from '@cluster-apiserver/base';
 import { createAuthority, type CertificateAuthority } from '@cluster-apiserver/certificates';
@@ -35,19 +36,18 @@ beforeAll(async () => {
   const { certificate, privateKey } = await authority.issueForServer({ commonName: 'webhook', hosts: ['127.0.0.1'] });
   webhook = https.createServer(
     { cert: certificate, key: privateKey, ca: clients.certificate, requestCert: true, rejectUnauthorized: false },
-    async (request, response) => {
-      const pieces: Buffer[] = [];
-      for await (const piece of request) pieces.push(piece as Buffer);
-      const shown = (request.socket as TLSSocket).getPeerX509Certificate()?.subject;
-      const said = { authorization: request.headers.authorization, certificate: shown };
-      const one = { ...JSON.parse(Buffer.concat(pieces).toString()), ...said } as Asked;
-      asked.push(one);
-      answer(one, response);
-    },
+    (request, response) => void told(request, response),
   );
   webhook.listen(0, '127.0.0.1');
   await once(webhook, 'listening');
 });
+async function told(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const review = JSON.parse(await text(request)) as Asked;
+  const certificate = (request.socket as TLSSocket).getPeerX509Certificate()?.subject;
+  const one = { ...review, authorization: request.headers.authorization, certificate };
+  asked.push(one);
+  answer(one, response);
+}
 afterAll(async () => {
   webhook.closeAllConnections();
   webhook.close();
