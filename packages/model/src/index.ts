@@ -22,7 +22,7 @@ export {
   watchFrame,
 } from './codec/protobuf.ts';
 export { encodeMessage } from './codec/protobuf-message.ts';
-export { delimited, encodedBy, nested, tagged, varint, type Writer as ProtobufWriter } from './codec/protobuf-wire.ts';
+export { delimited, encodedBy, nested, tagged, varint, type ProtobufWriter } from './codec/protobuf-wire.ts';
 export { formatYaml, parseYaml, YamlTooLargeError } from './codec/yaml.ts';
 export { type FieldError, forbidden, invalidValue, notSupported, required } from './field-error.ts';
 export { type Applied, readApplied } from './fields/applied.ts';

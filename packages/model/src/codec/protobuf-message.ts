@@ -14,7 +14,7 @@ import {
   tagged,
   varint,
   WireError,
-  type Writer,
+  type ProtobufWriter,
 } from './protobuf-wire.ts';
 
 /**
@@ -33,7 +33,7 @@ export function decodeMessage(schema: ObjectSchema, message: Uint8Array): Record
 
 type Values = Readonly<Record<string, unknown>>;
 
-function writeObject(to: Writer, schema: ObjectSchema, value: Values): void {
+function writeObject(to: ProtobufWriter, schema: ObjectSchema, value: Values): void {
   for (const { name, number, schema: held } of schema.fields.values()) {
     const given = value[name];
     // Kind and version of an object stand around its message, and not in it.
@@ -44,7 +44,7 @@ function writeObject(to: Writer, schema: ObjectSchema, value: Values): void {
   }
 }
 
-function writeMap(to: Writer, number: number, { values }: MapSchema, map: Values): void {
+function writeMap(to: ProtobufWriter, number: number, { values }: MapSchema, map: Values): void {
   for (const [key, value] of Object.entries(map))
     nested(to, number, (entry) => {
       tagged(entry, 1, delimited).string(key);
@@ -53,11 +53,11 @@ function writeMap(to: Writer, number: number, { values }: MapSchema, map: Values
     });
 }
 
-function writeItems(to: Writer, number: number, { items }: ListSchema, list: readonly unknown[]): void {
+function writeItems(to: ProtobufWriter, number: number, { items }: ListSchema, list: readonly unknown[]): void {
   for (const item of list) writeValue(to, number, items, item);
 }
 
-function writeValue(to: Writer, number: number, schema: Schema, value: unknown): void {
+function writeValue(to: ProtobufWriter, number: number, schema: Schema, value: unknown): void {
   switch (schema.type) {
     case 'string':
       tagged(to, number, delimited).string(value as string);
@@ -86,7 +86,7 @@ function writeValue(to: Writer, number: number, schema: Schema, value: unknown):
 }
 
 /** Zeros are written too: a message with nothing in it is the time that is not set. */
-function writeTime(to: Writer, text: string): void {
+function writeTime(to: ProtobufWriter, text: string): void {
   const seconds = Date.parse(`${text.slice(0, 19)}Z`) / 1000;
   tagged(to, 1, varint).int64(seconds);
   tagged(to, 2, varint).int32(Number(text.slice(20, -1)) * 1000);

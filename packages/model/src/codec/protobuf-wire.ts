@@ -3,22 +3,22 @@ import protobuf from 'protobufjs/minimal.js';
 /** The little of protobuf's wire format that objects need, on top of a reader and a writer of single values. */
 
 export type Reader = protobuf.Reader;
-export type Writer = protobuf.Writer;
+export type ProtobufWriter = protobuf.Writer;
 
 /** How a value begins: with itself, or with its length. Nothing else is ever written. */
 export const varint = 0;
 export const delimited = 2;
 
-export const tagged = (to: Writer, number: number, type: typeof varint | typeof delimited): Writer =>
+export const tagged = (to: ProtobufWriter, number: number, type: typeof varint | typeof delimited): ProtobufWriter =>
   to.uint32((number << 3) | type);
 
-export function nested(to: Writer, number: number, write: (to: Writer) => void): void {
+export function nested(to: ProtobufWriter, number: number, write: (to: ProtobufWriter) => void): void {
   tagged(to, number, delimited).fork();
   write(to);
   to.ldelim();
 }
 
-export function encodedBy(write: (to: Writer) => void): Uint8Array {
+export function encodedBy(write: (to: ProtobufWriter) => void): Uint8Array {
   const writer = protobuf.Writer.create();
   write(writer);
   return writer.finish();

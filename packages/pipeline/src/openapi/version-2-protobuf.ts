@@ -5,7 +5,7 @@ import {
   nested,
   tagged,
   varint,
-  type ProtobufWriter as Writer,
+  type ProtobufWriter,
 } from '@cluster-apiserver/model';
 import type { Document2 } from './version-2.ts';
 
@@ -37,7 +37,7 @@ type Response = Operation['responses'][string];
 
 const methods = { get: 2, put: 3, post: 4, delete: 5, patch: 8 } as const;
 
-function pathItem(to: Writer, item: PathItem): void {
+function pathItem(to: ProtobufWriter, item: PathItem): void {
   for (const [method, number] of Object.entries(methods)) {
     const found = item[method as keyof typeof methods];
     if (found) nested(to, number, (message) => operation(message, found));
@@ -45,7 +45,7 @@ function pathItem(to: Writer, item: PathItem): void {
   parameters(to, 9, item.parameters);
 }
 
-function operation(to: Writer, one: Operation): void {
+function operation(to: ProtobufWriter, one: Operation): void {
   texts(to, 1, one.tags);
   text(to, 3, one.description);
   text(to, 5, one.operationId);
@@ -58,17 +58,17 @@ function operation(to: Writer, one: Operation): void {
   extensions(to, 13, one);
 }
 
-function response(to: Writer, answer: Response): void {
+function response(to: ProtobufWriter, answer: Response): void {
   text(to, 1, answer.description);
   nested(to, 2, (item) => nested(item, 1, (message) => schema(message, answer.schema)));
 }
 
-function parameters(to: Writer, number: number, all: readonly Parameter[] = []): void {
+function parameters(to: ProtobufWriter, number: number, all: readonly Parameter[] = []): void {
   for (const one of all) nested(to, number, (item) => nested(item, 1, (message) => parameter(message, one)));
 }
 
 /** Each place of a parameter has a message of its own. */
-function parameter(to: Writer, one: Parameter): void {
+function parameter(to: ProtobufWriter, one: Parameter): void {
   if (one.in === 'body')
     return nested(to, 1, (body) => {
       text(body, 1, one.description);
@@ -89,7 +89,7 @@ function parameter(to: Writer, one: Parameter): void {
   );
 }
 
-function schema(to: Writer, form: JsonSchema): void {
+function schema(to: ProtobufWriter, form: JsonSchema): void {
   const { $ref, format, description, required, additionalProperties, type, items, allOf, properties } = form;
   text(to, 1, $ref);
   text(to, 2, format);
@@ -105,16 +105,16 @@ function schema(to: Writer, form: JsonSchema): void {
 }
 
 /** What the messages have no field for stands there as YAML, of which JSON is a part. */
-function extensions(to: Writer, number: number, of: object): void {
+function extensions(to: ProtobufWriter, number: number, of: object): void {
   const own = Object.entries(of).filter(([name]) => name.startsWith('x-'));
   named(to, number, Object.fromEntries(own), (any, value) => text(any, 2, JSON.stringify(value)));
 }
 
 function named<T>(
-  to: Writer,
+  to: ProtobufWriter,
   number: number,
   all: Readonly<Record<string, T>>,
-  write: (to: Writer, value: T) => void,
+  write: (to: ProtobufWriter, value: T) => void,
 ): void {
   for (const [name, value] of Object.entries(all))
     nested(to, number, (pair) => {
@@ -123,14 +123,14 @@ function named<T>(
     });
 }
 
-function text(to: Writer, number: number, value: string | undefined): void {
+function text(to: ProtobufWriter, number: number, value: string | undefined): void {
   if (value !== undefined) tagged(to, number, delimited).string(value);
 }
 
-function texts(to: Writer, number: number, values: readonly string[] = []): void {
+function texts(to: ProtobufWriter, number: number, values: readonly string[] = []): void {
   for (const value of values) text(to, number, value);
 }
 
-function flag(to: Writer, number: number, value: boolean | undefined): void {
+function flag(to: ProtobufWriter, number: number, value: boolean | undefined): void {
   if (value) tagged(to, number, varint).bool(true);
 }

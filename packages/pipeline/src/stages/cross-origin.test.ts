@@ -47,7 +47,7 @@ test.each([
   [false, { origin: 'file://', host: '' }],
   [false, { host: 'api.example' }],
 ])('that a WebSocket is opened is %s for %j', (opened, headers) => {
-  const facts = asking(headers as Record<string, string>, { webSocket: true }) as Understood;
+  const facts = asking(headers, { webSocket: true }) as Understood;
   const ask = () => refuseForeignWebSockets(isAllowed)(() => answer)(facts);
   if (opened) expect(ask()).toBe(answer);
   else expect(ask).toThrow(expect.objectContaining({ reason: 'Forbidden', code: 403 }));

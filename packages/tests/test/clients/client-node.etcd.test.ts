@@ -31,17 +31,26 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-const create = (namespace: string, name: string, more: V1ServiceAccount = {}): Promise<V1ServiceAccount> =>
-  core.createNamespacedServiceAccount({ namespace, body: { ...more, metadata: { name, ...more.metadata } } });
+interface Beside {
+  readonly labels?: Record<string, string>;
+  readonly secrets?: { name: string }[];
+}
+
+const create = (
+  namespace: string,
+  name: string,
+  { labels = {}, secrets = [] }: Beside = {},
+): Promise<V1ServiceAccount> =>
+  core.createNamespacedServiceAccount({ namespace, body: { metadata: { name, labels }, secrets } });
 
 test('typed calls go through the life of an object', async () => {
   const place = { namespace: 'typed', name: 'robot' };
-  const created = await create('typed', 'robot', { metadata: { labels: { colour: 'red' } } });
+  const created = await create('typed', 'robot', { labels: { colour: 'red' } });
   expect(created.metadata?.creationTimestamp).toBeInstanceOf(Date);
   expect(await core.readNamespacedServiceAccount(place)).toEqual(created);
   const replaced = await core.replaceNamespacedServiceAccount({
     ...place,
-    body: { ...created, secrets: [{ name: 'a' }] },
+    body: { metadata: { name: 'robot', labels: { colour: 'red' } }, secrets: [{ name: 'a' }] },
   });
   expect(replaced).toMatchObject({ secrets: [{ name: 'a' }], metadata: { uid: created.metadata?.uid } });
   await expect(core.replaceNamespacedServiceAccount({ ...place, body: created })).rejects.toMatchObject({ code: 409 });
@@ -56,16 +65,16 @@ test('typed calls go through the life of an object', async () => {
 test('a long list comes in pages', async () => {
   for (const name of ['a', 'b', 'c']) await create('pages', name);
   const names: (string | undefined)[] = [];
-  let _continue: string | undefined;
+  let next: string | undefined;
   do {
     const page = await core.listNamespacedServiceAccount({
       namespace: 'pages',
       limit: 2,
-      ...(_continue && { _continue }),
+      ...(next && { _continue: next }),
     });
     names.push(...page.items.map(({ metadata }) => metadata?.name));
-    _continue = page.metadata?._continue;
-  } while (_continue);
+    ({ _continue: next } = page.metadata ?? {});
+  } while (next);
   expect(names).toEqual(['a', 'b', 'c']);
   await core.deleteCollectionNamespacedServiceAccount({ namespace: 'pages' });
   expect((await core.listNamespacedServiceAccount({ namespace: 'pages' })).items).toEqual([]);

@@ -1,0 +1,192 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { kinds } from '@cluster-apiserver/kinds';
+import { once } from 'node:events';
+import https from 'node:https';
+import type { IncomingMessage } from 'node:http';
+import { Agent, WebSocket } from 'undici';
+import { until } from '../cluster.ts';
+import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
+
+// Watches as dashboards open them from a browser, by the WebSocket that browsers have.
+
+const waitMs = 20_000;
+const board = 'https://board.example';
+
+let server: ServedKinds;
+let agent: Agent;
+const opened: WebSocket[] = [];
+beforeAll(async () => {
+  server = await serveKinds(kinds, { flags: ['--cors-allowed-origins=//board\\.example(:|$)'] });
+  agent = new Agent({ connect: { ca: server.certificate }, allowH2: false });
+});
+afterEach(() => {
+  for (const socket of opened.splice(0)) socket.close();
+});
+afterAll(async () => {
+  await agent.destroy();
+  await server.close();
+});
+
+interface Watched {
+  readonly socket: WebSocket;
+  readonly messages: (string | Buffer)[];
+  /** The names of what has been told. */
+  readonly told: string[];
+  readonly closed: Promise<number>;
+}
+
+interface Opening {
+  readonly origin?: string | undefined;
+  readonly protocols?: readonly string[];
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+const bearer = (): string => `base64url.bearer.authorization.k8s.io.${Buffer.from(server.token).toString('base64url')}`;
+
+function open(
+  path: string,
+  { origin = server.url, protocols = ['base64.binary.k8s.io', bearer()], headers = {} }: Opening = {},
+): Watched {
+  const socket = new WebSocket(`${server.url.replace('https', 'wss')}${path}`, {
+    protocols: [...protocols],
+    dispatcher: agent,
+    headers: { ...(origin && { origin }), ...headers },
+  });
+  socket.binaryType = 'arraybuffer';
+  opened.push(socket);
+  const messages: (string | Buffer)[] = [];
+  const told: string[] = [];
+  socket.addEventListener('message', ({ data }) => {
+    messages.push(typeof data === 'string' ? data : Buffer.from(data as ArrayBuffer));
+    if (typeof data !== 'string') return;
+    const { type, object } = JSON.parse(data) as { type: string; object: { metadata: { name: string } } };
+    told.push(`${type} ${object.metadata.name}`);
+  });
+  const closed = new Promise<number>((resolve) => {
+    socket.addEventListener('close', ({ code }) => resolve(code));
+    socket.addEventListener('error', () => {}); // a close follows
+  });
+  return { socket, messages, told, closed };
+}
+
+const path = (namespace: string, query = ''): string =>
+  `/api/v1/namespaces/${namespace}/serviceaccounts?watch=1${query}`;
+const create = async (namespace: string, name: string, more: object = {}): Promise<void> => {
+  const body = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name, ...more } };
+  const { status } = await server.ask('POST', `/api/v1/namespaces/${namespace}/serviceaccounts`, body);
+  expect(status).toBe(201);
+};
+const isOpen = (watched: Watched): Promise<true> =>
+  until('the WebSocket', waitMs, () => watched.socket.readyState === WebSocket.OPEN || undefined);
+
+test('a page with a token in its protocols is told each event in a message of its own', async () => {
+  await create('text', 'first');
+  const watched = open(path('text'));
+  await until('what is there', waitMs, () => watched.told.length === 1 || undefined);
+  expect(watched.socket.protocol).toBe('base64.binary.k8s.io');
+  await Promise.all(
+    ['second', 'third'].map((name) => create('text', name, { annotations: { note: 'ä'.repeat(40_000) } })),
+  );
+  await server.ask('DELETE', '/api/v1/namespaces/text/serviceaccounts/first');
+  await until('all of them', waitMs, () => watched.told.length === 4 || undefined);
+  expect(watched.told.toSorted()).toEqual(['ADDED first', 'ADDED second', 'ADDED third', 'DELETED first']);
+});
+
+test('the same comes as tables and as protobuf', async () => {
+  await create('forms', 'first');
+  const table = open(path('forms'), { headers: { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' } });
+  const protobuf = open(path('forms'), { headers: { accept: 'application/vnd.kubernetes.protobuf' } });
+  await until('both', waitMs, () => (table.messages.length > 0 && protobuf.messages.length > 0) || undefined);
+  expect(JSON.parse(table.messages[0] as string)).toMatchObject({ type: 'ADDED', object: { kind: 'Table' } });
+  const bytes = protobuf.messages[0] as Buffer;
+  // An event, and within it an object that begins as all do; no length stands before it.
+  expect(bytes.subarray(0, 7).toString('latin1')).toBe('\n\u0005ADDED');
+  expect(bytes.indexOf('k8s\0')).toBeGreaterThan(0);
+});
+
+test('a watch that has come to its end is closed as any other ends', async () => {
+  expect(await open(path('short', '&timeoutSeconds=1')).closed).toBe(1000);
+});
+
+test('a client that closes gets its word back', async () => {
+  const watched = open(path('closing'));
+  await isOpen(watched);
+  watched.socket.close(4000, 'enough');
+  expect(await watched.closed).toBe(4000);
+});
+
+test('what a client says is thrown away, and too much of it ends the watch', async () => {
+  const watched = open(path('talkative'));
+  await isOpen(watched);
+  watched.socket.send('hello?');
+  await create('talkative', 'robot');
+  await until('the event', waitMs, () => watched.told.length === 1 || undefined);
+  watched.socket.send('a'.repeat(100_000));
+  expect(await watched.closed).toBe(1009);
+});
+
+/** What is said to a request for a WebSocket that gets none. */
+async function statusOf(path: string, headers: Readonly<Record<string, string>>): Promise<number | undefined> {
+  const request = https.get(`${server.url}${path}`, { ca: server.certificate, headers });
+  const [response] = (await once(request, 'response')) as [IncomingMessage];
+  response.resume();
+  return response.statusCode;
+}
+
+describe('who may', () => {
+  test('pages of an allowed origin', async () => {
+    await isOpen(open(path('a'), { origin: board }));
+  });
+
+  // A browser learns nothing of a refusal but that there was one.
+  test.each<[string, () => Opening, number]>([
+    ['no page of another origin', () => ({ origin: 'https://evil.example' }), 403],
+    ['nobody without an origin', () => ({ origin: '' }), 403],
+    ['nobody without a token', () => ({ protocols: ['base64.binary.k8s.io'] }), 401],
+    ['nobody with a wrong one', () => ({ protocols: ['x', 'base64url.bearer.authorization.k8s.io.d3Jvbmc'] }), 401],
+    ['nobody whose token is the only protocol', () => ({ protocols: [bearer()] }), 401],
+  ])('%s', async (_, opening, status) => {
+    const { origin = server.url, protocols = ['x', bearer()] } = opening();
+    expect(await open(path('a'), opening()).closed).toBe(1006);
+    const headers = {
+      connection: 'Upgrade',
+      upgrade: 'websocket',
+      'sec-websocket-version': '13',
+      'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==',
+      'sec-websocket-protocol': protocols.join(', '),
+      ...(origin && { origin }),
+    };
+    expect(await statusOf(path('a'), headers)).toBe(status);
+  });
+
+  test('pages of an allowed origin read other answers, too', async () => {
+    const { headers } = await agent.request({
+      origin: server.url,
+      path: '/version',
+      method: 'GET',
+      headers: { origin: board },
+    });
+    expect(headers['access-control-allow-origin']).toBe(board);
+  });
+});
+
+test('a request that is no watch is answered as ever, WebSocket or not', async () => {
+  const watched = open('/api/v1/namespaces/a/serviceaccounts');
+  expect(await watched.closed).toBe(1006);
+});
+
+test('a server that stops says that it goes away', async () => {
+  const parting = await serveKinds(kinds, { etcd: server.etcd });
+  const own = new Agent({ connect: { ca: parting.certificate }, allowH2: false });
+  const socket = new WebSocket(`${parting.url.replace('https', 'wss')}${path('a')}`, {
+    protocols: ['x'],
+    dispatcher: own,
+    headers: { origin: parting.url, authorization: `Bearer ${parting.token}` },
+  });
+  const closed = new Promise<number>((resolve) => socket.addEventListener('close', ({ code }) => resolve(code)));
+  await new Promise((resolve) => socket.addEventListener('open', resolve));
+  const stopped = parting.close();
+  expect(await closed).toBe(1001);
+  await own.destroy();
+  await stopped;
+});

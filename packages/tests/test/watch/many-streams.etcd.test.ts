@@ -1,0 +1,118 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from 'node:http2';
+import { Scope } from '@cluster-apiserver/base';
+import { kinds } from '@cluster-apiserver/kinds';
+import { until } from '../cluster.ts';
+import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
+
+// Clients written in Go put all their watches on one connection of HTTP/2: whoever does not read one of them must not
+// hold up the others.
+
+const connections = 4;
+const watchesEach = 250;
+const stoppedEach = 5;
+const events = 20;
+/** All of them together are more than the window of a stream, so that one who does not read them is waited for. */
+const eventBytes = 5_000;
+const slowTestMs = 180_000;
+const limitMs = 120_000;
+
+const path = '/api/v1/namespaces/many/serviceaccounts';
+const scope = new Scope();
+let server: ServedKinds;
+beforeAll(async () => {
+  server = await serveKinds(kinds);
+  scope.onClose('server', () => server.close());
+});
+afterAll(() => scope.close());
+
+test(
+  '1,000 watches on 4 connections are all told everything, though some of them are not read',
+  async () => {
+    const sessions = await Promise.all(Array.from({ length: connections }, () => openSession()));
+    const watches = sessions.flatMap((session) => Array.from({ length: watchesEach }, () => new Watch(session)));
+    const isStopped = (at: number): boolean => at % watchesEach < stoppedEach;
+    const stopped = watches.filter((_, at) => isStopped(at));
+    const reading = watches.filter((_, at) => !isStopped(at));
+    await until('all watches', limitMs, () => watches.every(({ begun }) => begun) || undefined);
+    for (const watch of stopped) watch.stop();
+
+    const names = Array.from({ length: events }, (_, at) => `robot-${at}`);
+    for (const name of names) await create(name);
+    await until('everything', limitMs, () => reading.every(({ told }) => told.length === events) || undefined);
+    for (const { told } of reading) expect(told).toEqual(names);
+    for (const { told } of stopped) expect(told.length).toBeLessThan(events);
+
+    // A place on each connection becomes free, and is as good as new. As Go's client does, it is taken behind a ping:
+    // Node counts a stream that was reset until it has read everything that came with the reset.
+    for (const [at, session] of sessions.entries()) {
+      watches[at * watchesEach + watchesEach - 1]?.close();
+      await new Promise((answered) => session.ping(answered));
+      expect(await statusOf(session, '/api/v1/namespaces/many/serviceaccounts/robot-0')).toBe(200);
+    }
+
+    for (const watch of stopped) watch.goOn();
+    await until('the rest', limitMs, () => stopped.every(({ told }) => told.length === events) || undefined);
+    for (const { told } of stopped) expect(told).toEqual(names);
+  },
+  slowTestMs,
+);
+
+/** A connection as Go opens one: there is much room on it, and little for each stream. */
+async function openSession(): Promise<ClientHttp2Session> {
+  const session = connect(server.url, { ca: server.certificate });
+  scope.onClose('session', () => session.destroy());
+  await new Promise((settings) => session.once('remoteSettings', settings));
+  expect(session.remoteSettings.maxConcurrentStreams).toBe(watchesEach);
+  session.setLocalWindowSize(2 ** 30);
+  return session;
+}
+
+const request = (session: ClientHttp2Session, target: string): ClientHttp2Stream =>
+  session.request({ ':path': target, authorization: `Bearer ${server.token}` });
+
+function statusOf(session: ClientHttp2Session, target: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const stream = request(session, target);
+    stream.on('response', (headers) => resolve(Number(headers[':status'])));
+    stream.on('error', reject).resume();
+  });
+}
+
+async function create(name: string): Promise<void> {
+  const metadata = { name, annotations: { note: 'a'.repeat(eventBytes) } };
+  const { status } = await server.ask('POST', path, { apiVersion: 'v1', kind: 'ServiceAccount', metadata });
+  expect(status).toBe(201);
+}
+
+class Watch {
+  begun = false;
+  readonly told: string[] = [];
+  readonly #stream: ClientHttp2Stream;
+  #line = '';
+
+  constructor(session: ClientHttp2Session) {
+    this.#stream = request(session, `${path}?watch=true`);
+    this.#stream.on('response', () => (this.begun = true));
+    this.#stream.on('data', (piece: Buffer) => this.#read(piece));
+    this.#stream.on('error', () => {});
+  }
+
+  stop(): void {
+    this.#stream.pause();
+  }
+
+  goOn(): void {
+    this.#stream.resume();
+  }
+
+  close(): void {
+    this.#stream.close(constants.NGHTTP2_CANCEL);
+  }
+
+  #read(piece: Buffer): void {
+    const lines = `${this.#line}${piece.toString('latin1')}`.split('\n');
+    this.#line = lines.pop() ?? '';
+    for (const line of lines) this.told.push(/"name":"(robot-\d+)"/.exec(line)?.[1] ?? line);
+  }
+}
