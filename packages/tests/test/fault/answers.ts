@@ -54,7 +54,7 @@ export async function listed(client: Client, { namespace, limit }: Listing): Pro
 export function stateOf(object: string): State {
   const { metadata, secrets = [] } = JSON.parse(object) as Stored;
   const { uid, annotations = {}, labels = {}, managedFields = [] } = metadata;
-  const names = Object.fromEntries(secrets.map(({ name }) => [name, '']));
+  const names = secrets.reduce<Values>((all, { name }) => ({ ...all, [name]: name in all ? 'doubled' : '' }), {});
   const values = { ...within('annotations', annotations), ...within('labels', labels), ...within('secrets', names) };
   return { uid, values, owners: ownersIn(managedFields) };
 }

@@ -27,7 +27,7 @@ export type Write =
   | (Changing & { readonly verb: 'apply'; readonly manager: string; readonly force: boolean });
 
 /** Of what is there. */
-export type Change =
+type Change =
   | (Changing & { readonly verb: 'replace' })
   /** By a merge patch: what it does not mention stays. */
   | (Changing & { readonly verb: 'merge' })
@@ -46,7 +46,7 @@ interface Changing {
 /** Where in an object something is written: `annotations/…`, `labels/…` or `secrets/…`. */
 export type Place = string;
 
-/** What clients write; a secret is its name alone, so its value is empty. */
+/** What clients write. A secret is its name alone, so its value is empty; of one that is there twice it is not. */
 export type Values = Readonly<Record<Place, string>>;
 
 export type Outcome =
@@ -82,10 +82,10 @@ export type Refusal =
 /** Whether an attempt may have done what it was to do without anybody having been told. */
 export const leavesOpen = ({ told }: Outcome): boolean => told === 'nothing' || told === 'unavailable';
 
-/** Where the attempt that wrote an object last leaves its id. */
+/** Where an attempt leaves its id in what it writes. */
 export const attemptPlace = 'annotations/attempt';
 
-/** Who applies leaves it here instead: a place of all would make any two of them a conflict. */
+/** Whoever applies leaves it here instead: in a place of everybody, any two of them would be in conflict. */
 export const appliedPlace = (manager: string): Place => `annotations/applied-by-${manager}`;
 
 export const counterPlace = 'annotations/count';

@@ -4,7 +4,6 @@ import {
   type Living,
   type Owners,
   type Place,
-  type Read,
   type Refusal,
   type State,
   updates,
@@ -41,8 +40,7 @@ export function resultOf(action: Write, before: Living | undefined, newUid: stri
   return { uid: state.uid, values, owners: owning(updates, union(owners[updates] ?? [], set), owners) };
 }
 
-export const isWrite = (action: Action): action is Write => !isRead(action);
-const isRead = ({ verb }: Action): boolean => (['get', 'list'] satisfies Read['verb'][] as string[]).includes(verb);
+export const isWrite = (action: Action): action is Write => action.verb !== 'get' && action.verb !== 'list';
 
 function valuesAfter(action: Exclude<Write, { verb: 'delete' | 'apply' }>, before: Values): Values {
   switch (action.verb) {
