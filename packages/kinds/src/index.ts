@@ -1,13 +1,15 @@
 import type { Kind } from '@cluster-apiserver/model';
 import { event } from './event/event.ts';
 import { eventOfEvents } from './event/events-v1.ts';
+import { namespace } from './namespace/namespace.ts';
 import { serviceAccount } from './service-account/service-account.ts';
 import type { KindServices } from './services.ts';
 
+export { contentFinalizer, type Namespace, namespace, type NamespaceCondition } from './namespace/namespace.ts';
 export type { KindServices } from './services.ts';
 
 /** The kinds that this server serves: a kind exists by its line here. */
 export function kinds(services: KindServices): readonly Kind[] {
   const events = event(services);
-  return [events, serviceAccount, eventOfEvents(events)];
+  return [events, serviceAccount, namespace, eventOfEvents(events)];
 }

@@ -21,7 +21,8 @@ export { ApplyConflictError, conflictCauses } from './fields/apply.ts';
 export { UnkeyedEntryError } from './fields/compare.ts';
 export { applyAsKubectlDid } from './fields/last-applied.ts';
 export { managedFieldsAfterUpdate, sameOwnership, type Writer } from './fields/managed-fields.ts';
-export { defineKind, type Kind, type Subresource } from './kind.ts';
+export { defineKind, type Kind, type Part, type Subresource, type Verb } from './kind.ts';
+export { boundTo, emptied, partOf } from './part.ts';
 export { PatchFailedError, PatchFormError, TooManyOperationsError } from './patch/errors.ts';
 export { type JsonPatch, patchedByOperations, readJsonPatch } from './patch/json-patch.ts';
 export { mergedBy } from './patch/merge-patch.ts';
@@ -74,6 +75,7 @@ export {
   alreadyExists,
   badRequest,
   conflict,
+  forbiddenName,
   invalid,
   notFound,
   type Reason,
@@ -84,7 +86,7 @@ export {
   success,
 } from './status.ts';
 export { age } from './table/age.ts';
-export { type Column, nameColumn } from './table/column.ts';
+export { ageColumn, type Column, nameColumn } from './table/column.ts';
 export {
   type ListMetadata,
   type MetaVersion,
@@ -96,8 +98,9 @@ export {
 export { type TableOptions, tableOf } from './table/table.ts';
 export { formatTime } from './time.ts';
 export { asServed, asStored, defineView, type View } from './view.ts';
-export { pathSegment, pathSegmentNames, qualifiedName, subdomainNames } from './validation/names.ts';
+export { labelNames, pathSegment, pathSegmentNames, qualifiedName, subdomainNames } from './validation/names.ts';
 export {
+  finalizerNameErrors,
   foregroundFinalizer,
   isPrintable,
   managerErrors,

@@ -21,6 +21,10 @@ export interface KindForm<T extends KubeObject> {
   readonly shortNames: readonly string[];
   /** Groups of resources that a client may name as one, such as `all`. */
   readonly categories?: readonly string[];
+  /** Whether its objects lie in namespaces; they do when nothing is said. */
+  readonly namespaced?: boolean;
+  /** What can be asked of it; everything when nothing is said. */
+  readonly verbs?: readonly Verb[];
   readonly description: string;
   /** The fields besides apiVersion, kind and metadata. */
   readonly fields: Readonly<Record<string, FieldForm>>;
@@ -41,12 +45,22 @@ export interface KindForm<T extends KubeObject> {
   readonly timeToLiveSeconds?: number;
   /** What can be asked of one object besides itself. */
   readonly subresources: readonly Subresource[];
-  /** Drops or fills what a client may not decide. */
-  readonly prepare?: (object: T) => T;
+  /** Fields that are written through a path of their own, and not with the rest of the object. */
+  readonly parts?: readonly Part[];
+  /** Adds what a writer leaves out and is taken to have said; it is his like what he wrote. */
+  readonly defaults?: (object: T) => T;
+  /** Drops or fills what a client may not decide. On a create there is no current object. */
+  readonly prepare?: (object: T, current: T | undefined) => T;
   /** On a create there is no current object. */
   readonly validate?: (object: T, current: T | undefined) => readonly FieldError[];
   /** What the writer should know although the write succeeds. On a create there is no current object. */
   readonly warnings?: (object: T, current: T | undefined) => readonly string[];
+  /** What a deletion waits for besides the finalizers in the metadata. */
+  readonly deletion?: {
+    readonly isHeld: (object: T) => boolean;
+    /** The object as it shows that its deletion has begun. */
+    readonly begun: (object: T) => T;
+  };
   /** How objects are shown in a table; by their name and age if nothing is said. */
   readonly columns?: readonly Column<T>[];
   /** Fields besides metadata.name and metadata.namespace that a field selector may name, each with its value. */
@@ -55,6 +69,19 @@ export interface KindForm<T extends KubeObject> {
   readonly indexedFields?: readonly string[];
   /** The sentence with which an unknown field of a selector is refused. */
   readonly unknownSelectorField: (field: string) => string;
+}
+
+export const verbs = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'] as const;
+export type Verb = (typeof verbs)[number];
+
+/** A part of an object with a path of its own, which speaks of the whole object and writes these fields and metadata. */
+export interface Part {
+  /** The last segment of its path. */
+  readonly name: string;
+  readonly verbs: readonly ('get' | 'patch' | 'update')[];
+  readonly fields: readonly string[];
+  /** Whether who creates the object may fill it. */
+  readonly givenOnCreate: boolean;
 }
 
 /** Something behind an object that speaks a kind of its own. */
@@ -68,11 +95,14 @@ export interface Subresource extends GroupVersionKind {
 
 export interface Kind extends Omit<KindForm<KubeObject>, Derived> {
   readonly columns: readonly Column<KubeObject>[];
+  readonly namespaced: boolean;
+  readonly verbs: readonly Verb[];
+  readonly parts: readonly Part[];
   readonly schema: ObjectSchema;
   readonly listSchema: ObjectSchema;
   /** Whether objects can be read and written as protobuf. */
   readonly hasProtobuf: boolean;
-  /** The names of the subresources. */
+  /** The names of the subresources, parts among them. */
   readonly subresources: readonly string[];
   readonly subresourceForms: readonly Subresource[];
   /** Set when its objects are stored in the form of another kind. */
@@ -85,10 +115,11 @@ export interface Kind extends Omit<KindForm<KubeObject>, Derived> {
 }
 
 /** What a kind has in another form than its declaration. */
-type Derived = 'fields' | 'numbers' | 'requiredFields' | 'subresources' | 'columns';
+type Derived = 'fields' | 'numbers' | 'requiredFields' | 'subresources' | 'columns' | 'namespaced' | 'verbs' | 'parts';
 
 export function defineKind<T extends KubeObject>(form: KindForm<T>): Kind {
   const { fields, numbers, requiredFields, subresources, columns, group, version, kind, ...rest } = form;
+  const parts = form.parts ?? [];
   const schema = object(
     { ...typeMeta, metadata: field(objectMeta, 'Standard object metadata.', 'always'), ...fields },
     {
@@ -99,6 +130,10 @@ export function defineKind<T extends KubeObject>(form: KindForm<T>): Kind {
   // The hooks only ever see objects that this kind's schema has decoded, which makes them T.
   const hooks = rest as unknown as Omit<KindForm<KubeObject>, Derived>;
   const selectable = Object.entries(hooks.selectableFields);
+  const subresourceForms = [
+    ...subresources,
+    ...parts.map(({ name, verbs }): Subresource => ({ name, verbs, group, version, kind, schema })),
+  ];
   return {
     ...hooks,
     indexedFields: form.indexedFields ?? [],
@@ -123,8 +158,11 @@ export function defineKind<T extends KubeObject>(form: KindForm<T>): Kind {
       },
     ),
     hasProtobuf: numbers !== undefined,
-    subresources: subresources.map(({ name }) => name),
-    subresourceForms: subresources,
+    namespaced: form.namespaced ?? true,
+    verbs: form.verbs ?? verbs,
+    parts,
+    subresources: subresourceForms.map(({ name }) => name),
+    subresourceForms,
     apiVersion: form.group ? `${form.group}/${form.version}` : form.version,
   };
 }

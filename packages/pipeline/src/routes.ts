@@ -1,6 +1,6 @@
 import { getOwn } from '@cluster-apiserver/base';
-import type { Authorizer } from '@cluster-apiserver/gates';
-import { type Kind, StatusError } from '@cluster-apiserver/model';
+import type { Admission, Authorizer } from '@cluster-apiserver/gates';
+import { type Kind, StatusError, type Verb } from '@cluster-apiserver/model';
 import type { Resource } from '@cluster-apiserver/registry';
 import type { ApiResponse, Handler } from './exchange.ts';
 import type { Authenticated } from './facts.ts';
@@ -16,6 +16,8 @@ import { flag, type ResourceInfo } from './request-info.ts';
 
 export interface RouteOptions {
   readonly resources: readonly Resource[];
+  /** Who has a say in every write. */
+  readonly admission: Admission;
   readonly deleteCollectionWorkers: number;
   readonly watchLimits: WatchLimits;
   /** Who may delete what cannot be read; nobody when undefined. */
@@ -30,8 +32,10 @@ type Methods = Readonly<Record<string, Handler<Authenticated>>>;
 interface Routes {
   readonly kind: Kind;
   readonly object: Methods;
+  /** By the last segment of their path. */
+  readonly parts: Readonly<Record<string, Methods>>;
   readonly collection: Methods;
-  /** The collection of all namespaces. */
+  /** The collection of all namespaces; the only one of what lies in none. */
   readonly everywhere: Methods;
   readonly watch: Methods;
 }
@@ -57,39 +61,64 @@ export function routes(options: RouteOptions): Handler<Authenticated> {
 
 function routesOf(
   resource: Resource,
-  { deleteCollectionWorkers, watchLimits, mayDeleteUnreadable }: RouteOptions,
+  { admission, deleteCollectionWorkers, watchLimits, mayDeleteUnreadable }: RouteOptions,
 ): Routes {
   const list = listHandler(resource);
   const watch = watchHandler(resource, watchLimits);
   const listOrWatch: Handler<Authenticated> = (facts) => (flag(facts.info.query, 'watch') ? watch(facts) : list(facts));
+  const { served } = resource;
+  const [get, replace, patch] = [
+    getHandler(resource),
+    replaceHandler(resource, admission),
+    patchHandler(resource, admission),
+  ];
+  const collection = methods(served.verbs, {
+    GET: ['list', listOrWatch],
+    POST: ['create', createHandler(resource, admission)],
+    DELETE: ['deletecollection', deleteCollectionHandler(resource, admission, deleteCollectionWorkers)],
+  });
   return {
-    kind: resource.served,
-    object: {
-      GET: getHandler(resource),
-      PUT: replaceHandler(resource),
-      PATCH: patchHandler(resource),
-      DELETE: deleteHandler(resource, mayDeleteUnreadable),
-    },
-    collection: {
-      GET: listOrWatch,
-      POST: createHandler(resource),
-      DELETE: deleteCollectionHandler(resource, deleteCollectionWorkers),
-    },
-    everywhere: { GET: listOrWatch },
-    watch: { GET: watch },
+    kind: served,
+    object: methods(served.verbs, {
+      GET: ['get', get],
+      PUT: ['update', replace],
+      PATCH: ['patch', patch],
+      DELETE: ['delete', deleteHandler(resource, admission, mayDeleteUnreadable)],
+    }),
+    parts: Object.fromEntries(
+      served.parts.map(({ name, verbs }) => [
+        name,
+        methods(verbs, { GET: ['get', get], PUT: ['update', replace], PATCH: ['patch', patch] }),
+      ]),
+    ),
+    collection,
+    everywhere: served.namespaced ? methods(served.verbs, { GET: ['list', listOrWatch] }) : collection,
+    watch: methods(served.verbs, { GET: ['watch', watch] }),
   };
 }
 
+/** Those of them that the kind offers. */
+const methods = (
+  offered: readonly Verb[],
+  all: Readonly<Record<string, readonly [Verb, Handler<Authenticated>]>>,
+): Methods =>
+  Object.fromEntries(
+    Object.entries(all).flatMap(([method, [verb, handler]]) => (offered.includes(verb) ? [[method, handler]] : [])),
+  );
+
 function handlerFor(found: Routes, info: ResourceInfo, method: string): Handler<Authenticated> {
-  const { namespace, name, subresource, watchPath, beyond } = info;
-  if (beyond || name === '' || (namespace === undefined && name !== undefined)) return unknown;
-  if (subresource !== undefined)
-    return found.kind.subresources.includes(subresource) && !watchPath ? notAllowed : unknown;
+  const { namespace, inNamespace, name, subresource, watchPath, beyond } = info;
+  const misplaced = found.kind.namespaced ? namespace === undefined && name !== undefined : inNamespace;
+  if (beyond || name === '' || misplaced) return unknown;
+  if (subresource !== undefined) {
+    if (!found.kind.subresources.includes(subresource) || watchPath) return unknown;
+    return getOwn(getOwn(found.parts, subresource) ?? {}, method) ?? notAllowed;
+  }
   const methods = watchPath
     ? found.watch
     : name !== undefined
       ? found.object
-      : namespace !== undefined
+      : inNamespace && namespace !== undefined
         ? found.collection
         : found.everywhere;
   return getOwn(methods, method) ?? notAllowed;

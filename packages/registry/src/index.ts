@@ -1,3 +1,4 @@
+export type { Asked } from './admit.ts';
 export { apply, type ApplyOptions } from './apply.ts';
 export { create } from './create.ts';
 export { type DeleteOptions, type Deletion, deleteObject } from './delete.ts';
@@ -7,7 +8,7 @@ export { list, type ListOptions, type ObjectList } from './list.ts';
 export type { Outcome } from './outcome.ts';
 export { patch, type PatchOptions } from './patch.ts';
 export { replace } from './replace.ts';
-export { openRegistry, type Registry, type Resource } from './resource.ts';
+export { known, openRegistry, type Registry, type Resource } from './resource.ts';
 export type { Selection } from './selection.ts';
 export { type Watching, watch, type WatchOptions } from './watch.ts';
 export { Batch, Bookmark, type WatchEvent } from './watch-event.ts';

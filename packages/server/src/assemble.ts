@@ -1,7 +1,7 @@
 import { Scope } from '@cluster-apiserver/base';
 import { featureGates } from '@cluster-apiserver/config';
 import { firstToDecide, firstToKnow, mastersGroup, privilegedGroups } from '@cluster-apiserver/gates';
-import { type KindServices, kinds as kindsOf } from '@cluster-apiserver/kinds';
+import { type KindServices, kinds as kindsOf, namespace as namespaceKind } from '@cluster-apiserver/kinds';
 import type { Kind } from '@cluster-apiserver/model';
 import {
   chain,
@@ -21,12 +21,14 @@ import { asError } from './as-error.ts';
 import { FlagError, type ServerFlags } from './flags.ts';
 import type { Surroundings } from './surroundings.ts';
 import { versionInfo } from './version.ts';
+import { openAdmission } from './wiring/admission.ts';
 import { servingCertificate } from './wiring/certificate.ts';
 import { openAuthenticators } from './wiring/authenticators.ts';
 import { requirePairs } from './wiring/flag-files.ts';
 import { openEncryption } from './wiring/encryption.ts';
 import { startControllers } from './wiring/controllers.ts';
 import { requestMeasures } from './wiring/measures.ts';
+import { makeSystemNamespaces, namespacesIn } from './wiring/namespaces.ts';
 import { openStorage, watchCacheReporter } from './wiring/storage.ts';
 
 /** A server that serves. */
@@ -93,6 +95,10 @@ export async function assemble(
         if (!cache.following) throw new Error('the objects are being read');
       },
     });
+    const ofNamespaces = resources.find(({ kind }) => kind === namespaceKind);
+    const namespaces = ofNamespaces && namespacesIn(ofNamespaces);
+    const admission = openAdmission(flags, namespaces);
+
     let shuttingDown = false;
     health.add({
       name: 'shutdown',
@@ -123,6 +129,7 @@ export async function assemble(
       },
       routes({
         resources: [...resources, ...views],
+        admission,
         deleteCollectionWorkers: flags['delete-collection-workers'],
         mayDeleteUnreadable: gates.enabled('AllowUnsafeMalformedObjectDeletion') ? authorizer : undefined,
         watchLimits: {
@@ -143,6 +150,23 @@ export async function assemble(
       }),
     );
 
+    if (namespaces) {
+      const closing = new AbortController();
+      const made = makeSystemNamespaces({
+        names: flags['system-namespaces'],
+        namespaces,
+        filled: cache.filled,
+        clock,
+        random,
+        signal: closing.signal,
+        failed: (error) =>
+          log.warn('making the system namespaces failed; it is tried again', { error: asError(error) }),
+      });
+      scope.onClose('system namespaces', async () => {
+        closing.abort();
+        await made;
+      });
+    }
     startControllers({ flags, surroundings, log, client, resources, ownPrefix }, scope);
 
     const certificate = await servingCertificate(flags, surroundings, log);

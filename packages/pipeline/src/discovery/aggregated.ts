@@ -1,7 +1,7 @@
 import type { Kind } from '@cluster-apiserver/model';
 import type { ApiRequest } from '../exchange.ts';
 import { mediaRanges } from '../forms/media-ranges.ts';
-import { type ServedGroup, verbs } from './served-groups.ts';
+import type { ServedGroup } from './served-groups.ts';
 
 /** Discovery at once: all groups with all their resources in one answer. */
 
@@ -50,11 +50,13 @@ const resource = ({
   singular,
   shortNames,
   categories,
+  namespaced,
+  verbs,
   subresourceForms,
 }: Kind): object => ({
   resource: plural,
   responseKind: { group, version, kind },
-  scope: 'Namespaced',
+  scope: namespaced ? 'Namespaced' : 'Cluster',
   singularResource: singular,
   verbs,
   ...(shortNames.length > 0 && { shortNames }),

@@ -1,5 +1,5 @@
 import type { Kind } from '@cluster-apiserver/model';
-import { type ServedGroup, type ServedVersion, verbs } from './served-groups.ts';
+import type { ServedGroup, ServedVersion } from './served-groups.ts';
 
 /** Discovery in pieces: the versions, the groups, and the resources of one of them, each by a request of its own. */
 
@@ -31,23 +31,23 @@ export const resourceList = ({ groupVersion, version, kinds }: ServedVersion): o
   resources: kinds.flatMap(resources),
 });
 
-const resources = ({ plural, singular, kind, shortNames, categories, subresourceForms }: Kind): object[] => [
+const resources = ({ verbs, namespaced, subresourceForms, ...kind }: Kind): object[] => [
   {
-    name: plural,
-    singularName: singular,
-    namespaced: true,
-    kind,
+    name: kind.plural,
+    singularName: kind.singular,
+    namespaced,
+    kind: kind.kind,
     verbs,
-    ...(shortNames.length > 0 && { shortNames }),
-    ...(categories && { categories }),
+    ...(kind.shortNames.length > 0 && { shortNames: kind.shortNames }),
+    ...(kind.categories && { categories: kind.categories }),
   },
-  ...subresourceForms.map(({ name, group, version, kind, verbs }) => ({
-    name: `${plural}/${name}`,
+  ...subresourceForms.map(({ name, group, version, kind: spoken, verbs }) => ({
+    name: `${kind.plural}/${name}`,
     singularName: '',
-    namespaced: true,
-    group,
-    version,
-    kind,
+    namespaced,
+    // Said only where they are not those of the list.
+    ...((group !== kind.group || version !== kind.version) && { group, version }),
+    kind: spoken,
     verbs,
   })),
 ];

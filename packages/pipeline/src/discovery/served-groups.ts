@@ -13,9 +13,6 @@ export interface ServedVersion {
   readonly kinds: readonly Kind[];
 }
 
-/** What every kind can be asked for: the routes are made of the same kinds (see routes.ts). */
-export const verbs = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
-
 /** Groups and versions in the order of their declaration, kinds by their name. */
 export function servedGroups(kinds: readonly Kind[]): readonly ServedGroup[] {
   return [...Map.groupBy(kinds, ({ group }) => group)].map(([name, ofGroup]) => ({
