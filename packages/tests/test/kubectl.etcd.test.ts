@@ -66,6 +66,7 @@ if (!found) console.warn('There is no kubectl on the PATH: nothing is tested wit
   test('finds the kinds with their short names', async () => {
     const resources = words((await kubectl('api-resources --no-headers')).out);
     expect(resources).toContainEqual(['events', 'ev', 'v1', 'true', 'Event']);
+    expect(resources).toContainEqual(['namespaces', 'ns', 'v1', 'false', 'Namespace']);
     expect(resources).toContainEqual(['serviceaccounts', 'sa', 'v1', 'true', 'ServiceAccount']);
     expect(words((await kubectl('api-versions')).out)).toContainEqual(['v1']);
   });
@@ -77,6 +78,23 @@ if (!found) console.warn('There is no kubectl on the PATH: nothing is tested wit
     const recursive = (await kubectl('explain events --recursive')).out;
     expect(recursive).toMatch(/involvedObject\s<ObjectReference> -required-/);
     expect(recursive).toMatch(/series\s<EventSeries>\n\s+count\s<integer>/);
+  });
+
+  test('makes, shows, describes and deletes namespaces, and waits until they are gone', async () => {
+    expect(await kubectl('create ns crew')).toMatchObject({ code: 0, out: 'namespace/crew created\n' });
+    expect(words((await kubectl('get ns crew')).out)).toEqual([
+      ['NAME', 'STATUS', 'AGE'],
+      ['crew', 'Active', expect.stringMatching(/^\d+s$/)],
+    ]);
+    expect((await kubectl('describe ns crew')).out).toMatch(/Name:\s+crew\n[^]*Status:\s+Active/);
+    expect(await kubectl('create sa robot -n crew')).toMatchObject({ code: 0 });
+    expect(await kubectl('delete ns crew --wait --timeout=30s')).toMatchObject({ code: 0 });
+    expect(await kubectl('get ns crew')).toMatchObject({ code: 1, error: expect.stringContaining('NotFound') });
+    expect((await kubectl('get sa -n crew -o name')).out).toBe('');
+    expect(await kubectl('delete ns kube-system')).toMatchObject({
+      code: 1,
+      error: expect.stringContaining('Forbidden'),
+    });
   });
 
   test('lets the server validate what it creates', async () => {
