@@ -22,7 +22,7 @@ export { UnkeyedEntryError } from './fields/compare.ts';
 export { applyAsKubectlDid } from './fields/last-applied.ts';
 export { managedFieldsAfterUpdate, sameOwnership, type Writer } from './fields/managed-fields.ts';
 export { defineKind, type Kind, type Part, type Subresource, type Verb } from './kind.ts';
-export { boundTo, emptied, partOf } from './part.ts';
+export { boundTo, writableOf, partOf } from './part.ts';
 export { PatchFailedError, PatchFormError, TooManyOperationsError } from './patch/errors.ts';
 export { type JsonPatch, patchedByOperations, readJsonPatch } from './patch/json-patch.ts';
 export { mergedBy } from './patch/merge-patch.ts';

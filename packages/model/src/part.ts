@@ -25,8 +25,8 @@ function elsewhere({ parts, schema }: Kind, part: Part | undefined): readonly st
 
 const everywhere = new Set(['kind', 'apiVersion', 'metadata']);
 
-/** What a writer has no say in here, whether the object is there or not: it is dropped without a word. */
-export function emptied<T extends object>(kind: Kind, part: Part | undefined, written: T): T {
+/** What a writer has a say in here, whether the object is there or not; the rest is dropped without a word. */
+export function writableOf<T extends object>(kind: Kind, part: Part | undefined, written: T): T {
   if (kind.parts.length === 0) return written;
   const dropped = part
     ? elsewhere(kind, part)

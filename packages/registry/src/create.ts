@@ -2,7 +2,7 @@ import {
   alreadyExists,
   badRequest,
   bytesOf,
-  emptied,
+  writableOf,
   encodeStored,
   formatTime,
   invalid,
@@ -52,7 +52,7 @@ export function asNew(resource: Resource, incoming: KubeObject, options: WriteOp
   const version = incoming.metadata.resourceVersion;
   if (version !== undefined && version !== '0')
     throw badRequest('resourceVersion should not be set on objects to be created');
-  const given = emptied(kind, undefined, withoutSystemFields(incoming));
+  const given = writableOf(kind, undefined, withoutSystemFields(incoming));
   const own = withDistinctOwners(inNamespace(kind.defaults?.(given) ?? given, options.namespace), options.warn);
   const writer = { manager: options.manager, apiVersion: kind.apiVersion, time: formatTime(clock.now()) };
   return withIdentity(

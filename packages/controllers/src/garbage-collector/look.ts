@@ -5,9 +5,10 @@ import { createGraph, type Graph } from './graph.ts';
 import type { MemberReader } from './member.ts';
 
 /**
- * A look at what really is in a namespace, or everywhere, because an owner that lies in none has its dependents everywhere. Before an owner may go, nobody may depend on it, and a feed cannot know
- * that: the feed of one kind runs ahead of that of another, so a dependent that was made before its owner was deleted
- * may be seen after it, and would then be deleted though its owner's deletion said that it shall stay.
+ * A look at what really is in a namespace, or everywhere, because an owner that lies in no namespace has its dependents
+ * everywhere. Before an owner may go, nobody may depend on it, and a feed cannot know that: the feed of one kind runs
+ * ahead of that of another, so a dependent that was made before its owner was deleted may be seen after it, and would
+ * then be deleted though its owner's deletion said that it shall stay.
  */
 export type Look = (namespace: string | undefined) => Promise<Graph>;
 

@@ -60,11 +60,21 @@ async function deleteAll(
     items.push({ name, uid, finalizers });
   });
   const held: Item[] = [];
+  const failures: unknown[] = [];
   const todo = items.values();
   const work = async (): Promise<void> => {
-    for (const item of todo) if (!(await isGone(resource, scope.namespace, item, call()))) held.push(item);
+    for (const item of todo) {
+      try {
+        if (!(await isGone(resource, scope.namespace, item, call()))) held.push(item);
+      } catch (error) {
+        failures.push(error);
+      }
+      // All stop together, so that nothing of this look goes on behind the next one.
+      if (failures.length > 0) return;
+    }
   };
   await Promise.all(Array.from({ length: workers }, work));
+  if (failures.length > 0) throw failures[0];
   return held;
 }
 

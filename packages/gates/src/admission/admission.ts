@@ -9,7 +9,10 @@ import type { UserInfo } from '../authentication/authenticator.ts';
 export interface Admission {
   /** The object as the plugins want it written. There is none in a deletion. */
   mutate(attempt: Attempt): KubeObject | undefined | Promise<KubeObject | undefined>;
-  /** What the write relies on besides; throws the answer when a plugin refuses. May be asked again for the same write. */
+  /**
+   * What a creation relies on besides; throws the answer when a plugin refuses. May be asked again for the same write:
+   * after a conflict, when a premise does not hold, and before a refusal of what memory knew counts.
+   */
   validate(attempt: Attempt): readonly Premise[] | Promise<readonly Premise[]>;
 }
 

@@ -3,7 +3,7 @@ import type { Admission } from '@cluster-apiserver/gates';
 import {
   type Applied,
   badRequest,
-  emptied,
+  writableOf,
   type Kind,
   type Part,
   partOf,
@@ -51,7 +51,7 @@ function readConfiguration(
   const unknown: string[] = [];
   requireForm(kind, value);
   try {
-    const configuration = readApplied(kind.schema, emptied(kind, part, value), (path) => unknown.push(path));
+    const configuration = readApplied(kind.schema, writableOf(kind, part, value), (path) => unknown.push(path));
     report([...faults.map(({ message }) => message), ...unknown.map(unknownField)], validation, warn);
     return kind.view ? readApplied(kind.view.of.schema, storedNames(kind.view, value), () => {}) : configuration;
   } catch (error) {
