@@ -1,3 +1,4 @@
+import fs from 'node:fs';
 import path from 'node:path';
 import type { Home } from './home.ts';
 import { UsageError } from './options.ts';
@@ -19,6 +20,15 @@ export interface ReplicaSettings {
 /** The server of this project, run as it is written. */
 const serverProgram = path.resolve(import.meta.dirname, '..', '..', 'server', 'src', 'main.ts');
 
+/** What Node is told before the program, which says so in its first line. */
+function nodeOptions(program: string): string[] {
+  const [firstLine = ''] = fs.readFileSync(program, 'utf8').split('\n', 1);
+  return firstLine
+    .split(' ')
+    .slice(1)
+    .filter((word) => word.startsWith('--'));
+}
+
 /**
  * Between saying "not ready" and taking no more connections. The front looks every 200 ms, so nobody is sent to a
  * replica that no longer listens, with room for a machine that is busy.
@@ -30,6 +40,7 @@ export function replicaPrograms(
   { node, ports, etcdServers, encrypted, flags, env }: ReplicaSettings,
   home: Home,
 ): Program[] {
+  const options = [...nodeOptions(serverProgram), '--conditions=source'];
   return ports.map((port, i) => {
     const name = `replica-${i + 1}`;
     const owned = {
@@ -50,7 +61,7 @@ export function replicaPrograms(
     return {
       name,
       command: node,
-      args: ['--conditions=source', serverProgram, ...merged(owned, defaults, flags)],
+      args: [...options, serverProgram, ...merged(owned, defaults, flags)],
       env,
       logFile: path.join(home.logs, `${name}.log`),
     };

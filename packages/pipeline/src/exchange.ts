@@ -36,9 +36,15 @@ export type Bytes = Buffer | ByteString | Pieces;
 /** Large bodies are made piece by piece, each when the one before has left: so a long list needs no memory of its length. */
 export interface Pieces {
   readonly length: number;
-  /** None larger than `pieceBytes` by more than what cannot be parted. */
-  pieces(pieceBytes: number): Iterable<Buffer>;
+  /**
+   * None larger than `pieceBytes` by more than what cannot be parted. What is put together anew for a piece may lie in
+   * memory that `room` gives, and is the reader's until that gives it again.
+   */
+  pieces(pieceBytes: number, room: Room): Iterable<Buffer>;
 }
+
+/** Gives memory of so many bytes, with anything in it. */
+export type Room = (bytes: number) => Buffer;
 
 /** Pieces whose length shows when they have been made, such as compressed ones. Each is made when the one before has left. */
 export interface Flow {

@@ -142,7 +142,7 @@ async function bytesIn(body: ApiResponse['body']): Promise<Buffer | undefined> {
     for await (const piece of body.flow()) pieces.push(piece);
     return Buffer.concat(pieces);
   }
-  return Buffer.isBuffer(body) ? body : Buffer.concat([...body.pieces(64)]);
+  return Buffer.isBuffer(body) ? body : Buffer.concat([...body.pieces(64, Buffer.allocUnsafe)]);
 }
 
 async function ask(method: string, target: string, { body, headers = {} }: Said = {}) {

@@ -1,4 +1,4 @@
-#!/usr/bin/env node
+#!/usr/bin/env -S node --max-semi-space-size=16
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { systemClock, systemRandom } from '@cluster-apiserver/base';
@@ -13,7 +13,10 @@ import { storageCommand, storageHelp } from './storage-command/storage-command.t
 import type { Surroundings } from './surroundings.ts';
 import { version } from './version.ts';
 
-/** The entry: the only file that knows the arguments, the signals and the machine's clock. */
+/**
+ * The entry: the only file that knows the arguments, the signals and the machine's clock. Its first line bounds the
+ * memory for young objects, which on a large machine grows to 128 MiB and is not given back.
+ */
 const surroundings: Surroundings = {
   clock: systemClock,
   random: systemRandom(),

@@ -13,7 +13,7 @@ test.each([0, 1, 2, 30])('%d items are joined as they are, however small the pie
   };
   for (let pieceBytes = 1; pieceBytes < 130; pieceBytes++) {
     const joined = joinedItems('{"kind":"RobotList","items":[', items, prefix.length, ']}\n');
-    const pieces = [...joined.pieces(pieceBytes)];
+    const pieces = [...joined.pieces(pieceBytes, Buffer.allocUnsafe)];
     expect(pieces.every((piece) => piece.length <= pieceBytes)).toBe(true);
     const whole = Buffer.concat(pieces);
     expect(whole.length).toBe(joined.length);

@@ -16,10 +16,10 @@ export function joinedItems(
   for (const { json } of items) length += json.length - leftOut + 1;
   return {
     length,
-    pieces: function* (pieceBytes) {
+    pieces: function* (pieceBytes, room) {
       const join = new Join(begin, items, leftOut, end);
       for (let left = length; left > 0; ) {
-        const piece = Buffer.allocUnsafe(Math.min(left, pieceBytes));
+        const piece = room(Math.min(left, pieceBytes));
         join.fill(piece);
         left -= piece.length;
         yield piece;

@@ -25,7 +25,7 @@ export function listBody(resource: Resource, { encoding, shown }: Form, list: Ob
   if (encoding === 'json') return json;
   // For people, who ask for little.
   return Promise.resolve(json).then((body) =>
-    encoded(encoding, decodeStored(byteString(Buffer.concat([...body.pieces(body.length)])))),
+    encoded(encoding, decodeStored(byteString(Buffer.concat([...body.pieces(body.length, Buffer.allocUnsafe)])))),
   );
 }
 

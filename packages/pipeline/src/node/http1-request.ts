@@ -165,7 +165,7 @@ export class Http1Request extends SocketRequest {
     message.once('end', done);
     message.once('close', done);
     if (this.method === 'HEAD') response.flushHeaders();
-    else response.write(Buffer.concat([...piecesOf(bytes)]));
+    else response.write(Buffer.concat([...piecesOf(bytes, Buffer.allocUnsafe)]));
   }
 
   #answerInvalid(error: unknown): void {

@@ -30,6 +30,9 @@ export const answerStallMs = 60_000;
 /** Written at once. Larger pieces block the event loop in the cipher (27 MB at once: 45 ms; in such pieces: 2 ms). */
 export const pieceBytes = 256 * 1024;
 
+/** How many pieces' memory is kept for the next ones. */
+export const pieceRoomsMax = 32;
+
 /** A body nobody read is taken off the wire up to this size to keep the connection; above, closing it is cheaper. */
 export const drainedBodyBytesMax = 256 * 1024;
 

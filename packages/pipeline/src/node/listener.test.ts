@@ -1,9 +1,11 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
+import { once } from 'node:events';
 import { constants } from 'node:http2';
 import { Agent, request as httpsRequest } from 'node:https';
-import type { ApiRequest, ApiResponse, Handler, Sink } from '../exchange.ts';
+import { buffer } from 'node:stream/consumers';
+import type { ApiRequest, ApiResponse, Handler, Pieces, Sink } from '../exchange.ts';
 import { BodyTooLargeError, BodyTooSlowError, ClientGoneError } from '../exchange.ts';
-import { answerStallMs, bodyGraceMs, headBytesMax, idleTimeoutMs, pipelinedRequestsMax } from './limits.ts';
+import { answerStallMs, bodyGraceMs, headBytesMax, idleTimeoutMs, pieceBytes, pipelinedRequestsMax } from './limits.ts';
 import {
   cancel,
   endHeaders,
@@ -124,6 +126,41 @@ describe('both protocols', () => {
       expect(answer.body.equals(whole)).toBe(true);
     },
   );
+
+  test('answers whose pieces share memory do not mix, however slowly they are read', async () => {
+    // Every byte of an answer tells whose it is.
+    const pieces = (mark: number, length: number): Pieces => ({
+      length,
+      pieces: function* (pieceBytes, room) {
+        for (let left = length; left > 0; left -= pieceBytes) yield room(Math.min(left, pieceBytes)).fill(mark);
+      },
+    });
+    const lengths = [20_000, pieceBytes, 5 * pieceBytes + 7];
+    served = await serve(({ target }) => {
+      const mark = Number(target.slice(1));
+      return { status: 200, headers: {}, body: pieces(mark, lengths[mark % lengths.length] as number) };
+    });
+    const marks = Array.from({ length: 24 }, (_, i) => i + 0x41);
+    const wanted = (mark: number): Buffer => Buffer.alloc(lengths[mark % lengths.length] as number, mark);
+    const session = served.http2();
+    const overHttp2 = marks.map(async (mark) => {
+      const stream = session.request({ ':path': `/${mark}` });
+      stream.pause();
+      await once(stream, 'response');
+      if (mark % 2 === 0) await new Promise((resolve) => session.ping(resolve));
+      return (await buffer(stream)).equals(wanted(mark));
+    });
+    const overHttp1 = marks.map(async (mark) => {
+      const client = await served.raw();
+      client.send(get(`/${mark}`, 'Connection: close'));
+      if (mark % 2 === 0) client.socket.pause();
+      await new Promise((resolve) => session.ping(resolve));
+      client.socket.resume();
+      const answer = await client.ended();
+      return answer.endsWith(`\r\n\r\n${wanted(mark)}`);
+    });
+    expect(await Promise.all([...overHttp2, ...overHttp1])).toEqual(Array(2 * marks.length).fill(true));
+  });
 
   test('an answer of unknown length is told apart from one that broke off', async () => {
     const answer = async function* (whole: boolean): AsyncGenerator<Buffer> {
