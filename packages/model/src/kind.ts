@@ -71,7 +71,7 @@ export interface KindForm<T extends KubeObject> {
   readonly unknownSelectorField: (field: string) => string;
 }
 
-export const verbs = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'] as const;
+const verbs = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'] as const;
 export type Verb = (typeof verbs)[number];
 
 /** A part of an object with a path of its own, which speaks of the whole object and writes these fields and metadata. */

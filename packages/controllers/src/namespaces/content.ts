@@ -41,9 +41,12 @@ export async function deleteContent(
   return { remaining, finalizers, failures };
 }
 
-interface Item {
+interface Named {
   readonly name: string;
   readonly uid: string;
+}
+
+interface Item extends Named {
   readonly finalizers: readonly string[];
 }
 
@@ -56,7 +59,7 @@ async function deleteAll(
   const items: Item[] = [];
   await eachOf(resource, scope, call, ({ value }) => {
     // Every stored object has been given a name and a uid.
-    const { name, uid, finalizers = [] } = decodeStored(byteString(value)).metadata as Item;
+    const { name, uid, finalizers = [] } = decodeStored(byteString(value)).metadata as Partial<Item> & Named;
     items.push({ name, uid, finalizers });
   });
   const held: Item[] = [];

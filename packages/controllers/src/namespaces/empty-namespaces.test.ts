@@ -142,7 +142,7 @@ describe('a namespace that is deleted', () => {
     // Nothing is new, so nothing is written.
     expect(await read('namespaces', 'a')).toEqual(before);
     for (const name of ['held', 'held-too']) {
-      const change = ({ metadata: { finalizers: _, ...metadata }, ...rest }: KubeObject) => ({ ...rest, metadata });
+      const change = ({ metadata, ...rest }: KubeObject) => ({ ...rest, metadata: { ...metadata, finalizers: [] } });
       const options = { namespace: 'a', manager: 'a-test', change, unknownFields: () => {}, ...quiet };
       await patch(resourceOf('serviceaccounts'), name, options, call);
     }

@@ -35,7 +35,7 @@ const attempt: Attempt = {
 };
 const saying = (word: string, later = false): AdmissionPlugin => {
   const mutate = ({ object }: Attempt): KubeObject =>
-    ({ ...object, words: [...(object?.words as string[]), word] }) as KubeObject;
+    ({ ...object, words: [...((object as KubeObject).words as string[]), word] }) as KubeObject;
   return { name: word, mutate: later ? async (asked) => mutate(asked) : mutate };
 };
 const relying = (key: string, later = false): AdmissionPlugin => {
@@ -90,7 +90,13 @@ describe('admission', () => {
           throw refused;
         },
       },
-      { name: 'behind', validate: () => void asked.push('behind') as undefined },
+      {
+        name: 'behind',
+        validate: () => {
+          asked.push('behind');
+          return undefined;
+        },
+      },
     ];
     await expect((async () => admission(plugins).validate(attempt))()).rejects.toBe(refused);
     expect(asked).toEqual([]);

@@ -4,7 +4,7 @@ import { nearestName } from '@cluster-apiserver/base';
 const namespaces = { default: 'NamespaceAutoProvision', instead: 'NamespaceLifecycle' } as const;
 
 /** All plugins, in the order in which they are asked. */
-export const admissionPlugins = [namespaces.instead, namespaces.default] as const;
+const admissionPlugins = [namespaces.instead, namespaces.default] as const;
 export type AdmissionPluginName = (typeof admissionPlugins)[number];
 
 const byDefault: readonly AdmissionPluginName[] = [namespaces.default];
