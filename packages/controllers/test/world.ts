@@ -19,6 +19,8 @@ export interface Collecting {
 }
 
 export interface World {
+  /** All kinds. */
+  readonly resources: readonly Resource[];
   readonly accounts: Resource;
   readonly events: Resource;
   account(name: string, place?: Place): Promise<KubeObject>;
@@ -86,6 +88,7 @@ export function createWorld({ store, clock, call }: WorldOptions): World {
     sendInitialEvents: undefined,
   };
   return {
+    resources,
     accounts,
     events,
     account: (name, place = {}) => make(accounts, name, place, {}),

@@ -1,3 +1,11 @@
+export { type Admission, type AdmissionPlugin, admission, type Attempt, type Premise } from './admission/admission.ts';
+export { type AdmissionPluginName, chooseAdmissionPlugins } from './admission/choose-plugins.ts';
+export {
+  type KnownNamespace,
+  namespaceAutoProvision,
+  namespaceLifecycle,
+  type Namespaces,
+} from './admission/namespaces.ts';
 export type { Authenticator, Credentials, UserInfo } from './authentication/authenticator.ts';
 export { orAnonymous } from './authentication/anonymous.ts';
 export { clientCertificates } from './authentication/certificate/client-certificates.ts';

@@ -1,9 +1,11 @@
 import type { Kind } from '@cluster-apiserver/model';
 import { event } from './event/event.ts';
 import { eventOfEvents } from './event/events-v1.ts';
+import { namespace } from './namespace/namespace.ts';
 import { serviceAccount } from './service-account/service-account.ts';
 import type { KindServices } from './services.ts';
 
+export { contentFinalizer, type Namespace, namespace, type NamespaceCondition } from './namespace/namespace.ts';
 export { reviews } from './review/reviews.ts';
 export type { ReviewServices } from './review/services.ts';
 export type { KindServices, ServiceAccountTokens } from './services.ts';
@@ -11,5 +13,5 @@ export type { KindServices, ServiceAccountTokens } from './services.ts';
 /** The kinds that this server serves: a kind exists by its line here. */
 export function kinds(services: KindServices): readonly Kind[] {
   const events = event(services);
-  return [events, serviceAccount(services), eventOfEvents(events)];
+  return [events, serviceAccount(services), namespace, eventOfEvents(events)];
 }

@@ -30,7 +30,8 @@ export { ApplyConflictError, conflictCauses } from './fields/apply.ts';
 export { UnkeyedEntryError } from './fields/compare.ts';
 export { applyAsKubectlDid } from './fields/last-applied.ts';
 export { managedFieldsAfterUpdate, sameOwnership, type Writer } from './fields/managed-fields.ts';
-export { defineKind, type Kind } from './kind.ts';
+export { defineKind, type Kind, type Part, type Verb } from './kind.ts';
+export { boundTo, writableOf, partOf } from './part.ts';
 export { PatchFailedError, PatchFormError, TooManyOperationsError } from './patch/errors.ts';
 export { type JsonPatch, patchedByOperations, readJsonPatch } from './patch/json-patch.ts';
 export { mergedBy } from './patch/merge-patch.ts';
@@ -83,6 +84,7 @@ export {
   alreadyExists,
   badRequest,
   conflict,
+  forbiddenName,
   invalid,
   notFound,
   type Reason,
@@ -94,7 +96,7 @@ export {
 } from './status.ts';
 export { defineSubresource, type Subresource } from './subresource.ts';
 export { age } from './table/age.ts';
-export { type Column, nameColumn } from './table/column.ts';
+export { ageColumn, type Column, nameColumn } from './table/column.ts';
 export {
   type ListMetadata,
   type MetaVersion,
@@ -104,11 +106,12 @@ export {
   partialObjectMetadataList,
 } from './table/partial-metadata.ts';
 export { type TableOptions, tableOf } from './table/table.ts';
-export type { ServedKind, SpokenKind } from './served-kind.ts';
+export type { ServedKind, ServedSubresource, SpokenKind } from './served-kind.ts';
 export { formatTime } from './time.ts';
 export { asServed, asStored, defineView, type View } from './view.ts';
-export { pathSegment, pathSegmentNames, qualifiedName, subdomainNames } from './validation/names.ts';
+export { labelNames, pathSegment, pathSegmentNames, qualifiedName, subdomainNames } from './validation/names.ts';
 export {
+  finalizerNameErrors,
   foregroundFinalizer,
   isPrintable,
   managerErrors,

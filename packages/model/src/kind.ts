@@ -23,6 +23,10 @@ export interface KindForm<T extends KubeObject> {
   readonly shortNames: readonly string[];
   /** Groups of resources that a client may name as one, such as `all`. */
   readonly categories?: readonly string[];
+  /** Whether its objects lie in namespaces; they do when nothing is said. */
+  readonly namespaced?: boolean;
+  /** What can be asked of it; everything when nothing is said. */
+  readonly verbs?: readonly Verb[];
   readonly description: string;
   /** The fields besides apiVersion, kind and metadata. */
   readonly fields: Readonly<Record<string, FieldForm>>;
@@ -43,12 +47,22 @@ export interface KindForm<T extends KubeObject> {
   readonly timeToLiveSeconds?: number;
   /** What can be asked of one object besides itself. */
   readonly subresources: readonly Subresource[];
-  /** Drops or fills what a client may not decide. */
-  readonly prepare?: (object: T) => T;
+  /** Fields that are written through a path of their own, and not with the rest of the object. */
+  readonly parts?: readonly Part[];
+  /** Adds what a writer leaves out and is taken to have said; it is his like what he wrote. */
+  readonly defaults?: (object: T) => T;
+  /** Drops or fills what a client may not decide. On a create there is no current object. */
+  readonly prepare?: (object: T, current: T | undefined) => T;
   /** On a create there is no current object. */
   readonly validate?: (object: T, current: T | undefined) => readonly FieldError[];
   /** What the writer should know although the write succeeds. On a create there is no current object. */
   readonly warnings?: (object: T, current: T | undefined) => readonly string[];
+  /** What a deletion waits for besides the finalizers in the metadata. */
+  readonly deletion?: {
+    readonly isHeld: (object: T) => boolean;
+    /** The object as it shows that its deletion has begun. */
+    readonly begun: (object: T) => T;
+  };
   /** How objects are shown in a table; by their name and age if nothing is said. */
   readonly columns?: readonly Column<T>[];
   /** Fields besides metadata.name and metadata.namespace that a field selector may name, each with its value. */
@@ -59,7 +73,24 @@ export interface KindForm<T extends KubeObject> {
   readonly unknownSelectorField: (field: string) => string;
 }
 
+const verbs = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'] as const;
+export type Verb = (typeof verbs)[number];
+
+/** A part of an object with a path of its own, which speaks of the whole object and writes these fields and metadata. */
+export interface Part {
+  /** The last segment of its path. */
+  readonly name: string;
+  readonly verbs: readonly ('get' | 'patch' | 'update')[];
+  readonly fields: readonly string[];
+  /** Whether who creates the object may fill it. */
+  readonly givenOnCreate: boolean;
+}
+
 export interface Kind extends Omit<KindForm<KubeObject>, Derived>, ServedKind {
+  readonly verbs: readonly Verb[];
+  readonly parts: readonly Part[];
+  /** Those of its subresources that speak kinds of their own. */
+  readonly subresources: readonly Subresource[];
   readonly listSchema: ObjectSchema;
   /** Set when its objects are stored in the form of another kind. */
   readonly view?: View;
@@ -69,13 +100,11 @@ export interface Kind extends Omit<KindForm<KubeObject>, Derived>, ServedKind {
 }
 
 /** What a kind has in another form than its declaration. */
-type Derived = 'fields' | 'numbers' | 'requiredFields' | 'subresources' | 'columns';
-
-/** What can be done with everything that is stored. */
-const verbs = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
+type Derived = 'fields' | 'numbers' | 'requiredFields' | 'subresources' | 'columns' | 'namespaced' | 'verbs' | 'parts';
 
 export function defineKind<T extends KubeObject>(form: KindForm<T>): Kind {
   const { fields, numbers, requiredFields, subresources, columns, group, version, kind, ...rest } = form;
+  const parts = form.parts ?? [];
   const schema = object(
     { ...typeMeta, metadata: field(objectMeta, 'Standard object metadata.', 'always'), ...fields },
     {
@@ -97,8 +126,6 @@ export function defineKind<T extends KubeObject>(form: KindForm<T>): Kind {
     group,
     version,
     kind,
-    namespaced: true,
-    verbs,
     schema,
     listSchema: object(
       {
@@ -112,7 +139,14 @@ export function defineKind<T extends KubeObject>(form: KindForm<T>): Kind {
       },
     ),
     hasProtobuf: numbers !== undefined,
-    subresourceForms: subresources,
+    namespaced: form.namespaced ?? true,
+    verbs: form.verbs ?? verbs,
+    parts,
+    subresources,
+    subresourceForms: [
+      ...subresources,
+      ...parts.map(({ name, verbs }) => ({ name, verbs, group, version, kind, schema })),
+    ],
     apiVersion: form.group ? `${form.group}/${form.version}` : form.version,
   };
 }

@@ -1,6 +1,5 @@
 import type { KubeObject } from './object.ts';
 import type { GroupVersionKind, ObjectSchema } from './schema/schema.ts';
-import type { Subresource } from './subresource.ts';
 import type { Column } from './table/column.ts';
 
 /** What has to be known of a kind to read one of its objects, and to write it in every form. */
@@ -22,5 +21,14 @@ export interface ServedKind extends SpokenKind {
   readonly namespaced: boolean;
   /** What can be done with its objects, in the order of the alphabet. */
   readonly verbs: readonly string[];
-  readonly subresourceForms: readonly Subresource[];
+  readonly subresourceForms: readonly ServedSubresource[];
+}
+
+/** What clients see of what has a path behind an object. */
+export interface ServedSubresource extends GroupVersionKind {
+  /** The last segment of its path. */
+  readonly name: string;
+  readonly verbs: readonly string[];
+  /** What is sent to it and what it answers. */
+  readonly schema: ObjectSchema;
 }

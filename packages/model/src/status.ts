@@ -135,6 +135,22 @@ export const conflict = (names: ResourceNames, name: string, problem: string): S
     ofResource(names, name),
   );
 
+/** Somebody may ask, and is refused all the same, for what the object is or where it lies. */
+export function forbiddenName(
+  names: ResourceNames,
+  name: string | undefined,
+  problem: string,
+  causes?: readonly StatusCause[],
+): StatusError {
+  const what = `${qualified(names, names.plural)}${name ? ` ${JSON.stringify(name)}` : ''}`;
+  const { name: _, ...details } = ofResource(names, '');
+  return new StatusError('Forbidden', `${what} is forbidden: ${problem}`, {
+    ...(name && { name }),
+    ...details,
+    ...(causes && { causes }),
+  });
+}
+
 /** Several things wrong with an object, or with the options of a request, each with its field. */
 export function invalid(
   form: { readonly group: string; readonly kind: string },

@@ -42,6 +42,7 @@ export function defineView<Stored extends KubeObject>(form: ViewForm<Stored>): K
     ...of,
     ...own,
     subresources: [],
+    parts: [],
     columns: of.columns.map((column) => ({
       ...column,
       value: (object, nowMs) => column.value(toStored(object), nowMs),

@@ -103,7 +103,7 @@ export interface ListParameters extends ListOptions {
 
 export function listParameters({ served, shardedReads }: Resource, { query, resource }: RequestInfo): ListParameters {
   return {
-    namespace: resource?.namespace,
+    namespace: resource?.inNamespace ? resource.namespace : undefined,
     limit: integer(query, 'limit'),
     timeoutSeconds: integer(query, 'timeoutSeconds'),
     continue: text(query, 'continue'),

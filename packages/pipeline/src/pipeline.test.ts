@@ -1,4 +1,5 @@
 import { gunzipSync } from 'node:zlib';
+import { admission } from '@cluster-apiserver/gates';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { seededRandom, sleep, systemClock } from '@cluster-apiserver/base';
 import {
@@ -129,6 +130,7 @@ beforeEach(() => {
       resources: [...resources, ...views],
       reviews: [],
       clock,
+      admission: admission([]),
       deleteCollectionWorkers: 2,
       watchLimits: { clock, random, minRequestTimeoutMs: 1000, report: (error) => void faults.push(error) },
       documents: documentRoutes({

@@ -21,7 +21,13 @@ describe('what is asked is read off method and target', () => {
     ['GET', '/api/v1/namespaces/a//events', 'get', { plural: '', name: 'events' }],
     ['GET', '/api/v1/namespaces/%61/events/%70od%2E1', 'get', { namespace: 'a', name: 'pod.1' }],
     ['GET', '/api/v1/namespaces/a/events/a%2Fb', 'get', { name: 'a', subresource: 'b' }],
-    ['GET', '/api/v1/namespaces/a', 'get', { plural: 'namespaces', name: 'a' }],
+    ['GET', '/api/v1/namespaces', 'list', { plural: 'namespaces', namespace: undefined, inNamespace: false }],
+    ['GET', '/api/v1/namespaces/a', 'get', { plural: 'namespaces', name: 'a', namespace: 'a', inNamespace: false }],
+    ['GET', '/api/v1/watch/namespaces/a', 'watch', { plural: 'namespaces', name: 'a', inNamespace: false }],
+    ['PUT', '/api/v1/namespaces/a/finalize', 'update', { plural: 'namespaces', name: 'a', subresource: 'finalize' }],
+    ['PATCH', '/api/v1/namespaces/a/status', 'patch', { plural: 'namespaces', name: 'a', subresource: 'status' }],
+    ['GET', '/api/v1/namespaces/a/status/more', 'get', { plural: 'namespaces', beyond: true }],
+    ['GET', '/api/v1/namespaces/status/events', 'list', { plural: 'events', namespace: 'status', inNamespace: true }],
   ])('%s %s is %s', (method, target, verb, resource) => {
     const info = requestInfo(method, target);
     expect(info.verb).toBe(verb);

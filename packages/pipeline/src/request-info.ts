@@ -14,7 +14,10 @@ export interface RequestInfo {
 export interface ResourceInfo {
   readonly group: string;
   readonly version: string;
+  /** That of the object; a namespace lies in itself, because those who may do something there may do it to it. */
   readonly namespace: string | undefined;
+  /** Whether the path leads through a namespace. */
+  readonly inNamespace: boolean;
   readonly plural: string;
   readonly name: string | undefined;
   readonly subresource: string | undefined;
@@ -75,12 +78,14 @@ function inVersion(group: string, version: string | undefined, segments: readonl
   const watchPath = segments[0] === 'watch';
   const [first, ...rest] = watchPath ? segments.slice(1) : segments;
   if (version === undefined || first === undefined) return undefined;
-  if (first === 'namespaces' && rest.length > 1) {
+  const ofNamespaces = first === 'namespaces';
+  if (ofNamespaces && rest.length > 1 && !partsOfNamespaces.has(rest[1])) {
     const [namespace, plural = '', name, subresource] = rest;
     return {
       group,
       version,
       namespace: namespace || undefined,
+      inNamespace: true,
       plural,
       name,
       subresource,
@@ -89,8 +94,13 @@ function inVersion(group: string, version: string | undefined, segments: readonl
     };
   }
   const [name, subresource] = rest;
-  return { group, version, namespace: undefined, plural: first, name, subresource, watchPath, beyond: rest.length > 2 };
+  const namespace = ofNamespaces ? name : undefined;
+  const beyond = rest.length > 2;
+  return { group, version, namespace, inNamespace: false, plural: first, name, subresource, watchPath, beyond };
 }
+
+/** What these words stand for behind the name of a namespace, and no kind is called so. */
+const partsOfNamespaces: ReadonlySet<string | undefined> = new Set(['finalize', 'status']);
 
 function resourceVerb(method: string, { name, watchPath }: ResourceInfo, query: URLSearchParams): string {
   switch (method) {

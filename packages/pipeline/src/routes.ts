@@ -1,6 +1,6 @@
 import { type Clock, getOwn } from '@cluster-apiserver/base';
-import type { Authorizer } from '@cluster-apiserver/gates';
-import { type Review, StatusError } from '@cluster-apiserver/model';
+import type { Admission, Authorizer } from '@cluster-apiserver/gates';
+import { type Review, StatusError, type Verb } from '@cluster-apiserver/model';
 import type { Resource } from '@cluster-apiserver/registry';
 import type { ApiResponse, Handler } from './exchange.ts';
 import type { Authenticated } from './facts.ts';
@@ -21,6 +21,8 @@ export interface RouteOptions {
   /** What is answered and never stored. */
   readonly reviews: readonly Review[];
   readonly clock: Clock;
+  /** Who has a say in every write. */
+  readonly admission: Admission;
   readonly deleteCollectionWorkers: number;
   readonly watchLimits: WatchLimits;
   /** Who may delete what cannot be read; nobody when undefined. */
@@ -34,11 +36,12 @@ type Methods = Readonly<Record<string, Handler<Authenticated>>>;
 
 /** What is not there has no path. */
 interface Routes {
+  readonly namespaced: boolean;
   readonly object?: Methods;
   /** What is behind one object, by its name. */
   readonly subresources?: Readonly<Record<string, Methods>>;
   readonly collection?: Methods;
-  /** The collection of all namespaces, or of a kind that lies in none. */
+  /** The collection of all namespaces; the only one of what lies in none. */
   readonly everywhere?: Methods;
   readonly watch?: Methods;
 }
@@ -66,48 +69,74 @@ export function routes(options: RouteOptions): Handler<Authenticated> {
 
 function routesOf(
   resource: Resource,
-  { deleteCollectionWorkers, watchLimits, mayDeleteUnreadable }: RouteOptions,
+  { admission, deleteCollectionWorkers, watchLimits, mayDeleteUnreadable }: RouteOptions,
 ): Routes {
   const list = listHandler(resource);
   const watch = watchHandler(resource, watchLimits);
   const listOrWatch: Handler<Authenticated> = (facts) => (flag(facts.info.query, 'watch') ? watch(facts) : list(facts));
+  const { served } = resource;
+  const [get, replace, patch] = [
+    getHandler(resource),
+    replaceHandler(resource, admission),
+    patchHandler(resource, admission),
+  ];
+  const collection = methods(served.verbs, {
+    GET: ['list', listOrWatch],
+    POST: ['create', createHandler(resource, admission)],
+    DELETE: ['deletecollection', deleteCollectionHandler(resource, admission, deleteCollectionWorkers)],
+  });
   return {
-    object: {
-      GET: getHandler(resource),
-      PUT: replaceHandler(resource),
-      PATCH: patchHandler(resource),
-      DELETE: deleteHandler(resource, mayDeleteUnreadable),
-    },
-    subresources: Object.fromEntries(
-      resource.served.subresourceForms.map((form) => [form.name, { POST: createSubresourceHandler(resource, form) }]),
-    ),
-    collection: {
-      GET: listOrWatch,
-      POST: createHandler(resource),
-      DELETE: deleteCollectionHandler(resource, deleteCollectionWorkers),
-    },
-    everywhere: { GET: listOrWatch },
-    watch: { GET: watch },
+    namespaced: served.namespaced,
+    object: methods(served.verbs, {
+      GET: ['get', get],
+      PUT: ['update', replace],
+      PATCH: ['patch', patch],
+      DELETE: ['delete', deleteHandler(resource, admission, mayDeleteUnreadable)],
+    }),
+    subresources: Object.fromEntries([
+      ...served.subresources.map((form) => [form.name, { POST: createSubresourceHandler(resource, form) }]),
+      ...served.parts.map(({ name, verbs }) => [
+        name,
+        methods(verbs, { GET: ['get', get], PUT: ['update', replace], PATCH: ['patch', patch] }),
+      ]),
+    ]),
+    collection,
+    everywhere: served.namespaced ? methods(served.verbs, { GET: ['list', listOrWatch] }) : collection,
+    watch: methods(served.verbs, { GET: ['watch', watch] }),
   };
 }
 
+/** Those of them that the kind offers. */
+const methods = (
+  offered: readonly Verb[],
+  all: Readonly<Record<string, readonly [Verb, Handler<Authenticated>]>>,
+): Methods =>
+  Object.fromEntries(
+    Object.entries(all).flatMap(([method, [verb, handler]]) => (offered.includes(verb) ? [[method, handler]] : [])),
+  );
+
 function routesOfReview(review: Review, clock: Clock): Routes {
+  const { namespaced } = review;
   const methods = { POST: reviewHandler(review, clock) };
-  return review.namespaced ? { collection: methods } : { everywhere: methods };
+  return namespaced ? { namespaced, collection: methods } : { namespaced, everywhere: methods };
 }
 
 function handlerFor(found: Routes, info: ResourceInfo, method: string): Handler<Authenticated> {
-  const { namespace, name, beyond } = info;
-  if (beyond || name === '' || (namespace === undefined && name !== undefined)) return unknown;
+  const { namespace, inNamespace, name, beyond } = info;
+  const misplaced = found.namespaced ? namespace === undefined && name !== undefined : inNamespace;
+  if (beyond || name === '' || misplaced) return unknown;
   const methods = methodsOf(found, info);
   return methods ? (getOwn(methods, method) ?? notAllowed) : unknown;
 }
 
-function methodsOf(found: Routes, { namespace, name, subresource, watchPath }: ResourceInfo): Methods | undefined {
+function methodsOf(
+  found: Routes,
+  { namespace, inNamespace, name, subresource, watchPath }: ResourceInfo,
+): Methods | undefined {
   if (subresource !== undefined) return watchPath ? undefined : getOwn(found.subresources ?? {}, subresource);
   if (watchPath) return found.watch;
   if (name !== undefined) return found.object;
-  return namespace !== undefined ? found.collection : found.everywhere;
+  return inNamespace && namespace !== undefined ? found.collection : found.everywhere;
 }
 
 const unknown = (): ApiResponse => {

@@ -2,20 +2,22 @@ import {
   type Applied,
   ApplyConflictError,
   applyAsKubectlDid,
+  boundTo,
   conflict,
   conflictCauses,
   formatTime,
   type KubeObject,
+  notFound,
   StatusError,
 } from '@cluster-apiserver/model';
 import type { Call } from '@cluster-apiserver/storage';
-import { born, emptyOf, finished } from './create.ts';
+import { emptyOf } from './create.ts';
 import type { Outcome } from './outcome.ts';
 import { requireName, requireUnchanged, withinBounds } from './patch.ts';
-import { asUpdate, settled } from './replace.ts';
+import { asUpdate, createdInstead, settled } from './replace.ts';
 import type { Resource } from './resource.ts';
 import { answering } from './storage-answers.ts';
-import { inNamespace, withDistinctOwners, withoutSystemFields } from './system-fields.ts';
+import { inNamespace, withDistinctOwners, withIdentity, withoutSystemFields } from './system-fields.ts';
 import type { WriteOptions } from './write-options.ts';
 import { type Decision, type Written, writeOver } from './write-over.ts';
 
@@ -46,7 +48,7 @@ function decided(
   configuration: Applied,
   current: Outcome | undefined,
   options: ApplyOptions,
-): Decision {
+): Decision | Promise<Decision> {
   const { kind } = resource;
   const next = withDistinctOwners(
     inNamespace(withConfiguration(resource, configuration, current, options), options.namespace),
@@ -55,25 +57,27 @@ function decided(
   requireName(next, name);
   if (current) {
     requireUnchanged(kind, next, current);
-    return settled(resource, next, current, options);
+    return settled(resource, boundTo(kind, options.part, next, current.object), current, options);
   }
+  if (options.part) throw notFound(kind, name);
   if (next.metadata.uid !== undefined)
     throw conflict(
       kind,
       name,
       `uid mismatch: the provided object specified uid ${next.metadata.uid}, and no existing object was found`,
     );
-  return { write: finished(resource, born(resource, withoutSystemFields(next)), options) };
+  return createdInstead(resource, withIdentity(withoutSystemFields(next), resource), options);
 }
 
 function withConfiguration(
   { kind, clock }: Resource,
   configuration: Applied,
   current: Outcome | undefined,
-  { manager, force }: ApplyOptions,
+  { manager, force, part }: ApplyOptions,
 ): KubeObject {
   const empty = emptyOf(kind);
-  const applier = { manager, force, apiVersion: kind.apiVersion, time: formatTime(clock.now()) };
+  const { apiVersion } = kind;
+  const applier = { manager, force, apiVersion, subresource: part?.name, time: formatTime(clock.now()) };
   try {
     return applyAsKubectlDid(kind.schema, current?.object ?? empty, empty, configuration, applier);
   } catch (error) {

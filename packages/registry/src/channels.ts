@@ -56,7 +56,9 @@ export class Channels {
   #changed(change: ItemChange<Cached>): void {
     const { key } = change;
     const sighting = new Sighting(change);
-    for (const scope of ['', key.slice(0, key.indexOf('/') + 1), key])
+    // What lies in no namespace has the whole collection in its place.
+    const within = key.slice(0, key.indexOf('/') + 1);
+    for (const scope of within === '' ? ['', key] : ['', within, key])
       for (const channel of this.#byScope.get(scope) ?? []) {
         channel.see(sighting);
         this.#touched.add(channel);

@@ -9,7 +9,7 @@ import { inNamespace } from './system-fields.ts';
 export function createSubresource(
   resource: Resource,
   form: Subresource,
-  place: { readonly namespace: string; readonly name: string },
+  place: { readonly namespace: string | undefined; readonly name: string },
   incoming: KubeObject,
   warn: (text: string) => void,
   call: Call,

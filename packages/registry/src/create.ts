@@ -2,6 +2,7 @@ import {
   alreadyExists,
   badRequest,
   bytesOf,
+  writableOf,
   encodeStored,
   formatTime,
   invalid,
@@ -13,6 +14,7 @@ import {
   validateObjectMeta,
 } from '@cluster-apiserver/model';
 import { type Call, KeyExistsError, type Stored } from '@cluster-apiserver/storage';
+import { admitted, createWithLeave, leaveFor } from './admit.ts';
 import { generatedName } from './names.ts';
 import { MadeObject, type Outcome } from './outcome.ts';
 import { placeOf, type Resource } from './resource.ts';
@@ -27,7 +29,10 @@ const generatedNamesMax = 8;
 /** The whole meaning of "create", for every kind. */
 export function create(resource: Resource, incoming: KubeObject, options: WriteOptions, call: Call): Promise<Outcome> {
   return answering(async () => {
-    const draft = asNew(resource, incoming, options);
+    const fresh = asNew(resource, incoming, options);
+    const { name } = fresh.metadata;
+    const mutated = admitted(resource, options, { operation: 'CREATE', name, object: fresh, oldObject: undefined });
+    const draft = mutated instanceof Promise ? await mutated : mutated;
     if (draft.metadata.name !== undefined) return stored(resource, finished(resource, draft, options), options, call);
     for (let tries = 1; ; tries++) {
       const name = draft.metadata.generateName && generatedName(draft.metadata.generateName, resource.random);
@@ -42,24 +47,24 @@ export function create(resource: Resource, incoming: KubeObject, options: WriteO
   });
 }
 
-/** A new object as its kind wants it, with an owner for each of its fields and an identity, but perhaps no name yet. */
+/** A new object with an owner for each of its fields and an identity, but perhaps no name yet. */
 export function asNew(resource: Resource, incoming: KubeObject, options: WriteOptions): KubeObject {
   const { kind, clock } = resource;
   const version = incoming.metadata.resourceVersion;
   if (version !== undefined && version !== '0')
     throw badRequest('resourceVersion should not be set on objects to be created');
-  const own = withDistinctOwners(inNamespace(withoutSystemFields(incoming), options.namespace), options.warn);
+  const given = writableOf(kind, undefined, withoutSystemFields(incoming));
+  const own = withDistinctOwners(inNamespace(kind.defaults?.(given) ?? given, options.namespace), options.warn);
   const writer = { manager: options.manager, apiVersion: kind.apiVersion, time: formatTime(clock.now()) };
-  return born(resource, withManagedFields(own, managedFieldsAfterUpdate(kind.schema, emptyOf(kind), own, writer)));
+  return withIdentity(
+    withManagedFields(own, managedFieldsAfterUpdate(kind.schema, emptyOf(kind), own, writer)),
+    resource,
+  );
 }
 
-/** A new object whose fields have owners, as its kind wants it and with an identity. */
-export const born = (resource: Resource, owned: KubeObject): KubeObject =>
-  withIdentity(resource.kind.prepare?.(owned) ?? owned, resource);
-
-/** A new object with its name, in canonical form, or an answer that says all that is wrong with it. */
+/** A new object with its name, as its kind wants it and in canonical form, or an answer that says all that is wrong with it. */
 export function finished({ kind }: Resource, draft: KubeObject, options: WriteOptions): KubeObject {
-  const object = canonical(kind, draft);
+  const object = canonical(kind, kind.prepare?.(draft, undefined) ?? draft);
   // Whatever is wrong with its form is told first: the rules of the kind rely on it.
   const errors = kind.validate?.(object, undefined) ?? [];
   const all = [...validateObjectMeta(object.metadata, kind), ...errors];
@@ -99,13 +104,17 @@ async function stored(resource: Resource, object: KubeObject, options: WriteOpti
     return alreadyExists(kind, name, leaving ? 'object is being deleted: ' : '');
   };
   if (options.dryRun) {
+    await leaveFor(resource, options, { operation: 'CREATE', name, object, oldObject: undefined });
     const { stored: current } = await store.get(key, call);
     if (current) throw taken(current);
     return new MadeObject(object, undefined);
   }
   const bytes = encodeStored(object);
   try {
-    const revision = await store.create(key, bytesOf(bytes), { timeToLiveSeconds: kind.timeToLiveSeconds }, call);
+    const { timeToLiveSeconds } = kind;
+    const revision = await createWithLeave(resource, object, options, call, (premises) =>
+      store.create(key, bytesOf(bytes), { timeToLiveSeconds, premises }, call),
+    );
     collection.wrote(revision);
     return new MadeObject(object, revision, bytes);
   } catch (error) {

@@ -5,7 +5,7 @@ import { type ListOptions, list } from './list.ts';
 import type { Resource } from './resource.ts';
 
 export interface CollectionDeletion {
-  readonly list: ListOptions & { readonly namespace: string };
+  readonly list: ListOptions;
   readonly delete: Omit<DeleteOptions, 'namespace'>;
   /** How many objects are deleted at a time. */
   readonly workers: number;

@@ -8,7 +8,11 @@ import { type Place, placeOf, type Resource } from './resource.ts';
  */
 export async function deleteUnreadable(
   resource: Resource,
-  { namespace, name, dryRun }: { readonly namespace: string; readonly name: string; readonly dryRun: boolean },
+  {
+    namespace,
+    name,
+    dryRun,
+  }: { readonly namespace: string | undefined; readonly name: string; readonly dryRun: boolean },
   call: Call,
 ): Promise<Status> {
   const { kind } = resource;

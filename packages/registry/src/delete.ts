@@ -14,15 +14,20 @@ import {
   success,
 } from '@cluster-apiserver/model';
 import { type Call, CorruptValueError } from '@cluster-apiserver/storage';
+import { type Asked, leaveFor } from './admit.ts';
 import { deleteUnreadable } from './delete-unreadable.ts';
 import type { Outcome } from './outcome.ts';
+import { isHeld } from './replace.ts';
 import type { Resource } from './resource.ts';
 import { answering } from './storage-answers.ts';
 import { canonical } from './system-fields.ts';
 import { writeOver } from './write-over.ts';
 
 export interface DeleteOptions {
-  readonly namespace: string;
+  /** Undefined for kinds that lie in no namespace. */
+  readonly namespace: string | undefined;
+  /** Undefined for what the server does by itself. */
+  readonly asked?: Asked | undefined;
   readonly dryRun: boolean;
   readonly gracePeriodSeconds?: number | undefined;
   readonly preconditions?:
@@ -36,7 +41,7 @@ export interface DeleteOptions {
 
 export interface Deletion {
   readonly answer: Outcome | Status;
-  /** False while finalizers hold the object. */
+  /** False while something holds the object. */
   readonly gone: boolean;
 }
 
@@ -68,9 +73,10 @@ async function deleteReadable(resource: Resource, name: string, options: DeleteO
       requirePreconditions(kind, current, options);
       const object = current.object;
       const finalizers = finalizersAfter(kind, object.metadata.finalizers ?? [], options);
-      return finalizers.length === 0
-        ? { remove: withFinalizers(kind, object, []) }
-        : { write: marked(resource, object, finalizers) };
+      const next = withFinalizers(kind, object, finalizers);
+      const decision = isHeld(kind, next) ? { write: marked(resource, next) } : { remove: next };
+      const leave = leaveFor(resource, options, { operation: 'DELETE', name, object: undefined, oldObject: object });
+      return leave instanceof Promise ? leave.then(() => decision) : decision;
     },
   );
   return { answer: kind.deletedAnswer === 'object' ? outcome : deletedStatus(kind, outcome.object), gone: removed };
@@ -151,8 +157,8 @@ function wantedPolicy(finalizers: readonly string[], { orphanDependents, propaga
 const withFinalizers = (kind: Kind, object: KubeObject, finalizers: string[]): KubeObject =>
   canonical(kind, { ...object, metadata: { ...object.metadata, finalizers } });
 
-/** An object that finalizers hold: it is going, since the first time that somebody said so. */
-function marked({ kind, clock }: Resource, object: KubeObject, finalizers: string[]): KubeObject {
+/** An object that something holds: it is going, since the first time that somebody said so. */
+function marked({ kind, clock }: Resource, object: KubeObject): KubeObject {
   const { generation, deletionTimestamp } = object.metadata;
   const metadata = {
     ...object.metadata,
@@ -162,5 +168,6 @@ function marked({ kind, clock }: Resource, object: KubeObject, finalizers: strin
     deletionTimestamp: deletionTimestamp ?? formatTime(clock.now()),
     deletionGracePeriodSeconds: 0,
   };
-  return withFinalizers(kind, { ...object, metadata }, finalizers);
+  const begun = { ...object, metadata };
+  return canonical(kind, kind.deletion?.begun(begun) ?? begun);
 }

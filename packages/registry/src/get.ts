@@ -9,7 +9,7 @@ import type { StoredObject } from './stored-object.ts';
 /** The whole meaning of "get", for every kind. `resourceVersion` asks for a state at least that new. */
 export function get(
   resource: Resource,
-  { namespace, name }: { readonly namespace: string; readonly name: string },
+  { namespace, name }: { readonly namespace: string | undefined; readonly name: string },
   resourceVersion: string | undefined,
   call: Call,
 ): Promise<StoredObject> {

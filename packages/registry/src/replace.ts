@@ -1,8 +1,10 @@
 import {
   badRequest,
+  boundTo,
   conflict,
   formatTime,
   invalid,
+  type Kind,
   type KubeObject,
   managedFieldsAfterUpdate,
   notFound,
@@ -12,6 +14,7 @@ import {
   validateObjectMetaUpdate,
 } from '@cluster-apiserver/model';
 import type { Call } from '@cluster-apiserver/storage';
+import { admitted, leaveFor } from './admit.ts';
 import { asNew, finished, formOf, withManagedFields } from './create.ts';
 import { MadeObject, type Outcome } from './outcome.ts';
 import type { Resource } from './resource.ts';
@@ -47,9 +50,9 @@ export function replace(
         );
       }
       if (!current) {
-        if (!kind.createOnReplace) throw notFound(kind, name);
+        if (!kind.createOnReplace || options.part) throw notFound(kind, name);
         const { resourceVersion: _, ...metadata } = next.metadata;
-        return { write: finished(resource, asNew(resource, { ...next, metadata }, options), options) };
+        return createdInstead(resource, asNew(resource, { ...next, metadata }, options), options);
       }
       if (typeof expected === 'number' && expected !== current.revision) throw conflict(kind, name, modified);
       return updated(resource, next, current, options);
@@ -62,21 +65,57 @@ export function replace(
 export const asUpdate = (written: Written): Written =>
   written.removed ? { ...written, outcome: new MadeObject(written.outcome.object, written.over) } : written;
 
+/** A create by another verb: the object is not there. */
+export function createdInstead(
+  resource: Resource,
+  fresh: KubeObject,
+  options: WriteOptions,
+): Decision | Promise<Decision> {
+  const { name } = fresh.metadata;
+  const draft = admitted(resource, options, { operation: 'CREATE', name, object: fresh, oldObject: undefined });
+  const decided = (object: KubeObject): Decision => ({ write: finished(resource, object, options) });
+  return draft instanceof Promise ? draft.then(decided) : decided(draft);
+}
+
 export const modified = 'the object has been modified; please apply your changes to the latest version and try again';
 
 /** What becomes of an object when `next` takes the place of what is stored. */
-export function updated(resource: Resource, next: KubeObject, current: Outcome, options: WriteOptions): Decision {
+export function updated(
+  resource: Resource,
+  incoming: KubeObject,
+  current: Outcome,
+  options: WriteOptions,
+): Decision | Promise<Decision> {
   const { kind, clock } = resource;
-  const writer = { manager: options.manager, apiVersion: kind.apiVersion, time: formatTime(clock.now()) };
+  const { manager, part } = options;
+  const writer = { manager, apiVersion: kind.apiVersion, subresource: part?.name, time: formatTime(clock.now()) };
+  const bound = boundTo(kind, part, incoming, current.object);
+  const next = kind.defaults?.(bound) ?? bound;
   const managedFields = managedFieldsAfterUpdate(kind.schema, current.object, next, writer);
   return settled(resource, withManagedFields(next, managedFields), current, options);
 }
 
-/** The same for an object whose fields have their owners already; the last finalizer's removal removes it. */
-export function settled({ kind }: Resource, owned: KubeObject, current: Outcome, options: WriteOptions): Decision {
+/** The same for an object whose fields have their owners already. */
+export function settled(
+  resource: Resource,
+  owned: KubeObject,
+  current: Outcome,
+  options: WriteOptions,
+): Decision | Promise<Decision> {
   const live = current.object;
-  const identified = withIdentityOf(live, owned);
-  const object = withUntouchedTimes(live, canonical(kind, kind.prepare?.(identified) ?? identified));
+  const write = { operation: 'UPDATE', name: live.metadata.name, oldObject: live } as const;
+  const mutated = admitted(resource, options, { ...write, object: withIdentityOf(live, owned) });
+  const decided = (object: KubeObject): Decision | Promise<Decision> => {
+    const decision = decidedUpdate(resource, object, live, options);
+    const leave = leaveFor(resource, options, { ...write, object: decision.write ?? decision.remove });
+    return leave instanceof Promise ? leave.then(() => decision) : decision;
+  };
+  return mutated instanceof Promise ? mutated.then(decided) : decided(mutated);
+}
+
+/** Throws an answer that says all that is wrong with it; the last finalizer's removal removes it. */
+function decidedUpdate({ kind }: Resource, next: KubeObject, live: KubeObject, options: WriteOptions): Decision {
+  const object = withUntouchedTimes(live, canonical(kind, kind.prepare?.(next, live) ?? next));
   const errors = [
     ...validateObjectMeta(object.metadata, kind),
     ...validateObjectMetaUpdate(object, live),
@@ -84,9 +123,13 @@ export function settled({ kind }: Resource, owned: KubeObject, current: Outcome,
   ];
   if (errors.length > 0) throw invalid(formOf(kind), object.metadata.name ?? '', errors);
   for (const warning of kind.warnings?.(object, live) ?? []) options.warn(warning);
-  const released = live.metadata.deletionTimestamp !== undefined && (object.metadata.finalizers ?? []).length === 0;
+  const released = live.metadata.deletionTimestamp !== undefined && !isHeld(kind, object);
   return released ? { remove: object } : { write: object };
 }
+
+/** Whether there is still something that a deletion has to wait for. */
+export const isHeld = (kind: Kind, object: KubeObject): boolean =>
+  (object.metadata.finalizers ?? []).length > 0 || (kind.deletion?.isHeld(object) ?? false);
 
 /** A write that changes nothing but the time of an entry in managedFields is no change. */
 function withUntouchedTimes(live: KubeObject, next: KubeObject): KubeObject {

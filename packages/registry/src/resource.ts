@@ -9,7 +9,7 @@ import {
   type WatchCacheEvent,
 } from '@cluster-apiserver/storage';
 import { Channels } from './channels.ts';
-import { type Cached, cachedForm, unreadableTerm } from './stored-object.ts';
+import { type Cached, cachedForm, type StoredObject, unreadableTerm } from './stored-object.ts';
 
 /** A kind with what its verbs need of the world. */
 export interface Resource {
@@ -83,9 +83,17 @@ export interface Place {
   readonly itemKey: string;
 }
 
-export function placeOf({ collection }: Resource, namespace: string, name: string): Place {
-  const path = `${segment('Namespace', namespace)}/${segment('Name', name)}`;
+export function placeOf({ collection, kind }: Resource, namespace: string | undefined, name: string): Place {
+  const named = segment('Name', name);
+  const path = kind.namespaced ? `${segment('Namespace', namespace ?? '')}/${named}` : named;
   return { key: collection.form.prefix + path, itemKey: itemKey(path) };
+}
+
+/** An object as memory has it, at once and perhaps a moment old. Throws when it cannot be read. */
+export function known(resource: Resource, namespace: string | undefined, name: string): StoredObject | undefined {
+  const found = resource.collection.get(placeOf(resource, namespace, name).itemKey);
+  if (found?.unreadable) throw found.unreadable;
+  return found;
 }
 
 /** Throws when it can be no namespace. */

@@ -30,7 +30,7 @@ import type { Outcome } from './outcome.ts';
  */
 export class StoredObject implements Outcome, CacheItem {
   readonly unreadable?: undefined;
-  /** `namespace/name`, as bytes. */
+  /** `namespace/name`, or the name alone, as bytes. */
   readonly key: ByteString;
   readonly revision: Revision;
   readonly json: ByteString;
@@ -48,7 +48,8 @@ export class StoredObject implements Outcome, CacheItem {
     // Everything else about it was checked before it was written; without a uid nothing says where its version belongs.
     if (typeof object.metadata?.uid !== 'string') throw new TypeError('it is no object of this server');
     // Not every encryption binds a value to its place, so the object says where it belongs.
-    if (textOfKey(key) !== `${object.metadata.namespace}/${object.metadata.name}`)
+    const { namespace, name } = object.metadata;
+    if (textOfKey(key) !== (kind.namespaced ? `${namespace}/${name}` : name))
       throw new TypeError('it is the object of another place');
     this.key = key;
     this.revision = revision;
@@ -67,8 +68,9 @@ export class StoredObject implements Outcome, CacheItem {
     return storedForm(this.json);
   }
 
+  /** Empty for what lies in none. */
   get namespace(): string {
-    return textOfKey(this.key.slice(0, this.key.indexOf('/')));
+    return textOfKey(this.key.slice(0, Math.max(0, this.key.indexOf('/'))));
   }
 
   get name(): string {

@@ -56,9 +56,11 @@ export function withIdentityOf(current: KubeObject, object: KubeObject): KubeObj
   return { ...object, metadata };
 }
 
-/** The namespace of the URL, which the body may leave out but not contradict. */
-export function inNamespace(object: KubeObject, namespace: string): KubeObject {
+/** The namespace of the URL, which the body may leave out but not contradict. What lies in none is not asked. */
+export function inNamespace(object: KubeObject, namespace: string | undefined): KubeObject {
   const given = object.metadata.namespace;
+  if (namespace === undefined)
+    return given === undefined ? object : { ...object, metadata: without(object.metadata, 'namespace') };
   if (given !== undefined && given !== namespace)
     throw badRequest('the namespace of the provided object does not match the namespace sent on the request');
   return given === namespace ? object : { ...object, metadata: { ...object.metadata, namespace } };

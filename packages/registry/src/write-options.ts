@@ -1,6 +1,14 @@
+import type { Part } from '@cluster-apiserver/model';
+import type { Asked } from './admit.ts';
+
 /** What every write brings along besides the object. */
 export interface WriteOptions {
-  readonly namespace: string;
+  /** Undefined for kinds that lie in no namespace. */
+  readonly namespace: string | undefined;
+  /** The part that is written; undefined for the object as a whole. */
+  readonly part?: Part | undefined;
+  /** Undefined for what the server does by itself. */
+  readonly asked?: Asked | undefined;
   /** Everything happens but the writing. */
   readonly dryRun: boolean;
   /** Who writes, for the record of who owns which field. */

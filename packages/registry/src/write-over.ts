@@ -6,6 +6,7 @@ import {
   RevisionMismatchError,
   type Stored,
 } from '@cluster-apiserver/storage';
+import { type Asking, createWithLeave, leaveFor } from './admit.ts';
 import { MadeObject, type Outcome } from './outcome.ts';
 import { placeOf, type Resource } from './resource.ts';
 import { readStored, type StoredObject } from './stored-object.ts';
@@ -36,8 +37,8 @@ const triesMax = 100;
  */
 export async function writeOver(
   resource: Resource,
-  where: { readonly namespace: string; readonly name: string },
-  options: { readonly dryRun: boolean },
+  where: { readonly namespace: string | undefined; readonly name: string },
+  options: Asking,
   call: Call,
   decide: (current: Current | undefined) => Decision | Promise<Decision>,
 ): Promise<Written> {
@@ -55,7 +56,16 @@ export async function writeOver(
   for (let tries = 0; tries < triesMax; tries++) {
     const decision = await decide(current);
     const write = writeOf(decision, current);
-    if (!write || options.dryRun) return withoutWrite(decision, current);
+    if (!write || options.dryRun) {
+      if (!current && decision.write)
+        await leaveFor(resource, options, {
+          operation: 'CREATE',
+          name: where.name,
+          object: decision.write,
+          oldObject: undefined,
+        });
+      return withoutWrite(decision, current);
+    }
     try {
       return await apply(write, current?.revision);
     } catch (error) {
@@ -70,18 +80,19 @@ export async function writeOver(
   }
 
   async function apply({ object, bytes }: Write, over: Revision | undefined): Promise<Written> {
-    const revision = await written(bytes, over);
+    const revision = await written(object, bytes, over);
     collection.wrote(revision);
     return { outcome: new MadeObject(object, revision, bytes), over, created: !over, removed: bytes === undefined };
   }
 
-  function written(bytes: ByteString | undefined, over: Revision | undefined): Promise<Revision> {
+  function written(object: KubeObject, bytes: ByteString | undefined, over: Revision | undefined): Promise<Revision> {
     // What is not there is not removed: whoever decides so has an answer for it.
     if (bytes === undefined) return store.delete(key, over as Revision, call);
-    const lifetime = { timeToLiveSeconds: kind.timeToLiveSeconds };
-    return over === undefined
-      ? store.create(key, bytesOf(bytes), lifetime, call)
-      : store.update(key, bytesOf(bytes), over, lifetime, call);
+    const { timeToLiveSeconds } = kind;
+    if (over !== undefined) return store.update(key, bytesOf(bytes), over, { timeToLiveSeconds }, call);
+    return createWithLeave(resource, object, options, call, (premises) =>
+      store.create(key, bytesOf(bytes), { timeToLiveSeconds, premises }, call),
+    );
   }
 }
 

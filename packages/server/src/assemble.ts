@@ -1,7 +1,7 @@
 import { Scope } from '@cluster-apiserver/base';
 import { featureGates } from '@cluster-apiserver/config';
 import { firstToDecide, mastersGroup, openPaths, ownQuestions, privilegedGroups } from '@cluster-apiserver/gates';
-import { type KindServices, kinds as kindsOf } from '@cluster-apiserver/kinds';
+import { type KindServices, kinds as kindsOf, namespace as namespaceKind } from '@cluster-apiserver/kinds';
 import type { Kind } from '@cluster-apiserver/model';
 import {
   chain,
@@ -23,6 +23,7 @@ import { asError } from './as-error.ts';
 import { FlagError, type ServerFlags } from './flags.ts';
 import type { Surroundings } from './surroundings.ts';
 import { versionInfo } from './version.ts';
+import { openAdmission } from './wiring/admission.ts';
 import { servingCertificate } from './wiring/certificate.ts';
 import { asksForCertificates } from './wiring/client-certificates.ts';
 import { allowedOrigins } from './wiring/allowed-origins.ts';
@@ -33,6 +34,7 @@ import { openEncryption } from './wiring/encryption.ts';
 import { startControllers } from './wiring/controllers.ts';
 import { findAccountIn } from './wiring/find-account.ts';
 import { requestMeasures, tokenCacheMeasure } from './wiring/measures.ts';
+import { makeSystemNamespaces, namespacesIn } from './wiring/namespaces.ts';
 import { openReviews } from './wiring/reviews.ts';
 import { apiAudiences } from './wiring/service-account-flags.ts';
 import { openServiceAccountTokens } from './wiring/service-account-tokens.ts';
@@ -108,6 +110,10 @@ export async function assemble(
         if (!cache.following) throw new Error('the objects are being read');
       },
     });
+    const ofNamespaces = resources.find(({ kind }) => kind === namespaceKind);
+    const namespaces = ofNamespaces && namespacesIn(ofNamespaces);
+    const admission = openAdmission(flags, namespaces);
+
     let shuttingDown = false;
     health.add({
       name: 'shutdown',
@@ -157,6 +163,7 @@ export async function assemble(
         resources: [...resources, ...views],
         reviews,
         clock,
+        admission,
         deleteCollectionWorkers: flags['delete-collection-workers'],
         mayDeleteUnreadable: gates.enabled('AllowUnsafeMalformedObjectDeletion') ? authorizer : undefined,
         watchLimits: {
@@ -178,6 +185,23 @@ export async function assemble(
       }),
     );
 
+    if (namespaces) {
+      const closing = new AbortController();
+      const made = makeSystemNamespaces({
+        names: flags['system-namespaces'],
+        namespaces,
+        filled: cache.filled,
+        clock,
+        random,
+        signal: closing.signal,
+        failed: (error) =>
+          log.warn('making the system namespaces failed; it is tried again', { error: asError(error) }),
+      });
+      scope.onClose('system namespaces', async () => {
+        closing.abort();
+        await made;
+      });
+    }
     startControllers({ flags, surroundings, log, client, resources, ownPrefix }, scope);
 
     const certificate = await servingCertificate(flags, surroundings, log);

@@ -114,6 +114,7 @@ const generic = 'Generic flags';
 const etcd = 'Etcd flags';
 const serving = 'Secure serving flags';
 const authentication = 'Authentication flags';
+const admission = 'Admission flags';
 const features = 'Features flags';
 const logs = 'Logs flags';
 const global = 'Global flags';
@@ -157,7 +158,7 @@ const flags = {
   controllers: list({
     group: generic,
     fallback: '*',
-    help: 'Controllers to run: * for all, name for one, -name for all but one. There is garbage-collector.',
+    help: 'Controllers to run: * for all, name for one, -name for all but one. There are garbage-collector, namespace-controller.',
   }),
   'etcd-servers': list({ group: etcd, fallback: 'http://127.0.0.1:2379', help: 'The members of the etcd cluster.' }),
   'etcd-prefix': path({ group: etcd, fallback: '/registry', help: 'What all keys in etcd begin with.' }),
@@ -344,6 +345,21 @@ const flags = {
     group: authentication,
     fallback: '',
     help: 'Who this API is: a token is for it when it names one of these. Without it, the issuers of service account tokens.',
+  }),
+  'enable-admission-plugins': list({
+    group: admission,
+    fallback: '',
+    help: 'Admission plugins to switch on besides the defaults. There are NamespaceAutoProvision (on: an object brings its namespace along) and in its place NamespaceLifecycle (off: an object needs a namespace that is there).',
+  }),
+  'disable-admission-plugins': list({
+    group: admission,
+    fallback: '',
+    help: 'Admission plugins to switch off although they are on by default.',
+  }),
+  'system-namespaces': list({
+    group: admission,
+    fallback: 'default,kube-system,kube-public',
+    help: 'Namespaces that are made when the server starts, unless they are there.',
   }),
   'feature-gates': pairs({
     group: features,

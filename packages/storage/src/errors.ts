@@ -20,6 +20,17 @@ export class RevisionMismatchError extends Error {
   }
 }
 
+/** What a write relied on has been written since, or is gone. Nothing was written. */
+export class PremiseBrokenError extends Error {
+  override readonly name = 'PremiseBrokenError';
+  /** When it was seen to be so: what is known at this revision tells why. */
+  readonly revision: Revision;
+  constructor(key: string, at: Revision) {
+    super(`what the creation of ${key} relied on does not hold at revision ${at}`);
+    this.revision = at;
+  }
+}
+
 export class RevisionCompactedError extends Error {
   override readonly name = 'RevisionCompactedError';
   /** The oldest revision that can still be read; undefined where etcd does not tell. */

@@ -1,6 +1,7 @@
 export {
   CorruptValueError,
   KeyExistsError,
+  PremiseBrokenError,
   RevisionCompactedError,
   RevisionMismatchError,
   RevisionTooLargeError,
@@ -21,6 +22,7 @@ export type {
   Change,
   ChangeSet,
   Entry,
+  Premise,
   Range,
   Reading,
   Snapshot,

@@ -16,8 +16,11 @@ import type { Revision } from './revision.ts';
 export interface Store {
   get(key: string, call: Call): Promise<Reading>;
   list(range: Range, call: Call): Promise<Snapshot>;
-  /** Throws KeyExistsError, with what is there, when the key has a value. */
-  create(key: string, value: Uint8Array, options: WriteOptions, call: Call): Promise<Revision>;
+  /**
+   * Throws KeyExistsError, with what is there, when the key has a value, and else PremiseBrokenError when one of the
+   * premises does not hold.
+   */
+  create(key: string, value: Uint8Array, options: CreateOptions, call: Call): Promise<Revision>;
   /** Throws RevisionMismatchError, with what is there, unless the key was last written at `expected`. */
   update(key: string, value: Uint8Array, expected: Revision, options: WriteOptions, call: Call): Promise<Revision>;
   /** Throws RevisionMismatchError, with what is there, unless the key was last written at `expected`. */
@@ -84,6 +87,16 @@ export interface Snapshot {
 export interface WriteOptions {
   /** The value disappears by itself after this time, and somewhat later rather than sooner. */
   readonly timeToLiveSeconds?: number | undefined;
+}
+
+export interface CreateOptions extends WriteOptions {
+  readonly premises?: readonly Premise[] | undefined;
+}
+
+/** What a write relies on: that another key was last written then. */
+export interface Premise {
+  readonly key: string;
+  readonly revision: number;
 }
 
 export interface ChangeSet {

@@ -12,7 +12,7 @@ import { deleteMember, detach, release } from './writes.ts';
 export interface Act {
   readonly type: 'deleted' | 'detached' | 'released';
   readonly kind: string;
-  readonly namespace: string;
+  readonly namespace: string | undefined;
   readonly name: string;
 }
 

@@ -570,7 +570,10 @@ describe('when something breaks', () => {
     const blocker = await world.event('blocker', { owners: [blocking(leaving)] });
     await settled();
     store.cut(new Error('cut'));
-    await until('both feeds are lost', () => collecting.events.filter(({ type }) => type === 'feed lost').length === 2);
+    await until(
+      'all feeds are lost',
+      () => collecting.events.filter(({ type }) => type === 'feed lost').length === world.resources.length,
+    );
     await world.remove(owner);
     await world.remove(blocker);
     await world.remove(leaving, 'Foreground');
@@ -586,7 +589,10 @@ describe('when something breaks', () => {
     const dependent = await world.event('dependent', { owners: [owned(owner)] });
     await settled();
     store.cut(new RevisionCompactedError(1 as never));
-    await until('both feeds are lost', () => collecting.events.filter(({ type }) => type === 'feed lost').length === 2);
+    await until(
+      'all feeds are lost',
+      () => collecting.events.filter(({ type }) => type === 'feed lost').length === world.resources.length,
+    );
     await world.remove(owner);
     await world.account('owner');
     clock.advance(1_000);
@@ -677,8 +683,11 @@ describe('a term', () => {
     await world.remove(owner);
     await until('all have failed', () => collecting.events.filter(({ type }) => type === 'failed').length === 10);
     store.cut(new Error('cut'));
-    await until('the feeds are lost', () => collecting.events.filter(({ type }) => type === 'feed lost').length === 2);
-    expect(clock.waiting).toBe(12);
+    await until(
+      'all feeds are lost',
+      () => collecting.events.filter(({ type }) => type === 'feed lost').length === world.resources.length,
+    );
+    expect(clock.waiting).toBe(10 + world.resources.length);
     await collecting.stop();
     expect(clock.waiting).toBe(0);
   });

@@ -12,11 +12,11 @@ import type { Resource } from '@cluster-apiserver/registry';
 import type { Call } from '@cluster-apiserver/storage';
 import { careFor } from './care.ts';
 import { type Act, carer } from './carer.ts';
-import { follow } from './feed.ts';
+import { follow } from '../feed.ts';
 import { createGraph } from './graph.ts';
 import { looker } from './look.ts';
 import { type Member, memberReader } from './member.ts';
-import { retryQueue } from './retry-queue.ts';
+import { retryQueue } from '../retry-queue.ts';
 import { standingReader } from './standing.ts';
 
 export interface GarbageCollectorOptions {

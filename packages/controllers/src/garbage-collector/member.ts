@@ -11,7 +11,8 @@ import type { Revision, Stored } from '@cluster-apiserver/storage';
 /** What the collector keeps of an object: who it is, whom it depends on, and how it is going if it is going. */
 export interface Member extends Identity {
   readonly resource: Resource;
-  readonly namespace: string;
+  /** Undefined for what lies in none. */
+  readonly namespace: string | undefined;
   readonly name: string;
   /** Every write that follows from this state is made under the condition that it still is the state. */
   readonly revision: Revision;
@@ -58,19 +59,20 @@ export function memberReader(resources: readonly Resource[]): MemberReader {
       if (!resource.kind.ownsOthers && !stored.value.includes(ownerReferences)) return undefined;
       const object = decodeStored(byteString(stored.value));
       // Every stored object has been given these.
-      const { namespace, name, uid } = object.metadata as { namespace: string; name: string; uid: string };
+      const { namespace, name, uid } = object.metadata as { namespace?: string; name: string; uid: string };
       const owners: Owner[] = [];
       let ownedByStrangers = false;
       for (const reference of object.metadata.ownerReferences ?? []) {
         const kind = owning.get(`${reference.apiVersion} ${reference.kind}`);
-        if (!kind) {
+        // What lies in no namespace does not say in which its owner would be.
+        if (!kind || (kind.kind.namespaced && namespace === undefined)) {
           ownedByStrangers = true;
           continue;
         }
         const ownerName = reference.name ?? '';
         owners.push({
-          // Owners are in the namespace of their dependents: one that is named from elsewhere is not there.
-          key: `${kind.collection.form.prefix}${namespace}/${ownerName}`,
+          // Owners are in the namespace of their dependents, or in none: one that is named from elsewhere is not there.
+          key: `${kind.collection.form.prefix}${kind.kind.namespaced ? `${namespace}/` : ''}${ownerName}`,
           uid: reference.uid,
           resource: kind,
           name: ownerName,

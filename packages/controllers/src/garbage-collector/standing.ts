@@ -8,7 +8,7 @@ import { leavingOf, type Owner } from './member.ts';
 export type Standing = 'living' | 'gone' | 'takes along' | 'leaves behind';
 
 /** Says how an owner stands. That it lives may be old news, as nothing is lost by that; all else has just been read. */
-export type StandingReader = (owner: Owner, namespace: string) => Promise<Standing>;
+export type StandingReader = (owner: Owner, namespace: string | undefined) => Promise<Standing>;
 
 /** Thousands of dependents may have one owner; nobody with a uid that is gone will come back. */
 const goneOwnersMax = 1_000;
@@ -30,7 +30,11 @@ export function standingReader(graph: Graph, call: () => Call): StandingReader {
   };
 }
 
-async function liveStanding({ resource, name, uid }: Owner, namespace: string, call: Call): Promise<Standing> {
+async function liveStanding(
+  { resource, name, uid }: Owner,
+  namespace: string | undefined,
+  call: Call,
+): Promise<Standing> {
   try {
     const { object } = await get(resource, { namespace, name }, undefined, call);
     if (object.metadata.uid !== uid) return 'gone';

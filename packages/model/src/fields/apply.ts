@@ -23,6 +23,7 @@ import { prune } from './prune.ts';
 export interface Applier {
   readonly manager: string;
   readonly apiVersion: string;
+  readonly subresource?: string | undefined;
   /** The moment of the write, as a canonical time. */
   readonly time: string;
   /** Takes fields of other managers over instead of refusing. */
@@ -62,7 +63,9 @@ export function apply(
   const before = withoutManagedFields(live);
   const owned = ownedBefore(schema, live, empty, applier);
   const isMine = ({ entry }: Ownership): boolean =>
-    entry.operation === 'Apply' && entry.manager === applier.manager && !entry.subresource;
+    entry.operation === 'Apply' &&
+    entry.manager === applier.manager &&
+    (entry.subresource ?? '') === (applier.subresource ?? '');
   const [mine, others] = [owned.filter(isMine), owned.filter((ownership) => !isMine(ownership))];
 
   const merged = mergeApplied(schema, before, values, fields);
@@ -76,8 +79,8 @@ export function apply(
     const lost = union(conflicts.get(other) ?? emptySet, changes.removed);
     return { ...other, fields: difference(other.fields, lost) };
   });
-  const { manager, apiVersion, time } = applier;
-  const entry = { manager, operation: 'Apply', apiVersion, time };
+  const { manager, apiVersion, time, subresource } = applier;
+  const entry = { manager, operation: 'Apply', apiVersion, time, ...(subresource && { subresource }) };
   const managedFields = encodeEntries([...kept, { entry, fields: difference(fields, serverFields) }]);
   return { ...next, metadata: { ...next.metadata, ...(managedFields && { managedFields }) } };
 }

@@ -47,7 +47,9 @@ export function parseFieldSelector(text: string, kind: Kind): FieldSelector {
 }
 
 const isSelectable = (kind: Kind, field: string): boolean =>
-  field === 'metadata.name' || field === 'metadata.namespace' || Object.hasOwn(kind.selectableFields, field);
+  field === 'metadata.name' ||
+  (field === 'metadata.namespace' && kind.namespaced) ||
+  Object.hasOwn(kind.selectableFields, field);
 
 function splitTerms(text: string): string[] {
   const terms = [''];

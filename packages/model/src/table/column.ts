@@ -20,7 +20,7 @@ export const nameColumn: Column<KubeObject> = {
   value: ({ metadata }) => metadata.name ?? '',
 };
 
-const ageColumn: Column<KubeObject> = {
+export const ageColumn: Column<KubeObject> = {
   name: 'Age',
   description: 'How long ago the object was created.',
   value: ({ metadata }, nowMs) => age(metadata.creationTimestamp, nowMs),

@@ -56,11 +56,14 @@ export interface NameRules {
 
 export const pathSegmentNames: NameRules = { whole: pathSegment, prefix: partOfPathSegment };
 
-export const subdomainNames: NameRules = {
-  whole: dnsSubdomain,
-  // A dash at the end is covered by the letters behind it.
-  prefix: (prefix) => dnsSubdomain(prefix.length > 1 && prefix.endsWith('-') ? `${prefix.slice(0, -1)}a` : prefix),
-};
+/** A dash at the end is covered by the letters behind it. */
+const namesBy = (rule: NameRule): NameRules => ({
+  whole: rule,
+  prefix: (prefix) => rule(prefix.length > 1 && prefix.endsWith('-') ? `${prefix.slice(0, -1)}a` : prefix),
+});
+
+export const subdomainNames: NameRules = namesBy(dnsSubdomain);
+export const labelNames: NameRules = namesBy(dnsLabel);
 
 /** `name` or `prefix/name`, as label keys and finalizers are. */
 export const qualifiedName: NameRule = (name) => {

@@ -11,6 +11,7 @@ export const foregroundFinalizer = 'foregroundDeletion';
 const standardFinalizers = new Set(['kubernetes', orphanFinalizer, foregroundFinalizer]);
 
 export interface ObjectMetaRules {
+  readonly namespaced: boolean;
   readonly names: NameRules;
   /** Whether every finalizer that is not a standard one needs a domain. */
   readonly qualifiedFinalizers: boolean;
@@ -20,7 +21,7 @@ export interface ObjectMetaRules {
 export function validateObjectMeta(meta: ObjectMeta, rules: ObjectMetaRules): FieldError[] {
   return [
     ...nameErrors(meta, rules.names),
-    ...namespaceErrors(meta),
+    ...namespaceErrors(meta, rules),
     ...generationErrors(meta),
     ...labelErrors(meta),
     ...annotationErrors(meta),
@@ -71,7 +72,8 @@ function nameErrors({ name, generateName }: ObjectMeta, names: NameRules): Field
   ];
 }
 
-function namespaceErrors({ namespace }: ObjectMeta): FieldError[] {
+function namespaceErrors({ namespace }: ObjectMeta, { namespaced }: ObjectMetaRules): FieldError[] {
+  if (!namespaced) return namespace ? [forbidden('metadata.namespace', 'not allowed on this type')] : [];
   if (!namespace) return [required('metadata.namespace')];
   return dnsLabel(namespace).map((message) => invalidValue('metadata.namespace', namespace, message));
 }
@@ -142,19 +144,23 @@ function finalizerErrors({ finalizers = [] }: ObjectMeta, rules: ObjectMetaRules
     );
   }
   if (rules.qualifiedFinalizers) {
-    finalizers.forEach((finalizer, index) => {
-      if (finalizer.includes('/') || standardFinalizers.has(finalizer)) return;
-      errors.push(
-        invalidValue(
-          `metadata.finalizers[${index}]`,
-          finalizer,
-          'name is neither a standard finalizer name nor is it fully qualified',
-        ),
-      );
-    });
+    finalizers.forEach((finalizer, index) =>
+      errors.push(...unknownFinalizer(`metadata.finalizers[${index}]`, finalizer)),
+    );
   }
   return errors;
 }
+
+const unknownFinalizer = (field: string, finalizer: string): FieldError[] =>
+  finalizer.includes('/') || standardFinalizers.has(finalizer)
+    ? []
+    : [invalidValue(field, finalizer, 'name is neither a standard finalizer name nor is it fully qualified')];
+
+/** What is wrong with a finalizer that stands elsewhere than in the metadata. */
+export const finalizerNameErrors = (field: string, finalizer: string): FieldError[] => [
+  ...qualifiedName(finalizer).map((message) => invalidValue(field, finalizer, message)),
+  ...unknownFinalizer(field, finalizer),
+];
 
 const managedFieldsErrors = ({ managedFields = [] }: ObjectMeta): FieldError[] =>
   managedFields.flatMap(managedFieldsEntryErrors);

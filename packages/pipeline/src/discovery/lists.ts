@@ -31,32 +31,23 @@ export const resourceList = ({ groupVersion, version, kinds }: ServedVersion): o
   resources: kinds.flatMap(resources),
 });
 
-const resources = ({
-  plural,
-  singular,
-  kind,
-  shortNames,
-  categories,
-  namespaced,
-  verbs,
-  subresourceForms,
-}: ServedKind): object[] => [
+const resources = ({ verbs, namespaced, subresourceForms, ...kind }: ServedKind): object[] => [
   {
-    name: plural,
-    singularName: singular,
+    name: kind.plural,
+    singularName: kind.singular,
     namespaced,
-    kind,
+    kind: kind.kind,
     verbs,
-    ...(shortNames.length > 0 && { shortNames }),
-    ...(categories && { categories }),
+    ...(kind.shortNames.length > 0 && { shortNames: kind.shortNames }),
+    ...(kind.categories && { categories: kind.categories }),
   },
-  ...subresourceForms.map(({ name, group, version, kind, verbs }) => ({
-    name: `${plural}/${name}`,
+  ...subresourceForms.map(({ name, group, version, kind: spoken, verbs }) => ({
+    name: `${kind.plural}/${name}`,
     singularName: '',
     namespaced,
-    group,
-    version,
-    kind,
+    // Said only where they are not those of the list.
+    ...((group !== kind.group || version !== kind.version) && { group, version }),
+    kind: spoken,
     verbs,
   })),
 ];

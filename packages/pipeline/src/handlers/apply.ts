@@ -1,8 +1,12 @@
 import { getOwn } from '@cluster-apiserver/base';
+import type { Admission } from '@cluster-apiserver/gates';
 import {
   type Applied,
   badRequest,
+  writableOf,
   type Kind,
+  type Part,
+  partOf,
   PatchFormError,
   parseYaml,
   readApplied,
@@ -16,26 +20,29 @@ import type { Authenticated } from '../facts.ts';
 import type { Form } from '../forms/negotiate.ts';
 import { applyParameters } from '../options.ts';
 import { objectResponse } from '../respond.ts';
-import { placeOf } from './place.ts';
+import { askedBy, placeOf } from './place.ts';
 
 export const applyType = 'application/apply-patch+yaml';
 
 export const applyHandler =
-  (resource: Resource) =>
+  (resource: Resource, admission: Admission) =>
   async (facts: Authenticated, form: Form): Promise<ApiResponse> => {
     const { request, info, call } = facts;
     const body = await readBody(request);
     const { dryRun, manager, force, fieldValidation } = applyParameters(request, info);
     const warn = (text: string): unknown => facts.warnings.add(text);
-    const configuration = readConfiguration(resource.served, body, fieldValidation, warn);
+    const part = partOf(resource.served, info.resource?.subresource);
+    const configuration = readConfiguration(resource.served, part, body, fieldValidation, warn);
     const { namespace, name } = placeOf(facts);
-    const options = { namespace, dryRun, manager, force, warn };
+    const asked = askedBy(facts, admission);
+    const options = { namespace, part, asked, dryRun, manager, force, warn };
     const { outcome, created } = await apply(resource, name, configuration, options, call);
     return objectResponse(facts, resource, form, created ? 201 : 200, outcome);
   };
 
 function readConfiguration(
   kind: Kind,
+  part: Part | undefined,
   body: Buffer,
   validation: FieldValidation,
   warn: (text: string) => void,
@@ -44,7 +51,7 @@ function readConfiguration(
   const unknown: string[] = [];
   requireForm(kind, value);
   try {
-    const configuration = readApplied(kind.schema, value, (path) => unknown.push(path));
+    const configuration = readApplied(kind.schema, writableOf(kind, part, value), (path) => unknown.push(path));
     report([...faults.map(({ message }) => message), ...unknown.map(unknownField)], validation, warn);
     return kind.view ? readApplied(kind.view.of.schema, storedNames(kind.view, value), () => {}) : configuration;
   } catch (error) {
@@ -62,7 +69,7 @@ const storedNames = ({ of, renamed }: View, configuration: unknown): object => (
 });
 
 /** A configuration names its kind and version, because its fields mean something in that version alone. */
-function requireForm(kind: Kind, value: unknown): void {
+function requireForm(kind: Kind, value: unknown): asserts value is object {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw badRequest('error decoding YAML: the configuration to apply must be an object');
   const given = value as Readonly<Record<string, unknown>>;

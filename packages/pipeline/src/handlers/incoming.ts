@@ -1,10 +1,11 @@
-import { asStored, type KubeObject, type SpokenKind } from '@cluster-apiserver/model';
+import type { Admission } from '@cluster-apiserver/gates';
+import { asStored, type KubeObject, partOf, type SpokenKind } from '@cluster-apiserver/model';
 import type { Resource, WriteOptions } from '@cluster-apiserver/registry';
 import { bodyFormat, decodeObject, readBody } from '../body.ts';
 import type { Authenticated } from '../facts.ts';
 import { type Form, objectForm } from '../forms/negotiate.ts';
 import { writeParameters } from '../options.ts';
-import { namespaceOf } from './place.ts';
+import { askedBy, namespaceOf } from './place.ts';
 
 interface Incoming<Options> {
   readonly object: KubeObject;
@@ -16,11 +17,17 @@ interface Incoming<Options> {
 /** An object that a client sends whole, as it is stored. */
 export async function incomingObject(
   { served }: Resource,
+  admission: Admission,
   facts: Authenticated,
   parameters: 'CreateOptions' | 'UpdateOptions',
 ): Promise<Incoming<WriteOptions>> {
   const { object, options, form } = await incomingForm(served, facts, parameters);
-  return { object: asStored(served, object), options: { ...options, namespace: namespaceOf(facts) }, form };
+  const place = { namespace: namespaceOf(facts), part: partOf(served, facts.info.resource?.subresource) };
+  return {
+    object: asStored(served, object),
+    options: { ...options, ...place, asked: askedBy(facts, admission) },
+    form,
+  };
 }
 
 /** An object of any kind as the client sends it. What is asked in vain is refused before the body is read. */

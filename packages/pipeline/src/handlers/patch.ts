@@ -1,5 +1,6 @@
 import { getOwn } from '@cluster-apiserver/base';
-import { StatusError } from '@cluster-apiserver/model';
+import type { Admission } from '@cluster-apiserver/gates';
+import { partOf, StatusError } from '@cluster-apiserver/model';
 import { patch, type Resource } from '@cluster-apiserver/registry';
 import { mediaType, readBody, report, unknownField } from '../body.ts';
 import type { Handler } from '../exchange.ts';
@@ -9,11 +10,11 @@ import { patchParameters } from '../options.ts';
 import { objectResponse } from '../respond.ts';
 import { applyHandler, applyType } from './apply.ts';
 import { patchTypes } from './patch-types.ts';
-import { placeOf } from './place.ts';
+import { askedBy, placeOf } from './place.ts';
 
 /** An apply may create the object and is about owners; all other types change what is there. */
-export function patchHandler(resource: Resource): Handler<Authenticated> {
-  const apply = applyHandler(resource);
+export function patchHandler(resource: Resource, admission: Admission): Handler<Authenticated> {
+  const apply = applyHandler(resource, admission);
   return async (facts) => {
     const { request, info, call } = facts;
     const form = objectForm(facts, resource.served);
@@ -33,7 +34,9 @@ export function patchHandler(resource: Resource): Handler<Authenticated> {
     const unknownFields = (paths: readonly string[]): void =>
       report([...faults, ...paths.map(unknownField)], fieldValidation, warn);
     const { namespace, name } = placeOf(facts);
-    const options = { namespace, dryRun, manager, warn, change, unknownFields };
+    const part = partOf(resource.served, info.resource?.subresource);
+    const asked = askedBy(facts, admission);
+    const options = { namespace, part, asked, dryRun, manager, warn, change, unknownFields };
     const { outcome } = await patch(resource, name, options, call);
     return objectResponse(facts, resource, form, 200, outcome);
   };

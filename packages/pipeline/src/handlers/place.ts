@@ -1,16 +1,23 @@
 import { invariant } from '@cluster-apiserver/base';
-import type { Understood } from '../facts.ts';
+import type { Admission } from '@cluster-apiserver/gates';
+import type { Asked } from '@cluster-apiserver/registry';
+import type { Authenticated, Understood } from '../facts.ts';
 
-/** Namespace and name of a route that has both. */
-export function placeOf({ info: { resource } }: Understood): { namespace: string; name: string } {
-  invariant(
-    resource?.namespace !== undefined && resource.name !== undefined,
-    'a handler of one object was reached without its name',
-  );
-  return { namespace: resource.namespace, name: resource.name };
+/** Where the object of a route is that names one. */
+export function placeOf(facts: Understood): { namespace: string | undefined; name: string } {
+  const name = facts.info.resource?.name;
+  invariant(name !== undefined, 'a handler of one object was reached without its name');
+  return { namespace: namespaceOf(facts), name };
 }
 
-export function namespaceOf({ info: { resource } }: Understood): string {
-  invariant(resource?.namespace !== undefined, 'a handler inside a namespace was reached without one');
-  return resource.namespace;
-}
+/** Undefined for what lies in none. */
+export const namespaceOf = ({ info: { resource } }: Understood): string | undefined =>
+  resource?.inNamespace ? resource.namespace : undefined;
+
+/** Who asks for a write. */
+export const askedBy = ({ user, info, call }: Authenticated, admission: Admission): Asked => ({
+  admission,
+  user,
+  subresource: info.resource?.subresource,
+  deadlineMs: call.deadlineMs,
+});

@@ -1,3 +1,4 @@
+import type { Admission } from '@cluster-apiserver/gates';
 import { type Resource, replace } from '@cluster-apiserver/registry';
 import type { Handler } from '../exchange.ts';
 import type { Authenticated } from '../facts.ts';
@@ -6,9 +7,9 @@ import { incomingObject } from './incoming.ts';
 import { placeOf } from './place.ts';
 
 export const replaceHandler =
-  (resource: Resource): Handler<Authenticated> =>
+  (resource: Resource, admission: Admission): Handler<Authenticated> =>
   async (facts) => {
-    const { object, options, form } = await incomingObject(resource, facts, 'UpdateOptions');
+    const { object, options, form } = await incomingObject(resource, admission, facts, 'UpdateOptions');
     const { outcome, created } = await replace(resource, placeOf(facts).name, object, options, facts.call);
     return objectResponse(facts, resource, form, created ? 201 : 200, outcome);
   };

@@ -5,8 +5,9 @@ import {
   type ObjectSchema,
   type Review,
   type ServedKind,
+  type ServedSubresource,
   statusSchema,
-  type Subresource,
+  type Verb,
   watchEvent,
 } from '@cluster-apiserver/model';
 import { type Parameter, parametersOf } from './parameters.ts';
@@ -74,26 +75,25 @@ export const operationsOf = (kind: Kind | Review): readonly Operation[] =>
 const rootOf = ({ group, apiVersion }: ServedKind): string => (group ? `/apis/${apiVersion}` : `/api/${apiVersion}`);
 
 function storedOperations(kind: Kind): readonly Operation[] {
-  const { plural, schema, listSchema } = kind;
+  const { plural, schema, listSchema, namespaced } = kind;
   const types = objectTypes(kind);
   const body = { schema, types, required: true };
   const options = { schema: deleteOptions, types, required: false };
   const root = rootOf(kind);
   const everywhere = `${root}/${plural}`;
-  const collection = `${root}/namespaces/{namespace}/${plural}`;
+  const collection = namespaced ? `${root}/namespaces/{namespace}/${plural}` : everywhere;
   const object = `${collection}/{name}`;
-  const id = (verb: string, rest = `Namespaced${kind.kind}`): string => `${verb}${groupInNames(kind)}${rest}`;
+  const one = `${namespaced ? 'Namespaced' : ''}${kind.kind}`;
+  const ofNamespace = namespaced ? ' of a namespace' : '';
+  const id = (verb: string, rest = one): string => `${verb}${groupInNames(kind)}${rest}`;
   const common = {
     tag: groupInNames(kind, '_'),
     target: { group: kind.group, version: kind.version, kind: kind.kind },
   };
   const of = (
+    verb: Verb,
     operation: Omit<Operation, 'tag' | 'target' | 'produces'> & { readonly produces?: readonly string[] },
-  ): Operation => ({
-    produces: types,
-    ...operation,
-    ...common,
-  });
+  ): Operation[] => (kind.verbs.includes(verb) ? [{ produces: types, ...operation, ...common }] : []);
   const read = { method: 'get', parameters: parametersOf.get } as const;
   const list = {
     ...read,
@@ -109,10 +109,16 @@ function storedOperations(kind: Kind): readonly Operation[] {
     produces: ['application/json', ...streamTypes(kind)],
   } as const;
   const watchRoot = `${root}/watch`;
+  const watched = namespaced ? `${watchRoot}/namespaces/{namespace}/${plural}` : `${watchRoot}/${plural}`;
   const ofEverywhere = `${kind.kind}ForAllNamespaces`;
   return [
-    of({ ...list, path: collection, id: id('list'), description: `Lists or watches ${plural} of a namespace.` }),
-    of({
+    ...of('list', {
+      ...list,
+      path: collection,
+      id: id('list'),
+      description: `Lists or watches ${plural}${ofNamespace}.`,
+    }),
+    ...of('create', {
       path: collection,
       method: 'post',
       action: 'post',
@@ -122,17 +128,17 @@ function storedOperations(kind: Kind): readonly Operation[] {
       body,
       answers: [created(schema)],
     }),
-    of({
+    ...of('deletecollection', {
       path: collection,
       method: 'delete',
       action: 'deletecollection',
-      id: id('delete', `CollectionNamespaced${kind.kind}`),
-      description: `Deletes ${plural} of a namespace.`,
+      id: id('delete', `Collection${one}`),
+      description: `Deletes ${plural}${ofNamespace}.`,
       parameters: parametersOf.deleteCollection,
       body: options,
       answers: [ok(statusSchema)],
     }),
-    of({
+    ...of('get', {
       ...read,
       path: object,
       action: 'get',
@@ -140,7 +146,7 @@ function storedOperations(kind: Kind): readonly Operation[] {
       description: `Reads one of the ${plural}.`,
       answers: [ok(schema)],
     }),
-    of({
+    ...of('update', {
       path: object,
       method: 'put',
       action: 'put',
@@ -150,7 +156,7 @@ function storedOperations(kind: Kind): readonly Operation[] {
       body,
       answers: kind.createOnReplace ? [ok(schema), created(schema)] : [ok(schema)],
     }),
-    of({
+    ...of('patch', {
       path: object,
       method: 'patch',
       action: 'patch',
@@ -160,7 +166,7 @@ function storedOperations(kind: Kind): readonly Operation[] {
       body: { schema: undefined, types: patchTypes, required: true },
       answers: [ok(schema), created(schema)],
     }),
-    of({
+    ...of('delete', {
       path: object,
       method: 'delete',
       action: 'delete',
@@ -170,28 +176,32 @@ function storedOperations(kind: Kind): readonly Operation[] {
       body: options,
       answers: [ok(kind.deletedAnswer === 'object' ? schema : statusSchema), accepted(schema)],
     }),
-    of({
-      ...list,
-      path: everywhere,
-      id: id('list', ofEverywhere),
-      description: `Lists or watches ${plural} of all namespaces.`,
-    }),
-    of({
+    ...(namespaced
+      ? [
+          ...of('list', {
+            ...list,
+            path: everywhere,
+            id: id('list', ofEverywhere),
+            description: `Lists or watches ${plural} of all namespaces.`,
+          }),
+          ...of('watch', {
+            ...watch,
+            path: `${watchRoot}/${plural}`,
+            id: id('watch', `${kind.kind}ListForAllNamespaces`),
+            description: `Watches ${plural} of all namespaces. Deprecated; use watch with a list.`,
+          }),
+        ]
+      : []),
+    ...of('watch', {
       ...watch,
-      path: `${watchRoot}/${plural}`,
-      id: id('watch', `${kind.kind}ListForAllNamespaces`),
-      description: `Watches ${plural} of all namespaces. Deprecated; use watch with a list.`,
+      path: watched,
+      id: id('watch', `${one}List`),
+      description: `Watches ${plural}${ofNamespace}. Deprecated; use watch with a list.`,
     }),
-    of({
-      ...watch,
-      path: `${watchRoot}/namespaces/{namespace}/${plural}`,
-      id: id('watch', `Namespaced${kind.kind}List`),
-      description: `Watches ${plural} of a namespace. Deprecated; use watch with a list.`,
-    }),
-    of({
+    ...of('watch', {
       ...watch,
       action: 'watch',
-      path: `${watchRoot}/namespaces/{namespace}/${plural}/{name}`,
+      path: `${watched}/{name}`,
       id: id('watch'),
       description: `Watches one of the ${plural}. Deprecated; use watch with a list and a field selector.`,
     }),
@@ -230,24 +240,57 @@ export const pathParameters = (path: string): readonly Parameter[] =>
       : { name: 'name', type: 'string', description: 'The name of the object.' },
   );
 
-function subresourceOperations(kind: Kind, form: Subresource, path: string): Operation[] {
-  const { name, group, version, schema } = form;
-  if (!form.verbs.includes('create')) return [];
-  return [
-    {
-      path,
+function subresourceOperations(kind: Kind, form: ServedSubresource, path: string): Operation[] {
+  const { name, group, version, schema, verbs } = form;
+  const types = objectTypes(kind);
+  const id = (verb: string): string =>
+    `${verb}${groupInNames(kind)}${kind.namespaced ? 'Namespaced' : ''}${kind.kind}${name.charAt(0).toUpperCase()}${name.slice(1)}`;
+  const common = {
+    path,
+    tag: groupInNames(kind, '_'),
+    target: { group, version, kind: form.kind },
+    produces: types,
+  };
+  const write = { parameters: parametersOf.write, body: { schema, types, required: true } };
+  const its = `the ${name} of one of the ${kind.plural}`;
+  const all: Readonly<Record<string, Omit<Operation, keyof typeof common>>> = {
+    create: {
+      ...write,
       method: 'post',
       action: 'post',
-      id: `create${groupInNames(kind)}Namespaced${kind.kind}${name.charAt(0).toUpperCase()}${name.slice(1)}`,
-      tag: groupInNames(kind, '_'),
-      description: `Creates the ${name} of one of the ${kind.plural}.`,
-      target: { group, version, kind: form.kind },
-      parameters: parametersOf.write,
-      body: { schema, types: objectTypes(kind), required: true },
+      id: id('create'),
+      description: `Creates ${its}.`,
       answers: [created(schema)],
-      produces: objectTypes(kind),
     },
-  ];
+    get: {
+      method: 'get',
+      action: 'get',
+      id: id('read'),
+      description: `Reads ${its}.`,
+      parameters: parametersOf.get,
+      answers: [ok(schema)],
+    },
+    update: {
+      ...write,
+      method: 'put',
+      action: 'put',
+      id: id('replace'),
+      description: `Replaces ${its}.`,
+      answers: [ok(schema)],
+    },
+    patch: {
+      method: 'patch',
+      action: 'patch',
+      id: id('patch'),
+      description: `Changes ${its}.`,
+      parameters: parametersOf.patch,
+      body: { schema: undefined, types: patchTypes, required: true },
+      answers: [ok(schema)],
+    },
+  };
+  return Object.entries(all).flatMap(([verb, operation]) =>
+    verbs.includes(verb) ? [{ ...common, ...operation }] : [],
+  );
 }
 
 /** How operations name a group and version: `CoreV1`, `EventsV1`, `RobotsExampleComV1`; as a tag, `core_v1`. */

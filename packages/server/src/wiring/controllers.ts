@@ -1,5 +1,10 @@
 import { nearestName, type Scope } from '@cluster-apiserver/base';
-import { collectGarbage, type GarbageCollectorEvent } from '@cluster-apiserver/controllers';
+import {
+  collectGarbage,
+  emptyNamespaces,
+  type GarbageCollectorEvent,
+  type NamespaceControllerEvent,
+} from '@cluster-apiserver/controllers';
 import type { Resource } from '@cluster-apiserver/registry';
 import { campaign, type EtcdClient, startCompaction } from '@cluster-apiserver/storage';
 import type { Log } from '@cluster-apiserver/telemetry';
@@ -17,7 +22,8 @@ export interface ControllerWiring {
 }
 
 const garbageCollector = 'garbage-collector';
-const controllers = [garbageCollector];
+const namespaceController = 'namespace-controller';
+const controllers = [garbageCollector, namespaceController];
 
 /** What one replica at a time does for all of them. */
 export function startControllers(
@@ -30,10 +36,19 @@ export function startControllers(
   let underWay: Promise<void> = Promise.resolve();
   const lead = (term: AbortSignal): void => {
     log.info('leading: this replica now works for all of them', { controllers: [...chosen].join(',') });
-    if (!chosen.has(garbageCollector)) return;
-    underWay = underWay
-      .then(() => collectGarbage({ resources, clock, random, signal: term, report: collectorReport(log) }))
-      .catch((error: unknown) => log.error('the garbage collector stopped', { error: asError(error) }));
+    const options = { resources, clock, random, signal: term };
+    const run = async (name: string, work: () => Promise<void>): Promise<void> => {
+      if (!chosen.has(name)) return;
+      await work().catch((error: unknown) =>
+        log.error('a controller stopped', { controller: name, error: asError(error) }),
+      );
+    };
+    underWay = underWay.then(async () => {
+      await Promise.all([
+        run(garbageCollector, () => collectGarbage({ ...options, report: collectorReport(log) })),
+        run(namespaceController, () => emptyNamespaces({ ...options, report: namespaceReport(log) })),
+      ]);
+    });
   };
   const election = campaign({ client, key: `${ownPrefix}election/leader`, identity: random.uuid(), lead });
   scope.onClose('controllers', async () => {
@@ -95,4 +110,25 @@ const collectorReport =
     else if (event.type === 'synced')
       log.debug(2, 'the garbage collector knows who depends on whom', { members: event.members });
     else log.debug(2, 'the garbage collector acted', { ...event });
+  };
+
+const namespaceReport =
+  (log: Log) =>
+  (event: NamespaceControllerEvent): void => {
+    if (event.type === 'failed') {
+      if (event.tries > ordinaryTries)
+        log.warn('the namespace controller cannot empty a namespace and tries again', {
+          key: event.key,
+          tries: event.tries,
+          error: asError(event.cause),
+        });
+    } else if (event.type === 'feed lost')
+      log.debug(2, 'the namespace controller lists the namespaces again', { error: asError(event.cause) });
+    else if (event.type === 'held')
+      log.debug(2, 'a namespace that is being deleted is not empty yet', {
+        namespace: event.namespace,
+        tries: event.tries,
+        failures: event.failures.join('; '),
+      });
+    else log.debug(2, 'a namespace was emptied', { namespace: event.namespace });
   };

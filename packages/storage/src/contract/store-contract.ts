@@ -1,7 +1,13 @@
 /** The promises of Store, as tests. Every implementation and everything laid over one calls this with a way to open it. */
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { systemClock } from '@cluster-apiserver/base';
-import { KeyExistsError, RevisionCompactedError, RevisionMismatchError, RevisionTooLargeError } from '../errors.ts';
+import {
+  KeyExistsError,
+  PremiseBrokenError,
+  RevisionCompactedError,
+  RevisionMismatchError,
+  RevisionTooLargeError,
+} from '../errors.ts';
 import { type Revision, revision } from '../revision.ts';
 import type { Call, Change, ChangeSet, Entry, Store } from '../store.ts';
 
@@ -73,6 +79,36 @@ export function describeStoreContract(what: string, open: () => Promise<StoreUnd
     test('creating fails even with the bytes that are there: somebody else may have written them', async () => {
       await put('a', 'same');
       await expect(put('a', 'same')).rejects.toThrow(KeyExistsError);
+    });
+
+    test('creating under premises succeeds while every one of them holds', async () => {
+      const [one, two] = [await put('one'), await put('two')];
+      const premises = [
+        { key: key('one'), revision: one },
+        { key: key('two'), revision: two },
+      ];
+      expect(await store.create(key('a'), bytes('a'), { premises }, call())).toBeGreaterThan(two);
+    });
+
+    test.each(['written since', 'deleted', 'never there'])(
+      'creating fails, and writes nothing, when what it relies on was %s',
+      async (what) => {
+        const before = what === 'never there' ? await head() : await put('relied-on');
+        if (what === 'written since') await store.update(key('relied-on'), bytes('other'), before, {}, call());
+        if (what === 'deleted') await store.delete(key('relied-on'), before, call());
+        const at = await head();
+        const premises = [{ key: key('relied-on'), revision: before }];
+        const error = await store.create(key('a'), bytes('a'), { premises }, call()).catch((thrown) => thrown);
+        expect(error).toBeInstanceOf(PremiseBrokenError);
+        expect(error.revision).toBe(at);
+        expect((await store.get(key('a'), call())).stored).toBeUndefined();
+      },
+    );
+
+    test('that the key has a value is told first, whatever else does not hold', async () => {
+      await put('a', 'first');
+      const premises = [{ key: key('nothing'), revision: 1 }];
+      await expect(store.create(key('a'), bytes('second'), { premises }, call())).rejects.toThrow(KeyExistsError);
     });
 
     test('a deleted key can be created again', async () => {

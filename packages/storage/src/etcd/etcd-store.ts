@@ -1,6 +1,6 @@
 import { KeyExistsError, RevisionCompactedError, RevisionMismatchError, RevisionTooLargeError } from '../errors.ts';
 import { type Revision, revision } from '../revision.ts';
-import type { Call, Entry, Range, Reading, Snapshot, Store, WriteOptions } from '../store.ts';
+import type { Call, CreateOptions, Entry, Range, Reading, Snapshot, Store, WriteOptions } from '../store.ts';
 import type { Transformer } from '../transform/transformer.ts';
 import type { EtcdClient } from './client.ts';
 import { watchEtcd } from './etcd-watch.ts';
@@ -35,15 +35,15 @@ export function etcdStore({ client, transformer, ownPrefix }: EtcdStoreOptions):
     key: string,
     value: Uint8Array | undefined,
     expected: number,
-    options: WriteOptions,
+    options: CreateOptions,
     call: Call,
   ): Promise<WriteOutcome> => {
     // Transformed once for all attempts: the bytes are what our own write is recognised by.
     const bytes = value && (await transformer.toStorage(value, key));
-    const { timeToLiveSeconds } = options;
-    if (timeToLiveSeconds === undefined) return writeOnce({ key, expected, value: bytes, lease: 0 }, call);
+    const { timeToLiveSeconds, premises } = options;
+    if (timeToLiveSeconds === undefined) return writeOnce({ key, expected, value: bytes, lease: 0, premises }, call);
     return writeWithLease(leases, timeToLiveSeconds, call, (lease) =>
-      writeOnce({ key, expected, value: bytes, lease }, call),
+      writeOnce({ key, expected, value: bytes, lease, premises }, call),
     );
   };
   const replace = async (

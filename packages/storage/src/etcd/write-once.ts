@@ -12,7 +12,8 @@
  * What was deleted does not tell by whom. So each deletion writes a mark along, to one key for all of them: at the
  * revision of a deletion that key says whose it was.
  */
-import { StorageFullError, StorageUnavailableError } from '../errors.ts';
+import { PremiseBrokenError, StorageFullError, StorageUnavailableError } from '../errors.ts';
+import { revision } from '../revision.ts';
 import type { Call } from '../store.ts';
 import { type EtcdCall, type EtcdClient, InDoubtError } from './client.ts';
 import { isCompacted } from './faults.ts';
@@ -42,6 +43,8 @@ export function writer(client: EtcdClient, leases: SharedLeases, ownPrefix: stri
       try {
         const { answer } = await client.call(conditionalWrite, { ...write, seal }, { ...call, stopInDoubt: true });
         client.sawRevision(answer.headRevision);
+        // Nobody but us writes the seal, and only below: so it was a premise that did not hold.
+        if (!answer.applied && !answer.current) throw new PremiseBrokenError(write.key, revision(answer.headRevision));
         return answer.applied
           ? { applied: true, revision: answer.headRevision }
           : { applied: false, current: answer.current };

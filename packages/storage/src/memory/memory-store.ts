@@ -1,6 +1,12 @@
 /** A store in memory, with its history, for the tests of what stands above the door. It keeps the same promises. */
 import type { Clock } from '@cluster-apiserver/base';
-import { KeyExistsError, RevisionCompactedError, RevisionMismatchError, RevisionTooLargeError } from '../errors.ts';
+import {
+  KeyExistsError,
+  PremiseBrokenError,
+  RevisionCompactedError,
+  RevisionMismatchError,
+  RevisionTooLargeError,
+} from '../errors.ts';
 import { type Revision, revision } from '../revision.ts';
 import type { Store, Stored, WriteOptions } from '../store.ts';
 
@@ -72,6 +78,8 @@ export function memoryStore(clock: Clock): MemoryStore {
     create: async (key, value, options) => {
       const current = newest.get(key);
       if (current) throw new KeyExistsError(current);
+      const broken = options.premises?.some((premise) => newest.get(premise.key)?.revision !== premise.revision);
+      if (broken) throw new PremiseBrokenError(key, head);
       return write(key, value, options);
     },
     update: async (key, value, expected, options) => {

@@ -11,7 +11,9 @@ import { runStorage } from './run-storage.ts';
 let etcd: RealEtcd;
 beforeAll(async () => {
   etcd = await startEtcd({ encrypted: true });
-  const server = await serveKinds(kinds, { flags, files: { [file]: configuration(keyed('aesgcm', 'a')) }, etcd });
+  const alone = ['--system-namespaces=', '--disable-admission-plugins=NamespaceAutoProvision'];
+  const files = { [file]: configuration(keyed('aesgcm', 'a')) };
+  const server = await serveKinds(kinds, { flags: [...flags, ...alone], files, etcd });
   await Promise.all(Array.from({ length: 30 }, (_, n) => create(server, `robot-${n}`)));
   await server.ask('POST', '/api/v1/namespaces/team/events', {
     metadata: { name: 'seen' },

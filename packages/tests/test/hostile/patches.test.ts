@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type Random, seededRandom, systemClock as clock } from '@cluster-apiserver/base';
+import { admission } from '@cluster-apiserver/gates';
 import { kinds } from '@cluster-apiserver/kinds';
 import {
   type ApiRequest,
@@ -48,9 +49,14 @@ beforeAll(() => {
       authorizer: { authorize: () => ({ verdict: 'allow' }) },
       measures: { began: () => {}, ended: () => {} },
       report,
+      reportRejection: () => {},
+      allowedOrigin: () => false,
     },
     routes({
       resources: [...registry.resources, ...registry.views],
+      reviews: [],
+      clock,
+      admission: admission([]),
       deleteCollectionWorkers: 1,
       watchLimits: { clock, random, minRequestTimeoutMs: 60_000, report },
       documents: documentRoutes({}),
@@ -66,6 +72,9 @@ const ask = async (method: string, target: string, body = '', type = 'applicatio
     target,
     header: (name) => (name === 'content-type' ? type : undefined),
     headerLines: (name) => (name === 'content-type' ? [type] : []),
+    headersFrom: () => [],
+    clientCertificates: [],
+    webSocket: false,
     body: async () => Buffer.from(body),
     remoteAddress: '127.0.0.1',
     protocol: 'HTTP/1.1',

@@ -17,6 +17,7 @@ describeWithKubectl('kubectl finds out', () => {
     const resources = rows(await kubectl.says('api-resources --no-headers'));
     expect(resources).toContainEqual(['events', 'ev', 'v1', 'true', 'Event']);
     expect(resources).toContainEqual(['events', 'ev', 'events.k8s.io/v1', 'true', 'Event']);
+    expect(resources).toContainEqual(['namespaces', 'ns', 'v1', 'false', 'Namespace']);
     expect(resources).toContainEqual(['serviceaccounts', 'sa', 'v1', 'true', 'ServiceAccount']);
     expect(await kubectl.says('api-resources --api-group=events.k8s.io -o name')).toBe('events.events.k8s.io\n');
     expect(await kubectl.says('api-resources -o wide')).toContain(

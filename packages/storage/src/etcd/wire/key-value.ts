@@ -1,3 +1,4 @@
+import type { Premise } from '../../store.ts';
 import {
   decoded,
   encoded,
@@ -50,6 +51,8 @@ export interface ConditionalWrite {
   readonly lease: number;
   /** Another key that must have no value. */
   readonly seal?: string | undefined;
+  /** Other keys, and when each of them must have been written last. */
+  readonly premises?: readonly Premise[] | undefined;
   /** Another key that is written along. */
   readonly mark?: { readonly key: string; readonly value: string } | undefined;
 }
@@ -86,10 +89,11 @@ const empty = Buffer.alloc(0);
 
 export const conditionalWrite: Rpc<ConditionalWrite, ConditionalAnswer> = {
   path: '/etcdserverpb.KV/Txn',
-  encode: ({ key, expected, value, lease, seal, mark }) =>
+  encode: ({ key, expected, value, lease, seal, premises = [], mark }) =>
     encoded((to) => {
       writeCompare(to, key, expected);
       if (seal !== undefined) writeCompare(to, seal, 0);
+      for (const premise of premises) writeCompare(to, premise.key, premise.revision);
       writeNested(to, 2, (operation) => {
         if (value === undefined) writeNested(operation, 3, (remove) => writeBytes(remove, 1, key));
         else writeNested(operation, 2, (put) => writePut(put, key, value, lease));

@@ -35,7 +35,7 @@ export async function follow(
   while (!signal.aborted) {
     try {
       const keys = new Set<string>();
-      const { revision } = await eachOf(resource, undefined, call, (stored) => {
+      const { revision } = await eachOf(resource, {}, call, (stored) => {
         signal.throwIfAborted();
         keys.add(stored.key);
         feed.present(stored);
@@ -60,16 +60,22 @@ export async function follow(
 /** Small enough that a page neither takes long nor holds much memory. */
 const pageKeys = 500;
 
+/** Which objects of a kind: of one namespace or of all, as of a revision or as they are now. */
+export interface Scope {
+  readonly namespace?: string | undefined;
+  readonly revision?: Revision;
+}
+
 /** Every object of a kind as of one revision, without all of them in memory at a time. */
 export async function eachOf(
   resource: Resource,
-  namespace: string | undefined,
+  { namespace, revision: asked }: Scope,
   call: () => Call,
   visit: (stored: Stored) => void,
 ): Promise<{ readonly revision: Revision }> {
   const all = resource.collection.form.prefix;
   const prefix = namespace === undefined ? all : `${all}${namespace}/`;
-  let revision: Revision | undefined;
+  let revision = asked;
   let after: string | undefined;
   for (;;) {
     const page = await resource.store.list({ prefix, after, limit: pageKeys, revision }, call());

@@ -1,0 +1,153 @@
+import {
+  ageColumn,
+  defineKind,
+  type FieldError,
+  field,
+  finalizerNameErrors,
+  invalidValue,
+  type KubeObject,
+  labelNames,
+  list,
+  nameColumn,
+  object,
+  publicationOf,
+  string,
+  time,
+} from '@cluster-apiserver/model';
+
+export interface Namespace extends KubeObject {
+  spec: { finalizers?: string[] };
+  status: { phase?: string; conditions?: NamespaceCondition[] };
+}
+
+export interface NamespaceCondition {
+  type?: string;
+  status?: string;
+  lastTransitionTime: string | null;
+  reason?: string;
+  message?: string;
+}
+
+/** Stands in `spec.finalizers` for as long as the namespace is not known to be empty. */
+export const contentFinalizer = 'kubernetes';
+
+/** By this label a selector finds a namespace by its name, so it always says the name. */
+const nameLabel = 'kubernetes.io/metadata.name';
+
+const core = { group: '', version: 'v1' };
+
+const spec = object(
+  {
+    finalizers: field(
+      list(string, 'atomic'),
+      'Who still has to let go of the namespace before it can go; each takes itself out through the subresource finalize.',
+    ),
+  },
+  {
+    publication: publicationOf({ ...core, kind: 'NamespaceSpec' }, 'What holds a namespace.'),
+    numbers: { finalizers: 1 },
+  },
+);
+
+const condition = object(
+  {
+    type: field(string, 'What the condition is about.'),
+    status: field(string, 'True, False or Unknown.'),
+    lastTransitionTime: field(time, 'Since when the status is what it is.', 'always'),
+    reason: field(string, 'Why, in one word for programs.'),
+    message: field(string, 'Why, for people.'),
+  },
+  {
+    publication: publicationOf(
+      { ...core, kind: 'NamespaceCondition' },
+      'Something about the deletion of a namespace.',
+      ['type', 'status'],
+    ),
+    numbers: { type: 1, status: 2, lastTransitionTime: 4, reason: 5, message: 6 },
+  },
+);
+
+const status = object(
+  {
+    phase: field(string, 'Active, or Terminating once the namespace is being deleted.'),
+    conditions: field(list(condition, { key: 'type' }), 'What holds up the deletion, if anything does.'),
+  },
+  {
+    publication: publicationOf({ ...core, kind: 'NamespaceStatus' }, 'How a namespace is.'),
+    numbers: { phase: 1, conditions: 2 },
+  },
+);
+
+/** A scope for names, and for what users may do. */
+export const namespace = defineKind<Namespace>({
+  ...core,
+  kind: 'Namespace',
+  plural: 'namespaces',
+  singular: 'namespace',
+  shortNames: ['ns'],
+  namespaced: false,
+  verbs: ['create', 'delete', 'get', 'list', 'patch', 'update', 'watch'],
+  description: 'A scope for names: two objects of one kind may have the same name in different namespaces.',
+  fields: {
+    spec: field(spec, 'What holds the namespace.', 'always'),
+    status: field(status, 'How the namespace is.', 'always'),
+  },
+  numbers: { spec: 2, status: 3 },
+  names: labelNames,
+  qualifiedFinalizers: true,
+  createOnReplace: false,
+  ownsOthers: true,
+  deletedAnswer: 'object',
+  subresources: [],
+  parts: [
+    { name: 'finalize', verbs: ['update'], fields: ['spec'], givenOnCreate: true },
+    { name: 'status', verbs: ['get', 'patch', 'update'], fields: ['status'], givenOnCreate: false },
+  ],
+  defaults: named,
+  prepare: (namespace, current) => named(current ? namespace : born(namespace)),
+  validate: (namespace) => [...finalizerErrors(namespace), ...phaseErrors(namespace)],
+  deletion: {
+    isHeld: ({ spec }) => (spec.finalizers ?? []).length > 0,
+    begun: (namespace) => {
+      // Unlike other objects it never says how long its deletion may take.
+      const { deletionGracePeriodSeconds: _, ...metadata } = namespace.metadata;
+      return { ...namespace, metadata, status: { ...namespace.status, phase: 'Terminating' } };
+    },
+  },
+  columns: [
+    nameColumn,
+    { name: 'Status', description: 'The phase that it is in.', value: ({ status }) => status.phase ?? '' },
+    ageColumn,
+  ],
+  selectableFields: { 'status.phase': ({ status }) => status.phase ?? '' },
+  unknownSelectorField: (name) => `field label not supported: ${name}`,
+});
+
+/** Without a name yet, it is labelled when it has one. */
+function named(namespace: Namespace): Namespace {
+  const { name, labels } = namespace.metadata;
+  if (!name) return namespace;
+  return { ...namespace, metadata: { ...namespace.metadata, labels: { ...labels, [nameLabel]: name } } };
+}
+
+const born = (namespace: Namespace): Namespace => {
+  const finalizers = namespace.spec.finalizers ?? [];
+  return {
+    ...namespace,
+    spec: { finalizers: finalizers.includes(contentFinalizer) ? finalizers : [...finalizers, contentFinalizer] },
+    status: { phase: 'Active' },
+  };
+};
+
+const finalizerErrors = ({ spec: { finalizers = [] } }: Namespace): FieldError[] =>
+  finalizers.flatMap((finalizer) => finalizerNameErrors('spec.finalizers', finalizer));
+
+function phaseErrors({ metadata, status: { phase } }: Namespace): FieldError[] {
+  if (metadata.deletionTimestamp === undefined)
+    return phase === 'Active'
+      ? []
+      : [invalidValue('status.phase', phase ?? '', "may only be 'Active' if `deletionTimestamp` is empty")];
+  return phase === 'Terminating'
+    ? []
+    : [invalidValue('status.phase', phase ?? '', "may only be 'Terminating' if `deletionTimestamp` is not empty")];
+}

@@ -1,0 +1,85 @@
+import { backoff, type Clock, type Random, sleep } from '@cluster-apiserver/base';
+import type { Namespaces } from '@cluster-apiserver/gates';
+import { decode, type KubeObject, StatusError } from '@cluster-apiserver/model';
+import { create, known, type Resource } from '@cluster-apiserver/registry';
+
+/** Who the namespaces are made by, in managedFields. */
+const manager = 'apiserver';
+
+/** The namespaces as admission needs them, out of memory. */
+export function namespacesIn(resource: Resource): Namespaces {
+  const { kind, collection } = resource;
+  const underWay = new Map<string, Promise<void>>();
+  const made = async (name: string, deadlineMs: number): Promise<void> => {
+    const call = { deadlineMs };
+    const names = { kind: kind.kind, apiVersion: kind.apiVersion };
+    const draft = decode(kind.schema, { ...names, metadata: { name } }, () => {}) as KubeObject;
+    const options = { namespace: undefined, dryRun: false, manager, warn: () => {} };
+    try {
+      const { revision } = await create(resource, draft, options, call);
+      await collection.reach(revision, call);
+    } catch (error) {
+      if (!(error instanceof StatusError && error.reason === 'AlreadyExists')) throw error;
+      await collection.reach(undefined, call);
+    }
+  };
+  return {
+    known: (name) => {
+      const found = known(resource, undefined, name);
+      return (
+        found && {
+          terminating: found.fields?.['status.phase'] === 'Terminating',
+          premise: { key: collection.form.prefix + name, revision: found.revision },
+        }
+      );
+    },
+    refresh: async (deadlineMs) => collection.reach(undefined, { deadlineMs }),
+    make: (name, deadlineMs) => {
+      // Many objects may come with one namespace: one of them makes it, and if that fails the next one tries.
+      const others = underWay.get(name);
+      if (others) return others.catch(() => {});
+      const making = made(name, deadlineMs).finally(() => underWay.delete(name));
+      underWay.set(name, making);
+      return making;
+    },
+  };
+}
+
+export interface SystemNamespaces {
+  readonly names: readonly string[];
+  readonly namespaces: Namespaces;
+  /** Before, those that are there are not known. */
+  readonly filled: Promise<void>;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly signal: AbortSignal;
+  readonly failed: (error: unknown) => void;
+}
+
+const makeTimeoutMs = 5_000;
+const retries = { firstMs: 100, maxMs: 10_000 };
+
+/** Sees to it that there are these namespaces, whichever replica is the first; ends when there are. */
+export async function makeSystemNamespaces({
+  names,
+  namespaces,
+  filled,
+  clock,
+  random,
+  signal,
+  failed,
+}: SystemNamespaces): Promise<void> {
+  await Promise.race([filled, new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))]);
+  const pauses = backoff(retries, random);
+  while (!signal.aborted) {
+    try {
+      for (const name of names)
+        if (!namespaces.known(name)) await namespaces.make(name, clock.monotonicMs() + makeTimeoutMs);
+      return;
+    } catch (error) {
+      failed(error);
+    }
+    // Ends early, by the signal, when the server closes.
+    await sleep(clock, pauses.nextMs(), signal).catch(() => {});
+  }
+}
