@@ -1,6 +1,6 @@
 /**
- * A token that is nobody's, and certainly so. The message is for our log and never holds what the token says; what the
- * caller may be told is what the operator wrote for this.
+ * A token or a certificate that is nobody's, and certainly so. The message is for our log and never holds what the
+ * credential says; what the caller may be told is what the operator wrote for this.
  */
 export class TokenRejectedError extends Error {
   override readonly name = 'TokenRejectedError';
