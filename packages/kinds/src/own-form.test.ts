@@ -32,7 +32,7 @@ describe.each(stored.map((kind) => [kind.kind, kind] as const))('a stored %s', (
     for (const object of some(2)) {
       const ours = bytesOf(encodeStored(object)).toString();
       const { metadata, ...rest } = object;
-      const backwards = Object.fromEntries(Object.entries({ ...rest, metadata, unheardOf: 1 }).reverse());
+      const backwards = Object.fromEntries(Object.entries({ ...rest, metadata, unheardOf: 1 }).toReversed());
       expect(ownForm(kind, encodeProtobuf(schema, object as never)).toString()).toBe(ours);
       expect(ownForm(kind, Buffer.from(`${ours}\n`)).toString()).toBe(ours);
       expect(ownForm(kind, Buffer.from(` ${JSON.stringify(backwards)} `)).toString()).toBe(ours);

@@ -113,7 +113,7 @@ async function listPages(client: EtcdClient, transformer: Transformer, asked: Ra
     at ??= revision(page.headRevision);
     const read = page.values.map((value) => readEntry(transformer, value));
     // Those that wait for keys wait together.
-    entries.push(...(read.every(isThere) ? read : await Promise.all(read)));
+    entries.push(...(read.every(isThere) ? read : await Promise.all(read.map(async (entry) => entry))));
     const remaining = page.count - page.values.length;
     const last = page.values.at(-1);
     if (remaining === 0 || entries.length >= wanted || !last) {
