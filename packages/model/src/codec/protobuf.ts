@@ -73,13 +73,11 @@ function opened(bytes: Buffer): { readonly names: Partial<TypeNames>; readonly m
 }
 
 /** An event of a watch. */
-export const watchEventMessage = (type: string, object: Uint8Array): Buffer =>
-  Buffer.from(
-    encodedBy((to) => {
-      tagged(to, 1, delimited).string(type);
-      nested(to, 2, (raw) => tagged(raw, 1, delimited).bytes(object));
-    }),
-  );
+export const watchEventMessage = (type: string, object: Uint8Array): Uint8Array =>
+  encodedBy((to) => {
+    tagged(to, 1, delimited).string(type);
+    nested(to, 2, (raw) => tagged(raw, 1, delimited).bytes(object));
+  });
 
 /** One of a stream of them. Its length stands before it, because nothing in it tells where it ends. */
 export function watchFrame(type: string, object: Uint8Array): Buffer {

@@ -10,7 +10,8 @@ export function hangUp(socket: Socket, clock: Clock, last?: Buffer): void {
   if (last) socket.end(last);
   else socket.end();
   socket.resume();
-  socket.once('end', () => socket.destroy());
+  if (socket.readableEnded) socket.destroySoon();
+  else socket.once('end', () => socket.destroySoon());
   socket.once(
     'close',
     clock.after(lingerMs, () => socket.destroy()),

@@ -3,7 +3,7 @@ const opcodes = { text: 0x1, binary: 0x2, close: 0x8, pong: 0xa } as const;
 
 const lastFrame = 0x80;
 
-export function message(kind: keyof typeof opcodes, payload: Buffer): Buffer {
+export function message(kind: keyof typeof opcodes, payload: Uint8Array): Buffer {
   const { length } = payload;
   const headBytes = length < 126 ? 2 : length < 65_536 ? 4 : 10;
   const bytes = Buffer.allocUnsafe(headBytes + length);
@@ -17,7 +17,7 @@ export function message(kind: keyof typeof opcodes, payload: Buffer): Buffer {
     bytes.writeUInt32BE(Math.floor(length / 2 ** 32), 2);
     bytes.writeUInt32BE(length % 2 ** 32, 6);
   }
-  payload.copy(bytes, headBytes);
+  bytes.set(payload, headBytes);
   return bytes;
 }
 
