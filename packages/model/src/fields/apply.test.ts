@@ -285,6 +285,8 @@ describe('for all configurations', () => {
   test('who stops applying takes away exactly what only they had', () => {
     assert(
       property(configuration, configuration, (first, second) => {
+        // What one had as empty is not shown, so it goes with the last entry that another put into it.
+        if (fillsEmpty(second, first)) return;
         const alone = applied(updated(emptyRobot, 'u', {}), 'one', first);
         let both: KubeObject;
         try {
@@ -298,6 +300,14 @@ describe('for all configurations', () => {
     );
   });
 });
+
+/** Whether there is something of one inside of what is empty in the other. */
+function fillsEmpty(one: unknown, other: unknown): boolean {
+  if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null) return false;
+  const [entries, others] = [Object.entries(one), Object.entries(other)];
+  if (others.length === 0) return entries.length > 0;
+  return entries.some(([key, entry]) => fillsEmpty(entry, others.find(([name]) => name === key)?.[1]));
+}
 
 describe('a hundred thousand random writes', () => {
   test(
