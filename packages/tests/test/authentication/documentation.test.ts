@@ -2,21 +2,29 @@
 import { expect, test } from '@jest/globals';
 import fs from 'node:fs';
 import path from 'node:path';
-import { loadAuthenticationConfiguration, loadEgressSelectorConfiguration } from '@cluster-apiserver/config';
+import {
+  loadAuthenticationConfiguration,
+  loadEgressSelectorConfiguration,
+  loadKubeconfig,
+} from '@cluster-apiserver/config';
 
 const page = path.resolve(import.meta.dirname, '..', '..', '..', '..', 'docs', 'authentication.md');
 const files = [...fs.readFileSync(page, 'utf8').matchAll(/```yaml\n([^]*?)```/g)].map(([, text = '']) => text);
 const flags = { disallowedIssuers: [], anonymousAuthGiven: false, egressSelectors: [] };
 
 test('the files of the page on authentication can be read', () => {
-  expect(files.map((text) => /^kind: (.*)$/m.exec(text)?.[1])).toEqual([
-    'AuthenticationConfiguration',
-    'EgressSelectorConfiguration',
+  const ofKind = (kind: string): string[] => files.filter((text) => text.includes(`\nkind: ${kind}\n`));
+  expect(
+    ofKind('AuthenticationConfiguration').map((text) => loadAuthenticationConfiguration(text, flags)),
+  ).toMatchObject([
+    { jwt: [{ issuer: { url: 'https://login.example.com' } }], anonymous: { paths: ['/livez', '/readyz'] } },
+    { anonymous: { paths: ['/.well-known/openid-configuration', '/openid/v1/jwks'] } },
   ]);
-  const [authentication = '', egress = ''] = files;
-  expect(loadAuthenticationConfiguration(authentication, flags)).toMatchObject({
-    jwt: [{ issuer: { url: 'https://login.example.com' } }],
-    anonymous: { paths: ['/livez', '/readyz'] },
-  });
-  expect(loadEgressSelectorConfiguration(egress)).toEqual(new Map([['cluster', { socket: '/run/proxy.sock' }]]));
+  const cluster = { socket: '/run/proxy.sock' };
+  expect(ofKind('EgressSelectorConfiguration').map(loadEgressSelectorConfiguration)).toEqual([
+    new Map([['cluster', cluster]]),
+  ]);
+  const server = new URL('https://reviews.example.com/authenticate');
+  expect(ofKind('Config').map(loadKubeconfig)).toMatchObject([{ server, clientKey: { file: 'apiserver.key' } }]);
+  expect(files.length).toBe(4);
 });

@@ -41,7 +41,13 @@ beforeAll(async () => {
   plugin = await startPlugin(socket);
   etcd = await startEtcd();
   for (const value of values) await put(value);
-  server = await serveKinds(kinds, { flags, files: { [file]: configuration }, etcd, errorsExpected: true });
+  // What is stored is what another server left, and nothing else.
+  server = await serveKinds(kinds, {
+    flags: [...flags, '--system-namespaces='],
+    files: { [file]: configuration },
+    etcd,
+    errorsExpected: true,
+  });
 });
 afterAll(async () => {
   await server.close();
