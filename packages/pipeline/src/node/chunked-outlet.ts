@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Outlet } from './outlet.ts';
 
 /**
@@ -8,23 +9,46 @@ import type { Outlet } from './outlet.ts';
 export function chunkedOutlet(response: ServerResponse): Outlet {
   const { socket } = response;
   // A response behind others on its connection has no socket yet, and what has no chunks needs none.
-  if (!socket || !response.chunkedEncoding) return response;
-  return {
-    // A chunk without bytes would be the end.
-    write: (bytes, sent) => socket.write(bytes.length === 0 ? bytes : chunkOf(bytes), sent),
-    end: () => response.end(),
-    on: (event, listener) => socket.on(event, listener),
-    off: (event, listener) => socket.off(event, listener),
-    get writableLength() {
-      return socket.writableLength;
-    },
-    get writableEnded() {
-      return response.writableEnded;
-    },
-    get destroyed() {
-      return socket.destroyed || response.destroyed;
-    },
-  };
+  return socket && response.chunkedEncoding ? new ChunkedOutlet(response, socket) : response;
+}
+
+class ChunkedOutlet implements Outlet {
+  readonly #response: ServerResponse;
+  readonly #socket: Socket;
+
+  constructor(response: ServerResponse, socket: Socket) {
+    this.#response = response;
+    this.#socket = socket;
+  }
+
+  /** A chunk without bytes would be the end. */
+  write(bytes: Buffer, sent?: (error?: Error | null) => void): boolean {
+    return this.#socket.write(bytes.length === 0 ? bytes : chunkOf(bytes), sent);
+  }
+
+  end(): void {
+    this.#response.end();
+  }
+
+  on(event: 'drain' | 'close', listener: () => void): void {
+    this.#socket.on(event, listener);
+  }
+
+  off(event: 'drain' | 'close', listener: () => void): void {
+    this.#socket.off(event, listener);
+  }
+
+  get writableLength(): number {
+    return this.#socket.writableLength;
+  }
+
+  get writableEnded(): boolean {
+    return this.#response.writableEnded;
+  }
+
+  get destroyed(): boolean {
+    return this.#socket.destroyed || this.#response.destroyed;
+  }
 }
 
 const chunks = new WeakMap<Buffer, Buffer>();

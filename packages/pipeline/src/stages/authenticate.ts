@@ -1,6 +1,6 @@
 import { type Authenticator, type Credentials, TokenRejectedError, type UserInfo } from '@cluster-apiserver/gates';
 import { StatusError } from '@cluster-apiserver/model';
-import type { ApiResponse, Handler } from '../exchange.ts';
+import type { ApiRequest, ApiResponse, Handler } from '../exchange.ts';
 import type { Authenticated, Understood } from '../facts.ts';
 
 /** What is told to the log of a credential that was there and is nobody's. */
@@ -20,16 +20,7 @@ export const authenticate =
       throw unauthorized(error.told);
     };
     return (facts) => {
-      const { request, info } = facts;
-      const credentials: Credentials = {
-        path: info.path,
-        header: (name) => request.header(name),
-        headerLines: (name) => request.headerLines(name),
-        headersFrom: (prefix) => request.headersFrom(prefix),
-        get clientCertificates() {
-          return request.clientCertificates;
-        },
-      };
+      const credentials = new CredentialsOf(facts);
       let user: UserInfo | undefined | Promise<UserInfo | undefined>;
       try {
         user = authenticator.authenticate(credentials);
@@ -44,5 +35,35 @@ export const authenticate =
       );
     };
   };
+
+/**
+ * A class and no literal: a literal with a getter has a shape of its own each time, which lives in old memory and keeps
+ * the request there until the next full collection.
+ */
+class CredentialsOf implements Credentials {
+  readonly path: string;
+  readonly #request: ApiRequest;
+
+  constructor({ request, info }: Understood) {
+    this.path = info.path;
+    this.#request = request;
+  }
+
+  header(name: string): string | undefined {
+    return this.#request.header(name);
+  }
+
+  headerLines(name: string): readonly string[] {
+    return this.#request.headerLines(name);
+  }
+
+  headersFrom(prefix: string): ReturnType<Credentials['headersFrom']> {
+    return this.#request.headersFrom(prefix);
+  }
+
+  get clientCertificates(): readonly Buffer[] {
+    return this.#request.clientCertificates;
+  }
+}
 
 const unauthorized = (told = 'Unauthorized'): StatusError => new StatusError('Unauthorized', told);
