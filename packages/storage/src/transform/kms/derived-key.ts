@@ -2,23 +2,39 @@ import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
 import type { Random } from '@cluster-apiserver/base';
 import { aesGcm } from '../aes-gcm.ts';
 import type { ReadyTransformer } from '../transformer.ts';
+import { BoundedMap } from './bounded-map.ts';
 
 const infoBytes = 32;
 const seedBytesMin = 32;
-/** A key is used once, so no nonce of it can come twice. */
+/** Far too few for the same nonce to be drawn twice, and enough for the derivation to cost nothing. */
+const valuesPerKey = 1_000;
 const drewNonce = (): void => {};
+/** Values that were written one after the other have the same key, and are often read so. */
+const keysKept = 64;
 
 /**
- * `info ‖ AES-GCM` with a key of its own for each value, derived from a seed and 32 random bytes (HKDF with SHA-256,
- * its expansion alone): a seed can be used for ever, where a key of AES-GCM wears out.
+ * `info ‖ AES-GCM` with a key that is derived from a seed and 32 random bytes (HKDF with SHA-256, its expansion alone):
+ * a seed can be used for ever, where a key of AES-GCM wears out. kube-apiserver derives one for each value; a value
+ * says how its key was derived, so that nobody has to agree on how many share one.
  */
 export function derivedKeyGcm(seed: KeyObject, random: Random): ReadyTransformer {
   if ((seed.symmetricKeySize ?? 0) < seedBytesMin) throw new RangeError(`a seed has at least ${seedBytesMin} bytes`);
-  const transformerFor = (info: Buffer): ReadyTransformer =>
-    aesGcm({ key: createSecretKey(derived(seed, info)), random, drewNonce });
+  const kept = new BoundedMap<string, ReadyTransformer>(keysKept);
+  const transformerFor = (info: Buffer): ReadyTransformer => {
+    const name = info.toString('latin1');
+    let transformer = kept.get(name);
+    if (!transformer) {
+      transformer = aesGcm({ key: createSecretKey(derived(seed, info)), random, drewNonce });
+      kept.set(name, transformer);
+    }
+    return transformer;
+  };
+  let info: Buffer | undefined;
+  let valuesLeft = 0;
   return {
     toStorage: (value, key) => {
-      const info = random.bytes(infoBytes);
+      if (!info || valuesLeft === 0) [info, valuesLeft] = [random.bytes(infoBytes), valuesPerKey];
+      valuesLeft--;
       return Buffer.concat([info, transformerFor(info).toStorage(value, key)]);
     },
     fromStorage: (value, key) => {

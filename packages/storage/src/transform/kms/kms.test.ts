@@ -101,6 +101,17 @@ describeTransformerContract('AES-GCM with derived keys', async () => ({
   authenticates: 'value and place',
 }));
 
+test('a derived key is for a thousand values, and no two of them are alike', () => {
+  const transformer = derivedKeyGcm(createSecretKey(Buffer.alloc(32, 's')), random);
+  const written = Array.from({ length: 2_500 }, () => transformer.toStorage(Buffer.from('the same'), '/a') as Buffer);
+  const countOf = (pick: (value: Buffer) => Buffer): number =>
+    new Set(written.map((value) => pick(value).toString('hex'))).size;
+  expect(countOf((value) => value.subarray(0, 32))).toBe(3);
+  expect(countOf((value) => value.subarray(32, 44))).toBe(written.length);
+  for (const value of written)
+    expect(transformer.fromStorage(value, '/a')).toMatchObject({ value: Buffer.from('the same') });
+});
+
 test('a value with a derived key that the reference recorded is read', () => {
   const seed = '5d40323a820ff95561675e3b95e81867c5fdd561d35a88a2d08b08aa9d4fcf5c';
   const recorded =
