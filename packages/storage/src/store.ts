@@ -20,9 +20,9 @@ export interface Store {
    * Throws KeyExistsError, with what is there, when the key has a value, and else PremiseBrokenError when one of the
    * premises does not hold.
    */
-  create(key: string, value: Uint8Array, options: CreateOptions, call: Call): Promise<Revision>;
+  create(key: string, value: Buffer, options: CreateOptions, call: Call): Promise<Revision>;
   /** Throws RevisionMismatchError, with what is there, unless the key was last written at `expected`. */
-  update(key: string, value: Uint8Array, expected: Revision, options: WriteOptions, call: Call): Promise<Revision>;
+  update(key: string, value: Buffer, expected: Revision, options: WriteOptions, call: Call): Promise<Revision>;
   /** Throws RevisionMismatchError, with what is there, unless the key was last written at `expected`. */
   delete(key: string, expected: Revision, call: Call): Promise<Revision>;
   /**

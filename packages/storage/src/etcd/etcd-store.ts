@@ -1,6 +1,6 @@
 import { KeyExistsError, RevisionCompactedError, RevisionMismatchError, RevisionTooLargeError } from '../errors.ts';
 import { type Revision, revision } from '../revision.ts';
-import type { Call, CreateOptions, Entry, Range, Reading, Snapshot, Store, WriteOptions } from '../store.ts';
+import type { Call, CreateOptions, Entry, Range, Reading, Snapshot, Store } from '../store.ts';
 import type { Transformer } from '../transform/transformer.ts';
 import type { EtcdClient } from './client.ts';
 import { watchEtcd } from './etcd-watch.ts';
@@ -8,6 +8,7 @@ import { isCompacted, isFutureRevision, isLeaseMissing } from './faults.ts';
 import { prefixEnd, rangeStart } from './keys.ts';
 import { type SharedLeases, sharedLeases } from './leases.ts';
 import { progressAsker } from './progress.ts';
+import { UnderWay } from './under-way.ts';
 import { readEntry, readValue } from './values.ts';
 import { type RangeAnswer, type RangeRequest, range } from './wire/key-value.ts';
 import { type WriteOutcome, writer } from './write-once.ts';
@@ -30,30 +31,29 @@ export function etcdStore({ client, transformer, ownPrefix }: EtcdStoreOptions):
   const leases = sharedLeases(client);
   const progress = progressAsker(client, `${ownPrefix}progress`);
   const writeOnce = writer(client, leases, ownPrefix);
+  const underWay = new UnderWay();
+  const watched: Transformer = {
+    toStorage: (value, key) => transformer.toStorage(value, key),
+    fromStorage: (value, key) => underWay.find(key, value) ?? transformer.fromStorage(value, key),
+  };
 
   const write = async (
     key: string,
-    value: Uint8Array | undefined,
+    value: Buffer,
     expected: number,
-    options: CreateOptions,
+    { timeToLiveSeconds, premises }: CreateOptions,
     call: Call,
   ): Promise<WriteOutcome> => {
     // Transformed once for all attempts: the bytes are what our own write is recognised by.
-    const bytes = value && (await transformer.toStorage(value, key));
-    const { timeToLiveSeconds, premises } = options;
-    if (timeToLiveSeconds === undefined) return writeOnce({ key, expected, value: bytes, lease: 0, premises }, call);
-    return writeWithLease(leases, timeToLiveSeconds, call, (lease) =>
-      writeOnce({ key, expected, value: bytes, lease, premises }, call),
+    const stored = await transformer.toStorage(value, key);
+    const attempt = (lease: number): Promise<WriteOutcome> =>
+      writeOnce({ key, expected, value: stored, lease, premises }, call);
+    return underWay.during(key, value, stored, () =>
+      timeToLiveSeconds === undefined ? attempt(0) : writeWithLease(leases, timeToLiveSeconds, call, attempt),
     );
   };
-  const replace = async (
-    key: string,
-    value: Uint8Array | undefined,
-    expected: Revision,
-    options: WriteOptions,
-    call: Call,
-  ): Promise<Revision> => {
-    const outcome = await write(key, value, expected, options, call);
+  const replaced = async (key: string, expected: Revision, writing: Promise<WriteOutcome>): Promise<Revision> => {
+    const outcome = await writing;
     if (outcome.applied) return revision(outcome.revision);
     const current = outcome.current && (await readValue(transformer, outcome.current));
     throw new RevisionMismatchError(key, expected, current);
@@ -73,10 +73,12 @@ export function etcdStore({ client, transformer, ownPrefix }: EtcdStoreOptions):
       // The condition was that nothing is there, so something is.
       throw new KeyExistsError(await readValue(transformer, outcome.current as NonNullable<typeof outcome.current>));
     },
-    update: (key, value, expected, options, call) => replace(key, value, expected, options, call),
-    delete: (key, expected, call) => replace(key, undefined, expected, {}, call),
+    update: (key, value, expected, options, call) =>
+      replaced(key, expected, write(key, value, expected, options, call)),
+    delete: (key, expected, call) =>
+      replaced(key, expected, writeOnce({ key, expected, value: undefined, lease: 0 }, call)),
     watch: (prefix, after, signal, previous = 'told') =>
-      watchEtcd(client, transformer, { prefix, after, signal, withPrevious: previous === 'told', progress }),
+      watchEtcd(client, watched, { prefix, after, signal, withPrevious: previous === 'told', progress }),
     head: (call) => client.readHead(call),
     askForProgress: () => progress.ask(),
   };

@@ -13,18 +13,18 @@ export interface EncryptedObject {
 export type KeyType = 'key' | 'seed';
 const keyTypes: readonly KeyType[] = ['key', 'seed']; // by their numbers
 
-export const encodeEncryptedObject = ({
-  data,
-  key,
-  keyType,
-}: Omit<EncryptedObject, 'data'> & { readonly data: Uint8Array }): Uint8Array =>
-  encoded((to) => {
-    writeBytes(to, 1, data);
+type Envelope = Omit<EncryptedObject, 'data'>;
+
+/** What puts values into an envelope. All that is written with one key have the same one. */
+export function envelopeOf({ key, keyType }: Envelope): (data: Uint8Array) => Buffer {
+  const behindData = encoded((to) => {
     writeBytes(to, 2, key.keyId);
     writeBytes(to, 3, key.ciphertext);
     writeAnnotations(to, 4, key.annotations);
     writeInt64(to, 5, keyTypes.indexOf(keyType));
   });
+  return (data) => Buffer.concat([encoded((to) => writeBytes(to, 1, data)), behindData]);
+}
 
 /** Throws when it is none. */
 export function decodeEncryptedObject(bytes: Buffer): EncryptedObject {
@@ -48,7 +48,7 @@ export function decodeEncryptedObject(bytes: Buffer): EncryptedObject {
   requireSound(key);
   const object = { data, key, keyType };
   // Nothing vouches for the envelope itself, so it may be written in one way only.
-  if (!bytes.equals(encodeEncryptedObject(object))) throw new Error('the envelope was not written by a server');
+  if (!bytes.equals(envelopeOf(object)(data))) throw new Error('the envelope was not written by a server');
   return object;
 }
 

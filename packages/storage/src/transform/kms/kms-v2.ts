@@ -5,8 +5,8 @@ import type { ReadyTransformer, Transformed } from '../transformer.ts';
 import { derivedKeyGcm } from './derived-key.ts';
 import {
   decodeEncryptedObject,
-  encodeEncryptedObject,
   type EncryptedObject,
+  envelopeOf,
   problemOfKeyId,
   requireKeyId,
   requireSound,
@@ -24,6 +24,7 @@ const seedsMax = 1_000;
 /** What values are written with, and until when. */
 interface WriteKey {
   readonly encrypted: EncryptedKey;
+  readonly inEnvelope: (data: Uint8Array) => Uint8Array;
   readonly transformer: ReadyTransformer;
   readonly untilMs: number;
 }
@@ -44,7 +45,7 @@ export function kmsV2(service: KmsV2Service, options: KmsPluginOptions): KmsPlug
     requireSound(encrypted);
     const transformer = derivedKeyGcm(createSecretKey(seed), random);
     keys.set(nameOf(encrypted, 'seed'), transformer);
-    return { encrypted, transformer, untilMs };
+    return { encrypted, inEnvelope: envelopeOf({ key: encrypted, keyType: 'seed' }), transformer, untilMs };
   };
 
   const ask = async (): Promise<void> => {
@@ -80,10 +81,10 @@ export function kmsV2(service: KmsV2Service, options: KmsPluginOptions): KmsPlug
           throw new KeyUnavailableError('the key management plugin has not confirmed its key', {
             cause: attended.fault,
           });
-        const { encrypted, transformer } = writeKey;
+        const { encrypted, inEnvelope, transformer } = writeKey;
         const data = transformer.toStorage(value, etcdKey);
         measures.used('to_storage', encrypted.keyId);
-        return encodeEncryptedObject({ data, key: encrypted, keyType: 'seed' });
+        return inEnvelope(data);
       },
       fromStorage: (value, etcdKey) => {
         const object = decodeEncryptedObject(value);

@@ -13,7 +13,7 @@ import { aesGcm } from '../aes-gcm.ts';
 import type { Transformer } from '../transformer.ts';
 import { BoundedMap } from './bounded-map.ts';
 import { derivedKeyGcm } from './derived-key.ts';
-import { decodeEncryptedObject, encodeEncryptedObject, requireSound } from './encrypted-object.ts';
+import { decodeEncryptedObject, envelopeOf, requireSound } from './encrypted-object.ts';
 import { kmsV1Service, kmsV2Service } from './grpc-service.ts';
 import { kmsV1 } from './kms-v1.ts';
 import { kmsV2 } from './kms-v2.ts';
@@ -152,10 +152,10 @@ test('keys are asked for together, but not too many at once', async () => {
 test('an envelope has the bytes of the reference, whoever writes it', () => {
   const annotations = new Map([['a.example.com', Buffer.from('x')]]);
   const envelope = { data: Buffer.from('D'), key: { ciphertext: Buffer.from('C'), keyId: 'K', annotations } };
-  const bytes = Buffer.from(encodeEncryptedObject({ ...envelope, keyType: 'seed' }));
+  const bytes = envelopeOf({ ...envelope, keyType: 'seed' })(envelope.data);
   expect(bytes.toString('hex')).toBe('0a014412014b1a014322120a0d612e6578616d706c652e636f6d1201782801');
   expect(decodeEncryptedObject(bytes)).toEqual({ ...envelope, keyType: 'seed' });
-  const older = Buffer.from(encodeEncryptedObject({ ...envelope, keyType: 'key' }));
+  const older = envelopeOf({ ...envelope, keyType: 'key' })(envelope.data);
   expect(older).toEqual(bytes.subarray(0, -2));
   expect(decodeEncryptedObject(older).keyType).toBe('key');
 });
@@ -347,7 +347,7 @@ describe('a plugin of version 2', () => {
     const service = kmsV2Service(connection(real.socket));
     closings.push(service.close);
     const data = aesGcm({ key: createSecretKey(plain), random, drewNonce: () => {} }).toStorage(object, key);
-    const older = encodeEncryptedObject({ data, key: await service.encrypt(plain, 'u'), keyType: 'key' });
+    const older = envelopeOf({ key: await service.encrypt(plain, 'u'), keyType: 'key' })(data);
     expect(await kms.transformer.fromStorage(Buffer.from(older), key)).toEqual({ value: object, stale: true });
   });
 });
