@@ -1,6 +1,6 @@
 import { KeyExistsError, RevisionCompactedError, RevisionMismatchError, RevisionTooLargeError } from '../errors.ts';
 import { type Revision, revision } from '../revision.ts';
-import type { Call, CreateOptions, Entry, Range, Reading, Snapshot, Store } from '../store.ts';
+import type { Call, CreateOptions, Entry, Reading, Store } from '../store.ts';
 import type { Transformer } from '../transform/transformer.ts';
 import type { EtcdClient } from './client.ts';
 import { watchEtcd } from './etcd-watch.ts';
@@ -66,7 +66,7 @@ export function etcdStore({ client, transformer, ownPrefix }: EtcdStoreOptions):
       const [value] = answer.values;
       return { stored: value && (await readValue(transformer, value)), revision: revision(answer.headRevision) };
     },
-    list: (asked, call) => listPages(client, transformer, asked, call),
+    list: pageReader(client, transformer),
     create: async (key, value, options, call) => {
       const outcome = await write(key, value, 0, options, call);
       if (outcome.applied) return revision(outcome.revision);
@@ -101,29 +101,36 @@ async function writeWithLease(
   }
 }
 
-/** Reads page after page at the revision of the first, until the limit or the end. */
-async function listPages(client: EtcdClient, transformer: Transformer, asked: Range, call: Call): Promise<Snapshot> {
-  const end = prefixEnd(asked.prefix);
-  const wanted = asked.limit ?? Number.POSITIVE_INFINITY;
-  const entries: Entry[] = [];
-  let at = asked.revision;
-  let after = asked.after;
-  let pageKeys = firstPageKeys;
-  for (;;) {
-    const limit = Math.min(pageKeys, wanted - entries.length);
-    const page = await readPage(client, { key: rangeStart(asked.prefix, after), end, limit, revision: at }, call);
-    at ??= revision(page.headRevision);
-    const read = page.values.map((value) => readEntry(transformer, value));
-    // Those that wait for keys wait together.
-    entries.push(...(read.every(isThere) ? read : await Promise.all(read.map(async (entry) => entry))));
-    const remaining = page.count - page.values.length;
-    const last = page.values.at(-1);
-    if (remaining === 0 || entries.length >= wanted || !last) {
-      return { entries, revision: at, remaining };
+/**
+ * Reads page after page at the revision of the first, until the limit or the end. Who comes back for what lies behind
+ * goes on with pages of the size that was found good before.
+ */
+function pageReader(client: EtcdClient, transformer: Transformer): Store['list'] {
+  let found: { readonly prefix: string; readonly pageKeys: number } | undefined;
+  return async (asked, call) => {
+    const end = prefixEnd(asked.prefix);
+    const wanted = asked.limit ?? Number.POSITIVE_INFINITY;
+    const entries: Entry[] = [];
+    let at = asked.revision;
+    let after = asked.after;
+    let pageKeys = after !== undefined && found?.prefix === asked.prefix ? found.pageKeys : firstPageKeys;
+    for (;;) {
+      const limit = Math.min(pageKeys, wanted - entries.length);
+      const page = await readPage(client, { key: rangeStart(asked.prefix, after), end, limit, revision: at }, call);
+      at ??= revision(page.headRevision);
+      const read = page.values.map((value) => readEntry(transformer, value));
+      // Those that wait for keys wait together.
+      entries.push(...(read.every(isThere) ? read : await Promise.all(read.map(async (entry) => entry))));
+      const remaining = page.count - page.values.length;
+      const last = page.values.at(-1);
+      if (last) {
+        after = last.key;
+        pageKeys = nextPageKeys(page.values.reduce((sum, { value }) => sum + value.length, 0) / page.values.length);
+        found = { prefix: asked.prefix, pageKeys };
+      }
+      if (remaining === 0 || entries.length >= wanted || !last) return { entries, revision: at, remaining };
     }
-    after = last.key;
-    pageKeys = nextPageKeys(page.values.reduce((sum, { value }) => sum + value.length, 0) / page.values.length);
-  }
+  };
 }
 
 const isThere = (entry: Entry | Promise<Entry>): entry is Entry => !(entry instanceof Promise);

@@ -6,7 +6,7 @@
 import { backoff, type Clock, type Random, sleep } from '@cluster-apiserver/base';
 import { RevisionCompactedError } from '../errors.ts';
 import { type Revision, revision } from '../revision.ts';
-import type { ChangeSet, Store } from '../store.ts';
+import type { ChangeSet, Snapshot, Store } from '../store.ts';
 import { type CacheItem, Collection, type CollectionForm } from './collection.ts';
 import { Freshness } from './freshness.ts';
 
@@ -73,23 +73,30 @@ export function openWatchCache<Item extends CacheItem>(options: WatchCacheOption
   const load = async (at: Revision | undefined): Promise<Revision> => {
     const startedMs = clock.monotonicMs();
     const reloads = new Map(collections.map((collection) => [collection, collection.reload()]));
+    const readPage = (after: string | undefined, revision: Revision | undefined): Promise<Snapshot> => {
+      const page = store.list(
+        { prefix, after, limit: pageKeys, revision },
+        { deadlineMs: clock.monotonicMs() + pageTimeoutMs },
+      );
+      page.catch(() => {}); // told when it is waited for, if it still is
+      return page;
+    };
     let items = 0;
-    let from = at;
-    let after: string | undefined;
-    for (;;) {
-      const call = { deadlineMs: clock.monotonicMs() + pageTimeoutMs };
-      const page = await store.list({ prefix, after, limit: pageKeys, revision: from }, call);
+    let next: Promise<Snapshot> | undefined = readPage(undefined, at);
+    let from: Revision;
+    do {
+      const page: Snapshot = await next;
       signal.throwIfAborted();
       from = page.revision;
+      // The store reads the next one while this one is looked into.
+      next = page.remaining > 0 ? readPage(page.entries.at(-1)?.key, from) : undefined;
       for (const entry of page.entries) {
         const collection = collectionOf(entry.key);
         if (!collection) continue;
         reloads.get(collection)?.add(entry);
         items++;
       }
-      after = page.entries.at(-1)?.key;
-      if (page.remaining === 0) break;
-    }
+    } while (next);
     for (const reload of reloads.values()) reload.done(from);
     freshness.advance(from);
     following = true;
