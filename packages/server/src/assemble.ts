@@ -5,12 +5,9 @@ import { type KindServices, kinds as kindsOf, namespace as namespaceKind } from 
 import type { Kind } from '@cluster-apiserver/model';
 import {
   chain,
-  defaultStreamsMax,
   discoveryDocuments,
   documentRoutes,
-  followCertificate,
   healthDocuments,
-  type Listener,
   type ReportFault,
   type ReportRejection,
   openApiDocuments,
@@ -18,14 +15,12 @@ import {
   textResponse,
 } from '@cluster-apiserver/pipeline';
 import { openRegistry } from '@cluster-apiserver/registry';
-import { createHealth, createMetrics, type Log } from '@cluster-apiserver/telemetry';
+import { createMetrics, type Log } from '@cluster-apiserver/telemetry';
 import { asError } from './as-error.ts';
 import { FlagError, type ServerFlags } from './flags.ts';
 import type { Surroundings } from './surroundings.ts';
 import { versionInfo } from './version.ts';
 import { openAdmission } from './wiring/admission.ts';
-import { servingCertificate } from './wiring/certificate.ts';
-import { asksForCertificates } from './wiring/client-certificates.ts';
 import { allowedOrigins } from './wiring/allowed-origins.ts';
 import { openAuthenticators } from './wiring/authenticators.ts';
 import { requirePairs } from './wiring/flag-files.ts';
@@ -33,6 +28,8 @@ import type { FollowingOptions } from './wiring/followed-configuration.ts';
 import { openEncryption } from './wiring/encryption.ts';
 import { startControllers } from './wiring/controllers.ts';
 import { findAccountIn } from './wiring/find-account.ts';
+import { checkStorage, openHealth } from './wiring/health.ts';
+import { openListener } from './wiring/listener.ts';
 import { requestMeasures, tokenCacheMeasure } from './wiring/measures.ts';
 import { makeSystemNamespaces, namespacesIn } from './wiring/namespaces.ts';
 import { openReviews } from './wiring/reviews.ts';
@@ -49,9 +46,6 @@ export interface Server {
   close(): Promise<void>;
 }
 
-/** How long clients are asked to leave by themselves. What they have sent by then is still answered, in its own time. */
-const drainMs = 10_000;
-
 /** The one place where the rooms meet. `kinds` is an argument so that a test can serve one of its own. */
 export async function assemble(
   flags: ServerFlags,
@@ -59,7 +53,7 @@ export async function assemble(
   log: Log,
   kinds: (services: KindServices) => readonly Kind[] = kindsOf,
 ): Promise<Server> {
-  const { clock, random, listen } = surroundings;
+  const { clock, random } = surroundings;
   const scope = new Scope();
   try {
     requirePairs(flags);
@@ -70,11 +64,7 @@ export async function assemble(
     const keyPrefix = flags['etcd-prefix'].replace(/\/+$/, '');
     // What the server keeps for itself. It lies among the rest, so that one watch sees every write of ours.
     const ownPrefix = `${keyPrefix}/.own/`;
-    const health = createHealth({
-      clock,
-      failed: (endpoint, check, error) =>
-        log.error('a health check failed', { endpoint, check, error: asError(error) }),
-    });
+    const health = openHealth(clock, log);
     const following: FollowingOptions = { flags, surroundings, metrics, log, serverId: random.uuid() };
     const encryption = await openEncryption({ ...following, keyPrefix, health }, scope);
     const { transformer } = encryption;
@@ -97,19 +87,7 @@ export async function assemble(
     scope.onClose('watch cache', () => cache.close());
     encryption.onChange(rereadUnreadable);
 
-    // A restart does not help against a lost etcd, so only readiness asks for it.
-    health.add({
-      name: 'etcd',
-      endpoints: ['readyz', 'healthz'],
-      check: async () => void (await client.readHead({ deadlineMs: clock.monotonicMs() + healthTimeoutMs })),
-    });
-    health.add({
-      name: 'watch-cache',
-      endpoints: ['readyz', 'healthz'],
-      check: () => {
-        if (!cache.following) throw new Error('the objects are being read');
-      },
-    });
+    checkStorage(health, { client, cache, clock });
     const ofNamespaces = resources.find(({ kind }) => kind === namespaceKind);
     const namespaces = ofNamespaces && namespacesIn(ofNamespaces);
     const admission = openAdmission(flags, namespaces);
@@ -185,51 +163,11 @@ export async function assemble(
       }),
     );
 
-    if (namespaces) {
-      const closing = new AbortController();
-      const made = makeSystemNamespaces({
-        names: flags['system-namespaces'],
-        namespaces,
-        filled: cache.filled,
-        clock,
-        random,
-        signal: closing.signal,
-        failed: (error) =>
-          log.warn('making the system namespaces failed; it is tried again', { error: asError(error) }),
-      });
-      scope.onClose('system namespaces', async () => {
-        closing.abort();
-        await made;
-      });
-    }
+    const { filled } = cache;
+    if (namespaces)
+      makeSystemNamespaces({ names: flags['system-namespaces'], namespaces, filled, clock, random, log }, scope);
     startControllers({ flags, surroundings, log, client, resources, ownPrefix }, scope);
-
-    const certificate = await servingCertificate(flags, surroundings, log);
-    const report = (what: string, error: unknown): void => log.error(what, { error: asError(error) });
-    const listener: Listener = await listen(
-      {
-        host: flags['bind-address'],
-        port: flags['secure-port'],
-        certificate: certificate.current,
-        asksForCertificates: asksForCertificates(flags),
-        clock,
-        random,
-        goawayChance: flags['goaway-chance'],
-        streamsMax: flags['http2-max-streams-per-connection'] || defaultStreamsMax,
-        report,
-      },
-      handler,
-    );
-    scope.onClose('listener', async () => {
-      await listener.drain(drainMs);
-      await listener.close(flags['request-timeout']);
-    });
-    scope.onClose(
-      'certificate',
-      followCertificate({ read: certificate.read, clock, report }, certificate.current, (next) =>
-        listener.useCertificate(next),
-      ),
-    );
+    const listener = await openListener(handler, flags, surroundings, log, scope);
     return {
       port: listener.port,
       beginShutdown: () => {
@@ -242,6 +180,3 @@ export async function assemble(
     throw error;
   }
 }
-
-/** Less than a health check may take, so that its reason is etcd's and not the clock's. */
-const healthTimeoutMs = 700;

@@ -1,7 +1,9 @@
-import { backoff, type Clock, type Random, sleep } from '@cluster-apiserver/base';
+import { backoff, type Clock, type Random, type Scope, sleep } from '@cluster-apiserver/base';
 import type { Namespaces } from '@cluster-apiserver/gates';
 import { decode, type KubeObject, StatusError } from '@cluster-apiserver/model';
 import { create, known, type Resource } from '@cluster-apiserver/registry';
+import type { Log } from '@cluster-apiserver/telemetry';
+import { asError } from '../as-error.ts';
 
 /** Who the namespaces are made by, in managedFields. */
 const manager = 'apiserver';
@@ -52,23 +54,26 @@ export interface SystemNamespaces {
   readonly filled: Promise<void>;
   readonly clock: Clock;
   readonly random: Random;
-  readonly signal: AbortSignal;
-  readonly failed: (error: unknown) => void;
+  readonly log: Log;
 }
 
 const makeTimeoutMs = 5_000;
 const retries = { firstMs: 100, maxMs: 10_000 };
 
-/** Sees to it that there are these namespaces, whichever replica is the first; ends when there are. */
-export async function makeSystemNamespaces({
-  names,
-  namespaces,
-  filled,
-  clock,
-  random,
-  signal,
-  failed,
-}: SystemNamespaces): Promise<void> {
+/** Sees to it that there are these namespaces, whichever replica is the first. */
+export function makeSystemNamespaces(options: SystemNamespaces, scope: Scope): void {
+  const closing = new AbortController();
+  const made = makeAll(options, closing.signal);
+  scope.onClose('system namespaces', async () => {
+    closing.abort();
+    await made;
+  });
+}
+
+async function makeAll(
+  { names, namespaces, filled, clock, random, log }: SystemNamespaces,
+  signal: AbortSignal,
+): Promise<void> {
   await Promise.race([filled, new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))]);
   const pauses = backoff(retries, random);
   while (!signal.aborted) {
@@ -77,7 +82,7 @@ export async function makeSystemNamespaces({
         if (!namespaces.known(name)) await namespaces.make(name, clock.monotonicMs() + makeTimeoutMs);
       return;
     } catch (error) {
-      failed(error);
+      log.warn('making the system namespaces failed; it is tried again', { error: asError(error) });
     }
     // Ends early, by the signal, when the server closes.
     await sleep(clock, pauses.nextMs(), signal).catch(() => {});

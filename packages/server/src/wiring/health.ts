@@ -1,0 +1,36 @@
+import type { Clock } from '@cluster-apiserver/base';
+import type { EtcdClient } from '@cluster-apiserver/storage';
+import { createHealth, type Health, type Log } from '@cluster-apiserver/telemetry';
+import { asError } from '../as-error.ts';
+
+/** Less than a health check may take, so that its reason is etcd's and not the clock's. */
+const etcdTimeoutMs = 700;
+
+export const openHealth = (clock: Clock, log: Log): Health =>
+  createHealth({
+    clock,
+    failed: (endpoint, check, error) => log.error('a health check failed', { endpoint, check, error: asError(error) }),
+  });
+
+/** A restart does not help against a lost etcd, so only readiness asks for it. */
+export function checkStorage(
+  health: Health,
+  { client, cache, clock }: { readonly client: EtcdClient; readonly cache: Followed; readonly clock: Clock },
+): void {
+  health.add({
+    name: 'etcd',
+    endpoints: ['readyz', 'healthz'],
+    check: async () => void (await client.readHead({ deadlineMs: clock.monotonicMs() + etcdTimeoutMs })),
+  });
+  health.add({
+    name: 'watch-cache',
+    endpoints: ['readyz', 'healthz'],
+    check: () => {
+      if (!cache.following) throw new Error('the objects are being read');
+    },
+  });
+}
+
+interface Followed {
+  readonly following: boolean;
+}

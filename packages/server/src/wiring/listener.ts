@@ -1,0 +1,55 @@
+import type { Scope } from '@cluster-apiserver/base';
+import {
+  type ApiRequest,
+  defaultStreamsMax,
+  followCertificate,
+  type Handler,
+  type Listener,
+} from '@cluster-apiserver/pipeline';
+import type { Log } from '@cluster-apiserver/telemetry';
+import { asError } from '../as-error.ts';
+import type { ServerFlags } from '../flags.ts';
+import type { Surroundings } from '../surroundings.ts';
+import { servingCertificate } from './certificate.ts';
+import { asksForCertificates } from './client-certificates.ts';
+
+/** How long clients are asked to leave by themselves. What they have sent by then is still answered, in its own time. */
+const drainMs = 10_000;
+
+/** The port, with the certificate that lies in its file at the time. */
+export async function openListener(
+  handler: Handler<ApiRequest>,
+  flags: ServerFlags,
+  surroundings: Surroundings,
+  log: Log,
+  scope: Scope,
+): Promise<Listener> {
+  const { clock, random, listen } = surroundings;
+  const certificate = await servingCertificate(flags, surroundings, log);
+  const report = (what: string, error: unknown): void => log.error(what, { error: asError(error) });
+  const listener = await listen(
+    {
+      host: flags['bind-address'],
+      port: flags['secure-port'],
+      certificate: certificate.current,
+      asksForCertificates: asksForCertificates(flags),
+      clock,
+      random,
+      goawayChance: flags['goaway-chance'],
+      streamsMax: flags['http2-max-streams-per-connection'] || defaultStreamsMax,
+      report,
+    },
+    handler,
+  );
+  scope.onClose('listener', async () => {
+    await listener.drain(drainMs);
+    await listener.close(flags['request-timeout']);
+  });
+  scope.onClose(
+    'certificate',
+    followCertificate({ read: certificate.read, clock, report }, certificate.current, (next) =>
+      listener.useCertificate(next),
+    ),
+  );
+  return listener;
+}
