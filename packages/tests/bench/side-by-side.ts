@@ -18,6 +18,7 @@ const pairs = 5;
 const seconds = 4;
 const connections = 16;
 const serverCore = '0';
+const microsecondsPerTick = 10_000;
 const token = 't';
 
 const [other = '', workloads = '', ...flags] = process.argv.slice(2);
@@ -93,8 +94,6 @@ async function costOf({ url, pid }: Side, workload: string): Promise<number> {
   const perSecond = Number(/RESULT (\S+)/.exec(stdout)?.[1]);
   return ((usedTicks(pid) - before) * microsecondsPerTick) / (perSecond * seconds);
 }
-
-const microsecondsPerTick = 10_000;
 
 /** In user and kernel mode: fields 14 and 15, of which the name before them may hold anything but the last parenthesis. */
 function usedTicks(pid: number): number {
