@@ -56,7 +56,9 @@ async function start(checkout: string, name: string, more: readonly string[]): P
   fs.writeFileSync(tokens, `${token},admin,,"system:masters"\n`);
   const certificates = path.join(home, name);
   const main = path.join(checkout, 'packages', 'server', 'src', 'main.ts');
-  const node = ['--conditions=source', '--max-semi-space-size=16', main];
+  // What Node is told stands in the first line of the program.
+  const [, ...told] = /^#!.* -S node(.*)$/m.exec(fs.readFileSync(main, 'utf8'))?.[1]?.split(' ') ?? [];
+  const node = ['--conditions=source', ...told, main];
   const served = [`--secure-port=${port}`, '--bind-address=127.0.0.1', `--cert-dir=${certificates}`];
   const stored = [`--etcd-servers=${etcd.endpoints.join()}`, `--etcd-prefix=/${name}`];
   const rest = [`--token-auth-file=${tokens}`, '--controllers=-garbage-collector', ...more];
