@@ -1,4 +1,4 @@
-#!/usr/bin/env -S node --max-semi-space-size=16 --heap-growing-percent=30
+#!/usr/bin/env -S node --max-semi-space-size=16
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { systemClock, systemRandom } from '@cluster-apiserver/base';
@@ -15,8 +15,7 @@ import { version } from './version.ts';
 
 /**
  * The entry: the only file that knows the arguments, the signals and the machine's clock. Its first line bounds the
- * memory for young objects, which on a large machine grows to 128 MiB and is not given back, and how far the rest may
- * grow before it is looked through: to four times what is in use where nothing is said.
+ * memory for young objects, which on a large machine grows to 128 MiB and is not given back.
  */
 const surroundings: Surroundings = {
   clock: systemClock,
