@@ -6,7 +6,7 @@ export {
   namespaceLifecycle,
   type Namespaces,
 } from './admission/namespaces.ts';
-export type { Authenticator, Credentials, UserInfo } from './authentication/authenticator.ts';
+export type { Authenticator, Credentials } from './authentication/authenticator.ts';
 export { orAnonymous } from './authentication/anonymous.ts';
 export { clientCertificates } from './authentication/certificate/client-certificates.ts';
 export { frontProxy, type FrontProxyHeaders } from './authentication/certificate/front-proxy.ts';
@@ -38,7 +38,7 @@ export { staticTokens, TokenFileError } from './authentication/static-tokens.ts'
 export type { TokenAnswer, TokenAuthenticator } from './authentication/token-authenticator.ts';
 export { TokenRejectedError } from './authentication/token-rejected.ts';
 export { firstToKnow, firstToKnowToken } from './authentication/union.ts';
-export type { Attributes, Authorizer, Decision } from './authorization/authorizer.ts';
+export type { Authorizer } from './authorization/authorizer.ts';
 export { openPaths } from './authorization/open-paths.ts';
 export { ownQuestions } from './authorization/own-questions.ts';
 export { mastersGroup, privilegedGroups } from './authorization/privileged-groups.ts';

@@ -1,14 +1,13 @@
 import { expect, test } from '@jest/globals';
+import type { AccessDecision, UserInfo } from '@cluster-apiserver/model';
 import {
   type Authenticator,
   type Authorizer,
-  type Decision,
   firstToDecide,
   firstToKnow,
   mastersGroup,
   privilegedGroups,
   TokenRejectedError,
-  type UserInfo,
 } from './index.ts';
 import { bringing } from '../test/credentials.ts';
 
@@ -24,8 +23,8 @@ const rejects = (told: string): Authenticator => ({
 const rejectsLater = (told: string): Authenticator => ({
   authenticate: async () => rejects(told).authenticate(nobody),
 });
-const decides = (decision: Decision): Authorizer => ({ authorize: () => decision });
-const decidesLater = (decision: Decision): Authorizer => ({ authorize: async () => decision });
+const decides = (decision: AccessDecision): Authorizer => ({ authorize: () => decision });
+const decidesLater = (decision: AccessDecision): Authorizer => ({ authorize: async () => decision });
 const question = { user: user('a'), verb: 'get', path: '/x' };
 
 test('the first authenticator that knows is believed, whether it answers now or later', async () => {
@@ -54,7 +53,7 @@ test('a fault is no rejection: it ends the search', async () => {
 });
 
 test('the first authorizer with an opinion decides; without one nobody is allowed anything', async () => {
-  const none: Decision = { verdict: 'noOpinion', reason: 'not mine' };
+  const none: AccessDecision = { verdict: 'noOpinion', reason: 'not mine' };
   expect(
     firstToDecide([decides(none), decides({ verdict: 'deny' }), decides({ verdict: 'allow' })]).authorize(question),
   ).toEqual({ verdict: 'deny' });

@@ -1,3 +1,4 @@
+export type { AccessDecision, AccessQuestion, AccessRules, ResourceQuestion, UserInfo } from './access.ts';
 export { MalformedTextError, type Parsed, parseJson, type TextFault } from './codec/json.ts';
 export {
   type ByteString,
@@ -38,7 +39,7 @@ export { mergedBy } from './patch/merge-patch.ts';
 export { sameJson } from './patch/same-json.ts';
 export { strategicallyMergedBy } from './patch/strategic-merge-patch.ts';
 export type { KubeObject, ManagedFieldsEntry, ObjectMeta, OwnerReference } from './object.ts';
-export { type Asker, defineReview, type Review } from './review.ts';
+export { defineReview, type Review } from './review.ts';
 export {
   deleteOptions,
   localObjectReference,

@@ -1,3 +1,4 @@
+import type { UserInfo } from './access.ts';
 import { type AnsweredForm, answeredKind } from './answered-kind.ts';
 import type { KubeObject } from './object.ts';
 import type { ServedKind } from './served-kind.ts';
@@ -11,15 +12,7 @@ export interface ReviewForm<T extends KubeObject> extends AnsweredForm {
   readonly singular: string;
   readonly namespaced: boolean;
   /** The object as it was sent, with its answer. Throws a StatusError for a question that is none. */
-  readonly answer: (question: T, asker: Asker) => T | Promise<T>;
-}
-
-/** Who asks, as far as an answer depends on it. */
-export interface Asker {
-  readonly name: string;
-  readonly uid?: string | undefined;
-  readonly groups: readonly string[];
-  readonly extra?: Readonly<Record<string, readonly string[]>> | undefined;
+  readonly answer: (question: T, asker: UserInfo) => T | Promise<T>;
 }
 
 export interface Review extends ServedKind {

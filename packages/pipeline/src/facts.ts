@@ -1,5 +1,5 @@
-import type { UserInfo } from '@cluster-apiserver/gates';
 import type { Call } from '@cluster-apiserver/storage';
+import type { UserInfo } from '@cluster-apiserver/model';
 import type { ApiRequest } from './exchange.ts';
 import type { RequestInfo } from './request-info.ts';
 

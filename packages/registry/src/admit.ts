@@ -1,5 +1,5 @@
-import type { Admission, Attempt, Premise, UserInfo } from '@cluster-apiserver/gates';
-import { type KubeObject, StatusError } from '@cluster-apiserver/model';
+import type { Admission, Attempt, Premise } from '@cluster-apiserver/gates';
+import { type KubeObject, StatusError, type UserInfo } from '@cluster-apiserver/model';
 import { type Call, PremiseBrokenError, type Revision } from '@cluster-apiserver/storage';
 import type { Resource } from './resource.ts';
 

@@ -1,10 +1,10 @@
 import type { Clock } from '@cluster-apiserver/base';
 import {
-  type Asker,
   formatTime,
   type KubeObject,
   managedFieldsAfterUpdate,
   type Review,
+  type UserInfo,
 } from '@cluster-apiserver/model';
 import { emptyOf, withManagedFields } from './create.ts';
 import { canonical, inNamespace } from './system-fields.ts';
@@ -20,7 +20,7 @@ export interface ReviewOptions {
 export async function answerReview(
   review: Review,
   incoming: KubeObject,
-  asker: Asker,
+  asker: UserInfo,
   { namespace, manager }: ReviewOptions,
   clock: Clock,
 ): Promise<KubeObject> {

@@ -1,5 +1,4 @@
-import type { Kind, KubeObject } from '@cluster-apiserver/model';
-import type { UserInfo } from '../authentication/authenticator.ts';
+import type { Kind, KubeObject, UserInfo } from '@cluster-apiserver/model';
 
 /**
  * The last door before a write: who may ask is settled, what is written is known. First plugins may change the object,

@@ -1,10 +1,4 @@
-/** Who is asking. */
-export interface UserInfo {
-  readonly name: string;
-  readonly uid?: string | undefined;
-  readonly groups: readonly string[];
-  readonly extra?: Readonly<Record<string, readonly string[]>> | undefined;
-}
+import type { UserInfo } from '@cluster-apiserver/model';
 
 /** What an authenticator may look at: nothing that would have to be read first. */
 export interface Credentials {

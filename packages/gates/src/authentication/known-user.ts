@@ -1,4 +1,5 @@
-import { authenticatedGroup, type UserInfo } from './authenticator.ts';
+import type { UserInfo } from '@cluster-apiserver/model';
+import { authenticatedGroup } from './authenticator.ts';
 
 export const anonymousName = 'system:anonymous';
 const unauthenticatedGroup = 'system:unauthenticated';

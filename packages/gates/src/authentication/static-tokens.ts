@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
-import { authenticatedGroup, type UserInfo } from './authenticator.ts';
+import type { UserInfo } from '@cluster-apiserver/model';
+import { authenticatedGroup } from './authenticator.ts';
 import type { TokenAuthenticator } from './token-authenticator.ts';
 
 /** What is wrong with a token file; it never shows a token. */

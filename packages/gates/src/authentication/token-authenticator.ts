@@ -1,4 +1,4 @@
-import type { UserInfo } from './authenticator.ts';
+import type { UserInfo } from '@cluster-apiserver/model';
 
 /**
  * Finds out whose a bearer token is. Undefined means that it is none of its tokens; a `TokenRejectedError` that it is

@@ -1,9 +1,10 @@
+import type { AccessRules } from '@cluster-apiserver/model';
 import type { Authorizer } from './authorizer.ts';
-import { noRules, type Rules } from './rules.ts';
+import { noRules } from './rules.ts';
 
 /** What everybody may read whom authentication lets in: it is written for those who know nothing of us yet. */
 export function openPaths(paths: readonly string[]): Authorizer {
-  const rules: Rules =
+  const rules: AccessRules =
     paths.length > 0 ? { ...noRules, nonResource: [{ verbs: ['get'], nonResourceURLs: paths }] } : noRules;
   return {
     authorize: ({ verb, path, resource }) => ({

@@ -1,6 +1,7 @@
+import type { AccessRules } from '@cluster-apiserver/model';
 import { authenticatedGroup } from '../authentication/authenticator.ts';
 import type { Authorizer } from './authorizer.ts';
-import { noRules, type Rules } from './rules.ts';
+import { noRules } from './rules.ts';
 
 /** By group, what everybody may ask who is known: it is about himself, and he could find it out by trying. */
 const questions: Readonly<Record<string, readonly string[]>> = {
@@ -8,7 +9,7 @@ const questions: Readonly<Record<string, readonly string[]>> = {
   'authorization.k8s.io': ['selfsubjectaccessreviews', 'selfsubjectrulesreviews'],
 };
 
-const asRules: Rules = {
+const asRules: AccessRules = {
   ...noRules,
   resource: Object.entries(questions).map(([group, resources]) => ({
     verbs: ['create'],

@@ -1,4 +1,4 @@
-import type { UserInfo } from '../authentication/authenticator.ts';
+import type { UserInfo } from '@cluster-apiserver/model';
 import type { Authorizer } from './authorizer.ts';
 import { everything, noRules } from './rules.ts';
 

@@ -1,9 +1,14 @@
-import type { Attributes, Authorizer, Decision } from './authorizer.ts';
+import type { AccessDecision, AccessQuestion } from '@cluster-apiserver/model';
+import type { Authorizer } from './authorizer.ts';
 import { allRules } from './rules.ts';
 
 /** Asks one after the other until one decides; their reasons are gathered when none does. */
 export function firstToDecide(authorizers: readonly Authorizer[]): Required<Authorizer> {
-  const from = (index: number, attributes: Attributes, reasons: readonly string[]): Decision | Promise<Decision> => {
+  const from = (
+    index: number,
+    attributes: AccessQuestion,
+    reasons: readonly string[],
+  ): AccessDecision | Promise<AccessDecision> => {
     let told = reasons;
     for (let at = index; at < authorizers.length; at++) {
       const decision = (authorizers[at] as Authorizer).authorize(attributes);
@@ -22,5 +27,5 @@ export function firstToDecide(authorizers: readonly Authorizer[]): Required<Auth
   };
 }
 
-const withReason = (reasons: readonly string[], { reason }: Decision): readonly string[] =>
+const withReason = (reasons: readonly string[], { reason }: AccessDecision): readonly string[] =>
   reason ? [...reasons, reason] : reasons;

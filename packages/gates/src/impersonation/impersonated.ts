@@ -1,14 +1,14 @@
-import type { UserInfo } from '../authentication/authenticator.ts';
+import type { AccessQuestion, ResourceQuestion, UserInfo } from '@cluster-apiserver/model';
 import { ofKnownUser } from '../authentication/known-user.ts';
 import { accountNamed } from '../authentication/service-account/account-name.ts';
 import { accountGroups } from '../authentication/service-account/claims.ts';
-import type { Attributes, Authorizer, ResourceAttributes } from '../authorization/authorizer.ts';
+import type { Authorizer } from '../authorization/authorizer.ts';
 import { mastersGroup } from '../authorization/privileged-groups.ts';
 import type { WantedUser } from './wanted-user.ts';
 
 /** What a caller asked for and may not do. */
 export interface Refused {
-  readonly attributes: Attributes;
+  readonly attributes: AccessQuestion;
   readonly reason: string | undefined;
 }
 
@@ -22,7 +22,7 @@ export type Impersonation = { readonly user: UserInfo } | { readonly refused: Re
  */
 export async function impersonated(
   wanted: WantedUser,
-  request: Attributes,
+  request: AccessQuestion,
   authorizer: Authorizer,
 ): Promise<Impersonation> {
   let refused: Refused | undefined;
@@ -37,7 +37,7 @@ export async function impersonated(
 
 interface Mode {
   fits(wanted: WantedUser): boolean;
-  questions(wanted: WantedUser, request: Attributes): readonly Attributes[];
+  questions(wanted: WantedUser, request: AccessQuestion): readonly AccessQuestion[];
 }
 
 const authentication = 'authentication.k8s.io';
@@ -77,11 +77,11 @@ const isExtraKey = (key: string): boolean => /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?\/[
 /** One question for each thing that makes the user. */
 function partQuestions(
   { name, uid, groups, extra }: WantedUser,
-  { user, path }: Attributes,
+  { user, path }: AccessQuestion,
   verb: string,
   ofUsersAndGroups: string,
-): Attributes[] {
-  const ask = (group: string, resource: string, more: Partial<ResourceAttributes>): Attributes => ({
+): AccessQuestion[] {
+  const ask = (group: string, resource: string, more: Partial<ResourceQuestion>): AccessQuestion => ({
     user,
     verb,
     path,
@@ -100,7 +100,10 @@ function partQuestions(
 
 const nothing = { subresource: undefined, namespace: undefined, name: undefined };
 
-async function firstRefused(questions: readonly Attributes[], authorizer: Authorizer): Promise<Refused | undefined> {
+async function firstRefused(
+  questions: readonly AccessQuestion[],
+  authorizer: Authorizer,
+): Promise<Refused | undefined> {
   for (const attributes of questions) {
     const { verdict, reason } = await authorizer.authorize(attributes);
     if (verdict !== 'allow') return { attributes, reason };

@@ -1,11 +1,12 @@
 import { describe, expect, test } from '@jest/globals';
 import { seededRandom } from '@cluster-apiserver/base';
-import type { Attributes, Authorizer } from '../authorization/authorizer.ts';
+import type { AccessQuestion } from '@cluster-apiserver/model';
+import type { Authorizer } from '../authorization/authorizer.ts';
 import { impersonated } from './impersonated.ts';
 import { ImpersonationHeaderError, wantedUser } from './wanted-user.ts';
 
 const caller = { name: 'ann', groups: ['system:authenticated'] };
-const request: Attributes = {
+const request: AccessQuestion = {
   user: caller,
   verb: 'list',
   path: '/api/v1/namespaces/a/events',
@@ -13,7 +14,7 @@ const request: Attributes = {
 };
 
 /** As an operator would write what is asked: `impersonate group/resource/subresource namespace name`. */
-const inWords = ({ verb, resource }: Attributes): string => {
+const inWords = ({ verb, resource }: AccessQuestion): string => {
   const { group = '', resource: plural, subresource, namespace, name } = resource ?? {};
   const what = [group, plural, subresource].filter(Boolean).join('/');
   return [verb, what, namespace && `in ${namespace}`, name].filter(Boolean).join(' ');

@@ -1,14 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { compile, type Expression, type Type, types } from '@cluster-apiserver/expressions';
+import type { UserInfo } from '@cluster-apiserver/model';
 import { type JWTPayload, SignJWT } from 'jose';
-import {
-  httpsGet,
-  IssuerKeys,
-  jwtAuthenticator,
-  type JwtIssuer,
-  TokenRejectedError,
-  type UserInfo,
-} from '../../src/index.ts';
+import { httpsGet, IssuerKeys, jwtAuthenticator, type JwtIssuer, TokenRejectedError } from '../../src/index.ts';
 import { ManualClock } from './manual-clock.ts';
 import { type Answer, type Provider, startProvider } from './provider.ts';
 

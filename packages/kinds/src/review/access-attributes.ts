@@ -1,4 +1,5 @@
 import {
+  type AccessQuestion,
   field,
   type FieldError,
   invalidValue,
@@ -10,7 +11,6 @@ import {
   sharedPublication,
   string,
 } from '@cluster-apiserver/model';
-import type { AccessQuestion } from './services.ts';
 
 export const authorization = { group: 'authorization.k8s.io', version: 'v1' };
 

@@ -1,5 +1,5 @@
 import {
-  type Asker,
+  type UserInfo,
   boolean,
   defineReview,
   field,
@@ -135,7 +135,7 @@ export const localSubjectAccessReview = (services: ReviewServices): Review =>
     },
   });
 
-async function decided({ authorize }: ReviewServices, review: AccessReview, user: Asker): Promise<AccessReview> {
+async function decided({ authorize }: ReviewServices, review: AccessReview, user: UserInfo): Promise<AccessReview> {
   const { verdict, reason } = await authorize(accessQuestion(user, review.spec));
   return {
     ...review,
@@ -143,7 +143,7 @@ async function decided({ authorize }: ReviewServices, review: AccessReview, user
   };
 }
 
-const subjectOf = ({ user = '', groups = [], extra, uid }: Subject): Asker => ({ name: user, groups, extra, uid });
+const subjectOf = ({ user = '', groups = [], extra, uid }: Subject): UserInfo => ({ name: user, groups, extra, uid });
 
 const subjectErrors = ({ user = '', groups = [] }: Subject): FieldError[] =>
   user === '' && groups.length === 0

@@ -8,10 +8,10 @@ import {
   type Review,
 } from '@cluster-apiserver/model';
 import type { ReviewServices } from './services.ts';
-import { authentication, type UserInfo, userInfo, userInfoOf } from './user-info.ts';
+import { authentication, type WrittenUserInfo, userInfo, userInfoOf } from './user-info.ts';
 
 interface SelfSubjectReview extends KubeObject {
-  status: { userInfo?: UserInfo };
+  status: { userInfo?: WrittenUserInfo };
 }
 
 const status = object(

@@ -1,4 +1,5 @@
 import {
+  type AccessRules,
   badRequest,
   boolean,
   defineReview,
@@ -11,7 +12,7 @@ import {
   string,
 } from '@cluster-apiserver/model';
 import { authorization } from './access-attributes.ts';
-import type { AccessRules, ReviewServices } from './services.ts';
+import type { ReviewServices } from './services.ts';
 
 interface SelfSubjectRulesReview extends KubeObject {
   spec: { namespace?: string };

@@ -11,11 +11,11 @@ import {
   string,
 } from '@cluster-apiserver/model';
 import type { ReviewServices } from './services.ts';
-import { authentication, type UserInfo, userInfo, userInfoOf } from './user-info.ts';
+import { authentication, type WrittenUserInfo, userInfo, userInfoOf } from './user-info.ts';
 
 interface TokenReview extends KubeObject {
   spec: { token?: string; audiences?: readonly string[] };
-  status: { authenticated?: boolean; user?: UserInfo; audiences?: readonly string[]; error?: string };
+  status: { authenticated?: boolean; user?: WrittenUserInfo; audiences?: readonly string[]; error?: string };
 }
 
 const spec = object(

@@ -1,8 +1,8 @@
-import { type Asker, field, list, listMap, object, publicationOf, string } from '@cluster-apiserver/model';
+import { type UserInfo, field, list, listMap, object, publicationOf, string } from '@cluster-apiserver/model';
 
 export const authentication = { group: 'authentication.k8s.io', version: 'v1' };
 
-export interface UserInfo {
+export interface WrittenUserInfo {
   username?: string;
   uid?: string;
   groups?: readonly string[];
@@ -22,7 +22,7 @@ export const userInfo = object(
   },
 );
 
-export const userInfoOf = ({ name, uid, groups, extra }: Asker): UserInfo => ({
+export const userInfoOf = ({ name, uid, groups, extra }: UserInfo): WrittenUserInfo => ({
   username: name,
   ...(uid !== undefined && { uid }),
   groups,

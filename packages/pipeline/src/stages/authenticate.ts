@@ -1,5 +1,5 @@
-import { type Authenticator, type Credentials, TokenRejectedError, type UserInfo } from '@cluster-apiserver/gates';
-import { StatusError } from '@cluster-apiserver/model';
+import { type Authenticator, type Credentials, TokenRejectedError } from '@cluster-apiserver/gates';
+import { StatusError, type UserInfo } from '@cluster-apiserver/model';
 import type { ApiRequest, ApiResponse, Handler } from '../exchange.ts';
 import type { Authenticated, Understood } from '../facts.ts';
 

@@ -1,5 +1,5 @@
-import type { Attributes, Authorizer, Decision } from '@cluster-apiserver/gates';
-import { StatusError } from '@cluster-apiserver/model';
+import type { Authorizer } from '@cluster-apiserver/gates';
+import { StatusError, type AccessDecision, type AccessQuestion } from '@cluster-apiserver/model';
 import type { ApiResponse, Handler } from '../exchange.ts';
 import type { Authenticated } from '../facts.ts';
 
@@ -9,8 +9,8 @@ export const authorize =
   (next: Handler<Authenticated>): Handler<Authenticated> => {
     const decided = (
       facts: Authenticated,
-      attributes: Attributes,
-      { verdict, reason }: Decision,
+      attributes: AccessQuestion,
+      { verdict, reason }: AccessDecision,
     ): ApiResponse | Promise<ApiResponse> => {
       if (verdict !== 'allow') throw refusal(attributes, reason);
       return next(facts);
@@ -31,14 +31,14 @@ export async function requireVerb(authorizer: Authorizer, facts: Authenticated, 
   if (verdict !== 'allow') throw refusal(attributes, reason);
 }
 
-export function attributesOf({ info, user }: Authenticated): Attributes {
+export function attributesOf({ info, user }: Authenticated): AccessQuestion {
   const { verb, path, resource } = info;
   if (!resource) return { user, verb, path };
   const { group, version, plural, subresource, namespace, name } = resource;
   return { user, verb, path, resource: { group, version, resource: plural, subresource, namespace, name } };
 }
 
-export function refusal({ user, verb, path, resource }: Attributes, reason: string | undefined): StatusError {
+export function refusal({ user, verb, path, resource }: AccessQuestion, reason: string | undefined): StatusError {
   const who = `User ${JSON.stringify(user.name)}`;
   const because = reason ? `: ${reason}` : '';
   if (!resource)

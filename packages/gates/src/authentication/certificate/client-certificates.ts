@@ -1,6 +1,7 @@
 import type { Clock } from '@cluster-apiserver/base';
 import type { Authorities, Verified } from '@cluster-apiserver/certificates';
-import type { Authenticator, UserInfo } from '../authenticator.ts';
+import type { UserInfo } from '@cluster-apiserver/model';
+import type { Authenticator } from '../authenticator.ts';
 import { ofKnownUser } from '../known-user.ts';
 import { TokenRejectedError } from '../token-rejected.ts';
 import { verifiedCertificates } from './verified-certificates.ts';

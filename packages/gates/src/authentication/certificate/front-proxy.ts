@@ -1,6 +1,7 @@
 import { setOwn, type Clock } from '@cluster-apiserver/base';
 import type { Authorities } from '@cluster-apiserver/certificates';
-import type { Authenticator, Credentials, UserInfo } from '../authenticator.ts';
+import type { UserInfo } from '@cluster-apiserver/model';
+import type { Authenticator, Credentials } from '../authenticator.ts';
 import { ofKnownUser } from '../known-user.ts';
 import { TokenRejectedError } from '../token-rejected.ts';
 import { unescapedKey } from '../unescaped-key.ts';

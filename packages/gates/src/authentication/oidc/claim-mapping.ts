@@ -1,6 +1,6 @@
 import { getOwn } from '@cluster-apiserver/base';
 import { type Expression, fromJson, type Value } from '@cluster-apiserver/expressions';
-import type { UserInfo } from '../authenticator.ts';
+import type { UserInfo } from '@cluster-apiserver/model';
 import { TokenRejectedError } from '../token-rejected.ts';
 import type { Claims } from './verified-claims.ts';
 

@@ -1,5 +1,6 @@
 import type { Clock } from '@cluster-apiserver/base';
-import { authenticatedGroup, type UserInfo } from '../authenticator.ts';
+import type { UserInfo } from '@cluster-apiserver/model';
+import { authenticatedGroup } from '../authenticator.ts';
 import { claimedIssuer, type Claims, type KeyFinder, verifiedClaims } from '../oidc/verified-claims.ts';
 import type { TokenAnswer, TokenAuthenticator } from '../token-authenticator.ts';
 import { TokenRejectedError } from '../token-rejected.ts';

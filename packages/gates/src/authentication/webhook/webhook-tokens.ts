@@ -1,7 +1,7 @@
 import { getOwn } from '@cluster-apiserver/base';
+import type { UserInfo } from '@cluster-apiserver/model';
 import { askWebhook, type WebhookOptions } from '../../webhook/ask-webhook.ts';
 import { WebhookError } from '../../webhook/webhook-error.ts';
-import type { UserInfo } from '../authenticator.ts';
 import { ofKnownUser } from '../known-user.ts';
 import type { TokenAnswer, TokenAuthenticator } from '../token-authenticator.ts';
 import { TokenRejectedError } from '../token-rejected.ts';
