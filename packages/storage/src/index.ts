@@ -14,7 +14,7 @@ export { type CompactionEvent, type CompactionOptions, startCompaction } from '.
 export { campaign, type Election, type ElectionOptions } from './etcd/election.ts';
 export { type EtcdStoreOptions, etcdStore } from './etcd/etcd-store.ts';
 export { http2Connect } from './etcd/http2-transport.ts';
-export type { TlsCredentials } from './etcd/session.ts';
+export type { TlsCredentials } from './etcd/http2/dial.ts';
 export { memoryStore } from './memory/memory-store.ts';
 export { type Revision, revision } from './revision.ts';
 export type {

@@ -180,8 +180,11 @@ export function openEtcdClient(options: EtcdOptions): EtcdClient {
     stream: (path) => {
       mustBeOpen();
       const member = members.choose();
+      const stream = member.transport.stream(path);
       return {
-        ...member.transport.stream(path),
+        send: (message) => stream.send(message),
+        messages: stream.messages,
+        close: () => stream.close(),
         get progressRequests() {
           return member.version !== undefined && capabilitiesOf(member.version).progressRequests;
         },

@@ -1,17 +1,17 @@
 import { expect, test } from '@jest/globals';
 import { seededRandom } from '@cluster-apiserver/base';
-import { decodeStatusMessage, frame, unframer } from './grpc-frames.ts';
+import { decodeStatusMessage, frame, MessageReader } from './grpc-frames.ts';
 
 test('messages come out whole, however the network cuts them', () => {
   const random = seededRandom(7);
   const messages = Array.from({ length: 200 }, () => Buffer.alloc(random.below(400), random.below(256)));
   const stream = Buffer.concat(messages.map(frame));
   for (const pieceMax of [1, 3, 7, 100, 5_000, stream.length]) {
-    const { push } = unframer();
+    const reader = new MessageReader();
     const out: Buffer[] = [];
     for (let at = 0; at < stream.length; ) {
       const end = at + 1 + random.below(pieceMax);
-      out.push(...push(stream.subarray(at, end)));
+      out.push(...reader.push(stream.subarray(at, end)));
       at = end;
     }
     expect(out).toEqual(messages);
@@ -21,11 +21,11 @@ test('messages come out whole, however the network cuts them', () => {
 test('a compressed message is refused', () => {
   const framed = frame(Buffer.from('x'));
   framed[0] = 1;
-  expect(() => unframer().push(framed)).toThrow('compressed');
+  expect(() => new MessageReader().push(framed)).toThrow('compressed');
 });
 
 test('a message of 4 GB is refused before a byte of it is held', () => {
-  expect(() => unframer().push(Buffer.from([0, 0xff, 0xff, 0xff, 0xff]))).toThrow('limit');
+  expect(() => new MessageReader().push(Buffer.from([0, 0xff, 0xff, 0xff, 0xff]))).toThrow('limit');
 });
 
 test.each([

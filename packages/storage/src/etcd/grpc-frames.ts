@@ -1,3 +1,5 @@
+import { Units } from './http2/units.ts';
+
 /** gRPC puts five bytes before each message: whether it is compressed, and how long it is. */
 const prefixBytes = 5;
 
@@ -13,41 +15,22 @@ export function frame(message: Uint8Array): Buffer {
 }
 
 /** Puts messages together from whatever pieces the network made of them. */
-export interface Unframer {
-  /** Gives the messages that are complete now. Throws on what is not gRPC, or larger than allowed. */
-  push(piece: Buffer): readonly Buffer[];
-}
+export class MessageReader {
+  readonly #units = new Units(prefixBytes, messageLength);
 
-export function unframer(): Unframer {
-  let pieces: Buffer[] = [];
-  let heldBytes = 0;
-  let wantedBytes = prefixBytes;
-  return {
-    push: (piece) => {
-      pieces.push(piece);
-      heldBytes += piece.length;
-      if (heldBytes < wantedBytes) return none;
-      const held = pieces.length === 1 ? piece : Buffer.concat(pieces, heldBytes);
-      const messages: Buffer[] = [];
-      let at = 0;
-      wantedBytes = prefixBytes;
-      while (held.length - at >= prefixBytes) {
-        const end = at + prefixBytes + messageLength(held, at);
-        if (end > held.length) {
-          wantedBytes = end - at;
-          break;
-        }
-        messages.push(held.subarray(at + prefixBytes, end));
-        at = end;
-      }
-      heldBytes = held.length - at;
-      pieces = heldBytes > 0 ? [held.subarray(at)] : [];
-      return messages;
-    },
-  };
+  /**
+   * Gives the messages that are complete now. The piece is lent, the messages are kept. Throws on what is not gRPC, or
+   * larger than allowed.
+   */
+  push(piece: Buffer): readonly Buffer[] {
+    const messages: Buffer[] = [];
+    this.#units.push(piece, (held, start, end) => {
+      const message = held.subarray(start + prefixBytes, end);
+      messages.push(held === piece ? Buffer.from(message) : message);
+    });
+    return messages;
+  }
 }
-
-const none: readonly Buffer[] = [];
 
 function messageLength(held: Buffer, at: number): number {
   if (held[at] !== 0) throw new Error('a compressed message, which nobody asked for');

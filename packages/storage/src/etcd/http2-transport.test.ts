@@ -138,7 +138,10 @@ test('an answer that is no gRPC is a fault, not a crash', async () => {
 
 test('an HTTP error of something in between is a fault', async () => {
   const { transport } = await peer((stream) => stream.respond({ ':status': 502 }, { endStream: true }));
-  expect(await faultOf(ask(transport))).toMatchObject({ fate: 'lost', message: 'HTTP status 502' });
+  expect(await faultOf(ask(transport))).toMatchObject({
+    fate: 'lost',
+    message: expect.stringContaining('HTTP status 502'),
+  });
 });
 
 test('a stream that nobody reads holds its sender back', async () => {

@@ -1,11 +1,17 @@
-/** gRPC over node:http2, as much of it as etcd needs. This is the hot path of the whole server: it stays bare. */
-import http2, { type ClientHttp2Stream, type IncomingHttpHeaders, type OutgoingHttpHeaders } from 'node:http2';
+/** gRPC over HTTP/2, as much of it as etcd needs. This is the hot path of the whole server: it stays bare. */
 import type { Clock } from '@cluster-apiserver/base';
-import { decodeStatusMessage, frame, unframer } from './grpc-frames.ts';
-import { openSession, type Session, type TlsCredentials } from './session.ts';
-import { type Connect, EtcdFault, type MemberStream, type Transport, type UnaryOptions } from './transport.ts';
-
-const { NGHTTP2_CANCEL, NGHTTP2_REFUSED_STREAM } = http2.constants;
+import { decodeStatusMessage, frame, MessageReader } from './grpc-frames.ts';
+import { type Connection, connect, type Listener, type Stream } from './http2/connection.ts';
+import type { TlsCredentials } from './http2/dial.ts';
+import { type HeaderField, headerBlock } from './http2/header-block.ts';
+import {
+  type Connect,
+  EtcdFault,
+  type Fate,
+  type MemberStream,
+  type Transport,
+  type UnaryOptions,
+} from './transport.ts';
 
 const okCode = 0;
 const unknownCode = 2;
@@ -23,209 +29,261 @@ const waitingMessagesMax = 16;
 export const http2Connect =
   (clock: Clock, tls?: TlsCredentials): Connect =>
   (endpoint) =>
-    http2Transport(endpoint, clock, tls);
+    new Http2Transport(endpoint, clock, tls);
 
-function http2Transport(endpoint: string, clock: Clock, tls: TlsCredentials | undefined): Transport {
-  let session: Session | undefined;
-  let closed = false;
-  // After GOAWAY a session takes no more requests but finishes the old ones, so it is replaced and not torn down.
-  const current = (): Session => {
-    if (closed) throw new Error('the client is closed');
-    if (!session?.usable) session = openSession(endpoint, tls, clock);
-    return session;
-  };
-  const request = (headers: OutgoingHttpHeaders): { session: Session; stream: ClientHttp2Stream } => {
+class Http2Transport implements Transport {
+  readonly #endpoint: string;
+  readonly #clock: Clock;
+  readonly #tls: TlsCredentials | undefined;
+  /** Most calls of a method have the same time, and then the same headers. */
+  readonly #headers = new Map<string, KnownHeaders>();
+  #connection: Connection | undefined;
+  #closed = false;
+
+  constructor(endpoint: string, clock: Clock, tls: TlsCredentials | undefined) {
+    this.#endpoint = endpoint;
+    this.#clock = clock;
+    this.#tls = tls;
+  }
+
+  unary(path: string, message: Uint8Array, { timeoutMs, requireLeader }: UnaryOptions): Promise<Buffer> {
+    return new Promise((resolve, reject) => {
+      const headers = this.#headersOf(path, requireLeader, `${Math.ceil(timeoutMs)}m`);
+      new Question(this.#endpoint, this.#clock, resolve, reject).ask(this.#current(), headers, message, timeoutMs);
+    });
+  }
+
+  stream(path: string): MemberStream {
     try {
-      const session = current();
-      return { session, stream: session.request(headers) };
-    } catch (cause) {
-      throw new EtcdFault('unsent', unavailableCode, `cannot reach ${endpoint}`, { cause });
+      return new Conversation(this.#endpoint, this.#current(), this.#headersOf(path, true));
+    } catch (fault) {
+      return lostStream(fault);
     }
-  };
+  }
 
-  return {
-    unary: (path, message, options) =>
-      new Promise((resolve, reject) => {
-        const { session, stream } = request(unaryHeaders(path, options));
-        const answer = readAnswer(stream, (fault, message) => {
-          cancelTimer();
-          if (fault) reject(fault);
-          else resolve(message);
-        });
-        let graceGiven = false;
-        const dueMs = clock.monotonicMs() + options.timeoutMs;
-        const timeOver = (): void => {
-          if (clock.monotonicMs() - dueMs > lateTimerMs && !graceGiven) {
-            graceGiven = true;
-            cancelTimer = clock.after(1, timeOver);
-            return;
-          }
-          const fate = session.connected ? 'lost' : 'unsent';
-          answer.end(new EtcdFault(fate, unavailableCode, `${endpoint} gave no answer within ${options.timeoutMs} ms`));
-          stream.close(NGHTTP2_CANCEL);
-          session.suspect();
-        };
-        let cancelTimer = clock.after(options.timeoutMs, timeOver);
-        stream.on('error', (error) => {
-          answer.failed = error;
-        });
-        stream.on('close', () => {
-          // An error is dear to make, and nearly every stream closes behind its answer.
-          if (!answer.ended) answer.end(faultOf(endpoint, session, stream, answer.failed));
-        });
-        stream.end(frame(message));
-      }),
-    stream: (path) => {
-      try {
-        const { session, stream } = request({ ...fixedHeaders, ':path': path, hasleader: 'true' });
-        return memberStream(endpoint, session, stream);
-      } catch (fault) {
-        return lostStream(fault);
+  close(): void {
+    this.#closed = true;
+    this.#connection?.destroy();
+  }
+
+  /** A connection that takes no more requests still finishes those it has, so it is replaced and not torn down. */
+  #current(): Connection {
+    try {
+      if (this.#closed) throw new Error('the client is closed');
+      if (!this.#connection?.usable) this.#connection = connect(this.#endpoint, this.#tls, this.#clock);
+      return this.#connection;
+    } catch (cause) {
+      throw new EtcdFault('unsent', unavailableCode, `cannot reach ${this.#endpoint}`, { cause });
+    }
+  }
+
+  #headersOf(path: string, requireLeader: boolean, timeout?: string): Buffer {
+    const known = this.#headers.get(path);
+    if (known && known.timeout === timeout && known.requireLeader === requireLeader) return known.block;
+    const { protocol, host } = new URL(this.#endpoint);
+    const fields: HeaderField[] = [
+      [':method', 'POST'],
+      [':scheme', protocol.slice(0, -1)],
+      [':path', path],
+      [':authority', host],
+      ['content-type', 'application/grpc'],
+      ['te', 'trailers'],
+    ];
+    // etcd then answers "no leader" at once; without it, it would wait for a leader for 7 seconds.
+    if (requireLeader) fields.push(['hasleader', 'true']);
+    if (timeout !== undefined) fields.push(['grpc-timeout', timeout]);
+    const block = headerBlock(fields);
+    this.#headers.set(path, { requireLeader, timeout, block });
+    return block;
+  }
+}
+
+interface KnownHeaders {
+  readonly requireLeader: boolean;
+  readonly timeout: string | undefined;
+  readonly block: Buffer;
+}
+
+/** One message there, one message and its status back, whichever of headers and trailers bring that. */
+class Question implements Listener {
+  readonly #endpoint: string;
+  readonly #clock: Clock;
+  readonly #resolve: (message: Buffer) => void;
+  readonly #reject: (fault: EtcdFault) => void;
+  readonly #reader = new MessageReader();
+  #message: Buffer | undefined;
+  #settled = false;
+  #cancelTimer = (): void => {};
+  #cancelStream = (): void => {};
+
+  constructor(endpoint: string, clock: Clock, resolve: (message: Buffer) => void, reject: (fault: EtcdFault) => void) {
+    this.#endpoint = endpoint;
+    this.#clock = clock;
+    this.#resolve = resolve;
+    this.#reject = reject;
+  }
+
+  ask(connection: Connection, headers: Buffer, message: Uint8Array, timeoutMs: number): void {
+    const stream = connection.open(headers, this);
+    stream.send(frame(message), true);
+    this.#cancelStream = () => stream.cancel();
+    const dueMs = this.#clock.monotonicMs() + timeoutMs;
+    let graceGiven = false;
+    const timeOver = (): void => {
+      if (this.#clock.monotonicMs() - dueMs > lateTimerMs && !graceGiven) {
+        graceGiven = true;
+        this.#cancelTimer = this.#clock.after(1, timeOver);
+        return;
       }
-    },
-    close: () => {
-      closed = true;
-      session?.destroy();
-    },
-  };
-}
+      this.#giveUp(stream.sent ? 'lost' : 'unsent', unavailableCode, `gave no answer within ${timeoutMs} ms`);
+      connection.suspect();
+    };
+    this.#cancelTimer = this.#clock.after(timeoutMs, timeOver);
+  }
 
-const fixedHeaders: OutgoingHttpHeaders = { ':method': 'POST', 'content-type': 'application/grpc', te: 'trailers' };
+  headers(headers: ReadonlyMap<string, string>): void {
+    if (headers.has('grpc-status')) {
+      const refusal = refusalIn(headers);
+      if (refusal || this.#message) this.#settle(refusal);
+      else this.#giveUp('lost', unknownCode, 'answered without a message');
+      return;
+    }
+    const fault = httpFaultIn(headers);
+    if (fault) this.#giveUp('lost', unavailableCode, fault);
+  }
 
-function unaryHeaders(path: string, { timeoutMs, requireLeader }: UnaryOptions): OutgoingHttpHeaders {
-  const headers: OutgoingHttpHeaders = {
-    ':method': 'POST',
-    ':path': path,
-    'content-type': 'application/grpc',
-    te: 'trailers',
-    'grpc-timeout': `${Math.ceil(timeoutMs)}m`,
-  };
-  // etcd then answers "no leader" at once; without it, it would wait for a leader for 7 seconds.
-  if (requireLeader) headers.hasleader = 'true';
-  return headers;
-}
+  data(piece: Buffer): void {
+    try {
+      const [message] = this.#reader.push(piece);
+      this.#message ??= message;
+    } catch (cause) {
+      this.#giveUp('lost', unknownCode, 'gave an unreadable answer', { cause });
+    }
+  }
 
-interface Answer {
-  failed: Error | undefined;
-  readonly ended: boolean;
+  ended(): void {
+    this.#giveUp('lost', unknownCode, 'answered without a status');
+  }
+
+  lost(fate: 'unsent' | 'lost', cause?: Error): void {
+    this.#giveUp(fate, unavailableCode, connectionLost, { cause });
+  }
+
+  #giveUp(fate: Fate, code: number, why: string, options?: ErrorOptions): void {
+    if (this.#settled) return;
+    this.#settle(new EtcdFault(fate, code, `${this.#endpoint} ${why}`, options));
+    this.#cancelStream();
+  }
+
   /** The first end counts; those after it say nothing new. */
-  end(fault: EtcdFault): void;
+  #settle(fault: EtcdFault | undefined): void {
+    if (this.#settled) return;
+    this.#settled = true;
+    this.#cancelTimer();
+    if (fault) this.#reject(fault);
+    else this.#resolve(this.#message as Buffer);
+  }
 }
 
-/** Reads one message and its status, whichever of headers and trailers brings it. */
-function readAnswer(stream: ClientHttp2Stream, done: (fault: EtcdFault | undefined, message: Buffer) => void): Answer {
-  const unframe = unframer();
-  let message: Buffer | undefined;
-  let ended = false;
-  const end = (fault: EtcdFault | undefined): void => {
-    if (ended) return;
-    ended = true;
-    done(fault, message ?? noMessage);
-  };
-  const finish = (headers: IncomingHttpHeaders): void => {
-    const fault = refusalIn(headers);
-    end(!fault && !message ? new EtcdFault('lost', unknownCode, 'an answer without a message') : fault);
-  };
-  stream.on('response', (headers) => {
-    if (headers['grpc-status'] !== undefined) finish(headers);
-    else if (headers[':status'] !== 200)
-      end(new EtcdFault('lost', unavailableCode, `HTTP status ${headers[':status']}`));
-  });
-  stream.on('data', (piece: Buffer) => {
+const connectionLost = 'was there no longer: the connection was lost';
+
+/** Messages in both directions. */
+class Conversation implements MemberStream, Listener {
+  readonly #endpoint: string;
+  readonly #stream: Stream;
+  readonly #reader = new MessageReader();
+  readonly #waiting: Buffer[] = [];
+  #ended = false;
+  #fault: EtcdFault | undefined;
+  #wake = (): void => {};
+  readonly messages: AsyncIterable<Buffer> = this.#read();
+
+  constructor(endpoint: string, connection: Connection, headers: Buffer) {
+    this.#endpoint = endpoint;
+    this.#stream = connection.open(headers, this);
+  }
+
+  send(message: Uint8Array): void {
+    this.#stream.send(frame(message), false);
+  }
+
+  close(): void {
+    this.#end();
+    this.#stream.cancel();
+  }
+
+  headers(headers: ReadonlyMap<string, string>): void {
+    const fault = httpFaultIn(headers);
+    if (headers.has('grpc-status')) this.#end(refusalIn(headers));
+    else if (fault) this.#giveUp('lost', unavailableCode, fault);
+  }
+
+  data(piece: Buffer): void {
     try {
-      message = unframe.push(piece)[0] ?? message;
+      this.#waiting.push(...this.#reader.push(piece));
     } catch (cause) {
-      end(new EtcdFault('lost', unknownCode, 'an unreadable answer', { cause }));
-      stream.close(NGHTTP2_CANCEL);
+      this.#giveUp('lost', unknownCode, 'sent an unreadable message', { cause });
     }
-  });
-  stream.on('trailers', finish);
-  return {
-    failed: undefined,
-    get ended() {
-      return ended;
-    },
-    end,
-  };
-}
+    if (this.#waiting.length > waitingMessagesMax) this.#stream.pause();
+    this.#wake();
+  }
 
-const noMessage = Buffer.alloc(0);
+  ended(): void {
+    this.#giveUp('lost', unknownCode, 'ended a stream without a status');
+  }
 
-function refusalIn(headers: IncomingHttpHeaders): EtcdFault | undefined {
-  const code = Number(headers['grpc-status'] ?? unknownCode);
-  if (code === okCode) return undefined;
-  return new EtcdFault('refused', code, decodeStatusMessage(String(headers['grpc-message'] ?? '')));
-}
+  lost(fate: 'unsent' | 'lost', cause?: Error): void {
+    this.#giveUp(fate, unavailableCode, connectionLost, { cause });
+  }
 
-function faultOf(endpoint: string, session: Session, stream: ClientHttp2Stream, cause: Error | undefined): EtcdFault {
-  const unsent = !session.connected || stream.rstCode === NGHTTP2_REFUSED_STREAM;
-  return new EtcdFault(unsent ? 'unsent' : 'lost', unavailableCode, `the connection to ${endpoint} was lost`, {
-    cause,
-  });
-}
-
-function memberStream(endpoint: string, session: Session, stream: ClientHttp2Stream): MemberStream {
-  const unframe = unframer();
-  const waiting: Buffer[] = [];
-  let ended = false;
-  let fault: EtcdFault | undefined;
-  let failed: Error | undefined;
-  let closedByUs = false;
-  let wake = (): void => {};
-  const end = (withFault?: EtcdFault): void => {
-    if (ended) return;
-    ended = true;
-    fault = withFault;
-    wake();
-  };
-  stream.on('response', (headers) => {
-    if (headers['grpc-status'] !== undefined) end(refusalIn(headers));
-    else if (headers[':status'] !== 200)
-      end(new EtcdFault('lost', unavailableCode, `HTTP status ${headers[':status']}`));
-  });
-  stream.on('data', (piece: Buffer) => {
-    try {
-      waiting.push(...unframe.push(piece));
-    } catch (cause) {
-      end(new EtcdFault('lost', unknownCode, 'an unreadable message', { cause }));
-      stream.close(NGHTTP2_CANCEL);
-    }
-    if (waiting.length > waitingMessagesMax) stream.pause();
-    wake();
-  });
-  stream.on('trailers', (headers) => end(refusalIn(headers)));
-  stream.on('error', (error) => {
-    failed = error;
-  });
-  stream.on('close', () => end(closedByUs ? undefined : faultOf(endpoint, session, stream, failed)));
-
-  const close = (): void => {
-    closedByUs = true;
-    end();
-    stream.close(NGHTTP2_CANCEL);
-  };
-  async function* messages(): AsyncGenerator<Buffer> {
+  async *#read(): AsyncGenerator<Buffer> {
     try {
       for (;;) {
-        for (let message = waiting.shift(); message; message = waiting.shift()) {
-          if (waiting.length === 0) stream.resume();
+        for (let message = this.#waiting.shift(); message; message = this.#waiting.shift()) {
+          if (this.#waiting.length === 0) this.#stream.resume();
           yield message;
         }
-        if (fault) throw fault;
-        if (ended) return;
+        if (this.#fault) throw this.#fault;
+        if (this.#ended) return;
         await new Promise<void>((resolve) => {
-          wake = resolve;
+          this.#wake = resolve;
         });
       }
     } finally {
-      close();
+      this.close();
     }
   }
-  return { send: (message) => stream.write(frame(message)), messages: messages(), close };
+
+  #giveUp(fate: Fate, code: number, why: string, options?: ErrorOptions): void {
+    this.#end(new EtcdFault(fate, code, `${this.#endpoint} ${why}`, options));
+    this.#stream.cancel();
+  }
+
+  /** What has come before is still read. */
+  #end(fault?: EtcdFault): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#fault = fault;
+    this.#wake();
+  }
 }
 
 /** A stream that could not even be opened. */
 function lostStream(fault: unknown): MemberStream {
   const messages: AsyncIterable<Buffer> = { [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(fault) }) };
   return { send: () => {}, messages, close: () => {} };
+}
+
+function refusalIn(headers: ReadonlyMap<string, string>): EtcdFault | undefined {
+  const code = Number(headers.get('grpc-status'));
+  if (code === okCode) return undefined;
+  return new EtcdFault('refused', code, decodeStatusMessage(headers.get('grpc-message') ?? ''));
+}
+
+/** An answer of something that stands between us and the member. */
+function httpFaultIn(headers: ReadonlyMap<string, string>): string | undefined {
+  const status = headers.get(':status');
+  return status === undefined || status === '200' || status.startsWith('1')
+    ? undefined
+    : `answered HTTP status ${status}`;
 }

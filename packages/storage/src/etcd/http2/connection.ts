@@ -1,0 +1,538 @@
+/**
+ * One HTTP/2 connection to one member, as much of the protocol as a client of gRPC needs. What is sent in one turn of the
+ * event loop leaves in one piece. It answers for its own end: a connection that does not come about, breaks the
+ * protocol, or no longer answers a ping, is torn down, so that whoever waits on it learns so and goes elsewhere.
+ */
+import type { Socket } from 'node:net';
+import type { Clock } from '@cluster-apiserver/base';
+import { dial, type TlsCredentials } from './dial.ts';
+import {
+  errorCodes,
+  flags,
+  frameHead,
+  frameTypes,
+  frameUnits,
+  Http2ProtocolError,
+  headBytes,
+  initialWindowBytes,
+  number31Max,
+  numberFrame,
+  frameBytesMax as ourFrameBytesMax,
+  preface,
+  settingNumbers,
+  settingsFrame,
+} from './frames.ts';
+import { Outgoing } from './outgoing.ts';
+import { HeaderReader } from './header-block.ts';
+
+/** What comes of a stream. After `ended` or `lost` nothing more does. */
+export interface Listener {
+  headers(headers: ReadonlyMap<string, string>): void;
+  /** The piece is lent. */
+  data(piece: Buffer): void;
+  /** The other side has said all it had to say. */
+  ended(): void;
+  /** `unsent`: nothing of the stream was looked at by the other side. */
+  lost(fate: 'unsent' | 'lost', cause?: Error): void;
+}
+
+export interface Stream {
+  /** Whether anything of it has left. */
+  readonly sent: boolean;
+  send(bytes: Buffer, last: boolean): void;
+  /** Holds the other side back once its window is used up, until `resume`. */
+  pause(): void;
+  resume(): void;
+  /** Ends it without a word to its listener. */
+  cancel(): void;
+}
+
+export interface Connection {
+  /** False when no further stream can be opened on it. */
+  readonly usable: boolean;
+  open(headers: Buffer, listener: Listener): Stream;
+  /** An answer is overdue: ask for a sign of life at once. */
+  suspect(): void;
+  destroy(): void;
+}
+
+/** A TCP and TLS handshake between neighbours takes a few milliseconds; longer than this, nobody is there. */
+const connectTimeoutMs = 1_000;
+
+/** etcd takes more than two pings within 5 s of each other, with nothing sent in between, for an attack. */
+const pingIntervalMs = 5_500;
+
+/** A ping is answered by the member's network layer, however busy its database is. */
+const pingTimeoutMs = 1_000;
+
+/** Far more than a list page needs in flight, so that the window never slows a fast network. */
+const connectionWindowBytes = 32 * 1024 * 1024;
+
+/** What a watch that is not read may pile up in the kernel's place. */
+const streamWindowBytes = 2 * 1024 * 1024;
+
+/** Headers of an answer are a few hundred bytes. */
+const headerBytesMax = 64 * 1024;
+
+export function connect(endpoint: string, credentials: TlsCredentials | undefined, clock: Clock): Connection {
+  return new ClientConnection(endpoint, credentials, clock);
+}
+
+class ClientConnection implements Connection {
+  readonly #endpoint: string;
+  readonly #clock: Clock;
+  readonly #socket: Socket;
+  readonly #outgoing: Outgoing;
+  readonly #headers = new HeaderReader();
+  readonly #units = frameUnits();
+  /** Those that have a number. */
+  readonly #streams = new Map<number, ClientStream>();
+  /** Those that have none yet, because there was no connection or no room for more of them. */
+  #unopened: ClientStream[] = [];
+  /** Those that have something to send, in the order in which they take turns. */
+  readonly #sending = new Set<ClientStream>();
+  #out: Buffer[] = [];
+  #flushing = false;
+  #connected = false;
+  #greeted = false;
+  #destroyed = false;
+  #leaving = false;
+  #nextNumber = 1;
+  #peerStreamsMax = Number.POSITIVE_INFINITY;
+  #peerFrameBytesMax = ourFrameBytesMax;
+  #peerInitialWindow = initialWindowBytes;
+  #sendWindow = initialWindowBytes;
+  readonly #receiveWindow = new ReceiveWindow(connectionWindowBytes);
+  /** A header that has begun and goes on in further frames; nothing else may come between. */
+  #unfinished:
+    | { readonly number: number; readonly last: boolean; readonly pieces: Buffer[]; bytes: number }
+    | undefined;
+  #cancelConnectTimer: () => void;
+  #cancelPingTimer = (): void => {};
+  #cancelPing: (() => void) | undefined;
+
+  constructor(endpoint: string, credentials: TlsCredentials | undefined, clock: Clock) {
+    this.#endpoint = endpoint;
+    this.#clock = clock;
+    this.#cancelConnectTimer = clock.after(connectTimeoutMs, () =>
+      this.#tearDown(new Error(`${endpoint} took no connection within ${connectTimeoutMs} ms`)),
+    );
+    this.#socket = dial(new URL(endpoint), credentials, {
+      connected: () => this.#begin(),
+      received: (piece) => this.#receive(piece),
+    });
+    this.#outgoing = new Outgoing(this.#socket);
+    this.#socket.on('error', (error) => this.#tearDown(error));
+    this.#socket.on('end', () => this.#tearDown());
+    this.#socket.on('close', () => this.#tearDown());
+  }
+
+  get usable(): boolean {
+    return !this.#destroyed && !this.#leaving;
+  }
+
+  open(headers: Buffer, listener: Listener): Stream {
+    const stream = new ClientStream(this, headers, listener);
+    this.#unopened.push(stream);
+    this.flushSoon();
+    return stream;
+  }
+
+  suspect(): void {
+    if (this.#cancelPing || !this.#connected || this.#destroyed) return;
+    this.#cancelPing = this.#clock.after(pingTimeoutMs, () =>
+      this.#tearDown(new Error(`${this.#endpoint} answered no ping within ${pingTimeoutMs} ms`)),
+    );
+    this.write(Buffer.concat([frameHead(frameTypes.ping, 0, 0, 8), Buffer.alloc(8)]));
+  }
+
+  destroy(): void {
+    this.#tearDown();
+  }
+
+  write(frame: Buffer): void {
+    this.#out.push(frame);
+    this.flushSoon();
+  }
+
+  /** The stream has something to send. */
+  ready(stream: ClientStream): void {
+    this.#sending.add(stream);
+    this.flushSoon();
+  }
+
+  /** The stream is at its end, for whatever reason. */
+  release(stream: ClientStream): void {
+    this.#sending.delete(stream);
+    if (stream.number === 0) this.#unopened = this.#unopened.filter((other) => other !== stream);
+    else this.#streams.delete(stream.number);
+    if (this.#unopened.length > 0) this.flushSoon();
+    this.#endIfDone();
+  }
+
+  flushSoon(): void {
+    if (this.#flushing || !this.#connected || this.#destroyed) return;
+    this.#flushing = true;
+    this.#clock.soon(() => this.#flush());
+  }
+
+  #begin(): void {
+    this.#connected = true;
+    this.#cancelConnectTimer();
+    this.#out.unshift(
+      preface,
+      settingsFrame([
+        [settingNumbers.enablePush, 0],
+        [settingNumbers.initialWindowSize, streamWindowBytes],
+      ]),
+      numberFrame(frameTypes.windowUpdate, 0, connectionWindowBytes - initialWindowBytes),
+    );
+    this.#pingAgain();
+    this.flushSoon();
+  }
+
+  #pingAgain(): void {
+    this.#cancelPingTimer = this.#clock.after(pingIntervalMs, () => {
+      // Without a stream nobody waits, and etcd objects to pings on an idle connection.
+      if (this.#streams.size > 0) this.suspect();
+      this.#pingAgain();
+    });
+  }
+
+  #flush(): void {
+    this.#flushing = false;
+    if (this.#destroyed) return;
+    this.#openStreams();
+    for (const stream of this.#sending) this.#sendFrom(stream);
+    if (this.#out.length === 0) return;
+    this.#outgoing.write(this.#out);
+    this.#out = [];
+  }
+
+  #openStreams(): void {
+    while (this.#unopened.length > 0 && this.#streams.size < this.#peerStreamsMax) {
+      const stream = this.#unopened.shift() as ClientStream;
+      stream.open(this.#nextNumber, this.#peerInitialWindow);
+      this.#streams.set(stream.number, stream);
+      this.#out.push(
+        frameHead(frameTypes.headers, flags.endHeaders, stream.number, stream.headers.length),
+        stream.headers,
+      );
+      this.#nextNumber += 2;
+      // Numbers are used up after some thousand million calls. Whoever comes now waits for the next connection.
+      if (this.#nextNumber > number31Max) return this.#leave();
+    }
+  }
+
+  #sendFrom(stream: ClientStream): void {
+    if (stream.number === 0) return;
+    while (stream.unsentBytes > 0) {
+      const room = Math.min(this.#sendWindow, stream.sendWindow, this.#peerFrameBytesMax);
+      if (room <= 0) return;
+      const piece = stream.take(room);
+      this.#sendWindow -= piece.length;
+      this.#out.push(
+        frameHead(frameTypes.data, stream.allSent ? flags.endStream : 0, stream.number, piece.length),
+        piece,
+      );
+    }
+    this.#sending.delete(stream);
+  }
+
+  #receive(piece: Buffer): void {
+    if (this.#destroyed) return;
+    try {
+      this.#units.push(piece, (held, start, end) => this.#frame(held, start, end));
+    } catch (error) {
+      if (!(error instanceof Http2ProtocolError)) throw error;
+      this.#tearDown(new Error(`${this.#endpoint} speaks no HTTP/2: ${error.message}`, { cause: error }));
+    }
+  }
+
+  #frame(held: Buffer, start: number, end: number): void {
+    const type = held[start + 3] as number;
+    const flagged = held[start + 4] as number;
+    const number = held.readUInt32BE(start + 5) & number31Max;
+    const at = start + headBytes;
+    if (!this.#greeted && type !== frameTypes.settings) throw new Http2ProtocolError('it does not begin with settings');
+    this.#greeted = true;
+    if (this.#unfinished && (type !== frameTypes.continuation || number !== this.#unfinished.number))
+      throw new Http2ProtocolError('a header that is not gone on with');
+    switch (type) {
+      case frameTypes.data:
+        return this.#data(number, flagged, held, at, end);
+      case frameTypes.headers:
+        return this.#beginHeader(number, flagged, unpadded(held, at, end, flagged));
+      case frameTypes.continuation:
+        return this.#goOnWithHeader(flagged, held.subarray(at, end));
+      case frameTypes.resetStream:
+        return this.#reset(number, numberAt(held, at, end));
+      case frameTypes.settings:
+        return this.#settings(flagged, held, at, end);
+      case frameTypes.ping:
+        return this.#ping(flagged, held.subarray(at, end));
+      case frameTypes.goAway:
+        return this.#goAway(numberAt(held, at, end) & number31Max);
+      case frameTypes.windowUpdate:
+        return this.#windowUpdate(number, numberAt(held, at, end) & number31Max);
+      case frameTypes.pushPromise:
+        throw new Http2ProtocolError('it pushes, which was not wanted');
+      // A type that is not known is to be ignored.
+    }
+  }
+
+  /** Undefined for a stream that is over on our side; the other side may not know that yet. */
+  #stream(number: number): ClientStream | undefined {
+    if (number % 2 === 0 || number >= this.#nextNumber)
+      throw new Http2ProtocolError(`stream ${number} was never opened`);
+    return this.#streams.get(number);
+  }
+
+  #data(number: number, flagged: number, held: Buffer, at: number, end: number): void {
+    const owed = this.#receiveWindow.take(end - at);
+    if (owed > 0) this.write(numberFrame(frameTypes.windowUpdate, 0, owed));
+    this.#stream(number)?.received(unpadded(held, at, end, flagged), end - at, (flagged & flags.endStream) !== 0);
+  }
+
+  #beginHeader(number: number, flagged: number, block: Buffer): void {
+    this.#stream(number);
+    const fragment = (flagged & flags.priority) === 0 ? block : block.subarray(5);
+    const last = (flagged & flags.endStream) !== 0;
+    if ((flagged & flags.endHeaders) !== 0) return this.#header(number, last, fragment);
+    this.#unfinished = { number, last, pieces: [Buffer.from(fragment)], bytes: fragment.length };
+  }
+
+  #goOnWithHeader(flagged: number, fragment: Buffer): void {
+    const header = this.#unfinished;
+    if (!header) throw new Http2ProtocolError('a header goes on that has not begun');
+    header.pieces.push(Buffer.from(fragment));
+    // An empty piece counts as well: there could be any number of them.
+    header.bytes += fragment.length + headBytes;
+    if (header.bytes > headerBytesMax) throw new Http2ProtocolError(`a header of more than ${headerBytesMax} bytes`);
+    if ((flagged & flags.endHeaders) === 0) return;
+    this.#unfinished = undefined;
+    this.#header(header.number, header.last, Buffer.concat(header.pieces));
+  }
+
+  #header(number: number, last: boolean, block: Buffer): void {
+    // Read even if nobody waits for it any more: those that follow may refer to it.
+    const headers = this.#headers.read(block);
+    this.#stream(number)?.told(headers, last);
+  }
+
+  #reset(number: number, code: number): void {
+    this.#stream(number)?.end(
+      code === errorCodes.refusedStream ? 'unsent' : 'lost',
+      new Error(`reset with code ${code}`),
+    );
+  }
+
+  #settings(flagged: number, held: Buffer, at: number, end: number): void {
+    if ((flagged & flags.ack) !== 0) return;
+    if ((end - at) % 6 !== 0) throw new Http2ProtocolError('broken settings');
+    for (let setting = at; setting < end; setting += 6) {
+      this.#setting(held.readUInt16BE(setting), held.readUInt32BE(setting + 2));
+    }
+    this.write(frameHead(frameTypes.settings, flags.ack, 0, 0));
+  }
+
+  #setting(number: number, value: number): void {
+    if (number === settingNumbers.concurrentStreamsMax) this.#peerStreamsMax = value;
+    else if (number === settingNumbers.frameBytesMax) this.#peerFrameBytesMax = Math.max(ourFrameBytesMax, value);
+    else if (number === settingNumbers.initialWindowSize) {
+      if (value > number31Max) throw new Http2ProtocolError(`a window of ${value} bytes`);
+      for (const stream of this.#streams.values()) stream.sendWindow += value - this.#peerInitialWindow;
+      this.#peerInitialWindow = value;
+    }
+  }
+
+  #ping(flagged: number, payload: Buffer): void {
+    if ((flagged & flags.ack) === 0) {
+      this.write(Buffer.concat([frameHead(frameTypes.ping, flags.ack, 0, payload.length), payload]));
+      return;
+    }
+    this.#cancelPing?.();
+    this.#cancelPing = undefined;
+  }
+
+  /** The other side finishes what it has, up to a stream, and begins nothing new. */
+  #goAway(lastNumber: number): void {
+    for (const stream of [...this.#streams.values()]) {
+      if (stream.number > lastNumber) stream.end('unsent', new Error('the other side is leaving'));
+    }
+    this.#leave();
+  }
+
+  #leave(): void {
+    this.#leaving = true;
+    for (const stream of this.#unopened.splice(0)) stream.end('unsent', new Error('the connection takes no more'));
+    this.#endIfDone();
+  }
+
+  #endIfDone(): void {
+    if (this.#leaving && this.#streams.size === 0 && !this.#destroyed) this.#socket.end(() => this.#tearDown());
+  }
+
+  #windowUpdate(number: number, increment: number): void {
+    if (number === 0) {
+      this.#sendWindow += increment;
+      if (this.#sendWindow > number31Max) throw new Http2ProtocolError('a window beyond all bounds');
+    } else {
+      const stream = this.#stream(number);
+      if (stream) stream.sendWindow += increment;
+    }
+    if (this.#sending.size > 0) this.flushSoon();
+  }
+
+  #tearDown(cause?: Error): void {
+    if (this.#destroyed) return;
+    this.#destroyed = true;
+    this.#cancelConnectTimer();
+    this.#cancelPingTimer();
+    this.#cancelPing?.();
+    this.#socket.destroy();
+    for (const stream of this.#unopened.splice(0)) stream.end('unsent', cause);
+    for (const stream of [...this.#streams.values()]) stream.end('lost', cause);
+  }
+}
+
+class ClientStream implements Stream {
+  readonly headers: Buffer;
+  number = 0;
+  sendWindow = 0;
+  unsentBytes = 0;
+  readonly #connection: ClientConnection;
+  readonly #listener: Listener;
+  #unsent: Buffer[] = [];
+  #lastGiven = false;
+  #over = false;
+  #paused = false;
+  readonly #receiveWindow = new ReceiveWindow(streamWindowBytes);
+
+  constructor(connection: ClientConnection, headers: Buffer, listener: Listener) {
+    this.#connection = connection;
+    this.headers = headers;
+    this.#listener = listener;
+  }
+
+  get sent(): boolean {
+    return this.number > 0;
+  }
+
+  /** Whether our side of it is closed by what was taken last. */
+  get allSent(): boolean {
+    return this.#lastGiven && this.unsentBytes === 0;
+  }
+
+  open(number: number, sendWindow: number): void {
+    this.number = number;
+    this.sendWindow = sendWindow;
+  }
+
+  send(bytes: Buffer, last: boolean): void {
+    if (this.#over) return;
+    this.#unsent.push(bytes);
+    this.unsentBytes += bytes.length;
+    this.#lastGiven = last;
+    this.#connection.ready(this);
+  }
+
+  take(bytesMax: number): Buffer {
+    const first = this.#unsent[0] as Buffer;
+    const piece = first.length <= bytesMax ? first : first.subarray(0, bytesMax);
+    if (piece === first) this.#unsent.shift();
+    else this.#unsent[0] = first.subarray(bytesMax);
+    this.unsentBytes -= piece.length;
+    this.sendWindow -= piece.length;
+    return piece;
+  }
+
+  pause(): void {
+    this.#paused = true;
+  }
+
+  resume(): void {
+    if (!this.#paused) return;
+    this.#paused = false;
+    this.#makeRoom(0);
+  }
+
+  cancel(): void {
+    if (this.#over) return;
+    this.#finish();
+    if (this.sent) this.#connection.write(numberFrame(frameTypes.resetStream, this.number, errorCodes.cancel));
+  }
+
+  told(headers: ReadonlyMap<string, string>, last: boolean): void {
+    this.#listener.headers(headers);
+    if (last) this.#endedByPeer();
+  }
+
+  received(piece: Buffer, windowBytes: number, last: boolean): void {
+    this.#makeRoom(windowBytes);
+    this.#listener.data(piece);
+    if (last) this.#endedByPeer();
+  }
+
+  end(fate: 'unsent' | 'lost', cause?: Error): void {
+    if (this.#over) return;
+    this.#finish();
+    this.#listener.lost(fate, cause);
+  }
+
+  #endedByPeer(): void {
+    if (this.#over) return;
+    // An answer may come before all of the question has been heard.
+    if (this.allSent) this.#finish();
+    else this.cancel();
+    this.#listener.ended();
+  }
+
+  #finish(): void {
+    this.#over = true;
+    this.#unsent = [];
+    this.#connection.release(this);
+  }
+
+  #makeRoom(takenBytes: number): void {
+    if (this.#paused) return this.#receiveWindow.hold(takenBytes);
+    const owed = this.#receiveWindow.take(takenBytes);
+    if (owed > 0) this.#connection.write(numberFrame(frameTypes.windowUpdate, this.number, owed));
+  }
+}
+
+/** How much the other side may still send. It is told of new room when half of it is used up, and not for each piece. */
+class ReceiveWindow {
+  readonly #bytes: number;
+  #usedBytes = 0;
+
+  constructor(bytes: number) {
+    this.#bytes = bytes;
+  }
+
+  /** Gives how much room is to be told of. */
+  take(bytes: number): number {
+    this.hold(bytes);
+    if (this.#usedBytes < this.#bytes / 2) return 0;
+    const owed = this.#usedBytes;
+    this.#usedBytes = 0;
+    return owed;
+  }
+
+  hold(bytes: number): void {
+    this.#usedBytes += bytes;
+    if (this.#usedBytes > this.#bytes) throw new Http2ProtocolError('more was sent than there was room for');
+  }
+}
+
+function unpadded(held: Buffer, at: number, end: number, flagged: number): Buffer {
+  if ((flagged & flags.padded) === 0) return held.subarray(at, end);
+  const padding = held[at] ?? 0;
+  if (at + 1 + padding > end) throw new Http2ProtocolError('more padding than payload');
+  return held.subarray(at + 1, end - padding);
+}
+
+function numberAt(held: Buffer, at: number, end: number): number {
+  if (end - at < 4) throw new Http2ProtocolError('a payload that is too short');
+  return held.readUInt32BE(at);
+}

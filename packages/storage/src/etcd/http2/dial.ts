@@ -1,0 +1,37 @@
+import net, { type Socket } from 'node:net';
+import tls from 'node:tls';
+
+export interface TlsCredentials {
+  /** PEM of the authorities that may sign the members' certificates. */
+  readonly ca?: string | Buffer;
+  /** PEM of our certificate and its key, where etcd asks for one. */
+  readonly cert?: string | Buffer;
+  readonly key?: string | Buffer;
+}
+
+export interface Receiver {
+  /** There is somebody on the other side, whose certificate is good. */
+  connected(): void;
+  /** The piece is lent: the next one comes in the same memory. */
+  received(piece: Buffer): void;
+}
+
+/** Memory for what is read, lest each piece brings its own: the collector has more work with that than with all else. */
+const readBytes = 64 * 1024;
+
+export function dial({ protocol, hostname, port }: URL, credentials: TlsCredentials | undefined, to: Receiver): Socket {
+  const host = hostname.replace(/^\[|\]$/g, '');
+  const onread = {
+    buffer: Buffer.allocUnsafe(readBytes),
+    callback: (bytes: number, buffer: Uint8Array): boolean => {
+      to.received((buffer as Buffer).subarray(0, bytes));
+      return true;
+    },
+  };
+  const connected = (): void => to.connected();
+  if (protocol !== 'https:') return net.connect({ host, port: Number(port || 80), noDelay: true, onread }, connected);
+  // An address is no name: a certificate is checked against it without asking for it by name.
+  const name = net.isIP(host) ? {} : { servername: host };
+  const options = { host, port: Number(port || 443), ALPNProtocols: ['h2'], onread, ...name, ...credentials };
+  return tls.connect(options, connected).setNoDelay();
+}
