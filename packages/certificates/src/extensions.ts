@@ -46,4 +46,7 @@ export async function forServer(
 
 type IssuerKey = Parameters<typeof SubjectKeyIdentifierExtension.create>[0];
 
-const generalName = (host: string): JsonGeneralNames[number] => ({ type: isIP(host) ? 'ip' : 'dns', value: host });
+export const generalName = (host: string): JsonGeneralNames[number] => ({
+  type: isIP(host) ? 'ip' : 'dns',
+  value: host,
+});

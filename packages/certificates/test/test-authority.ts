@@ -1,5 +1,6 @@
 import { systemClock, systemRandom } from '@cluster-apiserver/base';
 import { type webcrypto, X509Certificate as OpenSslCertificate } from 'node:crypto';
+import { generalName } from '../src/extensions.ts';
 import { type Credentials, exportKey, importKey, newKeys } from '../src/keys.ts';
 import { serialNumber } from '../src/validity.ts';
 import {
@@ -9,6 +10,7 @@ import {
   Extension,
   KeyUsageFlags,
   KeyUsagesExtension,
+  SubjectAlternativeNameExtension,
   X509Certificate,
   X509CertificateGenerator,
 } from '../src/x509.ts';
@@ -31,6 +33,8 @@ export interface Wanted {
   /** From now; negative for the past. */
   readonly validHours?: readonly [from: number, to: number];
   readonly usages?: readonly string[];
+  /** Names and addresses of a server. */
+  readonly hosts?: readonly string[];
   readonly authority?: boolean;
   readonly pathLength?: number;
   readonly keyUsage?: KeyUsageFlags;
@@ -86,6 +90,7 @@ async function certificate(wanted: Wanted, issuer: Credentials | undefined): Pro
       new BasicConstraintsExtension(authority, wanted.pathLength, true),
       ...(wanted.keyUsage === undefined ? [] : [new KeyUsagesExtension(wanted.keyUsage, true)]),
       ...(usages.length > 0 ? [new ExtendedKeyUsageExtension([...usages])] : []),
+      ...(wanted.hosts ? [new SubjectAlternativeNameExtension(wanted.hosts.map(generalName))] : []),
       ...(wanted.criticalExtensions ?? []).map((type) => new Extension(type, true, Buffer.from('3000', 'hex'))),
     ],
   });

@@ -1,11 +1,12 @@
 /** A real etcd of one or three members, started for one test file and gone with it. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { systemClock } from '@cluster-apiserver/base';
+import type { TlsCredentials } from '../src/etcd/http2/dial.ts';
 import { http2Connect } from '../src/etcd/http2-transport.ts';
 import { range } from '../src/etcd/wire/key-value.ts';
 import { memberStatus } from '../src/etcd/wire/status.ts';
@@ -36,6 +37,16 @@ export interface RealEtcdOptions {
   readonly flags?: readonly string[];
   /** Whether all who write to it were told to encrypt: then its files are searched for canaries in the end. */
   readonly encrypted?: boolean;
+  readonly tls?: EtcdTls;
+}
+
+/** Members that show a certificate, and want one of the same authority. All in PEM. */
+export interface EtcdTls {
+  readonly authority: string;
+  readonly certificate: string;
+  readonly privateKey: string;
+  /** What readiness is asked with. */
+  readonly client: TlsCredentials;
 }
 
 const binary = process.env.ETCD_BIN ?? 'etcd';
@@ -44,16 +55,20 @@ export async function startEtcd({
   members: count = 1,
   flags = [],
   encrypted = false,
+  tls,
 }: RealEtcdOptions = {}): Promise<RealEtcd> {
   const directory = mkdtempSync(join(tmpdir(), 'storage-etcd-'));
   const ports = await freePorts(count * 2);
   const names = Array.from({ length: count }, (_, at) => `m${at}`);
   const cluster = names.map((name, at) => `${name}=http://127.0.0.1:${ports[at * 2 + 1]}`).join(',');
   const members = names.map((name, at) =>
-    member(name, ports[at * 2] as number, ports[at * 2 + 1] as number, [
-      ...['--data-dir', join(directory, name), '--initial-cluster', cluster],
-      ...flags,
-    ]),
+    member({
+      name,
+      endpoint: `${tls ? 'https' : 'http'}://127.0.0.1:${ports[at * 2]}`,
+      peer: `http://127.0.0.1:${ports[at * 2 + 1]}`,
+      flags: ['--data-dir', join(directory, name), '--initial-cluster', cluster, ...tlsFlags(directory, tls), ...flags],
+      credentials: tls?.client,
+    }),
   );
   // A test run that is broken off leaves no etcd behind.
   process.once('exit', () => members.forEach((one) => void one.signal('SIGKILL')));
@@ -75,7 +90,7 @@ export async function startEtcd({
     directory,
     leader: async () => {
       const leading = await until('a leader', async () => {
-        for (const one of members) if (one.running && (await isLeader(one.endpoint))) return one;
+        for (const one of members) if (one.running && (await isLeader(one.endpoint, tls?.client))) return one;
         return undefined;
       });
       return leading;
@@ -84,16 +99,37 @@ export async function startEtcd({
   };
 }
 
-function member(name: string, clientPort: number, peerPort: number, flags: readonly string[]): RealMember {
-  const endpoint = `http://127.0.0.1:${clientPort}`;
-  const peer = `http://127.0.0.1:${peerPort}`;
+function tlsFlags(directory: string, tls: EtcdTls | undefined): readonly string[] {
+  if (!tls) return [];
+  const written = (name: string, content: string): string => {
+    const path = join(directory, name);
+    writeFileSync(path, content);
+    return path;
+  };
+  return [
+    '--client-cert-auth',
+    ...['--trusted-ca-file', written('authority.pem', tls.authority)],
+    ...['--cert-file', written('certificate.pem', tls.certificate)],
+    ...['--key-file', written('key.pem', tls.privateKey)],
+  ];
+}
+
+interface MemberOptions {
+  readonly name: string;
+  readonly endpoint: string;
+  readonly peer: string;
+  readonly flags: readonly string[];
+  readonly credentials: TlsCredentials | undefined;
+}
+
+function member({ name, endpoint, peer, flags, credentials }: MemberOptions): RealMember {
   let child: ChildProcess | undefined;
   return {
     endpoint,
     get running() {
       return child !== undefined;
     },
-    serves: () => serves(endpoint),
+    serves: () => serves(endpoint, credentials),
     start: async () => {
       const started = spawn(
         binary,
@@ -118,7 +154,7 @@ function member(name: string, clientPort: number, peerPort: number, flags: reado
         if (child === started) child = undefined;
       });
 
-      await until(`${name} to answer`, async () => (await serves(endpoint)) || undefined);
+      await until(`${name} to answer`, async () => (await serves(endpoint, credentials)) || undefined);
     },
     signal: async (signal) => {
       const target = child;
@@ -144,8 +180,8 @@ export async function until<T>(
   throw new Error(`waited ${timeoutMs} ms in vain for ${what}`);
 }
 
-async function serves(endpoint: string): Promise<boolean> {
-  const transport = http2Connect(systemClock)(endpoint);
+async function serves(endpoint: string, credentials: TlsCredentials | undefined): Promise<boolean> {
+  const transport = http2Connect(systemClock, credentials)(endpoint);
   try {
     const message = range.encode({ key: 'x', countOnly: true });
     await transport.unary(range.path, message, { timeoutMs: 500, requireLeader: true });
@@ -157,8 +193,8 @@ async function serves(endpoint: string): Promise<boolean> {
   }
 }
 
-async function isLeader(endpoint: string): Promise<boolean> {
-  const transport = http2Connect(systemClock)(endpoint);
+async function isLeader(endpoint: string, credentials: TlsCredentials | undefined): Promise<boolean> {
+  const transport = http2Connect(systemClock, credentials)(endpoint);
   try {
     const options = { timeoutMs: 500, requireLeader: false };
     return memberStatus.decode(await transport.unary(memberStatus.path, memberStatus.encode(), options)).leads;
