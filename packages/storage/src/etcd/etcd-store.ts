@@ -7,8 +7,8 @@ import { watchEtcd } from './etcd-watch.ts';
 import { isCompacted, isFutureRevision, isLeaseMissing } from './faults.ts';
 import { prefixEnd, rangeStart } from './keys.ts';
 import { type SharedLeases, sharedLeases } from './leases.ts';
+import { OwnWrites } from './own-writes.ts';
 import { progressAsker } from './progress.ts';
-import { UnderWay } from './under-way.ts';
 import { readEntry, readValue } from './values.ts';
 import { type RangeAnswer, type RangeRequest, range } from './wire/key-value.ts';
 import { type WriteOutcome, writer } from './write-once.ts';
@@ -31,10 +31,10 @@ export function etcdStore({ client, transformer, ownPrefix }: EtcdStoreOptions):
   const leases = sharedLeases(client);
   const progress = progressAsker(client, `${ownPrefix}progress`);
   const writeOnce = writer(client, leases, ownPrefix);
-  const underWay = new UnderWay();
+  const ownWrites = new OwnWrites();
   const watched: Transformer = {
     toStorage: (value, key) => transformer.toStorage(value, key),
-    fromStorage: (value, key) => underWay.find(key, value) ?? transformer.fromStorage(value, key),
+    fromStorage: (value, key) => ownWrites.take(key, value) ?? transformer.fromStorage(value, key),
   };
 
   const write = async (
@@ -48,9 +48,8 @@ export function etcdStore({ client, transformer, ownPrefix }: EtcdStoreOptions):
     const stored = await transformer.toStorage(value, key);
     const attempt = (lease: number): Promise<WriteOutcome> =>
       writeOnce({ key, expected, value: stored, lease, premises }, call);
-    return underWay.during(key, value, stored, () =>
-      timeToLiveSeconds === undefined ? attempt(0) : writeWithLease(leases, timeToLiveSeconds, call, attempt),
-    );
+    ownWrites.note(key, value, stored);
+    return timeToLiveSeconds === undefined ? attempt(0) : writeWithLease(leases, timeToLiveSeconds, call, attempt);
   };
   const replaced = async (key: string, expected: Revision, writing: Promise<WriteOutcome>): Promise<Revision> => {
     const outcome = await writing;

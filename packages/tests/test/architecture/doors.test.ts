@@ -61,8 +61,7 @@ const doors: readonly Door[] = [
     modules: ['node:http', 'node:https', 'node:http2', 'node:net', 'node:tls', 'node:dgram', 'node:dns'],
     allowed: {
       'pipeline/src/node/': 'the edge between sockets and requests',
-      'storage/src/etcd/http2-transport.ts': 'the transport to etcd that the real server is given',
-      'storage/src/etcd/session.ts': 'the connections of that transport',
+      'storage/src/etcd/http2/dial.ts': 'the connections to etcd that the real server is given',
       'gates/src/webhook/https-post.ts': 'asks webhooks, for the real server',
       'gates/src/authentication/oidc/https-get.ts': 'fetches the keys of issuers, for the real server',
       'gates/src/authentication/oidc/connect-proxy.ts': 'leads such a fetch through a proxy',

@@ -1,0 +1,45 @@
+import type { Transformed } from '../transform/transformer.ts';
+
+/** What has not come back by then, because it was refused or nobody watches, is forgotten the oldest first. */
+const bytesMax = 8 * 1024 * 1024;
+
+interface Written {
+  readonly stored: Uint8Array;
+  readonly transformed: Transformed;
+}
+
+/**
+ * What was written here, as it is stored and as it is read, until it comes back by the watch: it need not be decrypted
+ * then. The bytes decide, so it does not matter what became of a write, nor who else writes the same key.
+ */
+export class OwnWrites {
+  readonly #byKey = new Map<string, Written>();
+  #bytes = 0;
+
+  note(key: string, value: Buffer, stored: Uint8Array): void {
+    // Stored as it is: there is nothing to be saved.
+    if (stored === value) return;
+    this.#forget(key);
+    this.#byKey.set(key, { stored, transformed: { value, stale: false } });
+    this.#bytes += stored.length + value.length;
+    for (const oldest of this.#byKey.keys()) {
+      if (this.#bytes <= bytesMax) return;
+      this.#forget(oldest);
+    }
+  }
+
+  /** Each comes back once. */
+  take(key: string, stored: Buffer): Transformed | undefined {
+    const written = this.#byKey.get(key);
+    if (!written || !stored.equals(written.stored)) return undefined;
+    this.#forget(key);
+    return written.transformed;
+  }
+
+  #forget(key: string): void {
+    const written = this.#byKey.get(key);
+    if (!written) return;
+    this.#byKey.delete(key);
+    this.#bytes -= written.stored.length + written.transformed.value.length;
+  }
+}
