@@ -1,10 +1,5 @@
-import {
-  collectDefaultMetrics,
-  Counter as PromCounter,
-  Gauge as PromGauge,
-  Histogram as PromHistogram,
-  Registry,
-} from 'prom-client';
+import { collectDefaultMetrics, type Metric, Registry } from 'prom-client';
+import { type Labels, SeriesOf } from './series.ts';
 
 /**
  * Numbers for Prometheus, under upstream's names where upstream counts the same. Each is declared beside the code that
@@ -24,8 +19,7 @@ export interface Metrics {
 export interface Declaration<Label extends string> {
   readonly name: string;
   readonly help: string;
-  /** For each label the values it may have, or `any` where only we choose them and they are few. */
-  readonly labels?: Readonly<Record<Label, readonly string[] | 'any'>>;
+  readonly labels?: Readonly<Record<Label, Labels[string]>>;
 }
 
 type LabelValues<Label extends string> = Readonly<Record<Label, string>>;
@@ -55,46 +49,92 @@ export const doublingBuckets = (first: number, count: number): readonly number[]
 export function createMetrics({ ofProcess }: { readonly ofProcess: boolean }): Metrics {
   const register = new Registry();
   if (ofProcess) collectDefaultMetrics({ register });
-  const configuration = <Label extends string>({ name, help, labels }: Declaration<Label>) => ({
-    name,
-    help,
-    labelNames: Object.keys(labels ?? {}) as Label[],
-    registers: [register],
-  });
+  const publish = (type: string, declaration: Declaration<string>, values: () => readonly Published[]): void => {
+    const { name, help } = declaration;
+    const metric = { name, get: async () => ({ name, help, type, aggregator: 'sum', values: values() }) };
+    // The registry asks a metric for its name and what `get` gives, and for nothing else.
+    register.registerMetric(metric as unknown as Metric);
+  };
+  const numbers = (type: string, declaration: Declaration<string>): SeriesOf<{ value: number }> => {
+    const series = new SeriesOf(labelsOf(declaration), () => ({ value: 0 }));
+    publish(type, declaration, () => Array.from(series.all, ({ labels, series: { value } }) => ({ labels, value })));
+    return series;
+  };
   return {
     counter: (declaration) => {
-      const counter = new PromCounter(configuration(declaration));
-      const bounded = boundsOf(declaration);
-      return { add: (labels, difference = 1) => counter.inc(bounded(labels), difference) };
+      const series = numbers('counter', declaration);
+      return {
+        add: (labels, difference = 1) => {
+          series.of(labels).value += difference;
+        },
+      };
     },
     gauge: (declaration) => {
-      const gauge = new PromGauge(configuration(declaration));
-      const bounded = boundsOf(declaration);
+      const series = numbers('gauge', declaration);
       return {
-        add: (labels, difference = 1) => gauge.inc(bounded(labels), difference),
-        set: (labels, value) => gauge.set(bounded(labels), value),
+        add: (labels, difference = 1) => {
+          series.of(labels).value += difference;
+        },
+        set: (labels, value) => {
+          series.of(labels).value = value;
+        },
       };
     },
     histogram: (declaration) => {
-      const histogram = new PromHistogram({ ...configuration(declaration), buckets: [...declaration.buckets] });
-      const bounded = boundsOf(declaration);
-      return { observe: (labels, value) => histogram.observe(bounded(labels), value) };
+      const { name, buckets } = declaration;
+      const series = new SeriesOf(labelsOf(declaration), () => new Distribution(buckets));
+      publish('histogram', declaration, () =>
+        Array.from(series.all, ({ labels, series }) => series.published(name, labels)).flat(),
+      );
+      return { observe: (labels, value) => series.of(labels).observe(value) };
     },
     exposition: async () => ({ contentType: register.contentType, text: await register.metrics() }),
   };
 }
 
-/** Replaces what is not in the list. Most calls hold only known values, and then nothing is copied. */
-function boundsOf<Label extends string>({
-  labels,
-}: Declaration<Label>): (given: LabelValues<Label>) => LabelValues<Label> {
-  const bounds = Object.entries<readonly string[] | 'any'>(labels ?? {})
-    .filter(([, values]) => values !== 'any')
-    .map(([label, values]) => [label as Label, new Set(values)] as const);
-  return (given) => {
-    const strangers = bounds.filter(([label, values]) => !values.has(given[label]));
-    return strangers.length === 0
-      ? given
-      : { ...given, ...Object.fromEntries(strangers.map(([label]) => [label, 'other'])) };
-  };
+const labelsOf = ({ labels = {} }: Declaration<string>): Labels => labels;
+
+/** A line of the text format. */
+interface Published {
+  readonly labels: Readonly<Record<string, string | number>>;
+  readonly value: number;
+  readonly metricName?: string;
+}
+
+/** How many values lay in each bucket, and not in a smaller one. */
+class Distribution {
+  readonly #bounds: readonly number[];
+  readonly #counts: number[];
+  #count = 0;
+  #sum = 0;
+
+  constructor(bounds: readonly number[]) {
+    this.#bounds = bounds;
+    this.#counts = bounds.map(() => 0);
+  }
+
+  observe(value: number): void {
+    this.#count++;
+    this.#sum += value;
+    for (let at = 0; at < this.#bounds.length; at++) {
+      if (value > (this.#bounds[at] as number)) continue;
+      this.#counts[at] = (this.#counts[at] as number) + 1;
+      return;
+    }
+  }
+
+  /** Each bucket counts what lies in the smaller ones too. */
+  published(name: string, labels: Readonly<Record<string, string>>): Published[] {
+    let below = 0;
+    const buckets = this.#bounds.map((le, at) => {
+      below += this.#counts[at] as number;
+      return { labels: { le, ...labels }, value: below, metricName: `${name}_bucket` };
+    });
+    return [
+      ...buckets,
+      { labels: { le: '+Inf', ...labels }, value: this.#count, metricName: `${name}_bucket` },
+      { labels, value: this.#sum, metricName: `${name}_sum` },
+      { labels, value: this.#count, metricName: `${name}_count` },
+    ];
+  }
 }

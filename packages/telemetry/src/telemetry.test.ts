@@ -2,6 +2,50 @@ import { describe, expect, test } from '@jest/globals';
 import { type Clock, systemClock } from '@cluster-apiserver/base';
 import { createHealth, createLog, createMetrics, type Endpoint } from './index.ts';
 
+test('a bucket counts what lies below it, its bound included, and the last one everything', async () => {
+  const metrics = createMetrics({ ofProcess: false });
+  const histogram = metrics.histogram({ name: 'bytes', help: 'Sizes.', labels: { of: 'any' }, buckets: [1, 2, 4] });
+  for (const value of [0.5, 1, 2, 3, 100]) histogram.observe({ of: 'this' }, value);
+  histogram.observe({ of: 'that' }, 4);
+  const { text } = await metrics.exposition();
+  expect(text.split('\n').filter((line) => line.includes('this'))).toEqual([
+    'bytes_bucket{le="1",of="this"} 2',
+    'bytes_bucket{le="2",of="this"} 3',
+    'bytes_bucket{le="4",of="this"} 4',
+    'bytes_bucket{le="+Inf",of="this"} 5',
+    'bytes_sum{of="this"} 106.5',
+    'bytes_count{of="this"} 5',
+  ]);
+  expect(text).toContain('bytes_bucket{le="4",of="that"} 1\n');
+});
+
+test('series of several labels are told apart, and strangers on each level are counted as one', async () => {
+  const metrics = createMetrics({ ofProcess: false });
+  const total = metrics.counter({ name: 'calls', help: 'Calls.', labels: { verb: ['GET', 'PUT'], code: ['200'] } });
+  for (const [verb, code] of [
+    ['GET', '200'],
+    ['PUT', '200'],
+    ['x', '200'],
+    ['y', '200'],
+    ['x', '1'],
+    ['GET', '2'],
+  ])
+    total.add({ verb: verb as string, code: code as string });
+  const { text } = await metrics.exposition();
+  expect(
+    text
+      .split('\n')
+      .filter((line) => line.startsWith('calls'))
+      .sort(),
+  ).toEqual([
+    'calls{verb="GET",code="200"} 1',
+    'calls{verb="GET",code="other"} 1',
+    'calls{verb="PUT",code="200"} 1',
+    'calls{verb="other",code="200"} 2',
+    'calls{verb="other",code="other"} 1',
+  ]);
+});
+
 describe('health', () => {
   const everywhere: readonly Endpoint[] = ['livez', 'readyz', 'healthz'];
   const failures: string[] = [];
