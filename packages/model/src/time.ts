@@ -43,4 +43,11 @@ const daysIn = (year: number, month: number): number => {
 };
 
 /** A point of wall time, in milliseconds, as the canonical text of whole seconds. */
-export const formatTime = (ms: number): string => `${new Date(ms).toISOString().slice(0, 19)}Z`;
+export function formatTime(ms: number): string {
+  const second = Math.floor(ms / 1000);
+  if (second !== formatted.second) formatted = { second, text: `${new Date(ms).toISOString().slice(0, 19)}Z` };
+  return formatted.text;
+}
+
+/** Most times that are written are of now: each second is made once. */
+let formatted = { second: Number.NaN, text: '' };

@@ -1,5 +1,4 @@
 import type { Random } from '@cluster-apiserver/base';
-import sodium, { ready } from 'libsodium-wrappers';
 import type { ReadyTransformer } from './transformer.ts';
 
 const nonceBytes = 24;
@@ -19,7 +18,9 @@ export async function secretbox({
 }): Promise<ReadyTransformer> {
   if (key.length !== keyBytes)
     throw new RangeError(`secretbox takes keys of ${keyBytes} bytes, and this one has ${key.length}`);
-  await ready;
+  // Loaded where it is used, and nowhere else: its code takes as much memory as some thousand objects.
+  const { default: sodium } = await import('libsodium-wrappers');
+  await sodium.ready;
   return {
     toStorage: (value) => {
       const nonce = random.bytes(nonceBytes);

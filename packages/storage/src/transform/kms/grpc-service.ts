@@ -1,4 +1,4 @@
-import { Client, credentials, Metadata, type ServiceError, status as codes } from '@grpc/grpc-js';
+import type { Client, ServiceError } from '@grpc/grpc-js';
 import type { Clock } from '@cluster-apiserver/base';
 import { KeyUnavailableError } from '../../errors.ts';
 import type { Rpc } from '../../etcd/wire/fields.ts';
@@ -37,30 +37,19 @@ export function kmsV1Service(connection: KmsConnection): KmsV1Service {
   };
 }
 
-/** What passes may end otherwise when it is tried again: it says nothing of what was sent. */
-const passing: ReadonlySet<number> = new Set([
-  codes.UNAVAILABLE,
-  codes.DEADLINE_EXCEEDED,
-  codes.CANCELLED,
-  codes.RESOURCE_EXHAUSTED,
-  codes.ABORTED,
-  codes.UNAUTHENTICATED,
-  codes.PERMISSION_DENIED,
-]);
+/** Loaded where there is a plugin, and nowhere else: its code takes as much memory as some thousand objects. */
+const loadGrpc = () => import('@grpc/grpc-js');
 
 function open({ socket, timeoutMs, clock, called }: KmsConnection): {
   ask: <Request, Answer>(rpc: Rpc<Request, Answer>, request: Request) => Promise<Answer>;
   close: () => void;
 } {
-  // The kernel knows abstract sockets by a name that begins with a zero byte.
-  const client = new Client(`unix:${socket.replace(/^@/, '\0')}`, credentials.createInsecure(), {
-    'grpc.initial_reconnect_backoff_ms': 100,
-    'grpc.max_reconnect_backoff_ms': reconnectMaxMs,
-    'grpc.default_authority': 'localhost',
-  });
+  const connected = loadGrpc().then((grpc) => ({ grpc, client: connect(grpc, socket) }));
   return {
-    ask: (rpc, request) =>
-      new Promise((resolve, reject) => {
+    ask: async (rpc, request) => {
+      const { grpc, client } = await connected;
+      const { Metadata, status: codes } = grpc;
+      return new Promise((resolve, reject) => {
         const startedMs = clock.monotonicMs();
         client.makeUnaryRequest(
           rpc.path,
@@ -71,17 +60,39 @@ function open({ socket, timeoutMs, clock, called }: KmsConnection): {
           { deadline: clock.now() + timeoutMs },
           (error, answer) => {
             called(rpc.path, codes[error?.code ?? codes.OK], (clock.monotonicMs() - startedMs) / 1000);
-            if (error) reject(asFault(error, rpc.path));
+            if (error) reject(asFault(error, rpc.path, codes));
             else resolve(answer as NonNullable<typeof answer>); // there is one whenever there is no error
           },
         );
-      }),
-    close: () => client.close(),
+      });
+    },
+    close: () => void connected.then(({ client }) => client.close()),
   };
 }
 
-function asFault(error: ServiceError, path: string): Error {
-  if (passing.has(error.code))
+type Grpc = Awaited<ReturnType<typeof loadGrpc>>;
+
+function connect({ Client, credentials }: Grpc, socket: string): Client {
+  // The kernel knows abstract sockets by a name that begins with a zero byte.
+  return new Client(`unix:${socket.replace(/^@/, '\0')}`, credentials.createInsecure(), {
+    'grpc.initial_reconnect_backoff_ms': 100,
+    'grpc.max_reconnect_backoff_ms': reconnectMaxMs,
+    'grpc.default_authority': 'localhost',
+  });
+}
+
+function asFault(error: ServiceError, path: string, codes: Grpc['status']): Error {
+  // What passes may end otherwise when it is tried again: it says nothing of what was sent.
+  const passing: readonly number[] = [
+    codes.UNAVAILABLE,
+    codes.DEADLINE_EXCEEDED,
+    codes.CANCELLED,
+    codes.RESOURCE_EXHAUSTED,
+    codes.ABORTED,
+    codes.UNAUTHENTICATED,
+    codes.PERMISSION_DENIED,
+  ];
+  if (passing.includes(error.code))
     return new KeyUnavailableError('the key management plugin does not answer', { cause: error });
   return new Error(`the key management plugin refuses ${path}`, { cause: error });
 }
