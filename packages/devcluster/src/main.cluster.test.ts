@@ -44,6 +44,14 @@ describe('a running cluster', () => {
     for (const { url } of [front, ...replicas]) expect(await statusOf(home, `${url}/readyz`)).toBe(200);
   });
 
+  test('starts its replicas as the first line of their program wants it', () => {
+    for (const { pid } of pidsOf(home).replicas) {
+      const [env, command] = ['environ', 'cmdline'].map((file) => fs.readFileSync(`/proc/${pid}/${file}`, 'utf8'));
+      expect(env).toContain('MALLOC_MMAP_THRESHOLD_=65536');
+      expect(command).toContain('--max-semi-space-size=16');
+    }
+  });
+
   test('signs tokens of service accounts, which every replica believes', async () => {
     const { front, replicas } = pidsOf(home);
     const accounts = `${front.url}/api/v1/namespaces/team-a/serviceaccounts`;

@@ -22,13 +22,14 @@ export interface ReplicaSettings {
 /** The server of this project, run as it is written. */
 const serverProgram = path.resolve(import.meta.dirname, '..', '..', 'server', 'src', 'main.ts');
 
-/** What Node is told before the program, which says so in its first line. */
-function nodeOptions(program: string): string[] {
+/** How a program wants to be started: its first line sets variables, and options of Node. */
+function firstLineOf(program: string): { readonly env: NodeJS.ProcessEnv; readonly options: readonly string[] } {
   const [firstLine = ''] = fs.readFileSync(program, 'utf8').split('\n', 1);
-  return firstLine
-    .split(' ')
-    .slice(1)
-    .filter((word) => word.startsWith('--'));
+  const words = firstLine.split(' ');
+  return {
+    env: Object.fromEntries(words.filter((word) => /^[A-Z_]+=/.test(word)).map((word) => word.split('='))),
+    options: words.filter((word) => word.startsWith('--')),
+  };
 }
 
 /**
@@ -42,7 +43,7 @@ export function replicaPrograms(
   { node, ports, address, etcdServers, encrypted, flags, env }: ReplicaSettings,
   home: Home,
 ): Program[] {
-  const options = [...nodeOptions(serverProgram), '--conditions=source'];
+  const firstLine = firstLineOf(serverProgram);
   return ports.map((port, i) => {
     const name = `replica-${i + 1}`;
     const owned = {
@@ -65,8 +66,9 @@ export function replicaPrograms(
     return {
       name,
       command: node,
-      args: [...options, serverProgram, ...merged(owned, defaults, flags)],
-      env,
+      args: [...firstLine.options, '--conditions=source', serverProgram, ...merged(owned, defaults, flags)],
+      // What the user has set wins.
+      env: { ...firstLine.env, ...env },
       logFile: path.join(home.logs, `${name}.log`),
     };
   });

@@ -14,7 +14,13 @@ export const byteString = (bytes: Buffer): ByteString => bytes.toString('latin1'
  * The same bytes in one piece. What is put together of parts keeps those parts, and what is cut out keeps the whole:
  * twice the memory for as long as it lives, and slow to compare.
  */
-export const inOnePiece = (bytes: ByteString): ByteString => byteString(bytesOf(bytes));
+export function inOnePiece(bytes: ByteString): ByteString {
+  if (bytes.length > scratch.length) return byteString(bytesOf(bytes));
+  return scratch.toString('latin1', 0, scratch.write(bytes, 'latin1'));
+}
+
+/** Most objects fit, and leave nothing behind for the collector. */
+const scratch = Buffer.allocUnsafeSlow(64 * 1024);
 
 /** In ASCII, text and bytes are the same. */
 const isAscii = (text: string): boolean => Buffer.byteLength(text) === text.length;
