@@ -29,13 +29,16 @@ export function derivedKeyGcm(seed: KeyObject, random: Random): ReadyTransformer
     }
     return transformer;
   };
-  let info: Buffer | undefined;
-  let valuesLeft = 0;
+  let writing: { readonly info: Buffer; readonly transformer: ReadyTransformer; valuesLeft: number } | undefined;
+  const nextKey = (): NonNullable<typeof writing> => {
+    const info = random.bytes(infoBytes);
+    return { info, transformer: transformerFor(info), valuesLeft: valuesPerKey };
+  };
   return {
     toStorage: (value, key) => {
-      if (!info || valuesLeft === 0) [info, valuesLeft] = [random.bytes(infoBytes), valuesPerKey];
-      valuesLeft--;
-      return Buffer.concat([info, transformerFor(info).toStorage(value, key)]);
+      if (!writing || writing.valuesLeft === 0) writing = nextKey();
+      writing.valuesLeft--;
+      return Buffer.concat([writing.info, writing.transformer.toStorage(value, key)]);
     },
     fromStorage: (value, key) => {
       if (value.length < infoBytes) throw new Error('the value is too short for one with a derived key');
