@@ -29,7 +29,7 @@ export function describeTransformerContract(what: string, open: () => Promise<Tr
       transformer = subject.transformer;
     });
     const write = async (value: string, key = etcdKey): Promise<Buffer> =>
-      Buffer.from(await transformer.toStorage(Buffer.from(value), key));
+      Buffer.concat(await transformer.toStorage(Buffer.from(value), key));
     const read = async (value: Buffer, key = etcdKey): Promise<Transformed> => transformer.fromStorage(value, key);
     const refused = (value: Buffer, key = etcdKey): Promise<boolean> =>
       read(value, key).then(

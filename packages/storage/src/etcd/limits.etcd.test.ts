@@ -29,7 +29,7 @@ test.each([
 
 test('a list gives what can be read, and names in its place what cannot', async () => {
   const transformer: Transformer = {
-    toStorage: (value) => value,
+    toStorage: (value) => [value],
     fromStorage: async (value) => {
       if (value.toString().startsWith('bad')) throw new Error('the key is not there any more');
       return { value, stale: true };

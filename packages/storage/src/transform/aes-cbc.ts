@@ -18,7 +18,7 @@ export function aesCbc({ key, random }: { readonly key: KeyObject; readonly rand
     toStorage: (value) => {
       const iv = random.bytes(blockBytes);
       const cipher = createCipheriv(algorithm, key, iv);
-      return Buffer.concat([iv, cipher.update(value), cipher.final()]);
+      return [iv, cipher.update(value), cipher.final()];
     },
     fromStorage: (value) => {
       if (value.length < 2 * blockBytes || value.length % blockBytes !== 0)

@@ -21,7 +21,9 @@ export function aesGcm({ key, random, drewNonce }: AesGcmOptions): ReadyTransfor
       const nonce = random.bytes(nonceBytes);
       drewNonce();
       const cipher = createCipheriv(algorithm, key, nonce).setAAD(Buffer.from(etcdKey));
-      return Buffer.concat([nonce, cipher.update(value), cipher.final(), cipher.getAuthTag()]);
+      const sealed = cipher.update(value);
+      cipher.final(); // gives nothing more, and makes the tag
+      return [nonce, sealed, cipher.getAuthTag()];
     },
     fromStorage: (value, etcdKey) => {
       if (value.length < nonceBytes + tagBytes) throw new Error('the value is too short for AES-GCM');

@@ -1,5 +1,5 @@
 import { KeyUnavailableError } from '../errors.ts';
-import { identity, StillEncryptedError, type Transformed, type Transformer } from './transformer.ts';
+import { identity, type Pieces, StillEncryptedError, type Transformed, type Transformer } from './transformer.ts';
 
 /** One way to store values, told apart from others by what they begin with. */
 export interface Provider {
@@ -19,12 +19,11 @@ export const plain: Provider = { prefix: '', transformer: identity };
 export function prefixed(providers: readonly [Provider, ...Provider[]]): Transformer {
   const ways = providers.map(({ prefix, transformer }) => ({ prefix: Buffer.from(prefix), transformer }));
   const writer = ways[0] as (typeof ways)[number]; // there is one for each provider
-  const withPrefix = (bytes: Uint8Array): Uint8Array =>
-    writer.prefix.length === 0 ? bytes : Buffer.concat([writer.prefix, bytes]);
+  const withPrefix = (pieces: Pieces): Pieces => (writer.prefix.length === 0 ? pieces : [writer.prefix, ...pieces]);
   return {
     toStorage: (value, key) => {
-      const bytes = writer.transformer.toStorage(value, key);
-      return bytes instanceof Promise ? bytes.then(withPrefix) : withPrefix(bytes);
+      const pieces = writer.transformer.toStorage(value, key);
+      return pieces instanceof Promise ? pieces.then(withPrefix) : withPrefix(pieces);
     },
     fromStorage: (value, key) => {
       const from = (first: number, faults: readonly unknown[]): Transformed | Promise<Transformed> => {

@@ -8,7 +8,7 @@ const value = Buffer.from('{}');
 test('what is retired closes at once when nothing is under way, and once', () => {
   let closings = 0;
   const old = retiring(identity, () => closings++);
-  expect(old.transformer.toStorage(value, key)).toBe(value);
+  expect(old.transformer.toStorage(value, key)).toEqual([value]);
   expect(closings).toBe(0);
   old.retire();
   old.retire();
@@ -16,7 +16,7 @@ test('what is retired closes at once when nothing is under way, and once', () =>
 });
 
 test('what is under way comes to its end first, however it ends', async () => {
-  const [writing, reading] = [Promise.withResolvers<Buffer>(), Promise.withResolvers<never>()];
+  const [writing, reading] = [Promise.withResolvers<Buffer[]>(), Promise.withResolvers<never>()];
   let closed = false;
   const old = retiring({ toStorage: () => writing.promise, fromStorage: () => reading.promise }, () => {
     closed = true;
@@ -24,8 +24,8 @@ test('what is under way comes to its end first, however it ends', async () => {
   const written = old.transformer.toStorage(value, key);
   const read = Promise.resolve(old.transformer.fromStorage(value, key)).catch(String);
   old.retire();
-  writing.resolve(value);
-  expect(await written).toBe(value);
+  writing.resolve([value]);
+  expect(await written).toEqual([value]);
   expect(closed).toBe(false);
   reading.reject(new Error('no such key'));
   expect(await read).toBe('Error: no such key');

@@ -1,4 +1,4 @@
-import type { Transformed, Transformer } from './transformer.ts';
+import type { Pieces, Transformed, Transformer } from './transformer.ts';
 
 /** A transformer that will be replaced by another while values pass through it. */
 export interface Retiring {
@@ -15,7 +15,7 @@ export function retiring({ toStorage, fromStorage }: Transformer, close: () => v
     if (retired && underWay === 0) close();
   };
   /** What is there at once needs nothing any more. */
-  const followed = <T extends Uint8Array | Transformed>(done: T | Promise<T>): T | Promise<T> => {
+  const followed = <T extends Pieces | Transformed>(done: T | Promise<T>): T | Promise<T> => {
     if (!(done instanceof Promise)) return done;
     underWay++;
     return done.finally(ended);

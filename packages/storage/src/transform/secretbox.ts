@@ -24,7 +24,7 @@ export async function secretbox({
   return {
     toStorage: (value) => {
       const nonce = random.bytes(nonceBytes);
-      return Buffer.concat([nonce, sodium.crypto_secretbox_easy(value, nonce, key)]);
+      return [nonce, sodium.crypto_secretbox_easy(value, nonce, key)];
     },
     fromStorage: (value) => {
       if (value.length < nonceBytes + tagBytes) throw new Error('the value is too short for secretbox');

@@ -3,14 +3,20 @@
  * along as context, so that a value moved to another place can be refused.
  */
 export interface Transformer {
-  toStorage(value: Uint8Array, key: string): Uint8Array | Promise<Uint8Array>;
+  toStorage(value: Uint8Array, key: string): Pieces | Promise<Pieces>;
   /** Throws or rejects when the value is not one that it can read. */
   fromStorage(value: Buffer, key: string): Transformed | Promise<Transformed>;
 }
 
+/** What is stored is these one behind the other. Each layer adds its own, and they are joined once. */
+export type Pieces = readonly Uint8Array[];
+
+export const joined = (pieces: Pieces): Uint8Array =>
+  pieces.length === 1 ? (pieces[0] as Uint8Array) : Buffer.concat(pieces);
+
 /** One that waits for nobody. */
 export interface ReadyTransformer extends Transformer {
-  toStorage(value: Uint8Array, key: string): Uint8Array;
+  toStorage(value: Uint8Array, key: string): Pieces;
   fromStorage(value: Buffer, key: string): Transformed;
 }
 
@@ -33,7 +39,7 @@ export const rawTransformer: ReadyTransformer = {
 
 /** Stores values as they are. It gives nobody the bytes of an encrypted one for an object. */
 export const identity: ReadyTransformer = {
-  toStorage: (value) => value,
+  toStorage: (value) => [value],
   fromStorage: (value) => {
     if (value.subarray(0, encryptedPrefix.length).equals(encryptedPrefix)) throw new StillEncryptedError();
     return { value, stale: false };

@@ -70,6 +70,11 @@ export function writeBytes(to: Writer, field: number, value: Uint8Array | string
   else to.bytes(value);
 }
 
+/** For bytes that are put behind it by the caller. */
+export function writeBytesHead(to: Writer, field: number, bytes: number): void {
+  to.uint32((field << 3) | bytesType).uint32(bytes);
+}
+
 /** Zero is the default of the protocol and is not written. */
 export function writeInt64(to: Writer, field: number, value: number): void {
   if (value !== 0) to.uint32((field << 3) | varintType).int64(value);

@@ -38,7 +38,7 @@ export function derivedKeyGcm(seed: KeyObject, random: Random): ReadyTransformer
     toStorage: (value, key) => {
       if (!writing || writing.valuesLeft === 0) writing = nextKey();
       writing.valuesLeft--;
-      return Buffer.concat([writing.info, writing.transformer.toStorage(value, key)]);
+      return [writing.info, ...writing.transformer.toStorage(value, key)];
     },
     fromStorage: (value, key) => {
       if (value.length < infoBytes) throw new Error('the value is too short for one with a derived key');

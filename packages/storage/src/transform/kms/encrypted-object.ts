@@ -1,4 +1,5 @@
-import { decoded, encoded, writeBytes, writeInt64 } from '../../etcd/wire/fields.ts';
+import { decoded, encoded, writeBytes, writeBytesHead, writeInt64 } from '../../etcd/wire/fields.ts';
+import { joined, type Pieces } from '../transformer.ts';
 import { readAnnotation, writeAnnotations } from './messages.ts';
 import type { EncryptedKey } from './service.ts';
 
@@ -16,14 +17,17 @@ const keyTypes: readonly KeyType[] = ['key', 'seed']; // by their numbers
 type Envelope = Omit<EncryptedObject, 'data'>;
 
 /** What puts values into an envelope. All that is written with one key have the same one. */
-export function envelopeOf({ key, keyType }: Envelope): (data: Uint8Array) => Buffer {
+export function envelopeOf({ key, keyType }: Envelope): (data: Pieces) => Pieces {
   const behindData = encoded((to) => {
     writeBytes(to, 2, key.keyId);
     writeBytes(to, 3, key.ciphertext);
     writeAnnotations(to, 4, key.annotations);
     writeInt64(to, 5, keyTypes.indexOf(keyType));
   });
-  return (data) => Buffer.concat([encoded((to) => writeBytes(to, 1, data)), behindData]);
+  return (data) => {
+    const bytes = data.reduce((sum, piece) => sum + piece.length, 0);
+    return [encoded((to) => writeBytesHead(to, 1, bytes)), ...data, behindData];
+  };
 }
 
 /** Throws when it is none. */
@@ -48,7 +52,7 @@ export function decodeEncryptedObject(bytes: Buffer): EncryptedObject {
   requireSound(key);
   const object = { data, key, keyType };
   // Nothing vouches for the envelope itself, so it may be written in one way only.
-  if (!bytes.equals(envelopeOf(object)(data))) throw new Error('the envelope was not written by a server');
+  if (!bytes.equals(joined(envelopeOf(object)([data])))) throw new Error('the envelope was not written by a server');
   return object;
 }
 

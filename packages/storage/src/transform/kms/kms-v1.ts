@@ -37,7 +37,7 @@ export function kmsV1(
         keys.set(nameOf(encrypted), transformer);
         const length = Buffer.alloc(lengthBytes);
         length.writeUInt16BE(encrypted.length);
-        return Buffer.concat([length, encrypted, transformer.toStorage(value, etcdKey)]);
+        return [length, encrypted, ...transformer.toStorage(value, etcdKey)];
       },
       fromStorage: async (value, etcdKey) => {
         if (value.length < lengthBytes) throw new Error('the envelope is too short');

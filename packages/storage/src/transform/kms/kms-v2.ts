@@ -1,7 +1,7 @@
 import { createHash, createSecretKey } from 'node:crypto';
 import { KeyUnavailableError } from '../../errors.ts';
 import { aesGcm } from '../aes-gcm.ts';
-import type { ReadyTransformer, Transformed } from '../transformer.ts';
+import type { Pieces, ReadyTransformer, Transformed } from '../transformer.ts';
 import { derivedKeyGcm } from './derived-key.ts';
 import {
   decodeEncryptedObject,
@@ -24,7 +24,7 @@ const seedsMax = 1_000;
 /** What values are written with, and until when. */
 interface WriteKey {
   readonly encrypted: EncryptedKey;
-  readonly inEnvelope: (data: Uint8Array) => Uint8Array;
+  readonly inEnvelope: (data: Pieces) => Pieces;
   readonly transformer: ReadyTransformer;
   readonly untilMs: number;
 }
