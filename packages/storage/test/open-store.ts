@@ -2,6 +2,8 @@ import { systemClock, systemRandom } from '@cluster-apiserver/base';
 import { type EtcdClient, type EtcdEvent, type EtcdOptions, openEtcdClient } from '../src/etcd/client.ts';
 import { etcdStore } from '../src/etcd/etcd-store.ts';
 import { http2Connect } from '../src/etcd/http2-transport.ts';
+import type { StoreUnderTest } from '../src/contract/store-contract.ts';
+import { compact } from '../src/etcd/wire/key-value.ts';
 import type { Call, Store } from '../src/store.ts';
 import { identity, type Transformer } from '../src/transform/transformer.ts';
 
@@ -25,6 +27,21 @@ export function openStore(
     ...options,
   });
   return { client, store: etcdStore({ client, transformer, ownPrefix: '/own/' }), events };
+}
+
+let opened = 0;
+
+/** A store as its contract wants it: each under a prefix of its own. */
+export function openForContract(...from: Parameters<typeof openStore>): StoreUnderTest {
+  const { client, store } = openStore(...from);
+  return {
+    store,
+    prefix: `/contract/${opened++}/`,
+    compact: async (oldest) => {
+      await client.call(compact, oldest, within(5_000));
+    },
+    close: async () => client.close(),
+  };
 }
 
 export const within = (timeoutMs: number): Call => ({ deadlineMs: systemClock.monotonicMs() + timeoutMs });

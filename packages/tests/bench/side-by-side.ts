@@ -56,13 +56,14 @@ async function start(checkout: string, name: string, more: readonly string[]): P
   fs.writeFileSync(tokens, `${token},admin,,"system:masters"\n`);
   const certificates = path.join(home, name);
   const main = path.join(checkout, 'packages', 'server', 'src', 'main.ts');
-  // What Node is told stands in the first line of the program.
-  const [, ...told] = /^#!.* -S node(.*)$/m.exec(fs.readFileSync(main, 'utf8'))?.[1]?.split(' ') ?? [];
-  const node = ['--conditions=source', ...told, main];
+  // Started as the first line of the program says, by the same Node.
+  const [firstLine = ''] = fs.readFileSync(main, 'utf8').split('\n', 1);
+  const node = ['-S', firstLine.replace(/^#!\S+ (-S )?/, ''), '--conditions=source', main];
+  const env = { ...process.env, PATH: `${path.dirname(process.execPath)}:${process.env.PATH}` };
   const served = [`--secure-port=${port}`, '--bind-address=127.0.0.1', `--cert-dir=${certificates}`];
   const stored = [`--etcd-servers=${etcd.endpoints.join()}`, `--etcd-prefix=/${name}`];
   const rest = [`--token-auth-file=${tokens}`, '--controllers=-garbage-collector', ...more];
-  const server = spawn(process.execPath, [...node, ...served, ...stored, ...rest], { stdio: 'ignore' });
+  const server = spawn('env', [...node, ...served, ...stored, ...rest], { stdio: 'ignore', env });
   const pid = server.pid as number; // there is one unless spawning failed, and then nothing becomes ready
   const url = `https://127.0.0.1:${port}`;
   await until('the server', () => isReady(url, path.join(certificates, 'apiserver.crt')));

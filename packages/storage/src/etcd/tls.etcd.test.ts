@@ -1,12 +1,11 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { systemClock } from '@cluster-apiserver/base';
 import { serverUsage, testAuthority } from '../../../certificates/test/test-authority.ts';
-import { openStore, within } from '../../test/open-store.ts';
+import { openForContract, openStore, within } from '../../test/open-store.ts';
 import { type EtcdTls, type RealEtcd, startEtcd } from '../../test/real-etcd.ts';
 import { describeStoreContract } from '../contract/store-contract.ts';
 import type { TlsCredentials } from './http2/dial.ts';
 import { http2Connect } from './http2-transport.ts';
-import { compact } from './wire/key-value.ts';
 
 let etcd: RealEtcd;
 let tls: EtcdTls;
@@ -25,21 +24,10 @@ beforeAll(async () => {
 });
 afterAll(() => etcd.stop());
 
-const open = (credentials: TlsCredentials) =>
-  openStore(etcd.endpoints, { connect: http2Connect(systemClock, credentials) });
+const by = (credentials: TlsCredentials) => ({ connect: http2Connect(systemClock, credentials) });
+const open = (credentials: TlsCredentials) => openStore(etcd.endpoints, by(credentials));
 
-let opened = 0;
-describeStoreContract('the store on etcd behind TLS', async () => {
-  const { client, store } = open(tls.client);
-  return {
-    store,
-    prefix: `/contract/${opened++}/`,
-    compact: async (oldest) => {
-      await client.call(compact, oldest, within(5_000));
-    },
-    close: async () => client.close(),
-  };
-});
+describeStoreContract('the store on etcd behind TLS', async () => openForContract(etcd.endpoints, by(tls.client)));
 
 test('large values and many at once come over TLS', async () => {
   const { client, store } = open(tls.client);

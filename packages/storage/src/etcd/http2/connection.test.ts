@@ -1,5 +1,5 @@
 import { createServer, type Http2Server, type ServerHttp2Stream } from 'node:http2';
-import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net';
+import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import { afterEach, expect, test } from '@jest/globals';
 import { seededRandom, systemClock } from '@cluster-apiserver/base';
 import { until } from '../../../test/real-etcd.ts';
@@ -27,7 +27,7 @@ async function peer(
   return { connection: await connectTo(server), server };
 }
 
-async function connectTo(server: Pick<Http2Server, 'listen' | 'address' | 'close'>): Promise<Connection> {
+async function connectTo(server: Server): Promise<Connection> {
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
   const connection = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, undefined, systemClock);
   closings.push(
@@ -223,7 +223,7 @@ async function rogue(...sayings: readonly Buffer[]): Promise<{ connection: Conne
   closings.push(() => {
     for (const socket of open) socket.destroy();
   });
-  return { connection: await connectTo(server as unknown as Http2Server), open };
+  return { connection: await connectTo(server), open };
 }
 
 const greeting = settingsFrame([]);

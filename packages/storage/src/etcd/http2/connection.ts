@@ -166,8 +166,7 @@ class ClientConnection implements Connection {
     this.#sending.delete(stream);
     if (stream.number === 0) this.#unopened = this.#unopened.filter((other) => other !== stream);
     else this.#streams.delete(stream.number);
-    if (this.#unopened.length > 0) this.flushSoon();
-    this.#endIfDone();
+    if (this.#unopened.length > 0 || this.#leaving) this.flushSoon();
   }
 
   flushSoon(): void {
@@ -204,9 +203,10 @@ class ClientConnection implements Connection {
     if (this.#destroyed) return;
     this.#openStreams();
     for (const stream of this.#sending) this.#sendFrom(stream);
-    if (this.#out.length === 0) return;
-    this.#outgoing.write(this.#out);
+    if (this.#out.length > 0) this.#outgoing.write(this.#out);
     this.#out = [];
+    // Behind what was to be said.
+    if (this.#leaving && this.#streams.size === 0) this.#socket.end(() => this.#tearDown());
   }
 
   #openStreams(): void {
@@ -366,11 +366,7 @@ class ClientConnection implements Connection {
   #leave(): void {
     this.#leaving = true;
     for (const stream of this.#unopened.splice(0)) stream.end('unsent', new Error('the connection takes no more'));
-    this.#endIfDone();
-  }
-
-  #endIfDone(): void {
-    if (this.#leaving && this.#streams.size === 0 && !this.#destroyed) this.#socket.end(() => this.#tearDown());
+    this.flushSoon();
   }
 
   #windowUpdate(number: number, increment: number): void {

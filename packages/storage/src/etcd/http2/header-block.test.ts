@@ -37,6 +37,7 @@ test('a table that is made smaller forgets', () => {
 test.each([
   ['a number without an end', bytes(0xff, 0x80), 'breaks off'],
   ['a number beyond all bounds', bytes(0xff, 0xff, 0xff, 0xff, 0xff, 0x7f), 'beyond all bounds'],
+  ['a number of nothing', Buffer.concat([bytes(0x3f), Buffer.alloc(200, 0x80), bytes(0)]), 'beyond all bounds'],
   ['a name that is longer than the block', bytes(0x00, 5, 0x61), 'breaks off'],
   ['a field without a value', bytes(0x00, 1, 0x61), 'breaks off'],
   ['field 0', bytes(0x80), 'refers to field 0'],

@@ -154,7 +154,9 @@ export class HeaderReader {
     for (let factor = 1; ; factor *= 0x80) {
       const octet = this.#octet();
       value += (octet & 0x7f) * factor;
-      if (value > numberMax) throw new Http2ProtocolError('a header block with a number beyond all bounds');
+      // Octets that add nothing could go on for ever, too.
+      if (value > numberMax || factor > numberMax)
+        throw new Http2ProtocolError('a header block with a number beyond all bounds');
       if (octet < 0x80) return value;
     }
   }
