@@ -43,8 +43,14 @@ export function memoryStore(clock: Clock): MemoryStore {
     expiries.get(key)?.();
     expiries.delete(key);
     if (current && options.timeToLiveSeconds !== undefined) {
-      const expire = (): void => void write(key, undefined, {});
-      expiries.set(key, clock.after(options.timeToLiveSeconds * 1000, expire));
+      const endMs = clock.monotonicMs() + options.timeToLiveSeconds * 1000;
+      // Timers count from the beginning of the turn that sets them, so they come early by what that turn has used.
+      const expire = (): void => {
+        if (clock.monotonicMs() >= endMs) write(key, undefined, {});
+        else arm();
+      };
+      const arm = (): void => void expiries.set(key, clock.after(Math.ceil(endMs - clock.monotonicMs()), expire));
+      arm();
     }
     for (const wake of watchers) wake();
     return head;
