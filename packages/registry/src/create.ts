@@ -81,8 +81,10 @@ export function withManagedFields(
   object: KubeObject,
   managedFields: KubeObject['metadata']['managedFields'],
 ): KubeObject {
+  if (managedFields) return { ...object, metadata: { ...object.metadata, managedFields } };
+  if (object.metadata.managedFields === undefined) return object;
   const { managedFields: _, ...metadata } = object.metadata;
-  return { ...object, metadata: { ...metadata, ...(managedFields && { managedFields }) } };
+  return { ...object, metadata };
 }
 
 const empties = new WeakMap<ServedKind, KubeObject>();

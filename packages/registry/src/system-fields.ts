@@ -10,6 +10,7 @@ import type { Resource } from './resource.ts';
 
 /** A field of metadata may not be undefined but only absent, so what is dropped is taken out. */
 function without<K extends keyof ObjectMeta>(meta: ObjectMeta, ...names: K[]): Omit<ObjectMeta, K> {
+  if (!names.some((name) => meta[name] !== undefined)) return meta;
   const rest: ObjectMeta = { ...meta };
   for (const name of names) delete rest[name];
   return rest;

@@ -3,7 +3,7 @@ import { PatchFormError } from '../patch/errors.ts';
 import { decode } from '../schema/decode.ts';
 import type { ListSchema, ObjectSchema, Schema } from '../schema/schema.ts';
 import { stepOfEntry, UnkeyedEntryError } from './compare.ts';
-import { type FieldSet, FieldSetBuilder, fieldStep, stepText } from './field-set.ts';
+import { type FieldSet, fieldStep, GrowingFieldSet, stepText } from './field-set.ts';
 
 /** What a manager applies: the fields that its configuration mentions, and their values. */
 export interface Applied {
@@ -24,15 +24,15 @@ export function readApplied(
   unknownField: (path: string) => void,
 ): Applied {
   const values = decode(schema, configuration, unknownField);
-  const fields = new FieldSetBuilder();
+  const fields = new GrowingFieldSet();
   mentionFields(schema, (configuration ?? {}) as Values, values, [], fields);
-  return { fields: fields.build(), values: values as KubeObject, configuration };
+  return { fields, values: values as KubeObject, configuration };
 }
 
 type Values = Readonly<Record<string, unknown>>;
 
 /** Follows the configuration as it was written, because the canonical values no longer tell null from absent. */
-function mention(schema: Schema, written: unknown, value: unknown, path: string[], fields: FieldSetBuilder): void {
+function mention(schema: Schema, written: unknown, value: unknown, path: string[], fields: GrowingFieldSet): void {
   if (isNothing(written)) return fields.add(path);
   switch (schema.type) {
     case 'object':
@@ -54,7 +54,7 @@ function mentionFields(
   written: Values,
   value: Values | undefined,
   path: string[],
-  fields: FieldSetBuilder,
+  fields: GrowingFieldSet,
 ): void {
   for (const name of Object.keys(written)) {
     const field = schema.fields.get(name);
@@ -76,7 +76,7 @@ function mentionEntries(
   written: readonly unknown[],
   entries: readonly unknown[],
   path: string[],
-  fields: FieldSetBuilder,
+  fields: GrowingFieldSet,
 ): void {
   const seen = new Set<string>();
   written.forEach((entry, index) => {

@@ -1,5 +1,5 @@
 import type { ListSchema, Schema } from '../schema/schema.ts';
-import { type FieldSet, FieldSetBuilder, fieldStep, keyStep, valueStep } from './field-set.ts';
+import { type FieldSet, fieldStep, GrowingFieldSet, keyStep, valueStep } from './field-set.ts';
 
 /** What differs between two values of one schema, as sets of fields. */
 export interface Comparison {
@@ -15,15 +15,15 @@ export class UnkeyedEntryError extends Error {
 
 /** Compares down to the smallest parts that can have an owner of their own. Undefined stands for an absent value. */
 export function compare(schema: Schema, left: unknown, right: unknown): Comparison {
-  const found = { added: new FieldSetBuilder(), modified: new FieldSetBuilder(), removed: new FieldSetBuilder() };
+  const found = { added: new GrowingFieldSet(), modified: new GrowingFieldSet(), removed: new GrowingFieldSet() };
   descend(schema, left, right, [], found);
-  return { added: found.added.build(), modified: found.modified.build(), removed: found.removed.build() };
+  return found;
 }
 
 interface Found {
-  readonly added: FieldSetBuilder;
-  readonly modified: FieldSetBuilder;
-  readonly removed: FieldSetBuilder;
+  readonly added: GrowingFieldSet;
+  readonly modified: GrowingFieldSet;
+  readonly removed: GrowingFieldSet;
 }
 
 type Values = Readonly<Record<string, unknown>>;
@@ -37,15 +37,10 @@ function descend(schema: Schema, left: unknown, right: unknown, path: string[], 
   switch (schema.type) {
     case 'object':
       if (schema.atomic) return leaf(left, right, path, found);
-      for (const field of schema.fields.values()) {
-        below(
-          path,
-          fieldStep(field.name),
-          field.schema,
-          (left as Values)?.[field.name],
-          (right as Values)?.[field.name],
-          found,
-        );
+      for (const { name, schema: inner } of schema.fields.values()) {
+        const [one, other] = [(left as Values)?.[name], (right as Values)?.[name]];
+        // Of the fields that there could be, few are there.
+        if (one !== undefined || other !== undefined) below(path, fieldStep(name), inner, one, other, found);
       }
       return;
     case 'map':

@@ -4,7 +4,7 @@ import {
   difference,
   emptySet,
   type FieldSet,
-  FieldSetBuilder,
+  GrowingFieldSet,
   fieldStep,
   fromFieldsV1,
   isEmptySet,
@@ -18,9 +18,9 @@ const path = array(step, { minLength: 1, maxLength: 4 });
 const paths = array(path, { maxLength: 8 });
 
 const setOf = (places: readonly (readonly string[])[]): FieldSet => {
-  const builder = new FieldSetBuilder();
+  const builder = new GrowingFieldSet();
   for (const place of places) builder.add(place);
-  return builder.build();
+  return builder;
 };
 const text = (set: FieldSet): string => JSON.stringify(toFieldsV1(set));
 const placesOf = (places: readonly (readonly string[])[]): Set<string> =>

@@ -38,25 +38,26 @@ export function placesOf(set: FieldSet): string[] {
   ];
 }
 
-/** Gathers places one by one. */
-export class FieldSetBuilder {
-  #member = false;
-  readonly #below = new Map<string, FieldSetBuilder>();
+/** A set in the making: places are added one by one, until it is given away. */
+export class GrowingFieldSet implements FieldSet {
+  member = false;
+  #below: Map<string, GrowingFieldSet> | undefined;
+
+  get below(): ReadonlyMap<string, FieldSet> {
+    return this.#below ?? emptySet.below;
+  }
 
   add(path: readonly string[], depth = 0): void {
     const step = path[depth];
     if (step === undefined) {
-      this.#member = true;
+      this.member = true;
       return;
     }
+    // Most places have nothing below them.
+    this.#below ??= new Map();
     let next = this.#below.get(step);
-    if (!next) this.#below.set(step, (next = new FieldSetBuilder()));
+    if (!next) this.#below.set(step, (next = new GrowingFieldSet()));
     next.add(path, depth + 1);
-  }
-
-  build(): FieldSet {
-    if (this.#below.size === 0) return this.#member ? leaf : emptySet;
-    return { member: this.#member, below: new Map([...this.#below].map(([step, below]) => [step, below.build()])) };
   }
 }
 
@@ -103,7 +104,8 @@ export function endsOf({ member, below }: FieldSet): FieldSet {
 export function toFieldsV1(set: FieldSet): Record<string, unknown> {
   const out: Record<string, unknown> = {};
   if (set.member && set.below.size > 0) out['.'] = {};
-  for (const [step, below] of [...set.below].sort(byStep)) setOwn(out, step, toFieldsV1(below));
+  const steps = set.below.size > 1 ? [...set.below].sort(byStep) : set.below;
+  for (const [step, below] of steps) setOwn(out, step, toFieldsV1(below));
   return out;
 }
 

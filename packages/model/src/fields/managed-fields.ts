@@ -42,8 +42,9 @@ export function managedFieldsAfterUpdate(
   if (owned.length === 0 && live.metadata.uid !== undefined) return undefined;
   const changes = changesBetween(schema, live, next);
   if (!changes) return encodeEntries(owned);
-  const taken = difference(union(changes.added, changes.modified), serverFields);
-  const lost = union(changes.removed, union(changes.added, changes.modified));
+  const changed = union(changes.added, changes.modified);
+  const taken = difference(changed, serverFields);
+  const lost = owned.length > 0 ? union(changes.removed, changed) : emptySet;
 
   const kept = owned.map((ownership) => ({ ...ownership, fields: difference(ownership.fields, lost) }));
   if (isEmptySet(taken)) return encodeEntries(kept);

@@ -2,9 +2,9 @@ import type { KubeObject, ManagedFieldsEntry } from '../object.ts';
 import {
   emptySet,
   type FieldSet,
-  FieldSetBuilder,
   fieldStep,
   fromFieldsV1,
+  GrowingFieldSet,
   isEmptySet,
   toFieldsV1,
 } from './field-set.ts';
@@ -17,7 +17,7 @@ export interface Ownership {
 
 /** Fields that the server sets belong to nobody. */
 export const serverFields: FieldSet = (() => {
-  const fields = new FieldSetBuilder();
+  const fields = new GrowingFieldSet();
   for (const name of ['apiVersion', 'kind', 'metadata']) fields.add([fieldStep(name)]);
   for (const name of [
     'name',
@@ -31,10 +31,11 @@ export const serverFields: FieldSet = (() => {
   ]) {
     fields.add([fieldStep('metadata'), fieldStep(name)]);
   }
-  return fields.build();
+  return fields;
 })();
 
 export function withoutManagedFields(object: KubeObject): KubeObject {
+  if (object.metadata.managedFields === undefined) return object;
   const { managedFields: _, ...metadata } = object.metadata;
   return { ...object, metadata };
 }

@@ -53,7 +53,8 @@ function decodeObject(
   for (const key in source) if (!schema.fields.has(key)) unknownField(join(path, key));
   const out: Record<string, unknown> = {};
   for (const field of schema.fields.values()) {
-    const raw = Object.hasOwn(source, field.name) ? source[field.name] : undefined;
+    // No field has the name of something that objects inherit.
+    const raw = source[field.name];
     if (raw === undefined && field.presence !== 'always') continue;
     const decoded = decodeField(field, raw, path, unknownField);
     if (decoded !== undefined) out[field.name] = decoded;

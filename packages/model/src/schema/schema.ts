@@ -1,3 +1,5 @@
+import { invariant } from '@cluster-apiserver/base';
+
 /**
  * The form of an object, as data. From one schema follow decoding with its type errors, pruning of what is unknown,
  * the canonical order and omission of fields, field ownership, strategic merge and the published documents.
@@ -109,6 +111,7 @@ export function object<Name extends string>(
 ): ObjectSchema {
   const numbers: Readonly<Record<string, number | undefined>> = options.numbers ?? {};
   const fieldOf = ([name, form]: [string, FieldForm]): [string, Field] => {
+    invariant(!(name in Object.prototype), `${name} is what every object has: nobody could tell whether it was given`);
     const number = numbers[name];
     return [name, { name, ...form, ...(number !== undefined && { number }) }];
   };

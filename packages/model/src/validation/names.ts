@@ -13,39 +13,42 @@ const subdomainForm = new RegExp(`^${label}(\\.${label})*$`);
 const qualifiedPartForm = new RegExp(`^${qualifiedPart}$`);
 const labelValueForm = new RegExp(`^${labelValue}$`);
 
-const bytes = (text: string): number => Buffer.byteLength(text);
+const isLonger = (text: string, bytesMax: number): boolean =>
+  text.length > bytesMax || (text.length * 3 > bytesMax && Buffer.byteLength(text) > bytesMax);
 const tooLong = (max: number): string => `must be no more than ${max} bytes`;
 
-export const dnsLabel: NameRule = (name) => [
-  ...(bytes(name) > 63 ? [tooLong(63)] : []),
-  ...(labelForm.test(name)
-    ? []
-    : [
-        `a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name', or '123-abc', regex used for validation is '${label}')`,
-      ]),
-];
+/** Nearly all names are right, and each write has many of them. */
+const none: readonly string[] = [];
 
-export const dnsSubdomain: NameRule = (name) => [
-  ...(bytes(name) > 253 ? [tooLong(253)] : []),
-  ...(matchesSubdomain(name)
-    ? []
-    : [
-        `a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '${label}(\\.${label})*')`,
-      ]),
-];
+function problems(one: string | false, other: string | false = false): readonly string[] {
+  if (one) return other ? [one, other] : [one];
+  return other ? [other] : none;
+}
+
+export const dnsLabel: NameRule = (name) =>
+  problems(
+    isLonger(name, 63) && tooLong(63),
+    !labelForm.test(name) &&
+      `a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name', or '123-abc', regex used for validation is '${label}')`,
+  );
+
+export const dnsSubdomain: NameRule = (name) =>
+  problems(
+    isLonger(name, 253) && tooLong(253),
+    !matchesSubdomain(name) &&
+      `a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '${label}(\\.${label})*')`,
+  );
 
 /** Label by label, because the whole expression may backtrack on a long name that fails at its end. */
 const matchesSubdomain = (name: string): boolean =>
   name.length < 64 ? subdomainForm.test(name) : name.split('.').every((part) => labelForm.test(part));
 
 const partOfPathSegment: NameRule = (name) =>
-  ['/', '%'].filter((forbidden) => name.includes(forbidden)).map((forbidden) => `may not contain '${forbidden}'`);
+  problems(name.includes('/') && `may not contain '/'`, name.includes('%') && `may not contain '%'`);
 
 /** Anything that can stand between two slashes of a path. */
-export const pathSegment: NameRule = (name) => [
-  ...(name === '.' || name === '..' ? [`may not be '${name}'`] : []),
-  ...partOfPathSegment(name),
-];
+export const pathSegment: NameRule = (name) =>
+  name === '.' || name === '..' ? [`may not be '${name}'`] : partOfPathSegment(name);
 
 /** How the objects of a kind may be called. */
 export interface NameRules {
@@ -67,34 +70,26 @@ export const labelNames: NameRules = namesBy(dnsLabel);
 
 /** `name` or `prefix/name`, as label keys and finalizers are. */
 export const qualifiedName: NameRule = (name) => {
-  const parts = name.split('/');
-  if (parts.length > 2) {
+  const slash = name.indexOf('/');
+  if (slash !== name.lastIndexOf('/')) {
     return [
       `a qualified name must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName', or 'my.name', or '123-abc', regex used for validation is '${qualifiedPart}') with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`,
     ];
   }
-  const part = parts.at(-1) as string;
-  const prefix = parts.length === 2 ? (parts[0] as string) : undefined;
-  return [
-    ...(prefix === ''
-      ? ['prefix part must be non-empty']
-      : prefix === undefined
-        ? []
-        : dnsSubdomain(prefix).map((message) => `prefix part ${message}`)),
-    ...(part === '' ? ['name part must be non-empty'] : bytes(part) > 63 ? [`name part ${tooLong(63)}`] : []),
-    ...(qualifiedPartForm.test(part)
-      ? []
-      : [
-          `name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName', or 'my.name', or '123-abc', regex used for validation is '${qualifiedPart}')`,
-        ]),
-  ];
+  const part = name.slice(slash + 1);
+  const ofPart = problems(
+    part === '' ? 'name part must be non-empty' : isLonger(part, 63) && `name part ${tooLong(63)}`,
+    !qualifiedPartForm.test(part) &&
+      `name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName', or 'my.name', or '123-abc', regex used for validation is '${qualifiedPart}')`,
+  );
+  if (slash < 0) return ofPart;
+  const ofPrefix = slash === 0 ? ['must be non-empty'] : dnsSubdomain(name.slice(0, slash));
+  return ofPrefix.length > 0 ? [...ofPrefix.map((message) => `prefix part ${message}`), ...ofPart] : ofPart;
 };
 
-export const labelValueRule: NameRule = (value) => [
-  ...(bytes(value) > 63 ? [tooLong(63)] : []),
-  ...(labelValueForm.test(value)
-    ? []
-    : [
-        `a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue', or 'my_value', or '12345', regex used for validation is '${labelValue}')`,
-      ]),
-];
+export const labelValueRule: NameRule = (value) =>
+  problems(
+    isLonger(value, 63) && tooLong(63),
+    !labelValueForm.test(value) &&
+      `a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue', or 'my_value', or '12345', regex used for validation is '${labelValue}')`,
+  );

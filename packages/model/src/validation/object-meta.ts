@@ -84,21 +84,24 @@ const generationErrors = ({ generation }: ObjectMeta): FieldError[] =>
     : [];
 
 function labelErrors({ labels = {} }: ObjectMeta): FieldError[] {
-  return Object.entries(labels).flatMap(([key, value]) => [
-    ...qualifiedName(key).map((message) => invalidValue('metadata.labels', key, message)),
-    ...labelValueRule(value).map((message) => invalidValue('metadata.labels', value, message)),
-  ]);
+  const errors: FieldError[] = [];
+  for (const [key, value] of Object.entries(labels)) {
+    for (const message of qualifiedName(key)) errors.push(invalidValue('metadata.labels', key, message));
+    for (const message of labelValueRule(value)) errors.push(invalidValue('metadata.labels', value, message));
+  }
+  return errors;
 }
 
 function annotationErrors({ annotations = {} }: ObjectMeta): FieldError[] {
-  const entries = Object.entries(annotations);
-  const bytes = entries.reduce((sum, [key, value]) => sum + Buffer.byteLength(key) + Buffer.byteLength(value), 0);
-  return [
-    ...entries.flatMap(([key]) =>
-      qualifiedName(key.toLowerCase()).map((message) => invalidValue('metadata.annotations', key, message)),
-    ),
-    ...(bytes > annotationBytesMax ? [tooLong('metadata.annotations', annotationBytesMax)] : []),
-  ];
+  const errors: FieldError[] = [];
+  let bytes = 0;
+  for (const [key, value] of Object.entries(annotations)) {
+    for (const message of qualifiedName(key.toLowerCase()))
+      errors.push(invalidValue('metadata.annotations', key, message));
+    bytes += Buffer.byteLength(key) + Buffer.byteLength(value);
+  }
+  if (bytes > annotationBytesMax) errors.push(tooLong('metadata.annotations', annotationBytesMax));
+  return errors;
 }
 
 function ownerErrors({ ownerReferences = [] }: ObjectMeta): FieldError[] {
@@ -181,6 +184,7 @@ function managedFieldsEntryErrors(entry: ManagedFieldsEntry, index: number): Fie
 /** Who writes: a short printable name. */
 export function managerErrors(field: string, manager: string, bytesMax: number): FieldError[] {
   if (Buffer.byteLength(manager) > bytesMax) return [tooLong(field, bytesMax)];
+  if (printableAscii.test(manager)) return [];
   let position = 0;
   for (const character of manager) {
     if (!isPrintable(character)) {
@@ -196,6 +200,8 @@ export function managerErrors(field: string, manager: string, bytesMax: number):
   }
   return [];
 }
+
+const printableAscii = /^[ -~]*$/;
 
 /** Letters, marks, numbers, punctuation, symbols and the plain space. */
 export const isPrintable = (character: string): boolean =>

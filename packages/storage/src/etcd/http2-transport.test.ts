@@ -40,7 +40,7 @@ async function peer(
 }
 
 const ask = (transport: Transport, timeoutMs = 2_000): Promise<Buffer> =>
-  transport.unary('/service/Method', Buffer.from('question'), { timeoutMs, requireLeader: true });
+  transport.unary('/service/Method', frame(Buffer.from('question')), { timeoutMs, requireLeader: true });
 const faultOf = (asked: Promise<Buffer>) =>
   asked.then(
     () => undefined,

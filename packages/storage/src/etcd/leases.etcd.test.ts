@@ -3,7 +3,7 @@ import { openStore, within } from '../../test/open-store.ts';
 import { type RealEtcd, startEtcd } from '../../test/real-etcd.ts';
 import type { EtcdClient } from './client.ts';
 import { sharedLeases } from './leases.ts';
-import { decoded, nested, readFields, readInt64 } from './wire/fields.ts';
+import { decoded, encoded, nested, readFields, readInt64 } from './wire/fields.ts';
 import { revokeLease } from './wire/lease.ts';
 
 let etcd: RealEtcd;
@@ -77,7 +77,7 @@ async function leaseIds(client: EtcdClient): Promise<readonly number[]> {
   await client.call(
     {
       path: '/etcdserverpb.Lease/LeaseLeases',
-      encode: () => new Uint8Array(),
+      encode: () => encoded(() => {}),
       decode: (message: Buffer) =>
         decoded(message, (field, reader) => {
           if (field !== 2) return false;

@@ -3,8 +3,11 @@
  * etcd under a clock moved by hand can stand behind it.
  */
 export interface Transport {
-  /** One question, one answer. Rejects with an EtcdFault, at the latest when the time is over. */
-  unary(path: string, request: Uint8Array, options: UnaryOptions): Promise<Buffer>;
+  /**
+   * One question, which is a message in its frame, and one answer, which is a bare message. Rejects with an EtcdFault, at
+   * the latest when the time is over.
+   */
+  unary(path: string, question: Buffer, options: UnaryOptions): Promise<Buffer>;
   /** Opens a stream in both directions. It never throws; what goes wrong ends the stream's messages. */
   stream(path: string): MemberStream;
   close(): void;
@@ -20,7 +23,8 @@ export interface UnaryOptions {
 }
 
 export interface MemberStream {
-  send(message: Uint8Array): void;
+  /** Takes a message in its frame. */
+  send(framed: Buffer): void;
   /** The answers in order. Ends when either side closes the stream, throws an EtcdFault when it was lost or refused. */
   readonly messages: AsyncIterable<Buffer>;
   close(): void;

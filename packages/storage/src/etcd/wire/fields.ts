@@ -3,6 +3,7 @@
  * be written down by their field numbers; a generator would bring more code than it saves.
  */
 import protobuf from 'protobufjs/minimal.js';
+import { frame } from '../grpc-frames.ts';
 
 export type Reader = protobuf.Reader;
 export type Writer = protobuf.Writer;
@@ -14,14 +15,24 @@ const bytesType = 2;
 /** A method of etcd's API: its path, what is asked and what is answered. */
 export interface Rpc<Request, Answer> {
   readonly path: string;
-  encode(request: Request): Uint8Array;
+  /** In its frame. */
+  encode(request: Request): Buffer;
   decode(message: Buffer): Answer;
 }
 
-export function encoded(write: (to: Writer) => void): Uint8Array {
-  const writer = protobuf.Writer.create();
+/** Memory that the next message may be written in; what a large one was written in is given back. */
+const keptBytesMax = 64 * 1024;
+let idle: Writer | undefined;
+
+/** A message in its frame, ready to be sent. It is copied once: memory that nobody has touched yet costs most of all. */
+export function encoded(write: (to: Writer) => void): Buffer {
+  const writer = idle ?? protobuf.Writer.create();
+  // A writer that is left in the middle of a message is not used again.
+  idle = undefined;
   write(writer);
-  return writer.finish();
+  const framed = frame(writer.finish(true));
+  if (framed.length <= keptBytesMax) idle = writer.reset();
+  return framed;
 }
 
 /** Calls `field` for each field of a message; a field it does not know (it returns false) is skipped. */

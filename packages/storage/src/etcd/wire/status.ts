@@ -1,4 +1,4 @@
-import { decoded, nested, type Rpc, readFields, readIdentifier } from './fields.ts';
+import { decoded, encoded, nested, type Rpc, readFields, readIdentifier } from './fields.ts';
 
 export interface MemberStatus {
   /** Such as 3.5.16. */
@@ -9,7 +9,7 @@ export interface MemberStatus {
 /** What one member says of itself. It answers without a leader and without a quorum. */
 export const memberStatus: Rpc<void, MemberStatus> = {
   path: '/etcdserverpb.Maintenance/Status',
-  encode: () => new Uint8Array(),
+  encode: () => encoded(() => {}),
   decode: (message) => {
     let version = '';
     let member = '';
