@@ -31,7 +31,7 @@ test('what is something else is no leak', () => {
 
 async function put(etcd: RealEtcd, value: string): Promise<void> {
   const transport = http2Connect(systemClock)(etcd.endpoints[0] as string); // an etcd has a member
-  const write = { key: '/leaks', value: Buffer.from(value), expected: 0, lease: 0 };
+  const write = { key: '/leaks', value: [Buffer.from(value)], expected: 0, lease: 0 };
   await transport.unary(conditionalWrite.path, conditionalWrite.encode(write), {
     timeoutMs: 5_000,
     requireLeader: true,

@@ -61,7 +61,7 @@ export function campaign(options: ElectionOptions): Election {
     await client.call(grantLease, { id: lease, seconds: timeToLiveSeconds }, callOf(turnMs));
     let won = false;
     try {
-      const value = Buffer.from(options.identity);
+      const value = [Buffer.from(options.identity)];
       const { answer } = await client.call(conditionalWrite, { key, expected: 0, value, lease }, callOf(turnMs));
       won = answer.applied;
       return won ? { lease, renewedMs } : undefined;

@@ -1,7 +1,7 @@
 import { KeyExistsError, RevisionCompactedError, RevisionMismatchError, RevisionTooLargeError } from '../errors.ts';
 import { type Revision, revision } from '../revision.ts';
 import type { Call, CreateOptions, Entry, Reading, Store } from '../store.ts';
-import { joined, type Transformer } from '../transform/transformer.ts';
+import type { Transformer } from '../transform/transformer.ts';
 import type { EtcdClient } from './client.ts';
 import { watchEtcd } from './etcd-watch.ts';
 import { isCompacted, isFutureRevision, isLeaseMissing } from './faults.ts';
@@ -45,7 +45,7 @@ export function etcdStore({ client, transformer, ownPrefix }: EtcdStoreOptions):
     call: Call,
   ): Promise<WriteOutcome> => {
     // Transformed once for all attempts: the bytes are what our own write is recognised by.
-    const stored = joined(await transformer.toStorage(value, key));
+    const stored = await transformer.toStorage(value, key);
     const attempt = (lease: number): Promise<WriteOutcome> =>
       writeOnce({ key, expected, value: stored, lease, premises }, call);
     ownWrites.note(key, value, stored);

@@ -1,3 +1,4 @@
+import type { Pieces } from '../pieces.ts';
 import { Units } from './http2/units.ts';
 
 /** gRPC puts five bytes before each message: whether it is compressed, and how long it is. */
@@ -6,12 +7,11 @@ const prefixBytes = 5;
 /** No message of ours comes near: a page of a list is kept to a few MiB. It is the bound for a member gone mad. */
 const messageBytesMax = 512 * 1024 * 1024;
 
-export function frame(message: Uint8Array): Buffer {
-  const framed = Buffer.allocUnsafe(prefixBytes + message.length);
-  framed[0] = 0;
-  framed.writeUInt32BE(message.length, 1);
-  framed.set(message, prefixBytes);
-  return framed;
+export function frame(message: Uint8Array): Pieces {
+  const prefix = Buffer.allocUnsafe(prefixBytes);
+  prefix[0] = 0;
+  prefix.writeUInt32BE(message.length, 1);
+  return [prefix, message];
 }
 
 /** Puts messages together from whatever pieces the network made of them. */

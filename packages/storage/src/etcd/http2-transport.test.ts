@@ -40,7 +40,8 @@ async function peer(
 }
 
 const ask = (transport: Transport, timeoutMs = 2_000): Promise<Buffer> =>
-  transport.unary('/service/Method', frame(Buffer.from('question')), { timeoutMs, requireLeader: true });
+  transport.unary('/service/Method', Buffer.from('question'), { timeoutMs, requireLeader: true });
+const framed = (message: Buffer): Buffer => Buffer.concat(frame(message));
 const faultOf = (asked: Promise<Buffer>) =>
   asked.then(
     () => undefined,
@@ -50,7 +51,7 @@ const faultOf = (asked: Promise<Buffer>) =>
 function good(stream: ServerHttp2Stream, text: string): void {
   stream.respond({ ':status': 200 }, { waitForTrailers: true });
   stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '0' }));
-  stream.end(frame(Buffer.from(text)));
+  stream.end(framed(Buffer.from(text)));
 }
 
 test('asks as etcd wants to be asked', async () => {
@@ -146,7 +147,7 @@ test('an HTTP error of something in between is a fault', async () => {
 
 test('a stream that nobody reads holds its sender back', async () => {
   let sent = 0;
-  const message = frame(Buffer.alloc(64 * 1024));
+  const message = framed(Buffer.alloc(64 * 1024));
   const { transport } = await peer((stream) => {
     stream.respond({ ':status': 200 });
     const pump = (): void => {

@@ -1,6 +1,6 @@
 /** gRPC over HTTP/2, as much of it as etcd needs. This is the hot path of the whole server: it stays bare. */
 import type { Clock } from '@cluster-apiserver/base';
-import { decodeStatusMessage, MessageReader } from './grpc-frames.ts';
+import { decodeStatusMessage, frame, MessageReader } from './grpc-frames.ts';
 import { type Connection, connect, type Listener, type Stream } from './http2/connection.ts';
 import type { TlsCredentials } from './http2/dial.ts';
 import { type HeaderField, headerBlock } from './http2/header-block.ts';
@@ -46,7 +46,7 @@ class Http2Transport implements Transport {
     this.#tls = tls;
   }
 
-  unary(path: string, question: Buffer, { timeoutMs, requireLeader }: UnaryOptions): Promise<Buffer> {
+  unary(path: string, question: Uint8Array, { timeoutMs, requireLeader }: UnaryOptions): Promise<Buffer> {
     return new Promise((resolve, reject) => {
       const headers = this.#headersOf(path, requireLeader, `${Math.ceil(timeoutMs)}m`);
       new Question(this.#endpoint, this.#clock, resolve, reject).ask(this.#current(), headers, question, timeoutMs);
@@ -123,9 +123,9 @@ class Question implements Listener {
     this.#reject = reject;
   }
 
-  ask(connection: Connection, headers: Buffer, question: Buffer, timeoutMs: number): void {
+  ask(connection: Connection, headers: Buffer, question: Uint8Array, timeoutMs: number): void {
     const stream = connection.open(headers, this);
-    stream.send(question, true);
+    stream.send(frame(question), true);
     this.#cancelStream = () => stream.cancel();
     const dueMs = this.#clock.monotonicMs() + timeoutMs;
     let graceGiven = false;
@@ -203,8 +203,8 @@ class Conversation implements MemberStream, Listener {
     this.#stream = connection.open(headers, this);
   }
 
-  send(framed: Buffer): void {
-    this.#stream.send(framed, false);
+  send(message: Uint8Array): void {
+    this.#stream.send(frame(message), false);
   }
 
   close(): void {

@@ -5,7 +5,7 @@ const [value, first, second] = [Buffer.from('value'), Buffer.from('first'), Buff
 
 test('what was written is known by its key and its bytes, once', () => {
   const own = new OwnWrites();
-  own.note('/a', value, first);
+  own.note('/a', value, [first]);
   expect(own.take('/a', Buffer.from('theirs'))).toBeUndefined();
   expect(own.take('/b', first)).toBeUndefined();
   expect(own.take('/a', Buffer.from('first'))).toEqual({ value, stale: false });
@@ -13,23 +13,25 @@ test('what was written is known by its key and its bytes, once', () => {
 });
 
 test('of two writes of one key the newest is known', () => {
+  const pieces = [second.subarray(0, 2), Buffer.alloc(0), second.subarray(2)];
   const own = new OwnWrites();
-  own.note('/a', value, first);
-  own.note('/a', value, second);
+  own.note('/a', value, [first]);
+  own.note('/a', value, pieces);
   expect(own.take('/a', first)).toBeUndefined();
+  expect(own.take('/a', Buffer.concat([second, first]))).toBeUndefined();
   expect(own.take('/a', second)).toEqual({ value, stale: false });
 });
 
 test('what is stored as it is needs no memory', () => {
   const own = new OwnWrites();
-  own.note('/a', value, value);
+  own.note('/a', value, [value]);
   expect(own.take('/a', value)).toBeUndefined();
 });
 
 test('what never comes back is forgotten, the oldest first, by its bytes', () => {
   const own = new OwnWrites();
   const large = Buffer.alloc(1024 * 1024, 'large');
-  for (let n = 0; n < 20; n++) own.note(`/${n}`, large, Buffer.concat([large]));
+  for (let n = 0; n < 20; n++) own.note(`/${n}`, large, [Buffer.concat([large])]);
   const known = Array.from({ length: 20 }, (_, n) => n).filter((n) => own.take(`/${n}`, large) !== undefined);
   expect(known).toEqual([16, 17, 18, 19]);
 });

@@ -1,10 +1,11 @@
+import { areBytes, lengthOf, type Pieces } from '../pieces.ts';
 import type { Transformed } from '../transform/transformer.ts';
 
 /** What has not come back by then, because it was refused or nobody watches, is forgotten the oldest first. */
 const bytesMax = 8 * 1024 * 1024;
 
 interface Written {
-  readonly stored: Uint8Array;
+  readonly stored: Pieces;
   readonly transformed: Transformed;
 }
 
@@ -16,12 +17,12 @@ export class OwnWrites {
   readonly #byKey = new Map<string, Written>();
   #bytes = 0;
 
-  note(key: string, value: Buffer, stored: Uint8Array): void {
+  note(key: string, value: Buffer, stored: Pieces): void {
     // Stored as it is: there is nothing to be saved.
-    if (stored === value) return;
+    if (stored[0] === value) return;
     this.#forget(key);
     this.#byKey.set(key, { stored, transformed: { value, stale: false } });
-    this.#bytes += stored.length + value.length;
+    this.#bytes += lengthOf(stored) + value.length;
     for (const oldest of this.#byKey.keys()) {
       if (this.#bytes <= bytesMax) return;
       this.#forget(oldest);
@@ -31,7 +32,7 @@ export class OwnWrites {
   /** Each comes back once. */
   take(key: string, stored: Buffer): Transformed | undefined {
     const written = this.#byKey.get(key);
-    if (!written || !stored.equals(written.stored)) return undefined;
+    if (!written || !areBytes(written.stored, stored)) return undefined;
     this.#forget(key);
     return written.transformed;
   }
@@ -40,6 +41,6 @@ export class OwnWrites {
     const written = this.#byKey.get(key);
     if (!written) return;
     this.#byKey.delete(key);
-    this.#bytes -= written.stored.length + written.transformed.value.length;
+    this.#bytes -= lengthOf(written.stored) + written.transformed.value.length;
   }
 }

@@ -3,11 +3,8 @@
  * etcd under a clock moved by hand can stand behind it.
  */
 export interface Transport {
-  /**
-   * One question, which is a message in its frame, and one answer, which is a bare message. Rejects with an EtcdFault, at
-   * the latest when the time is over.
-   */
-  unary(path: string, question: Buffer, options: UnaryOptions): Promise<Buffer>;
+  /** One question, one answer. Rejects with an EtcdFault, at the latest when the time is over. */
+  unary(path: string, question: Uint8Array, options: UnaryOptions): Promise<Buffer>;
   /** Opens a stream in both directions. It never throws; what goes wrong ends the stream's messages. */
   stream(path: string): MemberStream;
   close(): void;
@@ -23,8 +20,7 @@ export interface UnaryOptions {
 }
 
 export interface MemberStream {
-  /** Takes a message in its frame. */
-  send(framed: Buffer): void;
+  send(message: Uint8Array): void;
   /** The answers in order. Ends when either side closes the stream, throws an EtcdFault when it was lost or refused. */
   readonly messages: AsyncIterable<Buffer>;
   close(): void;

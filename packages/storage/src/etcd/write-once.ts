@@ -13,6 +13,7 @@
  * revision of a deletion that key says whose it was.
  */
 import { PremiseBrokenError, StorageFullError, StorageUnavailableError } from '../errors.ts';
+import { areBytes } from '../pieces.ts';
 import { revision } from '../revision.ts';
 import type { Call } from '../store.ts';
 import { type EtcdCall, type EtcdClient, InDoubtError } from './client.ts';
@@ -130,7 +131,7 @@ async function isMarked(
 }
 
 const isOurs = ({ value, expected }: ConditionalWrite, stored: KeyValue): boolean =>
-  value !== undefined && stored.modRevision > expected && stored.value.equals(value);
+  value !== undefined && stored.modRevision > expected && areBytes(value, stored.value);
 
 const isOursIn = (write: ConditionalWrite, stored: KeyValue): boolean =>
   stored.key === write.key && isOurs(write, stored);

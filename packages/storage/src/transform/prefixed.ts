@@ -1,5 +1,6 @@
 import { KeyUnavailableError } from '../errors.ts';
-import { identity, type Pieces, StillEncryptedError, type Transformed, type Transformer } from './transformer.ts';
+import type { Pieces } from '../pieces.ts';
+import { identity, StillEncryptedError, type Transformed, type Transformer } from './transformer.ts';
 
 /** One way to store values, told apart from others by what they begin with. */
 export interface Provider {

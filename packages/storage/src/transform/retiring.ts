@@ -1,4 +1,5 @@
-import type { Pieces, Transformed, Transformer } from './transformer.ts';
+import type { Pieces } from '../pieces.ts';
+import type { Transformed, Transformer } from './transformer.ts';
 
 /** A transformer that will be replaced by another while values pass through it. */
 export interface Retiring {

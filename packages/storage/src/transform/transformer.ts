@@ -1,18 +1,15 @@
+import type { Pieces } from '../pieces.ts';
+
 /**
  * What lies between an object's bytes and the bytes in etcd: nothing (identity) or encryption. The full etcd key comes
  * along as context, so that a value moved to another place can be refused.
  */
 export interface Transformer {
+  /** Each layer adds its own pieces. */
   toStorage(value: Uint8Array, key: string): Pieces | Promise<Pieces>;
   /** Throws or rejects when the value is not one that it can read. */
   fromStorage(value: Buffer, key: string): Transformed | Promise<Transformed>;
 }
-
-/** What is stored is these one behind the other. Each layer adds its own, and they are joined once. */
-export type Pieces = readonly Uint8Array[];
-
-export const joined = (pieces: Pieces): Uint8Array =>
-  pieces.length === 1 ? (pieces[0] as Uint8Array) : Buffer.concat(pieces);
 
 /** One that waits for nobody. */
 export interface ReadyTransformer extends Transformer {

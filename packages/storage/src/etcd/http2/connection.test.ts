@@ -61,7 +61,7 @@ function ask(connection: Connection, question: Buffer): Asked {
     lost: (fate, cause) => reject(Object.assign(new Error(fate), { cause })),
   };
   const stream = connection.open(questionHeaders, listener);
-  stream.send(question, true);
+  stream.send([question], true);
   return { stream, headers, body };
 }
 
@@ -295,7 +295,7 @@ test.each<{ what: string; says: Buffer[]; fault: string }>([
     ended: () => resolve(['ended', undefined]),
     lost: (fate, cause) => resolve([fate, cause]),
   });
-  stream.send(Buffer.from('question'), true);
+  stream.send([Buffer.from('question')], true);
   const [fate, cause] = await promise;
   expect([fate, cause?.message]).toEqual(['lost', expect.stringContaining(fault)]);
   expect(connection.usable).toBe(false);

@@ -5,6 +5,7 @@
  */
 import type { Socket } from 'node:net';
 import type { Clock } from '@cluster-apiserver/base';
+import { lengthOf, type Pieces } from '../../pieces.ts';
 import { dial, type TlsCredentials } from './dial.ts';
 import {
   errorCodes,
@@ -39,7 +40,7 @@ export interface Listener {
 export interface Stream {
   /** Whether anything of it has left. */
   readonly sent: boolean;
-  send(bytes: Buffer, last: boolean): void;
+  send(pieces: Pieces, last: boolean): void;
   /** Holds the other side back once its window is used up, until `resume`. */
   pause(): void;
   resume(): void;
@@ -91,7 +92,7 @@ class ClientConnection implements Connection {
   #unopened: ClientStream[] = [];
   /** Those that have something to send, in the order in which they take turns. */
   readonly #sending = new Set<ClientStream>();
-  #out: Buffer[] = [];
+  #out: Uint8Array[] = [];
   #flushing = false;
   #connected = false;
   #greeted = false;
@@ -229,12 +230,10 @@ class ClientConnection implements Connection {
     while (stream.unsentBytes > 0) {
       const room = Math.min(this.#sendWindow, stream.sendWindow, this.#peerFrameBytesMax);
       if (room <= 0) return;
-      const piece = stream.take(room);
-      this.#sendWindow -= piece.length;
-      this.#out.push(
-        frameHead(frameTypes.data, stream.allSent ? flags.endStream : 0, stream.number, piece.length),
-        piece,
-      );
+      const pieces = stream.take(room);
+      const bytes = lengthOf(pieces);
+      this.#sendWindow -= bytes;
+      this.#out.push(frameHead(frameTypes.data, stream.allSent ? flags.endStream : 0, stream.number, bytes), ...pieces);
     }
     this.#sending.delete(stream);
   }
@@ -399,7 +398,7 @@ class ClientStream implements Stream {
   unsentBytes = 0;
   readonly #connection: ClientConnection;
   readonly #listener: Listener;
-  #unsent: Buffer[] = [];
+  #unsent: Uint8Array[] = [];
   #lastGiven = false;
   #over = false;
   #paused = false;
@@ -425,22 +424,29 @@ class ClientStream implements Stream {
     this.sendWindow = sendWindow;
   }
 
-  send(bytes: Buffer, last: boolean): void {
+  send(pieces: Pieces, last: boolean): void {
     if (this.#over) return;
-    this.#unsent.push(bytes);
-    this.unsentBytes += bytes.length;
+    this.#unsent.push(...pieces);
+    this.unsentBytes += lengthOf(pieces);
     this.#lastGiven = last;
     this.#connection.ready(this);
   }
 
-  take(bytesMax: number): Buffer {
-    const first = this.#unsent[0] as Buffer;
-    const piece = first.length <= bytesMax ? first : first.subarray(0, bytesMax);
-    if (piece === first) this.#unsent.shift();
-    else this.#unsent[0] = first.subarray(bytesMax);
-    this.unsentBytes -= piece.length;
-    this.sendWindow -= piece.length;
-    return piece;
+  /** What comes next, as much of it as there is room for. */
+  take(bytesMax: number): Pieces {
+    const pieces: Uint8Array[] = [];
+    let room = bytesMax;
+    for (let next = this.#unsent[0]; next && room > 0; next = this.#unsent[0]) {
+      const piece = next.length <= room ? next : next.subarray(0, room);
+      if (piece === next) this.#unsent.shift();
+      else this.#unsent[0] = next.subarray(room);
+      pieces.push(piece);
+      room -= piece.length;
+    }
+    const taken = bytesMax - room;
+    this.unsentBytes -= taken;
+    this.sendWindow -= taken;
+    return pieces;
   }
 
   pause(): void {

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import { lengthOf, type Pieces } from '../../pieces.ts';
 
 /** What leaves in one turn of the event loop fits, unless objects are large or many. */
 const memoryBytes = 64 * 1024;
@@ -13,14 +14,17 @@ export class Outgoing {
     this.#socket = socket;
   }
 
-  write(pieces: readonly Buffer[]): void {
-    const bytes = pieces.reduce((sum, piece) => sum + piece.length, 0);
+  write(pieces: Pieces): void {
+    const bytes = lengthOf(pieces);
     if (this.#lent || bytes > memoryBytes) {
       this.#socket.write(Buffer.concat(pieces, bytes));
       return;
     }
     let at = 0;
-    for (const piece of pieces) at += piece.copy(this.#memory, at);
+    for (const piece of pieces) {
+      this.#memory.set(piece, at);
+      at += piece.length;
+    }
     this.#lent = true;
     this.#socket.write(this.#memory.subarray(0, bytes), () => {
       this.#lent = false;

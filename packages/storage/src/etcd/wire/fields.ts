@@ -3,7 +3,7 @@
  * be written down by their field numbers; a generator would bring more code than it saves.
  */
 import protobuf from 'protobufjs/minimal.js';
-import { frame } from '../grpc-frames.ts';
+import { lengthOf, type Pieces } from '../../pieces.ts';
 
 export type Reader = protobuf.Reader;
 export type Writer = protobuf.Writer;
@@ -15,24 +15,22 @@ const bytesType = 2;
 /** A method of etcd's API: its path, what is asked and what is answered. */
 export interface Rpc<Request, Answer> {
   readonly path: string;
-  /** In its frame. */
-  encode(request: Request): Buffer;
+  encode(request: Request): Uint8Array;
   decode(message: Buffer): Answer;
 }
 
-/** Memory that the next message may be written in; what a large one was written in is given back. */
+/** What the next message is written in: memory in use is several times as fast as new one. Large ones bring their own. */
 const keptBytesMax = 64 * 1024;
 let idle: Writer | undefined;
 
-/** A message in its frame, ready to be sent. It is copied once: memory that nobody has touched yet costs most of all. */
-export function encoded(write: (to: Writer) => void): Buffer {
+export function encoded(write: (to: Writer) => void): Uint8Array {
   const writer = idle ?? protobuf.Writer.create();
   // A writer that is left in the middle of a message is not used again.
   idle = undefined;
   write(writer);
-  const framed = frame(writer.finish(true));
-  if (framed.length <= keptBytesMax) idle = writer.reset();
-  return framed;
+  const message = writer.finish();
+  if (message.length <= keptBytesMax) idle = writer.reset();
+  return message;
 }
 
 /** Calls `field` for each field of a message; a field it does not know (it returns false) is skipped. */
@@ -79,6 +77,12 @@ export function writeBytes(to: Writer, field: number, value: Uint8Array | string
   to.uint32((field << 3) | bytesType);
   if (typeof value === 'string') to.string(value);
   else to.bytes(value);
+}
+
+/** One value, of which there are pieces. */
+export function writePieces(to: Writer, field: number, pieces: Pieces): void {
+  writeBytesHead(to, field, lengthOf(pieces));
+  for (const piece of pieces) to.raw(piece);
 }
 
 /** For bytes that are put behind it by the caller. */

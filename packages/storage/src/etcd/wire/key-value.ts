@@ -1,3 +1,4 @@
+import type { Pieces } from '../../pieces.ts';
 import type { Premise } from '../../store.ts';
 import {
   decoded,
@@ -12,6 +13,7 @@ import {
   writeFlag,
   writeInt64,
   writeNested,
+  writePieces,
 } from './fields.ts';
 
 /** One key as of one revision. */
@@ -46,7 +48,7 @@ export interface ConditionalWrite {
   /** When the key was last written; 0 when it must have no value. */
   readonly expected: number;
   /** Undefined deletes. */
-  readonly value: Uint8Array | undefined;
+  readonly value: Pieces | undefined;
   /** 0 for none. */
   readonly lease: number;
   /** Another key that must have no value. */
@@ -100,7 +102,7 @@ export const conditionalWrite: Rpc<ConditionalWrite, ConditionalAnswer> = {
       });
       if (mark)
         writeNested(to, 2, (operation) =>
-          writeNested(operation, 2, (put) => writePut(put, mark.key, Buffer.from(mark.value), 0)),
+          writeNested(operation, 2, (put) => writePut(put, mark.key, [Buffer.from(mark.value)], 0)),
         );
       writeNested(to, 3, (operation) => writeNested(operation, 1, (read) => writeRange(read, { key })));
     }),
@@ -120,7 +122,7 @@ export const sealAndRead: Rpc<Sealing, ConditionalAnswer> = {
   path: conditionalWrite.path,
   encode: ({ seal, lease, key }) =>
     encoded((to) => {
-      writeNested(to, 2, (operation) => writeNested(operation, 2, (put) => writePut(put, seal, empty, lease)));
+      writeNested(to, 2, (operation) => writeNested(operation, 2, (put) => writePut(put, seal, [], lease)));
       writeNested(to, 2, (operation) => writeNested(operation, 1, (read) => writeRange(read, { key })));
     }),
   decode: readTransaction,
@@ -129,7 +131,7 @@ export const sealAndRead: Rpc<Sealing, ConditionalAnswer> = {
 /** Writes a key without a value, whatever is there. The answer says nothing of use. */
 export const put: Rpc<{ readonly key: string }, void> = {
   path: '/etcdserverpb.KV/Put',
-  encode: ({ key }) => encoded((to) => writePut(to, key, empty, 0)),
+  encode: ({ key }) => encoded((to) => writePut(to, key, [], 0)),
   decode: () => undefined,
 };
 
@@ -230,8 +232,8 @@ function writeRange(to: Writer, request: RangeRequest): void {
   writeFlag(to, 9, request.countOnly ?? false);
 }
 
-function writePut(to: Writer, key: string, value: Uint8Array, lease: number): void {
+function writePut(to: Writer, key: string, value: Pieces, lease: number): void {
   writeBytes(to, 1, key);
-  writeBytes(to, 2, value);
+  writePieces(to, 2, value);
   writeInt64(to, 3, lease);
 }

@@ -42,7 +42,7 @@ export interface WatchMessage {
 }
 
 /** Asks for periodic progress too; events of one revision stay in one message. */
-export const encodeWatchCreate = (request: WatchRequest): Buffer =>
+export const encodeWatchCreate = (request: WatchRequest): Uint8Array =>
   encoded((to) =>
     writeNested(to, 1, (create) => {
       writeBytes(create, 1, request.key);
@@ -53,7 +53,7 @@ export const encodeWatchCreate = (request: WatchRequest): Buffer =>
     }),
   );
 
-export const encodeProgressRequest = (): Buffer => encoded((to) => writeNested(to, 3, () => {}));
+export const encodeProgressRequest = (): Uint8Array => encoded((to) => writeNested(to, 3, () => {}));
 
 export function decodeWatchMessage(message: Buffer): WatchMessage {
   let headRevision = 0;

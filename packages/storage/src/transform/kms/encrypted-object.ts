@@ -1,5 +1,5 @@
 import { decoded, encoded, writeBytes, writeBytesHead, writeInt64 } from '../../etcd/wire/fields.ts';
-import { joined, type Pieces } from '../transformer.ts';
+import { areBytes, lengthOf, type Pieces } from '../../pieces.ts';
 import { readAnnotation, writeAnnotations } from './messages.ts';
 import type { EncryptedKey } from './service.ts';
 
@@ -24,10 +24,7 @@ export function envelopeOf({ key, keyType }: Envelope): (data: Pieces) => Pieces
     writeAnnotations(to, 4, key.annotations);
     writeInt64(to, 5, keyTypes.indexOf(keyType));
   });
-  return (data) => {
-    const bytes = data.reduce((sum, piece) => sum + piece.length, 0);
-    return [encoded((to) => writeBytesHead(to, 1, bytes)), ...data, behindData];
-  };
+  return (data) => [encoded((to) => writeBytesHead(to, 1, lengthOf(data))), ...data, behindData];
 }
 
 /** Throws when it is none. */
@@ -52,7 +49,7 @@ export function decodeEncryptedObject(bytes: Buffer): EncryptedObject {
   requireSound(key);
   const object = { data, key, keyType };
   // Nothing vouches for the envelope itself, so it may be written in one way only.
-  if (!bytes.equals(joined(envelopeOf(object)([data])))) throw new Error('the envelope was not written by a server');
+  if (!areBytes(envelopeOf(object)([data]), bytes)) throw new Error('the envelope was not written by a server');
   return object;
 }
 

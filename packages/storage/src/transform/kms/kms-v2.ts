@@ -1,7 +1,8 @@
 import { createHash, createSecretKey } from 'node:crypto';
 import { KeyUnavailableError } from '../../errors.ts';
+import type { Pieces } from '../../pieces.ts';
 import { aesGcm } from '../aes-gcm.ts';
-import type { Pieces, ReadyTransformer, Transformed } from '../transformer.ts';
+import type { ReadyTransformer, Transformed } from '../transformer.ts';
 import { derivedKeyGcm } from './derived-key.ts';
 import {
   decodeEncryptedObject,
