@@ -30,7 +30,8 @@ export function systemRandom(): Random {
     bytes: (count) => {
       if (count > blockBytes) return randomFillSync(Buffer.alloc(count));
       const start = take(count);
-      const taken = Buffer.from(block.subarray(start, start + count));
+      const taken = Buffer.allocUnsafe(count);
+      block.copy(taken, 0, start, start + count);
       // Some of them become keys, which nobody shall find here afterwards.
       block.fill(0, start, start + count);
       return taken;

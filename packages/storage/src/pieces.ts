@@ -1,11 +1,20 @@
 /** Bytes in several pieces, one behind the other. Whoever adds something copies nothing. */
 export type Pieces = readonly Uint8Array[];
 
-export const lengthOf = (pieces: Pieces): number => pieces.reduce((sum, { length }) => sum + length, 0);
+export function lengthOf(pieces: Pieces): number {
+  let bytes = 0;
+  for (const piece of pieces) bytes += piece.length;
+  return bytes;
+}
 
 /** Whether they are these bytes. */
 export function areBytes(pieces: Pieces, bytes: Buffer): boolean {
   if (lengthOf(pieces) !== bytes.length) return false;
   let at = 0;
-  return pieces.every((piece) => bytes.subarray(at, (at += piece.length)).equals(piece));
+  for (const piece of pieces) {
+    const end = at + piece.length;
+    if (bytes.compare(piece, 0, piece.length, at, end) !== 0) return false;
+    at = end;
+  }
+  return true;
 }

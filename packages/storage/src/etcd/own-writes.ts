@@ -7,6 +7,8 @@ const bytesMax = 8 * 1024 * 1024;
 interface Written {
   readonly stored: Pieces;
   readonly transformed: Transformed;
+  /** That it holds. */
+  readonly bytes: number;
 }
 
 /**
@@ -21,11 +23,13 @@ export class OwnWrites {
     // Stored as it is: there is nothing to be saved.
     if (stored[0] === value) return;
     this.#forget(key);
-    this.#byKey.set(key, { stored, transformed: { value, stale: false } });
-    this.#bytes += lengthOf(stored) + value.length;
+    const bytes = lengthOf(stored) + value.length;
+    this.#byKey.set(key, { stored, transformed: { value, stale: false }, bytes });
+    this.#bytes += bytes;
+    if (this.#bytes <= bytesMax) return;
     for (const oldest of this.#byKey.keys()) {
-      if (this.#bytes <= bytesMax) return;
       this.#forget(oldest);
+      if (this.#bytes <= bytesMax) return;
     }
   }
 
@@ -41,6 +45,6 @@ export class OwnWrites {
     const written = this.#byKey.get(key);
     if (!written) return;
     this.#byKey.delete(key);
-    this.#bytes -= lengthOf(written.stored) + written.transformed.value.length;
+    this.#bytes -= written.bytes;
   }
 }
