@@ -76,9 +76,34 @@ export async function listen(options: ListenOptions, handler: Handler<ApiRequest
     return connection;
   }
 
+  const arrived: SocketRequest[] = [];
   const ready: { readonly request: SocketRequest; readonly response: ApiResponse }[] = [];
-  function serve(request: SocketRequest, refused: ApiResponse | undefined): void {
+  let working = false;
+
+  /**
+   * What arrives in one turn of the event loop is worked on together at its end, and answers that are ready leave
+   * together: the same code runs again and again while the processor has it at hand, and what it leads to, such as
+   * writes to the store, leaves together too. Each write to a socket may have to wake whoever reads it, which costs as
+   * much as all the rest of a small answer; behind the first one he is awake.
+   */
+  function workSoon(): void {
+    if (working) return;
+    working = true;
+    clock.soon(() => {
+      for (const request of arrived.splice(0)) serve(request);
+      for (const { request, response } of ready.splice(0)) request.answer(response);
+      working = false;
+      if (ready.length > 0) workSoon();
+    });
+  }
+
+  function accept(request: SocketRequest, refused: ApiResponse | undefined): void {
     if (refused) return request.answer(refused);
+    arrived.push(request);
+    workSoon();
+  }
+
+  function serve(request: SocketRequest): void {
     try {
       const response = handler(request);
       if (response instanceof Promise)
@@ -92,15 +117,9 @@ export async function listen(options: ListenOptions, handler: Handler<ApiRequest
     }
   }
 
-  /**
-   * Answers that become ready in one turn of the event loop leave together at its end. Each write may have to wake
-   * whoever reads it, which costs as much as all the rest of a small answer; behind the first one he is awake.
-   */
   function answerSoon(request: SocketRequest, response: ApiResponse): void {
-    if (ready.push({ request, response }) > 1) return;
-    clock.soon(() => {
-      for (const one of ready.splice(0)) one.request.answer(one.response);
-    });
+    ready.push({ request, response });
+    workSoon();
   }
 
   /** The pipeline turns every error into an answer; what arrives here is a fault of that stage. */
@@ -127,7 +146,7 @@ export async function listen(options: ListenOptions, handler: Handler<ApiRequest
     if (!refused && connection.requests.size > limits.pipelinedRequestsMax)
       refused = refusal(429, 'too many requests at once on one connection');
     if (refused) request.endsConnection();
-    serve(request, refused);
+    accept(request, refused);
   }
 
   function serveWebSocket(message: IncomingMessage, socket: Socket, early: Buffer): void {
@@ -154,7 +173,7 @@ export async function listen(options: ListenOptions, handler: Handler<ApiRequest
       request.closed(response.writableFinished);
       connection.closed(request, surroundings.nowMs);
     });
-    serve(request, request.refused());
+    accept(request, request.refused());
   }
 
   function serveHttp2(
@@ -172,7 +191,7 @@ export async function listen(options: ListenOptions, handler: Handler<ApiRequest
       connection.closed(request, surroundings.nowMs);
     });
     if (drainingControl.signal.aborted || isChosen()) connection.askToLeave();
-    serve(request, request.refused());
+    accept(request, request.refused());
   }
 
   /** Connections live long, and a replica that has just come gets none of them otherwise. */
