@@ -44,7 +44,9 @@ export function etcdStore({ client, transformer, ownPrefix }: EtcdStoreOptions):
     { timeToLiveSeconds, premises }: CreateOptions,
     call: Call,
   ): Promise<WriteOutcome> => {
-    // Transformed once for all attempts: the bytes are what our own write is recognised by.
+    // Writes that came this far in one turn are transformed one right after the other, which takes each of them less.
+    await undefined;
+    // Once for all attempts: the bytes are what our own write is recognised by.
     const stored = await transformer.toStorage(value, key);
     const attempt = (lease: number): Promise<WriteOutcome> =>
       writeOnce({ key, expected, value: stored, lease, premises }, call);
