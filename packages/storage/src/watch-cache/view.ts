@@ -50,22 +50,24 @@ export function withChange<Item extends Keyed>(
   revision: Revision,
 ): View<Item> {
   let { items, terms } = view;
-  if (from) {
-    if (!to) items = items.without(from.key);
-    for (const term of termsOf(from)) {
-      const left = terms.get(term)?.items.without(from.key);
-      if (left) terms = left.size === 0 ? terms.without(term) : terms.with({ key: term, items: left });
-    }
+  if (to) items = items.with(to);
+  else if (from) items = items.without(from.key);
+  const before = from ? termsOf(from) : none;
+  const after = to ? termsOf(to) : none;
+  for (const term of before) {
+    // Most changes leave them as they are: then the one takes the place of the other.
+    if (after.includes(term)) continue;
+    const left = terms.get(term)?.items.without((from as Item).key);
+    if (left) terms = left.size === 0 ? terms.without(term) : terms.with({ key: term, items: left });
   }
-  if (to) {
-    items = items.with(to);
-    for (const term of termsOf(to)) {
-      const found = terms.get(term)?.items ?? SortedSet.empty<Item>();
-      terms = terms.with({ key: term, items: found.with(to) });
-    }
+  for (const term of after) {
+    const found = terms.get(term)?.items ?? SortedSet.empty<Item>();
+    terms = terms.with({ key: term, items: found.with(to as Item) });
   }
   return { revision, items, terms };
 }
+
+const none: readonly string[] = [];
 
 /** The view as it was before the changes, which led to it in this order. */
 export function withoutChanges<Item extends Keyed>(
