@@ -255,6 +255,48 @@ describe('both protocols', () => {
     expect(served.reports).toHaveLength(2);
   });
 
+  test('what arrives in one turn of the event loop is worked on together, in its order', async () => {
+    const turns: (() => void)[] = [];
+    const handled: string[] = [];
+    const clock = { ...systemClock, soon: (callback: () => void) => void turns.push(callback) };
+    served = await serve(({ target }) => {
+      handled.push(target);
+      return text(target);
+    }, clock);
+    const client = await served.raw();
+    client.send(get('/a') + get('/b') + get('/c'));
+    await eventually(() => turns.length > 0);
+    expect(handled).toEqual([]);
+    for (const turn of turns.splice(0)) turn();
+    expect(handled).toEqual(['/a', '/b', '/c']);
+    await client.until(/\/a.*\/b.*\/c$/s);
+    // Its answers left in the same turn.
+    expect(turns).toEqual([]);
+  });
+
+  test.each([
+    { sent: 'a part of its request', length: 10, outcome: expect.any(ClientGoneError) },
+    { sent: 'all of its request', length: 5, outcome: Buffer.from('hello') },
+  ])('of a client that leaves before its turn counts what it sent: $sent', async ({ length, outcome }) => {
+    const turns: (() => void)[] = [];
+    const clock = { ...systemClock, soon: (callback: () => void) => void turns.push(callback) };
+    const outcomes: unknown[] = [];
+    served = await serve(async (request) => {
+      outcomes.push(await request.body(100).catch((error: unknown) => error));
+      return text('late');
+    }, clock);
+    const client = await served.raw();
+    client.send(post('/', 'hello', `Content-Length: ${length}`));
+    await eventually(() => turns.length > 0);
+    client.socket.destroy();
+    await served.listener.drain(10_000); // resolves once the client is gone
+    for (const turn of turns.splice(0)) turn();
+    await eventually(() => turns.length > 0);
+    for (const turn of turns.splice(0)) turn();
+    expect(outcomes).toEqual([outcome]);
+    expect(served.reports).toEqual([]);
+  });
+
   test('a handler that throws or rejects is answered for', async () => {
     served = await serve((request) => {
       if (request.target === '/thrown') throw new Error('thrown');
