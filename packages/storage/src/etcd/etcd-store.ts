@@ -45,7 +45,7 @@ export function etcdStore({ client, transformer, ownPrefix }: EtcdStoreOptions):
     call: Call,
   ): Promise<WriteOutcome> => {
     // Writes that came this far in one turn are transformed one right after the other, which takes each of them less.
-    await undefined;
+    await Promise.resolve();
     // Once for all attempts: the bytes are what our own write is recognised by.
     const stored = await transformer.toStorage(value, key);
     const attempt = (lease: number): Promise<WriteOutcome> =>
