@@ -51,7 +51,16 @@ export function etcdStore({ client, transformer, ownPrefix }: EtcdStoreOptions):
     const attempt = (lease: number): Promise<WriteOutcome> =>
       writeOnce({ key, expected, value: stored, lease, premises }, call);
     ownWrites.note(key, value, stored);
-    return timeToLiveSeconds === undefined ? attempt(0) : writeWithLease(leases, timeToLiveSeconds, call, attempt);
+    let applied = false;
+    try {
+      const outcome = await (timeToLiveSeconds === undefined
+        ? attempt(0)
+        : writeWithLease(leases, timeToLiveSeconds, call, attempt));
+      applied = outcome.applied;
+      return outcome;
+    } finally {
+      if (!applied) ownWrites.drop(key, stored);
+    }
   };
   const replaced = async (key: string, expected: Revision, writing: Promise<WriteOutcome>): Promise<Revision> => {
     const outcome = await writing;

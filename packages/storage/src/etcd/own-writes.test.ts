@@ -22,6 +22,18 @@ test('of two writes of one key the newest is known', () => {
   expect(own.take('/a', second)).toEqual({ value, stale: false });
 });
 
+test('what was refused is forgotten, and not what was written behind it', () => {
+  const own = new OwnWrites();
+  const refused = [first];
+  own.note('/a', value, refused);
+  own.drop('/a', refused);
+  expect(own.take('/a', first)).toBeUndefined();
+  own.note('/a', value, refused);
+  own.note('/a', value, [second]);
+  own.drop('/a', refused);
+  expect(own.take('/a', second)).toEqual({ value, stale: false });
+});
+
 test('what is stored as it is needs no memory', () => {
   const own = new OwnWrites();
   own.note('/a', value, [value]);

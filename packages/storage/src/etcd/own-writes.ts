@@ -1,7 +1,7 @@
 import { areBytes, lengthOf, type Pieces } from '../pieces.ts';
 import type { Transformed } from '../transform/transformer.ts';
 
-/** What has not come back by then, because it was refused or nobody watches, is forgotten the oldest first. */
+/** What has not come back by then, because nobody watches, is forgotten the oldest first. */
 const bytesMax = 8 * 1024 * 1024;
 
 interface Written {
@@ -31,6 +31,11 @@ export class OwnWrites {
       this.#forget(oldest);
       if (this.#bytes <= bytesMax) return;
     }
+  }
+
+  /** It was refused, or nobody knows what became of it: should it come back all the same, it is decrypted then. */
+  drop(key: string, stored: Pieces): void {
+    if (this.#byKey.get(key)?.stored === stored) this.#forget(key);
   }
 
   /** Each comes back once. */
