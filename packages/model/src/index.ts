@@ -31,6 +31,7 @@ export { ApplyConflictError, conflictCauses } from './fields/apply.ts';
 export { UnkeyedEntryError } from './fields/compare.ts';
 export { applyAsKubectlDid } from './fields/last-applied.ts';
 export { managedFieldsAfterUpdate, sameOwnership, type Writer } from './fields/managed-fields.ts';
+export { withoutManagedFields } from './fields/ownership.ts';
 export { defineKind, type Kind, type Part, type Verb } from './kind.ts';
 export { boundTo, writableOf, partOf } from './part.ts';
 export { PatchFailedError, PatchFormError, TooManyOperationsError } from './patch/errors.ts';

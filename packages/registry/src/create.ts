@@ -12,6 +12,7 @@ import {
   type ServedKind,
   StatusError,
   validateObjectMeta,
+  withoutManagedFields,
 } from '@cluster-apiserver/model';
 import { type Call, KeyExistsError, type Stored } from '@cluster-apiserver/storage';
 import { admitted, createWithLeave, leaveFor } from './admit.ts';
@@ -81,10 +82,7 @@ export function withManagedFields(
   object: KubeObject,
   managedFields: KubeObject['metadata']['managedFields'],
 ): KubeObject {
-  if (managedFields) return { ...object, metadata: { ...object.metadata, managedFields } };
-  if (object.metadata.managedFields === undefined) return object;
-  const { managedFields: _, ...metadata } = object.metadata;
-  return { ...object, metadata };
+  return managedFields ? { ...object, metadata: { ...object.metadata, managedFields } } : withoutManagedFields(object);
 }
 
 const empties = new WeakMap<ServedKind, KubeObject>();

@@ -90,10 +90,13 @@ export async function listen(options: ListenOptions, handler: Handler<ApiRequest
     if (working) return;
     working = true;
     clock.soon(() => {
-      for (const request of arrived.splice(0)) serve(request);
-      for (const { request, response } of ready.splice(0)) request.answer(response);
-      working = false;
-      if (ready.length > 0) workSoon();
+      try {
+        for (const request of arrived.splice(0)) serve(request);
+        for (const { request, response } of ready.splice(0)) request.answer(response);
+      } finally {
+        working = false;
+        if (arrived.length > 0 || ready.length > 0) workSoon();
+      }
     });
   }
 

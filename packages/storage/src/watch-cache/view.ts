@@ -50,19 +50,22 @@ export function withChange<Item extends Keyed>(
   revision: Revision,
 ): View<Item> {
   let { items, terms } = view;
-  if (to) items = items.with(to);
-  else if (from) items = items.without(from.key);
-  const before = from ? termsOf(from) : none;
   const after = to ? termsOf(to) : none;
-  for (const term of before) {
-    // Most changes leave them as they are: then the one takes the place of the other.
-    if (after.includes(term)) continue;
-    const left = terms.get(term)?.items.without((from as Item).key);
-    if (left) terms = left.size === 0 ? terms.without(term) : terms.with({ key: term, items: left });
+  if (from) {
+    if (!to) items = items.without(from.key);
+    for (const term of termsOf(from)) {
+      // Most changes leave the terms as they are: then the one takes the place of the other below.
+      if (after.includes(term)) continue;
+      const left = terms.get(term)?.items.without(from.key);
+      if (left) terms = left.size === 0 ? terms.without(term) : terms.with({ key: term, items: left });
+    }
   }
-  for (const term of after) {
-    const found = terms.get(term)?.items ?? SortedSet.empty<Item>();
-    terms = terms.with({ key: term, items: found.with(to as Item) });
+  if (to) {
+    items = items.with(to);
+    for (const term of after) {
+      const found = terms.get(term)?.items ?? SortedSet.empty<Item>();
+      terms = terms.with({ key: term, items: found.with(to) });
+    }
   }
   return { revision, items, terms };
 }
