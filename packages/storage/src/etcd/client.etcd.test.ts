@@ -10,6 +10,11 @@ import type { Store } from '../store.ts';
 /** The promise is 2 s; the rest is for a machine that is busy with other tests, and still far from an election's time. */
 const noQuorumMaxMs = 4_000;
 
+/** As when the machine stops, or a collection of garbage is long: nothing in this process runs. */
+const standStill = (forMs: number): void => {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, forMs);
+};
+
 interface Write {
   readonly key: string;
   readonly value: string;
@@ -141,6 +146,21 @@ describe('three members', () => {
     await until('traffic afterwards', () => writers.writes.length > atContinue + 100 || undefined);
     const writes = await writers.stop();
     await judge(writes, start);
+  }, 60_000);
+
+  test('the process stands still while its calls wait: no write fails, and nothing is taken for an outage', async () => {
+    opened = openStore(etcd.endpoints);
+    const start = (await opened.store.get('/', within(2_000))).revision;
+    const writers = startWriters(opened.store, 8);
+    await until('traffic', () => writers.writes.length > 100 || undefined);
+    const leader = await etcd.leader();
+    await leader.signal('SIGKILL');
+    standStill(5_000);
+    const atWaking = writers.writes.length;
+    await until('traffic afterwards', () => writers.writes.length > atWaking + 100 || undefined);
+    const writes = await writers.stop();
+    await judge(writes, start);
+    expect(opened.events.filter(({ type }) => type === 'outage began')).toEqual([]);
   }, 60_000);
 
   test('a follower is killed under 8 writers: no write fails', async () => {

@@ -12,6 +12,7 @@ import { meaningOf } from './faults.ts';
 import { type Member, type Members, trackMembers } from './members.ts';
 import { outageWatch } from './outage.ts';
 import { type Connect, EtcdFault, type MemberStream } from './transport.ts';
+import { WakingTime } from './waking-time.ts';
 import type { Rpc } from './wire/fields.ts';
 import { range } from './wire/key-value.ts';
 
@@ -38,6 +39,8 @@ export type EtcdEvent =
 export interface EtcdClient {
   readonly clock: Clock;
   readonly random: Random;
+  /** What patience is measured in. */
+  readonly time: WakingTime;
   /** Asks until there is an answer that counts. */
   call<Request, Answer>(rpc: Rpc<Request, Answer>, request: Request, call: EtcdCall): Promise<Answered<Answer>>;
   /**
@@ -55,7 +58,7 @@ export interface EtcdClient {
 }
 
 export interface EtcdCall extends Call {
-  /** When the first of several calls began that share one patience. */
+  /** When, in waking time, the first of several calls began that share one patience. */
   readonly sinceMs?: number;
   /** Throw InDoubtError instead of going on after an attempt that may have been applied. */
   readonly stopInDoubt?: boolean;
@@ -112,7 +115,8 @@ export function openEtcdClient(options: EtcdOptions): EtcdClient {
   const electionTimeoutMs = options.electionTimeoutMs ?? defaultElectionTimeoutMs;
   const attemptMs = electionTimeoutMs * attemptPerElectionTimeout;
   const electionMs = electionTimeoutMs * electionsPatience + electionsPatienceExtraMs;
-  const members = trackMembers(options.endpoints, options.connect, clock, lacksReporter(report));
+  const time = new WakingTime(clock);
+  const members = trackMembers(options.endpoints, options.connect, time, lacksReporter(report));
   const outage = outageWatch({ clock, random, report, probe: () => probe(members, attemptMs) });
   let closed = false;
   const mustBeOpen = (): void => {
@@ -122,6 +126,11 @@ export function openEtcdClient(options: EtcdOptions): EtcdClient {
   const sawRevision = (revision: number): void => {
     if (revision > headRevision) headRevision = revision;
   };
+  const pause = async (delayMs: number): Promise<void> => {
+    const dueMs = time.nowMs() + delayMs;
+    await sleep(clock, delayMs);
+    time.wasDue(dueMs);
+  };
   members.survey();
 
   const callEtcd = async <Request, Answer>(
@@ -129,31 +138,36 @@ export function openEtcdClient(options: EtcdOptions): EtcdClient {
     request: Request,
     call: EtcdCall,
   ): Promise<Answered<Answer>> => {
-    const startedMs = call.sinceMs ?? clock.monotonicMs();
-    // A series of calls that has used up its patience does not wait once more.
-    if (outage.present)
-      await outage.waitBriefly({ deadlineMs: Math.min(call.deadlineMs, startedMs + withoutMajorityMs) });
+    const startedMs = call.sinceMs ?? time.nowMs();
+    if (outage.present) {
+      // A series of calls that has used up its patience does not wait once more.
+      const patienceMs = startedMs + withoutMajorityMs - time.nowMs();
+      await outage.waitBriefly({ deadlineMs: Math.min(call.deadlineMs, clock.monotonicMs() + patienceMs) });
+    }
     const message = rpc.encode(request);
     let perhapsApplied = false;
     let lastFault: EtcdFault | undefined;
     for (let attempt = 0; ; attempt++) {
       mustBeOpen();
-      const budgetEndMs =
-        startedMs + (members.majorityAnswers() ? electionMs : Math.min(electionMs, withoutMajorityMs));
-      const leftMs = Math.min(budgetEndMs, call.deadlineMs) - clock.monotonicMs();
+      const beganMs = time.nowMs();
+      const budgetMs = members.majorityAnswers() ? electionMs : Math.min(electionMs, withoutMajorityMs);
+      const patienceMs = startedMs + budgetMs - beganMs;
+      const deadlineMs = call.deadlineMs - clock.monotonicMs();
+      const leftMs = Math.min(patienceMs, deadlineMs);
       if (leftMs < attemptMinMs) {
-        if (budgetEndMs <= call.deadlineMs) outage.begin(lastFault);
+        if (patienceMs <= deadlineMs) outage.begin(lastFault);
         throw new StorageUnavailableError('etcd gives no answer', { cause: lastFault });
       }
       const member = members.choose();
+      const timeoutMs = Math.min(leftMs, attemptMs * patience(attempt, members.all.length));
       try {
-        const timeoutMs = Math.min(leftMs, attemptMs * patience(attempt, members.all.length));
         const answer = rpc.decode(await member.transport.unary(rpc.path, message, { timeoutMs, requireLeader: true }));
         members.served(member);
         outage.end();
         return { answer, perhapsApplied };
       } catch (error) {
         if (!(error instanceof EtcdFault)) throw error;
+        time.wasDue(beganMs + timeoutMs);
         lastFault = error;
         const meaning = meaningOf(error);
         if (meaning.kind === 'final') {
@@ -167,8 +181,8 @@ export function openEtcdClient(options: EtcdOptions): EtcdClient {
           perhapsApplied = true;
         }
         const roundDone = attempt % members.all.length === members.all.length - 1;
-        if (meaning.crowded) await sleep(clock, crowdedPauseMs * (1 + random.below(attempt + 2)));
-        else if (roundDone) await sleep(clock, pauseMinMs + random.below(pauseMaxMs - pauseMinMs));
+        if (meaning.crowded) await pause(crowdedPauseMs * (1 + random.below(attempt + 2)));
+        else if (roundDone) await pause(pauseMinMs + random.below(pauseMaxMs - pauseMinMs));
       }
     }
   };
@@ -176,6 +190,7 @@ export function openEtcdClient(options: EtcdOptions): EtcdClient {
   return {
     clock,
     random,
+    time,
     call: callEtcd,
     stream: (path) => {
       mustBeOpen();

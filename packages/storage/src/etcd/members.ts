@@ -2,8 +2,8 @@
  * What we know of each member from its own answers. Two different questions are asked of it: which member to try next,
  * and whether so many members are silent that no leader can exist.
  */
-import type { Clock } from '@cluster-apiserver/base';
 import type { Connect, Transport } from './transport.ts';
+import type { WakingTime } from './waking-time.ts';
 import { memberStatus } from './wire/status.ts';
 
 export interface Member {
@@ -55,7 +55,7 @@ export type Identified = (member: Member, version: string) => void;
 export function trackMembers(
   endpoints: readonly string[],
   connect: Connect,
-  clock: Clock,
+  time: WakingTime,
   identified: Identified,
 ): Members {
   const all: readonly MutableMember[] = endpoints.map((endpoint) => ({
@@ -71,7 +71,7 @@ export function trackMembers(
   // Members are only ever handed out from `all`, so each one that comes back is one of ours.
   const ours = (member: Member): MutableMember => member as MutableMember;
   const answered = (member: MutableMember): void => {
-    member.answeredMs = clock.monotonicMs();
+    member.answeredMs = time.nowMs();
     member.silent = false;
   };
 
@@ -87,17 +87,17 @@ export function trackMembers(
       ours(member).failedMs = -1;
     },
     failed: (member, didAnswer) => {
-      ours(member).failedMs = clock.monotonicMs();
+      ours(member).failedMs = time.nowMs();
       // Earlier signs of life stay valid for their second: a write that hangs for want of a leader says nothing else.
       if (didAnswer) answered(ours(member));
       else ours(member).silent = true;
     },
     majorityAnswers: () => {
-      const since = clock.monotonicMs() - signOfLifeMs;
+      const since = time.nowMs() - signOfLifeMs;
       return all.filter((member) => member.answeredMs >= since).length > all.length / 2;
     },
     survey: () => {
-      const fresh = clock.monotonicMs() - surveyFreshMs;
+      const fresh = time.nowMs() - surveyFreshMs;
       for (const member of all) if (!member.surveyed && member.answeredMs < fresh) void ask(member);
     },
     close: () => {
@@ -107,6 +107,7 @@ export function trackMembers(
 
   async function ask(member: MutableMember): Promise<void> {
     member.surveyed = true;
+    const dueMs = time.nowMs() + surveyTimeoutMs;
     try {
       const options = { timeoutMs: surveyTimeoutMs, requireLeader: false };
       const status = memberStatus.decode(
@@ -116,7 +117,8 @@ export function trackMembers(
       member.version = status.version;
       answered(member);
     } catch {
-      // No sign of life is what the silence says by itself.
+      // No sign of life is what the silence says by itself, unless it was ours.
+      time.wasDue(dueMs);
     } finally {
       member.surveyed = false;
     }

@@ -58,7 +58,7 @@ export function writer(client: EtcdClient, leases: SharedLeases, ownPrefix: stri
     }
   };
   return (write, call) => {
-    if (write.expected === 0) return create(write, { ...call, sinceMs: client.clock.monotonicMs() });
+    if (write.expected === 0) return create(write, { ...call, sinceMs: client.time.nowMs() });
     if (write.value !== undefined) return replace(client, write, call);
     const mark = { key: `${ownPrefix}deletion`, value: `${writerId}/${deletions++}` };
     return replace(client, { ...write, mark }, call).catch((error: unknown) => {
