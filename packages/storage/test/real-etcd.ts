@@ -4,8 +4,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import { systemClock } from '@cluster-apiserver/base';
+import { until } from '../../base/test/until.ts';
 import type { TlsCredentials } from '../src/etcd/http2/dial.ts';
 import { http2Connect } from '../src/etcd/http2-transport.ts';
 import { range } from '../src/etcd/wire/key-value.ts';
@@ -163,21 +163,6 @@ function member({ name, endpoint, peer, flags, credentials }: MemberOptions): Re
       if (signal === 'SIGKILL') await new Promise<void>((resolve) => target.once('exit', () => resolve()));
     },
   };
-}
-
-/** Waits for a condition, and fails with its name when it does not come. */
-export async function until<T>(
-  what: string,
-  condition: () => Promise<T | undefined> | T | undefined,
-  timeoutMs = 20_000,
-): Promise<T> {
-  const endMs = performance.now() + timeoutMs;
-  while (performance.now() < endMs) {
-    const value = await condition();
-    if (value !== undefined) return value;
-    await pause(20);
-  }
-  throw new Error(`waited ${timeoutMs} ms in vain for ${what}`);
 }
 
 async function serves(endpoint: string, credentials: TlsCredentials | undefined): Promise<boolean> {

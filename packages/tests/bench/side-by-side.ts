@@ -11,7 +11,8 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { freePorts, startEtcd, until } from '../../storage/test/real-etcd.ts';
+import { freePorts, startEtcd } from '../../storage/test/real-etcd.ts';
+import { until } from '../../base/test/until.ts';
 import { http1Client } from '../test/fault/client.ts';
 
 const pairs = 5;

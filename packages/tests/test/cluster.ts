@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { sleep, systemClock as clock } from '@cluster-apiserver/base';
 
 /** A whole cluster, started the way `npm start` does it, for tests that disturb it from outside. */
 export interface Cluster {
@@ -74,21 +73,4 @@ async function ended(child: ChildProcess): Promise<void> {
   const exit = once(child, 'exit');
   child.kill('SIGTERM');
   await exit;
-}
-
-const untilPollMs = 20;
-
-/** Waits for a fact and gives it. What does not come within the limit fails by its name. */
-export async function until<T>(
-  what: string,
-  limitMs: number,
-  fact: () => Promise<T | undefined> | T | undefined,
-): Promise<T> {
-  const endMs = clock.monotonicMs() + limitMs;
-  for (;;) {
-    const found = await fact();
-    if (found !== undefined) return found;
-    if (clock.monotonicMs() > endMs) throw new Error(`waited ${limitMs} ms in vain: ${what}`);
-    await sleep(clock, untilPollMs);
-  }
 }

@@ -2,7 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
 import type { KubeObject } from '@cluster-apiserver/model';
-import { type RealEtcd, startEtcd, until } from '../../storage/test/real-etcd.ts';
+import { type RealEtcd, startEtcd } from '../../storage/test/real-etcd.ts';
+import { until } from '../../base/test/until.ts';
 import { type Answer, type ServedKinds, serveKinds } from './serve-kinds.ts';
 
 const all = '/api/v1/namespaces';

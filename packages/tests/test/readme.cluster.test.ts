@@ -3,7 +3,8 @@ import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { type Cluster, startCluster, until } from './cluster.ts';
+import { type Cluster, startCluster } from './cluster.ts';
+import { until } from '../../base/test/until.ts';
 
 /** What the README shows with curl is what a newcomer tries first: it is run here, line by line, in one shell. */
 const readme = fs.readFileSync(path.resolve(import.meta.dirname, '..', '..', '..', 'README.md'), 'utf8');
@@ -69,9 +70,9 @@ test(
           .replace(/resourceVersion=\d+/, `resourceVersion=${revision}`);
         shell.stdin.write(`${here}\necho "step ${n} done"\n`);
         // A comparison at the end tells what came instead.
-        await until('the end of a step', answerMs, () => output.includes(`step ${n} done`) || undefined);
+        await until('the end of a step', () => output.includes(`step ${n} done`) || undefined, answerMs);
         const wanted = pattern(shown);
-        await until(command, answerMs, () => wanted.test(output.slice(from)) || undefined).catch(() => {});
+        await until(command, () => wanted.test(output.slice(from)) || undefined, answerMs).catch(() => {});
         expect(output.slice(from)).toMatch(wanted);
         revision = wanted.exec(output.slice(from))?.groups?.revision ?? revision;
       }

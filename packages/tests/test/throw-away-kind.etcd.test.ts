@@ -15,7 +15,7 @@ import {
   string,
   subdomainNames,
 } from '@cluster-apiserver/model';
-import { until } from '../../storage/test/real-etcd.ts';
+import { until } from '../../base/test/until.ts';
 import { type ServedKinds, serveKinds } from './serve-kinds.ts';
 
 interface Lamp extends KubeObject {

@@ -66,32 +66,44 @@ function emptied(outlet: Outlet): Promise<void> {
   });
 }
 
-export function sinkInto(outlet: Outlet, signal: AbortSignal, draining: AbortSignal): Sink {
-  // Counted by ourselves: 'drain' comes only after a write above the high-water mark, and drained() promises an empty backlog.
-  let unsent = 0;
-  let waiting: (() => void)[] = [];
-  const wake = (): void => {
-    const woken = waiting;
-    waiting = [];
+/** Where the events of one watch go. There may be thousands that say nothing for long, so each is small. */
+export class OutletSink implements Sink {
+  readonly signal: AbortSignal;
+  readonly draining: AbortSignal;
+  readonly #outlet: Outlet;
+  /** Counted by ourselves: 'drain' comes only after a write above the high-water mark, and drained() promises an empty backlog. */
+  #unsent = 0;
+  #waiting: (() => void)[] = [];
+  readonly #sent = (): void => {
+    this.#unsent -= 1;
+    if (this.#unsent === 0) this.#wake();
+  };
+
+  constructor(outlet: Outlet, signal: AbortSignal, draining: AbortSignal) {
+    this.#outlet = outlet;
+    this.signal = signal;
+    this.draining = draining;
+    signal.addEventListener('abort', () => this.#wake(), { once: true });
+  }
+
+  get backlogBytes(): number {
+    return this.#outlet.writableLength;
+  }
+
+  write(bytes: Buffer): void {
+    if (this.#outlet.destroyed || this.#outlet.writableEnded) return;
+    this.#unsent += 1;
+    this.#outlet.write(bytes, this.#sent);
+  }
+
+  drained(): Promise<void> {
+    if (this.#unsent === 0 || this.signal.aborted) return Promise.resolve();
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  #wake(): void {
+    const woken = this.#waiting;
+    this.#waiting = [];
     for (const resolve of woken) resolve();
-  };
-  const sent = (): void => {
-    unsent -= 1;
-    if (unsent === 0) wake();
-  };
-  signal.addEventListener('abort', wake, { once: true });
-  return {
-    write: (bytes) => {
-      if (outlet.destroyed || outlet.writableEnded) return;
-      unsent += 1;
-      outlet.write(bytes, sent);
-    },
-    get backlogBytes() {
-      return outlet.writableLength;
-    },
-    drained: () =>
-      unsent === 0 || signal.aborted ? Promise.resolve() : new Promise((resolve) => waiting.push(resolve)),
-    signal,
-    draining,
-  };
+  }
 }

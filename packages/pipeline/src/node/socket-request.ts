@@ -9,7 +9,7 @@ import {
   type Streaming,
 } from '../exchange.ts';
 import { answerStallMs, bodyBytesPerSecondMin, bodyGraceMs } from './limits.ts';
-import { type Outlet, sinkInto, writePieces } from './outlet.ts';
+import { type Outlet, OutletSink, writePieces } from './outlet.ts';
 import { type Receiving, readBody } from './read-body.ts';
 
 /** What all requests of a listener share. */
@@ -149,7 +149,7 @@ export abstract class SocketRequest implements ApiRequest {
   /** The body of an answer whose headers have been written. */
   protected async send(outlet: Outlet, body: Exclude<ApiResponse['body'], undefined>): Promise<void> {
     try {
-      if (isStreaming(body)) await body.stream(sinkInto(outlet, this.signal, this.surroundings.draining));
+      if (isStreaming(body)) await body.stream(new OutletSink(outlet, this.signal, this.surroundings.draining));
       else await writePieces(outlet, body, () => this.sending());
     } catch (error) {
       if (!this.#closed) this.surroundings.report(`writing the answer to ${this.method} ${pathOf(this.target)}`, error);

@@ -55,7 +55,7 @@ export class WebSocketRequest extends Http1Request {
     }
     const { draining } = this.surroundings;
     // Of a socket that is gone the handler has to know, too: it holds resources until its stream has run.
-    void this.send(this.#outlet(), body).then(() =>
+    void this.send(new WebSocketOutlet(socket, () => this.#closing), body).then(() =>
       this.#close(draining.aborted ? closeCodes.goingAway : closeCodes.normal),
     );
   }
@@ -76,25 +76,42 @@ export class WebSocketRequest extends Http1Request {
     this.clientLeft();
     if (!this.#upgrade.socket.destroyed) hangUp(this.#upgrade.socket, this.surroundings.clock, closeMessage(code));
   }
+}
 
-  #outlet(): Outlet {
-    const { socket } = this.#upgrade;
-    const isClosed = (): boolean => this.#closing || socket.destroyed;
-    return {
-      write: (bytes, sent) => socket.write(bytes, sent),
-      end: () => {},
-      on: (event, listener) => socket.on(event, listener),
-      off: (event, listener) => socket.off(event, listener),
-      get writableLength() {
-        return socket.writableLength;
-      },
-      get writableEnded() {
-        return socket.writableEnded;
-      },
-      get destroyed() {
-        return isClosed();
-      },
-    };
+/** Ends by the message that closes it, not by the end of what is sent into it. */
+class WebSocketOutlet implements Outlet {
+  readonly #socket: Socket;
+  readonly #isClosing: () => boolean;
+
+  constructor(socket: Socket, isClosing: () => boolean) {
+    this.#socket = socket;
+    this.#isClosing = isClosing;
+  }
+
+  get writableLength(): number {
+    return this.#socket.writableLength;
+  }
+
+  get writableEnded(): boolean {
+    return this.#socket.writableEnded;
+  }
+
+  get destroyed(): boolean {
+    return this.#isClosing() || this.#socket.destroyed;
+  }
+
+  write(bytes: Buffer, sent?: (error?: Error | null) => void): boolean {
+    return this.#socket.write(bytes, sent);
+  }
+
+  end(): void {}
+
+  on(event: 'drain' | 'close', listener: () => void): void {
+    this.#socket.on(event, listener);
+  }
+
+  off(event: 'drain' | 'close', listener: () => void): void {
+    this.#socket.off(event, listener);
   }
 }
 

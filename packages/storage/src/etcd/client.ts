@@ -141,8 +141,8 @@ export function openEtcdClient(options: EtcdOptions): EtcdClient {
     const startedMs = call.sinceMs ?? time.nowMs();
     if (outage.present) {
       // A series of calls that has used up its patience does not wait once more.
-      const patienceMs = startedMs + withoutMajorityMs - time.nowMs();
-      await outage.waitBriefly({ deadlineMs: Math.min(call.deadlineMs, clock.monotonicMs() + patienceMs) });
+      const patienceLeftMs = startedMs + withoutMajorityMs - time.nowMs();
+      await outage.waitBriefly({ deadlineMs: Math.min(call.deadlineMs, clock.monotonicMs() + patienceLeftMs) });
     }
     const message = rpc.encode(request);
     let perhapsApplied = false;
@@ -151,11 +151,11 @@ export function openEtcdClient(options: EtcdOptions): EtcdClient {
       mustBeOpen();
       const beganMs = time.nowMs();
       const budgetMs = members.majorityAnswers() ? electionMs : Math.min(electionMs, withoutMajorityMs);
-      const patienceMs = startedMs + budgetMs - beganMs;
-      const deadlineMs = call.deadlineMs - clock.monotonicMs();
-      const leftMs = Math.min(patienceMs, deadlineMs);
+      const patienceLeftMs = startedMs + budgetMs - beganMs;
+      const deadlineLeftMs = call.deadlineMs - clock.monotonicMs();
+      const leftMs = Math.min(patienceLeftMs, deadlineLeftMs);
       if (leftMs < attemptMinMs) {
-        if (patienceMs <= deadlineMs) outage.begin(lastFault);
+        if (patienceLeftMs <= deadlineLeftMs) outage.begin(lastFault);
         throw new StorageUnavailableError('etcd gives no answer', { cause: lastFault });
       }
       const member = members.choose();

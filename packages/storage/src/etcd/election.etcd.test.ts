@@ -1,7 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type OpenedStore, openStore, within } from '../../test/open-store.ts';
-import { type RealEtcd, startEtcd, until } from '../../test/real-etcd.ts';
+import { type RealEtcd, startEtcd } from '../../test/real-etcd.ts';
+import { until } from '../../../base/test/until.ts';
 import { startProxy } from '../../test/tcp-proxy.ts';
 import { RevisionCompactedError } from '../errors.ts';
 import { revision } from '../revision.ts';

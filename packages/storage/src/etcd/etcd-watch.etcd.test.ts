@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { type OpenedStore, openStore, within } from '../../test/open-store.ts';
-import { type RealEtcd, startEtcd, until } from '../../test/real-etcd.ts';
+import { type RealEtcd, startEtcd } from '../../test/real-etcd.ts';
+import { until } from '../../../base/test/until.ts';
 import { startProxy, type TcpProxy } from '../../test/tcp-proxy.ts';
 import { RevisionCompactedError, StorageUnavailableError } from '../errors.ts';
 import { type Revision, revision } from '../revision.ts';

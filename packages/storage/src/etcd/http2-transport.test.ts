@@ -2,7 +2,7 @@ import { createServer, type Http2Server, type ServerHttp2Session, type ServerHtt
 import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net';
 import { afterEach, expect, test } from '@jest/globals';
 import { systemClock } from '@cluster-apiserver/base';
-import { until } from '../../test/real-etcd.ts';
+import { until } from '../../../base/test/until.ts';
 import { frame } from './grpc-frames.ts';
 import { http2Connect } from './http2-transport.ts';
 import type { Transport } from './transport.ts';

@@ -1,5 +1,5 @@
 /** Authentication configurations for tests. */
-import { until } from '../../../storage/test/real-etcd.ts';
+import { until } from '../../../base/test/until.ts';
 import { kinds } from '@cluster-apiserver/kinds';
 import { type ServedKinds, type ServeOptions, serveKinds } from '../serve-kinds.ts';
 import { audience, type RealIssuer } from './issuer.ts';

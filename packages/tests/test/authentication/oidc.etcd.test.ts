@@ -3,7 +3,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import { systemClock } from '@cluster-apiserver/base';
 import { kinds } from '@cluster-apiserver/kinds';
 import { type JWK, type JWTPayload, SignJWT, UnsecuredJWT } from 'jose';
-import { type RealEtcd, startEtcd, until } from '../../../storage/test/real-etcd.ts';
+import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
+import { until } from '../../../base/test/until.ts';
 import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
 import { ask, nameIn } from './caller.ts';
 import { believes, configuration, file, flag, reconfigure, serve } from './configuration.ts';

@@ -13,7 +13,7 @@ import {
   VersionApi,
   Watch,
 } from '@kubernetes/client-node';
-import { until } from '../cluster.ts';
+import { until } from '../../../base/test/until.ts';
 import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
 import { kubeConfig } from './kube-config.ts';
 
@@ -150,7 +150,7 @@ test('a watch tells everything after a version, and ends when it is told to', as
   );
   await create('watched', 'robot');
   await core.deleteNamespacedServiceAccount({ namespace: 'watched', name: 'robot' });
-  await until('both events', waitMs, () => seen.length >= 2 || undefined);
+  await until('both events', () => seen.length >= 2 || undefined, waitMs);
   expect(seen).toEqual(['ADDED robot', 'DELETED robot']);
   watch.abort();
   await ended.promise;
@@ -170,7 +170,7 @@ test('an informer holds what is there and follows what changes', async () => {
     setHeaderOptions('Content-Type', PatchStrategy.MergePatch),
   );
   await core.deleteNamespacedServiceAccount({ namespace: 'informed', name: 'first' });
-  await until('all events', waitMs, () => told.length >= 4 || undefined);
+  await until('all events', () => told.length >= 4 || undefined, waitMs);
   expect(told).toEqual(['add first', 'add second', 'update second', 'delete first']);
   expect(informer.list().map(({ metadata }) => metadata?.name)).toEqual(['second']);
   await informer.stop();

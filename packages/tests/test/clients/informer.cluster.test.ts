@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Scope, seededRandom, sleep, systemClock as clock } from '@cluster-apiserver/base';
 import { CoreV1Api, type KubernetesObject, makeInformer } from '@kubernetes/client-node';
-import { type Cluster, startCluster, until } from '../cluster.ts';
+import { type Cluster, startCluster } from '../cluster.ts';
+import { until } from '../../../base/test/until.ts';
 import { type Client, http1Client } from '../fault/client.ts';
 import { mixedLoad } from '../fault/mixed-load.ts';
 import { replicaBack } from '../fault/replica-back.ts';
@@ -60,7 +61,7 @@ test(
     });
     const moreEvents = (): Promise<true> => {
       const enough = events + eventsBetween;
-      return until('events', convergenceMs, () => events >= enough || undefined);
+      return until('events', () => events >= enough || undefined, convergenceMs);
     };
 
     const load = mixedLoad(clients, seededRandom(6), { thinkMs });
@@ -86,7 +87,7 @@ test(
     const cached = (): Map<string, string> =>
       new Map(informer.list().map((object) => [nameOf(object), versionOf(object)]));
     // What does not become the same is shown by the comparison.
-    await until('the same', convergenceMs, () => (isSame(cached(), served) ? true : undefined)).catch(() => {});
+    await until('the same', () => (isSame(cached(), served) ? true : undefined), convergenceMs).catch(() => {});
     stopping.abort();
     await informer.stop();
     expect(served.size).toBeGreaterThan(0);

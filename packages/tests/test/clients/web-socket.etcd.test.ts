@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import https from 'node:https';
 import type { IncomingMessage } from 'node:http';
 import { Agent, WebSocket } from 'undici';
-import { until } from '../cluster.ts';
+import { until } from '../../../base/test/until.ts';
 import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
 
 // Watches as dashboards open them from a browser, by the WebSocket that browsers have.
@@ -77,18 +77,18 @@ const create = async (namespace: string, name: string, more: object = {}): Promi
   expect(status).toBe(201);
 };
 const isOpen = (watched: Watched): Promise<true> =>
-  until('the WebSocket', waitMs, () => watched.socket.readyState === WebSocket.OPEN || undefined);
+  until('the WebSocket', () => watched.socket.readyState === WebSocket.OPEN || undefined, waitMs);
 
 test('a page with a token in its protocols is told each event in a message of its own', async () => {
   await create('text', 'first');
   const watched = open(path('text'));
-  await until('what is there', waitMs, () => watched.told.length === 1 || undefined);
+  await until('what is there', () => watched.told.length === 1 || undefined, waitMs);
   expect(watched.socket.protocol).toBe('base64.binary.k8s.io');
   await Promise.all(
     ['second', 'third'].map((name) => create('text', name, { annotations: { note: 'ä'.repeat(40_000) } })),
   );
   await server.ask('DELETE', '/api/v1/namespaces/text/serviceaccounts/first');
-  await until('all of them', waitMs, () => watched.told.length === 4 || undefined);
+  await until('all of them', () => watched.told.length === 4 || undefined, waitMs);
   expect(watched.told.toSorted()).toEqual(['ADDED first', 'ADDED second', 'ADDED third', 'DELETED first']);
 });
 
@@ -96,7 +96,7 @@ test('the same comes as tables and as protobuf', async () => {
   await create('forms', 'first');
   const table = open(path('forms'), { headers: { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' } });
   const protobuf = open(path('forms'), { headers: { accept: 'application/vnd.kubernetes.protobuf' } });
-  await until('both', waitMs, () => (table.messages.length > 0 && protobuf.messages.length > 0) || undefined);
+  await until('both', () => (table.messages.length > 0 && protobuf.messages.length > 0) || undefined, waitMs);
   expect(JSON.parse(table.messages[0] as string)).toMatchObject({ type: 'ADDED', object: { kind: 'Table' } });
   const bytes = protobuf.messages[0] as Buffer;
   // An event, and within it an object that begins as all do; no length stands before it.
@@ -120,7 +120,7 @@ test('what a client says is thrown away, and too much of it ends the watch', asy
   await isOpen(watched);
   watched.socket.send('hello?');
   await create('talkative', 'robot');
-  await until('the event', waitMs, () => watched.told.length === 1 || undefined);
+  await until('the event', () => watched.told.length === 1 || undefined, waitMs);
   watched.socket.send('a'.repeat(100_000));
   expect(await watched.closed).toBe(1009);
 });

@@ -1,6 +1,6 @@
 /** Encryption configurations for tests, and what is stored by them. */
 import { canary } from '../../../storage/test/leaks.ts';
-import { until } from '../../../storage/test/real-etcd.ts';
+import { until } from '../../../base/test/until.ts';
 import { rawValue } from '../etcd.ts';
 import type { Answer, ServedKinds } from '../serve-kinds.ts';
 

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import readline from 'node:readline';
 import { kinds } from '@cluster-apiserver/kinds';
-import { until } from '../../../storage/test/real-etcd.ts';
+import { until } from '../../../base/test/until.ts';
 import { putRaw, rawValue } from '../etcd.ts';
 import { type Answer, type ServedKinds, serveKinds } from '../serve-kinds.ts';
 import { accounts, configuration, create, file, flags, keyed, keyOf, raw } from './configuration.ts';

@@ -7,7 +7,8 @@ import path from 'node:path';
 import { kinds } from '@cluster-apiserver/kinds';
 import { canary } from '../../../storage/test/leaks.ts';
 import { type RealPlugin, startPlugin } from '../../../storage/test/kms-plugin.ts';
-import { type RealEtcd, startEtcd, until } from '../../../storage/test/real-etcd.ts';
+import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
+import { until } from '../../../base/test/until.ts';
 import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
 import {
   accounts,

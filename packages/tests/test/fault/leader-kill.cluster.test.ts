@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { seededRandom } from '@cluster-apiserver/base';
-import { type Cluster, startCluster, until } from '../cluster.ts';
+import { type Cluster, startCluster } from '../cluster.ts';
+import { until } from '../../../base/test/until.ts';
 import { changesBelow, memberAt } from '../etcd.ts';
 import { type Client, http1Client } from './client.ts';
 import { describe as inWords, leavesOpen } from './history.ts';
@@ -46,7 +47,7 @@ test(
     const load = mixedLoad(clients, seededRandom(1), { shares: aboveAllPatches });
     const answers = (count: number): Promise<true> => {
       const enough = load.history.length + count;
-      return until(`${count} more answers`, recoveryMs, () => load.history.length >= enough || undefined);
+      return until(`${count} more answers`, () => load.history.length >= enough || undefined, recoveryMs);
     };
     const killed: string[] = [];
     try {
@@ -80,10 +81,14 @@ const members = async () =>
 
 /** The member that all three follow: only then is everybody there again whom the next kill needs. */
 const agreedLeader = () =>
-  until('three members with one leader', recoveryMs, async () => {
-    const all = await members();
-    const leader = all.find(({ id, leader }) => id === leader);
-    if (!leader || all.length < 3 || all.some((member) => member.leader !== leader.id)) return undefined;
-    const pid = cluster.pids().etcd.find(({ url }) => url === leader.url)?.pid ?? 0;
-    return { ...leader, pid };
-  });
+  until(
+    'three members with one leader',
+    async () => {
+      const all = await members();
+      const leader = all.find(({ id, leader }) => id === leader);
+      if (!leader || all.length < 3 || all.some((member) => member.leader !== leader.id)) return undefined;
+      const pid = cluster.pids().etcd.find(({ url }) => url === leader.url)?.pid ?? 0;
+      return { ...leader, pid };
+    },
+    recoveryMs,
+  );

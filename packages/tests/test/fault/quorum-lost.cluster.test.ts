@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { seededRandom, sleep, systemClock as clock } from '@cluster-apiserver/base';
-import { type Cluster, startCluster, until } from '../cluster.ts';
+import { type Cluster, startCluster } from '../cluster.ts';
+import { until } from '../../../base/test/until.ts';
 import { changesBelow, memberAt } from '../etcd.ts';
 import { type Client, http1Client } from './client.ts';
 import { type Attempt, describe as inWords } from './history.ts';
@@ -45,7 +46,7 @@ test(
       const from = load.history.length;
       const enough = () =>
         load.history.slice(from).filter(({ outcome }) => outcome.told !== 'unavailable').length >= count;
-      return until(`${count} more successes`, limitMs, () => enough() || undefined);
+      return until(`${count} more successes`, () => enough() || undefined, limitMs);
     };
     try {
       for (const left of ['leader', 'follower']) {
@@ -95,14 +96,18 @@ test(
 
 /** The processes of all members but one, when all three follow the same leader. */
 const allBut = (left: string): Promise<number[]> =>
-  until('three members with one leader', recoveryMs, async () => {
-    const { etcd } = cluster.pids();
-    const members = await Promise.all(etcd.map(({ url }) => memberAt(url)));
-    const leader = members.find((member) => member?.id === member?.leader);
-    if (!leader || members.some((member) => member?.leader !== leader.id)) return undefined;
-    const spared = left === 'leader' ? leader : members.find((member) => member !== leader);
-    return etcd.filter(({ url }) => url !== spared?.url).map(({ pid }) => pid);
-  });
+  until(
+    'three members with one leader',
+    async () => {
+      const { etcd } = cluster.pids();
+      const members = await Promise.all(etcd.map(({ url }) => memberAt(url)));
+      const leader = members.find((member) => member?.id === member?.leader);
+      if (!leader || members.some((member) => member?.leader !== leader.id)) return undefined;
+      const spared = left === 'leader' ? leader : members.find((member) => member !== leader);
+      return etcd.filter(({ url }) => url !== spared?.url).map(({ pid }) => pid);
+    },
+    recoveryMs,
+  );
 
 /** Asks both replicas, all the time, whether they are alive. */
 function watchLivez(): { readonly failures: string[]; stop(): Promise<void> } {

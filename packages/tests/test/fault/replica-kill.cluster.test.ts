@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { seededRandom, systemClock as clock } from '@cluster-apiserver/base';
-import { type Cluster, startCluster, until } from '../cluster.ts';
+import { type Cluster, startCluster } from '../cluster.ts';
+import { until } from '../../../base/test/until.ts';
 import { changesBelow } from '../etcd.ts';
 import { type Client, http1Client } from './client.ts';
 import { type Attempt, describe as inWords } from './history.ts';
@@ -45,7 +46,7 @@ test(
     const load = mixedLoad(clients, seededRandom(2));
     const answers = (count: number): Promise<true> => {
       const enough = load.history.length + count;
-      return until(`${count} more answers`, recoveryMs, () => load.history.length >= enough || undefined);
+      return until(`${count} more answers`, () => load.history.length >= enough || undefined, recoveryMs);
     };
     const done: Kill[] = [];
     try {
@@ -55,7 +56,7 @@ test(
         const { pid } = cluster.pids().replicas[replica] ?? { pid: 0 };
         const atMs = clock.monotonicMs();
         process.kill(pid, 'SIGKILL');
-        await until('its end', recoveryMs, () => isGone(pid) || undefined);
+        await until('its end', () => isGone(pid) || undefined, recoveryMs);
         const goneMs = clock.monotonicMs();
         await replicaBack(cluster, replica, pid);
         done.push({ replica, atMs, goneMs, readyAgainMs: clock.monotonicMs() });

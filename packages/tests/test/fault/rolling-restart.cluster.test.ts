@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { seededRandom, sleep, systemClock as clock } from '@cluster-apiserver/base';
-import { type Cluster, startCluster, until } from '../cluster.ts';
+import { type Cluster, startCluster } from '../cluster.ts';
+import { until } from '../../../base/test/until.ts';
 import { type Client, http1Client, http2Client, type RequestOptions } from './client.ts';
 
 const slowTestMs = 300_000;
@@ -54,18 +55,18 @@ test(
     try {
       for (let restart = 0; restart < restarts; restart += 1) {
         const before = load.told.length;
-        await until('traffic', restartMs, () => load.told.length >= before + answersBetween || undefined);
+        await until('traffic', () => load.told.length >= before + answersBetween || undefined, restartMs);
         const replica = restart % 2;
         const { pid, url } = running(replica);
         const said = cluster.log('front').length;
         const stoppedMs = clock.monotonicMs();
         process.kill(pid, 'SIGTERM');
-        await until('another process in its place', restartMs, () => running(replica).pid !== pid || undefined);
+        await until('another process in its place', () => running(replica).pid !== pid || undefined, restartMs);
         const news = `${new URL(url).host} takes new connections`;
         await until(
           'the front to send clients there again',
-          restartMs,
           () => cluster.log('front').slice(said).includes(news) || undefined,
+          restartMs,
         );
         seen.push({ stoppedMs, readyMs: clock.monotonicMs() });
       }

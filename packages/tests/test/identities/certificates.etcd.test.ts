@@ -7,7 +7,7 @@ import {
   testAuthority,
   type Wanted,
 } from '../../../certificates/test/test-authority.ts';
-import { until } from '../cluster.ts';
+import { until } from '../../../base/test/until.ts';
 import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
 import { asClient, type Client, protocols, type Shown, userIn } from './as-client.ts';
 
@@ -183,13 +183,13 @@ describe.each(protocols)('over %s', (protocol) => {
     expect([(await before.send()).status, (await after.send()).status]).toEqual([201, 401]);
     await server.write('clients.crt', 'not a certificate');
     await server.write('clients.crt', next.certificate);
-    await until('the next authority is believed', 10_000, async () => userIn(await after.send()));
+    await until('the next authority is believed', async () => userIn(await after.send()), 10_000);
     expect((await before.send()).status).toBe(401);
     await server.write('clients.crt', clients.certificate + next.certificate);
-    await until('the first one is believed again', 10_000, async () => userIn(await before.send()));
+    await until('the first one is believed again', async () => userIn(await before.send()), 10_000);
     expect((await after.send()).status).toBe(201);
     await server.write('clients.crt', clients.certificate);
-    await until('the next one is gone', 10_000, async () => (await after.send()).status === 401 || undefined);
+    await until('the next one is gone', async () => (await after.send()).status === 401 || undefined, 10_000);
   });
 });
 

@@ -8,7 +8,7 @@ import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { Scope } from '@cluster-apiserver/base';
 import { kinds } from '@cluster-apiserver/kinds';
-import { until } from '../cluster.ts';
+import { until } from '../../../base/test/until.ts';
 import { serveKinds } from '../serve-kinds.ts';
 
 const found = spawnSync('kubectl', ['version', '--client']).status === 0;
@@ -80,7 +80,7 @@ export async function openKubectl(options: Parameters<typeof serveKinds>[1] = {}
       let output = '';
       child.stdout.on('data', (piece: Buffer) => (output += piece.toString()));
       return {
-        saw: (pattern) => until(`${pattern}`, sawLimitMs, () => (pattern.test(output) ? output : undefined)),
+        saw: (pattern) => until(`${pattern}`, () => (pattern.test(output) ? output : undefined), sawLimitMs),
         get output() {
           return output;
         },

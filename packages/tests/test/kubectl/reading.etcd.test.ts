@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { until } from '../cluster.ts';
+import { until } from '../../../base/test/until.ts';
 import { account, describeWithKubectl, event, type Kubectl, openKubectl, rows } from './kubectl.ts';
 
 const watchLimitMs = 20_000;
@@ -97,10 +97,14 @@ describeWithKubectl('kubectl reads', () => {
     const watch = kubectl.begin('get sa -n alone --watch-only --output-watch-events');
     // It says nothing before the first event, so nobody can know when it has begun.
     let times = 0;
-    await until('the watch', watchLimitMs, async () => {
-      await kubectl.says(`annotate sa before -n alone --overwrite times=${(times += 1)}`);
-      return watch.output.includes('MODIFIED') || undefined;
-    });
+    await until(
+      'the watch',
+      async () => {
+        await kubectl.says(`annotate sa before -n alone --overwrite times=${(times += 1)}`);
+        return watch.output.includes('MODIFIED') || undefined;
+      },
+      watchLimitMs,
+    );
     await kubectl.says('delete sa before -n alone');
     expect(await watch.saw(/DELETED +before/)).not.toContain('ADDED');
     await watch.stop();

@@ -9,7 +9,7 @@ import { kinds } from '@cluster-apiserver/kinds';
 import { formatYaml } from '@cluster-apiserver/model';
 import { createRemoteJWKSet, customFetch, decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose';
 import { freePorts, type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
-import { until } from '../cluster.ts';
+import { until } from '../../../base/test/until.ts';
 import { type ServedKinds, serveKinds, type ServeOptions } from '../serve-kinds.ts';
 
 const accounts = '/api/v1/namespaces/team/serviceaccounts';
@@ -116,7 +116,7 @@ describe('a token', () => {
     for (const server of [first, second]) expect(await use(token, server)).toMatchObject({ status: 201 });
     await first.ask('DELETE', `${accounts}/gone`);
     expect(await use(token, first)).toMatchObject({ status: 401 });
-    await until('the other replica knows', 5_000, async () => (await use(token, second)).status === 401 || undefined);
+    await until('the other replica knows', async () => (await use(token, second)).status === 401 || undefined, 5_000);
   });
 
   test('is worth nothing to an account that was created anew under the same name', async () => {
@@ -204,16 +204,20 @@ describe('keys', () => {
     for (const server of [first, second])
       for (const [file, content] of Object.entries(both)) await server.write(file, content);
     let ofNext = 0;
-    await until('ten tokens of the new key', 10_000, async () => {
-      const token = await issue(first, 'rotated');
-      if (kidOf(token) !== kidOf(old)) ofNext++;
-      for (const one of [token, old])
-        for (const server of [second, first]) expect(await use(one, server)).toMatchObject({ status: 201 });
-      return ofNext >= 10 || undefined;
-    });
+    await until(
+      'ten tokens of the new key',
+      async () => {
+        const token = await issue(first, 'rotated');
+        if (kidOf(token) !== kidOf(old)) ofNext++;
+        for (const one of [token, old])
+          for (const server of [second, first]) expect(await use(one, server)).toMatchObject({ status: 201 });
+        return ofNext >= 10 || undefined;
+      },
+      10_000,
+    );
     const last = await issue(first, 'rotated');
     for (const server of [first, second]) await server.write('others', next);
-    await until('the old key is forgotten', 10_000, async () => (await use(old, second)).status === 401 || undefined);
+    await until('the old key is forgotten', async () => (await use(old, second)).status === 401 || undefined, 10_000);
     expect(await use(last, second)).toMatchObject({ status: 201 });
     key = next;
   });
@@ -223,7 +227,7 @@ describe('keys', () => {
     await create(server, 'steady');
     const token = await issue(server, 'steady');
     await server.write('signing', 'hush');
-    const told = await until('the log', 10_000, () => server.logged.find((line) => line.includes('not usable')));
+    const told = await until('the log', () => server.logged.find((line) => line.includes('not usable')), 10_000);
     expect(told).toContain('--service-account-signing-key-file: signing: there is no private key in it');
     expect(told).not.toContain('hush');
     expect(await use(token, server)).toMatchObject({ status: 201 });

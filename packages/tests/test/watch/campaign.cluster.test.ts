@@ -2,7 +2,8 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type Random, Scope, seededRandom, systemClock as clock } from '@cluster-apiserver/base';
 import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
 import { startProxy, type TcpProxy } from '../../../storage/test/tcp-proxy.ts';
-import { type Cluster, startCluster, until } from '../cluster.ts';
+import { type Cluster, startCluster } from '../cluster.ts';
+import { until } from '../../../base/test/until.ts';
 import { memberAt } from '../etcd.ts';
 import { type Client, http1Client } from '../fault/client.ts';
 import { judge } from '../fault/judge.ts';
@@ -71,7 +72,7 @@ test(
     const recorder = record(etcd.endpoints, keyPrefix);
     scope.onClose('recorder', () => recorder.stop());
     const load = mixedLoad(clients, random, { thinkMs });
-    await until('something that was written', recoveryMs, () => recorder.revision > 0 || undefined);
+    await until('something that was written', () => recorder.revision > 0 || undefined, recoveryMs);
     const compactor = keepCompacting(etcd.endpoints, recorder, compactionIntervalMs);
     scope.onClose('compactor', () => compactor.stop());
     const watchers = startWatchers(random, recorder);
@@ -81,7 +82,7 @@ test(
     const beganMs = clock.monotonicMs();
     const answers = async (count: number): Promise<void> => {
       const enough = load.history.length + count;
-      await until(`${count} more answers`, recoveryMs, () => load.history.length >= enough || undefined);
+      await until(`${count} more answers`, () => load.history.length >= enough || undefined, recoveryMs);
     };
     try {
       for (let round = 0; round < rounds; round += 1) {
@@ -91,14 +92,14 @@ test(
         }
         await forgotten(compactor);
       }
-      await until('a million events', campaignMs, () => delivered() >= deliveredEventsMin || undefined);
+      await until('a million events', () => delivered() >= deliveredEventsMin || undefined, campaignMs);
     } finally {
       await load.stop();
     }
     const lastWritten = Math.max(
       ...load.history.map(({ outcome }) => (outcome.told === 'written' ? outcome.revision : 0)),
     );
-    await until('the record of the last write', recoveryMs, () => recorder.revision >= lastWritten || undefined);
+    await until('the record of the last write', () => recorder.revision >= lastWritten || undefined, recoveryMs);
     const late = await laggards(watchers, logOf(recorder));
     await compactor.stop();
     await leave();
@@ -174,7 +175,7 @@ async function laggards(watchers: readonly Watcher[], log: readonly LogEntry[]):
   const late = (): Watcher[] =>
     watchers.filter(({ stream, revision }) => revision < (due.get(stream.view)?.events.at(-1)?.revision ?? 0));
   // The judge, who comes next, says more about whoever is late than a wait in vain.
-  await until('the last events', recoveryMs, () => late().length === 0 || undefined).catch(() => {});
+  await until('the last events', () => late().length === 0 || undefined, recoveryMs).catch(() => {});
   return late().map(({ stream }) => stream.watcher);
 }
 
@@ -194,7 +195,7 @@ async function cut(lines: readonly TcpProxy[]): Promise<void> {
   const accepted = (): number => lines.reduce((sum, line) => sum + line.accepted, 0);
   const before = accepted();
   for (const line of lines) line.cut();
-  await until('somebody to come again', recoveryMs, () => accepted() > before || undefined);
+  await until('somebody to come again', () => accepted() > before || undefined, recoveryMs);
 }
 
 async function killReplica(round: number): Promise<void> {
@@ -207,14 +208,14 @@ async function killReplica(round: number): Promise<void> {
 async function killLeader(): Promise<void> {
   const leader = await etcd.leader();
   await leader.signal('SIGKILL');
-  await until('another leader', recoveryMs, async () => (await etcd.leader()) !== leader || undefined);
+  await until('another leader', async () => (await etcd.leader()) !== leader || undefined, recoveryMs);
   await leader.start();
 }
 
 /** A compaction or two since now. */
 async function forgotten(compactor: Compactor): Promise<void> {
   const enough = compactor.done + 2;
-  await until('compactions', recoveryMs, () => compactor.done >= enough || undefined);
+  await until('compactions', () => compactor.done >= enough || undefined, recoveryMs);
 }
 
 const counts = (groups: ReadonlyMap<string, readonly unknown[]>): string =>

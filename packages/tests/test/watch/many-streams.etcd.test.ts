@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from 'node:http2';
 import { Scope } from '@cluster-apiserver/base';
 import { kinds } from '@cluster-apiserver/kinds';
-import { until } from '../cluster.ts';
+import { until } from '../../../base/test/until.ts';
 import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
 
 // Clients written in Go put all their watches on one connection of HTTP/2: whoever does not read one of them must not
@@ -34,12 +34,12 @@ test(
     const isStopped = (at: number): boolean => at % watchesEach < stoppedEach;
     const stopped = watches.filter((_, at) => isStopped(at));
     const reading = watches.filter((_, at) => !isStopped(at));
-    await until('all watches', limitMs, () => watches.every(({ begun }) => begun) || undefined);
+    await until('all watches', () => watches.every(({ begun }) => begun) || undefined, limitMs);
     for (const watch of stopped) watch.stop();
 
     const names = Array.from({ length: events }, (_, at) => `robot-${at}`);
     for (const name of names) await create(name);
-    await until('everything', limitMs, () => reading.every(({ told }) => told.length === events) || undefined);
+    await until('everything', () => reading.every(({ told }) => told.length === events) || undefined, limitMs);
     for (const { told } of reading) expect(told).toEqual(names);
     for (const { told } of stopped) expect(told.length).toBeLessThan(events);
 
@@ -52,7 +52,7 @@ test(
     }
 
     for (const watch of stopped) watch.goOn();
-    await until('the rest', limitMs, () => stopped.every(({ told }) => told.length === events) || undefined);
+    await until('the rest', () => stopped.every(({ told }) => told.length === events) || undefined, limitMs);
     for (const { told } of stopped) expect(told).toEqual(names);
   },
   slowTestMs,

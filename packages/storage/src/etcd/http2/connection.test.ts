@@ -2,7 +2,7 @@ import { createServer, type Http2Server, type ServerHttp2Stream } from 'node:htt
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import { afterEach, expect, test } from '@jest/globals';
 import { seededRandom, systemClock } from '@cluster-apiserver/base';
-import { until } from '../../../test/real-etcd.ts';
+import { until } from '../../../../base/test/until.ts';
 import { type Connection, connect, type Listener, type Stream } from './connection.ts';
 import { flags, frameHead, frameTypes, numberFrame, preface, settingNumbers, settingsFrame } from './frames.ts';
 import { headerBlock } from './header-block.ts';

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { type Clock, systemClock, systemRandom } from '@cluster-apiserver/base';
 import { startPlugin, type RealPlugin } from '../../../test/kms-plugin.ts';
-import { until } from '../../../test/real-etcd.ts';
+import { until } from '../../../../base/test/until.ts';
 import { describeTransformerContract } from '../../contract/transformer-contract.ts';
 import { KeyUnavailableError } from '../../errors.ts';
 import { aesCbc } from '../aes-cbc.ts';
