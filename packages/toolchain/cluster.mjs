@@ -4,14 +4,19 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { handSignalsTo } from './child.mjs';
 import { Failure, root } from './project.mjs';
-import { fromSource } from './prepare.mjs';
+import { buildRooms } from './rooms.mjs';
 
-export const launcher = [...fromSource, path.join('packages', 'devcluster', 'src', 'main.ts')];
+/** Builds what production runs, and gives the program of it that starts a cluster. */
+export function builtLauncher(tools) {
+  buildRooms(tools);
+  return path.join('packages', 'devcluster', 'dist', 'main.js');
+}
 
 /** Starts a cluster of its own under `home`, lets the work use it, and stops it whatever happens. */
-export async function withCluster({ node, env }, home, args, work) {
+export async function withCluster(tools, home, args, work) {
+  const { node, env } = tools;
   fs.rmSync(home, { recursive: true, force: true });
-  const child = spawn(node, [...launcher, '--data-dir', home, '--port', '0', ...args], {
+  const child = spawn(node, [builtLauncher(tools), '--data-dir', home, '--port', '0', ...args], {
     cwd: root,
     env,
     // The channel tells us when the cluster is ready, and the launcher when we are gone.

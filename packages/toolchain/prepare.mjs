@@ -8,6 +8,3 @@ export function prepare() {
   installDependencies();
   return { node, env: { ...process.env, PATH: `${path.dirname(node)}${path.delimiter}${process.env.PATH}` } };
 }
-
-/** Rooms are run as they are written: their packages answer this condition with TypeScript. */
-export const fromSource = ['--conditions=source'];

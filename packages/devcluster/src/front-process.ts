@@ -1,5 +1,6 @@
 import path from 'node:path';
 import type { Home } from './home.ts';
+import { programIn } from './program-in.ts';
 import type { Program } from './supervise.ts';
 
 /** What the launcher tells the front, as the arguments of its process. */
@@ -12,14 +13,13 @@ export interface FrontSettings {
 /** The word that makes the launcher's program the front. */
 export const frontCommand = 'front';
 
-const program = path.resolve(import.meta.dirname, 'main.ts');
-
 export function frontProgram(node: string, settings: FrontSettings, home: Home, env: NodeJS.ProcessEnv): Program {
   const { directory, port, replicas } = settings;
+  const { options, file } = programIn('devcluster');
   return {
     name: 'front',
     command: node,
-    args: ['--conditions=source', program, frontCommand, directory, String(port), replicas.join(',')],
+    args: [...options, file, frontCommand, directory, String(port), replicas.join(',')],
     env,
     logFile: path.join(home.logs, 'front.log'),
     channel: true,

@@ -2,6 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import type { Home } from './home.ts';
 import { UsageError } from './options.ts';
+import { programIn } from './program-in.ts';
 import type { Program } from './supervise.ts';
 
 export const replicaUrl = (port: number): string => `https://127.0.0.1:${port}`;
@@ -18,9 +19,6 @@ export interface ReplicaSettings {
   readonly flags: readonly string[];
   readonly env: NodeJS.ProcessEnv;
 }
-
-/** The server of this project, run as it is written. */
-const serverProgram = path.resolve(import.meta.dirname, '..', '..', 'server', 'src', 'main.ts');
 
 /** How a program wants to be started: its first line sets variables, and options of Node. */
 function firstLineOf(program: string): { readonly env: NodeJS.ProcessEnv; readonly options: readonly string[] } {
@@ -43,7 +41,8 @@ export function replicaPrograms(
   { node, ports, address, etcdServers, encrypted, flags, env }: ReplicaSettings,
   home: Home,
 ): Program[] {
-  const firstLine = firstLineOf(serverProgram);
+  const server = programIn('server');
+  const firstLine = firstLineOf(server.file);
   return ports.map((port, i) => {
     const name = `replica-${i + 1}`;
     const owned = {
@@ -66,7 +65,7 @@ export function replicaPrograms(
     return {
       name,
       command: node,
-      args: [...firstLine.options, '--conditions=source', serverProgram, ...merged(owned, defaults, flags)],
+      args: [...firstLine.options, ...server.options, server.file, ...merged(owned, defaults, flags)],
       // What the user has set wins.
       env: { ...firstLine.env, ...env },
       logFile: path.join(home.logs, `${name}.log`),
