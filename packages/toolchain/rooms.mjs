@@ -15,11 +15,30 @@ export function buildRooms({ env }) {
     const { ok, output } = step(binary('tsc'), ['-p', settings, '--outDir', built], { env });
     if (!ok) throw new Failure(`The rooms could not be built.\n${output}`);
     for (const room of fs.readdirSync(built)) {
+      const fresh = path.join(built, room, 'src');
       const dist = path.join(root, 'packages', room, 'dist');
+      // A cluster may be running, or just starting, from what is there.
+      if (areAlike(fresh, dist)) continue;
       fs.rmSync(dist, { recursive: true, force: true });
-      fs.renameSync(path.join(built, room, 'src'), dist);
+      fs.renameSync(fresh, dist);
     }
   } finally {
     fs.rmSync(built, { recursive: true, force: true });
   }
 }
+
+function areAlike(one, other) {
+  const files = filesIn(one);
+  const content = (folder, file) => fs.readFileSync(path.join(folder, file));
+  return (
+    files.join() === filesIn(other).join() && files.every((file) => content(one, file).equals(content(other, file)))
+  );
+}
+
+const filesIn = (folder) =>
+  fs.existsSync(folder)
+    ? fs
+        .readdirSync(folder, { recursive: true })
+        .filter((name) => fs.statSync(path.join(folder, name)).isFile())
+        .sort()
+    : [];
