@@ -114,68 +114,62 @@ describe('three members', () => {
     expect(history).toEqual(told);
   }
 
-  test('the leader is killed under 8 writers: no write fails, none is lost, none happens twice', async () => {
+  /** Writers at work, and a judgement in the end of what they were told. */
+  async function startLoad(): Promise<{
+    traffic(when: string, writes?: number): Promise<true>;
+    judge(): Promise<void>;
+  }> {
     opened = openStore(etcd.endpoints);
     const start = (await opened.store.get('/', within(2_000))).revision;
-    const writers = startWriters(opened.store, 8);
+    const { writes, stop } = startWriters(opened.store, 8);
+    const traffic = (when: string, more = 100): Promise<true> => {
+      const before = writes.length;
+      return until(`traffic ${when}`, () => writes.length > before + more || undefined);
+    };
+    await traffic('at the beginning');
+    return { traffic, judge: async () => judge(await stop(), start) };
+  }
+
+  test('the leader is killed under 8 writers: no write fails, none is lost, none happens twice', async () => {
+    const load = await startLoad();
     for (let kill = 0; kill < 3; kill++) {
-      const before = writers.writes.length;
-      await until('traffic', () => writers.writes.length > before + 100 || undefined);
+      await load.traffic('before the kill');
       const leader = await etcd.leader();
       await leader.signal('SIGKILL');
       await recovered();
-      const atKill = writers.writes.length;
-      await until('traffic after the kill', () => writers.writes.length > atKill + 100 || undefined);
+      await load.traffic('after the kill');
       await leader.start();
     }
-    const writes = await writers.stop();
-    await judge(writes, start);
+    await load.judge();
   }, 120_000);
 
   test('the leader stands still under 8 writers: no write fails, none is lost, none happens twice', async () => {
-    opened = openStore(etcd.endpoints);
-    const start = (await opened.store.get('/', within(2_000))).revision;
-    const writers = startWriters(opened.store, 8);
-    await until('traffic', () => writers.writes.length > 100 || undefined);
+    const load = await startLoad();
     const leader = await etcd.leader();
     await leader.signal('SIGSTOP');
     await recovered(leader);
-    const atStop = writers.writes.length;
-    await until('traffic meanwhile', () => writers.writes.length > atStop + 100 || undefined);
+    await load.traffic('meanwhile');
     await leader.signal('SIGCONT');
-    const atContinue = writers.writes.length;
-    await until('traffic afterwards', () => writers.writes.length > atContinue + 100 || undefined);
-    const writes = await writers.stop();
-    await judge(writes, start);
+    await load.traffic('afterwards');
+    await load.judge();
   }, 60_000);
 
   test('the process stands still while its calls wait: no write fails, and nothing is taken for an outage', async () => {
-    opened = openStore(etcd.endpoints);
-    const start = (await opened.store.get('/', within(2_000))).revision;
-    const writers = startWriters(opened.store, 8);
-    await until('traffic', () => writers.writes.length > 100 || undefined);
+    const load = await startLoad();
     const leader = await etcd.leader();
     await leader.signal('SIGKILL');
     standStill(5_000);
-    const atWaking = writers.writes.length;
-    await until('traffic afterwards', () => writers.writes.length > atWaking + 100 || undefined);
-    const writes = await writers.stop();
-    await judge(writes, start);
+    await load.traffic('afterwards');
+    await load.judge();
     expect(opened.events.filter(({ type }) => type === 'outage began')).toEqual([]);
   }, 60_000);
 
   test('a follower is killed under 8 writers: no write fails', async () => {
-    opened = openStore(etcd.endpoints);
+    const load = await startLoad();
     const leader = await etcd.leader();
-    const follower = etcd.members.find((member) => member !== leader);
-    const start = (await opened.store.get('/', within(2_000))).revision;
-    const writers = startWriters(opened.store, 8);
-    await until('traffic', () => writers.writes.length > 100 || undefined);
-    await follower?.signal('SIGKILL');
-    const atKill = writers.writes.length;
-    await until('traffic after the kill', () => writers.writes.length > atKill + 300 || undefined);
-    const writes = await writers.stop();
-    await judge(writes, start);
+    await etcd.members.find((member) => member !== leader)?.signal('SIGKILL');
+    await load.traffic('after the kill', 300);
+    await load.judge();
   }, 60_000);
 
   test.each([

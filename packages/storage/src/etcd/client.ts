@@ -3,7 +3,7 @@
  * is a series of short attempts, each at the likeliest member. How long the series goes on depends on whether waiting
  * can help: as long as most members live, a leader will be found; when they do not, nothing can be found.
  */
-import { type Clock, type Random, sleep } from '@cluster-apiserver/base';
+import type { Clock, Random } from '@cluster-apiserver/base';
 import { StorageUnavailableError } from '../errors.ts';
 import { type Revision, revision } from '../revision.ts';
 import type { Call } from '../store.ts';
@@ -126,11 +126,6 @@ export function openEtcdClient(options: EtcdOptions): EtcdClient {
   const sawRevision = (revision: number): void => {
     if (revision > headRevision) headRevision = revision;
   };
-  const pause = async (delayMs: number): Promise<void> => {
-    const dueMs = time.nowMs() + delayMs;
-    await sleep(clock, delayMs);
-    time.wasDue(dueMs);
-  };
   members.survey();
 
   const callEtcd = async <Request, Answer>(
@@ -181,8 +176,8 @@ export function openEtcdClient(options: EtcdOptions): EtcdClient {
           perhapsApplied = true;
         }
         const roundDone = attempt % members.all.length === members.all.length - 1;
-        if (meaning.crowded) await pause(crowdedPauseMs * (1 + random.below(attempt + 2)));
-        else if (roundDone) await pause(pauseMinMs + random.below(pauseMaxMs - pauseMinMs));
+        if (meaning.crowded) await time.pause(crowdedPauseMs * (1 + random.below(attempt + 2)));
+        else if (roundDone) await time.pause(pauseMinMs + random.below(pauseMaxMs - pauseMinMs));
       }
     }
   };

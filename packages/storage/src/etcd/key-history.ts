@@ -1,5 +1,4 @@
 /** What happened to keys since a revision, as a watch tells it. */
-import { sleep } from '@cluster-apiserver/base';
 import { StorageUnavailableError } from '../errors.ts';
 import type { Call } from '../store.ts';
 import type { EtcdClient } from './client.ts';
@@ -27,14 +26,20 @@ export async function findEvent(
   accepts: (event: WatchEvent) => boolean,
   call: Call,
 ): Promise<WatchEvent> {
-  const { clock } = client;
-  const endMs = Math.min(call.deadlineMs, clock.monotonicMs() + patienceMs);
+  const { clock, time } = client;
+  const endMs = time.nowMs() + patienceMs;
+  const timeLeftMs = (): number => Math.min(endMs - time.nowMs(), call.deadlineMs - clock.monotonicMs());
   // One earlier than needed: an etcd that has compacted exactly to the start of a watch may leave out a deletion there.
   let startRevision = Math.max(after, 1);
   let cause: unknown;
-  for (let leftMs = endMs - clock.monotonicMs(); leftMs > 0; leftMs = endMs - clock.monotonicMs()) {
+  for (let leftMs = timeLeftMs(); leftMs > 0; leftMs = timeLeftMs()) {
     const connection = client.stream(watchPath);
-    const cancelTimer = clock.after(Math.min(attemptMs, leftMs), () => connection.close());
+    const timeoutMs = Math.min(attemptMs, leftMs);
+    const dueMs = time.nowMs() + timeoutMs;
+    const cancelTimer = clock.after(timeoutMs, () => {
+      time.wasDue(dueMs);
+      connection.close();
+    });
     try {
       connection.send(encodeWatchCreate({ ...keys, startRevision, withPrevious: false }));
       for await (const bytes of connection.messages) {
@@ -54,7 +59,7 @@ export async function findEvent(
       connection.close();
     }
     connection.failed();
-    await sleep(clock, pauseMs);
+    await time.pause(pauseMs);
   }
   throw new StorageUnavailableError('etcd does not tell what became of a write', { cause });
 }

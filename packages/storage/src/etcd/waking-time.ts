@@ -2,7 +2,7 @@
  * Time in which this process ran. A process that stood still, because its machine did or a collection was long, finds
  * all its timers late and knows nothing of what others did meanwhile. Who judges them by their silence counts this time.
  */
-import type { Clock } from '@cluster-apiserver/base';
+import { type Clock, sleep } from '@cluster-apiserver/base';
 
 /** The timers of a process that is merely busy are late by less. */
 const standstillMinMs = 100;
@@ -24,5 +24,11 @@ export class WakingTime {
   wasDue(dueMs: number): void {
     const lateMs = this.nowMs() - dueMs;
     if (lateMs >= standstillMinMs) this.#stoodStillMs += lateMs;
+  }
+
+  async pause(delayMs: number): Promise<void> {
+    const dueMs = this.nowMs() + delayMs;
+    await sleep(this.#clock, delayMs);
+    this.wasDue(dueMs);
   }
 }
