@@ -27,6 +27,16 @@ export interface ApiRequest {
   readonly protocol: 'HTTP/1.0' | 'HTTP/1.1' | 'HTTP/2.0';
   /** Aborts when the client goes away before the answer is complete. Made on first use: most requests never ask. */
   readonly signal: AbortSignal;
+  /** Calls back once, when the response has been sent or its client is gone. What listens must not throw. */
+  onEnd(listener: (end: ExchangeEnd) => void): void;
+}
+
+/** How an exchange ended. */
+export interface ExchangeEnd {
+  /** `aborted`: the client left, or the server cut the response off, before the last byte was handed to the kernel. */
+  readonly outcome: 'complete' | 'aborted';
+  /** Bytes of the response body that were handed to the socket, before TLS and framing. */
+  readonly bodyBytes: number;
 }
 
 /** What the answer says. What its framing needs (length, transfer, connection, date) is added where the protocol is known. */

@@ -72,6 +72,7 @@ export class Http1Request extends SocketRequest {
     }
     if (streaming) response.flushHeaders();
     else this.sending();
+    if (bytes !== undefined && bytes.length <= pieceBytes) this.bodyBytes = bytes.length;
     if (typeof bytes === 'string' && bytes.length <= pieceBytes) response.end(bytes, 'latin1');
     else if (Buffer.isBuffer(bytes) && bytes.length <= pieceBytes) response.end(bytes);
     else {

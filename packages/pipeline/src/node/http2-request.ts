@@ -57,6 +57,7 @@ export class Http2Request extends SocketRequest {
       stream.once('finish', () => stream.close(constants.NGHTTP2_NO_ERROR));
     if (empty || (this.method === 'HEAD' && !streaming)) return;
     if (!streaming) this.sending();
+    if (bytes !== undefined && bytes.length <= pieceBytes) this.bodyBytes = bytes.length;
     if (typeof bytes === 'string' && bytes.length <= pieceBytes) return void stream.end(bytes, 'latin1');
     if (Buffer.isBuffer(bytes) && bytes.length <= pieceBytes) return void stream.end(bytes);
     void this.send(stream, body as Exclude<ApiResponse['body'], undefined>).then(() => {

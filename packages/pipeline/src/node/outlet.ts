@@ -13,7 +13,7 @@ export interface Outlet {
 }
 
 /** Writes bytes piece by piece, each when the one before has left, so that a long list blocks nobody else. */
-export async function writePieces(outlet: Outlet, body: Bytes | Flow, progressed: () => void): Promise<void> {
+export async function writePieces(outlet: Outlet, body: Bytes | Flow, progressed: (bytes: number) => void): Promise<void> {
   let lent: Buffer | undefined;
   const room: Room = (bytes) => {
     lent = bytes < lentBytesMin ? undefined : (rooms.pop() ?? Buffer.allocUnsafeSlow(pieceBytes));
@@ -24,7 +24,7 @@ export async function writePieces(outlet: Outlet, body: Bytes | Flow, progressed
     const sent = lent && givenBack(lent);
     lent = undefined;
     if (!outlet.write(piece, sent)) await emptied(outlet);
-    progressed();
+    progressed(piece.length);
   }
 }
 
@@ -73,6 +73,7 @@ export class OutletSink implements Sink {
   readonly #outlet: Outlet;
   /** Counted by ourselves: 'drain' comes only after a write above the high-water mark, and drained() promises an empty backlog. */
   #unsent = 0;
+  #writtenBytes = 0;
   #waiting: (() => void)[] = [];
   readonly #sent = (): void => {
     this.#unsent -= 1;
@@ -90,9 +91,15 @@ export class OutletSink implements Sink {
     return this.#outlet.writableLength;
   }
 
+  /** All that was written so far, sent or not. */
+  get writtenBytes(): number {
+    return this.#writtenBytes;
+  }
+
   write(bytes: Buffer): void {
     if (this.#outlet.destroyed || this.#outlet.writableEnded) return;
     this.#unsent += 1;
+    this.#writtenBytes += bytes.length;
     this.#outlet.write(bytes, this.#sent);
   }
 

@@ -6,6 +6,7 @@ import {
   BodyTooLargeError,
   BodyTooSlowError,
   ClientGoneError,
+  type ExchangeEnd,
   type Streaming,
 } from '../exchange.ts';
 import { answerStallMs, bodyBytesPerSecondMin, bodyGraceMs } from './limits.ts';
@@ -44,6 +45,9 @@ export abstract class SocketRequest implements ApiRequest {
   #clientLeft = false;
   #closed = false;
   #sendingSinceMs: number | undefined;
+  #onEnd: ((end: ExchangeEnd) => void)[] | undefined;
+  /** Counted by whoever writes the body. */
+  protected bodyBytes = 0;
 
   constructor(surroundings: Surroundings) {
     this.surroundings = surroundings;
@@ -116,8 +120,20 @@ export abstract class SocketRequest implements ApiRequest {
 
   /** The socket or stream is done with this request, answered or not. */
   closed(answered: boolean): void {
+    if (this.#closed) return;
     this.#closed = true;
     if (!answered) this.clientLeft();
+    this.#reportEnd(answered);
+  }
+
+  onEnd(listener: (end: ExchangeEnd) => void): void {
+    (this.#onEnd ??= []).push(listener);
+  }
+
+  #reportEnd(answered: boolean): void {
+    if (!this.#onEnd) return;
+    const end: ExchangeEnd = { outcome: answered ? 'complete' : 'aborted', bodyBytes: this.bodyBytes };
+    for (const listener of this.#onEnd) listener(end);
   }
 
   clientLeft(): void {
@@ -149,8 +165,15 @@ export abstract class SocketRequest implements ApiRequest {
   /** The body of an answer whose headers have been written. */
   protected async send(outlet: Outlet, body: Exclude<ApiResponse['body'], undefined>): Promise<void> {
     try {
-      if (isStreaming(body)) await body.stream(new OutletSink(outlet, this.signal, this.surroundings.draining));
-      else await writePieces(outlet, body, () => this.sending());
+      if (isStreaming(body)) {
+        const sink = new OutletSink(outlet, this.signal, this.surroundings.draining);
+        await body.stream(sink);
+        this.bodyBytes += sink.writtenBytes;
+      }
+      else await writePieces(outlet, body, (bytes) => {
+          this.bodyBytes += bytes;
+          this.sending();
+        });
     } catch (error) {
       if (!this.#closed) this.surroundings.report(`writing the answer to ${this.method} ${pathOf(this.target)}`, error);
       this.cutOff();
