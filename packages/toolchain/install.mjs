@@ -7,9 +7,7 @@ import { Failure, root } from './project.mjs';
 export function installDependencies() {
   if (upToDate()) return;
   console.log('Installing dependencies …');
-  // `npm ci` would refuse a lock that does not name the optional packages of every platform, and not every registry
-  // carries them all. Without saving, this takes the versions of the lock too and leaves the checkout as it is.
-  const { ok, output } = step('npm', ['install', '--no-save', '--no-audit', '--no-fund', '--loglevel=error']);
+  const { ok, output } = step('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error']);
   if (!ok) throw new Failure(`The dependencies could not be installed.\n${output}`);
 }
 
