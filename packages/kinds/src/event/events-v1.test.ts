@@ -62,7 +62,9 @@ test.each<[string, object, string[]]>([
 
 test.each<[object, string[]]>([
   [{}, []],
-  [series(1), []],
+  [series(2), []],
+  [series(1), ['series.count FieldValueInvalid']],
+  [series(2, null), ['series.lastObservedTime FieldValueRequired']],
   [{ metadata: { ...good.metadata, labels: { a: 'b' } } }, []],
   [{ note: 'other' }, ['message FieldValueInvalid']],
   [{ regarding: { namespace: 'n', kind: 'Pod', name: 'q' } }, ['involvedObject FieldValueInvalid']],
@@ -73,6 +75,10 @@ test.each<[object, string[]]>([
   [{ deprecatedCount: 2 }, ['count FieldValueInvalid']],
 ])('of an event that is there, %j changes what may not change: %j', (changes, mistakes) => {
   expect(faults(changes, event({})).toSorted()).toEqual(mistakes.toSorted());
+});
+
+test('a series that an update leaves alone may stay as another version wrote it', () => {
+  expect(faults({ ...series(1), note: good.note }, event(series(1)))).toEqual([]);
 });
 
 test('an event of the older form, which lacks what is asked of new ones, may go on', () => {

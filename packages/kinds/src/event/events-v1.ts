@@ -92,12 +92,12 @@ export const eventOfEvents = (stored: Kind): Kind =>
     },
     validate: (event, current) => [
       ...validateEvent(event, 'reportingController'),
-      ...(current ? changesOf(event, current) : shortcomingsOf(event)),
+      ...(current ? validateUpdate(event, current) : validateNew(event)),
     ],
   });
 
-/** What a new event needs here, and what it may not have. */
-const shortcomingsOf = ({
+/** Rules for new events of this version, on top of those that hold for both. */
+const validateNew = ({
   metadata: { name = '' },
   eventTime,
   type = '',
@@ -110,14 +110,18 @@ const shortcomingsOf = ({
   ...subdomainNames.whole(name).map((problem) => invalidValue('metadata.name', name, problem)),
   ...(eventTime === null ? [required('eventTime')] : []),
   ...(type === 'Normal' || type === 'Warning' ? [] : [invalidValue('type', '', `has invalid value: ${type}`)]),
-  ...(series && (series.count ?? 0) < 2 ? [invalidValue('series.count', '', 'should be at least 2')] : []),
-  ...(series?.lastObservedTime === null ? [required('series.lastObservedTime')] : []),
+  ...validateSeries(series),
   ...Object.entries({ firstTimestamp, lastTimestamp, count, source })
     .filter(([, given]) => given && (typeof given !== 'object' || Object.keys(given).length > 0))
     .map(([name]) => invalidValue(name, '', 'needs to be unset')),
 ];
 
-/** Of an event only the series goes on. By the names of the stored form, but for one that the reference calls otherwise. */
+const validateSeries = (series: Event['series']): FieldError[] => [
+  ...(series && (series.count ?? 0) < 2 ? [invalidValue('series.count', '', 'should be at least 2')] : []),
+  ...(series?.lastObservedTime === null ? [required('series.lastObservedTime')] : []),
+];
+
+/** Fields that an update must leave alone: all but the series. Upstream names them as the stored version does, except for one. */
 const unchanging: Readonly<Record<string, keyof Event & string>> = {
   involvedObject: 'involvedObject',
   reason: 'reason',
@@ -134,7 +138,9 @@ const unchanging: Readonly<Record<string, keyof Event & string>> = {
   reportingInstance: 'reportingInstance',
 };
 
-const changesOf = (event: Event, current: Event): FieldError[] =>
-  Object.entries(unchanging)
+const validateUpdate = (event: Event, current: Event): FieldError[] => [
+  ...(sameJson(event.series, current.series) ? [] : validateSeries(event.series)),
+  ...Object.entries(unchanging)
     .filter(([, name]) => !sameJson(event[name], current[name]))
-    .map(([told, name]) => invalidValue(told, event[name] ?? '', 'field is immutable'));
+    .map(([field, name]) => invalidValue(field, event[name] ?? '', 'field is immutable')),
+];

@@ -13,7 +13,7 @@ beforeEach(() => {
   warned = [];
 });
 
-function ask(spec: string, lifetimeSecondsMax?: number): Promise<KubeObject> {
+function ask(spec: string, lifetimeSecondsMax?: number, uid = ''): Promise<KubeObject> {
   const tokens: ServiceAccountTokens = {
     audiences: ['us'],
     lifetimeSecondsMax,
@@ -23,7 +23,7 @@ function ask(spec: string, lifetimeSecondsMax?: number): Promise<KubeObject> {
     },
   };
   const { schema, create } = tokenRequest(tokens);
-  const { value } = parseJson(`{"metadata":{"name":"robot","namespace":"team"},"spec":${spec}}`);
+  const { value } = parseJson(`{"metadata":{"name":"robot","namespace":"team","uid":"${uid}"},"spec":${spec}}`);
   return create(account, decode(schema, value, () => {}) as KubeObject, (text) => warned.push(text));
 }
 
@@ -67,7 +67,28 @@ describe('a token is issued', () => {
   });
 });
 
+test('a request may name the UID of its account', async () => {
+  expect(await ask('{}', undefined, 'u-1')).toMatchObject({ status: { token: 'signed' } });
+});
+
 describe('no token is issued', () => {
+  test('for a UID that another account of the name has had', async () => {
+    await expect(ask('{}', undefined, 'u-0')).rejects.toMatchObject({
+      code: 409,
+      message:
+        'Operation cannot be fulfilled on TokenRequest.authentication.k8s.io "robot": the UID in the token request (u-0) does not match the UID of the service account (u-1)',
+      details: { name: 'robot', group: 'authentication.k8s.io', kind: 'TokenRequest' },
+    });
+    expect(issued).toEqual([]);
+  });
+
+  test.each(['Pod', 'Secret', 'Node'])('that is bound to a %s without a name', async (kind) => {
+    expect(await refusal(JSON.stringify({ boundObjectRef: { kind, apiVersion: 'v1' } }))).toMatchObject({
+      reason: 'BadRequest',
+      message: 'Name parameter required.',
+    });
+  });
+
   test.each([
     ['0', 'less than 10 minutes'],
     ['-1', 'less than 10 minutes'],

@@ -1,6 +1,7 @@
 import { getOwn } from '@cluster-apiserver/base';
 import {
   badRequest,
+  conflict,
   defineSubresource,
   field,
   formatTime,
@@ -111,6 +112,7 @@ async function issued(
   warn: (text: string) => void,
 ): Promise<TokenRequest> {
   const { audiences: asked, boundObjectRef } = request.spec;
+  requireUid(request, metadata);
   const lifetime = lifetimeAsked(request);
   if (boundObjectRef) throw cannotBind(boundObjectRef);
   const lifetimeSeconds = Math.min(lifetime, tokens.lifetimeSecondsMax ?? lifetime);
@@ -127,6 +129,16 @@ async function issued(
   };
 }
 
+/** Whoever names a UID means that incarnation of the account, and not one that has been created since. */
+function requireUid({ metadata: { uid: requested } }: TokenRequest, { name = '', uid }: KubeObject['metadata']): void {
+  if (!requested || requested === uid) return;
+  throw conflict(
+    { ...tokenRequestNames, plural: tokenRequestNames.kind },
+    name,
+    `the UID in the token request (${requested}) does not match the UID of the service account (${uid})`,
+  );
+}
+
 function lifetimeAsked({ spec: { expirationSeconds = lifetimeSecondsFallback } }: TokenRequest): number {
   const seconds = Number(typeof expirationSeconds === 'number' ? expirationSeconds : expirationSeconds.rawJSON);
   const problem =
@@ -139,12 +151,12 @@ function lifetimeAsked({ spec: { expirationSeconds = lifetimeSecondsFallback } }
   throw invalid(tokenRequestNames, '', [invalidValue('spec.expirationSeconds', expirationSeconds, problem)]);
 }
 
-/** What a token may be bound to in Kubernetes. None of it is served here, so none of it exists. */
+/** Kinds that a token may be bound to in Kubernetes. None of them is served here, so no such object exists. */
 const bindable: Readonly<Record<string, string>> = { Pod: 'pods', Secret: 'secrets', Node: 'nodes' };
 
 function cannotBind({ kind = '', apiVersion = '', name = '' }: BoundObjectReference): StatusError {
   const plural = apiVersion.includes('/') ? undefined : getOwn(bindable, kind);
-  if (plural) return notFound({ group: '', kind, plural }, name);
+  if (plural) return name === '' ? badRequest('Name parameter required.') : notFound({ group: '', kind, plural }, name);
   const type = `${apiVersion.includes('/') ? apiVersion : `/${apiVersion}`}, Kind=${kind}`;
   return badRequest(`cannot bind token to object of type ${type}`);
 }
