@@ -139,6 +139,7 @@ export function defineKind<T extends KubeObject>(form: KindForm<T>): Kind {
       },
     ),
     hasProtobuf: numbers !== undefined,
+    storedAs: { group, version, kind },
     namespaced: form.namespaced ?? true,
     verbs: form.verbs ?? verbs,
     parts,

@@ -22,6 +22,8 @@ export interface ServedKind extends SpokenKind {
   /** What can be done with its objects, in the order of the alphabet. */
   readonly verbs: readonly string[];
   readonly subresourceForms: readonly ServedSubresource[];
+  /** The version in which its objects are stored; absent if they are not stored. */
+  readonly storedAs?: GroupVersionKind;
 }
 
 /** What clients see of what has a path behind an object. */

@@ -63,7 +63,7 @@ export function defineView<Stored extends KubeObject>(form: ViewForm<Stored>): K
     fromStored: (object) => as(kind, renameBack(object)),
     selectableFields,
   };
-  return { ...kind, view };
+  return { ...kind, storedAs: { group: of.group, version: of.version, kind: of.kind }, view };
 }
 
 const renaming =

@@ -21,6 +21,19 @@ test.each(['/api', '/apis'])('discovery by %s is as it was', async (path) => {
   expect(JSON.stringify(JSON.parse((await ask(path, { accept })).text), null, 2)).toMatchSnapshot();
 });
 
+test.each([
+  ['/api/v1', 'serviceaccounts', 'pbx9ZvyFpBE='],
+  ['/api/v1', 'events', 'r2yiGXH7wu8='],
+  ['/api/v1', 'namespaces', 'Q3oi5N2YM8M='],
+  ['/apis/events.k8s.io/v1', 'events', 'r2yiGXH7wu8='],
+  ['/apis/authentication.k8s.io/v1', 'tokenreviews', undefined],
+])('%s gives %s the storage version hash that kube-apiserver gives', async (path, plural, hash) => {
+  const { resources } = JSON.parse((await ask(path)).text) as {
+    resources: readonly { readonly name: string; readonly storageVersionHash?: string }[];
+  };
+  expect(resources.find(({ name }) => name === plural)?.storageVersionHash).toBe(hash);
+});
+
 interface Document {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
   readonly definitions: Readonly<Record<string, JsonSchema>>;

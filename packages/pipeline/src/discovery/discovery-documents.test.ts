@@ -83,7 +83,15 @@ test('a version tells its resources by name, and what stands behind one right af
     kind: 'APIResourceList',
     groupVersion: 'v1',
     resources: [
-      { name: 'bulbs', singularName: 'bulb', namespaced: true, kind: 'Bulb', verbs, categories: ['all'] },
+      {
+        name: 'bulbs',
+        singularName: 'bulb',
+        namespaced: true,
+        kind: 'Bulb',
+        verbs,
+        categories: ['all'],
+        storageVersionHash: '526VBHMNLrg=',
+      },
       {
         name: 'lamps',
         singularName: 'lamp',
@@ -92,6 +100,7 @@ test('a version tells its resources by name, and what stands behind one right af
         verbs,
         shortNames: ['la'],
         categories: ['all'],
+        storageVersionHash: 'uCQGP0Vkrio=',
       },
       {
         name: 'lamps/light',

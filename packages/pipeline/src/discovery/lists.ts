@@ -1,4 +1,5 @@
-import type { ServedKind } from '@cluster-apiserver/model';
+import { createHash } from 'node:crypto';
+import type { GroupVersionKind, ServedKind } from '@cluster-apiserver/model';
 import type { ServedGroup, ServedVersion } from './served-groups.ts';
 
 /** Discovery in pieces: the versions, the groups, and the resources of one of them, each by a request of its own. */
@@ -31,7 +32,7 @@ export const resourceList = ({ groupVersion, version, kinds }: ServedVersion): o
   resources: kinds.flatMap(resources),
 });
 
-const resources = ({ verbs, namespaced, subresourceForms, ...kind }: ServedKind): object[] => [
+const resources = ({ verbs, namespaced, subresourceForms, storedAs, ...kind }: ServedKind): object[] => [
   {
     name: kind.plural,
     singularName: kind.singular,
@@ -40,6 +41,7 @@ const resources = ({ verbs, namespaced, subresourceForms, ...kind }: ServedKind)
     verbs,
     ...(kind.shortNames.length > 0 && { shortNames: kind.shortNames }),
     ...(kind.categories && { categories: kind.categories }),
+    ...(storedAs && { storageVersionHash: storageVersionHash(storedAs) }),
   },
   ...subresourceForms.map(({ name, group, version, kind: spoken, verbs }) => ({
     name: `${kind.plural}/${name}`,
@@ -51,3 +53,7 @@ const resources = ({ verbs, namespaced, subresourceForms, ...kind }: ServedKind)
     verbs,
   })),
 ];
+
+/** Tells clients that migrate stored objects whether the version in which they are stored has changed. */
+const storageVersionHash = ({ group, version, kind }: GroupVersionKind): string =>
+  createHash('sha256').update(`${group}/${version}/${kind}`).digest().subarray(0, 8).toString('base64');
