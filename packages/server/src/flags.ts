@@ -187,7 +187,7 @@ const flags = {
   'event-ttl': durationMs({
     group: etcd,
     fallback: '1h0m0s',
-    help: 'How long events are kept after their last write.',
+    help: 'Time to retain events after their last update; 0 retains them until they are deleted.',
   }),
   'bind-address': text({ group: serving, fallback: '0.0.0.0', help: 'The address to listen on.' }, 'ip'),
   'secure-port': integer(

@@ -118,7 +118,7 @@ export const event = ({ eventLifetimeSeconds }: KindServices): Kind =>
     ownsOthers: false,
     deletedAnswer: 'status',
     subresources: [],
-    timeToLiveSeconds: eventLifetimeSeconds,
+    ...(eventLifetimeSeconds > 0 && { timeToLiveSeconds: eventLifetimeSeconds }),
     validate: (event) => validateEvent(event, 'reportingComponent'),
     columns: eventColumns,
     selectableFields: {
