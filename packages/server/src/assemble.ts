@@ -89,7 +89,7 @@ export async function assemble(
 
     checkStorage(health, { client, cache, clock });
     const ofNamespaces = resources.find(({ kind }) => kind === namespaceKind);
-    const namespaces = ofNamespaces && namespacesIn(ofNamespaces);
+    const namespaces = ofNamespaces && namespacesIn(ofNamespaces, clock);
     const admission = openAdmission(flags, namespaces);
 
     let shuttingDown = false;
@@ -106,7 +106,7 @@ export async function assemble(
       ownQuestions,
       openPaths(Object.keys(accountTokens?.documents ?? {})),
     ]);
-    const accounts = accountTokens?.authenticator(findAccountIn(resources, clock));
+    const accounts = accountTokens?.authenticator(findAccountIn(resources));
     const authenticators = await openAuthenticators(authentication, accounts, scope);
     const reviews = openReviews({
       clock,

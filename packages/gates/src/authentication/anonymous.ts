@@ -8,9 +8,9 @@ const anonymous = ofKnownUser({ name: anonymousName, groups: [] });
  * then, so it never becomes this.
  */
 export const orAnonymous = (known: Authenticator, allowed: (path: string) => boolean): Authenticator => ({
-  authenticate: (credentials) => {
+  authenticate: (credentials, call) => {
     const nobody = () => (allowed(credentials.path) ? anonymous : undefined);
-    const user = known.authenticate(credentials);
+    const user = known.authenticate(credentials, call);
     return user instanceof Promise ? user.then((found) => found ?? nobody()) : (user ?? nobody());
   },
 });

@@ -1,3 +1,4 @@
+import type { Call } from '@cluster-apiserver/base';
 import type { AccessQuestion, ResourceQuestion, UserInfo } from '@cluster-apiserver/model';
 import { ofKnownUser } from '../authentication/known-user.ts';
 import { accountNamed } from '../authentication/service-account/account-name.ts';
@@ -24,11 +25,12 @@ export async function impersonated(
   wanted: WantedUser,
   request: AccessQuestion,
   authorizer: Authorizer,
+  call: Call,
 ): Promise<Impersonation> {
   let refused: Refused | undefined;
   for (const mode of modes) {
     if (!mode.fits(wanted)) continue;
-    const found = await firstRefused(mode.questions(wanted, request), authorizer);
+    const found = await firstRefused(mode.questions(wanted, request), authorizer, call);
     if (!found) return { user: userOf(wanted) };
     refused ??= found;
   }
@@ -103,9 +105,10 @@ const nothing = { subresource: undefined, namespace: undefined, name: undefined 
 async function firstRefused(
   questions: readonly AccessQuestion[],
   authorizer: Authorizer,
+  call: Call,
 ): Promise<Refused | undefined> {
   for (const attributes of questions) {
-    const { verdict, reason } = await authorizer.authorize(attributes);
+    const { verdict, reason } = await authorizer.authorize(attributes, call);
     if (verdict !== 'allow') return { attributes, reason };
   }
   return undefined;

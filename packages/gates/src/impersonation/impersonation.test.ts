@@ -1,9 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
-import { seededRandom } from '@cluster-apiserver/base';
+import { callUntil, seededRandom } from '@cluster-apiserver/base';
 import type { AccessQuestion } from '@cluster-apiserver/model';
 import type { Authorizer } from '../authorization/authorizer.ts';
 import { impersonated } from './impersonated.ts';
 import { ImpersonationHeaderError, wantedUser } from './wanted-user.ts';
+
+const call = callUntil(Number.POSITIVE_INFINITY);
 
 const caller = { name: 'ann', groups: ['system:authenticated'] };
 const request: AccessQuestion = {
@@ -37,7 +39,7 @@ const legacy = (words: string): boolean => words.startsWith('impersonate ');
 async function become(authorizer: Authorizer, ...lines: [string, string][]): Promise<unknown> {
   const wanted = wantedUser(lines);
   if (!wanted) return undefined;
-  const answer = await impersonated(wanted, request, authorizer);
+  const answer = await impersonated(wanted, request, authorizer, call);
   return 'user' in answer ? answer.user : inWords(answer.refused.attributes);
 }
 

@@ -1,3 +1,4 @@
+import { callUntil } from '@cluster-apiserver/base';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { compile, type Expression, type Type, types } from '@cluster-apiserver/expressions';
 import type { UserInfo } from '@cluster-apiserver/model';
@@ -5,6 +6,8 @@ import { type JWTPayload, SignJWT } from 'jose';
 import { httpsGet, IssuerKeys, jwtAuthenticator, type JwtIssuer, TokenRejectedError } from '../../src/index.ts';
 import { ManualClock } from './manual-clock.ts';
 import { type Answer, type Provider, startProvider } from './provider.ts';
+
+const call = callUntil(Number.POSITIVE_INFINITY);
 
 const claimTypes = { claims: types.map(types.string, types.dyn) };
 const userTypes = {
@@ -67,7 +70,7 @@ function authenticatorWith({
     ...part,
   };
   const authenticator = jwtAuthenticator([configured], clock);
-  return async (token) => (await authenticator.authenticateToken(token))?.user;
+  return async (token) => (await authenticator.authenticateToken(token, call))?.user;
 }
 
 /** Some of them are wrong on purpose, so their types are not looked at. */

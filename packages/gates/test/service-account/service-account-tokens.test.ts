@@ -1,6 +1,6 @@
 import { createHmac, createPublicKey } from 'node:crypto';
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { seededRandom } from '@cluster-apiserver/base';
+import { callUntil, seededRandom } from '@cluster-apiserver/base';
 import {
   calculateJwkThumbprint,
   CompactSign,
@@ -27,6 +27,8 @@ import {
 } from '../../src/index.ts';
 import { ManualClock } from '../oidc/manual-clock.ts';
 import { ecKey, keysOf, rsaKey } from './keys.ts';
+
+const call = callUntil(Number.POSITIVE_INFINITY);
 
 const url = 'https://cluster.example';
 const nowSeconds = 1_800_000_000;
@@ -88,7 +90,9 @@ const signedWith = (claims: object, header: Partial<JWTHeaderParameters> = {}): 
 };
 
 async function refusal(token: string, audiences?: readonly string[]): Promise<string> {
-  const error: unknown = await Promise.resolve(tokens.authenticateToken(token, audiences)).catch((thrown) => thrown);
+  const error: unknown = await Promise.resolve(tokens.authenticateToken(token, call, audiences)).catch(
+    (thrown) => thrown,
+  );
   expect(error).toBeInstanceOf(TokenRejectedError);
   return (error as Error).message;
 }
@@ -116,7 +120,7 @@ describe('a token', () => {
     keys = await keysOf(pem);
     const token = await issue();
     expect(decodeProtectedHeader(token).alg).toBe(alg);
-    expect(await tokens.authenticateToken(token)).toMatchObject({
+    expect(await tokens.authenticateToken(token, call)).toMatchObject({
       user: {
         name: 'system:serviceaccount:team:robot',
         uid: 'u-1',
@@ -130,20 +134,21 @@ describe('a token', () => {
 
   test('counts for the audiences that were asked for and are its own', async () => {
     const token = await issue(['x', 'y', 'api']);
-    expect(await tokens.authenticateToken(token)).toMatchObject({ audiences: ['api'] });
-    expect(await tokens.authenticateToken(token, ['y', 'z', 'x'])).toMatchObject({ audiences: ['y', 'x'] });
+    expect(await tokens.authenticateToken(token, call)).toMatchObject({ audiences: ['api'] });
+    expect(await tokens.authenticateToken(token, call, ['y', 'z', 'x'])).toMatchObject({ audiences: ['y', 'x'] });
     expect(await refusal(token, ['z'])).toContain('other audiences');
   });
 
   test('of another issuer is left to others', async () => {
     const token = await signedWith({ iss: 'https://elsewhere' });
-    for (const other of [token, 'opaque', 'a.b.c', '']) expect(await tokens.authenticateToken(other)).toBeUndefined();
+    for (const other of [token, 'opaque', 'a.b.c', ''])
+      expect(await tokens.authenticateToken(other, call)).toBeUndefined();
     expect(looks).toBe(0);
   });
 
   test('of an issuer of before still counts', async () => {
     const token = await signedWith({ iss: 'https://before.example' });
-    expect(await tokens.authenticateToken(token)).toBeDefined();
+    expect(await tokens.authenticateToken(token, call)).toBeDefined();
   });
 
   test.each(['pod', 'secret', 'node'])('that is bound to a %s, which cannot exist here, is refused', async (kind) => {
@@ -169,7 +174,7 @@ describe('a token', () => {
 
 describe('its account', () => {
   test('is looked up in memory, and the store is not asked', async () => {
-    expect(await tokens.authenticateToken(await issue())).toBeDefined();
+    expect(await tokens.authenticateToken(await issue(), call)).toBeDefined();
     expect(askedFreshly).toBe(0);
   });
 
@@ -178,7 +183,7 @@ describe('its account', () => {
     ['still knows one of before', { uid: 'u-0', deletedAtMs: undefined }],
   ])('is asked of the store when memory %s', async (_, old) => {
     remembered = old;
-    expect(await tokens.authenticateToken(await issue())).toBeDefined();
+    expect(await tokens.authenticateToken(await issue(), call)).toBeDefined();
     expect(askedFreshly).toBe(1);
   });
 
@@ -196,7 +201,7 @@ describe('its account', () => {
     const token = await issue();
     remembered = { uid: 'u-1', deletedAtMs: clock.now() };
     clock.move(60_000);
-    expect(await tokens.authenticateToken(token)).toBeDefined();
+    expect(await tokens.authenticateToken(token, call)).toBeDefined();
     clock.move(1);
     expect(await refusal(token)).toContain('has been deleted');
   });
@@ -205,14 +210,14 @@ describe('its account', () => {
     const cached = cachedTokens(signed, { clock, random: seededRandom(2), ttlMs: 10_000, asked: () => {} });
     const living = ofLivingAccounts(cached, async () => remembered, clock);
     const token = await issue();
-    expect(await living.authenticateToken(token)).toBeDefined();
+    expect(await living.authenticateToken(token, call)).toBeDefined();
     remembered = undefined;
-    await expect(Promise.resolve(living.authenticateToken(token))).rejects.toThrow('does not exist any more');
+    await expect(Promise.resolve(living.authenticateToken(token, call))).rejects.toThrow('does not exist any more');
   });
 
   test('that cannot be looked up is a fault, and no refusal', async () => {
     const broken = ofLivingAccounts(signed, async () => Promise.reject(new Error('no storage')), clock);
-    await expect(Promise.resolve(broken.authenticateToken(await issue()))).rejects.toThrow('no storage');
+    await expect(Promise.resolve(broken.authenticateToken(await issue(), call))).rejects.toThrow('no storage');
   });
 });
 
@@ -222,7 +227,7 @@ describe('keys', () => {
     keys = inFiles = await keysOf(pems.RS256);
     const token = await issue();
     keys = before;
-    expect(await tokens.authenticateToken(token)).toBeDefined();
+    expect(await tokens.authenticateToken(token, call)).toBeDefined();
     expect(looks).toBe(1);
   });
 
@@ -236,7 +241,7 @@ describe('keys', () => {
     const [old, next] = [keys, await keysOf(ecKey())];
     const token = await signedWith({}, { kid: undefined as never });
     keys = inFiles = { signing: next.signing, verifying: [...next.verifying, ...old.verifying] };
-    expect(await tokens.authenticateToken(token)).toBeDefined();
+    expect(await tokens.authenticateToken(token, call)).toBeDefined();
   });
 
   test('are published with the algorithms that they are for', async () => {
@@ -340,7 +345,7 @@ describe('Algorithm confusion', () => {
     const encrypted = await new EncryptJWT({ iss: url, 'kubernetes.io': own })
       .setProtectedHeader({ alg: 'dir', enc: 'A256GCM' })
       .encrypt(new Uint8Array(32));
-    expect(await tokens.authenticateToken(encrypted)).toBeUndefined();
+    expect(await tokens.authenticateToken(encrypted, call)).toBeUndefined();
   });
 });
 
@@ -379,20 +384,20 @@ describe('Wrong aud/iss/exp/nbf/iat', () => {
     ['a longer one', `${url}/`],
     ['none', undefined],
   ])('a token of %s is not ours', async (_, iss) => {
-    expect(await tokens.authenticateToken(await signedWith({ iss }))).toBeUndefined();
+    expect(await tokens.authenticateToken(await signedWith({ iss }), call)).toBeUndefined();
   });
 
   test('a token counts until its last second, and not in the next', async () => {
     const token = await issue([url], 600);
     clock.move(599_000);
-    expect(await tokens.authenticateToken(token)).toBeDefined();
+    expect(await tokens.authenticateToken(token, call)).toBeDefined();
     clock.move(1_000);
     expect(await refusal(token)).toContain('expired');
   });
 
   test('clocks of two replicas may differ by a minute', async () => {
     expect(
-      await tokens.authenticateToken(await signedWith({ nbf: nowSeconds + 60, iat: nowSeconds + 60 })),
+      await tokens.authenticateToken(await signedWith({ nbf: nowSeconds + 60, iat: nowSeconds + 60 }), call),
     ).toBeDefined();
   });
 });
@@ -412,7 +417,7 @@ describe('Huge / malformed tokens', () => {
 
   /** Not ours any more, or refused. */
   const spoiled = async (token: string): Promise<void> => {
-    const answer = await Promise.resolve(tokens.authenticateToken(token)).catch((error: unknown) => error);
+    const answer = await Promise.resolve(tokens.authenticateToken(token, call)).catch((error: unknown) => error);
     if (answer !== undefined) expect(answer).toBeInstanceOf(TokenRejectedError);
   };
 
@@ -441,7 +446,7 @@ describe('Huge / malformed tokens', () => {
 
   test('dots and letters without end are nobody’s, and cost nothing', async () => {
     for (const huge of ['.'.repeat(1_000_000), 'a'.repeat(500_000), `${'a'.repeat(300_000)}.${'b'.repeat(300_000)}.c`])
-      expect(await tokens.authenticateToken(huge)).toBeUndefined();
+      expect(await tokens.authenticateToken(huge, call)).toBeUndefined();
     expect(looks).toBe(0);
   });
 });
@@ -457,9 +462,9 @@ describe('Token cache', () => {
     const cached = cachedTokens(signed, { clock, random: seededRandom(3), ttlMs: 10_000, asked: () => {} });
     const token = await issue([url], 600);
     clock.move(595_000);
-    expect(await cached.authenticateToken(token)).toBeDefined();
+    expect(await cached.authenticateToken(token, call)).toBeDefined();
     clock.move(5_000);
-    await expect(Promise.resolve(cached.authenticateToken(token))).rejects.toThrow('expired');
+    await expect(Promise.resolve(cached.authenticateToken(token, call))).rejects.toThrow('expired');
   });
 });
 

@@ -98,6 +98,10 @@ export abstract class SocketRequest implements ApiRequest {
     return body;
   }
 
+  get isAborted(): boolean {
+    return this.#clientLeft;
+  }
+
   get signal(): AbortSignal {
     if (!this.#gone) {
       this.#gone = new AbortController();
@@ -169,8 +173,8 @@ export abstract class SocketRequest implements ApiRequest {
         const sink = new OutletSink(outlet, this.signal, this.surroundings.draining);
         await body.stream(sink);
         this.bodyBytes += sink.writtenBytes;
-      }
-      else await writePieces(outlet, body, (bytes) => {
+      } else
+        await writePieces(outlet, body, (bytes) => {
           this.bodyBytes += bytes;
           this.sending();
         });
