@@ -14,6 +14,8 @@ const notBeforeLeewaySeconds = 60;
 /** Where the keys are that may have signed a token. */
 export interface KeyFinder {
   find(signed: Signed, call: Call): Promise<readonly JWK[]>;
+  /** Asked when none of those has signed it: what there is now, if that may be something else. */
+  findNewer(signed: Signed, call: Call): Promise<readonly JWK[]>;
 }
 
 /** Whose signature counts, and for whom. */
@@ -43,8 +45,9 @@ export async function verifiedClaims(
   call: Call,
 ): Promise<Lasting> {
   const signed = signedBy(token, algorithms);
-  const candidates = await keys.find(signed, call);
-  const payload = await firstVerified(token, candidates);
+  const payload =
+    (await firstVerified(token, await keys.find(signed, call))) ??
+    (await firstVerified(token, await keys.findNewer(signed, call)));
   if (!payload) throw new TokenRejectedError('no key of the issuer has signed the token');
   const claims = claimsIn(payload);
   if (!claims || claims.iss !== url) throw new TokenRejectedError('the token is of another issuer');

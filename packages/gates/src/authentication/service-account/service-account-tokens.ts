@@ -84,23 +84,49 @@ export type FindAccount = (
 /** What an account that is being deleted has begun, it may finish. */
 const deletedLeewayMs = 60_000;
 
+/** How long an account that does not exist is not asked for again, and how many of them are remembered. */
+const absentMs = 10_000;
+const absentMax = 4_096;
+
 /**
  * A token counts for as long as its account exists. That is looked up each time, in memory; and before anybody is
  * refused because memory knows no such account, it is asked freshly, because the account may have been created at
- * another replica a moment ago.
+ * another replica a moment ago. A uid that was once found absent does not come into being later, so that is remembered:
+ * the token of an account that is gone costs the storage one read in a while, and not one for each use.
  */
 export function ofLivingAccounts(
   signed: TokenAuthenticator<AccountAnswer>,
   findAccount: FindAccount,
   clock: Clock,
 ): TokenAuthenticator {
+  /** Until when. In the order of their ends, because all last equally long. */
+  const absent = new Map<string, number>();
+  const isAbsent = (key: string): boolean => clock.monotonicMs() < (absent.get(key) ?? Number.NEGATIVE_INFINITY);
+  const noteAbsent = (key: string): void => {
+    absent.delete(key); // so that it goes to the end
+    const [oldest] = absent.keys();
+    if (oldest !== undefined && absent.size >= absentMax) absent.delete(oldest);
+    absent.set(key, clock.monotonicMs() + absentMs);
+  };
+  const findFreshly = async (
+    account: AccountReference,
+    isIt: (found: FoundAccount | undefined) => found is FoundAccount,
+    call: Call,
+  ): Promise<FoundAccount | undefined> => {
+    const key = JSON.stringify([account.namespace, account.name, account.uid]);
+    if (isAbsent(key)) return undefined;
+    const found = await findAccount(account, true, call);
+    if (isIt(found)) return found;
+    noteAbsent(key);
+    return undefined;
+  };
   const living = async (answer: AccountAnswer | undefined, call: Call): Promise<TokenAnswer | undefined> => {
     if (!answer) return undefined;
     const { account } = answer;
     const isIt = (found: FoundAccount | undefined): found is FoundAccount => found?.uid === account.uid;
     const remembered = await findAccount(account, false, call);
-    const found = isIt(remembered) ? remembered : await findAccount(account, true, call);
-    if (!isIt(found)) throw new TokenRejectedError('the service account of the token does not exist any more');
+    const found = isIt(remembered) ? remembered : await findFreshly(account, isIt, call);
+    if (!found) throw new TokenRejectedError('the service account of the token does not exist any more');
     if (found.deletedAtMs !== undefined && found.deletedAtMs < clock.now() - deletedLeewayMs)
       throw new TokenRejectedError('the service account of the token has been deleted');
     return answer;
