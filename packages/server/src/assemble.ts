@@ -117,14 +117,14 @@ export async function assemble(
     const outward = [...served, ...reviews];
     const about = versionInfo(surroundings.runtime);
     const reportFault: ReportFault = (error, { request, auditId }) =>
-      log.error('a request ended in a fault of ours', {
+      log.error('internal error', {
         method: request.method,
         path: request.target.split('?', 1)[0],
         auditId,
         error: asError(error),
       });
     const reportRejection: ReportRejection = (error, { request, auditId }) =>
-      log.warn('a credential was refused', { auditId, from: request.remoteAddress, error });
+      log.warn('authentication failed', { auditId, remoteAddress: request.remoteAddress, error });
     const handler = chain(
       {
         clock,
