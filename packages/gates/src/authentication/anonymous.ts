@@ -1,7 +1,7 @@
 import type { Authenticator } from './authenticator.ts';
-import { anonymousName, ofKnownUser } from './known-user.ts';
+import { anonymousName, assumedUser } from './known-user.ts';
 
-const anonymous = ofKnownUser({ name: anonymousName, groups: [] });
+const anonymous = assumedUser({ name: anonymousName, groups: [] });
 
 /**
  * Whoever brings no credential is anonymous where that is allowed. One that was brought and is nobody's is rejected by

@@ -122,6 +122,28 @@ describe('Impersonation headers', () => {
     }
   });
 
+  test('of many parts some are asked at a time, and the first refusal in their order is told', async () => {
+    let underWay = 0;
+    let most = 0;
+    const asked: string[] = [];
+    const authorizer: Authorizer = {
+      authorize: async ({ verb, resource }) => {
+        asked.push(resource?.name ?? '');
+        most = Math.max(most, ++underWay);
+        await new Promise((resolve) => setImmediate(resolve));
+        underWay--;
+        const refused = verb !== 'impersonate' || (resource?.name ?? '') >= 'group-500';
+        return { verdict: refused ? 'noOpinion' : 'allow' };
+      },
+    };
+    const groups = Array.from({ length: 900 }, (_, at) => `group-${String(at).padStart(3, '0')}`);
+    const wanted = { name: 'bob', uid: undefined, groups, extra: {} };
+    const refusal = await impersonated(wanted, request, authorizer, call);
+    expect(refusal).toMatchObject({ refused: { attributes: { verb: 'impersonate-on:user-info:list' } } });
+    expect(most).toBe(8);
+    expect(asked.length).toBeLessThan(520);
+  });
+
   test('a service account is asked about in its namespace', async () => {
     const authorizer = allowing(legacy);
     await become(authorizer, ['impersonate-user', 'system:serviceaccount:team:robot']);
@@ -220,6 +242,13 @@ describe('Impersonation headers', () => {
       [
         ['impersonate-user', 'bob'],
         ['impersonate-groups', 'devs'],
+      ],
+    ],
+    [
+      'more headers than anybody is made of',
+      [
+        ['impersonate-user', 'bob'],
+        ...Array.from({ length: 1_000 }, (): [string, string] => ['impersonate-group', 'devs']),
       ],
     ],
   ])('%s are refused before anybody is asked', (_, lines) => {

@@ -1,5 +1,5 @@
 import type { Call, Clock } from '@cluster-apiserver/base';
-import { authenticatedGroup } from '../authenticator.ts';
+import { authenticatedUser } from '../known-user.ts';
 import type { TokenAnswer, TokenAuthenticator } from '../token-authenticator.ts';
 import { type ClaimMappings, claimValues, userFrom } from './claim-mapping.ts';
 import type { IssuerKeys } from './issuer-keys.ts';
@@ -40,7 +40,7 @@ async function userBehind(token: string, configured: JwtIssuer, clock: Clock, ca
   checkClaimRules(claimRules, claims, values);
   checkUserRules(userRules, user);
   return {
-    user: { ...user, groups: [...new Set([...user.groups, authenticatedGroup])] },
+    user: authenticatedUser({ ...user, groups: [...new Set(user.groups)] }),
     expiresAtMs: claims.exp * 1000,
   };
 }

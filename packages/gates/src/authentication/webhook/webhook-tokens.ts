@@ -2,7 +2,7 @@ import { type Call, getOwn } from '@cluster-apiserver/base';
 import type { UserInfo } from '@cluster-apiserver/model';
 import { askWebhook, type WebhookOptions } from '../../webhook/ask-webhook.ts';
 import { WebhookError } from '../../webhook/webhook-error.ts';
-import { ofKnownUser } from '../known-user.ts';
+import { authenticatedUser } from '../known-user.ts';
 import type { TokenAnswer, TokenAuthenticator } from '../token-authenticator.ts';
 import { TokenRejectedError } from '../token-rejected.ts';
 
@@ -68,7 +68,7 @@ function userIn(user: Values): UserInfo {
   if (uid !== undefined && typeof uid !== 'string') throw new WebhookError('its uid is no text');
   const extras = extra === undefined || extra === null ? {} : objectOf(extra, 'extra');
   const entries = Object.keys(extras).map((key) => [key, textsOf(getOwn(extras, key), 'extra')] as const);
-  return ofKnownUser({
+  return authenticatedUser({
     name: username,
     ...(uid && { uid }),
     groups: textsOf(groups, 'groups'),
