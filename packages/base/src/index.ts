@@ -1,4 +1,16 @@
 export { type Backoff, backoff } from './backoff.ts';
+export {
+  type Call,
+  callUntil,
+  type Caller,
+  DeadlineExceededError,
+  detached,
+  RequestCall,
+  throwIfAborted,
+  type TraceContext,
+  withDeadline,
+  withinCall,
+} from './call.ts';
 export { type Clock, sleep, systemClock } from './clock.ts';
 export { parseDuration } from './duration.ts';
 export { follow } from './follow.ts';

@@ -1,3 +1,4 @@
+import { callUntil } from '@cluster-apiserver/base';
 import { expect, test } from '@jest/globals';
 import type { AccessDecision, UserInfo } from '@cluster-apiserver/model';
 import {
@@ -11,6 +12,8 @@ import {
 } from './index.ts';
 import { bringing } from '../test/credentials.ts';
 
+const call = callUntil(Number.POSITIVE_INFINITY);
+
 const nobody = bringing();
 const user = (name: string, ...groups: string[]): UserInfo => ({ name, groups });
 const knows = (found: UserInfo | undefined): Authenticator => ({ authenticate: () => found });
@@ -21,62 +24,70 @@ const rejects = (told: string): Authenticator => ({
   },
 });
 const rejectsLater = (told: string): Authenticator => ({
-  authenticate: async () => rejects(told).authenticate(nobody),
+  authenticate: async () => rejects(told).authenticate(nobody, call),
 });
 const decides = (decision: AccessDecision): Authorizer => ({ authorize: () => decision });
 const decidesLater = (decision: AccessDecision): Authorizer => ({ authorize: async () => decision });
 const question = { user: user('a'), verb: 'get', path: '/x' };
 
 test('the first authenticator that knows is believed, whether it answers now or later', async () => {
-  expect(firstToKnow([knows(undefined), knows(user('b')), knows(user('c'))]).authenticate(nobody)).toEqual(user('b'));
+  expect(firstToKnow([knows(undefined), knows(user('b')), knows(user('c'))]).authenticate(nobody, call)).toEqual(
+    user('b'),
+  );
   expect(
     await firstToKnow([knowsLater(undefined), knows(undefined), knowsLater(user('b')), knows(user('c'))]).authenticate(
       nobody,
+      call,
     ),
   ).toEqual(user('b'));
-  expect(firstToKnow([]).authenticate(nobody)).toBeUndefined();
+  expect(firstToKnow([]).authenticate(nobody, call)).toBeUndefined();
 });
 
 test('a rejection counts when nobody else knows who it is, and the first one is told', async () => {
   for (const rejecting of [rejects('a'), rejectsLater('a')]) {
-    expect(await firstToKnow([rejecting, knowsLater(user('b'))]).authenticate(nobody)).toEqual(user('b'));
-    expect(await firstToKnow([rejecting, knows(user('b'))]).authenticate(nobody)).toEqual(user('b'));
+    expect(await firstToKnow([rejecting, knowsLater(user('b'))]).authenticate(nobody, call)).toEqual(user('b'));
+    expect(await firstToKnow([rejecting, knows(user('b'))]).authenticate(nobody, call)).toEqual(user('b'));
     await expect(
-      (async () => firstToKnow([knows(undefined), rejecting, rejects('b')]).authenticate(nobody))(),
+      (async () => firstToKnow([knows(undefined), rejecting, rejects('b')]).authenticate(nobody, call))(),
     ).rejects.toMatchObject({ name: 'TokenRejectedError', told: 'a' });
   }
 });
 
 test('a fault is no rejection: it ends the search', async () => {
   const faulty: Authenticator = { authenticate: async () => Promise.reject(new Error('ours')) };
-  await expect(firstToKnow([faulty, knows(user('b'))]).authenticate(nobody)).rejects.toThrow('ours');
+  await expect(firstToKnow([faulty, knows(user('b'))]).authenticate(nobody, call)).rejects.toThrow('ours');
 });
 
 test('the first authorizer with an opinion decides; without one nobody is allowed anything', async () => {
   const none: AccessDecision = { verdict: 'noOpinion', reason: 'not mine' };
   expect(
-    firstToDecide([decides(none), decides({ verdict: 'deny' }), decides({ verdict: 'allow' })]).authorize(question),
+    firstToDecide([decides(none), decides({ verdict: 'deny' }), decides({ verdict: 'allow' })]).authorize(
+      question,
+      call,
+    ),
   ).toEqual({ verdict: 'deny' });
   expect(
     await firstToDecide([
       decidesLater(none),
       decidesLater({ verdict: 'allow' }),
       decides({ verdict: 'deny' }),
-    ]).authorize(question),
+    ]).authorize(question, call),
   ).toEqual({ verdict: 'allow' });
-  expect(await firstToDecide([decides(none), decidesLater(none)]).authorize(question)).toEqual({
+  expect(await firstToDecide([decides(none), decidesLater(none)]).authorize(question, call)).toEqual({
     verdict: 'noOpinion',
     reason: 'not mine, not mine',
   });
-  expect(firstToDecide([]).authorize(question)).toEqual({ verdict: 'noOpinion', reason: undefined });
+  expect(firstToDecide([]).authorize(question, call)).toEqual({ verdict: 'noOpinion', reason: undefined });
 });
 
 test('masters may do everything, and others are left to others', () => {
   const authorizer = privilegedGroups([mastersGroup]);
-  expect(authorizer.authorize({ ...question, user: user('a', 'system:authenticated', 'system:masters') })).toEqual({
+  expect(
+    authorizer.authorize({ ...question, user: user('a', 'system:authenticated', 'system:masters') }, call),
+  ).toEqual({
     verdict: 'allow',
   });
-  expect(authorizer.authorize({ ...question, user: user('system:masters', 'masters') })).toEqual({
+  expect(authorizer.authorize({ ...question, user: user('system:masters', 'masters') }, call)).toEqual({
     verdict: 'noOpinion',
   });
 });

@@ -1,3 +1,4 @@
+import type { Call } from '@cluster-apiserver/base';
 import type { UserInfo } from './access.ts';
 import { type AnsweredForm, answeredKind } from './answered-kind.ts';
 import type { KubeObject } from './object.ts';
@@ -12,7 +13,7 @@ export interface ReviewForm<T extends KubeObject> extends AnsweredForm {
   readonly singular: string;
   readonly namespaced: boolean;
   /** The object as it was sent, with its answer. Throws a StatusError for a question that is none. */
-  readonly answer: (question: T, asker: UserInfo) => T | Promise<T>;
+  readonly answer: (question: T, asker: UserInfo, call: Call) => T | Promise<T>;
 }
 
 export interface Review extends ServedKind {

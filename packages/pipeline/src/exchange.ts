@@ -27,6 +27,8 @@ export interface ApiRequest {
   readonly protocol: 'HTTP/1.0' | 'HTTP/1.1' | 'HTTP/2.0';
   /** Aborts when the client goes away before the answer is complete. Made on first use: most requests never ask. */
   readonly signal: AbortSignal;
+  /** Whether the client has gone away before the answer was complete: what the signal says, without making one. */
+  readonly isAborted: boolean;
   /** Calls back once, when the response has been sent or its client is gone. What listens must not throw. */
   onEnd(listener: (end: ExchangeEnd) => void): void;
 }

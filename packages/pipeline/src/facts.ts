@@ -1,4 +1,4 @@
-import type { Call } from '@cluster-apiserver/storage';
+import type { Call } from '@cluster-apiserver/base';
 import type { UserInfo } from '@cluster-apiserver/model';
 import type { ApiRequest } from './exchange.ts';
 import type { RequestInfo } from './request-info.ts';

@@ -188,6 +188,7 @@ async function ask(method: string, target: string, { body, headers = {} }: Said 
     remoteAddress: '127.0.0.1',
     protocol: 'HTTP/1.1',
     signal: new AbortController().signal,
+    isAborted: false,
     onEnd: () => {},
   };
   const response: ApiResponse = await handle(request);

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { seededRandom, systemClock as clock } from '@cluster-apiserver/base';
+import { callUntil, seededRandom, systemClock as clock } from '@cluster-apiserver/base';
 import { type AdmissionPlugin, type Attempt, admission } from '@cluster-apiserver/gates';
 import { decode, type Kind, type KubeObject, readApplied, StatusError } from '@cluster-apiserver/model';
 import { memoryStore } from '@cluster-apiserver/storage';
@@ -17,7 +17,7 @@ import {
 } from './index.ts';
 
 const kind: Kind = { ...robotKind, createOnReplace: true };
-const call = { deadlineMs: Number.POSITIVE_INFINITY };
+const call = callUntil(Number.POSITIVE_INFINITY);
 const store = memoryStore(clock);
 let registry: Registry;
 let resource: Resource;
@@ -50,7 +50,7 @@ const asking = (namespace: string, plugins: readonly AdmissionPlugin[], dryRun =
     admission: admission(plugins),
     user: { name: 'somebody', groups: [] },
     subresource: undefined,
-    deadlineMs: call.deadlineMs,
+    call,
   },
 });
 const recording: AdmissionPlugin = {

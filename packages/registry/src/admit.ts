@@ -1,6 +1,7 @@
+import { type Call, throwIfAborted } from '@cluster-apiserver/base';
 import type { Admission, Attempt, Premise } from '@cluster-apiserver/gates';
 import { type KubeObject, StatusError, type UserInfo } from '@cluster-apiserver/model';
-import { type Call, PremiseBrokenError, type Revision } from '@cluster-apiserver/storage';
+import { PremiseBrokenError, type Revision } from '@cluster-apiserver/storage';
 import type { Resource } from './resource.ts';
 
 /** Who asks for a write, and whom that has to get past. What the server does by itself nobody asks for. */
@@ -9,7 +10,7 @@ export interface Asked {
   readonly user: UserInfo;
   /** The last segment of the path behind an object. */
   readonly subresource: string | undefined;
-  readonly deadlineMs: number;
+  readonly call: Call;
 }
 
 export interface Asking {
@@ -46,8 +47,8 @@ export function leaveFor(
 const none: readonly Premise[] = [];
 
 function attempt({ served }: Resource, { namespace, dryRun }: Asking, asked: Asked, write: Write): Attempt {
-  const { user, subresource, deadlineMs } = asked;
-  return { ...write, kind: served, namespace, dryRun, user, subresource, deadlineMs };
+  const { user, subresource, call } = asked;
+  return { ...write, kind: served, namespace, dryRun, user, subresource, call };
 }
 
 /** Each try brings what others have written in between, so this is far beyond bad luck. */
@@ -63,6 +64,7 @@ export async function createWithLeave(
 ): Promise<Revision> {
   const { name } = object.metadata;
   for (let tries = 1; ; tries++) {
+    throwIfAborted(call);
     const leave = leaveFor(resource, options, { operation: 'CREATE', name, object, oldObject: undefined });
     const premises = leave instanceof Promise ? await leave : leave;
     try {

@@ -1,3 +1,4 @@
+import type { Call } from '@cluster-apiserver/base';
 import {
   type Applied,
   ApplyConflictError,
@@ -10,7 +11,6 @@ import {
   notFound,
   StatusError,
 } from '@cluster-apiserver/model';
-import type { Call } from '@cluster-apiserver/storage';
 import { emptyOf } from './create.ts';
 import type { Outcome } from './outcome.ts';
 import { requireName, requireUnchanged, withinBounds } from './patch.ts';

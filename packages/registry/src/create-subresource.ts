@@ -1,5 +1,5 @@
+import type { Call } from '@cluster-apiserver/base';
 import { decode, invalid, invalidValue, type KubeObject, type Subresource } from '@cluster-apiserver/model';
-import type { Call } from '@cluster-apiserver/storage';
 import { get } from './get.ts';
 import type { Resource } from './resource.ts';
 import { answering } from './storage-answers.ts';

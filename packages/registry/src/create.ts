@@ -1,3 +1,4 @@
+import type { Call } from '@cluster-apiserver/base';
 import {
   alreadyExists,
   badRequest,
@@ -14,7 +15,7 @@ import {
   validateObjectMeta,
   withoutManagedFields,
 } from '@cluster-apiserver/model';
-import { type Call, KeyExistsError, type Stored } from '@cluster-apiserver/storage';
+import { KeyExistsError, type Stored } from '@cluster-apiserver/storage';
 import { admitted, createWithLeave, leaveFor } from './admit.ts';
 import { generatedName } from './names.ts';
 import { MadeObject, type Outcome } from './outcome.ts';

@@ -1,5 +1,5 @@
+import { type Call, throwIfAborted } from '@cluster-apiserver/base';
 import { type Status, StatusError, success } from '@cluster-apiserver/model';
-import type { Call } from '@cluster-apiserver/storage';
 import { type DeleteOptions, deleteObject } from './delete.ts';
 import { type ListOptions, list } from './list.ts';
 import type { Resource } from './resource.ts';
@@ -21,6 +21,7 @@ export async function deleteCollection(
   const todo = items.values();
   const work = async (): Promise<void> => {
     for (const item of todo) {
+      throwIfAborted(call);
       await deleteObject(resource, item.name, { ...deletion, namespace: options.namespace }, call).catch(
         (error: unknown) => {
           // Somebody else was quicker, which is as good.

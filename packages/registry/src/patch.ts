@@ -1,3 +1,4 @@
+import type { Call } from '@cluster-apiserver/base';
 import {
   asServed,
   asStored,
@@ -14,7 +15,6 @@ import {
   UnkeyedEntryError,
   WrongTypeError,
 } from '@cluster-apiserver/model';
-import type { Call } from '@cluster-apiserver/storage';
 import type { Outcome } from './outcome.ts';
 import { asUpdate, modified, updated } from './replace.ts';
 import type { Resource } from './resource.ts';

@@ -1,3 +1,4 @@
+import type { Call } from '@cluster-apiserver/base';
 import {
   badRequest,
   boundTo,
@@ -13,7 +14,6 @@ import {
   validateObjectMeta,
   validateObjectMetaUpdate,
 } from '@cluster-apiserver/model';
-import type { Call } from '@cluster-apiserver/storage';
 import { admitted, leaveFor } from './admit.ts';
 import { asNew, finished, formOf, withManagedFields } from './create.ts';
 import { MadeObject, type Outcome } from './outcome.ts';

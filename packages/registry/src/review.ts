@@ -1,4 +1,4 @@
-import type { Clock } from '@cluster-apiserver/base';
+import type { Call, Clock } from '@cluster-apiserver/base';
 import {
   formatTime,
   type KubeObject,
@@ -23,9 +23,10 @@ export async function answerReview(
   asker: UserInfo,
   { namespace, manager }: ReviewOptions,
   clock: Clock,
+  call: Call,
 ): Promise<KubeObject> {
   const placed = namespace === undefined ? incoming : inNamespace(incoming, namespace);
   const writer = { manager, apiVersion: review.apiVersion, time: formatTime(clock.now()) };
   const owners = managedFieldsAfterUpdate(review.schema, emptyOf(review), placed, writer);
-  return canonical(review, await review.answer(withManagedFields(placed, owners), asker));
+  return canonical(review, await review.answer(withManagedFields(placed, owners), asker, call));
 }

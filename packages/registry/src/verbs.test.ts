@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { type Clock, seededRandom, systemClock } from '@cluster-apiserver/base';
+import { callUntil, type Clock, seededRandom, systemClock } from '@cluster-apiserver/base';
 import {
   boolean,
   decode,
@@ -60,7 +60,7 @@ const kind: Kind = defineKind({
 
 let wallMs: number;
 const clock: Clock = { ...systemClock, now: () => wallMs };
-const call = { deadlineMs: Number.POSITIVE_INFINITY };
+const call = callUntil(Number.POSITIVE_INFINITY);
 let resource: Resource;
 let registry: Registry;
 let warnings: string[];

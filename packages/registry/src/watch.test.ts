@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { seededRandom, systemClock } from '@cluster-apiserver/base';
+import { callUntil, seededRandom, systemClock } from '@cluster-apiserver/base';
 import { decode, type KubeObject, StatusError } from '@cluster-apiserver/model';
 import { CorruptValueError, memoryStore, type Store } from '@cluster-apiserver/storage';
 import {
@@ -17,7 +17,7 @@ import {
 import { robotKind } from '../test/robot-kind.ts';
 
 const kind = robotKind;
-const call = { deadlineMs: Number.POSITIVE_INFINITY };
+const call = callUntil(Number.POSITIVE_INFINITY);
 let memory: ReturnType<typeof memoryStore>;
 let registry: Registry;
 let resource: Resource;

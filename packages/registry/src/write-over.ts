@@ -1,11 +1,6 @@
+import { type Call, throwIfAborted } from '@cluster-apiserver/base';
 import { type ByteString, bytesOf, conflict, encodeStored, type KubeObject } from '@cluster-apiserver/model';
-import {
-  type Call,
-  KeyExistsError,
-  type Revision,
-  RevisionMismatchError,
-  type Stored,
-} from '@cluster-apiserver/storage';
+import { KeyExistsError, type Revision, RevisionMismatchError, type Stored } from '@cluster-apiserver/storage';
 import { type Asking, createWithLeave, leaveFor } from './admit.ts';
 import { MadeObject, type Outcome } from './outcome.ts';
 import { placeOf, type Resource } from './resource.ts';
@@ -54,6 +49,7 @@ export async function writeOver(
   }
   let current = asCurrent((await store.get(key, call)).stored);
   for (let tries = 0; tries < triesMax; tries++) {
+    throwIfAborted(call);
     const decision = await decide(current);
     const write = writeOf(decision, current);
     if (!write || options.dryRun) {

@@ -89,7 +89,7 @@ export async function assemble(
 
     checkStorage(health, { client, cache, clock });
     const ofNamespaces = resources.find(({ kind }) => kind === namespaceKind);
-    const namespaces = ofNamespaces && namespacesIn(ofNamespaces);
+    const namespaces = ofNamespaces && namespacesIn(ofNamespaces, clock);
     const admission = openAdmission(flags, namespaces);
 
     let shuttingDown = false;
@@ -106,7 +106,7 @@ export async function assemble(
       ownQuestions,
       openPaths(Object.keys(accountTokens?.documents ?? {})),
     ]);
-    const accounts = accountTokens?.authenticator(findAccountIn(resources, clock));
+    const accounts = accountTokens?.authenticator(findAccountIn(resources));
     const authenticators = await openAuthenticators(authentication, accounts, scope);
     const reviews = openReviews({
       clock,
@@ -117,14 +117,14 @@ export async function assemble(
     const outward = [...served, ...reviews];
     const about = versionInfo(surroundings.runtime);
     const reportFault: ReportFault = (error, { request, auditId }) =>
-      log.error('a request ended in a fault of ours', {
+      log.error('internal error', {
         method: request.method,
         path: request.target.split('?', 1)[0],
         auditId,
         error: asError(error),
       });
     const reportRejection: ReportRejection = (error, { request, auditId }) =>
-      log.warn('a credential was refused', { auditId, from: request.remoteAddress, error });
+      log.warn('authentication failed', { auditId, remoteAddress: request.remoteAddress, error });
     const handler = chain(
       {
         clock,

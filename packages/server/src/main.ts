@@ -1,10 +1,11 @@
 #!/usr/bin/env -S MALLOC_MMAP_THRESHOLD_=65536 node --max-semi-space-size=16 --heap-growing-percent=45
+import fs from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { systemClock, systemRandom } from '@cluster-apiserver/base';
 import { listen } from '@cluster-apiserver/pipeline';
 import { http2Connect, kmsV1Service, kmsV2Service } from '@cluster-apiserver/storage';
-import { createLog } from '@cluster-apiserver/telemetry';
+import { createLog, createLogOutput } from '@cluster-apiserver/telemetry';
 import { assemble } from './assemble.ts';
 import { asError } from './as-error.ts';
 import { FlagError, flagHelp, parseFlags, type ServerFlags } from './flags.ts';
@@ -19,6 +20,17 @@ import { version } from './version.ts';
  * up to four times as many; and Node's pools for Buffers lie in pieces of 64 KiB, which glibc gives back to the system
  * when they are mapped one by one, and seldom otherwise. What each costs and saves stands in docs/performance.md.
  */
+
+const stderr = 2;
+const logOutput = createLogOutput(
+  {
+    write: (bytes, done) => fs.write(stderr, bytes, done),
+    writeSync: (bytes) => fs.writeSync(stderr, bytes),
+  },
+  systemClock,
+);
+process.on('exit', logOutput.flushSync);
+
 const surroundings: Surroundings = {
   clock: systemClock,
   random: systemRandom(),
@@ -33,7 +45,7 @@ const surroundings: Surroundings = {
   connectKms: { v1: kmsV1Service, v2: kmsV2Service },
   listen,
   runtime: process,
-  write: (line) => process.stderr.write(line),
+  write: logOutput.write,
 };
 
 async function serve(flags: ServerFlags): Promise<void> {

@@ -15,8 +15,8 @@ export interface Surroundings {
   readonly listen: typeof listen;
   /** What we run on. */
   readonly runtime: Runtime;
-  /** Where log lines go. */
-  readonly write: (line: string) => void;
+  /** Where log lines go. Returns at once; answers false for a line that it had to drop. */
+  readonly write: (line: string) => unknown;
 }
 
 export interface KmsConnections {

@@ -3,7 +3,7 @@
  *
  *   node --conditions=source packages/storage/bench/etcd-calls.ts [seconds per figure]
  */
-import { systemClock, systemRandom } from '@cluster-apiserver/base';
+import { callUntil, systemClock, systemRandom } from '@cluster-apiserver/base';
 import { Etcd3 } from 'etcd3';
 import { openEtcdClient } from '../src/etcd/client.ts';
 import { etcdStore } from '../src/etcd/etcd-store.ts';
@@ -30,7 +30,7 @@ const client = openEtcdClient({
 });
 const store = etcdStore({ client, transformer: identity, ownPrefix: '/own/' });
 const etcd3 = new Etcd3({ hosts: [...etcd.endpoints] });
-const within = () => ({ deadlineMs: systemClock.monotonicMs() + 30_000 });
+const within = () => callUntil(systemClock.monotonicMs() + 30_000);
 
 const contestants: readonly Contestant[] = [
   {

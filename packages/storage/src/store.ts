@@ -1,3 +1,4 @@
+import type { Call } from '@cluster-apiserver/base';
 import type { CorruptValueError } from './errors.ts';
 import type { Revision } from './revision.ts';
 
@@ -12,6 +13,7 @@ import type { Revision } from './revision.ts';
  * - A list is a snapshot: all its values as of one revision. What cannot be read is told in its place.
  * - A watch gives every change after its revision, in order, none twice, those of one revision together.
  * - Nothing waits past the deadline of its call: what cannot be known by then ends in a StorageUnavailableError.
+ * - What has not been sent when the caller leaves is not sent. A write that was sent goes on until its outcome is known.
  */
 export interface Store {
   get(key: string, call: Call): Promise<Reading>;
@@ -37,10 +39,7 @@ export interface Store {
   askForProgress(): void;
 }
 
-/** What every call brings along: how long its caller will wait, on the monotonic clock. */
-export interface Call {
-  readonly deadlineMs: number;
-}
+export type { Call };
 
 export interface Stored {
   readonly key: string;

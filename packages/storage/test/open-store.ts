@@ -1,4 +1,4 @@
-import { systemClock, systemRandom } from '@cluster-apiserver/base';
+import { callUntil, systemClock, systemRandom } from '@cluster-apiserver/base';
 import { type EtcdClient, type EtcdEvent, type EtcdOptions, openEtcdClient } from '../src/etcd/client.ts';
 import { etcdStore } from '../src/etcd/etcd-store.ts';
 import { http2Connect } from '../src/etcd/http2-transport.ts';
@@ -44,4 +44,4 @@ export function openForContract(...from: Parameters<typeof openStore>): StoreUnd
   };
 }
 
-export const within = (timeoutMs: number): Call => ({ deadlineMs: systemClock.monotonicMs() + timeoutMs });
+export const within = (timeoutMs: number): Call => callUntil(systemClock.monotonicMs() + timeoutMs);

@@ -1,4 +1,5 @@
 import type { Clock } from '@cluster-apiserver/base';
+import { createLogLimit } from './log-limit.ts';
 
 /** Whoever runs the server reads these lines, and so do machines: a message that never varies, and fields that do. */
 export interface Log {
@@ -17,7 +18,8 @@ export interface LogOptions {
   readonly format: 'text' | 'json';
   readonly verbosity: number;
   readonly clock: Clock;
-  readonly write: (line: string) => void;
+  /** Must not block. Answers false for a line that it had to drop. */
+  readonly write: (line: string) => unknown;
 }
 
 /** A chain of causes longer than this is a circle. */
@@ -27,14 +29,27 @@ const valueLengthMax = 2_000;
 
 export function createLog({ clock, format, verbosity, write }: LogOptions): Log {
   const formatted = format === 'json' ? jsonLine : textLine;
-  const line = (level: Level, message: string, fields: LogFields = {}): void =>
-    write(
-      formatted(new Date(clock.now()).toISOString(), level, redacted(message), Object.entries(fields).flatMap(shown)),
-    );
+  const limit = createLogLimit(clock);
+  let dropped = 0;
+  const written = (level: Level, message: string, fields: LogFields): boolean => {
+    const all = Object.entries(fields).flatMap(shown);
+    return write(formatted(new Date(clock.now()).toISOString(), level, redacted(message), all)) !== false;
+  };
+  const line = (level: Level, message: string, fields: LogFields = {}): void => {
+    if (dropped > 0 && written('warn', 'log lines dropped', { count: dropped })) dropped = 0;
+    if (!written(level, message, fields)) dropped++;
+  };
+  /** Clients can cause these lines, so there are never more of one than an operator can read. */
+  const limited = (level: Level, message: string, fields: LogFields = {}): void => {
+    const suppressed = limit(message, (count) => line(level, message, { suppressed: count }));
+    if (suppressed === undefined) return;
+    line(level, message, suppressed > 0 ? { ...fields, suppressed } : fields);
+  };
   return {
-    info: (message, fields) => line('info', message, fields),
-    warn: (message, fields) => line('warn', message, fields),
-    error: (message, fields) => line('error', message, fields),
+    info: (message, fields) => limited('info', message, fields),
+    warn: (message, fields) => limited('warn', message, fields),
+    error: (message, fields) => limited('error', message, fields),
+    // Whoever sets the verbosity wants to see them all.
     debug: (level, message, fields) => {
       if (level <= verbosity) line('debug', message, fields);
     },

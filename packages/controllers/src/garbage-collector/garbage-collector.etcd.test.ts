@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
-import { systemClock as clock, Scope, systemRandom } from '@cluster-apiserver/base';
+import { callUntil, Scope, systemClock as clock, systemRandom } from '@cluster-apiserver/base';
 import type { KubeObject } from '@cluster-apiserver/model';
 import {
   campaign,
@@ -29,7 +29,7 @@ beforeEach(() => {
   namespace = `n${++run}`;
   scope = new Scope();
   client = openClient();
-  world = createWorld({ store: storeOf(client), clock, call: () => ({ deadlineMs: clock.monotonicMs() + 10_000 }) });
+  world = createWorld({ store: storeOf(client), clock, call: () => callUntil(clock.monotonicMs() + 10_000) });
   scope.onClose('world', () => world.close());
 });
 afterEach(() => scope.close());

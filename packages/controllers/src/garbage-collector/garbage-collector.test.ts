@@ -1,3 +1,4 @@
+import { callUntil } from '@cluster-apiserver/base';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { encodeProtobuf, type KubeObject, type OwnerReference } from '@cluster-apiserver/model';
 import {
@@ -24,7 +25,7 @@ beforeEach(() => {
   // Its own clock: what waits for ours is the collector.
   memory = memoryStore(handClock());
   store = disturbedStore(memory);
-  world = createWorld({ store: memory, clock, call: () => ({ deadlineMs: Number.POSITIVE_INFINITY }) });
+  world = createWorld({ store: memory, clock, call: () => callUntil(Number.POSITIVE_INFINITY) });
   running = [];
 });
 
@@ -80,7 +81,7 @@ test('an object that another server stored as protobuf goes with its owner like 
   const owner = await world.account('owner');
   const dependent = await world.event('dependent', { owners: [owned(owner)] });
   const key = `${eventKeys}n/dependent`;
-  const call = { deadlineMs: Number.POSITIVE_INFINITY };
+  const call = callUntil(Number.POSITIVE_INFINITY);
   const { stored } = await memory.get(key, call);
   const { schema } = world.events.kind;
   await memory.update(key, encodeProtobuf(schema, dependent as never), stored?.revision as Revision, {}, call);

@@ -7,7 +7,7 @@
  * read from the storage, and every write names the object and the state that it is meant for. Two collectors at a time,
  * or one that is cut off half-way, therefore do no harm.
  */
-import type { Clock, Random } from '@cluster-apiserver/base';
+import { callUntil, type Clock, type Random } from '@cluster-apiserver/base';
 import type { Resource } from '@cluster-apiserver/registry';
 import type { Call } from '@cluster-apiserver/storage';
 import { careFor } from './care.ts';
@@ -52,7 +52,7 @@ export async function collectGarbage(options: GarbageCollectorOptions): Promise<
   if (signal.aborted) return;
   const call = (): Call => {
     signal.throwIfAborted();
-    return { deadlineMs: clock.monotonicMs() + callTimeoutMs };
+    return callUntil(clock.monotonicMs() + callTimeoutMs);
   };
   const graph = createGraph();
   const reader = memberReader(resources);

@@ -3,7 +3,7 @@
  * terms end. Chance decides, from a seed; what must hold in the end is judged afterwards.
  */
 import { expect, test } from '@jest/globals';
-import { type Random, seededRandom } from '@cluster-apiserver/base';
+import { callUntil, type Random, seededRandom } from '@cluster-apiserver/base';
 import type { KubeObject, ObjectMeta } from '@cluster-apiserver/model';
 import { deleteObject, get, type Outcome } from '@cluster-apiserver/registry';
 import { memoryStore, StorageUnavailableError } from '@cluster-apiserver/storage';
@@ -28,7 +28,7 @@ interface Judged {
 const policies = ['Background', 'Foreground', 'Orphan'] as const;
 type Policy = (typeof policies)[number];
 
-const call = { deadlineMs: Number.POSITIVE_INFINITY };
+const call = callUntil(Number.POSITIVE_INFINITY);
 const accountKeys = '/registry/serviceaccounts/';
 const theCollectorCameFirst = (): void => {};
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { seededRandom } from '@cluster-apiserver/base';
+import { callUntil, seededRandom } from '@cluster-apiserver/base';
 import { kinds, namespace as namespaceKind } from '@cluster-apiserver/kinds';
 import { decode, type KubeObject } from '@cluster-apiserver/model';
 import {
@@ -23,7 +23,7 @@ let store: DisturbedStore;
 let registry: Registry;
 let running: (() => Promise<void>)[];
 
-const call = { deadlineMs: Number.POSITIVE_INFINITY };
+const call = callUntil(Number.POSITIVE_INFINITY);
 const quiet = { dryRun: false, warn: () => {} };
 
 beforeEach(() => {

@@ -7,7 +7,7 @@
  * way out: so what it finds belongs to this namespace, and not to a later one of the same name. Two at a time, or one
  * that is cut off half-way, therefore do no harm.
  */
-import type { Clock, Random } from '@cluster-apiserver/base';
+import { callUntil, type Clock, type Random } from '@cluster-apiserver/base';
 import { contentFinalizer, namespace as namespaceKind } from '@cluster-apiserver/kinds';
 import { byteString, decodeStored } from '@cluster-apiserver/model';
 import type { Resource } from '@cluster-apiserver/registry';
@@ -55,7 +55,7 @@ export async function emptyNamespaces({
   const inside = resources.filter(({ kind }) => kind.namespaced);
   const call = (): Call => {
     signal.throwIfAborted();
-    return { deadlineMs: clock.monotonicMs() + callTimeoutMs };
+    return callUntil(clock.monotonicMs() + callTimeoutMs);
   };
 
   const empty = async (key: string): Promise<void> => {

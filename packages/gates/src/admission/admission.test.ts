@@ -1,3 +1,4 @@
+import { callUntil } from '@cluster-apiserver/base';
 import { describe, expect, test } from '@jest/globals';
 import { defineKind, type KubeObject, subdomainNames } from '@cluster-apiserver/model';
 import { type AdmissionPlugin, type Attempt, admission } from './admission.ts';
@@ -31,7 +32,7 @@ const attempt: Attempt = {
   oldObject: undefined,
   user: { name: 'somebody', groups: [] },
   dryRun: false,
-  deadlineMs: 0,
+  call: callUntil(0),
 };
 const saying = (word: string, later = false): AdmissionPlugin => {
   const mutate = ({ object }: Attempt): KubeObject =>

@@ -1,3 +1,4 @@
+import type { Call } from '@cluster-apiserver/base';
 import type { Kind, KubeObject, UserInfo } from '@cluster-apiserver/model';
 
 /**
@@ -31,8 +32,7 @@ export interface Attempt {
   readonly oldObject: KubeObject | undefined;
   readonly user: UserInfo;
   readonly dryRun: boolean;
-  /** How long the caller will wait, on the monotonic clock. */
-  readonly deadlineMs: number;
+  readonly call: Call;
 }
 
 /**

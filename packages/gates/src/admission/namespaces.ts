@@ -1,3 +1,4 @@
+import type { Call } from '@cluster-apiserver/base';
 import { forbiddenName, notFound, StatusError } from '@cluster-apiserver/model';
 import type { AdmissionPlugin, Attempt, Premise } from './admission.ts';
 
@@ -6,9 +7,9 @@ export interface Namespaces {
   /** As far as is known here, at once. */
   known(name: string): KnownNamespace | undefined;
   /** Resolves when everything is known that was written before. */
-  refresh(deadlineMs: number): Promise<void>;
+  refresh(call: Call): Promise<void>;
   /** Makes one, unless there is one by now; afterwards it is known. */
-  make(name: string, deadlineMs: number): Promise<void>;
+  make(name: string, call: Call): Promise<void>;
 }
 
 export interface KnownNamespace {
@@ -51,7 +52,7 @@ function living(namespaces: Namespaces, attempt: Attempt): Premise | undefined |
   const known = namespaces.known(namespace);
   if (known && !known.terminating) return known.premise;
   // Here it may be old news; a refusal only counts for what is there now.
-  return namespaces.refresh(attempt.deadlineMs).then(() => {
+  return namespaces.refresh(attempt.call).then(() => {
     const now = namespaces.known(namespace);
     if (!now) throw notFound(ofNamespaces, namespace);
     return premiseOf(now, namespace, attempt);
@@ -63,7 +64,7 @@ const makesMax = 4;
 
 async function provided(namespaces: Namespaces, namespace: string, attempt: Attempt): Promise<Premise | undefined> {
   // That it is on its way out may be old news, too.
-  if (namespaces.known(namespace)) await namespaces.refresh(attempt.deadlineMs);
+  if (namespaces.known(namespace)) await namespaces.refresh(attempt.call);
   for (let makes = 0; ; makes++) {
     const now = namespaces.known(namespace);
     if (now) return premiseOf(now, namespace, attempt);
@@ -72,7 +73,7 @@ async function provided(namespaces: Namespaces, namespace: string, attempt: Atte
       throw new StatusError('ServiceUnavailable', `the namespace ${namespace} disappears as soon as it is made`, {
         retryAfterSeconds: 1,
       });
-    await namespaces.make(namespace, attempt.deadlineMs);
+    await namespaces.make(namespace, attempt.call);
   }
 }
 

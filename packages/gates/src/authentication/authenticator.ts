@@ -1,3 +1,4 @@
+import type { Call } from '@cluster-apiserver/base';
 import type { UserInfo } from '@cluster-apiserver/model';
 
 /** What an authenticator may look at: nothing that would have to be read first. */
@@ -18,7 +19,7 @@ export interface Credentials {
  * `TokenRejectedError` that a credential is there which is nobody's.
  */
 export interface Authenticator {
-  authenticate(credentials: Credentials): UserInfo | undefined | Promise<UserInfo | undefined>;
+  authenticate(credentials: Credentials, call: Call): UserInfo | undefined | Promise<UserInfo | undefined>;
 }
 
 /** Everybody whom some authenticator knows is in this group. */

@@ -1,8 +1,11 @@
+import { callUntil } from '@cluster-apiserver/base';
 import { describe, expect, test } from '@jest/globals';
 import { bringing } from '../../test/credentials.ts';
 import { bearerTokens } from './bearer-token.ts';
 import type { TokenAnswer } from './token-authenticator.ts';
 import { TokenRejectedError } from './token-rejected.ts';
+
+const call = callUntil(Number.POSITIVE_INFINITY);
 
 const al = { name: 'al', groups: [] };
 const answers = (token: string): TokenAnswer | undefined => (token === 'good' ? { user: al } : undefined);
@@ -11,7 +14,8 @@ describe.each([
   ['now', bearerTokens({ authenticateToken: answers })],
   ['later', bearerTokens({ authenticateToken: async (token) => answers(token) })],
 ])('whoever asks with a header, and is known %s,', (_, tokens) => {
-  const authenticate = async (authorization: string | undefined) => tokens.authenticate(bringing({ authorization }));
+  const authenticate = async (authorization: string | undefined) =>
+    tokens.authenticate(bringing({ authorization }), call);
 
   test.each(['Bearer good', 'bearer  good ', ' BEARER good'])('is known by %j', async (authorization) => {
     expect(await authenticate(authorization)).toEqual(al);

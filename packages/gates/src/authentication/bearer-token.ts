@@ -9,10 +9,10 @@ export function bearerTokens(tokens: TokenAuthenticator): Authenticator {
     return answer.user;
   };
   return {
-    authenticate: (credentials) => {
+    authenticate: (credentials, call) => {
       const token = bearerToken(credentials);
       if (token === undefined) return undefined;
-      const answer = tokens.authenticateToken(token);
+      const answer = tokens.authenticateToken(token, call);
       return answer instanceof Promise ? answer.then(userOf) : userOf(answer);
     },
   };

@@ -1,9 +1,11 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { seededRandom } from '@cluster-apiserver/base';
+import { callUntil, seededRandom } from '@cluster-apiserver/base';
 import { ManualClock } from '../../test/oidc/manual-clock.ts';
 import { cachedTokens } from './cached-tokens.ts';
 import type { TokenAnswer, TokenAuthenticator } from './token-authenticator.ts';
 import { TokenRejectedError } from './token-rejected.ts';
+
+const call = callUntil(Number.POSITIVE_INFINITY);
 
 const startMs = 1_000_000;
 let clock: ManualClock;
@@ -23,7 +25,7 @@ beforeEach(() => {
   statuses = [];
   answers = async (token) => userOf(token);
   const inner: TokenAuthenticator = {
-    authenticateToken: (token, audiences) => {
+    authenticateToken: (token, _, audiences) => {
       looked.push(audiences ? JSON.stringify([token, audiences]) : token);
       return answers(token);
     },
@@ -43,29 +45,29 @@ test('a token is looked at once in its time, and then again', async () => {
     [1, 2],
   ] as const) {
     clock.move(moveMs);
-    expect(await tokens.authenticateToken('a')).toEqual(userOf('a'));
+    expect(await tokens.authenticateToken('a', call)).toEqual(userOf('a'));
     expect(looked).toHaveLength(times);
   }
   expect(statuses).toEqual(['miss', 'hit', 'miss']);
 });
 
 test('a remembered answer is there at once', async () => {
-  await tokens.authenticateToken('a');
-  expect(tokens.authenticateToken('a')).toEqual(userOf('a'));
+  await tokens.authenticateToken('a', call);
+  expect(tokens.authenticateToken('a', call)).toEqual(userOf('a'));
 });
 
 test('an answer is not remembered beyond the end of its token', async () => {
   answers = async (token) => (clock.now() < startMs + 3_000 ? userOf(token, startMs + 3_000) : undefined);
-  expect(await tokens.authenticateToken('a')).toBeDefined();
+  expect(await tokens.authenticateToken('a', call)).toBeDefined();
   clock.move(2_999);
-  expect(await tokens.authenticateToken('a')).toBeDefined();
+  expect(await tokens.authenticateToken('a', call)).toBeDefined();
   clock.move(1);
-  expect(await tokens.authenticateToken('a')).toBeUndefined();
+  expect(await tokens.authenticateToken('a', call)).toBeUndefined();
 });
 
 test('those who come together wait for one look, whatever comes out', async () => {
   const together = async (): Promise<PromiseSettledResult<unknown>[]> =>
-    Promise.allSettled(Array.from({ length: 50 }, async () => tokens.authenticateToken('a')));
+    Promise.allSettled(Array.from({ length: 50 }, async () => tokens.authenticateToken('a', call)));
   answers = async () => {
     throw new TokenRejectedError('no');
   };
@@ -77,13 +79,26 @@ test('those who come together wait for one look, whatever comes out', async () =
   expect(looked).toEqual(['a', 'a', 'a']);
 });
 
+test('a look-up goes on for the others when its first caller leaves', async () => {
+  const found = Promise.withResolvers<TokenAnswer>();
+  answers = () => found.promise;
+  const gone = new AbortController();
+  const first = tokens.authenticateToken('a', { ...call, signal: gone.signal });
+  const second = tokens.authenticateToken('a', call);
+  gone.abort(new Error('the client left'));
+  await expect(first).rejects.toThrow('the client left');
+  found.resolve(userOf('a'));
+  expect(await second).toEqual(userOf('a'));
+  expect(looked).toEqual(['a']);
+});
+
 test('a refusal is not remembered', async () => {
   answers = async () => undefined;
-  await tokens.authenticateToken('a');
+  await tokens.authenticateToken('a', call);
   answers = () => undefined;
-  expect(tokens.authenticateToken('a')).toBeUndefined();
+  expect(tokens.authenticateToken('a', call)).toBeUndefined();
   answers = async (token) => userOf(token);
-  expect(await tokens.authenticateToken('a')).toEqual(userOf('a'));
+  expect(await tokens.authenticateToken('a', call)).toEqual(userOf('a'));
 });
 
 describe('Token cache: collision attempts', () => {
@@ -98,15 +113,15 @@ describe('Token cache: collision attempts', () => {
     ['a space', ['a'], ['a ']],
     ['letters beyond ASCII', ['\u00e9'], ['\u00c3\u00a9']],
   ])('%s are two', async (_, one, other) => {
-    await tokens.authenticateToken(...one);
-    await tokens.authenticateToken(...other);
+    await tokens.authenticateToken(one[0], call, one[1]);
+    await tokens.authenticateToken(other[0], call, other[1]);
     expect(statuses).toEqual(['miss', 'miss']);
   });
 });
 
 test('however many tokens come, so many answers are kept, and the oldest go', async () => {
-  for (let count = 0; count < 5_000; count++) await tokens.authenticateToken(`token ${count}`);
+  for (let count = 0; count < 5_000; count++) await tokens.authenticateToken(`token ${count}`, call);
   looked.length = 0;
-  for (const count of [4_999, 5_000 - 4_096, 5_000 - 4_097, 0]) await tokens.authenticateToken(`token ${count}`);
+  for (const count of [4_999, 5_000 - 4_096, 5_000 - 4_097, 0]) await tokens.authenticateToken(`token ${count}`, call);
   expect(looked).toEqual([`token ${5_000 - 4_097}`, 'token 0']);
 });

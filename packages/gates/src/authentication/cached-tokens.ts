@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { Clock, Random } from '@cluster-apiserver/base';
+import { callUntil, type Clock, type Random, withinCall } from '@cluster-apiserver/base';
 import type { TokenAnswer, TokenAuthenticator } from './token-authenticator.ts';
 
 export interface TokenCacheOptions {
@@ -12,6 +12,8 @@ export interface TokenCacheOptions {
 
 /** About a kilobyte each. When more tokens are in use than this, the oldest answers are asked for again. */
 const answersMax = 4096;
+/** What a look-up takes that nobody waits for any more: longer than every request, by default, has. */
+const lookUpMsMax = 60_000;
 
 /**
  * Remembers whose a token is, for a while and never beyond its end. Only successes are remembered: a refused token may
@@ -43,16 +45,23 @@ export function cachedTokens<Answer extends TokenAnswer>(
     return answer;
   };
   return {
-    authenticateToken: (token, audiences) => {
+    authenticateToken: (token, call, audiences) => {
       const key = keyOf(token, audiences);
-      const known = remembered(key) ?? underWay.get(key);
-      asked(known ? 'hit' : 'miss');
+      const known = remembered(key);
+      const shared = known ? undefined : underWay.get(key);
+      asked(known || shared ? 'hit' : 'miss');
       if (known) return known;
-      const answer = inner.authenticateToken(token, audiences);
+      if (shared) return withinCall(clock, call, shared);
+      // Others may come to wait for the same answer, so it is not looked for on behalf of the first alone.
+      const answer = inner.authenticateToken(
+        token,
+        callUntil(clock.monotonicMs() + lookUpMsMax, call.trace),
+        audiences,
+      );
       if (!(answer instanceof Promise)) return remember(key, answer);
       const waiting = answer.then((found) => remember(key, found)).finally(() => underWay.delete(key));
       underWay.set(key, waiting);
-      return waiting;
+      return withinCall(clock, call, waiting);
     },
   };
 }

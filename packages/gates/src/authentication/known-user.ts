@@ -4,8 +4,19 @@ import { authenticatedGroup } from './authenticator.ts';
 export const anonymousName = 'system:anonymous';
 const unauthenticatedGroup = 'system:unauthenticated';
 
-/** A user with the group of all who are known, or of those who are not: it is always in one of the two. */
-export function ofKnownUser(user: UserInfo): UserInfo {
+/**
+ * A user as an authenticator has found it, in the group of all who are authenticated. A credential that says
+ * `system:anonymous` or `system:unauthenticated` has not made anybody known, so it gets no group.
+ */
+export function authenticatedUser(user: UserInfo): UserInfo {
+  const { name, groups } = user;
+  if (name === anonymousName || groups.includes(authenticatedGroup) || groups.includes(unauthenticatedGroup))
+    return user;
+  return { ...user, groups: [...groups, authenticatedGroup] };
+}
+
+/** A user whom nobody has authenticated: it is always in one of the two groups. */
+export function assumedUser(user: UserInfo): UserInfo {
   const { name, groups } = user;
   if (groups.includes(unauthenticatedGroup)) return user;
   const group = name === anonymousName ? unauthenticatedGroup : authenticatedGroup;

@@ -1,5 +1,8 @@
+import { callUntil } from '@cluster-apiserver/base';
 import { describe, expect, test } from '@jest/globals';
 import { staticTokens, TokenFileError } from './static-tokens.ts';
+
+const call = callUntil(Number.POSITIVE_INFINITY);
 
 const file = 'secret-1,alice,u1,"devs, ops"\n\n# a remark\nsecret-2,bob,u2\n"secret,3",carol,\n';
 
@@ -9,11 +12,11 @@ describe('tokens of a file', () => {
     ['secret-2', { name: 'bob', uid: 'u2', groups: ['system:authenticated'] }],
     ['secret,3', { name: 'carol', groups: ['system:authenticated'] }],
   ])('%s', (token, user) => {
-    expect(staticTokens(file).authenticateToken(token)).toEqual({ user });
+    expect(staticTokens(file).authenticateToken(token, call)).toEqual({ user });
   });
 
   test.each(['', 'SECRET-1', 'secret-12', 'secret-', 'token', '# a remark'])('%j is of nobody', (token) => {
-    expect(staticTokens(file).authenticateToken(token)).toBeUndefined();
+    expect(staticTokens(file).authenticateToken(token, call)).toBeUndefined();
   });
 });
 

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { UserInfo } from '@cluster-apiserver/model';
-import { authenticatedGroup } from './authenticator.ts';
+import { authenticatedUser } from './known-user.ts';
 import type { TokenAuthenticator } from './token-authenticator.ts';
 
 /** What is wrong with a token file; it never shows a token. */
@@ -63,7 +63,7 @@ function userOf([, name = '', uid = '', groups = '']: readonly string[]): UserIn
     .split(',')
     .map((group) => group.trim())
     .filter((group) => group !== '');
-  return { name, ...(uid && { uid }), groups: [...new Set([...named, authenticatedGroup])] };
+  return authenticatedUser({ name, ...(uid && { uid }), groups: [...new Set(named)] });
 }
 
 /** The cells of one line; undefined when a quote is left open. A doubled quote inside quotes is one quote. */

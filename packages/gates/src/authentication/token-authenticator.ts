@@ -1,3 +1,4 @@
+import type { Call } from '@cluster-apiserver/base';
 import type { UserInfo } from '@cluster-apiserver/model';
 
 /**
@@ -6,7 +7,11 @@ import type { UserInfo } from '@cluster-apiserver/model';
  */
 export interface TokenAuthenticator<Answer extends TokenAnswer = TokenAnswer> {
   /** The token must be for one of the audiences, or for this API where none are given. */
-  authenticateToken(token: string, audiences?: readonly string[]): Answer | undefined | Promise<Answer | undefined>;
+  authenticateToken(
+    token: string,
+    call: Call,
+    audiences?: readonly string[],
+  ): Answer | undefined | Promise<Answer | undefined>;
 }
 
 export interface TokenAnswer {

@@ -4,12 +4,13 @@ import { TokenRejectedError } from './token-rejected.ts';
 
 /** Asks one after the other until one knows. A rejection is no end: it counts when nobody of the others knows either. */
 export const firstToKnow = (authenticators: readonly Authenticator[]): Authenticator => ({
-  authenticate: (credentials) => first(authenticators, (one) => one.authenticate(credentials)),
+  authenticate: (credentials, call) => first(authenticators, (one) => one.authenticate(credentials, call)),
 });
 
 /** The same for tokens. */
 export const firstToKnowToken = (authenticators: readonly TokenAuthenticator[]): TokenAuthenticator => ({
-  authenticateToken: (token, audiences) => first(authenticators, (one) => one.authenticateToken(token, audiences)),
+  authenticateToken: (token, call, audiences) =>
+    first(authenticators, (one) => one.authenticateToken(token, call, audiences)),
 });
 
 /** It stays synchronous as long as all that it asks are. */

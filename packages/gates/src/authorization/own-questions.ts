@@ -1,3 +1,4 @@
+import { getOwn } from '@cluster-apiserver/base';
 import type { AccessRules } from '@cluster-apiserver/model';
 import { authenticatedGroup } from '../authentication/authenticator.ts';
 import type { Authorizer } from './authorizer.ts';
@@ -24,7 +25,7 @@ export const ownQuestions: Authorizer = {
     const asks =
       verb === 'create' &&
       resource?.subresource === undefined &&
-      questions[resource?.group ?? '']?.includes(resource?.resource ?? '') === true;
+      getOwn(questions, resource?.group ?? '')?.includes(resource?.resource ?? '') === true;
     return { verdict: asks && user.groups.includes(authenticatedGroup) ? 'allow' : 'noOpinion' };
   },
   rulesOf: ({ groups }) => (groups.includes(authenticatedGroup) ? asRules : noRules),

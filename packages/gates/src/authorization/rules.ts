@@ -1,3 +1,4 @@
+import type { Call } from '@cluster-apiserver/base';
 import type { AccessRules, UserInfo } from '@cluster-apiserver/model';
 import type { Authorizer } from './authorizer.ts';
 
@@ -14,9 +15,10 @@ export async function allRules(
   authorizers: readonly Authorizer[],
   user: UserInfo,
   namespace: string,
+  call: Call,
 ): Promise<AccessRules> {
   const found = await Promise.all(
-    authorizers.map(async (one) => (await one.rulesOf?.(user, namespace)) ?? { ...noRules, incomplete: true }),
+    authorizers.map(async (one) => (await one.rulesOf?.(user, namespace, call)) ?? { ...noRules, incomplete: true }),
   );
   return {
     resource: found.flatMap(({ resource }) => resource),

@@ -1,3 +1,4 @@
+import type { Call } from '@cluster-apiserver/base';
 import type { AccessDecision, AccessQuestion } from '@cluster-apiserver/model';
 import type { Authorizer } from './authorizer.ts';
 import { allRules } from './rules.ts';
@@ -7,14 +8,15 @@ export function firstToDecide(authorizers: readonly Authorizer[]): Required<Auth
   const from = (
     index: number,
     attributes: AccessQuestion,
+    call: Call,
     reasons: readonly string[],
   ): AccessDecision | Promise<AccessDecision> => {
     let told = reasons;
     for (let at = index; at < authorizers.length; at++) {
-      const decision = (authorizers[at] as Authorizer).authorize(attributes);
+      const decision = (authorizers[at] as Authorizer).authorize(attributes, call);
       if (decision instanceof Promise)
         return decision.then((found) =>
-          found.verdict === 'noOpinion' ? from(at + 1, attributes, withReason(told, found)) : found,
+          found.verdict === 'noOpinion' ? from(at + 1, attributes, call, withReason(told, found)) : found,
         );
       if (decision.verdict !== 'noOpinion') return decision;
       told = withReason(told, decision);
@@ -22,8 +24,8 @@ export function firstToDecide(authorizers: readonly Authorizer[]): Required<Auth
     return { verdict: 'noOpinion', reason: told.join(', ') || undefined };
   };
   return {
-    authorize: (attributes) => from(0, attributes, []),
-    rulesOf: (user, namespace) => allRules(authorizers, user, namespace),
+    authorize: (attributes, call) => from(0, attributes, call, []),
+    rulesOf: (user, namespace, call) => allRules(authorizers, user, namespace, call),
   };
 }
 

@@ -1,5 +1,6 @@
+import { type Call, throwIfAborted } from '@cluster-apiserver/base';
 import type { AccessQuestion, ResourceQuestion, UserInfo } from '@cluster-apiserver/model';
-import { ofKnownUser } from '../authentication/known-user.ts';
+import { assumedUser } from '../authentication/known-user.ts';
 import { accountNamed } from '../authentication/service-account/account-name.ts';
 import { accountGroups } from '../authentication/service-account/claims.ts';
 import type { Authorizer } from '../authorization/authorizer.ts';
@@ -24,11 +25,12 @@ export async function impersonated(
   wanted: WantedUser,
   request: AccessQuestion,
   authorizer: Authorizer,
+  call: Call,
 ): Promise<Impersonation> {
   let refused: Refused | undefined;
   for (const mode of modes) {
     if (!mode.fits(wanted)) continue;
-    const found = await firstRefused(mode.questions(wanted, request), authorizer);
+    const found = await firstRefused(mode.questions(wanted, request), authorizer, call);
     if (!found) return { user: userOf(wanted) };
     refused ??= found;
   }
@@ -100,20 +102,29 @@ function partQuestions(
 
 const nothing = { subresource: undefined, namespace: undefined, name: undefined };
 
+/** Questions under way at once: each may be a webhook that everybody else asks, too. */
+const concurrentMax = 8;
+
+/** The first question alone, which most refusals answer, and the others some at a time. */
 async function firstRefused(
   questions: readonly AccessQuestion[],
   authorizer: Authorizer,
+  call: Call,
 ): Promise<Refused | undefined> {
-  for (const attributes of questions) {
-    const { verdict, reason } = await authorizer.authorize(attributes);
-    if (verdict !== 'allow') return { attributes, reason };
+  for (let at = 0; at < questions.length; ) {
+    throwIfAborted(call);
+    const some = questions.slice(at, at === 0 ? 1 : at + concurrentMax);
+    at += some.length;
+    const decisions = await Promise.all(some.map((attributes) => authorizer.authorize(attributes, call)));
+    for (const [index, { verdict, reason }] of decisions.entries())
+      if (verdict !== 'allow') return { attributes: some[index] as AccessQuestion, reason };
   }
   return undefined;
 }
 
 function userOf({ name, uid, groups, extra }: WantedUser): UserInfo {
   const account = accountNamed(name);
-  return ofKnownUser({
+  return assumedUser({
     name,
     groups: account && groups.length === 0 ? accountGroups(account.namespace) : groups,
     ...(uid !== undefined && { uid }),

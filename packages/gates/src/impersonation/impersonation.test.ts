@@ -1,9 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
-import { seededRandom } from '@cluster-apiserver/base';
+import { callUntil, seededRandom } from '@cluster-apiserver/base';
 import type { AccessQuestion } from '@cluster-apiserver/model';
 import type { Authorizer } from '../authorization/authorizer.ts';
 import { impersonated } from './impersonated.ts';
 import { ImpersonationHeaderError, wantedUser } from './wanted-user.ts';
+
+const call = callUntil(Number.POSITIVE_INFINITY);
 
 const caller = { name: 'ann', groups: ['system:authenticated'] };
 const request: AccessQuestion = {
@@ -37,7 +39,7 @@ const legacy = (words: string): boolean => words.startsWith('impersonate ');
 async function become(authorizer: Authorizer, ...lines: [string, string][]): Promise<unknown> {
   const wanted = wantedUser(lines);
   if (!wanted) return undefined;
-  const answer = await impersonated(wanted, request, authorizer);
+  const answer = await impersonated(wanted, request, authorizer, call);
   return 'user' in answer ? answer.user : inWords(answer.refused.attributes);
 }
 
@@ -118,6 +120,28 @@ describe('Impersonation headers', () => {
       const authorizer = allowing((words) => legacy(words) && words !== missing);
       expect(await become(authorizer, ...lines)).toBe(missing);
     }
+  });
+
+  test('of many parts some are asked at a time, and the first refusal in their order is told', async () => {
+    let underWay = 0;
+    let most = 0;
+    const asked: string[] = [];
+    const authorizer: Authorizer = {
+      authorize: async ({ verb, resource }) => {
+        asked.push(resource?.name ?? '');
+        most = Math.max(most, ++underWay);
+        await new Promise((resolve) => setImmediate(resolve));
+        underWay--;
+        const refused = verb !== 'impersonate' || (resource?.name ?? '') >= 'group-500';
+        return { verdict: refused ? 'noOpinion' : 'allow' };
+      },
+    };
+    const groups = Array.from({ length: 900 }, (_, at) => `group-${String(at).padStart(3, '0')}`);
+    const wanted = { name: 'bob', uid: undefined, groups, extra: {} };
+    const refusal = await impersonated(wanted, request, authorizer, call);
+    expect(refusal).toMatchObject({ refused: { attributes: { verb: 'impersonate-on:user-info:list' } } });
+    expect(most).toBe(8);
+    expect(asked.length).toBeLessThan(520);
   });
 
   test('a service account is asked about in its namespace', async () => {
@@ -218,6 +242,13 @@ describe('Impersonation headers', () => {
       [
         ['impersonate-user', 'bob'],
         ['impersonate-groups', 'devs'],
+      ],
+    ],
+    [
+      'more headers than anybody is made of',
+      [
+        ['impersonate-user', 'bob'],
+        ...Array.from({ length: 1_000 }, (): [string, string] => ['impersonate-group', 'devs']),
       ],
     ],
   ])('%s are refused before anybody is asked', (_, lines) => {

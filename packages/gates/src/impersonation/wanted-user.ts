@@ -1,4 +1,4 @@
-import { setOwn } from '@cluster-apiserver/base';
+import { getOwn, setOwn } from '@cluster-apiserver/base';
 import { unescapedKey } from '../authentication/unescaped-key.ts';
 
 /** Whom a caller wants to be, as the headers of the request say. */
@@ -12,6 +12,9 @@ export interface WantedUser {
 /** What all these headers begin with, whatever a proxy on the way makes of the rest. */
 export const impersonationPrefix = 'impersonate';
 
+/** Each part of a user is a question to the authorizers, which may be a call to somebody else. */
+const partsMax = 1_000;
+
 /** Headers that cannot be meant. The message is for the client, and shows no value. */
 export class ImpersonationHeaderError extends Error {
   override readonly name = 'ImpersonationHeaderError';
@@ -24,6 +27,8 @@ export class ImpersonationHeaderError extends Error {
  */
 export function wantedUser(lines: readonly (readonly [name: string, value: string])[]): WantedUser | undefined {
   if (lines.length === 0) return undefined;
+  if (lines.length > partsMax)
+    throw new ImpersonationHeaderError(`a request can carry at most ${partsMax} impersonation headers`);
   const [names, uids, groups]: [string[], string[], string[]] = [[], [], []];
   const extra: Record<string, string[]> = {};
   for (const [header, value] of lines) {
@@ -33,7 +38,9 @@ export function wantedUser(lines: readonly (readonly [name: string, value: strin
     else if (header === 'impersonate-group') groups.push(value);
     else if (header.startsWith(extraPrefix) && header.length > extraPrefix.length) {
       const key = unescapedKey(header.slice(extraPrefix.length));
-      setOwn(extra, key, [...(Object.hasOwn(extra, key) ? (extra[key] as string[]) : []), value]);
+      const values = getOwn(extra, key);
+      if (values) values.push(value);
+      else setOwn(extra, key, [value]);
     } else throw new ImpersonationHeaderError(`the header ${header} is not known`);
   }
   // Two servers on the way that each take another one of them would disagree about who it is.

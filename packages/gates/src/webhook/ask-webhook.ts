@@ -1,4 +1,4 @@
-import { type Clock, type Random, sleep } from '@cluster-apiserver/base';
+import { type Call, type Clock, type Random, sleep } from '@cluster-apiserver/base';
 import type { Post, PostAnswer } from './https-post.ts';
 import { WebhookError } from './webhook-error.ts';
 
@@ -24,9 +24,11 @@ const allMs = 30_000;
 const passing = [429, 500, 503, 504];
 
 /** Asks until there is an answer; throws a WebhookError when there is none in time. */
-export async function askWebhook(question: object, { post, clock, random, signal }: WebhookOptions): Promise<object> {
+export async function askWebhook(question: object, options: WebhookOptions, call: Call): Promise<object> {
+  const { post, clock, random } = options;
   const body = JSON.stringify(question);
-  const endMs = clock.monotonicMs() + allMs;
+  const endMs = Math.min(clock.monotonicMs() + allMs, call.deadlineMs);
+  const signal = call.signal ? AbortSignal.any([options.signal, call.signal]) : options.signal;
   for (let tries = 1, pauseMs = firstPauseMs; ; tries++, pauseMs *= growth) {
     const answer = await within(Math.min(tryMs, endMs - clock.monotonicMs()), clock, signal, (ends) =>
       post(body, ends),

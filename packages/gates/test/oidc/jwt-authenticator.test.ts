@@ -1,3 +1,4 @@
+import { type Call, callUntil } from '@cluster-apiserver/base';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { compile, type Expression, type Type, types } from '@cluster-apiserver/expressions';
 import type { UserInfo } from '@cluster-apiserver/model';
@@ -5,6 +6,8 @@ import { type JWTPayload, SignJWT } from 'jose';
 import { httpsGet, IssuerKeys, jwtAuthenticator, type JwtIssuer, TokenRejectedError } from '../../src/index.ts';
 import { ManualClock } from './manual-clock.ts';
 import { type Answer, type Provider, startProvider } from './provider.ts';
+
+const call = callUntil(Number.POSITIVE_INFINITY);
 
 const claimTypes = { claims: types.map(types.string, types.dyn) };
 const userTypes = {
@@ -17,7 +20,7 @@ let clock: ManualClock;
 let fetching = 0;
 /** When the issuer was asked where its keys are. */
 let askedAtMs: number[] = [];
-let authenticate: (token: string) => Promise<UserInfo | undefined>;
+let authenticate: (token: string, as?: Call) => Promise<UserInfo | undefined>;
 const stopped = new AbortController();
 
 beforeAll(async () => {
@@ -39,7 +42,7 @@ beforeEach(async () => {
 function authenticatorWith({
   discoveryUrl,
   ...part
-}: Partial<JwtIssuer> & { readonly discoveryUrl?: string }): (token: string) => Promise<UserInfo | undefined> {
+}: Partial<JwtIssuer> & { readonly discoveryUrl?: string }): typeof authenticate {
   clock = new ManualClock(nowSeconds * 1000);
   askedAtMs = [];
   const get = httpsGet(clock, provider.certificateAuthority);
@@ -67,7 +70,7 @@ function authenticatorWith({
     ...part,
   };
   const authenticator = jwtAuthenticator([configured], clock);
-  return async (token) => (await authenticator.authenticateToken(token))?.user;
+  return async (token, as = call) => (await authenticator.authenticateToken(token, as))?.user;
 }
 
 /** Some of them are wrong on purpose, so their types are not looked at. */
@@ -262,6 +265,64 @@ describe('keys', () => {
       clock.move(86_400_000);
       expect(await authenticate(token)).toEqual(al);
     }
+  });
+
+  test('that have not been used for a week are fetched again before they are used', async () => {
+    const token = await provider.sign(claims({ exp: nowSeconds + 1e6 }));
+    await authenticate(token);
+    provider.published = [];
+    clock.move(7 * 86_400_000);
+    let open = true;
+    const refused = rejection(token).finally(() => (open = false));
+    await waitFor(() => {
+      if (open && clock.waiting > 0 && fetching === 0) clock.move(1_000);
+      return !open;
+    });
+    expect((await refused).message).toContain('no key');
+  });
+
+  test('hold for a week at most while the issuer is away', async () => {
+    const token = await provider.sign(claims({ exp: nowSeconds + 1e6 }));
+    await authenticate(token);
+    provider.answers.set('/.well-known/openid-configuration', fail);
+    clock.move(7 * 86_400_000);
+    expect(await authenticate(token)).toEqual(al);
+    clock.move(10_000);
+    expect((await rejection(token)).message).toContain('cannot be fetched');
+  });
+
+  test('that were added lately are fetched for a token that names none', async () => {
+    await authenticate(await provider.sign(claims()));
+    await provider.rotate('second');
+    const token = await provider.sign(claims(), { kid: undefined });
+    expect((await rejection(token)).message).toContain('no key');
+    clock.move(10_000);
+    expect(await authenticate(token)).toEqual(al);
+  });
+
+  test('are fetched once in ten seconds, however many forged tokens come', async () => {
+    const token = await provider.sign(claims());
+    await authenticate(token);
+    const forged = `${token.slice(0, -8)}AAAAAAAA`;
+    for (let count = 0; count < 50; count++) await rejection(forged);
+    expect(fetches()).toBe(1);
+    clock.move(10_000);
+    for (let count = 0; count < 50; count++) await rejection(forged);
+    expect(fetches()).toBe(2);
+  });
+
+  test('are not waited for by a caller who leaves, and are fetched for the others', async () => {
+    const answer = Promise.withResolvers<Answer>();
+    provider.answers.set('/keys', answer.resolve);
+    const token = await provider.sign(claims());
+    const gone = new AbortController();
+    const leaving = authenticate(token, { ...call, signal: gone.signal });
+    const staying = authenticate(token);
+    const held = await answer.promise;
+    gone.abort(new Error('the client left'));
+    await expect(leaving).rejects.toThrow('the client left');
+    held.end(JSON.stringify({ keys: provider.published }));
+    expect(await staying).toEqual(al);
   });
 
   test('of an issuer that does not answer are asked for once in ten seconds, and tokens do not wait', async () => {

@@ -1,3 +1,4 @@
+import type { Call } from '@cluster-apiserver/base';
 import {
   type UserInfo,
   boolean,
@@ -94,9 +95,9 @@ export const selfSubjectAccessReview = (services: ReviewServices): Review =>
     namespaced: false,
     description: 'Asks whether oneself may do something.',
     fields: { spec: field(selfSpec, 'What is asked.', 'always'), ...fields },
-    answer: (review, asker) => {
+    answer: (review, asker, call) => {
       requireValid([...accessErrors(review.spec), ...metadataErrors(review, 'must be empty')]);
-      return decided(services, review, asker);
+      return decided(services, review, asker, call);
     },
   });
 
@@ -109,13 +110,13 @@ export const subjectAccessReview = (services: ReviewServices): Review =>
     namespaced: false,
     description: 'Asks whether somebody may do something.',
     fields: { spec: field(spec, 'What is asked.', 'always'), ...fields },
-    answer: (review) => {
+    answer: (review, _, call) => {
       requireValid([
         ...accessErrors(review.spec),
         ...subjectErrors(review.spec),
         ...metadataErrors(review, 'must be empty'),
       ]);
-      return decided(services, review, subjectOf(review.spec));
+      return decided(services, review, subjectOf(review.spec), call);
     },
   });
 
@@ -129,14 +130,19 @@ export const localSubjectAccessReview = (services: ReviewServices): Review =>
     description:
       'Asks whether somebody may do something in this namespace. Whoever may ask here may not ask elsewhere.',
     fields: { spec: field(spec, 'What is asked.', 'always'), ...fields },
-    answer: (review) => {
+    answer: (review, _, call) => {
       requireValid(localErrors(review));
-      return decided(services, review, subjectOf(review.spec));
+      return decided(services, review, subjectOf(review.spec), call);
     },
   });
 
-async function decided({ authorize }: ReviewServices, review: AccessReview, user: UserInfo): Promise<AccessReview> {
-  const { verdict, reason } = await authorize(accessQuestion(user, review.spec));
+async function decided(
+  { authorize }: ReviewServices,
+  review: AccessReview,
+  user: UserInfo,
+  call: Call,
+): Promise<AccessReview> {
+  const { verdict, reason } = await authorize(accessQuestion(user, review.spec), call);
   return {
     ...review,
     status: { allowed: verdict === 'allow', denied: verdict === 'deny', ...(reason && { reason }) },

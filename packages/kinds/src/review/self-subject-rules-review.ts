@@ -97,10 +97,10 @@ export const selfSubjectRulesReview = ({ rulesOf }: ReviewServices): Review =>
     },
     numbers: { spec: 2, status: 3 },
     requiredFields: ['spec'],
-    answer: async (review, asker) => {
+    answer: async (review, asker, call) => {
       const { namespace = '' } = review.spec;
       if (namespace === '') throw badRequest('no namespace on request');
-      const { resource, nonResource, incomplete } = await rulesOf(asker, namespace);
+      const { resource, nonResource, incomplete } = await rulesOf(asker, namespace, call);
       return { ...review, status: { resourceRules: resource, nonResourceRules: nonResource, incomplete } };
     },
   });

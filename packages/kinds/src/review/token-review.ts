@@ -63,10 +63,10 @@ export const tokenReview = ({ authenticateToken }: ReviewServices): Review =>
     },
     numbers: { spec: 2, status: 3 },
     requiredFields: ['spec'],
-    answer: async (review) => {
+    answer: async (review, _, call) => {
       const { token = '', audiences = [] } = review.spec;
       if (token === '') throw badRequest('token is required for TokenReview in authentication');
-      const found = await authenticateToken(token, audiences);
+      const found = await authenticateToken(token, audiences, call);
       if (!found.user) return { ...review, status: { error: found.error } };
       return {
         ...review,

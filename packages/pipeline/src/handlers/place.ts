@@ -19,5 +19,5 @@ export const askedBy = ({ user, info, call }: Authenticated, admission: Admissio
   admission,
   user,
   subresource: info.resource?.subresource,
-  deadlineMs: call.deadlineMs,
+  call,
 });

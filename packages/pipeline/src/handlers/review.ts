@@ -11,6 +11,6 @@ export const reviewHandler =
   async (facts) => {
     const { object, options, form } = await incomingForm(review, facts, 'CreateOptions');
     const place = { namespace: facts.info.resource?.namespace, manager: options.manager };
-    const answered = await answerReview(review, object, facts.user, place, clock);
+    const answered = await answerReview(review, object, facts.user, place, clock, facts.call);
     return madeResponse(facts, review, form, 201, answered, clock.now());
   };

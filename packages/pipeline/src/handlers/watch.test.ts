@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { seededRandom, systemClock } from '@cluster-apiserver/base';
+import { callUntil, seededRandom, systemClock } from '@cluster-apiserver/base';
 import { decode, type KubeObject, parseProtobuf, statusSchema } from '@cluster-apiserver/model';
 import { create, openRegistry, type Registry, type Resource } from '@cluster-apiserver/registry';
 import { memoryStore } from '@cluster-apiserver/storage';
@@ -11,7 +11,7 @@ import { robotKind } from '../../../registry/test/robot-kind.ts';
 import { watchHandler } from './watch.ts';
 
 const kind = robotKind;
-const call = { deadlineMs: Number.POSITIVE_INFINITY };
+const call = callUntil(Number.POSITIVE_INFINITY);
 const random = seededRandom(1);
 let memory: ReturnType<typeof memoryStore>;
 let registry: Registry;

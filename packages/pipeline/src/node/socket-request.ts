@@ -98,6 +98,10 @@ export abstract class SocketRequest implements ApiRequest {
     return body;
   }
 
+  get isAborted(): boolean {
+    return this.#clientLeft;
+  }
+
   get signal(): AbortSignal {
     if (!this.#gone) {
       this.#gone = new AbortController();

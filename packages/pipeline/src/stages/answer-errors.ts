@@ -1,7 +1,9 @@
+import { DeadlineExceededError } from '@cluster-apiserver/base';
 import { StatusError } from '@cluster-apiserver/model';
 import { type ApiResponse, ClientGoneError, type Handler } from '../exchange.ts';
 import type { Received, Understood } from '../facts.ts';
 import { errorResponse } from '../respond.ts';
+import { timedOut } from './deadline.ts';
 
 /** What is told to the log of a request that ended in an error of ours. */
 export type ReportFault = (error: unknown, facts: Partial<Understood> & Received) => void;
@@ -35,7 +37,8 @@ export const answerErrors =
   };
 
 /** What a client is told of an error: of one that is no answer, nothing but that it was ours. */
-export const asStatus = (error: unknown): StatusError =>
-  error instanceof StatusError
-    ? error
-    : new StatusError('InternalError', 'Internal error occurred', undefined, { cause: error });
+export function asStatus(error: unknown): StatusError {
+  if (error instanceof StatusError) return error;
+  if (error instanceof DeadlineExceededError) return timedOut(error);
+  return new StatusError('InternalError', 'Internal error occurred', undefined, { cause: error });
+}

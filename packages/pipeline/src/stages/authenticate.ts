@@ -23,7 +23,7 @@ export const authenticate =
       const credentials = new CredentialsOf(facts);
       let user: UserInfo | undefined | Promise<UserInfo | undefined>;
       try {
-        user = authenticator.authenticate(credentials);
+        user = authenticator.authenticate(credentials, facts.call);
       } catch (error) {
         return refused(facts, error);
       }

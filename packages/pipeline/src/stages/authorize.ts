@@ -17,7 +17,7 @@ export const authorize =
     };
     return (facts) => {
       const attributes = attributesOf(facts);
-      const decision = authorizer.authorize(attributes);
+      const decision = authorizer.authorize(attributes, facts.call);
       return decision instanceof Promise
         ? decision.then((found) => decided(facts, attributes, found))
         : decided(facts, attributes, decision);
@@ -27,7 +27,7 @@ export const authorize =
 /** For what a request asks for besides its own verb. Throws unless that is allowed too. */
 export async function requireVerb(authorizer: Authorizer, facts: Authenticated, verb: string): Promise<void> {
   const attributes = { ...attributesOf(facts), verb };
-  const { verdict, reason } = await authorizer.authorize(attributes);
+  const { verdict, reason } = await authorizer.authorize(attributes, facts.call);
   if (verdict !== 'allow') throw refusal(attributes, reason);
 }
 

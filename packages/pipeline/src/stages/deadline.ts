@@ -1,6 +1,5 @@
-import { type Clock, parseDuration } from '@cluster-apiserver/base';
+import { type Call, type Clock, parseDuration, RequestCall, withDeadline } from '@cluster-apiserver/base';
 import { badRequest, StatusError } from '@cluster-apiserver/model';
-import type { Call } from '@cluster-apiserver/storage';
 import type { Handler } from '../exchange.ts';
 import type { Named, Timed } from '../facts.ts';
 
@@ -12,7 +11,7 @@ export const boundTime =
     const asked = askedMs(facts.request.target);
     const timeoutMs = Math.min(asked ?? requestTimeoutMs, requestTimeoutMs);
     const deadlineMs = clock.monotonicMs() + timeoutMs;
-    const response = next(Object.assign(facts, { call: { deadlineMs } }));
+    const response = next(Object.assign(facts, { call: new RequestCall(facts.request, clock, deadlineMs) }));
     if (asked === undefined || !(response instanceof Promise)) return response;
     return response.catch((error: unknown) => {
       throw asTimeout(error, deadlineMs, clock);
@@ -27,11 +26,11 @@ export async function withinSeconds<T>(
   work: (call: Call) => Promise<T>,
 ): Promise<T> {
   if (!seconds || seconds < 0) return work(call);
-  const deadlineMs = Math.min(call.deadlineMs, clock.monotonicMs() + seconds * 1000);
+  const shorter = withDeadline(call, clock.monotonicMs() + seconds * 1000);
   try {
-    return await work({ deadlineMs });
+    return await work(shorter);
   } catch (error) {
-    throw asTimeout(error, deadlineMs, clock);
+    throw asTimeout(error, shorter.deadlineMs, clock);
   }
 }
 
@@ -43,8 +42,11 @@ function asTimeout(error: unknown, deadlineMs: number, clock: Clock): unknown {
   const over = clock.monotonicMs() >= deadlineMs - earlyMs;
   const gaveUp = error instanceof StatusError && error.reason === 'ServiceUnavailable' && over;
   if (!gaveUp) return error;
-  return new StatusError('Timeout', 'request did not complete within the requested timeout', {}, { cause: error });
+  return timedOut(error);
 }
+
+export const timedOut = (cause: unknown): StatusError =>
+  new StatusError('Timeout', 'request did not complete within the requested timeout', {}, { cause });
 
 function askedMs(target: string): number | undefined {
   const match = /[?&]timeout=([^&]*)/.exec(target);

@@ -23,7 +23,7 @@ export const impersonate =
     return (facts) => {
       const wanted = wantedIn(facts.request);
       if (!wanted) return next(facts);
-      return impersonated(wanted, attributesOf(facts), authorizer).then((found) => goOn(facts, found));
+      return impersonated(wanted, attributesOf(facts), authorizer, facts.call).then((found) => goOn(facts, found));
     };
   };
 

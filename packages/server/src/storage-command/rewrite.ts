@@ -1,4 +1,4 @@
-import { sleep } from '@cluster-apiserver/base';
+import { callUntil, sleep } from '@cluster-apiserver/base';
 import { bytesOf, type Kind } from '@cluster-apiserver/model';
 import { type Cached, cachedForm, type StoredObject } from '@cluster-apiserver/registry';
 import { CorruptValueError, type Entry, itemKey, RevisionMismatchError } from '@cluster-apiserver/storage';
@@ -62,7 +62,7 @@ async function rewriteOne(
   { timeToLiveSeconds }: Kind,
   { storedForm, revision }: StoredObject,
 ): Promise<boolean> {
-  const call = { deadlineMs: clock.monotonicMs() + writeTimeoutMs };
+  const call = callUntil(clock.monotonicMs() + writeTimeoutMs);
   try {
     // What does not live for ever begins its life anew: how much of it was left is not told.
     await store.update(key, bytesOf(storedForm), revision, { timeToLiveSeconds }, call);

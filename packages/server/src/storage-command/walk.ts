@@ -1,4 +1,4 @@
-import type { Clock } from '@cluster-apiserver/base';
+import { callUntil, type Clock } from '@cluster-apiserver/base';
 import type { Entry, Store } from '@cluster-apiserver/storage';
 
 export interface Walk {
@@ -23,7 +23,7 @@ export async function* pages(
 ): AsyncGenerator<readonly Entry[]> {
   let after = from;
   for (;;) {
-    const call = { deadlineMs: clock.monotonicMs() + pageTimeoutMs };
+    const call = callUntil(clock.monotonicMs() + pageTimeoutMs);
     const { entries, remaining } = await store.list({ prefix: `${keyPrefix}/`, after, limit: pageKeys }, call);
     yield entries.filter(({ key }) => !key.startsWith(ownPrefix));
     after = entries.at(-1)?.key;

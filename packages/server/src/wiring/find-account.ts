@@ -1,18 +1,13 @@
-import type { Clock } from '@cluster-apiserver/base';
 import type { FindAccount, FoundAccount } from '@cluster-apiserver/gates';
 import { StatusError, uidOf } from '@cluster-apiserver/model';
 import { get, type Resource } from '@cluster-apiserver/registry';
 
-/** A question to the storage that somebody with a token waits for. */
-const timeoutMs = 10_000;
-
 /** Looks for service accounts where they are served from. There are none when they are not served. */
-export function findAccountIn(resources: readonly Resource[], clock: Clock): FindAccount {
+export function findAccountIn(resources: readonly Resource[]): FindAccount {
   const accounts = resources.find(({ kind }) => kind.group === '' && kind.kind === 'ServiceAccount');
-  return async (place, freshly) => {
+  return async (place, freshly, call) => {
     if (!accounts) return undefined;
     try {
-      const call = { deadlineMs: clock.monotonicMs() + timeoutMs };
       return foundIn(await get(accounts, place, freshly ? undefined : '0', call));
     } catch (error) {
       if (error instanceof StatusError && absent.includes(error.reason)) return undefined;

@@ -1,4 +1,4 @@
-import type { Clock } from '@cluster-apiserver/base';
+import { callUntil, type Clock } from '@cluster-apiserver/base';
 import type { EtcdClient } from '@cluster-apiserver/storage';
 import { createHealth, type Health, type Log } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
@@ -20,7 +20,7 @@ export function checkStorage(
   health.add({
     name: 'etcd',
     endpoints: ['readyz', 'healthz'],
-    check: async () => void (await client.readHead({ deadlineMs: clock.monotonicMs() + etcdTimeoutMs })),
+    check: async () => void (await client.readHead(callUntil(clock.monotonicMs() + etcdTimeoutMs))),
   });
   health.add({
     name: 'watch-cache',

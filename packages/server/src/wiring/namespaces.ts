@@ -1,19 +1,22 @@
-import { backoff, type Clock, type Random, type Scope, sleep } from '@cluster-apiserver/base';
+import { backoff, callUntil, type Clock, type Random, type Scope, sleep, withinCall } from '@cluster-apiserver/base';
 import type { Namespaces } from '@cluster-apiserver/gates';
 import { decode, type KubeObject, StatusError } from '@cluster-apiserver/model';
 import { create, known, type Resource } from '@cluster-apiserver/registry';
 import type { Log } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
 
+/** All who wait for one namespace share its creation, so it has a deadline of its own. */
+const makeTimeoutMs = 10_000;
+
 /** Who the namespaces are made by, in managedFields. */
 const manager = 'apiserver';
 
 /** The namespaces as admission needs them, out of memory. */
-export function namespacesIn(resource: Resource): Namespaces {
+export function namespacesIn(resource: Resource, clock: Clock): Namespaces {
   const { kind, collection } = resource;
   const underWay = new Map<string, Promise<void>>();
-  const made = async (name: string, deadlineMs: number): Promise<void> => {
-    const call = { deadlineMs };
+  const made = async (name: string): Promise<void> => {
+    const call = callUntil(clock.monotonicMs() + makeTimeoutMs);
     const names = { kind: kind.kind, apiVersion: kind.apiVersion };
     const draft = decode(kind.schema, { ...names, metadata: { name } }, () => {}) as KubeObject;
     const options = { namespace: undefined, dryRun: false, manager, warn: () => {} };
@@ -35,14 +38,19 @@ export function namespacesIn(resource: Resource): Namespaces {
         }
       );
     },
-    refresh: async (deadlineMs) => collection.reach(undefined, { deadlineMs }),
-    make: (name, deadlineMs) => {
+    refresh: async (call) => collection.reach(undefined, call),
+    make: (name, call) => {
       // Many objects may come with one namespace: one of them makes it, and if that fails the next one tries.
       const others = underWay.get(name);
-      if (others) return others.catch(() => {});
-      const making = made(name, deadlineMs).finally(() => underWay.delete(name));
+      if (others)
+        return withinCall(
+          clock,
+          call,
+          others.catch(() => {}),
+        );
+      const making = made(name).finally(() => underWay.delete(name));
       underWay.set(name, making);
-      return making;
+      return withinCall(clock, call, making);
     },
   };
 }
@@ -57,7 +65,6 @@ export interface SystemNamespaces {
   readonly log: Log;
 }
 
-const makeTimeoutMs = 5_000;
 const retries = { firstMs: 100, maxMs: 10_000 };
 
 /** Sees to it that there are these namespaces, whichever replica is the first. */
@@ -79,7 +86,7 @@ async function makeAll(
   while (!signal.aborted) {
     try {
       for (const name of names)
-        if (!namespaces.known(name)) await namespaces.make(name, clock.monotonicMs() + makeTimeoutMs);
+        if (!namespaces.known(name)) await namespaces.make(name, callUntil(clock.monotonicMs() + makeTimeoutMs));
       return;
     } catch (error) {
       log.warn('making the system namespaces failed; it is tried again', { error: asError(error) });

@@ -15,18 +15,18 @@ export interface ReviewWiring {
 export const openReviews = ({ clock, tokens, authorizer, apiAudiences }: ReviewWiring): readonly Review[] =>
   reviews({
     clock,
-    authorize: (question) => authorizer.authorize(question),
-    rulesOf: (user, namespace) => authorizer.rulesOf(user, namespace),
+    authorize: (question, call) => authorizer.authorize(question, call),
+    rulesOf: (user, namespace, call) => authorizer.rulesOf(user, namespace, call),
     authenticateToken: holderOf(tokens, apiAudiences),
   });
 
 const nobody = { error: 'invalid bearer token' };
 
 function holderOf(tokens: TokenAuthenticator, apiAudiences: readonly string[]): ReviewServices['authenticateToken'] {
-  return async (token, audiences) => {
+  return async (token, audiences, call) => {
     const asked = audiences.length > 0 ? audiences : apiAudiences;
     try {
-      const answer = await tokens.authenticateToken(token, audiences.length > 0 ? audiences : undefined);
+      const answer = await tokens.authenticateToken(token, call, audiences.length > 0 ? audiences : undefined);
       if (!answer) return nobody;
       // Whoever asks for an audience would otherwise believe a token that is for somebody else.
       const good = answer.audiences ?? apiAudiences.filter((one) => asked.includes(one));

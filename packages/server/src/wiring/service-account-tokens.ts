@@ -43,7 +43,7 @@ export async function openServiceAccountTokens(
   return {
     forKinds: { audiences, lifetimeSecondsMax, issue: tokens.issue },
     authenticator: (findAccount) => {
-      const finder = knownKeys(() => keys.current().verifying, keys.lookAgain);
+      const finder = knownKeys({ keys: () => keys.current().verifying, lookAgain: keys.lookAgain, clock });
       const signed = (): TokenAuthenticator<AccountAnswer> =>
         cachedTokens(signedAccountTokens({ issuers, audiences, keys: finder, clock }), {
           clock,

@@ -1,6 +1,6 @@
 /** The promises of Store, as tests. Every implementation and everything laid over one calls this with a way to open it. */
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { systemClock } from '@cluster-apiserver/base';
+import { callUntil, systemClock } from '@cluster-apiserver/base';
 import {
   KeyExistsError,
   PremiseBrokenError,
@@ -357,7 +357,7 @@ export function describeStoreContract(what: string, open: () => Promise<StoreUnd
 }
 
 const callTimeoutMs = 10_000;
-const call = (): Call => ({ deadlineMs: systemClock.monotonicMs() + callTimeoutMs });
+const call = (): Call => callUntil(systemClock.monotonicMs() + callTimeoutMs);
 const bytes = (text: string): Buffer => Buffer.from(text);
 
 async function collect(sets: AsyncIterator<ChangeSet>, count: number): Promise<readonly Change[]> {

@@ -3,7 +3,7 @@
  * is a series of short attempts, each at the likeliest member. How long the series goes on depends on whether waiting
  * can help: as long as most members live, a leader will be found; when they do not, nothing can be found.
  */
-import type { Clock, Random } from '@cluster-apiserver/base';
+import { callUntil, type Clock, type Random, throwIfAborted } from '@cluster-apiserver/base';
 import { StorageUnavailableError } from '../errors.ts';
 import { type Revision, revision } from '../revision.ts';
 import type { Call } from '../store.ts';
@@ -137,13 +137,14 @@ export function openEtcdClient(options: EtcdOptions): EtcdClient {
     if (outage.present) {
       // A series of calls that has used up its patience does not wait once more.
       const patienceLeftMs = startedMs + withoutMajorityMs - time.nowMs();
-      await outage.waitBriefly({ deadlineMs: Math.min(call.deadlineMs, clock.monotonicMs() + patienceLeftMs) });
+      await outage.waitBriefly(callUntil(Math.min(call.deadlineMs, clock.monotonicMs() + patienceLeftMs)));
     }
     const message = rpc.encode(request);
     let perhapsApplied = false;
     let lastFault: EtcdFault | undefined;
     for (let attempt = 0; ; attempt++) {
       mustBeOpen();
+      throwIfAborted(call);
       const beganMs = time.nowMs();
       const budgetMs = members.majorityAnswers() ? electionMs : Math.min(electionMs, withoutMajorityMs);
       const patienceLeftMs = startedMs + budgetMs - beganMs;

@@ -3,6 +3,7 @@
  * keeps the others from doing the same work, and nothing more depends on it. So when there has been no leader for long,
  * as when etcd is full and takes not even the leader's key, anybody does it: it is what makes room again.
  */
+import { type Call, callUntil } from '@cluster-apiserver/base';
 import type { EtcdClient } from './client.ts';
 import type { Election } from './election.ts';
 import { isCompacted } from './faults.ts';
@@ -28,7 +29,7 @@ const callTimeoutMs = 5_000;
 
 export function startCompaction({ client, election, intervalMs, report }: CompactionOptions): { close(): void } {
   const { clock } = client;
-  const callOf = (): { deadlineMs: number } => ({ deadlineMs: clock.monotonicMs() + callTimeoutMs });
+  const callOf = (): Call => callUntil(clock.monotonicMs() + callTimeoutMs);
   let seenRevision = 0;
   let closed = false;
 

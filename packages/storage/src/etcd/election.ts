@@ -3,7 +3,7 @@
  * the lease is renewed. A leader that cannot renew stops before the lease can end, so two never lead at the same time,
  * as long as their clocks run equally fast. Renewal is no write, so a leader stays one even when etcd takes no more data.
  */
-import { sleep } from '@cluster-apiserver/base';
+import { type Call, callUntil, sleep } from '@cluster-apiserver/base';
 import type { EtcdClient } from './client.ts';
 import { newLeaseId } from './leases.ts';
 import { conditionalWrite, range } from './wire/key-value.ts';
@@ -46,7 +46,7 @@ export function campaign(options: ElectionOptions): Election {
   let leaderSeenMs: number | undefined;
   let term: AbortController | undefined;
 
-  const callOf = (timeoutMs: number): { deadlineMs: number } => ({ deadlineMs: clock.monotonicMs() + timeoutMs });
+  const callOf = (timeoutMs: number): Call => callUntil(clock.monotonicMs() + timeoutMs);
   const pause = (): Promise<void> => sleep(clock, turnMs, closing.signal).catch(() => {});
 
   /** Takes the key if it is free. Answers the lease it hangs on, and since when that runs. */

@@ -1,3 +1,4 @@
+import { withinCall } from '@cluster-apiserver/base';
 import { KeyExistsError, RevisionCompactedError, RevisionMismatchError, RevisionTooLargeError } from '../errors.ts';
 import { type Revision, revision } from '../revision.ts';
 import type { Call, CreateOptions, Entry, Reading, Store } from '../store.ts';
@@ -47,7 +48,8 @@ export function etcdStore({ client, transformer, ownPrefix }: EtcdStoreOptions):
     // Writes that came this far in one turn are transformed one right after the other, which takes each of them less.
     await Promise.resolve();
     // Once for all attempts: the bytes are what our own write is recognised by.
-    const stored = await transformer.toStorage(value, key);
+    const transformed = transformer.toStorage(value, key);
+    const stored = transformed instanceof Promise ? await withinCall(client.clock, call, transformed) : transformed;
     const attempt = (lease: number): Promise<WriteOutcome> =>
       writeOnce({ key, expected, value: stored, lease, premises }, call);
     ownWrites.note(key, value, stored);

@@ -2,6 +2,7 @@
  * How a quiet watch learns that it has missed nothing. A watch tells of the keys below its prefix only, so when a key of
  * somebody else moves the store's revision, whoever waits for that revision would wait for nothing.
  */
+import { callUntil } from '@cluster-apiserver/base';
 import type { EtcdClient, MemberConnection } from './client.ts';
 import { put } from './wire/key-value.ts';
 import { encodeProgressRequest } from './wire/watch.ts';
@@ -31,7 +32,7 @@ export function progressAsker(client: EtcdClient, key: string): ProgressAsker {
     if (writing) return;
     writing = true;
     try {
-      await client.call(put, { key }, { deadlineMs: clock.monotonicMs() + putTimeoutMs });
+      await client.call(put, { key }, callUntil(clock.monotonicMs() + putTimeoutMs));
     } catch {
       // Whoever waits asks again, or gives up at the end of his own time.
     } finally {

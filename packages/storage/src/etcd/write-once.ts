@@ -12,6 +12,7 @@
  * What was deleted does not tell by whom. So each deletion writes a mark along, to one key for all of them: at the
  * revision of a deletion that key says whose it was.
  */
+import { detached, throwIfAborted } from '@cluster-apiserver/base';
 import { PremiseBrokenError, StorageFullError, StorageUnavailableError } from '../errors.ts';
 import { areBytes } from '../pieces.ts';
 import { revision } from '../revision.ts';
@@ -57,7 +58,10 @@ export function writer(client: EtcdClient, leases: SharedLeases, ownPrefix: stri
       if (outcome) return outcome;
     }
   };
-  return (write, call) => {
+  return async (write, caller) => {
+    throwIfAborted(caller);
+    // From the first attempt on it is done for its outcome: who left would else be the reason that nobody learns it.
+    const call = detached(caller);
     if (write.expected === 0) return create(write, { ...call, sinceMs: client.time.nowMs() });
     if (write.value !== undefined) return replace(client, write, call);
     const mark = { key: `${ownPrefix}deletion`, value: `${writerId}/${deletions++}` };

@@ -3,7 +3,7 @@
  * question that is sent after it arrived, because what it then sees is at least as new as everything acknowledged
  * before it began; a question already on its way is no use to it.
  */
-import type { Clock } from '@cluster-apiserver/base';
+import { callUntil, type Clock } from '@cluster-apiserver/base';
 import { RevisionTooLargeError, StorageUnavailableError } from '../errors.ts';
 import { type Revision, revision } from '../revision.ts';
 import type { Call, Store } from '../store.ts';
@@ -19,6 +19,7 @@ const askAgainMs = 100;
 const behindMaxMs = 10_000;
 
 interface Reader {
+  readonly call: Call;
   readonly arrive: () => void;
   readonly fail: (error: unknown) => void;
 }
@@ -58,7 +59,7 @@ export class Freshness {
     const arrived = this.#waiters.filter((waiter) => waiter.revision <= to);
     this.#waiters = this.#waiters.filter((waiter) => waiter.revision > to);
     if (this.#waiters.length === 0) this.#cancelAsking?.();
-    for (const { arrive } of arrived) arrive();
+    for (const reader of arrived) answer(reader);
   }
 
   /** A write was acknowledged at this revision: from now on nobody here is told less. */
@@ -98,8 +99,8 @@ export class Freshness {
 
   async #askFor(readers: readonly Reader[]): Promise<void> {
     try {
-      const head = await this.#store.head({ deadlineMs: this.#clock.monotonicMs() + questionTimeoutMs });
-      if (head <= this.#reached) for (const { arrive } of readers) arrive();
+      const head = await this.#store.head(callUntil(this.#clock.monotonicMs() + questionTimeoutMs));
+      if (head <= this.#reached) for (const reader of readers) answer(reader);
       else this.#waitFor(head, readers);
     } catch (error) {
       for (const { fail } of readers) fail(error);
@@ -118,9 +119,19 @@ export class Freshness {
   #askForProgress(afterMs: number, sinceMs: number): void {
     this.#cancelAsking = this.#clock.after(afterMs, () => {
       if (this.#clock.monotonicMs() - sinceMs > behindMaxMs) return this.#giveUp();
+      this.#dropAborted();
+      if (this.#waiters.length === 0) return;
       this.#store.askForProgress();
       this.#askForProgress(askAgainMs, sinceMs);
     });
+  }
+
+  /** Who has left waits for nothing. Looked for from time to time, because most waits are shorter than that. */
+  #dropAborted(): void {
+    const aborted = this.#waiters.filter(({ call }) => call.isAborted);
+    if (aborted.length === 0) return;
+    this.#waiters = this.#waiters.filter(({ call }) => !call.isAborted);
+    for (const reader of aborted) answer(reader);
   }
 
   #giveUp(): void {
@@ -132,12 +143,13 @@ export class Freshness {
   #within(call: Call, begin: (reader: Reader) => void): Promise<void> {
     return new Promise((arrive, fail) => {
       const leftMs = call.deadlineMs - this.#clock.monotonicMs();
-      if (leftMs > behindMaxMs) return begin({ arrive, fail });
+      if (leftMs > behindMaxMs) return begin({ call, arrive, fail });
       // Not before the deadline, so that whoever looks at the clock then finds it passed.
       const cancel = this.#clock.after(Math.max(0, Math.ceil(leftMs)), () =>
         fail(new StorageUnavailableError('the storage did not tell in time how far it is')),
       );
       begin({
+        call,
         arrive: () => {
           cancel();
           arrive();
@@ -149,4 +161,10 @@ export class Freshness {
       });
     });
   }
+}
+
+/** What follows the wait is not done for a caller who has left. */
+function answer({ call, arrive, fail }: Reader): void {
+  if (call.isAborted) fail(call.signal?.reason);
+  else arrive();
 }

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { seededRandom, systemClock } from '@cluster-apiserver/base';
+import { callUntil, seededRandom, systemClock } from '@cluster-apiserver/base';
 import { RevisionTooLargeError, StorageUnavailableError } from '../errors.ts';
 import { type MemoryStore, memoryStore } from '../memory/memory-store.ts';
 import { type Revision, revision } from '../revision.ts';
@@ -32,8 +32,8 @@ afterEach(async () => {
   memory.close();
 });
 
-const call = { deadlineMs: Number.POSITIVE_INFINITY };
-const soon = () => ({ deadlineMs: systemClock.monotonicMs() + 50 });
+const call = callUntil(Number.POSITIVE_INFINITY);
+const soon = () => callUntil(systemClock.monotonicMs() + 50);
 
 function open(store: Store = memory): readonly [Collection<Item>, Collection<Item>] {
   const cache = openWatchCache({

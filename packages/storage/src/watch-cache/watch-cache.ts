@@ -3,7 +3,7 @@
  * write below the prefix moves the revision that it has come to. A list and a watch of it can never disagree, because
  * state, changes and revision move together in one turn.
  */
-import { backoff, type Clock, type Random, sleep } from '@cluster-apiserver/base';
+import { backoff, callUntil, type Clock, type Random, sleep } from '@cluster-apiserver/base';
 import { RevisionCompactedError } from '../errors.ts';
 import { type Revision, revision } from '../revision.ts';
 import type { ChangeSet, Snapshot, Store } from '../store.ts';
@@ -76,7 +76,7 @@ export function openWatchCache<Item extends CacheItem>(options: WatchCacheOption
     const readPage = (after: string | undefined, revision: Revision | undefined): Promise<Snapshot> => {
       const page = store.list(
         { prefix, after, limit: pageKeys, revision },
-        { deadlineMs: clock.monotonicMs() + pageTimeoutMs },
+        callUntil(clock.monotonicMs() + pageTimeoutMs),
       );
       page.catch(() => {}); // told when it is waited for, if it still is
       return page;
@@ -107,7 +107,7 @@ export function openWatchCache<Item extends CacheItem>(options: WatchCacheOption
 
   /** From the past if the store still knows it, else from now. */
   const loadWithHistory = async (): Promise<Revision> => {
-    const head = await store.head({ deadlineMs: clock.monotonicMs() + pageTimeoutMs });
+    const head = await store.head(callUntil(clock.monotonicMs() + pageTimeoutMs));
     const past = head - historyRevisions;
     // What was told once is not taken back: a state from before that would be.
     if (past <= Math.max(1, freshness.reached)) return load(undefined);

@@ -239,7 +239,7 @@ describe('threats', () => {
     const metrics = await ask(server, server.token, { path: '/metrics' });
     expect(metrics.status).toBe(200);
     const everything = [...server.logged, metrics.text].join('\n');
-    expect(everything).toContain('a credential was refused');
+    expect(everything).toContain('authentication failed');
     expect(everything).not.toContain(canary);
     for (const part of token.split('.')) expect(everything).not.toContain(part);
   });
@@ -276,7 +276,7 @@ describe('a rule that does not hold', () => {
     const { status, text } = await ask(server, await issuer.sign(claims));
     expect(JSON.parse(text)).toMatchObject({ kind: 'Status', status: 'Failure', reason: 'Unauthorized', code: 401 });
     expect([status, JSON.parse(text).message]).toEqual([401, told]);
-    const line = server.logged.slice(before).find((one) => one.includes('a credential was refused')) ?? '';
+    const line = server.logged.slice(before).find((one) => one.includes('authentication failed')) ?? '';
     expect(line).toContain(name);
     expect(text).not.toContain('canary');
     expect(line).not.toContain('canary');

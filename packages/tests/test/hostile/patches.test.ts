@@ -79,6 +79,7 @@ const ask = async (method: string, target: string, body = '', type = 'applicatio
     remoteAddress: '127.0.0.1',
     protocol: 'HTTP/1.1',
     signal: new AbortController().signal,
+    isAborted: false,
     onEnd: () => {},
   });
 

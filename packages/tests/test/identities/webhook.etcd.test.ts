@@ -191,7 +191,7 @@ describe('the door stays closed, and the log says why without the token', () => 
     const at = await serve();
     expect((await ask(at, 'meow-secret')).status).toBe(401);
     const log = at.logged.join('\n');
-    expect(log).toContain('a credential was refused');
+    expect(log).toContain('authentication failed');
     expect(log).not.toContain('meow-secret');
   });
 

@@ -2,7 +2,7 @@ import type { Clock } from '@cluster-apiserver/base';
 import type { Authorities, Verified } from '@cluster-apiserver/certificates';
 import type { UserInfo } from '@cluster-apiserver/model';
 import type { Authenticator } from '../authenticator.ts';
-import { ofKnownUser } from '../known-user.ts';
+import { authenticatedUser } from '../known-user.ts';
 import { TokenRejectedError } from '../token-rejected.ts';
 import { verifiedCertificates } from './verified-certificates.ts';
 
@@ -36,7 +36,7 @@ function userOf({ subject, fingerprint }: Verified): UserInfo {
   const uids = subject(uidPart);
   if (uids.length > 1 || uids[0] === '') throw new TokenRejectedError('the client certificate has no clear uid');
   const [uid] = uids;
-  return ofKnownUser({
+  return authenticatedUser({
     name,
     ...(uid !== undefined && { uid }),
     groups: [...new Set(subject('O'))],

@@ -1,8 +1,8 @@
-import { setOwn, type Clock } from '@cluster-apiserver/base';
+import { type Clock, getOwn, setOwn } from '@cluster-apiserver/base';
 import type { Authorities } from '@cluster-apiserver/certificates';
 import type { UserInfo } from '@cluster-apiserver/model';
 import type { Authenticator, Credentials } from '../authenticator.ts';
-import { ofKnownUser } from '../known-user.ts';
+import { authenticatedUser } from '../known-user.ts';
 import { TokenRejectedError } from '../token-rejected.ts';
 import { unescapedKey } from '../unescaped-key.ts';
 import { verifiedCertificates } from './verified-certificates.ts';
@@ -49,7 +49,7 @@ function namedBy(headers: FrontProxyHeaders, credentials: Credentials): UserInfo
   const uid = only(headers.uid, credentials);
   const groups = headers.group.flatMap((header) => credentials.headerLines(header)).filter((group) => group !== '');
   const extra = extraIn(headers.extraPrefix, credentials);
-  return ofKnownUser({
+  return authenticatedUser({
     name,
     ...(uid !== undefined && { uid }),
     groups: [...new Set(groups)],
@@ -72,7 +72,9 @@ function extraIn(prefixes: readonly string[], credentials: Credentials): Record<
   for (const prefix of prefixes) {
     for (const [header, value] of credentials.headersFrom(prefix)) {
       const key = unescapedKey(header.slice(prefix.length));
-      setOwn(extra, key, [...(Object.hasOwn(extra, key) ? (extra[key] as string[]) : []), value]);
+      const values = getOwn(extra, key);
+      if (values) values.push(value);
+      else setOwn(extra, key, [value]);
     }
   }
   return extra;

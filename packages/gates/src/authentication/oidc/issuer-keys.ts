@@ -1,13 +1,18 @@
-import { type Clock, sleep } from '@cluster-apiserver/base';
+import { type Call, type Clock, sleep, withinCall } from '@cluster-apiserver/base';
 import type { JWK } from 'jose';
 import { mayHaveSigned, type Signed } from './algorithms.ts';
 import type { Get } from './https-get.ts';
+import type { KeyFinder } from './verified-claims.ts';
 import { TokenRejectedError } from '../token-rejected.ts';
 
 /** However many tokens come with keys that nobody knows: the issuer is asked this often and no more. */
 const coolDownMs = 10_000;
-/** A key that the issuer has withdrawn is believed this long, and longer only while the issuer cannot be reached. */
+/** Older keys are fetched again beside the request that uses them. */
 const freshMs = 600_000;
+/** Older keys are not used before they have been fetched again: nobody has used them for that long. */
+const usableMs = 1_200_000;
+/** How long keys stay in use while the issuer cannot be reached. A key that it withdraws meanwhile is trusted as long. */
+const staleIfErrorMs = 7 * 86_400_000;
 /** Tokens that wait for the next fetch. They cost little, but anybody can send them. */
 const waitingMax = 1_000;
 /** A token without `kid` is tried against each. */
@@ -30,11 +35,12 @@ export interface IssuerKeysOptions {
 }
 
 /**
- * The keys of one issuer. Known keys are used without asking, so an issuer that is down or slow delays nobody. An
- * unknown key makes us ask: at once, or when the last time is long enough ago, and the token waits for it. A key that
- * has just come into use is thereby never refused, and a flood of made-up ones is one fetch in ten seconds.
+ * The keys of one issuer. Known keys are used without a fetch as long as they are fresh, and while the issuer is down or
+ * slow, so that it delays nobody. An unknown key leads to a fetch: at once, or when the last one is long enough ago, and
+ * the token waits for it. A key that has just come into use is thereby never refused, and a flood of made-up ones is one
+ * fetch in ten seconds. All who wait share one fetch, which goes on when one of them leaves.
  */
-export class IssuerKeys {
+export class IssuerKeys implements KeyFinder {
   readonly #address: IssuerAddress;
   readonly #get: Get;
   readonly #clock: Clock;
@@ -56,35 +62,57 @@ export class IssuerKeys {
   }
 
   /** The keys that may have signed this; none when the issuer has no such key. */
-  async find(signed: Signed): Promise<readonly JWK[]> {
+  async find(signed: Signed, call: Call): Promise<readonly JWK[]> {
+    if (this.#matching(signed).length > 0) await this.#requireUsable(call);
     const known = this.#matching(signed);
-    if (known.length > 0) {
-      // Beside the request and not before it; what fails is tried again by the next one.
-      if (this.#clock.monotonicMs() - this.#fetchedAt > freshMs && this.#mayAsk())
-        void this.#refreshed().catch(() => {});
-      return known;
-    }
+    if (known.length > 0) return known;
     // A fetch that is under way may have begun before the key was there.
     const missed = this.#refresh?.begun;
-    await this.#wait();
-    if (missed && this.#matching(signed).length === 0) await this.#wait();
+    await this.#wait(call);
+    if (missed && this.#matching(signed).length === 0) await this.#wait(call);
     return this.#matching(signed);
+  }
+
+  /** A fetch unless there was one just now: then what did not verify will not do so with the same keys. */
+  async findNewer(signed: Signed, call: Call): Promise<readonly JWK[]> {
+    if (!this.#refresh && !this.#mayAsk()) return [];
+    await this.#wait(call);
+    return this.#matching(signed);
+  }
+
+  /** Sees to it that the keys are young enough to be used. */
+  async #requireUsable(call: Call): Promise<void> {
+    const nowMs = this.#clock.monotonicMs();
+    const ageMs = nowMs - this.#fetchedAt;
+    if (ageMs <= freshMs) return;
+    const failedLately = this.#failure !== undefined && nowMs - this.#askedAt <= usableMs;
+    if (ageMs <= usableMs || (ageMs <= staleIfErrorMs && failedLately)) {
+      // Beside the request and not before it; what fails is tried again by the next one.
+      if (this.#mayAsk()) void this.#refreshed().catch(() => {});
+      return;
+    }
+    try {
+      await this.#wait(call);
+    } catch (error) {
+      if (!(error instanceof TokenRejectedError) || ageMs > staleIfErrorMs) throw error;
+    }
   }
 
   #matching(signed: Signed): readonly JWK[] {
     return this.#keys.filter((key) => mayHaveSigned(key, signed));
   }
 
-  async #wait(): Promise<void> {
+  async #wait(call: Call): Promise<void> {
     if (this.#waiting >= waitingMax) throw new TokenRejectedError('too many tokens wait for keys that are not known');
     // While it does not answer, to wait for it would hold up everybody who comes.
     if (!this.#refresh && this.#failure !== undefined && !this.#mayAsk())
       throw new TokenRejectedError('the keys of the issuer cannot be fetched', { cause: this.#failure });
     this.#waiting++;
-    try {
-      await this.#refreshed();
-    } catch (cause) {
+    const refreshed = this.#refreshed().catch((cause: unknown) => {
       throw new TokenRejectedError('the keys of the issuer cannot be fetched', { cause });
+    });
+    try {
+      await withinCall(this.#clock, call, refreshed);
     } finally {
       this.#waiting--;
     }

@@ -1,5 +1,5 @@
-import type { Clock } from '@cluster-apiserver/base';
-import { authenticatedGroup } from '../authenticator.ts';
+import type { Call, Clock } from '@cluster-apiserver/base';
+import { authenticatedUser } from '../known-user.ts';
 import type { TokenAnswer, TokenAuthenticator } from '../token-authenticator.ts';
 import { type ClaimMappings, claimValues, userFrom } from './claim-mapping.ts';
 import type { IssuerKeys } from './issuer-keys.ts';
@@ -24,23 +24,23 @@ export interface JwtIssuer {
 export function jwtAuthenticator(issuers: readonly JwtIssuer[], clock: Clock): TokenAuthenticator {
   const byUrl = new Map(issuers.map((configured) => [configured.issuer.url, configured]));
   return {
-    authenticateToken: (token) => {
+    authenticateToken: (token, call) => {
       const claimed = claimedIssuer(token);
       const found = claimed === undefined ? undefined : byUrl.get(claimed);
-      return found && userBehind(token, found, clock);
+      return found && userBehind(token, found, clock, call);
     },
   };
 }
 
-async function userBehind(token: string, configured: JwtIssuer, clock: Clock): Promise<TokenAnswer> {
+async function userBehind(token: string, configured: JwtIssuer, clock: Clock, call: Call): Promise<TokenAnswer> {
   const { claimRules, claimMappings, userRules } = configured;
-  const claims = await verifiedClaims(token, configured, clock);
+  const claims = await verifiedClaims(token, configured, clock, call);
   const values = claimValues(claims);
   const user = userFrom(claimMappings, claims, values);
   checkClaimRules(claimRules, claims, values);
   checkUserRules(userRules, user);
   return {
-    user: { ...user, groups: [...new Set([...user.groups, authenticatedGroup])] },
+    user: authenticatedUser({ ...user, groups: [...new Set(user.groups)] }),
     expiresAtMs: claims.exp * 1000,
   };
 }

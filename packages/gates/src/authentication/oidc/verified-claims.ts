@@ -1,4 +1,4 @@
-import type { Clock } from '@cluster-apiserver/base';
+import type { Call, Clock } from '@cluster-apiserver/base';
 import { compactVerify, decodeProtectedHeader, type JWK } from 'jose';
 import { algorithmNames, type Signed } from './algorithms.ts';
 import { TokenRejectedError } from '../token-rejected.ts';
@@ -13,7 +13,9 @@ const notBeforeLeewaySeconds = 60;
 
 /** Where the keys are that may have signed a token. */
 export interface KeyFinder {
-  find(signed: Signed): Promise<readonly JWK[]>;
+  find(signed: Signed, call: Call): Promise<readonly JWK[]>;
+  /** Asked when none of those has signed it: what there is now, if that may be something else. */
+  findNewer(signed: Signed, call: Call): Promise<readonly JWK[]>;
 }
 
 /** Whose signature counts, and for whom. */
@@ -40,10 +42,12 @@ export async function verifiedClaims(
   token: string,
   { issuer: { url, audiences }, algorithms = algorithmNames, keys }: SigningIssuer,
   clock: Clock,
+  call: Call,
 ): Promise<Lasting> {
   const signed = signedBy(token, algorithms);
-  const candidates = await keys.find(signed);
-  const payload = await firstVerified(token, candidates);
+  const payload =
+    (await firstVerified(token, await keys.find(signed, call))) ??
+    (await firstVerified(token, await keys.findNewer(signed, call)));
   if (!payload) throw new TokenRejectedError('no key of the issuer has signed the token');
   const claims = claimsIn(payload);
   if (!claims || claims.iss !== url) throw new TokenRejectedError('the token is of another issuer');

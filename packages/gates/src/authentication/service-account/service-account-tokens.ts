@@ -1,4 +1,4 @@
-import type { Clock } from '@cluster-apiserver/base';
+import type { Call, Clock } from '@cluster-apiserver/base';
 import type { UserInfo } from '@cluster-apiserver/model';
 import { authenticatedGroup } from '../authenticator.ts';
 import { claimedIssuer, type Claims, type KeyFinder, verifiedClaims } from '../oidc/verified-claims.ts';
@@ -27,8 +27,13 @@ export function signedAccountTokens({
   keys,
   clock,
 }: SignedAccountOptions): TokenAuthenticator<AccountAnswer> {
-  const answerFor = async (token: string, url: string, audiences: readonly string[]): Promise<AccountAnswer> => {
-    const claims = await verifiedClaims(token, { issuer: { url, audiences }, keys }, clock);
+  const answerFor = async (
+    token: string,
+    url: string,
+    audiences: readonly string[],
+    call: Call,
+  ): Promise<AccountAnswer> => {
+    const claims = await verifiedClaims(token, { issuer: { url, audiences }, keys }, clock, call);
     const account = accountIn(claims);
     if (!account) throw new TokenRejectedError('the token names no service account');
     if (isBound(claims)) throw new TokenRejectedError('the token is bound to an object that does not exist');
@@ -41,9 +46,9 @@ export function signedAccountTokens({
     };
   };
   return {
-    authenticateToken: (token, audiences = own) => {
+    authenticateToken: (token, call, audiences = own) => {
       const url = claimedIssuer(token);
-      return url !== undefined && issuers.includes(url) ? answerFor(token, url, audiences) : undefined;
+      return url !== undefined && issuers.includes(url) ? answerFor(token, url, audiences, call) : undefined;
     },
   };
 }
@@ -73,36 +78,63 @@ export interface FoundAccount {
 export type FindAccount = (
   account: Pick<AccountReference, 'namespace' | 'name'>,
   freshly: boolean,
+  call: Call,
 ) => Promise<FoundAccount | undefined>;
 
 /** What an account that is being deleted has begun, it may finish. */
 const deletedLeewayMs = 60_000;
 
+/** How long an account that does not exist is not asked for again, and how many of them are remembered. */
+const absentMs = 10_000;
+const absentMax = 4_096;
+
 /**
  * A token counts for as long as its account exists. That is looked up each time, in memory; and before anybody is
  * refused because memory knows no such account, it is asked freshly, because the account may have been created at
- * another replica a moment ago.
+ * another replica a moment ago. A uid that was once found absent does not come into being later, so that is remembered:
+ * the token of an account that is gone costs the storage one read in a while, and not one for each use.
  */
 export function ofLivingAccounts(
   signed: TokenAuthenticator<AccountAnswer>,
   findAccount: FindAccount,
   clock: Clock,
 ): TokenAuthenticator {
-  const living = async (answer: AccountAnswer | undefined): Promise<TokenAnswer | undefined> => {
+  /** Until when. In the order of their ends, because all last equally long. */
+  const absent = new Map<string, number>();
+  const isAbsent = (key: string): boolean => clock.monotonicMs() < (absent.get(key) ?? Number.NEGATIVE_INFINITY);
+  const noteAbsent = (key: string): void => {
+    absent.delete(key); // so that it goes to the end
+    const [oldest] = absent.keys();
+    if (oldest !== undefined && absent.size >= absentMax) absent.delete(oldest);
+    absent.set(key, clock.monotonicMs() + absentMs);
+  };
+  const findFreshly = async (
+    account: AccountReference,
+    isIt: (found: FoundAccount | undefined) => found is FoundAccount,
+    call: Call,
+  ): Promise<FoundAccount | undefined> => {
+    const key = JSON.stringify([account.namespace, account.name, account.uid]);
+    if (isAbsent(key)) return undefined;
+    const found = await findAccount(account, true, call);
+    if (isIt(found)) return found;
+    noteAbsent(key);
+    return undefined;
+  };
+  const living = async (answer: AccountAnswer | undefined, call: Call): Promise<TokenAnswer | undefined> => {
     if (!answer) return undefined;
     const { account } = answer;
     const isIt = (found: FoundAccount | undefined): found is FoundAccount => found?.uid === account.uid;
-    const remembered = await findAccount(account, false);
-    const found = isIt(remembered) ? remembered : await findAccount(account, true);
-    if (!isIt(found)) throw new TokenRejectedError('the service account of the token does not exist any more');
+    const remembered = await findAccount(account, false, call);
+    const found = isIt(remembered) ? remembered : await findFreshly(account, isIt, call);
+    if (!found) throw new TokenRejectedError('the service account of the token does not exist any more');
     if (found.deletedAtMs !== undefined && found.deletedAtMs < clock.now() - deletedLeewayMs)
       throw new TokenRejectedError('the service account of the token has been deleted');
     return answer;
   };
   return {
-    authenticateToken: (token, audiences) => {
-      const answer = signed.authenticateToken(token, audiences);
-      return answer instanceof Promise ? answer.then(living) : answer && living(answer);
+    authenticateToken: (token, call, audiences) => {
+      const answer = signed.authenticateToken(token, call, audiences);
+      return answer instanceof Promise ? answer.then((found) => living(found, call)) : answer && living(answer, call);
     },
   };
 }

@@ -1,8 +1,8 @@
-import { getOwn } from '@cluster-apiserver/base';
+import { type Call, getOwn } from '@cluster-apiserver/base';
 import type { UserInfo } from '@cluster-apiserver/model';
 import { askWebhook, type WebhookOptions } from '../../webhook/ask-webhook.ts';
 import { WebhookError } from '../../webhook/webhook-error.ts';
-import { ofKnownUser } from '../known-user.ts';
+import { authenticatedUser } from '../known-user.ts';
 import type { TokenAnswer, TokenAuthenticator } from '../token-authenticator.ts';
 import { TokenRejectedError } from '../token-rejected.ts';
 
@@ -22,20 +22,21 @@ const underWayMax = 1_000;
 export function webhookTokens(options: WebhookTokensOptions): TokenAuthenticator {
   const { version, apiAudiences } = options;
   let underWay = 0;
-  const ask = async (token: string, audiences: readonly string[]): Promise<TokenAnswer | undefined> => {
+  const ask = async (token: string, audiences: readonly string[], call: Call): Promise<TokenAnswer | undefined> => {
     const spec = { token, ...(audiences.length > 0 && { audiences }) };
     const review = await askWebhook(
       { apiVersion: `authentication.k8s.io/${version}`, kind: 'TokenReview', spec },
       options,
+      call,
     );
     return answerIn(review, audiences, apiAudiences);
   };
   return {
-    authenticateToken: async (token, audiences = apiAudiences) => {
+    authenticateToken: async (token, call, audiences = apiAudiences) => {
       if (underWay >= underWayMax) throw new TokenRejectedError('too many tokens wait for the webhook');
       underWay++;
       try {
-        return await ask(token, audiences);
+        return await ask(token, audiences, call);
       } catch (cause) {
         if (cause instanceof WebhookError) throw new TokenRejectedError('the token webhook is of no use', { cause });
         throw cause;
@@ -67,7 +68,7 @@ function userIn(user: Values): UserInfo {
   if (uid !== undefined && typeof uid !== 'string') throw new WebhookError('its uid is no text');
   const extras = extra === undefined || extra === null ? {} : objectOf(extra, 'extra');
   const entries = Object.keys(extras).map((key) => [key, textsOf(getOwn(extras, key), 'extra')] as const);
-  return ofKnownUser({
+  return authenticatedUser({
     name: username,
     ...(uid && { uid }),
     groups: textsOf(groups, 'groups'),

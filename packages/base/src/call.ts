@@ -1,0 +1,163 @@
+/**
+ * What goes along with a piece of work from the socket to etcd: until when it is worth doing, whether somebody still
+ * waits for it, and which trace it is part of. Whatever waits honours both the deadline and the signal. Work that
+ * several callers share takes a call of its own (`detached`), and each of them waits for it with `withinCall`.
+ */
+import type { Clock } from './clock.ts';
+
+export interface Call {
+  /** On the monotonic clock. */
+  readonly deadlineMs: number;
+  /**
+   * Aborts when the caller has left or the deadline has passed. Undefined where nobody can leave: then only the deadline
+   * counts. Made on first use, so only what really waits should ask for it.
+   */
+  readonly signal: AbortSignal | undefined;
+  /** Whether the caller has left: what a check between two steps asks instead of making a signal. */
+  readonly isAborted: boolean;
+  readonly trace: TraceContext | undefined;
+}
+
+/** W3C Trace Context, as far as it is passed on. */
+export interface TraceContext {
+  /** 32 hexadecimal digits. */
+  readonly traceId: string;
+  /** 16 hexadecimal digits: the span that this work is part of. */
+  readonly spanId: string;
+  /** Bit 0: the caller records this trace. */
+  readonly flags: number;
+}
+
+export class DeadlineExceededError extends Error {
+  override readonly name = 'DeadlineExceededError';
+  constructor() {
+    super('the deadline of the call has passed');
+  }
+}
+
+/** A call of the server itself: nobody waits for it who could leave. */
+export const callUntil = (deadlineMs: number, trace?: TraceContext): Call => ({
+  deadlineMs,
+  signal: undefined,
+  isAborted: false,
+  trace,
+});
+
+/** The same work without its caller: it goes on when he leaves, because others share it or must learn how it ended. */
+export const detached = ({ deadlineMs, trace }: Call): Call => callUntil(deadlineMs, trace);
+
+/** Where a call comes from, such as a request on a socket. */
+export interface Caller {
+  readonly isAborted: boolean;
+  /** Aborts when the caller has left. */
+  readonly signal: AbortSignal;
+  header(name: string): string | undefined;
+  /** Calls back once, when the caller has its answer or has left. */
+  onEnd(listener: () => void): void;
+}
+
+/** Timers take 31 bits; nobody waits that long. */
+const timerMsMax = 2 ** 31 - 1;
+
+/**
+ * The call of a request. A class and no literal: a literal with a getter has a shape of its own each time. Signal and
+ * trace are made when they are first asked for, which most requests never do.
+ */
+export class RequestCall implements Call {
+  readonly deadlineMs: number;
+  readonly #caller: Caller;
+  readonly #clock: Clock;
+  #ending: AbortController | undefined;
+
+  constructor(caller: Caller, clock: Clock, deadlineMs: number) {
+    this.deadlineMs = deadlineMs;
+    this.#caller = caller;
+    this.#clock = clock;
+  }
+
+  get signal(): AbortSignal {
+    if (!this.#ending) this.#ending = this.#end();
+    return this.#ending.signal;
+  }
+
+  get isAborted(): boolean {
+    return this.#caller.isAborted || this.#ending?.signal.aborted === true;
+  }
+
+  get trace(): TraceContext | undefined {
+    return parseTraceparent(this.#caller.header('traceparent'));
+  }
+
+  /** The same request, with less time for a part of its work. */
+  until(deadlineMs: number): RequestCall {
+    return new RequestCall(this.#caller, this.#clock, Math.min(this.deadlineMs, deadlineMs));
+  }
+
+  #end(): AbortController {
+    const ending = new AbortController();
+    const { signal } = this.#caller;
+    const left = (): void => ending.abort(signal.reason);
+    if (signal.aborted) left();
+    else signal.addEventListener('abort', left, { once: true });
+    const leftMs = this.deadlineMs - this.#clock.monotonicMs();
+    if (leftMs <= timerMsMax) {
+      // Rounded up, so that whoever looks at the clock then finds the deadline passed.
+      const cancel = this.#clock.after(Math.max(0, Math.ceil(leftMs)), () => ending.abort(new DeadlineExceededError()));
+      this.#caller.onEnd(cancel);
+    }
+    return ending;
+  }
+}
+
+/** The same call, with less time for a part of its work. */
+export const withDeadline = (call: Call, deadlineMs: number): Call =>
+  call instanceof RequestCall
+    ? call.until(deadlineMs)
+    : { ...detached(call), signal: call.signal, deadlineMs: Math.min(call.deadlineMs, deadlineMs) };
+
+/** Before the next step of work that nobody waits for any more. Throws what ended the call. */
+export function throwIfAborted(call: Call): void {
+  if (call.isAborted) throw call.signal?.reason;
+}
+
+/** Waits for work, but no longer than the call lasts. The work goes on; others may share it. */
+export function withinCall<T>(clock: Clock, call: Call, work: Promise<T>): Promise<T> {
+  const { signal } = call;
+  return new Promise((resolve, reject) => {
+    const aborted = (): void => reject(signal?.reason);
+    if (signal?.aborted) aborted();
+    signal?.addEventListener('abort', aborted, { once: true });
+    // A signal knows the deadline already.
+    const leftMs = signal ? Number.POSITIVE_INFINITY : call.deadlineMs - clock.monotonicMs();
+    const cancel =
+      leftMs <= timerMsMax
+        ? clock.after(Math.max(0, Math.ceil(leftMs)), () => reject(new DeadlineExceededError()))
+        : undefined;
+    const ended = (): void => {
+      cancel?.();
+      signal?.removeEventListener('abort', aborted);
+    };
+    work.then(
+      (value) => {
+        ended();
+        resolve(value);
+      },
+      (error: unknown) => {
+        ended();
+        reject(error);
+      },
+    );
+  });
+}
+
+const traceparent = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
+
+/** Undefined for a header that is absent or says nothing that could be passed on. */
+function parseTraceparent(header: string | undefined): TraceContext | undefined {
+  if (header === undefined) return undefined;
+  const [, version = 'ff', traceId = '', spanId = '', flags = '', more] = traceparent.exec(header) ?? [];
+  // Version 00 ends with its flags, later ones may add to them, and ff is none.
+  if (version === 'ff' || (version === '00' && more !== undefined)) return undefined;
+  if (/^0+$/.test(traceId) || /^0+$/.test(spanId)) return undefined;
+  return { traceId, spanId, flags: Number.parseInt(flags, 16) };
+}

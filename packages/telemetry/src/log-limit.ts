@@ -1,0 +1,64 @@
+import type { Clock } from '@cluster-apiserver/base';
+
+/** As many lines with one message are written at once, */
+const burst = 100;
+/** and one more each time this has passed. */
+const refillMs = 1_000;
+/** Lines that were suppressed are reported after this time, also when no other line follows. */
+const reportMs = 10_000;
+/** Messages do not vary, so there are few. Those beyond this share one bucket. */
+const messagesMax = 256;
+
+interface Bucket {
+  tokens: number;
+  filledAtMs: number;
+  suppressed: number;
+}
+
+/**
+ * Whether a line may be written: how many with its message were suppressed since the last one, or undefined to suppress
+ * this one, too. `report` is called later with those that no line has reported.
+ */
+export type LogLimit = (message: string, report: (suppressed: number) => void) => number | undefined;
+
+/** A token bucket for each message. */
+export function createLogLimit(clock: Clock): LogLimit {
+  const buckets = new Map<string, Bucket>();
+  const others = newBucket(clock);
+  const bucketOf = (message: string): Bucket => {
+    const known = buckets.get(message);
+    if (known) return known;
+    if (buckets.size >= messagesMax) return others;
+    const bucket = newBucket(clock);
+    buckets.set(message, bucket);
+    return bucket;
+  };
+  return (message, report) => {
+    const bucket = bucketOf(message);
+    refill(bucket, clock.monotonicMs());
+    if (bucket.tokens >= 1) {
+      bucket.tokens--;
+      return takeSuppressed(bucket);
+    }
+    if (bucket.suppressed++ === 0)
+      clock.after(reportMs, () => {
+        const suppressed = takeSuppressed(bucket);
+        if (suppressed > 0) report(suppressed);
+      });
+    return undefined;
+  };
+}
+
+const newBucket = (clock: Clock): Bucket => ({ tokens: burst, filledAtMs: clock.monotonicMs(), suppressed: 0 });
+
+function refill(bucket: Bucket, nowMs: number): void {
+  const earned = Math.floor((nowMs - bucket.filledAtMs) / refillMs);
+  bucket.tokens = Math.min(burst, bucket.tokens + earned);
+  bucket.filledAtMs += earned * refillMs;
+}
+
+function takeSuppressed(bucket: Bucket): number {
+  const { suppressed } = bucket;
+  bucket.suppressed = 0;
+  return suppressed;
+}

@@ -1,0 +1,85 @@
+import type { Clock } from '@cluster-apiserver/base';
+
+/** Where bytes go, such as a file descriptor. */
+export interface ByteOutput {
+  /** Writes some of the bytes beside everything else, and calls back with how many. */
+  write(bytes: Buffer, done: (error: NodeJS.ErrnoException | null, written: number) => void): void;
+  /** Writes some of the bytes at once. */
+  writeSync(bytes: Buffer): number;
+}
+
+export interface LogOutput {
+  /** Queues a line and returns at once. False when there is no room for it: whoever reads the log is too slow. */
+  write(line: string): boolean;
+  /** Writes what is queued before the process ends. Gives up on a reader that does not read. */
+  flushSync(): void;
+}
+
+/** Some thousand lines. A reader that is further behind than this loses lines. */
+const backlogBytesMax = 1024 * 1024;
+/** A pipe in non-blocking mode is full: time for its reader to read. */
+const fullPauseMs = 20;
+/** A write that takes longer waits for a reader that does not read, and so would a process that wants to end. */
+const stuckMs = 200;
+
+/**
+ * Log lines on their way out. Writing to a pipe blocks while it is full, so it is done beside the event loop, one write
+ * at a time; the lines that come meanwhile leave together with the next one.
+ */
+export function createLogOutput(output: ByteOutput, clock: Clock): LogOutput {
+  let queue: string[] = [];
+  let queuedBytes = 0;
+  /** What is being written, and since when. */
+  let current: { rest: Buffer; readonly sinceMs: number } | undefined;
+  let scheduled = false;
+
+  const take = (): Buffer => {
+    const bytes = Buffer.from(queue.join(''));
+    queue = [];
+    queuedBytes = 0;
+    return bytes;
+  };
+  const next = (): void => {
+    scheduled = false;
+    if (current || queue.length === 0) return;
+    current = { rest: take(), sinceMs: clock.monotonicMs() };
+    writeRest();
+  };
+  const writeRest = (): void => {
+    if (!current) return;
+    output.write(current.rest, (error, written) => {
+      if (!current) return;
+      if (error?.code === 'EAGAIN') return void clock.after(fullPauseMs, writeRest);
+      // Nobody reads any more: what goes on is more important than its log.
+      current.rest = error ? Buffer.alloc(0) : current.rest.subarray(written);
+      if (current.rest.length > 0) return writeRest();
+      current = undefined;
+      next();
+    });
+  };
+  return {
+    write: (line) => {
+      const bytes = Buffer.byteLength(line);
+      if (queuedBytes + bytes > backlogBytesMax) return false;
+      queue.push(line);
+      queuedBytes += bytes;
+      // What is logged right before the process ends is thereby still here when it does.
+      if (!current && !scheduled) {
+        scheduled = true;
+        clock.soon(next);
+      }
+      return true;
+    },
+    flushSync: () => {
+      if (current && clock.monotonicMs() - current.sinceMs > stuckMs) return;
+      // What is being written may then be written twice, which is better than not at all.
+      let rest = Buffer.concat([current?.rest ?? Buffer.alloc(0), take()]);
+      current = undefined;
+      try {
+        while (rest.length > 0) rest = rest.subarray(output.writeSync(rest));
+      } catch {
+        // There is nobody left to tell.
+      }
+    },
+  };
+}
