@@ -24,7 +24,8 @@ export {
 } from './codec/protobuf.ts';
 export { encodeMessage } from './codec/protobuf-message.ts';
 export { delimited, encodedBy, nested, tagged, varint, type ProtobufWriter } from './codec/protobuf-wire.ts';
-export { formatYaml, parseYaml, YamlTooLargeError } from './codec/yaml.ts';
+export { parseYaml, YamlTooLargeError } from './codec/yaml.ts';
+export { formatYaml } from './codec/yaml-format.ts';
 export { type FieldError, forbidden, invalidValue, notSupported, required } from './field-error.ts';
 export { type Applied, readApplied } from './fields/applied.ts';
 export { ApplyConflictError, conflictCauses } from './fields/apply.ts';
