@@ -11,6 +11,7 @@ import {
   type KubeObject,
   list,
   notFound,
+  numberOf,
   object,
   publicationOf,
   type StatusError,
@@ -128,7 +129,7 @@ async function issued(
 }
 
 function lifetimeAsked({ spec: { expirationSeconds = lifetimeSecondsFallback } }: TokenRequest): number {
-  const seconds = Number(typeof expirationSeconds === 'number' ? expirationSeconds : expirationSeconds.rawJSON);
+  const seconds = numberOf(expirationSeconds);
   const problem =
     seconds < lifetimeSecondsLeast
       ? 'may not specify a duration less than 10 minutes'
