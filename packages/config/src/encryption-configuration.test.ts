@@ -183,7 +183,8 @@ test.each<[string, string, string]>([
     'apiVersion: expected apiserver.config.platform.io/v1 or apiserver.config.k8s.io/v1',
   ],
   ['an unknown field', JSON.stringify({ ...good, resource: [] }), 'unknown field "resource"'],
-  ['a field twice', 'kind: A\nkind: B', 'yaml: line 2: key "kind" already set in map'],
+  ['a field twice', 'kind: A\nkind: B', 'line 2: the key is already set in this map'],
+  ['a field twice, in JSON', '{"kind":"A","kind":"B"}', 'a key is set twice'],
   ['no resources', JSON.stringify({ ...good, resources: [] }), 'resources: name at least a list of resources'],
   ['a text', 'hello', 'expected an object, got a string'],
 ])('%s is refused', (_, text, fault) => {

@@ -1,4 +1,10 @@
-import { MalformedTextError, type Parsed, parseYaml, YamlTooLargeError } from '@cluster-apiserver/model';
+import {
+  MalformedTextError,
+  type Parsed,
+  parseYaml,
+  type TextFault,
+  YamlTooLargeError,
+} from '@cluster-apiserver/model';
 import { Written } from './written.ts';
 
 /** Everything that is wrong with a file, each as a sentence that begins with a path into it. */
@@ -30,7 +36,7 @@ export function loadConfiguration<T>(
   text: string,
 ): T {
   const { value, faults: ofText } = parsed(text);
-  const faults = ofText.map(({ message }) => message);
+  const faults = ofText.map(duplicateKey);
   const root = new Written(value, '', faults);
   if (root.absent) throw new ConfigurationError(['the file is empty']);
   const written = root.fields(['apiVersion', 'kind', ...fields]);
@@ -43,15 +49,22 @@ export function loadConfiguration<T>(
   return configuration;
 }
 
+/** A key may be a secret that misses the blank behind its colon, so only its place is named. */
+const duplicateKey = ({ line }: TextFault): string =>
+  line === undefined ? 'a key is set twice' : `line ${line}: the key is already set in this map`;
+
 function require(written: Written, allowed: readonly string[]): void {
   const found = written.text();
   if (written.absent || (found !== undefined && !allowed.includes(found)))
     written.wrong(`expected ${allowed.join(' or ')}`);
 }
 
+/** Read at start and at reloads, and by operators: far beyond any file, and still a fraction of a second. */
+const configurationBytesMax = 512 * 1024;
+
 function parsed(text: string): Parsed {
   try {
-    return parseYaml(text);
+    return parseYaml(text, configurationBytesMax);
   } catch (error) {
     if (error instanceof YamlTooLargeError) throw new ConfigurationError([error.message]);
     if (!(error instanceof MalformedTextError)) throw error;

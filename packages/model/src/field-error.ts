@@ -1,3 +1,6 @@
+import { setOwn } from '@cluster-apiserver/base';
+import { isRawNumber } from './schema/decode.ts';
+
 /** One thing wrong with one field. Validation gathers all of them; `invalid` in status.ts makes an answer. */
 export interface FieldError {
   readonly field: string;
@@ -7,16 +10,66 @@ export interface FieldError {
     | 'FieldValueNotSupported'
     | 'FieldValueForbidden'
     | 'FieldValueTooLong'
+    | 'FieldValueTooMany'
     | 'FieldValueDuplicate';
   readonly message: string;
+  /** How many more errors were found behind this one and are not listed. */
+  readonly omitted?: number;
+}
+
+/** The errors of one answer. Who has more of them has one mistake in a loop, and sees it in the first ones. */
+export const fieldErrorsMax = 100;
+
+/** Errors as a validator finds them: those beyond the bound are counted and never made. */
+export class FieldErrors {
+  readonly #errors: FieldError[] = [];
+  #omitted = 0;
+
+  add(make: () => FieldError): void {
+    if (this.#errors.length < fieldErrorsMax) this.#errors.push(make());
+    else this.#omitted++;
+  }
+
+  addAll(problems: readonly string[], make: (problem: string) => FieldError): void {
+    for (const problem of problems) this.add(() => make(problem));
+  }
+
+  get all(): FieldError[] {
+    const last = this.#errors.at(-1);
+    return last && this.#omitted > 0
+      ? [...this.#errors.slice(0, -1), { ...last, omitted: this.#omitted }]
+      : this.#errors;
+  }
 }
 
 /** A value in a message is cut here: it is for people, and the client has the whole. */
 const shownCharactersMax = 256;
 
-function shown(value: unknown): string {
-  const text = JSON.stringify(value) ?? 'null';
+/** A value in a message, as JSON. */
+export function shown(value: unknown): string {
+  const text = JSON.stringify(beginningOf(value, { nodes: shownCharactersMax })) ?? 'null';
   return text.length <= shownCharactersMax ? text : `${text.slice(0, shownCharactersMax)}…`;
+}
+
+/** As much of a value as can show: each node and each character of a text takes at least one character. */
+function beginningOf(value: unknown, budget: { nodes: number }): unknown {
+  budget.nodes--;
+  if (typeof value === 'string') return value.slice(0, shownCharactersMax);
+  if (typeof value !== 'object' || value === null || isRawNumber(value)) return value;
+  if (Array.isArray(value)) {
+    const items: unknown[] = [];
+    for (const item of value) {
+      if (budget.nodes < 0) break;
+      items.push(beginningOf(item, budget));
+    }
+    return items;
+  }
+  const out: Record<string, unknown> = {};
+  for (const key in value) {
+    if (budget.nodes < 0) break;
+    setOwn(out, key.slice(0, shownCharactersMax), beginningOf((value as Record<string, unknown>)[key], budget));
+  }
+  return out;
 }
 
 const withDetail = (problem: string, detail: string): string => (detail ? `${problem}: ${detail}` : problem);
@@ -49,4 +102,10 @@ export const tooLong = (field: string, bytesMax: number): FieldError => ({
   field,
   reason: 'FieldValueTooLong',
   message: `Too long: may not be more than ${bytesMax} bytes`,
+});
+
+export const tooMany = (field: string, count: number, countMax: number): FieldError => ({
+  field,
+  reason: 'FieldValueTooMany',
+  message: `Too many: ${count}: must have at most ${countMax} items`,
 });

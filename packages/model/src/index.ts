@@ -24,8 +24,17 @@ export {
 } from './codec/protobuf.ts';
 export { encodeMessage } from './codec/protobuf-message.ts';
 export { delimited, encodedBy, nested, tagged, varint, type ProtobufWriter } from './codec/protobuf-wire.ts';
-export { formatYaml, parseYaml, YamlTooLargeError } from './codec/yaml.ts';
-export { type FieldError, forbidden, invalidValue, notSupported, required } from './field-error.ts';
+export { parseYaml, YamlTooLargeError } from './codec/yaml.ts';
+export { formatYaml } from './codec/yaml-format.ts';
+export {
+  type FieldError,
+  FieldErrors,
+  fieldErrorsMax,
+  forbidden,
+  invalidValue,
+  notSupported,
+  required,
+} from './field-error.ts';
 export { type Applied, readApplied } from './fields/applied.ts';
 export { ApplyConflictError, conflictCauses } from './fields/apply.ts';
 export { UnkeyedEntryError } from './fields/compare.ts';
@@ -48,7 +57,7 @@ export {
   statusSchema,
   watchEvent,
 } from './schema/common.ts';
-export { decode, type Integer, WrongTypeError } from './schema/decode.ts';
+export { decode, type Integer, numberOf, WrongTypeError } from './schema/decode.ts';
 export { definitions, type Dialect, type JsonSchema, jsonSchema } from './schema/json-schema.ts';
 export { publicationOf, sharedPublication } from './schema/publication.ts';
 export {
@@ -68,10 +77,10 @@ export {
   stringMap,
   time,
 } from './schema/schema.ts';
-export { type FieldSelector, matchesFields, parseFieldSelector } from './selector/field-selector.ts';
+export { type FieldSelector, fieldMatcher, parseFieldSelector } from './selector/field-selector.ts';
 export {
   type LabelSelector,
-  matchesLabels,
+  labelMatcher,
   parseLabelSelector,
   SelectorSyntaxError,
 } from './selector/label-selector.ts';
@@ -113,7 +122,7 @@ export { formatTime } from './time.ts';
 export { asServed, asStored, defineView, type View } from './view.ts';
 export { labelNames, pathSegment, pathSegmentNames, qualifiedName, subdomainNames } from './validation/names.ts';
 export {
-  finalizerNameErrors,
+  finalizersErrors,
   foregroundFinalizer,
   isPrintable,
   managerErrors,

@@ -1,4 +1,4 @@
-import type { FieldError } from './field-error.ts';
+import { type FieldError, fieldErrorsMax } from './field-error.ts';
 
 /** An answer that is not a success. Its message is for the client, its cause for our log. */
 export class StatusError extends Error {
@@ -157,16 +157,34 @@ export function invalid(
   name: string,
   errors: readonly FieldError[],
 ): StatusError {
-  const sentences = errors.map(({ field, message }) => `${field}: ${message}`);
+  const listed = errors.slice(0, fieldErrorsMax);
+  const omitted = errors.length - listed.length + errors.reduce((sum, { omitted = 0 }) => sum + omitted, 0);
+  const more = omitted > 0 ? [`and ${omitted} more`] : [];
+  const sentences = [...withinMessage(listed.map(({ field, message }) => `${field}: ${message}`)), ...more];
   const all = sentences.length === 1 ? sentences[0] : `[${sentences.join(', ')}]`;
+  const shownName = name.length <= nameCharactersMax ? name : `${name.slice(0, nameCharactersMax)}…`;
   return new StatusError(
     'Invalid',
-    `${form.group ? `${form.kind}.${form.group}` : form.kind} "${name}" is invalid: ${all}`,
+    `${form.group ? `${form.kind}.${form.group}` : form.kind} "${shownName}" is invalid: ${all}`,
     {
-      ...(name && { name }),
+      ...(name && { name: shownName }),
       ...(form.group && { group: form.group }),
       ...(form.kind && { kind: form.kind }),
-      causes: errors.map(({ field, reason, message }) => ({ reason, message, field })),
+      causes: [
+        ...listed.map(({ field, reason, message }) => ({ reason, message, field })),
+        ...more.map((message) => ({ reason: 'FieldValueInvalid', message: `${message} errors`, field: '' })),
+      ],
     },
   );
+}
+
+/** The longest name that any rule allows has 253 characters. */
+const nameCharactersMax = 512;
+/** A message repeats the causes for people; what does not fit into it is in the causes. */
+const messageCharactersMax = 16 * 1024;
+
+function withinMessage(sentences: readonly string[]): string[] {
+  let left = messageCharactersMax;
+  const [first = '', ...others] = sentences;
+  return [first, ...others.filter(({ length }) => (left -= length) >= 0)];
 }

@@ -2,6 +2,7 @@ import { getOwn } from '@cluster-apiserver/base';
 import {
   badRequest,
   decode,
+  fieldErrorsMax,
   type KubeObject,
   MalformedTextError,
   type Parsed,
@@ -88,9 +89,10 @@ export function decodeObject(
   const unknown: string[] = [];
   try {
     const object = decode(kind.schema, typed, (path) => unknown.push(path)) as KubeObject;
+    const outermost = unknown.slice(0, fieldErrorsMax); // of more than these not all are listed anyway
     const faults = [
       ...parsed.faults
-        .filter(({ path }) => !unknown.some((outer) => isWithin(path, outer)))
+        .filter(({ path }) => !outermost.some((outer) => isWithin(path, outer)))
         .map(({ message }) => message),
       ...unknown.map(unknownField),
     ];
@@ -106,7 +108,11 @@ export function decodeObject(
   }
 }
 
-export const unknownField = (path: string): string => `unknown field ${JSON.stringify(path)}`;
+/** A path is cut here: the names in it are the client's. */
+const pathCharactersMax = 1024;
+
+export const unknownField = (path: string): string =>
+  `unknown field ${JSON.stringify(path.length <= pathCharactersMax ? path : `${path.slice(0, pathCharactersMax)}…`)}`;
 
 /** Refuses or tells what strict validation found, as the client asked. */
 export function report(
@@ -116,8 +122,10 @@ export function report(
   where = '',
 ): void {
   if (faults.length === 0 || validation === 'Ignore') return;
-  if (validation === 'Strict') throw badRequest(`${where}strict decoding error: ${faults.join(', ')}`);
-  for (const fault of faults) warn(fault);
+  const omitted = faults.length - fieldErrorsMax;
+  const listed = [...faults.slice(0, fieldErrorsMax), ...(omitted > 0 ? [`and ${omitted} more`] : [])];
+  if (validation === 'Strict') throw badRequest(`${where}strict decoding error: ${listed.join(', ')}`);
+  for (const fault of listed) warn(fault);
 }
 
 /** The fields below an unknown one are unknown with it and not told again. */

@@ -129,13 +129,19 @@ export function flag(query: URLSearchParams, name: string): boolean | undefined 
   return value !== '0' && value.toLowerCase() !== 'false';
 }
 
-/** A whole number of 64 bits; anything else in its place is the client's mistake. */
+/** A wrong value is shown up to here. */
+const shownCharactersMax = 64;
+const int64Range = [-(2n ** 63n), 2n ** 63n - 1n] as const;
+
+/** A whole number of 64 bits, as a double; anything else in its place is the client's mistake. */
 export function integer(query: URLSearchParams, name: string): number | undefined {
   const value = query.get(name);
   if (value === null) return undefined;
-  if (!/^[+-]?[0-9]{1,19}$/.test(value) || !Number.isSafeInteger(Number(value)))
-    throw badRequest(`${name}: parsing ${JSON.stringify(value)}: not a whole number`);
-  return Number(value);
+  const [, sign, digits] = /^([+-]?)0*([0-9]{1,19})$/.exec(value) ?? [];
+  const exact = digits === undefined ? undefined : BigInt(sign === '-' ? `-${digits}` : digits);
+  if (exact === undefined || exact < int64Range[0] || exact > int64Range[1])
+    throw badRequest(`${name}: parsing ${JSON.stringify(value.slice(0, shownCharactersMax))}: not a whole number`);
+  return Number(exact);
 }
 
 export const text = (query: URLSearchParams, name: string): string | undefined => query.get(name) ?? undefined;

@@ -2,12 +2,14 @@ import {
   type FieldError,
   foregroundFinalizer,
   formatTime,
+  type Integer,
   invalid,
   invalidValue,
   type Kind,
   type KubeObject,
   notFound,
   notSupported,
+  numberOf,
   orphanFinalizer,
   type Status,
   StatusError,
@@ -29,7 +31,7 @@ export interface DeleteOptions {
   /** Undefined for what the server does by itself. */
   readonly asked?: Asked | undefined;
   readonly dryRun: boolean;
-  readonly gracePeriodSeconds?: number | undefined;
+  readonly gracePeriodSeconds?: Integer | undefined;
   readonly preconditions?:
     | { readonly uid?: string | undefined; readonly resourceVersion?: string | undefined }
     | undefined;
@@ -93,7 +95,7 @@ const deletedStatus = (kind: Kind, { metadata }: KubeObject): Status =>
 function requireSense(options: DeleteOptions): void {
   const { gracePeriodSeconds, orphanDependents, propagationPolicy } = options;
   const errors: FieldError[] = [];
-  if (gracePeriodSeconds !== undefined && gracePeriodSeconds < 0)
+  if (gracePeriodSeconds !== undefined && numberOf(gracePeriodSeconds) < 0)
     errors.push(invalidValue('gracePeriodSeconds', gracePeriodSeconds, 'must be greater than or equal to 0'));
   if (orphanDependents !== undefined && propagationPolicy !== undefined) {
     errors.push(

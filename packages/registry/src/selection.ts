@@ -1,9 +1,9 @@
 import {
+  fieldMatcher,
   type FieldSelector,
   type Kind,
+  labelMatcher,
   type LabelSelector,
-  matchesFields,
-  matchesLabels,
   matchesShards,
   type ShardSelector,
 } from '@cluster-apiserver/model';
@@ -44,9 +44,11 @@ export function matcherOf({
   shards,
 }: Selection): ((object: StoredObject) => boolean) | undefined {
   if (!labels && !fields && name === undefined && !shards) return undefined;
+  const labelsMatch = labels && labelMatcher(labels);
+  const fieldsMatch = fields && fieldMatcher(fields);
   return (object) =>
-    (!labels || matchesLabels(labels, object.labels ?? none)) &&
-    (!fields || matchesFields(fields, object)) &&
+    (!labelsMatch || labelsMatch(object.labels ?? none)) &&
+    (!fieldsMatch || fieldsMatch(object)) &&
     (name === undefined || object.name === name) &&
     (!shards || matchesShards(shards, object.hashOf(shards.path)));
 }

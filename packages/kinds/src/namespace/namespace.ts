@@ -3,7 +3,7 @@ import {
   defineKind,
   type FieldError,
   field,
-  finalizerNameErrors,
+  finalizersErrors,
   invalidValue,
   type KubeObject,
   labelNames,
@@ -140,7 +140,7 @@ const born = (namespace: Namespace): Namespace => {
 };
 
 const finalizerErrors = ({ spec: { finalizers = [] } }: Namespace): FieldError[] =>
-  finalizers.flatMap((finalizer) => finalizerNameErrors('spec.finalizers', finalizer));
+  finalizersErrors('spec.finalizers', finalizers);
 
 function phaseErrors({ metadata, status: { phase } }: Namespace): FieldError[] {
   if (metadata.deletionTimestamp === undefined)

@@ -2,6 +2,7 @@ import {
   type AccessQuestion,
   field,
   type FieldError,
+  FieldErrors,
   invalidValue,
   list,
   object,
@@ -146,7 +147,11 @@ const selectorErrors = ({ fieldSelector, labelSelector }: ResourceAttributes): F
       return [invalidValue(`${at}.rawSelector`, rawSelector, 'may not specified at the same time as requirements')];
     if (rawSelector === '' && requirements.length === 0)
       return [required(`${at}.requirements`, `when ${name} is specified, requirements or rawSelector is required`)];
-    return requirements.flatMap(({ key }, index) => (key ? [] : [required(`${at}.requirements[${index}].key`)]));
+    const errors = new FieldErrors();
+    requirements.forEach(({ key }, index) => {
+      if (!key) errors.add(() => required(`${at}.requirements[${index}].key`));
+    });
+    return errors.all;
   });
 
 /**

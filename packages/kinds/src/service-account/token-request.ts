@@ -12,6 +12,7 @@ import {
   type KubeObject,
   list,
   notFound,
+  numberOf,
   object,
   publicationOf,
   type StatusError,
@@ -140,7 +141,7 @@ function requireUid({ metadata: { uid: requested } }: TokenRequest, { name = '',
 }
 
 function lifetimeAsked({ spec: { expirationSeconds = lifetimeSecondsFallback } }: TokenRequest): number {
-  const seconds = Number(typeof expirationSeconds === 'number' ? expirationSeconds : expirationSeconds.rawJSON);
+  const seconds = numberOf(expirationSeconds);
   const problem =
     seconds < lifetimeSecondsLeast
       ? 'may not specify a duration less than 10 minutes'

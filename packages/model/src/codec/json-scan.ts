@@ -15,6 +15,8 @@ export interface JsonScan {
 const depthMax = 10_000;
 /** Beyond this many duplicates the list says nothing more that would help. */
 const duplicatesMax = 100;
+/** A path is cut here: the names in it are the client's. */
+const pathCharactersMax = 1024;
 /** An integer of fifteen digits always fits into a double. */
 const safeDigits = 15;
 /** Keys of an object are compared one by one up to here, and through a set beyond. */
@@ -125,6 +127,7 @@ function pathOf(levels: readonly Level[]): string {
   for (const { keys, at } of levels) {
     if (keys === undefined) path += `[${at}]`;
     else path += path === '' ? at : `.${at}`;
+    if (path.length > pathCharactersMax) return `${path.slice(0, pathCharactersMax)}…`;
   }
   return path;
 }

@@ -9,6 +9,8 @@ export interface Parsed {
 
 export interface TextFault {
   readonly path: string | undefined;
+  /** Set where the text is one of lines. */
+  readonly line?: number;
   readonly message: string;
 }
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { MalformedTextError } from './json.ts';
-import { formatYaml, parseYaml, YamlTooLargeError, yamlBytesMax } from './yaml.ts';
+import { parseYaml, YamlTooLargeError, yamlBytesMax } from './yaml.ts';
+import { formatYaml } from './yaml-format.ts';
 
 const value = (text: string): unknown => parseYaml(text).value;
 
@@ -37,7 +38,7 @@ test('a large number keeps its digits', () => {
 test('a key that a map says twice is told with its line, and the last one counts', () => {
   const { value: parsed, faults } = parseYaml('a:\n  k: 1\n  k: 2\n');
   expect(parsed).toEqual({ a: { k: 2 } });
-  expect(faults.map(({ message }) => message)).toEqual(['yaml: line 3: key "k" already set in map']);
+  expect(faults.map(({ message }) => message)).toEqual(['line 3: key "k" already set in map']);
 });
 
 test('__proto__ is plain data, merged or not', () => {
@@ -82,11 +83,62 @@ test('a name that is given twice stands for what bore it last before the alias',
 });
 
 test('a text full of aliases is walked through once and not once for each', () => {
-  const aliases = 100_000; // as many walks through as many nodes would take minutes
+  const aliases = 20_000; // as many walks through as many nodes would take a minute
   expect(value(`a: &a x\nb: [${new Array(aliases).fill('*a').join(',')}]`)).toEqual({
     a: 'x',
     b: new Array(aliases).fill('x'),
   });
+});
+
+test.each([
+  ['octal', 'a: 0755', 493],
+  ['hexadecimal', 'a: 0x1F', 31],
+  ['underscores', 'a: 1_000', 1000],
+  ['a leading plus', 'a: +7', 7],
+  ['a fraction', 'a: .5', 0.5],
+  ['no base of sixty', 'a: 1:30', '1:30'],
+  ['no date with a zone', 'a: 2001-01-01T00:00:00Z', '2001-01-01T00:00:00Z'],
+  ['a number tagged as a string', 'a: !!str 7', '7'],
+  ['a quoted number tagged as a number', 'a: !!int "7"', 7],
+  ['bytes stay the text that was written', 'a: !!binary aGk=', 'aGk='],
+  ['an unknown tag', 'a: !mine 7', '7'],
+  ['the name of a function of every object', 'a: toString', 'toString'],
+])('%s', (_, text, expected) => {
+  expect(value(text)).toEqual({ a: expected });
+});
+
+test('merges, anchors and keys with the names of the prototype are plain data', () => {
+  const text = 'constructor: &toString {hasOwnProperty: 1}\nb:\n  <<: *toString\n  valueOf: 2\n';
+  expect(value(text)).toEqual({ constructor: { hasOwnProperty: 1 }, b: { hasOwnProperty: 1, valueOf: 2 } });
+  expect(parseYaml('toString: 1\nvalueOf: 2\n').faults).toEqual([]);
+});
+
+test('a long text that aliases repeat is refused before it is repeated', () => {
+  const text = `a: &a ${'x'.repeat(30_000)}\nb: [${new Array(100).fill('*a').join(',')}]`;
+  expect(() => parseYaml(text)).toThrow('excessive aliasing');
+});
+
+test('aliases do not lead deeper than a text may', () => {
+  const level = (name: string, inner: string): string =>
+    `${name}: &${name} ${'['.repeat(300)}${inner}${']'.repeat(300)}`;
+  expect(() => parseYaml(`${level('a', 'x')}\n${level('b', '*a')}`)).toThrow('nested deeper');
+});
+
+test('of many duplicate keys the first hundred are named', () => {
+  expect(parseYaml('k: 1\n'.repeat(1000)).faults).toHaveLength(100);
+});
+
+test('a value nested deeply is written in one line from some depth on, and read as the same', () => {
+  let deep: unknown = 'end';
+  for (let level = 0; level < 400; level++) deep = level % 2 ? [deep] : { a: deep };
+  const text = formatYaml(deep);
+  expect(value(text)).toEqual(deep);
+  expect(text.length).toBeLessThan(10_000);
+});
+
+test('thousands of levels are written without an end of the stack', () => {
+  const deep = JSON.parse(`${'{"f:a":'.repeat(3200)}{}${'}'.repeat(3200)}`) as unknown;
+  expect(() => formatYaml({ metadata: { managedFields: [{ fieldsV1: deep }] } })).not.toThrow();
 });
 
 test('what is written is read as the same', () => {
@@ -99,6 +151,28 @@ test('what is written is read as the same', () => {
     f: { '': 'é中😀' },
     g: '2001-01-01',
     h: 'line\nline\n',
+    i: [
+      'a\n\n',
+      'a\n b\n',
+      ' a\nb',
+      'a\tb\n',
+      '\n',
+      'a\rb\n',
+      '# a',
+      'a #b',
+      'a: b',
+      'a:',
+      'a:b',
+      '-',
+      '- a',
+      '%a',
+      '@',
+    ],
+    j: ['0x1', '1_0', '.inf', '~', 'null', 'Off', 'y', '<<', '!a', '&a', '*a', '|', '>', '{', '[', "'", '"', '`', '\\'],
+    k: [[], {}, [[]], [[1], [{ a: [{}] }]], [{ a: { b: 1 }, c: [2] }]],
+    l: ['\u0085\u2028\ufeff\u007f\u0001', 'a\n\u2028', 'trailing ', '--- a\n--- b', '...'],
+    [`k${'e'.repeat(2000)}y`]: { a: 1 },
+    'key: with # signs': { '<<': 1 },
   };
   expect(value(formatYaml(object))).toEqual(object);
 });

@@ -1,44 +1,46 @@
 import { setOwn } from '@cluster-apiserver/base';
 import {
-  type Alias,
-  type Document,
-  isAlias,
-  isMap,
-  isNode,
-  isScalar,
-  isSeq,
-  LineCounter,
-  type Node,
-  type ParsedNode,
-  parseDocument,
-  stringify,
-  type Tags,
-  type YAMLMap,
-} from 'yaml';
+  type Event,
+  EVENT_ID,
+  getScalarValue,
+  parseEvents,
+  SCALAR_STYLE,
+  type ScalarEvent,
+  YAMLException,
+} from 'js-yaml';
 import { isRawNumber, rawNumber } from '../schema/decode.ts';
 import { MalformedTextError, type Parsed, type TextFault, parseJson } from './json.ts';
 
 /**
  * YAML as the API's clients write it: version 1.1, as kubectl and its libraries read it (`yes` is true, `<<` merges).
- * The document is turned into plain values here and not by the library, whose own conversion takes minutes for a few
- * kilobytes of nested maps; here every node is visited once, and aliases count each time they are followed.
+ * The library turns the text into events in linear time and stops at the first mistake. The events become values here,
+ * in one pass: so every alias is paid for each time that it is followed, and duplicate keys are found with their lines.
  */
 
-/** Composing takes about half a microsecond a byte on the one thread that serves everybody. JSON may be larger. */
-export const yamlBytesMax = 512 * 1024;
-/** Nodes after following aliases: a text of that size without aliases stays below it. */
-const nodesMax = 300_000;
+/** The most YAML that a client may send: about 10 ms of the thread that serves everybody. JSON may be larger. */
+export const yamlBytesMax = 64 * 1024;
+/** Collections within one another, aliases followed. */
 const depthMax = 500;
+/**
+ * What a document may grow to by its aliases, in nodes and characters, as a multiple of the largest text. Without
+ * aliases no text passes the double.
+ */
+const growthMax = 4;
+/** Beyond this many duplicate keys the list says nothing more that would help. */
+const duplicatesMax = 100;
+/** The reader's words about a mistake may quote the text. */
+const problemCharactersMax = 200;
 
 export class YamlTooLargeError extends Error {
   override readonly name = 'YamlTooLargeError';
-  constructor() {
-    super(`YAML is taken up to ${yamlBytesMax} bytes; larger bodies must be JSON`);
+  constructor(bytesMax: number) {
+    super(`the limit for YAML is ${bytesMax} bytes; larger bodies must be JSON`);
   }
 }
 
-export function parseYaml(text: string): Parsed {
-  // Every JSON text is YAML too, and the JSON parser is a hundred times faster.
+/** Throws MalformedTextError or YamlTooLargeError. Of several documents the first one counts. */
+export function parseYaml(text: string, bytesMax = yamlBytesMax): Parsed {
+  // Every JSON text is YAML too, and JSON may be larger.
   if (/^\s*\{/.test(text)) {
     try {
       return parseJson(text);
@@ -46,142 +48,231 @@ export function parseYaml(text: string): Parsed {
       if (!(error instanceof MalformedTextError)) throw error;
     }
   }
-  if (Buffer.byteLength(text) > yamlBytesMax) throw new YamlTooLargeError();
-  const lines = new LineCounter();
-  const document = composed(text, lines);
-  // Several documents are no mistake: the first one counts.
-  const mistake = document.errors.find((error) => error.code !== 'MULTIPLE_DOCS');
-  if (mistake) throw new MalformedTextError(`yaml: ${mistake.message.split('\n')[0]}`);
-  const faults: TextFault[] = [];
-  let targets: ReadonlyMap<Alias, Node> | undefined;
-  const value = plainValue(document.contents, {
-    targets: () => (targets ??= targetsIn(document.contents)),
-    budget: { nodes: nodesMax },
-    depth: 0,
-    duplicate: (key, offset) =>
-      faults.push({
-        path: undefined,
-        message: `yaml: line ${lines.linePos(offset).line}: key "${key}" already set in map`,
-      }),
-  });
-  return { value, faults };
+  if (Buffer.byteLength(text) > bytesMax) throw new YamlTooLargeError(bytesMax);
+  return new Construction(text, growthMax * bytesMax).run(eventsOf(text));
 }
 
-function composed(text: string, lineCounter: LineCounter): Document.Parsed {
+function eventsOf(text: string): readonly Event[] {
   try {
-    return parseDocument(text, {
-      version: '1.1',
-      lineCounter,
-      uniqueKeys: false, // compared pair by pair there; by a set here
-      intAsBigInt: true,
-      customTags: (tags) =>
-        tags.filter((tag) => typeof tag === 'string' || !withoutJson.has(tag.tag)).map(withoutLetters),
-    });
+    return parseEvents(text, { maxDepth: depthMax });
   } catch (error) {
-    throw new MalformedTextError(`yaml: ${(error as Error).message}`, { cause: error });
+    if (!(error instanceof YAMLException)) throw error;
+    const place = error.mark ? ` at line ${error.mark.line + 1}, column ${error.mark.column + 1}` : '';
+    throw new MalformedTextError(`yaml: ${error.reason.slice(0, problemCharactersMax)}${place}`, { cause: error });
   }
 }
 
-/** What JSON has no value for stays the string that was written. */
-const withoutJson = new Set(['binary', 'omap', 'pairs', 'set', 'timestamp'].map((name) => `tag:yaml.org,2002:${name}`));
-
-/** `y` and `n` stay texts: as keys they name coordinates far more often than they answer a question. */
-function withoutLetters(tag: Tags[number]): Tags[number] {
-  if (typeof tag === 'string' || tag.tag !== 'tag:yaml.org,2002:bool' || !('test' in tag) || !tag.test) return tag;
-  return { ...tag, test: new RegExp(`^(?![ynYN]$)(?:${tag.test.source})`) };
+/** A value with what it costs to follow an alias to it. */
+interface Node {
+  readonly value: unknown;
+  /** Nodes and characters. */
+  readonly size: number;
+  /** Collections within one another. */
+  readonly height: number;
 }
 
-interface Conversion {
-  readonly targets: () => ReadonlyMap<Alias, Node>;
-  readonly budget: { nodes: number };
-  readonly depth: number;
-  readonly duplicate: (key: string, offset: number) => void;
+/** A collection whose end has not come yet. */
+interface Open {
+  readonly value: unknown[] | Record<string, unknown>;
+  readonly anchor: string | undefined;
+  size: number;
+  height: number;
+  /** In a map: the key whose value is next. */
+  key: string | typeof merge | undefined;
+  /** In a map: what `<<` brings along. */
+  merged: Record<string, unknown>[] | undefined;
 }
 
-function plainValue(node: Node | ParsedNode | null | undefined, conversion: Conversion): unknown {
-  if (--conversion.budget.nodes < 0) throw new MalformedTextError('yaml: the document contains excessive aliasing');
-  if (conversion.depth > depthMax) throw new MalformedTextError(`yaml: nested deeper than ${depthMax} levels`);
-  if (node === null || node === undefined) return null;
-  if (isAlias(node)) return plainValue(target(node, conversion), { ...conversion, depth: conversion.depth + 1 });
-  if (isScalar(node)) return scalar(node.value);
-  const inside = { ...conversion, depth: conversion.depth + 1 };
-  if (isSeq(node)) return node.items.map((item) => plainValue(item as Node, inside));
-  if (isMap(node)) return mapValue(node, inside);
-  throw new MalformedTextError('yaml: a node of no known form');
-}
+const merge = Symbol('<<');
 
-function target(alias: Alias, { targets }: Conversion): Node {
-  const found = targets().get(alias);
-  if (!found) throw new MalformedTextError(`yaml: unknown anchor '${alias.source}' referenced`);
-  return found;
-}
+class Construction {
+  readonly #text: string;
+  readonly #sizeMax: number;
+  #size = 0;
+  readonly #open: Open[] = [];
+  readonly #anchors = new Map<string, Node>();
+  readonly #faults: TextFault[] = [];
+  /** Lines are counted up to here. */
+  #counted = { offset: 0, line: 1 };
+  #document: unknown = null;
 
-/**
- * What each alias stands for: the last node before it with its name. The library would walk through the document for
- * each alias that is followed, which takes minutes for a text full of them.
- */
-function targetsIn(root: Node | null): ReadonlyMap<Alias, Node> {
-  const targets = new Map<Alias, Node>();
-  const anchors = new Map<string, Node>();
-  const walk = (node: unknown, depth: number): void => {
-    if (!isNode(node) || depth > depthMax) return; // what lies deeper is refused when it is reached
-    if (isAlias(node)) {
-      const found = anchors.get(node.source);
-      if (found) targets.set(node, found);
+  constructor(text: string, sizeMax: number) {
+    this.#text = text;
+    this.#sizeMax = sizeMax;
+  }
+
+  run(events: readonly Event[]): Parsed {
+    // The first event begins the document; without content there is none.
+    for (let index = 1; index < events.length; index++) {
+      const event = events[index] as Event;
+      switch (event.type) {
+        case EVENT_ID.MAPPING:
+        case EVENT_ID.SEQUENCE:
+          this.#begin(event.type === EVENT_ID.MAPPING ? {} : [], this.#anchorOf(event));
+          break;
+        case EVENT_ID.SCALAR:
+          this.#scalar(event);
+          break;
+        case EVENT_ID.ALIAS:
+          this.#alias(this.#text.slice(event.anchorStart, event.anchorEnd));
+          break;
+        case EVENT_ID.POP:
+          if (this.#open.length === 0) return { value: this.#document, faults: this.#faults };
+          this.#end();
+          break;
+        case EVENT_ID.DOCUMENT:
+          throw new MalformedTextError('yaml: a document inside a document');
+      }
+    }
+    return { value: this.#document, faults: this.#faults };
+  }
+
+  #anchorOf({ anchorStart, anchorEnd }: { anchorStart: number; anchorEnd: number }): string | undefined {
+    return anchorStart < 0 ? undefined : this.#text.slice(anchorStart, anchorEnd);
+  }
+
+  #begin(value: Open['value'], anchor: string | undefined): void {
+    this.#open.push({ value, anchor, size: 1, height: 1, key: undefined, merged: undefined });
+  }
+
+  #end(): void {
+    const { value, anchor, size, height, merged } = this.#open.pop() as Open;
+    // What the map says itself wins over what it merges; of several merged maps the first wins.
+    for (const part of merged ?? [])
+      for (const [key, entry] of Object.entries(part))
+        if (!Object.hasOwn(value, key)) setOwn(value as Record<string, unknown>, key, entry);
+    this.#put({ value, size, height }, anchor, -1);
+  }
+
+  #alias(name: string): void {
+    const node = this.#anchors.get(name);
+    if (!node) throw new MalformedTextError(`yaml: unknown anchor '${name.slice(0, problemCharactersMax)}' referenced`);
+    if (this.#open.length + node.height > depthMax)
+      throw new MalformedTextError(`yaml: nested deeper than ${depthMax} levels`);
+    this.#spend(node.size);
+    this.#put(node, undefined, -1);
+  }
+
+  #scalar(event: ScalarEvent): void {
+    const written = getScalarValue(this.#text, event);
+    const plain = event.style === SCALAR_STYLE.PLAIN;
+    const tag = event.tagStart < 0 ? '' : this.#text.slice(event.tagStart, event.tagEnd);
+    const parent = this.#open.at(-1);
+    const isKey = parent && !Array.isArray(parent.value) && parent.key === undefined;
+    if (isKey && plain && tag === '' && written === '<<') {
+      parent.key = merge;
       return;
     }
-    if (node.anchor) anchors.set(node.anchor, node);
-    if (isSeq(node)) for (const item of node.items) walk(item, depth + 1);
-    if (!isMap(node)) return;
-    for (const { key, value } of node.items) {
-      walk(key, depth + 1);
-      walk(value, depth + 1);
-    }
-  };
-  walk(root, 0);
-  return targets;
-}
-
-function mapValue(map: YAMLMap, conversion: Conversion): Record<string, unknown> {
-  const out: Record<string, unknown> = {};
-  const merged: Record<string, unknown>[] = [];
-  const own = new Set<string>();
-  for (const { key, value } of map.items) {
-    if (isScalar(key) && key.type === 'PLAIN' && key.source === '<<') {
-      const parts = plainValue(value as Node, conversion);
-      for (const part of Array.isArray(parts) ? parts : [parts]) {
-        if (typeof part !== 'object' || part === null)
-          throw new MalformedTextError('yaml: map merge requires map or sequence of maps as the value');
-        merged.push(part as Record<string, unknown>);
-      }
-      continue;
-    }
-    const name = plainValue(key as Node, conversion);
-    if (typeof name === 'object' && name !== null) throw new MalformedTextError('yaml: a key that is a map or a list');
-    const text = String(name);
-    if (own.has(text)) conversion.duplicate(text, (key as Node).range?.[0] ?? 0);
-    own.add(text);
-    setOwn(out, text, plainValue(value as Node, conversion));
+    const size = 1 + written.length;
+    this.#spend(size);
+    this.#put({ value: valueOf(written, plain, tag), size, height: 0 }, this.#anchorOf(event), event.valueStart);
   }
-  // What the map says itself wins over what it merges; of several merged maps the first wins.
-  for (const part of merged)
-    for (const [key, value] of Object.entries(part)) if (!Object.hasOwn(out, key)) setOwn(out, key, value);
-  return out;
+
+  #spend(size: number): void {
+    this.#size += size;
+    if (this.#size > this.#sizeMax) throw new MalformedTextError('yaml: the document contains excessive aliasing');
+  }
+
+  /** A complete value takes its place. */
+  #put(node: Node, anchor: string | undefined, offset: number): void {
+    if (anchor !== undefined) this.#anchors.set(anchor, node);
+    const parent = this.#open.at(-1);
+    if (!parent) {
+      this.#document = node.value;
+      return;
+    }
+    parent.size += node.size;
+    parent.height = Math.max(parent.height, node.height + 1);
+    if (Array.isArray(parent.value)) parent.value.push(node.value);
+    else if (parent.key === undefined) parent.key = keyOf(node.value);
+    else this.#member(parent, parent.value, node.value);
+    if (parent.key !== undefined && parent.key !== merge && offset >= 0) this.#noteKey(parent, offset);
+  }
+
+  #member(parent: Open, map: Record<string, unknown>, value: unknown): void {
+    if (parent.key === merge) {
+      const parts: readonly unknown[] = Array.isArray(value) ? value : [value];
+      for (const part of parts) {
+        if (typeof part !== 'object' || part === null || Array.isArray(part) || isRawNumber(part))
+          throw new MalformedTextError('yaml: map merge requires map or sequence of maps as the value');
+        (parent.merged ??= []).push(part as Record<string, unknown>);
+      }
+    } else setOwn(map, parent.key as string, value);
+    parent.key = undefined;
+  }
+
+  /** A key has been read: the map may say it already. */
+  #noteKey(parent: Open, offset: number): void {
+    if (!Object.hasOwn(parent.value, parent.key as string) || this.#faults.length >= duplicatesMax) return;
+    const line = this.#lineOf(offset);
+    this.#faults.push({
+      path: undefined,
+      line,
+      message: `line ${line}: key ${JSON.stringify(parent.key)} already set in map`,
+    });
+  }
+
+  /** Keys come in the order of the text, so every line is counted once. */
+  #lineOf(offset: number): number {
+    let { offset: at, line } = this.#counted;
+    for (; at < offset; at++) if (this.#text.charCodeAt(at) === newline) line++;
+    this.#counted = { offset: at, line };
+    return line;
+  }
 }
 
-function scalar(value: unknown): unknown {
-  if (typeof value === 'bigint')
-    return Number.isSafeInteger(Number(value)) ? Number(value) : rawNumber(value.toString());
-  if (typeof value === 'number' && !Number.isFinite(value))
-    throw new MalformedTextError(`yaml: ${value} has no place in JSON`);
-  if (typeof value === 'string') return value.toWellFormed();
-  return typeof value === 'symbol' || value === undefined ? null : value;
+const newline = 0x0a;
+
+function keyOf(value: unknown): string {
+  if (isRawNumber(value)) return value.rawJSON;
+  if (typeof value === 'object' && value !== null) throw new MalformedTextError('yaml: a key that is a map or a list');
+  return String(value);
 }
 
-/** A value as YAML that the same readers understand: what they would take for a number or a boolean is quoted. */
-export const formatYaml = (value: unknown): string =>
-  stringify(value, exactIntegers, { version: '1.1', aliasDuplicateObjects: false });
+const textTags: ReadonlySet<string> = new Set(['!', '!!str']);
+const coreTags: ReadonlySet<string> = new Set(['!!null', '!!bool', '!!int', '!!float']);
 
-/** An integer beyond 2^53 keeps its digits here too. */
-const exactIntegers = (_key: unknown, value: unknown): unknown =>
-  isRawNumber(value) ? (/^-?[0-9]+$/.test(value.rawJSON) ? BigInt(value.rawJSON) : Number(value.rawJSON)) : value;
+/** What a scalar stands for. What JSON has no value for, such as a date, stays the text that was written. */
+function valueOf(written: string, plain: boolean, tag: string): unknown {
+  if (coreTags.has(tag)) {
+    const value = plainValue(written);
+    if (typeof value === 'string') throw new MalformedTextError(`yaml: a value that is no ${tag}`);
+    return value;
+  }
+  return plain && !textTags.has(tag) && (tag === '' || tag.startsWith('!!')) && !tag.startsWith('!!binary')
+    ? plainValue(written)
+    : written.toWellFormed();
+}
+
+/** `y` and `n` stay texts: as keys they name coordinates far more often than they answer a question. */
+const words: ReadonlyMap<string, boolean | null> = new Map([
+  ...['', '~', 'null', 'Null', 'NULL'].map((word) => [word, null] as const),
+  ...['true', 'True', 'TRUE', 'yes', 'Yes', 'YES', 'on', 'On', 'ON'].map((word) => [word, true] as const),
+  ...['false', 'False', 'FALSE', 'no', 'No', 'NO', 'off', 'Off', 'OFF'].map((word) => [word, false] as const),
+]);
+
+const numberStart = /^[-+.0-9]/;
+const decimal = /^[-+]?[1-9][0-9]*$/;
+const based = /^([-+]?)0(?:x([0-9a-fA-F]+)|b([01]+)|o?([0-7]+))$/;
+const float = /^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$/;
+const noJson = /^(?:[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$/;
+
+/** By the rules of the clients' libraries, which know octal and underscores but no base of sixty. */
+function plainValue(written: string): unknown {
+  const word = words.get(written);
+  if (word !== undefined) return word;
+  if (!numberStart.test(written)) return written.toWellFormed();
+  if (noJson.test(written)) throw new MalformedTextError(`yaml: ${written} has no place in JSON`);
+  const text = written.includes('_') ? written.replaceAll('_', '') : written;
+  if (decimal.test(text)) return wholeNumber(text.startsWith('+') ? text.slice(1) : text);
+  const [, sign, hex, binary, octal] = based.exec(text) ?? [];
+  const digits = hex ? `0x${hex}` : binary ? `0b${binary}` : octal ? `0o${octal}` : undefined;
+  if (digits) return wholeNumber(`${sign === '-' ? '-' : ''}${BigInt(digits)}`);
+  if (!float.test(text)) return written.toWellFormed();
+  const value = Number(text);
+  if (!Number.isFinite(value)) throw new MalformedTextError('yaml: a number that is too large');
+  return value === 0 ? 0 : value;
+}
+
+const wholeNumber = (digits: string): unknown =>
+  Number.isSafeInteger(Number(digits)) ? Number(digits) : rawNumber(digits);

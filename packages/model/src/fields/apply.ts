@@ -1,8 +1,9 @@
+import { fieldErrorsMax } from '../field-error.ts';
 import type { KubeObject } from '../object.ts';
 import type { ObjectSchema } from '../schema/schema.ts';
 import type { Applied } from './applied.ts';
 import { type Comparison, compare } from './compare.ts';
-import { difference, emptySet, type FieldSet, endsOf, intersection, isEmptySet, placesOf, union } from './field-set.ts';
+import { difference, emptySet, type FieldSet, endsOf, intersection, isEmptySet, placesOf, union, unionOf } from './field-set.ts';
 import { managedFieldsAfterUpdate } from './managed-fields.ts';
 import { mergeApplied } from './merge-applied.ts';
 import {
@@ -69,15 +70,15 @@ export function apply(
   const [mine, others] = [owned.filter(isMine), owned.filter((ownership) => !isMine(ownership))];
 
   const merged = mergeApplied(schema, before, values, fields);
-  const dropped = difference(unionOf(mine), fields);
+  const dropped = difference(ownedBy(mine), fields);
   const next = isEmptySet(dropped) ? merged : withoutUnowned(schema, merged, dropped, fields, others);
 
   const changes = compare(schema, before, next);
   const conflicts = conflictsWith(others, changes, fields);
   if (conflicts.size > 0 && !applier.force) throw new ApplyConflictError(named(conflicts));
   const kept = others.map((other) => {
-    const lost = union(conflicts.get(other) ?? emptySet, changes.removed);
-    return { ...other, fields: difference(other.fields, lost) };
+    const unforced = difference(other.fields, conflicts.get(other) ?? emptySet);
+    return { ...other, fields: difference(unforced, changes.removed) };
   });
   const { manager, apiVersion, time, subresource } = applier;
   const entry = { manager, operation: 'Apply', apiVersion, time, ...(subresource && { subresource }) };
@@ -100,12 +101,11 @@ function withoutUnowned(
   fields: FieldSet,
   others: readonly Ownership[],
 ): KubeObject {
-  const kept = union(fields, unionOf(others));
+  const kept = union(fields, ownedBy(others));
   return prune(schema, merged, difference(dropped, kept), kept);
 }
 
-const unionOf = (owned: readonly Ownership[]): FieldSet =>
-  owned.reduce((sum, { fields }) => union(sum, fields), emptySet);
+const ownedBy = (owned: readonly Ownership[]): FieldSet => unionOf(owned.map(({ fields }) => fields));
 
 function conflictsWith(
   others: readonly Ownership[],
@@ -132,19 +132,27 @@ const named = (conflicts: ReadonlyMap<Ownership, FieldSet>): Conflict[] =>
     })
     .sort((left, right) => compareTexts(left.manager, right.manager));
 
-/** Each field of each conflict, and a sentence about all of them. */
+const reason = 'FieldManagerConflict';
+
+/** Each field of each conflict, up to a bound, and a sentence about all of them. */
 export function conflictCauses(conflicts: readonly Conflict[]): {
   readonly message: string;
   readonly causes: readonly { readonly reason: string; readonly message: string; readonly field: string }[];
 } {
-  const causes = conflicts.flatMap(({ manager, fields }) =>
-    placesOf(fields).map((field) => ({ reason: 'FieldManagerConflict', message: `conflict with ${manager}`, field })),
-  );
-  const [only, ...more] = causes;
-  if (only && more.length === 0)
-    return { message: `Apply failed with 1 conflict: ${only.message}: ${only.field}`, causes };
-  const each = conflicts.map(({ manager, fields }) =>
-    [`conflicts with ${manager}:`, ...placesOf(fields).map((field) => `- ${field}`)].join('\n'),
-  );
-  return { message: `Apply failed with ${causes.length} conflicts: ${each.join('\n')}`, causes };
+  const all = conflicts.flatMap(({ manager, fields }) => placesOf(fields).map((field) => ({ manager, field })));
+  const [only, second] = all;
+  const listed = all.slice(0, fieldErrorsMax);
+  const causes = listed.map(({ manager, field }) => ({ reason, message: `conflict with ${manager}`, field }));
+  if (only && !second)
+    return { message: `Apply failed with 1 conflict: conflict with ${only.manager}: ${only.field}`, causes };
+  const lines = listed.flatMap(({ manager, field }, index) => [
+    ...(manager === listed[index - 1]?.manager ? [] : [`conflicts with ${manager}:`]),
+    `- ${field}`,
+  ]);
+  const omitted = all.length - listed.length;
+  if (omitted > 0) {
+    lines.push(`and ${omitted} more`);
+    causes.push({ reason, message: `and ${omitted} more conflicts`, field: '' });
+  }
+  return { message: `Apply failed with ${all.length} conflicts: ${lines.join('\n')}`, causes };
 }

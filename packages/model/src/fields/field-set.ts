@@ -11,12 +11,13 @@ export interface FieldSet {
 }
 
 export const emptySet: FieldSet = { member: false, below: new Map() };
-const leaf: FieldSet = { member: true, below: new Map() };
+/** A place with nothing below it. */
+export const leaf: FieldSet = { member: true, below: new Map() };
 
 export const isEmptySet = (set: FieldSet): boolean => !set.member && set.below.size === 0;
 
 export const fieldStep = (name: string): string => `f:${name}`;
-export const keyStep = (key: string, value: unknown): string => `k:${JSON.stringify({ [key]: value })}`;
+export const keyStep = (key: string, value: unknown): string => `k:{${JSON.stringify(key)}:${JSON.stringify(value)}}`;
 export const valueStep = (value: unknown): string => `v:${JSON.stringify(value)}`;
 
 /** A step as people read it: `.name`, `[name="x"]`, `[="x"]`. */
@@ -59,6 +60,23 @@ export class GrowingFieldSet implements FieldSet {
     if (!next) this.#below.set(step, (next = new GrowingFieldSet()));
     next.add(path, depth + 1);
   }
+
+  addAll({ member, below }: FieldSet): void {
+    if (member) this.member = true;
+    for (const [step, set] of below) {
+      this.#below ??= new Map();
+      let next = this.#below.get(step);
+      if (!next) this.#below.set(step, (next = new GrowingFieldSet()));
+      next.addAll(set);
+    }
+  }
+}
+
+/** The union of many sets, in the time that it takes to look at each once. */
+export function unionOf(sets: Iterable<FieldSet>): FieldSet {
+  const all = new GrowingFieldSet();
+  for (const set of sets) all.addAll(set);
+  return all;
 }
 
 export function union(left: FieldSet, right: FieldSet): FieldSet {
@@ -112,27 +130,44 @@ export function toFieldsV1(set: FieldSet): Record<string, unknown> {
 const byStep = ([left]: readonly [string, unknown], [right]: readonly [string, unknown]): number =>
   left < right ? -1 : left > right ? 1 : 0;
 
-/** Undefined when the value is not in the form of `fieldsV1`. */
+/** Fields within one another in `fieldsV1`. The deepest kinds of anybody have a third of it. */
+export const fieldsDepthMax = 100;
+
+/** Undefined when the value is not in the form of `fieldsV1`, or nested deeper than any kind is. */
 export function fromFieldsV1(value: unknown): FieldSet | undefined {
-  return fromNode(value, true);
+  return fromNode(value, 0);
 }
 
-function fromNode(value: unknown, root: boolean): FieldSet | undefined {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
-  const below = new Map<string, FieldSet>();
+function fromNode(value: unknown, depth: number): FieldSet | undefined {
+  if (typeof value !== 'object' || value === null || Array.isArray(value) || depth > fieldsDepthMax) return undefined;
+  let below: Map<string, FieldSet> | undefined;
   let member = false;
-  for (const [step, inner] of Object.entries(value)) {
+  const node = value as Readonly<Record<string, unknown>>;
+  for (const step in node) {
     if (step === '.') {
       member = true;
       continue;
     }
     if (!stepForm.test(step)) return undefined;
-    const set = fromNode(inner, false);
+    const set = fromNode(node[step], depth + 1);
     if (!set) return undefined;
+    below ??= new Map();
     below.set(step, set);
   }
   // A step that nothing is said about below is itself the place that is meant.
-  return { member: member || (!root && below.size === 0), below };
+  if (!below) return member || depth > 0 ? leaf : emptySet;
+  return { member, below };
+}
+
+/** Whether there is more nesting than fields may have; stops at the first place that has. */
+export function isTooDeep(value: unknown): boolean {
+  const exceeds = (node: unknown, depth: number): boolean => {
+    if (typeof node !== 'object' || node === null) return false;
+    if (depth > fieldsDepthMax) return true;
+    for (const inner of Object.values(node)) if (exceeds(inner, depth + 1)) return true;
+    return false;
+  };
+  return exceeds(value, 0);
 }
 
 const stepForm = /^(f:|[kv]:[{"[\-0-9tfn]|i:[0-9])/s;

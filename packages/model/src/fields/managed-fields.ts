@@ -1,7 +1,9 @@
+import { invalidValue } from '../field-error.ts';
 import type { KubeObject, ManagedFieldsEntry } from '../object.ts';
 import type { ObjectSchema } from '../schema/schema.ts';
+import { invalid } from '../status.ts';
 import { compare, UnkeyedEntryError } from './compare.ts';
-import { difference, emptySet, isEmptySet, union } from './field-set.ts';
+import { difference, emptySet, fieldsDepthMax, isEmptySet, isTooDeep, union, unionOf } from './field-set.ts';
 import {
   compareTexts,
   decodeEntries,
@@ -37,7 +39,7 @@ export function managedFieldsAfterUpdate(
   next: KubeObject,
   writer: Writer,
 ): ManagedFieldsEntry[] | undefined {
-  const owned = ownershipBefore(live, next);
+  const owned = ownershipBefore(schema, live, next);
   // Objects that were never tracked stay so: half a history would be worse than none.
   if (owned.length === 0 && live.metadata.uid !== undefined) return undefined;
   const changes = changesBetween(schema, live, next);
@@ -90,11 +92,24 @@ function changesBetween(
  * The entries to start from: those that the client sent, so that tools may rewrite them; the stored ones when the
  * client sent none or broken ones; none when it sent the one empty entry that asks for a reset.
  */
-function ownershipBefore(live: KubeObject, next: KubeObject): Ownership[] {
+function ownershipBefore(schema: ObjectSchema, live: KubeObject, next: KubeObject): Ownership[] {
   const sent = next.metadata.managedFields ?? [];
   if (sent.length === 1 && Object.keys(sent[0] as ManagedFieldsEntry).length === 0) return [];
   const decoded = decodeEntries(sent);
+  if (!decoded) requireDepth(schema, live, next);
   return decoded && decoded.length > 0 ? decoded : (decodeEntries(live.metadata.managedFields ?? []) ?? []);
+}
+
+/** Refuses fields nested too deeply, but not those that were stored before there was a bound and come back unchanged. */
+function requireDepth(schema: ObjectSchema, live: KubeObject, { metadata }: KubeObject): void {
+  const stored = new Set(live.metadata.managedFields?.map(({ fieldsV1 }) => fieldsV1));
+  const at = metadata.managedFields?.findIndex(({ fieldsV1 }) => !stored.has(fieldsV1) && isTooDeep(fieldsV1)) ?? -1;
+  if (at < 0) return;
+  const problem = `must not be nested deeper than ${fieldsDepthMax} levels`;
+  const form = schema.publication?.groupVersionKind ?? { group: '', kind: '' };
+  throw invalid(form, metadata.name ?? '', [
+    invalidValue(`metadata.managedFields[${at}].fieldsV1`, metadata.managedFields?.[at]?.fieldsV1, problem),
+  ]);
 }
 
 const isWrittenBy = (entry: ManagedFieldsEntry, writer: Writer): boolean =>
@@ -113,7 +128,7 @@ function capped(owned: readonly Ownership[], apiVersion: string): Ownership[] {
   const merged = new Set(byAge.slice(0, updates.length - updateEntriesMax + 1));
   const ancient: Ownership = {
     entry: { manager: ancientManager, operation: 'Update', apiVersion, time: [...merged].at(-1)?.entry.time ?? '' },
-    fields: [...merged].reduce((fields, ownership) => union(fields, ownership.fields), emptySet),
+    fields: unionOf([...merged].map(({ fields }) => fields)),
   };
   return [...owned.filter((ownership) => !merged.has(ownership)), ancient];
 }

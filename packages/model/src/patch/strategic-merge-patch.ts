@@ -55,10 +55,11 @@ function retained(target: Values, patch: Values): Values {
   const keys = getOwn(patch, retainKeysDirective);
   if (keys === undefined) return target;
   if (!Array.isArray(keys)) throw new PatchFormError('$retainKeys must be a list');
-  const stray = [...touchedKeys(patch)].find((key) => (getOwn(patch, key) ?? null) !== null && !keys.includes(key));
+  const kept = new Set<unknown>(keys);
+  const stray = [...touchedKeys(patch)].find((key) => (getOwn(patch, key) ?? null) !== null && !kept.has(key));
   if (stray !== undefined)
     throw new PatchFormError(`$retainKeys does not list ${JSON.stringify(stray)}, which the patch sets`);
-  return Object.fromEntries(Object.entries(target).filter(([key]) => keys.includes(key)));
+  return Object.fromEntries(Object.entries(target).filter(([key]) => kept.has(key)));
 }
 
 function schemaBelow(schema: Schema | undefined, key: string): Schema | undefined {
@@ -72,10 +73,8 @@ function mergeMember(schema: Schema | undefined, before: unknown, patch: Values,
   const deleted = listOf(getOwn(patch, deletePrefix + key), deletePrefix + key);
   const change = getOwn(patch, key);
   if (change === null) return undefined;
-  const base =
-    deleted && Array.isArray(before)
-      ? before.filter((value) => !deleted.some((gone) => sameValue(gone, value)))
-      : before;
+  const gone = new Set(deleted?.map(identityOf));
+  const base = deleted && Array.isArray(before) ? before.filter((value) => !gone.has(identityOf(value))) : before;
   const merged = change === undefined ? base : mergeValues(schema, base, change);
   return order && Array.isArray(merged) && schema?.type === 'list' && schema.sharing !== 'atomic'
     ? inOrder(schema, merged, order, Array.isArray(before) ? before : [])
@@ -97,26 +96,40 @@ function mergeValues(schema: Schema | undefined, before: unknown, change: unknow
 function mergeLists(schema: ListSchema, before: readonly unknown[], change: readonly unknown[]): unknown[] {
   if (schema.sharing === 'set') return inOrder(schema, distinct([...before, ...change]), change, before);
   const { key } = schema.sharing as { readonly key: string };
-  const directives = change.filter((entry) => isMap(entry) && getOwn(entry, patchDirective) !== undefined) as Values[];
-  const entries = change.filter((entry) => !directives.includes(entry as Values));
+  const isDirective = (entry: unknown): entry is Values => isMap(entry) && getOwn(entry, patchDirective) !== undefined;
+  const directives = change.filter(isDirective);
+  const entries = change.filter((entry) => !isDirective(entry));
   if (directives.some((entry) => entry[patchDirective] === 'replace')) return entries.map(withoutDirectives);
-  const gone = directives.map((entry) => {
-    if (entry[patchDirective] !== 'delete')
-      throw new PatchFormError(`unknown $patch directive: ${JSON.stringify(entry[patchDirective])}`);
-    return keyOf(entry, key);
-  });
-
-  const merged = before.filter(
-    (entry) => !gone.some((value) => sameValue(value, isMap(entry) ? getOwn(entry, key) : undefined)),
+  const gone = new Set(
+    directives.map((entry) => {
+      if (entry[patchDirective] !== 'delete')
+        throw new PatchFormError(`unknown $patch directive: ${JSON.stringify(entry[patchDirective])}`);
+      return identityOf(keyOf(entry, key));
+    }),
   );
+
+  const merged: unknown[] = [];
+  // Of several entries with one key the first is the one that is merged.
+  const places = new Map<string, number>();
+  const append = (entry: unknown): void => {
+    const value = isMap(entry) ? getOwn(entry, key) : undefined;
+    const identity = identityOf(value);
+    if (value !== undefined && !places.has(identity)) places.set(identity, merged.length);
+    merged.push(entry);
+  };
+  for (const entry of before)
+    if (!isMap(entry) || getOwn(entry, key) === undefined || !gone.has(identityOf(getOwn(entry, key)))) append(entry);
   for (const entry of entries) {
     const value = keyOf(entry, key);
-    const at = merged.findIndex((known) => isMap(known) && sameValue(getOwn(known, key), value));
-    if (at < 0) merged.push(withoutDirectives(entry));
+    const at = places.get(identityOf(value));
+    if (at === undefined) append(withoutDirectives(entry));
     else merged[at] = mergeMaps(schema.items, merged[at] as Values, entry as Values);
   }
   return inOrder(schema, merged, entries, before);
 }
+
+/** Equal values have the same: what entries are found by without a look at all the others. */
+const identityOf = (value: unknown): string => JSON.stringify(value) ?? '';
 
 function keyOf(entry: unknown, key: string): unknown {
   const value = isMap(entry) ? getOwn(entry, key) : undefined;
@@ -136,7 +149,7 @@ function inOrder(
 ): unknown[] {
   const key = schema.sharing === 'set' ? undefined : (schema.sharing as { readonly key: string }).key;
   const identity = (entry: unknown): string =>
-    JSON.stringify(key !== undefined && isMap(entry) ? getOwn(entry, key) : entry) ?? '';
+    identityOf(key !== undefined && isMap(entry) ? getOwn(entry, key) : entry);
   const places = (entries: readonly unknown[]): Map<string, number> =>
     new Map(entries.map((entry, index) => [identity(entry), index] as const).toReversed());
   const [wantedAt, beforeAt] = [places(wanted), places(before)];
@@ -179,8 +192,5 @@ function withoutDirectives(value: unknown): unknown {
 }
 
 const distinct = (values: readonly unknown[]): unknown[] => [
-  ...new Map(values.map((value) => [JSON.stringify(value), value])).values(),
+  ...new Map(values.map((value) => [identityOf(value), value])).values(),
 ];
-
-const sameValue = (left: unknown, right: unknown): boolean =>
-  left === right || JSON.stringify(left) === JSON.stringify(right);

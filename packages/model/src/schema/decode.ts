@@ -36,6 +36,8 @@ const rawJson = JSON as unknown as JsonWithRaw; // in V8 since 11.4, not yet in 
 
 export const isRawNumber = (value: unknown): value is RawNumber =>
   typeof value === 'object' && rawJson.isRawJSON(value);
+/** As a double, which rounds what is beyond 2^53. */
+export const numberOf = (integer: Integer): number => Number(typeof integer === 'number' ? integer : integer.rawJSON);
 export const rawNumber = (digits: string): RawNumber => rawJson.rawJSON(digits);
 
 type Report = (path: string) => void;

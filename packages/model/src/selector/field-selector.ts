@@ -20,8 +20,27 @@ export interface Selectable {
   readonly fields: Readonly<Record<string, string>> | undefined;
 }
 
-export function matchesFields({ terms }: FieldSelector, object: Selectable): boolean {
-  return terms.every(({ field, equal, value }) => (fieldValue(object, field) === value) === equal);
+/** A test of fields that takes as long as the selector names different ones, however often it repeats them. */
+export function fieldMatcher({ terms }: FieldSelector): (object: Selectable) => boolean {
+  const rules = new Map<string, FieldRule>();
+  for (const { field, equal, value } of terms) {
+    let rule = rules.get(field);
+    if (!rule) rules.set(field, (rule = { wanted: undefined, denied: new Set() }));
+    if (!equal) rule.denied.add(value);
+    else if (rule.wanted === undefined || rule.wanted === value) rule.wanted = value;
+    else return () => false; // no field has two values
+  }
+  const all = [...rules];
+  return (object) =>
+    all.every(([field, { wanted, denied }]) => {
+      const value = fieldValue(object, field);
+      return (wanted === undefined || wanted === value) && !denied.has(value);
+    });
+}
+
+interface FieldRule {
+  wanted: string | undefined;
+  readonly denied: Set<string>;
 }
 
 function fieldValue({ name, namespace, fields }: Selectable, field: string): string {

@@ -15,32 +15,90 @@ export class SelectorSyntaxError extends Error {
   override readonly name = 'SelectorSyntaxError';
 }
 
-export function matchesLabels({ requirements }: LabelSelector, labels: Readonly<Record<string, string>>): boolean {
-  return requirements.every((requirement) => holds(requirement, labelOf(labels, requirement.key)));
+type Labels = Readonly<Record<string, string>>;
+
+/**
+ * A test of labels that takes as long as there are keys in the selector or labels on the object, whichever is less,
+ * however many requirements a client repeats for one key.
+ */
+export function labelMatcher({ requirements }: LabelSelector): (labels: Labels) => boolean {
+  const rules = new Map<string, KeyRule>();
+  for (const requirement of requirements) {
+    let rule = rules.get(requirement.key);
+    if (!rule) rules.set(requirement.key, (rule = new KeyRule()));
+    rule.add(requirement);
+  }
+  const all = [...rules];
+  if (all.length <= lookedUpKeysMax) return (labels) => all.every(([key, rule]) => rule.holds(labelOf(labels, key)));
+  const needed = all.filter(([, rule]) => rule.needed).length;
+  return (labels) => {
+    let met = 0;
+    for (const key in labels) {
+      const rule = rules.get(key);
+      if (!rule) continue;
+      if (!rule.holds(labels[key])) return false;
+      if (rule.needed) met++;
+    }
+    return met === needed;
+  };
 }
 
+/** Keys of a selector are looked up in the labels up to here, and labels in the selector beyond. */
+const lookedUpKeysMax = 8;
+
 /** Labels are texts, and nothing that an object inherits is one: so there is no need to ask whose it is. */
-function labelOf(labels: Readonly<Record<string, string>>, key: string): string | undefined {
+function labelOf(labels: Labels, key: string): string | undefined {
   const value = labels[key];
   return typeof value === 'string' ? value : undefined;
 }
 
-function holds({ operator, values }: LabelRequirement, value: string | undefined): boolean {
-  switch (operator) {
-    case 'in':
-      return value !== undefined && values.includes(value);
-    case 'notin':
-      return value === undefined || !values.includes(value);
-    case 'exists':
-      return value !== undefined;
-    case 'absent':
-      return value === undefined;
-    case 'gt':
-      return value !== undefined && wholeNumber.test(value) && BigInt(value) > BigInt(values[0] as string);
-    case 'lt':
-      return value !== undefined && wholeNumber.test(value) && BigInt(value) < BigInt(values[0] as string);
+/** All requirements of one key. */
+class KeyRule {
+  /** Nothing holds without the label. */
+  needed = false;
+  #forbidden = false;
+  #allowed: ReadonlySet<string> | undefined;
+  readonly #denied = new Set<string>();
+  #above: bigint | undefined;
+  #below: bigint | undefined;
+
+  add({ operator, values }: LabelRequirement): void {
+    if (operator !== 'notin' && operator !== 'absent') this.needed = true;
+    switch (operator) {
+      case 'in': {
+        const allowed = this.#allowed;
+        this.#allowed = new Set(allowed ? values.filter((value) => allowed.has(value)) : values);
+        return;
+      }
+      case 'notin':
+        for (const value of values) this.#denied.add(value);
+        return;
+      case 'exists':
+        return;
+      case 'absent':
+        this.#forbidden = true;
+        return;
+      case 'gt':
+        this.#above = larger(this.#above, BigInt(values[0] as string));
+        return;
+      case 'lt':
+        this.#below = smaller(this.#below, BigInt(values[0] as string));
+    }
+  }
+
+  holds(value: string | undefined): boolean {
+    if (value === undefined) return !this.needed;
+    if (this.#forbidden || this.#denied.has(value)) return false;
+    if (this.#allowed && !this.#allowed.has(value)) return false;
+    if (this.#above === undefined && this.#below === undefined) return true;
+    if (!wholeNumber.test(value)) return false;
+    const number = BigInt(value);
+    return (this.#above === undefined || number > this.#above) && (this.#below === undefined || number < this.#below);
   }
 }
+
+const larger = (one: bigint | undefined, other: bigint): bigint => (one !== undefined && one > other ? one : other);
+const smaller = (one: bigint | undefined, other: bigint): bigint => (one !== undefined && one < other ? one : other);
 
 const wholeNumber = /^-?[0-9]{1,19}$/;
 

@@ -2,8 +2,8 @@ import { describe, expect, test } from '@jest/globals';
 import { defineKind } from '../kind.ts';
 import type { KubeObject } from '../object.ts';
 import { pathSegmentNames } from '../validation/names.ts';
-import { matchesFields, parseFieldSelector } from './field-selector.ts';
-import { matchesLabels, parseLabelSelector, SelectorSyntaxError } from './label-selector.ts';
+import { fieldMatcher, parseFieldSelector } from './field-selector.ts';
+import { labelMatcher, parseLabelSelector, SelectorSyntaxError } from './label-selector.ts';
 
 const labels = { app: 'web', tier: 'front', n: '7', empty: '' };
 
@@ -32,7 +32,31 @@ describe('labels', () => {
     ['constructor', false],
     ['example.com/x', false],
   ])('%j selects: %s', (selector, selects) => {
-    expect(matchesLabels(parseLabelSelector(selector), labels)).toBe(selects);
+    expect(labelMatcher(parseLabelSelector(selector))(labels)).toBe(selects);
+  });
+
+  test('many requirements mean what few mean, and each counts', () => {
+    const others = Array.from({ length: 20 }, (_, i) => `!other${i}`).join(',');
+    for (const [selector, selects] of [
+      ['app=web', true],
+      ['app=web,app=db', false],
+      ['app in (web,db),app in (web)', true],
+      ['app!=a,app!=b', true],
+      ['app!=a,app!=web', false],
+      ['n>6,n>2,n<9,n<8', true],
+      ['n>6,n<7', false],
+      ['app>1', false],
+      ['nope', false],
+      ['app,!app', false],
+      ['constructor', false],
+      ['!toString', true],
+    ] as const) {
+      expect([selector, labelMatcher(parseLabelSelector(selector))(labels)]).toEqual([selector, selects]);
+      expect([selector, labelMatcher(parseLabelSelector(`${selector},${others}`))(labels)]).toEqual([
+        selector,
+        selects,
+      ]);
+    }
   });
 
   test.each([
@@ -90,7 +114,7 @@ describe('fields', () => {
     ['reason=x', false],
     [',metadata.name=a,', true],
   ])('%j selects: %s', (selector, selects) => {
-    expect(matchesFields(parseFieldSelector(selector, kind), note)).toBe(selects);
+    expect(fieldMatcher(parseFieldSelector(selector, kind))(note)).toBe(selects);
   });
 
   test.each(['a', 'metadata.name', 'reason=a=b', 'reason=a\\b', 'spec.colour=blue', 'constructor=x'])(

@@ -15,12 +15,16 @@ export interface ShardRange {
 }
 
 const paths: readonly string[] = ['object.metadata.uid', 'object.metadata.namespace'] satisfies ShardPath[];
+/** Each object of a list is compared with all of them. A client that takes part of the objects needs one or two. */
+const rangesMax = 64;
 const spaceEnd = 2n ** 64n;
 const termForm = /^\s*shardRange\s*\(\s*([^\s,()']+)\s*,\s*'([^']*)'\s*,\s*'([^']*)'\s*\)\s*$/;
 
 /** Reads a selector such as `shardRange(object.metadata.uid, '0x0', '0x8000000000000000') || shardRange(…)`. */
 export function parseShardSelector(text: string): ShardSelector {
-  const terms = text.split('||').map(parseTerm);
+  const texts = text.split('||');
+  if (texts.length > rangesMax) throw wrong(`it has ${texts.length} ranges, and at most ${rangesMax} are taken`);
+  const terms = texts.map(parseTerm);
   const [first] = terms as [Term, ...Term[]];
   const other = terms.find(({ path }) => path !== first.path);
   if (other) throw wrong(`all ranges must be of one path, not of ${first.path} and ${other.path}`);

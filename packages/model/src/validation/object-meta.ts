@@ -1,10 +1,15 @@
 import type { FieldError } from '../field-error.ts';
-import { forbidden, invalidValue, required, tooLong } from '../field-error.ts';
+import { FieldErrors, forbidden, invalidValue, required, shown, tooLong, tooMany } from '../field-error.ts';
 import type { KubeObject, ManagedFieldsEntry, ObjectMeta, OwnerReference } from '../object.ts';
+import { type Integer, numberOf } from '../schema/decode.ts';
 import { dnsLabel, labelValueRule, type NameRules, qualifiedName } from './names.ts';
 
 /** All annotations of an object together, keys and values. */
 const annotationBytesMax = 256 * 1024;
+/** Each label is an entry of an index in the memory of every replica; none of them may take long to follow a write. */
+const labelsMax = 1000;
+/** All finalizers, or all owners, of an object together: as much as annotations may take. */
+const referenceBytesMax = 256 * 1024;
 
 export const orphanFinalizer = 'orphan';
 export const foregroundFinalizer = 'foregroundDeletion';
@@ -38,12 +43,13 @@ export function validateObjectMetaUpdate(
 ): FieldError[] {
   const errors: FieldError[] = [];
   if (current.deletionTimestamp !== undefined) {
-    const added = (next.finalizers ?? []).filter((finalizer) => !current.finalizers?.includes(finalizer));
+    const before = new Set(current.finalizers);
+    const added = (next.finalizers ?? []).filter((finalizer) => !before.has(finalizer));
     if (added.length > 0)
       errors.push(
         forbidden(
           'metadata.finalizers',
-          `no new finalizers can be added if the object is being deleted, found new finalizers ${JSON.stringify(added)}`,
+          `no new finalizers can be added if the object is being deleted, found new finalizers ${shown(added)}`,
         ),
       );
   }
@@ -55,11 +61,15 @@ export function validateObjectMetaUpdate(
     'deletionTimestamp',
     'deletionGracePeriodSeconds',
   ] as const) {
-    if (String(next[name]) !== String(current[name]))
+    if (textOf(next[name]) !== textOf(current[name]))
       errors.push(invalidValue(`metadata.${name}`, next[name], 'field is immutable'));
   }
   return errors;
 }
+
+/** An integer beyond 2^53 is compared by its digits. */
+const textOf = (value: string | Integer | undefined): string | undefined =>
+  typeof value === 'object' ? value.rawJSON : value?.toString();
 
 function nameErrors({ name, generateName }: ObjectMeta, names: NameRules): FieldError[] {
   return [
@@ -79,44 +89,53 @@ function namespaceErrors({ namespace }: ObjectMeta, { namespaced }: ObjectMetaRu
 }
 
 const generationErrors = ({ generation }: ObjectMeta): FieldError[] =>
-  generation !== undefined && Number(typeof generation === 'number' ? generation : generation.rawJSON) < 0
+  generation !== undefined && numberOf(generation) < 0
     ? [invalidValue('metadata.generation', generation, 'must be greater than or equal to 0')]
     : [];
 
 function labelErrors({ labels = {} }: ObjectMeta): FieldError[] {
-  const errors: FieldError[] = [];
-  for (const [key, value] of Object.entries(labels)) {
-    for (const message of qualifiedName(key)) errors.push(invalidValue('metadata.labels', key, message));
-    for (const message of labelValueRule(value)) errors.push(invalidValue('metadata.labels', value, message));
+  const entries = Object.entries(labels);
+  if (entries.length > labelsMax) return [tooMany('metadata.labels', entries.length, labelsMax)];
+  const errors = new FieldErrors();
+  for (const [key, value] of entries) {
+    errors.addAll(qualifiedName(key), (problem) => invalidValue('metadata.labels', key, problem));
+    errors.addAll(labelValueRule(value), (problem) => invalidValue('metadata.labels', value, problem));
   }
-  return errors;
+  return errors.all;
 }
 
 function annotationErrors({ annotations = {} }: ObjectMeta): FieldError[] {
-  const errors: FieldError[] = [];
+  const errors = new FieldErrors();
   let bytes = 0;
   for (const [key, value] of Object.entries(annotations)) {
-    for (const message of qualifiedName(key.toLowerCase()))
-      errors.push(invalidValue('metadata.annotations', key, message));
     bytes += Buffer.byteLength(key) + Buffer.byteLength(value);
+    // Names beyond the bound are refused with all the others.
+    if (bytes <= annotationBytesMax)
+      errors.addAll(qualifiedName(key.toLowerCase()), (problem) => invalidValue('metadata.annotations', key, problem));
   }
-  if (bytes > annotationBytesMax) errors.push(tooLong('metadata.annotations', annotationBytesMax));
-  return errors;
+  if (bytes > annotationBytesMax) return [...errors.all, tooLong('metadata.annotations', annotationBytesMax)];
+  return errors.all;
 }
 
 function ownerErrors({ ownerReferences = [] }: ObjectMeta): FieldError[] {
-  const errors = ownerReferences.flatMap(ownerReferenceErrors);
+  if (
+    isBeyondBound(
+      ownerReferences.flatMap(({ apiVersion = '', kind = '', name = '', uid }) => [apiVersion, kind, name, uid]),
+    )
+  )
+    return [tooLong('metadata.ownerReferences', referenceBytesMax)];
+  const errors = new FieldErrors();
+  for (const owner of ownerReferences) for (const error of ownerReferenceErrors(owner)) errors.add(() => error);
   const [first, ...others] = ownerReferences.filter((owner) => owner.controller);
-  for (const other of others) {
-    errors.push(
+  for (const other of others)
+    errors.add(() =>
       invalidValue(
         'metadata.ownerReferences',
         ownerReferences,
         `Only one reference can have Controller set to true. Found "true" in references for ${first?.kind}/${first?.name} and ${other.kind}/${other.name}`,
       ),
     );
-  }
-  return errors;
+  return errors.all;
 }
 
 function ownerReferenceErrors(owner: OwnerReference): FieldError[] {
@@ -138,35 +157,50 @@ function ownerReferenceErrors(owner: OwnerReference): FieldError[] {
 }
 
 function finalizerErrors({ finalizers = [] }: ObjectMeta, rules: ObjectMetaRules): FieldError[] {
-  const errors = finalizers.flatMap((finalizer) =>
-    qualifiedName(finalizer).map((message) => invalidValue('metadata.finalizers', finalizer, message)),
-  );
-  if (finalizers.includes(orphanFinalizer) && finalizers.includes(foregroundFinalizer)) {
-    errors.push(
+  if (isBeyondBound(finalizers)) return [tooLong('metadata.finalizers', referenceBytesMax)];
+  const errors = new FieldErrors();
+  for (const finalizer of finalizers)
+    errors.addAll(qualifiedName(finalizer), (problem) => invalidValue('metadata.finalizers', finalizer, problem));
+  if (finalizers.includes(orphanFinalizer) && finalizers.includes(foregroundFinalizer))
+    errors.add(() =>
       invalidValue('metadata.finalizers', finalizers, 'finalizer orphan and foregroundDeletion cannot be both set'),
     );
-  }
-  if (rules.qualifiedFinalizers) {
-    finalizers.forEach((finalizer, index) =>
-      errors.push(...unknownFinalizer(`metadata.finalizers[${index}]`, finalizer)),
-    );
-  }
-  return errors;
+  if (rules.qualifiedFinalizers)
+    finalizers.forEach((finalizer, index) => {
+      if (!isKnownFinalizer(finalizer)) errors.add(() => unknownFinalizer(`metadata.finalizers[${index}]`, finalizer));
+    });
+  return errors.all;
 }
 
-const unknownFinalizer = (field: string, finalizer: string): FieldError[] =>
-  finalizer.includes('/') || standardFinalizers.has(finalizer)
-    ? []
-    : [invalidValue(field, finalizer, 'name is neither a standard finalizer name nor is it fully qualified')];
+/** What is wrong with finalizers that stand elsewhere than in the metadata. */
+export function finalizersErrors(field: string, finalizers: readonly string[]): FieldError[] {
+  if (isBeyondBound(finalizers)) return [tooLong(field, referenceBytesMax)];
+  const errors = new FieldErrors();
+  for (const finalizer of finalizers) {
+    errors.addAll(qualifiedName(finalizer), (problem) => invalidValue(field, finalizer, problem));
+    if (!isKnownFinalizer(finalizer)) errors.add(() => unknownFinalizer(field, finalizer));
+  }
+  return errors.all;
+}
 
-/** What is wrong with a finalizer that stands elsewhere than in the metadata. */
-export const finalizerNameErrors = (field: string, finalizer: string): FieldError[] => [
-  ...qualifiedName(finalizer).map((message) => invalidValue(field, finalizer, message)),
-  ...unknownFinalizer(field, finalizer),
-];
+const isKnownFinalizer = (finalizer: string): boolean => finalizer.includes('/') || standardFinalizers.has(finalizer);
 
-const managedFieldsErrors = ({ managedFields = [] }: ObjectMeta): FieldError[] =>
-  managedFields.flatMap(managedFieldsEntryErrors);
+const unknownFinalizer = (field: string, finalizer: string): FieldError =>
+  invalidValue(field, finalizer, 'name is neither a standard finalizer name nor is it fully qualified');
+
+/** Short texts count for what an entry takes besides its text. */
+const entryBytes = 8;
+
+const isBeyondBound = (texts: readonly string[]): boolean =>
+  texts.reduce((sum, text) => sum + Buffer.byteLength(text) + entryBytes, 0) > referenceBytesMax;
+
+function managedFieldsErrors({ managedFields = [] }: ObjectMeta): FieldError[] {
+  const errors = new FieldErrors();
+  managedFields.forEach((entry, index) => {
+    for (const error of managedFieldsEntryErrors(entry, index)) errors.add(() => error);
+  });
+  return errors.all;
+}
 
 function managedFieldsEntryErrors(entry: ManagedFieldsEntry, index: number): FieldError[] {
   const path = `metadata.managedFields[${index}]`;

@@ -1,4 +1,12 @@
-import { badRequest, decode, deleteOptions, type Kind, type TypeNames, WrongTypeError } from '@cluster-apiserver/model';
+import {
+  badRequest,
+  decode,
+  deleteOptions,
+  type Integer,
+  type Kind,
+  type TypeNames,
+  WrongTypeError,
+} from '@cluster-apiserver/model';
 import type { DeleteOptions } from '@cluster-apiserver/registry';
 import { type BodyFormat, bodyFormat, readable, readBody } from '../body.ts';
 import type { Authenticated } from '../facts.ts';
@@ -11,7 +19,7 @@ const ignoreReadErrors = 'ignoreStoreReadErrorWithClusterBreakingPotential';
 interface DeleteBody {
   readonly kind?: string;
   readonly apiVersion?: string;
-  readonly gracePeriodSeconds?: number;
+  readonly gracePeriodSeconds?: Integer;
   readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string };
   readonly orphanDependents?: boolean;
   readonly propagationPolicy?: string;

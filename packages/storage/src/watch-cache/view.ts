@@ -50,12 +50,12 @@ export function withChange<Item extends Keyed>(
   revision: Revision,
 ): View<Item> {
   let { items, terms } = view;
-  const after = to ? termsOf(to) : none;
+  const after = new Set(to ? termsOf(to) : none);
   if (from) {
     if (!to) items = items.without(from.key);
     for (const term of termsOf(from)) {
       // Most changes leave the terms as they are: then the one takes the place of the other below.
-      if (after.includes(term)) continue;
+      if (after.has(term)) continue;
       const left = terms.get(term)?.items.without(from.key);
       if (left) terms = left.size === 0 ? terms.without(term) : terms.with({ key: term, items: left });
     }
