@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 // npm run bench: the bench kit against one replica of its own. What follows `--` goes to the kit; `--help` shows what it takes.
+// npm run bench -- hostile: the same replica under attack, see packages/tests/bench/hostile.ts.
 import fs from 'node:fs';
 import path from 'node:path';
 import { outputOf, run } from './child.mjs';
@@ -12,7 +13,22 @@ const kit = path.join(shared, 'bench', 'bench.mjs');
 /** The kit gives the server core 0; the load and the store share core 1. */
 const storeCore = '1';
 
-await main(async (args) => {
+await main((args) => (args[0] === 'hostile' ? runHostile(args.slice(1)) : runKit(args)));
+
+async function runHostile(args) {
+  const { node, env } = prepare();
+  const tools = { node, env: { ...env, ETCD_BIN: await provisionEtcd() } };
+  const home = path.join(cache, 'bench-hostile');
+  const bench = path.join('packages', 'tests', 'bench', 'hostile.ts');
+  const options = ['--conditions=source', '--disable-warning=ExperimentalWarning'];
+  if (args.includes('--list')) return run(node, [...options, bench, ...args], { env });
+  return withCluster(tools, home, ['--replicas', '1'], ({ etcd: [etcd] }) => {
+    if (!args.includes('--no-pin')) outputOf('taskset', ['-acp', storeCore, String(etcd.pid)]);
+    return run(node, [...options, bench, '--home', home, ...args], { env });
+  });
+}
+
+async function runKit(args) {
   if (!fs.existsSync(kit)) throw new Failure('The bench kit is not beside the checkout (../shared/bench).');
   const missing = ['wrk', 'openssl', 'taskset'].filter(
     (program) => outputOf('sh', ['-c', `command -v ${program}`]) === undefined,
@@ -28,4 +44,4 @@ await main(async (args) => {
     const target = ['--server', replica.url, '--token', token, '--pids', String(replica.pid), '--etcd', etcd.url];
     return run(node, [kit, ...target, ...args], { env });
   });
-});
+}

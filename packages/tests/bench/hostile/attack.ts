@@ -1,0 +1,149 @@
+import { sleep, systemClock as clock } from '@cluster-apiserver/base';
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
+import https from 'node:https';
+import type { Field } from '../../test/hostile/frames.ts';
+import { Http2Connection, type Http2Options, type Http2Target } from '../../test/hostile/http2-connection.ts';
+
+/** One way to hurt a server. The table in `attacks.ts` names them all. */
+export interface Attack {
+  readonly name: string;
+  /** What it tries to exhaust or block. */
+  readonly reason: string;
+  /** Makes what the attack needs, before anything is measured; the function it returns is the attack. */
+  prepare(context: AttackContext): Promise<() => Promise<void>>;
+}
+
+export interface AttackContext {
+  readonly target: Http2Target;
+  /** Of an administrator. */
+  readonly token: string;
+  /** Aborts when the time of the attack is over. */
+  readonly signal: AbortSignal;
+  /** Counts one outcome: a status, `closed`, `goaway` and the like. */
+  count(outcome: string, times?: number): void;
+}
+
+export interface HttpRequest {
+  readonly method?: string;
+  readonly path: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: Buffer | string;
+  readonly contentType?: string;
+}
+
+/** Where the seeded objects are (few large ones, many small ones), the one of the polite client, and those of attacks. */
+export const namespaces = { large: 'large', small: 'small', polite: 'polite', attack: 'attack' } as const;
+export const serviceAccountsPath = (namespace: string, name?: string): string =>
+  `/api/v1/namespaces/${namespace}/serviceaccounts${name === undefined ? '' : `/${name}`}`;
+
+/**
+ * The attacker has every right but is somebody else than the polite client, so that a limit per user stops the one and
+ * spares the other.
+ */
+export const attackerFields = ({ token }: AttackContext): Field[] => [
+  ['authorization', `Bearer ${token}`],
+  ['impersonate-user', 'attacker'],
+  ['impersonate-group', 'system:masters'],
+];
+
+/** Sends a request over HTTP/1.1, reads the response to its end and gives its status. */
+export type Ask = (request: HttpRequest) => Promise<Answered>;
+
+interface Answered {
+  readonly status: number;
+  readonly bytes: number;
+  text(): string;
+}
+
+const keptBodyBytesMax = 64 * 1024;
+
+export function openAgent(context: AttackContext, connections: number): Ask {
+  const { port, ca } = context.target;
+  const agent = new https.Agent({ ca, keepAlive: true, maxSockets: connections });
+  context.signal.addEventListener('abort', () => agent.destroy());
+  return async ({ method = 'GET', path, headers, body, contentType = 'application/json' }) => {
+    const request = https.request({
+      ...{ agent, host: '127.0.0.1', port, method, path },
+      headers: {
+        ...Object.fromEntries(attackerFields(context)),
+        ...(body !== undefined && { 'content-type': contentType, 'content-length': Buffer.byteLength(body) }),
+        ...headers,
+      },
+    });
+    request.end(body);
+    const [response] = (await once(request, 'response')) as [IncomingMessage];
+    const kept: Buffer[] = [];
+    let bytes = 0;
+    for await (const piece of response) {
+      bytes += (piece as Buffer).length;
+      if (bytes <= keptBodyBytesMax) kept.push(piece as Buffer);
+    }
+    return { status: response.statusCode ?? 0, bytes, text: () => Buffer.concat(kept).toString() };
+  };
+}
+
+/** Sends requests one after the other on each connection until time or the bound is used up. */
+export async function repeat(
+  context: AttackContext,
+  connections: number,
+  requestsMax: number,
+  next: (number: number) => HttpRequest,
+): Promise<void> {
+  const ask = openAgent(context, connections);
+  let sent = 0;
+  await Promise.all(
+    Array.from({ length: connections }, async () => {
+      while (sent < requestsMax && !context.signal.aborted) {
+        try {
+          const { status } = await ask(next(sent++));
+          context.count(`${status}`);
+        } catch (error) {
+          if (context.signal.aborted) return;
+          context.count((error as NodeJS.ErrnoException).code ?? 'failed'); // request errors carry a code
+          await pause(context, retryPauseMs);
+        }
+      }
+    }),
+  );
+}
+
+/** Between attempts on a server that closes connections: the attack is not a busy loop of its own. */
+const retryPauseMs = 20;
+
+/** Waits, and returns early when the time of the attack is over. */
+export const pause = (context: AttackContext, delayMs: number): Promise<void> =>
+  sleep(clock, delayMs, context.signal).catch(() => {});
+
+export const untilOver = (context: AttackContext): Promise<void> =>
+  new Promise((resolve) => {
+    if (context.signal.aborted) resolve();
+    else context.signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+
+/** A raw connection whose responses are counted by their status, and which ends with the attack. */
+export async function openHttp2(context: AttackContext, options: Http2Options = {}): Promise<Http2Connection> {
+  const connection = await Http2Connection.open(context.target, {
+    ...options,
+    onHeaders: (stream, fields, ended) => {
+      const status = fields.find(([name]) => name === ':status')?.[1];
+      if (status !== undefined) context.count(status);
+      options.onHeaders?.(stream, fields, ended);
+    },
+  });
+  const destroy = (): void => connection.destroy();
+  context.signal.addEventListener('abort', destroy);
+  void connection.closed.then(() => {
+    context.signal.removeEventListener('abort', destroy);
+    if (!context.signal.aborted) context.count(connection.goaway ? 'goaway' : 'closed');
+  });
+  return connection;
+}
+
+export const requestFields = (method: string, path: string, more: readonly Field[] = []): Field[] => [
+  [':method', method],
+  [':path', path],
+  [':scheme', 'https'],
+  [':authority', '127.0.0.1'],
+  ...more,
+];

@@ -1,0 +1,23 @@
+import type { Attack } from './attack.ts';
+import { bodyAttacks } from './bodies.ts';
+import { connectionAttacks } from './connections.ts';
+import { listAttacks } from './lists.ts';
+import { watchAttacks } from './watches.ts';
+
+/** What the polite client sees when nobody attacks: the noise of the machine and of the bench. */
+const baseline: Attack = {
+  name: 'baseline',
+  reason: 'no attack',
+  prepare:
+    async ({ signal }) =>
+    () =>
+      new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true })),
+};
+
+export const attacks: readonly Attack[] = [
+  baseline,
+  ...connectionAttacks,
+  ...bodyAttacks,
+  ...listAttacks,
+  ...watchAttacks,
+];

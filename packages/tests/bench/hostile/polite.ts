@@ -1,0 +1,101 @@
+/** The polite client's process: `polite.ts PORT CA-FILE TOKEN-FILE PATH`. Asks on one connection until its parent says stop. */
+import fs from 'node:fs';
+import { type ClientHttp2Session, connect } from 'node:http2';
+import { sleep, systemClock as clock } from '@cluster-apiserver/base';
+import type { PoliteReport } from './report.ts';
+
+const intervalMs = 5;
+/** A client of client-go has at most so many requests open; what is due meanwhile waits, and the wait counts. */
+const openRequestsMax = 100;
+/** After the attack, what is unanswered by then counts as an error. */
+const lastAnswerMs = 20_000;
+/** As a client would: the next request opens the connection again. */
+const reconnectPauseMs = 100;
+
+const [port = '', ca = '', token = '', path = ''] = process.argv.slice(2);
+const authority = fs.readFileSync(ca);
+const authorization = `Bearer ${fs.readFileSync(token, 'utf8').trim()}`;
+
+const latenciesMs: number[] = [];
+const errors: Record<string, number> = {};
+const failed = (what: string): void => void (errors[what] = (errors[what] ?? 0) + 1);
+let session: ClientHttp2Session | undefined;
+let reconnectAtMs = 0;
+/** The moments at which the requests without an answer were due. */
+const open = new Set<{ readonly dueMs: number }>();
+let stopping = false;
+let ownDelayMs = 0;
+
+function current(): ClientHttp2Session | undefined {
+  if (session && !session.closed && !session.destroyed) return session;
+  if (clock.monotonicMs() < reconnectAtMs) return undefined;
+  reconnectAtMs = clock.monotonicMs() + reconnectPauseMs;
+  session = connect(`https://127.0.0.1:${port}`, { ca: authority });
+  session.on('error', () => {}); // each request hears of it as well
+  return session;
+}
+
+/** The latency counts from the moment at which the request was due. */
+function ask(dueMs: number): void {
+  const connection = current();
+  if (!connection) return failed('no connection');
+  const stream = connection.request({ ':path': path, authorization });
+  const request = { dueMs };
+  open.add(request);
+  let status: number | undefined;
+  let body = '';
+  stream.setEncoding('utf8');
+  stream.on('response', (headers) => (status = headers[':status']));
+  stream.on('data', (text: string) => (body += text));
+  stream.on('error', () => {}); // 'close' follows
+  stream.on('close', () => {
+    open.delete(request);
+    if (status === undefined) return failed('no answer');
+    latenciesMs.push(clock.monotonicMs() - dueMs);
+    if (status !== 200) failed(`${status}`);
+    else if (!body.startsWith('{') || !body.includes('"polite"')) failed('wrong body');
+  });
+}
+
+const report = (): PoliteReport => {
+  const nowMs = clock.monotonicMs();
+  const unanswered = [...[...open].map(({ dueMs }) => dueMs), ...waiting];
+  // They have waited for so long at least.
+  const ages = unanswered.map((dueMs) => nowMs - dueMs);
+  const sorted = [...latenciesMs, ...ages].toSorted((left, right) => left - right);
+  const at = (share: number): number => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
+  return {
+    answered: latenciesMs.length,
+    errors: { ...errors, ...(unanswered.length > 0 && { unanswered: unanswered.length }) },
+    p50Ms: at(0.5),
+    p99Ms: at(0.99),
+    maxMs: at(1),
+    ownDelayMs,
+  };
+};
+
+process.once('message', () => (stopping = true));
+let announced = false;
+const waiting: number[] = [];
+for (let dueMs = clock.monotonicMs(); !stopping; ) {
+  const nowMs = clock.monotonicMs();
+  // Our own sleep was longer than asked for: not the server's doing, so nothing was due before we woke up.
+  ownDelayMs = Math.max(ownDelayMs, nowMs - dueMs);
+  waiting.push(nowMs);
+  while (waiting.length > 0 && open.size < openRequestsMax) ask(waiting.shift() as number);
+  dueMs = Math.max(dueMs + intervalMs, nowMs);
+  if (!announced && latenciesMs.length >= 50) {
+    // The connection stands and the code is warm: from here on it counts.
+    announced = true;
+    latenciesMs.length = 0;
+    ownDelayMs = 0;
+    process.send?.('ready');
+  }
+  await sleep(clock, Math.max(0, dueMs - clock.monotonicMs()));
+}
+const endMs = clock.monotonicMs() + lastAnswerMs;
+while ((open.size > 0 || waiting.length > 0) && clock.monotonicMs() < endMs) {
+  while (waiting.length > 0 && open.size < openRequestsMax) ask(waiting.shift() as number);
+  await sleep(clock, intervalMs);
+}
+process.send?.(report(), () => process.exit(0));

@@ -1,0 +1,93 @@
+/** What is measured of one attack, and whether the server bore it. */
+export interface PoliteReport {
+  readonly answered: number;
+  readonly errors: Readonly<Record<string, number>>;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  readonly maxMs: number;
+  /** The longest that the client itself was held up: the noise of the machine. */
+  readonly ownDelayMs: number;
+}
+
+export interface ProcessState {
+  readonly residentMiB: number;
+  readonly descriptors: number;
+}
+
+export interface AttackReport {
+  readonly name: string;
+  readonly reason: string;
+  readonly polite: PoliteReport;
+  readonly before: ProcessState;
+  readonly peakMiB: number;
+  /** When the server has rested; undefined if its process has ended. */
+  readonly after: ProcessState | undefined;
+  /** The longest turn of the server's event loop; undefined if nobody could ask for it. */
+  readonly turnMs: number | undefined;
+  /** What the attacker got; undefined if its process failed. */
+  readonly attacker: Readonly<Record<string, number>> | undefined;
+  /** Lines of the server's log that report errors. */
+  readonly logged: readonly string[];
+}
+
+/** From issue 14. */
+export const goals = {
+  maxMs: 100,
+  p99Ms: 50,
+  growthMiB: 100,
+  /** What may remain: the heap keeps some of what it grew by for the next time. */
+  remainingMiB: 50,
+  /** Sockets of clients that are gone; a few belong to clients of our own. */
+  remainingDescriptors: 20,
+} as const;
+
+export const isRestored = (before: ProcessState, after: ProcessState): boolean =>
+  after.residentMiB - before.residentMiB <= goals.remainingMiB &&
+  after.descriptors - before.descriptors <= goals.remainingDescriptors;
+
+/** What was missed, in words; nothing when the attack was borne. */
+export function missedGoals({ polite, before, peakMiB, after, logged, attacker }: AttackReport): string[] {
+  const errors = Object.entries(polite.errors).map(([what, times]) => `${times} x ${what}`);
+  return [
+    ...(after ? [] : ['process ended']),
+    ...(attacker ? [] : ['attacker failed']),
+    ...(errors.length > 0 ? [`polite errors: ${errors.join(', ')}`] : []),
+    ...(polite.answered === 0 ? ['nothing answered'] : []),
+    ...(polite.maxMs > goals.maxMs ? [`max ${polite.maxMs.toFixed(0)} ms`] : []),
+    ...(polite.p99Ms > goals.p99Ms ? [`p99 ${polite.p99Ms.toFixed(0)} ms`] : []),
+    ...(peakMiB - before.residentMiB > goals.growthMiB ? [`+${(peakMiB - before.residentMiB).toFixed(0)} MiB`] : []),
+    ...(after && after.residentMiB - before.residentMiB > goals.remainingMiB
+      ? [`+${(after.residentMiB - before.residentMiB).toFixed(0)} MiB kept`]
+      : []),
+    ...(after && after.descriptors - before.descriptors > goals.remainingDescriptors
+      ? [`${after.descriptors - before.descriptors} descriptors kept`]
+      : []),
+    ...(logged.length > 0 ? [`${logged.length} errors logged`] : []),
+  ];
+}
+
+export const tableHead = [
+  '| attack | polite answers | errors | p50 ms | p99 ms | max ms | turn ms | RSS before, peak, after MiB | fds before, after | attacker | goal |',
+  '|---|---|---|---|---|---|---|---|---|---|---|',
+].join('\n');
+
+export function tableRow(report: AttackReport): string {
+  const { name, polite, before, peakMiB, after, turnMs, attacker = {} } = report;
+  const missed = missedGoals(report);
+  const cells = [
+    name,
+    polite.answered,
+    Object.values(polite.errors).reduce((sum, times) => sum + times, 0),
+    polite.p50Ms.toFixed(1),
+    polite.p99Ms.toFixed(1),
+    polite.maxMs.toFixed(0),
+    turnMs?.toFixed(0) ?? '-',
+    [before.residentMiB, peakMiB, after?.residentMiB].map((mib) => mib?.toFixed(0) ?? '-').join(', '),
+    [before.descriptors, after?.descriptors ?? '-'].join(', '),
+    Object.entries(attacker)
+      .map(([outcome, times]) => `${outcome}: ${times}`)
+      .join(', '),
+    missed.length === 0 ? 'OK' : `MISSED: ${missed.join('; ')}`,
+  ];
+  return `| ${cells.join(' | ')} |`;
+}

@@ -1,0 +1,90 @@
+/** The process under attack, as the kernel and its own metrics see it. */
+import fs from 'node:fs';
+import { once } from 'node:events';
+import https from 'node:https';
+import type { IncomingMessage } from 'node:http';
+import path from 'node:path';
+import { systemClock as clock } from '@cluster-apiserver/base';
+import { until } from '../../../base/test/until.ts';
+import type { Pids, Running } from '../../test/cluster.ts';
+import type { ProcessState } from './report.ts';
+
+/** Files of the cluster that `npm run bench -- hostile` has started. */
+export interface ClusterFiles {
+  readonly ca: string;
+  readonly token: string;
+  replica(): Running;
+  etcd(): readonly Running[];
+  log(): string;
+}
+
+export const clusterFiles = (home: string): ClusterFiles => ({
+  ca: path.join(home, 'ca.crt'),
+  token: path.join(home, 'admin.token'),
+  replica: () => {
+    const [replica] = pidsIn(home).replicas;
+    if (!replica) throw new Error('the cluster has no replica');
+    return replica;
+  },
+  etcd: () => pidsIn(home).etcd,
+  log: () => fs.readFileSync(path.join(home, 'logs', 'replica-1.log'), 'utf8'),
+});
+
+/** The launcher writes this form. */
+const pidsIn = (home: string): Pids => JSON.parse(fs.readFileSync(path.join(home, 'pids.json'), 'utf8')) as Pids;
+
+/** Undefined when the process has ended. */
+export function stateOf(pid: number): ProcessState | undefined {
+  try {
+    const status = fs.readFileSync(`/proc/${pid}/status`, 'utf8');
+    const resident = /VmRSS:\s+(\d+) kB/.exec(status)?.[1];
+    if (resident === undefined) return undefined; // it has ended, and nobody has waited for it yet
+    return {
+      residentMiB: Number(resident) / 1_024,
+      descriptors: fs.readdirSync(`/proc/${pid}/fd`).length,
+    };
+  } catch {
+    return undefined; // no such process any more
+  }
+}
+
+/** One request on a connection of its own; undefined when there is no answer in time. */
+export async function probe(
+  { ca, token, replica }: ClusterFiles,
+  target: string,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<{ readonly status: number; readonly body: string } | undefined> {
+  const request = https.get(`${replica().url}${target}`, {
+    agent: false,
+    ca: fs.readFileSync(ca),
+    headers: { authorization: `Bearer ${fs.readFileSync(token, 'utf8').trim()}`, ...headers },
+  });
+  const cancel = clock.after(probeTimeoutMs, () => request.destroy(new Error('timeout')));
+  try {
+    const [response] = (await once(request, 'response')) as [IncomingMessage];
+    const pieces: Buffer[] = [];
+    for await (const piece of response) pieces.push(piece as Buffer);
+    return { status: response.statusCode ?? 0, body: Buffer.concat(pieces).toString() };
+  } catch {
+    return undefined; // the caller asks again, or reports that there was no answer
+  } finally {
+    cancel();
+  }
+}
+
+const probeTimeoutMs = 10_000;
+/** The launcher starts a process again after ten seconds at the latest, and it then reads all objects. */
+const readyMs = 60_000;
+
+export const untilReady = (files: ClusterFiles): Promise<true> =>
+  until('the replica', async () => (await probe(files, '/readyz'))?.status === 200 || undefined, readyMs);
+
+/** prom-client's sampling interval, which each of its samples contains. */
+const lagSamplingMs = 10;
+
+/** The longest delay of the event loop since the last call: the server begins anew each time it is asked. */
+export async function longestTurnMs(files: ClusterFiles): Promise<number | undefined> {
+  const metrics = (await probe(files, '/metrics'))?.body ?? '';
+  const lag = /^nodejs_eventloop_lag_max_seconds (\S+)$/m.exec(metrics)?.[1];
+  return lag === undefined ? undefined : Math.max(0, Number(lag) * 1_000 - lagSamplingMs);
+}
