@@ -5,7 +5,7 @@ import type { Authenticated, Received } from './facts.ts';
 import { answerErrors, type ReportFault } from './stages/answer-errors.ts';
 import { authenticate, type ReportRejection } from './stages/authenticate.ts';
 import { authorize } from './stages/authorize.ts';
-import { type AllowedOrigin, refuseForeignWebSockets, shareWithOrigins } from './stages/cross-origin.ts';
+import { type AllowedOrigin, refuseForeignOrigins, shareWithOrigins } from './stages/cross-origin.ts';
 import { boundTime } from './stages/deadline.ts';
 import { impersonate } from './stages/impersonate.ts';
 import { type Measures, measure } from './stages/measure.ts';
@@ -39,7 +39,7 @@ export function chain(options: ChainOptions, routes: Handler<Authenticated>): Ha
         nameRequest(random)(
           boundTime(options)(
             understand(
-              refuseForeignWebSockets(allowedOrigin)(
+              refuseForeignOrigins(allowedOrigin)(
                 authenticate(
                   authenticator,
                   reportRejection,
