@@ -122,7 +122,9 @@ beforeEach(() => {
         authorize: ({ user }) =>
           user.groups.includes('masters') ? { verdict: 'allow' } : { verdict: 'noOpinion', reason: 'no rule' },
       },
-      measures: { began: () => {}, ended: ({ verb, code }) => void counted.push({ verb, code }) },
+      inFlightLimits: { readOnly: 400, mutating: 200 },
+      inFlightMeasures: { used: () => {}, rejected: () => {} },
+      measures: { ended: ({ verb, code }) => void counted.push({ verb, code }) },
       report: (error) => void faults.push(error),
       reportRejection: () => {},
     },

@@ -94,7 +94,9 @@ beforeAll(async () => {
           return { verdict: 'allow' };
         },
       },
-      measures: { began: () => {}, ended: () => {} },
+      inFlightLimits: { readOnly: 400, mutating: 200 },
+      inFlightMeasures: { used: () => {}, rejected: () => {} },
+      measures: { ended: () => {} },
       report: () => {},
       reportRejection: () => {},
     },

@@ -30,7 +30,7 @@ import { startControllers } from './wiring/controllers.ts';
 import { findAccountIn } from './wiring/find-account.ts';
 import { checkStorage, openHealth } from './wiring/health.ts';
 import { openListener } from './wiring/listener.ts';
-import { requestMeasures, tokenCacheMeasure } from './wiring/measures.ts';
+import { inFlightMeasures, requestMeasures, tokenCacheMeasure } from './wiring/measures.ts';
 import { makeSystemNamespaces, namespacesIn } from './wiring/namespaces.ts';
 import { openReviews } from './wiring/reviews.ts';
 import { apiAudiences } from './wiring/service-account-flags.ts';
@@ -133,6 +133,11 @@ export async function assemble(
         allowedOrigin: allowedOrigins(flags['cors-allowed-origins']),
         authenticator: authenticators.requests,
         authorizer,
+        inFlightLimits: {
+          readOnly: flags['max-requests-inflight'],
+          mutating: flags['max-mutating-requests-inflight'],
+        },
+        inFlightMeasures: inFlightMeasures(metrics, outward, clock, scope),
         measures: requestMeasures(metrics, outward),
         report: reportFault,
         reportRejection,

@@ -133,10 +133,26 @@ const flags = {
     },
     [1, 2 ** 20],
   ),
+  'max-requests-inflight': integer(
+    {
+      group: generic,
+      fallback: '400',
+      help: 'Maximum number of non-mutating requests in flight; further ones are rejected with 429. 0 for no limit.',
+    },
+    [0, 2 ** 20],
+  ),
+  'max-mutating-requests-inflight': integer(
+    {
+      group: generic,
+      fallback: '200',
+      help: 'Maximum number of mutating requests in flight; further ones are rejected with 429. 0 for no limit.',
+    },
+    [0, 2 ** 20],
+  ),
   'cors-allowed-origins': list({
     group: generic,
     fallback: '',
-    help: 'Regular expressions for origins whose pages may ask from a browser and open WebSockets, such as //board\\.example(:|$). Pages of the host that is asked always may open them.',
+    help: 'Regular expressions of allowed origins, such as //board\\.example(:|$): their pages may read responses, write and open WebSockets. Pages of the requested host may always write and open WebSockets.',
   }),
   'goaway-chance': fraction(
     {
