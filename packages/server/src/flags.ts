@@ -114,6 +114,7 @@ const generic = 'Generic flags';
 const etcd = 'Etcd flags';
 const serving = 'Secure serving flags';
 const authentication = 'Authentication flags';
+const authorization = 'Authorization flags';
 const admission = 'Admission flags';
 const features = 'Features flags';
 const logs = 'Logs flags';
@@ -361,6 +362,11 @@ const flags = {
     group: authentication,
     fallback: '',
     help: 'Who this API is: a token is for it when it names one of these. Without it, the issuers of service account tokens.',
+  }),
+  'authorization-always-allow-paths': list({
+    group: authorization,
+    fallback: '/healthz,/readyz,/livez',
+    help: 'Paths that are served without authorization; a trailing * matches any rest. Requests without a credential may get them too, unless --anonymous-auth or anonymous in --authentication-config is set.',
   }),
   'enable-admission-plugins': list({
     group: admission,
