@@ -18,8 +18,14 @@ export interface Form {
 }
 
 export type Shown =
-  | { readonly as: 'Table'; readonly version: MetaVersion; readonly include: TableOptions['include'] }
+  | ShownTable
   | { readonly as: 'PartialObjectMetadata' | 'PartialObjectMetadataList'; readonly version: MetaVersion };
+
+export interface ShownTable {
+  readonly as: 'Table';
+  readonly version: MetaVersion;
+  readonly include: TableOptions['include'];
+}
 
 /** What may be asked for. */
 interface Offer {

@@ -58,8 +58,7 @@ test('with the file of the documentation, probes need no credential and nothing 
   expect(documented).toContain('- path: /livez');
   const server = await serve(documented, { etcd });
   try {
-    for (const probe of ['/livez', '/readyz'])
-      expect((await ask(server, undefined, { path: probe })).status).toBe(200);
+    for (const probe of ['/livez', '/readyz']) expect((await ask(server, undefined, { path: probe })).status).toBe(200);
     for (const other of ['/healthz', '/livez/ping', '/metrics', undefined])
       expect((await ask(server, undefined, other === undefined ? {} : { path: other })).status).toBe(401);
   } finally {
