@@ -2,6 +2,8 @@ const unitsMs: Readonly<Record<string, number>> = {
   ns: 1e-6,
   us: 1e-3,
   µs: 1e-3,
+  // The Greek letter, which looks the same as the micro sign.
+  μs: 1e-3,
   ms: 1,
   s: 1000,
   m: 60_000,
@@ -10,13 +12,15 @@ const unitsMs: Readonly<Record<string, number>> = {
 
 /** Milliseconds of a duration as operators write it: `1h30m`, `500ms`, `1.5s`, `0`. Undefined when it is none. */
 export function parseDuration(text: string): number | undefined {
-  if (text === '0') return 0;
+  if (/^[-+]?0$/.test(text)) return 0;
   if (
-    !/^-?([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h)(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h))*$/.test(text)
+    !/^[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))*$/.test(
+      text,
+    )
   )
     return undefined;
   let sum = 0;
-  for (const [, number, unit] of text.matchAll(/([0-9.]+)([a-zµ]+)/g))
+  for (const [, number, unit] of text.matchAll(/([0-9.]+)([a-zµμ]+)/g))
     sum += Number(number) * (unitsMs[unit as string] as number);
   return text.startsWith('-') ? -sum : sum;
 }

@@ -38,6 +38,7 @@ export { staticTokens, TokenFileError } from './authentication/static-tokens.ts'
 export type { TokenAnswer, TokenAuthenticator } from './authentication/token-authenticator.ts';
 export { TokenRejectedError } from './authentication/token-rejected.ts';
 export { firstToKnow, firstToKnowToken } from './authentication/union.ts';
+export { alwaysAllowedPaths, PathPatternError, pathMatcher } from './authorization/always-allowed-paths.ts';
 export type { Authorizer } from './authorization/authorizer.ts';
 export { openPaths } from './authorization/open-paths.ts';
 export { ownQuestions } from './authorization/own-questions.ts';

@@ -2,7 +2,6 @@ import { objectMeta, typeMeta } from './schema/common.ts';
 import { publicationOf } from './schema/publication.ts';
 import { type FieldForm, field, type GroupVersionKind, object } from './schema/schema.ts';
 import type { SpokenKind } from './served-kind.ts';
-import { plainColumns } from './table/column.ts';
 
 /** A kind whose objects are sent, answered and never stored, by its form. */
 export interface AnsweredForm extends GroupVersionKind {
@@ -29,6 +28,7 @@ export function answeredKind(form: AnsweredForm): SpokenKind {
       },
     ),
     hasProtobuf: true,
-    columns: plainColumns,
+    // As in kube-apiserver nobody can have a table of what was made for one answer.
+    columns: [],
   };
 }

@@ -22,7 +22,7 @@ export {
   watchEventMessage,
   watchFrame,
 } from './codec/protobuf.ts';
-export { encodeMessage } from './codec/protobuf-message.ts';
+export { encodeMessage, messageParts } from './codec/protobuf-message.ts';
 export { delimited, encodedBy, nested, tagged, varint, type ProtobufWriter } from './codec/protobuf-wire.ts';
 export { parseYaml, YamlTooLargeError } from './codec/yaml.ts';
 export { formatYaml } from './codec/yaml-format.ts';
@@ -111,6 +111,7 @@ export { ageColumn, type Column, nameColumn } from './table/column.ts';
 export {
   type ListMetadata,
   type MetaVersion,
+  metaApiVersion,
   partialMetadataListSchema,
   partialMetadataSchema,
   partialObjectMetadata,

@@ -9,6 +9,7 @@ export interface SpokenKind extends GroupVersionKind {
   readonly schema: ObjectSchema;
   /** Whether objects can be read and written as protobuf. */
   readonly hasProtobuf: boolean;
+  /** The columns of its table; none where it is not shown as one. */
   readonly columns: readonly Column<KubeObject>[];
 }
 

@@ -5,9 +5,10 @@ import type { Authenticated, Received } from './facts.ts';
 import { answerErrors, type ReportFault } from './stages/answer-errors.ts';
 import { authenticate, type ReportRejection } from './stages/authenticate.ts';
 import { authorize } from './stages/authorize.ts';
-import { type AllowedOrigin, refuseForeignWebSockets, shareWithOrigins } from './stages/cross-origin.ts';
+import { type AllowedOrigin, refuseForeignOrigins, shareWithOrigins } from './stages/cross-origin.ts';
 import { boundTime } from './stages/deadline.ts';
 import { impersonate } from './stages/impersonate.ts';
+import { type InFlightLimits, type InFlightMeasures, limitInFlight } from './stages/in-flight.ts';
 import { type Measures, measure } from './stages/measure.ts';
 import { nameRequest } from './stages/request-id.ts';
 import { understand } from './stages/understand.ts';
@@ -19,6 +20,8 @@ export interface ChainOptions {
   readonly allowedOrigin: AllowedOrigin;
   readonly authenticator: Authenticator;
   readonly authorizer: Authorizer;
+  readonly inFlightLimits: InFlightLimits;
+  readonly inFlightMeasures: InFlightMeasures;
   readonly measures: Measures;
   readonly report: ReportFault;
   readonly reportRejection: ReportRejection;
@@ -26,7 +29,8 @@ export interface ChainOptions {
 
 /**
  * The way of a request, outermost first. Auditing will stand between authenticate and impersonate, because an audit
- * policy asks who it was and keeps both names; flow control behind them, because a webhook that authorizes costs a seat.
+ * policy asks who it was and keeps both names. Requests in flight are limited after them, because whoever is asked about
+ * is the one who acts, and before authorize, because a webhook that authorizes costs a seat.
  */
 export function chain(options: ChainOptions, routes: Handler<Authenticated>): Handler<ApiRequest> {
   const { allowedOrigin, authenticator, authorizer, measures, random, report, reportRejection } = options;
@@ -39,14 +43,19 @@ export function chain(options: ChainOptions, routes: Handler<Authenticated>): Ha
         nameRequest(random)(
           boundTime(options)(
             understand(
-              refuseForeignWebSockets(allowedOrigin)(
+              refuseForeignOrigins(allowedOrigin)(
                 authenticate(
                   authenticator,
                   reportRejection,
                 )(
                   impersonate(authorizer)(
-                    // The body is read only inside the routes: an unknown caller must not make us hold a megabyte.
-                    authorize(authorizer)(routes),
+                    limitInFlight(
+                      options.inFlightLimits,
+                      options.inFlightMeasures,
+                    )(
+                      // The body is read only inside the routes: an unknown caller must not make us hold a megabyte.
+                      authorize(authorizer)(routes),
+                    ),
                   ),
                 ),
               ),

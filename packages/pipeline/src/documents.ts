@@ -32,12 +32,18 @@ export function documentRoutes(documents: Documents): Handler<Authenticated> {
       const journey: Journey = { facts, answer, fail };
       // The router reads method and url and hands the rest through to the document untouched.
       router(
-        { method: facts.request.method, url: encodeURI(facts.info.path) } as Request,
+        { method: facts.request.method, url: encodedPath(facts.info.path) } as Request,
         journey as unknown as Response,
         (error?: unknown) => (error ? fail(error) : answer(notFound(facts))),
       );
     });
 }
+
+/**
+ * The decoded path, which authorization has judged, as a URL that the router decodes to exactly this path again. Each
+ * segment is encoded by itself: a `?`, `#` or `%` in it must not become syntax.
+ */
+const encodedPath = (path: string): string => path.split('/').map(encodeURIComponent).join('/');
 
 const isRead = (method: string): boolean => method === 'GET' || method === 'HEAD';
 

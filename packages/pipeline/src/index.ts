@@ -12,4 +12,5 @@ export { textResponse } from './respond.ts';
 export { routes } from './routes.ts';
 export type { ReportFault } from './stages/answer-errors.ts';
 export type { ReportRejection } from './stages/authenticate.ts';
+export type { InFlightMeasures } from './stages/in-flight.ts';
 export type { Measures } from './stages/measure.ts';

@@ -42,6 +42,8 @@ describe('what is asked is read off method and target', () => {
     '/apis',
     '/apis/x.y',
     '/apis/x.y/v1/',
+    '/apis//v1/events',
+    '/apis//v1/namespaces/a/events/e',
     '//api/v1/events',
     '/API/v1/events',
     '',

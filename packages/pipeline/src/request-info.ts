@@ -70,7 +70,8 @@ function resourceInfo(path: string): ResourceInfo | undefined {
   if (segments.at(-1) === '') segments.pop();
   const [root, ...rest] = segments.slice(1);
   if (root === 'api') return inVersion('', rest[0], rest.slice(1));
-  if (root === 'apis') return inVersion(rest[0] ?? '', rest[1], rest.slice(2));
+  // Only the core group has an empty name, and it is served below /api alone.
+  if (root === 'apis' && rest[0]) return inVersion(rest[0], rest[1], rest.slice(2));
   return undefined;
 }
 

@@ -1,3 +1,4 @@
+import type { Clock } from '@cluster-apiserver/base';
 import {
   type KubeObject,
   type SpokenKind,
@@ -6,14 +7,13 @@ import {
   statusSchema,
 } from '@cluster-apiserver/model';
 import type { ObjectList, Outcome, Resource } from '@cluster-apiserver/registry';
-import type { ApiRequest, ApiResponse, Bytes, OutgoingHeaders } from './exchange.ts';
+import type { ApiRequest, ApiResponse, Bytes, Flow, OutgoingHeaders } from './exchange.ts';
 import type { Understood } from './facts.ts';
 import { compressed } from './forms/compressed.ts';
 import { contentTypes, type Encoding, encoded } from './forms/encoded.ts';
 import { listBody } from './forms/list-body.ts';
 import { errorEncoding, type Form } from './forms/negotiate.ts';
-import { objectBody } from './forms/object-body.ts';
-import { objectSchema, shownObject } from './forms/shown.ts';
+import { madeObjectBody, objectBody } from './forms/object-body.ts';
 import { warningHeaders } from './warnings.ts';
 
 /** An object, as a verb gave it. */
@@ -23,38 +23,41 @@ export const objectResponse = (
   form: Form,
   status: number,
   outcome: Outcome,
-): ApiResponse => answer(facts, form.encoding, status, objectBody(resource, form, outcome));
+): ApiResponse | Promise<ApiResponse> => answer(facts, form.encoding, status, objectBody(resource, form, outcome));
 
 /** An object that was made for this answer and is stored nowhere. */
-export function madeResponse(
+export const madeResponse = (
   facts: Understood,
   kind: SpokenKind,
-  { encoding, shown }: Form,
+  form: Form,
   status: number,
   object: KubeObject,
-  nowMs: number,
-): ApiResponse {
-  const value = shown ? shownObject(kind, object, shown, { nowMs }) : object;
-  return answer(facts, encoding, status, encoded(encoding, value, objectSchema(kind, shown)));
-}
+  clock: Clock,
+): ApiResponse | Promise<ApiResponse> =>
+  answer(facts, form.encoding, status, madeObjectBody(kind, form, object, clock));
 
 /** A Status is nothing but itself, whatever else would be shown. */
-export const statusResponse = (facts: Understood, { encoding }: Form, code: number, status: Status): ApiResponse =>
-  answer(facts, encoding, code, encoded(encoding, status, statusSchema));
+export const statusResponse = (
+  facts: Understood,
+  { encoding }: Form,
+  code: number,
+  status: Status,
+): ApiResponse | Promise<ApiResponse> => answer(facts, encoding, code, encoded(encoding, status, statusSchema));
 
-export function listResponse(
+export const listResponse = (
   facts: Understood,
   resource: Resource,
   form: Form,
   list: ObjectList,
-): ApiResponse | Promise<ApiResponse> {
-  const body = listBody(resource, form, list);
-  return body instanceof Promise
-    ? body.then((bytes) => answer(facts, form.encoding, 200, bytes))
-    : answer(facts, form.encoding, 200, body);
-}
+): ApiResponse | Promise<ApiResponse> => answer(facts, form.encoding, 200, listBody(resource, form, list));
 
-function answer(facts: Understood, encoding: Encoding, status: number, body: Bytes): ApiResponse {
+function answer(
+  facts: Understood,
+  encoding: Encoding,
+  status: number,
+  body: Bytes | Flow | Promise<Bytes>,
+): ApiResponse | Promise<ApiResponse> {
+  if (body instanceof Promise) return body.then((bytes) => answer(facts, encoding, status, bytes));
   const warnings = facts.warnings.size > 0 ? { warning: warningHeaders(facts.warnings) } : undefined;
   const headers = { ...standardHeaders(facts.auditId, encoding), ...warnings };
   return compressed(facts.request, { status, headers, body });

@@ -1,6 +1,13 @@
 import { Scope } from '@cluster-apiserver/base';
 import { featureGates } from '@cluster-apiserver/config';
-import { firstToDecide, mastersGroup, openPaths, ownQuestions, privilegedGroups } from '@cluster-apiserver/gates';
+import {
+  alwaysAllowedPaths,
+  firstToDecide,
+  mastersGroup,
+  openPaths,
+  ownQuestions,
+  privilegedGroups,
+} from '@cluster-apiserver/gates';
 import { type KindServices, kinds as kindsOf, namespace as namespaceKind } from '@cluster-apiserver/kinds';
 import type { Kind } from '@cluster-apiserver/model';
 import {
@@ -21,6 +28,7 @@ import { FlagError, type ServerFlags } from './flags.ts';
 import type { Surroundings } from './surroundings.ts';
 import { versionInfo } from './version.ts';
 import { openAdmission } from './wiring/admission.ts';
+import { alwaysAllowedPathsOf } from './wiring/always-allowed-paths.ts';
 import { allowedOrigins } from './wiring/allowed-origins.ts';
 import { openAuthenticators } from './wiring/authenticators.ts';
 import { requirePairs } from './wiring/flag-files.ts';
@@ -30,7 +38,7 @@ import { startControllers } from './wiring/controllers.ts';
 import { findAccountIn } from './wiring/find-account.ts';
 import { checkStorage, openHealth } from './wiring/health.ts';
 import { openListener } from './wiring/listener.ts';
-import { requestMeasures, tokenCacheMeasure } from './wiring/measures.ts';
+import { inFlightMeasures, requestMeasures, tokenCacheMeasure } from './wiring/measures.ts';
 import { makeSystemNamespaces, namespacesIn } from './wiring/namespaces.ts';
 import { openReviews } from './wiring/reviews.ts';
 import { apiAudiences } from './wiring/service-account-flags.ts';
@@ -69,7 +77,8 @@ export async function assemble(
     const encryption = await openEncryption({ ...following, keyPrefix, health }, scope);
     const { transformer } = encryption;
     const { client, store } = await openStorage(flags, { ownPrefix, transformer }, surroundings, log, scope);
-    const authentication = { ...following, tokenAsked: tokenCacheMeasure(metrics) };
+    const isAlwaysAllowed = alwaysAllowedPathsOf(flags);
+    const authentication = { ...following, isAlwaysAllowed, tokenAsked: tokenCacheMeasure(metrics) };
     const accountTokens = await openServiceAccountTokens(authentication, scope);
     const served = kinds({
       eventLifetimeSeconds: Math.ceil(flags['event-ttl'] / 1000),
@@ -102,6 +111,7 @@ export async function assemble(
     });
 
     const authorizer = firstToDecide([
+      alwaysAllowedPaths(isAlwaysAllowed),
       privilegedGroups([mastersGroup]),
       ownQuestions,
       openPaths(Object.keys(accountTokens?.documents ?? {})),
@@ -133,6 +143,11 @@ export async function assemble(
         allowedOrigin: allowedOrigins(flags['cors-allowed-origins']),
         authenticator: authenticators.requests,
         authorizer,
+        inFlightLimits: {
+          readOnly: flags['max-requests-inflight'],
+          mutating: flags['max-mutating-requests-inflight'],
+        },
+        inFlightMeasures: inFlightMeasures(metrics, outward, clock, scope),
         measures: requestMeasures(metrics, outward),
         report: reportFault,
         reportRejection,

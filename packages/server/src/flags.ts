@@ -114,6 +114,7 @@ const generic = 'Generic flags';
 const etcd = 'Etcd flags';
 const serving = 'Secure serving flags';
 const authentication = 'Authentication flags';
+const authorization = 'Authorization flags';
 const admission = 'Admission flags';
 const features = 'Features flags';
 const logs = 'Logs flags';
@@ -133,10 +134,26 @@ const flags = {
     },
     [1, 2 ** 20],
   ),
+  'max-requests-inflight': integer(
+    {
+      group: generic,
+      fallback: '400',
+      help: 'Maximum number of non-mutating requests in flight; further ones are rejected with 429. 0 for no limit.',
+    },
+    [0, 2 ** 20],
+  ),
+  'max-mutating-requests-inflight': integer(
+    {
+      group: generic,
+      fallback: '200',
+      help: 'Maximum number of mutating requests in flight; further ones are rejected with 429. 0 for no limit.',
+    },
+    [0, 2 ** 20],
+  ),
   'cors-allowed-origins': list({
     group: generic,
     fallback: '',
-    help: 'Regular expressions for origins whose pages may ask from a browser and open WebSockets, such as //board\\.example(:|$). Pages of the host that is asked always may open them.',
+    help: 'Regular expressions of allowed origins, such as //board\\.example(:|$): their pages may read responses, write and open WebSockets. Pages of the requested host may always write and open WebSockets.',
   }),
   'goaway-chance': fraction(
     {
@@ -345,6 +362,11 @@ const flags = {
     group: authentication,
     fallback: '',
     help: 'Who this API is: a token is for it when it names one of these. Without it, the issuers of service account tokens.',
+  }),
+  'authorization-always-allow-paths': list({
+    group: authorization,
+    fallback: '/healthz,/readyz,/livez',
+    help: 'Paths that are served without authorization; a trailing * matches any rest. Requests without a credential may get them too, unless --anonymous-auth or anonymous in --authentication-config is set.',
   }),
   'enable-admission-plugins': list({
     group: admission,

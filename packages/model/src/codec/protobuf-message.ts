@@ -24,6 +24,97 @@ import {
 export const encodeMessage = (schema: ObjectSchema, value: object): Uint8Array =>
   encodedBy((to) => writeObject(to, schema, value as Values));
 
+/** Entries of a list or map that are written in one step. */
+const stepEntries = 256;
+/** What is this deep inside is written in one step with what is around it. */
+const stepLevels = 8;
+
+/**
+ * The same message in steps, for a value that is so large that writing it at once would keep everybody waiting. Yields
+ * between the steps and returns the parts of the message.
+ */
+export function* messageParts(
+  schema: ObjectSchema,
+  value: object,
+  levels = stepLevels,
+): Generator<undefined, readonly Uint8Array[]> {
+  const parts: Uint8Array[] = [];
+  for (const field of schema.fields.values()) {
+    const { number, schema: held } = field;
+    const given = (value as Values)[field.name];
+    if (number === undefined || given === undefined || given === null) continue;
+    if (held.type === 'object' && levels > 0) {
+      parts.push(...delimitedParts(number, yield* messageParts(held, given, levels - 1)));
+    } else if (held.type === 'list' && held.items.type === 'object' && levels > 0) {
+      parts.push(...(yield* itemParts(number, held.items, given as object[], levels - 1)));
+    } else if (held.type === 'list') {
+      for (const some of inBatches(given as unknown[])) {
+        parts.push(encodedBy((to) => writeItems(to, number, held, some)));
+        yield;
+      }
+    } else if (held.type === 'map') {
+      for (const some of inBatches(Object.keys(given))) {
+        parts.push(encodedBy((to) => writeEntries(to, number, held, given as Values, some)));
+        yield;
+      }
+    } else if (held.type === 'any') {
+      const texts: Uint8Array[] = [];
+      for (const text of jsonTexts(given, stepLevels)) {
+        if (text) texts.push(Buffer.from(text));
+        yield;
+      }
+      parts.push(...delimitedParts(number, delimitedParts(1, texts)));
+    } else parts.push(encodedBy((to) => writeValue(to, number, held, given)));
+    yield;
+  }
+  return parts;
+}
+
+/** Few large objects are written in steps of their own, and many in batches. */
+function* itemParts(
+  number: number,
+  items: ObjectSchema,
+  list: readonly object[],
+  levels: number,
+): Generator<undefined, readonly Uint8Array[]> {
+  const parts: Uint8Array[] = [];
+  if (list.length <= fewItems)
+    for (const item of list) parts.push(...delimitedParts(number, yield* messageParts(items, item, levels)));
+  else
+    for (const some of inBatches(list)) {
+      parts.push(encodedBy((to) => some.forEach((item) => writeValue(to, number, items, item))));
+      yield;
+    }
+  return parts;
+}
+
+const fewItems = 16;
+
+function* inBatches<T>(all: readonly T[]): Generator<readonly T[]> {
+  for (let at = 0; at < all.length; at += stepEntries) yield all.slice(at, at + stepEntries);
+}
+
+/** A field that holds these parts. */
+function delimitedParts(number: number, parts: readonly Uint8Array[]): readonly Uint8Array[] {
+  const length = parts.reduce((sum, part) => sum + part.length, 0);
+  return [encodedBy((to) => tagged(to, number, delimited).uint32(length)), ...parts];
+}
+
+/** JSON.stringify in steps. */
+function* jsonTexts(value: unknown, levels: number): Generator<string> {
+  if (typeof value !== 'object' || value === null || isRawNumber(value) || levels === 0)
+    return yield JSON.stringify(value);
+  const isList = Array.isArray(value);
+  const keys = Object.keys(value);
+  yield isList ? '[' : '{';
+  for (const [at, key] of keys.entries()) {
+    const name = isList ? '' : `${JSON.stringify(key)}:`;
+    yield `${at === 0 ? '' : ','}${name}`;
+    yield* jsonTexts((value as Values)[key], levels - 1);
+  }
+  yield isList ? ']' : '}';
+}
+
 /** Throws WireError, or what the reader throws, when the bytes are no message of this form. */
 export function decodeMessage(schema: ObjectSchema, message: Uint8Array): Record<string, unknown> {
   const value: Record<string, unknown> = {};
@@ -44,13 +135,24 @@ function writeObject(to: ProtobufWriter, schema: ObjectSchema, value: Values): v
   }
 }
 
-function writeMap(to: ProtobufWriter, number: number, { values }: MapSchema, map: Values): void {
-  for (const [key, value] of Object.entries(map))
+const writeMap = (to: ProtobufWriter, number: number, schema: MapSchema, map: Values): void =>
+  writeEntries(to, number, schema, map, Object.keys(map));
+
+function writeEntries(
+  to: ProtobufWriter,
+  number: number,
+  { values }: MapSchema,
+  map: Values,
+  keys: readonly string[],
+): void {
+  for (const key of keys) {
+    const value = map[key];
     nested(to, number, (entry) => {
       tagged(entry, 1, delimited).string(key);
       if (values.type === 'string') writeValue(entry, 2, values, value);
       else nested(entry, 2, (list) => writeItems(list, 1, values, value as unknown[]));
     });
+  }
 }
 
 function writeItems(to: ProtobufWriter, number: number, { items }: ListSchema, list: readonly unknown[]): void {

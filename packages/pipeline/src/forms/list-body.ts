@@ -1,32 +1,41 @@
-import type { Clock } from '@cluster-apiserver/base';
 import {
-  asServed,
-  byteString,
-  decodeStored,
   encodeMessage,
   envelope,
   formatShardSelector,
   type Kind,
   type KubeObject,
   type ListMetadata,
+  messageParts,
   typePrefix,
 } from '@cluster-apiserver/model';
 import type { ObjectList, Resource } from '@cluster-apiserver/registry';
-import type { Bytes, Pieces } from '../exchange.ts';
-import { encoded } from './encoded.ts';
+import type { Bytes, Flow, Pieces } from '../exchange.ts';
+import { bodyInSlices, type Steps, textSteps } from './in-slices.ts';
 import { joinedItems } from './joined-items.ts';
 import type { Form, Shown } from './negotiate.ts';
+import { largeCharacters, memberText, servedObject } from './object-text.ts';
 import { listSchema, shownList } from './shown.ts';
+import { turnsOf } from './turns.ts';
 
-/** A list in the form that was asked for. As JSON its objects' bytes are ready, and there is nothing to wait for. */
-export function listBody(resource: Resource, { encoding, shown }: Form, list: ObjectList): Bytes | Promise<Bytes> {
-  if (encoding === 'protobuf') return protobufListBody(resource, shown, list);
-  const json = shown || resource.served.view ? shownListBody(resource, shown, list) : jsonListBody(resource.kind, list);
-  if (encoding === 'json') return json;
-  // For people, who ask for little.
-  return Promise.resolve(json).then((body) =>
-    encoded(encoding, decodeStored(byteString(Buffer.concat([...body.pieces(body.length, Buffer.allocUnsafe)])))),
-  );
+/**
+ * A list in the form that was asked for. As JSON its objects' bytes are ready, and there is nothing to wait for. Every
+ * other form is made while it is sent, so that a list of any length takes the memory of a slice.
+ */
+export function listBody(
+  resource: Resource,
+  { encoding, shown }: Form,
+  list: ObjectList,
+): Bytes | Flow | Promise<Bytes> {
+  const { served, clock } = resource;
+  if (encoding === 'json' && !shown && !served.view) return jsonListBody(resource.kind, list);
+  const nowMs = clock.now();
+  const begin = (): Steps =>
+    encoding === 'protobuf'
+      ? protobufSteps(served, shown, list, nowMs)
+      : textSteps(encoding, listText(served, shown, list, nowMs));
+  let characters = 0;
+  for (const { json } of list.items) characters += json.length;
+  return bodyInSlices(turnsOf(clock), begin, characters);
 }
 
 /** A list joins the bytes of its objects; nothing of them is parsed, and nothing is copied before it is sent. */
@@ -40,10 +49,8 @@ function jsonListBody(kind: Kind, list: ObjectList): Pieces {
   const begin = `${head.slice(0, -1)},"items":[`;
   // The list says kind and apiVersion for all: an item begins behind them, with a brace in the place of the comma.
   const skipped = typePrefix(kind.kind, kind.apiVersion).length;
-  return joinedItems(begin, items, skipped, end);
+  return joinedItems(begin, items, skipped, ']}\n');
 }
-
-const end = ']}\n';
 
 const metadataOf = ({ revision, continue: token, remainingItemCount, shards }: ObjectList): ListMetadata => ({
   resourceVersion: String(revision),
@@ -53,65 +60,121 @@ const metadataOf = ({ revision, continue: token, remainingItemCount, shards }: O
 });
 
 /** Something made of each object, put inside the list that has nothing in it: what it holds stands at its end. */
-async function shownListBody(
-  { served: kind, clock }: Resource,
-  shown: Shown | undefined,
-  list: ObjectList,
-): Promise<Pieces> {
-  const { empty, members } = shownList(kind, metadataOf(list), shown, clock.now());
-  const slices = await inSlices(kind, list.items, clock, (objects) =>
-    Buffer.from(
-      members(objects)
-        .map((member) => JSON.stringify(member))
-        .join(','),
-    ),
-  );
-  const between = slices.flatMap((slice, index) => (index === 0 ? [slice] : [comma, slice]));
-  return joined([Buffer.from(JSON.stringify(empty).slice(0, -']}'.length)), ...between, Buffer.from(end)]);
-}
-
-/** Several messages of one form behind one another are one: the list that has nothing in it, and then what it has. */
-async function protobufListBody(
-  { served: kind, clock }: Resource,
-  shown: Shown | undefined,
-  list: ObjectList,
-): Promise<Pieces> {
-  const { empty, members } = shownList(kind, metadataOf(list), shown, clock.now());
-  const schema = listSchema(kind, shown);
-  const slices = await inSlices(kind, list.items, clock, (objects) =>
-    encodeMessage(schema, { items: members(objects) }),
-  );
-  const message = [encodeMessage(schema, empty), ...slices].map((part) =>
-    Buffer.from(part.buffer, part.byteOffset, part.length),
-  );
-  return joined([envelope(empty, lengthOf(message)), ...message]);
-}
-
-const comma = Buffer.from(',');
-
-/** So many objects are taken apart in one turn of the event loop, which is a few milliseconds; then others get theirs. */
-const sliceObjects = 200;
-
-async function inSlices<T>(
+function* listText(
   kind: Kind,
-  items: ObjectList['items'],
-  clock: Clock,
-  write: (objects: readonly KubeObject[]) => T,
-): Promise<T[]> {
-  const slices: T[] = [];
-  for (let at = 0; at < items.length; at += sliceObjects) {
-    if (at > 0) await new Promise<void>((resume) => clock.soon(resume));
-    slices.push(write(items.slice(at, at + sliceObjects).map(({ json }) => asServed(kind, decodeStored(json)))));
+  shown: Shown | undefined,
+  list: ObjectList,
+  nowMs: number,
+): Generator<string | undefined> {
+  const around = shownList(kind, metadataOf(list), shown, nowMs);
+  yield JSON.stringify(around.empty).slice(0, -']}'.length);
+  let isFirst = true;
+  for (const { json } of list.items) {
+    if (!isFirst) yield ',';
+    isFirst = false;
+    yield* memberText(kind, around, json, nowMs);
   }
-  return slices;
+  yield ']}';
 }
 
-const lengthOf = (parts: readonly Buffer[]): number => parts.reduce((sum, { length }) => sum + length, 0);
+/**
+ * Several messages of one form behind one another are one: the list that has nothing in it, and then what it has. How
+ * long they are together is said in front of them, so they are written before the first of them is sent. They are kept
+ * until then while there is room; otherwise they are only measured, and written once more while they are sent.
+ */
+function* protobufSteps(
+  kind: Kind,
+  shown: Shown | undefined,
+  list: ObjectList,
+  nowMs: number,
+): Generator<Uint8Array | undefined> {
+  const { empty } = shownList(kind, metadataOf(list), shown, nowMs);
+  const head = encodeMessage(listSchema(kind, shown), empty);
+  const kept = new KeptParts();
+  try {
+    let length = head.length;
+    for (const part of protobufItems(kind, shown, list, nowMs)) {
+      length += part?.length ?? 0;
+      if (part) kept.add(part);
+      yield;
+    }
+    yield envelope(empty, length);
+    yield head;
+    yield* kept.take() ?? protobufItems(kind, shown, list, nowMs);
+  } finally {
+    kept.drop();
+  }
+}
 
-const joined = (parts: readonly Buffer[]): Pieces => ({
-  length: lengthOf(parts),
-  pieces: function* (pieceBytes) {
-    for (const part of parts)
-      for (let at = 0; at < part.length; at += pieceBytes) yield part.subarray(at, at + pieceBytes);
-  },
-});
+/** All lists of the process together may keep this much of what has been written and not sent. */
+const keptBytesMax = 64 * 1024 * 1024;
+let keptBytes = 0;
+
+/** The parts of one list, or none of them. */
+class KeptParts {
+  #parts: Uint8Array[] | undefined = [];
+  #bytes = 0;
+
+  add(part: Uint8Array): void {
+    if (!this.#parts) return;
+    if (keptBytes + part.length > keptBytesMax) return this.drop();
+    keptBytes += part.length;
+    this.#bytes += part.length;
+    this.#parts.push(part);
+  }
+
+  /** Each is given up when the next one is wanted. Undefined when they have been dropped. */
+  take(): Iterable<Uint8Array> | undefined {
+    return this.#parts && this.#taken(this.#parts);
+  }
+
+  *#taken(parts: Uint8Array[]): Generator<Uint8Array> {
+    for (const [index, part] of parts.entries()) {
+      parts[index] = nothing;
+      keptBytes -= part.length;
+      this.#bytes -= part.length;
+      yield part;
+    }
+  }
+
+  drop(): void {
+    this.#parts = undefined;
+    keptBytes -= this.#bytes;
+    this.#bytes = 0;
+  }
+}
+
+const nothing = new Uint8Array();
+
+function* protobufItems(
+  kind: Kind,
+  shown: Shown | undefined,
+  list: ObjectList,
+  nowMs: number,
+): Generator<Uint8Array | undefined> {
+  const { members } = shownList(kind, metadataOf(list), shown, nowMs);
+  const schema = listSchema(kind, shown);
+  let batch: KubeObject[] = [];
+  let characters = 0;
+  const written = (): Uint8Array => {
+    const message = encodeMessage(schema, { items: members(batch) });
+    batch = [];
+    characters = 0;
+    return message;
+  };
+  for (const { json } of list.items) {
+    const object = yield* servedObject(kind, json);
+    if (json.length > largeCharacters) {
+      if (batch.length > 0) yield written();
+      yield* yield* messageParts(schema, { items: members([object]) });
+      continue;
+    }
+    batch.push(object);
+    characters += json.length;
+    if (characters > batchCharacters) yield written();
+  }
+  if (batch.length > 0) yield written();
+}
+
+/** Objects of this length together are read and written in about a millisecond. */
+const batchCharacters = 16 * 1024;

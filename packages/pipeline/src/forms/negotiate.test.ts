@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { type Kind, StatusError } from '@cluster-apiserver/model';
+import { type Kind, nameColumn, StatusError } from '@cluster-apiserver/model';
 import type { Understood } from '../facts.ts';
 import { documentEncoding, errorEncoding, type Form, listForm, objectForm, watchForm } from './negotiate.ts';
 
@@ -10,8 +10,10 @@ const by = (headers: Record<string, string>, search = ''): Understood =>
   }) as unknown as Understood;
 const accepting = (accept: string | undefined, search?: string): Understood =>
   by(accept === undefined ? {} : { accept }, search);
-const kind = { kind: 'Robot', hasProtobuf: true } as Kind;
-const kindOfText = { kind: 'Note', hasProtobuf: false } as Kind;
+const columns = [nameColumn];
+const kind = { kind: 'Robot', hasProtobuf: true, columns } as unknown as Kind;
+const kindOfText = { kind: 'Note', hasProtobuf: false, columns } as unknown as Kind;
+const madeKind = { kind: 'Review', hasProtobuf: true, columns: [] } as unknown as Kind;
 
 const json: Form = { encoding: 'json' };
 const table = (version: 'v1' | 'v1beta1', include: 'None' | 'Metadata' | 'Object'): Form => ({
@@ -150,3 +152,11 @@ function refusalOf(ask: () => unknown): StatusError {
   }
   throw new Error('it was not refused');
 }
+
+test('what is made for one answer has no table, and metadata', () => {
+  expect(() => objectForm(accepting(tableType), madeKind)).toThrow(
+    expect.objectContaining({ reason: 'NotAcceptable', code: 406 }),
+  );
+  expect(objectForm(accepting(`${tableType}, application/json`), madeKind)).toEqual(json);
+  expect(objectForm(accepting(metadataType), madeKind)).toMatchObject({ shown: { as: 'PartialObjectMetadata' } });
+});

@@ -18,24 +18,37 @@ export interface Form {
 }
 
 export type Shown =
-  | { readonly as: 'Table'; readonly version: MetaVersion; readonly include: TableOptions['include'] }
+  | ShownTable
   | { readonly as: 'PartialObjectMetadata' | 'PartialObjectMetadataList'; readonly version: MetaVersion };
+
+export interface ShownTable {
+  readonly as: 'Table';
+  readonly version: MetaVersion;
+  readonly include: TableOptions['include'];
+}
 
 /** What may be asked for. */
 interface Offer {
   /** The dearest to us first: whoever takes everything gets it. */
   readonly types: readonly MediaType[];
-  /** Whether tables and partial objects are made of it. */
-  readonly shows: boolean;
+  /** What can stand in the place of the value. */
+  readonly shows: readonly Shown['as'][];
 }
 
-const texts: readonly MediaType[] = ['application/json', 'application/yaml'];
-const documents: Offer = { types: texts, shows: false };
-const errors: Offer = { types: [...texts, 'application/vnd.kubernetes.protobuf'], shows: false };
-const objects: Offer = { ...errors, shows: true };
-const objectsAsText: Offer = { types: texts, shows: true };
+const metadataAlone: readonly Shown['as'][] = ['PartialObjectMetadata', 'PartialObjectMetadataList'];
 
-const offerOf = ({ hasProtobuf }: SpokenKind): Offer => (hasProtobuf ? objects : objectsAsText);
+const texts: readonly MediaType[] = ['application/json', 'application/yaml'];
+const documents: Offer = { types: texts, shows: [] };
+const errors: Offer = { types: [...texts, 'application/vnd.kubernetes.protobuf'], shows: [] };
+const objects: Offer = { ...errors, shows: ['Table', ...metadataAlone] };
+const objectsAsText: Offer = { ...objects, types: texts };
+const madeObjects: Offer = { ...errors, shows: metadataAlone };
+const madeObjectsAsText: Offer = { ...madeObjects, types: texts };
+
+function offerOf({ hasProtobuf, columns }: SpokenKind): Offer {
+  if (columns.length > 0) return hasProtobuf ? objects : objectsAsText;
+  return hasProtobuf ? madeObjects : madeObjectsAsText;
+}
 
 /** Most answers look like this, and then nothing has to be found out, made or remembered. */
 const json: Form = { encoding: 'json' };
@@ -97,7 +110,8 @@ function negotiated(request: ApiRequest, query: URLSearchParams | undefined, off
     for (const type of offer.types) {
       if (!covers(range, type) || !canStream(range, type)) continue;
       const shown = shownAs(range, query);
-      if (shown !== undefined && (shown === 'unknown' || !offer.shows || !canShow(type, shown))) continue;
+      if (shown !== undefined && (shown === 'unknown' || !offer.shows.includes(shown.as) || !canShow(type, shown)))
+        continue;
       const encoding = mediaTypes[type];
       const pretty = encoding === 'json' && (range.parameters.get('pretty') === '1' || isPretty(request, query));
       return { encoding: pretty ? 'prettyJson' : encoding, ...(shown && { shown }) };

@@ -1,14 +1,69 @@
-import { asServed, decodeStored } from '@cluster-apiserver/model';
+import {
+  encodeMessage,
+  envelope,
+  type KubeObject,
+  messageParts,
+  type SpokenKind,
+  type TypeNames,
+} from '@cluster-apiserver/model';
 import type { Outcome, Resource } from '@cluster-apiserver/registry';
-import type { Bytes } from '../exchange.ts';
-import { encoded } from './encoded.ts';
-import type { Form } from './negotiate.ts';
+import type { Clock } from '@cluster-apiserver/base';
+import type { Bytes, Flow } from '../exchange.ts';
+import { bodyInSlices, type Steps, textSteps } from './in-slices.ts';
+import type { Form, Shown } from './negotiate.ts';
+import { largeCharacters, objectText, servedObject } from './object-text.ts';
 import { objectSchema, shownObject } from './shown.ts';
+import { turnsOf } from './turns.ts';
 
 /** An object as a verb gave it. As JSON its bytes are ready, and nobody looks inside. */
-export function objectBody({ served: kind, clock }: Resource, { encoding, shown }: Form, { json }: Outcome): Bytes {
+export function objectBody(
+  { served: kind, clock }: Resource,
+  { encoding, shown }: Form,
+  { json }: Outcome,
+): Bytes | Flow | Promise<Bytes> {
   if (encoding === 'json' && !shown && !kind.view) return `${json}\n`;
-  const object = asServed(kind, decodeStored(json));
-  const value = shown ? shownObject(kind, object, shown, { nowMs: clock.now() }) : object;
-  return encoded(encoding, value, objectSchema(kind, shown));
+  const nowMs = clock.now();
+  const begin = (): Steps =>
+    encoding === 'protobuf'
+      ? protobufSteps(kind, shown, servedObject(kind, json), json.length, nowMs)
+      : textSteps(encoding, objectText(kind, shown, json, nowMs));
+  return bodyInSlices(turnsOf(clock), begin, json.length);
+}
+
+/** An object that was made for one answer: it is no longer than what its client has sent. */
+export function madeObjectBody(
+  kind: SpokenKind,
+  { encoding, shown }: Form,
+  object: KubeObject,
+  clock: Clock,
+): Flow | Promise<Bytes> {
+  const nowMs = clock.now();
+  const text = JSON.stringify(shown ? shownObject(kind, object, shown, { nowMs }) : object);
+  const begin = (): Steps =>
+    encoding === 'protobuf'
+      ? protobufSteps(kind, shown, ready(object), text.length, nowMs)
+      : textSteps(encoding, [text]);
+  return bodyInSlices(turnsOf(clock), begin, text.length);
+}
+
+function* protobufSteps(
+  kind: SpokenKind,
+  shown: Shown | undefined,
+  read: Generator<undefined, KubeObject>,
+  characters: number,
+  nowMs: number,
+): Generator<Uint8Array | undefined> {
+  const object = yield* read;
+  const schema = objectSchema(kind, shown);
+  const value = (shown ? shownObject(kind, object, shown, { nowMs }) : object) as TypeNames; // all that is answered names its kind
+  const parts = characters > largeCharacters ? yield* messageParts(schema, value) : [encodeMessage(schema, value)];
+  yield envelope(
+    value,
+    parts.reduce((sum, { length }) => sum + length, 0),
+  );
+  yield* parts;
+}
+
+function* ready(object: KubeObject): Generator<undefined, KubeObject> {
+  return object;
 }

@@ -36,6 +36,7 @@ export const listSchema = (kind: Kind, shown: Shown | undefined): ObjectSchema =
 
 /** What is shown for a list, or in its place: the list when it has nothing in it, and what then belongs at its end. */
 export interface ShownList {
+  readonly shown: Shown | undefined;
   readonly empty: TypeNames;
   members(objects: readonly KubeObject[]): readonly object[];
 }
@@ -49,14 +50,15 @@ function withoutNames(object: KubeObject): object {
 export function shownList(kind: Kind, metadata: ListMetadata, shown: Shown | undefined, nowMs: number): ShownList {
   if (!shown) {
     const empty = { kind: `${kind.kind}List`, apiVersion: kind.apiVersion, metadata, items: [] };
-    return { empty, members: (objects) => objects.map(withoutNames) };
+    return { shown, empty, members: (objects) => objects.map(withoutNames) };
   }
   if (shown.as === 'Table') {
     const table = (objects: readonly KubeObject[]): ReturnType<typeof tableOf> =>
       tableOf(kind, objects, metadata, { ...shown, namesColumns: true, nowMs });
-    return { empty: table([]), members: (objects) => table(objects).rows };
+    return { shown, empty: table([]), members: (objects) => table(objects).rows };
   }
   return {
+    shown,
     empty: partialObjectMetadataList([], metadata, shown.version),
     members: (objects) => objects.map((object) => partialObjectMetadata(object, shown.version)),
   };

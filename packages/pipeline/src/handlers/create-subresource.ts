@@ -11,5 +11,5 @@ export const createSubresourceHandler =
   async (facts) => {
     const { object, options, form } = await incomingForm(subresource, facts, 'CreateOptions');
     const made = await createSubresource(resource, subresource, placeOf(facts), object, options.warn, facts.call);
-    return madeResponse(facts, subresource, form, 201, made, resource.clock.now());
+    return madeResponse(facts, subresource, form, 201, made, resource.clock);
   };

@@ -12,5 +12,5 @@ export const reviewHandler =
     const { object, options, form } = await incomingForm(review, facts, 'CreateOptions');
     const place = { namespace: facts.info.resource?.namespace, manager: options.manager };
     const answered = await answerReview(review, object, facts.user, place, clock, facts.call);
-    return madeResponse(facts, review, form, 201, answered, clock.now());
+    return madeResponse(facts, review, form, 201, answered, clock);
   };

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import type { ApiRequest } from '../exchange.ts';
 import type { Received, Understood } from '../facts.ts';
-import { refuseForeignWebSockets, shareWithOrigins } from './cross-origin.ts';
+import { refuseForeignOrigins, shareWithOrigins } from './cross-origin.ts';
 
 const isAllowed = (origin: string): boolean => origin === 'https://board.example';
 const answer = { status: 200, headers: { 'audit-id': 'a' } };
@@ -48,12 +48,35 @@ test.each([
   [false, { host: 'api.example' }],
 ])('that a WebSocket is opened is %s for %j', (opened, headers) => {
   const facts = asking(headers, { webSocket: true }) as Understood;
-  const ask = () => refuseForeignWebSockets(isAllowed)(() => answer)(facts);
+  const ask = () => refuseForeignOrigins(isAllowed)(() => answer)(facts);
   if (opened) expect(ask()).toBe(answer);
   else expect(ask).toThrow(expect.objectContaining({ reason: 'Forbidden', code: 403 }));
 });
 
-test('a request that is no WebSocket may come from anywhere', () => {
-  const facts = asking({ origin: 'https://other.example', host: 'api.example' }) as Understood;
-  expect(refuseForeignWebSockets(isAllowed)(() => answer)(facts)).toBe(answer);
+test.each([
+  [true, {}],
+  [true, { origin: 'https://api.example', host: 'api.example' }],
+  [true, { origin: 'https://api.example', ':authority': 'api.example:443' }],
+  [true, { origin: 'https://board.example', host: 'api.example', 'sec-fetch-site': 'cross-site' }],
+  [true, { host: 'api.example', 'sec-fetch-site': 'same-origin' }],
+  [true, { host: 'api.example', 'sec-fetch-site': 'none' }],
+  [false, { origin: 'https://other.example', host: 'api.example' }],
+  [false, { origin: 'https://other.example', ':authority': 'api.example' }],
+  [false, { origin: 'null', host: 'api.example' }],
+  [false, { origin: '', host: 'api.example' }],
+  [false, { host: 'api.example', 'sec-fetch-site': 'cross-site' }],
+  [false, { host: 'api.example', 'sec-fetch-site': 'same-site' }],
+])('that a write is accepted is %s for %j', (accepted, headers) => {
+  for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'PROPFIND']) {
+    const facts = asking(headers, { method }) as Understood;
+    const ask = () => refuseForeignOrigins(isAllowed)(() => answer)(facts);
+    if (accepted) expect(ask()).toBe(answer);
+    else expect(ask).toThrow(expect.objectContaining({ reason: 'Forbidden', code: 403 }));
+  }
+});
+
+test.each(['GET', 'HEAD'])('a %s changes nothing and may come from anywhere', (method) => {
+  const headers = { origin: 'https://other.example', host: 'api.example', 'sec-fetch-site': 'cross-site' };
+  const facts = asking(headers, { method }) as Understood;
+  expect(refuseForeignOrigins(isAllowed)(() => answer)(facts)).toBe(answer);
 });

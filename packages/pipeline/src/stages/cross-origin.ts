@@ -1,5 +1,5 @@
 import { StatusError } from '@cluster-apiserver/model';
-import type { ApiResponse, Handler } from '../exchange.ts';
+import type { ApiRequest, ApiResponse, Handler } from '../exchange.ts';
 import type { Received, Understood } from '../facts.ts';
 
 /** Whether pages of an origin may ask us from a browser. */
@@ -34,25 +34,45 @@ const sharing = {
 };
 
 /**
- * Refuses a WebSocket to pages of other origins. A browser asks nobody before it opens one for a page, and sends along
- * what it can prove about its user, such as a client certificate: the page would read in that user's name.
+ * Refuses WebSockets and writes of pages of other origins (CSRF). A browser sends along what it can prove about its
+ * user, such as a client certificate, and asks nobody before it opens a WebSocket or sends a simple POST for a page:
+ * the page would act in that user's name. Clients other than browsers send neither of the headers that are checked.
+ * See docs/decisions/0024-bounds-of-requests.md.
  */
-export const refuseForeignWebSockets =
+export const refuseForeignOrigins =
   (isAllowed: AllowedOrigin) =>
   (next: Handler<Understood>): Handler<Understood> =>
   (facts) => {
     const { request } = facts;
-    if (request.webSocket) {
-      const origin = request.header('origin');
-      if (origin === undefined) throw new StatusError('Forbidden', 'a WebSocket needs an Origin header', {});
-      if (!isOurs(origin, request.header('host')) && !isAllowed(origin))
-        throw new StatusError('Forbidden', `WebSockets are not opened for the origin ${JSON.stringify(origin)}`, {});
-    }
+    if (request.webSocket) requireOriginOfWebSocket(request, isAllowed);
+    else if (!safeMethods.has(request.method)) requireOriginOfWrite(request, isAllowed);
     return next(facts);
   };
 
-/** The page came from the address at which we are asked. */
-function isOurs(origin: string, host: string | undefined): boolean {
-  const ours = URL.parse(`https://${host}`);
+/** A browser sends these for any page, and nothing changes by them. */
+const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE']);
+
+function requireOriginOfWebSocket(request: ApiRequest, isAllowed: AllowedOrigin): void {
+  const origin = request.header('origin');
+  if (origin === undefined) throw new StatusError('Forbidden', 'a WebSocket needs an Origin header', {});
+  if (!isOurs(origin, request) && !isAllowed(origin))
+    throw new StatusError('Forbidden', `WebSockets are not opened for the origin ${JSON.stringify(origin)}`, {});
+}
+
+function requireOriginOfWrite(request: ApiRequest, isAllowed: AllowedOrigin): void {
+  const origin = request.header('origin');
+  if (origin !== undefined) {
+    if (!isOurs(origin, request) && !isAllowed(origin))
+      throw new StatusError('Forbidden', `writes are not accepted from the origin ${JSON.stringify(origin)}`, {});
+    return;
+  }
+  const site = request.header('sec-fetch-site');
+  if (site === 'cross-site' || site === 'same-site')
+    throw new StatusError('Forbidden', 'writes are not accepted from pages of other origins', {});
+}
+
+/** The page came from the address at which we are asked. HTTP/2 names it in a pseudo-header. */
+function isOurs(origin: string, request: ApiRequest): boolean {
+  const ours = URL.parse(`https://${request.header('host') ?? request.header(':authority')}`);
   return ours !== null && ours.origin === URL.parse(origin)?.origin;
 }

@@ -48,13 +48,15 @@ function asTimeout(error: unknown, deadlineMs: number, clock: Clock): unknown {
 export const timedOut = (cause: unknown): StatusError =>
   new StatusError('Timeout', 'request did not complete within the requested timeout', {}, { cause });
 
+/** Undefined where the client leaves it to the server, which a timeout that is empty, zero or negative means too. */
 function askedMs(target: string): number | undefined {
   const match = /[?&]timeout=([^&]*)/.exec(target);
-  if (!match) return undefined;
-  const asked = parseDuration(match[1] as string);
-  if (asked === undefined || asked <= 0)
+  if (!match?.[1]) return undefined;
+  const text = new URLSearchParams(`timeout=${match[1]}`).get('timeout') ?? '';
+  const asked = parseDuration(text);
+  if (asked === undefined)
     throw badRequest(
-      `invalid timeout specified in the request URL - ${JSON.stringify(match[1])} is no duration such as 32s`,
+      `invalid timeout specified in the request URL - ${JSON.stringify(text)} is not a duration such as 32s`,
     );
-  return asked;
+  return asked > 0 ? asked : undefined;
 }

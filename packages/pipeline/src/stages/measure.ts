@@ -4,7 +4,6 @@ import type { Received, Understood } from '../facts.ts';
 
 /** What the server counts of its requests. The words are the client's: whoever counts bounds how many there are. */
 export interface Measures {
-  began(): void;
   /** Called when the answer is ready; a stream goes on after that. */
   ended(request: {
     readonly verb: string;
@@ -24,7 +23,6 @@ export const measure =
   (next: Handler<Received>): Handler<Received> =>
   (facts) => {
     const beganMs = clock.monotonicMs();
-    measures.began();
     const ended = (response: ApiResponse): ApiResponse => {
       const { info }: Partial<Understood> = facts as Received & Partial<Understood>; // added by the stages below
       const { group, version, plural } = info?.resource ?? noResource;

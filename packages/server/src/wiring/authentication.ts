@@ -28,6 +28,8 @@ export interface ConfiguredAuthentication {
 }
 
 export interface AuthenticationOptions extends FollowingOptions {
+  /** The paths of --authorization-always-allow-paths, for which probes need no credential. */
+  readonly isAlwaysAllowed: (path: string) => boolean;
   /** Counts signed tokens that were remembered, and those that had to be looked at. */
   readonly tokenAsked: (status: 'hit' | 'miss') => void;
 }
@@ -75,7 +77,7 @@ const always =
 type Build = (configuration: AuthenticationConfiguration, algorithms?: readonly string[]) => ConfiguredAuthentication;
 
 function builder(
-  { flags, surroundings: { clock, random }, tokenAsked, log }: AuthenticationOptions,
+  { flags, surroundings: { clock, random }, isAlwaysAllowed, tokenAsked, log }: AuthenticationOptions,
   egress: ReadonlyMap<string, Dial | undefined>,
   scope: Scope,
 ): Build {
@@ -103,7 +105,10 @@ function builder(
     return {
       // What was remembered by other rules is forgotten with them.
       tokens: cachedTokens(jwtAuthenticator(issuers, clock), { clock, random, ttlMs: tokenTtlMs, asked: tokenAsked }),
-      anonymousAllowed: anonymousPaths(anonymous ?? { enabled: flags['anonymous-auth'] === true, paths: undefined }),
+      anonymousAllowed:
+        anonymous || flags['anonymous-auth'] !== 'unset'
+          ? anonymousPaths(anonymous ?? { enabled: flags['anonymous-auth'] === true, paths: undefined })
+          : isAlwaysAllowed,
     };
   };
 }

@@ -1,6 +1,8 @@
 /** Who has no name: nowhere by default, or where the operator says, and never with a credential that is nobody's. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
+import fs from 'node:fs';
+import path from 'node:path';
 import tls from 'node:tls';
 import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
 import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
@@ -32,7 +34,11 @@ describe.each<[string, string[], boolean]>([
   });
   afterAll(() => server.close());
 
-  test.each([undefined, '/livez', '/version', '/', '/nowhere'])(
+  test.each(['/livez', '/readyz', '/healthz'])('a probe of %s without a credential', async (path) => {
+    expect((await ask(server, undefined, { path })).status).toBe(flags.includes('--anonymous-auth=false') ? 401 : 200);
+  });
+
+  test.each([undefined, '/livez/ping', '/livez/', '//livez', '/version', '/', '/nowhere'])(
     'a request to %s without a credential',
     async (path) => {
       const told = await ask(server, undefined, path === undefined ? {} : { path });
@@ -44,6 +50,41 @@ describe.each<[string, string[], boolean]>([
     const told = await ask(server, undefined, { path: '/livez', headers });
     expect([told.status, told.message]).toEqual([401, 'Unauthorized']);
   });
+});
+
+test('with the file of the documentation, probes need no credential and nothing else goes without one', async () => {
+  const page = path.resolve(import.meta.dirname, '..', '..', '..', '..', 'docs', 'authentication.md');
+  const [, documented = ''] = /```yaml\n([^]*?)```/.exec(fs.readFileSync(page, 'utf8')) ?? [];
+  expect(documented).toContain('- path: /livez');
+  const server = await serve(documented, { etcd });
+  try {
+    for (const probe of ['/livez', '/readyz']) expect((await ask(server, undefined, { path: probe })).status).toBe(200);
+    for (const other of ['/healthz', '/livez/ping', '/metrics', undefined])
+      expect((await ask(server, undefined, other === undefined ? {} : { path: other })).status).toBe(401);
+  } finally {
+    await server.close();
+  }
+});
+
+describe.each([
+  [['--authorization-always-allow-paths=/metrics,/version*'], { '/metrics': 200, '/version/': 200, '/livez': 401 }],
+  [['--authorization-always-allow-paths='], { '/livez': 401, '/metrics': 401 }],
+] as const)('with %j', (flags, statuses) => {
+  test('these paths alone are open', async () => {
+    const server = await serveKinds(kinds, { etcd, flags });
+    try {
+      for (const [open, status] of Object.entries(statuses))
+        expect([open, (await ask(server, undefined, { path: open })).status]).toEqual([open, status]);
+    } finally {
+      await server.close();
+    }
+  });
+});
+
+test('a star in the middle of an allowed path is refused before the server starts', async () => {
+  await expect(serveKinds(kinds, { etcd, flags: ['--authorization-always-allow-paths=/a*b'] })).rejects.toThrow(
+    '--authorization-always-allow-paths: "/a*b": only a trailing * is allowed',
+  );
 });
 
 describe('Anonymous path conditions', () => {
@@ -132,7 +173,8 @@ describe('Anonymous path conditions', () => {
   ];
 
   test.each(conditioned)('%s is such a path', async (target) => {
-    expect(await statusOf(target)).toBe(403);
+    // Only that it may be asked for without a name is configured here; the probes need no right either.
+    expect(await statusOf(target)).toBe(target === '/a%20b' ? 403 : 200);
     for (const [, { authorization }] of badCredentials)
       expect(await statusOf(target, `Authorization: ${authorization}\r\n`)).toBe(401);
   });

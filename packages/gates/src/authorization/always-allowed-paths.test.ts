@@ -1,0 +1,37 @@
+import { callUntil } from '@cluster-apiserver/base';
+import { expect, test } from '@jest/globals';
+import { alwaysAllowedPaths, PathPatternError, pathMatcher } from './always-allowed-paths.ts';
+
+const user = { name: 'system:anonymous', groups: [] };
+
+test.each([
+  [true, '/livez'],
+  [true, '/readyz'],
+  [true, '/public/'],
+  [true, '/public/a/b'],
+  [true, '/'],
+  [false, '/public'],
+  [false, '/livez/'],
+  [false, '/livez/ping'],
+  [false, '//livez'],
+  [false, '/LIVEZ'],
+  [false, '/livez?'],
+  [false, '/livez\0'],
+  [false, 'livez'],
+  [false, ''],
+])('that everybody may have a path is %s for %j', (allowed, path) => {
+  const { authorize } = alwaysAllowedPaths(pathMatcher(['/livez', 'readyz', '/public/*', '/']));
+  for (const verb of ['get', 'post'])
+    expect(authorize({ user, verb, path }, callUntil(1_000))).toEqual({ verdict: allowed ? 'allow' : 'noOpinion' });
+  const resource = { group: '', version: 'v1', resource: 'x', subresource: undefined, namespace: undefined, name: '' };
+  expect(authorize({ user, verb: 'get', path, resource }, callUntil(1_000))).toEqual({ verdict: 'noOpinion' });
+});
+
+test('one star allows every path, and none allows nothing', () => {
+  expect(pathMatcher(['*'])('/metrics')).toBe(true);
+  expect(pathMatcher([])('/')).toBe(false);
+});
+
+test.each(['/a*b', '**', '/*/b'])('%j is no pattern', (pattern) => {
+  expect(() => pathMatcher([pattern])).toThrow(PathPatternError);
+});

@@ -1,0 +1,180 @@
+import { describe, expect, test } from '@jest/globals';
+import { formatYaml, parseJson } from '@cluster-apiserver/model';
+import fc from 'fast-check';
+import { indented } from './indented.ts';
+import { endOfToken } from './json-tokens.ts';
+import { yamlText } from './yaml-text.ts';
+
+/** JSON that is written anew as text is, byte for byte, what its value would have been written as. */
+
+const text = fc.oneof(
+  fc.constantFrom(
+    ...[
+      '',
+      ' ',
+      'a',
+      'yes',
+      'No',
+      'null',
+      '~',
+      'NULL',
+      '12',
+      '1e3',
+      '0x1f',
+      '0o7',
+      '07',
+      '1_000',
+      '1:30',
+      '.5',
+      '.inf',
+      '-',
+      '?',
+    ],
+    ...[
+      'a: b',
+      'a:b',
+      'a #b',
+      '#a',
+      '- a',
+      '-a',
+      '? a',
+      '[a',
+      'a]',
+      '{',
+      '"q"',
+      "it's",
+      'a\nb',
+      'a\n\nb\n',
+      '\n',
+      'a \n b',
+      'a\n',
+    ],
+    ...['2026-01-01T00:00:00Z', '2026-01-01T00:00:00.123456Z', '2026-01-01', '1e5b0000-0000-4000-8000-000000000000'],
+    ...[
+      'word '.repeat(30),
+      'word '.repeat(12).trim(),
+      'x'.repeat(90),
+      `${'x'.repeat(40)} ${'y'.repeat(60)}`,
+      'é',
+      '\u2028',
+      '\u0085',
+    ],
+    ...[
+      '\\',
+      '\\"',
+      '\t',
+      'a\tb',
+      '\u0007',
+      '%a',
+      '---',
+      '--- a',
+      '...',
+      '<<',
+      '=',
+      '!a',
+      '&a',
+      '*a',
+      '|',
+      '>',
+      '@',
+      '`',
+    ],
+    ...[
+      'Successfully assigned default/pod-1 to node (ready)',
+      'f:metadata',
+      'k:{"uid":"x"}',
+      '.',
+      '1.5',
+      '__proto__',
+      'constructor',
+    ],
+    ...[
+      'x'.repeat(1030),
+      `a b${' c'.repeat(600)}`,
+      'a\u0000b',
+      '\ud83d\ude00',
+      'a, b',
+      'true',
+      'on',
+      'y',
+      'n',
+      'N',
+      '12345678-a',
+      'Null',
+      'nan',
+    ],
+  ),
+  fc.string({ unit: 'binary', maxLength: 40 }),
+  fc.string({ unit: fc.constantFrom(...`ab :-#\n,[]{}"'/.`), maxLength: 20 }),
+  fc.lorem({ maxCount: 30 }),
+);
+const { value } = fc.letrec<{ value: unknown; map: unknown; list: unknown }>((tie) => ({
+  value: fc.oneof(
+    { depthSize: 'small', withCrossShrink: true },
+    text,
+    fc.constantFrom<unknown>(null, true, false, 0, -1, 1.5, 1e21, 1e-7, 123456789012345),
+    tie('map'),
+    tie('list'),
+  ),
+  // JSON.parse of V8 13.6 takes the key "\n" for a backslash where a like object had a backslash for a key before.
+  map: fc.dictionary(
+    text.filter((key) => key !== '\\'),
+    tie('value'),
+    { maxKeys: 5 },
+  ),
+  list: fc.array(tie('value'), { maxLength: 5 }),
+}));
+
+/** Cut between tokens. */
+function cut(json: string, every: number): string[] {
+  const texts: string[] = [];
+  let from = 0;
+  let tokens = 0;
+  for (let at = 0; at < json.length; ) {
+    at = endOfToken(json, at);
+    if (++tokens % every !== 0 && at < json.length) continue;
+    texts.push(json.slice(from, at));
+    from = at;
+  }
+  return texts;
+}
+const whole = (texts: Iterable<string | undefined>): string => [...texts].join('');
+
+test('as YAML', () => {
+  fc.assert(
+    fc.property(value, fc.integer({ min: 1, max: 9 }), (one, every) => {
+      const json = JSON.stringify(one);
+      // Parsed first: that decides the order of the keys.
+      expect(whole(yamlText(cut(json, every)))).toBe(formatYaml(JSON.parse(json)));
+    }),
+    { numRuns: 1500, seed: 24 },
+  );
+});
+
+test('indented', () => {
+  fc.assert(
+    fc.property(value, fc.integer({ min: 1, max: 9 }), (one, every) => {
+      const json = JSON.stringify(one);
+      expect(whole(indented(cut(json, every)))).toBe(`${JSON.stringify(JSON.parse(json), null, 2)}\n`);
+    }),
+    { numRuns: 1500, seed: 24 },
+  );
+});
+
+describe('numbers', () => {
+  test('keep all their digits', () => {
+    const json = '{"a":12345678901234567890,"b":[9007199254740993]}';
+    expect(whole(yamlText([json]))).toBe(formatYaml(parseJson(json).value));
+    expect(whole(indented([json]))).toBe(`${JSON.stringify(parseJson(json).value, null, 2)}\n`);
+  });
+});
+
+test('maps and lists of any depth are written', () => {
+  const depth = 5000;
+  const json = `${'{"a b":['.repeat(depth)}"c d: e"${']}'.repeat(depth)}`;
+  for (const write of [yamlText, indented]) {
+    let characters = 0;
+    for (const step of write([json])) characters += step?.length ?? 0;
+    expect(characters).toBeGreaterThan(depth * depth);
+  }
+});

@@ -1,0 +1,214 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { seededRandom, systemClock } from '@cluster-apiserver/base';
+import { admission } from '@cluster-apiserver/gates';
+import { type AccessQuestion, defineKind, type Kind, pathSegmentNames } from '@cluster-apiserver/model';
+import { openRegistry, type Registry } from '@cluster-apiserver/registry';
+import { memoryStore } from '@cluster-apiserver/storage';
+import { createHealth } from '@cluster-apiserver/telemetry';
+import fc from 'fast-check';
+import { chain } from './chain.ts';
+import { discoveryDocuments } from './discovery/discovery-documents.ts';
+import { type Document, documentRoutes } from './documents.ts';
+import type { ApiRequest, ApiResponse, Handler } from './exchange.ts';
+import { healthDocuments } from './health-documents.ts';
+import { issuerDocuments } from './issuer-documents.ts';
+import { openApiDocuments } from './openapi/openapi-documents.ts';
+import { textResponse } from './respond.ts';
+import { routes } from './routes.ts';
+
+/** The path that is authorized is the path that is served, whatever is encoded in it and for every route and document. */
+
+const kind = (group: string, name: string): Kind =>
+  defineKind({
+    group,
+    version: 'v1',
+    kind: name,
+    plural: `${name.toLowerCase()}s`,
+    singular: name.toLowerCase(),
+    shortNames: [],
+    description: 'For these tests.',
+    fields: {},
+    names: pathSegmentNames,
+    qualifiedFinalizers: false,
+    createOnReplace: false,
+    ownsOthers: true,
+    deletedAnswer: 'object',
+    subresources: [],
+    selectableFields: {},
+    unknownSelectorField: (field) => field,
+  });
+const kinds = [kind('', 'Robot'), kind('notes.example', 'Note')];
+const version = {} as Parameters<typeof discoveryDocuments>[1];
+
+const documents: Readonly<Record<string, Document>> = {
+  ...discoveryDocuments(kinds, version),
+  ...openApiDocuments(kinds, 'v1', systemClock),
+  ...healthDocuments(createHealth({ clock: systemClock, failed: () => {} })),
+  ...issuerDocuments({ metadata: () => ({}), keySet: () => ({}) }),
+  '/metrics': ({ auditId }) => textResponse(auditId, 200, ''),
+};
+const paths = [
+  ...Object.keys(documents).map((pattern) => pattern.replace(':check', 'ping')),
+  '/api/v1/robots',
+  '/api/v1/namespaces/n/robots',
+  '/api/v1/namespaces/n/robots/a',
+  '/api/v1/namespaces/m/robots/a',
+  '/apis/notes.example/v1/notes',
+  '/apis/notes.example/v1/namespaces/n/notes',
+  '/apis/notes.example/v1/namespaces/n/notes/a',
+];
+
+let registry: Registry;
+let handle: Handler<ApiRequest>;
+let authorized: AccessQuestion | undefined;
+let servedDocument: string | undefined;
+
+beforeAll(async () => {
+  const clock = systemClock;
+  const random = seededRandom(7);
+  registry = openRegistry({
+    kinds,
+    store: memoryStore(clock),
+    keyPrefix: '/registry',
+    clock,
+    random,
+    report: () => {},
+  });
+  const recorded = Object.keys(documents).map((pattern): [string, Document] => [
+    pattern,
+    ({ auditId }, parameters) => {
+      servedDocument = pattern.replace(':check', () => parameters['check'] ?? '');
+      return textResponse(auditId, 200, '');
+    },
+  ]);
+  handle = chain(
+    {
+      clock,
+      random,
+      requestTimeoutMs: 10_000,
+      allowedOrigin: () => false,
+      authenticator: { authenticate: () => ({ name: 'somebody', groups: [] }) },
+      authorizer: {
+        authorize: (question) => {
+          authorized = question;
+          return { verdict: 'allow' };
+        },
+      },
+      inFlightLimits: { readOnly: 400, mutating: 200 },
+      inFlightMeasures: { used: () => {}, rejected: () => {} },
+      measures: { ended: () => {} },
+      report: () => {},
+      reportRejection: () => {},
+    },
+    routes({
+      resources: registry.resources,
+      reviews: [],
+      clock,
+      admission: admission([]),
+      deleteCollectionWorkers: 1,
+      watchLimits: { clock, random, minRequestTimeoutMs: 1000, report: () => {} },
+      documents: documentRoutes(Object.fromEntries(recorded)),
+    }),
+  );
+  for (const collection of ['/api/v1/namespaces/n/robots', '/api/v1/namespaces/m/robots'])
+    expect((await ask('POST', collection, '{"metadata":{"name":"a"}}')).status).toBe(201);
+  const note = await ask('POST', '/apis/notes.example/v1/namespaces/n/notes', '{"metadata":{"name":"a"}}');
+  expect(note.status).toBe(201);
+});
+afterAll(() => registry.cache.close());
+
+async function ask(method: string, target: string, body = ''): Promise<{ status: number; body: ApiResponse['body'] }> {
+  authorized = undefined;
+  servedDocument = undefined;
+  const response = await handle({
+    method,
+    target,
+    header: () => undefined,
+    headerLines: () => [],
+    headersFrom: () => [],
+    clientCertificates: [],
+    body: async () => Buffer.from(body),
+    webSocket: false,
+    remoteAddress: '127.0.0.1',
+    protocol: 'HTTP/1.1',
+    signal: new AbortController().signal,
+    isAborted: false,
+    onEnd: () => {},
+  });
+  return { status: response.status, body: response.body };
+}
+
+interface Served {
+  readonly kind: string;
+  readonly metadata: { readonly namespace?: string; readonly name?: string };
+  readonly items?: readonly { readonly metadata: { readonly namespace: string } }[];
+}
+
+/** Fails unless what has been served is what has been authorized. */
+function expectSame(target: string, status: number, body: ApiResponse['body']): void {
+  if (status !== 200) return;
+  const { path, resource } = authorized as AccessQuestion; // nothing is served without a decision
+  if (!resource) return expect([target, servedDocument]).toEqual([target, path]);
+  expect([target, servedDocument]).toEqual([target, undefined]);
+  const text =
+    typeof body === 'string' ? body : Buffer.concat([...(body as Pieces).pieces(1e6, Buffer.alloc)]).toString();
+  const served = JSON.parse(text) as Served;
+  const collection = `${resource.resource}${resource.group}`;
+  if (resource.name !== undefined) {
+    const { namespace, name } = served.metadata;
+    const found = [target, `${served.kind.toLowerCase()}s`, namespace, name];
+    return expect(found).toEqual([target, resource.resource, resource.namespace, resource.name]);
+  }
+  expect([target, collection]).toEqual([target, served.kind === 'RobotList' ? 'robots' : 'notesnotes.example']);
+  for (const { metadata } of served.items ?? [])
+    expect([target, resource.namespace ?? metadata.namespace]).toEqual([target, metadata.namespace]);
+}
+type Pieces = { pieces(bytes: number, room: (bytes: number) => Buffer): Iterable<Buffer> };
+
+test('every path is served as itself', async () => {
+  for (const path of paths) {
+    const { status, body } = await ask('GET', path);
+    expect([path, status]).toEqual([path, 200]);
+    expectSame(path, status, body);
+  }
+});
+
+test.each([
+  ...['/metrics%3Fx', '/metrics%23', '/metrics%23x', '/livez%3fx', '/livez%3Fverbose', '/version#x', '/version%23x'],
+  ...['/metrics%253F', '/metrics;', '/metrics%00', '/metrics/', '//metrics', '/./metrics', '/x/../metrics', '/METRICS'],
+  ...['/metrics%2f', '%2fmetrics', '/%2fmetrics', '/metrics%ff', '/metrics%c0%af', '/metrics%20', '/metrics\u00e9'],
+  ...['/apis//v1/namespaces/n/robots', '/apis//v1/robots', '//api/v1/robots', '/api//v1/robots', '/API/v1/robots'],
+  ...['/livez/ping%3F', '/livez/pi%2Fng', '/livez/', '/api/v1/namespaces/n/robots/a%00', '/constructor', '/__proto__'],
+])('%s is another path than the one that it resembles', async (target) => {
+  const { status, body } = await ask('GET', target);
+  if (servedDocument === undefined) expect([400, 404]).toContain(status);
+  expectSame(target, status, body);
+});
+
+test('the path that is authorized is served, however it is encoded', async () => {
+  const hostile = fc.constantFrom(
+    ...['%2f', '/', '//', '/./', '/../', '..', ';', '%3b', '%00', '%0a', '#', '%23', '%3f', '%3F', '?', '%25', '%2525'],
+    ...['%ff', '%c3%a9', '%20', ' ', ':', '\\', '%5c', 'x', 'namespaces', 'watch', 'status', '__proto__', '%e2%80%a8'],
+  );
+  const insertion = fc.option(fc.tuple(fc.nat({ max: 60 }), hostile), { freq: 2, nil: undefined });
+  const escapes = fc.array(fc.constantFrom('plain', 'plain', 'plain', 'upper', 'lower'), {
+    minLength: 1,
+    maxLength: 12,
+  });
+  const encodings = fc.tuple(fc.constantFrom(...paths), escapes, insertion);
+  const property = fc.asyncProperty(encodings, async ([path, escaped, inserted]) => {
+    const characters = [...path].map((character, at) => {
+      const hex = character.charCodeAt(0).toString(16);
+      const how = escaped[at % escaped.length];
+      if (at === 0 || how === 'plain') return character;
+      return `%${how === 'upper' ? hex.toUpperCase() : hex}`;
+    });
+    if (inserted) characters.splice(inserted[0] % (characters.length + 1), 0, inserted[1]);
+    const target = characters.join('');
+    const { status, body } = await ask('GET', target);
+    // What is only encoded otherwise is served.
+    if (!inserted) expect([target, status]).toEqual([target, 200]);
+    expectSame(target, status, body);
+  });
+  await fc.assert(property, { numRuns: 3000, seed: 24 });
+});

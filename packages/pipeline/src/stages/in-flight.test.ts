@@ -1,0 +1,179 @@
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import { mastersGroup } from '@cluster-apiserver/gates';
+import type { ApiResponse, Flow, Handler } from '../exchange.ts';
+import type { Authenticated } from '../facts.ts';
+import { limitInFlight, type RequestKind } from './in-flight.ts';
+
+interface Working {
+  readonly answer: (response: ApiResponse) => void;
+  readonly fail: (error: unknown) => void;
+}
+const ok: ApiResponse = { status: 200, headers: {} };
+
+let working: Working[];
+let used: Record<RequestKind, number>;
+let rejected: string[];
+beforeEach(() => {
+  working = [];
+  used = { readOnly: 0, mutating: 0 };
+  rejected = [];
+});
+
+const limited = (readOnly: number, mutating: number): Handler<Authenticated> =>
+  limitInFlight(
+    { readOnly, mutating },
+    {
+      used: (kind, seats) => {
+        used[kind] = seats;
+      },
+      rejected: (kind, { verb }) => void rejected.push(`${kind} ${verb}`),
+    },
+  )(() => new Promise((answer, fail) => working.push({ answer, fail })));
+
+const asked = (verb: string, name = 'ann', groups: readonly string[] = []): Authenticated =>
+  ({ auditId: 'a', info: { verb }, user: { name, groups } }) as unknown as Authenticated;
+
+const isRejected = (response: ApiResponse | Promise<ApiResponse>): boolean =>
+  !(response instanceof Promise) && response.status === 429;
+
+test.each([
+  ['get', 'readOnly'],
+  ['list', 'readOnly'],
+  ['create', 'mutating'],
+  ['update', 'mutating'],
+  ['patch', 'mutating'],
+  ['delete', 'mutating'],
+  ['deletecollection', 'mutating'],
+  ['post', 'mutating'],
+  ['head', 'mutating'],
+] as const)('%s takes a %s seat, and one too many is told to come again', async (verb, kind) => {
+  const ask = limited(2, 2);
+  const first = ask(asked(verb));
+  void ask(asked(verb));
+  expect(used[kind]).toBe(2);
+  expect(ask(asked(verb))).toEqual({
+    status: 429,
+    headers: {
+      'audit-id': 'a',
+      'cache-control': 'no-cache, private',
+      'content-type': 'text/plain; charset=utf-8',
+      'x-content-type-options': 'nosniff',
+      'retry-after': '1',
+    },
+    body: Buffer.from('Too many requests, please try again later.\n'),
+  });
+  expect(rejected).toEqual([`${kind} ${verb}`]);
+  working[0]?.answer(ok);
+  expect(await first).toBe(ok);
+  expect(isRejected(ask(asked(verb)))).toBe(false);
+});
+
+test('reads and writes have seats of their own', () => {
+  const ask = limited(1, 1);
+  for (const verb of ['get', 'create']) expect(isRejected(ask(asked(verb)))).toBe(false);
+  for (const verb of ['list', 'delete']) expect(isRejected(ask(asked(verb)))).toBe(true);
+});
+
+test('a watch takes no seat, and with a limit of 0 nobody does', () => {
+  const ask = limited(1, 0);
+  for (let i = 0; i < 5; i++) {
+    expect(isRejected(ask(asked('watch')))).toBe(false);
+    expect(isRejected(ask(asked('create')))).toBe(false);
+  }
+  expect(used).toEqual({ readOnly: 0, mutating: 0 });
+});
+
+test('a member of system:masters is never rejected', () => {
+  const ask = limited(1, 1);
+  void ask(asked('get'));
+  expect(isRejected(ask(asked('get', 'root', [mastersGroup])))).toBe(false);
+  expect(isRejected(ask(asked('get', 'root', ['system:mastersx'])))).toBe(true);
+});
+
+describe('a seat comes back', () => {
+  test('when the work throws, now or later', async () => {
+    const ask = limited(1, 1);
+    const late = ask(asked('get'));
+    working[0]?.fail(new Error('late'));
+    await expect(late).rejects.toThrow('late');
+    const now = limitInFlight(
+      { readOnly: 1, mutating: 1 },
+      { used: (kind, seats) => (used[kind] = seats), rejected() {} },
+    )(() => {
+      throw new Error('now');
+    });
+    for (let i = 0; i < 3; i++) expect(() => now(asked('get'))).toThrow('now');
+    expect(used.readOnly).toBe(0);
+  });
+
+  test('while a client does not read what is made piece by piece, and is taken again for the next piece', async () => {
+    const ask = limited(1, 1);
+    const seatsAtWork: number[] = [];
+    const body: Flow = {
+      flow: async function* () {
+        for (let i = 0; i < 2; i++) {
+          await Promise.resolve();
+          seatsAtWork.push(used.readOnly);
+          yield Buffer.from(String(i));
+        }
+      },
+    };
+    const answered = ask(asked('list'));
+    working[0]?.answer({ ...ok, body });
+    const response = await answered;
+    expect(used.readOnly).toBe(0);
+    for await (const _ of (response.body as Flow).flow()) expect(used.readOnly).toBe(0);
+    expect(seatsAtWork).toEqual([1, 1]);
+    expect(used.readOnly).toBe(0);
+  });
+
+  test('when a client leaves in the middle of the pieces, or a piece cannot be made', async () => {
+    const ask = limited(1, 1);
+    let closed = false;
+    const flow = async function* () {
+      try {
+        yield Buffer.from('a');
+        throw new Error('broken');
+      } finally {
+        closed = true;
+      }
+    };
+    for (const leaves of [true, false]) {
+      const answered = ask(asked('list'));
+      working.pop()?.answer({ ...ok, body: { flow } });
+      const response = await answered;
+      const read = async (): Promise<void> => {
+        for await (const _ of (response.body as Flow).flow()) if (leaves) return;
+      };
+      if (leaves) await read();
+      else await expect(read()).rejects.toThrow('broken');
+      expect([closed, used.readOnly]).toEqual([true, 0]);
+    }
+  });
+});
+
+describe('one user', () => {
+  const fill = (ask: Handler<Authenticated>, count: number, name = 'ann'): boolean[] =>
+    Array.from({ length: count }, () => !isRejected(ask(asked('get', name))));
+
+  test('may have all seats while nobody else asks', () => {
+    expect(fill(limited(4, 4), 5)).toEqual([true, true, true, true, false]);
+  });
+
+  test('has three quarters of them beside others', () => {
+    const ask = limited(8, 8);
+    expect(fill(ask, 1, 'bob')).toEqual([true]);
+    expect(fill(ask, 7)).toEqual([true, true, true, true, true, true, false]);
+    expect(fill(ask, 1, 'bob')).toEqual([true]);
+  });
+
+  test('who has all of them gets none back before others have theirs', async () => {
+    const ask = limited(4, 4);
+    fill(ask, 4);
+    expect(fill(ask, 1, 'bob')).toEqual([false]);
+    working[0]?.answer(ok);
+    await Promise.resolve();
+    expect(fill(ask, 1)).toEqual([false]);
+    expect(fill(ask, 1, 'bob')).toEqual([true]);
+  });
+});

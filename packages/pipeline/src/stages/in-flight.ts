@@ -1,0 +1,138 @@
+import { mastersGroup } from '@cluster-apiserver/gates';
+import type { ApiResponse, Flow, Handler } from '../exchange.ts';
+import type { Authenticated } from '../facts.ts';
+import type { RequestInfo } from '../request-info.ts';
+import { textResponse } from '../respond.ts';
+
+/** As in the label `request_kind` of upstream's metrics. */
+export type RequestKind = 'readOnly' | 'mutating';
+
+/** Requests that are worked on at a time; 0 for no limit. */
+export type InFlightLimits = Readonly<Record<RequestKind, number>>;
+
+export interface InFlightMeasures {
+  /** Called when the number of seats in use has changed. */
+  used(kind: RequestKind, seats: number): void;
+  rejected(kind: RequestKind, info: RequestInfo): void;
+}
+
+/**
+ * Bounds how many requests are worked on at a time, as kube-apiserver's filter of the same flags does. Watches hold no
+ * seat. A member of system:masters is never rejected, so that somebody can always find out what is going on.
+ * See docs/decisions/0024-bounds-of-requests.md.
+ */
+export const limitInFlight = (limits: InFlightLimits, measures: InFlightMeasures) => {
+  const seatsOf = (kind: RequestKind): Seats | undefined =>
+    limits[kind] > 0 ? new Seats(limits[kind], (used) => measures.used(kind, used)) : undefined;
+  const [readOnly, mutating] = [seatsOf('readOnly'), seatsOf('mutating')];
+  return (next: Handler<Authenticated>): Handler<Authenticated> =>
+    (facts) => {
+      const { info, user } = facts;
+      if (info.verb === 'watch') return next(facts);
+      const isReadOnly = readOnlyVerbs.has(info.verb);
+      const seats = isReadOnly ? readOnly : mutating;
+      if (!seats) return next(facts);
+      if (!seats.take(user.name)) {
+        if (user.groups.includes(mastersGroup)) return next(facts);
+        measures.rejected(isReadOnly ? 'readOnly' : 'mutating', info);
+        return textResponse(facts.auditId, 429, 'Too many requests, please try again later.\n', { 'retry-after': '1' });
+      }
+      return holding(seats, user.name, () => next(facts));
+    };
+};
+
+/** Every other verb counts as mutating, as upstream. A list is one while its answer is made, see below. */
+const readOnlyVerbs: ReadonlySet<string> = new Set(['get', 'list']);
+
+/**
+ * Gives the seat back when the answer is ready, or there is none. Whatever a request waits for ends by its deadline, by
+ * its client or by the sweep for slow bodies, so every seat comes back.
+ */
+function holding(
+  seats: Seats,
+  user: string,
+  work: () => ApiResponse | Promise<ApiResponse>,
+): ApiResponse | Promise<ApiResponse> {
+  const answered = (response: ApiResponse): ApiResponse => {
+    seats.giveBack(user);
+    const { body } = response;
+    return typeof body === 'object' && 'flow' in body ? { ...response, body: seatedFlow(body, seats, user) } : response;
+  };
+  const failed = (error: unknown): never => {
+    seats.giveBack(user);
+    throw error;
+  };
+  let response: ApiResponse | Promise<ApiResponse>;
+  try {
+    response = work();
+  } catch (error) {
+    return failed(error);
+  }
+  return response instanceof Promise ? response.then(answered, failed) : answered(response);
+}
+
+/** Pieces that are made while they are sent are work as well. None waits for a seat: a part of the answer has left. */
+const seatedFlow = (body: Flow, seats: Seats, user: string): Flow => ({
+  flow: async function* () {
+    const pieces = body.flow()[Symbol.asyncIterator]();
+    try {
+      for (;;) {
+        seats.occupy(user);
+        let piece: IteratorResult<Buffer>;
+        try {
+          piece = await pieces.next();
+        } finally {
+          seats.giveBack(user);
+        }
+        if (piece.done) return;
+        // A client that does not read holds no seat.
+        yield piece.value;
+      }
+    } finally {
+      await pieces.return?.();
+    }
+  },
+});
+
+/** Of all seats one user gets this part, as soon as somebody else asks: nobody can lock out all others. */
+const userShare = 0.75;
+
+class Seats {
+  readonly #limit: number;
+  readonly #userMax: number;
+  readonly #changed: (used: number) => void;
+  readonly #byUser = new Map<string, number>();
+  #used = 0;
+  /** Somebody within his share was rejected: until seats are free again, nobody takes more than his. */
+  #contended = false;
+
+  constructor(limit: number, changed: (used: number) => void) {
+    this.#limit = limit;
+    this.#userMax = Math.ceil(limit * userShare);
+    this.#changed = changed;
+  }
+
+  take(user: string): boolean {
+    const withinShare = (this.#byUser.get(user) ?? 0) < this.#userMax;
+    if (this.#used >= this.#limit) {
+      if (withinShare) this.#contended = true;
+      return false;
+    }
+    if (!withinShare && (this.#contended || this.#byUser.size > 1)) return false;
+    this.occupy(user);
+    return true;
+  }
+
+  occupy(user: string): void {
+    this.#byUser.set(user, (this.#byUser.get(user) ?? 0) + 1);
+    this.#changed(++this.#used);
+  }
+
+  giveBack(user: string): void {
+    const left = (this.#byUser.get(user) ?? 1) - 1;
+    if (left > 0) this.#byUser.set(user, left);
+    else this.#byUser.delete(user);
+    if (--this.#used < this.#userMax) this.#contended = false;
+    this.#changed(this.#used);
+  }
+}

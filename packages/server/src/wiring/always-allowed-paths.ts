@@ -1,0 +1,12 @@
+import { PathPatternError, pathMatcher } from '@cluster-apiserver/gates';
+import { FlagError, type ServerFlags } from '../flags.ts';
+
+export function alwaysAllowedPathsOf(flags: ServerFlags): (path: string) => boolean {
+  try {
+    return pathMatcher(flags['authorization-always-allow-paths']);
+  } catch (error) {
+    if (error instanceof PathPatternError)
+      throw new FlagError([`--authorization-always-allow-paths: ${error.message}`]);
+    throw error;
+  }
+}
