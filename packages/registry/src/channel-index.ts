@@ -42,7 +42,8 @@ export class ChannelIndex {
     for (const channel of this.#unindexed) visit(channel);
     if (this.#byTerm.size === 0) return;
     // What cannot be read may be anything.
-    if (current?.unreadable) for (const channels of this.#byTerm.values()) for (const channel of channels) visit(channel);
+    if (current?.unreadable)
+      for (const channels of this.#byTerm.values()) for (const channel of channels) visit(channel);
     for (const item of [previous, current])
       for (const term of termsOf(item)) for (const channel of this.#byTerm.get(term) ?? []) visit(channel);
   }

@@ -7,6 +7,7 @@ import {
   BodyTooSlowError,
   ClientGoneError,
   type ExchangeEnd,
+  StalledClientError,
   type Streaming,
 } from '../exchange.ts';
 import { answerStallMs, bodyBytesPerSecondMin, bodyGraceMs } from './limits.ts';
@@ -169,13 +170,14 @@ export abstract class SocketRequest implements ApiRequest {
         const sink = new OutletSink(outlet, this.signal, this.surroundings.draining);
         await body.stream(sink);
         this.bodyBytes += sink.writtenBytes;
-      }
-      else await writePieces(outlet, body, (bytes) => {
+      } else
+        await writePieces(outlet, body, (bytes) => {
           this.bodyBytes += bytes;
           this.sending();
         });
     } catch (error) {
-      if (!this.#closed) this.surroundings.report(`writing the answer to ${this.method} ${pathOf(this.target)}`, error);
+      if (!this.#closed && !(error instanceof StalledClientError))
+        this.surroundings.report(`writing the answer to ${this.method} ${pathOf(this.target)}`, error);
       this.cutOff();
     }
   }
