@@ -5,6 +5,9 @@ import type { Resource } from './resource.ts';
 import { answerFor } from './storage-answers.ts';
 import { Batch, batchBytesMax, type ObjectEvent } from './watch-event.ts';
 
+/** Nobody keeps a place longer than this while others wait: in a quiet namespace etcd may have nothing to tell for minutes. */
+const placeMaxMs = 30_000;
+
 /** A reader that takes nothing for this long gives its place to another one, and reads again from where it was. */
 const idleMs = 5_000;
 
@@ -28,6 +31,7 @@ export class History {
   /** Continues to read when a full batch has been taken. */
   #continue = (): void => {};
   #cancelIdle: (() => void) | undefined;
+  #cancelPlace: (() => void) | undefined;
   #wake: (() => void) | undefined;
 
   constructor(resource: Resource, channel: Channel, after: Revision) {
@@ -61,12 +65,17 @@ export class History {
   }
 
   #enter(): void {
-    const { historyLimit } = this.#resource.channels;
-    // Not left before it has been entered: nothing is read in this turn.
-    this.#leave = historyLimit.enter(
-      () => void this.#read((this.#abort = new AbortController()).signal),
-      () => this.#fail(this.#expired()),
-    );
+    const { historyLimit, clock } = this.#resource.channels;
+    const begin = (): void => {
+      this.#cancelPlace = clock.after(placeMaxMs, () => {
+        this.#stop();
+        this.#notify();
+      });
+      this.#abort = new AbortController();
+      void this.#read(this.#abort.signal);
+    };
+    // Nothing is read in this turn, so it is not left before it has been entered.
+    this.#leave = historyLimit.enter(begin, () => this.#fail(this.#expired()));
   }
 
   async #read(signal: AbortSignal): Promise<void> {
@@ -98,8 +107,13 @@ export class History {
     this.#forgetRead();
     this.#abort.abort();
     this.#continue();
-    this.#leave?.();
+    this.#leavePlace();
     this.#leave = undefined;
+  }
+
+  #leavePlace(): void {
+    this.#cancelPlace?.();
+    this.#leave?.();
   }
 
   #forgetRead(): void {
@@ -112,7 +126,7 @@ export class History {
 
   #fail(cause: unknown): void {
     this.#error = { cause };
-    this.#leave?.();
+    this.#leavePlace();
     this.#notify();
   }
 
