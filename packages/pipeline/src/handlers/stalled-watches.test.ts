@@ -4,7 +4,6 @@ import { seededRandom, systemClock } from '@cluster-apiserver/base';
 import { decode, type KubeObject } from '@cluster-apiserver/model';
 import { create, openRegistry, type Registry, type Resource } from '@cluster-apiserver/registry';
 import { memoryStore } from '@cluster-apiserver/storage';
-import type { Authenticated } from '../facts.ts';
 import { eventually, type HandClock, handClock, type Served, serve } from '../node/testing.ts';
 import { requestInfo } from '../request-info.ts';
 import { robotKind } from '../../../registry/test/robot-kind.ts';
@@ -58,7 +57,7 @@ beforeEach(async () => {
         info: requestInfo('GET', request.target),
         user: { name: 'tester', groups: [] },
         warnings: new Set(),
-      } as Authenticated),
+      }),
     clock,
   );
   const options = { namespace: 'n', dryRun: false, manager: 'm', warn: () => {} };
