@@ -77,7 +77,13 @@ export const hasLength = (body: ApiResponse['body']): body is Bytes =>
 
 /** Writes an answer of unknown length. The headers leave at once, before the first byte of the body. */
 export interface Streaming {
+  /** The response ends when it resolves, behind all that was written, and is cut off when it rejects. */
   stream(sink: Sink): Promise<void>;
+}
+
+/** The client has stopped reading: the response is cut off, and nothing is wrong with the server. */
+export class StalledClientError extends Error {
+  override readonly name = 'StalledClientError';
 }
 
 export interface Sink {

@@ -3,6 +3,8 @@ export { discoveryDocuments, type VersionInfo } from './discovery/discovery-docu
 export { type Documents, documentRoutes } from './documents.ts';
 export type { ApiRequest, ApiResponse, Handler } from './exchange.ts';
 export { healthDocuments } from './health-documents.ts';
+export { OpenWatches } from './handlers/open-watches.ts';
+export type { WatchMeasures } from './handlers/watch.ts';
 export { issuerDocuments, issuerPaths } from './issuer-documents.ts';
 export { defaultStreamsMax } from './node/limits.ts';
 export { type Listener, listen } from './node/listener.ts';

@@ -26,6 +26,7 @@ import { memoryStore } from '@cluster-apiserver/storage';
 import { chain } from './chain.ts';
 import { documentRoutes } from './documents.ts';
 import { type ApiRequest, type ApiResponse, BodyTooLargeError, type Handler, type Streaming } from './exchange.ts';
+import { OpenWatches } from './handlers/open-watches.ts';
 import { textResponse } from './respond.ts';
 import { routes } from './routes.ts';
 import { boundTime } from './stages/deadline.ts';
@@ -134,7 +135,14 @@ beforeEach(() => {
       clock,
       admission: admission([]),
       deleteCollectionWorkers: 2,
-      watchLimits: { clock, random, minRequestTimeoutMs: 1000, report: (error) => void faults.push(error) },
+      watchLimits: {
+        clock,
+        random,
+        minRequestTimeoutMs: 1000,
+        report: (error) => void faults.push(error),
+        openWatches: new OpenWatches({ clock, maxPerUser: 0, reportStalled: () => {} }),
+        measures: { began: () => {}, ended: () => {}, stalled: () => {} },
+      },
       documents: documentRoutes({
         '/hello': ({ auditId }) => textResponse(auditId, 200, 'hello'),
         '/broken/:part': () => {

@@ -14,6 +14,7 @@ import { healthDocuments } from './health-documents.ts';
 import { issuerDocuments } from './issuer-documents.ts';
 import { openApiDocuments } from './openapi/openapi-documents.ts';
 import { textResponse } from './respond.ts';
+import { OpenWatches } from './handlers/open-watches.ts';
 import { routes } from './routes.ts';
 
 /** The path that is authorized is the path that is served, whatever is encoded in it and for every route and document. */
@@ -106,7 +107,14 @@ beforeAll(async () => {
       clock,
       admission: admission([]),
       deleteCollectionWorkers: 1,
-      watchLimits: { clock, random, minRequestTimeoutMs: 1000, report: () => {} },
+      watchLimits: {
+        clock,
+        random,
+        minRequestTimeoutMs: 1000,
+        report: () => {},
+        openWatches: new OpenWatches({ clock, maxPerUser: 0, reportStalled: () => {} }),
+        measures: { began: () => {}, ended: () => {}, stalled: () => {} },
+      },
       documents: documentRoutes(Object.fromEntries(recorded)),
     }),
   );

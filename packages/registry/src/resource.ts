@@ -9,7 +9,9 @@ import {
   type WatchCacheEvent,
 } from '@cluster-apiserver/storage';
 import { Channels } from './channels.ts';
+import { HistoryLimit } from './history-limit.ts';
 import { type Cached, cachedForm, type StoredObject, unreadableTerm } from './stored-object.ts';
+import { Turns } from './turns.ts';
 
 /** A kind with what its verbs need of the world. */
 export interface Resource {
@@ -55,9 +57,10 @@ export function openRegistry({ kinds, keyPrefix, shardedReads = false, ...surrou
   const stored = kinds.filter(({ view }) => !view);
   const forms = stored.map((kind) => cachedForm(kind, keyPrefix));
   const cache = openWatchCache({ ...surroundings, prefix: `${keyPrefix}/`, forms });
+  const sharedByWatches = { clock, turns: new Turns(clock), historyLimit: new HistoryLimit(clock) };
   const resources = stored.map((kind, index): Resource => {
     const collection = cache.collections[index] as Collection<Cached>; // one for each form
-    const channels = new Channels(collection, clock);
+    const channels = new Channels(collection, sharedByWatches);
     return { kind, served: kind, store, collection, channels, shardedReads, clock, random };
   });
   const rereadUnreadable = (): void => {

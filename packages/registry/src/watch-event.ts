@@ -17,7 +17,15 @@ export class ObjectEvent {
   get revision(): Revision {
     return this.outcome.revision;
   }
+
+  /** About how long it is as JSON: the object, and what stands around it. */
+  get bytes(): number {
+    return this.outcome.json.length + frameBytes;
+  }
 }
+
+/** `{"type":"MODIFIED","object":}` and the end of the line. */
+const frameBytes = 32;
 
 /** Everything up to a revision has been told. */
 export class Bookmark {
@@ -32,25 +40,43 @@ export class Bookmark {
   }
 }
 
-/** Events that are told together. */
+/** What a watcher is sent at once, in bytes of JSON, unless a single object is larger. */
+export const batchBytesMax = 32 * 1024;
+
+/** How many forms of one batch are kept. Watchers of a kind rarely use more; one of another form writes it again. */
+const formsMax = 4;
+
+/** Events that are sent together. */
 export class Batch {
   readonly events: readonly WatchEvent[];
-  /** Everything up to here has been told with it. */
+  /** Everything up to here has been sent with it. */
   readonly revision: Revision;
+  /** About what it is long as JSON. */
+  readonly bytes: number;
   readonly #written = new Map<unknown, Buffer>();
 
-  constructor(events: readonly WatchEvent[], revision: Revision) {
+  constructor(events: readonly WatchEvent[], revision: Revision, bytes = 0) {
     this.events = events;
     this.revision = revision;
+    this.bytes = bytes;
   }
 
-  /** The batch in a form, written by whoever asks first. */
+  /** The batch in a form, written by whoever needs it first. */
   in(form: unknown, write: (events: readonly WatchEvent[]) => Buffer): Buffer {
     let written = this.#written.get(form);
-    if (!written) this.#written.set(form, (written = write(this.events)));
+    if (written) return written;
+    written = write(this.events);
+    for (const oldest of this.#written.keys()) {
+      if (this.#written.size < formsMax) break;
+      this.#written.delete(oldest);
+    }
+    this.#written.set(form, written);
     return written;
   }
 }
+
+/** Events; nothing until there is a call back; or nothing yet, and the next step may give some. */
+export type Step = Batch | undefined | 'more';
 
 /** A change as the watchers of a selection may be told of it: in one of three ways, each made once. */
 export class Sighting {

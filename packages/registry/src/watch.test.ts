@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { callUntil, seededRandom, systemClock } from '@cluster-apiserver/base';
+import { callUntil, type Clock, seededRandom, systemClock } from '@cluster-apiserver/base';
 import { decode, type KubeObject, StatusError } from '@cluster-apiserver/model';
 import { CorruptValueError, memoryStore, type Store } from '@cluster-apiserver/storage';
 import {
@@ -22,8 +22,11 @@ let memory: ReturnType<typeof memoryStore>;
 let registry: Registry;
 let resource: Resource;
 let watchings: Watching[];
+/** Every turn has time for everything, until a test moves the clock by hand. */
+let clock: Clock & { monotonicMs: () => number };
 
 beforeEach(() => {
+  clock = { ...systemClock, monotonicMs: () => 0 };
   memory = memoryStore(systemClock);
   watchings = [];
   open(memory);
@@ -39,7 +42,7 @@ function open(store: Store): void {
     kinds: [kind],
     store,
     keyPrefix: '/registry',
-    clock: systemClock,
+    clock,
     random: seededRandom(1),
     report: () => {},
   });
@@ -52,8 +55,15 @@ async function anotherReplica(): Promise<void> {
   open(memory);
 }
 
-const robot = (name: string, labels: Record<string, string>): KubeObject =>
-  decode(kind.schema, { kind: 'Robot', apiVersion: 'v1', metadata: { name, labels } }, () => {}) as KubeObject;
+const robot = (name: string, labels: Record<string, string>, annotations = {}): KubeObject =>
+  decode(
+    kind.schema,
+    { kind: 'Robot', apiVersion: 'v1', metadata: { name, labels, annotations } },
+    () => {},
+  ) as KubeObject;
+/** One of about so many bytes. */
+const makeLarge = (name: string, bytes: number) =>
+  create(resource, robot(name, {}, { note: 'x'.repeat(bytes) }), options('n'), call);
 const options = (namespace: string) => ({ namespace, dryRun: false, manager: 'm', warn: () => {} });
 const make = async (name: string, labels = {}, namespace = 'n') =>
   (await create(resource, robot(name, labels), options(namespace), call)).revision as number;
@@ -156,6 +166,59 @@ describe('the beginning', () => {
   });
 });
 
+describe('memory of the beginning', () => {
+  test('is shared by watchers that begin at the same state, whatever happened to other kinds meanwhile', async () => {
+    for (let n = 0; n < 60; n++) await makeLarge(`r${n}`, 3_000);
+    const first = await begin();
+    await memory.create('/registry/others/x', Buffer.from('{}'), {}, call);
+    await settled();
+    const second = await begin();
+    const parts = [first, second].map((watching) => [watching.take(), watching.take(), watching.take()]);
+    expect(parts[0]?.[0]).toBeDefined();
+    for (const [at, batch] of parts[0]?.entries() ?? []) expect(parts[1]?.[at]).toBe(batch);
+  });
+
+  test('is bounded by bytes: what is taken at once is about 32 KiB', async () => {
+    for (let n = 0; n < 60; n++) await makeLarge(`r${n}`, 3_000);
+    const watching = await begin();
+    const counts: number[] = [];
+    for (let batch = watching.take(); batch; batch = watching.take()) counts.push(batch.events.length);
+    expect(counts.reduce((sum, count) => sum + count)).toBe(60);
+    expect(Math.max(...counts)).toBeLessThan(12);
+  });
+
+  test('is given back when it keeps too much from being freed, and the watch ends', async () => {
+    for (let n = 0; n < 60; n++) await makeLarge(`r${n}`, 3_000);
+    const [slow, quick] = [await begin(), await begin()];
+    expect(slow.take()).toBeDefined();
+    while (quick.take());
+    const note = 'x'.repeat(250_000);
+    for (let n = 0; n < 150; n++)
+      await replace(resource, 'r0', robot('r0', {}, { note, n: String(n) }), options('n'), call);
+    await settled();
+    expect(slow.take()).toBeUndefined();
+    expect(slow.ended).toBe(true);
+  });
+
+  test('waits for another turn when this one has no time left, and goes on where it was', async () => {
+    for (let n = 0; n < 300; n++) await make(`r${n}`, { n: String(n) });
+    // Each look at the time is one millisecond later, so that a turn has time for a few looks.
+    let looks = 0;
+    clock.monotonicMs = () => looks++;
+    const watching = await begin({ labels: { requirements: [{ key: 'n', operator: 'in', values: ['299'] }] } });
+    const slow = await begin({ labels: { requirements: [{ key: 'n', operator: 'notin', values: ['1'] }] } });
+    expect(await next(watching, 1)).toEqual(['ADDED r299']);
+    let turns = 0;
+    let events = 0;
+    while (events < 299) {
+      const batch = slow.take();
+      if (batch) events += batch.events.length;
+      else await new Promise<void>((resolve) => slow.wait(resolve)).then(() => turns++);
+    }
+    expect(turns).toBeGreaterThan(0);
+  });
+});
+
 describe('what happens', () => {
   test('is told once to each of many watchers, and made once for all of them', async () => {
     const from = { resourceVersion: String(await make('a')) };
@@ -234,6 +297,73 @@ describe('what happens', () => {
   });
 });
 
+describe('many watchers', () => {
+  test('with a label each are sent what comes into their view and leaves it', async () => {
+    const from = { resourceVersion: String(await make('a')) };
+    const isOne = (key: string, ...values: string[]) => ({ requirements: [{ key, operator: 'in' as const, values }] });
+    const [one, other, either] = [
+      await begin({ ...from, labels: isOne('app', 'one') }),
+      await begin({ ...from, labels: isOne('app', 'other') }),
+      await begin({ ...from, labels: isOne('app', 'one', 'other') }),
+    ];
+    for (const watching of [one, other, either]) expect(watching.take()).toBeUndefined();
+    await put('a', { app: 'one' });
+    await put('a', { app: 'other' });
+    await put('a', { app: 'none' });
+    expect(await next(one, 2)).toEqual(['ADDED a', 'DELETED a']);
+    expect(await next(other, 2)).toEqual(['ADDED a', 'DELETED a']);
+    expect(await next(either, 3)).toEqual(['ADDED a', 'MODIFIED a', 'DELETED a']);
+    for (const watching of [one, other, either]) expect(watching.take()).toBeUndefined();
+  });
+
+  test('with a label each end at what cannot be read: it may have the label', async () => {
+    const from = { resourceVersion: String(await make('a')) };
+    const labels = { requirements: [{ key: 'app', operator: 'in' as const, values: ['one'] }] };
+    const watching = await begin({ ...from, labels });
+    expect(watching.take()).toBeUndefined();
+    await memory.create('/registry/robots/n/bad', Buffer.from('{"kind":"Robot"}'), {}, call);
+    await settled();
+    expect(() => watching.take()).toThrow('/registry/robots/n/bad');
+  });
+
+  test('are called back in several turns, each once for a batch', async () => {
+    const from = { resourceVersion: String(await make('a')) };
+    const all = await Promise.all(Array.from({ length: 200 }, () => begin(from)));
+    for (const watching of all) expect(watching.take()).toBeUndefined();
+    let looks = 0;
+    clock.monotonicMs = () => looks++;
+    const woken: Watching[] = [];
+    for (const watching of all) watching.wait(() => woken.push(watching));
+    await make('b');
+    let turns = 0;
+    while (woken.length < all.length) {
+      turns++;
+      await new Promise(setImmediate);
+    }
+    expect(new Set(woken)).toEqual(new Set(all));
+    expect(woken).toHaveLength(all.length);
+    expect(turns).toBeGreaterThan(2);
+    clock.monotonicMs = () => 0;
+    for (const watching of all) expect(watching.take()?.events.map(lineOf)).toEqual(['ADDED b']);
+  });
+
+  test('are sent more than one batch at once in parts that they share', async () => {
+    const from = { resourceVersion: String(await make('a')) };
+    const all = [await begin(from), await begin(from), await begin(from)];
+    for (const watching of all) expect(watching.take()).toBeUndefined();
+    await Promise.all(Array.from({ length: 60 }, (_, n) => makeLarge(`r${n}`, 3_000)));
+    await settled();
+    const taken = all.map((watching) => {
+      const batches: ReturnType<Watching['take']>[] = [];
+      for (let batch = watching.take(); batch; batch = watching.take()) batches.push(batch);
+      return batches;
+    });
+    expect(taken[0]?.flatMap((batch) => batch?.events ?? [])).toHaveLength(60);
+    expect(taken[0]?.length).toBeGreaterThan(3);
+    for (const other of taken) for (const [at, batch] of other.entries()) expect(batch).toBe(taken[0]?.[at]);
+  });
+});
+
 describe('what lies too far back for memory', () => {
   test('is told from the history of the store, and then memory goes on', async () => {
     const first = await make('a');
@@ -279,6 +409,20 @@ describe('what lies too far back for memory', () => {
     expect(watching.take()).toBeUndefined();
     expect(watching.ended).toBe(true);
   });
+});
+
+test.each([
+  [{ resourceVersionMatch: 'Exact' }, ['Forbidden', 'NotSupported']],
+  [{ resourceVersionMatch: 'NotOlderThan' }, ['Forbidden']],
+  [{ resourceVersionMatch: 'Exact', sendInitialEvents: true }, ['Forbidden', 'NotSupported']],
+  [{ sendInitialEvents: true }, ['Forbidden']],
+  [{ resourceVersionMatch: 'NotOlderThan', sendInitialEvents: true, continue: 'c' }, ['Forbidden']],
+  [{ continue: 'c' }, ['Forbidden']],
+])('options that do not go together, %j, are refused with a cause each', async (asked, reasons) => {
+  const error = await begin(asked).catch((thrown: unknown) => thrown);
+  expect((error as StatusError).code).toBe(422);
+  const causes = (error as StatusError).details?.causes ?? [];
+  expect(causes.map(({ reason }) => reason)).toEqual(reasons.map((reason) => `FieldValue${reason}`));
 });
 
 describe('an object that cannot be read', () => {

@@ -1,13 +1,15 @@
 import { type FieldError, forbidden, invalid, notSupported, StatusError } from '@cluster-apiserver/model';
-import { type Call, type Revision, RevisionCompactedError } from '@cluster-apiserver/storage';
+import type { Call, Revision } from '@cluster-apiserver/storage';
 import type { Channel } from './channels.ts';
+import { History } from './history.ts';
+import { InitialEvents } from './initial-events.ts';
+import { partOf } from './missed-changes.ts';
 import { reach } from './reach.ts';
 import { requireNamespace, type Resource } from './resource.ts';
 import { parseResourceVersion } from './resource-version.ts';
-import { select, type Selection } from './selection.ts';
-import { answerFor, answering } from './storage-answers.ts';
-import type { StoredObject } from './stored-object.ts';
-import { Batch, Bookmark, ObjectEvent } from './watch-event.ts';
+import { requireReadable, scopeOf, type Selection } from './selection.ts';
+import { answering } from './storage-answers.ts';
+import { type Batch, type Step } from './watch-event.ts';
 
 export interface WatchOptions extends Selection {
   readonly resourceVersion: string | undefined;
@@ -39,7 +41,7 @@ export function watch(resource: Resource, options: WatchOptions, call: Call): Pr
     const errors = watchOptionsErrors(options);
     if (errors.length > 0) throw invalid({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', errors);
     requireNamespace(options.namespace);
-    const { collection, channels, kind } = resource;
+    const { collection, channels } = resource;
     const from = parseResourceVersion(options.resourceVersion);
     const { sendInitialEvents, allowWatchBookmarks } = options;
     const channel = (): Channel => channels.take(options);
@@ -53,9 +55,10 @@ export function watch(resource: Resource, options: WatchOptions, call: Call): Pr
     }
     const view = collection.view();
     if (sendInitialEvents === false) return new Watcher(resource, channel(), view.revision);
-    const { objects } = select(view, kind, options, undefined);
     const marked = sendInitialEvents || allowWatchBookmarks;
-    return new Watcher(resource, channel(), view.revision, presentIn(objects, view.revision, marked));
+    requireReadable(view, scopeOf(options));
+    const taken = channel();
+    return new Watcher(resource, taken, view.revision, new InitialEvents(resource, taken, view, marked));
   });
 }
 
@@ -73,41 +76,30 @@ function failed(error: unknown): Watching {
   };
 }
 
-/** Enough that the rest of the world gets its turn between two of them. */
-const presentBatch = 200;
-
-function* presentIn(objects: readonly StoredObject[], revision: Revision, marked: boolean): Generator<Batch> {
-  for (let at = 0; at < objects.length; at += presentBatch)
-    yield new Batch(
-      objects.slice(at, at + presentBatch).map((object) => new ObjectEvent('ADDED', object)),
-      revision,
-    );
-  // At once behind them: a client that has been promised an end of the beginning waits for nothing else.
-  if (marked) yield new Batch([new Bookmark(revision, true)], revision);
-}
-
 /**
- * One reader. It has been told everything up to a revision, and is told the rest from the first of these that has it:
+ * One reader. It has been sent everything up to a revision, and is sent the rest from the first of these that has it:
  * the batch that its channel made for all, the changes in memory, the history in the store.
  */
 class Watcher implements Watching {
   readonly #resource: Resource;
   readonly #channel: Channel;
-  #told: Revision;
-  #present: Iterator<Batch> | undefined;
+  #sent: Revision;
+  #initial: InitialEvents | undefined;
   /** The number of the last batch of the channel that it knows; undefined while it is not in step. */
   #inStep: number | undefined;
   #history: History | undefined;
   /** It has been in step: what it then lost, it lost by being slow. */
   #wasInStep = false;
+  /** There is more to take in another turn. */
+  #postponed = false;
   #ended = false;
   #wake: (() => void) | undefined;
 
-  constructor(resource: Resource, channel: Channel, told: Revision, present?: Iterator<Batch>) {
+  constructor(resource: Resource, channel: Channel, sent: Revision, initial?: InitialEvents) {
     this.#resource = resource;
     this.#channel = channel;
-    this.#told = told;
-    this.#present = present;
+    this.#sent = sent;
+    this.#initial = initial;
   }
 
   get ended(): boolean {
@@ -116,136 +108,105 @@ class Watcher implements Watching {
 
   get reached(): Revision | undefined {
     if (this.#inStep === undefined || this.#inStep !== this.#channel.count) return undefined;
-    // What the channel still has to tell is older than what the memory has reached.
+    // What the channel still has to send is older than what the memory has reached.
     this.#channel.flush();
     return this.#inStep === this.#channel.count ? this.#resource.collection.reached : undefined;
   }
 
   take(): Batch | undefined {
-    const present = this.#present?.next();
-    if (present && !present.done) return present.value;
-    this.#present = undefined;
+    this.#postponed = false;
     if (this.#inStep !== undefined) {
       if (this.#inStep === this.#channel.count) return undefined;
       const batch = this.#channel.batch(this.#inStep + 1);
       if (batch) {
         this.#inStep++;
-        this.#told = batch.revision;
+        this.#sent = batch.revision;
         return batch;
       }
-      this.#told = this.#channel.toldBefore(this.#inStep + 1) ?? this.#told;
+      this.#sent = this.#channel.sentBefore(this.#inStep + 1) ?? this.#sent;
       this.#inStep = undefined;
     }
-    return this.#history ? this.#takeHistory(this.#history) : this.#catchUp();
+    while (this.#resource.channels.turns.hasTime) {
+      const batch = this.#step();
+      if (batch !== 'more') return batch;
+    }
+    this.#postponed = true;
+    return undefined;
   }
 
   wait(wake: () => void): void {
     this.#wake = wake;
-    if (this.#history) this.#history.wait(wake);
+    if (this.#postponed) this.#resource.channels.turns.wait(wake);
+    else if (this.#history) this.#history.wait(wake);
     else this.#channel.wait(wake);
   }
 
   close(): void {
     this.#ended = true;
+    this.#initial?.close();
     this.#history?.close();
-    if (this.#wake) this.#channel.leave(this.#wake);
+    if (this.#wake) {
+      this.#resource.channels.turns.leave(this.#wake);
+      this.#channel.leave(this.#wake);
+    }
     this.#channel.giveBack();
   }
 
-  /** What it has missed, out of memory; then it is in step. */
-  #catchUp(): Batch | undefined {
-    const { collection } = this.#resource;
-    // It waits for a future that others have seen and this replica has not.
-    if (this.#told > collection.reached) return undefined;
-    const missed = collection.changesAfter(this.#told);
-    if (!missed) {
-      if (!this.#wasInStep)
-        return this.#takeHistory((this.#history = new History(this.#resource, this.#channel, this.#told)));
-      this.#ended = true;
-      return undefined;
-    }
-    this.#channel.flush();
-    const events = view(this.#channel, missed);
-    this.#told = collection.reached;
-    this.#inStep = this.#channel.count;
-    this.#wasInStep = true;
-    return events.length > 0 ? new Batch(events, this.#told) : undefined;
+  #step(): Step {
+    if (this.#initial) return this.#begin(this.#initial);
+    return this.#history ? this.#takeHistory(this.#history) : this.#catchUp();
   }
 
-  #takeHistory(history: History): Batch | undefined {
+  #begin(initial: InitialEvents): Step {
+    const step = initial.take();
+    if (initial.hasEnded) {
+      initial.close();
+      this.#initial = undefined;
+      // Undefined before the end: the state has been given back, and the client has to begin again.
+      this.#ended = step === undefined;
+    }
+    return step;
+  }
+
+  /** What it has missed, out of memory; then it is in step. */
+  #catchUp(): Step {
+    const { collection, channels } = this.#resource;
+    // It waits for a future that others have seen and this replica has not.
+    if (this.#sent > collection.reached) return undefined;
+    const missed = collection.changesAfter(this.#sent, changesMax);
+    if (!missed) {
+      if (this.#wasInStep) this.#ended = true;
+      else this.#history = new History(this.#resource, this.#channel, this.#sent);
+      return this.#ended ? undefined : 'more';
+    }
+    if (missed.length === 0) {
+      // What the channel has not sent yet has been seen in memory.
+      this.#channel.flush();
+      this.#sent = collection.reached;
+      this.#inStep = this.#channel.count;
+      this.#wasInStep = true;
+      return undefined;
+    }
+    const name = `${this.#channel.id} ${this.#sent}`;
+    const { batch, next } = channels.changesParts.take(name, () => partOf(missed, this.#channel, channels.turns));
+    this.#sent = next;
+    return batch ?? 'more';
+  }
+
+  #takeHistory(history: History): Step {
     const batch = history.take();
     if (!batch) return undefined;
-    this.#told = batch.revision;
-    if (this.#resource.collection.changesAfter(this.#told)) {
+    this.#sent = batch.revision;
+    if (this.#resource.collection.changesAfter(this.#sent, 0)) {
       history.close();
       this.#history = undefined;
     }
-    return batch.events.length > 0 ? batch : this.take();
+    return batch.events.length > 0 ? batch : 'more';
   }
 }
 
-function view(channel: Channel, changes: Parameters<Channel['view']>[0]): ObjectEvent[] {
-  try {
-    return channel.view(changes);
-  } catch (error) {
-    throw answerFor(error);
-  }
-}
-
-/** The changes that memory no longer has, one batch after the other as they are taken. */
-class History {
-  readonly #abort = new AbortController();
-  readonly #channel: Channel;
-  readonly #since: Revision;
-  readonly #sets: ReturnType<Resource['collection']['replay']>;
-  #next: { readonly batch: Batch } | { readonly error: unknown } | undefined;
-  #reading = false;
-  #wake: (() => void) | undefined;
-
-  constructor({ collection }: Resource, channel: Channel, since: Revision) {
-    this.#channel = channel;
-    this.#since = since;
-    const { namespace } = channel.selection;
-    this.#sets = collection.replay(namespace === undefined ? '' : `${namespace}/`, since, this.#abort.signal);
-  }
-
-  take(): Batch | undefined {
-    const next = this.#next;
-    this.#next = undefined;
-    if (!next) {
-      if (!this.#reading) void this.#read();
-      return undefined;
-    }
-    if ('error' in next) throw next.error;
-    return next.batch;
-  }
-
-  wait(wake: () => void): void {
-    this.#wake = wake;
-  }
-
-  close(): void {
-    this.#abort.abort();
-  }
-
-  async #read(): Promise<void> {
-    this.#reading = true;
-    try {
-      const { done, value } = await this.#sets.next();
-      if (done) return;
-      this.#next = { batch: new Batch(view(this.#channel, value.changes), value.revision) };
-    } catch (error) {
-      this.#next = { error: error instanceof RevisionCompactedError ? this.#expired(error) : answerFor(error) };
-    } finally {
-      this.#reading = false;
-    }
-    this.#wake?.();
-  }
-
-  #expired(cause: RevisionCompactedError): StatusError {
-    return new StatusError('Expired', `too old resource version: ${this.#since}`, undefined, { cause });
-  }
-}
+/** So many changes are taken out of the window at a time. */
+const changesMax = 256;
 
 function watchOptionsErrors({
   resourceVersionMatch: match,
@@ -253,20 +214,21 @@ function watchOptionsErrors({
   continue: token,
 }: WatchOptions): FieldError[] {
   const errors: FieldError[] = [];
-  if (sendInitialEvents === undefined) {
-    if (match)
-      errors.push(
-        forbidden(
-          'resourceVersionMatch',
-          'resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided',
-        ),
-      );
-  } else if (match !== 'NotOlderThan') {
+  const supported = match === 'NotOlderThan';
+  if (sendInitialEvents !== undefined && !supported)
     errors.push(
       forbidden('resourceVersionMatch', 'sendInitialEvents requires setting resourceVersionMatch to NotOlderThan'),
     );
-    if (match) errors.push(notSupported('resourceVersionMatch', match, ['NotOlderThan']));
-  }
-  if (token) errors.push(forbidden('continue', 'continue is forbidden for watch'));
+  if (match && sendInitialEvents === undefined)
+    errors.push(
+      forbidden(
+        'resourceVersionMatch',
+        'resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided',
+      ),
+    );
+  if (match && !supported) errors.push(notSupported('resourceVersionMatch', match, ['NotOlderThan']));
+  if (match && token)
+    errors.push(forbidden('resourceVersionMatch', 'resourceVersionMatch is forbidden when continue is provided'));
+  else if (token) errors.push(forbidden('continue', 'continue is forbidden for watch'));
   return errors;
 }

@@ -18,6 +18,7 @@ import {
   type ReportFault,
   type ReportRejection,
   openApiDocuments,
+  OpenWatches,
   routes,
   textResponse,
 } from '@cluster-apiserver/pipeline';
@@ -38,7 +39,7 @@ import { startControllers } from './wiring/controllers.ts';
 import { findAccountIn } from './wiring/find-account.ts';
 import { checkStorage, openHealth } from './wiring/health.ts';
 import { openListener } from './wiring/listener.ts';
-import { inFlightMeasures, requestMeasures, tokenCacheMeasure } from './wiring/measures.ts';
+import { inFlightMeasures, requestMeasures, tokenCacheMeasure, watchMeasures } from './wiring/measures.ts';
 import { makeSystemNamespaces, namespacesIn } from './wiring/namespaces.ts';
 import { openReviews } from './wiring/reviews.ts';
 import { apiAudiences } from './wiring/service-account-flags.ts';
@@ -163,6 +164,13 @@ export async function assemble(
           clock,
           random,
           minRequestTimeoutMs: flags['min-request-timeout'] * 1000,
+          openWatches: new OpenWatches({
+            clock,
+            maxPerUser: flags['max-watches-per-user'],
+            reportStalled: (count) =>
+              log.info('ended watches whose clients stopped reading; they can resume where they were', { count }),
+          }),
+          measures: watchMeasures(metrics, outward),
           report: reportFault,
         },
         documents: documentRoutes({

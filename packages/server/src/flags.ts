@@ -150,6 +150,14 @@ const flags = {
     },
     [0, 2 ** 20],
   ),
+  'max-watches-per-user': integer(
+    {
+      group: generic,
+      fallback: '10000',
+      help: 'Maximum number of watches a user may have open on this server; requests above it are rejected with 429. 0 for no limit. Members of system:masters are exempt.',
+    },
+    [0, 2 ** 31 - 1],
+  ),
   'cors-allowed-origins': list({
     group: generic,
     fallback: '',

@@ -1,14 +1,15 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { callUntil, seededRandom, systemClock } from '@cluster-apiserver/base';
-import { decode, type KubeObject, parseProtobuf, statusSchema } from '@cluster-apiserver/model';
+import { decode, type KubeObject, parseProtobuf, statusSchema, type UserInfo } from '@cluster-apiserver/model';
 import { create, openRegistry, type Registry, type Resource } from '@cluster-apiserver/registry';
 import { memoryStore } from '@cluster-apiserver/storage';
-import type { ApiRequest, Sink } from '../exchange.ts';
+import { type ApiRequest, type Sink, StalledClientError } from '../exchange.ts';
 import type { Authenticated } from '../facts.ts';
 import { type HandClock, handClock } from '../node/testing.ts';
 import { requestInfo } from '../request-info.ts';
 import { robotKind } from '../../../registry/test/robot-kind.ts';
-import { watchHandler } from './watch.ts';
+import { OpenWatches } from './open-watches.ts';
+import { type Watched, watchHandler } from './watch.ts';
 
 const kind = robotKind;
 const call = callUntil(Number.POSITIVE_INFINITY);
@@ -20,10 +21,18 @@ let resource: Resource;
 /** What the handler waits by. */
 let clock: HandClock;
 let watchRobots: ReturnType<typeof watchHandler>;
+/** How many watches are counted as open, and what was said of those that nobody reads. */
+let open: number;
+let stalled: Watched[];
+let stallReports: number[];
+const watchesPerUserMax = 3;
 
 beforeEach(() => {
   memory = memoryStore(systemClock);
   faults = [];
+  open = 0;
+  stalled = [];
+  stallReports = [];
   clock = handClock();
   registry = openRegistry({
     kinds: [kind],
@@ -38,6 +47,16 @@ beforeEach(() => {
     clock,
     random,
     minRequestTimeoutMs: 1_800_000,
+    openWatches: new OpenWatches({
+      clock,
+      maxPerUser: watchesPerUserMax,
+      reportStalled: (count) => stallReports.push(count),
+    }),
+    measures: {
+      began: () => (open += 1),
+      ended: () => (open -= 1),
+      stalled: (watched) => stalled.push(watched),
+    },
     report: (error) => faults.push(error),
   });
 });
@@ -58,6 +77,8 @@ class Client implements Sink {
   #backlog: Buffer[] = [];
   #waiting: (() => void)[] = [];
   ended = false;
+  /** What its stream was cut off with. */
+  cutBy: unknown;
 
   write(bytes: Buffer): void {
     this.#backlog.push(bytes);
@@ -88,20 +109,40 @@ class Client implements Sink {
   }
 }
 
-async function begin(query: string, accept?: string, webSocket = false): Promise<Client> {
+const nobodyElse: UserInfo = { name: 'tester', groups: [] };
+
+async function begin(
+  query: string,
+  accept?: string,
+  webSocket = false,
+  user: UserInfo = nobodyElse,
+  client = new Client(),
+): Promise<Client> {
   const target = `/api/v1/namespaces/n/robots?watch=true&${query}`;
+  const ends: (() => void)[] = [];
+  const request = {
+    webSocket,
+    header: (name: string) => (name === 'accept' ? accept : undefined),
+    onEnd: (listener: () => void) => ends.push(listener),
+  };
   const facts = {
     info: requestInfo('GET', target),
     call,
     auditId: 'a',
-    request: { webSocket, header: (name: string) => (name === 'accept' ? accept : undefined) } as ApiRequest,
+    user,
+    request: request as unknown as ApiRequest,
     warnings: new Set<string>(),
   } as unknown as Authenticated;
   const { body, status } = await watchRobots(facts);
-  const client = new Client();
   expect(status).toBe(webSocket ? 101 : 200);
   if (typeof body !== 'object' || !('stream' in body)) throw new Error('it is no stream');
-  void body.stream(client).then(() => (client.ended = true));
+  void body
+    .stream(client)
+    .catch((error: unknown) => (client.cutBy = error))
+    .then(() => {
+      client.ended = true;
+      for (const end of ends) end();
+    });
   return client;
 }
 
@@ -324,10 +365,129 @@ test('a client that reads slowly holds a bounded backlog, gets everything in ord
     await settled();
   }
   await until(() => quick.lines.length === 60);
-  expect(slow.backlogBytes).toBeLessThan(400_000);
+  expect(slow.backlogBytes).toBeLessThan(80_000);
   expect(slow.lines).toEqual([]);
   slow.blocked = false;
   slow.read();
   await until(() => slow.lines.length === 60);
   expect(slow.events).toEqual(expected);
+});
+
+/** A client that takes nothing from the beginning. */
+function unreading(): Client {
+  const client = new Client();
+  client.blocked = true;
+  return client;
+}
+
+test('initial events wait where they are while the client reads nothing, and watchers share what is written', async () => {
+  const large = 'x'.repeat(10_000);
+  for (let n = 0; n < 30; n++) await make(`r${n}`, { large });
+  const clients = [unreading(), unreading(), unreading()];
+  for (const client of clients) await begin('', undefined, false, nobodyElse, client);
+  for (const client of clients) expect(client.backlogBytes).toBeLessThan(80_000);
+  for (const client of clients) {
+    client.blocked = false;
+    client.read();
+  }
+  for (const client of clients) await until(() => client.lines.length === 30);
+  const [first, ...others] = clients.map(({ bytes }) => bytes);
+  for (const other of others) for (const [at, piece] of other.entries()) expect(piece).toBe(first?.[at]);
+});
+
+describe('a client that stops reading', () => {
+  const large = { large: 'x'.repeat(100_000) };
+
+  test('is cut off after a minute, counted and reported once', async () => {
+    await make('a', large);
+    const client = await begin('', undefined, false, nobodyElse, unreading());
+    const reader = await begin('');
+    await until(() => reader.lines.length === 1);
+    clock.advance(59_000);
+    await settled();
+    expect(client.ended).toBe(false);
+    clock.advance(20_000);
+    await until(() => client.ended);
+    expect(client.cutBy).toBeInstanceOf(StalledClientError);
+    expect(reader.ended).toBe(false);
+    expect(stalled).toEqual([{ group: '', version: 'v1', resource: 'robots', scope: 'namespace' }]);
+    expect(stallReports).toEqual([1]);
+    expect(open).toBe(1);
+    expect(faults).toEqual([]);
+  });
+
+  test('stays when it takes something now and then', async () => {
+    const client = await begin(`resourceVersion=${await make('a')}`, undefined, false, nobodyElse, unreading());
+    for (let n = 0; n < 4; n++) {
+      await make(`b${n}`);
+      await until(() => client.backlogBytes > 0);
+      clock.advance(50_000);
+      client.read();
+    }
+    expect(client.ended).toBe(false);
+    expect(client.lines).toHaveLength(4);
+  });
+
+  test('is cut off when its watch is over, too', async () => {
+    await make('a', large);
+    const client = await begin('timeoutSeconds=5', undefined, false, nobodyElse, unreading());
+    clock.advance(5_000);
+    await settled();
+    expect(client.ended).toBe(false);
+    clock.advance(80_000);
+    await until(() => client.ended);
+    expect(client.cutBy).toBeInstanceOf(StalledClientError);
+  });
+
+  test('of a quiet watch is nothing to wait for', async () => {
+    const client = await begin(`resourceVersion=${await make('a')}`, undefined, false, nobodyElse, unreading());
+    clock.advance(600_000);
+    await settled();
+    expect(client.ended).toBe(false);
+  });
+});
+
+test.each([
+  ['a negative one ends it at once', '-5', 0],
+  ['one of a second', '1', 1_000],
+  ['one of more than a day ends it after a day', '9007199254740991', 24 * 60 * 60 * 1000],
+])('timeoutSeconds: %s', async (_, timeoutSeconds, lastsMs) => {
+  const delays: number[] = [];
+  const { after } = clock;
+  clock.after = (delayMs, callback) => {
+    delays.push(delayMs);
+    return after(delayMs, callback);
+  };
+  const client = await begin(`resourceVersion=${await make('a')}&timeoutSeconds=${timeoutSeconds}`);
+  if (lastsMs > 0) clock.advance(lastsMs - 1);
+  await settled();
+  expect(client.ended).toBe(false);
+  clock.advance(1);
+  await until(() => client.ended);
+  // Node's timers take others for 1 ms, and warn of it.
+  for (const delayMs of delays) expect(delayMs).toBeGreaterThanOrEqual(0);
+  for (const delayMs of delays) expect(delayMs).toBeLessThan(2 ** 31);
+});
+
+describe('the watches of one user', () => {
+  test('are bounded: one more is refused with 429 and a time to try again', async () => {
+    const from = `resourceVersion=${await make('a')}`;
+    const clients: Client[] = [];
+    for (let n = 0; n < watchesPerUserMax; n++) clients.push(await begin(from));
+    expect(open).toBe(watchesPerUserMax);
+    await expect(begin(from)).rejects.toMatchObject({ code: 429, retryAfterSeconds: 30 });
+    expect(open).toBe(watchesPerUserMax);
+
+    await begin(from, undefined, false, { name: 'another', groups: [] });
+    clients[0]?.leaving.abort();
+    await until(() => clients[0]?.ended === true);
+    await begin(from);
+  });
+
+  test('are not, of members of system:masters', async () => {
+    const from = `resourceVersion=${await make('a')}`;
+    const admin = { name: 'admin', groups: ['system:masters'] };
+    for (let n = 0; n <= watchesPerUserMax; n++) await begin(from, undefined, false, admin);
+    expect(open).toBe(watchesPerUserMax + 1);
+  });
 });

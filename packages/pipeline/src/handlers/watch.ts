@@ -1,25 +1,49 @@
 import type { Clock, Random } from '@cluster-apiserver/base';
 import { badRequest, type FieldSelector } from '@cluster-apiserver/model';
 import { Batch, Bookmark, type Resource, type Watching, watch } from '@cluster-apiserver/registry';
-import type { Handler, Sink } from '../exchange.ts';
+import { type Handler, type Sink, StalledClientError } from '../exchange.ts';
 import type { Authenticated } from '../facts.ts';
 import { watchForm } from '../forms/negotiate.ts';
 import { type Frames, framesOf } from '../forms/watch-frames.ts';
 import { listParameters } from '../options.ts';
-import { flag } from '../request-info.ts';
+import { flag, type RequestInfo } from '../request-info.ts';
 import { asStatus, type ReportFault } from '../stages/answer-errors.ts';
+import type { OpenWatches, WatchStream } from './open-watches.ts';
 
 export interface WatchLimits {
   readonly clock: Clock;
   readonly random: Random;
-  /** A watch that names no end lasts this long and up to twice as long, so that watches do not all end together. */
+  /** A watch without timeoutSeconds lasts this long and up to twice as long, so that watches do not all end together. */
   readonly minRequestTimeoutMs: number;
-  /** Told of a watch that ended in a fault of ours, which only the stream itself can tell its client. */
+  readonly openWatches: OpenWatches;
+  readonly measures: WatchMeasures;
+  /** Called with an internal error that ended a watch, which only the stream itself can tell its client. */
   readonly report: ReportFault;
 }
 
+/** What the server counts of its watches. */
+export interface WatchMeasures {
+  began(watched: Watched): void;
+  ended(watched: Watched): void;
+  /** The client read nothing for too long, and the watch was cut off. */
+  stalled(watched: Watched): void;
+}
+
+export interface Watched {
+  readonly group: string;
+  readonly version: string;
+  readonly resource: string;
+  readonly scope: 'cluster' | 'namespace' | 'resource';
+}
+
 /** What may wait for a client that reads slowly. More of it is left where it is until this has gone. */
-const backlogBytesMax = 256 * 1024;
+const backlogBytesMax = 32 * 1024;
+
+/**
+ * The longest that a client gets by timeoutSeconds. Its credential and its rights are looked at when a watch begins, so
+ * a watch has to begin again some day; kube-apiserver has no such bound.
+ */
+const durationMaxMs = 24 * 60 * 60 * 1000;
 
 /** Often enough that a client of a quiet watch comes back with a version that is still kept. */
 const bookmarkIntervalMs = 60_000;
@@ -33,11 +57,20 @@ export const watchHandler = (resource: Resource, limits: WatchLimits): Handler<A
     const options = listParameters(resource, facts.info);
     const allowWatchBookmarks = flag(query, 'allowWatchBookmarks') ?? false;
     requireSameName(asked?.name, options.fields);
+    const release = limits.openWatches.admit(facts.user);
+    const watched = watchedBy(resource, facts.info);
+    limits.measures.began(watched);
+    facts.request.onEnd(() => {
+      release();
+      limits.measures.ended(watched);
+    });
     const watching = await watch(resource, { ...options, name: asked?.name, allowWatchBookmarks }, facts.call);
     const ending = {
       clock: limits.clock,
       durationMs: durationMs(options.timeoutSeconds, limits),
       bookmarks: allowWatchBookmarks,
+      openWatches: limits.openWatches,
+      stalled: () => limits.measures.stalled(watched),
       fault: (error: unknown) => limits.report(error, facts),
     };
     return {
@@ -48,6 +81,13 @@ export const watchHandler = (resource: Resource, limits: WatchLimits): Handler<A
   };
 };
 
+const watchedBy = ({ served: { group, version, plural } }: Resource, { resource }: RequestInfo): Watched => ({
+  group,
+  version,
+  resource: plural,
+  scope: resource?.name !== undefined ? 'resource' : resource?.inNamespace ? 'namespace' : 'cluster',
+});
+
 /** A watch path that ends in a name means the one object of that name; a selector for another would select nothing. */
 function requireSameName(name: string | undefined, fields: FieldSelector | undefined): void {
   if (name === undefined) return;
@@ -55,28 +95,34 @@ function requireSameName(name: string | undefined, fields: FieldSelector | undef
   if (others) throw badRequest("fieldSelector metadata.name doesn't match requested name");
 }
 
+/** A negative timeoutSeconds ends a watch at once, as in kube-apiserver; zero is none. */
 const durationMs = (timeoutSeconds: number | undefined, { minRequestTimeoutMs, random }: WatchLimits): number =>
   timeoutSeconds
-    ? Math.min(timeoutSeconds * 1000, 2 ** 31 - 1)
+    ? Math.min(Math.max(timeoutSeconds, 0) * 1000, durationMaxMs)
     : minRequestTimeoutMs + random.below(minRequestTimeoutMs);
 
 interface Ending {
   readonly clock: Clock;
   readonly durationMs: number;
   readonly bookmarks: boolean;
+  readonly openWatches: OpenWatches;
+  readonly stalled: () => void;
   readonly fault: (error: unknown) => void;
 }
 
 /** Takes from a watch what there is, as fast as its client reads, until one of them or the time is at its end. */
-class Stream {
+class Stream implements WatchStream {
   readonly #watching: Watching;
   readonly #sink: Sink;
   readonly #frames: Frames;
   readonly #ending: Ending;
   readonly #over = Promise.withResolvers<void>();
+  #writtenBytes = 0;
   #begun = false;
+  #isStalled = false;
   #isOver = false;
   #draining = false;
+  #giveUpDraining: (() => void) | undefined;
   #cancelBookmark: (() => void) | undefined;
 
   constructor(watching: Watching, sink: Sink, frames: Frames, ending: Ending) {
@@ -86,8 +132,17 @@ class Stream {
     this.#ending = ending;
   }
 
+  get writtenBytes(): number {
+    return this.#writtenBytes;
+  }
+
+  get backlogBytes(): number {
+    return this.#sink.backlogBytes;
+  }
+
   async run(): Promise<void> {
-    const { clock, durationMs, bookmarks } = this.#ending;
+    const { clock, durationMs, bookmarks, openWatches } = this.#ending;
+    const unfollow = openWatches.follow(this);
     const part = (): void => this.#part();
     const gone = (): void => this.#end();
     const cancel = clock.after(durationMs, part);
@@ -102,6 +157,25 @@ class Stream {
     this.#cancelBookmark?.();
     this.#sink.draining.removeEventListener('abort', part);
     this.#watching.close();
+    // The stream ends behind what was written: until then it is still one that its client has to read.
+    if (!this.#isStalled) await this.#drained();
+    unfollow();
+    if (this.#isStalled) throw new StalledClientError('the client of a watch stopped reading');
+  }
+
+  cut(): void {
+    this.#isStalled = true;
+    this.#ending.stalled();
+    this.#giveUpDraining?.();
+    this.#end();
+  }
+
+  /** Resolves when nothing waits any more, or nobody waits for it. */
+  #drained(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#giveUpDraining = resolve;
+      void this.#sink.drained().then(resolve);
+    });
   }
 
   readonly #pump = (): void => {
@@ -117,7 +191,7 @@ class Stream {
       // The answer has begun: what ends it has to be told inside.
       const status = asStatus(error);
       if (status.reason === 'InternalError') this.#ending.fault(error);
-      this.#sink.write(this.#frames.error(status));
+      this.#send(this.#frames.error(status));
       return this.#end();
     }
     if (this.#watching.ended) this.#end();
@@ -127,7 +201,12 @@ class Stream {
   #write(batch: Batch): void {
     const write = this.#begun ? this.#frames.later : this.#frames.first;
     this.#begun = true;
-    this.#sink.write(batch.in(write, write));
+    this.#send(batch.in(write, write));
+  }
+
+  #send(bytes: Buffer): void {
+    this.#writtenBytes += bytes.length;
+    this.#sink.write(bytes);
   }
 
   #drain(): void {

@@ -7,6 +7,7 @@ import {
   BodyTooSlowError,
   ClientGoneError,
   type ExchangeEnd,
+  StalledClientError,
   type Streaming,
 } from '../exchange.ts';
 import { answerStallMs, bodyBytesPerSecondMin, bodyGraceMs } from './limits.ts';
@@ -179,7 +180,8 @@ export abstract class SocketRequest implements ApiRequest {
           this.sending();
         });
     } catch (error) {
-      if (!this.#closed) this.surroundings.report(`writing the answer to ${this.method} ${pathOf(this.target)}`, error);
+      if (!this.#closed && !(error instanceof StalledClientError))
+        this.surroundings.report(`writing the answer to ${this.method} ${pathOf(this.target)}`, error);
       this.cutOff();
     }
   }

@@ -26,6 +26,9 @@ const lateTimerMs = 50;
 /** Messages of a stream that wait for their reader before the member is held back. */
 const waitingMessagesMax = 16;
 
+/** The same in bytes: a message of a watch holds up to 1,000 revisions, each with the object before and after it. */
+const waitingBytesMax = 1024 * 1024;
+
 export const http2Connect =
   (clock: Clock, tls?: TlsCredentials): Connect =>
   (endpoint) =>
@@ -193,6 +196,7 @@ class Conversation implements MemberStream, Listener {
   readonly #stream: Stream;
   readonly #reader = new MessageReader();
   readonly #waiting: Buffer[] = [];
+  #waitingBytes = 0;
   #ended = false;
   #fault: EtcdFault | undefined;
   #wake = (): void => {};
@@ -220,11 +224,14 @@ class Conversation implements MemberStream, Listener {
 
   data(piece: Buffer): void {
     try {
-      this.#waiting.push(...this.#reader.push(piece));
+      for (const message of this.#reader.push(piece)) {
+        this.#waiting.push(message);
+        this.#waitingBytes += message.length;
+      }
     } catch (cause) {
       this.#giveUp('lost', unknownCode, 'sent an unreadable message', { cause });
     }
-    if (this.#waiting.length > waitingMessagesMax) this.#stream.pause();
+    if (this.#waiting.length > waitingMessagesMax || this.#waitingBytes > waitingBytesMax) this.#stream.pause();
     this.#wake();
   }
 
@@ -240,6 +247,7 @@ class Conversation implements MemberStream, Listener {
     try {
       for (;;) {
         for (let message = this.#waiting.shift(); message; message = this.#waiting.shift()) {
+          this.#waitingBytes -= message.length;
           if (this.#waiting.length === 0) this.#stream.resume();
           yield message;
         }

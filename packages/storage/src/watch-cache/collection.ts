@@ -134,9 +134,9 @@ export class Collection<Item extends CacheItem> {
     return { ...page, items: entries.map((entry) => this.#read(entry)) };
   }
 
-  /** The changes after a revision; undefined when it lies too far back for the memory. */
-  changesAfter(revision: Revision): readonly ItemChange<Item>[] | undefined {
-    return this.#window.after(revision);
+  /** The changes after a revision, whole revisions from a limit on; undefined when it is too old for the memory. */
+  changesAfter(revision: Revision, limit?: number): readonly ItemChange<Item>[] | undefined {
+    return this.#window.after(revision, limit);
   }
 
   /** The changes after a revision as the store tells them, however far back it lies, and then all that come. */

@@ -59,8 +59,11 @@ export class Window<Item extends Weighty> {
     }
   }
 
-  /** All changes after a revision, in order; undefined when some of them are no longer here. */
-  after(revision: Revision): readonly ItemChange<Item>[] | undefined {
+  /**
+   * The changes after a revision, in order; undefined when some of them are no longer here. With a limit the first
+   * ones, as many, and the rest of the revision of the last one.
+   */
+  after(revision: Revision, limit = Number.POSITIVE_INFINITY): readonly ItemChange<Item>[] | undefined {
     if (revision < this.#since) return undefined;
     let low = this.#head;
     let high = this.#changes.length;
@@ -69,7 +72,9 @@ export class Window<Item extends Weighty> {
       if ((this.#changes[middle] as ItemChange<Item>).revision <= revision) low = middle + 1;
       else high = middle;
     }
-    return this.#changes.slice(low);
+    let end = Math.min(low + limit, this.#changes.length);
+    while (end > low && this.#changes[end]?.revision === this.#changes[end - 1]?.revision) end++;
+    return this.#changes.slice(low, end);
   }
 }
 

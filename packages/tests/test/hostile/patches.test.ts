@@ -9,6 +9,7 @@ import {
   documentRoutes,
   type Handler,
   routes,
+  OpenWatches,
 } from '@cluster-apiserver/pipeline';
 import { openRegistry, type Registry } from '@cluster-apiserver/registry';
 import { memoryStore } from '@cluster-apiserver/storage';
@@ -60,7 +61,14 @@ beforeAll(() => {
       clock,
       admission: admission([]),
       deleteCollectionWorkers: 1,
-      watchLimits: { clock, random, minRequestTimeoutMs: 60_000, report },
+      watchLimits: {
+        clock,
+        random,
+        minRequestTimeoutMs: 60_000,
+        report,
+        openWatches: new OpenWatches({ clock, maxPerUser: 0, reportStalled: () => {} }),
+        measures: { began: () => {}, ended: () => {}, stalled: () => {} },
+      },
       documents: documentRoutes({}),
     }),
   );

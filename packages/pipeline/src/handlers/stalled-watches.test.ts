@@ -1,0 +1,135 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { type ClientHttp2Session, type ClientHttp2Stream, connect } from 'node:http2';
+import { callUntil, seededRandom, systemClock } from '@cluster-apiserver/base';
+import { decode, type KubeObject } from '@cluster-apiserver/model';
+import { create, openRegistry, type Registry, type Resource } from '@cluster-apiserver/registry';
+import { memoryStore } from '@cluster-apiserver/storage';
+import { eventually, type HandClock, handClock, type Served, serve } from '../node/testing.ts';
+import { requestInfo } from '../request-info.ts';
+import { robotKind } from '../../../registry/test/robot-kind.ts';
+import { OpenWatches } from './open-watches.ts';
+import { watchHandler } from './watch.ts';
+
+// Real sockets whose clients read nothing: over HTTP/2 by a window of zero, over HTTP/1.1 by not taking what came.
+
+const call = callUntil(Number.POSITIVE_INFINITY);
+/** All objects are more than what the kernel takes for one connection. */
+const objects = 200;
+const objectBytes = 100_000;
+const watches = 200;
+const slowTestMs = 60_000;
+const target = '/api/v1/namespaces/n/robots?watch=true';
+
+let memory: ReturnType<typeof memoryStore>;
+let registry: Registry;
+let served: Served;
+let clock: HandClock;
+let open: number;
+
+beforeEach(async () => {
+  memory = memoryStore(systemClock);
+  clock = handClock();
+  const random = seededRandom(1);
+  registry = openRegistry({
+    kinds: [robotKind],
+    store: memory,
+    keyPrefix: '/registry',
+    clock: systemClock,
+    random,
+    report: () => {},
+  });
+  const resource = registry.resources[0] as Resource;
+  open = 0;
+  const handler = watchHandler(resource, {
+    clock,
+    random,
+    minRequestTimeoutMs: 1_800_000,
+    openWatches: new OpenWatches({ clock, maxPerUser: 0, reportStalled: () => {} }),
+    measures: { began: () => (open += 1), ended: () => (open -= 1), stalled: () => {} },
+    report: () => {},
+  });
+  served = await serve(
+    (request) =>
+      handler({
+        request,
+        call,
+        auditId: 'a',
+        info: requestInfo('GET', request.target),
+        user: { name: 'tester', groups: [] },
+        warnings: new Set(),
+      }),
+    clock,
+  );
+  const options = { namespace: 'n', dryRun: false, manager: 'm', warn: () => {} };
+  for (let n = 0; n < objects; n++) {
+    const metadata = { name: `r${n}`, annotations: { large: 'x'.repeat(objectBytes) } };
+    const robot = decode(robotKind.schema, { kind: 'Robot', apiVersion: 'v1', metadata }, () => {}) as KubeObject;
+    await create(resource, robot, options, call);
+  }
+});
+afterEach(async () => {
+  await served.close();
+  await registry.cache.close();
+  memory.close();
+});
+
+/** Streams on one connection, each with room for so many bytes. */
+async function openStreams(count: number, windowBytes: number): Promise<ClientHttp2Stream[]> {
+  const session: ClientHttp2Session = connect(`https://127.0.0.1:${served.listener.port}`, {
+    rejectUnauthorized: false,
+    settings: { initialWindowSize: windowBytes },
+  });
+  session.on('error', () => {});
+  onClose.push(() => session.destroy());
+  let begun = 0;
+  const streams = Array.from({ length: count }, () => session.request({ ':path': target }));
+  for (const stream of streams) stream.on('error', () => {}).on('response', () => (begun += 1));
+  await eventually(() => begun === count);
+  return streams;
+}
+
+const onClose: (() => void)[] = [];
+afterEach(() => {
+  for (const close of onClose.splice(0)) close();
+});
+
+test(
+  'unread streams of HTTP/2 hold little more than one copy of what they share, and are cut off after a minute',
+  async () => {
+    const before = process.memoryUsage().arrayBuffers;
+    const streams = await openStreams(watches, 0);
+    expect(open).toBe(watches);
+    // A batch for each of them would be 20 MB.
+    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(5_000_000);
+    clock.advance(80_000);
+    await eventually(() => open === 0);
+    await eventually(() => streams.every(({ closed }) => closed));
+    // Nobody may take it for an end behind a complete event.
+    for (const { rstCode } of streams) expect(rstCode).not.toBe(0);
+    expect(served.reports).toEqual([]);
+  },
+  slowTestMs,
+);
+
+test(
+  'an unread stream of HTTP/1.1 is cut off, and one that is read goes on',
+  async () => {
+    const stopped = await served.raw();
+    stopped.socket.pause();
+    stopped.send(`GET ${target} HTTP/1.1\r\nHost: a\r\n\r\n`);
+    const [reading] = await openStreams(1, 1_000_000);
+    let bytes = 0;
+    reading?.on('data', (piece: Buffer) => (bytes += piece.length));
+    await eventually(() => bytes > objects * objectBytes);
+    await eventually(() => open === 2);
+    // The kernel takes some of it late, so it may take more than one look until nothing moves.
+    await eventually(() => {
+      clock.advance(30_000);
+      return open === 1;
+    });
+    expect(reading?.closed).toBe(false);
+    reading?.close();
+    expect(served.reports).toEqual([]);
+  },
+  slowTestMs,
+);

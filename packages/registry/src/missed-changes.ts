@@ -1,0 +1,38 @@
+import { invariant } from '@cluster-apiserver/base';
+import type { ItemChange, Revision } from '@cluster-apiserver/storage';
+import type { Channel } from './channels.ts';
+import type { Part } from './shared-parts.ts';
+import { answerFor } from './storage-answers.ts';
+import type { Cached } from './stored-object.ts';
+import { looksPerStep, type Turns } from './turns.ts';
+import { Batch, batchBytesMax, type ObjectEvent } from './watch-event.ts';
+
+/** A part of the changes that a watcher has missed. */
+export interface ChangesPart extends Part {
+  /** Everything up to here is in it. */
+  readonly next: Revision;
+}
+
+/** The first of some changes, as many as fit. Throws the answer that ends the watch when it cannot be said what they are. */
+export function partOf(missed: readonly ItemChange<Cached>[], channel: Channel, turns: Turns): ChangesPart {
+  const events: ObjectEvent[] = [];
+  let bytes = 0;
+  let next: Revision | undefined;
+  for (const [at, change] of missed.entries()) {
+    // Where the next part begins is known by its revision, so those of one revision stay together.
+    const isNewRevision = at > 0 && change.revision > (missed[at - 1] as ItemChange<Cached>).revision;
+    if (isNewRevision && (bytes >= batchBytesMax || (at % looksPerStep === 0 && !turns.hasTime))) break;
+    try {
+      const event = channel.eventOf(change);
+      if (event) events.push(event);
+      bytes += event?.bytes ?? 0;
+    } catch (error) {
+      // What came before it is sent first.
+      if (isNewRevision) break;
+      throw answerFor(error);
+    }
+    next = change.revision;
+  }
+  invariant(next !== undefined, 'a part without a change would be taken again and again');
+  return { batch: events.length > 0 ? new Batch(events, next, bytes) : undefined, next };
+}

@@ -1,0 +1,60 @@
+import type { Clock } from '@cluster-apiserver/base';
+import type { Batch } from './watch-event.ts';
+
+/** Some of what a watcher takes one after the other. */
+export interface Part {
+  /** Undefined when nothing of what was looked at is selected. */
+  readonly batch: Batch | undefined;
+}
+
+/** The bytes of events that are kept for the next watcher of a kind. Each form in which they were written adds as many. */
+const keptBytesMax = 4 * 1024 * 1024;
+
+/** An event that nobody selected costs its place all the same. */
+const partOverheadBytes = 256;
+
+/** Tables tell the ages of objects, so what was written a while ago is written again. */
+const keptMs = 1_000;
+
+interface Kept<P> {
+  readonly part: P;
+  readonly madeMs: number;
+}
+
+/**
+ * The parts that watchers took last, so that those who begin at the same place share them: thousands of watchers that
+ * begin together, or come back together, make and write down each part once.
+ */
+export class SharedParts<P extends Part> {
+  readonly #clock: Clock;
+  /** The oldest first. */
+  readonly #kept = new Map<string, Kept<P>>();
+  #bytes = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** The part with this name, made now unless somebody has just made it. */
+  take(name: string, make: () => P): P {
+    const nowMs = this.#clock.monotonicMs();
+    const kept = this.#kept.get(name);
+    if (kept && nowMs - kept.madeMs < keptMs) return kept.part;
+    if (kept) this.#drop(name, kept);
+    const part = make();
+    this.#kept.set(name, { part, madeMs: nowMs });
+    this.#bytes += bytesOf(part);
+    for (const [oldest, one] of this.#kept) {
+      if (this.#bytes <= keptBytesMax) break;
+      this.#drop(oldest, one);
+    }
+    return part;
+  }
+
+  #drop(name: string, { part }: Kept<P>): void {
+    this.#kept.delete(name);
+    this.#bytes -= bytesOf(part);
+  }
+}
+
+const bytesOf = ({ batch }: Part): number => partOverheadBytes + (batch?.bytes ?? 0);

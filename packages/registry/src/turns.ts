@@ -1,0 +1,61 @@
+import type { Clock } from '@cluster-apiserver/base';
+
+/** What all watches together may take of one turn of the event loop before requests get theirs. */
+const turnMs = 8;
+
+/** A selector may be slow: so often there is a look at the clock. */
+export const looksPerStep = 64;
+
+/**
+ * Watches do their work in small steps, a batch of events each. The steps of all watches share a bounded part of every
+ * turn of the event loop; whoever comes too late for this turn waits in line for the next one.
+ */
+export class Turns {
+  readonly #clock: Clock;
+  /** In the order in which they came, each once. */
+  readonly #waiting = new Set<() => void>();
+  /** Undefined before the first step of a turn. */
+  #endsMs: number | undefined;
+  #scheduled = false;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Whether there is time for another step in this turn. */
+  get hasTime(): boolean {
+    const nowMs = this.#clock.monotonicMs();
+    if (this.#endsMs !== undefined) return nowMs < this.#endsMs;
+    this.#endsMs = nowMs + turnMs;
+    // The turn ends there, and those in line begin the next one.
+    this.#schedule();
+    return true;
+  }
+
+  /** Calls back once, in a turn that has time. */
+  wait(step: () => void): void {
+    this.#waiting.add(step);
+    this.#schedule();
+  }
+
+  /** Takes a wait back. */
+  leave(step: () => void): void {
+    this.#waiting.delete(step);
+  }
+
+  #schedule(): void {
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    this.#clock.soon(() => this.#run());
+  }
+
+  #run(): void {
+    this.#scheduled = false;
+    this.#endsMs = undefined;
+    for (const step of this.#waiting) {
+      if (!this.hasTime) break;
+      this.#waiting.delete(step);
+      step();
+    }
+  }
+}
