@@ -115,7 +115,9 @@ export async function readObject(
   const unrecognized = `the object provided is unrecognized (must be of type ${kind.kind}): couldn't get version/kind`;
   const large = body.length > sharedTurnBytesMax;
   const parsed = large
-    ? await parsedInTurns(body, format, schemaOf, clock).catch((error: unknown) => readable(rethrow(error), unrecognized))
+    ? await parsedInTurns(body, format, schemaOf, clock).catch((error: unknown) =>
+        readable(rethrow(error), unrecognized),
+      )
     : readable(() => format(body, schemaOf), unrecognized);
   if (large) await nextTurn(clock);
   const object = decodedObject(kind, parsed, validation, warn);

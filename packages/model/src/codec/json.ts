@@ -20,7 +20,8 @@ export class MalformedTextError extends Error {
 }
 
 /** Parses what we or the reference stored, which was bounded when it was written. */
-export const parseStoredJson = (text: string): Parsed => parseJson(text, () => scanJson(text, Number.POSITIVE_INFINITY));
+export const parseStoredJson = (text: string): Parsed =>
+  parseJson(text, () => scanJson(text, Number.POSITIVE_INFINITY));
 
 /**
  * Parses JSON without losing anything: numbers keep their digits, lone surrogates become U+FFFD. The scan may have been

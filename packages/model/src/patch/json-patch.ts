@@ -204,13 +204,19 @@ function pathOf(operation: Operation, name: 'path' | 'from'): Path {
   if (typeof pointer !== 'string') throw new PatchFailedError(`${name} is missing`);
   if (pointer === '') return [];
   const [first, ...steps] = pointer.split('/', pathStepsMax + 2);
-  if (first !== '') throw new PatchFailedError(`${name} ${JSON.stringify(pointer.slice(0, shownCharactersMax))} does not begin with a slash`);
+  if (first !== '')
+    throw new PatchFailedError(
+      `${name} ${JSON.stringify(pointer.slice(0, shownCharactersMax))} does not begin with a slash`,
+    );
   if (steps.length > pathStepsMax) throw new PatchFailedError(`${name} has more than ${pathStepsMax} steps`);
   return pointer.includes('~') ? steps.map((step) => unescaped(step, pointer)) : steps;
 }
 
 function unescaped(step: string, pointer: string): string {
-  if (/~(?![01])/.test(step)) throw new PatchFailedError(`${JSON.stringify(pointer.slice(0, shownCharactersMax))} has a ~ without 0 or 1 behind it`);
+  if (/~(?![01])/.test(step))
+    throw new PatchFailedError(
+      `${JSON.stringify(pointer.slice(0, shownCharactersMax))} has a ~ without 0 or 1 behind it`,
+    );
   return step.replaceAll('~1', '/').replaceAll('~0', '~');
 }
 
