@@ -131,3 +131,4 @@ export {
   validateObjectMeta,
   validateObjectMetaUpdate,
 } from './validation/object-meta.ts';
+export { requireBoundedValues } from './validation/values.ts';
