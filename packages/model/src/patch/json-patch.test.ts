@@ -128,9 +128,9 @@ test.each([[{}], [null], ['x'], [[1]], [[null]], [[[]]], [[{ op: 1 }]], [[{ op: 
 
 test('a map of many members is not tested against many values without an end', () => {
   const map = Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`k${i}`, 0]));
-  expect(() => patched({ map, other: { ...map } }, times(1000, { op: 'test', path: '/map', value: { ...map } }))).toThrow(
-    'the tests look at more than',
-  );
+  expect(() =>
+    patched({ map, other: { ...map } }, times(1000, { op: 'test', path: '/map', value: { ...map } })),
+  ).toThrow('the tests look at more than');
 });
 
 test('a path of more steps than any kind has is refused, and not quoted whole', () => {
