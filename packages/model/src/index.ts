@@ -1,5 +1,6 @@
 export type { AccessDecision, AccessQuestion, AccessRules, ResourceQuestion, UserInfo } from './access.ts';
 export { MalformedTextError, type Parsed, parseJson, type TextFault } from './codec/json.ts';
+export { type JsonScan, scanJson, TooManyValuesError } from './codec/json-scan.ts';
 export {
   type ByteString,
   byteString,
@@ -131,3 +132,4 @@ export {
   validateObjectMeta,
   validateObjectMetaUpdate,
 } from './validation/object-meta.ts';
+export { requireBoundedValues } from './validation/values.ts';

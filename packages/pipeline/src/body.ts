@@ -1,16 +1,19 @@
-import { getOwn } from '@cluster-apiserver/base';
+import { type Clock, getOwn } from '@cluster-apiserver/base';
 import {
   badRequest,
   decode,
   fieldErrorsMax,
+  type JsonScan,
   type KubeObject,
   MalformedTextError,
   type Parsed,
   parseJson,
   parseProtobuf,
   parseYaml,
+  scanJson,
   type SpokenKind,
   StatusError,
+  TooManyValuesError,
   type TypeNames,
   WrongTypeError,
   YamlTooLargeError,
@@ -20,11 +23,37 @@ import { type ApiRequest, BodyTooLargeError, BodyTooSlowError } from './exchange
 /** What one request may send. The storage takes half of it; patches and lists of options need no more. */
 const bodyBytesMax = 3 * 1024 * 1024;
 
+/** Bodies from here on are scanned, parsed and decoded in turns of their own, so that others are served in between. */
+const sharedTurnBytesMax = 128 * 1024;
+
 /** Reads a body. What is no text has to be told the form of what it holds, by kind and version. */
 export type BodyFormat = (body: Buffer, schemaOf: SchemaOf) => Parsed;
 type SchemaOf = Parameters<typeof parseProtobuf>[1];
 
 const json: BodyFormat = (body) => parseJson(body.toString());
+
+const nextTurn = (clock: Clock): Promise<void> => new Promise((resolve) => clock.soon(resolve));
+
+/** Parses a body, a large one in several turns. */
+async function parsedInTurns(body: Buffer, format: BodyFormat, schemaOf: SchemaOf, clock: Clock): Promise<Parsed> {
+  if (format !== json) return format(body, schemaOf);
+  const text = body.toString();
+  const scan = scanned(text);
+  await nextTurn(clock);
+  return parseJson(text, scan);
+}
+
+/** The scan, or what it throws, for the parser that tells it. */
+function scanned(text: string): () => JsonScan {
+  try {
+    const scan = scanJson(text);
+    return () => scan;
+  } catch (error) {
+    return () => {
+      throw error;
+    };
+  }
+}
 
 const texts: Readonly<Record<string, BodyFormat>> = {
   'application/json': json,
@@ -72,19 +101,40 @@ export const mediaType = (request: ApiRequest): string | undefined =>
   request.header('content-type')?.split(';', 1)[0]?.trim().toLowerCase();
 
 /** An object of the kind, in canonical form, or an answer that says why the body is none. */
-export function decodeObject(
+export async function readObject(
   kind: SpokenKind,
   body: Buffer,
   format: BodyFormat,
   validation: FieldValidation,
   warn: (text: string) => void,
-): KubeObject {
+  clock: Clock,
+): Promise<KubeObject> {
   const isOne = ({ kind: given, apiVersion }: Partial<TypeNames>): boolean =>
     (given || kind.kind) === kind.kind && (apiVersion || kind.apiVersion) === kind.apiVersion;
-  const parsed = readable(
-    () => format(body, (names) => (isOne(names) ? kind.schema : undefined)),
-    `the object provided is unrecognized (must be of type ${kind.kind}): couldn't get version/kind`,
-  );
+  const schemaOf: SchemaOf = (names) => (isOne(names) ? kind.schema : undefined);
+  const unrecognized = `the object provided is unrecognized (must be of type ${kind.kind}): couldn't get version/kind`;
+  const large = body.length > sharedTurnBytesMax;
+  const parsed = large
+    ? await parsedInTurns(body, format, schemaOf, clock).catch((error: unknown) =>
+        readable(rethrow(error), unrecognized),
+      )
+    : readable(() => format(body, schemaOf), unrecognized);
+  if (large) await nextTurn(clock);
+  const object = decodedObject(kind, parsed, validation, warn);
+  if (large) await nextTurn(clock);
+  return object;
+}
+
+const rethrow = (error: unknown) => (): never => {
+  throw error;
+};
+
+function decodedObject(
+  kind: SpokenKind,
+  parsed: Parsed,
+  validation: FieldValidation,
+  warn: (text: string) => void,
+): KubeObject {
   const typed = typedValue(kind, parsed.value);
   const unknown: string[] = [];
   try {
@@ -141,7 +191,7 @@ export function readable(parse: () => Parsed, what: string): Parsed {
     return parse();
   } catch (error) {
     if (error instanceof MalformedTextError) throw badRequest(`${what}: ${error.message}`, error);
-    if (error instanceof YamlTooLargeError)
+    if (error instanceof YamlTooLargeError || error instanceof TooManyValuesError)
       throw new StatusError('RequestEntityTooLarge', `Request entity too large: ${error.message}`, undefined, {
         cause: error,
       });

@@ -75,11 +75,24 @@ test.each([
   ['n=7', 7],
   ['n=-7', -7],
   ['n=%2B7', 7],
+  ['n=0000000000000000000000007', 7],
+  ['n=9007199254740993', 2 ** 53],
+  ['n=9223372036854775807', 2 ** 63],
+  ['n=-9223372036854775808', -(2 ** 63)],
 ])('the number in %j is %s', (query, value) => {
   expect(integer(new URLSearchParams(query), 'n')).toBe(value);
 });
 
-test.each(['n=', 'n=1.5', 'n=many', 'n=0x10', 'n=9999999999999999999999', 'n= 7'])('%j holds no number', (query) => {
+test.each([
+  'n=',
+  'n=1.5',
+  'n=many',
+  'n=0x10',
+  'n=9999999999999999999999',
+  'n=9223372036854775808',
+  'n=-9223372036854775809',
+  'n= 7',
+])('%j holds no number', (query) => {
   expect(() => integer(new URLSearchParams(query), 'n')).toThrow(StatusError);
 });
 

@@ -10,6 +10,7 @@ import {
   type Kind,
   type KubeObject,
   managedFieldsAfterUpdate,
+  requireBoundedValues,
   type ServedKind,
   StatusError,
   validateObjectMeta,
@@ -67,6 +68,7 @@ export function asNew(resource: Resource, incoming: KubeObject, options: WriteOp
 /** A new object with its name, as its kind wants it and in canonical form, or an answer that says all that is wrong with it. */
 export function finished({ kind }: Resource, draft: KubeObject, options: WriteOptions): KubeObject {
   const object = canonical(kind, kind.prepare?.(draft, undefined) ?? draft);
+  requireBoundedValues(object);
   // Whatever is wrong with its form is told first: the rules of the kind rely on it.
   const errors = kind.validate?.(object, undefined) ?? [];
   const all = [...validateObjectMeta(object.metadata, kind), ...errors];

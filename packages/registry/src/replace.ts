@@ -9,6 +9,7 @@ import {
   type KubeObject,
   managedFieldsAfterUpdate,
   notFound,
+  requireBoundedValues,
   sameJson,
   sameOwnership,
   validateObjectMeta,
@@ -116,6 +117,7 @@ export function settled(
 /** Throws an answer that says all that is wrong with it; the last finalizer's removal removes it. */
 function decidedUpdate({ kind }: Resource, next: KubeObject, live: KubeObject, options: WriteOptions): Decision {
   const object = withUntouchedTimes(live, canonical(kind, kind.prepare?.(next, live) ?? next));
+  requireBoundedValues(object);
   const errors = [
     ...validateObjectMeta(object.metadata, kind),
     ...validateObjectMetaUpdate(object, live),

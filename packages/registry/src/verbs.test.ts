@@ -4,11 +4,14 @@ import {
   boolean,
   decode,
   defineKind,
+  deleteOptions,
   field,
+  type Integer,
   type Kind,
   type KubeObject,
   list as listOf,
   objectReference,
+  parseJson,
   readApplied,
   type StatusError,
   string,
@@ -34,6 +37,14 @@ import {
   type WatchEvent,
   watch,
 } from './index.ts';
+
+/** As a body brings it. */
+const beyond53 = (digits: string): Integer =>
+  (
+    decode(deleteOptions, parseJson(`{"gracePeriodSeconds":${digits}}`).value, () => {}) as {
+      gracePeriodSeconds: Integer;
+    }
+  ).gracePeriodSeconds;
 
 const kind: Kind = defineKind({
   group: 'test.example',
@@ -381,11 +392,17 @@ describe('delete', () => {
     ['an unknown policy', { propagationPolicy: 'Sideways' }, 'Invalid'],
     ['two policies', { propagationPolicy: 'Orphan', orphanDependents: false }, 'Invalid'],
     ['a negative grace period', { gracePeriodSeconds: -1 }, 'Invalid'],
+    ['the most negative grace period', { gracePeriodSeconds: beyond53('-9223372036854775808') }, 'Invalid'],
   ])('with %s deletes nothing', async (_, more, reason) => {
     await make({ name: 'other' });
     const made = await make({ name: 'a' });
     expect((await failing(remove('a', more))).reason).toBe(reason);
     expect((await read('a')).revision).toBe(made.revision);
+  });
+
+  test('with a grace period beyond 2^53 deletes', async () => {
+    await make({ name: 'a' });
+    expect((await remove('a', { gracePeriodSeconds: beyond53('9223372036854775807') })).gone).toBe(true);
   });
 
   test('with a version as precondition is refused when somebody writes in between', async () => {

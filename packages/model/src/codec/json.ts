@@ -1,5 +1,5 @@
 import { isRawNumber, rawNumber } from '../schema/decode.ts';
-import { scanJson } from './json-scan.ts';
+import { type JsonScan, scanJson, TooManyValuesError } from './json-scan.ts';
 
 export interface Parsed {
   readonly value: unknown;
@@ -19,14 +19,22 @@ export class MalformedTextError extends Error {
   override readonly name = 'MalformedTextError';
 }
 
-/** Parses JSON without losing anything: numbers keep their digits, lone surrogates become U+FFFD. */
-export function parseJson(text: string): Parsed {
+/** Parses what we or the reference stored, which was bounded when it was written. */
+export const parseStoredJson = (text: string): Parsed =>
+  parseJson(text, () => scanJson(text, Number.POSITIVE_INFINITY));
+
+/**
+ * Parses JSON without losing anything: numbers keep their digits, lone surrogates become U+FFFD. The scan may have been
+ * made before, because both together take long for a large text. Throws MalformedTextError or TooManyValuesError.
+ */
+export function parseJson(text: string, scanned: () => JsonScan = () => scanJson(text)): Parsed {
   try {
-    const scan = scanJson(text);
+    const scan = scanned();
     let value: unknown = scan.exactNumbersNeeded ? JSON.parse(text, exactNumbers as Reviver) : JSON.parse(text);
     if (scan.mayHoldLoneSurrogate) value = wellFormed(value);
     return { value, faults: scan.duplicates.map((path) => ({ path, message: `duplicate field "${path}"` })) };
   } catch (error) {
+    if (error instanceof TooManyValuesError) throw error;
     // Reviving recurses, so a deep text with exact numbers may overflow the stack: that is the text's fault as well.
     throw new MalformedTextError(`json parse error: ${(error as Error).message}`, { cause: error });
   }

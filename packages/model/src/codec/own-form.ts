@@ -1,7 +1,7 @@
 import type { Kind } from '../kind.ts';
 import type { KubeObject } from '../object.ts';
 import { decode } from '../schema/decode.ts';
-import { parseJson } from './json.ts';
+import { parseStoredJson } from './json.ts';
 import { isProtobuf, parseProtobuf } from './protobuf.ts';
 import { bytesOf, encodeStored, typePrefix } from './stored-form.ts';
 
@@ -14,8 +14,12 @@ export function ownForm(kind: Kind, stored: Buffer): Buffer {
   const begin = beginOf(kind);
   if (stored.at(-1) === closingBrace && stored.subarray(0, begin.length).equals(begin)) return stored;
   const { value } = isProtobuf(stored)
-    ? parseProtobuf(stored, (names) => (isOf(kind, names) && kind.hasProtobuf ? kind.schema : undefined))
-    : parseJson(stored.toString());
+    ? parseProtobuf(
+        stored,
+        (names) => (isOf(kind, names) && kind.hasProtobuf ? kind.schema : undefined),
+        Number.POSITIVE_INFINITY,
+      )
+    : parseStoredJson(stored.toString());
   if (typeof value !== 'object' || value === null || !isOf(kind, value))
     throw new TypeError(`it is no ${kind.kind} of ${kind.apiVersion}`);
   return bytesOf(encodeStored(decode(kind.schema, value, () => {}) as KubeObject));

@@ -2,6 +2,7 @@ import { invariant, setOwn } from '@cluster-apiserver/base';
 import { type Integer, isRawNumber, rawNumber } from '../schema/decode.ts';
 import type { Field, ListSchema, MapSchema, ObjectSchema, Schema } from '../schema/schema.ts';
 import { parseJson } from './json.ts';
+import { scanJson, TooManyValuesError } from './json-scan.ts';
 import {
   delimited,
   encodedBy,
@@ -116,10 +117,25 @@ function* jsonTexts(value: unknown, levels: number): Generator<string> {
 }
 
 /** Throws WireError, or what the reader throws, when the bytes are no message of this form. */
-export function decodeMessage(schema: ObjectSchema, message: Uint8Array): Record<string, unknown> {
+export function decodeMessage(
+  schema: ObjectSchema,
+  message: Uint8Array,
+  valuesMax = Number.POSITIVE_INFINITY,
+): Record<string, unknown> {
   const value: Record<string, unknown> = {};
-  readMessage(message, fieldsInto(value, schema));
+  readMessage(message, fieldsInto(value, schema, { left: valuesMax, valuesMax }));
   return value;
+}
+
+/** How many values may still be read. */
+interface Budget {
+  left: number;
+  readonly valuesMax: number;
+}
+
+function spend(budget: Budget, values: number): void {
+  budget.left -= values;
+  if (budget.left < 0) throw new TooManyValuesError(budget.valuesMax);
 }
 
 type Values = Readonly<Record<string, unknown>>;
@@ -206,18 +222,19 @@ function byNumber(schema: ObjectSchema): ReadonlyMap<number, Field> {
 }
 
 /** A field that comes again goes on where it was, if it holds several values, and otherwise counts anew. */
-function fieldsInto(value: Record<string, unknown>, schema: ObjectSchema): ReadField {
+function fieldsInto(value: Record<string, unknown>, schema: ObjectSchema, budget: Budget): ReadField {
   const fields = byNumber(schema);
   return (number, type, reader) => {
     const field = fields.get(number);
     if (!field) return false;
+    spend(budget, 1);
     const { name, schema: held } = field;
     requireType(type, wireType(held), name);
-    if (held.type === 'list') ((value[name] ??= []) as unknown[]).push(readValue(reader, held.items, name));
-    else if (held.type === 'map') readEntry(reader, held, (value[name] ??= {}) as Record<string, unknown>);
+    if (held.type === 'list') ((value[name] ??= []) as unknown[]).push(readValue(reader, held.items, name, budget));
+    else if (held.type === 'map') readEntry(reader, held, (value[name] ??= {}) as Record<string, unknown>, budget);
     else if (held.type === 'object')
-      readNested(reader, fieldsInto((value[name] ??= {}) as Record<string, unknown>, held));
-    else value[name] = readValue(reader, held, name);
+      readNested(reader, fieldsInto((value[name] ??= {}) as Record<string, unknown>, held, budget));
+    else value[name] = readValue(reader, held, name, budget);
     return true;
   };
 }
@@ -227,32 +244,33 @@ function wireType(schema: Schema): typeof varint | typeof delimited {
   return schema.type === 'boolean' || schema.type === 'int32' || schema.type === 'int64' ? varint : delimited;
 }
 
-function readEntry(reader: Reader, { values }: MapSchema, map: Record<string, unknown>): void {
+function readEntry(reader: Reader, { values }: MapSchema, map: Record<string, unknown>, budget: Budget): void {
   let key = '';
   let value: unknown = values.type === 'string' ? '' : [];
   readNested(reader, (number, type) => {
     if (number > 2) return false;
     requireType(type, delimited, 'the entry of a map');
     if (number === 1) key = reader.string();
-    else value = values.type === 'string' ? reader.string() : readItems(reader, values);
+    else value = values.type === 'string' ? reader.string() : readItems(reader, values, budget);
     return true;
   });
   setOwn(map, key, value);
 }
 
 /** A list inside a message of its own, because a map holds one value for each key. */
-function readItems(reader: Reader, { items }: ListSchema): unknown[] {
+function readItems(reader: Reader, { items }: ListSchema, budget: Budget): unknown[] {
   const list: unknown[] = [];
   readNested(reader, (number, type) => {
     if (number !== 1) return false;
     requireType(type, wireType(items), 'the list of a map');
-    list.push(readValue(reader, items, 'the list of a map'));
+    spend(budget, 1);
+    list.push(readValue(reader, items, 'the list of a map', budget));
     return true;
   });
   return list;
 }
 
-function readValue(reader: Reader, schema: Schema, name: string): unknown {
+function readValue(reader: Reader, schema: Schema, name: string, budget: Budget): unknown {
   switch (schema.type) {
     case 'string':
       return reader.string();
@@ -267,11 +285,11 @@ function readValue(reader: Reader, schema: Schema, name: string): unknown {
       return readTime(reader, name, (nanos) => `.${String(Math.floor(nanos / 1000)).padStart(6, '0')}`);
     case 'object': {
       const value: Record<string, unknown> = {};
-      readNested(reader, fieldsInto(value, schema));
+      readNested(reader, fieldsInto(value, schema, budget));
       return value;
     }
     case 'any':
-      return readJson(reader, name);
+      return readJson(reader, name, budget);
     case 'map':
     case 'list':
       throw new WireError(`${name} holds what has no place in protobuf`);
@@ -305,7 +323,7 @@ function readTime(reader: Reader, name: string, fraction: (nanos: number) => str
 }
 
 /** JSON inside a message of its own. */
-function readJson(reader: Reader, name: string): unknown {
+function readJson(reader: Reader, name: string, budget: Budget): unknown {
   let text = '';
   readNested(reader, (number, type) => {
     if (number !== 1) return false;
@@ -313,5 +331,8 @@ function readJson(reader: Reader, name: string): unknown {
     text = reader.string();
     return true;
   });
-  return text === '' ? null : parseJson(text).value;
+  if (text === '') return null;
+  const scan = scanJson(text, budget.left);
+  spend(budget, scan.values);
+  return parseJson(text, () => scan).value;
 }

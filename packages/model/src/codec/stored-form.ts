@@ -1,5 +1,5 @@
 import type { KubeObject } from '../object.ts';
-import { parseJson } from './json.ts';
+import { parseStoredJson } from './json.ts';
 
 /**
  * Bytes as a string with one character for each byte. Such strings are what the many objects in memory are kept in:
@@ -44,7 +44,7 @@ function withoutResourceVersion(object: KubeObject): KubeObject {
 export function decodeStored(bytes: ByteString): KubeObject {
   const text = isAscii(bytes) ? bytes : bytesOf(bytes).toString();
   // Ours: canonical when it was written, and checked by the transformer.
-  return (longNumber.test(text) ? parseJson(text).value : JSON.parse(text)) as KubeObject;
+  return (longNumber.test(text) ? parseStoredJson(text).value : JSON.parse(text)) as KubeObject;
 }
 
 /** A number that a double may not hold. */

@@ -3,7 +3,17 @@ import type { KubeObject } from '../object.ts';
 import type { ObjectSchema } from '../schema/schema.ts';
 import type { Applied } from './applied.ts';
 import { type Comparison, compare } from './compare.ts';
-import { difference, emptySet, type FieldSet, endsOf, intersection, isEmptySet, placesOf, union, unionOf } from './field-set.ts';
+import {
+  difference,
+  emptySet,
+  type FieldSet,
+  endsOf,
+  intersection,
+  isEmptySet,
+  placesOf,
+  union,
+  unionOf,
+} from './field-set.ts';
 import { managedFieldsAfterUpdate } from './managed-fields.ts';
 import { mergeApplied } from './merge-applied.ts';
 import {

@@ -16,6 +16,14 @@ function write(live: KubeObject | undefined, next: object, manager: string): Kub
   const { managedFields: _, ...metadata } = object.metadata;
   return { ...object, metadata: { ...metadata, uid: 'u', ...(managedFields && { managedFields }) } };
 }
+const deepFields = (levels: number): ManagedFieldsEntry => ({
+  manager: 'deep',
+  operation: 'Update',
+  apiVersion: 'v1',
+  time: '2026-01-01T00:00:00Z',
+  fieldsType: 'FieldsV1',
+  fieldsV1: JSON.parse(`${'{"f:a":'.repeat(levels)}{}${'}'.repeat(levels)}`) as unknown,
+});
 const owned = (object: KubeObject): Record<string, unknown> =>
   Object.fromEntries((object.metadata.managedFields ?? []).map((entry) => [entry.manager, entry.fieldsV1]));
 
@@ -55,6 +63,25 @@ describe('who owns what', () => {
     const created = write(undefined, { awake: true }, 'one');
     const changed = write(created, { awake: true, words: ['w'] }, 'two');
     expect(owned(write(changed, { words: ['w'] }, 'two'))).toEqual({ two: { 'f:words': {} } });
+  });
+
+  test.each([101, 3000, 9000])('fields that a client sends %i levels deep are refused', (levels) => {
+    const created = write(undefined, { awake: true }, 'one');
+    expect(() => write(created, { awake: true, metadata: { managedFields: [deepFields(levels)] } }, 'two')).toThrow(
+      'metadata.managedFields[0].fieldsV1: Invalid value',
+    );
+  });
+
+  test('a hundred levels are taken', () => {
+    const created = write(undefined, { awake: true, metadata: { managedFields: [deepFields(100)] } }, 'two');
+    expect(Object.keys(owned(created))).toEqual(['deep', 'two']);
+  });
+
+  test('deeper fields that are stored already hinder no write, and go with it', () => {
+    const created = write(undefined, { awake: true }, 'one');
+    const managedFields = [deepFields(3000)];
+    const live = { ...created, metadata: { ...created.metadata, managedFields } };
+    expect(owned(write(live, { words: ['w'], metadata: { managedFields } }, 'two'))).toEqual({});
   });
 
   test('an object that was never tracked stays untracked', () => {

@@ -7,6 +7,7 @@ import { parseJson } from '../codec/json.ts';
 import { PatchFailedError, PatchFormError, TooManyOperationsError } from './errors.ts';
 import { patchedByOperations, readJsonPatch } from './json-patch.ts';
 
+const times = (count: number, operation: object): object[] => Array.from({ length: count }, () => operation);
 const patched = (document: unknown, operations: unknown): unknown =>
   patchedByOperations(document, readJsonPatch(operations));
 const add = (path: string, value: unknown) => ({ op: 'add', path, value });
@@ -125,6 +126,18 @@ test.each([[{}], [null], ['x'], [[1]], [[null]], [[[]]], [[{ op: 1 }]], [[{ op: 
   },
 );
 
+test('a map of many members is not tested against many values without an end', () => {
+  const map = Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`k${i}`, 0]));
+  expect(() =>
+    patched({ map, other: { ...map } }, times(1000, { op: 'test', path: '/map', value: { ...map } })),
+  ).toThrow('the tests look at more than');
+});
+
+test('a path of more steps than any kind has is refused, and not quoted whole', () => {
+  const path = '/a'.repeat(100_000);
+  expect(() => patched({}, [{ op: 'test', path, value: null }])).toThrow('path has more than 100 steps');
+});
+
 test('members of operations that mean nothing are told', () => {
   expect(readJsonPatch([add('/a', { b: 1 }), { ...add('/b', 1), colour: 'blue' }]).unknownMembers).toEqual([
     '[1].colour',
@@ -158,8 +171,6 @@ describe('what would hold up everybody else is refused', () => {
     expect(patched({}, many(10_000))).toEqual({});
     expect(() => readJsonPatch(many(10_001))).toThrow(TooManyOperationsError);
   });
-
-  const times = (count: number, operation: object): object[] => Array.from({ length: count }, () => operation);
 
   test('copies that double a list again and again', () => {
     const double = { op: 'copy', from: '/a', path: '/a/-' };

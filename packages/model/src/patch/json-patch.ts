@@ -22,6 +22,11 @@ const copiedBytesMax = 3 * 1024 * 1024;
 /** Entries that lists move up or down for insertions and removals, all together; each takes about a nanosecond. */
 const shiftedEntriesMax = 50_000_000;
 
+/** Values that all tests of one patch look at: one map may be tested ten thousand times. */
+const testedValuesMax = 1_000_000;
+/** Steps of a path. Kinds have a third of it at most, and a document could grow deeper with every operation. */
+const pathStepsMax = 100;
+
 const members = new Set(['op', 'path', 'from', 'value']);
 
 export function readJsonPatch(value: unknown): JsonPatch {
@@ -66,6 +71,7 @@ class Evaluation {
   readonly #own = new WeakSet<object>();
   #copiedBytes = 0;
   #shiftedEntries = 0;
+  #testedValues = 0;
 
   constructor(document: unknown) {
     this.document = document;
@@ -86,7 +92,7 @@ class Evaluation {
       case 'copy':
         return this.#add(path, this.#copyOf(this.#read(pathOf(operation, 'from'))));
       case 'test':
-        if (!sameJson(this.#read(path), valueOf(operation)))
+        if (!sameJson(this.#read(path), valueOf(operation), this.#spendOnTests))
           throw new PatchFailedError(`${shown(path)} is something else`);
         return;
       default:
@@ -178,6 +184,12 @@ class Evaluation {
     return copy;
   }
 
+  readonly #spendOnTests = (values: number): void => {
+    this.#testedValues += values;
+    if (this.#testedValues > testedValuesMax)
+      throw new PatchFailedError(`the tests look at more than ${testedValuesMax} values`);
+  };
+
   #shift(entries: number): void {
     this.#shiftedEntries += entries;
     if (this.#shiftedEntries > shiftedEntriesMax)
@@ -191,13 +203,20 @@ function pathOf(operation: Operation, name: 'path' | 'from'): Path {
   const pointer = getOwn(operation, name);
   if (typeof pointer !== 'string') throw new PatchFailedError(`${name} is missing`);
   if (pointer === '') return [];
-  const [first, ...steps] = pointer.split('/');
-  if (first !== '') throw new PatchFailedError(`${name} ${JSON.stringify(pointer)} does not begin with a slash`);
+  const [first, ...steps] = pointer.split('/', pathStepsMax + 2);
+  if (first !== '')
+    throw new PatchFailedError(
+      `${name} ${JSON.stringify(pointer.slice(0, shownCharactersMax))} does not begin with a slash`,
+    );
+  if (steps.length > pathStepsMax) throw new PatchFailedError(`${name} has more than ${pathStepsMax} steps`);
   return pointer.includes('~') ? steps.map((step) => unescaped(step, pointer)) : steps;
 }
 
 function unescaped(step: string, pointer: string): string {
-  if (/~(?![01])/.test(step)) throw new PatchFailedError(`${JSON.stringify(pointer)} has a ~ without 0 or 1 behind it`);
+  if (/~(?![01])/.test(step))
+    throw new PatchFailedError(
+      `${JSON.stringify(pointer.slice(0, shownCharactersMax))} has a ~ without 0 or 1 behind it`,
+    );
   return step.replaceAll('~1', '/').replaceAll('~0', '~');
 }
 

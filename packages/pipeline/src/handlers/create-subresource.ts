@@ -9,7 +9,7 @@ import { placeOf } from './place.ts';
 export const createSubresourceHandler =
   (resource: Resource, subresource: Subresource): Handler<Authenticated> =>
   async (facts) => {
-    const { object, options, form } = await incomingForm(subresource, facts, 'CreateOptions');
+    const { object, options, form } = await incomingForm(subresource, facts, 'CreateOptions', resource.clock);
     const made = await createSubresource(resource, subresource, placeOf(facts), object, options.warn, facts.call);
     return madeResponse(facts, subresource, form, 201, made, resource.clock);
   };

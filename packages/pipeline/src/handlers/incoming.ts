@@ -1,7 +1,8 @@
+import type { Clock } from '@cluster-apiserver/base';
 import type { Admission } from '@cluster-apiserver/gates';
 import { asStored, type KubeObject, partOf, type SpokenKind } from '@cluster-apiserver/model';
 import type { Resource, WriteOptions } from '@cluster-apiserver/registry';
-import { bodyFormat, decodeObject, readBody } from '../body.ts';
+import { bodyFormat, readBody, readObject } from '../body.ts';
 import type { Authenticated } from '../facts.ts';
 import { type Form, objectForm } from '../forms/negotiate.ts';
 import { writeParameters } from '../options.ts';
@@ -16,12 +17,12 @@ interface Incoming<Options> {
 
 /** An object that a client sends whole, as it is stored. */
 export async function incomingObject(
-  { served }: Resource,
+  { served, clock }: Resource,
   admission: Admission,
   facts: Authenticated,
   parameters: 'CreateOptions' | 'UpdateOptions',
 ): Promise<Incoming<WriteOptions>> {
-  const { object, options, form } = await incomingForm(served, facts, parameters);
+  const { object, options, form } = await incomingForm(served, facts, parameters, clock);
   const place = { namespace: namespaceOf(facts), part: partOf(served, facts.info.resource?.subresource) };
   return {
     object: asStored(served, object),
@@ -35,6 +36,7 @@ export async function incomingForm(
   kind: SpokenKind,
   facts: Authenticated,
   parameters: 'CreateOptions' | 'UpdateOptions',
+  clock: Clock,
 ): Promise<Incoming<Omit<WriteOptions, 'namespace'>>> {
   const { request, info } = facts;
   const form = objectForm(facts, kind);
@@ -42,6 +44,6 @@ export async function incomingForm(
   const body = await readBody(request);
   const { dryRun, manager, fieldValidation } = writeParameters(parameters, request, info);
   const warn = (text: string): unknown => facts.warnings.add(text);
-  const object = decodeObject(kind, body, format, fieldValidation, warn);
+  const object = await readObject(kind, body, format, fieldValidation, warn, clock);
   return { object, options: { dryRun, manager, warn }, form };
 }

@@ -9,7 +9,7 @@ import { incomingForm } from './incoming.ts';
 export const reviewHandler =
   (review: Review, clock: Clock): Handler<Authenticated> =>
   async (facts) => {
-    const { object, options, form } = await incomingForm(review, facts, 'CreateOptions');
+    const { object, options, form } = await incomingForm(review, facts, 'CreateOptions', clock);
     const place = { namespace: facts.info.resource?.namespace, manager: options.manager };
     const answered = await answerReview(review, object, facts.user, place, clock, facts.call);
     return madeResponse(facts, review, form, 201, answered, clock);

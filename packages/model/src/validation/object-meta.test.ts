@@ -1,0 +1,97 @@
+import { describe, expect, test } from '@jest/globals';
+import { fieldErrorsMax, invalidValue } from '../field-error.ts';
+import type { KubeObject, ObjectMeta } from '../object.ts';
+import { rawNumber } from '../schema/decode.ts';
+import { invalid } from '../status.ts';
+import { subdomainNames } from './names.ts';
+import { validateObjectMeta, validateObjectMetaUpdate } from './object-meta.ts';
+import { requireBoundedValues } from './values.ts';
+
+const rules = { namespaced: true, names: subdomainNames, qualifiedFinalizers: true };
+const validate = (meta: Partial<ObjectMeta>) => validateObjectMeta({ name: 'a', namespace: 'b', ...meta }, rules);
+const many = <T>(count: number, make: (index: number) => T): T[] => Array.from({ length: count }, (_, i) => make(i));
+
+const owner = { apiVersion: 'v1', kind: 'Robot', name: 'r', uid: 'u' };
+
+describe('what is wrong a thousand times is listed a hundred times and counted', () => {
+  test.each<[string, Partial<ObjectMeta>]>([
+    ['labels', { labels: Object.fromEntries(many(1000, (i) => [`-${i}`, ''])) }],
+    ['annotations', { annotations: Object.fromEntries(many(1000, (i) => [`-${i}`, ''])) }],
+    ['finalizers', { finalizers: many(1000, () => '-/a') }],
+    ['owners', { ownerReferences: many(250, (i) => ({ uid: `${i}` })) }],
+    ['second controllers', { ownerReferences: many(1001, () => ({ ...owner, controller: true })) }],
+    ['managed fields', { managedFields: many(1000, () => ({})) }],
+  ])('%s', (_, meta) => {
+    const errors = validate(meta);
+    expect(errors).toHaveLength(fieldErrorsMax);
+    expect(errors.at(-1)?.omitted).toBeGreaterThanOrEqual(650);
+    const answer = invalid({ group: '', kind: 'Robot' }, 'a', errors);
+    expect(answer.details?.causes).toHaveLength(fieldErrorsMax + 1);
+    expect(answer.details?.causes?.at(-1)?.message).toBe(`and ${errors.at(-1)?.omitted} more errors`);
+    expect(JSON.stringify(answer.toStatus()).length).toBeLessThan(100_000);
+  });
+});
+
+test('errors of several places are counted together', () => {
+  const errors = [
+    ...many(150, (i) => invalidValue(`f[${i}]`, i, 'is wrong')),
+    { ...invalidValue('g', 1, 'x'), omitted: 9 },
+  ];
+  expect(invalid({ group: '', kind: 'Robot' }, 'a', errors).details?.causes?.at(-1)?.message).toBe(
+    'and 60 more errors',
+  );
+});
+
+test('an answer about a value or a name of a megabyte is short', () => {
+  const long = 'x'.repeat(1_000_000);
+  const nested = { a: many(10_000, () => [long]) };
+  const answer = invalid({ group: '', kind: 'Robot' }, long, [invalidValue('f', nested, 'is wrong')]);
+  expect(JSON.stringify(answer.toStatus()).length).toBeLessThan(5_000);
+});
+
+test.each<[string, unknown, string]>([
+  ['a text', 'a"b', '"a\\"b"'],
+  ['an integer beyond 2^53', rawNumber('9223372036854775807'), '9223372036854775807'],
+  ['an object', { a: [1, null, { b: true }] }, '{"a":[1,null,{"b":true}]}'],
+  ['a long list', many(1000, (i) => i), `${JSON.stringify(many(1000, (i) => i)).slice(0, 256)}…`],
+  ['a long text', 'x'.repeat(300), `"${'x'.repeat(255)}…`],
+])('%s shows as its JSON, cut', (_, value, shown) => {
+  expect(invalidValue('f', value, 'is wrong').message).toBe(`Invalid value: ${shown}: is wrong`);
+});
+
+test.each<[string, Partial<ObjectMeta>, string]>([
+  ['labels', { labels: Object.fromEntries(many(1001, (i) => [`k${i}`, ''])) }, 'FieldValueTooMany'],
+  ['annotations', { annotations: { a: 'x'.repeat(256 * 1024) } }, 'FieldValueTooLong'],
+  ['finalizers', { finalizers: many(30_000, (i) => `a/${i}`) }, 'FieldValueTooLong'],
+  ['owners', { ownerReferences: many(10_000, (i) => ({ ...owner, uid: `${i}` })) }, 'FieldValueTooLong'],
+])('more %s than an object may have are one error', (_, meta, reason) => {
+  expect(validate(meta).map((error) => error.reason)).toEqual([reason]);
+});
+
+test.each<[string, Partial<ObjectMeta>]>([
+  ['labels', { labels: Object.fromEntries(many(1000, (i) => [`k${i}`, ''])) }],
+  ['finalizers', { finalizers: many(5_000, (i) => `a/${i}`) }],
+  ['owners', { ownerReferences: many(1_000, (i) => ({ ...owner, uid: `00000000-0000-0000-0000-${i}` })) }],
+])('%s in thousands are taken', (_, meta) => {
+  expect(validate(meta)).toEqual([]);
+});
+
+test('integers beyond 2^53 are compared by their digits', () => {
+  const object = (digits: string): KubeObject => ({
+    metadata: { name: 'a', deletionGracePeriodSeconds: rawNumber(digits), generation: rawNumber(digits) },
+  });
+  const [one, other] = [object('9007199254740993'), object('9007199254740995')];
+  expect(validateObjectMetaUpdate(one, object('9007199254740993'))).toEqual([]);
+  expect(validateObjectMetaUpdate(one, other).map(({ field }) => field)).toEqual([
+    'metadata.deletionGracePeriodSeconds',
+  ]);
+  expect(validate({ generation: rawNumber('-9223372036854775808') }).map(({ field }) => field)).toEqual([
+    'metadata.generation',
+  ]);
+});
+
+test('an object that has grown beyond what one body may hold is refused', () => {
+  const object = (count: number): object => ({ metadata: {}, secrets: many(count, (i) => ({ name: `${i}` })) });
+  expect(() => requireBoundedValues(object(90_000))).not.toThrow();
+  expect(() => requireBoundedValues(object(110_000))).toThrow(/more than 200000 values/);
+});

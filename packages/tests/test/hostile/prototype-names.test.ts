@@ -1,0 +1,129 @@
+import { describe, expect, test } from '@jest/globals';
+import {
+  applyAsKubectlDid,
+  decode,
+  encodeProtobuf,
+  encodeStored,
+  fieldMatcher,
+  formatYaml,
+  type Kind,
+  type KubeObject,
+  labelMatcher,
+  managedFieldsAfterUpdate,
+  mergedBy,
+  parseFieldSelector,
+  parseJson,
+  parseLabelSelector,
+  parseProtobuf,
+  parseYaml,
+  patchedByOperations,
+  readApplied,
+  readJsonPatch,
+  SelectorSyntaxError,
+  strategicallyMergedBy,
+} from '@cluster-apiserver/model';
+import { kinds } from '@cluster-apiserver/kinds';
+
+/** To us these are names like any other, wherever a client's word is looked up. */
+const names = Object.getOwnPropertyNames(Object.prototype);
+
+const kind = kinds({ eventLifetimeSeconds: 3600, serviceAccountTokens: undefined }).find(
+  (one) => one.kind === 'ServiceAccount',
+) as Kind;
+const { schema } = kind;
+const own = (entries: readonly (readonly [string, unknown])[]): Record<string, unknown> => Object.fromEntries(entries);
+const canonical = (value: object): KubeObject => decode(schema, value, () => {}) as KubeObject;
+const account = (annotations: object): KubeObject =>
+  canonical({ kind: 'ServiceAccount', apiVersion: 'v1', metadata: { name: 'a', uid: 'u', annotations } });
+const writer = { manager: 'm', apiVersion: 'v1', time: '2026-01-01T00:00:00Z' };
+
+describe.each(names)('%s', (name) => {
+  const plain = own([[name, 'x']]);
+
+  test('is a key in JSON, YAML and protobuf, there and back', () => {
+    const object = account(plain);
+    expect(object.metadata.annotations).toEqual(plain);
+    expect(parseJson(encodeStored(object)).value).toEqual(object);
+    expect(parseYaml(formatYaml(object)).value).toEqual(object);
+    const names = { kind: 'ServiceAccount', apiVersion: 'v1' };
+    expect(parseProtobuf(encodeProtobuf(schema, { ...object, ...names }), () => schema).value).toEqual(object);
+    expect(parseJson(JSON.stringify(plain)).faults).toEqual([]);
+    expect(parseYaml(`${name}: 1\n`).faults).toEqual([]);
+  });
+
+  test('is a field that no kind has', () => {
+    const unknown: string[] = [];
+    decode(schema, own([[name, 1]]), (path) => unknown.push(path));
+    expect(unknown).toEqual([name]);
+  });
+
+  test('is a member to every patch', () => {
+    const empty = account({});
+    const before = { ...empty, metadata: { ...empty.metadata, annotations: {} } };
+    const patch = { metadata: { annotations: plain } };
+    const change = (result: unknown): unknown => (result as KubeObject).metadata.annotations;
+    expect(change(mergedBy(before, patch))).toEqual(plain);
+    expect(change(strategicallyMergedBy(schema, before, patch))).toEqual(plain);
+    const path = `/metadata/annotations/${name}`;
+    const add = readJsonPatch([
+      { op: 'test', path, value: null },
+      { op: 'add', path, value: 'x' },
+    ]);
+    expect(change(patchedByOperations(before, add))).toEqual(plain);
+    const remove = readJsonPatch([{ op: 'remove', path }]);
+    expect(() => patchedByOperations(before, remove)).toThrow('nothing is at');
+    expect(() => patchedByOperations(before, readJsonPatch([{ op: name, path, value: 1 }]))).toThrow('op must be');
+    expect(() => strategicallyMergedBy(schema, before, { $patch: name })).toThrow('unknown $patch directive');
+  });
+
+  test('is a key of an entry of a list', () => {
+    const merged = strategicallyMergedBy(schema, { secrets: [{ name: 'a' }] }, { secrets: [{ name }, { name }] });
+    expect((merged as { secrets: unknown }).secrets).toEqual([{ name }, { name: 'a' }]);
+  });
+
+  test('is a label that an object has or has not', () => {
+    const many = names.map((one) => `!x${one.replaceAll('_', '')}`).join(',');
+    if (name.startsWith('_')) {
+      expect(() => parseLabelSelector(name)).toThrow(SelectorSyntaxError);
+      return;
+    }
+    for (const selector of [name, `${name},${many}`]) {
+      expect(labelMatcher(parseLabelSelector(selector))({})).toBe(false);
+      expect(labelMatcher(parseLabelSelector(selector))(plain as Record<string, string>)).toBe(true);
+      expect(labelMatcher(parseLabelSelector(`!${selector}`))({})).toBe(true);
+    }
+  });
+
+  test('is no field of a selector, and a value like any other', () => {
+    expect(() => parseFieldSelector(`${name}=x`, kind)).toThrow(SelectorSyntaxError);
+    const matches = fieldMatcher(parseFieldSelector(`metadata.name=${name}`, kind));
+    expect([name, 'other'].map((one) => matches({ name: one, namespace: '', fields: undefined }))).toEqual([
+      true,
+      false,
+    ]);
+  });
+
+  test('is a field that somebody owns', () => {
+    const empty = canonical({ kind: 'ServiceAccount', apiVersion: 'v1', metadata: {} });
+    const live = account({});
+    const owned = managedFieldsAfterUpdate(
+      schema,
+      empty,
+      { ...account(plain), metadata: { annotations: plain } as never },
+      writer,
+    );
+    expect(JSON.stringify(owned)).toContain(JSON.stringify(`f:${name}`));
+    const configuration = { kind: 'ServiceAccount', apiVersion: 'v1', metadata: { name: 'a', annotations: plain } };
+    const applied = readApplied(schema, configuration, () => {});
+    const after = applyAsKubectlDid(schema, live, empty, applied, { ...writer, force: false });
+    expect(after.metadata.annotations).toEqual(plain);
+    const dropped = readApplied(schema, { ...configuration, metadata: { name: 'a' } }, () => {});
+    expect(
+      applyAsKubectlDid(schema, after, empty, dropped, { ...writer, force: false }).metadata.annotations ?? {},
+    ).toEqual({});
+  });
+});
+
+test('nothing of this has changed what all objects inherit', () => {
+  expect(Object.getOwnPropertyNames(Object.prototype)).toEqual(names);
+});
