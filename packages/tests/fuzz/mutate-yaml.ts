@@ -15,10 +15,13 @@ export function mutateYaml(random: Random, value: unknown): string {
       for (let changes = random.below(3); changes > 0; changes--)
         lines.splice(random.below(lines.length + 1), 0, choose(random, yamlLines)());
       if (random.below(8) === 0) lines.splice(random.below(lines.length + 1), 0, ...lines);
-      return lines.join(choose(random, ['\n', '\n', '\n', '\n', '\r\n', '\r', '\u0085', '\n\n']));
+      return lines.join(choose(random, ['\n', '\n', '\n', '\n', '\r\n', '\r', '\u0085', '\n\n'])).slice(0, textMax);
     }
   }
 }
+
+/** Some lines are megabytes of blanks, which the bench of hostile load is for. */
+const textMax = 64 * 1_024;
 
 /** Each of them made a parser look back, or keep something, for every repetition. */
 const repeatedTokens = [

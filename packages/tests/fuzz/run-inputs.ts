@@ -40,7 +40,11 @@ const http2Lanes = 4;
 /** Something else may have ended the connection; what still gets no response is counted. */
 const attemptsMax = 3;
 const recentMax = 300;
-const internalError = 'reset 2';
+/** What no input may lead to, after so many attempts. A malformed header may be a reason to reset a stream. */
+const lostFaults: Readonly<Record<string, string>> = {
+  'reset 2': 'the stream was reset with INTERNAL_ERROR',
+  'connection closed': 'the connection was closed without a response',
+};
 
 /** Sends inputs and judges each response. */
 export async function runInputs(
@@ -84,7 +88,8 @@ export async function runInputs(
         if ('fault' in outcome) found.push(outcome.fault);
         else if ('lost' in outcome) {
           count(outcomes, outcome.lost);
-          if (outcome.lost === internalError) found.push('the stream was reset with INTERNAL_ERROR');
+          const fault = lostFaults[outcome.lost];
+          if (fault !== undefined) found.push(fault);
         } else {
           count(outcomes, `${outcome.response.status}`);
           const fault = faultOf(input.request, outcome.response) ?? input.check?.(outcome.response);
