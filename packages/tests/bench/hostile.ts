@@ -19,7 +19,14 @@ import {
   tableRow,
 } from './hostile/report.ts';
 import { seed } from './hostile/seed.ts';
-import { clusterFiles, longestTurnMs, probe, stateOf, untilReady , type ProcessState } from '../test/hostile/server-process.ts';
+import {
+  clusterFiles,
+  longestTurnMs,
+  probe,
+  stateOf,
+  untilReady,
+  type ProcessState,
+} from '../test/hostile/server-process.ts';
 
 const { values } = parseArgs({
   options: {

@@ -50,7 +50,11 @@ describe('protobuf', () => {
 
   test('is read into fields and written as it was', () => {
     const fields = readFields(message) ?? [];
-    expect(fields.map(({ number, type }) => [number, type])).toEqual([[1, 2], [3, 2], [4, 1]]);
+    expect(fields.map(({ number, type }) => [number, type])).toEqual([
+      [1, 2],
+      [3, 2],
+      [4, 1],
+    ]);
     expect(Buffer.concat(fields.map(writeField))).toEqual(message);
   });
 

@@ -35,7 +35,16 @@ test.each([
   ['an error in plain text', response(400, 'bad', {}, 'text/plain'), 'without a Status'],
   ['malformed JSON', response(200, '{"a":'), 'malformed JSON'],
   ['a body of no type', response(200, 'x', { fields: [] }), 'of no type'],
-  ['a body shorter than declared', response(200, '{}', { fields: [['content-type', 'application/json'], ['content-length', '9']] }), 'content-length 9'],
+  [
+    'a body shorter than declared',
+    response(200, '{}', {
+      fields: [
+        ['content-type', 'application/json'],
+        ['content-length', '9'],
+      ],
+    }),
+    'content-length 9',
+  ],
   ['a header with a line feed', response(200, '{}', { fields: [['x', 'a\nb']] }), 'header'],
   ['a status that is none', response(99, '{}'), 'status 99'],
   ['no status at all', response(Number.NaN, '{}'), 'status NaN'],

@@ -34,7 +34,8 @@ export function faultOf(request: Request, response: Response): string | undefine
 }
 
 /** One text, or one on each line as watches send them. */
-const isJsonStream = (body: Buffer): boolean => isJson(body.toString()) || body.toString().trim().split('\n').every(isJson);
+const isJsonStream = (body: Buffer): boolean =>
+  isJson(body.toString()) || body.toString().trim().split('\n').every(isJson);
 
 function isJson(text: string): boolean {
   try {
@@ -59,4 +60,9 @@ export const signatureOf = (fault: string): string =>
 
 /** Lines of the server's log that nobody may cause. That etcd was slow is the machine's doing, and readiness says so. */
 export const errorLines = (log: string): string[] =>
-  log.split('\n').filter((line) => /( ERROR )|[Uu]ncaught|[Uu]nhandled|^\s+at |^\w*Error: |Warning: /.test(line) && !/ check=etcd /.test(line));
+  log
+    .split('\n')
+    .filter(
+      (line) =>
+        /( ERROR )|[Uu]ncaught|[Uu]nhandled|^\s+at |^\w*Error: |Warning: /.test(line) && !/ check=etcd /.test(line),
+    );

@@ -137,7 +137,8 @@ for (let batch = 0; batch * batchSize < numbers.length; batch++) {
   const state = await restedState(server, idle?.descriptors ?? 0);
   if (run.crashed || batch < warmUpBatches) compared = state && { ...state, descriptors: idle?.descriptors ?? 0 };
   else if (compared && state)
-    for (const text of growthFaults(compared, state, growthMaxMiB)) record({ number: undefined, kind: 'process', text });
+    for (const text of growthFaults(compared, state, growthMaxMiB))
+      record({ number: undefined, kind: 'process', text });
   console.log(
     `batch ${batch}: ${(run.suspects.length > 0 ? (batchSize * 1_000) / tookMs : 0).toFixed(0)} inputs/s, ` +
       `${run.faults.length} faults, ${state?.residentMiB.toFixed(0)} MiB, ${state?.descriptors} descriptors, ` +
@@ -150,8 +151,11 @@ const expectedKeys = [
   /^\/registry\/namespaces\/[^/]+$/,
   /^\/registry\/(serviceaccounts|events)\/[^/]+\/[^/]+$/,
 ];
-const strayKeys = (await allKeys(files.etcd()[0]?.url ?? '')).filter((key) => !expectedKeys.some((form) => form.test(key)));
-for (const key of strayKeys) record({ number: undefined, kind: 'etcd', text: `a key that is below no resource: ${key}` });
+const strayKeys = (await allKeys(files.etcd()[0]?.url ?? '')).filter(
+  (key) => !expectedKeys.some((form) => form.test(key)),
+);
+for (const key of strayKeys)
+  record({ number: undefined, kind: 'etcd', text: `a key that is below no resource: ${key}` });
 
 const shown = (counts: Record<string, number>): string =>
   Object.entries(counts)

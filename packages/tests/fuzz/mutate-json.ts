@@ -87,5 +87,4 @@ const memberMutations: readonly MemberMutation[] = [
   ],
 ];
 
-const escapeFirst = (_: string, first: string): string =>
-  `"\\u${first.charCodeAt(0).toString(16).padStart(4, '0')}`;
+const escapeFirst = (_: string, first: string): string => `"\\u${first.charCodeAt(0).toString(16).padStart(4, '0')}`;

@@ -90,7 +90,11 @@ const lengths = [0, 1, 127, 128, 2 ** 31 - 1, 2 ** 31, 2 ** 32, 2 ** 53];
 type FieldMutation = (random: Random, field: WireField) => readonly WireField[];
 
 /** A field whose content holds its own tag and length, whatever they say. */
-const verbatim = (bytes: Buffer): WireField => ({ number: 2_000, type: 0, content: Buffer.concat([Buffer.from([0]), bytes]) });
+const verbatim = (bytes: Buffer): WireField => ({
+  number: 2_000,
+  type: 0,
+  content: Buffer.concat([Buffer.from([0]), bytes]),
+});
 
 const fieldMutations: readonly FieldMutation[] = [
   (_, field) => [field, field],

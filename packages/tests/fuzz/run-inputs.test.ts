@@ -28,13 +28,18 @@ const requests = (over: 'h2' | 'http/1.1', count: number): number[] => {
     if (input.form !== 'request' || input.over !== over || input.request.method !== 'GET') continue;
     // What Node itself refuses never reaches a handler.
     const texts = [input.request.target, ...input.request.headers.flat()];
-    if (!/watch|%/.test(input.request.target) && texts.every((text) => /^[!-~][ -~]{0,300}$/.test(text))) found.push(number);
+    if (!/watch|%/.test(input.request.target) && texts.every((text) => /^[!-~][ -~]{0,300}$/.test(text)))
+      found.push(number);
   }
   return found;
 };
 
 async function run(handle: Handle, numbers: readonly number[], signal = new AbortController().signal): Promise<Run> {
-  const { certificate, privateKey } = await selfSigned({ commonName: 'fake', hosts: ['127.0.0.1'] }, systemClock, systemRandom());
+  const { certificate, privateKey } = await selfSigned(
+    { commonName: 'fake', hosts: ['127.0.0.1'] },
+    systemClock,
+    systemRandom(),
+  );
   const server = createSecureServer({ cert: certificate, key: privateKey, allowHTTP1: true }, handle as never);
   const sockets = new Set<Socket>();
   server.on('connection', (socket: Socket) => sockets.add(socket));
@@ -52,7 +57,10 @@ async function run(handle: Handle, numbers: readonly number[], signal = new Abor
 const answer =
   (status: number, body: string): Handle =>
   (_, response) => {
-    (response as ServerResponse).writeHead(status, { 'content-type': 'application/json', 'content-length': body.length });
+    (response as ServerResponse).writeHead(status, {
+      'content-type': 'application/json',
+      'content-length': body.length,
+    });
     (response as ServerResponse).end(body);
   };
 const statusBody = (code: number): string => JSON.stringify({ kind: 'Status', code });
@@ -63,13 +71,16 @@ test.each(['h2', 'http/1.1'] as const)('nothing is wrong with a server that answ
   expect(outcomes['404']).toBeGreaterThan(30);
 });
 
-test.each(['h2', 'http/1.1'] as const)('every internal error over %s is found, with the number of its input', async (over) => {
-  const numbers = requests(over, 40);
-  const { faults } = await run(answer(500, statusBody(500)), numbers);
-  expect(faults.length).toBeGreaterThan(30);
-  expect(numbers).toEqual(expect.arrayContaining(faults.map(({ number }) => number)));
-  expect(faults[0]?.text).toContain('status 500');
-});
+test.each(['h2', 'http/1.1'] as const)(
+  'every internal error over %s is found, with the number of its input',
+  async (over) => {
+    const numbers = requests(over, 40);
+    const { faults } = await run(answer(500, statusBody(500)), numbers);
+    expect(faults.length).toBeGreaterThan(30);
+    expect(numbers).toEqual(expect.arrayContaining(faults.map(({ number }) => number)));
+    expect(faults[0]?.text).toContain('status 500');
+  },
+);
 
 test.each(['h2', 'http/1.1'] as const)('a Status of another code over %s is found', async (over) => {
   const { faults } = await run(answer(400, statusBody(404)), requests(over, 5));
@@ -85,7 +96,10 @@ test('a connection that is closed instead of an answer is seen', async () => {
 });
 
 test('a stream that ends in an internal error is found', async () => {
-  const { faults } = await run((_, response) => void (response as Http2ServerResponse).stream.close(2), requests('h2', 10));
+  const { faults } = await run(
+    (_, response) => void (response as Http2ServerResponse).stream.close(2),
+    requests('h2', 10),
+  );
   expect(faults.length).toBeGreaterThan(5);
   expect(faults[0]?.text).toContain('INTERNAL_ERROR');
 });

@@ -82,7 +82,11 @@ interface Item {
 }
 
 /** Asks for one object again and again on a connection of its own; what it gets must never change. */
-export function startPoliteClient({ files }: Server): { readonly faults: string[]; longestMs(): number; stop(): Promise<void> } {
+export function startPoliteClient({ files }: Server): {
+  readonly faults: string[];
+  longestMs(): number;
+  stop(): Promise<void>;
+} {
   const faults: string[] = [];
   const stopping = new AbortController();
   let longestMs = 0;
@@ -130,11 +134,7 @@ export async function restedState({ files }: Server, descriptorsBefore: number):
 }
 
 /** What a rested process has kept that it should not have. */
-export function growthFaults(
-  before: ProcessState,
-  after: ProcessState,
-  growthMaxMiB: number,
-): string[] {
+export function growthFaults(before: ProcessState, after: ProcessState, growthMaxMiB: number): string[] {
   const growthMiB = after.residentMiB - before.residentMiB;
   const descriptors = after.descriptors - before.descriptors;
   return [

@@ -11,7 +11,10 @@ const patienceMs = 300;
 const headEnd = Buffer.from('\r\n\r\n');
 
 /** Does what the input says on a connection of its own, and gives what the server did wrong. */
-export function openWebSocket({ opening, messages }: WebSocketInput, { port, ca }: Http2Target): Promise<readonly string[]> {
+export function openWebSocket(
+  { opening, messages }: WebSocketInput,
+  { port, ca }: Http2Target,
+): Promise<readonly string[]> {
   return new Promise((resolve) => {
     const socket = connect({ host: '127.0.0.1', port, ca, ALPNProtocols: ['http/1.1'] });
     const pieces: Buffer[] = [];

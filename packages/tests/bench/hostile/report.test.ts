@@ -13,7 +13,9 @@ const good: AttackReport = {
   attacker: { '200': 5, closed: 1 },
   logged: [],
 };
-const polite = (more: Partial<AttackReport['polite']>): Partial<AttackReport> => ({ polite: { ...good.polite, ...more } });
+const polite = (more: Partial<AttackReport['polite']>): Partial<AttackReport> => ({
+  polite: { ...good.polite, ...more },
+});
 
 test('a server that serves on has met the goals', () => {
   expect(missedGoals(good)).toEqual([]);

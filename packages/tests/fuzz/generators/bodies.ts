@@ -21,8 +21,9 @@ const bodyOf =
 
 const queries = ['', '', '', '', '?fieldValidation=Strict', '?fieldValidation=Ignore', '?dryRun=All', '?pretty=1'];
 
-export const jsonBody = bodyOf(['application/json', 'application/json', 'application/json;charset=utf-8'], (random, value) =>
-  withBrokenBytes(random, Buffer.from(mutateJson(random, value))),
+export const jsonBody = bodyOf(
+  ['application/json', 'application/json', 'application/json;charset=utf-8'],
+  (random, value) => withBrokenBytes(random, Buffer.from(mutateJson(random, value))),
 );
 
 export const yamlBody = bodyOf(['application/yaml'], (random, value) =>
@@ -83,7 +84,10 @@ const mergePatch = (random: Random): unknown => ({
 const patchForms: readonly { readonly contentType: string; readonly make: (random: Random) => string }[] = [
   { contentType: 'application/json-patch+json', make: (random) => mutateJson(random, jsonPatch(random), 2) },
   { contentType: 'application/merge-patch+json', make: (random) => mutateJson(random, mergePatch(random), 2) },
-  { contentType: 'application/strategic-merge-patch+json', make: (random) => mutateJson(random, strategicPatch(random), 2) },
+  {
+    contentType: 'application/strategic-merge-patch+json',
+    make: (random) => mutateJson(random, strategicPatch(random), 2),
+  },
   {
     contentType: 'application/apply-patch+yaml',
     make: (random) => {

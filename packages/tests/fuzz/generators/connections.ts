@@ -47,11 +47,14 @@ class Session {
   readonly #context: FuzzContext;
   readonly #written: Buffer[] = [];
   readonly #open: number[] = [];
+  /** Making one takes longer than all the frames that use it. */
+  readonly #blocks: readonly Buffer[];
   #nextStream = 1;
 
   constructor(random: Random, context: FuzzContext) {
     this.random = random;
     this.#context = context;
+    this.#blocks = [this.#newBlock(), this.#newBlock()];
   }
 
   send(...sent: readonly Buffer[]): void {
@@ -73,18 +76,22 @@ class Session {
   }
 
   block(more: readonly Field[] = []): Buffer {
-    const request = this.request();
+    const known = choose(this.random, this.#blocks);
+    return more.length === 0 ? known : Buffer.concat([known, literals(more)]);
+  }
+
+  #newBlock(): Buffer {
+    const request = this.#request();
     return literals([
       [':method', request.method],
       [':path', request.target],
       [':scheme', 'https'],
       [':authority', '127.0.0.1'],
       ...request.headers,
-      ...more,
     ]);
   }
 
-  request(): Request {
+  #request(): Request {
     if (this.random.below(3) === 0) return hostileRequest(this.random, this.#context.token);
     const target = collectionPath(this.random);
     const method = choose(this.random, ['GET', 'POST']);
@@ -111,7 +118,13 @@ const initialSettings: readonly Settings[] = [
 ];
 const changedSettings: readonly Settings[] = [
   ...initialSettings,
-  ...[one(4, 2 ** 31), one(5, 0), one(2, 2), [...one(4, 0), ...one(4, 1), ...one(4, 100_000)], [...one(1, 0), ...one(1, 4_096)]],
+  ...[
+    one(4, 2 ** 31),
+    one(5, 0),
+    one(2, 2),
+    [...one(4, 0), ...one(4, 1), ...one(4, 100_000)],
+    [...one(1, 0), ...one(1, 4_096)],
+  ],
 ];
 
 const padded = (type: number, flags: number, stream: number, payload: Buffer, padding: number): Buffer =>
@@ -128,7 +141,14 @@ const upload: Step = (session) => {
   const declared = choose(random, [content.length, content.length, content.length + 24, 1, 0, 10_000_000]);
   const stream = session.newStream();
   session.send(
-    headers(stream, session.block([['content-type', 'application/json'], ['content-length', `${declared}`]]), 4),
+    headers(
+      stream,
+      session.block([
+        ['content-type', 'application/json'],
+        ['content-length', `${declared}`],
+      ]),
+      4,
+    ),
   );
   for (let at = 0; at < content.length; ) {
     const piece = content.subarray(at, at + 1 + random.below(content.length));
@@ -156,7 +176,8 @@ const sessionSteps: readonly Step[] = [
     const stream = session.newStream();
     session.send(requestHeaders(stream, session.block(), true), resetStream(stream));
   },
-  (session) => session.send(windowUpdate(session.anyStream(), choose(session.random, [0, 1, 65_535, 2 ** 31 - 1, 2 ** 32 - 1]))),
+  (session) =>
+    session.send(windowUpdate(session.anyStream(), choose(session.random, [0, 1, 65_535, 2 ** 31 - 1, 2 ** 32 - 1]))),
   (session) => {
     const stream = session.anyStream();
     session.send(...Array.from({ length: 50 }, () => windowUpdate(stream, 1)));
@@ -164,8 +185,10 @@ const sessionSteps: readonly Step[] = [
   (session) => session.send(settingsFrame(choose(session.random, changedSettings))),
   (session) => session.send(frame(frames.settings, 1, 0, Buffer.alloc(0))), // acknowledges what was not sent
   (session) => session.send(ping(Buffer.alloc(8)), ping(Buffer.alloc(8))),
-  (session) => session.send(data(session.anyStream(), Buffer.alloc(session.random.below(3) * 8_000), session.random.below(2))),
-  (session) => session.send(...Array.from({ length: 6 }, () => data(session.anyStream(), Buffer.alloc(dataBytesMax), 0))),
+  (session) =>
+    session.send(data(session.anyStream(), Buffer.alloc(session.random.below(3) * 8_000), session.random.below(2))),
+  (session) =>
+    session.send(...Array.from({ length: 6 }, () => data(session.anyStream(), Buffer.alloc(dataBytesMax), 0))),
   (session) => session.send(...Array.from({ length: 30 }, () => data(session.anyStream(), Buffer.alloc(0), 0))),
   (session) => session.send(padded(frames.data, 0, session.anyStream(), Buffer.from('{}'), session.random.below(256))),
   (session) => session.send(padded(frames.headers, 5, session.newStream(), session.block(), session.random.below(256))),
@@ -186,8 +209,26 @@ const sessionSteps: readonly Step[] = [
     session.send(frame(frames.headers, 5 | 32, stream, Buffer.concat([priority, session.block()])));
   },
   (session) => session.send(headers(session.anyStream(), session.block(), 5)), // again, or as trailers
-  (session) => session.send(headers(session.anyStream(), literals([['x-trailer', 'a'], [':path', '/']]), 5)),
-  (session) => session.send(frame(session.random.below(256), session.random.below(256), session.anyStream(), bytesOf(session.random, session.random.below(40)))),
+  (session) =>
+    session.send(
+      headers(
+        session.anyStream(),
+        literals([
+          ['x-trailer', 'a'],
+          [':path', '/'],
+        ]),
+        5,
+      ),
+    ),
+  (session) =>
+    session.send(
+      frame(
+        session.random.below(256),
+        session.random.below(256),
+        session.anyStream(),
+        bytesOf(session.random, session.random.below(40)),
+      ),
+    ),
   (session) => {
     const whole = data(session.anyStream(), Buffer.from('{}'), 1);
     whole.writeUIntBE(choose(session.random, [0, 1, 3, 16_385, 2 ** 24 - 1]), 0, 3); // a length that is wrong

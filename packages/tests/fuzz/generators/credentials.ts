@@ -13,16 +13,21 @@ const selfReview = {
 /** A token made from a real one. Whatever is changed in what was signed, nobody may be authenticated by it. */
 export const token: Generator = (random, context) => {
   const forged = choose(random, forgeries)(random, context);
-  const scheme = choose(random, ['Bearer ', 'Bearer ', 'Bearer ', 'Bearer ', 'bearer ', 'Bearer  ', 'Bearer\t', 'Basic ', '']);
-  return request(
-    random,
-    context,
-    { ...selfReview, headers: [['authorization', `${scheme}${forged}`]] },
-    (response) => {
-      if (response.status >= 300 || isSigned(forged.trim(), context)) return undefined;
-      return usernameOf(response) === 'system:anonymous' ? undefined : 'a forged token was accepted';
-    },
-  );
+  const scheme = choose(random, [
+    'Bearer ',
+    'Bearer ',
+    'Bearer ',
+    'Bearer ',
+    'bearer ',
+    'Bearer  ',
+    'Bearer\t',
+    'Basic ',
+    '',
+  ]);
+  return request(random, context, { ...selfReview, headers: [['authorization', `${scheme}${forged}`]] }, (response) => {
+    if (response.status >= 300 || isSigned(forged.trim(), context)) return undefined;
+    return usernameOf(response) === 'system:anonymous' ? undefined : 'a forged token was accepted';
+  });
 };
 
 /** Whether a token says and signs the same as a real one, in whatever encoding. */
@@ -40,7 +45,11 @@ const forgeries: readonly ((random: Random, context: FuzzContext) => string)[] =
   (_, { serviceAccountToken }) => serviceAccountToken,
   (random, context) => {
     const [head, payload, signature] = partsOf(context);
-    const changed = { ...head, alg: choose<unknown>(random, algorithms), kid: choose<unknown>(random, [head['kid'], '', '../x', 1, undefined]) };
+    const changed = {
+      ...head,
+      alg: choose<unknown>(random, algorithms),
+      kid: choose<unknown>(random, [head['kid'], '', '../x', 1, undefined]),
+    };
     return `${encode(mutateJson(random, changed, 1))}.${payload}.${choose(random, [signature, '', 'AA'])}`;
   },
   (random, context) => {
@@ -62,7 +71,18 @@ const forgeries: readonly ((random: Random, context: FuzzContext) => string)[] =
   (random, { serviceAccountToken }) => serviceAccountToken.slice(0, random.below(serviceAccountToken.length)),
   (_, { serviceAccountToken }) => serviceAccountToken.split('.').toReversed().join('.'),
   (_, { serviceAccountToken }) => `${serviceAccountToken}.${serviceAccountToken}`,
-  (random) => choose(random, ['.', '..', '...', 'a.b.c', 'e30.e30.', 'e30.e30.AA', '\xff', 'a'.repeat(9_000), `${'.'.repeat(3_000)}`]),
+  (random) =>
+    choose(random, [
+      '.',
+      '..',
+      '...',
+      'a.b.c',
+      'e30.e30.',
+      'e30.e30.AA',
+      '\xff',
+      'a'.repeat(9_000),
+      `${'.'.repeat(3_000)}`,
+    ]),
   (random) => `${encode('['.repeat(choose(random, [10, 5_000])))}.e30.AA`,
   (_, { token: administrator }) => administrator.slice(0, -1),
   (_, { token: administrator }) => `${administrator}x`,
@@ -76,9 +96,23 @@ function partsOf({ serviceAccountToken }: FuzzContext): readonly [Readonly<Recor
 }
 
 const blanks = ['', ' ', '  ', '\t', '\x0b', '\xa0', '\x7f', '\x01'];
-const users = ['bob', 'system:anonymous', 'system:serviceaccount:hostile:n1', 'système', '__proto__', 'x'.repeat(500), ''];
+const users = [
+  'bob',
+  'system:anonymous',
+  'system:serviceaccount:hostile:n1',
+  'système',
+  '__proto__',
+  'x'.repeat(500),
+  '',
+];
 const identityHeaders = [
-  ...['impersonate-group', 'impersonate-uid', 'impersonate-extra-scopes', 'impersonate-extra-%zz', 'impersonate-extra-'],
+  ...[
+    'impersonate-group',
+    'impersonate-uid',
+    'impersonate-extra-scopes',
+    'impersonate-extra-%zz',
+    'impersonate-extra-',
+  ],
   ...['x-remote-user', 'x-remote-group', 'x-remote-extra-a', 'impersonate-other'],
 ];
 
@@ -101,6 +135,8 @@ export const identity: Generator = (random, context) => {
 
 function usernameOf(response: Response): string | undefined {
   if (!fieldOf(response, 'content-type')?.startsWith('application/json')) return undefined;
-  const { status } = JSON.parse(response.body.toString()) as { readonly status?: { readonly userInfo?: { readonly username?: string } } };
+  const { status } = JSON.parse(response.body.toString()) as {
+    readonly status?: { readonly userInfo?: { readonly username?: string } };
+  };
   return status?.userInfo?.username;
 }

@@ -5,15 +5,29 @@ import { mutateJson } from '../mutate-json.ts';
 import { request, type Generator } from './generator.ts';
 import { collectionPath, objectPath } from './targets.ts';
 
-const words = ['a', 'app', 'a.b/c', 'tier', 'x'.repeat(63), 'x'.repeat(64), 'x'.repeat(254), 'é', '__proto__', '-a', ''];
+const words = [
+  'a',
+  'app',
+  'a.b/c',
+  'tier',
+  'x'.repeat(63),
+  'x'.repeat(64),
+  'x'.repeat(254),
+  'é',
+  '__proto__',
+  '-a',
+  '',
+];
 const word = (random: Random): string => choose(random, words);
 
 const labelTerms: readonly ((random: Random) => string)[] = [
   word,
   (random) => `!${word(random)}`,
   (random) => `${word(random)}${choose(random, ['=', '==', '!=', '=>', '<', '>', '==='])}${word(random)}`,
-  (random) => `${word(random)} ${choose(random, ['in', 'notin', 'IN', 'not in'])} (${chooseSome(random, words, 5).join(',')})`,
-  (random) => `${word(random)}${choose(random, ['>', '<'])}${choose(random, ['1', '-1', '1e3', '99999999999999999999', 'x'])}`,
+  (random) =>
+    `${word(random)} ${choose(random, ['in', 'notin', 'IN', 'not in'])} (${chooseSome(random, words, 5).join(',')})`,
+  (random) =>
+    `${word(random)}${choose(random, ['>', '<'])}${choose(random, ['1', '-1', '1e3', '99999999999999999999', 'x'])}`,
   (random) => `${word(random)} in ${'('.repeat(random.below(200))}`,
 ];
 
@@ -26,7 +40,17 @@ const fieldTerms: readonly ((random: Random) => string)[] = [
   (random) => `${choose(random, fieldNames)}=${choose(random, ['\\', '\\,', '\\=', '\\\\', '\\x', 'a\\'])}`,
 ];
 
-const bounds = ['0x0', '0x8000000000000000', '0x10000000000000000', '0x10000000000000001', '0xFFFFFFFFFFFFFFFF', '0x', '0', '-0x1', '0xg'];
+const bounds = [
+  '0x0',
+  '0x8000000000000000',
+  '0x10000000000000000',
+  '0x10000000000000001',
+  '0xFFFFFFFFFFFFFFFF',
+  '0x',
+  '0',
+  '-0x1',
+  '0xg',
+];
 const shardTerms: readonly ((random: Random) => string)[] = [
   (random) =>
     `shardRange(${choose(random, ['object.metadata.uid', 'object.metadata.namespace', 'object.x', ''])}, '${choose(random, bounds)}', '${choose(random, bounds)}')`,
@@ -78,8 +102,12 @@ export const continueToken: Generator = (random, context) => {
     () => flipOne(random, context.continueToken),
     () => context.continueToken,
   ])(made);
-  const query = [`continue=${encodeURIComponent(token)}`, `limit=${choose(random, ['1', '2', '0', '-1', '99999999999'])}`];
-  if (random.below(4) === 0) query.push(choose(random, ['resourceVersion=1', 'labelSelector=a', 'watch=1&timeoutSeconds=1']));
+  const query = [
+    `continue=${encodeURIComponent(token)}`,
+    `limit=${choose(random, ['1', '2', '0', '-1', '99999999999'])}`,
+  ];
+  if (random.below(4) === 0)
+    query.push(choose(random, ['resourceVersion=1', 'labelSelector=a', 'watch=1&timeoutSeconds=1']));
   return request(random, context, { target: `${collectionPath(random)}?${query.join('&')}` });
 };
 
@@ -104,10 +132,26 @@ export const pathAndParameters: Generator = (random, context) => {
   });
 };
 
-const mediaTypes = ['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf', 'text/html', '*/*', 'application/*'];
+const mediaTypes = [
+  'application/json',
+  'application/yaml',
+  'application/vnd.kubernetes.protobuf',
+  'text/html',
+  '*/*',
+  'application/*',
+];
 const mediaParameters = [
-  ...[';as=Table;g=meta.k8s.io;v=v1', ';as=PartialObjectMetadata;g=meta.k8s.io;v=v1', ';as=PartialObjectMetadataList;g=meta.k8s.io;v=v1'],
-  ...[';as=Table', ';as=__proto__;g=meta.k8s.io;v=v1', ';g=meta.k8s.io;v=v1beta1;as=Table', ';as=APIGroupDiscoveryList;g=apidiscovery.k8s.io;v=v2'],
+  ...[
+    ';as=Table;g=meta.k8s.io;v=v1',
+    ';as=PartialObjectMetadata;g=meta.k8s.io;v=v1',
+    ';as=PartialObjectMetadataList;g=meta.k8s.io;v=v1',
+  ],
+  ...[
+    ';as=Table',
+    ';as=__proto__;g=meta.k8s.io;v=v1',
+    ';g=meta.k8s.io;v=v1beta1;as=Table',
+    ';as=APIGroupDiscoveryList;g=apidiscovery.k8s.io;v=v2',
+  ],
   ...[';q=0', ';q=1.0001', ';q=', ';charset=utf-16', ';pretty=1', ';stream=watch', ';="', '; ;', ';q=0.5;as=Table', ''],
 ];
 
@@ -116,7 +160,16 @@ export const mediaType: Generator = (random, context) => {
     { length: choose(random, [1, 1, 2, 5, 200]) },
     () => `${choose(random, mediaTypes)}${choose(random, mediaParameters)}`,
   ).join(choose(random, [',', ', ', ',,', ';']));
-  const documents = ['/api', '/apis', '/api/v1', '/openapi/v2', '/openapi/v3', '/version', '/metrics', '/apis/events.k8s.io/v1'];
+  const documents = [
+    '/api',
+    '/apis',
+    '/api/v1',
+    '/openapi/v2',
+    '/openapi/v3',
+    '/version',
+    '/metrics',
+    '/apis/events.k8s.io/v1',
+  ];
   const target = choose<(random: Random) => string>(random, [
     collectionPath,
     collectionPath,
@@ -125,7 +178,8 @@ export const mediaType: Generator = (random, context) => {
     (random) => choose(random, documents),
   ])(random);
   const headers: (readonly [string, string])[] = [['accept', accept]];
-  if (random.below(3) === 0) headers.push(['accept-encoding', choose(random, ['gzip', 'gzip;q=0', 'br, gzip', '*', 'identity;q=0'])]);
+  if (random.below(3) === 0)
+    headers.push(['accept-encoding', choose(random, ['gzip', 'gzip;q=0', 'br, gzip', '*', 'identity;q=0'])]);
   if (random.below(6) === 0)
     return request(random, context, {
       method: 'POST',

@@ -91,21 +91,30 @@ export const bodyTargets: readonly BodyTarget[] = [
     methods: ['POST'],
     path: () => '/api/v1/namespaces',
     // A few names, or each would be a namespace of its own for ever.
-    body: (name, random) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { labels: { a: 'b' }, name, ...(random.below(4) === 0 && { annotations: { a: 'b' } }) } }),
+    body: (name, random) => ({
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { labels: { a: 'b' }, name, ...(random.below(4) === 0 && { annotations: { a: 'b' } }) },
+    }),
   },
   {
     methods: ['POST'],
     path: (namespace, name) => `${object('api/v1', 'serviceaccounts')(namespace, name)}/token`,
     body: () => ({
       ...{ apiVersion: `${authentication}/v1`, kind: 'TokenRequest' },
-      spec: { audiences: ['a'], expirationSeconds: 3_600, boundObjectRef: { apiVersion: 'v1', kind: 'Pod', name: 'p', uid: 'u' } },
+      spec: {
+        audiences: ['a'],
+        expirationSeconds: 3_600,
+        boundObjectRef: { apiVersion: 'v1', kind: 'Pod', name: 'p', uid: 'u' },
+      },
     }),
   },
   { methods: ['DELETE'], path: object('api/v1', 'serviceaccounts'), body: deleteOptions },
   { methods: ['DELETE'], path: collection('api/v1', 'events'), body: deleteOptions },
   ...Object.entries(reviews).map(([plural, body]) => ({
     methods: ['POST'],
-    path: () => `/apis/${plural.includes('access') || plural.includes('rules') ? authorization : authentication}/v1/${plural}`,
+    path: () =>
+      `/apis/${plural.includes('access') || plural.includes('rules') ? authorization : authentication}/v1/${plural}`,
     body,
   })),
 ];

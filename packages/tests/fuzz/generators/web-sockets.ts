@@ -7,10 +7,25 @@ const bearer = (token: string): string =>
   `base64url.bearer.authorization.k8s.io.${Buffer.from(token).toString('base64url')}`;
 
 const oddHeaders = [
-  ...['Sec-WebSocket-Version: 8', 'Sec-WebSocket-Version: 13, 8', 'Sec-WebSocket-Key: short', 'Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA=='],
+  ...[
+    'Sec-WebSocket-Version: 8',
+    'Sec-WebSocket-Version: 13, 8',
+    'Sec-WebSocket-Key: short',
+    'Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==',
+  ],
   ...['Upgrade: h2c', 'Upgrade: websocket, x', 'Connection: close', 'Content-Length: 3', 'Transfer-Encoding: chunked'],
-  ...['Sec-WebSocket-Protocol: ,', 'Sec-WebSocket-Protocol: a b', 'Sec-WebSocket-Protocol: x, x', `Sec-WebSocket-Protocol: ${bearer('x')}`],
-  ...['Sec-WebSocket-Extensions: permessage-deflate', 'Origin: https://elsewhere.example', 'Origin: null', 'Expect: 100-continue'],
+  ...[
+    'Sec-WebSocket-Protocol: ,',
+    'Sec-WebSocket-Protocol: a b',
+    'Sec-WebSocket-Protocol: x, x',
+    `Sec-WebSocket-Protocol: ${bearer('x')}`,
+  ],
+  ...[
+    'Sec-WebSocket-Extensions: permessage-deflate',
+    'Origin: https://elsewhere.example',
+    'Origin: null',
+    'Expect: 100-continue',
+  ],
 ];
 
 /** A watch by WebSocket, and messages that a client must not send, or may. */

@@ -20,7 +20,9 @@ beforeAll(async () => {
   server = createServer();
   server.on('stream', (stream, { ':path': path }) => {
     const [name, value] = values[Number(path?.slice(1))] ?? ['', ''];
-    stream.respond(name === ':status' ? { ':status': Number(value) } : { ':status': 200, [name]: value }, { endStream: true });
+    stream.respond(name === ':status' ? { ':status': Number(value) } : { ':status': 200, [name]: value }, {
+      endStream: true,
+    });
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -32,7 +34,12 @@ test.each(values.map(([name, value], at) => [name, value, at] as const))(
   async (name, value, at) => {
     const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
     const noTable = frame(frames.settings, 0, 0, Buffer.from([0, 1, 0, 0, 0, 0]));
-    const request = literals([[':method', 'GET'], [':path', `/${at}`], [':scheme', 'http'], [':authority', 'x']]);
+    const request = literals([
+      [':method', 'GET'],
+      [':path', `/${at}`],
+      [':scheme', 'http'],
+      [':authority', 'x'],
+    ]);
     socket.write(Buffer.concat([preface, noTable, headers(1, request, 5)]));
     let received = Buffer.alloc(0);
     for await (const piece of socket) {

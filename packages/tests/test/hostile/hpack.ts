@@ -119,7 +119,8 @@ const huffmanCodes = new Map<number, string>();
 {
   let code = 0;
   for (let length = 5; length <= codeBitsMax; length++) {
-    for (const character of codeLengths[length] ?? []) huffmanCodes.set(length * 2 ** codeBitsMax + code++, String.fromCharCode(character));
+    for (const character of codeLengths[length] ?? [])
+      huffmanCodes.set(length * 2 ** codeBitsMax + code++, String.fromCharCode(character));
     code <<= 1;
   }
 }
