@@ -63,7 +63,9 @@ export function http1Lane({ port, ca }: Http2Target, random: Random): Lane {
         used.on('close', onClose);
         used.write(written(random, request));
       }),
-    close: async () => void socket?.destroy(),
+    close: async () => {
+      socket?.destroy();
+    },
   };
 }
 

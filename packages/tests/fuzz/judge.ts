@@ -46,7 +46,7 @@ function isJson(text: string): boolean {
   }
 }
 
-export function mayTimeOut({ target }: Request): boolean {
+function mayTimeOut({ target }: Request): boolean {
   const query = new URLSearchParams(target.slice(target.indexOf('?') + 1));
   return ['timeout', 'resourceVersion', 'timeoutSeconds', 'continue'].some((name) => query.has(name));
 }

@@ -57,7 +57,7 @@ function blockOf(random: Random, value: unknown, indent: number): string[] {
 const properties = ['&a', '*a', '!', '!!str', '!!map', '!!seq', '!!binary', '!x', '!<x>', '&a &b', '!!int', '& '];
 
 const keyStyles: readonly ((key: string) => string)[] = [
-  ...new Array<(key: string) => string>(8).fill((key) => key),
+  ...Array.from({ length: 8 }, () => (key: string) => key),
   (key) => JSON.stringify(key),
   (key) => `'${key}'`,
   (key) => `? ${key}\n`,

@@ -28,7 +28,7 @@ export interface AttackReport {
 }
 
 /** From issue 14. */
-export const goals = {
+const goals = {
   maxMs: 100,
   p99Ms: 50,
   growthMiB: 100,

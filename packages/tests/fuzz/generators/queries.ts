@@ -113,7 +113,7 @@ export const continueToken: Generator = (random, context) => {
 
 function flipOne(random: Random, text: string): string {
   const at = random.below(text.length);
-  return `${text.slice(0, at)}${choose(random, [...'AZaz09-_.~'])}${text.slice(at + 1)}`;
+  return `${text.slice(0, at)}${choose(random, 'AZaz09-_.~'.split(''))}${text.slice(at + 1)}`;
 }
 
 export const anyRequest: Generator = (random, { token }) => ({

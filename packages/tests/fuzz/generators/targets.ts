@@ -121,7 +121,7 @@ export const bodyTargets: readonly BodyTarget[] = [
 
 export const objectNames = ['n0', 'n1', 'n2', 'n3', 'n4', 'n5'] as const;
 
-export const collections = ['api/v1|serviceaccounts', 'api/v1|events', 'apis/events.k8s.io/v1|events'].map((text) => {
+const collections = ['api/v1|serviceaccounts', 'api/v1|events', 'apis/events.k8s.io/v1|events'].map((text) => {
   const [group = '', plural = ''] = text.split('|');
   return { group, plural };
 });

@@ -63,7 +63,7 @@ interface FrameForm {
   readonly lengthBits?: 7 | 16 | 64;
 }
 
-export function webSocketFrame({
+function webSocketFrame({
   opcode,
   payload = Buffer.alloc(0),
   fin = true,
