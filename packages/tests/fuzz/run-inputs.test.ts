@@ -97,7 +97,9 @@ test('a connection that is closed instead of an answer is seen', async () => {
 
 test('a stream that ends in an internal error is found', async () => {
   const { faults } = await run(
-    (_, response) => void (response as Http2ServerResponse).stream.close(2),
+    (_, response) => {
+      (response as Http2ServerResponse).stream.close(2);
+    },
     requests('h2', 10),
   );
   expect(faults.length).toBeGreaterThan(5);
