@@ -27,7 +27,7 @@ const packages = path.join(root, 'packages');
 const sources = () =>
   fs
     .readdirSync(packages)
-    .flatMap((room) => ['src', 'test'].map((folder) => path.join(packages, room, folder)))
+    .flatMap((room) => ['src', 'test', 'bench', 'fuzz'].map((folder) => path.join(packages, room, folder)))
     .filter((folder) => fs.existsSync(folder))
     .flatMap((folder) => fs.readdirSync(folder, { recursive: true }).map((file) => path.join(folder, file)))
     .filter((file) => file.endsWith('.ts'));

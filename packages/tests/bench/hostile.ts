@@ -15,12 +15,18 @@ import {
   isRestored,
   missedGoals,
   type PoliteReport,
-  type ProcessState,
   tableHead,
   tableRow,
 } from './hostile/report.ts';
 import { seed } from './hostile/seed.ts';
-import { clusterFiles, longestTurnMs, probe, stateOf, untilReady } from './hostile/server-process.ts';
+import {
+  clusterFiles,
+  longestTurnMs,
+  probe,
+  stateOf,
+  untilReady,
+  type ProcessState,
+} from '../test/hostile/server-process.ts';
 
 const { values } = parseArgs({
   options: {

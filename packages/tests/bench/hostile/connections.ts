@@ -95,8 +95,9 @@ export const connectionAttacks: readonly Attack[] = [
     reason: `${streamResets} streams opened and reset, then the end of the connection (no credentials)`,
     prepare: async (context) => {
       const block = literals(requestFields('GET', '/livez'));
+      // So many at once that the server has not read all when they close.
       return () =>
-        onConnections(context, { parallel: 5, max: 100, pauseMs: 50 }, async (connection) => {
+        onConnections(context, { parallel: 30, max: 300, pauseMs: 50 }, async (connection) => {
           const streams = Array.from({ length: streamResets }, () => connection.newStream());
           connection.write(streams.flatMap((stream) => [requestHeaders(stream, block, true), resetStream(stream)]));
           await pause(context, 20);

@@ -1,3 +1,5 @@
+import type { ProcessState } from '../../test/hostile/server-process.ts';
+
 /** What is measured of one attack, and whether the server bore it. */
 export interface PoliteReport {
   readonly answered: number;
@@ -7,11 +9,6 @@ export interface PoliteReport {
   readonly maxMs: number;
   /** The longest that the client itself was held up: the noise of the machine. */
   readonly ownDelayMs: number;
-}
-
-export interface ProcessState {
-  readonly residentMiB: number;
-  readonly descriptors: number;
 }
 
 export interface AttackReport {
@@ -31,7 +28,7 @@ export interface AttackReport {
 }
 
 /** From issue 14. */
-export const goals = {
+const goals = {
   maxMs: 100,
   p99Ms: 50,
   growthMiB: 100,

@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import { type ClientHttp2Session, connect } from 'node:http2';
 import { namespaces, serviceAccountsPath } from './attack.ts';
-import type { ClusterFiles } from './server-process.ts';
+import type { ClusterFiles } from '../../test/hostile/server-process.ts';
 
 /** What the attacks list, watch and select from: as in the review, and as issue 14 asks for lists. */
 const objects = { large: { count: 4_000, bytes: 3_000 }, small: { count: 12_000, bytes: 1_000 } } as const;

@@ -38,7 +38,7 @@ export const manifestOf = (...room: [] | [string]): Manifest =>
 
 export function readSources(): Source[] {
   return rooms.flatMap((room) =>
-    ['src', 'test', 'bench'].flatMap((folder) =>
+    ['src', 'test', 'bench', 'fuzz'].flatMap((folder) =>
       filesBelow(path.join(packages, room, folder)).map((file) => readSource(room, file)),
     ),
   );
@@ -60,7 +60,7 @@ function readSource(room: string, file: string): Source {
   return {
     room,
     path: relative,
-    ofTests: /\.test\.ts$|^[^/]+\/(test|bench)\/|\/contract\/|\/testing\.ts$/.test(relative),
+    ofTests: /\.test\.ts$|^[^/]+\/(test|bench|fuzz)\/|\/contract\/|\/testing\.ts$/.test(relative),
     imports,
     globals,
   };

@@ -19,11 +19,11 @@ export function hostileBody(random: Random, name: string): Body {
   return { contentType, bytes: withBrokenBytes(random, Buffer.from(text)) };
 }
 
-const protobufType = 'application/vnd.kubernetes.protobuf';
+export const protobufType = 'application/vnd.kubernetes.protobuf';
 const served = kinds(services);
 
 /** A message of one of the forms, with some of its bytes changed and perhaps its end cut off, or nothing like it. */
-function protobufBytes(random: Random, name: string): Buffer {
+export function protobufBytes(random: Random, name: string): Buffer {
   if (random.below(8) === 0) return Buffer.concat([Buffer.from('k8s\0'), bytesOf(random, random.below(200))]);
   const { schema, kind, apiVersion } = choose(random, [...served, deletion]);
   const value = { ...randomObject(random, schema), kind, apiVersion, metadata: { name } };
@@ -134,7 +134,7 @@ const templates = (name: string): object[] => [
 ];
 
 /** What may stand in the place of any token of a JSON text. */
-const tokens: readonly (() => string)[] = [
+export const tokens: readonly (() => string)[] = [
   ...[
     'null',
     'true',
@@ -239,7 +239,7 @@ const laughs = Array.from(
   (_, at) => `l${at + 1}: &l${at + 1} [${new Array(10).fill(`*l${at}`).join(', ')}]`,
 ).join('\n');
 
-const yamlLines: readonly (() => string)[] = [
+export const yamlLines: readonly (() => string)[] = [
   ...[
     '  labels: {a: b',
     '  annotations: {a: [}',
@@ -310,7 +310,7 @@ const yamlLines: readonly (() => string)[] = [
   ]);
 
 /** Some texts are no UTF-8 at all. */
-function withBrokenBytes(random: Random, bytes: Buffer): Buffer {
+export function withBrokenBytes(random: Random, bytes: Buffer): Buffer {
   if (random.below(8) !== 0 || bytes.length === 0) return bytes;
   const broken = choose(random, [
     Buffer.from([0xff]),

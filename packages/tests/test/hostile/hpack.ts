@@ -78,28 +78,49 @@ const staticTable: readonly Field[] = [
 ];
 
 /**
- * Code lengths of the visible ASCII characters (RFC 7541, appendix B). The code is canonical: codes of equal length are
- * consecutive in the order of the characters. All other characters have longer codes, which no response here contains.
+ * Characters by the length of their codes (RFC 7541, appendix B). The code is canonical: codes of equal length are
+ * consecutive in the order of the characters. Control characters, whose codes are longer, are in no response.
  */
-const codeLengths: Readonly<Record<number, string>> = {
-  5: '012aceiost',
-  6: ' %-./3456789=A_bdfghlmnpru',
-  7: ':BCDEFGHIJKLMNOPQRSTUVWYjkqvwxyz',
-  8: '&*,;XZ',
-  10: '!"()?',
-  11: "'+|",
-  12: '#>',
-  13: '\0$@[]~',
-  14: '^}',
-  15: '<`{',
+const codeLengths: Readonly<Record<number, readonly number[]>> = {
+  ...Object.fromEntries(
+    Object.entries({
+      5: '012aceiost',
+      6: ' %-./3456789=A_bdfghlmnpru',
+      7: ':BCDEFGHIJKLMNOPQRSTUVWYjkqvwxyz',
+      8: '&*,;XZ',
+      10: '!"()?',
+      11: "'+|",
+      12: '#>',
+      13: '\0$@[]~',
+      14: '^}',
+      15: '<`{',
+    }).map(([length, characters]) => [length, Array.from(characters, (character) => character.charCodeAt(0))]),
+  ),
+  19: [92, 195, 208],
+  20: [128, 130, 131, 162, 184, 194, 224, 226],
+  21: [153, 161, 167, 172, 176, 177, 179, 209, 216, 217, 227, 229, 230],
+  22: [
+    ...[129, 132, 133, 134, 136, 146, 154, 156, 160, 163, 164, 169, 170, 173, 178, 181, 185, 186, 187, 189, 190, 196],
+    ...[198, 228, 232, 233],
+  ],
+  23: [
+    ...[1, 135, 137, 138, 139, 140, 141, 143, 147, 149, 150, 151, 152, 155, 157, 158, 165, 166, 168, 174, 175, 180],
+    ...[182, 183, 188, 191, 197, 231, 239],
+  ],
+  24: [9, 142, 144, 145, 148, 159, 171, 206, 215, 225, 236, 237],
+  25: [199, 207, 234, 235],
+  26: [192, 193, 200, 201, 202, 205, 210, 213, 218, 219, 238, 240, 242, 243, 255],
+  27: [203, 204, 211, 212, 214, 221, 222, 223, 241, 244, 245, 246, 247, 248, 250, 251, 252, 253, 254],
 };
+const codeBitsMax = 27;
 
-/** Characters by the length and the value of their codes, as `length * 2^16 + code`. */
+/** Characters by the length and the value of their codes, as `length * 2^27 + code`. */
 const huffmanCodes = new Map<number, string>();
 {
   let code = 0;
-  for (let length = 5; length <= 15; length++) {
-    for (const character of codeLengths[length] ?? '') huffmanCodes.set(length * 65_536 + code++, character);
+  for (let length = 5; length <= codeBitsMax; length++) {
+    for (const character of codeLengths[length] ?? [])
+      huffmanCodes.set(length * 2 ** codeBitsMax + code++, String.fromCharCode(character));
     code <<= 1;
   }
 }
@@ -112,12 +133,12 @@ function decodeHuffman(bytes: Buffer): string {
     for (let bit = 7; bit >= 0; bit--) {
       code = (code << 1) | ((byte >> bit) & 1);
       length++;
-      const character = huffmanCodes.get(length * 65_536 + code);
+      const character = huffmanCodes.get(length * 2 ** codeBitsMax + code);
       if (character !== undefined) {
         decoded += character;
         code = 0;
         length = 0;
-      } else if (length > 15) throw new Error('HPACK Huffman code of a character that is not visible ASCII');
+      } else if (length > codeBitsMax) throw new Error('HPACK Huffman code of a control character');
     }
   }
   // What is left is padding: the most significant bits of the end-of-string code, all ones.

@@ -84,7 +84,7 @@ export const http1Cases: readonly Make[] = [
   ...[cut, cut, torn, changedBytes, changedBytes, smuggled, smuggled, smuggled, noise, notTls],
 ];
 
-function written(random: Random, { method, target, headers, body }: Request): Buffer {
+export function written(random: Random, { method, target, headers, body }: Request): Buffer {
   const chunked = body !== undefined && random.below(4) === 0;
   const lines = [
     `${method} ${target} HTTP/1.1`,

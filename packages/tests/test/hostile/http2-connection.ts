@@ -150,7 +150,16 @@ export class Http2Connection {
     block.pieces.push(payload);
     if ((flags & 4) === 0) return;
     this.#block = undefined;
-    this.#options.onHeaders(block.stream, decodeHeaderBlock(Buffer.concat(block.pieces)), block.ended);
+    this.#options.onHeaders(block.stream, fieldsOf(Buffer.concat(block.pieces)), block.ended);
+  }
+}
+
+/** A block that cannot be decoded becomes a field that no judge accepts. */
+function fieldsOf(block: Buffer): Field[] {
+  try {
+    return decodeHeaderBlock(block);
+  } catch (error) {
+    return [['malformed header block', String(error)]];
   }
 }
 

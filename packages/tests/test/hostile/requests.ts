@@ -117,7 +117,7 @@ const segments = [
   ],
 ];
 
-const hostilePath = (random: Random): string => `/${chooseSome(random, segments, 9).join('/')}`;
+export const hostilePath = (random: Random): string => `/${chooseSome(random, segments, 9).join('/')}`;
 
 const parameters = [
   ...[
@@ -210,7 +210,7 @@ const values = [
   ],
 ];
 
-const hostileQuery = (random: Random): string =>
+export const hostileQuery = (random: Random): string =>
   `?${chooseSome(random, parameters, 5)
     .map((name) => (random.below(8) === 0 ? name : `${name}=${choose(random, values)}`))
     .join(choose(random, ['&', '&', '&', ';', '&&', '?']))}`;

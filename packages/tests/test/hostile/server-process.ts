@@ -6,10 +6,14 @@ import type { IncomingMessage } from 'node:http';
 import path from 'node:path';
 import { systemClock as clock } from '@cluster-apiserver/base';
 import { until } from '../../../base/test/until.ts';
-import type { Pids, Running } from '../../test/cluster.ts';
-import type { ProcessState } from './report.ts';
+import type { Pids, Running } from '../cluster.ts';
 
-/** Files of the cluster that `npm run bench -- hostile` has started. */
+export interface ProcessState {
+  readonly residentMiB: number;
+  readonly descriptors: number;
+}
+
+/** Files of a cluster that the toolchain has started. */
 export interface ClusterFiles {
   readonly ca: string;
   readonly token: string;
@@ -59,6 +63,7 @@ export async function probe(
     ca: fs.readFileSync(ca),
     headers: { authorization: `Bearer ${fs.readFileSync(token, 'utf8').trim()}`, ...headers },
   });
+  request.on('error', () => {}); // of a response that has begun; before that, `once` rejects
   const cancel = clock.after(probeTimeoutMs, () => request.destroy(new Error('timeout')));
   try {
     const [response] = (await once(request, 'response')) as [IncomingMessage];
@@ -72,9 +77,10 @@ export async function probe(
   }
 }
 
-const probeTimeoutMs = 10_000;
+/** A list of everything takes seconds on a busy machine. */
+const probeTimeoutMs = 30_000;
 /** The launcher starts a process again after ten seconds at the latest, and it then reads all objects. */
-const readyMs = 60_000;
+const readyMs = 120_000;
 
 export const untilReady = (files: ClusterFiles): Promise<true> =>
   until('the replica', async () => (await probe(files, '/readyz'))?.status === 200 || undefined, readyMs);

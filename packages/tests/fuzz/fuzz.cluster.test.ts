@@ -1,0 +1,28 @@
+import { expect, test } from '@jest/globals';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import path from 'node:path';
+
+/** The soak of a million is `npm run fuzz -- --inputs 1000000`, see docs/reliability.md. */
+const inputs = 20_000;
+/** Another one finds other things; continuous integration must find the same each time. */
+const seed = 1;
+const limitMs = 300_000;
+
+const program = path.resolve(import.meta.dirname, '..', '..', 'toolchain', 'fuzz.mjs');
+
+test(
+  `${inputs} inputs (seed ${seed}) end, confuse and fill no built replica, and a polite client notices none of them`,
+  async () => {
+    const fuzzer = spawn(process.execPath, [program, '--inputs', `${inputs}`, '--seed', `${seed}`], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    let output = '';
+    for (const stream of [fuzzer.stdout, fuzzer.stderr]) stream.on('data', (text) => (output += text));
+    const [code] = await once(fuzzer, 'exit');
+    if (code !== 0) throw new Error(output); // it names each fault, and how to repeat it
+    expect(output).toContain('no faults');
+    console.log(output.split('\n').slice(-6).join('\n'));
+  },
+  limitMs,
+);

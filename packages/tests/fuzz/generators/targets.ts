@@ -1,0 +1,137 @@
+import type { Random } from '@cluster-apiserver/base';
+import { choose } from '../../test/hostile/choose.ts';
+
+/** Where fuzzed objects go. The polite client's namespace is not among them. */
+export const fuzzNamespaces = ['hostile', 'hostile-2', 'default'] as const;
+
+/** What a server takes, and a value that it would accept there. */
+export interface BodyTarget {
+  readonly methods: readonly string[];
+  path(namespace: string, name: string): string;
+  body(name: string, random: Random): object;
+}
+
+const metadata = (name: string, random: Random): object => ({
+  ...(random.below(4) === 0 ? { generateName: 'made-' } : { name }),
+  labels: { app: 'fuzz', 'a.b/c': 'd' },
+  annotations: { note: 'x' },
+  finalizers: random.below(8) === 0 ? ['fuzz.example/one'] : [],
+  ownerReferences: [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'owner', uid: '5f0c', controller: true }],
+  managedFields: [
+    {
+      ...{ manager: 'm', operation: 'Update', apiVersion: 'v1', time: '2026-01-01T00:00:00Z', fieldsType: 'FieldsV1' },
+      fieldsV1: { 'f:metadata': { 'f:labels': { '.': {}, 'f:app': {} }, 'f:finalizers': { 'v:"a.b/c"': {} } } },
+    },
+  ],
+});
+
+const collection = (group: string, plural: string) => (namespace: string) =>
+  `/${group}/namespaces/${namespace}/${plural}`;
+const object = (group: string, plural: string) => (namespace: string, name: string) =>
+  `${collection(group, plural)(namespace)}/${name}`;
+
+const serviceAccount: BodyTarget['body'] = (name, random) => ({
+  ...{ apiVersion: 'v1', kind: 'ServiceAccount', metadata: metadata(name, random) },
+  ...{ secrets: [{ name: 's-1' }, { name: 's-2' }], imagePullSecrets: [{ name: 'p' }] },
+  automountServiceAccountToken: true,
+});
+
+const involved = { apiVersion: 'v1', kind: 'Pod', namespace: 'hostile', name: 'p', uid: 'u', fieldPath: 'spec' };
+const event: BodyTarget['body'] = (name, random) => ({
+  ...{ apiVersion: 'v1', kind: 'Event', metadata: metadata(name, random), involvedObject: involved },
+  ...{ reason: 'Started', message: 'text', type: 'Normal', count: 3, source: { component: 'c', host: 'h' } },
+  ...{ firstTimestamp: '2026-01-01T00:00:00Z', lastTimestamp: '2026-01-02T00:00:00Z' },
+});
+const newEvent: BodyTarget['body'] = (name, random) => ({
+  ...{ apiVersion: 'events.k8s.io/v1', kind: 'Event', metadata: metadata(name, random), regarding: involved },
+  ...{ eventTime: '2026-01-01T00:00:00.000000Z', reason: 'Started', action: 'Start', type: 'Normal', note: 'text' },
+  ...{ reportingController: 'a.b/c', reportingInstance: 'i' },
+  series: { count: 2, lastObservedTime: '2026-01-01T00:00:01.000000Z' },
+});
+const deleteOptions: BodyTarget['body'] = () => ({
+  ...{ apiVersion: 'v1', kind: 'DeleteOptions', gracePeriodSeconds: 0, propagationPolicy: 'Background' },
+  ...{ preconditions: { uid: 'u', resourceVersion: '1' }, dryRun: ['All'] },
+});
+const attributes = { namespace: 'hostile', verb: 'get', group: '', version: 'v1', resource: 'pods', name: 'n' };
+const selectors = {
+  labelSelector: { requirements: [{ key: 'a', operator: 'In', values: ['b'] }] },
+  fieldSelector: { requirements: [{ key: 'metadata.name', operator: 'In', values: ['b'] }] },
+};
+
+const review =
+  (group: string, kind: string, spec: object): BodyTarget['body'] =>
+  () => ({ apiVersion: `${group}/v1`, kind, spec });
+const authentication = 'authentication.k8s.io';
+const authorization = 'authorization.k8s.io';
+const reviews = {
+  selfsubjectreviews: review(authentication, 'SelfSubjectReview', {}),
+  tokenreviews: review(authentication, 'TokenReview', { token: 'a.b.c', audiences: ['x'] }),
+  selfsubjectaccessreviews: review(authorization, 'SelfSubjectAccessReview', {
+    resourceAttributes: { ...attributes, ...selectors },
+  }),
+  selfsubjectrulesreviews: review(authorization, 'SelfSubjectRulesReview', { namespace: 'hostile' }),
+  subjectaccessreviews: review(authorization, 'SubjectAccessReview', {
+    ...{ user: 'u', groups: ['g'], extra: { a: ['b'] }, uid: 'i' },
+    nonResourceAttributes: { path: '/livez', verb: 'get' },
+  }),
+};
+
+export const bodyTargets: readonly BodyTarget[] = [
+  ...[serviceAccount, serviceAccount, serviceAccount].map((body) => ({
+    methods: ['POST'],
+    path: collection('api/v1', 'serviceaccounts'),
+    body,
+  })),
+  { methods: ['PUT'], path: object('api/v1', 'serviceaccounts'), body: serviceAccount },
+  { methods: ['POST'], path: collection('api/v1', 'events'), body: event },
+  { methods: ['PUT'], path: object('api/v1', 'events'), body: event },
+  { methods: ['POST'], path: collection('apis/events.k8s.io/v1', 'events'), body: newEvent },
+  { methods: ['PUT'], path: object('apis/events.k8s.io/v1', 'events'), body: newEvent },
+  {
+    methods: ['POST'],
+    path: () => '/api/v1/namespaces',
+    // A few names, or each would be a namespace of its own for ever.
+    body: (name, random) => ({
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { labels: { a: 'b' }, name, ...(random.below(4) === 0 && { annotations: { a: 'b' } }) },
+    }),
+  },
+  {
+    methods: ['POST'],
+    path: (namespace, name) => `${object('api/v1', 'serviceaccounts')(namespace, name)}/token`,
+    body: () => ({
+      ...{ apiVersion: `${authentication}/v1`, kind: 'TokenRequest' },
+      spec: {
+        audiences: ['a'],
+        expirationSeconds: 3_600,
+        boundObjectRef: { apiVersion: 'v1', kind: 'Pod', name: 'p', uid: 'u' },
+      },
+    }),
+  },
+  { methods: ['DELETE'], path: object('api/v1', 'serviceaccounts'), body: deleteOptions },
+  { methods: ['DELETE'], path: collection('api/v1', 'events'), body: deleteOptions },
+  ...Object.entries(reviews).map(([plural, body]) => ({
+    methods: ['POST'],
+    path: () =>
+      `/apis/${plural.includes('access') || plural.includes('rules') ? authorization : authentication}/v1/${plural}`,
+    body,
+  })),
+];
+
+export const objectNames = ['n0', 'n1', 'n2', 'n3', 'n4', 'n5'] as const;
+
+const collections = ['api/v1|serviceaccounts', 'api/v1|events', 'apis/events.k8s.io/v1|events'].map((text) => {
+  const [group = '', plural = ''] = text.split('|');
+  return { group, plural };
+});
+
+export function collectionPath(random: Random): string {
+  const { group, plural } = choose(random, collections);
+  return random.below(4) === 0 ? `/${group}/${plural}` : collection(group, plural)(choose(random, fuzzNamespaces));
+}
+
+export function objectPath(random: Random): string {
+  const { group, plural } = choose(random, collections);
+  return object(group, plural)(choose(random, fuzzNamespaces), choose(random, objectNames));
+}

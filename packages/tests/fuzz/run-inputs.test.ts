@@ -1,0 +1,115 @@
+import { afterEach, expect, test } from '@jest/globals';
+import { Scope, systemClock, systemRandom } from '@cluster-apiserver/base';
+import { selfSigned } from '@cluster-apiserver/certificates';
+import { once } from 'node:events';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createSecureServer, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
+import type { AddressInfo, Socket } from 'node:net';
+import { inputAt } from './generate.ts';
+import { runInputs, type Run } from './run-inputs.ts';
+import { contextForTests as context } from './testing.ts';
+
+// Servers with a planted fault: a fuzzer that overlooks it would overlook the real one.
+
+const seed = 1;
+let scope = new Scope();
+afterEach(async () => {
+  await scope.close();
+  scope = new Scope();
+});
+
+type Handle = (request: IncomingMessage | Http2ServerRequest, response: ServerResponse | Http2ServerResponse) => void;
+
+/** Requests alone: what has a connection of its own goes to Node, which is not what is tested here. */
+const requests = (over: 'h2' | 'http/1.1', count: number): number[] => {
+  const found: number[] = [];
+  for (let number = 0; found.length < count; number++) {
+    const { input } = inputAt(seed, number, context);
+    if (input.form !== 'request' || input.over !== over || input.request.method !== 'GET') continue;
+    // What Node itself refuses never reaches a handler.
+    const texts = [input.request.target, ...input.request.headers.flat()];
+    if (!/watch|%/.test(input.request.target) && texts.every((text) => /^[!-~][ -~]{0,300}$/.test(text)))
+      found.push(number);
+  }
+  return found;
+};
+
+async function run(handle: Handle, numbers: readonly number[], signal = new AbortController().signal): Promise<Run> {
+  const { certificate, privateKey } = await selfSigned(
+    { commonName: 'fake', hosts: ['127.0.0.1'] },
+    systemClock,
+    systemRandom(),
+  );
+  const server = createSecureServer({ cert: certificate, key: privateKey, allowHTTP1: true }, handle as never);
+  const sockets = new Set<Socket>();
+  server.on('connection', (socket: Socket) => sockets.add(socket));
+  server.on('sessionError', () => {});
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  scope.onClose('server', async () => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  const target = { port: (server.address() as AddressInfo).port, ca: Buffer.from(certificate) };
+  return runInputs(numbers, { seed, context, target, signal });
+}
+
+const answer =
+  (status: number, body: string): Handle =>
+  (_, response) => {
+    (response as ServerResponse).writeHead(status, {
+      'content-type': 'application/json',
+      'content-length': body.length,
+    });
+    (response as ServerResponse).end(body);
+  };
+const statusBody = (code: number): string => JSON.stringify({ kind: 'Status', code });
+
+test.each(['h2', 'http/1.1'] as const)('nothing is wrong with a server that answers properly over %s', async (over) => {
+  const { faults, outcomes } = await run(answer(404, statusBody(404)), requests(over, 40));
+  expect(faults).toEqual([]);
+  expect(outcomes['404']).toBeGreaterThan(30);
+});
+
+test.each(['h2', 'http/1.1'] as const)(
+  'every internal error over %s is found, with the number of its input',
+  async (over) => {
+    const numbers = requests(over, 40);
+    const { faults } = await run(answer(500, statusBody(500)), numbers);
+    expect(faults.length).toBeGreaterThan(30);
+    expect(numbers).toEqual(expect.arrayContaining(faults.map(({ number }) => number)));
+    expect(faults[0]?.text).toContain('status 500');
+  },
+);
+
+test.each(['h2', 'http/1.1'] as const)('a Status of another code over %s is found', async (over) => {
+  const { faults } = await run(answer(400, statusBody(404)), requests(over, 5));
+  expect(faults.length).toBeGreaterThan(0);
+});
+
+test('a connection that is closed instead of an answer is seen', async () => {
+  const numbers = requests('http/1.1', 10);
+  const { faults, outcomes } = await run((request) => void request.socket.destroy(), numbers);
+  expect(faults).toHaveLength(numbers.length);
+  expect(faults[0]?.text).toContain('closed');
+  expect(outcomes['connection closed']).toBe(numbers.length);
+});
+
+test('a stream that ends in an internal error is found', async () => {
+  const { faults } = await run(
+    (_, response) => {
+      (response as Http2ServerResponse).stream.close(2);
+    },
+    requests('h2', 10),
+  );
+  expect(faults.length).toBeGreaterThan(5);
+  expect(faults[0]?.text).toContain('INTERNAL_ERROR');
+});
+
+test('a run that is stopped gives the inputs that were under way', async () => {
+  const stopping = new AbortController();
+  const numbers = requests('h2', 20);
+  const { faults, suspects } = await run(() => stopping.abort(), numbers, stopping.signal);
+  expect(faults).toEqual([]);
+  expect(suspects.toSorted((left, right) => left - right)).toEqual(numbers);
+});

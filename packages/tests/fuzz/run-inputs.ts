@@ -1,0 +1,146 @@
+import { seededRandom } from '@cluster-apiserver/base';
+import { shown } from '../test/hostile/case.ts';
+import type { Http2Target } from '../test/hostile/http2-connection.ts';
+import { send } from '../test/hostile/send.ts';
+import { inputAt } from './generate.ts';
+import { http1Lane } from './http1-lane.ts';
+import { http2Lane } from './http2-lane.ts';
+import type { FuzzContext, RequestInput } from './input.ts';
+import { faultOf } from './judge.ts';
+import type { Lane, Outcome } from './lane.ts';
+import { openWebSocket } from './web-socket-connection.ts';
+
+export interface Fault {
+  /** Undefined for what no single input can be blamed for. */
+  readonly number: number | undefined;
+  readonly kind: string;
+  readonly text: string;
+}
+
+export interface Run {
+  readonly faults: readonly Fault[];
+  /** How many of each kind, and of each outcome. */
+  readonly kinds: Readonly<Record<string, number>>;
+  readonly outcomes: Readonly<Record<string, number>>;
+  /** What was under way, and what had ended shortly before, when the run was stopped. */
+  readonly suspects: readonly number[];
+}
+
+export interface RunOptions {
+  readonly seed: number;
+  readonly context: FuzzContext;
+  readonly target: Http2Target;
+  /** Stops the run: what is under way is given up. */
+  readonly signal: AbortSignal;
+}
+
+/** Inputs under way at once: enough to keep a core busy, few enough for an honest limit of requests in flight. */
+const workers = 96;
+const http2Lanes = 4;
+/** Something else may have ended the connection; what still gets no response is counted. */
+const attemptsMax = 3;
+const recentMax = 300;
+/** What no input may lead to, after so many attempts. A malformed header may be a reason to reset a stream. */
+const lostFaults: Readonly<Record<string, string>> = {
+  'reset 2': 'the stream was reset with INTERNAL_ERROR',
+  'connection closed': 'the connection was closed without a response',
+};
+
+/** Sends inputs and judges each response. */
+export async function runInputs(
+  numbers: readonly number[],
+  { seed, context, target, signal }: RunOptions,
+): Promise<Run> {
+  const shared = Array.from({ length: http2Lanes }, () => http2Lane(target));
+  const free: Lane[] = [];
+  const all: Lane[] = [...shared];
+  const faults: Fault[] = [];
+  const kinds: Record<string, number> = {};
+  const outcomes: Record<string, number> = {};
+  const underWay = new Set<number>();
+  const recent: number[] = [];
+  let next = 0;
+
+  const sendOn = async (input: RequestInput, number: number): Promise<Outcome> => {
+    if (input.over === 'h2') return (shared[number % http2Lanes] as Lane).send(input.request);
+    const lane = free.pop() ?? http1Lane(target, seededRandom(seed + number));
+    if (!all.includes(lane)) all.push(lane);
+    const outcome = await lane.send(input.request);
+    free.push(lane);
+    return outcome;
+  };
+
+  const runOne = async (number: number): Promise<void> => {
+    const { kind, input } = inputAt(seed, number, context);
+    count(kinds, kind);
+    const found: string[] = [];
+    switch (input.form) {
+      case 'connection':
+        found.push(...(await send(input.case, target)));
+        count(outcomes, 'connection');
+        break;
+      case 'web-socket':
+        found.push(...(await openWebSocket(input, target)));
+        count(outcomes, 'WebSocket');
+        break;
+      case 'request': {
+        const outcome = await attempt(() => sendOn(input, number));
+        if ('fault' in outcome) found.push(outcome.fault);
+        else if ('lost' in outcome) {
+          count(outcomes, outcome.lost);
+          const fault = lostFaults[outcome.lost];
+          if (fault !== undefined) found.push(fault);
+        } else {
+          count(outcomes, `${outcome.response.status}`);
+          const fault = faultOf(input.request, outcome.response) ?? input.check?.(outcome.response);
+          if (fault !== undefined) found.push(fault);
+        }
+        break;
+      }
+    }
+    if (signal.aborted) return;
+    for (const text of found) faults.push({ number, kind, text });
+  };
+
+  const attempt = async (sendOnce: () => Promise<Outcome>): Promise<Outcome> => {
+    let outcome = await sendOnce();
+    for (let attempts = 1; attempts < attemptsMax && 'lost' in outcome && !signal.aborted; attempts++) {
+      if (outcome.lost.startsWith('reset')) return outcome;
+      outcome = await sendOnce();
+    }
+    return outcome;
+  };
+
+  const giveUp = (): void => all.forEach((lane) => void lane.close());
+  signal.addEventListener('abort', giveUp);
+  await Promise.all(
+    Array.from({ length: workers }, async () => {
+      while (next < numbers.length && !signal.aborted) {
+        const number = numbers[next++] as number;
+        underWay.add(number);
+        await runOne(number);
+        if (signal.aborted) return;
+        underWay.delete(number);
+        recent.push(number);
+        if (recent.length > recentMax) recent.shift();
+      }
+    }),
+  );
+  signal.removeEventListener('abort', giveUp);
+  await Promise.all(all.map((lane) => lane.close()));
+  return { faults, kinds, outcomes, suspects: [...recent, ...underWay] };
+}
+
+const count = (counts: Record<string, number>, name: string): void => void (counts[name] = (counts[name] ?? 0) + 1);
+
+/** An input as a text from which it can be made again. */
+export function describeInput(seed: number, number: number, context: FuzzContext): string {
+  const { kind, input } = inputAt(seed, number, context);
+  const content =
+    input.form === 'connection'
+      ? shown(input.case)
+      : input.form === 'web-socket'
+        ? shown({ kind, over: 'http/1.1', pieces: [input.opening, ...input.messages], end: 'shut', method: undefined })
+        : shown({ kind, over: 'h2 client', requests: [input.request] });
+  return content.replaceAll(context.token, '<token>');
+}

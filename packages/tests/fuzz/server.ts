@@ -1,0 +1,144 @@
+/** The server that is fuzzed: what is prepared in it, and how it is looked at between batches. */
+import fs from 'node:fs';
+import https from 'node:https';
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
+import { sleep, systemClock as clock } from '@cluster-apiserver/base';
+import { http1Client } from '../test/fault/client.ts';
+import { type ClusterFiles, type ProcessState, stateOf } from '../test/hostile/server-process.ts';
+import type { FuzzContext } from './input.ts';
+
+const politePath = '/api/v1/namespaces/polite/serviceaccounts/polite';
+const politePauseMs = 50;
+/** Whoever waits for so long for one object is not served any more. The bench of hostile load asks for much less. */
+const politeMs = 10_000;
+/** Time for the server to notice that its clients are gone. */
+const restMs = 20_000;
+const restPollMs = 250;
+/** Sockets to etcd and of clients of our own come and go. */
+const descriptorsMax = 12;
+/** Memory that has not changed by so much for some polls is at rest. */
+const quiet = { polls: 6, changeMiB: 2 };
+
+export interface Server {
+  readonly files: ClusterFiles;
+  ask(method: string, path: string, body?: object): Promise<{ readonly status: number; readonly body: string }>;
+}
+
+export function serverOf(files: ClusterFiles): Server {
+  const token = readToken(files);
+  return {
+    files,
+    ask: async (method, path, body) => {
+      const request = https.request(`${files.replica().url}${path}`, {
+        ...{ method, agent: false, ca: fs.readFileSync(files.ca) },
+        headers: { authorization: `Bearer ${token}`, ...(body && { 'content-type': 'application/json' }) },
+      });
+      request.end(body && JSON.stringify(body));
+      const [response] = (await once(request, 'response')) as [IncomingMessage];
+      const pieces: Buffer[] = [];
+      for await (const piece of response) pieces.push(piece as Buffer);
+      return { status: response.statusCode ?? 0, body: Buffer.concat(pieces).toString() };
+    },
+  };
+}
+
+const readToken = (files: ClusterFiles): string => fs.readFileSync(files.token, 'utf8').trim();
+
+/** Makes what the inputs are made from. */
+export async function prepareContext({ files, ask }: Server): Promise<FuzzContext> {
+  const accounts = (namespace: string): string => `/api/v1/namespaces/${namespace}/serviceaccounts`;
+  await ask('POST', accounts('polite'), { metadata: { name: 'polite', labels: { app: 'polite' } } });
+  for (const name of ['polite', 'other']) await ask('POST', accounts('fuzz-identity'), { metadata: { name } });
+  const issued = await ask('POST', `${accounts('fuzz-identity')}/polite/token`, { spec: {} });
+  const listed = await ask('GET', `${accounts('fuzz-identity')}?limit=1`);
+  return {
+    token: readToken(files),
+    serviceAccountToken: (JSON.parse(issued.body) as { status: { token: string } }).status.token,
+    continueToken: (JSON.parse(listed.body) as { metadata: { continue?: string } }).metadata.continue ?? 'none',
+  };
+}
+
+/** Takes away what a batch has created, so that memory that grows is a leak. The polite client's object stays. */
+export async function removeObjects({ ask }: Server): Promise<void> {
+  for (const path of ['/api/v1', '/apis/events.k8s.io/v1']) {
+    for (const plural of path === '/api/v1' ? ['serviceaccounts', 'events'] : ['events']) {
+      const { body } = await ask('GET', `${path}/${plural}`);
+      const { items } = JSON.parse(body) as { items: readonly Item[] };
+      const namespaces = new Set(items.map(({ metadata }) => metadata.namespace));
+      for (const namespace of namespaces) {
+        if (namespace === 'polite' || namespace === 'fuzz-identity') continue;
+        await ask('DELETE', `${path}/namespaces/${encodeURIComponent(namespace)}/${plural}`);
+      }
+      for (const { metadata } of items)
+        if (metadata.finalizers)
+          await ask('PUT', `${path}/namespaces/${metadata.namespace}/${plural}/${metadata.name}`, { metadata: {} });
+    }
+  }
+}
+
+interface Item {
+  readonly metadata: { readonly namespace: string; readonly name: string; readonly finalizers?: readonly string[] };
+}
+
+/** Asks for one object again and again on a connection of its own; what it gets must never change. */
+export function startPoliteClient({ files }: Server): {
+  readonly faults: string[];
+  longestMs(): number;
+  stop(): Promise<void>;
+} {
+  const faults: string[] = [];
+  const stopping = new AbortController();
+  let longestMs = 0;
+  const loop = (async () => {
+    const credentials = { ca: fs.readFileSync(files.ca), token: readToken(files) };
+    const client = http1Client(files.replica().url, credentials);
+    let first: string | undefined;
+    while (!stopping.signal.aborted) {
+      const sentMs = clock.monotonicMs();
+      const answer = await client.request('GET', politePath).catch(String);
+      const tookMs = clock.monotonicMs() - sentMs;
+      longestMs = Math.max(longestMs, tookMs);
+      if (typeof answer === 'string') faults.push(`polite client: ${answer}`);
+      else if (answer.status !== 200) faults.push(`polite client: status ${answer.status}`);
+      else if (answer.body !== (first ??= answer.body)) faults.push(`polite client: another object: ${answer.body}`);
+      if (tookMs > politeMs) faults.push(`polite client: waited ${tookMs.toFixed(0)} ms`);
+      await sleep(clock, politePauseMs);
+    }
+    client.close();
+  })();
+  return {
+    faults,
+    longestMs: () => longestMs,
+    stop: async () => {
+      stopping.abort();
+      await loop;
+    },
+  };
+}
+
+/** The state of the process when its connections have ended and its memory has come to rest, or at the end of the time. */
+export async function restedState({ files }: Server, descriptorsBefore: number): Promise<ProcessState | undefined> {
+  const endMs = clock.monotonicMs() + restMs;
+  let compared = Number.POSITIVE_INFINITY;
+  let quietPolls = 0;
+  for (;;) {
+    const state = stateOf(files.replica().pid);
+    if (!state) return undefined;
+    quietPolls = Math.abs(state.residentMiB - compared) > quiet.changeMiB ? 0 : quietPolls + 1;
+    if (quietPolls === 0) compared = state.residentMiB;
+    const closed = state.descriptors <= descriptorsBefore + descriptorsMax;
+    if ((closed && quietPolls >= quiet.polls) || clock.monotonicMs() > endMs) return state;
+    await sleep(clock, restPollMs);
+  }
+}
+
+/** What a rested process has kept that it should not have. */
+export function growthFaults(before: ProcessState, after: ProcessState, growthMaxMiB: number): string[] {
+  const growthMiB = after.residentMiB - before.residentMiB;
+  const descriptors = after.descriptors - before.descriptors;
+  return [
+    ...(growthMiB > growthMaxMiB ? [`memory grew by ${growthMiB.toFixed(0)} MiB`] : []),
+    ...(descriptors > descriptorsMax ? [`${descriptors} descriptors are still open`] : []),
+  ];
+}
