@@ -31,7 +31,7 @@ export interface World {
   names(resource: Resource): Promise<string[]>;
   change(object: KubeObject, change: (metadata: KubeObject['metadata']) => KubeObject['metadata']): Promise<void>;
   remove(object: KubeObject, propagationPolicy?: 'Background' | 'Foreground' | 'Orphan'): Promise<void>;
-  collect(through?: Store): Collecting;
+  collect(through?: Store, clock?: Clock): Collecting;
   close(): Promise<void>;
 }
 
@@ -120,7 +120,7 @@ export function createWorld({ store, clock, call }: WorldOptions): World {
       await deleteObject(resourceOf(object), name, { namespace, dryRun: false, propagationPolicy }, call());
     },
     close: () => cache.close(),
-    collect: (through = store) => {
+    collect: (through = store, ownClock = clock) => {
       const told: GarbageCollectorEvent[] = [];
       const term = new AbortController();
       const report = (event: GarbageCollectorEvent): void => void told.push(event);
@@ -128,7 +128,7 @@ export function createWorld({ store, clock, call }: WorldOptions): World {
       const measures = recordedMeasures();
       const running = collectGarbage({
         resources: replica.resources,
-        clock,
+        clock: ownClock,
         random,
         signal: term.signal,
         report,
