@@ -76,12 +76,24 @@ export interface Follower {
   readonly changed: (resource: Resource, change: ItemChange<Cached>) => void;
   /** Changes were missed: whatever was derived from the collections has to be derived again. */
   readonly interrupted: () => void;
+  /** One of the above threw. The watch cache goes on: it serves all clients, and the controller is one of its readers. */
+  readonly failed: (error: unknown) => void;
 }
 
 /** Follows the collections until the returned function is called. */
-export function followAll(resources: readonly Resource[], { changed, interrupted }: Follower): () => void {
+export function followAll(resources: readonly Resource[], { changed, interrupted, failed }: Follower): () => void {
+  const guarded = (work: () => void): void => {
+    try {
+      work();
+    } catch (error) {
+      failed(error);
+    }
+  };
   const stops = resources.map((resource) =>
-    resource.collection.follow({ changed: (change) => changed(resource, change), interrupted }),
+    resource.collection.follow({
+      changed: (change) => guarded(() => changed(resource, change)),
+      interrupted: () => guarded(interrupted),
+    }),
   );
   return () => {
     for (const stop of stops) stop();

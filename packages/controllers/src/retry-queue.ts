@@ -22,7 +22,7 @@ export interface RetryQueueOptions<Key> {
   readonly depthChanged: (keys: number) => void;
 }
 
-export function retryQueue<Key>(options: RetryQueueOptions<Key>): RetryQueue<Key> {
+export function retryQueue<Key extends object | string>(options: RetryQueueOptions<Key>): RetryQueue<Key> {
   const { clock, random, workers, pauses, work, failed, depthChanged } = options;
   const ready = new Set<Key>();
   const running = new Map<Key, Promise<void>>();
@@ -32,10 +32,21 @@ export function retryQueue<Key>(options: RetryQueueOptions<Key>): RetryQueue<Key
   const failures = new Map<Key, { tries: number; readonly pauses: Backoff }>();
   let closed = false;
 
+  /** One iterator for many keys: a new one would first step over all the places that taken keys have left in the set. */
+  let waiting = ready.values();
+  const take = (): Key | undefined => {
+    let next = waiting.next();
+    if (next.done) {
+      waiting = ready.values();
+      next = waiting.next();
+    }
+    if (!next.done) ready.delete(next.value);
+    return next.value;
+  };
   const pump = (): void => {
-    for (const key of ready) {
-      if (running.size >= workers) break;
-      ready.delete(key);
+    while (running.size < workers) {
+      const key = take();
+      if (key === undefined) break;
       running.set(key, attempt(key));
     }
     depthChanged(ready.size);

@@ -29,7 +29,10 @@ export function disturbedStore(store: Store): DisturbedStore {
         await held;
         if (next.done) return;
         const { revision, changes: all } = next.value;
-        yield { revision, changes: all.map((change) => ({ ...change, current: change.current && seen(change.current) })) };
+        yield {
+          revision,
+          changes: all.map((change) => ({ ...change, current: change.current && seen(change.current) })),
+        };
       }
     } finally {
       watches.delete(sever);

@@ -2,7 +2,16 @@
 import { type Clock, invariant, type Random, seededRandom } from '@cluster-apiserver/base';
 import { kinds } from '@cluster-apiserver/kinds';
 import { decode, type KubeObject, type OwnerReference } from '@cluster-apiserver/model';
-import { create, deleteObject, get, list, openRegistry, patch, type Registry, type Resource } from '@cluster-apiserver/registry';
+import {
+  create,
+  deleteObject,
+  get,
+  list,
+  openRegistry,
+  patch,
+  type Registry,
+  type Resource,
+} from '@cluster-apiserver/registry';
 import type { Call, Store } from '@cluster-apiserver/storage';
 import { collectGarbage, type ControllerMeasures, type GarbageCollectorEvent } from '../src/index.ts';
 

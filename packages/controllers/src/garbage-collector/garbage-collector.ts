@@ -159,6 +159,7 @@ export async function collectGarbage(options: GarbageCollectorOptions): Promise<
       todo.sync = true;
       passes.request();
     },
+    failed: passes.fail,
   });
   if (todo.sync) passes.request();
   try {

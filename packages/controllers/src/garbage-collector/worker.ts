@@ -61,8 +61,7 @@ export function createWorker(options: WorkerOptions): (node: GraphNode) => Promi
     await releaseFinalizer(node.resource, node.object, finalizer, call());
     done('released', node);
   };
-  const nextActionOf = (node: GraphNode) =>
-    isComplete() && graph.has(node) ? actions.nextAction(node) : undefined;
+  const nextActionOf = (node: GraphNode) => (isComplete() && graph.has(node) ? actions.nextAction(node) : undefined);
   const done = (type: Act['type'], { resource: { kind }, object: { namespace, name } }: GraphNode): void =>
     report({ type, kind: kind.kind, namespace: kind.namespaced ? namespace : undefined, name });
 

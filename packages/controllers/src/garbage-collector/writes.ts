@@ -25,12 +25,7 @@ export function deleteDependent(
 }
 
 /** Takes the references to these owners out of a dependent. */
-export function detach(
-  resource: Resource,
-  object: StoredObject,
-  owners: readonly Owner[],
-  call: Call,
-): Promise<void> {
+export function detach(resource: Resource, object: StoredObject, owners: readonly Owner[], call: Call): Promise<void> {
   const forgotten = new Set(owners.map(referenceTo));
   return changeMetadata(resource, object, call, ({ ownerReferences = [], ...metadata }) => {
     const kept = ownerReferences.filter((reference) => !forgotten.has(identityOf(reference)));

@@ -102,12 +102,13 @@ async function deleteItems(
 
 /** Those that are not the garbage collector's; its finalizers go with a deletion in the background. */
 const otherFinalizers = ({ lifecycle }: StoredObject): readonly string[] =>
-  (lifecycle?.finalizers ?? []).filter((finalizer) => finalizer !== orphanFinalizer && finalizer !== foregroundFinalizer);
+  (lifecycle?.finalizers ?? []).filter(
+    (finalizer) => finalizer !== orphanFinalizer && finalizer !== foregroundFinalizer,
+  );
 
 /** It is being deleted already, and one more deletion would change nothing. */
 const isHeldByOthers = (item: StoredObject): boolean =>
-  item.lifecycle?.deletionTimestamp !== undefined &&
-  otherFinalizers(item).length === item.lifecycle.finalizers?.length;
+  item.lifecycle?.deletionTimestamp !== undefined && otherFinalizers(item).length === item.lifecycle.finalizers?.length;
 
 async function isGone(resource: Resource, { namespace, name, uid }: StoredObject, call: Call): Promise<boolean> {
   const options = { namespace, dryRun: false, preconditions: { uid }, propagationPolicy: 'Background' };

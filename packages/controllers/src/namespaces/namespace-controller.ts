@@ -143,6 +143,7 @@ export async function drainNamespaces(options: NamespaceControllerOptions): Prom
       isSyncDue = true;
       passes.request();
     },
+    failed: passes.fail,
   });
   if (isSyncDue) passes.request();
   try {

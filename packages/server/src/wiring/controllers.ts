@@ -109,7 +109,11 @@ function chosenControllers(words: readonly string[]): ReadonlySet<string> {
 /** Under upstream's names where upstream counts the same. */
 function controllerMeasures(metrics: Metrics): (name: string) => ControllerMeasures {
   const labels = { name: controllers };
-  const depth = metrics.gauge({ name: 'workqueue_depth', help: 'Objects waiting for a worker, by controller.', labels });
+  const depth = metrics.gauge({
+    name: 'workqueue_depth',
+    help: 'Objects waiting for a worker, by controller.',
+    labels,
+  });
   const retries = metrics.counter({
     name: 'workqueue_retries_total',
     help: 'Failed attempts of a worker that are repeated after a pause, by controller.',
@@ -143,10 +147,13 @@ const collectorReport =
           });
         return;
       case 'unreadable':
-        log.warn('stored object unreadable; garbage collection of its owners and dependents waits until it is repaired or deleted', {
-          key: event.key,
-          error: asError(event.cause),
-        });
+        log.warn(
+          'stored object unreadable; garbage collection of its owners and dependents waits until it is repaired or deleted',
+          {
+            key: event.key,
+            error: asError(event.cause),
+          },
+        );
         return;
       case 'synced':
         return log.debug(2, 'garbage collector synced with the watch cache', { nodes: event.nodes });
@@ -162,7 +169,11 @@ const namespaceReport =
     switch (event.type) {
       case 'failed':
         if (event.tries > ordinaryTries)
-          log.warn('draining a namespace failed; retrying', { namespace, tries: event.tries, error: asError(event.cause) });
+          log.warn('draining a namespace failed; retrying', {
+            namespace,
+            tries: event.tries,
+            error: asError(event.cause),
+          });
         return;
       case 'unreadable':
         log.warn('stored namespace unreadable; it is not drained until it is repaired', {

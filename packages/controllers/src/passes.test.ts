@@ -1,0 +1,66 @@
+import { expect, test } from '@jest/globals';
+import { handClock } from '../test/hand-clock.ts';
+import { createPasses } from './passes.ts';
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+const turns = async (count: number): Promise<void> => {
+  for (let at = 0; at < count; at++) await turn();
+};
+
+function open() {
+  const term = new AbortController();
+  const passes = createPasses(handClock(), term.signal);
+  let begun = 0;
+  let end = Promise.withResolvers<void>();
+  const running = passes.run(() => {
+    begun++;
+    end = Promise.withResolvers<void>();
+    return end.promise;
+  });
+  return { term, passes, running, begun: () => begun, end: () => end.resolve(), fail: (e: Error) => end.reject(e) };
+}
+
+test('what is requested before a pass begins is one pass, and what is requested while it runs is one more', async () => {
+  const { passes, begun, end, term, running } = open();
+  passes.request();
+  passes.request();
+  expect(begun()).toBe(0);
+  await turns(5);
+  expect(begun()).toBe(1);
+  passes.request();
+  passes.request();
+  await turns(5);
+  expect(begun()).toBe(1);
+  end();
+  await turns(5);
+  expect(begun()).toBe(2);
+  end();
+  await turns(5);
+  expect(begun()).toBe(2);
+  term.abort();
+  await running;
+});
+
+test('a pass that fails ends the run with its error, unless the term has ended', async () => {
+  const first = open();
+  first.passes.request();
+  await turns(5);
+  const failed = expect(first.running).rejects.toThrow('broken');
+  first.fail(new Error('broken'));
+  await failed;
+
+  const second = open();
+  second.passes.request();
+  await turns(5);
+  second.term.abort();
+  second.fail(new Error('aborted'));
+  await second.running;
+});
+
+test('a failure between passes ends the run', async () => {
+  const { passes, running } = open();
+  const failed = expect(running).rejects.toThrow('broken');
+  passes.fail(new Error('broken'));
+  passes.fail(new Error('and again'));
+  await failed;
+});
