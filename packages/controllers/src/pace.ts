@@ -17,12 +17,17 @@ export interface Pace {
 export function createPace(clock: Clock, signal: AbortSignal): Pace {
   let steps = 0;
   let beganMs = clock.monotonicMs();
+  /** Workers that share a pass share its pauses too: one slice each would make a turn as many slices long. */
+  let pausing: Promise<void> | undefined;
+  const pause = async (): Promise<void> => {
+    await new Promise<void>((resolve) => clock.soon(resolve));
+    pausing = undefined;
+    beganMs = clock.monotonicMs();
+    signal.throwIfAborted();
+  };
   return {
-    isDue: () => ++steps % stepsPerLook === 0 && clock.monotonicMs() - beganMs > sliceMs,
-    pause: async () => {
-      await new Promise<void>((resolve) => clock.soon(resolve));
-      signal.throwIfAborted();
-      beganMs = clock.monotonicMs();
-    },
+    isDue: () =>
+      pausing !== undefined || (++steps % stepsPerLook === 0 && clock.monotonicMs() - beganMs > sliceMs),
+    pause: () => (pausing ??= pause()),
   };
 }
