@@ -1,4 +1,4 @@
-import { backoff, nearestName, type Scope, sleep } from '@cluster-apiserver/base';
+import { nearestName, type Scope } from '@cluster-apiserver/base';
 import {
   collectGarbage,
   type ControllerMeasures,
@@ -12,6 +12,7 @@ import type { Log, Metrics } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
 import { FlagError, type ServerFlags } from '../flags.ts';
 import type { Surroundings } from '../surroundings.ts';
+import { restarting } from './restarting.ts';
 
 export interface ControllerWiring {
   readonly flags: ServerFlags;
@@ -27,9 +28,6 @@ const garbageCollector = 'garbage-collector';
 const namespaceController = 'namespace-controller';
 const controllers = [garbageCollector, namespaceController];
 
-/** A controller that failed is started again after a pause: its next start may meet the same fault at once. */
-const restarts = { firstMs: 1_000, maxMs: 60_000 };
-
 /** What one replica at a time does for all of them. */
 export function startControllers(
   { flags, surroundings, log, metrics, client, resources, ownPrefix }: ControllerWiring,
@@ -44,16 +42,10 @@ export function startControllers(
     log.info('acquired leadership; starting controllers', { controllers: [...chosen].join(',') });
     const options = { resources, clock, random, signal: term };
     const run = async (name: string, work: () => Promise<void>): Promise<void> => {
-      const pauses = backoff(restarts, random);
-      while (chosen.has(name) && !term.aborted) {
-        try {
-          return await work();
-        } catch (error) {
-          log.error('controller failed; restarting it after a pause', { controller: name, error: asError(error) });
-          // Ends early, by the signal, with the term.
-          await sleep(clock, pauses.nextMs(), term).catch(() => {});
-        }
-      }
+      if (!chosen.has(name)) return;
+      const failed = (error: unknown): void =>
+        log.error('controller failed; restarting it after a pause', { controller: name, error: asError(error) });
+      await restarting({ clock, random, signal: term, work, failed });
     };
     running = running.then(async () => {
       const collector = { ...options, report: collectorReport(log), measures: measuresOf(garbageCollector) };
