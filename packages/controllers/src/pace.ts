@@ -26,8 +26,7 @@ export function createPace(clock: Clock, signal: AbortSignal): Pace {
     signal.throwIfAborted();
   };
   return {
-    isDue: () =>
-      pausing !== undefined || (++steps % stepsPerLook === 0 && clock.monotonicMs() - beganMs > sliceMs),
+    isDue: () => pausing !== undefined || (++steps % stepsPerLook === 0 && clock.monotonicMs() - beganMs > sliceMs),
     pause: () => (pausing ??= pause()),
   };
 }
