@@ -113,28 +113,41 @@ scope.onClose('controllers', async () => {
 });
 await isSynced;
 
+/** Shorter turns are not listed. */
+const notableMs = 2;
+
 const millisecondsOf = ({ user, system }: NodeJS.CpuUsage): number => (user + system) / 1_000;
 
-/** The longest turns since it was begun, and the longest pause of V8's collector. */
-function watchTurns(): { end(): { readonly turns: readonly number[]; readonly pauseMs: number } } {
-  const turns: number[] = [];
-  let pauseMs = 0;
-  const observer = new PerformanceObserver((list) => {
-    for (const { duration } of list.getEntries()) pauseMs = Math.max(pauseMs, duration);
-  });
+interface Turn {
+  readonly processorMs: number;
+  /** Whether V8's collector paused the thread meanwhile. */
+  readonly hadPause: boolean;
+}
+
+/** The turns since it was begun, longest first. */
+function watchTurns(): { end(): readonly Turn[] } {
+  const turns: { readonly beganMs: number; readonly endedMs: number; readonly processorMs: number }[] = [];
+  const pauses: { readonly startTime: number; readonly duration: number }[] = [];
+  const observer = new PerformanceObserver((list) => void pauses.push(...list.getEntries()));
   observer.observe({ entryTypes: ['gc'] });
-  let last = millisecondsOf(process.threadCpuUsage());
+  let last = { atMs: performance.now(), processorMs: millisecondsOf(process.threadCpuUsage()) };
   // A timer is due in each turn, so from one to the next it is one turn and at most a millisecond.
   const timer = setInterval(() => {
-    const now = millisecondsOf(process.threadCpuUsage());
-    turns.push(now - last);
+    const now = { atMs: performance.now(), processorMs: millisecondsOf(process.threadCpuUsage()) };
+    const processorMs = now.processorMs - last.processorMs;
+    if (processorMs > notableMs) turns.push({ beganMs: last.atMs, endedMs: now.atMs, processorMs });
     last = now;
   }, 1);
   return {
     end: () => {
       clearInterval(timer);
       observer.disconnect();
-      return { turns: turns.toSorted((one, other) => other - one), pauseMs };
+      return turns
+        .toSorted((one, other) => other.processorMs - one.processorMs)
+        .map(({ beganMs, endedMs, processorMs }) => ({
+          processorMs,
+          hadPause: pauses.some(({ startTime, duration }) => startTime < endedMs && startTime + duration > beganMs),
+        }));
     },
   };
 }
@@ -148,13 +161,14 @@ async function measure(what: string, begin: () => Promise<unknown>, end: () => b
   await begin();
   await until(what, () => end() || undefined, limitMs);
   const seconds = (clock.monotonicMs() - beganMs) / 1_000;
-  const { turns, pauseMs } = watched.end();
+  const turns = watched.end();
+  const longest = (among: readonly Turn[]): string => (among[0]?.processorMs ?? 0).toFixed(1);
   const { reads, writes, barriers, lists } = requests;
-  const longest = [turns[0], turns[9], turns[Math.floor(turns.length / 100)]].map((ms) => (ms ?? 0).toFixed(1));
   console.log(
     `${what}: ${seconds.toFixed(1)} s, ${writes} writes, ${reads} reads, ${barriers} barriers, ${lists} lists; ` +
-      `turns of the event loop: longest ${longest[0]} ms, tenth longest ${longest[1]} ms, p99 ${longest[2]} ms; ` +
-      `longest pause of V8's collector ${pauseMs.toFixed(1)} ms`,
+      `longest turn ${longest(turns)} ms, without a pause of V8's collector in it ` +
+      `${longest(turns.filter(({ hadPause }) => !hadPause))} ms; ` +
+      `${turns.filter(({ processorMs }) => processorMs > 10).length} turns above 10 ms`,
   );
 }
 

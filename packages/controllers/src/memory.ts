@@ -68,6 +68,10 @@ export function hasUnreadableWithin({ collection }: Resource, within: string): b
   return found;
 }
 
+/** Whether memory has been loaded; it is empty before, and again while the data of another etcd are read. */
+export const isLoaded = (resources: readonly Resource[]): boolean =>
+  resources.every(({ collection }) => collection.reached > 0);
+
 /** How many objects of these kinds cannot be read. */
 export const unreadableCount = (resources: readonly Resource[]): number =>
   resources.reduce((sum, { collection }) => sum + (collection.view().terms.get(unreadableTerm)?.items.size ?? 0), 0);

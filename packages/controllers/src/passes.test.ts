@@ -1,4 +1,5 @@
 import { expect, test } from '@jest/globals';
+import { StorageUnavailableError } from '@cluster-apiserver/storage';
 import { handClock } from '../test/hand-clock.ts';
 import { createPasses } from './passes.ts';
 
@@ -9,7 +10,8 @@ const turns = async (count: number): Promise<void> => {
 
 function open() {
   const term = new AbortController();
-  const passes = createPasses(handClock(), term.signal);
+  const clock = handClock();
+  const passes = createPasses(clock, term.signal);
   let begun = 0;
   let end = Promise.withResolvers<void>();
   const running = passes.run(() => {
@@ -17,7 +19,15 @@ function open() {
     end = Promise.withResolvers<void>();
     return end.promise;
   });
-  return { term, passes, running, begun: () => begun, end: () => end.resolve(), fail: (e: Error) => end.reject(e) };
+  return {
+    clock,
+    term,
+    passes,
+    running,
+    begun: () => begun,
+    end: () => end.resolve(),
+    fail: (e: Error) => end.reject(e),
+  };
 }
 
 test('what is requested before a pass begins is one pass, and what is requested while it runs is one more', async () => {
@@ -55,6 +65,40 @@ test('a pass that fails ends the run with its error, unless the term has ended',
   second.term.abort();
   second.fail(new Error('aborted'));
   await second.running;
+});
+
+test('a pass under which memory was emptied ends, and the next request runs another', async () => {
+  const { passes, begun, fail, end, term, running } = open();
+  passes.request();
+  await turns(5);
+  fail(new StorageUnavailableError('etcd was replaced'));
+  await turns(5);
+  passes.request();
+  await turns(5);
+  expect(begun()).toBe(2);
+  end();
+  term.abort();
+  await running;
+});
+
+test('passes rest for as long as the last one took', async () => {
+  const { clock, passes, begun, end, term, running } = open();
+  passes.request();
+  await turns(5);
+  passes.request();
+  clock.advance(300);
+  end();
+  await turns(5);
+  clock.advance(299);
+  await turns(5);
+  expect(begun()).toBe(1);
+  clock.advance(1);
+  await turns(5);
+  expect(begun()).toBe(2);
+  end();
+  term.abort();
+  await running;
+  expect(clock.waiting).toBe(0);
 });
 
 test('a failure between passes ends the run', async () => {

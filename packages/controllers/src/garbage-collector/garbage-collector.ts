@@ -11,7 +11,7 @@ import type { Clock, Random } from '@cluster-apiserver/base';
 import type { Cached, Resource } from '@cluster-apiserver/registry';
 import { type ItemChange, textOfKey } from '@cluster-apiserver/storage';
 import type { ControllerMeasures } from '../measures.ts';
-import { callsOf, followAll, itemsWithin, readable, unreadableCount } from '../memory.ts';
+import { callsOf, followAll, isLoaded, itemsWithin, readable, unreadableCount } from '../memory.ts';
 import { createPace } from '../pace.ts';
 import { createPasses } from '../passes.ts';
 import { retryQueue } from '../retry-queue.ts';
@@ -58,7 +58,7 @@ export async function collectGarbage(options: GarbageCollectorOptions): Promise<
   const actions = nextActionReader(graph, resources);
 
   /** What the next pass has to do. Owners are in it once each, so the graph bounds it. */
-  const todo = { sync: resources.some(({ collection }) => collection.reached > 0), waiting: false };
+  const todo = { sync: true, waiting: false };
   const changedOwners = new Set<Owner>();
   /** An incomplete graph suggests nothing: an owner whose dependents are not in it yet would look like one without. */
   let isComplete = false;
@@ -107,6 +107,8 @@ export async function collectGarbage(options: GarbageCollectorOptions): Promise<
   /** Brings the graph to what memory holds; changes that arrive meanwhile are put into it as they come. */
   const sync = async (): Promise<void> => {
     todo.sync = false;
+    // The load interrupts the followers, and that is the time to sync.
+    if (!isLoaded(resources)) return;
     unreadableReports = 0;
     measures.unreadable(unreadableCount(resources));
     for (const { resource, itemKey } of graph.nodes()) {
@@ -161,7 +163,7 @@ export async function collectGarbage(options: GarbageCollectorOptions): Promise<
     },
     failed: passes.fail,
   });
-  if (todo.sync) passes.request();
+  passes.request();
   try {
     await passes.run(async () => {
       if (todo.sync) await sync();

@@ -12,7 +12,16 @@ import { contentFinalizer, type Namespace, namespace as namespaceKind } from '@c
 import type { Cached, Resource, StoredObject } from '@cluster-apiserver/registry';
 import { type ItemChange, textOfKey } from '@cluster-apiserver/storage';
 import type { ControllerMeasures } from '../measures.ts';
-import { callsOf, followAll, hasItemWithin, itemsWithin, readable, readBarrier, unreadableCount } from '../memory.ts';
+import {
+  callsOf,
+  followAll,
+  hasItemWithin,
+  isLoaded,
+  itemsWithin,
+  readable,
+  readBarrier,
+  unreadableCount,
+} from '../memory.ts';
 import { createPace } from '../pace.ts';
 import { createPasses } from '../passes.ts';
 import { retryQueue } from '../retry-queue.ts';
@@ -58,7 +67,7 @@ export async function drainNamespaces(options: NamespaceControllerOptions): Prom
   const call = callsOf(clock, signal);
   const pace = createPace(clock, signal);
   const passes = createPasses(clock, signal);
-  let isSyncDue = namespaces.collection.reached > 0;
+  let isSyncDue = true;
 
   /** The namespaces that memory holds as Terminating, each with its timer if it is to be counted again. */
   const terminating = new Map<string, { recount: (() => void) | undefined }>();
@@ -125,6 +134,8 @@ export async function drainNamespaces(options: NamespaceControllerOptions): Prom
   };
   const sync = async (): Promise<void> => {
     isSyncDue = false;
+    // The load interrupts the followers, and that is the time to sync.
+    if (!isLoaded(resources)) return;
     unreadableReports = 0;
     measures.unreadable(unreadableCount([namespaces]));
     for (const key of terminating.keys()) {
@@ -145,7 +156,7 @@ export async function drainNamespaces(options: NamespaceControllerOptions): Prom
     },
     failed: passes.fail,
   });
-  if (isSyncDue) passes.request();
+  passes.request();
   try {
     await passes.run(async () => {
       if (isSyncDue) await sync();
