@@ -521,8 +521,8 @@ describe('hundreds of dependents of one owner', () => {
     };
     running.push(world.collect(store, slow));
     await until('the collector knows everything', () => running[0]?.synced === true);
-    // One look at the clock every 64 objects, five milliseconds a slice.
-    expect(soon).toBeGreaterThan(1_000 / 64 / 6);
+    // One look at the clock every 64 objects, five milliseconds a slice; the pass itself begins with one.
+    expect(soon).toBeGreaterThan(2);
   });
 });
 
