@@ -79,6 +79,9 @@ export function conditionsAfter(
   return [...others, ...own];
 }
 
+/** Names in one message: anybody who creates objects can invent finalizers, and a condition has to fit into the store. */
+const namesMax = 20;
+
 function listed(
   reason: string,
   message: string,
@@ -87,5 +90,6 @@ function listed(
 ): Finding | undefined {
   if (counts.size === 0) return undefined;
   const each = [...counts].map(([what, count]) => inWords(what, count)).toSorted();
-  return { reason, message: `${message}: ${each.join(', ')}` };
+  const more = each.length > namesMax ? `, and ${each.length - namesMax} more` : '';
+  return { reason, message: `${message}: ${each.slice(0, namesMax).join(', ')}${more}` };
 }
