@@ -89,7 +89,7 @@ function listed(
   inWords: (what: string, count: number) => string,
 ): Finding | undefined {
   if (counts.size === 0) return undefined;
-  const each = [...counts].map(([what, count]) => inWords(what, count)).toSorted();
-  const more = each.length > namesMax ? `, and ${each.length - namesMax} more` : '';
-  return { reason, message: `${message}: ${each.slice(0, namesMax).join(', ')}${more}` };
+  const named = Array.from(counts.entries().take(namesMax), ([what, count]) => inWords(what, count)).toSorted();
+  const more = counts.size > namesMax ? `, and ${counts.size - namesMax} more` : '';
+  return { reason, message: `${message}: ${named.join(', ')}${more}` };
 }
