@@ -99,6 +99,31 @@ test('what cannot be used is told once, and again when it was mended in between'
   expect(used).toEqual([]);
 });
 
+test('what is used later is used although a report of a fault failed', async () => {
+  fs.writeFileSync(file, 'first');
+  stop = follow(
+    {
+      clock,
+      pollMs: 1,
+      read: () => readFile(file, 'utf8'),
+      same: (one, other) => one === other,
+      use: (next) => {
+        if (next.includes('bad')) throw new Error(`${next} is not usable`);
+        used.push(next);
+      },
+      failed: (error) => {
+        told.push(String(error));
+        throw new Error('the log is full');
+      },
+    },
+    'first',
+  );
+  rename('bad');
+  await until(() => told.length > 1);
+  rename('second');
+  await until(() => used.length === 1);
+});
+
 test('a file that is away is told, and is followed when it is back', async () => {
   fs.writeFileSync(file, 'first');
   start();

@@ -32,8 +32,13 @@ export function follow<T>({ clock, pollMs, read, same, use, failed }: Followed<T
         complaint = '';
       } catch (error) {
         // Once for each fault: every look would otherwise repeat it until somebody mends what is wrong.
-        if (String(error) !== complaint) failed(error);
-        complaint = String(error);
+        try {
+          const text = String(error);
+          if (text !== complaint) failed(error);
+          complaint = text;
+        } catch {
+          // The report failed, not the reload: polling goes on, and the next poll reports the fault again.
+        }
       }
     }
   })().catch(() => {}); // The only way here is the end of the sleep by `stop`.

@@ -3,8 +3,9 @@ export {
   type GarbageCollectorEvent,
   type GarbageCollectorOptions,
 } from './garbage-collector/garbage-collector.ts';
+export type { ControllerMeasures } from './measures.ts';
 export {
-  emptyNamespaces,
+  drainNamespaces,
   type NamespaceControllerEvent,
   type NamespaceControllerOptions,
-} from './namespaces/empty-namespaces.ts';
+} from './namespaces/namespace-controller.ts';

@@ -9,7 +9,7 @@ function openQueue({ workers = 2 } = {}) {
   const begun: string[] = [];
   const ends = new Map<string, PromiseWithResolvers<void>>();
   const failures: number[] = [];
-  const queue = retryQueue({
+  const queue = retryQueue<string>({
     clock,
     random: seededRandom(1),
     workers,
@@ -21,6 +21,7 @@ function openQueue({ workers = 2 } = {}) {
       return end.promise;
     },
     failed: (_, { tries }) => failures.push(tries),
+    depthChanged: () => {},
   });
   const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
   const end = async (key: string): Promise<void> => {
@@ -74,6 +75,15 @@ test('a key that failed pauses, whoever asks for it meanwhile, and holds nobody 
   await end('b');
   clock.advance(100);
   expect(begun).toEqual(['a', 'b', 'a']);
+});
+
+test('a key that was added again while its work failed leaves its worker to others', async () => {
+  const { queue, begun, fail } = openQueue({ workers: 1 });
+  queue.add('a');
+  queue.add('a');
+  queue.add('b');
+  await fail('a');
+  expect(begun).toEqual(['a', 'b']);
 });
 
 test('pauses grow up to their bound and are short again after a success', async () => {

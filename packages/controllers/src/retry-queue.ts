@@ -1,42 +1,57 @@
 import { type Backoff, backoff, type Clock, type Random } from '@cluster-apiserver/base';
 
 /**
- * Work by key: each key is worked on by one at a time and stands in the queue once, so there are never more entries
- * than keys. Work that failed is tried again after a pause that grows, whatever else asks for the key meanwhile.
+ * Work by key: one worker at a time works on a key, and a key waits in the queue once, so the number of keys bounds the
+ * queue. A key whose work failed waits for a growing pause, whoever adds it meanwhile.
  */
-export interface RetryQueue {
-  add(key: string): void;
-  /** Forgets what has not begun, and ends when the rest has. */
+export interface RetryQueue<Key> {
+  add(key: Key): void;
+  /** Drops the keys that wait and resolves when the running work has ended. */
   close(): Promise<void>;
 }
 
-export interface RetryQueueOptions {
+export interface RetryQueueOptions<Key> {
   readonly clock: Clock;
   readonly random: Random;
   /** How many keys are worked on at a time. */
   readonly workers: number;
   readonly pauses: { readonly firstMs: number; readonly maxMs: number };
-  readonly work: (key: string) => Promise<void>;
-  readonly failed: (key: string, failure: { readonly tries: number; readonly cause: unknown }) => void;
+  readonly work: (key: Key) => Promise<void>;
+  readonly failed: (key: Key, failure: { readonly tries: number; readonly cause: unknown }) => void;
+  /** Told how many keys wait for a worker. */
+  readonly depthChanged: (keys: number) => void;
 }
 
-export function retryQueue({ clock, random, workers, pauses, work, failed }: RetryQueueOptions): RetryQueue {
-  const ready = new Set<string>();
-  const running = new Map<string, Promise<void>>();
-  /** Keys that were asked for again while they were worked on: what was seen then may be old. */
-  const again = new Set<string>();
-  const pausing = new Map<string, () => void>();
-  const failures = new Map<string, { tries: number; readonly pauses: Backoff }>();
+export function retryQueue<Key extends object | string>(options: RetryQueueOptions<Key>): RetryQueue<Key> {
+  const { clock, random, workers, pauses, work, failed, depthChanged } = options;
+  const ready = new Set<Key>();
+  const running = new Map<Key, Promise<void>>();
+  /** Keys that were added while they were worked on: that work may have seen an old state. */
+  const again = new Set<Key>();
+  const pausing = new Map<Key, () => void>();
+  const failures = new Map<Key, { tries: number; readonly pauses: Backoff }>();
   let closed = false;
 
+  /** One iterator for many keys: a new one would first step over all the places that taken keys have left in the set. */
+  let waiting = ready.values();
+  const take = (): Key | undefined => {
+    let next = waiting.next();
+    if (next.done) {
+      waiting = ready.values();
+      next = waiting.next();
+    }
+    if (!next.done) ready.delete(next.value);
+    return next.value;
+  };
   const pump = (): void => {
-    for (const key of ready) {
-      if (running.size >= workers) return;
-      ready.delete(key);
+    while (running.size < workers) {
+      const key = take();
+      if (key === undefined) break;
       running.set(key, attempt(key));
     }
+    depthChanged(ready.size);
   };
-  const attempt = async (key: string): Promise<void> => {
+  const attempt = async (key: Key): Promise<void> => {
     try {
       await work(key);
       failures.delete(key);
@@ -45,9 +60,10 @@ export function retryQueue({ clock, random, workers, pauses, work, failed }: Ret
     }
     running.delete(key);
     if (again.delete(key)) add(key);
-    else pump();
+    // Also when `add` left the key to its pause: the worker is free for another key.
+    pump();
   };
-  const pauseAfter = (key: string, cause: unknown): void => {
+  const pauseAfter = (key: Key, cause: unknown): void => {
     const failure = failures.get(key) ?? { tries: 0, pauses: backoff(pauses, random) };
     failure.tries++;
     failures.set(key, failure);
@@ -58,7 +74,7 @@ export function retryQueue({ clock, random, workers, pauses, work, failed }: Ret
     pausing.set(key, clock.after(failure.pauses.nextMs(), resume));
     failed(key, { tries: failure.tries, cause });
   };
-  const add = (key: string): void => {
+  const add = (key: Key): void => {
     if (closed || pausing.has(key)) return;
     if (running.has(key)) again.add(key);
     else ready.add(key);
@@ -69,6 +85,7 @@ export function retryQueue({ clock, random, workers, pauses, work, failed }: Ret
     close: async () => {
       closed = true;
       ready.clear();
+      depthChanged(0);
       for (const cancel of pausing.values()) cancel();
       pausing.clear();
       await Promise.all(running.values());

@@ -1,37 +1,48 @@
-import type { ChangeSet, Store } from '@cluster-apiserver/storage';
+import { type ChangeSet, CorruptValueError, type Entry, type Store } from '@cluster-apiserver/storage';
 
-/** A store that a test can disturb between the collector and what is stored. */
+/** A store that a test can disturb between a replica and what is stored. */
 export interface DisturbedStore extends Store {
   /** Called before each write. What it throws is what the write throws. */
   beforeWrite: (verb: 'update' | 'delete', key: string) => Promise<void> | void;
   /** How often each was asked for. */
-  readonly asked: { readonly get: number; readonly list: number; readonly writes: number };
-  /** Watches of the prefix tell nothing until the returned function is called. */
-  hold(prefix: string): () => void;
+  readonly asked: { readonly get: number; readonly list: number; readonly head: number; readonly writes: number };
+  /** Watches deliver nothing until the returned function is called. */
+  hold(): () => void;
   /** Ends all watches with this error. */
   cut(error: Error): void;
+  /** What is stored under the key cannot be read until the returned function is called. */
+  lock(key: string): () => void;
 }
 
 export function disturbedStore(store: Store): DisturbedStore {
-  const asked = { get: 0, list: 0, writes: 0 };
-  const held = new Map<string, Promise<void>>();
+  const asked = { get: 0, list: 0, head: 0, writes: 0 };
+  let held: Promise<void> | undefined;
+  const locked = new Set<string>();
   const watches = new Set<(error: Error) => void>();
 
-  async function* watch(prefix: string, changes: AsyncIterator<ChangeSet>): AsyncGenerator<ChangeSet> {
+  async function* watch(changes: AsyncIterator<ChangeSet>): AsyncGenerator<ChangeSet> {
     const { promise: severed, reject: sever } = Promise.withResolvers<never>();
     watches.add(sever);
     try {
       for (;;) {
         const next = await Promise.race([changes.next(), severed]);
-        await held.get(prefix);
+        await held;
         if (next.done) return;
-        yield next.value;
+        const { revision, changes: all } = next.value;
+        yield {
+          revision,
+          changes: all.map((change) => ({ ...change, current: change.current && seen(change.current) })),
+        };
       }
     } finally {
       watches.delete(sever);
       void changes.return?.();
     }
   }
+  const seen = (entry: Entry): Entry =>
+    locked.has(entry.key)
+      ? { key: entry.key, revision: entry.revision, unreadable: new CorruptValueError([entry.key]) }
+      : entry;
   const writing = async <T>(verb: 'update' | 'delete', key: string, write: () => Promise<T>): Promise<T> => {
     asked.writes++;
     await disturbed.beforeWrite(verb, key);
@@ -40,27 +51,36 @@ export function disturbedStore(store: Store): DisturbedStore {
   const disturbed: DisturbedStore = {
     beforeWrite: () => {},
     asked,
-    get: (...args) => {
+    get: async (...args) => {
       asked.get++;
+      if (locked.has(args[0])) throw new CorruptValueError([args[0]]);
       return store.get(...args);
     },
-    list: (...args) => {
+    list: async (...args) => {
       asked.list++;
-      return store.list(...args);
+      const page = await store.list(...args);
+      return { ...page, entries: page.entries.map(seen) };
     },
     create: (...args) => store.create(...args),
     update: (...args) => writing('update', args[0], () => store.update(...args)),
     delete: (...args) => writing('delete', args[0], () => store.delete(...args)),
-    watch: (prefix, after, signal) => watch(prefix, store.watch(prefix, after, signal)[Symbol.asyncIterator]()),
-    head: (...args) => store.head(...args),
+    watch: (prefix, after, signal) => watch(store.watch(prefix, after, signal)[Symbol.asyncIterator]()),
+    head: (...args) => {
+      asked.head++;
+      return store.head(...args);
+    },
     askForProgress: () => store.askForProgress(),
-    hold: (prefix) => {
+    hold: () => {
       const { promise, resolve } = Promise.withResolvers<void>();
-      held.set(prefix, promise);
+      held = promise;
       return () => {
-        held.delete(prefix);
+        if (held === promise) held = undefined;
         resolve();
       };
+    },
+    lock: (key) => {
+      locked.add(key);
+      return () => void locked.delete(key);
     },
     cut: (error) => {
       for (const sever of watches) sever(error);

@@ -1,10 +1,19 @@
-/** Accounts and events to make and delete, and collectors that see to them. */
+/** Accounts and events to create and delete, and replicas that collect garbage. */
 import { type Clock, invariant, type Random, seededRandom } from '@cluster-apiserver/base';
 import { kinds } from '@cluster-apiserver/kinds';
 import { decode, type KubeObject, type OwnerReference } from '@cluster-apiserver/model';
-import { create, deleteObject, get, list, openRegistry, patch, type Resource } from '@cluster-apiserver/registry';
+import {
+  create,
+  deleteObject,
+  get,
+  list,
+  openRegistry,
+  patch,
+  type Registry,
+  type Resource,
+} from '@cluster-apiserver/registry';
 import type { Call, Store } from '@cluster-apiserver/storage';
-import { collectGarbage, type GarbageCollectorEvent } from '../src/index.ts';
+import { collectGarbage, type ControllerMeasures, type GarbageCollectorEvent } from '../src/index.ts';
 
 export interface Place {
   readonly namespace?: string;
@@ -14,6 +23,7 @@ export interface Place {
 
 export interface Collecting {
   readonly events: readonly GarbageCollectorEvent[];
+  readonly measured: RecordedMeasures['last'];
   readonly synced: boolean;
   stop(): Promise<void>;
 }
@@ -30,7 +40,7 @@ export interface World {
   names(resource: Resource): Promise<string[]>;
   change(object: KubeObject, change: (metadata: KubeObject['metadata']) => KubeObject['metadata']): Promise<void>;
   remove(object: KubeObject, propagationPolicy?: 'Background' | 'Foreground' | 'Orphan'): Promise<void>;
-  collect(through?: Store): Collecting;
+  collect(through?: Store, clock?: Clock): Collecting;
   close(): Promise<void>;
 }
 
@@ -52,14 +62,16 @@ export const blocking = (owner: KubeObject): OwnerReference => owned(owner, { bl
 
 export function createWorld({ store, clock, call }: WorldOptions): World {
   const random: Random = seededRandom(1);
-  const { resources, cache } = openRegistry({
-    kinds: kinds({ eventLifetimeSeconds: 3_600 }),
-    store,
-    keyPrefix: '/registry',
-    clock,
-    random,
-    report: () => {},
-  });
+  const open = (through: Store): Registry =>
+    openRegistry({
+      kinds: kinds({ eventLifetimeSeconds: 3_600 }),
+      store: through,
+      keyPrefix: '/registry',
+      clock,
+      random,
+      report: () => {},
+    });
+  const { resources, cache } = open(store);
   const [events, accounts] = resources;
   invariant(events && accounts, 'the two kinds of this server are what these tests are about');
   const resourceOf = (object: KubeObject): Resource => (object.kind === 'Event' ? events : accounts);
@@ -117,22 +129,47 @@ export function createWorld({ store, clock, call }: WorldOptions): World {
       await deleteObject(resourceOf(object), name, { namespace, dryRun: false, propagationPolicy }, call());
     },
     close: () => cache.close(),
-    collect: (through = store) => {
+    collect: (through = store, ownClock = clock) => {
       const told: GarbageCollectorEvent[] = [];
       const term = new AbortController();
       const report = (event: GarbageCollectorEvent): void => void told.push(event);
-      const own = resources.map((resource) => ({ ...resource, store: through }));
-      const running = collectGarbage({ resources: own, clock, random, signal: term.signal, report });
+      const replica = open(through);
+      const measures = recordedMeasures();
+      const running = collectGarbage({
+        resources: replica.resources,
+        clock: ownClock,
+        random,
+        signal: term.signal,
+        report,
+        measures,
+      });
       return {
         events: told,
+        measured: measures.last,
         get synced() {
           return told.some(({ type }) => type === 'synced');
         },
-        stop: () => {
+        stop: async () => {
           term.abort(new Error('the term is over'));
-          return running;
+          await running;
+          await replica.cache.close();
         },
       };
     },
+  };
+}
+
+/** What a controller measured last. */
+export interface RecordedMeasures extends ControllerMeasures {
+  readonly last: { readonly queued: number; readonly unreadable: number };
+}
+
+export function recordedMeasures(): RecordedMeasures {
+  const last = { queued: 0, unreadable: 0 };
+  return {
+    last,
+    queued: (objects) => void (last.queued = objects),
+    retried: () => {},
+    unreadable: (objects) => void (last.unreadable = objects),
   };
 }

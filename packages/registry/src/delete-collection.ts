@@ -19,17 +19,21 @@ export async function deleteCollection(
 ): Promise<Status> {
   const { items } = await list(resource, options, call);
   const todo = items.values();
+  const failures: unknown[] = [];
   const work = async (): Promise<void> => {
     for (const item of todo) {
-      throwIfAborted(call);
-      await deleteObject(resource, item.name, { ...deletion, namespace: options.namespace }, call).catch(
-        (error: unknown) => {
-          // Somebody else was quicker, which is as good.
-          if (!(error instanceof StatusError && error.reason === 'NotFound')) throw error;
-        },
-      );
+      try {
+        throwIfAborted(call);
+        await deleteObject(resource, item.name, { ...deletion, namespace: options.namespace }, call);
+      } catch (error) {
+        // Another client was quicker, which is as good.
+        if (!(error instanceof StatusError && error.reason === 'NotFound')) failures.push(error);
+      }
+      // All workers stop together: none deletes on after the request has been answered with the failure.
+      if (failures.length > 0) return;
     }
   };
   await Promise.all(Array.from({ length: workers }, work));
+  if (failures.length > 0) throw failures[0];
   return success({ ...(resource.kind.group && { group: resource.kind.group }), kind: resource.kind.plural });
 }

@@ -12,7 +12,7 @@ export { replace } from './replace.ts';
 export { known, openRegistry, type Registry, type Resource } from './resource.ts';
 export { answerReview } from './review.ts';
 export type { Selection } from './selection.ts';
-export { type Cached, cachedForm, type StoredObject } from './stored-object.ts';
+export { type Cached, cachedForm, type StoredObject, unreadableTerm } from './stored-object.ts';
 export { type Watching, watch, type WatchOptions } from './watch.ts';
 export { Batch, Bookmark, type WatchEvent } from './watch-event.ts';
 export type { WriteOptions } from './write-options.ts';

@@ -6,6 +6,8 @@ import {
   inOnePiece,
   type Kind,
   type KubeObject,
+  type ObjectMeta,
+  type OwnerReference,
   ownForm,
   type ShardSelector,
   shardHash,
@@ -37,6 +39,8 @@ export class StoredObject implements Outcome, CacheItem {
   readonly labels: Readonly<Record<string, string>> | undefined;
   /** The values of its kind's selectable fields. */
   readonly fields: Readonly<Record<string, string>> | undefined;
+  /** Owners and deletion; undefined for the many objects that have no owners, no finalizers and are not being deleted. */
+  readonly lifecycle: Lifecycle | undefined;
   /** It should be written again although it is the same, such as after a key rotation or if another server wrote it. */
   readonly stale: boolean;
   #uidHash: string | undefined;
@@ -56,6 +60,7 @@ export class StoredObject implements Outcome, CacheItem {
     this.json = inOnePiece(clientForm(stored, revision));
     this.labels = object.metadata.labels;
     this.fields = kind.fieldsOf?.(object);
+    this.lifecycle = lifecycleOf(object.metadata);
     this.stale = stale || own !== value;
   }
 
@@ -77,15 +82,31 @@ export class StoredObject implements Outcome, CacheItem {
     return textOfKey(this.key.slice(this.key.indexOf('/') + 1));
   }
 
+  get uid(): string {
+    return uidOf(this.json);
+  }
+
   /** What shards part the objects by. A namespace has many objects and one hash, which nobody needs to keep. */
   hashOf(path: ShardSelector['path']): string {
     if (path === 'object.metadata.namespace') return shardHash(this.namespace);
-    return (this.#uidHash ??= shardHash(uidOf(this.json)));
+    return (this.#uidHash ??= shardHash(this.uid));
   }
 
   get weight(): number {
     return this.json.length + overheadBytes;
   }
+}
+
+/** The metadata that controllers act on, as the object has it. */
+export interface Lifecycle {
+  readonly ownerReferences: readonly OwnerReference[] | undefined;
+  readonly finalizers: readonly string[] | undefined;
+  readonly deletionTimestamp: string | undefined;
+}
+
+function lifecycleOf({ ownerReferences, finalizers, deletionTimestamp }: ObjectMeta): Lifecycle | undefined {
+  const isEmpty = !ownerReferences && !finalizers && deletionTimestamp === undefined;
+  return isEmpty ? undefined : { ownerReferences, finalizers, deletionTimestamp };
 }
 
 /** Key, labels, fields and the object itself; measured, see docs/performance.md. */

@@ -17,7 +17,7 @@ import {
   string,
   subdomainNames,
 } from '@cluster-apiserver/model';
-import { memoryStore, type Store } from '@cluster-apiserver/storage';
+import { memoryStore, StorageUnavailableError, type Store } from '@cluster-apiserver/storage';
 import {
   apply,
   create,
@@ -485,6 +485,30 @@ describe('a list in chunks', () => {
     expect(error).toMatchObject({ reason: 'Expired', code: 410 });
     const { metadata } = error.toStatus();
     expect(namesOf(await chunk({ continue: metadata.continue }))).toEqual(['b', 'c', 'd']);
+  });
+
+  test('ends all workers when one of them fails, before the failure is answered', async () => {
+    const names = Array.from({ length: 30 }, (_, at) => `r-${at}`);
+    for (const name of names) await make({ name });
+    let deletions = 0;
+    const failing: Resource = {
+      ...resource,
+      store: {
+        ...resource.store,
+        delete: async (...args) => {
+          const nth = ++deletions;
+          await new Promise((resolve) => setImmediate(resolve));
+          if (nth === 2) throw new StorageUnavailableError('no leader');
+          return resource.store.delete(...args);
+        },
+      },
+    };
+    const deletion = { list: everything, delete: { dryRun: false }, workers: 4 };
+    await expect(deleteCollection(failing, deletion, call)).rejects.toMatchObject({ reason: 'ServiceUnavailable' });
+    const afterAnswer = deletions;
+    expect(afterAnswer).toBeLessThan(10);
+    for (let turns = 0; turns < 50; turns++) await new Promise((resolve) => setImmediate(resolve));
+    expect(deletions).toBe(afterAnswer);
   });
 
   test('limits what a deletion of the collection deletes', async () => {

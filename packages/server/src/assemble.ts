@@ -189,7 +189,7 @@ export async function assemble(
     const { filled } = cache;
     if (namespaces)
       makeSystemNamespaces({ names: flags['system-namespaces'], namespaces, filled, clock, random, log }, scope);
-    startControllers({ flags, surroundings, log, client, resources, ownPrefix }, scope);
+    startControllers({ flags, surroundings, log, metrics, client, resources, ownPrefix }, scope);
     const listener = await openListener(handler, flags, surroundings, log, scope);
     return {
       port: listener.port,

@@ -1,23 +1,24 @@
 /**
- * What becomes of those that an object leaves behind when it goes: dependents, which name it in ownerReferences. They
- * follow it or forget it, as the one who deleted it said.
+ * What becomes of dependents, which name an object in ownerReferences, when that object is deleted: they follow it or
+ * forget it, as the deletion says.
  *
- * Feeds keep a graph of who depends on whom. After a change the graph tells which of the members around it need care,
- * and a queue sees to it. The graph may be behind at any time, so it only says where to look: that an owner is gone is
- * read from the storage, and every write names the object and the state that it is meant for. Two collectors at a time,
- * or one that is cut off half-way, therefore do no harm.
+ * The graph of owners and dependents follows the watch cache, which delivers all kinds in the order of one revision. So
+ * an owner that is missing there is gone, and a dependent that was written before its owner was deleted is known before
+ * the deletion is. Every write names the object and the state that it is meant for, and a finalizer is released only
+ * after a linearizable read barrier. Two collectors at a time, or one that is cut off half-way, therefore do no harm.
  */
-import { callUntil, type Clock, type Random } from '@cluster-apiserver/base';
-import type { Resource } from '@cluster-apiserver/registry';
-import type { Call } from '@cluster-apiserver/storage';
-import { careFor } from './care.ts';
-import { type Act, carer } from './carer.ts';
-import { follow } from '../feed.ts';
-import { createGraph } from './graph.ts';
-import { looker } from './look.ts';
-import { type Member, memberReader } from './member.ts';
+import type { Clock, Random } from '@cluster-apiserver/base';
+import type { Cached, Resource } from '@cluster-apiserver/registry';
+import { type ItemChange, textOfKey } from '@cluster-apiserver/storage';
+import type { ControllerMeasures } from '../measures.ts';
+import { callsOf, followAll, isLoaded, itemsWithin, readable, unreadableCount } from '../memory.ts';
+import { createPace } from '../pace.ts';
+import { createPasses } from '../passes.ts';
 import { retryQueue } from '../retry-queue.ts';
-import { standingReader } from './standing.ts';
+import { Graph, type GraphNode, type Owner } from './graph.ts';
+import { nextActionReader } from './next-action.ts';
+import { referenceResolver } from './owner-references.ts';
+import { type Act, createWorker } from './worker.ts';
 
 export interface GarbageCollectorOptions {
   readonly resources: readonly Resource[];
@@ -26,93 +27,152 @@ export interface GarbageCollectorOptions {
   /** For as long as this replica leads. */
   readonly signal: AbortSignal;
   readonly report: (event: GarbageCollectorEvent) => void;
+  readonly measures: ControllerMeasures;
 }
 
 export type GarbageCollectorEvent =
   | Act
-  /** Everything is known: at the start, and again after changes of a kind were missed. */
-  | { readonly type: 'synced'; readonly members: number }
+  /** The graph is complete: at the start, and again after the watch cache was reloaded. */
+  | { readonly type: 'synced'; readonly nodes: number }
   /** Tried again after a pause. A conflict with another writer is ordinary. */
   | { readonly type: 'failed'; readonly key: string; readonly tries: number; readonly cause: unknown }
-  /** The feed of a kind broke off, and begins again from a list. */
-  | { readonly type: 'feed lost'; readonly kind: string; readonly cause: unknown };
+  /** Objects that may depend on it, and owners that it may depend on, wait until it can be read or is gone. */
+  | { readonly type: 'unreadable'; readonly key: string; readonly cause: unknown };
 
-/** Enough to keep the storage busy, few enough to leave it to the clients. */
-const workers = 8;
+/** As many as the reference has: enough to keep the storage busy, few enough to leave it to the clients. */
+const workers = 20;
 
-/** The first pause lets a feed catch up after a conflict; the longest is what a fault costs after it is repaired. */
+/** The first pause lets memory catch up after a conflict; the longest is what a fault costs after it is repaired. */
 const pauses = { firstMs: 50, maxMs: 30_000 };
 
-/** Less than an election leaves between the end of a term and the begin of the next one. */
-const callTimeoutMs = 2_000;
+/** Reports per sync; a lost key makes every object of a kind unreadable, and the metric says how many. */
+const unreadableReportsMax = 10;
 
-/** Collects until the signal aborts, and ends when nothing is under way any more. */
+/** Collects until the signal aborts, and resolves when no work is running any more. */
 export async function collectGarbage(options: GarbageCollectorOptions): Promise<void> {
-  const { resources, clock, random, signal, report } = options;
+  const { resources, clock, random, signal, report, measures } = options;
   if (signal.aborted) return;
-  const call = (): Call => {
-    signal.throwIfAborted();
-    return callUntil(clock.monotonicMs() + callTimeoutMs);
-  };
-  const graph = createGraph();
-  const reader = memberReader(resources);
-  const look = looker(resources, reader, call);
-  const care = carer({ graph, look, standingOf: standingReader(graph, call), call, report });
-  const queue = retryQueue({
+  const call = callsOf(clock, signal);
+  const pace = createPace(clock, signal);
+  const graph = new Graph(resources, referenceResolver(resources));
+  const actions = nextActionReader(graph, resources);
+
+  /** What the next pass has to do. Owners are in it once each, so the graph bounds it. */
+  const todo = { sync: true, waiting: false };
+  const changedOwners = new Set<Owner>();
+  /** An incomplete graph suggests nothing: an owner whose dependents are not in it yet would look like one without. */
+  let isComplete = false;
+  const passes = createPasses(clock, signal);
+
+  const worker = createWorker({ graph, actions, clock, isComplete: () => isComplete, signal, call, report });
+  const queue = retryQueue<GraphNode>({
     clock,
     random,
     workers,
     pauses,
-    work: (key) => care(graph.at(key)),
-    failed: (key, { tries, cause }) => report({ type: 'failed', key, tries, cause }),
-  });
-  const stopped = new Promise<void>((resolve) => {
-    signal.addEventListener('abort', () => resolve(queue.close()), { once: true });
+    work: worker,
+    failed: (node, { tries, cause }) => {
+      measures.retried();
+      report({ type: 'failed', key: node.resource.collection.form.prefix + textOfKey(node.itemKey), tries, cause });
+    },
+    depthChanged: measures.queued,
   });
 
-  /** Until all is known, an owner that nobody has told of yet would look like one that is gone. */
-  const untold = new Set(resources);
-  const consider = (members: Iterable<Member>): void => {
-    if (untold.size > 0) return;
-    for (const member of members) if (careFor(graph, member)) queue.add(member.key);
+  const consider = (node: GraphNode | undefined): void => {
+    if (isComplete && node && actions.nextAction(node)) queue.add(node);
   };
-  const gone = (member: Member): void => {
-    consider(graph.dependentsOf(member));
-    consider(graph.ownersOf(member));
+  const put = (resource: Resource, itemKey: string, item: Cached | undefined): void => {
+    const { node, before } = graph.put(resource, itemKey, readable(item));
+    if (!isComplete) return;
+    consider(node);
+    for (const { owner } of before) consider(graph.nodeOf(owner));
   };
-  const present = (now: Member): void => {
-    const before = graph.put(now);
-    if (before) consider(graph.ownersOf(before));
-    if (before && before.uid !== now.uid) consider(graph.dependentsOf(before));
-    if (now.leaving !== before?.leaving) consider(graph.dependentsOf(now));
-    consider([now]);
+  const changed = (resource: Resource, change: ItemChange<Cached>): void => {
+    put(resource, change.key, change.current);
+    for (const owner of graph.refreshOwners(resource, change)) changedOwners.add(owner);
+    if (change.previous?.unreadable || change.current?.unreadable) {
+      todo.waiting = true;
+      measures.unreadable(unreadableCount(resources));
+      reportUnreadable(resource, change.current);
+    }
+    if (changedOwners.size > 0 || todo.waiting) passes.request();
   };
-  const followed = resources.map((resource) =>
-    follow(
-      resource,
-      {
-        present: (stored) => {
-          const member = reader.read(resource, stored);
-          if (member) present(member);
-          else removed(stored.key);
-        },
-        gone: removed,
-        complete: (keys) => {
-          for (const { key, resource: of } of [...graph.members()]) if (of === resource && !keys.has(key)) removed(key);
-          untold.delete(resource);
-          if (untold.size > 0) return;
-          report({ type: 'synced', members: graph.size });
-          consider(graph.members());
-        },
-        lost: (cause) => report({ type: 'feed lost', kind: resource.kind.kind, cause }),
-      },
-      { clock, random, signal, call },
-    ),
-  );
-  await Promise.all([stopped, ...followed]);
+  let unreadableReports = 0;
+  const reportUnreadable = ({ collection }: Resource, item: Cached | undefined): void => {
+    if (!item?.unreadable || unreadableReports === unreadableReportsMax) return;
+    unreadableReports++;
+    report({ type: 'unreadable', key: collection.form.prefix + textOfKey(item.key), cause: item.unreadable });
+  };
 
-  function removed(key: string): void {
-    const member = graph.remove(key);
-    if (member) gone(member);
+  /** Brings the graph to what memory holds; changes that arrive meanwhile are put into it as they come. */
+  const sync = async (): Promise<void> => {
+    todo.sync = false;
+    // The load interrupts the followers, and that is the time to sync.
+    if (!isLoaded(resources)) return;
+    unreadableReports = 0;
+    measures.unreadable(unreadableCount(resources));
+    for (const { resource, itemKey } of graph.nodes()) {
+      put(resource, itemKey, resource.collection.get(itemKey));
+      if (pace.isDue()) await pace.pause();
+    }
+    for (const resource of resources)
+      for (const { key } of itemsWithin(resource.collection.view(), '')) {
+        const item = resource.collection.get(key);
+        if (item?.unreadable) reportUnreadable(resource, item);
+        else put(resource, key, item);
+        if (pace.isDue()) await pace.pause();
+      }
+    for (const owner of graph.owners()) {
+      graph.refreshOwner(owner);
+      if (pace.isDue()) await pace.pause();
+    }
+    if (todo.sync) return;
+    isComplete = true;
+    todo.waiting = false;
+    changedOwners.clear();
+    report({ type: 'synced', nodes: graph.size });
+    for (const node of graph.nodes()) {
+      consider(node);
+      if (pace.isDue()) await pace.pause();
+    }
+  };
+  const considerDependents = async (): Promise<void> => {
+    for (const owner of changedOwners) {
+      changedOwners.delete(owner);
+      for (const dependent of owner.dependents) {
+        consider(dependent);
+        if (pace.isDue()) await pace.pause();
+      }
+    }
+  };
+  /** An object that can be read now, or is gone, no longer holds the owners that it may have depended on. */
+  const considerWaiting = async (): Promise<void> => {
+    todo.waiting = false;
+    for (const node of graph.waiting) {
+      consider(node);
+      if (pace.isDue()) await pace.pause();
+    }
+  };
+
+  const unfollow = followAll(resources, {
+    changed,
+    interrupted: () => {
+      isComplete = false;
+      todo.sync = true;
+      passes.request();
+    },
+    failed: passes.fail,
+  });
+  passes.request();
+  try {
+    await passes.run(async () => {
+      if (todo.sync) await sync();
+      else if (todo.waiting) await considerWaiting();
+      await considerDependents();
+    });
+  } finally {
+    unfollow();
+    measures.unreadable(0);
+    await queue.close();
   }
 }

@@ -1,63 +1,201 @@
-import type { Identity, Member } from './member.ts';
+import { invariant } from '@cluster-apiserver/base';
+import type { Cached, Resource, StoredObject } from '@cluster-apiserver/registry';
+import type { ItemChange } from '@cluster-apiserver/storage';
+import { type OwnerState, ownerStateOf, type Waiting, waitingOf } from './owner-state.ts';
+import type { ReferenceResolver, ResolvedReference } from './owner-references.ts';
 
-/** Who depends on whom, as far as we know. It only says where to look: nothing is written because of it alone. */
-export interface Graph {
-  at(key: string): Member | undefined;
-  /** The member that is meant, and not another one of the same name. */
-  get(identity: Identity): Member | undefined;
-  readonly size: number;
-  members(): Iterable<Member>;
-  /** The owners that are there. */
-  ownersOf(member: Member): readonly Member[];
-  dependentsOf(owner: Identity): IterableIterator<Member>;
-  /** Answers what was there before. */
-  put(member: Member): Member | undefined;
-  remove(key: string): Member | undefined;
+/** An object that names owners, or whose deletion waits for its dependents. Others need no node. */
+export interface GraphNode {
+  readonly resource: Resource;
+  readonly itemKey: string;
+  /** The object as memory holds it. */
+  readonly object: StoredObject;
+  readonly owners: readonly OwnerEdge[];
+  /** It also has owners of kinds that are not served here; they count as present. */
+  readonly hasUnknownOwners: boolean;
+  readonly waiting: Waiting | undefined;
 }
 
-export function createGraph(): Graph {
-  const members = new Map<string, Member>();
-  /** From the key of an owner to the keys of those that name it, whichever uid they mean. */
-  const dependents = new Map<string, Set<string>>();
+export interface OwnerEdge {
+  readonly owner: Owner;
+  /** The owner, deleted in the foreground, waits for this dependent. */
+  readonly blocks: boolean;
+}
 
-  const remove = (key: string): Member | undefined => {
-    const member = members.get(key);
-    members.delete(key);
-    for (const owner of member?.owners ?? []) {
-      const keys = dependents.get(owner.key);
-      keys?.delete(key);
-      if (keys?.size === 0) dependents.delete(owner.key);
+/** An owner as its dependents name it: a name can be given again, a uid cannot, only both together mean one object. */
+export interface Owner {
+  readonly resource: Resource;
+  readonly itemKey: string;
+  readonly uid: string;
+  readonly state: OwnerState;
+  readonly dependents: ReadonlySet<GraphNode>;
+  /** How many of the dependents block. */
+  readonly blockerCount: number;
+}
+
+type Mutable<T> = { -readonly [Field in keyof T]: T[Field] };
+type MutableOwner = Omit<Mutable<Owner>, 'dependents'> & { readonly dependents: Set<GraphNode> };
+type MutableNode = Omit<Mutable<GraphNode>, 'owners'> & { owners: readonly MutableEdge[] };
+type MutableEdge = { readonly owner: MutableOwner; readonly blocks: boolean };
+
+interface Table {
+  readonly nodes: Map<string, MutableNode>;
+  /** By name and uid: dependents may name any number of uids for one name. */
+  readonly owners: Map<string, Map<string, MutableOwner>>;
+}
+
+/** Who depends on whom. It follows the watch cache change by change, so both are at the same revision in every turn. */
+export class Graph {
+  readonly #tables: ReadonlyMap<Resource, Table>;
+  readonly #resolve: ReferenceResolver;
+  readonly #waiting = new Set<GraphNode>();
+
+  constructor(resources: readonly Resource[], resolve: ReferenceResolver) {
+    this.#tables = new Map(resources.map((resource) => [resource, { nodes: new Map(), owners: new Map() }]));
+    this.#resolve = resolve;
+  }
+
+  get size(): number {
+    return this.#tables.values().reduce((sum, { nodes }) => sum + nodes.size, 0);
+  }
+
+  *nodes(): Generator<GraphNode, void> {
+    for (const { nodes } of this.#tables.values()) yield* nodes.values();
+  }
+
+  *owners(): Generator<Owner, void> {
+    for (const { owners } of this.#tables.values()) for (const byUid of owners.values()) yield* byUid.values();
+  }
+
+  /** The nodes whose deletion waits for dependents. */
+  get waiting(): ReadonlySet<GraphNode> {
+    return this.#waiting;
+  }
+
+  has(node: GraphNode): boolean {
+    return this.#table(node.resource).nodes.get(node.itemKey) === node;
+  }
+
+  node(resource: Resource, itemKey: string): GraphNode | undefined {
+    return this.#table(resource).nodes.get(itemKey);
+  }
+
+  /** The node of an owner, if the owner exists and has one. */
+  nodeOf(owner: Owner): GraphNode | undefined {
+    const node = this.node(owner.resource, owner.itemKey);
+    return node?.object.uid === owner.uid ? node : undefined;
+  }
+
+  /** The node as an owner; undefined if nothing depends on it. */
+  ownerOf({ resource, itemKey, object }: GraphNode): Owner | undefined {
+    return this.#table(resource).owners.get(itemKey)?.get(object.uid);
+  }
+
+  /** Compares the owners that a change concerns with memory; returns those whose state has changed. */
+  refreshOwners(resource: Resource, { key, previous, current }: ItemChange<Cached>): readonly Owner[] {
+    const byUid = this.#table(resource).owners.get(key);
+    if (!byUid) return noOwners;
+    // An unreadable object may be any of those that its name is given to.
+    const concerned =
+      previous?.unreadable || current?.unreadable
+        ? [...byUid.values()]
+        : [...new Set([previous?.uid, current?.uid])].flatMap((uid) => byUid.get(uid ?? '') ?? []);
+    return concerned.filter((owner) => this.refreshOwner(owner));
+  }
+
+  /** Whether the state of the owner has changed. */
+  refreshOwner(owner: Owner): boolean {
+    const { resource, itemKey, uid, state } = owner;
+    const known: MutableOwner | undefined = this.#table(resource).owners.get(itemKey)?.get(uid);
+    if (!known) return false;
+    known.state = ownerStateOf(resource.collection.get(itemKey), uid);
+    return known.state !== state;
+  }
+
+  /** Takes over an object as it is now; undefined removes its node. Returns the node, and the owners that it had. */
+  put(
+    resource: Resource,
+    itemKey: string,
+    object: StoredObject | undefined,
+  ): { readonly node: GraphNode | undefined; readonly before: readonly OwnerEdge[] } {
+    const { nodes } = this.#table(resource);
+    const existing = nodes.get(itemKey);
+    const before = existing?.owners ?? noEdges;
+    const waiting = object && waitingOf(object);
+    const resolved = object && this.#resolve(resource, object);
+    if (!object || !resolved || (resolved.references.length === 0 && !waiting)) {
+      if (!existing) return nothing;
+      this.#relink(existing, noEdges);
+      nodes.delete(itemKey);
+      this.#waiting.delete(existing);
+      return { node: undefined, before };
     }
-    return member;
-  };
-  const get = ({ key, uid }: Identity): Member | undefined => {
-    const member = members.get(key);
-    return member?.uid === uid ? member : undefined;
-  };
-  return {
-    at: (key) => members.get(key),
-    get,
-    get size() {
-      return members.size;
-    },
-    members: () => members.values(),
-    ownersOf: ({ owners }) => owners.map(get).filter((owner) => owner !== undefined),
-    dependentsOf: function* ({ key, uid }) {
-      for (const dependentKey of dependents.get(key) ?? []) {
-        const dependent = members.get(dependentKey);
-        if (dependent?.owners.some((owner) => owner.key === key && owner.uid === uid)) yield dependent;
-      }
-    },
-    put: (member) => {
-      const before = remove(member.key);
-      members.set(member.key, member);
-      for (const owner of member.owners) {
-        const keys = dependents.get(owner.key);
-        if (keys) keys.add(member.key);
-        else dependents.set(owner.key, new Set([member.key]));
-      }
-      return before;
-    },
-    remove,
-  };
+    const { references, hasUnknownOwners } = resolved;
+    const node = existing ?? { resource, itemKey, object, owners: noEdges, hasUnknownOwners, waiting };
+    if (!existing) nodes.set(itemKey, node);
+    node.object = object;
+    node.hasUnknownOwners = hasUnknownOwners;
+    node.waiting = waiting;
+    if (waiting) this.#waiting.add(node);
+    else this.#waiting.delete(node);
+    this.#relink(node, this.#edges(references));
+    return { node, before };
+  }
+
+  #edges(references: readonly ResolvedReference[]): readonly MutableEdge[] {
+    const blocks = new Map<MutableOwner, boolean>();
+    for (const reference of references) {
+      const owner = this.#owner(reference);
+      blocks.set(owner, reference.blocks || blocks.get(owner) === true);
+    }
+    return Array.from(blocks, ([owner, blocks]) => ({ owner, blocks }));
+  }
+
+  /** The new edges first: an owner that stays keeps its entry. */
+  #relink(node: MutableNode, edges: readonly MutableEdge[]): void {
+    const before = node.owners;
+    node.owners = edges;
+    const kept = new Set<MutableOwner>();
+    for (const { owner, blocks } of edges) {
+      kept.add(owner);
+      owner.dependents.add(node);
+      if (blocks) owner.blockerCount++;
+    }
+    for (const { owner, blocks } of before) {
+      if (blocks) owner.blockerCount--;
+      if (kept.has(owner)) continue;
+      owner.dependents.delete(node);
+      if (owner.dependents.size === 0) this.#forget(owner);
+    }
+  }
+
+  #owner({ resource, itemKey, uid }: ResolvedReference): MutableOwner {
+    const { owners } = this.#table(resource);
+    let byUid = owners.get(itemKey);
+    if (!byUid) owners.set(itemKey, (byUid = new Map()));
+    let owner = byUid.get(uid);
+    if (!owner) {
+      const state = ownerStateOf(resource.collection.get(itemKey), uid);
+      owner = { resource, itemKey, uid, state, dependents: new Set(), blockerCount: 0 };
+      byUid.set(uid, owner);
+    }
+    return owner;
+  }
+
+  #forget({ resource, itemKey, uid }: Owner): void {
+    const { owners } = this.#table(resource);
+    const byUid = owners.get(itemKey);
+    byUid?.delete(uid);
+    if (byUid?.size === 0) owners.delete(itemKey);
+  }
+
+  #table(resource: Resource): Table {
+    const table = this.#tables.get(resource);
+    invariant(table, 'the graph has a table for each followed kind');
+    return table;
+  }
 }
+
+const noEdges: readonly MutableEdge[] = [];
+const noOwners: readonly Owner[] = [];
+const nothing = { node: undefined, before: noEdges };

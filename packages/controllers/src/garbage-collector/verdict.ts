@@ -1,25 +1,23 @@
-import type { Member, Owner } from './member.ts';
-import type { Standing } from './standing.ts';
+import type { GraphNode, Owner } from './graph.ts';
+import { isTerminating } from './owner-state.ts';
 
 /** What becomes of a dependent: it goes, or it forgets some of its owners, or all is as it should be. */
 export type Verdict =
   | { readonly type: 'delete'; readonly propagationPolicy: 'Foreground' | undefined }
-  | { readonly type: 'detach'; readonly ownerUids: ReadonlySet<string> }
+  | { readonly type: 'detach'; readonly from: readonly Owner[] }
   | undefined;
 
-export interface Judged {
-  readonly owner: Owner;
-  readonly standing: Standing;
-}
-
-export function verdictOn(member: Member, owners: readonly Judged[], hasDependents: boolean): Verdict {
-  const going = member.leaving !== undefined;
-  const forgotten = owners.filter(({ standing }) => standing === 'leaves behind' || (standing !== 'living' && !going));
-  if (forgotten.length === 0) return undefined;
-  const wanted =
-    member.ownedByStrangers || owners.some(({ standing }) => standing === 'living' || standing === 'leaves behind');
-  if (wanted) return { type: 'detach', ownerUids: new Set(forgotten.map(({ owner }) => owner.uid)) };
+export function verdictOn({ object, owners, hasUnknownOwners }: GraphNode, hasDependents: boolean): Verdict {
+  const isGoing = isTerminating(object);
+  const from = owners
+    .map(({ owner }) => owner)
+    .filter(({ state }) => state === 'orphan' || (!isGoing && (state === 'absent' || state === 'foreground')));
+  if (from.length === 0) return undefined;
+  const isNeeded =
+    hasUnknownOwners ||
+    owners.some(({ owner: { state } }) => state === 'present' || state === 'unreadable' || state === 'orphan');
+  if (isNeeded) return { type: 'detach', from };
   // An owner that waits for its dependents also waits for theirs.
-  const waitedFor = owners.some(({ standing }) => standing === 'takes along');
-  return { type: 'delete', propagationPolicy: waitedFor && hasDependents ? 'Foreground' : undefined };
+  const isAwaited = owners.some(({ owner }) => owner.state === 'foreground');
+  return { type: 'delete', propagationPolicy: isAwaited && hasDependents ? 'Foreground' : undefined };
 }

@@ -1,56 +1,90 @@
-import { type KubeObject, notFound, type ObjectMeta, StatusError } from '@cluster-apiserver/model';
-import { deleteObject, patch } from '@cluster-apiserver/registry';
-import type { Call } from '@cluster-apiserver/storage';
-import type { Member } from './member.ts';
+import { type KubeObject, notFound, type ObjectMeta, type OwnerReference, StatusError } from '@cluster-apiserver/model';
+import { deleteObject, patch, type Resource, type StoredObject } from '@cluster-apiserver/registry';
+import { type Call, textOfKey } from '@cluster-apiserver/storage';
+import type { Owner } from './graph.ts';
 
 /**
- * Everything that the collector writes. A write is refused when it would meet another object of the same name, and one
- * that takes away an object or an owner also when the object has been written since we saw it.
+ * Everything that the collector writes. A write is refused if it would meet another object of the same name, and one
+ * that takes away an object or an owner also if the object has been written since we saw it.
  */
 
-/** Who the writes are by, in managedFields. */
+/** The writer, in managedFields. */
 const manager = 'garbage-collector';
 
 /** Without a policy the object's own finalizers decide, and without those its dependents follow in the background. */
-export function deleteMember(member: Member, propagationPolicy: 'Foreground' | undefined, call: Call): Promise<void> {
-  const { resource, namespace, name, uid, revision } = member;
+export function deleteDependent(
+  resource: Resource,
+  object: StoredObject,
+  propagationPolicy: 'Foreground' | undefined,
+  call: Call,
+): Promise<void> {
+  const { uid, revision, name } = object;
   const preconditions = { uid, resourceVersion: String(revision) };
-  return unlessGone(deleteObject(resource, name, { namespace, dryRun: false, preconditions, propagationPolicy }, call));
+  const options = { namespace: namespaceOf(resource, object), dryRun: false, preconditions, propagationPolicy };
+  return unlessGone(deleteObject(resource, name, options, call));
 }
 
 /** Takes the references to these owners out of a dependent. */
-export function detach(member: Member, ownerUids: ReadonlySet<string>, call: Call): Promise<void> {
-  return changeMetadata(member, call, ({ ownerReferences = [], ...metadata }) => {
-    const kept = ownerReferences.filter(({ uid }) => !ownerUids.has(uid));
-    return { ...metadata, resourceVersion: String(member.revision), ...(kept.length > 0 && { ownerReferences: kept }) };
+export function detach(resource: Resource, object: StoredObject, owners: readonly Owner[], call: Call): Promise<void> {
+  const forgotten = new Set(owners.map(referenceTo));
+  return changeMetadata(resource, object, call, ({ ownerReferences = [], ...metadata }) => {
+    const kept = ownerReferences.filter((reference) => !forgotten.has(identityOf(reference)));
+    return { ...metadata, resourceVersion: String(object.revision), ...(kept.length > 0 && { ownerReferences: kept }) };
   });
 }
 
 /** Takes away the finalizer by which a deletion waits for us. The object may have changed: its deletion cannot be undone. */
-export function release(member: Member, finalizer: string, call: Call): Promise<void> {
-  return changeMetadata(member, call, ({ finalizers = [], ...metadata }) => {
+export function releaseFinalizer(
+  resource: Resource,
+  object: StoredObject,
+  finalizer: string,
+  call: Call,
+): Promise<void> {
+  return changeMetadata(resource, object, call, ({ finalizers = [], ...metadata }) => {
     const kept = finalizers.filter((other) => other !== finalizer);
     return { ...metadata, ...(kept.length > 0 && { finalizers: kept }) };
   });
 }
 
-function changeMetadata(member: Member, call: Call, change: (metadata: ObjectMeta) => ObjectMeta): Promise<void> {
-  const { resource, namespace, name, uid } = member;
+function changeMetadata(
+  resource: Resource,
+  seen: StoredObject,
+  call: Call,
+  change: (metadata: ObjectMeta) => ObjectMeta,
+): Promise<void> {
+  const { name, uid } = seen;
   const changed = (object: KubeObject): KubeObject => {
     if (object.metadata.uid !== uid) throw notFound(resource.kind, name);
     return { ...object, metadata: change(object.metadata) };
   };
-  const nobodyToTell = (): void => {};
   const options = {
-    namespace,
+    namespace: namespaceOf(resource, seen),
     dryRun: false,
     manager,
-    warn: nobodyToTell,
-    unknownFields: nobodyToTell,
+    warn: ignore,
+    unknownFields: ignore,
     change: changed,
   };
   return unlessGone(patch(resource, name, options, call));
 }
+
+/** One uid under two names are two references. */
+const identityOf = ({ apiVersion, kind, name = '', uid }: OwnerReference): string =>
+  JSON.stringify([apiVersion, kind, name, uid]);
+
+const referenceTo = ({ resource: { kind }, itemKey, uid }: Owner): string =>
+  identityOf({
+    apiVersion: kind.apiVersion,
+    kind: kind.kind,
+    name: textOfKey(kind.namespaced ? itemKey.slice(itemKey.indexOf('/') + 1) : itemKey),
+    uid,
+  });
+
+const namespaceOf = ({ kind }: Resource, { namespace }: StoredObject): string | undefined =>
+  kind.namespaced ? namespace : undefined;
+
+/** Warnings are for clients, and there is none. */
+const ignore = (): void => {};
 
 /** What is gone already is as it should be. */
 async function unlessGone(write: Promise<unknown>): Promise<void> {

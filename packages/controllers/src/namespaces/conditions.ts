@@ -79,6 +79,9 @@ export function conditionsAfter(
   return [...others, ...own];
 }
 
+/** Names in one message: anybody who creates objects can invent finalizers, and a condition has to fit into the store. */
+const namesMax = 20;
+
 function listed(
   reason: string,
   message: string,
@@ -86,6 +89,7 @@ function listed(
   inWords: (what: string, count: number) => string,
 ): Finding | undefined {
   if (counts.size === 0) return undefined;
-  const each = [...counts].map(([what, count]) => inWords(what, count)).toSorted();
-  return { reason, message: `${message}: ${each.join(', ')}` };
+  const named = Array.from(counts.entries().take(namesMax), ([what, count]) => inWords(what, count)).toSorted();
+  const more = counts.size > namesMax ? `, and ${counts.size - namesMax} more` : '';
+  return { reason, message: `${message}: ${named.join(', ')}${more}` };
 }

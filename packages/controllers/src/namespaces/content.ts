@@ -1,90 +1,119 @@
-import { byteString, decodeStored, StatusError } from '@cluster-apiserver/model';
-import { deleteObject, type Resource } from '@cluster-apiserver/registry';
-import type { Call, Revision } from '@cluster-apiserver/storage';
-import { eachOf } from '../feed.ts';
+import { foregroundFinalizer, orphanFinalizer, StatusError } from '@cluster-apiserver/model';
+import { type Cached, deleteObject, type Resource, type StoredObject } from '@cluster-apiserver/registry';
+import { type Call, itemKey } from '@cluster-apiserver/storage';
+import { itemsWithin } from '../memory.ts';
+import type { Pace } from '../pace.ts';
 
-/** What a namespace still has in it after everything was asked to go. */
+/** What is left in a namespace after everything in it has been deleted. */
 export interface Content {
   /** How many objects, by `resource.group`. */
   readonly remaining: ReadonlyMap<string, number>;
   /** How many of them each finalizer holds. */
   readonly finalizers: ReadonlyMap<string, number>;
-  /** What went wrong, in words. */
+  /** What went wrong, for the condition. */
   readonly failures: readonly string[];
+  /** How many objects cannot be read, and so cannot be deleted either. */
+  readonly unreadable: number;
+  /** A deletion failed that may succeed later. */
+  readonly isWorthRetry: boolean;
 }
 
-/** Enough to keep the storage busy, few enough to leave it to the clients. */
+/** Deletions of one namespace at a time: enough to keep the storage busy, few enough to leave it to the clients. */
 const workers = 8;
 
-/** Deletes everything that was in a namespace at a revision, and tells what stays. */
-export async function deleteContent(
-  resources: readonly Resource[],
-  scope: { readonly namespace: string; readonly revision: Revision },
-  call: () => Call,
-): Promise<Content> {
+/** Deletions of one kind that may fail before the others are left for the next try: then the storage is not well. */
+const failuresMax = 8;
+
+export interface ContentOptions {
+  /** The namespaced kinds. */
+  readonly resources: readonly Resource[];
+  readonly namespace: string;
+  readonly pace: Pace;
+  readonly signal: AbortSignal;
+  readonly call: () => Call;
+}
+
+/** Deletes everything that memory holds of a namespace now and that is not being deleted yet, and counts what stays. */
+export async function deleteContent({ resources, namespace, ...options }: ContentOptions): Promise<Content> {
+  // Taken in one turn, so all kinds are as of the same revision.
+  const snapshots = resources.map((resource) => ({ resource, view: resource.collection.view() }));
   const remaining = new Map<string, number>();
   const finalizers = new Map<string, number>();
   const failures: string[] = [];
-  for (const resource of resources) {
-    const { plural, group } = resource.kind;
-    try {
-      const held = await deleteAll(resource, scope, call);
-      if (held.length > 0) remaining.set(`${plural}.${group}`, held.length);
-      for (const finalizer of held.flatMap((item) => item.finalizers))
-        finalizers.set(finalizer, (finalizers.get(finalizer) ?? 0) + 1);
-    } catch (error) {
-      // The others go all the same.
-      call();
-      failures.push(`${plural}.${group}: ${error instanceof Error ? error.message : String(error)}`);
-    }
+  let [unreadable, isWorthRetry] = [0, false];
+  for (const { resource, view } of snapshots) {
+    const items = itemsWithin(view, itemKey(`${namespace}/`));
+    const left = await deleteItems(resource, items, options);
+    const name = `${resource.kind.plural}.${resource.kind.group}`;
+    const count = left.held + left.unreadable;
+    if (count > 0) remaining.set(name, count);
+    for (const [finalizer, holds] of left.finalizers)
+      finalizers.set(finalizer, (finalizers.get(finalizer) ?? 0) + holds);
+    if (left.unreadable > 0) failures.push(`${name}: ${left.unreadable} stored objects cannot be read`);
+    if (left.failures.length > 0) failures.push(`${name}: ${messageOf(left.failures[0])}`);
+    unreadable += left.unreadable;
+    isWorthRetry ||= left.failures.length > 0;
   }
-  return { remaining, finalizers, failures };
+  return { remaining, finalizers, failures, unreadable, isWorthRetry };
 }
 
-interface Named {
-  readonly name: string;
-  readonly uid: string;
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+interface Left {
+  readonly held: number;
+  readonly unreadable: number;
+  readonly finalizers: ReadonlyMap<string, number>;
+  readonly failures: readonly unknown[];
 }
 
-interface Item extends Named {
-  readonly finalizers: readonly string[];
-}
-
-/** Deletes all there was of a kind, and gives what its finalizers hold. */
-async function deleteAll(
+async function deleteItems(
   resource: Resource,
-  scope: { readonly namespace: string; readonly revision: Revision },
-  call: () => Call,
-): Promise<readonly Item[]> {
-  const items: Item[] = [];
-  await eachOf(resource, scope, call, ({ value }) => {
-    // Every stored object has been given a name and a uid.
-    const { name, uid, finalizers = [] } = decodeStored(byteString(value)).metadata as Partial<Item> & Named;
-    items.push({ name, uid, finalizers });
-  });
-  const held: Item[] = [];
+  items: Iterable<Cached>,
+  { pace, signal, call }: Pick<ContentOptions, 'pace' | 'signal' | 'call'>,
+): Promise<Left> {
+  const finalizers = new Map<string, number>();
   const failures: unknown[] = [];
-  const todo = items.values();
+  let [held, unreadable] = [0, 0];
+  const countHeld = (item: StoredObject): void => {
+    held++;
+    for (const finalizer of otherFinalizers(item)) finalizers.set(finalizer, (finalizers.get(finalizer) ?? 0) + 1);
+  };
   const work = async (): Promise<void> => {
-    for (const item of todo) {
-      try {
-        if (!(await isGone(resource, scope.namespace, item, call()))) held.push(item);
-      } catch (error) {
-        failures.push(error);
-      }
-      // All stop together, so that nothing of this look goes on behind the next one.
-      if (failures.length > 0) return;
+    for (const item of items) {
+      if (pace.isDue()) await pace.pause();
+      if (item.unreadable) unreadable++;
+      else if (isHeldByOthers(item)) countHeld(item);
+      else
+        try {
+          if (!(await isGone(resource, item, call()))) countHeld(item);
+        } catch (error) {
+          signal.throwIfAborted();
+          failures.push(error);
+        }
+      // All workers stop together, so that nothing of this pass goes on during the next one.
+      if (failures.length >= failuresMax) return;
     }
   };
-  await Promise.all(Array.from({ length: workers }, work));
-  if (failures.length > 0) throw failures[0];
-  return held;
+  const ends = await Promise.allSettled(Array.from({ length: workers }, work));
+  const aborted = ends.find((end) => end.status === 'rejected');
+  if (aborted) throw aborted.reason;
+  return { held, unreadable, finalizers, failures };
 }
 
-async function isGone(resource: Resource, namespace: string, { name, uid }: Item, call: Call): Promise<boolean> {
-  const how = { dryRun: false, preconditions: { uid }, propagationPolicy: 'Background' };
+/** Those that are not the garbage collector's; its finalizers go with a deletion in the background. */
+const otherFinalizers = ({ lifecycle }: StoredObject): readonly string[] =>
+  (lifecycle?.finalizers ?? []).filter(
+    (finalizer) => finalizer !== orphanFinalizer && finalizer !== foregroundFinalizer,
+  );
+
+/** It is being deleted already, and one more deletion would change nothing. */
+const isHeldByOthers = (item: StoredObject): boolean =>
+  item.lifecycle?.deletionTimestamp !== undefined && otherFinalizers(item).length === item.lifecycle.finalizers?.length;
+
+async function isGone(resource: Resource, { namespace, name, uid }: StoredObject, call: Call): Promise<boolean> {
+  const options = { namespace, dryRun: false, preconditions: { uid }, propagationPolicy: 'Background' };
   try {
-    return (await deleteObject(resource, name, { namespace, ...how }, call)).gone;
+    return (await deleteObject(resource, name, options, call)).gone;
   } catch (error) {
     if (error instanceof StatusError && error.reason === 'NotFound') return true;
     throw error;

@@ -6,54 +6,53 @@ import { conditionsAfter } from './conditions.ts';
 import type { Content } from './content.ts';
 
 /** A name can be given again, a uid cannot: only both together mean one namespace. */
-export interface LeavingNamespace {
+export interface TerminatingNamespace {
   readonly name: string;
   readonly uid: string;
 }
 
-/** Who the writes are by, in managedFields. */
+/** The writer, in managedFields. */
 const manager = 'namespace-controller';
 
-/** Says in the namespace what holds it. */
-export const tellConditions = (
+/** Writes into the status of the namespace what holds it. */
+export const writeConditions = (
   namespaces: Resource,
-  leaving: LeavingNamespace,
+  namespace: TerminatingNamespace,
   content: Content,
   nowMs: number,
   call: Call,
 ): Promise<void> =>
-  change(namespaces, leaving, 'status', call, ({ status, ...rest }) => ({
+  change(namespaces, namespace, 'status', call, ({ status, ...rest }) => ({
     ...rest,
     status: { ...status, conditions: conditionsAfter(status.conditions ?? [], content, formatTime(nowMs)) },
   }));
 
-/** Lets go of an empty namespace, which then goes unless others hold it. */
-export const finalize = (namespaces: Resource, leaving: LeavingNamespace, call: Call): Promise<void> =>
-  change(namespaces, leaving, 'finalize', call, ({ spec, ...rest }) => ({
+/** Releases an empty namespace, which then goes unless others hold it. */
+export const finalize = (namespaces: Resource, namespace: TerminatingNamespace, call: Call): Promise<void> =>
+  change(namespaces, namespace, 'finalize', call, ({ spec, ...rest }) => ({
     ...rest,
     spec: { finalizers: (spec.finalizers ?? []).filter((finalizer) => finalizer !== contentFinalizer) },
   }));
 
 async function change(
   namespaces: Resource,
-  { name, uid }: LeavingNamespace,
+  { name, uid }: TerminatingNamespace,
   part: string,
   call: Call,
   changed: (namespace: Namespace) => object,
 ): Promise<void> {
-  const ofThisOne = (namespace: KubeObject): object => {
+  const changeThisOne = (namespace: KubeObject): object => {
     if (namespace.metadata.uid !== uid) throw notFound(namespaces.kind, name);
     return changed(namespace as Namespace); // decoded by the schema of its kind
   };
-  const nobodyToTell = (): void => {};
   const options = {
     namespace: undefined,
     part: partOf(namespaces.kind, part),
     dryRun: false,
     manager,
-    warn: nobodyToTell,
-    unknownFields: nobodyToTell,
-    change: ofThisOne,
+    warn: ignore,
+    unknownFields: ignore,
+    change: changeThisOne,
   };
   try {
     await patch(namespaces, name, options, call);
@@ -62,3 +61,6 @@ async function change(
     if (!(error instanceof StatusError && error.reason === 'NotFound')) throw error;
   }
 }
+
+/** Warnings are for clients, and there is none. */
+const ignore = (): void => {};

@@ -1,21 +1,24 @@
 import { nearestName, type Scope } from '@cluster-apiserver/base';
 import {
   collectGarbage,
-  emptyNamespaces,
+  type ControllerMeasures,
+  drainNamespaces,
   type GarbageCollectorEvent,
   type NamespaceControllerEvent,
 } from '@cluster-apiserver/controllers';
 import type { Resource } from '@cluster-apiserver/registry';
 import { campaign, type EtcdClient, startCompaction } from '@cluster-apiserver/storage';
-import type { Log } from '@cluster-apiserver/telemetry';
+import type { Log, Metrics } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
 import { FlagError, type ServerFlags } from '../flags.ts';
 import type { Surroundings } from '../surroundings.ts';
+import { restarting } from './restarting.ts';
 
 export interface ControllerWiring {
   readonly flags: ServerFlags;
   readonly surroundings: Surroundings;
   readonly log: Log;
+  readonly metrics: Metrics;
   readonly client: EtcdClient;
   readonly resources: readonly Resource[];
   readonly ownPrefix: string;
@@ -27,33 +30,36 @@ const controllers = [garbageCollector, namespaceController];
 
 /** What one replica at a time does for all of them. */
 export function startControllers(
-  { flags, surroundings, log, client, resources, ownPrefix }: ControllerWiring,
+  { flags, surroundings, log, metrics, client, resources, ownPrefix }: ControllerWiring,
   scope: Scope,
 ): void {
   const { clock, random } = surroundings;
   const chosen = chosenControllers(flags.controllers);
-  /** What the present term has under way; the next one begins when it has ended. */
-  let underWay: Promise<void> = Promise.resolve();
+  const measuresOf = controllerMeasures(metrics);
+  /** What the present term runs; the next one begins when it has ended. */
+  let running: Promise<void> = Promise.resolve();
   const lead = (term: AbortSignal): void => {
-    log.info('leading: this replica now works for all of them', { controllers: [...chosen].join(',') });
+    log.info('acquired leadership; starting controllers', { controllers: [...chosen].join(',') });
     const options = { resources, clock, random, signal: term };
     const run = async (name: string, work: () => Promise<void>): Promise<void> => {
       if (!chosen.has(name)) return;
-      await work().catch((error: unknown) =>
-        log.error('a controller stopped', { controller: name, error: asError(error) }),
-      );
+      const failed = (error: unknown): void =>
+        log.error('controller failed; restarting it after a pause', { controller: name, error: asError(error) });
+      await restarting({ clock, random, signal: term, work, failed });
     };
-    underWay = underWay.then(async () => {
+    running = running.then(async () => {
+      const collector = { ...options, report: collectorReport(log), measures: measuresOf(garbageCollector) };
+      const drain = { ...options, report: namespaceReport(log), measures: measuresOf(namespaceController) };
       await Promise.all([
-        run(garbageCollector, () => collectGarbage({ ...options, report: collectorReport(log) })),
-        run(namespaceController, () => emptyNamespaces({ ...options, report: namespaceReport(log) })),
+        run(garbageCollector, () => collectGarbage(collector)),
+        run(namespaceController, () => drainNamespaces(drain)),
       ]);
     });
   };
   const election = campaign({ client, key: `${ownPrefix}election/leader`, identity: random.uuid(), lead });
   scope.onClose('controllers', async () => {
     await election.close();
-    await underWay;
+    await running;
   });
   const intervalMs = flags['etcd-compaction-interval'];
   if (intervalMs === 0) return;
@@ -92,43 +98,95 @@ function chosenControllers(words: readonly string[]): ReadonlySet<string> {
   return chosen;
 }
 
+/** Under upstream's names where upstream counts the same. */
+function controllerMeasures(metrics: Metrics): (name: string) => ControllerMeasures {
+  const labels = { name: controllers };
+  const depth = metrics.gauge({
+    name: 'workqueue_depth',
+    help: 'Objects waiting for a worker, by controller.',
+    labels,
+  });
+  const retries = metrics.counter({
+    name: 'workqueue_retries_total',
+    help: 'Failed attempts of a worker that are repeated after a pause, by controller.',
+    labels,
+  });
+  const unreadable = metrics.gauge({
+    name: 'controller_unreadable_objects',
+    help: 'Stored objects that the controller cannot read; whatever may depend on them waits.',
+    labels,
+  });
+  return (name) => ({
+    queued: (objects) => depth.set({ name }, objects),
+    retried: () => retries.add({ name }),
+    unreadable: (objects) => unreadable.set({ name }, objects),
+  });
+}
+
 /** A first failure is nearly always another writer who came first; one that goes on is something to look at. */
 const ordinaryTries = 3;
 
 const collectorReport =
   (log: Log) =>
   (event: GarbageCollectorEvent): void => {
-    if (event.type === 'failed') {
-      if (event.tries > ordinaryTries)
-        log.warn('the garbage collector cannot settle an object and tries again', {
-          key: event.key,
-          tries: event.tries,
-          error: asError(event.cause),
-        });
-    } else if (event.type === 'feed lost')
-      log.debug(2, 'the garbage collector lists a kind again', { kind: event.kind, error: asError(event.cause) });
-    else if (event.type === 'synced')
-      log.debug(2, 'the garbage collector knows who depends on whom', { members: event.members });
-    else log.debug(2, 'the garbage collector acted', { ...event });
+    switch (event.type) {
+      case 'failed':
+        if (event.tries > ordinaryTries)
+          log.warn('garbage collection of an object failed; retrying', {
+            key: event.key,
+            tries: event.tries,
+            error: asError(event.cause),
+          });
+        return;
+      case 'unreadable':
+        log.warn(
+          'stored object unreadable; garbage collection of its owners and dependents waits until it is repaired or deleted',
+          {
+            key: event.key,
+            error: asError(event.cause),
+          },
+        );
+        return;
+      case 'synced':
+        return log.debug(2, 'garbage collector synced with the watch cache', { nodes: event.nodes });
+      default:
+        return log.debug(2, 'garbage collector wrote an object', { ...event });
+    }
   };
 
 const namespaceReport =
   (log: Log) =>
   (event: NamespaceControllerEvent): void => {
-    if (event.type === 'failed') {
-      if (event.tries > ordinaryTries)
-        log.warn('the namespace controller cannot empty a namespace and tries again', {
-          key: event.key,
-          tries: event.tries,
+    const { namespace } = event;
+    switch (event.type) {
+      case 'failed':
+        if (event.tries > ordinaryTries)
+          log.warn('draining a namespace failed; retrying', {
+            namespace,
+            tries: event.tries,
+            error: asError(event.cause),
+          });
+        return;
+      case 'unreadable':
+        log.warn('stored namespace unreadable; it is not drained until it is repaired', {
+          namespace,
           error: asError(event.cause),
         });
-    } else if (event.type === 'feed lost')
-      log.debug(2, 'the namespace controller lists the namespaces again', { error: asError(event.cause) });
-    else if (event.type === 'held')
-      log.debug(2, 'a namespace that is being deleted is not empty yet', {
-        namespace: event.namespace,
-        tries: event.tries,
-        failures: event.failures.join('; '),
-      });
-    else log.debug(2, 'a namespace was emptied', { namespace: event.namespace });
+        return;
+      case 'held':
+        if (event.unreadable > 0)
+          log.warn('namespace contains unreadable objects; it stays Terminating until they are repaired or deleted', {
+            namespace,
+            failures: event.failures.join('; '),
+          });
+        else
+          log.debug(2, 'namespace is not empty yet', {
+            namespace,
+            remaining: event.remaining.values().reduce((sum, count) => sum + count, 0),
+            failures: event.failures.join('; '),
+          });
+        return;
+      default:
+        return log.debug(2, 'namespace finalized', { namespace });
+    }
   };

@@ -1,6 +1,6 @@
 /**
- * Objects come, own each other in circles too, and go in every way, while feeds lag and break, writes meet others and
- * terms end. Chance decides, from a seed; what must hold in the end is judged afterwards.
+ * Objects come, own each other in circles too, and go in every way, while watches lag and break, objects are
+ * unreadable for a while, writes meet others and terms end. Chance decides, from a seed; what must hold in the end is judged afterwards.
  */
 import { expect, test } from '@jest/globals';
 import { callUntil, type Random, seededRandom } from '@cluster-apiserver/base';
@@ -29,7 +29,6 @@ const policies = ['Background', 'Foreground', 'Orphan'] as const;
 type Policy = (typeof policies)[number];
 
 const call = callUntil(Number.POSITIVE_INFINITY);
-const accountKeys = '/registry/serviceaccounts/';
 const theCollectorCameFirst = (): void => {};
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
@@ -41,7 +40,8 @@ async function history(random: Random): Promise<Judged[]> {
   const accounts: Account[] = [];
   const oneOf = <T>(all: readonly T[]): T | undefined => all[random.below(all.length)];
   let collecting = world.collect(store);
-  let releaseFeed = (): void => {};
+  let releaseWatch = (): void => {};
+  let unlock = (): void => {};
   const read = async ({ object: { metadata } }: Account) => {
     const place = { namespace: metadata.namespace as string, name: metadata.name as string };
     return get(world.accounts, place, undefined, call).catch(() => undefined);
@@ -84,30 +84,40 @@ async function history(random: Random): Promise<Judged[]> {
     },
     () => store.cut(new Error('cut')),
     () => {
-      releaseFeed();
-      releaseFeed = store.hold(accountKeys);
+      releaseWatch();
+      releaseWatch = store.hold();
     },
-    () => releaseFeed(),
+    () => releaseWatch(),
+    () => {
+      unlock();
+      const account = oneOf(accounts);
+      if (account) unlock = store.lock(`/registry/serviceaccounts/n/${account.object.metadata.name}`);
+      store.cut(new Error('read again'));
+    },
+    () => unlock(),
     () => {
       store.beforeWrite = () => {
         if (random.below(3) === 0) throw new StorageUnavailableError('no leader');
       };
     },
     async () => {
-      releaseFeed();
+      releaseWatch();
       await collecting.stop();
       collecting = world.collect(store);
     },
     () => clock.advance(random.below(1_000)),
     turn,
   ];
-  const weights = [6, 3, 4, 1, 1, 2, 1, 1, 4, 8];
+  const weights = [6, 3, 4, 1, 1, 2, 1, 1, 1, 1, 4, 8];
   const lots = steps.flatMap((step, at) => Array.from({ length: weights[at] as number }, () => step));
   for (let at = 0; at < 200; at++) await (oneOf(lots) as (typeof steps)[number])();
 
-  releaseFeed();
+  releaseWatch();
+  unlock();
   store.beforeWrite = () => {};
   for (let quiet = 0; quiet < 100; quiet++) {
+    // Only a cache that follows its watch notices the end of it.
+    if (quiet === 20) store.cut(new Error('read again'));
     clock.advance(1_000);
     for (let turns = 0; turns < 10; turns++) await turn();
   }

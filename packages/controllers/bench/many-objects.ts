@@ -1,0 +1,229 @@
+/**
+ * What the controllers cost with many dependents of one owner, and with many objects in a deleted namespace: the time,
+ * the requests to etcd and the longest turn of the event loop, of one replica with an etcd of its own. A turn is measured
+ * in processor time of its thread, so that the other processes of a machine do not count; pauses of V8's collector do.
+ *
+ *   node --conditions=source packages/controllers/bench/many-objects.ts [objects, 100000 by default] [owners | namespace | held]
+ */
+import { PerformanceObserver } from 'node:perf_hooks';
+import { randomUUID } from 'node:crypto';
+import { callUntil, Scope, systemClock as clock, systemRandom } from '@cluster-apiserver/base';
+import { kinds } from '@cluster-apiserver/kinds';
+import { bytesOf, decode, encodeStored, type KubeObject, type ObjectMeta } from '@cluster-apiserver/model';
+import { create, deleteObject, openRegistry, type Resource } from '@cluster-apiserver/registry';
+import {
+  type Call,
+  etcdStore,
+  http2Connect,
+  identity,
+  openEtcdClient,
+  revision,
+  type Store,
+} from '@cluster-apiserver/storage';
+import { until } from '../../base/test/until.ts';
+import { startEtcd } from '../../storage/test/real-etcd.ts';
+import { collectGarbage, type ControllerMeasures, drainNamespaces } from '../src/index.ts';
+
+const count = Number(process.argv[2] ?? 100_000);
+const only = process.argv[3];
+const isWanted = (part: 'owners' | 'namespace' | 'held'): boolean => only === undefined || only === part;
+const writers = 32;
+const limitMs = 15 * 60_000;
+/** How long a held namespace is watched for requests that it should not cause. */
+const quietMs = 20_000;
+
+const scope = new Scope();
+const etcd = await startEtcd({ flags: ['--quota-backend-bytes', String(8 * 2 ** 30)] });
+scope.onClose('etcd', () => etcd.stop());
+const client = openEtcdClient({
+  endpoints: etcd.endpoints,
+  connect: http2Connect(clock),
+  clock,
+  random: systemRandom(),
+});
+scope.onClose('client', () => client.close());
+
+const requests = { reads: 0, writes: 0, barriers: 0, lists: 0 };
+const counted = (store: Store): Store => ({
+  ...store,
+  get: (...args) => (requests.reads++, store.get(...args)),
+  list: (...args) => (requests.lists++, store.list(...args)),
+  head: (...args) => (requests.barriers++, store.head(...args)),
+  create: (...args) => (requests.writes++, store.create(...args)),
+  update: (...args) => (requests.writes++, store.update(...args)),
+  delete: (...args) => (requests.writes++, store.delete(...args)),
+});
+const direct = etcdStore({ client, transformer: identity, ownPrefix: '/registry/.own/' });
+const registry = openRegistry({
+  kinds: kinds({ eventLifetimeSeconds: 3_600 }),
+  store: counted(direct),
+  keyPrefix: '/registry',
+  clock,
+  random: systemRandom(),
+  report: () => {},
+});
+scope.onClose('cache', () => registry.cache.close());
+await registry.cache.filled;
+const resourceOf = (plural: string): Resource =>
+  registry.resources.find(({ kind }) => kind.plural === plural) as Resource; // both are served
+const [namespaces, accounts] = [resourceOf('namespaces'), resourceOf('serviceaccounts')];
+
+const within = (): Call => (callUntil(clock.monotonicMs() + 30_000));
+const quiet = { dryRun: false, manager: 'bench', warn: () => {} };
+
+async function make(resource: Resource, name: string, namespace: string | undefined): Promise<KubeObject> {
+  const { kind, apiVersion, schema } = resource.kind;
+  const draft = decode(schema, { kind, apiVersion, metadata: { name } }, () => {}) as KubeObject;
+  return (await create(resource, draft, { ...quiet, namespace }, within())).object;
+}
+
+/** Written past the verbs, because only their deletion is measured. */
+async function fill(namespace: string, more: Partial<ObjectMeta>): Promise<void> {
+  let next = 0;
+  let last = revision(0);
+  const write = async (): Promise<void> => {
+    while (next < count) {
+      const name = `account-${next++}`;
+      const creationTimestamp = '2026-01-01T00:00:00Z';
+      const metadata = { name, namespace, uid: randomUUID(), creationTimestamp, ...more };
+      const value = bytesOf(encodeStored({ kind: 'ServiceAccount', apiVersion: 'v1', metadata }));
+      last = await direct.create(`/registry/serviceaccounts/${namespace}/${name}`, value, {}, within());
+    }
+  };
+  await Promise.all(Array.from({ length: writers }, write));
+  await accounts.collection.reach(last, within());
+}
+
+const unmeasured: ControllerMeasures = { queued: () => {}, retried: () => {}, unreadable: () => {} };
+const term = new AbortController();
+const options = { resources: registry.resources, clock, random: systemRandom(), signal: term.signal };
+let synced = (): void => {};
+const isSynced = new Promise<void>((resolve) => (synced = resolve));
+const running = [
+  collectGarbage({
+    ...options,
+    measures: unmeasured,
+    report: ({ type }) => {
+      if (type === 'synced') synced();
+    },
+  }),
+  drainNamespaces({ ...options, measures: unmeasured, report: () => {} }),
+];
+scope.onClose('controllers', async () => {
+  term.abort(new Error('the bench is over'));
+  await Promise.all(running);
+});
+await isSynced;
+
+/** Shorter turns are not listed. */
+const notableMs = 2;
+
+const millisecondsOf = ({ user, system }: NodeJS.CpuUsage): number => (user + system) / 1_000;
+
+interface Turn {
+  readonly processorMs: number;
+  /** Whether V8's collector paused the thread meanwhile. */
+  readonly hadPause: boolean;
+}
+
+/** The turns since it was begun, longest first. */
+function watchTurns(): { end(): readonly Turn[] } {
+  const turns: { readonly beganMs: number; readonly endedMs: number; readonly processorMs: number }[] = [];
+  const pauses: { readonly startTime: number; readonly duration: number }[] = [];
+  const observer = new PerformanceObserver((list) => void pauses.push(...list.getEntries()));
+  observer.observe({ entryTypes: ['gc'] });
+  let last = { atMs: performance.now(), processorMs: millisecondsOf(process.threadCpuUsage()) };
+  // A timer is due in each turn, so from one to the next it is one turn and at most a millisecond.
+  const timer = setInterval(() => {
+    const now = { atMs: performance.now(), processorMs: millisecondsOf(process.threadCpuUsage()) };
+    const processorMs = now.processorMs - last.processorMs;
+    if (processorMs > notableMs) turns.push({ beganMs: last.atMs, endedMs: now.atMs, processorMs });
+    last = now;
+  }, 1);
+  return {
+    end: () => {
+      clearInterval(timer);
+      observer.disconnect();
+      return turns
+        .toSorted((one, other) => other.processorMs - one.processorMs)
+        .map(({ beganMs, endedMs, processorMs }) => ({
+          processorMs,
+          hadPause: pauses.some(({ startTime, duration }) => startTime < endedMs && startTime + duration > beganMs),
+        }));
+    },
+  };
+}
+
+async function measure(what: string, begin: () => Promise<unknown>, end: () => boolean): Promise<void> {
+  // What filling left behind is not measured.
+  await new Promise<void>((resolve) => void clock.after(2_000, resolve));
+  Object.assign(requests, { reads: 0, writes: 0, barriers: 0, lists: 0 });
+  const watched = watchTurns();
+  const beganMs = clock.monotonicMs();
+  await begin();
+  await until(what, () => end() || undefined, limitMs);
+  const seconds = (clock.monotonicMs() - beganMs) / 1_000;
+  const turns = watched.end();
+  const longest = (among: readonly Turn[]): string => (among[0]?.processorMs ?? 0).toFixed(1);
+  const { reads, writes, barriers, lists } = requests;
+  console.log(
+    `${what}: ${seconds.toFixed(1)} s, ${writes} writes, ${reads} reads, ${barriers} barriers, ${lists} lists; ` +
+      `longest turn ${longest(turns)} ms, without a pause of V8's collector in it ` +
+      `${longest(turns.filter(({ hadPause }) => !hadPause))} ms; ` +
+      `${turns.filter(({ processorMs }) => processorMs > 10).length} turns above 10 ms`,
+  );
+}
+
+const isGone = (resource: Resource, key: string): boolean => resource.collection.get(key) === undefined;
+const left = (): number => accounts.collection.view().items.size;
+const remove = (resource: Resource, name: string, namespace: string | undefined, propagationPolicy?: string) =>
+  deleteObject(resource, name, { namespace, dryRun: false, propagationPolicy }, within());
+
+for (const policy of isWanted('owners') ? (['Background', 'Foreground', 'Orphan'] as const) : []) {
+  const namespace = `of-${policy.toLowerCase()}`;
+  await make(namespaces, namespace, undefined);
+  const owner = await make(accounts, 'owner', namespace);
+  const { kind, apiVersion, metadata } = owner;
+  const reference = { apiVersion, kind, name: metadata.name, uid: metadata.uid as string, blockOwnerDeletion: true };
+  await fill(namespace, { ownerReferences: [reference as never] });
+  const before = left();
+  await measure(
+    `owner of ${count} deleted with ${policy}`,
+    () => remove(accounts, 'owner', namespace, policy),
+    () => isGone(accounts, `${namespace}/owner`) && left() === (policy === 'Orphan' ? before - 1 : before - 1 - count),
+  );
+}
+
+if (isWanted('namespace')) {
+  await make(namespaces, 'full', undefined);
+  await fill('full', {});
+  await measure(
+    `namespace of ${count} deleted`,
+    () => remove(namespaces, 'full', undefined),
+    () => isGone(namespaces, 'full'),
+  );
+}
+
+if (isWanted('held')) {
+  await make(namespaces, 'held', undefined);
+  await fill('held', { finalizers: ['example.com/hold'] });
+  let marked = 0;
+  accounts.collection.follow({
+    changed: ({ current }) => {
+      if (current && !current.unreadable && current.lifecycle?.deletionTimestamp) marked++;
+    },
+    interrupted: () => {},
+  });
+  await measure(
+    `namespace of ${count} held objects deleted`,
+    () => remove(namespaces, 'held', undefined),
+    () => marked === count,
+  );
+  const quietUntilMs = clock.monotonicMs() + 2_000 + quietMs;
+  await measure(
+    `the same namespace, ${quietMs / 1_000} s later`,
+    async () => {},
+    () => clock.monotonicMs() > quietUntilMs,
+  );
+}
+await scope.close();

@@ -1,0 +1,48 @@
+import type { OwnerReference } from '@cluster-apiserver/model';
+import type { Resource, StoredObject } from '@cluster-apiserver/registry';
+import { itemKey } from '@cluster-apiserver/storage';
+
+/** An owner reference, resolved to the place of the owner in its collection. */
+export interface ResolvedReference {
+  readonly resource: Resource;
+  readonly itemKey: string;
+  readonly uid: string;
+  readonly blocks: boolean;
+}
+
+export interface ResolvedReferences {
+  readonly references: readonly ResolvedReference[];
+  /** There are also owners of kinds that are not served here; they count as present. */
+  readonly hasUnknownOwners: boolean;
+}
+
+export type ReferenceResolver = (resource: Resource, object: StoredObject) => ResolvedReferences;
+
+const none: ResolvedReferences = { references: [], hasUnknownOwners: false };
+
+export function referenceResolver(resources: readonly Resource[]): ReferenceResolver {
+  const owning = new Map(
+    resources
+      .filter(({ kind }) => kind.ownsOthers)
+      .map((resource) => [`${resource.kind.apiVersion} ${resource.kind.kind}`, resource]),
+  );
+  return ({ kind }, { namespace, lifecycle }) => {
+    if (!lifecycle?.ownerReferences) return none;
+    const references: ResolvedReference[] = [];
+    let hasUnknownOwners = false;
+    for (const reference of lifecycle.ownerReferences) {
+      const owner = owning.get(`${reference.apiVersion} ${reference.kind}`);
+      // The reference of a cluster-scoped object does not say in which namespace its owner would be.
+      if (!owner || (owner.kind.namespaced && !kind.namespaced)) hasUnknownOwners = true;
+      else references.push(resolve(owner, namespace, reference));
+    }
+    return { references, hasUnknownOwners };
+  };
+}
+
+/** An owner is in the namespace of its dependent or cluster-scoped. */
+function resolve(resource: Resource, namespace: string, reference: OwnerReference): ResolvedReference {
+  const { name = '', uid, blockOwnerDeletion = false } = reference;
+  const path = resource.kind.namespaced ? `${namespace}/${name}` : name;
+  return { resource, itemKey: itemKey(path), uid, blocks: blockOwnerDeletion };
+}

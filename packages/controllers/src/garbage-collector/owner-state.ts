@@ -1,0 +1,24 @@
+import { foregroundFinalizer, orphanFinalizer } from '@cluster-apiserver/model';
+import type { Cached, StoredObject } from '@cluster-apiserver/registry';
+
+/** A deletion that waits for the garbage collector: until blocking dependents are gone, or until all have let go. */
+export type Waiting = 'foreground' | 'orphan';
+
+/**
+ * What an owner means for its dependents. Absent is final: a uid is only known once its object exists, so an owner that
+ * memory does not hold while it holds the dependent has been deleted.
+ */
+export type OwnerState = 'present' | 'absent' | 'unreadable' | Waiting;
+
+export function ownerStateOf(item: Cached | undefined, uid: string): OwnerState {
+  if (item?.unreadable) return 'unreadable';
+  return item?.uid === uid ? (waitingOf(item) ?? 'present') : 'absent';
+}
+
+export function waitingOf({ lifecycle }: StoredObject): Waiting | undefined {
+  if (lifecycle?.deletionTimestamp === undefined) return undefined;
+  if (lifecycle.finalizers?.includes(orphanFinalizer)) return 'orphan';
+  return lifecycle.finalizers?.includes(foregroundFinalizer) ? 'foreground' : undefined;
+}
+
+export const isTerminating = ({ lifecycle }: StoredObject): boolean => lifecycle?.deletionTimestamp !== undefined;

@@ -1,0 +1,81 @@
+import { type Clock, unreachable } from '@cluster-apiserver/base';
+import { foregroundFinalizer, orphanFinalizer } from '@cluster-apiserver/model';
+import type { Call } from '@cluster-apiserver/storage';
+import { readBarrier } from '../memory.ts';
+import type { Graph, GraphNode } from './graph.ts';
+import type { NextActionReader } from './next-action.ts';
+import { verdictOn } from './verdict.ts';
+import { deleteDependent, detach, releaseFinalizer } from './writes.ts';
+
+/** Something that was done to an object. */
+export interface Act {
+  readonly type: 'deleted' | 'detached' | 'released';
+  readonly kind: string;
+  readonly namespace: string | undefined;
+  readonly name: string;
+}
+
+export interface WorkerOptions {
+  readonly graph: Graph;
+  readonly actions: NextActionReader;
+  readonly clock: Clock;
+  /** False while the graph is built again. */
+  readonly isComplete: () => boolean;
+  readonly signal: AbortSignal;
+  readonly call: () => Call;
+  readonly report: (act: Act) => void;
+}
+
+/**
+ * The graph of a replica whose watch stands still is old. Writes are conditional, so that does little harm, and one
+ * question to etcd in so many milliseconds excludes it for the rest.
+ */
+const freshForMs = 100;
+
+/** Runs the next step for a node of the graph; a no-op if the graph has changed meanwhile. */
+export function createWorker(options: WorkerOptions): (node: GraphNode) => Promise<void> {
+  const { graph, actions, clock, isComplete, signal, call, report } = options;
+  let provenFreshMs = Number.NEGATIVE_INFINITY;
+
+  const proveFresh = async ({ resource }: GraphNode): Promise<void> => {
+    const askedMs = clock.monotonicMs();
+    await readBarrier(resource, call(), signal);
+    provenFreshMs = askedMs;
+  };
+  const evaluateOwners = async (node: GraphNode): Promise<void> => {
+    if (clock.monotonicMs() - provenFreshMs > freshForMs) await proveFresh(node);
+    if (nextActionOf(node) !== 'evaluate owners') return;
+    const hasDependents = graph.ownerOf(node) !== undefined;
+    const verdict = verdictOn(node, hasDependents);
+    if (!verdict) return;
+    const { resource, object } = node;
+    if (verdict.type === 'delete') await deleteDependent(resource, object, verdict.propagationPolicy, call());
+    else await detach(resource, object, verdict.from, call());
+    done(verdict.type === 'delete' ? 'deleted' : 'detached', node);
+  };
+  const release = async (node: GraphNode): Promise<void> => {
+    // Nobody depends on the owner: whoever has begun to by now is in memory after the barrier.
+    await proveFresh(node);
+    if (nextActionOf(node) !== 'release finalizer') return;
+    const finalizer = node.waiting === 'orphan' ? orphanFinalizer : foregroundFinalizer;
+    await releaseFinalizer(node.resource, node.object, finalizer, call());
+    done('released', node);
+  };
+  const nextActionOf = (node: GraphNode) => (isComplete() && graph.has(node) ? actions.nextAction(node) : undefined);
+  const done = (type: Act['type'], { resource: { kind }, object: { namespace, name } }: GraphNode): void =>
+    report({ type, kind: kind.kind, namespace: kind.namespaced ? namespace : undefined, name });
+
+  return async (node) => {
+    const action = nextActionOf(node);
+    switch (action) {
+      case 'evaluate owners':
+        return evaluateOwners(node);
+      case 'release finalizer':
+        return release(node);
+      case undefined:
+        return;
+      default:
+        return unreachable(action);
+    }
+  };
+}

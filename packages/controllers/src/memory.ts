@@ -1,0 +1,108 @@
+/** The watch cache as controllers read it: all kinds, in the order of one revision. */
+import { callUntil, type Clock } from '@cluster-apiserver/base';
+import { type Cached, type Resource, type StoredObject, unreadableTerm } from '@cluster-apiserver/registry';
+import type { Call, ItemChange, View } from '@cluster-apiserver/storage';
+
+/** Less than an election leaves between the end of a term and the begin of the next one. */
+const callTimeoutMs = 2_000;
+
+/** Makes the calls of one term; throws once the term is over. */
+export function callsOf(clock: Clock, signal: AbortSignal): () => Call {
+  return () => {
+    signal.throwIfAborted();
+    return callUntil(clock.monotonicMs() + callTimeoutMs);
+  };
+}
+
+/**
+ * The linearizable read barrier of all collections: afterwards memory holds whatever was acknowledged before. Rejects at
+ * once when the term ends, because a barrier may wait as long as its call.
+ */
+export function readBarrier({ collection }: Resource, call: Call, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const aborted = (): void => reject(signal.reason);
+    signal.addEventListener('abort', aborted, { once: true });
+    const fresh = collection.reach(undefined, call) ?? Promise.resolve();
+    fresh.then(resolve, reject).finally(() => signal.removeEventListener('abort', aborted));
+  });
+}
+
+/** Small enough to be copied within a fraction of a slice. */
+const chunkItems = 500;
+
+/** The items of a snapshot whose keys begin with the text, in order; the pass may take many turns of the event loop. */
+export function* itemsWithin({ items }: View<Cached>, within: string): Generator<Cached, void> {
+  let from = within;
+  for (;;) {
+    const chunk: Cached[] = [];
+    items.visit(from, (item) => {
+      if (!item.key.startsWith(within)) return false;
+      chunk.push(item);
+      return chunk.length < chunkItems;
+    });
+    yield* chunk;
+    const last = chunk.at(-1);
+    if (!last || chunk.length < chunkItems) return;
+    from = `${last.key}\0`;
+  }
+}
+
+/** Whether a collection holds anything below the text. */
+export function hasItemWithin({ collection }: Resource, within: string): boolean {
+  let found = false;
+  collection.view().items.visit(within, ({ key }) => {
+    found = key.startsWith(within);
+    return false;
+  });
+  return found;
+}
+
+/** Whether a collection holds an unreadable object below the text. */
+export function hasUnreadableWithin({ collection }: Resource, within: string): boolean {
+  let found = false;
+  const unreadable = collection.view().terms.get(unreadableTerm)?.items;
+  unreadable?.visit(within, ({ key }) => {
+    found = key.startsWith(within);
+    return false;
+  });
+  return found;
+}
+
+/** Whether memory has been loaded; it is empty before, and again while the data of another etcd are read. */
+export const isLoaded = (resources: readonly Resource[]): boolean =>
+  resources.every(({ collection }) => collection.reached > 0);
+
+/** How many objects of these kinds cannot be read. */
+export const unreadableCount = (resources: readonly Resource[]): number =>
+  resources.reduce((sum, { collection }) => sum + (collection.view().terms.get(unreadableTerm)?.items.size ?? 0), 0);
+
+export interface Follower {
+  readonly changed: (resource: Resource, change: ItemChange<Cached>) => void;
+  /** Changes were missed: whatever was derived from the collections has to be derived again. */
+  readonly interrupted: () => void;
+  /** One of the above threw. The watch cache goes on: it serves all clients, and the controller is one of its readers. */
+  readonly failed: (error: unknown) => void;
+}
+
+/** Follows the collections until the returned function is called. */
+export function followAll(resources: readonly Resource[], { changed, interrupted, failed }: Follower): () => void {
+  const guarded = (work: () => void): void => {
+    try {
+      work();
+    } catch (error) {
+      failed(error);
+    }
+  };
+  const stops = resources.map((resource) =>
+    resource.collection.follow({
+      changed: (change) => guarded(() => changed(resource, change)),
+      interrupted: () => guarded(interrupted),
+    }),
+  );
+  return () => {
+    for (const stop of stops) stop();
+  };
+}
+
+/** What a follower finds at a key, if it can be read. */
+export const readable = (item: Cached | undefined): StoredObject | undefined => (item?.unreadable ? undefined : item);
