@@ -69,13 +69,20 @@ function start(name: string, priority: number, args: readonly string[]): ChildPr
   return spawn(command, rest, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
 }
 
-/** The next message of a process; undefined when it ends or takes too long. */
-async function message<T>(child: ChildProcess, limitMs: number): Promise<T | undefined> {
+/** The next message of its kind, an announcement or a report; undefined when the process ends or takes too long. */
+async function message<T>(child: ChildProcess, kind: 'string' | 'object', limitMs: number): Promise<T | undefined> {
   const cancelled = new AbortController();
   const { signal } = cancelled;
+  const next = async (): Promise<T> => {
+    for (;;) {
+      const [value] = (await once(child, 'message', { signal })) as [unknown];
+      // A late announcement must not be taken for a report.
+      if (typeof value === kind) return value as T;
+    }
+  };
   try {
     return await Promise.race([
-      once(child, 'message', { signal }).then(([value]) => value as T),
+      next(),
       once(child, 'exit', { signal }).then(() => undefined),
       sleep(clock, limitMs, signal).then(() => undefined),
     ]);
@@ -124,16 +131,17 @@ async function measure(attack: (typeof attacks)[number]): Promise<AttackReport> 
       await sleep(clock, samplingMs);
     }
   })();
-  await Promise.all([message(load, prepareMs), message(politeClient, prepareMs)]);
+  await Promise.all([message(load, 'string', prepareMs), message(politeClient, 'string', prepareMs)]);
   await longestTurnMs(files);
   if (load.connected) load.send('attack');
   const ended = await message<{ readonly counts: Record<string, number> }>(
     load,
+    'object',
     Number(values.seconds) * 1_000 + overrunMs,
   );
   load.kill('SIGKILL');
   if (politeClient.connected) politeClient.send('stop');
-  const polite = await message<PoliteReport>(politeClient, stuckMs + overrunMs);
+  const polite = await message<PoliteReport>(politeClient, 'object', stuckMs + overrunMs);
   politeClient.kill('SIGKILL');
   const turnMs = await longestTurnMs(files);
   await rest(pid, before);
