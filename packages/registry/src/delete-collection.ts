@@ -1,3 +1,4 @@
+import { turnsOf } from '@cluster-apiserver/base';
 import { type Status, StatusError, success } from '@cluster-apiserver/model';
 import type { Call } from '@cluster-apiserver/storage';
 import { type DeleteOptions, deleteObject } from './delete.ts';
@@ -19,8 +20,11 @@ export async function deleteCollection(
 ): Promise<Status> {
   const { items } = await list(resource, options, call);
   const todo = items.values();
+  const turns = turnsOf(resource.clock);
   const work = async (): Promise<void> => {
     for (const item of todo) {
+      // A dry run waits for nobody, and would be one turn of the event loop for the whole collection.
+      await turns.take(() => {});
       await deleteObject(resource, item.name, { ...deletion, namespace: options.namespace }, call).catch(
         (error: unknown) => {
           // Somebody else was quicker, which is as good.

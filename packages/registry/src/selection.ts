@@ -91,17 +91,17 @@ export function countBehind({ items }: View<Cached>, selection: Selection, after
 }
 
 const smallest = '\0';
-const startOf = ({ within, key }: Scope, after: string | undefined): string => {
+export const startOf = ({ within, key }: Scope, after: string | undefined): string => {
   const start = key ?? within;
   return after !== undefined && after >= start ? after + smallest : start;
 };
-const isWithin = ({ within, key }: Scope, candidate: string): boolean =>
+export const isWithin = ({ within, key }: Scope, candidate: string): boolean =>
   key === undefined ? candidate.startsWith(within) : candidate === key;
 /** The first key behind all that begin with a namespace and its slash. */
 const endOf = (within: string): string => `${within.slice(0, -1)}0`;
 
 /** The fewest items that hold all that is selected: those of a term that every selected object has, or all. */
-function candidates(view: View<Cached>, kind: Kind, selection: Selection): SortedSet<Cached> {
+export function candidates(view: View<Cached>, kind: Kind, selection: Selection): SortedSet<Cached> {
   let best = view.items;
   for (const term of requiredTerms(kind, selection)) {
     const items = view.terms.get(term)?.items ?? SortedSet.empty<Cached>();
@@ -123,7 +123,7 @@ function* requiredTerms({ indexedFields }: Kind, { labels, fields }: Selection):
 }
 
 /** What cannot be read might be anything: so nobody is told that he was given all there is. */
-function requireReadable(view: View<Cached>, scope: Scope): void {
+export function requireReadable(view: View<Cached>, scope: Scope): void {
   const items = view.terms.get(unreadableTerm)?.items;
   if (!items) return;
   const unreadable: CorruptValueError[] = [];

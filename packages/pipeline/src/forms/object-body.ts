@@ -1,3 +1,4 @@
+import { type Clock, turnsOf } from '@cluster-apiserver/base';
 import {
   encodeMessage,
   envelope,
@@ -7,13 +8,11 @@ import {
   type TypeNames,
 } from '@cluster-apiserver/model';
 import type { Outcome, Resource } from '@cluster-apiserver/registry';
-import type { Clock } from '@cluster-apiserver/base';
 import type { Bytes, Flow } from '../exchange.ts';
 import { bodyInSlices, type Steps, textSteps } from './in-slices.ts';
 import type { Form, Shown } from './negotiate.ts';
 import { largeCharacters, objectText, servedObject } from './object-text.ts';
 import { objectSchema, shownObject } from './shown.ts';
-import { turnsOf } from './turns.ts';
 
 /** An object as a verb gave it. As JSON its bytes are ready, and nobody looks inside. */
 export function objectBody(
