@@ -44,7 +44,7 @@ beforeAll(async () => {
     await create(resource, object, { namespace, asked: requester, dryRun: false, manager: 'm', warn: () => {} }, call);
   }
   await resource.collection.reach(undefined, call);
-  view = resource.collection.view() as View<Cached>;
+  view = resource.collection.view();
 });
 afterAll(() => registry.cache.close());
 
