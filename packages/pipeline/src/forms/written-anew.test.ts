@@ -95,6 +95,7 @@ const text = fc.oneof(
       '\ud83d\ude00',
       'a, b',
       'true',
+      'e-0',
       'on',
       'y',
       'n',
@@ -150,6 +151,15 @@ test('as YAML', () => {
     { numRuns: 700, seed: 24 },
   );
 });
+
+test('short texts that look like something else are quoted as the library quotes them', () => {
+  const characters = "eE019-+._xoTZn~yN:# '/=<gb".split('');
+  const longer = (texts: readonly string[]): string[] => texts.flatMap((text) => characters.map((one) => text + one));
+  const [one, two] = [characters, longer(characters)];
+  const all = [...one, ...two, ...longer(two)];
+  const json = JSON.stringify({ list: all, map: Object.fromEntries(all.map((key) => [`${key}`, key])) });
+  expect(whole(yamlText([json])) === formatYaml(JSON.parse(json))).toBe(true);
+}, 60_000);
 
 test('indented', () => {
   fc.assert(

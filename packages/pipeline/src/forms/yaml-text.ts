@@ -154,8 +154,8 @@ function knownText(text: string, json: string, indent: number, start: number): s
 /** ASCII, without what would have to be escaped between quotes of YAML alone. */
 const isPrintable = /^[\x20-\x7e]*$/;
 
-/** What would mean something else without quotes: signs of YAML at the beginning, the end of a key, a comment. */
-const isNotPlain = /^[ ,[\]{}#&*!|>'"%@`]|: | #|[ :]$/;
+/** What would mean something else without quotes: signs of YAML, the end of a key, a comment, and `e-0`, a float. */
+const isNotPlain = /^[ ,[\]{}#&*!|>'"%@`]|: | #|[ :]$|^[eE][-+]?[0-9]+$/;
 
 /** The times of our objects, which YAML 1.1 would read as its own without quotes. */
 const isTime = /^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,9})?Z$/;
