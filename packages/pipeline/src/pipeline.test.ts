@@ -828,3 +828,59 @@ describe('answers', () => {
     expect(faults).toEqual([]);
   });
 });
+
+describe.each(['constructor', '__proto__', 'toString', 'hasOwnProperty', 'valueOf', 'prototype'])(
+  'the name %s, which objects of JavaScript have,',
+  (name) => {
+    test.each([
+      ['GET', `/api/v1/${name}`],
+      ['GET', `/api/v1/namespaces/n/${name}`],
+      ['GET', `/api/v1/namespaces/n/${name}/a`],
+      ['GET', `/api/${name}/robots`],
+      ['GET', `/apis/${name}/v1/robots`],
+      ['GET', `/apis/machines.example/${name}/machines`],
+      ['GET', `${robots}/a/${name}`],
+      ['POST', `${robots}/a/${name}`],
+      ['PATCH', `${robots}/a/${name}`],
+      ['GET', `/${name}`],
+      ['GET', `/broken/${name}/x`],
+      [name, robots],
+      [name, '/hello'],
+    ])('is found nowhere by %s %s', async (method, target) => {
+      await make('a');
+      expect([404, 405]).toContain((await ask(method, target)).status);
+      expect(faults).toEqual([]);
+    });
+
+    test.each([
+      ['GET', `${robots}?${name}=x`, {}, 200],
+      ['GET', `${robots}?pretty=${name}`, {}, 200],
+      // No label begins with an underscore.
+      ['GET', `${robots}?labelSelector=${name}%3D${name}`, {}, name.startsWith('_') ? 400 : 200],
+      ['GET', `${robots}?fieldSelector=${name}%3Dx`, {}, 400],
+      ['GET', `${robots}?resourceVersionMatch=${name}&resourceVersion=1`, {}, 422],
+      ['GET', `${robots}?continue=${name}`, {}, 400],
+      ['GET', `${robots}?includeObject=${name}`, { accept: 'application/json;as=Table;g=meta.k8s.io;v=v1' }, 400],
+      ['GET', robots, { accept: name }, 406],
+      ['GET', robots, { accept: `application/${name}` }, 406],
+      ['GET', robots, { accept: `application/json;as=${name};g=meta.k8s.io;v=v1` }, 406],
+      ['GET', robots, { accept: `application/json;as=Table;g=${name};v=v1` }, 406],
+      ['GET', robots, { accept: `application/json;as=Table;g=meta.k8s.io;v=${name}` }, 406],
+      ['GET', robots, { accept: `application/json;${name}=${name}` }, 200],
+      ['GET', robots, { 'accept-encoding': name, origin: name, 'audit-id': name, 'user-agent': name }, 200],
+      ['POST', robots, { 'content-type': name }, 415],
+      ['POST', robots, { 'content-type': `application/${name}` }, 415],
+      ['POST', `${robots}?fieldValidation=${name}`, {}, 422],
+      ['POST', `${robots}?dryRun=${name}`, {}, 422],
+      ['PATCH', `${robots}/a`, { 'content-type': name }, 415],
+      ['PATCH', `${robots}/a`, { 'content-type': `application/${name}` }, 415],
+      ['DELETE', `${robots}/a?propagationPolicy=${name}`, {}, 422],
+      ['DELETE', `${robots}/${name}`, {}, 404],
+    ] as const)('means nothing in %s %s with %j', async (method, target, headers, status) => {
+      await make('a');
+      const body = method === 'POST' ? JSON.stringify({ metadata: { name: 'b' } }) : '';
+      expect((await ask(method, target, { body, headers })).status).toBe(status);
+      expect(faults).toEqual([]);
+    });
+  },
+);

@@ -5,7 +5,7 @@ import { type AccessQuestion, defineKind, type Kind, pathSegmentNames } from '@c
 import { openRegistry, type Registry } from '@cluster-apiserver/registry';
 import { memoryStore } from '@cluster-apiserver/storage';
 import { createHealth } from '@cluster-apiserver/telemetry';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { chain } from './chain.ts';
 import { discoveryDocuments } from './discovery/discovery-documents.ts';
 import { type Document, documentRoutes } from './documents.ts';
@@ -205,7 +205,7 @@ test('the path that is authorized is served, however it is encoded', async () =>
   });
   const encodings = fc.tuple(fc.constantFrom(...paths), escapes, insertion);
   const property = fc.asyncProperty(encodings, async ([path, escaped, inserted]) => {
-    const characters = [...path].map((character, at) => {
+    const characters = path.split('').map((character, at) => {
       const hex = character.charCodeAt(0).toString(16);
       const how = escaped[at % escaped.length];
       if (at === 0 || how === 'plain') return character;

@@ -13,19 +13,19 @@ import type { ChangesPart } from './missed-changes.ts';
 import { SharedParts } from './shared-parts.ts';
 import { Snapshots } from './snapshots.ts';
 import type { Cached, StoredObject } from './stored-object.ts';
-import type { Turns } from './turns.ts';
+import type { WatchTurns } from './watch-turns.ts';
 import { Batch, batchBytesMax, type ObjectEvent, Sighting } from './watch-event.ts';
 
 /** What the watches of all kinds share. */
 export interface ChannelsOptions {
   readonly clock: Clock;
-  readonly turns: Turns;
+  readonly turns: WatchTurns;
   readonly historyLimit: HistoryLimit;
 }
 
 export class Channels {
   readonly clock: Clock;
-  readonly turns: Turns;
+  readonly turns: WatchTurns;
   readonly historyLimit: HistoryLimit;
   readonly snapshots = new Snapshots();
   /** What watchers of this kind begin with, and what they have missed. */
@@ -144,7 +144,7 @@ const unseenMax = 1_000;
 
 interface ChannelSurroundings {
   readonly clock: Clock;
-  readonly turns: Turns;
+  readonly turns: WatchTurns;
   /** Called when everybody who waited has been sent what there was. */
   readonly sent: () => void;
   readonly forgotten: () => void;

@@ -1,4 +1,4 @@
-import { type Call, throwIfAborted } from '@cluster-apiserver/base';
+import { type Call, throwIfAborted, turnsOf } from '@cluster-apiserver/base';
 import { type Status, StatusError, success } from '@cluster-apiserver/model';
 import { type DeleteOptions, deleteObject } from './delete.ts';
 import { type ListOptions, list } from './list.ts';
@@ -20,10 +20,13 @@ export async function deleteCollection(
   const { items } = await list(resource, options, call);
   const todo = items.values();
   const failures: unknown[] = [];
+  const turns = turnsOf(resource.clock);
   const work = async (): Promise<void> => {
     for (const item of todo) {
       try {
         throwIfAborted(call);
+        // A dry run never waits for etcd, and would delete the whole collection in one turn of the event loop.
+        await turns.take(() => {});
         await deleteObject(resource, item.name, { ...deletion, namespace: options.namespace }, call);
       } catch (error) {
         // Another client was quicker, which is as good.

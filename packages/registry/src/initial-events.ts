@@ -5,7 +5,7 @@ import { candidates, isWithin, startOf } from './selection.ts';
 import type { Part } from './shared-parts.ts';
 import type { Snapshot } from './snapshots.ts';
 import type { Cached } from './stored-object.ts';
-import { looksPerStep } from './turns.ts';
+import { looksPerStep } from './watch-turns.ts';
 import { Batch, batchBytesMax, Bookmark, ObjectEvent, type Step } from './watch-event.ts';
 
 /** A part of the state that a watch begins with. */

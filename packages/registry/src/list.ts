@@ -1,3 +1,4 @@
+import { turnsOf } from '@cluster-apiserver/base';
 import {
   badRequest,
   type FieldError,
@@ -19,7 +20,8 @@ import { type Continuation, decodeContinue, encodeContinue } from './continue-to
 import { reach } from './reach.ts';
 import { requireNamespace, type Resource } from './resource.ts';
 import { parseResourceVersion } from './resource-version.ts';
-import { countBehind, matcherOf, requireNone, scopeOf, select, type Selection } from './selection.ts';
+import { selectInSlices } from './select-in-slices.ts';
+import { countBehind, matcherOf, requireNone, scopeOf, type Selection } from './selection.ts';
 import { answering } from './storage-answers.ts';
 import type { Cached, StoredObject } from './stored-object.ts';
 
@@ -59,7 +61,7 @@ export function list(resource: Resource, options: ListOptions, call: Call): Prom
     const after = from && scopeOf(options).within + itemKey(from.after);
     const view = exact === undefined ? collection.view() : collection.viewAt(exact);
     const shards = options.shards && { shards: options.shards };
-    if (view) return { ...chunkOf(resource, view, options, after), ...shards };
+    if (view) return { ...(await chunkOf(resource, view, options, after)), ...shards };
     try {
       return { ...(await pastChunk(resource, options, after, exact as Revision, call)), ...shards };
     } catch (error) {
@@ -74,13 +76,14 @@ const readsExactly = (options: ListOptions): boolean =>
   options.resourceVersionMatch === 'Exact' || (!options.resourceVersionMatch && limitOf(options) !== undefined);
 
 /** A chunk out of memory. */
-function chunkOf(
-  { kind, collection }: Resource,
+async function chunkOf(
+  resource: Resource,
   view: View<Cached>,
   options: ListOptions,
   after: string | undefined,
-): ObjectList {
-  const { objects, more } = select(view, kind, options, after, limitOf(options));
+): Promise<ObjectList> {
+  const { collection } = resource;
+  const { objects, more } = await selectInSlices(resource, view, options, after, limitOf(options));
   if (!more) return { items: objects, revision: view.revision };
   collection.keep(view);
   return {
@@ -110,9 +113,12 @@ function continued(
 /** Selectors leave out what they do not select, so a chunk may take several pages of the store. */
 const pageKeysMin = 500;
 
+/** Objects that are matched before others have their turn. */
+const matchedAtOnce = 16;
+
 /** A chunk of what was, too long ago for memory. */
 async function pastChunk(
-  { collection }: Resource,
+  { collection, clock }: Resource,
   options: ListOptions,
   start: string | undefined,
   revision: Revision,
@@ -121,12 +127,14 @@ async function pastChunk(
   const { within } = scopeOf(options);
   const limit = limitOf(options);
   const matches = matcherOf(options);
+  const turns = turnsOf(clock);
   const items: StoredObject[] = [];
   for (let after = start; ; ) {
     const pageKeys = limit && (matches ? Math.max(limit, pageKeysMin) : limit);
     const page = await collection.readPast({ within, after, limit: pageKeys }, revision, call);
     requireNone(page.items.flatMap(({ unreadable }) => unreadable ?? []));
     for (const [index, item] of page.items.entries()) {
+      if (matches && index % matchedAtOnce === 0) await turns.take(() => {});
       after = item.key;
       if (item.unreadable || (matches && !matches(item))) continue;
       items.push(item);

@@ -4,7 +4,7 @@ import type { Channel } from './channels.ts';
 import type { Part } from './shared-parts.ts';
 import { answerFor } from './storage-answers.ts';
 import type { Cached } from './stored-object.ts';
-import { looksPerStep, type Turns } from './turns.ts';
+import { looksPerStep, type WatchTurns } from './watch-turns.ts';
 import { Batch, batchBytesMax, type ObjectEvent } from './watch-event.ts';
 
 /** A part of the changes that a watcher has missed. */
@@ -14,7 +14,7 @@ export interface ChangesPart extends Part {
 }
 
 /** The first of some changes, as many as fit. Throws the answer that ends the watch when it cannot be said what they are. */
-export function partOf(missed: readonly ItemChange<Cached>[], channel: Channel, turns: Turns): ChangesPart {
+export function partOf(missed: readonly ItemChange<Cached>[], channel: Channel, turns: WatchTurns): ChangesPart {
   const events: ObjectEvent[] = [];
   let bytes = 0;
   let next: Revision | undefined;

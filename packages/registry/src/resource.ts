@@ -11,7 +11,7 @@ import {
 import { Channels } from './channels.ts';
 import { HistoryLimit } from './history-limit.ts';
 import { type Cached, cachedForm, type StoredObject, unreadableTerm } from './stored-object.ts';
-import { Turns } from './turns.ts';
+import { WatchTurns } from './watch-turns.ts';
 
 /** A kind with what its verbs need of the world. */
 export interface Resource {
@@ -57,7 +57,7 @@ export function openRegistry({ kinds, keyPrefix, shardedReads = false, ...surrou
   const stored = kinds.filter(({ view }) => !view);
   const forms = stored.map((kind) => cachedForm(kind, keyPrefix));
   const cache = openWatchCache({ ...surroundings, prefix: `${keyPrefix}/`, forms });
-  const sharedByWatches = { clock, turns: new Turns(clock), historyLimit: new HistoryLimit(clock) };
+  const sharedByWatches = { clock, turns: new WatchTurns(clock), historyLimit: new HistoryLimit(clock) };
   const resources = stored.map((kind, index): Resource => {
     const collection = cache.collections[index] as Collection<Cached>; // one for each form
     const channels = new Channels(collection, sharedByWatches);

@@ -21,6 +21,8 @@ const forms: Readonly<Record<string, { readonly accept: string; readonly group?:
   Table: { accept: `application/json;as=Table;${meta}` },
   PartialObjectMetadataList: { accept: `application/json;as=PartialObjectMetadataList;${meta}` },
   protobuf: { accept: 'application/vnd.kubernetes.protobuf' },
+  'indented JSON': { accept: 'application/json;pretty=1' },
+  YAML: { accept: 'application/yaml' },
   'events.k8s.io/v1 as JSON': { accept: 'application/json', group: 'apis/events.k8s.io/v1' },
 };
 

@@ -35,7 +35,9 @@ async function* gzipped(body: Bytes | Flow): AsyncGenerator<Buffer> {
   yield header;
   let checksum = 0;
   let length = 0;
-  const pieces = hasLength(body) ? piecesOf(body, Buffer.allocUnsafe)[Symbol.iterator]() : body.flow()[Symbol.asyncIterator]();
+  const pieces = hasLength(body)
+    ? piecesOf(body, Buffer.allocUnsafe)[Symbol.iterator]()
+    : body.flow()[Symbol.asyncIterator]();
   try {
     for (;;) {
       // What is to be compressed is made only now: many answers may wait here.

@@ -1,7 +1,7 @@
+import type { Turns } from '@cluster-apiserver/base';
 import type { Bytes, Flow } from '../exchange.ts';
 import type { Encoding } from './encoded.ts';
 import { indented } from './indented.ts';
-import type { Turns } from './turns.ts';
 import { yamlText } from './yaml-text.ts';
 
 /**

@@ -1,3 +1,4 @@
+import { turnsOf } from '@cluster-apiserver/base';
 import {
   encodeMessage,
   envelope,
@@ -15,7 +16,6 @@ import { joinedItems } from './joined-items.ts';
 import type { Form, Shown } from './negotiate.ts';
 import { largeCharacters, memberText, servedObject } from './object-text.ts';
 import { listSchema, shownList } from './shown.ts';
-import { turnsOf } from './turns.ts';
 
 /**
  * A list in the form that was asked for. As JSON its objects' bytes are ready, and there is nothing to wait for. Every

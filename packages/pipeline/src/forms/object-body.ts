@@ -1,19 +1,20 @@
+import { type Clock, turnsOf } from '@cluster-apiserver/base';
 import {
+  type ByteString,
   encodeMessage,
   envelope,
+  type Kind,
   type KubeObject,
   messageParts,
   type SpokenKind,
   type TypeNames,
 } from '@cluster-apiserver/model';
 import type { Outcome, Resource } from '@cluster-apiserver/registry';
-import type { Clock } from '@cluster-apiserver/base';
 import type { Bytes, Flow } from '../exchange.ts';
 import { bodyInSlices, type Steps, textSteps } from './in-slices.ts';
 import type { Form, Shown } from './negotiate.ts';
 import { largeCharacters, objectText, servedObject } from './object-text.ts';
 import { objectSchema, shownObject } from './shown.ts';
-import { turnsOf } from './turns.ts';
 
 /** An object as a verb gave it. As JSON its bytes are ready, and nobody looks inside. */
 export function objectBody(
@@ -25,7 +26,7 @@ export function objectBody(
   const nowMs = clock.now();
   const begin = (): Steps =>
     encoding === 'protobuf'
-      ? protobufSteps(kind, shown, servedObject(kind, json), json.length, nowMs)
+      ? storedAsProtobuf(kind, shown, json, nowMs)
       : textSteps(encoding, objectText(kind, shown, json, nowMs));
   return bodyInSlices(turnsOf(clock), begin, json.length);
 }
@@ -40,20 +41,17 @@ export function madeObjectBody(
   const nowMs = clock.now();
   const text = JSON.stringify(shown ? shownObject(kind, object, shown, { nowMs }) : object);
   const begin = (): Steps =>
-    encoding === 'protobuf'
-      ? protobufSteps(kind, shown, ready(object), text.length, nowMs)
-      : textSteps(encoding, [text]);
+    encoding === 'protobuf' ? protobufSteps(kind, shown, object, text.length, nowMs) : textSteps(encoding, [text]);
   return bodyInSlices(turnsOf(clock), begin, text.length);
 }
 
 function* protobufSteps(
   kind: SpokenKind,
   shown: Shown | undefined,
-  read: Generator<undefined, KubeObject>,
+  object: KubeObject,
   characters: number,
   nowMs: number,
 ): Generator<Uint8Array | undefined> {
-  const object = yield* read;
   const schema = objectSchema(kind, shown);
   const value = (shown ? shownObject(kind, object, shown, { nowMs }) : object) as TypeNames; // all that is answered names its kind
   const parts = characters > largeCharacters ? yield* messageParts(schema, value) : [encodeMessage(schema, value)];
@@ -64,6 +62,11 @@ function* protobufSteps(
   yield* parts;
 }
 
-function* ready(object: KubeObject): Generator<undefined, KubeObject> {
-  return object;
+function* storedAsProtobuf(
+  kind: Kind,
+  shown: Shown | undefined,
+  json: ByteString,
+  nowMs: number,
+): Generator<Uint8Array | undefined> {
+  yield* protobufSteps(kind, shown, yield* servedObject(kind, json), json.length, nowMs);
 }

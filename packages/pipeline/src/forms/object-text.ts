@@ -73,7 +73,7 @@ export function* memberText(
   else yield* partialText(shown, json);
 }
 
-/** Begins with kind and version, and no part of it ends inside of a token. */
+/** Its first part has kind and version, and no part of it ends inside of a token. */
 function* servedText(kind: Kind, json: ByteString): Generator<string | undefined> {
   if (!kind.view) return yield textOf(json);
   if (json.length <= largeCharacters) return yield JSON.stringify(asServed(kind, decodeStored(json)));
@@ -81,10 +81,10 @@ function* servedText(kind: Kind, json: ByteString): Generator<string | undefined
   const metadata = yield* textOfMember(text, 'metadata');
   const object = (yield* parsed(text)) as KubeObject; // ours, and an object when it was stored
   const served = JSON.stringify(asServed(kind, withoutMetadata(object)));
-  const replaced = `,"metadata":${yield* textOfMember(served, 'metadata')}`;
-  const at = served.indexOf(replaced);
+  const replaced = `"metadata":${yield* textOfMember(served, 'metadata')}`;
+  const at = served.indexOf(`,${replaced}`) + 1;
   yield served.slice(0, at);
-  yield `,"metadata":${metadata}`;
+  yield `"metadata":${metadata}`;
   yield served.slice(at + replaced.length);
 }
 

@@ -4,6 +4,12 @@ import { closeBrace, closeBracket, colon, comma, endOfToken, openBrace, openBrac
 /** So much is given on at a time. */
 const stepCharacters = 1024;
 
+/** How often the library was asked in this step, which takes a fifth of a millisecond each time. */
+interface Library {
+  calls: number;
+}
+const stepCalls = 4;
+
 /** One map or list around the place that the text is at. */
 interface Level {
   readonly isMap: boolean;
@@ -14,6 +20,8 @@ interface Level {
   entries: number;
   /** The key whose value comes next. */
   key: string;
+  /** As it was written, with its colon. */
+  keyCharacters: number;
   /** The key was written with a `?`. */
   isExplicit: boolean;
 }
@@ -25,6 +33,7 @@ interface Level {
  */
 export function* yamlText(texts: Iterable<string | undefined>): Generator<string | undefined> {
   const levels: Level[] = [];
+  const library = { calls: 0 };
   let expectsKey = false;
   let out = '';
   for (const text of texts) {
@@ -40,7 +49,15 @@ export function* yamlText(texts: Iterable<string | undefined>): Generator<string
         if (level) out += beginValue(level, levels.length - 1);
         const isInline = !level?.isMap || level.isExplicit;
         const space = level?.isMap ? ' ' : '';
-        levels.push({ isMap: code === openBrace, isInline, space, entries: 0, key: '', isExplicit: false });
+        levels.push({
+          isMap: code === openBrace,
+          isInline,
+          space,
+          entries: 0,
+          key: '',
+          keyCharacters: 0,
+          isExplicit: false,
+        });
         expectsKey = code === openBrace;
       } else if (code === closeBrace || code === closeBracket) {
         const closed = levels.pop();
@@ -49,18 +66,20 @@ export function* yamlText(texts: Iterable<string | undefined>): Generator<string
       else if (code === quote && expectsKey && level) {
         level.key = JSON.parse(text.slice(at, end)) as string;
         out += beginEntry(level, levels.length - 1);
-        const written = keyText(level.key, levels.length - 1);
+        const written = keyText(level.key, levels.length - 1, library);
         level.isExplicit = written.startsWith('? ');
+        level.keyCharacters = written.length;
         out += written;
         expectsKey = false;
       } else if (code !== colon && code > 0x20) {
         if (level) out += beginValue(level, levels.length - 1);
-        out += scalarText(text.slice(at, end), level, levels.length - 1);
+        out += scalarText(text.slice(at, end), level, levels.length - 1, library);
       }
       at = end;
-      if (out.length > stepCharacters) {
+      if (out.length > stepCharacters || library.calls >= stepCalls) {
         yield out;
         out = '';
+        library.calls = 0;
       }
     }
   }
@@ -80,31 +99,33 @@ function beginEntry(level: Level, depth: number): string {
 }
 
 /** A key and its colon. */
-function keyText(key: string, depth: number): string {
-  if (isPlainWord(key)) return `${key}:`;
+function keyText(key: string, depth: number, library: Library): string {
+  if (key === '.') return '".":'; // of every owner of fields
+  if (key.length <= keyCharactersMax && isPrintable.test(key) && isPlain(key)) return `${key}:`;
   if (depth > libraryDepthMax) return `${JSON.stringify(key)}:`;
-  return nestedYaml({ [key]: 0 }, depth).slice(0, -' 0'.length);
+  return nestedYaml({ [key]: 0 }, depth, library).slice(0, -' 0'.length);
 }
 
 /** A scalar, with the space behind its key. */
-function scalarText(json: string, level: Level | undefined, depth: number): string {
-  const isBehindKey = level?.isMap === true;
-  const space = isBehindKey ? ' ' : '';
+function scalarText(json: string, level: Level | undefined, depth: number, library: Library): string {
+  if (!level) return formatYaml(parseJson(json).value).slice(0, -1);
+  const space = level.isMap ? ' ' : '';
   if (json.charCodeAt(0) !== quote)
-    return `${space}${isShortInteger.test(json) ? json : formatYaml(parseJson(json).value).trimEnd()}`;
-  const keyLength = isBehindKey ? level.key.length : 0;
-  if (isPlain(json, 2 * depth + keyLength)) return `${space}${json.slice(1, -1)}`;
-  if (isQuoted.test(json)) return `${space}${json}`;
-  const value = JSON.parse(json) as string;
-  if (!level) return formatYaml(value).slice(0, -1);
+    return `${space}${isShortNumber.test(json) ? json : formatYaml(parseJson(json).value).trimEnd()}`;
+  const value = json.includes('\\') ? (JSON.parse(json) as string) : json.slice(1, -1);
+  const indent = 2 * (depth + 1);
+  const start = level.isMap && !level.isExplicit ? level.keyCharacters + 1 : indent;
+  const written = knownText(value, json, indent, start);
+  if (written !== undefined) return `${space}${written}`;
   if (depth > libraryDepthMax) return `${space}${json}`;
-  if (!isBehindKey) return nestedYaml([value], depth).slice('- '.length);
-  const key = keyText(level.key, depth);
-  return nestedYaml({ [level.key]: value }, depth).slice(key.length);
+  if (!level.isMap) return nestedYaml([value], depth, library).slice('- '.length);
+  const key = keyText(level.key, depth, library);
+  return nestedYaml({ [level.key]: value }, depth, library).slice(key.length);
 }
 
 /** What the library writes inside of so many maps. */
-function nestedYaml(value: object, depth: number): string {
+function nestedYaml(value: object, depth: number, library: Library): string {
+  library.calls++;
   let outer = value;
   for (let i = 0; i < depth; i++) outer = { a: outer };
   // Each of the maps around it is a line, one step further in than the one before.
@@ -115,24 +136,63 @@ function nestedYaml(value: object, depth: number): string {
 /** Deeper texts are quoted as in JSON, which is YAML too: the library calls itself for every level. */
 const libraryDepthMax = 64;
 
-const isShortInteger = /^(?:-?[0-9]{1,15}|true|false|null)$/;
+/** Longer keys may be written in another way. */
+const keyCharactersMax = 200;
+
+const isShortNumber = /^(?:-?[0-9]{1,15}|true|false|null)$/;
+
+/** A text whose form is plain to see; undefined for one that the library has to write. */
+function knownText(text: string, json: string, indent: number, start: number): string | undefined {
+  if (text === '' || isTime.test(text)) return json;
+  if (!isPrintable.test(text)) return undefined;
+  const unfoldedMax = Math.max(lineCharacters - indent, contentCharactersMin) + 1;
+  if (isPlain(text)) return text.length <= unfoldedMax ? text : folded(text, indent, start);
+  const isQuoted = isNotPlain.test(text) || isInteger.test(text);
+  return isQuoted && !text.includes('"') && !text.includes('\\') && json.length <= unfoldedMax ? json : undefined;
+}
+
+/** ASCII, without what would have to be escaped between quotes of YAML alone. */
+const isPrintable = /^[\x20-\x7e]*$/;
+
+/** What would mean something else without quotes: signs of YAML, the end of a key, a comment, and `e-0`, a float. */
+const isNotPlain = /^[ ,[\]{}#&*!|>'"%@`]|: | #|[ :]$|^[eE][-+]?[0-9]+$/;
 
 /** The times of our objects, which YAML 1.1 would read as its own without quotes. */
-const isQuoted = /^"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?Z"$/;
+const isTime = /^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,9})?Z$/;
+const isInteger = /^[0-9]+$/;
 
-const plainWord = /^[A-Za-z_/][A-Za-z0-9_/.-]*(?::[A-Za-z0-9_/.-]+)*$/;
-const isPlainWord = (text: string): boolean => text.length <= 80 && plainWord.test(text) && !isKeyword(text);
+/** No number, time, boolean or null of YAML 1.1 looks like these. */
+const isWord = /^[A-Za-z_/(]/;
+const beginsWithDigit = /^[0-9][0-9A-Za-z_./-]*$/;
+const hasLetterOfNoNumber = /[g-np-swyG-NP-SUVWY]/;
+const isUuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
-/** Nobody folds a line so short, and no word in it means anything to YAML. */
-const plainText = /^"[A-Za-z_/][A-Za-z0-9_/.()-]*(?: [A-Za-z0-9_/.(-][A-Za-z0-9_/.()-]*)*"$/;
-const lineCharactersMax = 70;
-const uuid = /^"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"$/;
-
-function isPlain(json: string, before: number): boolean {
-  if (json.length + before > lineCharactersMax) return false;
-  return (plainText.test(json) && !isKeyword(json.slice(1, -1))) || uuid.test(json);
-}
+const isPlain = (text: string): boolean =>
+  isWord.test(text)
+    ? !isNotPlain.test(text) && !isKeyword(text)
+    : isUuid.test(text) || (beginsWithDigit.test(text) && hasLetterOfNoNumber.test(text));
 
 /** YAML 1.1 reads these as booleans or null. */
 const keywords: ReadonlySet<string> = new Set(['true', 'false', 'yes', 'no', 'on', 'off', 'y', 'n', 'null']);
 const isKeyword = (text: string): boolean => text.length <= 5 && keywords.has(text.toLowerCase());
+
+/** The library folds what is longer than a line, at a space between two words, and leaves a line some width. */
+const lineCharacters = 80;
+const contentCharactersMin = 20;
+
+/** A plain text in lines; undefined where two spaces stand together, or a long key leaves it no room. */
+function folded(text: string, indent: number, start: number): string | undefined {
+  if (text.includes('  ') || start > lineCharacters - contentCharactersMin) return undefined;
+  const lineMax = Math.max(lineCharacters - indent, contentCharactersMin) + 1;
+  const lines: string[] = [];
+  let from = 0;
+  for (let end = lineCharacters - start; end < text.length; ) {
+    const before = text.lastIndexOf(' ', end);
+    const at = before > from ? before : text.indexOf(' ', end + 1);
+    if (at < 0) break;
+    lines.push(text.slice(from, at));
+    from = at + 1;
+    end = at + lineMax;
+  }
+  return [...lines, text.slice(from)].join(`\n${' '.repeat(indent)}`);
+}

@@ -10,7 +10,7 @@ export const looksPerStep = 64;
  * Watches do their work in small steps, a batch of events each. The steps of all watches share a bounded part of every
  * turn of the event loop; whoever comes too late for this turn waits in line for the next one.
  */
-export class Turns {
+export class WatchTurns {
   readonly #clock: Clock;
   /** In the order in which they came, each once. */
   readonly #waiting = new Set<() => void>();

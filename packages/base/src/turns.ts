@@ -1,4 +1,4 @@
-import type { Clock } from '@cluster-apiserver/base';
+import type { Clock } from './clock.ts';
 
 /** One piece of long work takes no longer than this on the thread that serves everybody. */
 const sliceMs = 4;

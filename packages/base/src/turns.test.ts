@@ -1,0 +1,86 @@
+import { expect, test } from '@jest/globals';
+import { type Clock, systemClock } from './clock.ts';
+import { turnsOf } from './turns.ts';
+
+/** Time moves by hand, and an iteration of the event loop is a call. */
+function byHand() {
+  let ms = 0;
+  const soon: (() => void)[] = [];
+  const clock: Clock = { ...systemClock, monotonicMs: () => ms, soon: (callback) => void soon.push(callback) };
+  return {
+    turns: turnsOf(clock),
+    clock,
+    work: (milliseconds: number) => void (ms += milliseconds),
+    iterate: async () => {
+      for (const callback of soon.splice(0)) callback();
+      await Promise.resolve();
+    },
+    scheduled: () => soon.length,
+  };
+}
+
+test('works of some milliseconds have one iteration of the event loop each, in the order in which they came', async () => {
+  const { turns, work, iterate } = byHand();
+  const done: string[] = [];
+  for (const name of ['a', 'b', 'c'])
+    void turns.take(() => {
+      work(5);
+      done.push(name);
+    });
+  expect(done).toEqual([]);
+  for (const expected of [['a'], ['a', 'b'], ['a', 'b', 'c']]) {
+    await iterate();
+    expect(done).toEqual(expected);
+  }
+});
+
+test('short works share an iteration, but for what is asked for meanwhile', async () => {
+  const { turns, work, iterate, scheduled } = byHand();
+  let done = 0;
+  const again = (): void => {
+    work(0.1);
+    done++;
+    if (done < 40) void turns.take(again);
+  };
+  for (let i = 0; i < 10; i++) void turns.take(again);
+  await iterate();
+  expect(done).toBe(10);
+  while (scheduled() > 0) await iterate();
+  expect(done).toBeGreaterThanOrEqual(40);
+});
+
+test('a work is told when others should have their turn', async () => {
+  const { turns, work, iterate } = byHand();
+  let steps = 0;
+  const taken = turns.take((isOver) => {
+    while (!isOver()) {
+      work(1);
+      steps++;
+    }
+    return 'done';
+  });
+  await iterate();
+  expect(await taken).toBe('done');
+  expect(steps).toBe(4);
+});
+
+test('what a work throws is thrown to who asked for it, and the next one has its turn', async () => {
+  const { turns, iterate } = byHand();
+  const broken = turns.take(() => {
+    throw new Error('broken');
+  });
+  const next = turns.take(() => 1);
+  const both = Promise.allSettled([broken, next]);
+  await iterate();
+  expect(await both).toEqual([
+    { status: 'rejected', reason: new Error('broken') },
+    { status: 'fulfilled', value: 1 },
+  ]);
+});
+
+test('a process has one queue, and asks the event loop for nothing while nobody waits', () => {
+  const { turns, clock, scheduled } = byHand();
+  expect(turnsOf(clock)).toBe(turns);
+  expect(turnsOf({ ...clock })).not.toBe(turns);
+  expect(scheduled()).toBe(0);
+});
