@@ -1,4 +1,11 @@
-export { type Admission, type AdmissionPlugin, admission, type Attempt, type Premise } from './admission/admission.ts';
+export {
+  type Admission,
+  type AdmissionContext,
+  type AdmissionPlugin,
+  admission,
+  type OperationOptions,
+  type Precondition,
+} from './admission/admission.ts';
 export { type AdmissionPluginName, chooseAdmissionPlugins } from './admission/choose-plugins.ts';
 export {
   type KnownNamespace,

@@ -1,8 +1,10 @@
 import type { Clock, Random } from '@cluster-apiserver/base';
 import type { Authenticator, Authorizer } from '@cluster-apiserver/gates';
+import type { Auditor } from './audit.ts';
 import type { ApiRequest, Handler } from './exchange.ts';
 import type { Authenticated, Received } from './facts.ts';
 import { answerErrors, type ReportFault } from './stages/answer-errors.ts';
+import { audit } from './stages/audit.ts';
 import { authenticate, type ReportRejection } from './stages/authenticate.ts';
 import { authorize } from './stages/authorize.ts';
 import { type AllowedOrigin, refuseForeignWebSockets, shareWithOrigins } from './stages/cross-origin.ts';
@@ -19,17 +21,18 @@ export interface ChainOptions {
   readonly allowedOrigin: AllowedOrigin;
   readonly authenticator: Authenticator;
   readonly authorizer: Authorizer;
+  readonly auditor?: Auditor | undefined;
   readonly measures: Measures;
   readonly report: ReportFault;
   readonly reportRejection: ReportRejection;
 }
 
 /**
- * The way of a request, outermost first. Auditing will stand between authenticate and impersonate, because an audit
- * policy asks who it was and keeps both names; flow control behind them, because a webhook that authorizes costs a seat.
+ * The way of a request, outermost first. Auditing is outside authentication, because a refused caller is recorded, too.
+ * Flow control will be inside, because a webhook that authorizes costs a seat.
  */
 export function chain(options: ChainOptions, routes: Handler<Authenticated>): Handler<ApiRequest> {
-  const { allowedOrigin, authenticator, authorizer, measures, random, report, reportRejection } = options;
+  const { allowedOrigin, auditor, authenticator, authorizer, measures, random, report, reportRejection } = options;
   const way: Handler<Received> = measure(
     measures,
     options.clock,
@@ -40,13 +43,15 @@ export function chain(options: ChainOptions, routes: Handler<Authenticated>): Ha
           boundTime(options)(
             understand(
               refuseForeignWebSockets(allowedOrigin)(
-                authenticate(
-                  authenticator,
-                  reportRejection,
-                )(
-                  impersonate(authorizer)(
-                    // The body is read only inside the routes: an unknown caller must not make us hold a megabyte.
-                    authorize(authorizer)(routes),
+                audit(auditor)(
+                  authenticate(
+                    authenticator,
+                    reportRejection,
+                  )(
+                    impersonate(authorizer)(
+                      // The body is read only inside the routes: an unknown caller must not make us hold a megabyte.
+                      authorize(authorizer)(routes),
+                    ),
                   ),
                 ),
               ),

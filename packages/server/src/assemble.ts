@@ -90,7 +90,6 @@ export async function assemble(
     checkStorage(health, { client, cache, clock });
     const ofNamespaces = resources.find(({ kind }) => kind === namespaceKind);
     const namespaces = ofNamespaces && namespacesIn(ofNamespaces, clock);
-    const admission = openAdmission(flags, namespaces);
 
     let shuttingDown = false;
     health.add({
@@ -106,6 +105,7 @@ export async function assemble(
       ownQuestions,
       openPaths(Object.keys(accountTokens?.documents ?? {})),
     ]);
+    const admission = openAdmission(flags, { namespaces, resources, authorizer, clock, random });
     const accounts = accountTokens?.authenticator(findAccountIn(resources));
     const authenticators = await openAuthenticators(authentication, accounts, scope);
     const reviews = openReviews({
@@ -141,7 +141,7 @@ export async function assemble(
         resources: [...resources, ...views],
         reviews,
         clock,
-        admission,
+        checks: { admission, authorizer },
         deleteCollectionWorkers: flags['delete-collection-workers'],
         mayDeleteUnreadable: gates.enabled('AllowUnsafeMalformedObjectDeletion') ? authorizer : undefined,
         watchLimits: {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type Random, seededRandom, systemClock as clock } from '@cluster-apiserver/base';
-import { admission } from '@cluster-apiserver/gates';
+import { admission, type Authorizer } from '@cluster-apiserver/gates';
 import { kinds } from '@cluster-apiserver/kinds';
 import {
   type ApiRequest,
@@ -40,13 +40,14 @@ beforeAll(() => {
     report: () => {},
   });
   const user = { name: 'anybody', groups: [] };
+  const authorizer: Authorizer = { authorize: () => ({ verdict: 'allow' }) };
   handle = chain(
     {
       clock,
       random,
       requestTimeoutMs: 60_000,
       authenticator: { authenticate: () => user },
-      authorizer: { authorize: () => ({ verdict: 'allow' }) },
+      authorizer,
       measures: { began: () => {}, ended: () => {} },
       report,
       reportRejection: () => {},
@@ -56,7 +57,7 @@ beforeAll(() => {
       resources: [...registry.resources, ...registry.views],
       reviews: [],
       clock,
-      admission: admission([]),
+      checks: { admission: admission([]), authorizer },
       deleteCollectionWorkers: 1,
       watchLimits: { clock, random, minRequestTimeoutMs: 60_000, report },
       documents: documentRoutes({}),
