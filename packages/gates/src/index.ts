@@ -1,4 +1,11 @@
-export { type Admission, type AdmissionPlugin, admission, type Attempt, type Premise } from './admission/admission.ts';
+export {
+  type Admission,
+  type AdmissionContext,
+  type AdmissionPlugin,
+  admission,
+  type OperationOptions,
+  type Precondition,
+} from './admission/admission.ts';
 export { type AdmissionPluginName, chooseAdmissionPlugins } from './admission/choose-plugins.ts';
 export {
   type KnownNamespace,
@@ -12,8 +19,7 @@ export { clientCertificates } from './authentication/certificate/client-certific
 export { frontProxy, type FrontProxyHeaders } from './authentication/certificate/front-proxy.ts';
 export { cachedTokens } from './authentication/cached-tokens.ts';
 export { algorithmNames } from './authentication/oidc/algorithms.ts';
-export { type ConnectProxy, type ProxyTls, throughProxy } from './authentication/oidc/connect-proxy.ts';
-export { type Dial, httpsGet } from './authentication/oidc/https-get.ts';
+export { issuerGet } from './authentication/oidc/issuer-get.ts';
 export { IssuerKeys } from './authentication/oidc/issuer-keys.ts';
 export { jwtAuthenticator, type JwtIssuer } from './authentication/oidc/jwt-authenticator.ts';
 export { bearerTokens } from './authentication/bearer-token.ts';
@@ -51,5 +57,7 @@ export {
   type WantedUser,
   wantedUser,
 } from './impersonation/wanted-user.ts';
+export type { WebhookOptions } from './webhook/ask-webhook.ts';
 export { webhookTokens } from './authentication/webhook/webhook-tokens.ts';
-export { httpsPost, type Post } from './webhook/https-post.ts';
+export { type ConnectProxy, type ProxyTls, throughProxy } from './https/connect-proxy.ts';
+export { type Dial, httpsClient } from './https/https-client.ts';

@@ -1,3 +1,5 @@
+import { StatusError } from './status.ts';
+
 /** Who is asking. */
 export interface UserInfo {
   readonly name: string;
@@ -21,15 +23,45 @@ export interface ResourceQuestion {
   readonly resource: string;
   readonly subresource: string | undefined;
   readonly namespace: string | undefined;
+  /** Of a list or a watch: the name that its field selector requires. */
   readonly name: string | undefined;
+  /** Of a list, a watch or a collection delete: only objects with such fields are meant. */
+  readonly fieldSelector?: AccessSelector | undefined;
+  readonly labelSelector?: AccessSelector | undefined;
+}
+
+/** A selector as a question may carry it: as it stands in a query, or parsed. Never both. */
+export interface AccessSelector {
+  readonly rawSelector?: string | undefined;
+  readonly requirements?:
+    | readonly {
+        readonly key?: string | undefined;
+        /** In, NotIn, Exists or DoesNotExist. */
+        readonly operator?: string | undefined;
+        readonly values?: readonly string[] | undefined;
+      }[]
+    | undefined;
 }
 
 export interface AccessDecision {
-  /** `deny` ends the question, `noOpinion` hands it on. */
-  readonly verdict: 'allow' | 'deny' | 'noOpinion';
+  /**
+   * `deny` ends the question, `noOpinion` hands it on. `notReady` hands it on, too, and if nobody else decides, it was
+   * asked before what decides it is known: the caller is told to come again.
+   */
+  readonly verdict: 'allow' | 'deny' | 'noOpinion' | 'notReady';
   /** For the caller, so it names no secrets. */
   readonly reason?: string | undefined;
+  /** What went wrong while it was decided. The decision counts all the same. */
+  readonly error?: Error | undefined;
+  /** For the audit event of the request. */
+  readonly annotations?: Readonly<Record<string, string>> | undefined;
 }
+
+/** The answer to a question that nobody can decide yet. */
+export const decisionNotReady = (): StatusError =>
+  new StatusError('ServiceUnavailable', 'the server is not ready to authorize requests; please try again', {
+    retryAfterSeconds: 1,
+  });
 
 /** What a user may do, as a list: for showing it to people, and never for deciding by it. */
 export interface AccessRules {

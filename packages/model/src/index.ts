@@ -1,4 +1,12 @@
-export type { AccessDecision, AccessQuestion, AccessRules, ResourceQuestion, UserInfo } from './access.ts';
+export {
+  type AccessDecision,
+  type AccessQuestion,
+  type AccessRules,
+  type AccessSelector,
+  decisionNotReady,
+  type ResourceQuestion,
+  type UserInfo,
+} from './access.ts';
 export { MalformedTextError, type Parsed, parseJson, type TextFault } from './codec/json.ts';
 export { type JsonScan, scanJson, TooManyValuesError } from './codec/json-scan.ts';
 export {

@@ -1,8 +1,10 @@
 import type { Clock, Random } from '@cluster-apiserver/base';
 import type { Authenticator, Authorizer } from '@cluster-apiserver/gates';
+import type { Auditor } from './audit.ts';
 import type { ApiRequest, Handler } from './exchange.ts';
 import type { Authenticated, Received } from './facts.ts';
 import { answerErrors, type ReportFault } from './stages/answer-errors.ts';
+import { audit } from './stages/audit.ts';
 import { authenticate, type ReportRejection } from './stages/authenticate.ts';
 import { authorize } from './stages/authorize.ts';
 import { type AllowedOrigin, refuseForeignOrigins, shareWithOrigins } from './stages/cross-origin.ts';
@@ -22,18 +24,19 @@ export interface ChainOptions {
   readonly authorizer: Authorizer;
   readonly inFlightLimits: InFlightLimits;
   readonly inFlightMeasures: InFlightMeasures;
+  readonly auditor?: Auditor | undefined;
   readonly measures: Measures;
   readonly report: ReportFault;
   readonly reportRejection: ReportRejection;
 }
 
 /**
- * The way of a request, outermost first. Auditing will stand between authenticate and impersonate, because an audit
- * policy asks who it was and keeps both names. Requests in flight are limited after them, because whoever is asked about
- * is the one who acts, and before authorize, because a webhook that authorizes costs a seat.
+ * The way of a request, outermost first. Auditing is outside authentication, because a refused caller is recorded, too.
+ * Requests in flight are limited after impersonation, because the user who acts holds the seat, and before authorize,
+ * because a webhook that authorizes costs a seat.
  */
 export function chain(options: ChainOptions, routes: Handler<Authenticated>): Handler<ApiRequest> {
-  const { allowedOrigin, authenticator, authorizer, measures, random, report, reportRejection } = options;
+  const { allowedOrigin, auditor, authenticator, authorizer, measures, random, report, reportRejection } = options;
   const way: Handler<Received> = measure(
     measures,
     options.clock,
@@ -44,17 +47,19 @@ export function chain(options: ChainOptions, routes: Handler<Authenticated>): Ha
           boundTime(options)(
             understand(
               refuseForeignOrigins(allowedOrigin)(
-                authenticate(
-                  authenticator,
-                  reportRejection,
-                )(
-                  impersonate(authorizer)(
-                    limitInFlight(
-                      options.inFlightLimits,
-                      options.inFlightMeasures,
-                    )(
+                audit(auditor)(
+                  authenticate(
+                    authenticator,
+                    reportRejection,
+                  )(
+                    impersonate(authorizer)(
+                      limitInFlight(
+                        options.inFlightLimits,
+                        options.inFlightMeasures,
+                      )(
                       // The body is read only inside the routes: an unknown caller must not make us hold a megabyte.
                       authorize(authorizer)(routes),
+                      ),
                     ),
                   ),
                 ),

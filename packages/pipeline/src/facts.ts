@@ -1,5 +1,6 @@
 import type { Call } from '@cluster-apiserver/base';
 import type { UserInfo } from '@cluster-apiserver/model';
+import type { AuditRecorder } from './audit.ts';
 import type { ApiRequest } from './exchange.ts';
 import type { RequestInfo } from './request-info.ts';
 
@@ -20,6 +21,8 @@ export interface Understood extends Timed {
   readonly info: RequestInfo;
   /** What the client is told besides the answer, each once. */
   readonly warnings: Set<string>;
+  /** Where decisions about the request are noted down; undefined where nobody records it. */
+  readonly audit?: AuditRecorder;
 }
 export interface Authenticated extends Understood {
   /** Whom the request acts for; everything behind authentication asks about him alone. */

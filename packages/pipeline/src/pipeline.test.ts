@@ -1,8 +1,9 @@
 import { gunzipSync } from 'node:zlib';
-import { admission } from '@cluster-apiserver/gates';
+import { admission, type Authorizer } from '@cluster-apiserver/gates';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { seededRandom, sleep, systemClock } from '@cluster-apiserver/base';
+import { type Call, seededRandom, sleep, systemClock, withinCall } from '@cluster-apiserver/base';
 import {
+  type AccessQuestion,
   defineKind,
   defineSubresource,
   defineView,
@@ -25,7 +26,14 @@ import { openRegistry, type Registry } from '@cluster-apiserver/registry';
 import { memoryStore } from '@cluster-apiserver/storage';
 import { chain } from './chain.ts';
 import { documentRoutes } from './documents.ts';
-import { type ApiRequest, type ApiResponse, BodyTooLargeError, type Handler, type Streaming } from './exchange.ts';
+import {
+  type ApiRequest,
+  type ApiResponse,
+  BodyTooLargeError,
+  ClientGoneError,
+  type Handler,
+  type Streaming,
+} from './exchange.ts';
 import { OpenWatches } from './handlers/open-watches.ts';
 import { textResponse } from './respond.ts';
 import { routes } from './routes.ts';
@@ -62,7 +70,7 @@ const kind = (group: string, plural: string) =>
     ...(plural === 'robots' && { numbers: { arms: 2, words: 3 } }),
     names: pathSegmentNames,
     qualifiedFinalizers: false,
-    createOnReplace: false,
+    createOnReplace: plural === 'notes',
     ownsOthers: true,
     deletedAnswer: 'object',
     subresources: [token],
@@ -92,6 +100,9 @@ let handle: Handler<ApiRequest>;
 let faults: unknown[];
 let counted: { verb: string; code: number }[];
 let bodiesRead: number;
+let asked: { readonly question: AccessQuestion; readonly call: Call }[];
+let recorded: string[];
+let gone: AbortController;
 /** The storage does not tell how far it is. */
 let unanswered: boolean;
 
@@ -99,6 +110,9 @@ beforeEach(() => {
   faults = [];
   counted = [];
   bodiesRead = 0;
+  asked = [];
+  recorded = [];
+  gone = new AbortController();
   unanswered = false;
   const clock = systemClock;
   const random = seededRandom(7);
@@ -112,16 +126,38 @@ beforeEach(() => {
     report: () => {},
   });
   const { resources, views } = registry;
+  const authorizer: Authorizer = {
+    authorize: (question, call) => {
+      asked.push({ question, call });
+      const { user, verb } = question;
+      if (user.groups.includes('masters')) return { verdict: 'allow', annotations: { rule: 'masters' } };
+      if (user.groups.includes('early')) return { verdict: 'notReady' };
+      if (user.groups.includes('editors') && ['update', 'patch'].includes(verb)) return { verdict: 'allow' };
+      return { verdict: 'noOpinion', reason: 'no rule' };
+    },
+  };
   handle = chain(
     {
       clock,
       random,
       requestTimeoutMs: 1000,
       allowedOrigin: () => false,
-      authenticator: { authenticate: (credentials) => users[credentials.header('authorization') ?? ''] },
-      authorizer: {
-        authorize: ({ user }) =>
-          user.groups.includes('masters') ? { verdict: 'allow' } : { verdict: 'noOpinion', reason: 'no rule' },
+      authenticator: {
+        authenticate: (credentials, call) =>
+          credentials.header('authorization') === 'slow'
+            ? withinCall(clock, call, new Promise<never>(() => {}))
+            : users[credentials.header('authorization') ?? ''],
+      },
+      authorizer,
+      auditor: {
+        begin: ({ info }) =>
+          info.query.has('audited')
+            ? {
+                user: ({ name }) => void recorded.push(`user ${name}`),
+                annotate: (key, value) => void recorded.push(`${key}=${value}`),
+                responded: ({ status }) => void recorded.push(`status ${status}`),
+              }
+            : undefined,
       },
       inFlightLimits: { readOnly: 400, mutating: 200 },
       inFlightMeasures: { used: () => {}, rejected: () => {} },
@@ -133,7 +169,7 @@ beforeEach(() => {
       resources: [...resources, ...views],
       reviews: [],
       clock,
-      admission: admission([]),
+      checks: { admission: admission([]), authorizer },
       deleteCollectionWorkers: 2,
       watchLimits: {
         clock,
@@ -158,6 +194,8 @@ afterEach(() => registry.cache.close());
 const users: Record<string, { name: string; groups: string[] }> = {
   master: { name: 'm', groups: ['masters'] },
   visitor: { name: 'v', groups: [] },
+  editor: { name: 'e', groups: ['editors'] },
+  early: { name: 'y', groups: ['early'] },
 };
 
 interface Said {
@@ -197,8 +235,8 @@ async function ask(method: string, target: string, { body, headers = {} }: Said 
     webSocket: false,
     remoteAddress: '127.0.0.1',
     protocol: 'HTTP/1.1',
-    signal: new AbortController().signal,
-    isAborted: false,
+    signal: gone.signal,
+    isAborted: gone.signal.aborted,
     onEnd: () => {},
   };
   const response: ApiResponse = await handle(request);
@@ -259,6 +297,55 @@ describe('who may not', () => {
     },
   );
 
+  test.each([
+    ['PUT', '/apis/notes.example/v1/namespaces/n/notes/n1', { metadata: { name: 'n1' } }, 'notes.notes.example "n1"'],
+    [
+      'PATCH',
+      `${robots}/r1?fieldManager=m`,
+      { apiVersion: 'v1', kind: 'Robot', metadata: { name: 'r1' } },
+      'robots "r1"',
+    ],
+  ])('%s of what is not there needs the right to create', async (method, target, fields, name) => {
+    const content = method === 'PUT' ? 'application/json' : 'application/apply-patch+yaml';
+    const said = { body: JSON.stringify(fields), headers: { 'content-type': content } };
+    const byEditor = { ...said, headers: { ...said.headers, authorization: 'editor' } };
+    const refused = await ask(method, target, byEditor);
+    expect([refused.status, refused.json().reason]).toEqual([403, 'Forbidden']);
+    expect(refused.json().message).toContain(`${name} is forbidden: User "e" cannot create resource`);
+    expect((await ask(method, target, said)).status).toBe(201);
+    expect((await ask(method, target, byEditor)).status).toBe(200);
+  });
+
+  test('a question that nobody can decide yet is answered with a time to come again', async () => {
+    for (const headers of [{ authorization: 'early' }, { authorization: 'early', 'impersonate-user': 'bob' }]) {
+      const response = await ask('GET', robots, { headers });
+      expect([response.status, response.json().reason]).toEqual([503, 'ServiceUnavailable']);
+      expect(response.headers['retry-after']).toBe('1');
+    }
+  });
+
+  test.each([
+    [
+      'GET',
+      `${robots}?fieldSelector=metadata.name%3Da`,
+      { name: 'a', fieldSelector: { rawSelector: 'metadata.name=a' } },
+    ],
+    ['GET', `${robots}?watch=1&fieldSelector=arms%3D1,metadata.name%3D%3Da`, { name: 'a' }],
+    ['GET', `${robots}?fieldSelector=metadata.name!%3Da`, { name: undefined }],
+    ['GET', `${robots}?fieldSelector=arms%3D%5C,metadata.name%3Da`, { name: undefined }],
+    ['GET', `${robots}?fieldSelector=metadata.name%3D..`, { name: undefined }],
+    ['GET', `${robots}?labelSelector=a%3Db`, { name: undefined, labelSelector: { rawSelector: 'a=b' } }],
+    [
+      'DELETE',
+      `${robots}?fieldSelector=metadata.name%3Da`,
+      { name: undefined, fieldSelector: { rawSelector: 'metadata.name=a' } },
+    ],
+    ['GET', `${robots}/b?fieldSelector=metadata.name%3Da`, { name: 'b' }],
+  ])('%s %s is a question about what it selects', async (method, target, resource) => {
+    await ask(method, target, { headers: { authorization: 'visitor' } });
+    expect(asked[0]?.question.resource).toMatchObject(resource);
+  });
+
   test('a refusal says who cannot do what', async () => {
     const refused = await ask('GET', `${robots}/a`, { headers: { authorization: 'visitor' } });
     expect(refused.json()).toMatchObject({
@@ -287,6 +374,37 @@ describe('an exchange', () => {
       { verb: 'get', code: 404 },
       { verb: 'brew', code: 405 },
     ]);
+  });
+
+  test('ends in time, however long somebody takes to find out who it is', async () => {
+    const response = await ask('GET', `${robots}?timeout=10ms`, { headers: { authorization: 'slow' } });
+    expect([response.status, response.json().reason]).toEqual([504, 'Timeout']);
+  });
+
+  test('ends when its client leaves, and is no fault', async () => {
+    const response = ask('GET', robots, { headers: { authorization: 'slow' } });
+    gone.abort(new ClientGoneError('the client left'));
+    expect((await response).status).toBe(500);
+    expect(faults).toEqual([]);
+  });
+
+  test('brings the same call to all who decide about it', async () => {
+    await make('a');
+    const calls = new Set(asked.map(({ call }) => call));
+    expect(calls.size).toBe(1);
+    expect([...calls][0]?.trace).toBeUndefined();
+    const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+    await ask('GET', robots, { headers: { traceparent } });
+    expect(asked.at(-1)?.call.trace).toMatchObject({ spanId: 'b7ad6b7169203331' });
+  });
+
+  test.each([
+    [undefined, ['status 401']],
+    ['visitor', ['user v', 'status 403']],
+    ['master', ['user m', 'rule=masters', 'status 200']],
+  ])('of %s is recorded with who it was, why, and what came of it', async (authorization, lines) => {
+    await ask('GET', `${robots}?audited=1`, { headers: { authorization } });
+    expect(recorded).toEqual(lines);
   });
 
   test('a fault of ours is told to the log and not to the client', async () => {

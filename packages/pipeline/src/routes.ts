@@ -1,5 +1,5 @@
 import { type Clock, getOwn } from '@cluster-apiserver/base';
-import type { Admission, Authorizer } from '@cluster-apiserver/gates';
+import type { Authorizer } from '@cluster-apiserver/gates';
 import { type Review, StatusError, type Verb } from '@cluster-apiserver/model';
 import type { Resource } from '@cluster-apiserver/registry';
 import type { ApiResponse, Handler } from './exchange.ts';
@@ -11,6 +11,7 @@ import { deleteCollectionHandler } from './handlers/delete-collection.ts';
 import { getHandler } from './handlers/get.ts';
 import { listHandler } from './handlers/list.ts';
 import { patchHandler } from './handlers/patch.ts';
+import type { WriteChecks } from './handlers/place.ts';
 import { replaceHandler } from './handlers/replace.ts';
 import { reviewHandler } from './handlers/review.ts';
 import { watchHandler, type WatchLimits } from './handlers/watch.ts';
@@ -21,8 +22,7 @@ export interface RouteOptions {
   /** What is answered and never stored. */
   readonly reviews: readonly Review[];
   readonly clock: Clock;
-  /** Who has a say in every write. */
-  readonly admission: Admission;
+  readonly checks: WriteChecks;
   readonly deleteCollectionWorkers: number;
   readonly watchLimits: WatchLimits;
   /** Who may delete what cannot be read; nobody when undefined. */
@@ -48,10 +48,10 @@ interface Routes {
 
 /** Which handler answers, from a table that is made of the kinds. */
 export function routes(options: RouteOptions): Handler<Authenticated> {
-  const { resources, reviews, clock } = options;
+  const { resources, reviews } = options;
   const all = [
     ...resources.map((resource) => ({ served: resource.served, routes: routesOf(resource, options) })),
-    ...reviews.map((review) => ({ served: review, routes: routesOfReview(review, clock) })),
+    ...reviews.map((review) => ({ served: review, routes: routesOfReview(review, options) })),
   ];
   const table = new Map(
     all.map(({ served: { group, version, plural }, routes }) => [`${group}/${version}/${plural}`, routes]),
@@ -69,7 +69,7 @@ export function routes(options: RouteOptions): Handler<Authenticated> {
 
 function routesOf(
   resource: Resource,
-  { admission, deleteCollectionWorkers, watchLimits, mayDeleteUnreadable }: RouteOptions,
+  { checks, deleteCollectionWorkers, watchLimits, mayDeleteUnreadable }: RouteOptions,
 ): Routes {
   const list = listHandler(resource);
   const watch = watchHandler(resource, watchLimits);
@@ -77,13 +77,13 @@ function routesOf(
   const { served } = resource;
   const [get, replace, patch] = [
     getHandler(resource),
-    replaceHandler(resource, admission),
-    patchHandler(resource, admission),
+    replaceHandler(resource, checks),
+    patchHandler(resource, checks),
   ];
   const collection = methods(served.verbs, {
     GET: ['list', listOrWatch],
-    POST: ['create', createHandler(resource, admission)],
-    DELETE: ['deletecollection', deleteCollectionHandler(resource, admission, deleteCollectionWorkers)],
+    POST: ['create', createHandler(resource, checks)],
+    DELETE: ['deletecollection', deleteCollectionHandler(resource, checks, deleteCollectionWorkers)],
   });
   return {
     namespaced: served.namespaced,
@@ -91,10 +91,10 @@ function routesOf(
       GET: ['get', get],
       PUT: ['update', replace],
       PATCH: ['patch', patch],
-      DELETE: ['delete', deleteHandler(resource, admission, mayDeleteUnreadable)],
+      DELETE: ['delete', deleteHandler(resource, checks, mayDeleteUnreadable)],
     }),
     subresources: Object.fromEntries([
-      ...served.subresources.map((form) => [form.name, { POST: createSubresourceHandler(resource, form) }]),
+      ...served.subresources.map((form) => [form.name, { POST: createSubresourceHandler(resource, form, checks) }]),
       ...served.parts.map(({ name, verbs }) => [
         name,
         methods(verbs, { GET: ['get', get], PUT: ['update', replace], PATCH: ['patch', patch] }),
@@ -115,9 +115,9 @@ const methods = (
     Object.entries(all).flatMap(([method, [verb, handler]]) => (offered.includes(verb) ? [[method, handler]] : [])),
   );
 
-function routesOfReview(review: Review, clock: Clock): Routes {
+function routesOfReview(review: Review, { checks, clock }: RouteOptions): Routes {
   const { namespaced } = review;
-  const methods = { POST: reviewHandler(review, clock) };
+  const methods = { POST: reviewHandler(review, checks, clock) };
   return namespaced ? { namespaced, collection: methods } : { namespaced, everywhere: methods };
 }
 

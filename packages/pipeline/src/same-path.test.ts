@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { seededRandom, systemClock } from '@cluster-apiserver/base';
-import { admission } from '@cluster-apiserver/gates';
+import { admission, type Authorizer } from '@cluster-apiserver/gates';
 import { type AccessQuestion, defineKind, type Kind, pathSegmentNames } from '@cluster-apiserver/model';
 import { openRegistry, type Registry } from '@cluster-apiserver/registry';
 import { memoryStore } from '@cluster-apiserver/storage';
@@ -82,6 +82,12 @@ beforeAll(async () => {
       return textResponse(auditId, 200, '');
     },
   ]);
+  const authorizer: Authorizer = {
+    authorize: (question) => {
+      authorized = question;
+      return { verdict: 'allow' };
+    },
+  };
   handle = chain(
     {
       clock,
@@ -89,12 +95,7 @@ beforeAll(async () => {
       requestTimeoutMs: 10_000,
       allowedOrigin: () => false,
       authenticator: { authenticate: () => ({ name: 'somebody', groups: [] }) },
-      authorizer: {
-        authorize: (question) => {
-          authorized = question;
-          return { verdict: 'allow' };
-        },
-      },
+      authorizer,
       inFlightLimits: { readOnly: 400, mutating: 200 },
       inFlightMeasures: { used: () => {}, rejected: () => {} },
       measures: { ended: () => {} },
@@ -105,7 +106,7 @@ beforeAll(async () => {
       resources: registry.resources,
       reviews: [],
       clock,
-      admission: admission([]),
+      checks: { admission: admission([]), authorizer },
       deleteCollectionWorkers: 1,
       watchLimits: {
         clock,

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { callUntil, seededRandom, systemClock as clock } from '@cluster-apiserver/base';
-import { type AdmissionPlugin, type Attempt, admission } from '@cluster-apiserver/gates';
+import { type AdmissionPlugin, type AdmissionContext, admission } from '@cluster-apiserver/gates';
 import { decode, type Kind, type KubeObject, readApplied, StatusError } from '@cluster-apiserver/model';
 import { memoryStore } from '@cluster-apiserver/storage';
 import { robotKind } from '../test/robot-kind.ts';
@@ -21,7 +21,7 @@ const call = callUntil(Number.POSITIVE_INFINITY);
 const store = memoryStore(clock);
 let registry: Registry;
 let resource: Resource;
-let attempts: Attempt[];
+let attempts: AdmissionContext[];
 
 beforeEach(() => {
   registry = openRegistry({
@@ -46,11 +46,15 @@ const asking = (namespace: string, plugins: readonly AdmissionPlugin[], dryRun =
   dryRun,
   manager: 'm',
   warn: () => {},
-  asked: {
+  requester: {
     admission: admission(plugins),
     user: { name: 'somebody', groups: [] },
     subresource: undefined,
+    options: { kind: 'CreateOptions' } as const,
     call,
+    warn: () => {},
+    annotate: () => {},
+    authorizeCreate: () => {},
   },
 });
 const recording: AdmissionPlugin = {
@@ -198,6 +202,31 @@ describe.each(changes)('a change by %s', (_, change) => {
   });
 });
 
+describe('a create by another verb', () => {
+  const notAllowed = (namespace: string) => {
+    const options = asking(namespace, []);
+    const authorizeCreate = async (): Promise<void> => {
+      throw new StatusError('Forbidden', 'cannot create');
+    };
+    return { ...options, requester: { ...options.requester, authorizeCreate } };
+  };
+  const verbs = creations.filter(([verb]) => verb !== 'create');
+
+  test.each(verbs)('%s needs the right to create', async (_, write) => {
+    const namespace = fresh();
+    await expect(write(notAllowed(namespace), 'a')).rejects.toThrow('cannot create');
+    await expect(write({ ...notAllowed(namespace), dryRun: true }, 'a')).rejects.toThrow('cannot create');
+    expect(await stored(namespace, 'a')).toBeUndefined();
+  });
+
+  test.each(verbs)('%s needs none where the object is there', async (_, write) => {
+    const namespace = fresh();
+    await create(resource, robot('a'), asking(namespace, []), call);
+    await write(notAllowed(namespace), 'a');
+    expect(await stored(namespace, 'a')).toBeDefined();
+  });
+});
+
 describe('a deletion', () => {
   test('is asked about with what is there, one by one in a collection', async () => {
     const namespace = fresh();
@@ -209,10 +238,10 @@ describe('a deletion', () => {
       continue: undefined,
       sendInitialEvents: undefined,
     };
-    const { asked } = asking(namespace, [recording]);
+    const { requester } = asking(namespace, [recording]);
     await deleteCollection(
       resource,
-      { list: { ...everything, ...more }, delete: { dryRun: false, asked }, workers: 1 },
+      { list: { ...everything, ...more }, delete: { dryRun: false, requester }, workers: 1 },
       call,
     );
     expect(attempts.map(({ operation, name, oldObject }) => [operation, name, oldObject?.metadata.name])).toEqual([

@@ -1,74 +1,122 @@
 import { type Call, throwIfAborted } from '@cluster-apiserver/base';
-import type { Admission, Attempt, Premise } from '@cluster-apiserver/gates';
-import { type KubeObject, StatusError, type UserInfo } from '@cluster-apiserver/model';
+import type { Admission, AdmissionContext, OperationOptions, Precondition } from '@cluster-apiserver/gates';
+import {
+  type KubeObject,
+  type ServedKind,
+  type SpokenKind,
+  StatusError,
+  type UserInfo,
+} from '@cluster-apiserver/model';
 import { PremiseBrokenError, type Revision } from '@cluster-apiserver/storage';
 import type { Resource } from './resource.ts';
 
-/** Who asks for a write, and whom that has to get past. What the server does by itself nobody asks for. */
-export interface Asked {
+/** Who sends a write, and what that has to get past. What the server does by itself has no requester. */
+export interface Requester {
   readonly admission: Admission;
   readonly user: UserInfo;
   /** The last segment of the path behind an object. */
   readonly subresource: string | undefined;
+  readonly options: OperationOptions;
   readonly call: Call;
+  warn(text: string): void;
+  annotate(key: string, value: string): void;
+  /** For a create by another verb. Throws the answer unless the user may create the object of the path, too. */
+  authorizeCreate(): void | Promise<void>;
 }
 
-export interface Asking {
+export interface AdmissionOptions {
   readonly namespace: string | undefined;
   readonly dryRun: boolean;
-  readonly asked?: Asked | undefined;
+  readonly requester?: Requester | undefined;
 }
 
-type Write = Pick<Attempt, 'operation' | 'name' | 'object' | 'oldObject'>;
+type Write = Pick<AdmissionContext, 'operation' | 'name' | 'object' | 'oldObject'>;
+
+/** What is admitted: the resource of the path, and the kind in whose form the object is. */
+export interface Admitted {
+  readonly served: ServedKind;
+  readonly kind: SpokenKind;
+}
 
 /** The object as admission wants it written. */
-export function admitted(
-  resource: Resource,
-  options: Asking,
+export function mutate(
+  admitted: Admitted,
+  options: AdmissionOptions,
   write: Write & { readonly object: KubeObject },
 ): KubeObject | Promise<KubeObject> {
-  const { asked } = options;
-  // Of what is written nothing is left only in a deletion.
-  return asked
-    ? (asked.admission.mutate(attempt(resource, options, asked, write)) as KubeObject | Promise<KubeObject>)
+  const { requester } = options;
+  // Only in a deletion there is no object.
+  return requester
+    ? (requester.admission.mutate(contextOf(admitted, options, requester, write)) as KubeObject | Promise<KubeObject>)
     : write.object;
 }
 
-/** Asks for leave to write. Throws the answer when it is refused. */
-export function leaveFor(
-  resource: Resource,
-  options: Asking,
+/** Throws the answer when admission refuses the write. */
+export function admit(
+  admitted: Admitted,
+  options: AdmissionOptions,
   write: Write,
-): readonly Premise[] | Promise<readonly Premise[]> {
-  const { asked } = options;
-  return asked ? asked.admission.validate(attempt(resource, options, asked, write)) : none;
+): readonly Precondition[] | Promise<readonly Precondition[]> {
+  const { requester } = options;
+  return requester ? requester.admission.validate(contextOf(admitted, options, requester, write)) : none;
 }
 
-const none: readonly Premise[] = [];
-
-function attempt({ served }: Resource, { namespace, dryRun }: Asking, asked: Asked, write: Write): Attempt {
-  const { user, subresource, call } = asked;
-  return { ...write, kind: served, namespace, dryRun, user, subresource, call };
+/** What is answered and never stored, as admission wants it. It relies on nothing: there is no write to refuse later. */
+export async function admitAnswered(
+  admitted: Admitted,
+  options: AdmissionOptions,
+  given: KubeObject,
+  name?: string,
+): Promise<KubeObject> {
+  const write = { operation: 'CREATE', name, oldObject: undefined } as const;
+  const object = await mutate(admitted, options, { ...write, object: given });
+  await admit(admitted, options, { ...write, object });
+  return object;
 }
+
+const none: readonly Precondition[] = [];
+
+const contextOf = (
+  { served, kind }: Admitted,
+  { namespace, dryRun }: AdmissionOptions,
+  { user, subresource, options, call, warn, annotate }: Requester,
+  { operation, name, object, oldObject }: Write,
+): AdmissionContext => ({
+  operation,
+  resource: served,
+  subresource,
+  kind,
+  namespace,
+  name,
+  object,
+  oldObject,
+  user,
+  dryRun,
+  options,
+  call,
+  reinvocation: false,
+  warn,
+  annotate,
+});
 
 /** Each try brings what others have written in between, so this is far beyond bad luck. */
 const triesMax = 20;
 
-/** Creates with leave, which is asked for again when what it rests on is no more. */
-export async function createWithLeave(
+/** Creates an object once it is admitted, and admits it again when what that relied on is no more. */
+export async function createAdmitted(
   resource: Resource,
   object: KubeObject,
-  options: Asking,
+  options: AdmissionOptions,
   call: Call,
-  write: (premises: readonly Premise[]) => Promise<Revision>,
+  write: (preconditions: readonly Precondition[]) => Promise<Revision>,
 ): Promise<Revision> {
   const { name } = object.metadata;
   for (let tries = 1; ; tries++) {
     throwIfAborted(call);
-    const leave = leaveFor(resource, options, { operation: 'CREATE', name, object, oldObject: undefined });
-    const premises = leave instanceof Promise ? await leave : leave;
+    const admitted = admit(resource, options, { operation: 'CREATE', name, object, oldObject: undefined });
+    const preconditions = admitted instanceof Promise ? await admitted : admitted;
     try {
-      return await write(premises);
+      return await write(preconditions);
     } catch (error) {
       if (!(error instanceof PremiseBrokenError)) throw error;
       if (tries === triesMax)

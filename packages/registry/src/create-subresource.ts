@@ -1,22 +1,26 @@
 import type { Call } from '@cluster-apiserver/base';
 import { decode, invalid, invalidValue, type KubeObject, type Subresource } from '@cluster-apiserver/model';
+import { admitAnswered } from './admit.ts';
 import { get } from './get.ts';
 import type { Resource } from './resource.ts';
 import { answering } from './storage-answers.ts';
 import { inNamespace } from './system-fields.ts';
+import type { WriteOptions } from './write-options.ts';
 
 /** The whole meaning of "create" for what stands behind an object: the object is read, and nothing is written. */
 export function createSubresource(
   resource: Resource,
   form: Subresource,
-  place: { readonly namespace: string | undefined; readonly name: string },
+  name: string,
   incoming: KubeObject,
-  warn: (text: string) => void,
+  options: WriteOptions,
   call: Call,
 ): Promise<KubeObject> {
   return answering(async () => {
-    const request = ofObject(resource, form, place.name, inNamespace(incoming, place.namespace));
-    const { object } = await get(resource, place, undefined, call);
+    const { namespace, warn } = options;
+    const given = ofObject(resource, form, name, inNamespace(incoming, namespace));
+    const { object } = await get(resource, { namespace, name }, undefined, call);
+    const request = await admitAnswered({ served: resource.served, kind: form }, options, given, name);
     return decode(form.schema, await form.create(object, request, warn), () => {}) as KubeObject;
   });
 }

@@ -17,7 +17,7 @@ import {
   withoutManagedFields,
 } from '@cluster-apiserver/model';
 import { KeyExistsError, type Stored } from '@cluster-apiserver/storage';
-import { admitted, createWithLeave, leaveFor } from './admit.ts';
+import { admit, createAdmitted, mutate } from './admit.ts';
 import { generatedName } from './names.ts';
 import { MadeObject, type Outcome } from './outcome.ts';
 import { placeOf, type Resource } from './resource.ts';
@@ -34,7 +34,7 @@ export function create(resource: Resource, incoming: KubeObject, options: WriteO
   return answering(async () => {
     const fresh = asNew(resource, incoming, options);
     const { name } = fresh.metadata;
-    const mutated = admitted(resource, options, { operation: 'CREATE', name, object: fresh, oldObject: undefined });
+    const mutated = mutate(resource, options, { operation: 'CREATE', name, object: fresh, oldObject: undefined });
     const draft = mutated instanceof Promise ? await mutated : mutated;
     if (draft.metadata.name !== undefined) return stored(resource, finished(resource, draft, options), options, call);
     for (let tries = 1; ; tries++) {
@@ -107,7 +107,7 @@ async function stored(resource: Resource, object: KubeObject, options: WriteOpti
     return alreadyExists(kind, name, leaving ? 'object is being deleted: ' : '');
   };
   if (options.dryRun) {
-    await leaveFor(resource, options, { operation: 'CREATE', name, object, oldObject: undefined });
+    await admit(resource, options, { operation: 'CREATE', name, object, oldObject: undefined });
     const { stored: current } = await store.get(key, call);
     if (current) throw taken(current);
     return new MadeObject(object, undefined);
@@ -115,7 +115,7 @@ async function stored(resource: Resource, object: KubeObject, options: WriteOpti
   const bytes = encodeStored(object);
   try {
     const { timeToLiveSeconds } = kind;
-    const revision = await createWithLeave(resource, object, options, call, (premises) =>
+    const revision = await createAdmitted(resource, object, options, call, (premises) =>
       store.create(key, bytesOf(bytes), { timeToLiveSeconds, premises }, call),
     );
     collection.wrote(revision);

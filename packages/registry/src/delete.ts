@@ -16,7 +16,7 @@ import {
   success,
 } from '@cluster-apiserver/model';
 import { type Call, CorruptValueError } from '@cluster-apiserver/storage';
-import { type Asked, leaveFor } from './admit.ts';
+import { type Requester, admit } from './admit.ts';
 import { deleteUnreadable } from './delete-unreadable.ts';
 import type { Outcome } from './outcome.ts';
 import { isHeld } from './replace.ts';
@@ -29,7 +29,7 @@ export interface DeleteOptions {
   /** Undefined for kinds that lie in no namespace. */
   readonly namespace: string | undefined;
   /** Undefined for what the server does by itself. */
-  readonly asked?: Asked | undefined;
+  readonly requester?: Requester | undefined;
   readonly dryRun: boolean;
   readonly gracePeriodSeconds?: Integer | undefined;
   readonly preconditions?:
@@ -77,8 +77,8 @@ async function deleteReadable(resource: Resource, name: string, options: DeleteO
       const finalizers = finalizersAfter(kind, object.metadata.finalizers ?? [], options);
       const next = withFinalizers(kind, object, finalizers);
       const decision = isHeld(kind, next) ? { write: marked(resource, next) } : { remove: next };
-      const leave = leaveFor(resource, options, { operation: 'DELETE', name, object: undefined, oldObject: object });
-      return leave instanceof Promise ? leave.then(() => decision) : decision;
+      const admitted = admit(resource, options, { operation: 'DELETE', name, object: undefined, oldObject: object });
+      return admitted instanceof Promise ? admitted.then(() => decision) : decision;
     },
   );
   return { answer: kind.deletedAnswer === 'object' ? outcome : deletedStatus(kind, outcome.object), gone: removed };

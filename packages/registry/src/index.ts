@@ -1,4 +1,4 @@
-export type { Asked } from './admit.ts';
+export type { Requester } from './admit.ts';
 export { apply, type ApplyOptions } from './apply.ts';
 export { create } from './create.ts';
 export { createSubresource } from './create-subresource.ts';

@@ -15,7 +15,7 @@ import {
   validateObjectMeta,
   validateObjectMetaUpdate,
 } from '@cluster-apiserver/model';
-import { admitted, leaveFor } from './admit.ts';
+import { admit, mutate } from './admit.ts';
 import { asNew, finished, formOf, withManagedFields } from './create.ts';
 import { MadeObject, type Outcome } from './outcome.ts';
 import type { Resource } from './resource.ts';
@@ -66,15 +66,19 @@ export function replace(
 export const asUpdate = (written: Written): Written =>
   written.removed ? { ...written, outcome: new MadeObject(written.outcome.object, written.over) } : written;
 
-/** A create by another verb: the object is not there. */
+/** A create by another verb, because the object is not there. It needs the right to create, too. */
 export function createdInstead(
   resource: Resource,
   fresh: KubeObject,
   options: WriteOptions,
 ): Decision | Promise<Decision> {
   const { name } = fresh.metadata;
-  const draft = admitted(resource, options, { operation: 'CREATE', name, object: fresh, oldObject: undefined });
-  const decided = (object: KubeObject): Decision => ({ write: finished(resource, object, options) });
+  const draft = mutate(resource, options, { operation: 'CREATE', name, object: fresh, oldObject: undefined });
+  const decided = (object: KubeObject): Decision | Promise<Decision> => {
+    const decision = { write: finished(resource, object, options) };
+    const authorized = options.requester?.authorizeCreate();
+    return authorized instanceof Promise ? authorized.then(() => decision) : decision;
+  };
   return draft instanceof Promise ? draft.then(decided) : decided(draft);
 }
 
@@ -105,11 +109,11 @@ export function settled(
 ): Decision | Promise<Decision> {
   const live = current.object;
   const write = { operation: 'UPDATE', name: live.metadata.name, oldObject: live } as const;
-  const mutated = admitted(resource, options, { ...write, object: withIdentityOf(live, owned) });
+  const mutated = mutate(resource, options, { ...write, object: withIdentityOf(live, owned) });
   const decided = (object: KubeObject): Decision | Promise<Decision> => {
     const decision = decidedUpdate(resource, object, live, options);
-    const leave = leaveFor(resource, options, { ...write, object: decision.write ?? decision.remove });
-    return leave instanceof Promise ? leave.then(() => decision) : decision;
+    const admitted = admit(resource, options, { ...write, object: decision.write ?? decision.remove });
+    return admitted instanceof Promise ? admitted.then(() => decision) : decision;
   };
   return mutated instanceof Promise ? mutated.then(decided) : decided(mutated);
 }

@@ -1,17 +1,11 @@
-import type { Call, Clock } from '@cluster-apiserver/base';
-import {
-  formatTime,
-  type KubeObject,
-  managedFieldsAfterUpdate,
-  type Review,
-  type UserInfo,
-} from '@cluster-apiserver/model';
+import type { Clock } from '@cluster-apiserver/base';
+import { formatTime, type KubeObject, managedFieldsAfterUpdate, type Review } from '@cluster-apiserver/model';
+import { type AdmissionOptions, admitAnswered, type Requester } from './admit.ts';
 import { emptyOf, withManagedFields } from './create.ts';
 import { canonical, inNamespace } from './system-fields.ts';
 
-export interface ReviewOptions {
-  /** Undefined for reviews that lie in none. */
-  readonly namespace: string | undefined;
+export interface ReviewOptions extends AdmissionOptions {
+  readonly requester: Requester;
   /** Who sends it, for the record of who owns which field. */
   readonly manager: string;
 }
@@ -20,13 +14,13 @@ export interface ReviewOptions {
 export async function answerReview(
   review: Review,
   incoming: KubeObject,
-  asker: UserInfo,
-  { namespace, manager }: ReviewOptions,
+  options: ReviewOptions,
   clock: Clock,
-  call: Call,
 ): Promise<KubeObject> {
-  const placed = namespace === undefined ? incoming : inNamespace(incoming, namespace);
+  const { namespace, manager, requester } = options;
+  const given = namespace === undefined ? incoming : inNamespace(incoming, namespace);
+  const placed = await admitAnswered({ served: review, kind: review }, options, given);
   const writer = { manager, apiVersion: review.apiVersion, time: formatTime(clock.now()) };
   const owners = managedFieldsAfterUpdate(review.schema, emptyOf(review), placed, writer);
-  return canonical(review, await review.answer(withManagedFields(placed, owners), asker, call));
+  return canonical(review, await review.answer(withManagedFields(placed, owners), requester.user, requester.call));
 }

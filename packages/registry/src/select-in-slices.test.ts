@@ -2,7 +2,6 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { callUntil, type Clock, seededRandom, systemClock } from '@cluster-apiserver/base';
 import { decode, type KubeObject, parseLabelSelector } from '@cluster-apiserver/model';
 import { memoryStore, type View } from '@cluster-apiserver/storage';
-import { admission } from '@cluster-apiserver/gates';
 import { robotKind } from '../test/robot-kind.ts';
 import { create, deleteCollection, list, openRegistry, type Registry, type Resource } from './index.ts';
 import { type Selection, select } from './selection.ts';
@@ -36,12 +35,11 @@ beforeAll(async () => {
     report: () => {},
   });
   resource = registry.resources[0] as Resource;
-  const requester = { admission: admission([]), user: { name: 'u', groups: [] }, subresource: undefined, call };
   for (let i = 0; i < count; i++) {
     const namespace = i % 3 === 0 ? 'a' : 'b';
     const metadata = { name: `r${i}`, labels: { even: String(i % 2 === 0), i: `${i}` } };
     const object = decode(robotKind.schema, { kind: 'Robot', apiVersion: 'v1', metadata }, () => {}) as KubeObject;
-    await create(resource, object, { namespace, asked: requester, dryRun: false, manager: 'm', warn: () => {} }, call);
+    await create(resource, object, { namespace, dryRun: false, manager: 'm', warn: () => {} }, call);
   }
   await resource.collection.reach(undefined, call);
   view = resource.collection.view();
@@ -92,9 +90,8 @@ test('a dry run over a collection lets others have their turn', async () => {
   turns = 0;
   const options = { namespace: 'a', labels: undefined, fields: undefined, limit: undefined, continue: undefined };
   const all = { ...options, resourceVersion: undefined, resourceVersionMatch: undefined, sendInitialEvents: undefined };
-  const requester = { admission: admission([]), user: { name: 'u', groups: [] }, subresource: undefined, call };
   const deletion = {
-    ...{ asked: requester, dryRun: true, ignoreReadErrors: false, preconditions: undefined },
+    ...{ dryRun: true, ignoreReadErrors: false, preconditions: undefined },
     ...{ gracePeriodSeconds: undefined, orphanDependents: undefined, propagationPolicy: undefined },
   };
   await deleteCollection(resource, { list: all, delete: deletion, workers: 1 }, call);

@@ -1,5 +1,5 @@
 import type { Part } from '@cluster-apiserver/model';
-import type { Asked } from './admit.ts';
+import type { Requester } from './admit.ts';
 
 /** What every write brings along besides the object. */
 export interface WriteOptions {
@@ -8,7 +8,7 @@ export interface WriteOptions {
   /** The part that is written; undefined for the object as a whole. */
   readonly part?: Part | undefined;
   /** Undefined for what the server does by itself. */
-  readonly asked?: Asked | undefined;
+  readonly requester?: Requester | undefined;
   /** Everything happens but the writing. */
   readonly dryRun: boolean;
   /** Who writes, for the record of who owns which field. */

@@ -1,7 +1,7 @@
 import { type Call, throwIfAborted } from '@cluster-apiserver/base';
 import { type ByteString, bytesOf, conflict, encodeStored, type KubeObject } from '@cluster-apiserver/model';
 import { KeyExistsError, type Revision, RevisionMismatchError, type Stored } from '@cluster-apiserver/storage';
-import { type Asking, createWithLeave, leaveFor } from './admit.ts';
+import { type AdmissionOptions, createAdmitted, admit } from './admit.ts';
 import { MadeObject, type Outcome } from './outcome.ts';
 import { placeOf, type Resource } from './resource.ts';
 import { readStored, type StoredObject } from './stored-object.ts';
@@ -33,7 +33,7 @@ const triesMax = 100;
 export async function writeOver(
   resource: Resource,
   where: { readonly namespace: string | undefined; readonly name: string },
-  options: Asking,
+  options: AdmissionOptions,
   call: Call,
   decide: (current: Current | undefined) => Decision | Promise<Decision>,
 ): Promise<Written> {
@@ -54,7 +54,7 @@ export async function writeOver(
     const write = writeOf(decision, current);
     if (!write || options.dryRun) {
       if (!current && decision.write)
-        await leaveFor(resource, options, {
+        await admit(resource, options, {
           operation: 'CREATE',
           name: where.name,
           object: decision.write,
@@ -86,7 +86,7 @@ export async function writeOver(
     if (bytes === undefined) return store.delete(key, over as Revision, call);
     const { timeToLiveSeconds } = kind;
     if (over !== undefined) return store.update(key, bytesOf(bytes), over, { timeToLiveSeconds }, call);
-    return createWithLeave(resource, object, options, call, (premises) =>
+    return createAdmitted(resource, object, options, call, (premises) =>
       store.create(key, bytesOf(bytes), { timeToLiveSeconds, premises }, call),
     );
   }

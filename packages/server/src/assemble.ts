@@ -100,7 +100,6 @@ export async function assemble(
     checkStorage(health, { client, cache, clock });
     const ofNamespaces = resources.find(({ kind }) => kind === namespaceKind);
     const namespaces = ofNamespaces && namespacesIn(ofNamespaces, clock);
-    const admission = openAdmission(flags, namespaces);
 
     let shuttingDown = false;
     health.add({
@@ -117,6 +116,7 @@ export async function assemble(
       ownQuestions,
       openPaths(Object.keys(accountTokens?.documents ?? {})),
     ]);
+    const admission = openAdmission(flags, { namespaces, resources, authorizer, clock, random });
     const accounts = accountTokens?.authenticator(findAccountIn(resources));
     const authenticators = await openAuthenticators(authentication, accounts, scope);
     const reviews = openReviews({
@@ -157,7 +157,7 @@ export async function assemble(
         resources: [...resources, ...views],
         reviews,
         clock,
-        admission,
+        checks: { admission, authorizer },
         deleteCollectionWorkers: flags['delete-collection-workers'],
         mayDeleteUnreadable: gates.enabled('AllowUnsafeMalformedObjectDeletion') ? authorizer : undefined,
         watchLimits: {

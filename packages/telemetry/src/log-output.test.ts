@@ -97,7 +97,7 @@ describe('The output of a log', () => {
     expect(written).toBe('ab');
   });
 
-  test('does not hold up the end of a process whose log nobody reads', () => {
+  test('does not wait at the end for a reader that does not read', () => {
     const output = open(() => {
       throw new Error('this would block');
     });

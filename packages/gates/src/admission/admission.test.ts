@@ -1,8 +1,9 @@
-import { callUntil } from '@cluster-apiserver/base';
+import { callUntil, getOwn } from '@cluster-apiserver/base';
 import { describe, expect, test } from '@jest/globals';
 import { defineKind, type KubeObject, subdomainNames } from '@cluster-apiserver/model';
-import { type AdmissionPlugin, type Attempt, admission } from './admission.ts';
+import { type AdmissionPlugin, type AdmissionContext, admission } from './admission.ts';
 import { chooseAdmissionPlugins } from './choose-plugins.ts';
+import { namespaceAutoProvision, namespaceLifecycle, type Namespaces } from './namespaces.ts';
 
 const kind = defineKind({
   group: '',
@@ -22,8 +23,9 @@ const kind = defineKind({
   selectableFields: {},
   unknownSelectorField: (name) => name,
 });
-const attempt: Attempt = {
+const context: AdmissionContext = {
   operation: 'CREATE',
+  resource: kind,
   kind,
   subresource: undefined,
   namespace: 'n',
@@ -32,22 +34,26 @@ const attempt: Attempt = {
   oldObject: undefined,
   user: { name: 'somebody', groups: [] },
   dryRun: false,
+  options: { kind: 'CreateOptions' },
   call: callUntil(0),
+  reinvocation: false,
+  warn: () => {},
+  annotate: () => {},
 };
 const saying = (word: string, later = false): AdmissionPlugin => {
-  const mutate = ({ object }: Attempt): KubeObject =>
+  const mutate = ({ object }: AdmissionContext): KubeObject =>
     ({ ...object, words: [...((object as KubeObject).words as string[]), word] }) as KubeObject;
   return { name: word, mutate: later ? async (asked) => mutate(asked) : mutate };
 };
 const relying = (key: string, later = false): AdmissionPlugin => {
-  const premise = { key, revision: 1 };
-  return { name: key, validate: () => (later ? Promise.resolve(premise) : premise) };
+  const precondition = { key, revision: 1 };
+  return { name: key, validate: () => (later ? Promise.resolve(precondition) : precondition) };
 };
 
 describe('admission', () => {
   test('asks nobody where nobody has a say', () => {
-    expect(admission([]).mutate(attempt)).toBe(attempt.object);
-    expect(admission([]).validate(attempt)).toEqual([]);
+    expect(admission([]).mutate(context)).toBe(context.object);
+    expect(admission([]).validate(context)).toEqual([]);
   });
 
   test.each([
@@ -57,8 +63,8 @@ describe('admission', () => {
     [true, true, true],
   ])('hands the object from one to the next in their order (%s, %s, %s to wait for)', async (...later) => {
     const plugins = ['one', 'two', 'three'].map((word, at) => saying(word, later[at]));
-    expect(await admission(plugins).mutate(attempt)).toMatchObject({ words: ['one', 'two', 'three'] });
-    expect(attempt.object).toMatchObject({ words: [] });
+    expect(await admission(plugins).mutate(context)).toMatchObject({ words: ['one', 'two', 'three'] });
+    expect(context.object).toMatchObject({ words: [] });
   });
 
   test.each([
@@ -68,16 +74,54 @@ describe('admission', () => {
     [true, true],
   ])('gathers what the write relies on (%s, %s to wait for)', async (...later) => {
     const plugins = [relying('one', later[0]), { name: 'silent', validate: () => undefined }, relying('two', later[1])];
-    expect(await admission(plugins).validate(attempt)).toEqual([
+    expect(await admission(plugins).validate(context)).toEqual([
       { key: 'one', revision: 1 },
       { key: 'two', revision: 1 },
     ]);
   });
 
+  test.each([
+    [false, false],
+    [true, false],
+    [false, true],
+    [true, true],
+  ])('asks all once more when a later plugin changed what one wants to see (%s, %s to wait for)', async (...later) => {
+    const rounds: boolean[] = [];
+    const first: AdmissionPlugin = {
+      ...saying('one', later[0]),
+      reinvocable: true,
+      validate: () => undefined,
+    };
+    const last: AdmissionPlugin = {
+      name: 'last',
+      mutate: (asked) => {
+        rounds.push(asked.reinvocation);
+        return saying('two', later[1]).mutate?.(asked);
+      },
+    };
+    expect(await admission([first, last]).mutate(context)).toMatchObject({ words: ['one', 'two', 'one', 'two'] });
+    expect(rounds).toEqual([false, true]);
+  });
+
+  test.each<[string, readonly AdmissionPlugin[]]>([
+    ['none wants to see it', [saying('one'), saying('two')]],
+    ['only earlier ones changed it', [saying('one'), { ...saying('two'), reinvocable: true }]],
+    [
+      'nobody changed it',
+      [
+        { ...saying('one'), reinvocable: true },
+        { name: 'silent', mutate: ({ object }) => object },
+      ],
+    ],
+  ])('asks once when %s', async (_, plugins) => {
+    const words = plugins.map(({ name }) => name).filter((name) => name !== 'silent');
+    expect(await admission(plugins).mutate(context)).toMatchObject({ words });
+  });
+
   test('waits for nothing where nobody makes it wait', () => {
     const asked = admission([saying('one'), relying('two')]);
-    expect(asked.mutate(attempt)).toMatchObject({ words: ['one'] });
-    expect(asked.validate(attempt)).toEqual([{ key: 'two', revision: 1 }]);
+    expect(asked.mutate(context)).toMatchObject({ words: ['one'] });
+    expect(asked.validate(context)).toEqual([{ key: 'two', revision: 1 }]);
   });
 
   test.each([false, true])('asks no further once one has refused (%s to wait for)', async (later) => {
@@ -99,8 +143,43 @@ describe('admission', () => {
         },
       },
     ];
-    await expect((async () => admission(plugins).validate(attempt))()).rejects.toBe(refused);
+    await expect((async () => admission(plugins).validate(context))()).rejects.toBe(refused);
     expect(asked).toEqual([]);
+  });
+});
+
+describe('The plugins of namespaces', () => {
+  const made: string[] = [];
+  const namespaces = (states: Readonly<Record<string, { readonly terminating: boolean }>>): Namespaces => ({
+    known: (name) => {
+      const found = getOwn(states, name);
+      return found && { ...found, precondition: { key: name, revision: 1 } };
+    },
+    refresh: async () => {},
+    make: async (name) => void made.push(name),
+  });
+  const reviews = { ...kind, group: 'authorization.k8s.io', plural: 'localsubjectaccessreviews' };
+
+  test.each([
+    ['an access review in a namespace that is not there', { resource: reviews, namespace: 'none' }, 'admits'],
+    ['an access review in a namespace that terminates', { resource: reviews, namespace: 'leaving' }, 'admits'],
+    ['what is behind an object that is not there', { subresource: 'token', namespace: 'none' }, 'admits'],
+    [
+      'what is behind an object of a namespace that terminates',
+      { subresource: 'token', namespace: 'leaving' },
+      'refuses',
+    ],
+    ['an object of a namespace that terminates', { namespace: 'leaving' }, 'refuses'],
+  ])('see %s: %s', async (_, asked, expected) => {
+    const known = namespaces({ leaving: { terminating: true } });
+    for (const plugin of [namespaceAutoProvision(known), namespaceLifecycle(known)]) {
+      const one = admission([plugin]);
+      const write = { ...context, ...asked };
+      const answer = (async () => (await one.mutate(write), one.validate(write)))();
+      if (expected === 'admits') expect(await answer).toEqual([]);
+      else await expect(answer).rejects.toThrow('is being terminated');
+    }
+    expect(made).toEqual([]);
   });
 });
 

@@ -14,7 +14,7 @@ describe.each([
   ['now', bearerTokens({ authenticateToken: answers })],
   ['later', bearerTokens({ authenticateToken: async (token) => answers(token) })],
 ])('whoever asks with a header, and is known %s,', (_, tokens) => {
-  const authenticate = async (authorization: string | undefined) =>
+  const authenticate = async (authorization: string | readonly string[] | undefined) =>
     tokens.authenticate(bringing({ authorization }), call);
 
   test.each(['Bearer good', 'bearer  good ', ' BEARER good'])('is known by %j', async (authorization) => {
@@ -34,4 +34,12 @@ describe.each([
       await expect(authenticate(authorization)).rejects.toThrow(TokenRejectedError);
     },
   );
+
+  test('is refused with two headers, whichever is good', async () => {
+    for (const lines of [
+      ['Bearer good', 'Bearer bad'],
+      ['Bearer good', 'Bearer good'],
+    ])
+      await expect(authenticate(lines)).rejects.toThrow('more than one');
+  });
 });

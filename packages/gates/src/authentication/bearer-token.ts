@@ -21,5 +21,9 @@ export function bearerTokens(tokens: TokenAuthenticator): Authenticator {
 /** What stands behind `Authorization: Bearer`, spaces inside included; undefined when nothing does. */
 function bearerToken(credentials: Credentials): string | undefined {
   const header = credentials.header('authorization')?.trim();
-  return header !== undefined && /^bearer /i.test(header) ? header.slice('bearer '.length).trimStart() : undefined;
+  if (header === undefined || !/^bearer /i.test(header)) return undefined;
+  // A proxy on the way may have looked at the other one.
+  if (credentials.headerLines('authorization').length > 1)
+    throw new TokenRejectedError('the request has more than one Authorization header');
+  return header.slice('bearer '.length).trimStart();
 }

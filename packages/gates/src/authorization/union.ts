@@ -3,31 +3,51 @@ import type { AccessDecision, AccessQuestion } from '@cluster-apiserver/model';
 import type { Authorizer } from './authorizer.ts';
 import { allRules } from './rules.ts';
 
-/** Asks one after the other until one decides; their reasons are gathered when none does. */
+/**
+ * Asks one after the other until one decides. When none does, their reasons, errors and annotations are gathered, and
+ * the question is open for as long as one of them is not ready.
+ */
 export function firstToDecide(authorizers: readonly Authorizer[]): Required<Authorizer> {
   const from = (
     index: number,
     attributes: AccessQuestion,
     call: Call,
-    reasons: readonly string[],
+    undecided: readonly AccessDecision[],
   ): AccessDecision | Promise<AccessDecision> => {
-    let told = reasons;
+    let found = undecided;
     for (let at = index; at < authorizers.length; at++) {
       const decision = (authorizers[at] as Authorizer).authorize(attributes, call);
       if (decision instanceof Promise)
-        return decision.then((found) =>
-          found.verdict === 'noOpinion' ? from(at + 1, attributes, call, withReason(told, found)) : found,
-        );
-      if (decision.verdict !== 'noOpinion') return decision;
-      told = withReason(told, decision);
+        return decision.then((one) => (isDecided(one) ? one : from(at + 1, attributes, call, [...found, one])));
+      if (isDecided(decision)) return decision;
+      if (says(decision)) found = [...found, decision];
     }
-    return { verdict: 'noOpinion', reason: told.join(', ') || undefined };
+    return found.length === 0 ? noOpinion : together(found);
   };
   return {
-    authorize: (attributes, call) => from(0, attributes, call, []),
+    authorize: (attributes, call) => from(0, attributes, call, none),
     rulesOf: (user, namespace, call) => allRules(authorizers, user, namespace, call),
   };
 }
 
-const withReason = (reasons: readonly string[], { reason }: AccessDecision): readonly string[] =>
-  reason ? [...reasons, reason] : reasons;
+const none: readonly AccessDecision[] = [];
+const noOpinion: AccessDecision = { verdict: 'noOpinion' };
+
+const isDecided = ({ verdict }: AccessDecision): boolean => verdict === 'allow' || verdict === 'deny';
+
+const says = ({ verdict, reason, error, annotations }: AccessDecision): boolean =>
+  verdict === 'notReady' || Boolean(reason) || error !== undefined || annotations !== undefined;
+
+function together(undecided: readonly AccessDecision[]): AccessDecision {
+  const reason = undecided.flatMap((one) => one.reason || []).join(', ');
+  const errors = undecided.flatMap(({ error }) => error ?? []);
+  const annotations = undecided.flatMap((one) => Object.entries(one.annotations ?? {}));
+  return {
+    verdict: undecided.some(({ verdict }) => verdict === 'notReady') ? 'notReady' : 'noOpinion',
+    ...(reason && { reason }),
+    ...(errors.length > 0 && { error: errors.length === 1 ? errors[0] : new AggregateError(errors, joined(errors)) }),
+    ...(annotations.length > 0 && { annotations: Object.fromEntries(annotations) }),
+  };
+}
+
+const joined = (errors: readonly Error[]): string => errors.map(({ message }) => message).join('; ');

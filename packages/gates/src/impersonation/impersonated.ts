@@ -1,5 +1,5 @@
 import { type Call, throwIfAborted } from '@cluster-apiserver/base';
-import type { AccessQuestion, ResourceQuestion, UserInfo } from '@cluster-apiserver/model';
+import type { AccessDecision, AccessQuestion, ResourceQuestion, UserInfo } from '@cluster-apiserver/model';
 import { assumedUser } from '../authentication/known-user.ts';
 import { accountNamed } from '../authentication/service-account/account-name.ts';
 import { accountGroups } from '../authentication/service-account/claims.ts';
@@ -10,7 +10,8 @@ import type { WantedUser } from './wanted-user.ts';
 /** What a caller asked for and may not do. */
 export interface Refused {
   readonly attributes: AccessQuestion;
-  readonly reason: string | undefined;
+  readonly verdict: AccessDecision['verdict'];
+  readonly reason?: string | undefined;
 }
 
 export type Impersonation = { readonly user: UserInfo } | { readonly refused: Refused };
@@ -115,9 +116,9 @@ async function firstRefused(
     throwIfAborted(call);
     const some = questions.slice(at, at === 0 ? 1 : at + concurrentMax);
     at += some.length;
-    const decisions = await Promise.all(some.map((attributes) => authorizer.authorize(attributes, call)));
-    for (const [index, { verdict, reason }] of decisions.entries())
-      if (verdict !== 'allow') return { attributes: some[index] as AccessQuestion, reason };
+    const decisions = await Promise.all(some.map(async (attributes) => authorizer.authorize(attributes, call)));
+    for (const [index, decision] of decisions.entries())
+      if (decision.verdict !== 'allow') return { ...decision, attributes: some[index] as AccessQuestion };
   }
   return undefined;
 }

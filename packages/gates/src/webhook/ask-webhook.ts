@@ -1,69 +1,83 @@
-import { type Call, type Clock, type Random, sleep } from '@cluster-apiserver/base';
-import type { Post, PostAnswer } from './https-post.ts';
+import { type Call, type Clock, DeadlineExceededError, type Random, sleep, withinCall } from '@cluster-apiserver/base';
+import { type HttpsAnswer, type HttpsClient, HttpsError } from '../https/https-client.ts';
 import { WebhookError } from './webhook-error.ts';
 
+/** Somebody outside who is asked with JSON. Each kind of webhook has its own bounds. */
 export interface WebhookOptions {
-  readonly post: Post;
+  readonly client: HttpsClient;
+  readonly url: URL;
+  /** For the `Authorization` header. Asked for each time, because those who write such files also write them anew. */
+  readonly bearerToken: () => Promise<string | undefined>;
+  readonly bodyBytesMax: number;
+  readonly retry: RetryPolicy;
   readonly clock: Clock;
   readonly random: Random;
-  /** Ends whatever is under way. */
+  /** Ends the pauses between tries. */
   readonly signal: AbortSignal;
 }
 
-/** As in kube-apiserver: five tries, half a second after the first, and then half as long again each time. */
-const triesMax = 5;
-const firstPauseMs = 500;
-const growth = 1.5;
-/** Up to a fifth more, so that those who failed together do not come back together. */
-const jitter = 0.2;
-/** One try, and all of them: a request waits for this. */
-const tryMs = 10_000;
-const allMs = 30_000;
+export interface RetryPolicy {
+  readonly triesMax: number;
+  readonly firstPauseMs: number;
+  /** Each pause is longer than the one before by this factor. */
+  readonly growth: number;
+  /** Pauses are longer by up to this part, so that those who failed together do not come back together. */
+  readonly jitter: number;
+  /** One try, and all of them. */
+  readonly tryMs: number;
+  readonly allMs: number;
+}
 
 /** Too many requests, and what a server says that may be well again a moment later. */
 const passing = [429, 500, 503, 504];
 
-/** Asks until there is an answer; throws a WebhookError when there is none in time. */
+/**
+ * Asks until there is an answer; throws a WebhookError when there is none in time, and what ended the call when it was
+ * the call that ended.
+ */
 export async function askWebhook(question: object, options: WebhookOptions, call: Call): Promise<object> {
-  const { post, clock, random } = options;
+  const { clock, random, retry, signal } = options;
   const body = JSON.stringify(question);
-  const endMs = Math.min(clock.monotonicMs() + allMs, call.deadlineMs);
-  const signal = call.signal ? AbortSignal.any([options.signal, call.signal]) : options.signal;
-  for (let tries = 1, pauseMs = firstPauseMs; ; tries++, pauseMs *= growth) {
-    const answer = await within(Math.min(tryMs, endMs - clock.monotonicMs()), clock, signal, (ends) =>
-      post(body, ends),
-    ).catch(asWebhookError);
+  const endMs = clock.monotonicMs() + retry.allMs;
+  for (let tries = 1, pauseMs = retry.firstPauseMs; ; tries++, pauseMs *= retry.growth) {
+    const timeoutMs = Math.min(retry.tryMs, endMs - clock.monotonicMs());
+    const answer = await post(body, timeoutMs, options, call);
     if (!(answer instanceof WebhookError) && !passing.includes(answer.status)) return objectIn(answer);
-    const pause = pauseMs + (random.below(1000) / 1000) * jitter * pauseMs;
-    if (tries === triesMax || signal.aborted || clock.monotonicMs() + pause >= endMs) throw asFailure(answer, tries);
-    await sleep(clock, pause, signal).catch(() => {}); // The loop sees that the signal has ended it.
+    const pause = pauseMs + (random.below(1000) / 1000) * retry.jitter * pauseMs;
+    if (tries === retry.triesMax || signal.aborted || clock.monotonicMs() + pause >= endMs)
+      throw asFailure(answer, tries);
+    // The loop sees that the signal has ended it.
+    await withinCall(
+      clock,
+      call,
+      sleep(clock, pause, signal).catch(() => {}),
+    );
   }
 }
 
-const asWebhookError = (error: unknown): WebhookError =>
-  error instanceof WebhookError ? error : new WebhookError('it cannot be asked', { cause: error });
+async function post(
+  body: string,
+  timeoutMs: number,
+  { client, url, bearerToken, bodyBytesMax }: WebhookOptions,
+  call: Call,
+): Promise<HttpsAnswer | WebhookError> {
+  try {
+    const token = await bearerToken();
+    const headers = { 'content-type': 'application/json', ...(token && { authorization: `Bearer ${token}` }) };
+    return await client.send({ method: 'POST', url, headers, body, bodyBytesMax, timeoutMs }, call);
+  } catch (error) {
+    if (error instanceof HttpsError) return new WebhookError(error.message, { cause: error.cause });
+    if (error instanceof DeadlineExceededError || (call.signal?.aborted && error === call.signal.reason)) throw error;
+    return new WebhookError('it cannot be asked', { cause: error });
+  }
+}
 
-const asFailure = (answer: PostAnswer | WebhookError, tries: number): WebhookError =>
+const asFailure = (answer: HttpsAnswer | WebhookError, tries: number): WebhookError =>
   new WebhookError(`a webhook gave no answer in ${tries} tries`, {
     cause: answer instanceof WebhookError ? answer : new WebhookError(`the status is ${answer.status}`),
   });
 
-async function within<T>(
-  ms: number,
-  clock: Clock,
-  signal: AbortSignal,
-  work: (signal: AbortSignal) => Promise<T>,
-): Promise<T> {
-  const late = new AbortController();
-  const cancel = clock.after(Math.max(ms, 0), () => late.abort(new Error('no whole answer in time')));
-  try {
-    return await work(AbortSignal.any([signal, late.signal]));
-  } finally {
-    cancel();
-  }
-}
-
-function objectIn({ status, body }: PostAnswer): object {
+function objectIn({ status, body }: HttpsAnswer): object {
   if (status !== 200 && status !== 201) throw new WebhookError(`a webhook answered with the status ${status}`);
   let value: unknown;
   try {

@@ -3,7 +3,14 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import { compile, type Expression, type Type, types } from '@cluster-apiserver/expressions';
 import type { UserInfo } from '@cluster-apiserver/model';
 import { type JWTPayload, SignJWT } from 'jose';
-import { httpsGet, IssuerKeys, jwtAuthenticator, type JwtIssuer, TokenRejectedError } from '../../src/index.ts';
+import {
+  httpsClient,
+  issuerGet,
+  IssuerKeys,
+  jwtAuthenticator,
+  type JwtIssuer,
+  TokenRejectedError,
+} from '../../src/index.ts';
 import { ManualClock } from './manual-clock.ts';
 import { type Answer, type Provider, startProvider } from './provider.ts';
 
@@ -45,7 +52,7 @@ function authenticatorWith({
 }: Partial<JwtIssuer> & { readonly discoveryUrl?: string }): typeof authenticate {
   clock = new ManualClock(nowSeconds * 1000);
   askedAtMs = [];
-  const get = httpsGet(clock, provider.certificateAuthority);
+  const get = issuerGet(httpsClient({ clock, ca: provider.certificateAuthority }), clock);
   const configured: JwtIssuer = {
     issuer: { url: provider.url, audiences: ['cluster'] },
     keys: new IssuerKeys({

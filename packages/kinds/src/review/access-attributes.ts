@@ -1,5 +1,6 @@
 import {
   type AccessQuestion,
+  type AccessSelector,
   field,
   type FieldError,
   FieldErrors,
@@ -29,13 +30,8 @@ interface ResourceAttributes {
   resource?: string;
   subresource?: string;
   name?: string;
-  fieldSelector?: SelectorAttributes;
-  labelSelector?: SelectorAttributes;
-}
-
-interface SelectorAttributes {
-  rawSelector?: string;
-  requirements?: readonly { key?: string; operator?: string; values?: readonly string[] }[];
+  fieldSelector?: AccessSelector;
+  labelSelector?: AccessSelector;
 }
 
 const requirement = (kind: string, what: string): ObjectSchema =>
@@ -154,20 +150,26 @@ const selectorErrors = ({ fieldSelector, labelSelector }: ResourceAttributes): F
     return errors.all;
   });
 
-/**
- * What authorization is asked. Selectors are left out: they only narrow what is meant, so whoever may do the whole may
- * do the part.
- */
+/** What authorization is asked. */
 export function accessQuestion(
   user: AccessQuestion['user'],
   { resourceAttributes: resource, nonResourceAttributes: path }: AccessAttributes,
 ): AccessQuestion {
   if (!resource) return { user, verb: path?.verb ?? '', path: path?.path ?? '' };
-  const { verb = '', group = '', version, subresource, namespace, name } = resource;
+  const { verb = '', group = '', version, subresource, namespace, name, fieldSelector, labelSelector } = resource;
   return {
     user,
     verb,
     path: '',
-    resource: { group, version: version ?? '*', resource: resource.resource ?? '', subresource, namespace, name },
+    resource: {
+      group,
+      version: version ?? '*',
+      resource: resource.resource ?? '',
+      subresource,
+      namespace,
+      name,
+      ...(fieldSelector && { fieldSelector }),
+      ...(labelSelector && { labelSelector }),
+    },
   };
 }

@@ -1,7 +1,7 @@
 import type { Call } from '@cluster-apiserver/base';
 import {
-  type UserInfo,
   boolean,
+  decisionNotReady,
   defineReview,
   field,
   type FieldError,
@@ -14,6 +14,7 @@ import {
   publicationOf,
   type Review,
   string,
+  type UserInfo,
 } from '@cluster-apiserver/model';
 import {
   type AccessAttributes,
@@ -29,7 +30,7 @@ import type { ReviewServices } from './services.ts';
 
 interface AccessReview extends KubeObject {
   spec: AccessAttributes & Subject;
-  status: { allowed?: boolean; denied?: boolean; reason?: string };
+  status: { allowed?: boolean; denied?: boolean; reason?: string; evaluationError?: string };
 }
 
 interface Subject {
@@ -142,10 +143,16 @@ async function decided(
   user: UserInfo,
   call: Call,
 ): Promise<AccessReview> {
-  const { verdict, reason } = await authorize(accessQuestion(user, review.spec), call);
+  const { verdict, reason, error } = await authorize(accessQuestion(user, review.spec), call);
+  if (verdict === 'notReady') throw decisionNotReady();
   return {
     ...review,
-    status: { allowed: verdict === 'allow', denied: verdict === 'deny', ...(reason && { reason }) },
+    status: {
+      allowed: verdict === 'allow',
+      denied: verdict === 'deny',
+      ...(reason && { reason }),
+      ...(error && { evaluationError: error.message }),
+    },
   };
 }
 

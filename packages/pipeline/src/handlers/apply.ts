@@ -1,5 +1,4 @@
 import { getOwn } from '@cluster-apiserver/base';
-import type { Admission } from '@cluster-apiserver/gates';
 import {
   type Applied,
   badRequest,
@@ -20,12 +19,12 @@ import type { Authenticated } from '../facts.ts';
 import type { Form } from '../forms/negotiate.ts';
 import { applyParameters } from '../options.ts';
 import { objectResponse } from '../respond.ts';
-import { askedBy, placeOf } from './place.ts';
+import { operationOptions, placeOf, requesterOf, type WriteChecks } from './place.ts';
 
 export const applyType = 'application/apply-patch+yaml';
 
 export const applyHandler =
-  (resource: Resource, admission: Admission) =>
+  (resource: Resource, checks: WriteChecks) =>
   async (facts: Authenticated, form: Form): Promise<ApiResponse> => {
     const { request, info, call } = facts;
     const body = await readBody(request);
@@ -34,8 +33,8 @@ export const applyHandler =
     const part = partOf(resource.served, info.resource?.subresource);
     const configuration = readConfiguration(resource.served, part, body, fieldValidation, warn);
     const { namespace, name } = placeOf(facts);
-    const asked = askedBy(facts, admission);
-    const options = { namespace, part, asked, dryRun, manager, force, warn };
+    const requester = requesterOf(facts, checks, operationOptions('PatchOptions', info));
+    const options = { namespace, part, requester, dryRun, manager, force, warn };
     const { outcome, created } = await apply(resource, name, configuration, options, call);
     return objectResponse(facts, resource, form, created ? 201 : 200, outcome);
   };

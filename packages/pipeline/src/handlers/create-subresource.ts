@@ -4,12 +4,21 @@ import type { Handler } from '../exchange.ts';
 import type { Authenticated } from '../facts.ts';
 import { madeResponse } from '../respond.ts';
 import { incomingForm } from './incoming.ts';
-import { placeOf } from './place.ts';
+import { operationOptions, placeOf, requesterOf, type WriteChecks } from './place.ts';
 
 export const createSubresourceHandler =
-  (resource: Resource, subresource: Subresource): Handler<Authenticated> =>
+  (resource: Resource, subresource: Subresource, checks: WriteChecks): Handler<Authenticated> =>
   async (facts) => {
     const { object, options, form } = await incomingForm(subresource, facts, 'CreateOptions', resource.clock);
-    const made = await createSubresource(resource, subresource, placeOf(facts), object, options.warn, facts.call);
+    const { namespace, name } = placeOf(facts);
+    const requester = requesterOf(facts, checks, operationOptions('CreateOptions', facts.info));
+    const made = await createSubresource(
+      resource,
+      subresource,
+      name,
+      object,
+      { ...options, namespace, requester },
+      facts.call,
+    );
     return madeResponse(facts, subresource, form, 201, made, resource.clock);
   };

@@ -1,12 +1,11 @@
 import type { Clock } from '@cluster-apiserver/base';
-import type { Admission } from '@cluster-apiserver/gates';
 import { asStored, type KubeObject, partOf, type SpokenKind } from '@cluster-apiserver/model';
 import type { Resource, WriteOptions } from '@cluster-apiserver/registry';
 import { bodyFormat, readBody, readObject } from '../body.ts';
 import type { Authenticated } from '../facts.ts';
 import { type Form, objectForm } from '../forms/negotiate.ts';
 import { writeParameters } from '../options.ts';
-import { askedBy, namespaceOf } from './place.ts';
+import { operationOptions, namespaceOf, requesterOf, type WriteChecks } from './place.ts';
 
 interface Incoming<Options> {
   readonly object: KubeObject;
@@ -18,7 +17,7 @@ interface Incoming<Options> {
 /** An object that a client sends whole, as it is stored. */
 export async function incomingObject(
   { served, clock }: Resource,
-  admission: Admission,
+  checks: WriteChecks,
   facts: Authenticated,
   parameters: 'CreateOptions' | 'UpdateOptions',
 ): Promise<Incoming<WriteOptions>> {
@@ -26,7 +25,7 @@ export async function incomingObject(
   const place = { namespace: namespaceOf(facts), part: partOf(served, facts.info.resource?.subresource) };
   return {
     object: asStored(served, object),
-    options: { ...options, ...place, asked: askedBy(facts, admission) },
+    options: { ...options, ...place, requester: requesterOf(facts, checks, operationOptions(parameters, facts.info)) },
     form,
   };
 }

@@ -1,5 +1,4 @@
 import { getOwn } from '@cluster-apiserver/base';
-import type { Admission } from '@cluster-apiserver/gates';
 import { partOf, StatusError } from '@cluster-apiserver/model';
 import { patch, type Resource } from '@cluster-apiserver/registry';
 import { mediaType, readBody, report, unknownField } from '../body.ts';
@@ -10,11 +9,11 @@ import { patchParameters } from '../options.ts';
 import { objectResponse } from '../respond.ts';
 import { applyHandler, applyType } from './apply.ts';
 import { patchTypes } from './patch-types.ts';
-import { askedBy, placeOf } from './place.ts';
+import { operationOptions, placeOf, requesterOf, type WriteChecks } from './place.ts';
 
 /** An apply may create the object and is about owners; all other types change what is there. */
-export function patchHandler(resource: Resource, admission: Admission): Handler<Authenticated> {
-  const apply = applyHandler(resource, admission);
+export function patchHandler(resource: Resource, checks: WriteChecks): Handler<Authenticated> {
+  const apply = applyHandler(resource, checks);
   return async (facts) => {
     const { request, info, call } = facts;
     const form = objectForm(facts, resource.served);
@@ -35,8 +34,8 @@ export function patchHandler(resource: Resource, admission: Admission): Handler<
       report([...faults, ...paths.map(unknownField)], fieldValidation, warn);
     const { namespace, name } = placeOf(facts);
     const part = partOf(resource.served, info.resource?.subresource);
-    const asked = askedBy(facts, admission);
-    const options = { namespace, part, asked, dryRun, manager, warn, change, unknownFields };
+    const requester = requesterOf(facts, checks, operationOptions('PatchOptions', info));
+    const options = { namespace, part, requester, dryRun, manager, warn, change, unknownFields };
     const { outcome } = await patch(resource, name, options, call);
     return objectResponse(facts, resource, form, 200, outcome);
   };

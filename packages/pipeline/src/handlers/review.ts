@@ -5,12 +5,14 @@ import type { Handler } from '../exchange.ts';
 import type { Authenticated } from '../facts.ts';
 import { madeResponse } from '../respond.ts';
 import { incomingForm } from './incoming.ts';
+import { operationOptions, requesterOf, type WriteChecks } from './place.ts';
 
 export const reviewHandler =
-  (review: Review, clock: Clock): Handler<Authenticated> =>
+  (review: Review, checks: WriteChecks, clock: Clock): Handler<Authenticated> =>
   async (facts) => {
     const { object, options, form } = await incomingForm(review, facts, 'CreateOptions', clock);
-    const place = { namespace: facts.info.resource?.namespace, manager: options.manager };
-    const answered = await answerReview(review, object, facts.user, place, clock, facts.call);
+    const requester = requesterOf(facts, checks, operationOptions('CreateOptions', facts.info));
+    const place = { namespace: facts.info.resource?.namespace };
+    const answered = await answerReview(review, object, { ...options, ...place, requester }, clock);
     return madeResponse(facts, review, form, 201, answered, clock);
   };

@@ -12,6 +12,7 @@ export const authenticate =
   (next: Handler<Authenticated>): Handler<Understood> => {
     const known = (facts: Understood, user: UserInfo | undefined): ApiResponse | Promise<ApiResponse> => {
       if (!user) throw unauthorized();
+      facts.audit?.user(user);
       return next(Object.assign(facts, { user }));
     };
     const refused = (facts: Understood, error: unknown): never => {

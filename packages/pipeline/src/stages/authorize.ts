@@ -1,7 +1,15 @@
 import type { Authorizer } from '@cluster-apiserver/gates';
-import { StatusError, type AccessDecision, type AccessQuestion } from '@cluster-apiserver/model';
+import {
+  type AccessDecision,
+  type AccessQuestion,
+  decisionNotReady,
+  pathSegment,
+  type ResourceQuestion,
+  StatusError,
+} from '@cluster-apiserver/model';
 import type { ApiResponse, Handler } from '../exchange.ts';
 import type { Authenticated } from '../facts.ts';
+import type { RequestInfo } from '../request-info.ts';
 
 /** May it? What nobody allows is refused. */
 export const authorize =
@@ -10,9 +18,9 @@ export const authorize =
     const decided = (
       facts: Authenticated,
       attributes: AccessQuestion,
-      { verdict, reason }: AccessDecision,
+      decision: AccessDecision,
     ): ApiResponse | Promise<ApiResponse> => {
-      if (verdict !== 'allow') throw refusal(attributes, reason);
+      requireAllowed(facts, attributes, decision);
       return next(facts);
     };
     return (facts) => {
@@ -27,18 +35,52 @@ export const authorize =
 /** For what a request asks for besides its own verb. Throws unless that is allowed too. */
 export async function requireVerb(authorizer: Authorizer, facts: Authenticated, verb: string): Promise<void> {
   const attributes = { ...attributesOf(facts), verb };
-  const { verdict, reason } = await authorizer.authorize(attributes, facts.call);
-  if (verdict !== 'allow') throw refusal(attributes, reason);
+  requireAllowed(facts, attributes, await authorizer.authorize(attributes, facts.call));
+}
+
+function requireAllowed({ audit }: Authenticated, attributes: AccessQuestion, decision: AccessDecision): void {
+  const { verdict, annotations } = decision;
+  if (audit && annotations) for (const [key, value] of Object.entries(annotations)) audit.annotate(key, value);
+  if (verdict !== 'allow') throw refusal(attributes, decision);
 }
 
 export function attributesOf({ info, user }: Authenticated): AccessQuestion {
-  const { verb, path, resource } = info;
+  const { verb, path, resource, query } = info;
   if (!resource) return { user, verb, path };
   const { group, version, plural, subresource, namespace, name } = resource;
-  return { user, verb, path, resource: { group, version, resource: plural, subresource, namespace, name } };
+  const question = { group, version, resource: plural, subresource, namespace, name };
+  const selects = name === undefined && query.size > 0 && selectingVerbs.has(verb);
+  return { user, verb, path, resource: selects ? { ...question, ...selectionOf(info) } : question };
 }
 
-export function refusal({ user, verb, path, resource }: AccessQuestion, reason: string | undefined): StatusError {
+const selectingVerbs: ReadonlySet<string> = new Set(['list', 'watch', 'deletecollection']);
+
+/** The part of a collection that a request is about. A collection delete is never about one name. */
+function selectionOf({ verb, query }: RequestInfo): Pick<ResourceQuestion, 'name' | 'fieldSelector' | 'labelSelector'> {
+  const [fields, labels] = [query.get('fieldSelector'), query.get('labelSelector')];
+  return {
+    name: fields && verb !== 'deletecollection' ? requiredName(fields) : undefined,
+    ...(fields && { fieldSelector: { rawSelector: fields } }),
+    ...(labels && { labelSelector: { rawSelector: labels } }),
+  };
+}
+
+/** The name that a field selector requires by `metadata.name=x`, if that can be one. */
+function requiredName(selector: string): string | undefined {
+  for (const term of selector.match(/(?:[^\\,]|\\.)+/gs) ?? []) {
+    const value = /^metadata\.name==?((?:[^\\=]|\\[\\,=])*)$/s.exec(term)?.[1];
+    const name = value?.replaceAll(/\\(.)/gs, '$1');
+    if (name !== undefined) return name !== '' && pathSegment(name).length === 0 ? name : undefined;
+  }
+  return undefined;
+}
+
+/** The answer to a question that was not allowed. */
+export function refusal(
+  { user, verb, path, resource }: AccessQuestion,
+  { verdict, reason }: Pick<AccessDecision, 'verdict' | 'reason'>,
+): StatusError {
+  if (verdict === 'notReady') return decisionNotReady();
   const who = `User ${JSON.stringify(user.name)}`;
   const because = reason ? `: ${reason}` : '';
   if (!resource)

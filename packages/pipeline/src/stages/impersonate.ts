@@ -17,7 +17,8 @@ export const impersonate =
   (authorizer: Authorizer) =>
   (next: Handler<Authenticated>): Handler<Authenticated> => {
     const goOn = (facts: Authenticated, impersonation: Impersonation): ApiResponse | Promise<ApiResponse> => {
-      if ('refused' in impersonation) throw refusal(impersonation.refused.attributes, impersonation.refused.reason);
+      if ('refused' in impersonation) throw refusal(impersonation.refused.attributes, impersonation.refused);
+      facts.audit?.user(impersonation.user);
       return next(Object.assign(facts, { user: impersonation.user, impersonator: facts.user }));
     };
     return (facts) => {

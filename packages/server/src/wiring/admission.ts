@@ -1,23 +1,40 @@
+import type { Clock, Random } from '@cluster-apiserver/base';
 import {
   type Admission,
   type AdmissionPlugin,
   type AdmissionPluginName,
+  type Authorizer,
   admission,
   chooseAdmissionPlugins,
   namespaceAutoProvision,
   namespaceLifecycle,
   type Namespaces,
 } from '@cluster-apiserver/gates';
+import type { Resource } from '@cluster-apiserver/registry';
 import { FlagError, type ServerFlags } from '../flags.ts';
 
-const plugins: Readonly<Record<AdmissionPluginName, (namespaces: Namespaces) => AdmissionPlugin>> = {
-  NamespaceLifecycle: namespaceLifecycle,
-  NamespaceAutoProvision: namespaceAutoProvision,
+/** What a plugin can be made of. */
+export interface AdmissionDependencies {
+  /** Undefined for a server that serves no namespaces. */
+  readonly namespaces: Namespaces | undefined;
+  /** The collections of all kinds, in memory. */
+  readonly resources: readonly Resource[];
+  readonly authorizer: Required<Authorizer>;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+/** A factory answers undefined where the plugin would have nothing to check. */
+const plugins: Readonly<
+  Record<AdmissionPluginName, (dependencies: AdmissionDependencies) => AdmissionPlugin | undefined>
+> = {
+  NamespaceLifecycle: ({ namespaces }) => namespaces && namespaceLifecycle(namespaces),
+  NamespaceAutoProvision: ({ namespaces }) => namespaces && namespaceAutoProvision(namespaces),
 };
 
-/** Who has a say in writes, as the flags choose; a server without namespaces has nobody to ask about them. */
-export function openAdmission(flags: ServerFlags, namespaces: Namespaces | undefined): Admission {
+/** The plugins that the flags choose. */
+export function openAdmission(flags: ServerFlags, dependencies: AdmissionDependencies): Admission {
   const chosen = chooseAdmissionPlugins(flags['enable-admission-plugins'], flags['disable-admission-plugins']);
   if (chosen.faults.length > 0) throw new FlagError(chosen.faults);
-  return admission(namespaces ? chosen.plugins.map((name) => plugins[name](namespaces)) : []);
+  return admission(chosen.plugins.flatMap((name) => plugins[name](dependencies) ?? []));
 }

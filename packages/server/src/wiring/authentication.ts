@@ -9,7 +9,8 @@ import {
 import {
   cachedTokens,
   type Dial,
-  httpsGet,
+  httpsClient,
+  issuerGet,
   IssuerKeys,
   jwtAuthenticator,
   type TokenAuthenticator,
@@ -87,7 +88,11 @@ function builder(
     const { url, certificateAuthority, egressSelector } = issuer;
     return new IssuerKeys({
       address: issuer,
-      get: httpsGet(clock, certificateAuthority, egressSelector && egress.get(egressSelector)),
+      // One fetch in minutes needs no connection kept for it.
+      get: issuerGet(
+        httpsClient({ clock, ca: certificateAuthority, dial: egressSelector && egress.get(egressSelector) }),
+        clock,
+      ),
       clock,
       signal: stopped.signal,
       failed: (error) => log.error('the keys of an issuer cannot be fetched', { issuer: url, error: asError(error) }),

@@ -34,7 +34,7 @@ export function namespacesIn(resource: Resource, clock: Clock): Namespaces {
       return (
         found && {
           terminating: found.fields?.['status.phase'] === 'Terminating',
-          premise: { key: collection.form.prefix + name, revision: found.revision },
+          precondition: { key: collection.form.prefix + name, revision: found.revision },
         }
       );
     },

@@ -1,14 +1,22 @@
 import path from 'node:path';
 import type { Scope } from '@cluster-apiserver/base';
 import { type Content, loadKubeconfig } from '@cluster-apiserver/config';
-import { cachedTokens, httpsPost, type Post, type TokenAuthenticator, webhookTokens } from '@cluster-apiserver/gates';
+import {
+  cachedTokens,
+  httpsClient,
+  type TokenAuthenticator,
+  type WebhookOptions,
+  webhookTokens,
+} from '@cluster-apiserver/gates';
 import { FlagError } from '../flags.ts';
-import type { Files } from '../surroundings.ts';
+import type { Surroundings } from '../surroundings.ts';
 import type { AuthenticationOptions } from './authentication.ts';
 import { byFlag, flagFile } from './flag-files.ts';
 import { apiAudiences } from './service-account-flags.ts';
 
 const flag = 'authentication-token-webhook-config-file';
+/** Each can be kept open for the next question. */
+const connectionsMax = 64;
 
 /** Somebody outside who knows tokens; undefined when no flag names one. */
 export async function openWebhookTokens(
@@ -18,11 +26,11 @@ export async function openWebhookTokens(
   const { clock, random, files } = surroundings;
   const text = await flagFile(flag, flags, files);
   if (!text) return undefined;
-  const post = await posting(text.toString(), flags[flag], files, scope);
+  const webhook = await openWebhook(text.toString(), flags[flag], surroundings, scope);
   const stopped = new AbortController();
   scope.onClose('questions to the token webhook', () => stopped.abort(new Error('the server stops')));
   const tokens = webhookTokens({
-    post,
+    ...webhook,
     clock,
     random,
     signal: stopped.signal,
@@ -33,7 +41,9 @@ export async function openWebhookTokens(
   return ttlMs === 0 ? tokens : cachedTokens(tokens, { clock, random, ttlMs, asked: tokenAsked });
 }
 
-async function posting(text: string, file: string, files: Files, scope: Scope): Promise<Post> {
+type Webhook = Pick<WebhookOptions, 'client' | 'url' | 'bearerToken'>;
+
+async function openWebhook(text: string, file: string, { clock, files }: Surroundings, scope: Scope): Promise<Webhook> {
   const config = await byFlag(flag, () => loadKubeconfig(text));
   const read = async (content: Content): Promise<Buffer> =>
     'data' in content
@@ -51,14 +61,7 @@ async function posting(text: string, file: string, files: Files, scope: Scope): 
   const [ca, cert, key] = await Promise.all(
     [config.certificateAuthority, config.clientCertificate, config.clientKey].map(atStart),
   );
-  const { post, close } = httpsPost({
-    url,
-    serverName,
-    ca,
-    cert,
-    key,
-    token: async () => (token ? (await read(token)).toString().trim() : undefined),
-  });
-  scope.onClose('connections to the token webhook', close);
-  return post;
+  const client = httpsClient({ clock, serverName, ca, cert, key, connectionsMax });
+  scope.onClose('connections to the token webhook', client.close);
+  return { client, url, bearerToken: async () => (token ? (await read(token)).toString().trim() : undefined) };
 }

@@ -59,6 +59,37 @@ export function describeStoreContract(what: string, open: () => Promise<StoreUnd
       expect(at).toBeGreaterThanOrEqual(created);
     });
 
+    test('a write whose caller has left is not begun', async () => {
+      const created = await put('a');
+      const gone = { ...call(), isAborted: true, signal: AbortSignal.abort(new Error('the client left')) };
+      for (const write of [
+        store.create(key('b'), bytes('b'), {}, gone),
+        store.update(key('a'), bytes('b'), created, {}, gone),
+        store.delete(key('a'), created, gone),
+      ])
+        await expect(write).rejects.toThrow('the client left');
+      const { entries, revision: at } = await store.list({ prefix: subject.prefix }, call());
+      expect(names(entries)).toEqual(['a']);
+      expect(at).toBe(created);
+    });
+
+    test('a write whose caller leaves once it is on its way is carried out, and its outcome is known', async () => {
+      const gone = new AbortController();
+      const leaving: Call = {
+        ...call(),
+        signal: gone.signal,
+        get isAborted() {
+          return gone.signal.aborted;
+        },
+      };
+      const writing = store.create(key('a'), bytes('a'), {}, leaving);
+      // Behind the turn in which it is sent, and before any answer.
+      await new Promise((resolve) => setImmediate(resolve));
+      gone.abort(new Error('the client left'));
+      const created = await writing;
+      expect((await store.get(key('a'), call())).stored?.revision).toBe(created);
+    });
+
     test('a key without a value reads as undefined, at the newest revision', async () => {
       const before = await put('a');
       expect(await store.get(key('nothing'), call())).toEqual({ stored: undefined, revision: before });

@@ -1,5 +1,5 @@
 /** A store in memory, with its history, for the tests of what stands above the door. It keeps the same promises. */
-import type { Clock } from '@cluster-apiserver/base';
+import { type Clock, throwIfAborted } from '@cluster-apiserver/base';
 import {
   KeyExistsError,
   PremiseBrokenError,
@@ -81,18 +81,21 @@ export function memoryStore(clock: Clock): MemoryStore {
       const entries = inRange.slice(0, limit);
       return { entries, revision: at, remaining: inRange.length - entries.length };
     },
-    create: async (key, value, options) => {
+    create: async (key, value, options, call) => {
+      throwIfAborted(call);
       const current = newest.get(key);
       if (current) throw new KeyExistsError(current);
       const broken = options.premises?.some((premise) => newest.get(premise.key)?.revision !== premise.revision);
       if (broken) throw new PremiseBrokenError(key, head);
       return write(key, value, options);
     },
-    update: async (key, value, expected, options) => {
+    update: async (key, value, expected, options, call) => {
+      throwIfAborted(call);
       mustBeAt(key, expected);
       return write(key, value, options);
     },
-    delete: async (key, expected) => {
+    delete: async (key, expected, call) => {
+      throwIfAborted(call);
       mustBeAt(key, expected);
       return write(key, undefined, {});
     },

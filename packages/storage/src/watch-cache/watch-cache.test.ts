@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { callUntil, seededRandom, systemClock } from '@cluster-apiserver/base';
+import { type Call, callUntil, seededRandom, systemClock } from '@cluster-apiserver/base';
 import { RevisionTooLargeError, StorageUnavailableError } from '../errors.ts';
 import { type MemoryStore, memoryStore } from '../memory/memory-store.ts';
 import { type Revision, revision } from '../revision.ts';
@@ -127,6 +127,30 @@ test('a fresh read waits while the watch is behind, and fails when its time is o
   release();
   await waiting;
   expect(a.get('1')).toBeDefined();
+});
+
+test('a caller who leaves does not wait for a watch that is behind, and others go on waiting', async () => {
+  const store = disturbed();
+  const [as] = open(store);
+  await as.reach(undefined, call);
+  const release = store.hold();
+  const written = await put('/r/a/x');
+  let left = false;
+  const signal = AbortSignal.abort(new Error('the client left'));
+  const leaving: Call = {
+    ...call,
+    signal,
+    get isAborted() {
+      return left;
+    },
+  };
+  const ofLeaving = as.reach(undefined, leaving);
+  const ofStaying = as.reach(undefined, call);
+  left = true;
+  await expect(ofLeaving).rejects.toThrow('the client left');
+  release();
+  await ofStaying;
+  expect(as.reached).toBeGreaterThanOrEqual(written);
 });
 
 test('a reader who may have old news gets it at once, but never older than what was told here', async () => {

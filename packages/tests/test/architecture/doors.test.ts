@@ -62,9 +62,8 @@ const doors: readonly Door[] = [
     allowed: {
       'pipeline/src/node/': 'the edge between sockets and requests',
       'storage/src/etcd/http2/dial.ts': 'the connections to etcd that the real server is given',
-      'gates/src/webhook/https-post.ts': 'asks webhooks, for the real server',
-      'gates/src/authentication/oidc/https-get.ts': 'fetches the keys of issuers, for the real server',
-      'gates/src/authentication/oidc/connect-proxy.ts': 'leads such a fetch through a proxy',
+      'gates/src/https/https-client.ts': 'asks issuers and webhooks, for the real server',
+      'gates/src/https/connect-proxy.ts': 'leads such a request through a proxy',
       'certificates/src/extensions.ts': 'asks of a text whether it is an address, and opens nothing',
       'devcluster/src/': launcher,
     },

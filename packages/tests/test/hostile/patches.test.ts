@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type Random, seededRandom, systemClock as clock } from '@cluster-apiserver/base';
-import { admission } from '@cluster-apiserver/gates';
+import { admission, type Authorizer } from '@cluster-apiserver/gates';
 import { kinds } from '@cluster-apiserver/kinds';
 import {
   type ApiRequest,
@@ -41,13 +41,14 @@ beforeAll(() => {
     report: () => {},
   });
   const user = { name: 'anybody', groups: [] };
+  const authorizer: Authorizer = { authorize: () => ({ verdict: 'allow' }) };
   handle = chain(
     {
       clock,
       random,
       requestTimeoutMs: 60_000,
       authenticator: { authenticate: () => user },
-      authorizer: { authorize: () => ({ verdict: 'allow' }) },
+      authorizer,
       inFlightLimits: { readOnly: 0, mutating: 0 },
       inFlightMeasures: { used: () => {}, rejected: () => {} },
       measures: { ended: () => {} },
@@ -59,7 +60,7 @@ beforeAll(() => {
       resources: [...registry.resources, ...registry.views],
       reviews: [],
       clock,
-      admission: admission([]),
+      checks: { admission: admission([]), authorizer },
       deleteCollectionWorkers: 1,
       watchLimits: {
         clock,

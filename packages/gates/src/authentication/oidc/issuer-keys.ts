@@ -1,7 +1,7 @@
 import { type Call, type Clock, sleep, withinCall } from '@cluster-apiserver/base';
 import type { JWK } from 'jose';
 import { mayHaveSigned, type Signed } from './algorithms.ts';
-import type { Get } from './https-get.ts';
+import type { Get } from './issuer-get.ts';
 import type { KeyFinder } from './verified-claims.ts';
 import { TokenRejectedError } from '../token-rejected.ts';
 

@@ -1,12 +1,24 @@
 import { type Call, getOwn } from '@cluster-apiserver/base';
 import type { UserInfo } from '@cluster-apiserver/model';
-import { askWebhook, type WebhookOptions } from '../../webhook/ask-webhook.ts';
+import { askWebhook, type RetryPolicy, type WebhookOptions } from '../../webhook/ask-webhook.ts';
 import { WebhookError } from '../../webhook/webhook-error.ts';
 import { authenticatedUser } from '../known-user.ts';
 import type { TokenAnswer, TokenAuthenticator } from '../token-authenticator.ts';
 import { TokenRejectedError } from '../token-rejected.ts';
 
-export interface WebhookTokensOptions extends WebhookOptions {
+/** As in kube-apiserver: five tries, half a second after the first, and then half as long again each time. */
+const retry: RetryPolicy = {
+  triesMax: 5,
+  firstPauseMs: 500,
+  growth: 1.5,
+  jitter: 0.2,
+  tryMs: 10_000,
+  allMs: 30_000,
+};
+/** A review is some kilobytes. */
+const reviewBytesMax = 1024 * 1024;
+
+export interface WebhookTokensOptions extends Omit<WebhookOptions, 'retry' | 'bodyBytesMax'> {
   readonly version: 'v1' | 'v1beta1';
   /** What this API is called by tokens that are for it. */
   readonly apiAudiences: readonly string[];
@@ -21,14 +33,12 @@ const underWayMax = 1_000;
  */
 export function webhookTokens(options: WebhookTokensOptions): TokenAuthenticator {
   const { version, apiAudiences } = options;
+  const webhook: WebhookOptions = { ...options, retry, bodyBytesMax: reviewBytesMax };
   let underWay = 0;
   const ask = async (token: string, audiences: readonly string[], call: Call): Promise<TokenAnswer | undefined> => {
     const spec = { token, ...(audiences.length > 0 && { audiences }) };
-    const review = await askWebhook(
-      { apiVersion: `authentication.k8s.io/${version}`, kind: 'TokenReview', spec },
-      options,
-      call,
-    );
+    const question = { apiVersion: `authentication.k8s.io/${version}`, kind: 'TokenReview', spec };
+    const review = await askWebhook(question, webhook, call);
     return answerIn(review, audiences, apiAudiences);
   };
   return {

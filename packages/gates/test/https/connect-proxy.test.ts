@@ -9,8 +9,8 @@ import type { TLSSocket } from 'node:tls';
 import { once } from 'node:events';
 import { seededRandom, systemClock as clock } from '@cluster-apiserver/base';
 import { type CertificateAuthority, createAuthority } from '@cluster-apiserver/certificates';
-import { type ConnectProxy, httpsGet, throughProxy } from '../../src/index.ts';
-import { type Provider, startProvider } from './provider.ts';
+import { type ConnectProxy, httpsClient, issuerGet, throughProxy } from '../../src/index.ts';
+import { type Provider, startProvider } from '../oidc/provider.ts';
 
 let provider: Provider;
 let authority: CertificateAuthority;
@@ -55,7 +55,10 @@ async function proxy(server: http.Server | https.Server, at: string | number, st
 }
 
 const fetched = (way: ConnectProxy): Promise<string> =>
-  httpsGet(clock, provider.certificateAuthority, throughProxy(way))(`${provider.url}/keys`, signal);
+  issuerGet(httpsClient({ clock, ca: provider.certificateAuthority, dial: throughProxy(way) }), clock)(
+    `${provider.url}/keys`,
+    signal,
+  );
 const portOf = (server: net.Server): number => (server.address() as AddressInfo).port;
 const target = (): string => `localhost:${new URL(provider.url).port} localhost:${new URL(provider.url).port}`;
 
@@ -104,10 +107,28 @@ test('keys are fetched through a proxy over TCP with TLS on both sides', async (
 test('what the proxy connects to must be the issuer all the same', async () => {
   const socket = path.join(directory, 'b.sock');
   await proxy(http.createServer(), socket);
-  const get = httpsGet(clock, authority.certificate, throughProxy({ socket }));
+  const get = issuerGet(httpsClient({ clock, ca: authority.certificate, dial: throughProxy({ socket }) }), clock);
   provider.asked.length = 0;
   await expect(get(`${provider.url}/keys`, signal)).rejects.toThrow('failed');
   expect(provider.asked).toEqual([]);
+});
+
+test('what is sent takes the way of the proxy, and no other', async () => {
+  const server = http.createServer().on('connect', (_, client: net.Socket) => {
+    const there = net.connect(Number(new URL(provider.url).port), 'localhost', () => {
+      client.write('HTTP/1.1 200 Yes\r\n\r\n');
+      there.pipe(client).pipe(there);
+    });
+    there.on('error', () => client.destroy());
+    client.on('error', () => there.destroy()).on('close', () => there.destroy());
+  });
+  opened.push(server);
+  server.listen(0);
+  await once(server, 'listening');
+  const dial = throughProxy({ url: new URL(`http://localhost:${portOf(server)}`), tls: undefined });
+  const get = issuerGet(httpsClient({ clock, ca: provider.certificateAuthority, dial }), clock);
+  // Nobody listens there: only the proxy knows where the issuer is.
+  expect(await get('https://localhost:1/keys', signal)).toContain('keys');
 });
 
 test.each([403, 502, 301])('a proxy that answers %i is no way, and there is no other', async (status) => {

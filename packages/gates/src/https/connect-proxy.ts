@@ -1,6 +1,6 @@
 import http from 'node:http';
 import https from 'node:https';
-import type { Dial } from './https-get.ts';
+import { type Dial, HttpsError } from './https-client.ts';
 
 /** A proxy that connects whoever asks it to, with HTTP CONNECT: at a Unix socket, or at a URL with TLS or without. */
 export type ConnectProxy = { readonly socket: string } | { readonly url: URL; readonly tls: ProxyTls | undefined };
@@ -24,7 +24,7 @@ export const throughProxy =
           : proxy.url.protocol === 'https:'
             ? https.request(proxy.url, { ...asking, ...proxy.tls })
             : http.request(proxy.url, asking);
-      const failed = (cause: Error): void => reject(new Error('the proxy does not connect', { cause }));
+      const failed = (cause: Error): void => reject(new HttpsError('the proxy does not connect', { cause }));
       request.on('error', failed);
       request.on('connect', ({ statusCode }, connection, head) => {
         // What came already belongs to the other side, which never speaks first in TLS.

@@ -1,0 +1,24 @@
+import { callUntil, type Clock } from '@cluster-apiserver/base';
+import { type HttpsClient, HttpsError } from '../../https/https-client.ts';
+
+/** Fetches a document of an issuer. It is shared by all who wait for it, so it has a time of its own. */
+export type Get = (url: string, signal: AbortSignal) => Promise<string>;
+
+/** Keys and discovery are some kilobytes. */
+const bodyBytesMax = 1024 * 1024;
+const timeoutMs = 30_000;
+
+/** Whatever is not a plain answer is an error. */
+export const issuerGet =
+  (client: HttpsClient, clock: Clock): Get =>
+  async (url, signal) => {
+    const call = { ...callUntil(clock.monotonicMs() + timeoutMs), signal };
+    try {
+      const request = { method: 'GET', url: new URL(url), bodyBytesMax, timeoutMs } as const;
+      const { status, body } = await client.send(request, call);
+      if (status !== 200) throw new HttpsError(`the status is ${status}`);
+      return body;
+    } catch (cause) {
+      throw new Error(`fetching ${url} failed`, { cause });
+    }
+  };

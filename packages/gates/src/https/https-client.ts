@@ -1,0 +1,141 @@
+import https from 'node:https';
+import { isIP } from 'node:net';
+import type { Duplex } from 'node:stream';
+import tls, { getCACertificates } from 'node:tls';
+import { type Call, type Clock, DeadlineExceededError } from '@cluster-apiserver/base';
+
+/**
+ * Sends requests to servers of others: issuers of tokens, webhooks. Each has a bound for the size of its answer and for
+ * its time, and ends with its call. A redirect is an answer like any other, since it could lead anywhere.
+ */
+export interface HttpsClient {
+  /** Throws an HttpsError when there is no whole answer, and what ended the call when it was the call that ended. */
+  send(request: HttpsRequest, call: Call): Promise<HttpsAnswer>;
+  /** Ends what is under way. */
+  close(): void;
+}
+
+export interface HttpsRequest {
+  readonly method: 'GET' | 'POST';
+  readonly url: URL;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+  /** A larger answer is an error. */
+  readonly bodyBytesMax: number;
+  /** Over all, since a server that sends a byte now and then would never be idle. */
+  readonly timeoutMs: number;
+}
+
+export interface HttpsAnswer {
+  readonly status: number;
+  readonly body: string;
+}
+
+/** No whole answer. The message holds nothing of what was sent. */
+export class HttpsError extends Error {
+  override readonly name = 'HttpsError';
+}
+
+/** Connects to a host in a way of its own, such as through a proxy. */
+export type Dial = (address: { readonly host: string; readonly port: number }, signal: AbortSignal) => Promise<Duplex>;
+
+export interface HttpsClientOptions {
+  readonly clock: Clock;
+  /** Those of the system when undefined. */
+  readonly ca?: Buffer | string | undefined;
+  readonly cert?: Buffer | undefined;
+  readonly key?: Buffer | undefined;
+  /** By which name the server is known, if not by that of its URL. */
+  readonly serverName?: string | undefined;
+  readonly dial?: Dial | undefined;
+  /** How many connections there can be, which are then kept open for the next requests; a new one for each by default. */
+  readonly connectionsMax?: number | undefined;
+}
+
+export function httpsClient(options: HttpsClientOptions): HttpsClient {
+  const { clock, cert, key, serverName, dial, connectionsMax } = options;
+  const ca = options.ca ?? [...getCACertificates('default'), ...getCACertificates('system')];
+  const trust = { ca, ...(cert && key && { cert, key }), ...(serverName && { servername: serverName }) };
+  const agent = connectionsMax ? new https.Agent({ keepAlive: true, maxSockets: connectionsMax, ...trust }) : undefined;
+  const closed = new AbortController();
+
+  const send = async (request: HttpsRequest, call: Call): Promise<HttpsAnswer> => {
+    if (request.url.protocol !== 'https:') throw new HttpsError('only https is used');
+    const late = new AbortController();
+    const callLeftMs = call.deadlineMs - clock.monotonicMs();
+    const isOfCall = callLeftMs < request.timeoutMs;
+    const problem = isOfCall ? new DeadlineExceededError() : new HttpsError(`no answer in ${request.timeoutMs} ms`);
+    const cancel = clock.after(Math.max(0, Math.ceil(Math.min(callLeftMs, request.timeoutMs))), () =>
+      late.abort(problem),
+    );
+    const ended = call.signal ? [call.signal, late.signal] : [late.signal];
+    const signal = AbortSignal.any([closed.signal, ...ended]);
+    let connection: Duplex | undefined;
+    try {
+      connection = await dial?.(addressOf(request.url), signal);
+      return await exchange(request, {
+        // An agent, even a new one, would connect by itself and leave the connection aside.
+        ...(connection
+          ? { createConnection: throughTls(request.url, connection, trust) }
+          : { ...trust, agent: agent ?? false }),
+        signal,
+      });
+    } catch (cause) {
+      for (const { aborted, reason } of ended) if (aborted) throw reason;
+      throw cause instanceof HttpsError ? cause : new HttpsError('the server cannot be reached', { cause });
+    } finally {
+      cancel();
+      connection?.destroy();
+    }
+  };
+  return {
+    send,
+    close: () => {
+      closed.abort(new HttpsError('the client is closed'));
+      agent?.destroy();
+    },
+  };
+}
+
+const addressOf = ({ hostname, port }: URL) => ({
+  host: hostname.replace(/^\[(.*)\]$/, '$1'),
+  port: port === '' ? 443 : Number(port),
+});
+
+const throughTls =
+  (url: URL, connection: Duplex, trust: tls.ConnectionOptions): (() => tls.TLSSocket) =>
+  () => {
+    const { host } = addressOf(url);
+    return tls.connect({ socket: connection, host, ...(isIP(host) === 0 && { servername: host }), ...trust });
+  };
+
+function exchange(
+  { method, url, headers, body, bodyBytesMax }: HttpsRequest,
+  options: https.RequestOptions,
+): Promise<HttpsAnswer> {
+  return new Promise((resolve, reject) => {
+    const length = body === undefined ? undefined : { 'content-length': Buffer.byteLength(body) };
+    const request = https.request(url, {
+      ...options,
+      method,
+      headers: { accept: 'application/json', ...headers, ...length },
+    });
+    const fail = (error: Error): void => {
+      request.destroy();
+      reject(error);
+    };
+    request.on('error', fail);
+    request.on('response', (response) => {
+      const pieces: Buffer[] = [];
+      let bytes = 0;
+      response.on('data', (piece: Buffer) => {
+        bytes += piece.length;
+        if (bytes > bodyBytesMax) fail(new HttpsError(`the answer is larger than ${bodyBytesMax} bytes`));
+        else pieces.push(piece);
+      });
+      response.on('error', (cause) => fail(new HttpsError('the answer broke off', { cause })));
+      response.on('end', () => resolve({ status: response.statusCode ?? 0, body: Buffer.concat(pieces).toString() }));
+    });
+    request.end(body);
+  });
+}

@@ -1,0 +1,116 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { callUntil, DeadlineExceededError, seededRandom } from '@cluster-apiserver/base';
+import { httpsClient, webhookTokens } from '../../src/index.ts';
+import type { HttpsClient, HttpsRequest } from '../../src/https/https-client.ts';
+import { ManualClock } from '../oidc/manual-clock.ts';
+import { type Answer, type Provider, startProvider } from '../oidc/provider.ts';
+
+let provider: Provider;
+let clock: ManualClock;
+let client: HttpsClient;
+const call = callUntil(Number.POSITIVE_INFINITY);
+
+beforeAll(async () => {
+  provider = await startProvider();
+});
+beforeEach(() => {
+  provider.asked.length = 0;
+  clock = new ManualClock(0);
+  client = httpsClient({ clock, ca: provider.certificateAuthority, connectionsMax: 2 });
+});
+afterEach(() => {
+  provider.answers.clear();
+  client.close();
+});
+afterAll(() => provider.close());
+
+const request = (path: string): HttpsRequest => ({
+  method: 'POST',
+  url: new URL(`${provider.url}${path}`),
+  body: '{}',
+  bodyBytesMax: 1_000,
+  timeoutMs: 10_000,
+});
+/** Answers nothing until the test has seen that it was asked. */
+const silent = (path: string): Promise<Answer> =>
+  new Promise((resolve) => void provider.answers.set(path, (answer) => resolve(answer)));
+
+describe('A request to a server of others', () => {
+  test('has the answer, whatever its status', async () => {
+    provider.answers.set('/a', (answer) => answer.writeHead(404).end('no'));
+    expect(await client.send(request('/a'), call)).toEqual({ status: 404, body: 'no' });
+  });
+
+  test.each<[string, (answer: Answer) => void, string]>([
+    ['is too large', (answer) => answer.end('x'.repeat(1_001)), 'larger than 1000 bytes'],
+    ['breaks off', (answer) => (answer.write('half'), setImmediate(() => answer.destroy())), 'the answer broke off'],
+    ['never comes', (answer) => void answer.destroy(), 'cannot be reached'],
+  ])('fails when its answer %s', async (_, respond, message) => {
+    provider.answers.set('/a', respond);
+    await expect(client.send(request('/a'), call)).rejects.toThrow(message);
+  });
+
+  test('fails when its time is over, and with the deadline of its call if that comes first', async () => {
+    for (const [deadlineMs, expected] of [
+      [Number.POSITIVE_INFINITY, 'no answer in 10000 ms'],
+      [5_000, new DeadlineExceededError().message],
+    ] as const) {
+      const asked = silent('/a');
+      const answer = client.send(request('/a'), callUntil(clock.monotonicMs() + deadlineMs));
+      await asked;
+      clock.move(Math.min(deadlineMs, 10_000));
+      await expect(answer).rejects.toThrow(expected);
+    }
+  });
+
+  test('ends with the caller who leaves, and with the client', async () => {
+    const gone = new AbortController();
+    const asked = silent('/a');
+    const answer = client.send(request('/a'), { ...call, signal: gone.signal });
+    await asked;
+    gone.abort(new Error('the client left'));
+    await expect(answer).rejects.toThrow('the client left');
+    const askedAgain = silent('/a');
+    const another = client.send(request('/a'), call);
+    await askedAgain;
+    client.close();
+    await expect(another).rejects.toThrow('cannot be reached');
+  });
+
+  test('is sent over TLS alone', async () => {
+    const plain = { ...request('/a'), url: new URL('http://localhost:1/') };
+    await expect(client.send(plain, call)).rejects.toThrow('only https');
+  });
+});
+
+describe('A token webhook', () => {
+  const tokens = () =>
+    webhookTokens({
+      client,
+      url: new URL(`${provider.url}/review`),
+      bearerToken: async () => undefined,
+      clock,
+      random: seededRandom(1),
+      signal: new AbortController().signal,
+      version: 'v1',
+      apiAudiences: [],
+    });
+
+  test('is asked no more once the caller has left between two tries', async () => {
+    provider.answers.set('/review', (answer) => answer.writeHead(503).end());
+    const gone = new AbortController();
+    const answer = tokens().authenticateToken('a', { ...call, signal: gone.signal });
+    while (clock.waiting === 0 || provider.asked.length === 0) await new Promise((resolve) => setImmediate(resolve));
+    gone.abort(new Error('the client left'));
+    await expect(answer).rejects.toThrow('the client left');
+    expect(provider.asked).toEqual(['/review']);
+  });
+
+  test('ends with the deadline of its call, which is no refusal of the token', async () => {
+    const asked = silent('/review');
+    const answer = tokens().authenticateToken('a', callUntil(1_000));
+    await asked;
+    clock.move(1_000);
+    await expect(answer).rejects.toThrow(DeadlineExceededError);
+  });
+});
