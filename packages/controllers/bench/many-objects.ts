@@ -68,7 +68,7 @@ const resourceOf = (plural: string): Resource =>
   registry.resources.find(({ kind }) => kind.plural === plural) as Resource; // both are served
 const [namespaces, accounts] = [resourceOf('namespaces'), resourceOf('serviceaccounts')];
 
-const within = (): Call => (callUntil(clock.monotonicMs() + 30_000));
+const within = (): Call => callUntil(clock.monotonicMs() + 30_000);
 const quiet = { dryRun: false, manager: 'bench', warn: () => {} };
 
 async function make(resource: Resource, name: string, namespace: string | undefined): Promise<KubeObject> {

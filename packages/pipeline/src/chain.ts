@@ -57,8 +57,8 @@ export function chain(options: ChainOptions, routes: Handler<Authenticated>): Ha
                         options.inFlightLimits,
                         options.inFlightMeasures,
                       )(
-                      // The body is read only inside the routes: an unknown caller must not make us hold a megabyte.
-                      authorize(authorizer)(routes),
+                        // The body is read only inside the routes: an unknown caller must not make us hold a megabyte.
+                        authorize(authorizer)(routes),
                       ),
                     ),
                   ),
