@@ -1,69 +1,129 @@
-import { isRawNumber } from '../schema/decode.ts';
-
 /**
- * A JSON value as YAML that every reader understands: what one of them might take for a number, a boolean or a date is
- * quoted. Below a certain depth the value stands in one line, as JSON, which is YAML too: indentation alone would
- * make a deeply nested value larger than any bound, and indenting it would take more stack than there is.
+ * JSON as YAML that every reader understands: whatever one of them might take for a number, a boolean or a date is
+ * quoted. The text is read token by token and written as it comes, so that a long list needs neither a tree nor one turn
+ * of the event loop. Below a certain depth a value stands in one line, as JSON, which is YAML too: indentation alone
+ * would make a deeply nested value larger than any bound.
  */
+import { closeBrace, closeBracket, colon, comma, endOfToken, openBrace, openBracket, quote } from './json-tokens.ts';
+
 const blockDepthMax = 20;
 /** Readers need not look further ahead for the colon behind a key. */
 const keyCharactersMax = 1000;
+/** Characters that are handed on at a time: few enough for a step, and enough that steps are few. */
+const stepCharacters = 4096;
 
-export function formatYaml(value: unknown): string {
-  const lines: string[] = [];
-  writeNode(lines, value, '', '', 0);
-  return `${lines.join('\n')}\n`;
-}
+export const formatYaml = (value: unknown): string => [...yamlText([JSON.stringify(value) ?? 'null'])].join('');
 
-type Container = Readonly<Record<string, unknown>> | readonly unknown[];
-
-const isContainer = (value: unknown): value is Container =>
-  typeof value === 'object' && value !== null && !isRawNumber(value);
-
-const isInOneLine = (value: unknown, depth: number): boolean =>
-  !isContainer(value) || depth >= blockDepthMax || Object.keys(value).length === 0;
-
-/** The first line begins with `lead`, the others with `indent`. */
-function writeNode(lines: string[], value: unknown, lead: string, indent: string, depth: number): void {
-  if (isInOneLine(value, depth)) lines.push(lead + oneLine(value, indent));
-  else if (Array.isArray(value)) writeItems(lines, value, lead, indent, depth);
-  else writeMembers(lines, value as Readonly<Record<string, unknown>>, lead, indent, depth);
-}
-
-function writeItems(lines: string[], items: readonly unknown[], lead: string, indent: string, depth: number): void {
-  items.forEach((item, index) => {
-    writeNode(lines, item, `${index === 0 ? lead : indent}- `, `${indent}  `, depth + 1);
-  });
-}
-
-function writeMembers(
-  lines: string[],
-  map: Readonly<Record<string, unknown>>,
-  lead: string,
-  indent: string,
-  depth: number,
-): void {
-  let start = lead;
-  for (const [key, value] of Object.entries(map)) {
-    if (value === undefined) continue;
-    const name = shownText(key);
-    const colon = name.length > keyCharactersMax ? `${start}? ${name}\n${indent}:` : `${start}${name}:`;
-    start = indent;
-    if (isInOneLine(value, depth + 1)) lines.push(`${colon} ${oneLine(value, indent)}`);
-    else {
-      lines.push(colon);
-      // Items need no indentation of their own: their dashes are one.
-      const inside = Array.isArray(value) ? indent : `${indent}  `;
-      writeNode(lines, value, inside, inside, depth + 1);
+/** No text ends inside of a token. An undefined text is a pause of its source and is passed on. */
+export function* yamlText(texts: Iterable<string | undefined>): Generator<string | undefined> {
+  const writer = new BlockWriter();
+  for (const text of texts) {
+    if (text === undefined) {
+      yield;
+      continue;
     }
+    for (let at = 0; at < text.length; ) {
+      const end = endOfToken(text, at);
+      writer.write(text.charCodeAt(at), text.slice(at, end));
+      at = end;
+      if (writer.length > stepCharacters) yield writer.take();
+    }
+  }
+  yield `${writer.take()}\n`;
+}
+
+/** A map or list whose entries stand on lines of their own. */
+interface Level {
+  readonly isMap: boolean;
+  readonly indent: string;
+  /** Its first entry stands on the line that is begun: that of the dash before it, or the first of all. */
+  readonly isInline: boolean;
+  entries: number;
+  /** In a map: a key comes next, and not the value of one. */
+  expectsKey: boolean;
+}
+
+class BlockWriter {
+  readonly #levels: Level[] = [];
+  /** Maps and lists that are open in a value that stands in one line. */
+  #openInLine = 0;
+  #out = '';
+
+  get length(): number {
+    return this.#out.length;
+  }
+
+  take(): string {
+    const out = this.#out;
+    this.#out = '';
+    return out;
+  }
+
+  /** A token, and the code of its first character. */
+  write(code: number, token: string): void {
+    const level = this.#levels.at(-1);
+    const opens = code === openBrace || code === openBracket;
+    const closes = code === closeBrace || code === closeBracket;
+    if (this.#openInLine > 0) {
+      if (opens) this.#openInLine++;
+      if (closes) this.#openInLine--;
+      if (code > 0x20) this.#out += escaped(token);
+    } else if (opens) this.#open(code === openBrace, level);
+    else if (closes) this.#close();
+    else if (code === comma) {
+      if (level) level.expectsKey = level.isMap;
+    } else if (code === quote && level?.expectsKey) this.#writeKey(textOf(token), level);
+    else if (code !== colon && code > 0x20) {
+      this.#beginValue(level);
+      const space = level?.isMap ? ' ' : '';
+      this.#out += `${space}${code === quote ? scalar(textOf(token), indentBehind(level)) : token}`;
+    }
+  }
+
+  #open(isMap: boolean, outer: Level | undefined): void {
+    this.#beginValue(outer);
+    if (this.#levels.length >= blockDepthMax) {
+      this.#out += `${outer?.isMap ? ' ' : ''}${isMap ? '{' : '['}`;
+      this.#openInLine = 1;
+      return;
+    }
+    // Items need no indentation of their own below a key: their dashes are one.
+    const indent = outer?.isMap && !isMap ? outer.indent : indentBehind(outer);
+    this.#levels.push({ isMap, indent, isInline: !outer?.isMap, entries: 0, expectsKey: isMap });
+  }
+
+  #close(): void {
+    const closed = this.#levels.pop();
+    if (closed?.entries === 0) this.#out += `${closed.isInline ? '' : ' '}${closed.isMap ? '{}' : '[]'}`;
+  }
+
+  #writeKey(key: string, level: Level): void {
+    level.expectsKey = false;
+    this.#beginEntry(level);
+    const name = inOneLine(key);
+    this.#out += name.length > keyCharactersMax ? `? ${name}\n${level.indent}:` : `${name}:`;
+  }
+
+  /** Of a value in a list: the dash of its item. */
+  #beginValue(level: Level | undefined): void {
+    if (!level || level.isMap) return;
+    this.#beginEntry(level);
+    this.#out += '- ';
+  }
+
+  #beginEntry(level: Level): void {
+    if (level.entries > 0 || !level.isInline) this.#out += `\n${level.indent}`;
+    level.entries++;
   }
 }
 
+/** That of what stands behind a key or a dash. */
+const indentBehind = (level: Level | undefined): string => (level ? `${level.indent}  ` : '');
+
+const textOf = (token: string): string => (token.includes('\\') ? (JSON.parse(token) as string) : token.slice(1, -1));
+
 /** Several lines for a text that has them. */
-function oneLine(value: unknown, indent: string): string {
-  if (typeof value !== 'string') return escaped(JSON.stringify(value) ?? 'null');
-  return block.test(value) ? blockText(value, indent) : shownText(value);
-}
+const scalar = (text: string, indent: string): string => (block.test(text) ? blockText(text, indent) : inOneLine(text));
 
 /** No control characters but newlines, a first line that begins with a letter or a sign, and more than one line. */
 const block =
@@ -72,7 +132,7 @@ const block =
 function blockText(text: string, indent: string): string {
   const end = text.endsWith('\n\n') ? '+' : text.endsWith('\n') ? '' : '-';
   const body = text.endsWith('\n') ? text.slice(0, -1) : text;
-  const inside = `${indent}  `;
+  const inside = indent === '' ? '  ' : indent;
   return `|${end}\n${body
     .split('\n')
     .map((line) => (line === '' ? '' : inside + line))
@@ -82,7 +142,7 @@ function blockText(text: string, indent: string): string {
 const plain = /^[A-Za-z_/](?:[A-Za-z0-9_./-]|:(?=[A-Za-z0-9])| (?=[A-Za-z0-9(]))*$/;
 const reserved = /^(?:y|n|yes|no|on|off|true|false|null)$/i;
 
-const shownText = (text: string): string =>
+const inOneLine = (text: string): string =>
   plain.test(text) && !reserved.test(text) ? text : escaped(JSON.stringify(text));
 
 /** JSON leaves some characters as they are that no YAML may have. */

@@ -1,7 +1,5 @@
 import { invariant } from '@cluster-apiserver/base';
-import { encodeProtobuf, type ObjectSchema, type TypeNames } from '@cluster-apiserver/model';
-
-import { yamlText } from './yaml-text.ts';
+import { encodeProtobuf, formatYaml, type ObjectSchema, type TypeNames } from '@cluster-apiserver/model';
 
 /** How an answer is written. */
 export type Encoding = 'json' | 'prettyJson' | 'yaml' | 'protobuf';
@@ -29,7 +27,7 @@ export function encoded(encoding: Encoding, value: object, schema?: ObjectSchema
     case 'prettyJson':
       return Buffer.from(`${JSON.stringify(value, null, 2)}\n`);
     case 'yaml':
-      return Buffer.from([...yamlText([JSON.stringify(value)])].join(''));
+      return Buffer.from(formatYaml(value));
     case 'protobuf':
       invariant(schema, 'protobuf was agreed on for something that has none');
       return encodeProtobuf(schema, value as TypeNames); // all that is answered names its kind

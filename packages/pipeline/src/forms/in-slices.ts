@@ -1,8 +1,7 @@
 import type { Turns } from '@cluster-apiserver/base';
+import { indentedJson, yamlText } from '@cluster-apiserver/model';
 import type { Bytes, Flow } from '../exchange.ts';
 import type { Encoding } from './encoded.ts';
-import { indented } from './indented.ts';
-import { yamlText } from './yaml-text.ts';
 
 /**
  * What is made in steps, each of about a millisecond at most: text, bytes, or nothing yet. Steps are taken only while
@@ -26,7 +25,7 @@ export function textSteps(encoding: Exclude<Encoding, 'protobuf'>, texts: Iterab
     case 'json':
       return jsonLine(texts);
     case 'prettyJson':
-      return indented(texts);
+      return indentedJson(texts);
     case 'yaml':
       return yamlText(texts);
   }

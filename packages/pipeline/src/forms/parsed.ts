@@ -1,6 +1,7 @@
 import { setOwn } from '@cluster-apiserver/base';
-import { parseJson } from '@cluster-apiserver/model';
-import { closeBrace, closeBracket, colon, comma, endOfToken, openBrace, openBracket, quote } from './json-tokens.ts';
+import { jsonTokens, parseJson } from '@cluster-apiserver/model';
+
+const { closeBrace, closeBracket, colon, comma, endOfToken, openBrace, openBracket, quote } = jsonTokens;
 
 /** Tokens that are read in one step. */
 const stepTokens = 512;

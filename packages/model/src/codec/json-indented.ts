@@ -4,7 +4,7 @@ import { closeBrace, closeBracket, colon, comma, endOfToken, openBrace, openBrac
 const stepCharacters = 4096;
 
 /** A JSON text as people read it, byte for byte what `JSON.stringify(value, null, 2)` and a newline are. No text ends inside of a token. */
-export function* indented(texts: Iterable<string | undefined>): Generator<string | undefined> {
+export function* indentedJson(texts: Iterable<string | undefined>): Generator<string | undefined> {
   let depth = 0;
   /** What was opened last has nothing in it so far. */
   let isEmpty = false;

@@ -1,11 +1,13 @@
+import { isDeepStrictEqual } from 'node:util';
 import { describe, expect, test } from '@jest/globals';
-import { formatYaml, parseJson } from '@cluster-apiserver/model';
 import * as fc from 'fast-check';
-import { indented } from './indented.ts';
+import { parseJson } from './json.ts';
+import { indentedJson } from './json-indented.ts';
 import { endOfToken } from './json-tokens.ts';
-import { yamlText } from './yaml-text.ts';
+import { parseYaml } from './yaml.ts';
+import { formatYaml, yamlText } from './yaml-format.ts';
 
-/** JSON that is written anew as text is, byte for byte, what its value would have been written as. */
+/** JSON is written as YAML or indented token by token, wherever its text is cut. */
 
 const text = fc.oneof(
   fc.constantFrom(
@@ -141,31 +143,32 @@ function cut(json: string, every: number): string[] {
 }
 const whole = (texts: Iterable<string | undefined>): string => [...texts].join('');
 
-test('as YAML', () => {
+test('YAML is read as the value that was written, and does not depend on where the JSON is cut', () => {
   fc.assert(
     fc.property(value, fc.integer({ min: 1, max: 9 }), (one, every) => {
       const json = JSON.stringify(one);
-      // Parsed first: that decides the order of the keys.
-      expect(whole(yamlText(cut(json, every)))).toBe(formatYaml(JSON.parse(json)));
+      const text = whole(yamlText(cut(json, every)));
+      expect(text).toBe(formatYaml(one));
+      expect(parseYaml(text).value).toEqual(JSON.parse(json));
     }),
     { numRuns: 700, seed: 24 },
   );
 });
 
-test('short texts that look like something else are quoted as the library quotes them', () => {
+test('short texts that look like something else are read as the same texts', () => {
   const characters = "eE019-+._xoTZn~yN:# '/=<gb".split('');
   const longer = (texts: readonly string[]): string[] => texts.flatMap((text) => characters.map((one) => text + one));
   const [one, two] = [characters, longer(characters)];
   const all = [...one, ...two, ...longer(two)];
-  const json = JSON.stringify({ list: all, map: Object.fromEntries(all.map((key) => [key, key])) });
-  expect(whole(yamlText([json])) === formatYaml(JSON.parse(json))).toBe(true);
+  for (const object of [all, Object.fromEntries(all.map((key) => [key, key]))])
+    expect(isDeepStrictEqual(parseYaml(formatYaml(object), 2 ** 20).value, object)).toBe(true);
 }, 60_000);
 
 test('indented', () => {
   fc.assert(
     fc.property(value, fc.integer({ min: 1, max: 9 }), (one, every) => {
       const json = JSON.stringify(one);
-      expect(whole(indented(cut(json, every)))).toBe(`${JSON.stringify(JSON.parse(json), null, 2)}\n`);
+      expect(whole(indentedJson(cut(json, every)))).toBe(`${JSON.stringify(JSON.parse(json), null, 2)}\n`);
     }),
     { numRuns: 700, seed: 24 },
   );
@@ -174,17 +177,20 @@ test('indented', () => {
 describe('numbers', () => {
   test('keep all their digits', () => {
     const json = '{"a":12345678901234567890,"b":[9007199254740993]}';
+    expect(whole(yamlText([json]))).toBe('a: 12345678901234567890\nb:\n- 9007199254740993\n');
     expect(whole(yamlText([json]))).toBe(formatYaml(parseJson(json).value));
-    expect(whole(indented([json]))).toBe(`${JSON.stringify(parseJson(json).value, null, 2)}\n`);
+    expect(whole(indentedJson([json]))).toBe(`${JSON.stringify(parseJson(json).value, null, 2)}\n`);
   });
 });
 
 test('maps and lists of any depth are written', () => {
   const depth = 5000;
   const json = `${'{"a b":['.repeat(depth)}"c d: e"${']}'.repeat(depth)}`;
-  for (const write of [yamlText, indented]) {
+  const lengthOf = (steps: Iterable<string | undefined>): number => {
     let characters = 0;
-    for (const step of write([json])) characters += step?.length ?? 0;
-    expect(characters).toBeGreaterThan(depth * depth);
-  }
+    for (const step of steps) characters += step?.length ?? 0;
+    return characters;
+  };
+  expect(lengthOf(indentedJson([json]))).toBeGreaterThan(depth * depth);
+  expect(lengthOf(yamlText([json]))).toBeLessThan(2 * json.length);
 });
