@@ -167,7 +167,7 @@ export async function assemble(
     if (namespaces)
       makeSystemNamespaces({ names: flags['system-namespaces'], namespaces, filled, clock, random, log }, scope);
     startControllers({ flags, surroundings, log, client, resources, ownPrefix }, scope);
-    const listener = await openListener(handler, flags, surroundings, log, scope);
+    const listener = await openListener(handler, flags, surroundings, log, metrics, scope);
     return {
       port: listener.port,
       beginShutdown: () => {

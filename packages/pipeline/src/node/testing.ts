@@ -5,6 +5,7 @@ import { type Clock, systemClock, systemRandom } from '@cluster-apiserver/base';
 import { selfSigned } from '@cluster-apiserver/certificates';
 import type { ApiRequest, Handler } from '../exchange.ts';
 import { defaultStreamsMax } from './limits.ts';
+import { noListenerMeasures } from './measures.ts';
 import { type Listener, type ListenOptions, listen } from './listener.ts';
 import type { ServingCertificate } from './tls.ts';
 
@@ -56,6 +57,9 @@ export async function serve(
       random: systemRandom(),
       goawayChance: 0,
       streamsMax: defaultStreamsMax,
+      connectionsPerPeerMax: 0,
+      identityHeaders: [],
+      measures: noListenerMeasures,
       report: (what, error) => reports.push(`${what}: ${error}`),
       ...options,
     },
@@ -91,7 +95,7 @@ export async function serve(
   };
 }
 
-const frameTypes = { DATA: 0, HEADERS: 1, RST_STREAM: 3, SETTINGS: 4 };
+const frameTypes = { DATA: 0, HEADERS: 1, RST_STREAM: 3, SETTINGS: 4, PING: 6, WINDOW_UPDATE: 8 };
 export const endHeaders = 4;
 export const endStream = 1;
 
