@@ -113,6 +113,10 @@ export const packed = {
   get: Buffer.from([0x82, 0x87, 0x84, 0x01, 0x01, 0x61]),
   post: Buffer.from([0x83, 0x87, 0x84, 0x01, 0x01, 0x61]),
 };
+/** A header as HPACK writes it without any table. Both parts are shorter than 127 bytes. */
+export const literalHeader = (name: string, value: string): Buffer =>
+  Buffer.concat([Buffer.from([0, name.length]), Buffer.from(name), Buffer.from([value.length]), Buffer.from(value)]);
+
 /** The reason CANCEL. */
 export const cancel = Buffer.from([0, 0, 0, 8]);
 
