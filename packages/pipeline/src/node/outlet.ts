@@ -29,7 +29,9 @@ export interface PieceMemory {
  */
 export async function writePieces(outlet: Outlet, body: Bytes | Flow, memory: PieceMemory): Promise<void> {
   let lent: Buffer | undefined;
+  let writtenBytes = 0;
   let leftBytes = 0;
+  let wake = (): void => {};
   const size = (): number => (leftBytes < provenBytes ? firstPieceBytes : pieceBytes);
   const room: Room = (bytes) => {
     const wanted = Math.min(bytes, size());
@@ -47,12 +49,22 @@ export async function writePieces(outlet: Outlet, body: Bytes | Flow, memory: Pi
       from += part.length;
       const isLast = from >= piece.length;
       memory.written(part.length);
+      writtenBytes += part.length;
       const flows = outlet.write(part, (error) => {
         leftBytes += part.length;
         memory.left(part.length);
         if (isLast && whole && !error) keepRoom(whole);
+        wake();
       });
-      if (!flows) await emptied(outlet);
+      // Of a client that has taken little nobody knows yet whether it will take more.
+      if (leftBytes < provenBytes)
+        await movedOn(outlet, (resolve) => {
+          wake = (): void => {
+            if (leftBytes === writtenBytes) resolve();
+          };
+          wake();
+        });
+      else if (!flows) await movedOn(outlet);
       if (memory.isFull()) await memory.room();
     }
   }
@@ -81,16 +93,18 @@ function* cut(bytes: Buffer): Generator<Buffer> {
   for (let from = 0; from < bytes.length; from += pieceBytes) yield bytes.subarray(from, from + pieceBytes);
 }
 
-function emptied(outlet: Outlet): Promise<void> {
+/** Resolves when the outlet takes more, or when `whenTaken` says so in its place; and when it closes. */
+function movedOn(outlet: Outlet, whenTaken?: (resolve: () => void) => void): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
       outlet.off('drain', done);
       outlet.off('close', done);
       resolve();
     };
-    outlet.on('drain', done);
+    if (!whenTaken) outlet.on('drain', done);
     outlet.on('close', done);
     if (outlet.destroyed) done();
+    else whenTaken?.(done);
   });
 }
 
