@@ -12,8 +12,6 @@ export interface ListenerContext {
   /** Aborted once the listener drains. */
   readonly draining: AbortSignal;
   readonly asksForCertificates: boolean;
-  /** Headers that a request has once at most, in lower case. */
-  readonly singleHeaders: SingleHeaders;
   /** Response bytes of all connections in memory. */
   readonly responseBytes: Budget;
   /** Bytes of request bodies of all connections in memory. */
@@ -27,38 +25,3 @@ export interface ListenerContext {
   /** What went wrong on our side after the answer had begun. Does not throw. */
   report(what: string, error: unknown): void;
 }
-
-/**
- * Headers on which identity, rights or the meaning of a body depend. Two servers on the way that each take another line
- * of them would disagree about the request.
- */
-export class SingleHeaders {
-  readonly #names: ReadonlySet<string>;
-  readonly #lengths: readonly boolean[];
-
-  constructor(names: readonly string[]) {
-    this.#names = new Set([...always, ...names.map((name) => name.toLowerCase())]);
-    const lengths: boolean[] = [];
-    for (const { length } of this.#names) lengths[length] = true;
-    this.#lengths = lengths;
-  }
-
-  /** A header of these that has more than one line. */
-  repeated(raw: readonly string[]): string | undefined {
-    let first: string | undefined;
-    let more: Set<string> | undefined;
-    for (let i = 0; i < raw.length; i += 2) {
-      const given = raw[i] as string;
-      // Most names differ in their length, and cost nothing more.
-      if (!this.#lengths[given.length]) continue;
-      const name = given.toLowerCase();
-      if (!this.#names.has(name)) continue;
-      if (name === first || more?.has(name)) return name;
-      if (first === undefined) first = name;
-      else (more ??= new Set()).add(name);
-    }
-    return undefined;
-  }
-}
-
-const always = ['authorization', 'content-length', 'content-type', 'impersonate-user', 'impersonate-uid'];

@@ -3,6 +3,7 @@ import { type ApiRequest, type ApiResponse, type Bytes, type Flow, hasLength, ty
 import type { Connection } from './connection.ts';
 import { drainedBodyBytesMax, headerLinesMax, lingerMs, lingeringMax } from './limits.ts';
 import { refusal } from './refusal.ts';
+import { repeatedHeader } from './single-headers.ts';
 import { chunkedOutlet } from './chunked-outlet.ts';
 import { isSmall, isStreaming, SocketRequest } from './socket-request.ts';
 import type { ListenerContext } from './context.ts';
@@ -112,7 +113,7 @@ export class Http1Request extends SocketRequest {
     if (raw.length > headerLinesMax * 2) return refusal(431, `more than ${headerLinesMax} headers`);
     const hosts = occurrences(raw, 'host');
     if (hosts > 1 || (hosts === 0 && httpVersionMinor === 1)) return refusal(400, 'exactly one Host header is needed');
-    const repeated = this.context.singleHeaders.repeated(raw);
+    const repeated = repeatedHeader(raw);
     if (repeated !== undefined) return refusal(400, `more than one ${repeated} header`);
     return undefined;
   }

@@ -4,6 +4,7 @@ import type { Connection } from './connection.ts';
 import type { ListenerContext } from './context.ts';
 import { headerLinesMax, lingerMs } from './limits.ts';
 import { refusal } from './refusal.ts';
+import { repeatedHeader } from './single-headers.ts';
 import { isSmall, isStreaming, SocketRequest } from './socket-request.ts';
 
 export class Http2Request extends SocketRequest {
@@ -73,7 +74,7 @@ export class Http2Request extends SocketRequest {
     }
     const blank = valueWithBlanks(this.rawHeaders);
     if (blank !== undefined) return refusal(400, `the value of the ${blank} header begins or ends with a blank`);
-    const repeated = this.context.singleHeaders.repeated(this.rawHeaders);
+    const repeated = repeatedHeader(this.rawHeaders);
     if (repeated !== undefined) return refusal(400, `more than one ${repeated} header`);
     return undefined;
   }

@@ -280,34 +280,37 @@ describe('both protocols', () => {
     expect(turns).toEqual([]);
   });
 
-  test.each(['HTTP/1.1', 'HTTP/2'])('a request over %s whose client leaves before its turn is skipped', async (protocol) => {
-    const turns: (() => void)[] = [];
-    const clock = { ...systemClock, soon: (callback: () => void) => void turns.push(callback) };
-    const handled: string[] = [];
-    served = await serve(({ target }) => {
-      handled.push(target);
-      return text('late');
-    }, clock);
-    if (protocol === 'HTTP/2') {
-      const client = await served.frames();
-      client.send(frame('HEADERS', endHeaders | endStream, 1, packed.get));
-      await eventually(() => turns.length > 0);
-      client.send(Buffer.concat([frame('RST_STREAM', 0, 1, cancel), frame('PING', 0, 0, Buffer.alloc(8))]));
-      await client.until(/\x06\x01\0\0\0\0/); // the answer to the ping
-    } else {
-      const tcp = connectTcp(served.listener.port, '127.0.0.1');
-      const client = connectTls({ socket: tcp, rejectUnauthorized: false });
-      client.on('error', () => {});
-      client.write(get('/'));
-      await eventually(() => turns.length > 0);
-      tcp.resetAndDestroy();
-      await served.listener.drain(10_000); // resolves once the client is gone
-    }
-    for (const turn of turns.splice(0)) turn();
-    expect(handled).toEqual([]);
-    expect(turns).toEqual([]);
-    expect(served.reports).toEqual([]);
-  });
+  test.each(['HTTP/1.1', 'HTTP/2'])(
+    'a request over %s whose client leaves before its turn is skipped',
+    async (protocol) => {
+      const turns: (() => void)[] = [];
+      const clock = { ...systemClock, soon: (callback: () => void) => void turns.push(callback) };
+      const handled: string[] = [];
+      served = await serve(({ target }) => {
+        handled.push(target);
+        return text('late');
+      }, clock);
+      if (protocol === 'HTTP/2') {
+        const client = await served.frames();
+        client.send(frame('HEADERS', endHeaders | endStream, 1, packed.get));
+        await eventually(() => turns.length > 0);
+        client.send(Buffer.concat([frame('RST_STREAM', 0, 1, cancel), frame('PING', 0, 0, Buffer.alloc(8))]));
+        await client.until(/\x06\x01\0\0\0\0/); // the answer to the ping
+      } else {
+        const tcp = connectTcp(served.listener.port, '127.0.0.1');
+        const client = connectTls({ socket: tcp, rejectUnauthorized: false });
+        client.on('error', () => {});
+        client.write(get('/'));
+        await eventually(() => turns.length > 0);
+        tcp.resetAndDestroy();
+        await served.listener.drain(10_000); // resolves once the client is gone
+      }
+      for (const turn of turns.splice(0)) turn();
+      expect(handled).toEqual([]);
+      expect(turns).toEqual([]);
+      expect(served.reports).toEqual([]);
+    },
+  );
 
   test('a handler that throws or rejects is answered for', async () => {
     served = await serve((request) => {

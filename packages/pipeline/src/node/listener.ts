@@ -2,7 +2,7 @@ import type { AddressInfo } from 'node:net';
 import type { Clock, Random } from '@cluster-apiserver/base';
 import { type ApiRequest, type ApiResponse, ClientGoneError, type Handler } from '../exchange.ts';
 import { Budget } from './budget.ts';
-import { type ListenerContext, SingleHeaders } from './context.ts';
+import type { ListenerContext } from './context.ts';
 import { Guard } from './guard.ts';
 import { serveHttp1 } from './http1.ts';
 import { serveHttp2 } from './http2.ts';
@@ -25,8 +25,6 @@ export interface ListenOptions extends SecureServerOptions {
   readonly goawayChance: number;
   /** Connections that one address may have open; 0 is no limit. */
   readonly connectionsPerPeerMax: number;
-  /** Headers that name a user, so that a request has each of them once at most. */
-  readonly identityHeaders: readonly string[];
   readonly measures: ListenerMeasures;
   /** Faults of ours that no client will tell us about. */
   report(what: string, error: unknown): void;
@@ -127,7 +125,6 @@ function createContext(options: ListenOptions, draining: AbortSignal): ListenerC
     },
     draining,
     asksForCertificates: options.asksForCertificates,
-    singleHeaders: new SingleHeaders(options.identityHeaders),
     responseBytes: new Budget(limits.responseBytesMax),
     bodyBytes: new Budget(limits.bodyBytesMax),
     receiving: new Set(),

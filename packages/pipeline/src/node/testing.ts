@@ -58,7 +58,6 @@ export async function serve(
       goawayChance: 0,
       streamsMax: defaultStreamsMax,
       connectionsPerPeerMax: 0,
-      identityHeaders: [],
       measures: noListenerMeasures,
       report: (what, error) => reports.push(`${what}: ${error}`),
       ...options,

@@ -40,7 +40,6 @@ export async function openListener(
       random,
       goawayChance: flags['goaway-chance'],
       connectionsPerPeerMax: flags['max-connections-per-peer'],
-      identityHeaders: [...flags['requestheader-username-headers'], ...flags['requestheader-uid-headers']],
       measures: listenerMeasures(metrics),
       streamsMax: flags['http2-max-streams-per-connection'] || defaultStreamsMax,
       report,
