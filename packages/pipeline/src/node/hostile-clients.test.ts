@@ -220,7 +220,7 @@ describe('a fault of one connection', () => {
         },
         clock,
         {
-          random: random as never,
+          random,
           goawayChance: 0.01,
           measures: {
             ...measures,
