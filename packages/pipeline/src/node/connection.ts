@@ -55,10 +55,16 @@ export class Connection {
     this.#newest = request;
   }
 
+  /** The request is over, answered or not. Does not throw: Node calls it back. */
   closed(request: SocketRequest): void {
-    this.requests.delete(request);
-    this.#idleSinceMs = this.#context.nowMs;
-    this.#whenAnswered?.();
+    try {
+      request.closed();
+      this.requests.delete(request);
+      this.#idleSinceMs = this.#context.nowMs;
+      this.#whenAnswered?.();
+    } catch (error) {
+      this.#context.guard.failed('request', error, () => this.destroy());
+    }
   }
 
   isNewest(request: SocketRequest): boolean {
@@ -78,10 +84,7 @@ export class Connection {
 
   /** The socket is closed. Node tells those of its requests that it was answering, and not those behind them. */
   socketClosed(): void {
-    for (const request of this.requests) {
-      request.closed();
-      this.closed(request);
-    }
+    for (const request of this.requests) this.closed(request);
   }
 
   /** Ends the connection, whatever its session still believes. */

@@ -71,14 +71,7 @@ function serveRequest(
   if (connection.ended) return;
   const request = new Http1Request(message, response, heldBack, connection, context);
   connection.opened(request);
-  const closed = (): void => {
-    request.closed();
-    connection.closed(request);
-  };
-  response.on(
-    'close',
-    context.guard.callback('request', closed, () => message.socket.destroy()),
-  );
+  response.on('close', () => connection.closed(request));
   let refusing = request.refused() ?? refused;
   if (!refusing && connection.requests.size > limits.pipelinedRequestsMax)
     refusing = refusal(429, 'too many requests at once on one connection');
@@ -113,11 +106,7 @@ function serveUpgrade(
     'finish',
     guard.callback('websocket', () => hangUp(socket, context), destroy),
   );
-  const closed = (): void => {
-    request.closed();
-    connection.closed(request);
-  };
-  socket.once('close', guard.callback('websocket', closed, destroy));
+  socket.once('close', () => connection.closed(request));
   accept(request, request.refused());
 }
 

@@ -35,14 +35,7 @@ export function serveHttp2(
     if (!connection) return void stream.destroy();
     const request = new Http2Request(stream, headers, raw, connection, context);
     connection.opened(request);
-    const closed = (): void => {
-      request.closed();
-      connection.closed(request);
-    };
-    stream.on(
-      'close',
-      context.guard.callback('request', closed, () => connection.destroy()),
-    );
+    stream.on('close', () => connection.closed(request));
     if (context.draining.aborted || isChosen()) connection.askToLeave();
     accept(request, request.refused());
   };

@@ -13,8 +13,8 @@ import type { SocketRequest } from './socket-request.ts';
  * with a thousand requests does not stand before a health check.
  */
 export class Turns {
-  readonly #arrived = new FairQueue<SocketRequest>();
-  readonly #ready = new FairQueue<{ readonly request: SocketRequest; readonly response: ApiResponse }>();
+  readonly #arrived = new FairQueue<SocketRequest>((request) => request.connection);
+  readonly #ready = new FairQueue<Answer>(({ request }) => request.connection);
   readonly #clock: Clock;
   readonly #serve: (request: SocketRequest) => void;
   #scheduled = false;
@@ -26,12 +26,12 @@ export class Turns {
   }
 
   serveSoon(request: SocketRequest): void {
-    this.#arrived.push(request.connection, request);
+    this.#arrived.push(request);
     this.#schedule();
   }
 
   answerSoon(request: SocketRequest, response: ApiResponse): void {
-    this.#ready.push(request.connection, { request, response });
+    this.#ready.push({ request, response });
     this.#schedule();
   }
 
@@ -57,29 +57,69 @@ export class Turns {
     // What comes up meanwhile belongs to the next turn.
     for (let count = queue.size; count > 0; count--) {
       act(queue.shift() as T); // counted
-      if (count > 1 && this.#clock.monotonicMs() >= untilMs) return;
+      if (count > 1 && this.#clock.monotonicMs() >= untilMs) return queue.share();
     }
   }
 }
 
-/** Each owner's items in their order, and of several owners one item at a time. */
+interface Answer {
+  readonly request: SocketRequest;
+  readonly response: ApiResponse;
+}
+
+/**
+ * Each owner's items in their order. Most turns are done at once, in the order in which things came. Once `share` is
+ * called, owners take turns with one item each, until the queue is empty.
+ */
 class FairQueue<T> {
+  readonly #ownerOf: (item: T) => object;
   readonly #byOwner = new Map<object, T[]>();
+  #inOrder: T[] = [];
+  #at = 0;
   size = 0;
 
-  push(owner: object, item: T): void {
-    const items = this.#byOwner.get(owner);
-    if (items) items.push(item);
-    else this.#byOwner.set(owner, [item]);
+  constructor(ownerOf: (item: T) => object) {
+    this.#ownerOf = ownerOf;
+  }
+
+  push(item: T): void {
     this.size += 1;
+    if (this.#byOwner.size > 0) this.#pushShared(item);
+    else this.#inOrder.push(item);
   }
 
   shift(): T | undefined {
+    if (this.size === 0) return undefined;
+    this.size -= 1;
+    if (this.#byOwner.size > 0) return this.#shiftShared();
+    const item = this.#inOrder[this.#at++];
+    if (this.size === 0) this.#clear();
+    return item;
+  }
+
+  share(): void {
+    const left = this.#inOrder.slice(this.#at);
+    this.#clear();
+    for (const item of left) this.#pushShared(item);
+  }
+
+  #clear(): void {
+    this.#inOrder = [];
+    this.#at = 0;
+  }
+
+  #pushShared(item: T): void {
+    const owner = this.#ownerOf(item);
+    const items = this.#byOwner.get(owner);
+    if (items) items.push(item);
+    else this.#byOwner.set(owner, [item]);
+  }
+
+  #shiftShared(): T | undefined {
     const [next] = this.#byOwner;
     if (!next) return undefined;
     const [owner, items] = next;
     const item = items.shift();
-    this.size -= 1;
     this.#byOwner.delete(owner);
     if (items.length > 0) this.#byOwner.set(owner, items);
     return item;
