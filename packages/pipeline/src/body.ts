@@ -18,7 +18,7 @@ import {
   WrongTypeError,
   YamlTooLargeError,
 } from '@cluster-apiserver/model';
-import { type ApiRequest, BodyTooLargeError, BodyTooSlowError } from './exchange.ts';
+import { type ApiRequest, BodyMemoryError, BodyTooLargeError, BodyTooSlowError } from './exchange.ts';
 
 /** What one request may send. The storage takes half of it; patches and lists of options need no more. */
 const bodyBytesMax = 3 * 1024 * 1024;
@@ -79,6 +79,13 @@ export async function readBody(request: ApiRequest): Promise<Buffer> {
       throw new StatusError('RequestTimeout', 'the body of the request did not arrive in time', undefined, {
         cause: error,
       });
+    if (error instanceof BodyMemoryError)
+      throw new StatusError(
+        'TooManyRequests',
+        'too many request bodies are on their way, please try again later',
+        { retryAfterSeconds: 1 },
+        { cause: error },
+      );
     throw error;
   }
 }

@@ -13,7 +13,8 @@ export interface ApiRequest {
   headersFrom(prefix: string): readonly (readonly [name: string, value: string])[];
   /**
    * The body, read now and not before: an unknown caller must not make us hold a megabyte. Throws BodyTooLargeError
-   * as soon as the limit is passed, BodyTooSlowError when it trickles, and ClientGoneError when the client leaves half-way.
+   * as soon as the limit is passed, BodyTooSlowError when it trickles, BodyMemoryError when too many bodies are on their
+   * way, and ClientGoneError when the client leaves half-way.
    */
   body(limitBytes: number): Promise<Buffer>;
   readonly remoteAddress: string;
@@ -25,11 +26,14 @@ export interface ApiRequest {
   /** Whether the client waits for a WebSocket: a stream that is answered with 101 is sent it in messages. */
   readonly webSocket: boolean;
   readonly protocol: 'HTTP/1.0' | 'HTTP/1.1' | 'HTTP/2.0';
-  /** Aborts when the client goes away before the answer is complete. Made on first use: most requests never ask. */
+  /**
+   * Aborts when the client goes away before the answer is complete. Made on first use: most requests never ask. What
+   * listens must not throw: Node would end the process.
+   */
   readonly signal: AbortSignal;
   /** Whether the client has gone away before the answer was complete: what the signal says, without making one. */
   readonly isAborted: boolean;
-  /** Calls back once, when the response has been sent or its client is gone. What listens must not throw. */
+  /** Calls back once, when the response has been sent or its client is gone. */
   onEnd(listener: (end: ExchangeEnd) => void): void;
 }
 
@@ -64,7 +68,7 @@ export interface Pieces {
   pieces(pieceBytes: number, room: Room): Iterable<Buffer>;
 }
 
-/** Gives memory of so many bytes, with anything in it. */
+/** Gives memory of so many bytes or fewer, with anything in it. */
 export type Room = (bytes: number) => Buffer;
 
 /** Pieces whose length shows when they have been made, such as compressed ones. Each is made when the one before has left. */
@@ -111,6 +115,11 @@ export class BodyTooLargeError extends Error {
 
 export class BodyTooSlowError extends Error {
   override readonly name = 'BodyTooSlowError';
+}
+
+/** Bodies of all clients together took too much memory. The same request may succeed in a moment. */
+export class BodyMemoryError extends Error {
+  override readonly name = 'BodyMemoryError';
 }
 
 export class ClientGoneError extends Error {

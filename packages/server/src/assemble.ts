@@ -39,12 +39,13 @@ import { startControllers } from './wiring/controllers.ts';
 import { findAccountIn } from './wiring/find-account.ts';
 import { checkStorage, openHealth } from './wiring/health.ts';
 import { openListener } from './wiring/listener.ts';
-import { inFlightMeasures, requestMeasures, tokenCacheMeasure, watchMeasures } from './wiring/measures.ts';
+import { inFlightMeasures, requestMeasures, tokenCacheMeasure } from './wiring/measures.ts';
 import { makeSystemNamespaces, namespacesIn } from './wiring/namespaces.ts';
 import { openReviews } from './wiring/reviews.ts';
 import { apiAudiences } from './wiring/service-account-flags.ts';
 import { openServiceAccountTokens } from './wiring/service-account-tokens.ts';
 import { openStorage, watchCacheReporter } from './wiring/storage.ts';
+import { watchMeasures } from './wiring/watch-measures.ts';
 
 /** A server that serves. */
 export interface Server {
@@ -190,7 +191,7 @@ export async function assemble(
     if (namespaces)
       makeSystemNamespaces({ names: flags['system-namespaces'], namespaces, filled, clock, random, log }, scope);
     startControllers({ flags, surroundings, log, metrics, client, resources, ownPrefix }, scope);
-    const listener = await openListener(handler, flags, surroundings, log, scope);
+    const listener = await openListener(handler, flags, surroundings, log, metrics, scope);
     return {
       port: listener.port,
       beginShutdown: () => {

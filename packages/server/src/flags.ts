@@ -227,6 +227,14 @@ const flags = {
     },
     [0, 2 ** 31 - 1],
   ),
+  'max-connections-per-peer': integer(
+    {
+      group: serving,
+      fallback: '0',
+      help: 'Maximum number of connections that one client address may have open; 0 is no limit. Clients behind one load balancer or NAT share an address.',
+    },
+    [0, 20_000],
+  ),
   'cert-dir': path({
     group: serving,
     fallback: 'certificates',

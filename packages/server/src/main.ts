@@ -55,8 +55,10 @@ async function serve(flags: ServerFlags): Promise<void> {
     log.error(what, { error: asError(error), stack: asError(error).stack });
     process.exit(1);
   };
-  process.on('uncaughtException', die('a fault that nobody caught'));
-  process.on('unhandledRejection', die('a rejection that nobody handled'));
+  // The state is unknown then, and the replica starts anew. Nothing that a client sends leads here: callbacks of its
+  // connections run in a guard that ends the connection instead (pipeline/src/node/guard.ts).
+  process.on('uncaughtException', die('uncaught exception; exiting'));
+  process.on('unhandledRejection', die('unhandled promise rejection; exiting'));
 
   const server = await assemble(flags, surroundings, log);
   log.info('serving', { version, address: flags['bind-address'], port: server.port });

@@ -1,13 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { TLSSocket } from 'node:tls';
-import { type ApiRequest, type ApiResponse, type Bytes, hasLength } from '../exchange.ts';
-import { clientCertificates } from './client-certificates.ts';
+import { type ApiRequest, type ApiResponse, type Bytes, type Flow, hasLength, type Streaming } from '../exchange.ts';
 import type { Connection } from './connection.ts';
-import { drainedBodyBytesMax, headerLinesMax, lingerMs, pieceBytes } from './limits.ts';
+import { drainedBodyBytesMax, headerLinesMax, lingerMs, lingeringMax } from './limits.ts';
 import { refusal } from './refusal.ts';
+import { repeatedHeader } from './single-headers.ts';
 import { chunkedOutlet } from './chunked-outlet.ts';
-import { piecesOf } from './outlet.ts';
-import { isStreaming, SocketRequest, type Surroundings } from './socket-request.ts';
+import { isSmall, isStreaming, SocketRequest } from './socket-request.ts';
+import type { ListenerContext } from './context.ts';
 
 export class Http1Request extends SocketRequest {
   readonly method: string;
@@ -15,70 +14,86 @@ export class Http1Request extends SocketRequest {
   readonly rawHeaders: readonly string[];
   readonly #message: IncomingMessage;
   readonly #response: ServerResponse;
-  readonly #connection: Connection;
   /** The client waits for our word before it sends the body, and we have not given it. */
   #heldBack: boolean;
+  /** Writes the body, once the answers before it have left. */
+  #begin: (() => void) | undefined;
 
   constructor(
     message: IncomingMessage,
     response: ServerResponse,
     heldBack: boolean,
     connection: Connection,
-    surroundings: Surroundings,
+    context: ListenerContext,
     rawHeaders: readonly string[] = message.rawHeaders,
   ) {
-    super(surroundings);
+    super(connection, context);
     this.#message = message;
     this.#response = response;
     this.#heldBack = heldBack;
-    this.#connection = connection;
     this.method = message.method as string;
     this.target = message.url as string;
     this.rawHeaders = rawHeaders;
-  }
-
-  get remoteAddress(): string {
-    return this.#message.socket.remoteAddress ?? '';
-  }
-
-  get clientCertificates(): readonly Buffer[] {
-    return clientCertificates(this.#message.socket as TLSSocket); // the listener speaks TLS alone
   }
 
   get protocol(): ApiRequest['protocol'] {
     return this.#message.httpVersionMinor === 0 ? 'HTTP/1.0' : 'HTTP/1.1';
   }
 
-  answer({ status, headers, body }: ApiResponse): void {
+  protected respond({ status, headers, body }: ApiResponse): void {
     const response = this.#response;
     const streaming = isStreaming(body);
     if (response.destroyed && !streaming) return;
     const bytes = body === undefined ? noBytes : hasLength(body) ? body : undefined;
     const leftover = this.#leftover();
     // A pipelined request behind this one has been accepted: its own answer will close the connection.
-    const leaving = this.surroundings.draining.aborted && this.#connection.isNewest(this);
+    const leaving = this.context.draining.aborted && this.connection.isNewest(this);
     if (leftover === 'too much' || leaving) this.endsConnection();
-    try {
-      response.writeHead(status, headOf(headers, status, bytes));
-    } catch (error) {
-      return this.#answerInvalid(error);
-    }
-    if (leftover === 'too much' && bytes !== undefined) return this.#linger(bytes);
-    if (this.method === 'HEAD') {
+    response.writeHead(status, headOf(headers, status, bytes));
+    const isHead = this.method === 'HEAD';
+    if (!streaming) this.sending();
+    else if (!isHead) response.flushHeaders();
+    if (leftover === 'too much' && bytes !== undefined)
+      return this.#inTurn(() => this.#linger(isHead ? undefined : bytes));
+    if (isHead) {
       response.end();
       // The handler holds resources for a stream until it has run; it finds that nobody listens.
-      if (streaming) void this.send(response, body);
+      if (streaming) void this.writeBody(response, body);
       return;
     }
-    if (streaming) response.flushHeaders();
-    else this.sending();
-    if (bytes !== undefined && bytes.length <= pieceBytes) this.bodyBytes = bytes.length;
-    if (typeof bytes === 'string' && bytes.length <= pieceBytes) response.end(bytes, 'latin1');
-    else if (Buffer.isBuffer(bytes) && bytes.length <= pieceBytes) response.end(bytes);
-    else {
-      const outlet = streaming ? chunkedOutlet(response) : response;
-      void this.send(outlet, body as Exclude<ApiResponse['body'], undefined>).then(() => response.end());
-    }
+    if (bytes !== undefined && isSmall(bytes)) {
+      this.sendingAtOnce(bytes.length);
+      response.end(bytes, 'latin1');
+    } else this.#inTurn(() => this.#write(body as Exclude<ApiResponse['body'], undefined>));
+  }
+
+  async #write(body: Bytes | Flow | Streaming): Promise<void> {
+    const response = this.#response;
+    const isWhole = await this.writeBody(isStreaming(body) ? chunkedOutlet(response) : response, body);
+    if (isWhole) response.end();
+  }
+
+  /** Behind other answers of its connection a body would only be kept in memory: it begins when they have left. */
+  #inTurn(write: () => Promise<void>): void {
+    const response = this.#response;
+    const begin = (): void => this.context.guard.settle('response', write(), () => this.cutOff());
+    if (response.socket || response.destroyed) return begin();
+    this.#begin = begin;
+    response.once('socket', () => this.#beginNow());
+  }
+
+  #beginNow(): void {
+    const begin = this.#begin;
+    this.#begin = undefined;
+    begin?.();
+  }
+
+  override closed(): void {
+    super.closed();
+    if (!this.#begin) return;
+    // A stream whose turn has not come finds that nobody listens.
+    this.#response.destroy();
+    this.#beginNow();
   }
 
   /** Why this request must not reach the pipeline, if it must not. */
@@ -98,16 +113,15 @@ export class Http1Request extends SocketRequest {
     if (raw.length > headerLinesMax * 2) return refusal(431, `more than ${headerLinesMax} headers`);
     const hosts = occurrences(raw, 'host');
     if (hosts > 1 || (hosts === 0 && httpVersionMinor === 1)) return refusal(400, 'exactly one Host header is needed');
-    if (headers['content-length'] !== undefined && occurrences(raw, 'content-length') > 1) {
-      return refusal(400, 'more than one Content-Length');
-    }
+    const repeated = repeatedHeader(raw);
+    if (repeated !== undefined) return refusal(400, `more than one ${repeated} header`);
     return undefined;
   }
 
   /** No further request of this connection is served: what an attacker hid behind this one never runs. */
   endsConnection(): void {
     this.#response.shouldKeepAlive = false;
-    this.#connection.ended = true;
+    this.connection.ended = true;
   }
 
   /** Whether the client has sent all of its request. */
@@ -117,6 +131,14 @@ export class Http1Request extends SocketRequest {
 
   get headSent(): boolean {
     return this.#response.headersSent;
+  }
+
+  get isGone(): boolean {
+    return this.#message.socket.destroyed;
+  }
+
+  protected get isAnswered(): boolean {
+    return this.#response.writableFinished;
   }
 
   /** Node reads headers as Latin-1. */
@@ -147,7 +169,7 @@ export class Http1Request extends SocketRequest {
     this.#response.writeContinue();
   }
 
-  protected cutOff(): void {
+  cutOff(): void {
     this.#message.socket.destroy();
   }
 
@@ -164,29 +186,35 @@ export class Http1Request extends SocketRequest {
    * Answers while the client still sends. Closing at once would reset the connection, and the client's kernel would
    * throw our answer away with it: so the answer goes out whole, and what comes is thrown away for a moment longer.
    */
-  #linger(bytes: Bytes): void {
+  async #linger(bytes: Bytes | undefined): Promise<void> {
+    const { context } = this;
     const response = this.#response;
     const message = this.#message;
-    this.sending();
     message.removeAllListeners('data');
     message.resume();
-    const done = (): void => {
-      cancel();
-      response.end();
-    };
-    const cancel = this.surroundings.clock.after(lingerMs, done);
+    if (bytes === undefined) response.flushHeaders();
+    else if (isSmall(bytes)) {
+      // Now, because what is thrown away may end the connection at once.
+      this.sendingAtOnce(bytes.length);
+      response.write(bytes, 'latin1');
+    } else await this.writeBody(response, bytes);
+    const isCrowded = context.lingering >= lingeringMax;
+    context.lingering += 1;
+    const done = context.guard.callback(
+      'response',
+      () => {
+        cancel();
+        message.off('end', done);
+        message.off('close', done);
+        context.lingering -= 1;
+        response.end();
+      },
+      () => this.cutOff(),
+    );
+    const cancel = context.clock.after(isCrowded ? 0 : lingerMs, done);
     message.once('end', done);
     message.once('close', done);
-    if (this.method === 'HEAD') response.flushHeaders();
-    else response.write(Buffer.concat([...piecesOf(bytes, Buffer.allocUnsafe)]));
-  }
-
-  #answerInvalid(error: unknown): void {
-    this.surroundings.report('an answer had headers that cannot be sent', error);
-    if (this.#response.headersSent) return this.cutOff();
-    const { status, headers, body } = refusal(500, 'the answer could not be written');
-    this.#response.writeHead(status, headOf(headers, status, body as Buffer));
-    this.#response.end(body);
+    if (message.complete || message.destroyed) done();
   }
 }
 

@@ -1,10 +1,11 @@
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
-import type { TLSSocket } from 'node:tls';
-import { type ApiResponse, type Bytes, hasLength } from '../exchange.ts';
-import { clientCertificates } from './client-certificates.ts';
-import { headerLinesMax, lingerMs, pieceBytes } from './limits.ts';
+import { type ApiResponse, type Bytes, type Flow, hasLength, type Streaming } from '../exchange.ts';
+import type { Connection } from './connection.ts';
+import type { ListenerContext } from './context.ts';
+import { headerLinesMax, lingerMs } from './limits.ts';
 import { refusal } from './refusal.ts';
-import { isStreaming, SocketRequest, type Surroundings } from './socket-request.ts';
+import { repeatedHeader } from './single-headers.ts';
+import { isSmall, isStreaming, SocketRequest } from './socket-request.ts';
 
 export class Http2Request extends SocketRequest {
   readonly method: string;
@@ -19,9 +20,10 @@ export class Http2Request extends SocketRequest {
     stream: ServerHttp2Stream,
     headers: IncomingHttpHeaders,
     raw: readonly string[],
-    surroundings: Surroundings,
+    connection: Connection,
+    context: ListenerContext,
   ) {
-    super(surroundings);
+    super(connection, context);
     this.#stream = stream;
     this.#expect = headers.expect;
     this.method = headers[':method'] as string;
@@ -29,40 +31,38 @@ export class Http2Request extends SocketRequest {
     this.rawHeaders = raw;
   }
 
-  get remoteAddress(): string {
-    return this.#stream.session?.socket.remoteAddress ?? '';
-  }
-
-  get clientCertificates(): readonly Buffer[] {
-    return clientCertificates(this.#stream.session?.socket as TLSSocket | undefined); // the listener speaks TLS alone
-  }
-
-  answer({ status, headers, body }: ApiResponse): void {
+  protected respond({ status, headers, body }: ApiResponse): void {
     const stream = this.#stream;
     const streaming = isStreaming(body);
     if (stream.destroyed || stream.closed) {
       // The handler holds resources for a stream until it has run; it finds that nobody listens.
-      if (streaming) void this.send(stream, body);
+      if (streaming) void this.writeBody(stream, body);
       return;
     }
     const bytes = body === undefined ? noBytes : hasLength(body) ? body : undefined;
     const empty = bytes !== undefined && bytes.length === 0;
-    try {
-      stream.respond(headOf(headers, status, bytes), empty ? endStream : undefined);
-    } catch (error) {
-      return this.#answerInvalid(error);
-    }
+    stream.respond(headOf(headers, status, bytes), empty ? endStream : undefined);
     // What is left of a body nobody wants: END_STREAM has told the answer, so the client may stop sending.
     if (this.bodyWasAskedFor && this.receivingBody)
-      stream.once('finish', () => stream.close(constants.NGHTTP2_NO_ERROR));
+      stream.once(
+        'finish',
+        this.context.guard.callback('response', () => stream.close(constants.NGHTTP2_NO_ERROR)),
+      );
     if (empty || (this.method === 'HEAD' && !streaming)) return;
     if (!streaming) this.sending();
-    if (bytes !== undefined && bytes.length <= pieceBytes) this.bodyBytes = bytes.length;
-    if (typeof bytes === 'string' && bytes.length <= pieceBytes) return void stream.end(bytes, 'latin1');
-    if (Buffer.isBuffer(bytes) && bytes.length <= pieceBytes) return void stream.end(bytes);
-    void this.send(stream, body as Exclude<ApiResponse['body'], undefined>).then(() => {
-      if (!stream.destroyed) stream.end();
-    });
+    if (bytes !== undefined && isSmall(bytes)) {
+      this.sendingAtOnce(bytes.length);
+      stream.end(bytes, 'latin1');
+    } else
+      this.context.guard.settle('response', this.#write(body as Exclude<ApiResponse['body'], undefined>), () =>
+        this.cutOff(),
+      );
+  }
+
+  async #write(body: Bytes | Flow | Streaming): Promise<void> {
+    const stream = this.#stream;
+    const isWhole = await this.writeBody(stream, body);
+    if (isWhole && !stream.destroyed) stream.end();
   }
 
   refused(): ApiResponse | undefined {
@@ -72,7 +72,23 @@ export class Http2Request extends SocketRequest {
     if (this.#expect !== undefined && this.#expect.toLowerCase() !== '100-continue') {
       return refusal(417, 'only 100-continue may be expected');
     }
+    const blank = valueWithBlanks(this.rawHeaders);
+    if (blank !== undefined) return refusal(400, `the value of the ${blank} header begins or ends with a blank`);
+    const repeated = repeatedHeader(this.rawHeaders);
+    if (repeated !== undefined) return refusal(400, `more than one ${repeated} header`);
     return undefined;
+  }
+
+  get isGone(): boolean {
+    return this.#stream.closed || this.#stream.destroyed;
+  }
+
+  protected get isAnswered(): boolean {
+    return this.#stream.writableFinished && !this.#stream.aborted;
+  }
+
+  protected get headSent(): boolean {
+    return this.#stream.headersSent;
   }
 
   override sweep(nowMs: number): void {
@@ -110,19 +126,25 @@ export class Http2Request extends SocketRequest {
     if (this.#expect !== undefined && !this.#stream.closed) this.#stream.additionalHeaders({ ':status': 100 });
   }
 
-  protected cutOff(): void {
+  cutOff(): void {
     // close() would send END_STREAM first, and the client would take what it has for the whole.
     this.#stream.destroy(new Error('the answer broke off'));
   }
-
-  #answerInvalid(error: unknown): void {
-    this.surroundings.report('an answer had headers that cannot be sent', error);
-    if (this.#stream.headersSent || this.#stream.destroyed) return this.cutOff();
-    const { status, headers, body } = refusal(500, 'the answer could not be written');
-    this.#stream.respond(headOf(headers, status, body as Buffer));
-    this.#stream.end(body);
-  }
 }
+
+/**
+ * A header whose value begins or ends with a space or a tab, which RFC 9113 (8.2.1) calls malformed. Over HTTP/1.1 the
+ * parser takes them off.
+ */
+function valueWithBlanks(raw: readonly string[]): string | undefined {
+  for (let i = 1; i < raw.length; i += 2) {
+    const value = raw[i] as string;
+    if (isBlank(value.charCodeAt(0)) || isBlank(value.charCodeAt(value.length - 1))) return raw[i - 1];
+  }
+  return undefined;
+}
+
+const isBlank = (code: number): boolean => code === 0x20 || code === 0x09;
 
 const noBytes = Buffer.alloc(0);
 const slash = 0x2f;

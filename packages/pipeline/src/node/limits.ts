@@ -30,6 +30,27 @@ export const answerStallMs = 60_000;
 /** Written at once. Larger pieces block the event loop in the cipher (27 MB at once: 45 ms; in such pieces: 2 ms). */
 export const pieceBytes = 256 * 1024;
 
+/** The same until the client has taken some: one that never reads holds so much per request, and not 16 times as much. */
+export const firstPieceBytes = 16 * 1024;
+
+/** After so many bytes of a response have left, its client counts as one that reads. */
+export const provenBytes = 64 * 1024;
+
+/** Response bytes that one connection's requests hold in memory; the others wait. 16 pieces at full size. */
+export const connectionResponseBytesMax = 4 * 1024 * 1024;
+
+/** The same for the process: 32 connections that take nothing, or 8,000 requests that never took anything. */
+export const responseBytesMax = 128 * 1024 * 1024;
+
+/** While that memory is exhausted, a response that has not moved for so long is cut off. Honest readers move each second. */
+export const stallWhileFullMs = 2_000;
+
+/** Bodies of one connection's requests in memory: ten of the largest size. */
+export const connectionBodyBytesMax = 32 * 1024 * 1024;
+
+/** The same for the process. */
+export const bodyBytesMax = 128 * 1024 * 1024;
+
 /** How many pieces' memory is kept for the next ones. */
 export const pieceRoomsMax = 32;
 
@@ -39,6 +60,9 @@ export const drainedBodyBytesMax = 256 * 1024;
 /** How long a refused body is still thrown away, so that the client finds the answer and not a reset. */
 export const lingerMs = 2_000;
 
+/** Connections on which a refused body is thrown away at a time. Those beyond are closed at once. */
+export const lingeringMax = 1_000;
+
 /** Requests a client may send on one HTTP/1.1 connection without waiting for answers; they cost as much as connections. */
 export const pipelinedRequestsMax = 100;
 
@@ -47,6 +71,24 @@ export const pongBacklogBytesMax = 64 * 1024;
 
 /** Ten thousand watches and as many other clients; each idle TLS connection holds about 50 KB. */
 export const connectionsMax = 20_000;
+
+/** From this share of all connections on, idle ones make place for others. */
+export const crowdedShare = 0.8;
+
+/** How long a connection may be idle then, and after the system had no descriptor left. */
+export const idleWhileCrowdedMs = 5_000;
+
+/** For so long after the system had no descriptor left the listener counts as crowded. */
+export const descriptorShortageMs = 60_000;
+
+/** A quiet connection is probed after so long by the kernel, and given up some ten seconds later if nobody is there. */
+export const tcpKeepAliveMs = 30_000;
+
+/** How often an HTTP/2 client with open requests is pinged: its watch may be quiet for hours. */
+export const pingIntervalMs = 30_000;
+
+/** A ping may wait behind a large answer on a slow line. */
+export const pingTimeoutMs = 60_000;
 
 /** Streams of one HTTP/2 connection: as many as Go's server, whose clients put every watch on one connection. */
 export const defaultStreamsMax = 250;
@@ -59,3 +101,6 @@ export const streamResets = { burst: 1_000, perSecond: 33 };
 
 /** How often the limits above are looked at: one timer for all connections instead of several for each request. */
 export const sweepMs = 1_000;
+
+/** Work of one turn of the event loop before others get theirs. */
+export const turnMs = 5;

@@ -1,5 +1,5 @@
 import { type Bytes, type Flow, hasLength, type Room, type Sink } from '../exchange.ts';
-import { pieceBytes, pieceRoomsMax } from './limits.ts';
+import { firstPieceBytes, pieceBytes, pieceRoomsMax, provenBytes } from './limits.ts';
 
 /** What an HTTP/1.1 response and an HTTP/2 stream have in common once their headers are written. */
 export interface Outlet {
@@ -12,23 +12,61 @@ export interface Outlet {
   readonly destroyed: boolean;
 }
 
-/** Writes bytes piece by piece, each when the one before has left, so that a long list blocks nobody else. */
-export async function writePieces(
-  outlet: Outlet,
-  body: Bytes | Flow,
-  progressed: (bytes: number) => void,
-): Promise<void> {
+/** Memory for pieces of responses, which others need as well. */
+export interface PieceMemory {
+  isFull(): boolean;
+  /** Resolves when there is some, or when the response has ended. */
+  room(): Promise<void>;
+  /** A piece was made and is in memory. */
+  written(bytes: number): void;
+  /** A piece has left for the kernel or is lost. */
+  left(bytes: number): void;
+}
+
+/**
+ * Writes bytes piece by piece, each when the one before has left, so that a long list blocks nobody else. Pieces are
+ * small until the client has taken some. None is made before there is memory for it.
+ */
+export async function writePieces(outlet: Outlet, body: Bytes | Flow, memory: PieceMemory): Promise<void> {
   let lent: Buffer | undefined;
+  let writtenBytes = 0;
+  let leftBytes = 0;
+  let wake = (): void => {};
+  const size = (): number => (leftBytes < provenBytes ? firstPieceBytes : pieceBytes);
   const room: Room = (bytes) => {
-    lent = bytes < lentBytesMin ? undefined : (rooms.pop() ?? Buffer.allocUnsafeSlow(pieceBytes));
-    return lent ? lent.subarray(0, bytes) : Buffer.allocUnsafe(bytes);
+    const wanted = Math.min(bytes, size());
+    lent = wanted < lentBytesMin ? undefined : (rooms.pop() ?? Buffer.allocUnsafeSlow(pieceBytes));
+    return lent ? lent.subarray(0, wanted) : Buffer.allocUnsafe(wanted);
   };
+  if (memory.isFull()) await memory.room();
   for await (const piece of hasLength(body) ? piecesOf(body, room) : body.flow()) {
-    if (outlet.destroyed) return;
-    const sent = lent && givenBack(lent);
+    const whole = lent;
     lent = undefined;
-    if (!outlet.write(piece, sent)) await emptied(outlet);
-    progressed(piece.length);
+    // What was not put together in our memory comes in pieces of any size.
+    for (let from = 0; from < piece.length; ) {
+      if (outlet.destroyed) return;
+      const part = from === 0 && piece.length <= size() ? piece : piece.subarray(from, from + size());
+      from += part.length;
+      const isLast = from >= piece.length;
+      memory.written(part.length);
+      writtenBytes += part.length;
+      const flows = outlet.write(part, (error) => {
+        leftBytes += part.length;
+        memory.left(part.length);
+        if (isLast && whole && !error) keepRoom(whole);
+        wake();
+      });
+      // Of a client that has taken little nobody knows yet whether it will take more.
+      if (leftBytes < provenBytes)
+        await movedOn(outlet, (resolve) => {
+          wake = (): void => {
+            if (leftBytes === writtenBytes) resolve();
+          };
+          wake();
+        });
+      else if (!flows) await movedOn(outlet);
+      if (memory.isFull()) await memory.room();
+    }
   }
 }
 
@@ -37,15 +75,13 @@ export async function writePieces(
  * kernel, which has to find clean pages, and to the collector, which has to notice that they are free again.
  */
 const rooms: Buffer[] = [];
-/** Less than this comes from Node's own pool, or is near enough to it. */
-const lentBytesMin = 16 * 1024;
+/** Less than this is a first piece, or the end of a list, and not worth so much memory. */
+const lentBytesMin = 32 * 1024;
 
-const givenBack =
-  (room: Buffer) =>
-  (error?: Error | null): void => {
-    // After an error nobody knows who still holds it.
-    if (!error && rooms.length < pieceRoomsMax) rooms.push(room);
-  };
+/** Not after an error: nobody knows who still holds it then. */
+function keepRoom(room: Buffer): void {
+  if (rooms.length < pieceRoomsMax) rooms.push(room);
+}
 
 /** The bytes piece by piece. Each is the reader's until `room` gives its memory again. */
 export function piecesOf(bytes: Bytes, room: Room): Iterable<Buffer> {
@@ -57,16 +93,18 @@ function* cut(bytes: Buffer): Generator<Buffer> {
   for (let from = 0; from < bytes.length; from += pieceBytes) yield bytes.subarray(from, from + pieceBytes);
 }
 
-function emptied(outlet: Outlet): Promise<void> {
+/** Resolves when the outlet takes more, or when `whenTaken` says so in its place; and when it closes. */
+function movedOn(outlet: Outlet, whenTaken?: (resolve: () => void) => void): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
       outlet.off('drain', done);
       outlet.off('close', done);
       resolve();
     };
-    outlet.on('drain', done);
+    if (!whenTaken) outlet.on('drain', done);
     outlet.on('close', done);
     if (outlet.destroyed) done();
+    else whenTaken?.(done);
   });
 }
 

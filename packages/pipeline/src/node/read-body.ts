@@ -5,16 +5,22 @@ import { BodyTooLargeError, ClientGoneError } from '../exchange.ts';
 export interface Receiving {
   readonly sinceMs: number;
   bytes: number;
+  /** Nothing more is taken: the body is whole, broke off or was given up. */
+  isOver: boolean;
   /** Stops reading; whoever waits for the body gets the error. */
   fail(error: Error): void;
 }
 
-/** `whole` tells at the end of the bytes whether it is also the end of the body: Node ends a stream that was reset the same way. */
+/**
+ * `whole` tells at the end of the bytes whether it is also the end of the body: Node ends a stream that was reset the
+ * same way. `kept` is told of each piece that is held in memory.
+ */
 export function readBody(
   source: Readable,
   whole: () => boolean,
   limitBytes: number,
   nowMs: number,
+  kept: (bytes: number) => void,
 ): { body: Promise<Buffer>; receiving: Receiving } {
   const { promise: body, resolve, reject } = Promise.withResolvers<Buffer>();
   const pieces: Buffer[] = [];
@@ -22,24 +28,32 @@ export function readBody(
   const receiving: Receiving = {
     sinceMs: nowMs,
     bytes: 0,
+    isOver: false,
     fail: (error) => {
+      receiving.isOver = true;
       source.off('data', take);
       source.pause();
+      pieces.length = 0;
       reject(error);
     },
   };
   const take = (piece: Buffer): void => {
     receiving.bytes += piece.length;
-    if (receiving.bytes > limitBytes) receiving.fail(new BodyTooLargeError(limitBytes));
-    else pieces.push(piece);
+    if (receiving.bytes > limitBytes) return receiving.fail(new BodyTooLargeError(limitBytes));
+    pieces.push(piece);
+    kept(piece.length);
   };
-  const gone = (): void => reject(new ClientGoneError('the client left before its request was complete'));
+  const gone = (): void => {
+    receiving.isOver = true;
+    reject(new ClientGoneError('the client left before its request was complete'));
+  };
 
   source.on('data', take);
   let ended = false;
   source.on('end', () => {
     ended = true;
     if (!whole()) return gone();
+    receiving.isOver = true;
     resolve(pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces, receiving.bytes));
   });
   source.on('error', gone);
@@ -48,5 +62,7 @@ export function readBody(
     if (!ended) gone();
   });
   if (source.destroyed) gone();
+  // A handler that fails before it waits for its body must not end the process with a rejection nobody handled.
+  body.catch(() => {});
   return { body, receiving };
 }

@@ -1,29 +1,24 @@
 import type { Readable } from 'node:stream';
-import { type Clock, invariant } from '@cluster-apiserver/base';
+import { invariant } from '@cluster-apiserver/base';
 import {
   type ApiRequest,
   type ApiResponse,
+  BodyMemoryError,
   BodyTooLargeError,
   BodyTooSlowError,
+  type Bytes,
   ClientGoneError,
   type ExchangeEnd,
   StalledClientError,
   type Streaming,
 } from '../exchange.ts';
-import { answerStallMs, bodyBytesPerSecondMin, bodyGraceMs } from './limits.ts';
-import { type Outlet, OutletSink, writePieces } from './outlet.ts';
+import type { Connection } from './connection.ts';
+import type { ListenerContext } from './context.ts';
+import { answerStallMs, bodyBytesPerSecondMin, bodyGraceMs, firstPieceBytes } from './limits.ts';
+import type { CutOffResponse, RefusedBody } from './measures.ts';
+import { type Outlet, OutletSink, type PieceMemory, writePieces } from './outlet.ts';
+import { refusal } from './refusal.ts';
 import { type Receiving, readBody } from './read-body.ts';
-
-/** What all requests of a listener share. */
-export interface Surroundings {
-  /** The time of the last sweep: exact enough for limits of seconds, and free to read on the hot path. */
-  readonly nowMs: number;
-  readonly clock: Clock;
-  /** Aborted once the listener drains. */
-  readonly draining: AbortSignal;
-  /** What went wrong on our side after the answer had begun. */
-  report(what: string, error: unknown): void;
-}
 
 const nothing = Buffer.alloc(0);
 
@@ -34,24 +29,40 @@ const nothing = Buffer.alloc(0);
 export abstract class SocketRequest implements ApiRequest {
   abstract readonly method: string;
   abstract readonly target: string;
-  abstract readonly remoteAddress: string;
-  abstract readonly clientCertificates: readonly Buffer[];
   abstract readonly protocol: ApiRequest['protocol'];
   /** Names and values in turn, as Node's parsers give them. */
   abstract readonly rawHeaders: readonly string[];
 
-  protected readonly surroundings: Surroundings;
+  readonly connection: Connection;
+  protected readonly context: ListenerContext;
   #receiving: Receiving | undefined;
   #gone: AbortController | undefined;
   #clientLeft = false;
   #closed = false;
   #sendingSinceMs: number | undefined;
   #onEnd: ((end: ExchangeEnd) => void)[] | undefined;
+  /** Where the body of the response goes, once it does. */
+  #outlet: Outlet | undefined;
+  #sink: OutletSink | undefined;
+  #backlogBytes = 0;
+  #backlogSinceMs: number | undefined;
+  /** Of the request's body and of the response's, what is in memory. */
+  #receivedBytes = 0;
+  #heldBytes = 0;
   /** Counted by whoever writes the body. */
   protected bodyBytes = 0;
 
-  constructor(surroundings: Surroundings) {
-    this.surroundings = surroundings;
+  constructor(connection: Connection, context: ListenerContext) {
+    this.connection = connection;
+    this.context = context;
+  }
+
+  get remoteAddress(): string {
+    return this.connection.remoteAddress;
+  }
+
+  get clientCertificates(): readonly Buffer[] {
+    return this.connection.clientCertificates;
   }
 
   header(name: string): string | undefined {
@@ -94,13 +105,53 @@ export abstract class SocketRequest implements ApiRequest {
     if (declared !== undefined && Number(declared) > limitBytes)
       return Promise.reject(new BodyTooLargeError(limitBytes));
     this.askForBody();
-    const { body, receiving } = readBody(this.source, () => this.bodyIsWhole, limitBytes, this.surroundings.nowMs);
+    const { body, receiving } = readBody(
+      this.source,
+      () => this.bodyIsWhole,
+      limitBytes,
+      this.context.nowMs,
+      (bytes) => this.#received(bytes),
+    );
     this.#receiving = receiving;
+    this.context.receiving.add(this);
     return body;
   }
 
   get isAborted(): boolean {
     return this.#clientLeft;
+  }
+
+  /**
+   * Counts a piece of the body. Where memory for bodies is exhausted, the body that has taken longest is given up: an
+   * honest one is here within a moment, and one that trickles is in nobody's way.
+   */
+  #received(bytes: number): void {
+    const { connection, context } = this;
+    this.#receivedBytes += bytes;
+    connection.bodyBytes.take(bytes);
+    while (connection.bodyBytes.isFull && refuseOldest(connection.requests));
+    while (context.bodyBytes.isFull && refuseOldest(context.receiving));
+  }
+
+  get isReceiving(): boolean {
+    return this.#receiving !== undefined && !this.#receiving.isOver && this.receivingBody;
+  }
+
+  /** Gives up the body, and gives its memory back. */
+  refuseBody(reason: RefusedBody): void {
+    this.context.measures.bodyRefused(reason);
+    this.#receiving?.fail(
+      reason === 'slow'
+        ? new BodyTooSlowError(`fewer than ${bodyBytesPerSecondMin} bytes of the body came per second`)
+        : new BodyMemoryError('memory for request bodies is exhausted'),
+    );
+    this.#releaseBody();
+  }
+
+  #releaseBody(): void {
+    this.context.receiving.delete(this);
+    this.connection.bodyBytes.giveBack(this.#receivedBytes);
+    this.#receivedBytes = 0;
   }
 
   get signal(): AbortSignal {
@@ -111,22 +162,71 @@ export abstract class SocketRequest implements ApiRequest {
     return this.#gone.signal;
   }
 
-  /** Sends the answer. Nothing here throws or rejects: whoever called has no way left to tell the client. */
-  abstract answer(response: ApiResponse): void;
+  /** Sends the answer, or a 500 in its place. Nothing here throws: whoever called has no way left to tell the client. */
+  answer(response: ApiResponse): void {
+    try {
+      this.respond(response);
+    } catch (error) {
+      this.context.guard.failed('response', error, () => this.#respondFailure());
+    }
+  }
+
+  #respondFailure(): void {
+    try {
+      if (!this.headSent) return this.respond(refusal(500, 'the answer could not be written'));
+    } catch {
+      // What follows is all that is left.
+    }
+    this.cutOff();
+  }
+
+  /** Ends the connection or stream without a word, so that the client cannot take a part for the whole. */
+  abstract cutOff(): void;
+
+  /** Whether nobody is there to take an answer. */
+  abstract readonly isGone: boolean;
 
   /** What the sweep ends this request for, if anything. */
   sweep(nowMs: number): void {
     const receiving = this.#receiving;
-    if (receiving && this.receivingBody && tooSlow(receiving, nowMs)) {
-      receiving.fail(new BodyTooSlowError(`fewer than ${bodyBytesPerSecondMin} bytes of the body came per second`));
-    }
-    if (this.#sendingSinceMs !== undefined && nowMs - this.#sendingSinceMs > answerStallMs) this.cutOff();
+    if (receiving && this.isReceiving && tooSlow(receiving, nowMs)) this.refuseBody('slow');
+    this.#watchBacklog(nowMs);
+    if (this.#sendingSinceMs !== undefined && nowMs - this.#sendingSinceMs > answerStallMs) this.giveUp('stalled');
+  }
+
+  /** What the client has not taken, and since when none of it has moved. */
+  get backlog(): Backlog | undefined {
+    const sinceMs = this.#backlogSinceMs ?? (this.#heldBytes > 0 ? this.#sendingSinceMs : undefined);
+    return sinceMs === undefined ? undefined : { bytes: Math.max(this.#backlogBytes, this.#heldBytes), sinceMs };
+  }
+
+  /** Bytes that a stream has queued, which no budget counts. */
+  get streamBacklogBytes(): number {
+    return this.#sink ? this.#backlogBytes : 0;
+  }
+
+  giveUp(reason: CutOffResponse): void {
+    this.context.measures.responseCutOff(reason);
+    this.cutOff();
+  }
+
+  #watchBacklog(nowMs: number): void {
+    if (!this.#outlet) return;
+    const bytes = this.#outlet.writableLength;
+    const moved = bytes !== this.#backlogBytes;
+    this.#backlogBytes = bytes;
+    if (bytes === 0) this.#backlogSinceMs = undefined;
+    else if (moved || this.#backlogSinceMs === undefined) this.#backlogSinceMs = nowMs;
+    if (moved && this.#sendingSinceMs !== undefined) this.#sendingSinceMs = nowMs;
   }
 
   /** The socket or stream is done with this request, answered or not. */
-  closed(answered: boolean): void {
+  closed(): void {
     if (this.#closed) return;
+    const answered = this.isAnswered;
     this.#closed = true;
+    this.#releaseBody();
+    this.#release(this.#heldBytes);
     if (!answered) this.clientLeft();
     this.#reportEnd(answered);
   }
@@ -137,14 +237,20 @@ export abstract class SocketRequest implements ApiRequest {
 
   #reportEnd(answered: boolean): void {
     if (!this.#onEnd) return;
-    const end: ExchangeEnd = { outcome: answered ? 'complete' : 'aborted', bodyBytes: this.bodyBytes };
-    for (const listener of this.#onEnd) listener(end);
+    const bodyBytes = this.bodyBytes + (this.#sink?.writtenBytes ?? 0);
+    const end: ExchangeEnd = { outcome: answered ? 'complete' : 'aborted', bodyBytes };
+    for (const listener of this.#onEnd) this.context.guard.run('request', () => listener(end));
   }
 
   clientLeft(): void {
     this.#clientLeft = true;
     this.#gone?.abort(new ClientGoneError('the client left'));
   }
+
+  protected abstract respond(response: ApiResponse): void;
+  protected abstract readonly headSent: boolean;
+  /** Whether the last byte of the answer has left. */
+  protected abstract readonly isAnswered: boolean;
 
   /** The value of a header as the client meant it, which is UTF-8 if it is more than ASCII. */
   protected abstract textOf(value: string): string;
@@ -159,33 +265,86 @@ export abstract class SocketRequest implements ApiRequest {
   protected abstract readonly source: Readable;
   /** Tells a client that waits for it (`Expect: 100-continue`) to send the body. */
   protected abstract askForBody(): void;
-  /** Ends the connection or stream without a word, so that the client cannot take a part for the whole. */
-  protected abstract cutOff(): void;
 
   /** From here on the answer must keep moving. */
   protected sending(): void {
-    this.#sendingSinceMs = this.surroundings.nowMs;
+    this.#sendingSinceMs = this.context.nowMs;
   }
 
-  /** The body of an answer whose headers have been written. */
-  protected async send(outlet: Outlet, body: Exclude<ApiResponse['body'], undefined>): Promise<void> {
+  /** An answer that is handed over in one piece. Its bytes are in memory until the request is closed. */
+  protected sendingAtOnce(bytes: number): void {
+    this.sending();
+    this.bodyBytes = bytes;
+    this.#hold(bytes);
+  }
+
+  /** Writes the body of an answer whose headers have been written. Never rejects; false if the body broke off. */
+  protected async writeBody(outlet: Outlet, body: Exclude<ApiResponse['body'], undefined>): Promise<boolean> {
     try {
+      this.#outlet = outlet;
       if (isStreaming(body)) {
-        const sink = new OutletSink(outlet, this.signal, this.surroundings.draining);
-        await body.stream(sink);
-        this.bodyBytes += sink.writtenBytes;
-      } else
-        await writePieces(outlet, body, (bytes) => {
-          this.bodyBytes += bytes;
-          this.sending();
-        });
+        this.#sink = new OutletSink(outlet, this.signal, this.context.draining);
+        await body.stream(this.#sink);
+        // What it has queued must leave now.
+        this.sending();
+      } else await writePieces(outlet, body, this.#pieceMemory());
+      return true;
     } catch (error) {
       if (!this.#closed && !(error instanceof StalledClientError))
-        this.surroundings.report(`writing the answer to ${this.method} ${pathOf(this.target)}`, error);
-      this.cutOff();
+        this.context.report(`writing the answer to ${this.method} ${pathOf(this.target)}`, error);
+      this.context.guard.run('response', () => this.cutOff());
+      return false;
     }
   }
+
+  #pieceMemory(): PieceMemory {
+    const isGone = (): boolean => this.#closed;
+    return {
+      room: () => this.connection.responseBytes.room(isGone),
+      isFull: () => this.connection.responseBytes.isFull || this.context.responseBytes.isFull,
+      written: (bytes) => {
+        this.bodyBytes += bytes;
+        this.#hold(bytes);
+        this.sending();
+      },
+      left: (bytes) => this.#release(bytes),
+    };
+  }
+
+  #hold(bytes: number): void {
+    if (this.#closed) return;
+    this.#heldBytes += bytes;
+    this.connection.responseBytes.take(bytes);
+  }
+
+  /** Once closed, all of it has been released. */
+  #release(bytes: number): void {
+    const released = Math.min(bytes, this.#heldBytes);
+    if (released === 0) return;
+    this.#heldBytes -= released;
+    this.connection.responseBytes.giveBack(released);
+  }
 }
+
+/** Response bytes in memory, and since when none of them has moved. */
+export interface Backlog {
+  readonly bytes: number;
+  readonly sinceMs: number;
+}
+
+/** Gives up the body that has taken longest. False if none is on its way. */
+function refuseOldest(requests: Iterable<SocketRequest>): boolean {
+  for (const request of requests) {
+    if (!request.isReceiving) continue;
+    request.refuseBody('memory');
+    return true;
+  }
+  return false;
+}
+
+/** Bytes that leave at once: a client that does not take them holds no more memory than by a first piece. */
+export const isSmall = (bytes: Bytes): bytes is string | Buffer =>
+  (typeof bytes === 'string' || Buffer.isBuffer(bytes)) && bytes.length <= firstPieceBytes;
 
 export const isStreaming = (body: ApiResponse['body']): body is Streaming =>
   typeof body === 'object' && 'stream' in body;

@@ -5,6 +5,7 @@ import { type Clock, systemClock, systemRandom } from '@cluster-apiserver/base';
 import { selfSigned } from '@cluster-apiserver/certificates';
 import type { ApiRequest, Handler } from '../exchange.ts';
 import { defaultStreamsMax } from './limits.ts';
+import { noListenerMeasures } from './measures.ts';
 import { type Listener, type ListenOptions, listen } from './listener.ts';
 import type { ServingCertificate } from './tls.ts';
 
@@ -56,6 +57,8 @@ export async function serve(
       random: systemRandom(),
       goawayChance: 0,
       streamsMax: defaultStreamsMax,
+      connectionsPerPeerMax: 0,
+      measures: noListenerMeasures,
       report: (what, error) => reports.push(`${what}: ${error}`),
       ...options,
     },
@@ -91,7 +94,7 @@ export async function serve(
   };
 }
 
-const frameTypes = { DATA: 0, HEADERS: 1, RST_STREAM: 3, SETTINGS: 4 };
+const frameTypes = { DATA: 0, HEADERS: 1, RST_STREAM: 3, SETTINGS: 4, PING: 6, WINDOW_UPDATE: 8 };
 export const endHeaders = 4;
 export const endStream = 1;
 
@@ -109,6 +112,10 @@ export const packed = {
   get: Buffer.from([0x82, 0x87, 0x84, 0x01, 0x01, 0x61]),
   post: Buffer.from([0x83, 0x87, 0x84, 0x01, 0x01, 0x61]),
 };
+/** A header as HPACK writes it without any table. Both parts are shorter than 127 bytes. */
+export const literalHeader = (name: string, value: string): Buffer =>
+  Buffer.concat([Buffer.from([0, name.length]), Buffer.from(name), Buffer.from([value.length]), Buffer.from(value)]);
+
 /** The reason CANCEL. */
 export const cancel = Buffer.from([0, 0, 0, 8]);
 

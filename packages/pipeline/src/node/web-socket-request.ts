@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { ApiResponse } from '../exchange.ts';
+import type { ApiResponse, Streaming } from '../exchange.ts';
 import type { Handshake } from '../web-socket/handshake.ts';
 import { Incoming } from '../web-socket/incoming.ts';
 import { closeCodes, closeMessage, message } from '../web-socket/messages.ts';
@@ -9,7 +9,8 @@ import { hangUp } from './hang-up.ts';
 import { Http1Request, headOf } from './http1-request.ts';
 import { pongBacklogBytesMax } from './limits.ts';
 import type { Outlet } from './outlet.ts';
-import { isStreaming, type Surroundings } from './socket-request.ts';
+import type { ListenerContext } from './context.ts';
+import { isStreaming } from './socket-request.ts';
 
 /** What Node hands over with a request after which its connection speaks another protocol. */
 export interface Upgrade {
@@ -31,9 +32,9 @@ export class WebSocketRequest extends Http1Request {
   readonly #incoming = new Incoming();
   #closing = false;
 
-  constructor(upgrade: Upgrade, handshake: Handshake, connection: Connection, surroundings: Surroundings) {
+  constructor(upgrade: Upgrade, handshake: Handshake, connection: Connection, context: ListenerContext) {
     const { request, response } = upgrade;
-    super(request, response, false, connection, surroundings, understoodHeaders(request.rawHeaders, handshake));
+    super(request, response, false, connection, context, understoodHeaders(request.rawHeaders, handshake));
     this.#upgrade = upgrade;
     this.#handshake = handshake;
   }
@@ -42,22 +43,30 @@ export class WebSocketRequest extends Http1Request {
     return true;
   }
 
-  override answer(answer: ApiResponse): void {
+  protected override respond(answer: ApiResponse): void {
     const { body, headers, status } = answer;
-    if (status !== switchingProtocols || !isStreaming(body)) return super.answer(answer);
+    if (status !== switchingProtocols || !isStreaming(body)) return super.respond(answer);
     const { response, socket, early } = this.#upgrade;
     if (!socket.destroyed) {
       response.writeHead(status, headOf({ ...headers, ...this.#handshake.headers }, status, undefined));
       response.flushHeaders();
       response.detachSocket(socket);
       this.#read(early);
-      socket.on('data', (piece: Buffer) => this.#read(piece));
+      const read = (piece: Buffer): void => this.#read(piece);
+      socket.on(
+        'data',
+        this.context.guard.callback('websocket', read, () => socket.destroy()),
+      );
     }
-    const { draining } = this.surroundings;
     // Of a socket that is gone the handler has to know, too: it holds resources until its stream has run.
-    void this.send(new WebSocketOutlet(socket, () => this.#closing), body).then(() =>
-      this.#close(draining.aborted ? closeCodes.goingAway : closeCodes.normal),
+    this.context.guard.settle('websocket', this.#write(new WebSocketOutlet(socket, () => this.#closing), body), () =>
+      socket.destroy(),
     );
+  }
+
+  async #write(outlet: Outlet, body: Streaming): Promise<void> {
+    await this.writeBody(outlet, body);
+    this.#close(this.context.draining.aborted ? closeCodes.goingAway : closeCodes.normal);
   }
 
   #read(piece: Buffer): void {
@@ -74,7 +83,7 @@ export class WebSocketRequest extends Http1Request {
     if (this.#closing) return;
     this.#closing = true;
     this.clientLeft();
-    if (!this.#upgrade.socket.destroyed) hangUp(this.#upgrade.socket, this.surroundings.clock, closeMessage(code));
+    if (!this.#upgrade.socket.destroyed) hangUp(this.#upgrade.socket, this.context, closeMessage(code));
   }
 }
 

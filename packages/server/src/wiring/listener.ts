@@ -6,12 +6,13 @@ import {
   type Handler,
   type Listener,
 } from '@cluster-apiserver/pipeline';
-import type { Log } from '@cluster-apiserver/telemetry';
+import type { Log, Metrics } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
 import type { ServerFlags } from '../flags.ts';
 import type { Surroundings } from '../surroundings.ts';
 import { servingCertificate } from './certificate.ts';
 import { asksForCertificates } from './client-certificates.ts';
+import { listenerMeasures } from './listener-measures.ts';
 
 /** How long clients are asked to leave by themselves. What they have sent by then is still answered, in its own time. */
 const drainMs = 10_000;
@@ -22,11 +23,13 @@ export async function openListener(
   flags: ServerFlags,
   surroundings: Surroundings,
   log: Log,
+  metrics: Metrics,
   scope: Scope,
 ): Promise<Listener> {
   const { clock, random, listen } = surroundings;
   const certificate = await servingCertificate(flags, surroundings, log);
-  const report = (what: string, error: unknown): void => log.error(what, { error: asError(error) });
+  const report = (what: string, error: unknown): void =>
+    log.error(what, { error: asError(error), stack: asError(error).stack });
   const listener = await listen(
     {
       host: flags['bind-address'],
@@ -36,6 +39,8 @@ export async function openListener(
       clock,
       random,
       goawayChance: flags['goaway-chance'],
+      connectionsPerPeerMax: flags['max-connections-per-peer'],
+      measures: listenerMeasures(metrics),
       streamsMax: flags['http2-max-streams-per-connection'] || defaultStreamsMax,
       report,
     },

@@ -1,0 +1,62 @@
+import type { ListenerMeasures } from './measures.ts';
+
+/**
+ * Runs what Node calls back. An exception there would end the process, and with it the requests of everybody else: it
+ * is reported and counted instead, and costs the connection, stream or timer in which it was thrown.
+ */
+export class Guard {
+  readonly #report: (what: string, error: unknown) => void;
+  readonly #measures: ListenerMeasures;
+
+  constructor(report: (what: string, error: unknown) => void, measures: ListenerMeasures) {
+    this.#report = report;
+    this.#measures = measures;
+  }
+
+  /** The callback for an event of Node's. `close` ends what the event belongs to. */
+  callback<Args extends readonly unknown[]>(
+    where: CallbackPlace,
+    act: (...args: Args) => void,
+    close: (...args: Args) => void = () => {},
+  ): (...args: Args) => void {
+    return (...args) => {
+      try {
+        act(...args);
+      } catch (error) {
+        this.failed(where, error, () => close(...args));
+      }
+    };
+  }
+
+  run(where: CallbackPlace, act: () => void, close: () => void = () => {}): void {
+    try {
+      act();
+    } catch (error) {
+      this.failed(where, error, close);
+    }
+  }
+
+  /** For a promise that nobody waits for. */
+  settle(where: CallbackPlace, promise: Promise<unknown>, close: () => void): void {
+    promise.catch((error: unknown) => this.failed(where, error, close));
+  }
+
+  failed(where: CallbackPlace, error: unknown, close: () => void = () => {}, what = `callback failed: ${where}`): void {
+    attempt(() => this.#measures.callbackFailed(where));
+    attempt(() => this.#report(what, error));
+    attempt(close);
+  }
+}
+
+/** Where a callback failed, as a metric calls it. */
+export const callbackPlaces = ['connection', 'request', 'response', 'websocket', 'timer'] as const;
+export type CallbackPlace = (typeof callbackPlaces)[number];
+
+/** What is done because something failed already has nobody left to tell. */
+function attempt(act: () => void): void {
+  try {
+    act();
+  } catch {
+    // The first error has been reported or cannot be.
+  }
+}
