@@ -96,8 +96,8 @@ export const defaultStreamsMax = 250;
 /** What one HTTP/2 connection may make the protocol library hold, in megabytes, before new streams are refused. */
 export const sessionMegabytesMax = 32;
 
-/** Streams a client may reset at once and then per second. Honest clients cancel watches in such numbers, attackers more. */
-export const streamResets = { burst: 1_000, perSecond: 33 };
+/** Streams a client may reset at once and then per second. An honest client cancels all its watches, attackers more. */
+export const streamResets = { burst: 300, perSecond: 33 };
 
 /** How often the limits above are looked at: one timer for all connections instead of several for each request. */
 export const sweepMs = 1_000;
