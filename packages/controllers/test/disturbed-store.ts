@@ -54,6 +54,11 @@ export function disturbedStore(store: Store): DisturbedStore {
     watch: (prefix, after, signal) => watch(prefix, store.watch(prefix, after, signal)[Symbol.asyncIterator]()),
     head: (...args) => store.head(...args),
     askForProgress: () => store.askForProgress(),
+    reopenWatches: () => store.reopenWatches(),
+    get history() {
+      return store.history;
+    },
+    onHistoryReplaced: (listener) => store.onHistoryReplaced(listener),
     hold: (prefix) => {
       const { promise, resolve } = Promise.withResolvers<void>();
       held.set(prefix, promise);

@@ -148,7 +148,7 @@ export class Channel {
   view(changes: readonly ItemChange<Cached>[]): ObjectEvent[] {
     const events: ObjectEvent[] = [];
     for (const change of changes) {
-      const event = this.#isInScope(change.key) && new Sighting(change).through(this.#matches);
+      const event = this.covers(change.key) && new Sighting(change).through(this.#matches);
       if (event) events.push(event);
     }
     return events;
@@ -205,7 +205,8 @@ export class Channel {
     for (const wake of woken) wake();
   }
 
-  #isInScope(candidate: string): boolean {
+  /** Whether an object under this key is within its scope, whatever else is selected by. */
+  covers(candidate: string): boolean {
     const { within, key } = scopeOf(this.selection);
     return key === undefined ? candidate.startsWith(within) : candidate === key;
   }

@@ -331,7 +331,7 @@ describe('an object that cannot be read', () => {
   test('is not hidden by a transformer that refuses it', () => {
     const unreadable = new CorruptValueError(['/registry/robots/n/a']);
     const item = resource.collection.form.read(
-      { key: '/registry/robots/n/a', revision: 7 as never, unreadable },
+      { key: '/registry/robots/n/a', revision: 7 as never, unreadable, retry: () => Promise.reject(unreadable) },
       'n/a',
     );
     expect(item.unreadable).toBe(unreadable);

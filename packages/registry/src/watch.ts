@@ -1,12 +1,12 @@
 import { type FieldError, forbidden, invalid, notSupported, StatusError } from '@cluster-apiserver/model';
-import { type Call, type Revision, RevisionCompactedError } from '@cluster-apiserver/storage';
+import { type Call, type ItemChange, type Revision, RevisionCompactedError, revision } from '@cluster-apiserver/storage';
 import type { Channel } from './channels.ts';
 import { reach } from './reach.ts';
 import { requireNamespace, type Resource } from './resource.ts';
 import { parseResourceVersion } from './resource-version.ts';
 import { select, type Selection } from './selection.ts';
 import { answerFor, answering } from './storage-answers.ts';
-import type { StoredObject } from './stored-object.ts';
+import type { Cached, StoredObject } from './stored-object.ts';
 import { Batch, Bookmark, ObjectEvent } from './watch-event.ts';
 
 export interface WatchOptions extends Selection {
@@ -42,6 +42,7 @@ export function watch(resource: Resource, options: WatchOptions, call: Call): Pr
     const { collection, channels, kind } = resource;
     const from = parseResourceVersion(options.resourceVersion);
     const { sendInitialEvents, allowWatchBookmarks } = options;
+    collection.requireKnown();
     const channel = (): Channel => channels.take(options);
     if (typeof from === 'number' && !sendInitialEvents) return new Watcher(resource, channel(), from);
     try {
@@ -102,9 +103,12 @@ class Watcher implements Watching {
   #wasInStep = false;
   #ended = false;
   #wake: (() => void) | undefined;
+  /** What it was told belongs to this history. */
+  readonly #storeHistory: number;
 
   constructor(resource: Resource, channel: Channel, told: Revision, present?: Iterator<Batch>) {
     this.#resource = resource;
+    this.#storeHistory = resource.collection.history;
     this.#channel = channel;
     this.#told = told;
     this.#present = present;
@@ -122,6 +126,7 @@ class Watcher implements Watching {
   }
 
   take(): Batch | undefined {
+    if (this.#resource.collection.history !== this.#storeHistory) throw replaced(this.#told);
     const present = this.#present?.next();
     if (present && !present.done) return present.value;
     this.#present = undefined;
@@ -165,7 +170,13 @@ class Watcher implements Watching {
       return undefined;
     }
     this.#channel.flush();
-    const events = view(this.#channel, missed);
+    const readable = readableOf(missed, this.#channel);
+    const events = view(this.#channel, readable);
+    if (readable.length < missed.length) {
+      // It goes on when the key of the next one is there: the channel is interrupted then.
+      this.#told = revision((missed[readable.length]?.revision ?? this.#told) - 1);
+      return events.length > 0 ? new Batch(events, this.#told) : undefined;
+    }
     this.#told = collection.reached;
     this.#inStep = this.#channel.count;
     this.#wasInStep = true;
@@ -182,6 +193,18 @@ class Watcher implements Watching {
     }
     return batch.events.length > 0 ? batch : this.take();
   }
+}
+
+/** Clients relist: the versions that they know may mean something else now. */
+const replaced = (told: Revision): StatusError =>
+  new StatusError('Expired', `The resourceVersion ${told} is too old: the storage was restored or replaced`);
+
+/** The changes before one that cannot be read at present. What lies behind it is told when it has been told. */
+function readableOf(changes: readonly ItemChange<Cached>[], channel: Channel): readonly ItemChange<Cached>[] {
+  const end = changes.findIndex(
+    ({ key, current }) => current?.unreadable && !current.unreadable.lasting && channel.covers(key),
+  );
+  return end < 0 ? changes : changes.slice(0, end);
 }
 
 function view(channel: Channel, changes: Parameters<Channel['view']>[0]): ObjectEvent[] {

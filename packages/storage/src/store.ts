@@ -1,4 +1,5 @@
 import type { CorruptValueError } from './errors.ts';
+import type { HistoryReplaced } from './etcd/history.ts';
 import type { Revision } from './revision.ts';
 
 /**
@@ -11,7 +12,10 @@ import type { Revision } from './revision.ts';
  * - The revision of a write is larger than that of every write before it.
  * - A list is a snapshot: all its values as of one revision. What cannot be read is told in its place.
  * - A watch gives every change after its revision, in order, none twice, those of one revision together.
- * - Nothing waits past the deadline of its call: what cannot be known by then ends in a StorageUnavailableError.
+ * - Nothing waits past the deadline of its call: what cannot be known by then ends in a StorageUnavailableError, and a
+ *   write that may have been applied in a WriteInDoubtError.
+ * - When the store turns out to have another history than before, such as a restored backup, whatever is under way ends
+ *   in a HistoryReplacedError: no answer is of both.
  */
 export interface Store {
   get(key: string, call: Call): Promise<Reading>;
@@ -35,6 +39,12 @@ export interface Store {
   head(call: Call): Promise<Revision>;
   /** Makes quiet watches tell soon how far they have come. Returns at once and may be called at any time. */
   askForProgress(): void;
+  /** Makes watches that tell nothing begin anew from where they are, at another member where there is one. */
+  reopenWatches(): void;
+  /** The number of the present history: what was read under another number is not there any more. */
+  readonly history: number;
+  /** Calls back in the turn in which another history is found. The returned function ends that. */
+  onHistoryReplaced(listener: (replaced: HistoryReplaced) => void): () => void;
 }
 
 /** What every call brings along: how long its caller will wait, on the monotonic clock. */
@@ -56,6 +66,10 @@ export interface Unreadable {
   readonly key: string;
   readonly revision: Revision;
   readonly unreadable: CorruptValueError;
+  /** Tries once more to read the same value. */
+  readonly retry: () => Promise<Entry>;
+  /** The reading that took too long to be waited for, and goes on. */
+  readonly late?: Promise<Entry> | undefined;
 }
 
 export type Entry = (Stored & { readonly unreadable?: undefined }) | Unreadable;

@@ -1,5 +1,5 @@
 /** A real etcd of one or three members, started for one test file and gone with it. */
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -18,6 +18,10 @@ export interface RealEtcd {
   /** Where everything is that it has written. */
   readonly directory: string;
   leader(): Promise<RealMember>;
+  /** Makes a snapshot, as an operator does who backs up. Gives its path. */
+  snapshot(name: string): string;
+  /** Kills all members and starts them with the data of a snapshot; with a token as another cluster. */
+  restore(snapshot: string, token?: string): Promise<void>;
   /** Rejects when a canary lies there in clear that was to be encrypted. */
   stop(): Promise<void>;
 }
@@ -50,6 +54,9 @@ export interface EtcdTls {
 }
 
 const binary = process.env.ETCD_BIN ?? 'etcd';
+
+/** Undefined where none could be had: then nothing can be restored. */
+export const etcdctl = process.env.ETCDCTL_BIN;
 
 export async function startEtcd({
   members: count = 1,
@@ -95,8 +102,32 @@ export async function startEtcd({
       });
       return leading;
     },
+    snapshot: (name) => {
+      const path = join(directory, name);
+      control(['--endpoints', members[0]?.endpoint ?? '', 'snapshot', 'save', path]);
+      return path;
+    },
+    restore: async (snapshot, token) => {
+      await Promise.all(members.map((one) => one.signal('SIGKILL')));
+      for (const [at, name] of names.entries()) {
+        const data = join(directory, name);
+        rmSync(data, { recursive: true, force: true });
+        control([
+          ...['snapshot', 'restore', snapshot, '--data-dir', data, '--name', name],
+          ...['--initial-cluster', cluster],
+          ...['--initial-advertise-peer-urls', `http://127.0.0.1:${ports[at * 2 + 1]}`],
+          ...(token === undefined ? [] : ['--initial-cluster-token', token]),
+        ]);
+      }
+      await Promise.all(members.map((one) => one.start()));
+    },
     stop,
   };
+}
+
+function control(args: readonly string[]): void {
+  if (!etcdctl) throw new Error('there is no etcdctl');
+  execFileSync(etcdctl, args, { env: { ...process.env, ETCDCTL_API: '3' }, stdio: ['ignore', 'ignore', 'pipe'] });
 }
 
 function tlsFlags(directory: string, tls: EtcdTls | undefined): readonly string[] {

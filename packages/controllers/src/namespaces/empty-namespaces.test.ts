@@ -14,7 +14,7 @@ import {
 } from '@cluster-apiserver/registry';
 import { memoryStore, type Store, StorageUnavailableError } from '@cluster-apiserver/storage';
 import { type DisturbedStore, disturbedStore } from '../../test/disturbed-store.ts';
-import { type HandClock, handClock } from '../../test/hand-clock.ts';
+import { type HandClock, handClock } from '../../../base/test/hand-clock.ts';
 import { emptyNamespaces, type NamespaceControllerEvent } from './empty-namespaces.ts';
 
 let clock: HandClock;

@@ -6,7 +6,7 @@ import {
   type NamespaceControllerEvent,
 } from '@cluster-apiserver/controllers';
 import type { Resource } from '@cluster-apiserver/registry';
-import { campaign, type EtcdClient, startCompaction } from '@cluster-apiserver/storage';
+import { campaign, type EtcdClient, startCompaction, StorageUnavailableError, type Store } from '@cluster-apiserver/storage';
 import type { Log } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
 import { FlagError, type ServerFlags } from '../flags.ts';
@@ -32,29 +32,31 @@ export function startControllers(
 ): void {
   const { clock, random } = surroundings;
   const chosen = chosenControllers(flags.controllers);
-  /** What the present term has under way; the next one begins when it has ended. */
-  let underWay: Promise<void> = Promise.resolve();
-  const lead = (term: AbortSignal): void => {
-    log.info('leading: this replica now works for all of them', { controllers: [...chosen].join(',') });
-    const options = { resources, clock, random, signal: term };
+  const lead = async (term: AbortSignal): Promise<void> => {
+    log.info('acquired leadership; starting controllers', { controllers: [...chosen].join(',') });
+    const own = resources.map((one) => ({ ...one, store: whileLeading(one.store, () => election.leading) }));
+    const options = { resources: own, clock, random, signal: term };
     const run = async (name: string, work: () => Promise<void>): Promise<void> => {
       if (!chosen.has(name)) return;
       await work().catch((error: unknown) =>
         log.error('a controller stopped', { controller: name, error: asError(error) }),
       );
     };
-    underWay = underWay.then(async () => {
-      await Promise.all([
-        run(garbageCollector, () => collectGarbage({ ...options, report: collectorReport(log) })),
-        run(namespaceController, () => emptyNamespaces({ ...options, report: namespaceReport(log) })),
-      ]);
-    });
+    await Promise.all([
+      run(garbageCollector, () => collectGarbage({ ...options, report: collectorReport(log) })),
+      run(namespaceController, () => emptyNamespaces({ ...options, report: namespaceReport(log) })),
+    ]);
+    log.info('stopped controllers', { reason: String(term.reason) });
   };
-  const election = campaign({ client, key: `${ownPrefix}election/leader`, identity: random.uuid(), lead });
-  scope.onClose('controllers', async () => {
-    await election.close();
-    await underWay;
+  const election = campaign({
+    client,
+    key: `${ownPrefix}election/leader`,
+    identity: random.uuid(),
+    lead,
+    report: ({ key, value }) =>
+      log.error('removed a leader election key without a lease; nobody could have led', { key, value }),
   });
+  scope.onClose('controllers', () => election.close());
   const intervalMs = flags['etcd-compaction-interval'];
   if (intervalMs === 0) return;
   const compaction = startCompaction({
@@ -70,6 +72,31 @@ export function startControllers(
     },
   });
   scope.onClose('compaction', () => compaction.close());
+}
+
+/**
+ * A process that stood still learns of it by timers, and what came in the meantime may be dealt with before them. So each
+ * write asks once more.
+ */
+function whileLeading(store: Store, leading: () => boolean): Store {
+  const requireLead = (): void => {
+    if (!leading()) throw new StorageUnavailableError('leadership was lost');
+  };
+  return {
+    get: store.get,
+    list: store.list,
+    watch: store.watch,
+    head: store.head,
+    askForProgress: store.askForProgress,
+    reopenWatches: store.reopenWatches,
+    onHistoryReplaced: store.onHistoryReplaced,
+    get history() {
+      return store.history;
+    },
+    create: async (...write) => (requireLead(), store.create(...write)),
+    update: async (...write) => (requireLead(), store.update(...write)),
+    delete: async (...write) => (requireLead(), store.delete(...write)),
+  };
 }
 
 /** `*` is all, a name is one, `-name` is all but one; the last word about a controller counts. */

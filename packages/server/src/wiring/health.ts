@@ -20,17 +20,22 @@ export function checkStorage(
   health.add({
     name: 'etcd',
     endpoints: ['readyz', 'healthz'],
-    check: async () => void (await client.readHead({ deadlineMs: clock.monotonicMs() + etcdTimeoutMs })),
+    check: async () => {
+      await client.readHead({ deadlineMs: clock.monotonicMs() + etcdTimeoutMs });
+      // It answers, and yet refuses what we cannot do without.
+      client.check();
+    },
   });
   health.add({
     name: 'watch-cache',
     endpoints: ['readyz', 'healthz'],
     check: () => {
-      if (!cache.following) throw new Error('the objects are being read');
+      if (!cache.following) throw new Error('the watch cache is being filled', { cause: cache.lostBecause });
     },
   });
 }
 
 interface Followed {
   readonly following: boolean;
+  readonly lostBecause: unknown;
 }

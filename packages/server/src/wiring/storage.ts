@@ -1,26 +1,33 @@
 import type { Scope } from '@cluster-apiserver/base';
 import {
   type EtcdClient,
+  type EtcdEvent,
   etcdStore,
   openEtcdClient,
   type Store,
   type Transformer,
   type WatchCacheEvent,
 } from '@cluster-apiserver/storage';
-import type { Log } from '@cluster-apiserver/telemetry';
+import type { Log, Metrics } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
 import type { ServerFlags } from '../flags.ts';
 import type { Surroundings } from '../surroundings.ts';
+import { etcdMeasures, type StorageMeasures } from './etcd-measures.ts';
 import { flagFile } from './flag-files.ts';
 
 /** The store of this server: etcd, behind what encrypts. */
 export async function openStorage(
   flags: ServerFlags,
-  { ownPrefix, transformer }: { readonly ownPrefix: string; readonly transformer: Transformer },
+  {
+    ownPrefix,
+    transformer,
+    metrics,
+  }: { readonly ownPrefix: string; readonly transformer: Transformer; readonly metrics: Metrics },
   { clock, random, files, connectEtcd }: Surroundings,
   log: Log,
   scope: Scope,
-): Promise<{ client: EtcdClient; store: Store }> {
+): Promise<{ client: EtcdClient; store: Store; measures: StorageMeasures }> {
+  const measures = etcdMeasures(metrics);
   const ca = await flagFile('etcd-cafile', flags, files);
   const cert = await flagFile('etcd-certfile', flags, files);
   const key = await flagFile('etcd-keyfile', flags, files);
@@ -29,28 +36,62 @@ export async function openStorage(
     connect: connectEtcd(clock, { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) }),
     clock,
     random,
+    // A user of etcd may have rights below our prefix and nowhere else.
+    headKey: `${ownPrefix}head`,
     electionTimeoutMs: flags['etcd-election-timeout'],
-    report: (event) => {
-      if (event.type === 'lacks')
-        log.warn('this etcd lacks something that would be used', {
-          endpoint: event.endpoint,
-          version: event.version,
-          lacks: event.capability,
-        });
-      else if (event.type === 'outage began')
-        log.error('etcd gives no answers; requests are refused until it does', { error: asError(event.cause) });
-      else log.info('etcd answers again', { afterMs: Math.round(event.afterMs) });
-    },
+    measures,
+    report: (event) => reportEtcd(event, log),
   });
   scope.onClose('etcd', () => client.close());
-  return { client, store: etcdStore({ client, transformer, ownPrefix }) };
+  return { client, store: etcdStore({ client, transformer, ownPrefix }), measures };
+}
+
+function reportEtcd(event: EtcdEvent, log: Log): void {
+  switch (event.type) {
+    case 'lacks':
+      return log.warn('etcd lacks a capability; working without it', {
+        endpoint: event.endpoint,
+        version: event.version,
+        capability: event.capability,
+      });
+    case 'outage began':
+      return log.error('etcd unreachable; rejecting requests until it recovers', { error: asError(event.cause) });
+    case 'outage ended':
+      return log.info('etcd reachable again', { afterMs: Math.round(event.afterMs) });
+    case 'history replaced':
+      return log.error(
+        'etcd was restored, rebuilt or swapped; expiring all watches and rejecting requests until the watch cache is rebuilt',
+        { reason: event.reason, revisionBefore: event.before, revisionNow: event.now },
+      );
+    case 'foreign member':
+      return log.error('etcd endpoint belongs to another cluster than the others; ignoring it', {
+        endpoint: event.endpoint,
+      });
+    case 'full':
+      return log.error('etcd is out of space; rejecting writes other than deletions until an operator makes room');
+    case 'not full':
+      return log.info('etcd accepts data again');
+    case 'watch refused':
+      return log.error('etcd refuses the watch of all objects; changes of others are not seen', {
+        error: asError(event.cause),
+      });
+    case 'watch accepted':
+      return log.info('etcd accepts the watch again');
+  }
 }
 
 export const watchCacheReporter =
-  (log: Log) =>
+  (log: Log, measures: StorageMeasures) =>
   (event: WatchCacheEvent): void => {
-    if (event.type === 'loaded') {
-      const { items, revision, tookMs } = event;
-      log.info('all objects are in memory', { objects: items, revision, tookMs: Math.round(tookMs) });
-    } else log.warn('the watch of all objects was lost; they are read again', { error: asError(event.cause) });
+    switch (event.type) {
+      case 'loaded': {
+        const { items, revision, tookMs } = event;
+        return log.info('watch cache ready', { objects: items, revision, tookMs: Math.round(tookMs) });
+      }
+      case 'history replaced':
+        return measures.historyReplaced(event.reason);
+      case 'lost':
+        measures.cacheLost();
+        return log.warn('watch cache lost its watch; listing all objects again', { error: asError(event.cause) });
+    }
   };

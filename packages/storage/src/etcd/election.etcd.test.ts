@@ -29,7 +29,9 @@ function candidate(
     key,
     identity: 'test',
     timeToLiveSeconds,
-    lead: (term) => terms.push(term),
+    lead: (term) => {
+      terms.push(term);
+    },
   });
   return { ...opened, election, terms };
 }

@@ -38,6 +38,7 @@ class Http2Transport implements Transport {
   /** Most calls of a method have the same time, and then the same headers. */
   readonly #headers = new Map<string, KnownHeaders>();
   #connection: Connection | undefined;
+  #connections = 0;
   #closed = false;
 
   constructor(endpoint: string, clock: Clock, tls: TlsCredentials | undefined) {
@@ -61,6 +62,11 @@ class Http2Transport implements Transport {
     }
   }
 
+  get connection(): number {
+    this.#current();
+    return this.#connections;
+  }
+
   close(): void {
     this.#closed = true;
     this.#connection?.destroy();
@@ -70,7 +76,10 @@ class Http2Transport implements Transport {
   #current(): Connection {
     try {
       if (this.#closed) throw new Error('the client is closed');
-      if (!this.#connection?.usable) this.#connection = connect(this.#endpoint, this.#tls, this.#clock);
+      if (!this.#connection?.usable) {
+        this.#connection = connect(this.#endpoint, this.#tls, this.#clock);
+        this.#connections++;
+      }
       return this.#connection;
     } catch (cause) {
       throw new EtcdFault('unsent', unavailableCode, `cannot reach ${this.#endpoint}`, { cause });

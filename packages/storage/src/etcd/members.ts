@@ -11,6 +11,8 @@ export interface Member {
   readonly transport: Transport;
   /** Such as 3.5.16; undefined until the member has told. */
   readonly version: string | undefined;
+  /** The number of the connection over which it showed that it has the history that we know; 0 for none. */
+  verifiedConnection: number;
 }
 
 export interface Members {
@@ -62,6 +64,7 @@ export function trackMembers(
     endpoint,
     transport: connect(endpoint),
     version: undefined,
+    verifiedConnection: 0,
     answeredMs: Number.NEGATIVE_INFINITY,
     failedMs: -1,
     silent: false,
