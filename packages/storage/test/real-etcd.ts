@@ -197,7 +197,7 @@ function member({ name, endpoint, peer, flags, credentials }: MemberOptions): Re
 }
 
 async function serves(endpoint: string, credentials: TlsCredentials | undefined): Promise<boolean> {
-  const transport = http2Connect(systemClock, credentials)(endpoint);
+  const transport = http2Connect(systemClock, () => credentials)(endpoint);
   try {
     const message = range.encode({ key: 'x', countOnly: true });
     await transport.unary(range.path, message, { timeoutMs: 500, requireLeader: true });
@@ -210,7 +210,7 @@ async function serves(endpoint: string, credentials: TlsCredentials | undefined)
 }
 
 async function isLeader(endpoint: string, credentials: TlsCredentials | undefined): Promise<boolean> {
-  const transport = http2Connect(systemClock, credentials)(endpoint);
+  const transport = http2Connect(systemClock, () => credentials)(endpoint);
   try {
     const options = { timeoutMs: 500, requireLeader: false };
     return memberStatus.decode(await transport.unary(memberStatus.path, memberStatus.encode(), options)).leads;

@@ -1,5 +1,7 @@
-import type { Scope } from '@cluster-apiserver/base';
+import { follow, type Scope } from '@cluster-apiserver/base';
+import { checkCertificate } from '@cluster-apiserver/pipeline';
 import {
+  type CredentialsOf,
   type EtcdClient,
   type EtcdEvent,
   etcdStore,
@@ -28,12 +30,10 @@ export async function openStorage(
   scope: Scope,
 ): Promise<{ client: EtcdClient; store: Store; measures: StorageMeasures }> {
   const measures = etcdMeasures(metrics);
-  const ca = await flagFile('etcd-cafile', flags, files);
-  const cert = await flagFile('etcd-certfile', flags, files);
-  const key = await flagFile('etcd-keyfile', flags, files);
+  const credentials = await followCredentials(flags, { clock, files }, log, scope);
   const client = openEtcdClient({
     endpoints: flags['etcd-servers'],
-    connect: connectEtcd(clock, { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) }),
+    connect: connectEtcd(clock, credentials),
     clock,
     random,
     // A user of etcd may have rights below our prefix and nowhere else.
@@ -45,6 +45,52 @@ export async function openStorage(
   scope.onClose('etcd', () => client.close());
   return { client, store: etcdStore({ client, transformer, ownPrefix }), measures };
 }
+
+/** Certificates are replaced long before they end, and new connections are rare. */
+const credentialsPollMs = 10_000;
+
+/** What connections to etcd are opened with, as the files have it. */
+async function followCredentials(
+  flags: ServerFlags,
+  { clock, files }: Pick<Surroundings, 'clock' | 'files'>,
+  log: Log,
+  scope: Scope,
+): Promise<CredentialsOf> {
+  const read = async (): Promise<Credentials> => ({
+    ca: await flagFile('etcd-cafile', flags, files),
+    cert: await flagFile('etcd-certfile', flags, files),
+    key: await flagFile('etcd-keyfile', flags, files),
+  });
+  let current = await read();
+  const stop = follow<Credentials>(
+    {
+      clock,
+      pollMs: credentialsPollMs,
+      read,
+      same: (one, other) => credentialNames.every((name) => isSame(one[name], other[name])),
+      use: (next) => {
+        // While one file is replaced and the other not yet, they do not fit.
+        if (next.cert && next.key) checkCertificate({ cert: next.cert, key: next.key });
+        current = next;
+        log.info('etcd client credentials reloaded');
+      },
+      failed: (error) => log.error('cannot reload etcd client credentials; keeping the old ones', { error: asError(error) }),
+    },
+    current,
+  );
+  scope.onClose('etcd credentials', stop);
+  return () => {
+    const { ca, cert, key } = current;
+    return { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) };
+  };
+}
+
+const credentialNames = ['ca', 'cert', 'key'] as const;
+
+type Credentials = Readonly<Record<(typeof credentialNames)[number], Buffer | undefined>>;
+
+const isSame = (one: Buffer | undefined, other: Buffer | undefined): boolean =>
+  one === other || (one !== undefined && other !== undefined && one.equals(other));
 
 function reportEtcd(event: EtcdEvent, log: Log): void {
   switch (event.type) {

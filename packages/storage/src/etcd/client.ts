@@ -15,6 +15,7 @@ import { type Member, type Members, trackMembers } from './members.ts';
 import { outageWatch } from './outage.ts';
 import { Refusals } from './refusals.ts';
 import { type Connect, EtcdFault, type MemberStream } from './transport.ts';
+import { Slowness } from './slowness.ts';
 import { Verification } from './verification.ts';
 import { WakingTime } from './waking-time.ts';
 import type { Rpc } from './wire/fields.ts';
@@ -107,6 +108,9 @@ export interface MemberConnection extends MemberStream {
   distrust(): void;
 }
 
+/** However slow answers are, this many election timeouts are enough to take a member for dead. */
+const slowAttemptElectionsMax = 3;
+
 const defaultElectionTimeoutMs = 1_000;
 
 const unavailableCode = 14;
@@ -140,7 +144,23 @@ export function openEtcdClient(options: EtcdOptions): EtcdClient {
   const attemptMs = electionTimeoutMs * attemptPerElectionTimeout;
   const electionMs = electionTimeoutMs * electionsPatience + electionsPatienceExtraMs;
   const time = new WakingTime(clock);
-  const members = trackMembers(options.endpoints, options.connect, time, lacksReporter(report));
+  const members = trackMembers({
+    endpoints: options.endpoints,
+    connect: options.connect,
+    clock,
+    random,
+    time,
+    electionTimeoutMs,
+    identified: lacksReporter(report),
+  });
+  // By method: with a slow disk writes are slow, and reads are not.
+  const slownesses = new Map<string, Slowness>();
+  const slownessOf = (path: string): Slowness => {
+    let slowness = slownesses.get(path);
+    if (!slowness)
+      slownesses.set(path, (slowness = new Slowness(attemptMs, electionTimeoutMs * slowAttemptElectionsMax)));
+    return slowness;
+  };
   const headRequest = { key: options.headKey ?? 'head', countOnly: true };
   const outage = outageWatch({ clock, random, report, probe: () => probe(members, headRequest, attemptMs) });
   let closed = false;
@@ -168,6 +188,7 @@ export function openEtcdClient(options: EtcdOptions): EtcdClient {
       await outage.waitBriefly({ deadlineMs: Math.min(call.deadlineMs, clock.monotonicMs() + patienceLeftMs) });
     }
     const message = rpc.encode(request);
+    const slowness = slownessOf(rpc.path);
     let lastFault: EtcdFault | undefined;
     for (let attempt = 0; ; attempt++) {
       mustBeOpen();
@@ -182,7 +203,7 @@ export function openEtcdClient(options: EtcdOptions): EtcdClient {
         throw new StorageUnavailableError('etcd gives no answer', { cause: lastFault });
       }
       const member = members.choose();
-      const timeoutMs = Math.min(leftMs, attemptMs * patience(attempt, members.all.length));
+      const timeoutMs = Math.min(leftMs, slowness.attemptMs * patience(attempt, members.all.length));
       let sent = false;
       try {
         if (!verification.holds(member)) {
@@ -192,6 +213,7 @@ export function openEtcdClient(options: EtcdOptions): EtcdClient {
         }
         const seen = history.revision;
         sent = true;
+        const sentMs = time.nowMs();
         const answer = rpc.decode(await member.transport.unary(rpc.path, message, { timeoutMs, requireLeader: true }));
         const header = rpc.headerOf?.(answer);
         if (header) {
@@ -199,6 +221,7 @@ export function openEtcdClient(options: EtcdOptions): EtcdClient {
           history.saw(header.revision);
         }
         members.served(member);
+        slowness.answered(time.nowMs() - sentMs);
         measures.attempted('answered');
         outage.end();
         if (refusals.full && rpc.takesData?.(request)) refusals.end('full');
@@ -250,7 +273,7 @@ export function openEtcdClient(options: EtcdOptions): EtcdClient {
         members.survey();
       };
       try {
-        if (!verification.holds(member)) await verification.verify(member, attemptMs);
+        if (!verification.holds(member)) await verification.verify(member, slownessOf(range.path).attemptMs);
         if (!verification.holds(member)) throw connectionReplaced(member);
       } catch (fault) {
         failed(fault instanceof EtcdFault && fault.fate === 'refused');
