@@ -1,5 +1,11 @@
 import { type FieldError, forbidden, invalid, notSupported, StatusError } from '@cluster-apiserver/model';
-import { type Call, type ItemChange, type Revision, RevisionCompactedError, revision } from '@cluster-apiserver/storage';
+import {
+  type Call,
+  type ItemChange,
+  type Revision,
+  RevisionCompactedError,
+  revision,
+} from '@cluster-apiserver/storage';
 import type { Channel } from './channels.ts';
 import { reach } from './reach.ts';
 import { requireNamespace, type Resource } from './resource.ts';

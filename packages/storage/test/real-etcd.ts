@@ -22,6 +22,8 @@ export interface RealEtcd {
   snapshot(name: string): string;
   /** Kills all members and starts them with the data of a snapshot; with a token as another cluster. */
   restore(snapshot: string, token?: string): Promise<void>;
+  /** Runs etcdctl against the first member, as whoever readiness is asked as. */
+  control(...args: readonly string[]): void;
   /** Rejects when a canary lies there in clear that was to be encrypted. */
   stop(): Promise<void>;
 }
@@ -91,6 +93,12 @@ export async function startEtcd({
     await stop();
     throw error;
   }
+  const ourselves = (): readonly string[] => [
+    ...['--endpoints', members[0]?.endpoint ?? ''],
+    ...(tls ? ['--cacert', join(directory, 'authority.pem')] : []),
+    ...(tls ? ['--cert', written(directory, 'client.pem', tls.client.cert)] : []),
+    ...(tls ? ['--key', written(directory, 'client-key.pem', tls.client.key)] : []),
+  ];
   return {
     endpoints: members.map((one) => one.endpoint),
     members,
@@ -104,9 +112,10 @@ export async function startEtcd({
     },
     snapshot: (name) => {
       const path = join(directory, name);
-      control(['--endpoints', members[0]?.endpoint ?? '', 'snapshot', 'save', path]);
+      control([...ourselves(), 'snapshot', 'save', path]);
       return path;
     },
+    control: (...args) => control([...ourselves(), ...args]),
     restore: async (snapshot, token) => {
       await Promise.all(members.map((one) => one.signal('SIGKILL')));
       for (const [at, name] of names.entries()) {
@@ -132,17 +141,18 @@ function control(args: readonly string[]): void {
 
 function tlsFlags(directory: string, tls: EtcdTls | undefined): readonly string[] {
   if (!tls) return [];
-  const written = (name: string, content: string): string => {
-    const path = join(directory, name);
-    writeFileSync(path, content);
-    return path;
-  };
   return [
     '--client-cert-auth',
-    ...['--trusted-ca-file', written('authority.pem', tls.authority)],
-    ...['--cert-file', written('certificate.pem', tls.certificate)],
-    ...['--key-file', written('key.pem', tls.privateKey)],
+    ...['--trusted-ca-file', written(directory, 'authority.pem', tls.authority)],
+    ...['--cert-file', written(directory, 'certificate.pem', tls.certificate)],
+    ...['--key-file', written(directory, 'key.pem', tls.privateKey)],
   ];
+}
+
+function written(directory: string, name: string, content: string | Buffer = ''): string {
+  const path = join(directory, name);
+  writeFileSync(path, content);
+  return path;
 }
 
 interface MemberOptions {

@@ -13,7 +13,11 @@ export interface Outlet {
 }
 
 /** Writes bytes piece by piece, each when the one before has left, so that a long list blocks nobody else. */
-export async function writePieces(outlet: Outlet, body: Bytes | Flow, progressed: (bytes: number) => void): Promise<void> {
+export async function writePieces(
+  outlet: Outlet,
+  body: Bytes | Flow,
+  progressed: (bytes: number) => void,
+): Promise<void> {
   let lent: Buffer | undefined;
   const room: Room = (bytes) => {
     lent = bytes < lentBytesMin ? undefined : (rooms.pop() ?? Buffer.allocUnsafeSlow(pieceBytes));

@@ -169,8 +169,8 @@ export abstract class SocketRequest implements ApiRequest {
         const sink = new OutletSink(outlet, this.signal, this.surroundings.draining);
         await body.stream(sink);
         this.bodyBytes += sink.writtenBytes;
-      }
-      else await writePieces(outlet, body, (bytes) => {
+      } else
+        await writePieces(outlet, body, (bytes) => {
           this.bodyBytes += bytes;
           this.sending();
         });

@@ -6,7 +6,13 @@ import {
   type NamespaceControllerEvent,
 } from '@cluster-apiserver/controllers';
 import type { Resource } from '@cluster-apiserver/registry';
-import { campaign, type EtcdClient, startCompaction, StorageUnavailableError, type Store } from '@cluster-apiserver/storage';
+import {
+  campaign,
+  type EtcdClient,
+  startCompaction,
+  StorageUnavailableError,
+  type Store,
+} from '@cluster-apiserver/storage';
 import type { Log } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
 import { FlagError, type ServerFlags } from '../flags.ts';

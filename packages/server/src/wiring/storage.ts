@@ -74,7 +74,8 @@ async function followCredentials(
         current = next;
         log.info('etcd client credentials reloaded');
       },
-      failed: (error) => log.error('cannot reload etcd client credentials; keeping the old ones', { error: asError(error) }),
+      failed: (error) =>
+        log.error('cannot reload etcd client credentials; keeping the old ones', { error: asError(error) }),
     },
     current,
   );

@@ -155,7 +155,11 @@ function pageReader(client: EtcdClient, reader: EntryReader): Store['list'] {
     let pageKeys = after !== undefined && found?.prefix === asked.prefix ? found.pageKeys : firstPageKeys;
     for (;;) {
       const limit = Math.min(pageKeys, wanted - entries.length);
-      const page = await readPage(client, { key: rangeStart(asked.prefix, after), end, limit, revision: at }, inHistory);
+      const page = await readPage(
+        client,
+        { key: rangeStart(asked.prefix, after), end, limit, revision: at },
+        inHistory,
+      );
       at ??= revision(page.header.revision);
       const read = page.values.map((value) => {
         client.history.sawValue(value);

@@ -117,7 +117,8 @@ async function readInto(
         break;
       }
       if (message.compactRevision > 0) throw new RevisionCompactedError(reached, revision(message.compactRevision));
-      if (message.canceled) throw new EtcdFault('refused', refusedCode, `the watch was refused: ${message.cancelReason}`);
+      if (message.canceled)
+        throw new EtcdFault('refused', refusedCode, `the watch was refused: ${message.cancelReason}`);
       history.saw(header.revision);
       for (const set of message.events.length > 0 ? setsIn(message, reached) : progressIn(message, reached)) {
         reached = set.revision;

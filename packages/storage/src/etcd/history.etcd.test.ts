@@ -168,7 +168,9 @@ restorable(etcdctl ? 'with etcdctl' : 'skipped: there is no etcdctl', () => {
     closings.push(() => election.close());
     await until('a leader', () => election.leading || undefined);
     const leading = election.leading;
-    const watching = store.watch('/', await store.head(within(5_000)), new AbortController().signal)[Symbol.asyncIterator]();
+    const watching = store
+      .watch('/', await store.head(within(5_000)), new AbortController().signal)
+      [Symbol.asyncIterator]();
     const next: Promise<IteratorResult<ChangeSet> | Error> = watching.next().catch((error: Error) => error);
     await etcd.restore(snapshot);
     expect(await next).toBeInstanceOf(HistoryReplacedError);
@@ -216,7 +218,12 @@ test('an endpoint that leads to another cluster than the others is not used, and
     await Promise.all(etcd.members.map((member) => member.signal('SIGCONT')));
     return events.some(({ type }) => type === 'foreign member') || undefined;
   });
-  await until('the others to serve', () => store.get('/r/a', within(2_000)).then(({ stored }) => stored, () => undefined));
+  await until('the others to serve', () =>
+    store.get('/r/a', within(2_000)).then(
+      ({ stored }) => stored,
+      () => undefined,
+    ),
+  );
   expect(found(events)).toEqual([]);
   expect((await theirs.store.list({ prefix: '/r/' }, within(2_000))).entries).toEqual([]);
 });

@@ -36,7 +36,11 @@ export function progressAsker(client: EtcdClient, key: string): ProgressAsker {
     if (writing) return;
     writing = true;
     try {
-      await client.call(put, { key, value: `${writer}/${writes++}` }, { deadlineMs: clock.monotonicMs() + putTimeoutMs });
+      await client.call(
+        put,
+        { key, value: `${writer}/${writes++}` },
+        { deadlineMs: clock.monotonicMs() + putTimeoutMs },
+      );
     } catch {
       // Whoever waits asks again, or gives up at the end of his own time.
     } finally {

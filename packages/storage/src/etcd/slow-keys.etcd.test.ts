@@ -92,10 +92,18 @@ test('values whose keys hang delay no others, are unreadable meanwhile, and are 
   slow()?.follow({ changed: () => {}, interrupted: () => interruptions++ });
   plugin.resolve();
   await until('all to be read', () => slow()?.get('49')?.text !== '?' || undefined);
-  await until('each to be read', () => slow()?.changesAfter(begin)?.every(({ current }) => current?.text !== '?') || undefined);
-  expect(slow()?.changesAfter(begin)?.map(({ current }) => current?.text)).toEqual(
-    Array.from({ length: 50 }, (_, n) => `${underKms}${n}`),
+  await until(
+    'each to be read',
+    () =>
+      slow()
+        ?.changesAfter(begin)
+        ?.every(({ current }) => current?.text !== '?') || undefined,
   );
+  expect(
+    slow()
+      ?.changesAfter(begin)
+      ?.map(({ current }) => current?.text),
+  ).toEqual(Array.from({ length: 50 }, (_, n) => `${underKms}${n}`));
   expect(interruptions).toBe(50);
   expect(reports).toEqual(['loaded']);
 });
@@ -134,7 +142,13 @@ test('changes come in their order, though the keys of some take a while', async 
   await caughtUp();
   const told = [slow(), quick()].flatMap((one) => one?.changesAfter(begin) ?? []);
   const inOrder = told.toSorted((one, other) => one.revision - other.revision);
-  await until('all to be read', () => slow()?.changesAfter(begin)?.every(({ current }) => current?.text !== '?') || undefined);
+  await until(
+    'all to be read',
+    () =>
+      slow()
+        ?.changesAfter(begin)
+        ?.every(({ current }) => current?.text !== '?') || undefined,
+  );
   expect(inOrder.map(({ key }) => key)).toEqual(keys.map((key) => key.slice(key.lastIndexOf('/') + 1)));
 });
 

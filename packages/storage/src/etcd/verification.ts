@@ -90,9 +90,7 @@ export class Verification {
     timeoutMs: number,
   ): Promise<{ header: ResponseHeader; sameContent: boolean }> {
     const ask = async (request: RangeRequest): Promise<RangeAnswer> =>
-      range.decode(
-        await member.transport.unary(range.path, range.encode(request), { timeoutMs, requireLeader: true }),
-      );
+      range.decode(await member.transport.unary(range.path, range.encode(request), { timeoutMs, requireLeader: true }));
     if (anchor) {
       try {
         const { header, values } = await ask({ key: anchor.key, revision: anchor.modRevision });

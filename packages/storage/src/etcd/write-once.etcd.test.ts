@@ -265,10 +265,11 @@ async function revokeLeasesBelow(prefix: string): Promise<void> {
 }
 
 test('an update in doubt is known to have been applied though its lease is gone since', async () => {
-  const first = await create(ours.store, 'first');
+  const lasting = { timeToLiveSeconds: 600 };
+  const first = await ours.store.create(key, bytes('first'), lasting, within(5_000));
   let applied: Revision | undefined;
   const told = await losingTheAnswer(
-    () => ours.store.update(key, bytes('mine'), first, { timeToLiveSeconds: 600 }, within(10_000)),
+    () => ours.store.update(key, bytes('mine'), first, lasting, within(10_000)),
     async (at) => {
       applied = at;
       await revokeLeasesBelow(key);

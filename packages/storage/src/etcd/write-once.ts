@@ -64,7 +64,8 @@ export function writer(client: EtcdClient, leases: SharedLeases, ownPrefix: stri
   const nextSeal = (): string => `${ownPrefix}seals/${writerId}/${seals++}`;
   return (write, call) => {
     const inHistory = { ...call, history: call.history ?? client.history.number };
-    if (write.expected === 0) return create(surroundings, write, nextSeal, { ...inHistory, sinceMs: client.time.nowMs() });
+    if (write.expected === 0)
+      return create(surroundings, write, nextSeal, { ...inHistory, sinceMs: client.time.nowMs() });
     return replace(surroundings, write, { key: receiptKey, value: `${writerId}/${receipts++}` }, inHistory);
   };
 }

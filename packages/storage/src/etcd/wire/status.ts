@@ -1,4 +1,13 @@
-import { type ClusterId, decoded, encoded, nested, type Rpc, readClusterId, readFields, readIdentifier } from './fields.ts';
+import {
+  type ClusterId,
+  decoded,
+  encoded,
+  nested,
+  type Rpc,
+  readClusterId,
+  readFields,
+  readIdentifier,
+} from './fields.ts';
 
 export interface MemberStatus {
   /** Such as 3.5.16. */
