@@ -1,6 +1,7 @@
 import { type ByteString, bytesOf, conflict, encodeStored, type KubeObject } from '@cluster-apiserver/model';
 import {
   type Call,
+  HistoryReplacedError,
   KeyExistsError,
   type Revision,
   RevisionMismatchError,
@@ -43,6 +44,7 @@ export async function writeOver(
   decide: (current: Current | undefined) => Decision | Promise<Decision>,
 ): Promise<Written> {
   const { store, kind, collection } = resource;
+  const { history } = store;
   const { key, itemKey } = placeOf(resource, where.namespace, where.name);
   const remembered = collection.get(itemKey);
   if (remembered && !remembered.unreadable && !options.dryRun) {
@@ -80,6 +82,8 @@ export async function writeOver(
   }
 
   async function apply({ object, bytes }: Write, over: Revision | undefined): Promise<Written> {
+    // The same revision may be that of something else by now.
+    if (store.history !== history) throw new HistoryReplacedError();
     const revision = await written(object, bytes, over);
     collection.wrote(revision);
     return { outcome: new MadeObject(object, revision, bytes), over, created: !over, removed: bytes === undefined };

@@ -1,5 +1,5 @@
 import type { Clock } from '@cluster-apiserver/base';
-import type { EtcdClient } from '@cluster-apiserver/storage';
+import { type EtcdClient, HistoryReplacedError } from '@cluster-apiserver/storage';
 import { createHealth, type Health, type Log } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
 
@@ -24,6 +24,14 @@ export function checkStorage(
       await client.readHead({ deadlineMs: clock.monotonicMs() + etcdTimeoutMs });
       // It answers, and yet refuses what we cannot do without.
       client.check();
+    },
+  });
+  // A check of its own: why another fails is only in the log, and what has happened to etcd is to be seen here too.
+  health.add({
+    name: 'etcd-history',
+    endpoints: ['readyz', 'healthz'],
+    check: () => {
+      if (cache.lostBecause instanceof HistoryReplacedError) throw cache.lostBecause;
     },
   });
   health.add({

@@ -130,7 +130,7 @@ async function readInto(
     }
     changes.end();
   } catch (fault) {
-    changes.end(fault);
+    changes.end(fault instanceof Error ? fault : new Error(String(fault)));
   }
 }
 
@@ -168,7 +168,7 @@ function changesOf(
 ): ChangeSet | Promise<ChangeSet> {
   const changes = events.map((event) => changeOf(reader, event, withPrevious));
   if (!changes.some((change) => change instanceof Promise)) return { revision: at, changes: changes as Change[] };
-  return Promise.all(changes).then((all) => ({ revision: at, changes: all }));
+  return Promise.all(changes.map(async (change) => change)).then((all) => ({ revision: at, changes: all }));
 }
 
 function changeOf(

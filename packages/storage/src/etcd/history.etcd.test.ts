@@ -15,7 +15,7 @@ import { campaign } from './election.ts';
 let etcd: RealEtcd;
 const closings: (() => unknown)[] = [];
 afterEach(async () => {
-  for (const close of closings.splice(0).reverse()) await close();
+  for (const close of closings.splice(0).toReversed()) await close();
   await etcd.stop();
 });
 
@@ -168,9 +168,8 @@ restorable(etcdctl ? 'with etcdctl' : 'skipped: there is no etcdctl', () => {
     closings.push(() => election.close());
     await until('a leader', () => election.leading || undefined);
     const leading = election.leading;
-    const watching = store
-      .watch('/', await store.head(within(5_000)), new AbortController().signal)
-      [Symbol.asyncIterator]();
+    const head = await store.head(within(5_000));
+    const watching = store.watch('/', head, new AbortController().signal)[Symbol.asyncIterator]();
     const next: Promise<IteratorResult<ChangeSet> | Error> = watching.next().catch((error: Error) => error);
     await etcd.restore(snapshot);
     expect(await next).toBeInstanceOf(HistoryReplacedError);

@@ -9,7 +9,7 @@ const aheadMax = 100;
 
 export class OrderedChanges {
   readonly #sets: (ChangeSet | Promise<ChangeSet>)[] = [];
-  #fault: unknown;
+  #fault: Error | undefined;
   #ended = false;
   #wakeReader = (): void => {};
   #wakeWriter = (): void => {};
@@ -26,7 +26,7 @@ export class OrderedChanges {
   }
 
   /** What was pushed before is still given. */
-  end(fault?: unknown): void {
+  end(fault?: Error): void {
     this.#fault = fault;
     this.#ended = true;
     this.#wakeReader();
@@ -45,7 +45,7 @@ export class OrderedChanges {
         if (this.#sets.length < aheadMax / 2) this.#wakeWriter();
         return set;
       }
-      if (this.#fault !== undefined) throw this.#fault;
+      if (this.#fault) throw this.#fault;
       if (this.#ended) return undefined;
       await new Promise<void>((resolve) => {
         this.#wakeReader = resolve;
