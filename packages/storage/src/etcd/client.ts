@@ -205,16 +205,20 @@ export function openEtcdClient(options: EtcdOptions): EtcdClient {
       const member = members.choose();
       const timeoutMs = Math.min(leftMs, slowness.attemptMs * patience(attempt, members.all.length));
       let sent = false;
+      let answerMs = timeoutMs;
       try {
         if (!verification.holds(member)) {
           await verification.verify(member, timeoutMs);
           if (history.number !== number) continue;
           if (!verification.holds(member)) throw connectionReplaced(member);
+          // Both questions together take no longer than one may.
+          answerMs = Math.max(attemptMinMs, beganMs + timeoutMs - time.nowMs());
         }
         const seen = history.revision;
         sent = true;
         const sentMs = time.nowMs();
-        const answer = rpc.decode(await member.transport.unary(rpc.path, message, { timeoutMs, requireLeader: true }));
+        const options = { timeoutMs: answerMs, requireLeader: true };
+        const answer = rpc.decode(await member.transport.unary(rpc.path, message, options));
         const header = rpc.headerOf?.(answer);
         if (header) {
           if (header.clusterId !== history.clusterId || header.revision < seen) throw doesNotFit(member);
