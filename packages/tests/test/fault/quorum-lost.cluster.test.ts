@@ -44,8 +44,7 @@ test(
     const outages: { readonly beganMs: number; readonly endedMs: number }[] = [];
     const successes = (count: number, limitMs: number): Promise<true> => {
       const from = load.history.length;
-      const enough = () =>
-        load.history.slice(from).filter(({ outcome }) => !isRefused(outcome)).length >= count;
+      const enough = () => load.history.slice(from).filter(({ outcome }) => !isRefused(outcome)).length >= count;
       return until(`${count} more successes`, () => enough() || undefined, limitMs);
     };
     try {
