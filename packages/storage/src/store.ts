@@ -34,7 +34,13 @@ export interface Store {
    * throws RevisionCompactedError when the revision is too old. Lost connections are bridged without loss. Whoever
    * knows what was there before need not be told.
    */
-  watch(prefix: string, after: Revision, signal: AbortSignal, previous?: 'told' | 'untold'): AsyncIterable<ChangeSet>;
+  watch(
+    prefix: string,
+    after: Revision,
+    signal: AbortSignal,
+    previous?: 'told' | 'untold',
+    keys?: Keys,
+  ): AsyncIterable<ChangeSet>;
   /** The newest revision: that of the last write that was acknowledged before, or a later one. */
   head(call: Call): Promise<Revision>;
   /** Makes quiet watches tell soon how far they have come. Returns at once and may be called at any time. */
@@ -46,6 +52,12 @@ export interface Store {
   /** Calls back in the turn in which another history is found. The returned function ends that. */
   onHistoryReplaced(listener: (replaced: HistoryReplaced) => void): () => void;
 }
+
+/**
+ * Whether values whose encryption keys take long are waited for, or are unreadable for now so that the others are not
+ * delayed; whoever chooses that looks after the late ones.
+ */
+export type Keys = 'awaited' | 'late';
 
 /** What every call brings along: how long its caller will wait, on the monotonic clock. */
 export interface Call {
@@ -88,6 +100,7 @@ export interface Range {
   readonly limit?: number | undefined;
   /** The snapshot to read; the newest when undefined. Throws RevisionCompactedError or RevisionTooLargeError. */
   readonly revision?: Revision | undefined;
+  readonly keys?: Keys | undefined;
 }
 
 export interface Snapshot {

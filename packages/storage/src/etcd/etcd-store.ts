@@ -126,8 +126,8 @@ export function etcdStore({ client, transformer, ownPrefix }: EtcdStoreOptions):
       measured('update', key, replaced(key, expected, call, write(key, value, expected, options, call))),
     delete: (key, expected, call) =>
       measured('delete', key, replaced(key, expected, call, writeOnce({ key, expected, value: undefined }, call))),
-    watch: (prefix, after, signal, previous = 'told') =>
-      watchEtcd(client, watchReader, { prefix, after, signal, withPrevious: previous === 'told', progress }),
+    watch: (prefix, after, signal, previous = 'told', keys = 'awaited') =>
+      watchEtcd(client, watchReader, { prefix, after, signal, withPrevious: previous === 'told', keys, progress }),
     head: (call) => client.readHead(call),
     askForProgress: () => progress.ask(),
     reopenWatches: () => progress.reopen(),
@@ -163,10 +163,11 @@ function pageReader(client: EtcdClient, reader: EntryReader): Store['list'] {
       at ??= revision(page.header.revision);
       const read = page.values.map((value) => {
         client.history.sawValue(value);
-        return reader.read(value, listPatienceMs);
+        return reader.read(value, asked.keys === 'late' ? listPatienceMs : undefined);
       });
       // Those that wait for keys wait together.
-      entries.push(...(read.every(isThere) ? read : await Promise.all(read.map(async (entry) => entry))));
+      const all = read.every(isThere) ? read : Promise.all(read.map(async (entry) => entry));
+      entries.push(...(await beforeDeadline(all, call, client.clock)));
       const remaining = page.count - page.values.length;
       const last = page.values.at(-1);
       if (last) {

@@ -7,13 +7,14 @@
 import { backoff, invariant, sleep } from '@cluster-apiserver/base';
 import { HistoryReplacedError, RevisionCompactedError } from '../errors.ts';
 import { type Revision, revision } from '../revision.ts';
-import type { Change, ChangeSet } from '../store.ts';
+import type { Change, ChangeSet, Entry, Keys } from '../store.ts';
 import type { EtcdClient, MemberConnection } from './client.ts';
 import { prefixEnd, rangeStart } from './keys.ts';
 import { OrderedChanges } from './ordered-changes.ts';
 import type { ProgressAsker } from './progress.ts';
 import { EtcdFault } from './transport.ts';
 import type { EntryReader } from './values.ts';
+import type { KeyValue } from './wire/key-value.ts';
 import { decodeWatchMessage, encodeWatchCreate, type WatchEvent, type WatchMessage, watchPath } from './wire/watch.ts';
 
 export interface WatchOptions {
@@ -21,6 +22,7 @@ export interface WatchOptions {
   readonly after: Revision;
   readonly signal: AbortSignal;
   readonly withPrevious: boolean;
+  readonly keys: Keys;
   readonly progress: ProgressAsker;
 }
 
@@ -34,7 +36,7 @@ const keyPatienceMs = 100;
 export async function* watchEtcd(
   client: EtcdClient,
   reader: EntryReader,
-  { prefix, after, signal, withPrevious, progress }: WatchOptions,
+  { prefix, after, signal, withPrevious, keys, progress }: WatchOptions,
 ): AsyncGenerator<ChangeSet> {
   const { history } = client;
   const { number } = history;
@@ -71,7 +73,9 @@ export async function* watchEtcd(
     // One earlier than needed. An etcd that has compacted exactly to where a watch starts leaves out a deletion at that
     // revision without a word (etcd issues 18089 and 19179); so it must be one that we have had.
     connection.send(encodeWatchCreate({ ...range, startRevision: Math.max(delivered, 1), withPrevious }));
-    void readInto(changes, client, reader, connection, delivered, withPrevious);
+    const readEntry = (value: KeyValue): Entry | Promise<Entry> =>
+      reader.read(value, keys === 'late' ? keyPatienceMs : undefined);
+    void readInto(changes, client, readEntry, connection, delivered, withPrevious);
     try {
       for (let set = await changes.next(); set; set = await changes.next()) {
         if (signal.aborted) return;
@@ -100,7 +104,7 @@ export async function* watchEtcd(
 async function readInto(
   changes: OrderedChanges,
   client: EtcdClient,
-  reader: EntryReader,
+  read: ReadEntry,
   connection: MemberConnection,
   after: Revision,
   withPrevious: boolean,
@@ -122,7 +126,7 @@ async function readInto(
       history.saw(header.revision);
       for (const set of message.events.length > 0 ? setsIn(message, reached) : progressIn(message, reached)) {
         reached = set.revision;
-        const full = changes.push(changesOf(reader, set, withPrevious));
+        const full = changes.push(changesOf(read, set, withPrevious));
         if (full) await full;
       }
       const last = message.events.at(-1);
@@ -136,6 +140,8 @@ async function readInto(
 
 /** What etcd says when it takes a watch back is told by its text alone. */
 const refusedCode = 2;
+
+type ReadEntry = (value: KeyValue) => Entry | Promise<Entry>;
 
 interface EventSet {
   readonly revision: Revision;
@@ -162,17 +168,17 @@ function progressIn(message: WatchMessage, delivered: Revision): readonly EventS
 }
 
 function changesOf(
-  reader: EntryReader,
+  read: ReadEntry,
   { revision: at, events }: EventSet,
   withPrevious: boolean,
 ): ChangeSet | Promise<ChangeSet> {
-  const changes = events.map((event) => changeOf(reader, event, withPrevious));
+  const changes = events.map((event) => changeOf(read, event, withPrevious));
   if (!changes.some((change) => change instanceof Promise)) return { revision: at, changes: changes as Change[] };
   return Promise.all(changes.map(async (change) => change)).then((all) => ({ revision: at, changes: all }));
 }
 
 function changeOf(
-  reader: EntryReader,
+  read: ReadEntry,
   { deleted, current, previous }: WatchEvent,
   withPrevious: boolean,
 ): Change | Promise<Change> {
@@ -181,8 +187,8 @@ function changeOf(
     throw new RevisionCompactedError(revision(current.modRevision - 1));
   }
   const { key } = current;
-  const now = deleted ? undefined : reader.read(current, keyPatienceMs);
-  const before = previous && reader.read(previous, keyPatienceMs);
+  const now = deleted ? undefined : read(current);
+  const before = previous && read(previous);
   if (!(now instanceof Promise || before instanceof Promise)) return { key, current: now, previous: before };
-  return Promise.all([now, before]).then(([read, readBefore]) => ({ key, current: read, previous: readBefore }));
+  return Promise.all([now, before]).then(([one, other]) => ({ key, current: one, previous: other }));
 }

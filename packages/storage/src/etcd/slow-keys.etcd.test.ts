@@ -4,7 +4,7 @@ import { until } from '../../../base/test/until.ts';
 import { type OpenedStore, openStore, within } from '../../test/open-store.ts';
 import { type RealEtcd, startEtcd } from '../../test/real-etcd.ts';
 import { KeyUnavailableError, StorageUnavailableError } from '../errors.ts';
-import type { Entry } from '../store.ts';
+import type { Change, Entry } from '../store.ts';
 import { identity, type Transformed, type Transformer } from '../transform/transformer.ts';
 import type { CacheItem, CollectionForm } from '../watch-cache/collection.ts';
 import { openWatchCache, type WatchCache } from '../watch-cache/watch-cache.ts';
@@ -152,8 +152,26 @@ test('changes come in their order, though the keys of some take a while', async 
   expect(inOrder.map(({ key }) => key)).toEqual(keys.map((key) => key.slice(key.lastIndexOf('/') + 1)));
 });
 
+test('whoever lists or watches for itself gets every value, when its key is there', async () => {
+  const begin = await theirs.store.head(within(5_000));
+  await put(`${underKms}there`);
+  await caughtUp();
+  const plugin = Promise.withResolvers<void>();
+  answers = plugin.promise;
+  const abort = new AbortController();
+  const told = ours.store.watch(underKms, begin, abort.signal)[Symbol.asyncIterator]().next();
+  const listed = ours.store.list({ prefix: underKms }, within(20_000));
+  await until('both to wait', () => asked.length >= 3 || undefined);
+  plugin.resolve();
+  expect((await listed).entries.map(textOf)).toEqual([`${underKms}there`]);
+  const { value } = await told;
+  expect(value?.changes.map(({ current }: Change) => current && textOf(current))).toEqual([`${underKms}there`]);
+  abort.abort();
+});
+
 test.each([
   { what: 'a creation', act: () => ours.store.create(`${underKms}new`, Buffer.from('x'), {}, within(100)) },
+  { what: 'a list', act: () => ours.store.list({ prefix: underKms }, within(100)) },
   { what: 'a reading', act: () => ours.store.get(`${underKms}there`, within(100)) },
 ])('$what does not wait for a key beyond its deadline', async ({ act }) => {
   await put(`${underKms}there`);

@@ -58,9 +58,10 @@ export class EntryReader {
     this.#resourceAt = resourceAt;
   }
 
-  read(keyValue: KeyValue, patienceMs: number): Entry | Promise<Entry> {
+  /** Waits for the key as long as it takes unless there is a limit. */
+  read(keyValue: KeyValue, patienceMs: number | undefined): Entry | Promise<Entry> {
     const entry = this.#readEntry(keyValue);
-    return entry instanceof Promise ? this.#inTime(keyValue, entry, patienceMs) : entry;
+    return entry instanceof Promise && patienceMs !== undefined ? this.#inTime(keyValue, entry, patienceMs) : entry;
   }
 
   #readEntry(keyValue: KeyValue): Entry | Promise<Entry> {

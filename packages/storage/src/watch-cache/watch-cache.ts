@@ -104,7 +104,7 @@ export function openWatchCache<Item extends CacheItem>(options: WatchCacheOption
     const reloads = new Map(collections.map((collection) => [collection, collection.reload()]));
     const readPage = (after: string | undefined, revision: Revision | undefined): Promise<Snapshot> => {
       const page = store.list(
-        { prefix, after, limit: pageKeys, revision },
+        { prefix, after, limit: pageKeys, revision, keys: 'late' },
         { deadlineMs: clock.monotonicMs() + pageTimeoutMs },
       );
       page.catch(() => {}); // told when it is waited for, if it still is
@@ -164,7 +164,7 @@ export function openWatchCache<Item extends CacheItem>(options: WatchCacheOption
         round = new AbortController();
         const from = await loadWithHistory();
         const ended = AbortSignal.any([signal, round.signal]);
-        for await (const set of store.watch(prefix, from, ended, 'untold')) {
+        for await (const set of store.watch(prefix, from, ended, 'untold', 'late')) {
           if (ended.aborted) break;
           pauses.reset();
           apply(set);
