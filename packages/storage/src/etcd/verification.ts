@@ -6,6 +6,7 @@
  * A member that lags is told apart because the question goes through a quorum: its answer is as new as everything that
  * was answered before it was asked.
  */
+import type { Clock } from '@cluster-apiserver/base';
 import { isCompacted, isFutureRevision } from './faults.ts';
 import type { History, HistoryReplaced } from './history.ts';
 import type { Member, Members } from './members.ts';
@@ -15,6 +16,7 @@ import { type KeyValue, type RangeAnswer, type RangeRequest, range } from './wir
 import { memberStatus } from './wire/status.ts';
 
 export interface VerificationOptions {
+  readonly clock: Clock;
   readonly members: Members;
   readonly history: History;
   /** Any key will do; it need not exist, and we must be allowed to read it. */
@@ -30,6 +32,7 @@ const statusTimeoutMs = 400;
 const unavailableCode = 14;
 
 export class Verification {
+  readonly #clock: Clock;
   readonly #members: Members;
   readonly #history: History;
   readonly #headRequest: RangeRequest;
@@ -37,7 +40,8 @@ export class Verification {
   readonly #verified: () => void;
   readonly #running = new Map<Member, { readonly connection: number; readonly done: Promise<void> }>();
 
-  constructor({ members, history, headRequest, foreign, verified }: VerificationOptions) {
+  constructor({ clock, members, history, headRequest, foreign, verified }: VerificationOptions) {
+    this.#clock = clock;
     this.#members = members;
     this.#history = history;
     this.#headRequest = headRequest;
@@ -50,16 +54,23 @@ export class Verification {
     return member.verifiedConnection !== 0 && member.verifiedConnection === member.transport.connection;
   }
 
-  /** All who want the same connection share one question. Rejects with an EtcdFault. */
+  /** All who want the same connection share one question, each for its own time. Rejects with an EtcdFault. */
   verify(member: Member, timeoutMs: number): Promise<void> {
     const { connection } = member.transport;
     const running = this.#running.get(member);
-    if (running?.connection === connection) return running.done;
+    if (running?.connection === connection) return this.#inTime(running.done, member, timeoutMs);
     const done = this.#verify(member, connection, timeoutMs).finally(() => {
       if (this.#running.get(member)?.done === done) this.#running.delete(member);
     });
     this.#running.set(member, { connection, done });
-    return done;
+    return this.#inTime(done, member, timeoutMs);
+  }
+
+  #inTime(done: Promise<void>, member: Member, timeoutMs: number): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const cancel = this.#clock.after(timeoutMs, () => reject(unsent(member, 'did not show its history in time')));
+      done.then(resolve, reject).finally(cancel);
+    });
   }
 
   async #verify(member: Member, connection: number, timeoutMs: number): Promise<void> {
