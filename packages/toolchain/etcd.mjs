@@ -17,7 +17,7 @@ export async function provisionEtcd() {
   const present = ['etcd', copy].find(runs);
   if (present) return present;
   const missed = [];
-  for (const source of [officialRelease, debianPackage]) {
+  for (const source of [officialRelease, () => debianPackage('etcd-server', 'etcd', copy)]) {
     const reason = await source();
     if (!reason && runs(copy)) return copy;
     missed.push(reason ?? 'what was fetched does not run');
@@ -32,8 +32,23 @@ export async function provisionEtcd() {
 }
 
 const copy = path.join(cache, 'etcd', 'etcd');
+const controlCopy = path.join(cache, 'etcd', 'etcdctl');
+
+/**
+ * etcdctl, which makes and restores snapshots: what ETCDCTL_BIN names, the one on the PATH, the copy that came with
+ * etcd, or the package of Debian. Undefined where there is none: the tests of restoring are skipped then, and say so.
+ */
+export async function provisionEtcdctl() {
+  const present = [process.env.ETCDCTL_BIN, 'etcdctl', controlCopy].find((program) => program && controls(program));
+  if (present) return present;
+  const reason = debianPackage('etcd-client', 'etcdctl', controlCopy);
+  if (!reason && controls(controlCopy)) return controlCopy;
+  console.log(`No etcdctl, so tests that restore snapshots are skipped. ${reason ?? ''}`);
+  return undefined;
+}
 
 const runs = (program) => outputOf(program, ['--version'])?.startsWith('etcd Version') ?? false;
+const controls = (program) => outputOf(program, ['version'])?.startsWith('etcdctl version') ?? false;
 
 const release = {
   version: '3.5.21',
@@ -66,32 +81,33 @@ async function officialRelease() {
     fs.writeFileSync(path.join(scratch, 'etcd.tar.gz'), archive);
     const unpacked = step('tar', ['-xzf', 'etcd.tar.gz'], { cwd: scratch });
     if (!unpacked.ok) return `Official release: ${unpacked.output}`;
-    keep(path.join(scratch, name, 'etcd'));
+    keep(path.join(scratch, name, 'etcdctl'), controlCopy);
+    keep(path.join(scratch, name, 'etcd'), copy);
   });
 }
 
 /** The package is unpacked, not installed: installing it would start a service of its own. */
-function debianPackage() {
+function debianPackage(name, program, target) {
   if (process.getuid?.() !== 0) return 'Debian package: only root can update the list of packages.';
   if (!outputOf('apt-get', ['--version'])) return 'Debian package: there is no apt-get.';
-  console.log("Fetching Debian's etcd-server …");
+  console.log(`Fetching Debian's ${name} …`);
   return inScratch((scratch) => {
     for (const [command, ...args] of [
       ['apt-get', '-qq', 'update'],
-      ['apt-get', '-qq', 'download', 'etcd-server'],
-      ['sh', '-c', 'dpkg-deb -x etcd-server_*.deb .'],
+      ['apt-get', '-qq', 'download', name],
+      ['sh', '-c', `dpkg-deb -x ${name}_*.deb .`],
     ]) {
       const { ok, output } = step(command, args, { cwd: scratch });
       if (!ok) return `Debian package: ${output}`;
     }
-    keep(path.join(scratch, 'usr', 'bin', 'etcd'));
+    keep(path.join(scratch, 'usr', 'bin', program), target);
   });
 }
 
 /** The name appears only when the file is whole, also when two programs fetch at the same time. */
-function keep(program) {
-  fs.mkdirSync(path.dirname(copy), { recursive: true });
-  fs.renameSync(program, copy);
+function keep(program, target) {
+  fs.mkdirSync(path.dirname(target), { recursive: true });
+  fs.renameSync(program, target);
 }
 
 function inScratch(work) {

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { handClock } from '../test/hand-clock.ts';
+import { handClock } from '../../base/test/hand-clock.ts';
 import { createPace } from './pace.ts';
 
 /** Time passes with each step of a pass. */

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { StorageUnavailableError } from '@cluster-apiserver/storage';
-import { handClock } from '../test/hand-clock.ts';
+import { handClock } from '../../base/test/hand-clock.ts';
 import { createPasses } from './passes.ts';
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

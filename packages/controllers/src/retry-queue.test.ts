@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { seededRandom } from '@cluster-apiserver/base';
-import { handClock } from '../test/hand-clock.ts';
+import { handClock } from '../../base/test/hand-clock.ts';
 import { retryQueue } from './retry-queue.ts';
 
 /** A queue whose work ends when the test says so. */

@@ -41,7 +41,12 @@ export function disturbedStore(store: Store): DisturbedStore {
   }
   const seen = (entry: Entry): Entry =>
     locked.has(entry.key)
-      ? { key: entry.key, revision: entry.revision, unreadable: new CorruptValueError([entry.key]) }
+      ? {
+          key: entry.key,
+          revision: entry.revision,
+          unreadable: new CorruptValueError([entry.key]),
+          retry: async () => seen(entry),
+        }
       : entry;
   const writing = async <T>(verb: 'update' | 'delete', key: string, write: () => Promise<T>): Promise<T> => {
     asked.writes++;
@@ -70,6 +75,11 @@ export function disturbedStore(store: Store): DisturbedStore {
       return store.head(...args);
     },
     askForProgress: () => store.askForProgress(),
+    reopenWatches: () => store.reopenWatches(),
+    get history() {
+      return store.history;
+    },
+    onHistoryReplaced: (listener) => store.onHistoryReplaced(listener),
     hold: () => {
       const { promise, resolve } = Promise.withResolvers<void>();
       held = promise;

@@ -201,7 +201,7 @@ export class Channel {
 
   /** What a watcher of this channel is sent of a change. Throws CorruptValueError when it cannot be said. */
   eventOf(change: ItemChange<Cached>): ObjectEvent | undefined {
-    return this.#isInScope(change.key) ? new Sighting(change).through(this.#matches) : undefined;
+    return this.covers(change.key) ? new Sighting(change).through(this.#matches) : undefined;
   }
 
   /** Whether an object in the scope of this channel is selected. */
@@ -304,7 +304,8 @@ export class Channel {
     sent();
   };
 
-  #isInScope(candidate: string): boolean {
+  /** Whether an object under this key is within its scope, whatever else is selected by. */
+  covers(candidate: string): boolean {
     const { within, key } = this.scope;
     return key === undefined ? candidate.startsWith(within) : candidate === key;
   }

@@ -1,5 +1,5 @@
 import { invariant } from '@cluster-apiserver/base';
-import type { ItemChange, Revision } from '@cluster-apiserver/storage';
+import type { Collection, ItemChange, Revision } from '@cluster-apiserver/storage';
 import type { Channel } from './channels.ts';
 import type { Part } from './shared-parts.ts';
 import { answerFor } from './storage-answers.ts';
@@ -11,6 +11,25 @@ import { Batch, batchBytesMax, type ObjectEvent } from './watch-event.ts';
 export interface ChangesPart extends Part {
   /** Everything up to here is in it. */
   readonly next: Revision;
+}
+
+/**
+ * The changes before one that cannot be read at present. What lies behind that is sent when it has been sent. A version
+ * that was replaced meanwhile is not waited for: nobody reads it again, and the watch ends there.
+ */
+export function readableOf(
+  changes: readonly ItemChange<Cached>[],
+  channel: Channel,
+  collection: Collection<Cached>,
+): readonly ItemChange<Cached>[] {
+  const waitedFor = changes.find(
+    ({ key, current }) =>
+      current?.unreadable &&
+      !current.unreadable.lasting &&
+      channel.covers(key) &&
+      collection.get(key)?.revision === current.revision,
+  );
+  return waitedFor ? changes.filter(({ revision }) => revision < waitedFor.revision) : changes;
 }
 
 /** The first of some changes, as many as fit. Throws the answer that ends the watch when it cannot be said what they are. */

@@ -10,7 +10,7 @@ import {
 } from '@cluster-apiserver/storage';
 import { Channels } from './channels.ts';
 import { HistoryLimit } from './history-limit.ts';
-import { type Cached, cachedForm, type StoredObject, unreadableTerm } from './stored-object.ts';
+import { type Cached, cachedForm, type StoredObject } from './stored-object.ts';
 import { WatchTurns } from './watch-turns.ts';
 
 /** A kind with what its verbs need of the world. */
@@ -38,6 +38,8 @@ export interface RegistryOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly report: (event: WatchCacheEvent) => void;
+  /** About etcd's election timeout: a watch that is behind and has not moved for so long begins anew. */
+  readonly standstillMs?: number;
   readonly shardedReads?: boolean;
 }
 
@@ -46,9 +48,9 @@ export interface Registry {
   readonly resources: readonly Resource[];
   /** The same resources once more, as views see them. */
   readonly views: readonly Resource[];
-  readonly cache: Pick<WatchCache<Cached>, 'following' | 'filled' | 'close'>;
+  readonly cache: Pick<WatchCache<Cached>, 'following' | 'lostBecause' | 'waiting' | 'filled' | 'close'>;
   /** What could not be read is tried again: there are other keys now, or who keeps them is back. */
-  rereadUnreadable(): void;
+  retryUnreadable(): void;
 }
 
 /** Everything that verbs work on, followed in memory from now on. */
@@ -63,13 +65,8 @@ export function openRegistry({ kinds, keyPrefix, shardedReads = false, ...surrou
     const channels = new Channels(collection, sharedByWatches);
     return { kind, served: kind, store, collection, channels, shardedReads, clock, random };
   });
-  const rereadUnreadable = (): void => {
-    // What is being read just now may have been unreadable a moment ago.
-    if (!cache.following || resources.some(({ collection }) => collection.view().terms.get(unreadableTerm)))
-      cache.reread();
-  };
   const views = kinds.flatMap((kind) => viewOf(kind, resources));
-  return { resources, views, cache, rereadUnreadable };
+  return { resources, views, cache, retryUnreadable: () => cache.retryUnreadable() };
 }
 
 /** The same objects, watched through the same channels: what differs is how they are seen and what is refused. */

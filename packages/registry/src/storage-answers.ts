@@ -6,11 +6,20 @@ import {
   StorageFullError,
   StorageUnavailableError,
   ValueTooLargeError,
+  WriteInDoubtError,
 } from '@cluster-apiserver/storage';
 
 /** Storage speaks of keys and revisions, answers speak of kinds and names: what went wrong there, in the client's words. */
 export function answerFor(error: unknown): unknown {
   const options = { cause: error };
+  // Without an invitation to try again: clients repeat what is answered with one, and it would be done twice.
+  if (error instanceof WriteInDoubtError)
+    return new StatusError(
+      'Timeout',
+      'the storage did not tell in time whether the object was written; read it before you try again',
+      undefined,
+      options,
+    );
   if (error instanceof StorageUnavailableError)
     return new StatusError(
       'ServiceUnavailable',

@@ -159,6 +159,11 @@ const raced = (store: Store, before: () => Promise<unknown>): Store => {
     watch: (...args) => store.watch(...args),
     head: (...args) => store.head(...args),
     askForProgress: () => store.askForProgress(),
+    reopenWatches: () => store.reopenWatches(),
+    get history() {
+      return store.history;
+    },
+    onHistoryReplaced: (listener) => store.onHistoryReplaced(listener),
     create: async (...args) => (await first(), store.create(...args)),
     update: async (...args) => (await first(), store.update(...args)),
     delete: async (...args) => (await first(), store.delete(...args)),

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { callUntil, type Clock, seededRandom, systemClock } from '@cluster-apiserver/base';
 import { decode, type KubeObject, StatusError } from '@cluster-apiserver/model';
-import { CorruptValueError, memoryStore, type Store } from '@cluster-apiserver/storage';
+import { CorruptValueError, type Entry, memoryStore, revision, type Store } from '@cluster-apiserver/storage';
 import {
   create,
   deleteObject,
@@ -475,9 +475,74 @@ describe('an object that cannot be read', () => {
   test('is not hidden by a transformer that refuses it', () => {
     const unreadable = new CorruptValueError(['/registry/robots/n/a']);
     const item = resource.collection.form.read(
-      { key: '/registry/robots/n/a', revision: 7 as never, unreadable },
+      { key: '/registry/robots/n/a', revision: 7 as never, unreadable, retry: () => Promise.reject(unreadable) },
       'n/a',
     );
     expect(item.unreadable).toBe(unreadable);
   });
+});
+
+describe('an object that cannot be read at present', () => {
+  const keyUnavailable = new (class extends CorruptValueError {
+    override readonly lasting = false;
+  })(['/registry/robots/n/locked']);
+  let locked: boolean;
+  const seal = (entry: Entry): Entry =>
+    locked && entry.key.endsWith('/locked')
+      ? { key: entry.key, revision: entry.revision, unreadable: keyUnavailable, retry: async () => seal(entry) }
+      : entry;
+
+  beforeEach(async () => {
+    locked = true;
+    await registry.cache.close();
+    open({
+      ...memory,
+      watch: async function* (...args) {
+        for await (const { changes, ...set } of memory.watch(...args))
+          yield { ...set, changes: changes.map((one) => ({ ...one, current: one.current && seal(one.current) })) };
+      },
+    });
+  });
+
+  test('holds back only those who are to be told of it, and they miss nothing and get it in its place', async () => {
+    const all = await begin();
+    const others = await begin({ namespace: 'other' });
+    await make('before');
+    await make('locked');
+    await make('after');
+    await make('elsewhere', {}, 'other');
+    expect(await next(all, 1)).toEqual(['ADDED before']);
+    expect(await next(others, 1)).toEqual(['ADDED elsewhere']);
+    registry.retryUnreadable();
+    await make('later');
+    locked = false;
+    registry.retryUnreadable();
+    expect(await next(all, 3)).toEqual(['ADDED locked', 'ADDED after', 'ADDED later']);
+  });
+});
+
+test('when the storage turns out to have another history, every watch ends as expired, in step or not', async () => {
+  await make('a');
+  const at = await make('b');
+  const watchings = [await begin(), await begin({ resourceVersion: String(at) }), await begin({ namespace: 'empty' })];
+  await next(watchings[0] as Watching, 2);
+  const ends = watchings.map(
+    (watching) =>
+      new Promise<unknown>((resolve) => {
+        const look = (): void => {
+          try {
+            while (watching.take()) {
+              // What was told before is no news.
+            }
+            watching.wait(look);
+          } catch (error) {
+            resolve(error);
+          }
+        };
+        look();
+      }),
+  );
+  memory.restore(revision(at - 1));
+  for (const end of ends) expect(await end).toMatchObject({ reason: 'Expired' });
+  await expect(begin({ resourceVersion: String(at) })).rejects.toMatchObject({ reason: 'ServiceUnavailable' });
 });

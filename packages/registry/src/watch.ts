@@ -1,15 +1,16 @@
 import { type FieldError, forbidden, invalid, notSupported, StatusError } from '@cluster-apiserver/model';
-import type { Call, Revision } from '@cluster-apiserver/storage';
+import { type Call, type ItemChange, type Revision, revision } from '@cluster-apiserver/storage';
 import type { Channel } from './channels.ts';
 import { History } from './history.ts';
 import { InitialEvents } from './initial-events.ts';
-import { partOf } from './missed-changes.ts';
+import { partOf, readableOf } from './missed-changes.ts';
 import { reach } from './reach.ts';
 import { requireNamespace, type Resource } from './resource.ts';
 import { parseResourceVersion } from './resource-version.ts';
 import { requireReadable, scopeOf, type Selection } from './selection.ts';
 import { answering } from './storage-answers.ts';
-import { type Batch, type Step } from './watch-event.ts';
+import type { Cached } from './stored-object.ts';
+import type { Batch, Step } from './watch-event.ts';
 
 export interface WatchOptions extends Selection {
   readonly resourceVersion: string | undefined;
@@ -44,6 +45,7 @@ export function watch(resource: Resource, options: WatchOptions, call: Call): Pr
     const { collection, channels } = resource;
     const from = parseResourceVersion(options.resourceVersion);
     const { sendInitialEvents, allowWatchBookmarks } = options;
+    collection.requireKnown();
     const channel = (): Channel => channels.take(options);
     if (typeof from === 'number' && !sendInitialEvents) return new Watcher(resource, channel(), from);
     try {
@@ -94,9 +96,12 @@ class Watcher implements Watching {
   #postponed = false;
   #ended = false;
   #wake: (() => void) | undefined;
+  /** What it was sent belongs to this history. */
+  readonly #storeHistory: number;
 
   constructor(resource: Resource, channel: Channel, sent: Revision, initial?: InitialEvents) {
     this.#resource = resource;
+    this.#storeHistory = resource.collection.history;
     this.#channel = channel;
     this.#sent = sent;
     this.#initial = initial;
@@ -114,6 +119,7 @@ class Watcher implements Watching {
   }
 
   take(): Batch | undefined {
+    if (this.#resource.collection.history !== this.#storeHistory) throw replaced(this.#sent);
     this.#postponed = false;
     if (this.#inStep !== undefined) {
       if (this.#inStep === this.#channel.count) return undefined;
@@ -187,8 +193,14 @@ class Watcher implements Watching {
       this.#wasInStep = true;
       return undefined;
     }
+    const readable = readableOf(missed, this.#channel, collection);
+    if (readable.length === 0) {
+      // It goes on when the key of the next one is there: the channel is interrupted then.
+      this.#sent = revision((missed[0] as ItemChange<Cached>).revision - 1);
+      return undefined;
+    }
     const name = `${this.#channel.id} ${this.#sent}`;
-    const { batch, next } = channels.changesParts.take(name, () => partOf(missed, this.#channel, channels.turns));
+    const { batch, next } = channels.changesParts.take(name, () => partOf(readable, this.#channel, channels.turns));
     this.#sent = next;
     return batch ?? 'more';
   }
@@ -207,6 +219,9 @@ class Watcher implements Watching {
 
 /** So many changes are taken out of the window at a time. */
 const changesMax = 256;
+/** Clients relist: the versions that they know may mean something else now. */
+const replaced = (sent: Revision): StatusError =>
+  new StatusError('Expired', `The resourceVersion ${sent} is too old: the storage was restored or replaced`);
 
 function watchOptionsErrors({
   resourceVersionMatch: match,

@@ -1,6 +1,12 @@
 import { type Call, throwIfAborted } from '@cluster-apiserver/base';
 import { type ByteString, bytesOf, conflict, encodeStored, type KubeObject } from '@cluster-apiserver/model';
-import { KeyExistsError, type Revision, RevisionMismatchError, type Stored } from '@cluster-apiserver/storage';
+import {
+  HistoryReplacedError,
+  KeyExistsError,
+  type Revision,
+  RevisionMismatchError,
+  type Stored,
+} from '@cluster-apiserver/storage';
 import { type AdmissionOptions, createAdmitted, admit } from './admit.ts';
 import { MadeObject, type Outcome } from './outcome.ts';
 import { placeOf, type Resource } from './resource.ts';
@@ -38,6 +44,7 @@ export async function writeOver(
   decide: (current: Current | undefined) => Decision | Promise<Decision>,
 ): Promise<Written> {
   const { store, kind, collection } = resource;
+  const { history } = store;
   const { key, itemKey } = placeOf(resource, where.namespace, where.name);
   const remembered = collection.get(itemKey);
   if (remembered && !remembered.unreadable && !options.dryRun) {
@@ -76,6 +83,8 @@ export async function writeOver(
   }
 
   async function apply({ object, bytes }: Write, over: Revision | undefined): Promise<Written> {
+    // The same revision may be that of something else by now.
+    if (store.history !== history) throw new HistoryReplacedError();
     const revision = await written(object, bytes, over);
     collection.wrote(revision);
     return { outcome: new MadeObject(object, revision, bytes), over, created: !over, removed: bytes === undefined };

@@ -78,7 +78,8 @@ export async function assemble(
     const following: FollowingOptions = { flags, surroundings, metrics, log, serverId: random.uuid() };
     const encryption = await openEncryption({ ...following, keyPrefix, health }, scope);
     const { transformer } = encryption;
-    const { client, store } = await openStorage(flags, { ownPrefix, transformer }, surroundings, log, scope);
+    const storage = { ownPrefix, transformer, metrics };
+    const { client, store, measures } = await openStorage(flags, storage, surroundings, log, scope);
     const isAlwaysAllowed = alwaysAllowedPathsOf(flags);
     const authentication = { ...following, isAlwaysAllowed, tokenAsked: tokenCacheMeasure(metrics) };
     const accountTokens = await openServiceAccountTokens(authentication, scope);
@@ -86,17 +87,18 @@ export async function assemble(
       eventLifetimeSeconds: Math.ceil(flags['event-ttl'] / 1000),
       serviceAccountTokens: accountTokens?.forKinds,
     });
-    const { resources, views, cache, rereadUnreadable } = openRegistry({
+    const { resources, views, cache, retryUnreadable } = openRegistry({
       kinds: served,
       store,
       keyPrefix,
       clock,
       random,
-      report: watchCacheReporter(log),
+      report: watchCacheReporter(log, measures),
+      standstillMs: flags['etcd-election-timeout'],
       shardedReads: gates.enabled('ShardedListAndWatch'),
     });
     scope.onClose('watch cache', () => cache.close());
-    encryption.onChange(rereadUnreadable);
+    encryption.onChange(retryUnreadable);
 
     checkStorage(health, { client, cache, clock });
     const ofNamespaces = resources.find(({ kind }) => kind === namespaceKind);

@@ -53,6 +53,22 @@ export class StorageUnavailableError extends Error {
   override readonly name: string = 'StorageUnavailableError';
 }
 
+/** What was known is of another history: the store was restored, rebuilt or swapped. Nothing was written. */
+export class HistoryReplacedError extends StorageUnavailableError {
+  override readonly name = 'HistoryReplacedError';
+  constructor(options?: ErrorOptions) {
+    super('etcd has another history than before: its data were restored or replaced', options);
+  }
+}
+
+/** A write may have been applied, now or later, and nobody can tell: it must not be repeated blindly. */
+export class WriteInDoubtError extends StorageUnavailableError {
+  override readonly name = 'WriteInDoubtError';
+  constructor(key: string, options?: ErrorOptions) {
+    super(`nobody can tell whether ${key} was written`, options);
+  }
+}
+
 /** The store takes no more data (etcd's NOSPACE alarm): reads and deletions still work. */
 export class StorageFullError extends Error {
   override readonly name = 'StorageFullError';

@@ -1,5 +1,6 @@
 export {
   CorruptValueError,
+  HistoryReplacedError,
   KeyExistsError,
   PremiseBrokenError,
   RevisionCompactedError,
@@ -8,13 +9,16 @@ export {
   StorageFullError,
   StorageUnavailableError,
   ValueTooLargeError,
+  WriteInDoubtError,
 } from './errors.ts';
 export { type EtcdClient, type EtcdEvent, type EtcdOptions, openEtcdClient } from './etcd/client.ts';
 export { type CompactionEvent, type CompactionOptions, startCompaction } from './etcd/compaction.ts';
-export { campaign, type Election, type ElectionOptions } from './etcd/election.ts';
+export { campaign, type Election, type ElectionEvent, type ElectionOptions } from './etcd/election.ts';
 export { type EtcdStoreOptions, etcdStore } from './etcd/etcd-store.ts';
-export { http2Connect } from './etcd/http2-transport.ts';
+export { type HistoryReplaced } from './etcd/history.ts';
+export { type CredentialsOf, http2Connect } from './etcd/http2-transport.ts';
 export type { TlsCredentials } from './etcd/http2/dial.ts';
+export type { EtcdMeasures, EtcdOperation } from './etcd/measures.ts';
 export { memoryStore } from './memory/memory-store.ts';
 export { type Revision, revision } from './revision.ts';
 export type {

@@ -1,5 +1,6 @@
 import type { Call } from '@cluster-apiserver/base';
 import type { CorruptValueError } from './errors.ts';
+import type { HistoryReplaced } from './etcd/history.ts';
 import type { Revision } from './revision.ts';
 
 /**
@@ -12,8 +13,11 @@ import type { Revision } from './revision.ts';
  * - The revision of a write is larger than that of every write before it.
  * - A list is a snapshot: all its values as of one revision. What cannot be read is told in its place.
  * - A watch gives every change after its revision, in order, none twice, those of one revision together.
- * - Nothing waits past the deadline of its call: what cannot be known by then ends in a StorageUnavailableError.
+ * - Nothing waits past the deadline of its call: what cannot be known by then ends in a StorageUnavailableError, and a
+ *   write that may have been applied in a WriteInDoubtError.
  * - What has not been sent when the caller leaves is not sent. A write that was sent goes on until its outcome is known.
+ * - When the store turns out to have another history than before, such as a restored backup, whatever is under way ends
+ *   in a HistoryReplacedError: no answer is of both.
  */
 export interface Store {
   get(key: string, call: Call): Promise<Reading>;
@@ -32,12 +36,30 @@ export interface Store {
    * throws RevisionCompactedError when the revision is too old. Lost connections are bridged without loss. Whoever
    * knows what was there before need not be told.
    */
-  watch(prefix: string, after: Revision, signal: AbortSignal, previous?: 'told' | 'untold'): AsyncIterable<ChangeSet>;
+  watch(
+    prefix: string,
+    after: Revision,
+    signal: AbortSignal,
+    previous?: 'told' | 'untold',
+    keys?: Keys,
+  ): AsyncIterable<ChangeSet>;
   /** The newest revision: that of the last write that was acknowledged before, or a later one. */
   head(call: Call): Promise<Revision>;
   /** Makes quiet watches tell soon how far they have come. Returns at once and may be called at any time. */
   askForProgress(): void;
+  /** Makes watches that tell nothing begin anew from where they are, at another member where there is one. */
+  reopenWatches(): void;
+  /** The number of the present history: what was read under another number is not there any more. */
+  readonly history: number;
+  /** Calls back in the turn in which another history is found. The returned function ends that. */
+  onHistoryReplaced(listener: (replaced: HistoryReplaced) => void): () => void;
 }
+
+/**
+ * Whether values whose encryption keys take long are waited for, or are unreadable for now so that the others are not
+ * delayed; whoever chooses that looks after the late ones.
+ */
+export type Keys = 'awaited' | 'late';
 
 export type { Call };
 
@@ -55,6 +77,10 @@ export interface Unreadable {
   readonly key: string;
   readonly revision: Revision;
   readonly unreadable: CorruptValueError;
+  /** Tries once more to read the same value. */
+  readonly retry: () => Promise<Entry>;
+  /** The reading that took too long to be waited for, and goes on. */
+  readonly late?: Promise<Entry> | undefined;
 }
 
 export type Entry = (Stored & { readonly unreadable?: undefined }) | Unreadable;
@@ -73,6 +99,7 @@ export interface Range {
   readonly limit?: number | undefined;
   /** The snapshot to read; the newest when undefined. Throws RevisionCompactedError or RevisionTooLargeError. */
   readonly revision?: Revision | undefined;
+  readonly keys?: Keys | undefined;
 }
 
 export interface Snapshot {

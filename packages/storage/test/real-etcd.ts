@@ -1,5 +1,5 @@
 /** A real etcd of one or three members, started for one test file and gone with it. */
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -18,6 +18,12 @@ export interface RealEtcd {
   /** Where everything is that it has written. */
   readonly directory: string;
   leader(): Promise<RealMember>;
+  /** Makes a snapshot, as an operator does who backs up. Gives its path. */
+  snapshot(name: string): string;
+  /** Kills all members and starts them with the data of a snapshot; with a token as another cluster. */
+  restore(snapshot: string, token?: string): Promise<void>;
+  /** Runs etcdctl against the first member, as whoever readiness is asked as. */
+  control(...args: readonly string[]): void;
   /** Rejects when a canary lies there in clear that was to be encrypted. */
   stop(): Promise<void>;
 }
@@ -50,6 +56,9 @@ export interface EtcdTls {
 }
 
 const binary = process.env.ETCD_BIN ?? 'etcd';
+
+/** Undefined where none could be had: then nothing can be restored. */
+export const etcdctl = process.env.ETCDCTL_BIN;
 
 export async function startEtcd({
   members: count = 1,
@@ -84,6 +93,12 @@ export async function startEtcd({
     await stop();
     throw error;
   }
+  const ourselves = (): readonly string[] => [
+    ...['--endpoints', members[0]?.endpoint ?? ''],
+    ...(tls ? ['--cacert', join(directory, 'authority.pem')] : []),
+    ...(tls ? ['--cert', written(directory, 'client.pem', tls.client.cert)] : []),
+    ...(tls ? ['--key', written(directory, 'client-key.pem', tls.client.key)] : []),
+  ];
   return {
     endpoints: members.map((one) => one.endpoint),
     members,
@@ -95,23 +110,49 @@ export async function startEtcd({
       });
       return leading;
     },
+    snapshot: (name) => {
+      const path = join(directory, name);
+      control([...ourselves(), 'snapshot', 'save', path]);
+      return path;
+    },
+    control: (...args) => control([...ourselves(), ...args]),
+    restore: async (snapshot, token) => {
+      await Promise.all(members.map((one) => one.signal('SIGKILL')));
+      for (const [at, name] of names.entries()) {
+        const data = join(directory, name);
+        rmSync(data, { recursive: true, force: true });
+        control([
+          ...['snapshot', 'restore', snapshot, '--data-dir', data, '--name', name],
+          ...['--initial-cluster', cluster],
+          ...['--initial-advertise-peer-urls', `http://127.0.0.1:${ports[at * 2 + 1]}`],
+          ...(token === undefined ? [] : ['--initial-cluster-token', token]),
+        ]);
+      }
+      await Promise.all(members.map((one) => one.start()));
+    },
     stop,
   };
 }
 
+function control(args: readonly string[]): void {
+  if (!etcdctl) throw new Error('there is no etcdctl');
+  execFileSync(etcdctl, args, { env: { ...process.env, ETCDCTL_API: '3' }, stdio: ['ignore', 'ignore', 'pipe'] });
+}
+
 function tlsFlags(directory: string, tls: EtcdTls | undefined): readonly string[] {
   if (!tls) return [];
-  const written = (name: string, content: string): string => {
-    const path = join(directory, name);
-    writeFileSync(path, content);
-    return path;
-  };
   return [
     '--client-cert-auth',
-    ...['--trusted-ca-file', written('authority.pem', tls.authority)],
-    ...['--cert-file', written('certificate.pem', tls.certificate)],
-    ...['--key-file', written('key.pem', tls.privateKey)],
+    ...['--trusted-ca-file', written(directory, 'authority.pem', tls.authority)],
+    ...['--cert-file', written(directory, 'certificate.pem', tls.certificate)],
+    ...['--key-file', written(directory, 'key.pem', tls.privateKey)],
   ];
+}
+
+function written(directory: string, name: string, content: string | Buffer = ''): string {
+  const path = join(directory, name);
+  writeFileSync(path, content);
+  return path;
 }
 
 interface MemberOptions {
@@ -166,7 +207,7 @@ function member({ name, endpoint, peer, flags, credentials }: MemberOptions): Re
 }
 
 async function serves(endpoint: string, credentials: TlsCredentials | undefined): Promise<boolean> {
-  const transport = http2Connect(systemClock, credentials)(endpoint);
+  const transport = http2Connect(systemClock, () => credentials)(endpoint);
   try {
     const message = range.encode({ key: 'x', countOnly: true });
     await transport.unary(range.path, message, { timeoutMs: 500, requireLeader: true });
@@ -179,7 +220,7 @@ async function serves(endpoint: string, credentials: TlsCredentials | undefined)
 }
 
 async function isLeader(endpoint: string, credentials: TlsCredentials | undefined): Promise<boolean> {
-  const transport = http2Connect(systemClock, credentials)(endpoint);
+  const transport = http2Connect(systemClock, () => credentials)(endpoint);
   try {
     const options = { timeoutMs: 500, requireLeader: false };
     return memberStatus.decode(await transport.unary(memberStatus.path, memberStatus.encode(), options)).leads;

@@ -9,6 +9,8 @@ export interface TcpProxy {
   cutAfterBytes: number | undefined;
   /** Questions arrive, answers do not. */
   swallowAnswers: boolean;
+  /** Answers come this much later. */
+  delayMs: number;
   /** Nothing passes in either direction, and nobody is told. New connections are accepted and silent too. */
   silent: boolean;
   /** Cuts all connections now. */
@@ -42,8 +44,13 @@ export async function startProxy(target: string): Promise<TcpProxy> {
     far.on('data', (piece) => {
       if (proxy.silent || proxy.swallowAnswers) return;
       returnedBytes += piece.length;
-      if (proxy.cutAfterBytes === undefined || returnedBytes <= proxy.cutAfterBytes) near.write(piece);
-      else end();
+      const returned = returnedBytes;
+      const pass = (): void => {
+        if (proxy.cutAfterBytes === undefined || returned <= proxy.cutAfterBytes) near.write(piece);
+        else end();
+      };
+      if (proxy.delayMs > 0) setTimeout(pass, proxy.delayMs);
+      else pass();
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -58,6 +65,7 @@ export async function startProxy(target: string): Promise<TcpProxy> {
     },
     cutAfterBytes: undefined,
     swallowAnswers: false,
+    delayMs: 0,
     silent: false,
     cut,
     close: async () => {

@@ -9,7 +9,7 @@ import {
   StorageUnavailableError,
 } from '@cluster-apiserver/storage';
 import { type DisturbedStore, disturbedStore } from '../../test/disturbed-store.ts';
-import { type HandClock, handClock } from '../../test/hand-clock.ts';
+import { type HandClock, handClock } from '../../../base/test/hand-clock.ts';
 import { blocking, type Collecting, createWorld, owned, type World } from '../../test/world.ts';
 
 const eventKeys = '/registry/events/';

@@ -8,7 +8,7 @@ import type { KubeObject, ObjectMeta } from '@cluster-apiserver/model';
 import { deleteObject, get, type Outcome } from '@cluster-apiserver/registry';
 import { memoryStore, StorageUnavailableError } from '@cluster-apiserver/storage';
 import { disturbedStore } from '../../test/disturbed-store.ts';
-import { handClock } from '../../test/hand-clock.ts';
+import { handClock } from '../../../base/test/hand-clock.ts';
 import { createWorld, owned } from '../../test/world.ts';
 
 interface Account {

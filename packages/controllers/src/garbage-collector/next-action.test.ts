@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { KubeObject } from '@cluster-apiserver/model';
 import { known, type Resource, type StoredObject } from '@cluster-apiserver/registry';
 import { memoryStore } from '@cluster-apiserver/storage';
-import { handClock } from '../../test/hand-clock.ts';
+import { handClock } from '../../../base/test/hand-clock.ts';
 import { blocking, createWorld, type World } from '../../test/world.ts';
 import { Graph, type GraphNode } from './graph.ts';
 import { type NextActionReader, nextActionReader } from './next-action.ts';

@@ -14,7 +14,7 @@ import {
 } from '@cluster-apiserver/registry';
 import { memoryStore, type Revision, type Store, StorageUnavailableError } from '@cluster-apiserver/storage';
 import { type DisturbedStore, disturbedStore } from '../../test/disturbed-store.ts';
-import { type HandClock, handClock } from '../../test/hand-clock.ts';
+import { type HandClock, handClock } from '../../../base/test/hand-clock.ts';
 import { recordedMeasures } from '../../test/world.ts';
 import { drainNamespaces, type NamespaceControllerEvent } from './namespace-controller.ts';
 

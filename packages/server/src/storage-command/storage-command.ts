@@ -35,7 +35,7 @@ export async function storageCommand(
     const serverId = surroundings.random.uuid();
     const options = { flags, keyPrefix, surroundings, metrics, health, log, serverId };
     const { transformer } = await openEncryption(options, scope);
-    const { client, store } = await openStorage(flags, { ownPrefix, transformer }, surroundings, log, scope);
+    const { client, store } = await openStorage(flags, { ownPrefix, transformer, metrics }, surroundings, log, scope);
     const walk = { keyPrefix, ownPrefix, clock, print, signal };
     if (command === 'inspect')
       return await inspect({ ...walk, store: etcdStore({ client, transformer: rawTransformer, ownPrefix }) });

@@ -7,7 +7,13 @@ import {
   type NamespaceControllerEvent,
 } from '@cluster-apiserver/controllers';
 import type { Resource } from '@cluster-apiserver/registry';
-import { campaign, type EtcdClient, startCompaction } from '@cluster-apiserver/storage';
+import {
+  campaign,
+  type EtcdClient,
+  startCompaction,
+  StorageUnavailableError,
+  type Store,
+} from '@cluster-apiserver/storage';
 import type { Log, Metrics } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
 import { FlagError, type ServerFlags } from '../flags.ts';
@@ -36,31 +42,33 @@ export function startControllers(
   const { clock, random } = surroundings;
   const chosen = chosenControllers(flags.controllers);
   const measuresOf = controllerMeasures(metrics);
-  /** What the present term runs; the next one begins when it has ended. */
-  let running: Promise<void> = Promise.resolve();
-  const lead = (term: AbortSignal): void => {
+  const lead = async (term: AbortSignal): Promise<void> => {
     log.info('acquired leadership; starting controllers', { controllers: [...chosen].join(',') });
-    const options = { resources, clock, random, signal: term };
+    const own = resources.map((one) => ({ ...one, store: whileLeading(one.store, () => election.leading) }));
+    const options = { resources: own, clock, random, signal: term };
     const run = async (name: string, work: () => Promise<void>): Promise<void> => {
       if (!chosen.has(name)) return;
       const failed = (error: unknown): void =>
         log.error('controller failed; restarting it after a pause', { controller: name, error: asError(error) });
       await restarting({ clock, random, signal: term, work, failed });
     };
-    running = running.then(async () => {
-      const collector = { ...options, report: collectorReport(log), measures: measuresOf(garbageCollector) };
-      const drain = { ...options, report: namespaceReport(log), measures: measuresOf(namespaceController) };
-      await Promise.all([
-        run(garbageCollector, () => collectGarbage(collector)),
-        run(namespaceController, () => drainNamespaces(drain)),
-      ]);
-    });
+    const collector = { ...options, report: collectorReport(log), measures: measuresOf(garbageCollector) };
+    const drain = { ...options, report: namespaceReport(log), measures: measuresOf(namespaceController) };
+    await Promise.all([
+      run(garbageCollector, () => collectGarbage(collector)),
+      run(namespaceController, () => drainNamespaces(drain)),
+    ]);
+    log.info('stopped controllers', { reason: String(term.reason) });
   };
-  const election = campaign({ client, key: `${ownPrefix}election/leader`, identity: random.uuid(), lead });
-  scope.onClose('controllers', async () => {
-    await election.close();
-    await running;
+  const election = campaign({
+    client,
+    key: `${ownPrefix}election/leader`,
+    identity: random.uuid(),
+    lead,
+    report: ({ key, value }) =>
+      log.error('removed a leader election key without a lease; nobody could have led', { key, value }),
   });
+  scope.onClose('controllers', () => election.close());
   const intervalMs = flags['etcd-compaction-interval'];
   if (intervalMs === 0) return;
   const compaction = startCompaction({
@@ -76,6 +84,31 @@ export function startControllers(
     },
   });
   scope.onClose('compaction', () => compaction.close());
+}
+
+/**
+ * A process that stood still learns of it by timers, and what came in the meantime may be dealt with before them. So each
+ * write asks once more.
+ */
+function whileLeading(store: Store, leading: () => boolean): Store {
+  const requireLead = (): void => {
+    if (!leading()) throw new StorageUnavailableError('leadership was lost');
+  };
+  return {
+    get: store.get,
+    list: store.list,
+    watch: store.watch,
+    head: store.head,
+    askForProgress: store.askForProgress,
+    reopenWatches: store.reopenWatches,
+    onHistoryReplaced: store.onHistoryReplaced,
+    get history() {
+      return store.history;
+    },
+    create: async (...write) => (requireLead(), store.create(...write)),
+    update: async (...write) => (requireLead(), store.update(...write)),
+    delete: async (...write) => (requireLead(), store.delete(...write)),
+  };
 }
 
 /** `*` is all, a name is one, `-name` is all but one; the last word about a controller counts. */

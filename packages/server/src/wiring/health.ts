@@ -1,5 +1,5 @@
 import { callUntil, type Clock } from '@cluster-apiserver/base';
-import type { EtcdClient } from '@cluster-apiserver/storage';
+import { type EtcdClient, HistoryReplacedError } from '@cluster-apiserver/storage';
 import { createHealth, type Health, type Log } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
 
@@ -20,17 +20,30 @@ export function checkStorage(
   health.add({
     name: 'etcd',
     endpoints: ['readyz', 'healthz'],
-    check: async () => void (await client.readHead(callUntil(clock.monotonicMs() + etcdTimeoutMs))),
+    check: async () => {
+      await client.readHead(callUntil(clock.monotonicMs() + etcdTimeoutMs));
+      // It answers, and yet refuses what we cannot do without.
+      client.check();
+    },
+  });
+  // A check of its own: why another fails is only in the log, and what has happened to etcd is to be seen here too.
+  health.add({
+    name: 'etcd-history',
+    endpoints: ['readyz', 'healthz'],
+    check: () => {
+      if (cache.lostBecause instanceof HistoryReplacedError) throw cache.lostBecause;
+    },
   });
   health.add({
     name: 'watch-cache',
     endpoints: ['readyz', 'healthz'],
     check: () => {
-      if (!cache.following) throw new Error('the objects are being read');
+      if (!cache.following) throw new Error('the watch cache is being filled', { cause: cache.lostBecause });
     },
   });
 }
 
 interface Followed {
   readonly following: boolean;
+  readonly lostBecause: unknown;
 }

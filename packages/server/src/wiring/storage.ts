@@ -1,56 +1,144 @@
-import type { Scope } from '@cluster-apiserver/base';
+import { follow, type Scope } from '@cluster-apiserver/base';
+import { checkCertificate } from '@cluster-apiserver/pipeline';
 import {
+  type CredentialsOf,
   type EtcdClient,
+  type EtcdEvent,
   etcdStore,
   openEtcdClient,
   type Store,
   type Transformer,
   type WatchCacheEvent,
 } from '@cluster-apiserver/storage';
-import type { Log } from '@cluster-apiserver/telemetry';
+import type { Log, Metrics } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
 import type { ServerFlags } from '../flags.ts';
 import type { Surroundings } from '../surroundings.ts';
+import { etcdMeasures, type StorageMeasures } from './etcd-measures.ts';
 import { flagFile } from './flag-files.ts';
 
 /** The store of this server: etcd, behind what encrypts. */
 export async function openStorage(
   flags: ServerFlags,
-  { ownPrefix, transformer }: { readonly ownPrefix: string; readonly transformer: Transformer },
+  {
+    ownPrefix,
+    transformer,
+    metrics,
+  }: { readonly ownPrefix: string; readonly transformer: Transformer; readonly metrics: Metrics },
   { clock, random, files, connectEtcd }: Surroundings,
   log: Log,
   scope: Scope,
-): Promise<{ client: EtcdClient; store: Store }> {
-  const ca = await flagFile('etcd-cafile', flags, files);
-  const cert = await flagFile('etcd-certfile', flags, files);
-  const key = await flagFile('etcd-keyfile', flags, files);
+): Promise<{ client: EtcdClient; store: Store; measures: StorageMeasures }> {
+  const measures = etcdMeasures(metrics);
+  const credentials = await followCredentials(flags, { clock, files }, log, scope);
   const client = openEtcdClient({
     endpoints: flags['etcd-servers'],
-    connect: connectEtcd(clock, { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) }),
+    connect: connectEtcd(clock, credentials),
     clock,
     random,
+    // A user of etcd may have rights below our prefix and nowhere else.
+    headKey: `${ownPrefix}head`,
     electionTimeoutMs: flags['etcd-election-timeout'],
-    report: (event) => {
-      if (event.type === 'lacks')
-        log.warn('this etcd lacks something that would be used', {
-          endpoint: event.endpoint,
-          version: event.version,
-          lacks: event.capability,
-        });
-      else if (event.type === 'outage began')
-        log.error('etcd gives no answers; requests are refused until it does', { error: asError(event.cause) });
-      else log.info('etcd answers again', { afterMs: Math.round(event.afterMs) });
-    },
+    measures,
+    report: (event) => reportEtcd(event, log),
   });
   scope.onClose('etcd', () => client.close());
-  return { client, store: etcdStore({ client, transformer, ownPrefix }) };
+  return { client, store: etcdStore({ client, transformer, ownPrefix }), measures };
+}
+
+/** Certificates are replaced long before they end, and new connections are rare. */
+const credentialsPollMs = 10_000;
+
+/** What connections to etcd are opened with, as the files have it. */
+async function followCredentials(
+  flags: ServerFlags,
+  { clock, files }: Pick<Surroundings, 'clock' | 'files'>,
+  log: Log,
+  scope: Scope,
+): Promise<CredentialsOf> {
+  const read = async (): Promise<Credentials> => ({
+    ca: await flagFile('etcd-cafile', flags, files),
+    cert: await flagFile('etcd-certfile', flags, files),
+    key: await flagFile('etcd-keyfile', flags, files),
+  });
+  let current = await read();
+  const stop = follow<Credentials>(
+    {
+      clock,
+      pollMs: credentialsPollMs,
+      read,
+      same: (one, other) => credentialNames.every((name) => isSame(one[name], other[name])),
+      use: (next) => {
+        // While one file is replaced and the other not yet, they do not fit.
+        if (next.cert && next.key) checkCertificate({ cert: next.cert, key: next.key });
+        current = next;
+        log.info('etcd client credentials reloaded');
+      },
+      failed: (error) =>
+        log.error('cannot reload etcd client credentials; keeping the old ones', { error: asError(error) }),
+    },
+    current,
+  );
+  scope.onClose('etcd credentials', stop);
+  return () => {
+    const { ca, cert, key } = current;
+    return { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) };
+  };
+}
+
+const credentialNames = ['ca', 'cert', 'key'] as const;
+
+type Credentials = Readonly<Record<(typeof credentialNames)[number], Buffer | undefined>>;
+
+const isSame = (one: Buffer | undefined, other: Buffer | undefined): boolean =>
+  one === other || (one !== undefined && other !== undefined && one.equals(other));
+
+function reportEtcd(event: EtcdEvent, log: Log): void {
+  switch (event.type) {
+    case 'lacks':
+      return log.warn('etcd lacks a capability; working without it', {
+        endpoint: event.endpoint,
+        version: event.version,
+        capability: event.capability,
+      });
+    case 'outage began':
+      return log.error('etcd unreachable; rejecting requests until it recovers', { error: asError(event.cause) });
+    case 'outage ended':
+      return log.info('etcd reachable again', { afterMs: Math.round(event.afterMs) });
+    case 'history replaced':
+      return log.error(
+        'etcd was restored, rebuilt or swapped; expiring all watches and rejecting requests until the watch cache is rebuilt',
+        { reason: event.reason, revisionBefore: event.before, revisionNow: event.now },
+      );
+    case 'foreign member':
+      return log.error('etcd endpoint belongs to another cluster than the others; ignoring it', {
+        endpoint: event.endpoint,
+      });
+    case 'full':
+      return log.error('etcd is out of space; rejecting writes other than deletions until an operator makes room');
+    case 'not full':
+      return log.info('etcd accepts data again');
+    case 'watch refused':
+      return log.error('etcd refuses the watch of all objects; changes of others are not seen', {
+        error: asError(event.cause),
+      });
+    case 'watch accepted':
+      return log.info('etcd accepts the watch again');
+  }
 }
 
 export const watchCacheReporter =
-  (log: Log) =>
+  (log: Log, measures: StorageMeasures) =>
   (event: WatchCacheEvent): void => {
-    if (event.type === 'loaded') {
-      const { items, revision, tookMs } = event;
-      log.info('all objects are in memory', { objects: items, revision, tookMs: Math.round(tookMs) });
-    } else log.warn('the watch of all objects was lost; they are read again', { error: asError(event.cause) });
+    switch (event.type) {
+      case 'loaded': {
+        const { items, revision, tookMs } = event;
+        return log.info('watch cache ready', { objects: items, revision, tookMs: Math.round(tookMs) });
+      }
+      case 'history replaced':
+        return measures.historyReplaced(event.reason);
+      case 'lost':
+        measures.cacheLost();
+        return log.warn('watch cache lost its watch; listing all objects again', { error: asError(event.cause) });
+    }
   };

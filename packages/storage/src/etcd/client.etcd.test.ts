@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { seededRandom, systemClock } from '@cluster-apiserver/base';
 import { openStore, within } from '../../test/open-store.ts';
 import { type RealEtcd, type RealMember, startEtcd } from '../../test/real-etcd.ts';
 import { until } from '../../../base/test/until.ts';
@@ -7,6 +8,8 @@ import { startProxy, type TcpProxy } from '../../test/tcp-proxy.ts';
 import { StorageUnavailableError } from '../errors.ts';
 import { type Revision, revision } from '../revision.ts';
 import type { Store } from '../store.ts';
+import { openWatchCache } from '../watch-cache/watch-cache.ts';
+import { noMeasures } from './measures.ts';
 
 /** The promise is 2 s; the rest is for a machine that is busy with other tests, and still far from an election's time. */
 const noQuorumMaxMs = 4_000;
@@ -253,4 +256,59 @@ describe('a member behind a network', () => {
     silent.silent = false;
     client.close();
   });
+});
+
+test('a leader that answers slowly is met with patience: each write is sent once', async () => {
+  const one = await startEtcd();
+  const proxy = await startProxy(one.endpoints[0] as string);
+  const outcomes: string[] = [];
+  const { client, store } = openStore([proxy.endpoint], {
+    measures: { ...noMeasures, attempted: (outcome) => outcomes.push(outcome) },
+  });
+  await store.create('/slow/begin', Buffer.from('x'), {}, within(5_000));
+  const read = async (): Promise<Revision | undefined> =>
+    (await store.get('/slow/begin', within(10_000))).stored?.revision;
+  // Beyond the time of an attempt, and within that of a repeated one: the first answers tell how slow it is.
+  proxy.delayMs = 500;
+  const patient = async <T>(act: () => Promise<T>): Promise<T> =>
+    until('an answer', () => act().catch(() => undefined));
+  let at = (await patient(read)) as Revision;
+  await patient(async () =>
+    store.update('/slow/begin', Buffer.from('y'), (await read()) as Revision, {}, within(10_000)),
+  );
+  outcomes.length = 0;
+  at = (await read()) as Revision;
+  for (let n = 0; n < 3; n++) at = await store.update('/slow/begin', Buffer.from(`${n}`), at, {}, within(10_000));
+  expect(outcomes).toEqual(['answered', 'answered', 'answered', 'answered']);
+  client.close();
+  await proxy.close();
+  await one.stop();
+});
+
+test('a reader of memory follows a living member when the one that it watches stands still', async () => {
+  const three = await startEtcd({ members: 3 });
+  const { client, store } = openStore(three.endpoints);
+  const cache = openWatchCache({
+    store,
+    prefix: '/',
+    forms: [{ prefix: '/r/', read: (entry, key) => ({ key, revision: entry.revision, weight: 1 }), termsOf: () => [] }],
+    clock: systemClock,
+    random: seededRandom(1),
+    report: () => {},
+  });
+  await cache.filled;
+  const other = openStore(three.endpoints);
+  for (const member of three.members) {
+    await member.signal('SIGSTOP');
+    const at = await other.store.create(`/r/${member.endpoint}`, Buffer.from('x'), {}, within(10_000));
+    // Less than it takes until a silent connection is noticed by its pings.
+    await cache.collections[0]?.reach(at, within(5_000));
+    expect(cache.collections[0]?.get(member.endpoint)?.revision).toBe(at);
+    await member.signal('SIGCONT');
+    await until('it to serve', async () => (await member.serves()) || undefined);
+  }
+  await cache.close();
+  client.close();
+  other.client.close();
+  await three.stop();
 });

@@ -4,17 +4,22 @@
  * can help: as long as most members live, a leader will be found; when they do not, nothing can be found.
  */
 import { callUntil, type Clock, type Random, throwIfAborted } from '@cluster-apiserver/base';
-import { StorageUnavailableError } from '../errors.ts';
+import { HistoryReplacedError, StorageFullError, StorageUnavailableError } from '../errors.ts';
 import { type Revision, revision } from '../revision.ts';
 import type { Call } from '../store.ts';
 import { capabilitiesOf } from './capabilities.ts';
 import { meaningOf } from './faults.ts';
+import { History, type HistoryReplaced } from './history.ts';
+import { type EtcdMeasures, noMeasures } from './measures.ts';
 import { type Member, type Members, trackMembers } from './members.ts';
 import { outageWatch } from './outage.ts';
+import { Refusals } from './refusals.ts';
 import { type Connect, EtcdFault, type MemberStream } from './transport.ts';
+import { Slowness } from './slowness.ts';
+import { Verification } from './verification.ts';
 import { WakingTime } from './waking-time.ts';
 import type { Rpc } from './wire/fields.ts';
-import { range } from './wire/key-value.ts';
+import { type RangeRequest, range } from './wire/key-value.ts';
 
 export interface EtcdOptions {
   /** Such as http://127.0.0.1:2379, all members of one cluster. */
@@ -22,10 +27,13 @@ export interface EtcdOptions {
   readonly connect: Connect;
   readonly clock: Clock;
   readonly random: Random;
+  /** A key that we may read; it need not exist. */
+  readonly headKey?: string;
   /** etcd's --election-timeout. Attempts and patience are measured in it. */
   readonly electionTimeoutMs?: number;
   /** Told of what an operator wants to know. */
   readonly report?: (event: EtcdEvent) => void;
+  readonly measures?: EtcdMeasures;
 }
 
 export type EtcdEvent =
@@ -33,7 +41,16 @@ export type EtcdEvent =
   | { readonly type: 'lacks'; readonly endpoint: string; readonly version: string; readonly capability: string }
   /** No answer can be had; calls fail early from now on. */
   | { readonly type: 'outage began'; readonly cause: unknown }
-  | { readonly type: 'outage ended'; readonly afterMs: number };
+  | { readonly type: 'outage ended'; readonly afterMs: number }
+  /** etcd was restored, rebuilt or swapped: nothing that was known counts any more. */
+  | ({ readonly type: 'history replaced' } & HistoryReplaced)
+  /** An endpoint leads to another cluster than the others; it is not used. */
+  | { readonly type: 'foreign member'; readonly endpoint: string }
+  /** etcd takes no more data, or takes it again. */
+  | { readonly type: 'full' | 'not full' }
+  /** etcd does not let us watch: nothing that others write is seen. */
+  | { readonly type: 'watch refused'; readonly cause: unknown }
+  | { readonly type: 'watch accepted' };
 
 /** One cluster of etcd, reached through whichever of its members works. */
 export interface EtcdClient {
@@ -41,17 +58,21 @@ export interface EtcdClient {
   readonly random: Random;
   /** What patience is measured in. */
   readonly time: WakingTime;
+  readonly electionTimeoutMs: number;
+  readonly measures: EtcdMeasures;
+  /** Throws what etcd refuses at present: a watch, or data. */
+  check(): void;
+  /** A watch ended badly; undefined when one has told something. */
+  noteWatch(fault: EtcdFault | undefined): void;
+  /** What everything that is asked here is a part of. */
+  readonly history: History;
   /** Asks until there is an answer that counts. */
-  call<Request, Answer>(rpc: Rpc<Request, Answer>, request: Request, call: EtcdCall): Promise<Answered<Answer>>;
+  call<Request, Answer>(rpc: Rpc<Request, Answer>, request: Request, call: EtcdCall): Promise<Answer>;
   /**
-   * A stream to the likeliest member. It is not repeated: the caller knows where it was. Throws
-   * StorageUnavailableError when the client is closed, and only then.
+   * A stream to the likeliest member. It is not repeated: the caller knows where it was. Rejects with an EtcdFault when
+   * there is none, and with a StorageUnavailableError when the client is closed.
    */
-  stream(path: string): MemberConnection;
-  /** The newest revision that any answer has told of; 0 before the first. */
-  readonly headRevision: number;
-  /** Notes the newest revision of an answer that came by a stream. */
-  sawRevision(revision: number): void;
+  stream(path: string): Promise<MemberConnection>;
   /** Asks a quorum for the newest revision; throws StorageUnavailableError when there is none to ask. */
   readHead(call: EtcdCall): Promise<Revision>;
   close(): void;
@@ -62,6 +83,15 @@ export interface EtcdCall extends Call {
   readonly sinceMs?: number;
   /** Throw InDoubtError instead of going on after an attempt that may have been applied. */
   readonly stopInDoubt?: boolean;
+  /** Noted here when an attempt may have been applied, whatever comes of the call. */
+  readonly doubt?: Doubt;
+  /** The number of the history that the request is about; that of now when undefined. */
+  readonly history?: number;
+}
+
+/** Whether one of several attempts left without an answer and may have been applied, now or later. */
+export class Doubt {
+  present = false;
 }
 
 /** An attempt left without an answer and may have been applied, now or later. */
@@ -69,20 +99,21 @@ export class InDoubtError extends Error {
   override readonly name = 'InDoubtError';
 }
 
-export interface Answered<Answer> {
-  readonly answer: Answer;
-  /** An earlier attempt of the same call left without an answer and may have been applied. */
-  readonly perhapsApplied: boolean;
-}
-
 export interface MemberConnection extends MemberStream {
   /** What the member can do, as far as it has told yet. */
   readonly progressRequests: boolean;
   /** The stream came to a bad end: the next one, and the next call, go to another member. */
   failed(): void;
+  /** What came over it does not fit what we know: the member shows its history before it is used again. */
+  distrust(): void;
 }
 
+/** However slow answers are, this many election timeouts are enough to take a member for dead. */
+const slowAttemptElectionsMax = 3;
+
 const defaultElectionTimeoutMs = 1_000;
+
+const unavailableCode = 14;
 
 /** Less than half: when a leader dies, an attempt lost with it leaves time for two more before the next one rules. */
 const attemptPerElectionTimeout = 0.45;
@@ -107,32 +138,49 @@ const pauseMaxMs = 80;
 /** A member that says it is crowded is given more time each time. */
 const crowdedPauseMs = 50;
 
-/** Any key will do to ask for the newest revision; nothing is stored under this one. */
-const headRequest = { key: 'head', countOnly: true };
-
 export function openEtcdClient(options: EtcdOptions): EtcdClient {
-  const { clock, random, report = () => {} } = options;
+  const { clock, random, report = () => {}, measures = noMeasures } = options;
   const electionTimeoutMs = options.electionTimeoutMs ?? defaultElectionTimeoutMs;
   const attemptMs = electionTimeoutMs * attemptPerElectionTimeout;
   const electionMs = electionTimeoutMs * electionsPatience + electionsPatienceExtraMs;
   const time = new WakingTime(clock);
-  const members = trackMembers(options.endpoints, options.connect, time, lacksReporter(report));
-  const outage = outageWatch({ clock, random, report, probe: () => probe(members, attemptMs) });
+  const members = trackMembers({
+    endpoints: options.endpoints,
+    connect: options.connect,
+    clock,
+    random,
+    time,
+    electionTimeoutMs,
+    identified: lacksReporter(report),
+  });
+  // By method: with a slow disk writes are slow, and reads are not.
+  const slownesses = new Map<string, Slowness>();
+  const slownessOf = (path: string): Slowness => {
+    let slowness = slownesses.get(path);
+    if (!slowness)
+      slownesses.set(path, (slowness = new Slowness(attemptMs, electionTimeoutMs * slowAttemptElectionsMax)));
+    return slowness;
+  };
+  const headRequest = { key: options.headKey ?? 'head', countOnly: true };
+  const outage = outageWatch({ clock, random, report, probe: () => probe(members, headRequest, attemptMs) });
   let closed = false;
   const mustBeOpen = (): void => {
     if (closed) throw new StorageUnavailableError('the connection to etcd was given up');
   };
-  let headRevision = 0;
-  const sawRevision = (revision: number): void => {
-    if (revision > headRevision) headRevision = revision;
-  };
+  const history = new History();
+  history.onReplaced((replaced) => report({ type: 'history replaced', ...replaced }));
+  const foreign = foreignReporter(report);
+  const verified = (): void => measures.connected();
+  const verification = new Verification({ clock, members, history, headRequest, foreign, verified });
+  const refusals = new Refusals(report);
   members.survey();
 
   const callEtcd = async <Request, Answer>(
     rpc: Rpc<Request, Answer>,
     request: Request,
     call: EtcdCall,
-  ): Promise<Answered<Answer>> => {
+  ): Promise<Answer> => {
+    const number = call.history ?? history.number;
     const startedMs = call.sinceMs ?? time.nowMs();
     if (outage.present) {
       // A series of calls that has used up its patience does not wait once more.
@@ -140,11 +188,12 @@ export function openEtcdClient(options: EtcdOptions): EtcdClient {
       await outage.waitBriefly(callUntil(Math.min(call.deadlineMs, clock.monotonicMs() + patienceLeftMs)));
     }
     const message = rpc.encode(request);
-    let perhapsApplied = false;
+    const slowness = slownessOf(rpc.path);
     let lastFault: EtcdFault | undefined;
     for (let attempt = 0; ; attempt++) {
       mustBeOpen();
       throwIfAborted(call);
+      if (history.number !== number) throw new HistoryReplacedError({ cause: lastFault });
       const beganMs = time.nowMs();
       const budgetMs = members.majorityAnswers() ? electionMs : Math.min(electionMs, withoutMajorityMs);
       const patienceLeftMs = startedMs + budgetMs - beganMs;
@@ -155,26 +204,50 @@ export function openEtcdClient(options: EtcdOptions): EtcdClient {
         throw new StorageUnavailableError('etcd gives no answer', { cause: lastFault });
       }
       const member = members.choose();
-      const timeoutMs = Math.min(leftMs, attemptMs * patience(attempt, members.all.length));
+      const timeoutMs = Math.min(leftMs, slowness.attemptMs * patience(attempt, members.all.length));
+      let sent = false;
+      let answerMs = timeoutMs;
       try {
-        const answer = rpc.decode(await member.transport.unary(rpc.path, message, { timeoutMs, requireLeader: true }));
+        if (!verification.holds(member)) {
+          await verification.verify(member, timeoutMs);
+          if (history.number !== number) continue;
+          if (!verification.holds(member)) throw connectionReplaced(member);
+          // Both questions together take no longer than one may.
+          answerMs = Math.max(attemptMinMs, beganMs + timeoutMs - time.nowMs());
+        }
+        const seen = history.revision;
+        sent = true;
+        const sentMs = time.nowMs();
+        const options = { timeoutMs: answerMs, requireLeader: true };
+        const answer = rpc.decode(await member.transport.unary(rpc.path, message, options));
+        const header = rpc.headerOf?.(answer);
+        if (header) {
+          if (header.clusterId !== history.clusterId || header.revision < seen) throw doesNotFit(member);
+          history.saw(header.revision);
+        }
         members.served(member);
+        slowness.answered(time.nowMs() - sentMs);
+        measures.attempted('answered');
         outage.end();
-        return { answer, perhapsApplied };
+        if (refusals.full && rpc.takesData?.(request)) refusals.end('full');
+        return answer;
       } catch (error) {
         if (!(error instanceof EtcdFault)) throw error;
         time.wasDue(beganMs + timeoutMs);
         lastFault = error;
+        measures.attempted(error.fate);
         const meaning = meaningOf(error);
         if (meaning.kind === 'final') {
           members.served(member);
+          if (meaning.error instanceof StorageFullError) refusals.begin('full', meaning.error);
           throw meaning.error;
         }
         members.failed(member, error.fate === 'refused');
         members.survey();
-        if (meaning.applied === 'perhaps') {
+        if (sent && meaning.applied === 'perhaps') {
+          if (call.doubt) call.doubt.present = true;
+          if (call.doubt || call.stopInDoubt) measures.doubted();
           if (call.stopInDoubt) throw new InDoubtError(rpc.path, { cause: error });
-          perhapsApplied = true;
         }
         const roundDone = attempt % members.all.length === members.all.length - 1;
         if (meaning.crowded) await time.pause(crowdedPauseMs * (1 + random.below(attempt + 2)));
@@ -187,10 +260,31 @@ export function openEtcdClient(options: EtcdOptions): EtcdClient {
     clock,
     random,
     time,
+    electionTimeoutMs,
+    measures,
+    check: () => refusals.check(),
+    noteWatch: (fault) => {
+      if (!fault) return refusals.end('watch');
+      measures.watchBroken(fault.fate === 'refused' ? 'refusal' : 'loss');
+      if (fault.fate === 'refused') refusals.begin('watch', fault);
+    },
+    history,
     call: callEtcd,
-    stream: (path) => {
+    stream: async (path) => {
       mustBeOpen();
       const member = members.choose();
+      const failed = (answered: boolean): void => {
+        members.failed(member, answered);
+        members.survey();
+      };
+      try {
+        if (!verification.holds(member)) await verification.verify(member, slownessOf(range.path).attemptMs);
+        if (!verification.holds(member)) throw connectionReplaced(member);
+      } catch (fault) {
+        failed(fault instanceof EtcdFault && fault.fate === 'refused');
+        throw fault;
+      }
+      mustBeOpen();
       const stream = member.transport.stream(path);
       return {
         send: (message) => stream.send(message),
@@ -199,21 +293,13 @@ export function openEtcdClient(options: EtcdOptions): EtcdClient {
         get progressRequests() {
           return member.version !== undefined && capabilitiesOf(member.version).progressRequests;
         },
-        failed: () => {
-          members.failed(member, false);
-          members.survey();
+        failed: () => failed(false),
+        distrust: () => {
+          member.verifiedConnection = 0;
         },
       };
     },
-    get headRevision() {
-      return headRevision;
-    },
-    sawRevision,
-    readHead: async (call) => {
-      const { answer } = await callEtcd(range, headRequest, call);
-      sawRevision(answer.headRevision);
-      return revision(answer.headRevision);
-    },
+    readHead: async (call) => revision((await callEtcd(range, headRequest, call)).header.revision),
     close: () => {
       closed = true;
       outage.close();
@@ -229,13 +315,32 @@ export function openEtcdClient(options: EtcdOptions): EtcdClient {
 const patience = (attempt: number, members: number): number => (attempt < 2 * members ? 1 : 2);
 
 /** One linearizable read at each member: any good answer proves that there is a quorum. */
-async function probe(members: Members, timeoutMs: number): Promise<void> {
+async function probe(members: Members, headRequest: RangeRequest, timeoutMs: number): Promise<void> {
   const message = range.encode(headRequest);
   const ask = async (member: Member): Promise<void> => {
     await member.transport.unary(range.path, message, { timeoutMs, requireLeader: true });
     members.served(member);
   };
   await Promise.any(members.all.map(ask));
+}
+
+const connectionReplaced = ({ endpoint }: Member): EtcdFault =>
+  new EtcdFault('unsent', unavailableCode, `${endpoint} was connected to anew`);
+
+/** Something between us and the members leads elsewhere now. */
+function doesNotFit(member: Member): EtcdFault {
+  member.verifiedConnection = 0;
+  return new EtcdFault('lost', unavailableCode, `${member.endpoint} answered out of another history`);
+}
+
+/** Each endpoint is told of once. */
+function foreignReporter(report: (event: EtcdEvent) => void): (member: Member) => void {
+  const reported = new Set<Member>();
+  return (member) => {
+    if (reported.has(member)) return;
+    reported.add(member);
+    report({ type: 'foreign member', endpoint: member.endpoint });
+  };
 }
 
 function lacksReporter(report: (event: EtcdEvent) => void): (member: Member, version: string) => void {

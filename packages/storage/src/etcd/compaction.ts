@@ -32,13 +32,18 @@ export function startCompaction({ client, election, intervalMs, report }: Compac
   const callOf = (): Call => callUntil(clock.monotonicMs() + callTimeoutMs);
   let seenRevision = 0;
   let closed = false;
+  // What was seen of another history says nothing of how old a revision of this one is.
+  const stopListening = client.history.onReplaced(() => {
+    seenRevision = 0;
+  });
 
   const turn = async (): Promise<void> => {
     const target = seenRevision;
+    const history = client.history.number;
     seenRevision = await client.readHead(callOf());
     const ours = election.leading || election.vacantMs >= vacantIntervals * intervalMs;
     if (!ours || target === 0) return;
-    await client.call(compact, target, callOf());
+    await client.call(compact, target, { ...callOf(), history });
     report({ type: 'compacted', revision: target });
   };
   const attempt = async (): Promise<void> => {
@@ -56,6 +61,7 @@ export function startCompaction({ client, election, intervalMs, report }: Compac
   return {
     close: () => {
       closed = true;
+      stopListening();
       cancel();
     },
   };

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { systemClock } from '@cluster-apiserver/base';
 import { type OpenedStore, openStore, within } from '../../test/open-store.ts';
 import { type RealEtcd, startEtcd } from '../../test/real-etcd.ts';
 import { until } from '../../../base/test/until.ts';
@@ -7,7 +8,7 @@ import { startProxy } from '../../test/tcp-proxy.ts';
 import { RevisionCompactedError } from '../errors.ts';
 import { revision } from '../revision.ts';
 import { startCompaction } from './compaction.ts';
-import { campaign, type Election } from './election.ts';
+import { campaign, type Election, type ElectionEvent } from './election.ts';
 
 let etcd: RealEtcd;
 let run = 0;
@@ -29,7 +30,9 @@ function candidate(
     key,
     identity: 'test',
     timeToLiveSeconds,
-    lead: (term) => terms.push(term),
+    lead: (term) => {
+      terms.push(term);
+    },
   });
   return { ...opened, election, terms };
 }
@@ -98,6 +101,55 @@ test('an election closed at any moment ends, and leaves the key to others', asyn
   const last = candidate(key);
   await until('a leader', () => last.election.leading || undefined);
   await close(last);
+});
+
+test('a leader that resigns keeps the others away until its work has stopped', async () => {
+  const key = `/election/${run++}`;
+  const working = Promise.withResolvers<void>();
+  const opened = openStore(etcd.endpoints);
+  const one = campaign({ client: opened.client, key, identity: 'one', timeToLiveSeconds, lead: () => working.promise });
+  await until('a leader', () => one.leading || undefined);
+  const other = candidate(key);
+  let closed = false;
+  const closing = one.close().then(() => {
+    closed = true;
+  });
+  // Longer than its lease lives, were it not renewed.
+  const startMs = performance.now();
+  await until('two lives', () => performance.now() - startMs > timeToLiveSeconds * 2_000 || undefined);
+  expect(one.leading).toBe(false);
+  expect(other.terms).toHaveLength(0);
+  expect(closed).toBe(false);
+  working.resolve();
+  await closing;
+  await until('the other to lead', () => other.election.leading || undefined);
+  await close(other);
+  opened.client.close();
+});
+
+test('a process that stood still leads no more when it goes on, before any timer has told it so', async () => {
+  let stoodStillMs = 0;
+  const clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + stoodStillMs };
+  const { client } = openStore(etcd.endpoints, { clock });
+  const election = campaign({ client, key: `/election/${run++}`, identity: 'one', timeToLiveSeconds });
+  await until('a leader', () => election.leading || undefined);
+  stoodStillMs = timeToLiveSeconds * 1_000;
+  expect(election.leading).toBe(false);
+  await election.close();
+  client.close();
+});
+
+test('a key that lives on no lease, so that nobody could ever lead, is removed, and that is told', async () => {
+  const key = `/election/${run++}`;
+  const { client, store } = openStore(etcd.endpoints);
+  await store.create(key, Buffer.from('garbage'), {}, within(2_000));
+  const events: ElectionEvent[] = [];
+  const report = (event: ElectionEvent): void => void events.push(event);
+  const election = campaign({ client, key, identity: 'one', timeToLiveSeconds, report });
+  await until('a leader', () => election.leading || undefined);
+  expect(events).toEqual([{ type: 'key repaired', key, value: 'garbage' }]);
+  await election.close();
+  client.close();
 });
 
 test('the leader compacts to what it saw an interval ago, and the others do not', async () => {

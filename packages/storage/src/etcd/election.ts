@@ -2,11 +2,14 @@
  * One of several replicas leads. Leading is holding a key that lives on a lease: who creates it leads, for as long as
  * the lease is renewed. A leader that cannot renew stops before the lease can end, so two never lead at the same time,
  * as long as their clocks run equally fast. Renewal is no write, so a leader stays one even when etcd takes no more data.
+ *
+ * The lease is given back only when the work has stopped. Until then a leader that resigns goes on renewing it, and one
+ * that could not renew it lets it run out.
  */
 import { type Call, callUntil, sleep } from '@cluster-apiserver/base';
 import type { EtcdClient } from './client.ts';
 import { newLeaseId } from './leases.ts';
-import { conditionalWrite, range } from './wire/key-value.ts';
+import { conditionalWrite, type KeyValue, range } from './wire/key-value.ts';
 import { grantLease, keepLeaseAlive, revokeLease } from './wire/lease.ts';
 
 export interface ElectionOptions {
@@ -17,15 +20,22 @@ export interface ElectionOptions {
   readonly identity: string;
   /** How long the others wait for a leader that vanished. */
   readonly timeToLiveSeconds?: number;
-  /** Called each time we begin to lead. The signal aborts when we no longer do. */
-  readonly lead?: (term: AbortSignal) => void;
+  /** Called each time we begin to lead. The signal aborts when we no longer do; resolves when all work has stopped. */
+  readonly lead?: (term: AbortSignal) => Promise<void> | void;
+  /** Told of what an operator wants to know. */
+  readonly report?: (event: ElectionEvent) => void;
 }
 
+export type ElectionEvent =
+  /** The key had a value that lived on no lease, so nobody could ever have led. It was removed. */
+  { readonly type: 'key repaired'; readonly key: string; readonly value: string };
+
 export interface Election {
+  /** Decided by the clock: a process that stood still does not lead a moment longer than its lease. */
   readonly leading: boolean;
   /** How long nobody has led, as far as we saw; 0 while somebody does. */
   readonly vacantMs: number;
-  /** Gives up the lead at once, so that another can take it, and campaigns no longer. */
+  /** Gives up the lead as soon as the work has stopped, so that another can take it, and campaigns no longer. */
   close(): Promise<void>;
 }
 
@@ -37,80 +47,124 @@ const turnsPerLife = 3;
 /** A leader stops when this much of its lease has passed without renewal: the rest is for what it has under way. */
 const stepDownPart = 0.8;
 
+/** What is told of a value that should not be there. */
+const shownCharactersMax = 100;
+
+interface Term {
+  readonly lease: number;
+  readonly lost: AbortController;
+  /** When the lease was renewed last; it counts from before the question. */
+  renewedMs: number;
+}
+
 export function campaign(options: ElectionOptions): Election {
-  const { client, key, timeToLiveSeconds = defaultTimeToLiveSeconds } = options;
-  const { clock } = client;
-  const turnMs = (timeToLiveSeconds * 1000) / turnsPerLife;
+  const { client, key, timeToLiveSeconds = defaultTimeToLiveSeconds, report = () => {} } = options;
+  const { clock, history } = client;
+  const lifeMs = timeToLiveSeconds * 1000;
+  const turnMs = lifeMs / turnsPerLife;
   const closing = new AbortController();
   const openedMs = clock.monotonicMs();
   let leaderSeenMs: number | undefined;
-  let term: AbortController | undefined;
+  let term: Term | undefined;
 
   const callOf = (timeoutMs: number): Call => callUntil(clock.monotonicMs() + timeoutMs);
-  const pause = (): Promise<void> => sleep(clock, turnMs, closing.signal).catch(() => {});
+  const leads = ({ lost, renewedMs }: Term): boolean =>
+    !lost.signal.aborted && clock.monotonicMs() < renewedMs + lifeMs * stepDownPart;
 
-  /** Takes the key if it is free. Answers the lease it hangs on, and since when that runs. */
-  const take = async (): Promise<{ lease: number; renewedMs: number } | undefined> => {
-    const { answer } = await client.call(range, { key }, callOf(turnMs));
-    if (answer.values.length > 0) {
-      leaderSeenMs = clock.monotonicMs();
+  /** Takes the key if it is free. */
+  const take = async (): Promise<Term | undefined> => {
+    const inHistory = history.number;
+    const [holder] = (await client.call(range, { key }, callOf(turnMs))).values;
+    if (holder) {
+      if (holder.lease === 0) await repair(holder);
+      else leaderSeenMs = clock.monotonicMs();
       return undefined;
     }
     const lease = newLeaseId(client.random);
-    const renewedMs = clock.monotonicMs();
+    const lost = new AbortController();
+    const taken = { lease, lost, renewedMs: clock.monotonicMs() };
     await client.call(grantLease, { id: lease, seconds: timeToLiveSeconds }, callOf(turnMs));
     let won = false;
     try {
+      // A replica that is about to stop leaves the key to the others.
+      if (closing.signal.aborted) return undefined;
       const value = [Buffer.from(options.identity)];
-      const { answer } = await client.call(conditionalWrite, { key, expected: 0, value, lease }, callOf(turnMs));
-      won = answer.applied;
-      return won ? { lease, renewedMs } : undefined;
+      const call = { ...callOf(turnMs), history: inHistory };
+      won = (await client.call(conditionalWrite, { key, expected: 0, value, lease }, call)).applied;
+      return won ? taken : undefined;
     } finally {
       // An attempt whose answer was lost may have taken the key: then it goes with the lease, for a new try.
       if (!won) await revoke(lease);
     }
   };
+  /** Leaders write the key on a lease, so nobody holds it: it would stay for ever. */
+  const repair = async ({ modRevision, value }: KeyValue): Promise<void> => {
+    const removal = { key, expected: modRevision, value: undefined, lease: 0 };
+    const { applied } = await client.call(conditionalWrite, removal, callOf(turnMs));
+    if (applied) report({ type: 'key repaired', key, value: value.toString().slice(0, shownCharactersMax) });
+  };
   const revoke = async (lease: number): Promise<void> => {
     // A lease that cannot be revoked now ends by itself.
     await client.call(revokeLease, lease, callOf(turnMs)).catch(() => {});
   };
-  const leadUntilLost = async (lease: number, takenMs: number): Promise<void> => {
-    let renewedMs = takenMs;
-    const lost = new AbortController();
-    term = lost;
+  const leadUntilLost = async (mine: Term): Promise<void> => {
+    const { lease, lost } = mine;
+    term = mine;
     let cancelStepDown = (): void => {};
     const stepDownInTime = (): void => {
       cancelStepDown();
-      const endMs = renewedMs + timeToLiveSeconds * 1000 * stepDownPart;
+      const endMs = mine.renewedMs + lifeMs * stepDownPart;
       cancelStepDown = clock.after(endMs - clock.monotonicMs(), () =>
         lost.abort(new Error('the lease was not renewed')),
       );
     };
     const closed = (): void => lost.abort(closing.signal.reason);
     closing.signal.addEventListener('abort', closed, { once: true });
-    // The election may have been closed while the key was being taken.
-    if (closing.signal.aborted) closed();
-    else {
-      stepDownInTime();
-      options.lead?.(lost.signal);
-    }
-    while (!lost.signal.aborted) {
-      await sleep(clock, turnMs, lost.signal).catch(() => {});
-      if (lost.signal.aborted) break;
+    const stopListening = history.onReplaced(() => lost.abort(new Error('the lease was of another history')));
+    let leaseGone = false;
+    const renew = async (): Promise<void> => {
       const askedMs = clock.monotonicMs();
       try {
-        const { answer: seconds } = await client.call(keepLeaseAlive, lease, callOf(turnMs));
-        if (seconds === 0) lost.abort(new Error('the lease is gone'));
-        else if (!lost.signal.aborted) {
-          renewedMs = askedMs;
+        const seconds = await client.call(keepLeaseAlive, lease, callOf(turnMs));
+        if (seconds === 0) {
+          leaseGone = true;
+          lost.abort(new Error('the lease is gone'));
+        } else if (!lost.signal.aborted) {
+          mine.renewedMs = askedMs;
           stepDownInTime();
         }
       } catch {
         // Asked again at the next turn; the timer above steps down when that comes too late.
       }
+    };
+    // The election may have been closed while the key was being taken.
+    if (closing.signal.aborted) closed();
+    let working = false;
+    const stopped = new AbortController();
+    if (!lost.signal.aborted) {
+      stepDownInTime();
+      working = true;
+      const work = async (): Promise<void> => options.lead?.(lost.signal);
+      void work()
+        .catch(() => {}) // what went wrong is told by whoever works
+        .finally(() => {
+          working = false;
+          stopped.abort();
+        });
+    }
+    while (!lost.signal.aborted) {
+      await sleep(clock, turnMs, lost.signal).catch(() => {});
+      if (!lost.signal.aborted) await renew();
     }
     cancelStepDown();
+    stopListening();
     closing.signal.removeEventListener('abort', closed);
+    // Nobody else may begin while something is still being done here: the lease is kept for as long as it can be.
+    const keeps = closing.signal.aborted && !leaseGone;
+    while (working) {
+      await sleep(clock, turnMs, stopped.signal).catch(() => {});
+      if (working && keeps) await renew();
+    }
     term = undefined;
     leaderSeenMs = clock.monotonicMs();
     await revoke(lease);
@@ -120,17 +174,17 @@ export function campaign(options: ElectionOptions): Election {
     while (!closing.signal.aborted) {
       try {
         const taken = await take();
-        if (taken) await leadUntilLost(taken.lease, taken.renewedMs);
+        if (taken) await leadUntilLost(taken);
       } catch {
         // Without etcd nobody can be elected; the next turn tries again.
       }
-      await pause();
+      await sleep(clock, turnMs, closing.signal).catch(() => {});
     }
   })();
 
   return {
     get leading() {
-      return term !== undefined && !term.signal.aborted;
+      return term !== undefined && leads(term);
     },
     get vacantMs() {
       return term ? 0 : clock.monotonicMs() - (leaderSeenMs ?? openedMs);

@@ -1,17 +1,26 @@
-import { withinCall } from '@cluster-apiserver/base';
-import { KeyExistsError, RevisionCompactedError, RevisionMismatchError, RevisionTooLargeError } from '../errors.ts';
+import { detached, throwIfAborted } from '@cluster-apiserver/base';
+import {
+  KeyExistsError,
+  RevisionCompactedError,
+  RevisionMismatchError,
+  RevisionTooLargeError,
+  StorageFullError,
+  StorageUnavailableError,
+  WriteInDoubtError,
+} from '../errors.ts';
 import { type Revision, revision } from '../revision.ts';
-import type { Call, CreateOptions, Entry, Reading, Store } from '../store.ts';
+import type { Call, CreateOptions, Entry, Reading, Store, Stored } from '../store.ts';
 import type { Transformer } from '../transform/transformer.ts';
-import type { EtcdClient } from './client.ts';
+import type { EtcdCall, EtcdClient } from './client.ts';
 import { watchEtcd } from './etcd-watch.ts';
-import { isCompacted, isFutureRevision, isLeaseMissing } from './faults.ts';
+import { isCompacted, isFutureRevision } from './faults.ts';
 import { prefixEnd, rangeStart } from './keys.ts';
-import { type SharedLeases, sharedLeases } from './leases.ts';
+import { sharedLeases } from './leases.ts';
+import type { EtcdOperation } from './measures.ts';
 import { OwnWrites } from './own-writes.ts';
 import { progressAsker } from './progress.ts';
-import { readEntry, readValue } from './values.ts';
-import { type RangeAnswer, type RangeRequest, range } from './wire/key-value.ts';
+import { beforeDeadline, EntryReader, readValue } from './values.ts';
+import { type KeyValue, type RangeAnswer, type RangeRequest, range } from './wire/key-value.ts';
 import { type WriteOutcome, writer } from './write-once.ts';
 
 /** The first page of a list: its values tell how large the next may be. */
@@ -28,16 +37,25 @@ export interface EtcdStoreOptions {
   readonly ownPrefix: string;
 }
 
+/** Longer than a page's keys take that a plugin is asked for: what takes longer is read aside. */
+const listPatienceMs = 1_000;
+
 export function etcdStore({ client, transformer, ownPrefix }: EtcdStoreOptions): Store {
-  const leases = sharedLeases(client);
+  const { clock, history } = client;
   const progress = progressAsker(client, `${ownPrefix}progress`);
-  const writeOnce = writer(client, leases, ownPrefix);
+  const writeOnce = writer(client, sharedLeases(client), ownPrefix);
   const ownWrites = new OwnWrites();
   const watched: Transformer = {
     toStorage: (value, key) => transformer.toStorage(value, key),
     fromStorage: (value, key) => ownWrites.take(key, value) ?? transformer.fromStorage(value, key),
   };
+  // Our own prefix stands beside the resources.
+  const resourceAt = ownPrefix.lastIndexOf('/', ownPrefix.length - 2) + 1;
+  const listReader = new EntryReader(transformer, clock, resourceAt);
+  const watchReader = new EntryReader(watched, clock, resourceAt);
 
+  const read = (keyValue: KeyValue, call: Call): Stored | Promise<Stored> =>
+    beforeDeadline(readValue(transformer, keyValue), call, clock);
   const write = async (
     key: string,
     value: Buffer,
@@ -45,94 +63,117 @@ export function etcdStore({ client, transformer, ownPrefix }: EtcdStoreOptions):
     { timeToLiveSeconds, premises }: CreateOptions,
     call: Call,
   ): Promise<WriteOutcome> => {
+    const { number } = history;
     // Writes that came this far in one turn are transformed one right after the other, which takes each of them less.
     await Promise.resolve();
     // Once for all attempts: the bytes are what our own write is recognised by.
-    const transformed = transformer.toStorage(value, key);
-    const stored = transformed instanceof Promise ? await withinCall(client.clock, call, transformed) : transformed;
-    const attempt = (lease: number): Promise<WriteOutcome> =>
-      writeOnce({ key, expected, value: stored, lease, premises }, call);
+    const stored = await beforeDeadline(transformer.toStorage(value, key), call, clock);
     ownWrites.note(key, value, stored);
     let applied = false;
     try {
-      const outcome = await (timeToLiveSeconds === undefined
-        ? attempt(0)
-        : writeWithLease(leases, timeToLiveSeconds, call, attempt));
+      const outcome = await writeOnce({ key, expected, value: stored, timeToLiveSeconds, premises }, call, number);
       applied = outcome.applied;
       return outcome;
     } finally {
       if (!applied) ownWrites.drop(key, stored);
     }
   };
-  const replaced = async (key: string, expected: Revision, writing: Promise<WriteOutcome>): Promise<Revision> => {
+  const replaced = async (
+    key: string,
+    expected: Revision,
+    call: Call,
+    writing: Promise<WriteOutcome>,
+  ): Promise<Revision> => {
     const outcome = await writing;
     if (outcome.applied) return revision(outcome.revision);
-    const current = outcome.current && (await readValue(transformer, outcome.current));
+    const current = outcome.current && (await read(outcome.current, call));
     throw new RevisionMismatchError(key, expected, current);
   };
 
+  const get = async (key: string, call: Call): Promise<Reading> => {
+    const { header, values } = await client.call(range, { key }, call);
+    const [value] = values;
+    if (value) history.sawValue(value);
+    return { stored: value && (await read(value, call)), revision: revision(header.revision) };
+  };
+  const list = pageReader(client, listReader);
+  const create: Store['create'] = async (key, value, options, call) => {
+    const outcome = await write(key, value, 0, options, call);
+    if (outcome.applied) return revision(outcome.revision);
+    // The condition was that nothing is there, so something is.
+    throw new KeyExistsError(await read(outcome.current as NonNullable<typeof outcome.current>, call));
+  };
+  const measured = <T>(operation: EtcdOperation, key: string, result: Promise<T>): Promise<T> => {
+    const beganMs = clock.monotonicMs();
+    const ended = (failed: boolean): void => {
+      const resource = listReader.resourceOf(key);
+      client.measures.operated(operation, resource, (clock.monotonicMs() - beganMs) / 1000, failed);
+    };
+    result.then(
+      () => ended(false),
+      (error: unknown) => {
+        ended(error instanceof StorageUnavailableError || error instanceof StorageFullError);
+        if (error instanceof WriteInDoubtError) client.measures.leftInDoubt();
+      },
+    );
+    return result;
+  };
+
   return {
-    get: async (key, call): Promise<Reading> => {
-      const { answer } = await client.call(range, { key }, call);
-      client.sawRevision(answer.headRevision);
-      const [value] = answer.values;
-      return { stored: value && (await readValue(transformer, value)), revision: revision(answer.headRevision) };
-    },
-    list: pageReader(client, transformer),
-    create: async (key, value, options, call) => {
-      const outcome = await write(key, value, 0, options, call);
-      if (outcome.applied) return revision(outcome.revision);
-      // The condition was that nothing is there, so something is.
-      throw new KeyExistsError(await readValue(transformer, outcome.current as NonNullable<typeof outcome.current>));
-    },
+    get: (key, call) => measured('get', key, get(key, call)),
+    list: (asked, call) => measured('list', asked.prefix, list(asked, call)),
+    create: (key, value, options, call) => measured('create', key, create(key, value, options, call)),
     update: (key, value, expected, options, call) =>
-      replaced(key, expected, write(key, value, expected, options, call)),
+      measured('update', key, replaced(key, expected, call, write(key, value, expected, options, call))),
     delete: (key, expected, call) =>
-      replaced(key, expected, writeOnce({ key, expected, value: undefined, lease: 0 }, call)),
-    watch: (prefix, after, signal, previous = 'told') =>
-      watchEtcd(client, watched, { prefix, after, signal, withPrevious: previous === 'told', progress }),
+      measured(
+        'delete',
+        key,
+        replaced(key, expected, call, writeOnce({ key, expected, value: undefined }, call, history.number)),
+      ),
+    watch: (prefix, after, signal, previous = 'told', keys = 'awaited') =>
+      watchEtcd(client, watchReader, { prefix, after, signal, withPrevious: previous === 'told', keys, progress }),
     head: (call) => client.readHead(call),
     askForProgress: () => progress.ask(),
+    reopenWatches: () => progress.reopen(),
+    get history() {
+      return history.number;
+    },
+    onHistoryReplaced: (listener) => history.onReplaced(listener),
   };
-}
-
-/** A lease can be gone, revoked or lost with the data of a member: then another is made, and the write repeated. */
-async function writeWithLease(
-  leases: SharedLeases,
-  seconds: number,
-  call: Call,
-  attempt: (lease: number) => Promise<WriteOutcome>,
-): Promise<WriteOutcome> {
-  const lease = await leases.leaseFor(seconds, call);
-  try {
-    return await attempt(lease);
-  } catch (error) {
-    if (!isLeaseMissing(error)) throw error;
-    leases.forget(lease);
-    return attempt(await leases.leaseFor(seconds, call));
-  }
 }
 
 /**
  * Reads page after page at the revision of the first, until the limit or the end. Who comes back for what lies behind
  * goes on with pages of the size that was found good before.
  */
-function pageReader(client: EtcdClient, transformer: Transformer): Store['list'] {
+function pageReader(client: EtcdClient, reader: EntryReader): Store['list'] {
   let found: { readonly prefix: string; readonly pageKeys: number } | undefined;
   return async (asked, call) => {
     const end = prefixEnd(asked.prefix);
+    // All pages are of one history, or there is no list.
+    const inHistory = { ...detached(call), history: client.history.number };
     const wanted = asked.limit ?? Number.POSITIVE_INFINITY;
     const entries: Entry[] = [];
     let at = asked.revision;
     let after = asked.after;
     let pageKeys = after !== undefined && found?.prefix === asked.prefix ? found.pageKeys : firstPageKeys;
     for (;;) {
+      throwIfAborted(call);
       const limit = Math.min(pageKeys, wanted - entries.length);
-      const page = await readPage(client, { key: rangeStart(asked.prefix, after), end, limit, revision: at }, call);
-      at ??= revision(page.headRevision);
-      const read = page.values.map((value) => readEntry(transformer, value));
+      const page = await readPage(
+        client,
+        { key: rangeStart(asked.prefix, after), end, limit, revision: at },
+        inHistory,
+      );
+      at ??= revision(page.header.revision);
+      const read = page.values.map((value) => {
+        client.history.sawValue(value);
+        return reader.read(value, asked.keys === 'late' ? listPatienceMs : undefined);
+      });
       // Those that wait for keys wait together.
-      entries.push(...(read.every(isThere) ? read : await Promise.all(read.map(async (entry) => entry))));
+      const all = read.every(isThere) ? read : Promise.all(read.map(async (entry) => entry));
+      entries.push(...(await beforeDeadline(all, call, client.clock)));
       const remaining = page.count - page.values.length;
       const last = page.values.at(-1);
       if (last) {
@@ -147,11 +188,9 @@ function pageReader(client: EtcdClient, transformer: Transformer): Store['list']
 
 const isThere = (entry: Entry | Promise<Entry>): entry is Entry => !(entry instanceof Promise);
 
-async function readPage(client: EtcdClient, request: RangeRequest, call: Call): Promise<RangeAnswer> {
+async function readPage(client: EtcdClient, request: RangeRequest, call: EtcdCall): Promise<RangeAnswer> {
   try {
-    const { answer } = await client.call(range, request, call);
-    client.sawRevision(answer.headRevision);
-    return answer;
+    return await client.call(range, request, call);
   } catch (cause) {
     const asked = revision(request.revision ?? 0);
     if (isCompacted(cause)) throw new RevisionCompactedError(asked, undefined, { cause });

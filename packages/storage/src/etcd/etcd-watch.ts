@@ -5,15 +5,16 @@
  * client that resumes from it leaves out all events in between.
  */
 import { backoff, invariant, sleep } from '@cluster-apiserver/base';
-import { RevisionCompactedError } from '../errors.ts';
+import { HistoryReplacedError, RevisionCompactedError } from '../errors.ts';
 import { type Revision, revision } from '../revision.ts';
-import type { Change, ChangeSet } from '../store.ts';
-import type { Transformer } from '../transform/transformer.ts';
-import type { EtcdClient } from './client.ts';
+import type { Change, ChangeSet, Entry, Keys } from '../store.ts';
+import type { EtcdClient, MemberConnection } from './client.ts';
 import { prefixEnd, rangeStart } from './keys.ts';
+import { OrderedChanges } from './ordered-changes.ts';
 import type { ProgressAsker } from './progress.ts';
 import { EtcdFault } from './transport.ts';
-import { readEntry } from './values.ts';
+import type { EntryReader } from './values.ts';
+import type { KeyValue } from './wire/key-value.ts';
 import { decodeWatchMessage, encodeWatchCreate, type WatchEvent, type WatchMessage, watchPath } from './wire/watch.ts';
 
 export interface WatchOptions {
@@ -21,6 +22,7 @@ export interface WatchOptions {
   readonly after: Revision;
   readonly signal: AbortSignal;
   readonly withPrevious: boolean;
+  readonly keys: Keys;
   readonly progress: ProgressAsker;
 }
 
@@ -28,55 +30,118 @@ export interface WatchOptions {
 const reconnectFirstMs = 20;
 const reconnectMaxMs = 2_000;
 
+/** All kinds come by one watch, so a value whose key takes longer than this is not waited for. */
+const keyPatienceMs = 100;
+
 export async function* watchEtcd(
   client: EtcdClient,
-  transformer: Transformer,
-  { prefix, after, signal, withPrevious, progress }: WatchOptions,
+  reader: EntryReader,
+  { prefix, after, signal, withPrevious, keys, progress }: WatchOptions,
 ): AsyncGenerator<ChangeSet> {
+  const { history } = client;
+  const { number } = history;
+  const requireSameHistory = (): void => {
+    if (history.number !== number) throw new HistoryReplacedError();
+  };
   const pauses = backoff({ firstMs: reconnectFirstMs, maxMs: reconnectMaxMs }, client.random);
-  const start = rangeStart(prefix, undefined);
-  const end = prefixEnd(prefix);
+  const range = { key: rangeStart(prefix, undefined), end: prefixEnd(prefix) };
   let delivered = after;
   while (!signal.aborted) {
-    const connection = client.stream(watchPath);
+    requireSameHistory();
+    let connection: MemberConnection;
+    try {
+      connection = await client.stream(watchPath);
+    } catch (fault) {
+      if (!(fault instanceof EtcdFault)) throw fault;
+      client.noteWatch(fault);
+      // Ends early, by the signal, when nobody wants the watch any more.
+      await sleep(client.clock, pauses.nextMs(), signal).catch(() => {});
+      continue;
+    }
+    const changes = new OrderedChanges();
     const stopAsking = progress.follow(connection);
     // A reader that has gone may never come back for the end of the watch, so the signal alone ends everything.
     const close = (): void => {
       stopAsking();
       connection.close();
+      changes.end();
+      changes.release();
     };
     signal.addEventListener('abort', close, { once: true });
+    const stopListening = history.onReplaced(close);
+    if (signal.aborted || history.number !== number) close();
+    // One earlier than needed. An etcd that has compacted exactly to where a watch starts leaves out a deletion at that
+    // revision without a word (etcd issues 18089 and 19179); so it must be one that we have had.
+    connection.send(encodeWatchCreate({ ...range, startRevision: Math.max(delivered, 1), withPrevious }));
+    const readEntry = (value: KeyValue): Entry | Promise<Entry> =>
+      reader.read(value, keys === 'late' ? keyPatienceMs : undefined);
+    void readInto(changes, client, readEntry, connection, delivered, withPrevious);
     try {
-      // One earlier than needed. An etcd that has compacted exactly to where a watch starts leaves out a deletion at that
-      // revision without a word (etcd issues 18089 and 19179); so it must be one that we have had.
-      const startRevision = Math.max(delivered, 1);
-      connection.send(encodeWatchCreate({ key: start, end, startRevision, withPrevious }));
-      for await (const bytes of connection.messages) {
+      for (let set = await changes.next(); set; set = await changes.next()) {
         if (signal.aborted) return;
-        const message = decodeWatchMessage(bytes);
-        if (message.compactRevision > 0) throw new RevisionCompactedError(delivered, revision(message.compactRevision));
-        if (message.canceled) break;
-        client.sawRevision(message.headRevision);
-        for (const set of message.events.length > 0 ? setsIn(message, delivered) : progressIn(message, delivered)) {
-          pauses.reset();
-          const changes: Change[] = [];
-          for (const event of set.events) changes.push(await changeOf(transformer, event, withPrevious));
-          delivered = set.revision;
-          yield { revision: delivered, changes };
-        }
+        requireSameHistory();
+        pauses.reset();
+        client.noteWatch(undefined);
+        delivered = set.revision;
+        yield set;
       }
     } catch (fault) {
       if (!(fault instanceof EtcdFault)) throw fault;
+      client.noteWatch(fault);
     } finally {
       signal.removeEventListener('abort', close);
+      stopListening();
       close();
     }
     if (signal.aborted) return;
+    requireSameHistory();
     connection.failed();
-    // Ends early, by the signal, when nobody wants the watch any more.
     await sleep(client.clock, pauses.nextMs(), signal).catch(() => {});
   }
 }
+
+/** Reads ahead of the reader of the changes, until the connection ends. */
+async function readInto(
+  changes: OrderedChanges,
+  client: EtcdClient,
+  read: ReadEntry,
+  connection: MemberConnection,
+  after: Revision,
+  withPrevious: boolean,
+): Promise<void> {
+  const { history } = client;
+  let reached = after;
+  try {
+    for await (const bytes of connection.messages) {
+      const message = decodeWatchMessage(bytes);
+      const { header } = message;
+      // The member has shown on this connection that it does not lag behind us, so something in between leads elsewhere.
+      if (header.clusterId !== history.clusterId || (message.created && header.revision < after)) {
+        connection.distrust();
+        break;
+      }
+      if (message.compactRevision > 0) throw new RevisionCompactedError(reached, revision(message.compactRevision));
+      if (message.canceled)
+        throw new EtcdFault('refused', refusedCode, `the watch was refused: ${message.cancelReason}`);
+      history.saw(header.revision);
+      for (const set of message.events.length > 0 ? setsIn(message, reached) : progressIn(message, reached)) {
+        reached = set.revision;
+        const full = changes.push(changesOf(read, set, withPrevious));
+        if (full) await full;
+      }
+      const last = message.events.at(-1);
+      if (last && !last.deleted) history.sawValue(last.current);
+    }
+    changes.end();
+  } catch (fault) {
+    changes.end(fault instanceof Error ? fault : new Error(String(fault)));
+  }
+}
+
+/** What etcd says when it takes a watch back is told by its text alone. */
+const refusedCode = 2;
+
+type ReadEntry = (value: KeyValue) => Entry | Promise<Entry>;
 
 interface EventSet {
   readonly revision: Revision;
@@ -98,22 +163,32 @@ function setsIn(message: WatchMessage, delivered: Revision): readonly EventSet[]
 }
 
 function progressIn(message: WatchMessage, delivered: Revision): readonly EventSet[] {
-  if (message.created || message.headRevision <= delivered) return [];
-  return [{ revision: revision(message.headRevision), events: [] }];
+  if (message.created || message.header.revision <= delivered) return [];
+  return [{ revision: revision(message.header.revision), events: [] }];
 }
 
-async function changeOf(
-  transformer: Transformer,
+function changesOf(
+  read: ReadEntry,
+  { revision: at, events }: EventSet,
+  withPrevious: boolean,
+): ChangeSet | Promise<ChangeSet> {
+  const changes = events.map((event) => changeOf(read, event, withPrevious));
+  if (!changes.some((change) => change instanceof Promise)) return { revision: at, changes: changes as Change[] };
+  return Promise.all(changes.map(async (change) => change)).then((all) => ({ revision: at, changes: all }));
+}
+
+function changeOf(
+  read: ReadEntry,
   { deleted, current, previous }: WatchEvent,
   withPrevious: boolean,
-): Promise<Change> {
+): Change | Promise<Change> {
   // What was there before is history too, and compaction may have taken it before the watch came this far.
   if (withPrevious && !previous && (deleted || current.createRevision < current.modRevision)) {
     throw new RevisionCompactedError(revision(current.modRevision - 1));
   }
-  return {
-    key: current.key,
-    current: deleted ? undefined : await readEntry(transformer, current),
-    previous: previous && (await readEntry(transformer, previous)),
-  };
+  const { key } = current;
+  const now = deleted ? undefined : read(current);
+  const before = previous && read(previous);
+  if (!(now instanceof Promise || before instanceof Promise)) return { key, current: now, previous: before };
+  return Promise.all([now, before]).then(([one, other]) => ({ key, current: one, previous: other }));
 }

@@ -30,20 +30,24 @@ const waitingMessagesMax = 16;
 const waitingBytesMax = 1024 * 1024;
 
 export const http2Connect =
-  (clock: Clock, tls?: TlsCredentials): Connect =>
+  (clock: Clock, tls: CredentialsOf = () => undefined): Connect =>
   (endpoint) =>
     new Http2Transport(endpoint, clock, tls);
+
+/** Asked for each connection: certificates are replaced while connections last. */
+export type CredentialsOf = () => TlsCredentials | undefined;
 
 class Http2Transport implements Transport {
   readonly #endpoint: string;
   readonly #clock: Clock;
-  readonly #tls: TlsCredentials | undefined;
+  readonly #tls: CredentialsOf;
   /** Most calls of a method have the same time, and then the same headers. */
   readonly #headers = new Map<string, KnownHeaders>();
   #connection: Connection | undefined;
+  #connections = 0;
   #closed = false;
 
-  constructor(endpoint: string, clock: Clock, tls: TlsCredentials | undefined) {
+  constructor(endpoint: string, clock: Clock, tls: CredentialsOf) {
     this.#endpoint = endpoint;
     this.#clock = clock;
     this.#tls = tls;
@@ -64,6 +68,11 @@ class Http2Transport implements Transport {
     }
   }
 
+  get connection(): number {
+    this.#current();
+    return this.#connections;
+  }
+
   close(): void {
     this.#closed = true;
     this.#connection?.destroy();
@@ -73,7 +82,10 @@ class Http2Transport implements Transport {
   #current(): Connection {
     try {
       if (this.#closed) throw new Error('the client is closed');
-      if (!this.#connection?.usable) this.#connection = connect(this.#endpoint, this.#tls, this.#clock);
+      if (!this.#connection?.usable) {
+        this.#connection = connect(this.#endpoint, this.#tls(), this.#clock);
+        this.#connections++;
+      }
       return this.#connection;
     } catch (cause) {
       throw new EtcdFault('unsent', unavailableCode, `cannot reach ${this.#endpoint}`, { cause });

@@ -1,16 +1,15 @@
 /** What happened to keys since a revision, as a watch tells it. */
-import { StorageUnavailableError } from '../errors.ts';
-import type { Call } from '../store.ts';
-import type { EtcdClient } from './client.ts';
+import { HistoryReplacedError, StorageUnavailableError } from '../errors.ts';
+import type { EtcdCall, EtcdClient, MemberConnection } from './client.ts';
 import { EtcdFault } from './transport.ts';
 import { decodeWatchMessage, encodeWatchCreate, type WatchEvent, type WatchRequest, watchPath } from './wire/watch.ts';
 
-/** Old events come at once; a member that gives none within this time is not waited for. */
-const attemptMs = 450;
+/** Old events come at once; a member that gives none within this part of an election timeout is not waited for. */
+const attemptPerElectionTimeout = 0.45;
 const pauseMs = 30;
 
-/** The question comes after an answer of etcd, so somebody is there to tell. */
-const patienceMs = 1_500;
+/** In election timeouts. The question comes after an answer of etcd, so somebody is there to tell. */
+const patienceElections = 1.5;
 
 export interface Search {
   readonly after: number;
@@ -24,16 +23,26 @@ export async function findEvent(
   keys: Pick<WatchRequest, 'key' | 'end'>,
   { after, known }: Search,
   accepts: (event: WatchEvent) => boolean,
-  call: Call,
+  call: EtcdCall,
 ): Promise<WatchEvent> {
-  const { clock, time } = client;
-  const endMs = time.nowMs() + patienceMs;
+  const { clock, time, electionTimeoutMs } = client;
+  const attemptMs = electionTimeoutMs * attemptPerElectionTimeout;
+  const endMs = time.nowMs() + electionTimeoutMs * patienceElections;
   const timeLeftMs = (): number => Math.min(endMs - time.nowMs(), call.deadlineMs - clock.monotonicMs());
   // One earlier than needed: an etcd that has compacted exactly to the start of a watch may leave out a deletion there.
   let startRevision = Math.max(after, 1);
   let cause: unknown;
   for (let leftMs = timeLeftMs(); leftMs > 0; leftMs = timeLeftMs()) {
-    const connection = client.stream(watchPath);
+    if (call.history !== undefined && call.history !== client.history.number) throw new HistoryReplacedError();
+    let connection: MemberConnection;
+    try {
+      connection = await client.stream(watchPath);
+    } catch (fault) {
+      if (!(fault instanceof EtcdFault)) throw fault;
+      cause = fault;
+      await time.pause(pauseMs);
+      continue;
+    }
     const timeoutMs = Math.min(attemptMs, leftMs);
     const dueMs = time.nowMs() + timeoutMs;
     const cancelTimer = clock.after(timeoutMs, () => {

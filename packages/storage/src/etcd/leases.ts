@@ -37,6 +37,7 @@ export function sharedLeases(client: EtcdClient): SharedLeases {
   const { clock } = client;
   const current = new Map<number, Lease>();
   const granting = new Map<number, Promise<void>>();
+  client.history.onReplaced(() => current.clear());
 
   const usable = (seconds: number): Lease | undefined => {
     const lease = current.get(seconds);

@@ -2,6 +2,7 @@
  * What we know of each member from its own answers. Two different questions are asked of it: which member to try next,
  * and whether so many members are silent that no leader can exist.
  */
+import { type Clock, type Random, sleep } from '@cluster-apiserver/base';
 import type { Connect, Transport } from './transport.ts';
 import type { WakingTime } from './waking-time.ts';
 import { memberStatus } from './wire/status.ts';
@@ -11,6 +12,8 @@ export interface Member {
   readonly transport: Transport;
   /** Such as 3.5.16; undefined until the member has told. */
   readonly version: string | undefined;
+  /** The number of the connection over which it showed that it has the history that we know; 0 for none. */
+  verifiedConnection: number;
 }
 
 export interface Members {
@@ -31,14 +34,18 @@ export interface Members {
   close(): void;
 }
 
+/** All in election timeouts: networks that make elections slow make answers slow too. */
 /** How long an answer counts as a sign of life. */
-const signOfLifeMs = 1_000;
+const signOfLifeElections = 1;
 
 /** A member that answered this recently is not asked again. */
-const surveyFreshMs = 250;
+const surveyFreshElections = 0.25;
 
-/** A member that is alive tells its status in a few milliseconds, with or without a leader. */
-const surveyTimeoutMs = 400;
+/** A member that is alive tells its status quickly, with or without a leader. */
+const surveyTimeoutElections = 0.4;
+
+/** One that has not told its version yet is asked again after this. */
+const versionRetryElections = 5;
 
 interface MutableMember extends Member {
   version: string | undefined;
@@ -52,22 +59,34 @@ interface MutableMember extends Member {
 /** Called when a member has told its version for the first time, or another one than before. */
 export type Identified = (member: Member, version: string) => void;
 
-export function trackMembers(
-  endpoints: readonly string[],
-  connect: Connect,
-  time: WakingTime,
-  identified: Identified,
-): Members {
+export interface MembersOptions {
+  readonly endpoints: readonly string[];
+  readonly connect: Connect;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly time: WakingTime;
+  readonly electionTimeoutMs: number;
+  readonly identified: Identified;
+}
+
+export function trackMembers(options: MembersOptions): Members {
+  const { endpoints, connect, clock, random, time, electionTimeoutMs, identified } = options;
+  const signOfLifeMs = signOfLifeElections * electionTimeoutMs;
+  const surveyFreshMs = surveyFreshElections * electionTimeoutMs;
+  const surveyTimeoutMs = surveyTimeoutElections * electionTimeoutMs;
+  const closing = new AbortController();
   const all: readonly MutableMember[] = endpoints.map((endpoint) => ({
     endpoint,
     transport: connect(endpoint),
     version: undefined,
+    verifiedConnection: 0,
     answeredMs: Number.NEGATIVE_INFINITY,
     failedMs: -1,
     silent: false,
     surveyed: false,
   }));
-  let current = all[0] as MutableMember;
+  // Replicas that all began with the first one would all ask the same.
+  let current = all[random.below(all.length)] as MutableMember;
   // Members are only ever handed out from `all`, so each one that comes back is one of ours.
   const ours = (member: Member): MutableMember => member as MutableMember;
   const answered = (member: MutableMember): void => {
@@ -101,6 +120,7 @@ export function trackMembers(
       for (const member of all) if (!member.surveyed && member.answeredMs < fresh) void ask(member);
     },
     close: () => {
+      closing.abort();
       for (const member of all) member.transport.close();
     },
   };
@@ -119,9 +139,20 @@ export function trackMembers(
     } catch {
       // No sign of life is what the silence says by itself, unless it was ours.
       time.wasDue(dueMs);
+      if (member.version === undefined) askAgain(member);
     } finally {
       member.surveyed = false;
     }
+  }
+
+  /** What it can do is known only when it has told its version. */
+  function askAgain(member: MutableMember): void {
+    sleep(clock, versionRetryElections * electionTimeoutMs, closing.signal).then(
+      () => {
+        if (!member.surveyed && member.version === undefined) void ask(member);
+      },
+      () => {}, // closed
+    );
   }
 }
 

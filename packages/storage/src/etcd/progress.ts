@@ -9,6 +9,8 @@ import { encodeProgressRequest } from './wire/watch.ts';
 
 export interface ProgressAsker {
   ask(): void;
+  /** Ends all connections that it asks on: whoever follows them begins again at another member. */
+  reopen(): void;
   /** Asks on this connection, now and then and when told to. The returned function ends that. */
   follow(connection: MemberConnection): () => void;
 }
@@ -26,13 +28,16 @@ const putTimeoutMs = 1_000;
 export function progressAsker(client: EtcdClient, key: string): ProgressAsker {
   const { clock } = client;
   const connections = new Set<MemberConnection>();
+  /** Nobody else writes the same, so that what is read at a revision tells which history it belongs to. */
+  const writer = client.random.uuid();
+  let writes = 0;
   let writing = false;
 
   const write = async (): Promise<void> => {
     if (writing) return;
     writing = true;
     try {
-      await client.call(put, { key }, callUntil(clock.monotonicMs() + putTimeoutMs));
+      await client.call(put, { key, value: `${writer}/${writes++}` }, callUntil(clock.monotonicMs() + putTimeoutMs));
     } catch {
       // Whoever waits asks again, or gives up at the end of his own time.
     } finally {
@@ -48,6 +53,9 @@ export function progressAsker(client: EtcdClient, key: string): ProgressAsker {
     ask: () => {
       const answered = [...connections].filter(askOn).length;
       if (answered < connections.size) void write();
+    },
+    reopen: () => {
+      for (const connection of [...connections]) connection.close();
     },
     follow: (connection) => {
       connections.add(connection);

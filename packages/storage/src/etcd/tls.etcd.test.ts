@@ -24,10 +24,19 @@ beforeAll(async () => {
 });
 afterAll(() => etcd.stop());
 
-const by = (credentials: TlsCredentials) => ({ connect: http2Connect(systemClock, credentials) });
+const by = (credentials: TlsCredentials) => ({ connect: http2Connect(systemClock, () => credentials) });
 const open = (credentials: TlsCredentials) => openStore(etcd.endpoints, by(credentials));
 
 describeStoreContract('the store on etcd behind TLS', async () => openForContract(etcd.endpoints, by(tls.client)));
+
+test('a replaced certificate is what the next connection is opened with', async () => {
+  let credentials: TlsCredentials = { ca: tls.authority };
+  const { client, store } = openStore(etcd.endpoints, { connect: http2Connect(systemClock, () => credentials) });
+  await expect(store.get('/reloaded', within(1_000))).rejects.toThrow('etcd gives no answer');
+  credentials = tls.client;
+  expect((await store.get('/reloaded', within(5_000))).stored).toBeUndefined();
+  client.close();
+});
 
 test('large values and many at once come over TLS', async () => {
   const { client, store } = open(tls.client);

@@ -7,6 +7,11 @@ export interface Transport {
   unary(path: string, question: Uint8Array, options: UnaryOptions): Promise<Buffer>;
   /** Opens a stream in both directions. It never throws; what goes wrong ends the stream's messages. */
   stream(path: string): MemberStream;
+  /**
+   * The number of the connection that the next call goes over, if it is made in this turn of the event loop; it is
+   * opened if need be. Throws an EtcdFault where none can be.
+   */
+  readonly connection: number;
   close(): void;
 }
 

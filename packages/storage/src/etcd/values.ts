@@ -1,7 +1,8 @@
-/** Between what etcd keeps and what the door gives: every value passes through the transformer, with its key. */
-import { CorruptValueError } from '../errors.ts';
+/** Between what etcd keeps and what the store gives: every value passes through the transformer, with its key. */
+import { type Clock, DeadlineExceededError, withinCall } from '@cluster-apiserver/base';
+import { CorruptValueError, KeyUnavailableError } from '../errors.ts';
 import { revision } from '../revision.ts';
-import type { Entry, Stored, Unreadable } from '../store.ts';
+import type { Call, Entry, Stored, Unreadable } from '../store.ts';
 import type { Transformed, Transformer } from '../transform/transformer.ts';
 import type { KeyValue } from './wire/key-value.ts';
 
@@ -20,16 +21,87 @@ export function readValue(transformer: Transformer, keyValue: KeyValue): Stored 
   }
 }
 
-/** For readers of many values, who go on behind one that cannot be read. */
-export function readEntry(transformer: Transformer, keyValue: KeyValue): Entry | Promise<Entry> {
-  const failed = (error: unknown): Unreadable => {
-    if (!(error instanceof CorruptValueError)) throw error;
-    return { key: keyValue.key, revision: revision(keyValue.modRevision), unreadable: error };
-  };
-  try {
-    const value = readValue(transformer, keyValue);
-    return value instanceof Promise ? value.catch(failed) : value;
-  } catch (error) {
-    return failed(error);
+/** What a transformer gives, unless the call's time is over before, or its caller leaves. */
+export function beforeDeadline<T>(result: T | Promise<T>, call: Call, clock: Clock): T | Promise<T> {
+  if (!(result instanceof Promise)) return result;
+  return withinCall(clock, call, result).catch((error: unknown) => {
+    if (!(error instanceof DeadlineExceededError)) throw error;
+    throw new KeyUnavailableError('whoever keeps the key did not answer in time', { cause: error });
+  });
+}
+
+const over = Symbol('time is over');
+
+/** Resolves after the time, unless the other promise has settled before: then its timer is gone. */
+function elapsed(clock: Clock, delayMs: number, unless: Promise<unknown>): Promise<typeof over> {
+  return new Promise((resolve) => {
+    const cancel = clock.after(Math.max(0, Math.ceil(delayMs)), () => resolve(over));
+    unless.then(cancel, cancel);
+  });
+}
+
+/**
+ * Reads for those who read many values and go on after one that cannot be read. A value whose key takes too long is
+ * unreadable at once, and read aside. After the first such value, those of its resource are not waited for at all, until
+ * one of them comes quickly: a plugin that hangs costs the others one wait, and not one for each value.
+ */
+export class EntryReader {
+  readonly #transformer: Transformer;
+  readonly #clock: Clock;
+  /** Where the name of the resource begins in a key. */
+  readonly #resourceAt: number;
+  readonly #slow = new Set<string>();
+
+  constructor(transformer: Transformer, clock: Clock, resourceAt: number) {
+    this.#transformer = transformer;
+    this.#clock = clock;
+    this.#resourceAt = resourceAt;
+  }
+
+  /** Waits for the key as long as it takes unless there is a limit. */
+  read(keyValue: KeyValue, patienceMs: number | undefined): Entry | Promise<Entry> {
+    const entry = this.#readEntry(keyValue);
+    return entry instanceof Promise && patienceMs !== undefined ? this.#inTime(keyValue, entry, patienceMs) : entry;
+  }
+
+  #readEntry(keyValue: KeyValue): Entry | Promise<Entry> {
+    const failed = (error: unknown): Unreadable => {
+      if (!(error instanceof CorruptValueError)) throw error;
+      return this.#unreadable(keyValue, error);
+    };
+    try {
+      const value = readValue(this.#transformer, keyValue);
+      return value instanceof Promise ? value.catch(failed) : value;
+    } catch (error) {
+      return failed(error);
+    }
+  }
+
+  async #inTime(keyValue: KeyValue, entry: Promise<Entry>, patienceMs: number): Promise<Entry> {
+    const resource = this.resourceOf(keyValue.key);
+    const beganMs = this.#clock.monotonicMs();
+    const settled = entry.then((read) => {
+      if (!read.unreadable && this.#clock.monotonicMs() - beganMs <= patienceMs) this.#slow.delete(resource);
+      return read;
+    });
+    const waitMs = this.#slow.has(resource) ? 0 : patienceMs;
+    const first = await Promise.race([settled, elapsed(this.#clock, waitMs, settled)]);
+    if (first !== over) return first;
+    this.#slow.add(resource);
+    const cause = new KeyUnavailableError('its key is waited for');
+    const { key } = keyValue;
+    return { ...this.#unreadable(keyValue, new CorruptValueError([key], { cause })), late: settled };
+  }
+
+  #unreadable(keyValue: KeyValue, unreadable: CorruptValueError): Unreadable {
+    const { key, modRevision } = keyValue;
+    // Of its own: what came with it in one message is not kept for its sake.
+    const own = { ...keyValue, value: Buffer.from(keyValue.value) };
+    return { key, revision: revision(modRevision), unreadable, retry: async () => this.#readEntry(own) };
+  }
+
+  /** Such as serviceaccounts; empty where a key names none. */
+  resourceOf(key: string): string {
+    return key.slice(this.#resourceAt, Math.max(this.#resourceAt, key.indexOf('/', this.#resourceAt)));
   }
 }

@@ -3,10 +3,12 @@ import { type OpenedStore, openStore, within } from '../../test/open-store.ts';
 import { type RealEtcd, startEtcd } from '../../test/real-etcd.ts';
 import { until } from '../../../base/test/until.ts';
 import { startProxy, type TcpProxy } from '../../test/tcp-proxy.ts';
-import { KeyExistsError, RevisionMismatchError, StorageUnavailableError } from '../errors.ts';
+import { KeyExistsError, RevisionMismatchError, StorageUnavailableError, WriteInDoubtError } from '../errors.ts';
 import { type Revision, revision } from '../revision.ts';
 import type { Store } from '../store.ts';
-import { compact } from './wire/key-value.ts';
+import { encoded, type Rpc, writeInt64 } from './wire/fields.ts';
+import { compact, range } from './wire/key-value.ts';
+import { revokeLease } from './wire/lease.ts';
 
 let etcd: RealEtcd;
 let proxy: TcpProxy;
@@ -232,6 +234,106 @@ test('a deletion in doubt does not take the deletion of another for its own', as
   proxy.cut();
   expect(await deleting).toBeInstanceOf(RevisionMismatchError);
 });
+
+test.each([
+  {
+    others: 'wrote the same bytes first',
+    act: async (first: Revision) => update(theirs.store, 'mine', first),
+  },
+  {
+    others: 'wrote something else and then the same bytes',
+    act: async (first: Revision) => update(theirs.store, 'mine', await update(theirs.store, 'theirs', first)),
+  },
+])('an update in doubt does not take for its own what others wrote when they $others', async ({ act }) => {
+  const first = await create(ours.store, 'first');
+  proxy.silent = true;
+  const updating = update(ours.store, 'mine', first).catch((error: unknown) => error);
+  const last = await act(first);
+  proxy.cut();
+  proxy.silent = false;
+  const error = await updating;
+  expect(error).toBeInstanceOf(RevisionMismatchError);
+  expect(error).toMatchObject({ current: { revision: last, value: bytes('mine') } });
+});
+
+/** etcd forgets a lease, and with it what hangs on it. */
+async function revokeLeasesBelow(prefix: string): Promise<void> {
+  const request = { key: prefix, end: Buffer.from(`${prefix}\uffff`) };
+  const { values } = await theirs.client.call(range, request, within(2_000));
+  for (const lease of new Set(values.map((value) => value.lease)))
+    if (lease !== 0) await theirs.client.call(revokeLease, lease, within(2_000));
+}
+
+test('an update in doubt is known to have been applied though its lease is gone since', async () => {
+  const lasting = { timeToLiveSeconds: 600 };
+  const first = await ours.store.create(key, bytes('first'), lasting, within(5_000));
+  let applied: Revision | undefined;
+  const told = await losingTheAnswer(
+    () => ours.store.update(key, bytes('mine'), first, lasting, within(10_000)),
+    async (at) => {
+      applied = at;
+      await revokeLeasesBelow(key);
+    },
+  );
+  expect(told).toBe(applied);
+});
+
+test('a creation in doubt is fenced though the lease of the fences is gone', async () => {
+  await losingTheAnswer(
+    () => create(ours.store, 'mine'),
+    async () => {},
+  );
+  await revokeLeasesBelow('/own/seals/');
+  key = `${key}-2`;
+  let applied: Revision | undefined;
+  const told = await losingTheAnswer(
+    () => create(ours.store, 'mine'),
+    async (at) => {
+      applied = at;
+      await remove(theirs.store, at);
+    },
+  );
+  expect(told).toBe(applied);
+});
+
+test.each<{ what: string; act: (first: Revision) => Promise<Revision> }>([
+  { what: 'an update', act: (first) => ours.store.update(key, bytes('mine'), first, {}, within(1_500)) },
+  { what: 'a deletion', act: (first) => ours.store.delete(key, first, within(1_500)) },
+  { what: 'a creation', act: () => ours.store.create(`${key}-new`, bytes('mine'), {}, within(1_500)) },
+])('$what whose answer never comes is left in doubt, and a read or what was never sent is not', async ({ act }) => {
+  const first = await create(ours.store, 'first');
+  proxy.swallowAnswers = true;
+  await expect(act(first)).rejects.toThrow(WriteInDoubtError);
+  const reading = await ours.store.get(key, within(300)).catch((error: unknown) => error);
+  expect(reading).toBeInstanceOf(StorageUnavailableError);
+  expect(reading).not.toBeInstanceOf(WriteInDoubtError);
+  // A new connection has to show its history first: nothing else leaves us.
+  proxy.cut();
+  const unsent = await act(first).catch((error: unknown) => error);
+  expect(unsent).toBeInstanceOf(StorageUnavailableError);
+  expect(unsent).not.toBeInstanceOf(WriteInDoubtError);
+});
+
+test('a deletion in doubt is known to have been applied though the store is full since', async () => {
+  const first = await create(ours.store, 'first');
+  const told = await losingTheAnswer(
+    () => remove(ours.store, first),
+    () => theirs.client.call(alarm, 'raise', within(2_000)),
+  );
+  await theirs.client.call(alarm, 'end', within(2_000));
+  expect(told).toBe(first + 1);
+});
+
+/** The alarm that etcd raises when it has no space left. */
+const alarm: Rpc<'raise' | 'end', void> = {
+  path: '/etcdserverpb.Maintenance/Alarm',
+  encode: (action) =>
+    encoded((to) => {
+      writeInt64(to, 1, action === 'raise' ? 1 : 2);
+      writeInt64(to, 3, 1);
+    }),
+  decode: () => undefined,
+};
 
 // The last one: what it compacts, the others count by.
 test.each([

@@ -3,27 +3,41 @@
  * repeating one is harmless while the condition cannot come true again. When an attempt may have been applied and the
  * condition is broken, the history of the key says whether it was broken by ourselves.
  *
- * An update or a deletion expects a revision, and a revision never comes back. A creation expects nothing to be there,
- * and that does come back: an attempt that lies in the buffers of a member standing still would be applied after the
- * key was created, told of, and deleted by others. So a creation also demands that a key of its own, its seal, has no
- * value. While all is well, no seal is ever written. An attempt in doubt is sealed: from then on it cannot be applied,
- * and whether it was can be read. Only then, and with another seal, is the creation tried again.
+ * An update or a deletion expects a revision, and a revision never comes back. What it leaves does not tell by whom:
+ * others may write the same bytes. So each writes a receipt along, to a key that many writers share: at the revision of
+ * the write that key says whose it was.
  *
- * What was deleted does not tell by whom. So each deletion writes a mark along, to one key for all of them: at the
- * revision of a deletion that key says whose it was.
+ * A creation expects nothing to be there, and that does come back: an attempt that lies in the buffers of a member
+ * standing still would be applied after the key was created, told of, and deleted by others. So a creation also demands
+ * that a key of its own, its seal, has no value. While all is well, no seal is ever written. An attempt in doubt is
+ * sealed: from then on it cannot be applied, and whether it was can be read. Only then, and with another seal, is the
+ * creation tried again. Its bytes are its receipt: each new object has a UID of its own.
+ *
+ * What nobody can tell ends in a WriteInDoubtError, whatever else went wrong after the doubt.
  */
-import { detached, throwIfAborted } from '@cluster-apiserver/base';
-import { PremiseBrokenError, StorageFullError, StorageUnavailableError } from '../errors.ts';
-import { areBytes } from '../pieces.ts';
+import { type Call, detached, throwIfAborted } from '@cluster-apiserver/base';
+import { PremiseBrokenError, StorageFullError, StorageUnavailableError, WriteInDoubtError } from '../errors.ts';
+import { areBytes, type Pieces } from '../pieces.ts';
 import { revision } from '../revision.ts';
-import type { Call } from '../store.ts';
-import { type EtcdCall, type EtcdClient, InDoubtError } from './client.ts';
-import { isCompacted } from './faults.ts';
+import type { Premise } from '../store.ts';
+import { Doubt, type EtcdCall, type EtcdClient, InDoubtError } from './client.ts';
+import { isLeaseMissing } from './faults.ts';
 import { findEvent } from './key-history.ts';
 import type { SharedLeases } from './leases.ts';
-import { type ConditionalWrite, conditionalWrite, type KeyValue, range, sealAndRead } from './wire/key-value.ts';
+import { conditionalWrite, type KeyValue, type Receipt, range, sealAndRead } from './wire/key-value.ts';
 
-export type WriteOnce = (write: ConditionalWrite, call: Call) => Promise<WriteOutcome>;
+export interface Write {
+  readonly key: string;
+  /** When the key was last written; 0 when it must have no value. */
+  readonly expected: number;
+  /** Undefined deletes. */
+  readonly value: Pieces | undefined;
+  readonly timeToLiveSeconds?: number | undefined;
+  readonly premises?: readonly Premise[] | undefined;
+}
+
+/** The history is the one in which the write was decided on. */
+export type WriteOnce = (write: Write, caller: Call, history: number) => Promise<WriteOutcome>;
 
 export type WriteOutcome =
   | { readonly applied: true; readonly revision: number }
@@ -32,58 +46,92 @@ export type WriteOutcome =
 /** Longer than a member may stand still with a request in its buffers. Seals are few: they live on shared leases. */
 const sealSeconds = 3_600;
 
+/** Receipts are looked for at one revision, so writers can share a key; this many do not all write the same one. */
+const receiptKeys = 64;
+
+/** A lease that was lost with the data of a member is replaced; a second one in a row says that something else is wrong. */
+const leaseLossesMax = 1;
+
+interface Surroundings {
+  readonly client: EtcdClient;
+  readonly leases: SharedLeases;
+}
+
 export function writer(client: EtcdClient, leases: SharedLeases, ownPrefix: string): WriteOnce {
   const writerId = client.random.uuid();
-  const sealPrefix = `${ownPrefix}seals/${writerId}/`;
+  const receiptKey = `${ownPrefix}receipts/${client.random.below(receiptKeys)}`;
+  const surroundings = { client, leases };
   let seals = 0;
-  let deletions = 0;
-  const create = async (write: ConditionalWrite, call: EtcdCall): Promise<WriteOutcome> => {
-    for (;;) {
-      const seal = `${sealPrefix}${seals++}`;
-      // Where the history of an attempt in doubt begins to matter. Asked for once in the life of a client.
-      const knownRevision = client.headRevision || (await client.readHead(call));
-      try {
-        const { answer } = await client.call(conditionalWrite, { ...write, seal }, { ...call, stopInDoubt: true });
-        client.sawRevision(answer.headRevision);
-        // Nobody but us writes the seal, and only below: so it was a premise that did not hold.
-        if (!answer.applied && !answer.current) throw new PremiseBrokenError(write.key, revision(answer.headRevision));
-        return answer.applied
-          ? { applied: true, revision: answer.headRevision }
-          : { applied: false, current: answer.current };
-      } catch (error) {
-        if (!(error instanceof InDoubtError)) throw error;
-      }
-      const lease = await leases.leaseFor(sealSeconds, call);
-      const outcome = await sealed(client, write, { seal, lease, knownRevision }, call);
-      if (outcome) return outcome;
-    }
-  };
-  return async (write, caller) => {
+  let receipts = 0;
+  const nextSeal = (): string => `${ownPrefix}seals/${writerId}/${seals++}`;
+  return async (write, caller, history) => {
     throwIfAborted(caller);
     // From the first attempt on it is done for its outcome: who left would else be the reason that nobody learns it.
-    const call = detached(caller);
-    if (write.expected === 0) return create(write, { ...call, sinceMs: client.time.nowMs() });
-    if (write.value !== undefined) return replace(client, write, call);
-    const mark = { key: `${ownPrefix}deletion`, value: `${writerId}/${deletions++}` };
-    return replace(client, { ...write, mark }, call).catch((error: unknown) => {
-      // A full store takes no mark, and deletions are what makes room in it.
-      if (error instanceof StorageFullError) return replace(client, write, call);
-      throw error;
-    });
+    const call = { ...detached(caller), history };
+    if (write.expected === 0) return create(surroundings, write, nextSeal, { ...call, sinceMs: client.time.nowMs() });
+    return replace(surroundings, write, { key: receiptKey, value: `${writerId}/${receipts++}` }, call);
   };
 }
 
+async function create(
+  { client, leases }: Surroundings,
+  write: Write,
+  nextSeal: () => string,
+  call: EtcdCall,
+): Promise<WriteOutcome> {
+  for (let leaseLosses = 0; ; ) {
+    const seal = nextSeal();
+    // Where the history of an attempt in doubt begins to matter. Asked for once in the life of a client.
+    const knownRevision = client.history.revision || (await client.readHead(call));
+    const lease = await leaseOf(leases, write, call);
+    try {
+      const { applied, header, current } = await client.call(
+        conditionalWrite,
+        { ...write, lease, seal },
+        { ...call, stopInDoubt: true },
+      );
+      // Nobody but us writes the seal, and only below: so it was a premise that did not hold.
+      if (!applied && !current) throw new PremiseBrokenError(write.key, revision(header.revision));
+      return applied ? { applied, revision: header.revision } : { applied, current };
+    } catch (error) {
+      // No attempt before this one is in doubt: each of them was sealed.
+      if (isLeaseMissing(error) && leaseLosses++ < leaseLossesMax) {
+        leases.forget(lease);
+        continue;
+      }
+      if (!(error instanceof InDoubtError)) throw error;
+    }
+    try {
+      const outcome = await sealed({ client, leases }, write, { seal, knownRevision }, call);
+      client.measures.fenced();
+      if (outcome) return outcome;
+    } catch (cause) {
+      throw new WriteInDoubtError(write.key, { cause });
+    }
+  }
+}
+
+const leaseOf = async (leases: SharedLeases, { timeToLiveSeconds }: Write, call: EtcdCall): Promise<number> =>
+  timeToLiveSeconds === undefined ? 0 : leases.leaseFor(timeToLiveSeconds, call);
+
 /** Puts an end to an attempt in doubt. Undefined when it was not applied, and nothing stands in the way of another. */
 async function sealed(
-  client: EtcdClient,
-  write: ConditionalWrite,
-  attempt: { readonly seal: string; readonly lease: number; readonly knownRevision: number },
+  { client, leases }: Surroundings,
+  write: Write,
+  { seal, knownRevision }: { readonly seal: string; readonly knownRevision: number },
   call: EtcdCall,
 ): Promise<WriteOutcome | undefined> {
-  const { seal, lease, knownRevision } = attempt;
-  const { answer } = await client.call(sealAndRead, { seal, lease, key: write.key }, call);
-  client.sawRevision(answer.headRevision);
-  const { current } = answer;
+  let sealing: Awaited<ReturnType<typeof writeSeal>>;
+  try {
+    sealing = await writeSeal({ client, leases }, seal, write.key, call);
+  } catch (error) {
+    if (!(error instanceof StorageFullError)) throw error;
+    // A full store takes no seal. What is there may be ours all the same.
+    const [current] = (await client.call(range, { key: write.key }, call)).values;
+    if (current && isOurs(write, current)) return { applied: true, revision: current.modRevision };
+    throw error;
+  }
+  const { current, header } = sealing;
   if (current && isOurs(write, current)) return { applied: true, revision: current.modRevision };
   if (current && current.createRevision <= knownRevision) return { applied: false, current };
   // It may have been applied, and changed or deleted since. One watch over both keys tells the key's events before the
@@ -94,48 +142,109 @@ async function sealed(
     client,
     { key: first, end: Buffer.from(`${last}\0`) },
     { after: knownRevision, known: knownRevision },
-    (event) => event.current.modRevision >= answer.headRevision || isOursIn(write, event.current),
+    (event) => event.current.modRevision >= header.revision || isOursIn(write, event.current),
     call,
   );
   if (isOursIn(write, found.current)) return { applied: true, revision: found.current.modRevision };
   return current && { applied: false, current };
 }
 
-async function replace(client: EtcdClient, write: ConditionalWrite, call: Call): Promise<WriteOutcome> {
-  const known = client.headRevision || (await client.readHead(call));
-  const { answer, perhapsApplied } = await client.call(conditionalWrite, write, call);
-  client.sawRevision(answer.headRevision);
-  if (answer.applied) return { applied: true, revision: answer.headRevision };
-  const { current } = answer;
-  if (!perhapsApplied) return { applied: false, current };
-  if (current && isOurs(write, current)) return { applied: true, revision: current.modRevision };
-  // Whatever came first after the state we expected broke the condition for everybody behind it.
-  const first = await findEvent(client, { key: write.key }, { after: write.expected, known }, () => true, call);
-  const ours = first.deleted ? await isMarked(client, write, first.current, call) : isOurs(write, first.current);
-  return ours ? { applied: true, revision: first.current.modRevision } : { applied: false, current };
-}
-
-/** Whether a deletion carries the mark of this write. */
-async function isMarked(
-  client: EtcdClient,
-  { mark }: ConditionalWrite,
-  deleted: KeyValue,
-  call: Call,
-): Promise<boolean> {
-  if (!mark) return false;
-  const { modRevision } = deleted;
-  try {
-    const { answer } = await client.call(range, { key: mark.key, revision: modRevision }, call);
-    const [found] = answer.values;
-    return found?.modRevision === modRevision && found.value.toString() === mark.value;
-  } catch (cause) {
-    if (!isCompacted(cause)) throw cause;
-    throw new StorageUnavailableError(`whose deletion it was is gone with revision ${modRevision}`, { cause });
+async function writeSeal({ client, leases }: Surroundings, seal: string, key: string, call: EtcdCall) {
+  for (let leaseLosses = 0; ; ) {
+    const lease = await leases.leaseFor(sealSeconds, call);
+    try {
+      return await client.call(sealAndRead, { seal, lease, key }, call);
+    } catch (error) {
+      if (!isLeaseMissing(error) || leaseLosses++ >= leaseLossesMax) throw error;
+      leases.forget(lease);
+    }
   }
 }
 
-const isOurs = ({ value, expected }: ConditionalWrite, stored: KeyValue): boolean =>
+async function replace(
+  { client, leases }: Surroundings,
+  write: Write,
+  receipt: Receipt,
+  call: EtcdCall,
+): Promise<WriteOutcome> {
+  const known = client.history.revision || (await client.readHead(call));
+  const doubts: Doubts = { withReceipt: new Doubt(), withoutReceipt: new Doubt() };
+  const inDoubt = (): boolean => doubts.withReceipt.present || doubts.withoutReceipt.present;
+  let withReceipt = true;
+  for (let leaseLosses = 0; ; ) {
+    let lease = 0;
+    try {
+      lease = await leaseOf(leases, write, call);
+      const { applied, header, current } = await client.call(
+        conditionalWrite,
+        { ...write, lease, receipt: withReceipt ? receipt : undefined },
+        { ...call, doubt: withReceipt ? doubts.withReceipt : doubts.withoutReceipt },
+      );
+      if (applied) return { applied, revision: header.revision };
+      if (!inDoubt()) return { applied, current };
+      return await whoseWrite(client, write, receipt, doubts, known, current, call);
+    } catch (error) {
+      // Every attempt has the same receipt, so it does not matter which of them is applied in the end.
+      if (isLeaseMissing(error) && leaseLosses++ < leaseLossesMax) leases.forget(lease);
+      // A full store takes no receipt, and deletions are what makes room in it.
+      else if (error instanceof StorageFullError && withReceipt && !write.value) withReceipt = false;
+      else if (!inDoubt()) throw error;
+      else return await foundInStore(client, write, receipt, doubts, known, call, error);
+    }
+  }
+}
+
+/** Attempts that may have been applied. */
+interface Doubts {
+  readonly withReceipt: Doubt;
+  readonly withoutReceipt: Doubt;
+}
+
+/** Whatever came first after the state we expected broke the condition for everybody after it. */
+async function whoseWrite(
+  client: EtcdClient,
+  write: Write,
+  receipt: Receipt,
+  doubts: Doubts,
+  known: number,
+  current: KeyValue | undefined,
+  call: EtcdCall,
+): Promise<WriteOutcome> {
+  const first = await findEvent(client, { key: write.key }, { after: write.expected, known }, () => true, call);
+  const { modRevision } = first.current;
+  const there = await client.call(range, { key: receipt.key, revision: modRevision }, call);
+  const [found] = there.values;
+  if (found?.modRevision === modRevision && found.value.toString() === receipt.value)
+    return { applied: true, revision: modRevision };
+  if (doubts.withoutReceipt.present && first.deleted) throw new WriteInDoubtError(write.key);
+  return { applied: false, current };
+}
+
+/** The last attempt was refused, and an earlier one may have been applied. */
+async function foundInStore(
+  client: EtcdClient,
+  write: Write,
+  receipt: Receipt,
+  doubts: Doubts,
+  known: number,
+  call: EtcdCall,
+  refusal: unknown,
+): Promise<WriteOutcome> {
+  const inDoubt = (cause: unknown): WriteInDoubtError =>
+    cause instanceof WriteInDoubtError ? cause : new WriteInDoubtError(write.key, { cause });
+  // Without an answer there is nothing to be found out.
+  if (refusal instanceof StorageUnavailableError) throw inDoubt(refusal);
+  try {
+    const [current] = (await client.call(range, { key: write.key }, call)).values;
+    // It may still lie in the buffers of a member.
+    if (current?.modRevision === write.expected) throw inDoubt(refusal);
+    return await whoseWrite(client, write, receipt, doubts, known, current, call);
+  } catch (error) {
+    throw inDoubt(error);
+  }
+}
+
+const isOurs = ({ value, expected }: Write, stored: KeyValue): boolean =>
   value !== undefined && stored.modRevision > expected && areBytes(value, stored.value);
 
-const isOursIn = (write: ConditionalWrite, stored: KeyValue): boolean =>
-  stored.key === write.key && isOurs(write, stored);
+const isOursIn = (write: Write, stored: KeyValue): boolean => stored.key === write.key && isOurs(write, stored);

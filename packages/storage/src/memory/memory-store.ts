@@ -1,18 +1,22 @@
 /** A store in memory, with its history, for the tests of what stands above the door. It keeps the same promises. */
 import { type Clock, throwIfAborted } from '@cluster-apiserver/base';
 import {
+  HistoryReplacedError,
   KeyExistsError,
   PremiseBrokenError,
   RevisionCompactedError,
   RevisionMismatchError,
   RevisionTooLargeError,
 } from '../errors.ts';
+import { History } from '../etcd/history.ts';
 import { type Revision, revision } from '../revision.ts';
 import type { Store, Stored, WriteOptions } from '../store.ts';
 
 export interface MemoryStore extends Store {
   /** Forgets what was before the revision, as etcd does when asked to. */
   compact(oldest: Revision): void;
+  /** Goes back to what was at a revision and begins another history from there, as a restored backup does. */
+  restore(to: Revision): void;
   /** Lets go of the timers of values that have a time to live. */
   close(): void;
 }
@@ -28,8 +32,9 @@ export function memoryStore(clock: Clock): MemoryStore {
   /** An empty etcd is at revision 1 too: 0 would read as "no revision". */
   let head = revision(1);
   let oldest = revision(1);
+  const replaced = new History();
   const newest = new Map<string, Stored>();
-  let history: Write[] = [];
+  let writes: Write[] = [];
   const expiries = new Map<string, () => void>();
   const watchers = new Set<() => void>();
 
@@ -39,7 +44,7 @@ export function memoryStore(clock: Clock): MemoryStore {
     const current = value && { key, value: Buffer.from(value), revision: head, stale: false };
     if (current) newest.set(key, current);
     else newest.delete(key);
-    history.push({ revision: head, key, current, previous });
+    writes.push({ revision: head, key, current, previous });
     expiries.get(key)?.();
     expiries.delete(key);
     if (current && options.timeToLiveSeconds !== undefined) {
@@ -64,7 +69,7 @@ export function memoryStore(clock: Clock): MemoryStore {
     if (at < oldest) throw new RevisionCompactedError(at, oldest);
     if (at > head) throw new RevisionTooLargeError(at);
     const state = new Map(newest);
-    for (const { revision: written, key, previous } of history.toReversed()) {
+    for (const { revision: written, key, previous } of writes.toReversed()) {
       if (written <= at) break;
       if (previous) state.set(key, previous);
       else state.delete(key);
@@ -101,9 +106,11 @@ export function memoryStore(clock: Clock): MemoryStore {
     },
     watch: async function* (prefix, after, signal, told = 'told') {
       let next = revision(after + 1);
+      const { number } = replaced;
       while (!signal.aborted) {
+        if (replaced.number !== number) throw new HistoryReplacedError();
         if (next < oldest) throw new RevisionCompactedError(after, oldest);
-        const write = history.find((one) => one.revision >= next);
+        const write = writes.find((one) => one.revision >= next);
         if (!write) {
           await woken(watchers, signal);
           continue;
@@ -117,9 +124,24 @@ export function memoryStore(clock: Clock): MemoryStore {
     head: async () => head,
     // Its watches tell of every revision by themselves.
     askForProgress: () => {},
+    reopenWatches: () => {},
+    get history() {
+      return replaced.number;
+    },
+    onHistoryReplaced: (listener) => replaced.onReplaced(listener),
+    restore: (to) => {
+      const state = stateAt(to);
+      newest.clear();
+      for (const [key, stored] of state) newest.set(key, stored);
+      writes = writes.filter((write) => write.revision <= to);
+      replaced.revision = head;
+      head = to;
+      replaced.replace('revision', { clusterId: 1, revision: to });
+      for (const wake of watchers) wake();
+    },
     compact: (to) => {
       oldest = to;
-      history = history.filter((write) => write.revision >= to);
+      writes = writes.filter((write) => write.revision >= to);
       for (const wake of watchers) wake();
     },
     close: () => {

@@ -1,5 +1,6 @@
 import { byteString, bytesOf } from '@cluster-apiserver/model';
-import type { Revision } from '../revision.ts';
+import { RevisionCompactedError } from '../errors.ts';
+import { type Revision, revision } from '../revision.ts';
 import type { Call, Entry, Store } from '../store.ts';
 import type { Freshness } from './freshness.ts';
 import type { Keyed } from './sorted-set.ts';
@@ -26,7 +27,7 @@ export interface CollectionForm<Item extends CacheItem> {
 /** Told of each change at once and in order; must be quick. */
 export interface Follower<Item> {
   changed(change: ItemChange<Item>): void;
-  /** Changes were missed: the collection was read anew. */
+  /** Changes were missed, or are told differently now: the collection was read anew, or a part of it. */
   interrupted(): void;
 }
 
@@ -62,6 +63,8 @@ export class Collection<Item extends CacheItem> {
   #view: View<Item>;
   /** The items of the view by their keys: most reads want one, and find it here several times faster. */
   #newest = new Map<string, Item>();
+  /** What was read before this revision may be of another history. */
+  #historyFrom = revision(0);
 
   constructor(form: CollectionForm<Item>, store: Store, freshness: Freshness, windowWeightMax: number) {
     this.form = form;
@@ -91,17 +94,30 @@ export class Collection<Item extends CacheItem> {
     this.#freshness.wrote(at);
   }
 
+  /** The number of the history that the collection is of. */
+  get history(): number {
+    return this.#store.history;
+  }
+
+  /** Throws while nothing is known of the present history. */
+  requireKnown(): void {
+    this.#freshness.requireKnown();
+  }
+
   get(key: string): Item | undefined {
+    this.#freshness.requireKnown();
     return this.#newest.get(key);
   }
 
   /** All there is now. */
   view(): View<Item> {
+    this.#freshness.requireKnown();
     return { ...this.#view, revision: this.reached };
   }
 
   /** The collection as of a revision that the memory has come to; undefined when that lies too far back for it. */
   viewAt(revision: Revision): View<Item> | undefined {
+    this.#freshness.requireKnown();
     if (revision >= this.#view.revision) return { ...this.#view, revision };
     const kept = this.#kept.get(revision);
     if (kept) return kept;
@@ -122,6 +138,7 @@ export class Collection<Item extends CacheItem> {
     revision: Revision | undefined,
     call: Call,
   ): Promise<PastPage<Item>> {
+    this.#requireSameHistory(revision);
     const { entries, ...page } = await this.#store.list(
       {
         prefix: this.#fullKey(range.within),
@@ -141,6 +158,7 @@ export class Collection<Item extends CacheItem> {
 
   /** The changes after a revision as the store tells them, however far back it lies, and then all that come. */
   async *replay(within: string, after: Revision, signal: AbortSignal): AsyncGenerator<Changes<Item>> {
+    this.#requireSameHistory(after);
     for await (const { revision, changes } of this.#store.watch(this.#fullKey(within), after, signal)) {
       yield {
         revision,
@@ -171,6 +189,33 @@ export class Collection<Item extends CacheItem> {
     this.#window.add(change);
     if (this.#kept.size > 0) this.#dropKept(false);
     for (const follower of this.#followers) follower.changed(change);
+  }
+
+  /** What could not be read can be: it is the same version of the object, so it is told in the place of the other. */
+  amend(key: string, entry: Entry): void {
+    const was = this.#newest.get(this.#keyOf(key));
+    if (was?.revision !== entry.revision) return;
+    const is = this.#read(entry);
+    this.#newest.set(is.key, is);
+    this.#view = withChange(this.#view, was, is, this.form.termsOf, this.#view.revision);
+    this.#window.amend(was, is);
+    this.#kept.clear();
+    for (const follower of this.#followers) follower.interrupted();
+  }
+
+  /** Another history begins. Whoever follows is interrupted now, and comes upon that by itself. */
+  forget(now: Revision): void {
+    this.#newest = new Map();
+    this.#view = emptyView(this.reached);
+    this.#kept.clear();
+    this.#window.beginAt(now);
+    this.#historyFrom = now;
+    for (const follower of this.#followers) follower.interrupted();
+  }
+
+  #requireSameHistory(asked: Revision | undefined): void {
+    this.#freshness.requireKnown();
+    if (asked !== undefined && asked < this.#historyFrom) throw new RevisionCompactedError(asked, this.#historyFrom);
   }
 
   /** Begins again from all there is at a revision, which is given bit by bit, in the order of the keys. */

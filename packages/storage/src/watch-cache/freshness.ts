@@ -4,7 +4,7 @@
  * before it began; a question already on its way is no use to it.
  */
 import { callUntil, type Clock } from '@cluster-apiserver/base';
-import { RevisionTooLargeError, StorageUnavailableError } from '../errors.ts';
+import { HistoryReplacedError, RevisionTooLargeError, StorageUnavailableError } from '../errors.ts';
 import { type Revision, revision } from '../revision.ts';
 import type { Call, Store } from '../store.ts';
 
@@ -15,8 +15,11 @@ const questionTimeoutMs = 60_000;
 const askForProgressMs = 4;
 const askAgainMs = 100;
 
-/** A watch that is so far behind its store is broken in a way that it has not noticed. */
-const behindMaxMs = 10_000;
+/** Whoever has waited for this long, while the memory did not move at all, waits in vain. */
+const standstillMaxMs = 10_000;
+
+/** A write from here comes back within milliseconds; whoever wants no fresher state is not kept for longer. */
+const ownWritesMs = 100;
 
 interface Reader {
   readonly call: Call;
@@ -26,12 +29,18 @@ interface Reader {
 
 interface Waiter extends Reader {
   readonly revision: Revision;
+  readonly sinceMs: number;
 }
 
 export interface FreshnessOptions {
-  readonly store: Pick<Store, 'head' | 'askForProgress'>;
+  readonly store: Pick<Store, 'head' | 'askForProgress' | 'reopenWatches'>;
   readonly clock: Clock;
+  /** A memory that is known to be behind and has not moved for this long follows nobody: its watch begins anew. */
+  readonly standstillMs?: number;
 }
+
+/** About one election timeout: within that time a member either has a leader again or is of no use. */
+const defaultStandstillMs = 1_000;
 
 export class Freshness {
   readonly #store: FreshnessOptions['store'];
@@ -42,10 +51,17 @@ export class Freshness {
   #cancelAsking: (() => void) | undefined;
   #reached = revision(0);
   #told = revision(0);
+  /** When the memory moved last, or the first of those who wait came. */
+  #movedMs = 0;
+  #reopenedMs = 0;
+  /** What was known is of another history, and the present one has not been read yet. */
+  #forgotten = false;
+  readonly #standstillMs: number;
 
-  constructor({ store, clock }: FreshnessOptions) {
+  constructor({ store, clock, standstillMs = defaultStandstillMs }: FreshnessOptions) {
     this.#store = store;
     this.#clock = clock;
+    this.#standstillMs = standstillMs;
   }
 
   /** How far the memory has come. */
@@ -53,8 +69,35 @@ export class Freshness {
     return this.#reached;
   }
 
+  /** How many wait for the memory to move on. */
+  get waiting(): number {
+    return this.#waiters.length;
+  }
+
+  /** Another history begins: until the memory has been filled from it, nobody is told anything. */
+  forget(): void {
+    const error = new HistoryReplacedError();
+    this.#forgotten = true;
+    this.#reached = revision(0);
+    this.#told = revision(0);
+    this.#cancelAsking?.();
+    for (const { fail } of [...this.#readers.splice(0), ...this.#waiters.splice(0)]) fail(error);
+  }
+
+  /** Throws while nothing is known of the present history. */
+  requireKnown(): void {
+    if (this.#forgotten) throw new HistoryReplacedError();
+  }
+
+  /** Everything there is has been read as of this revision. */
+  begin(at: Revision): void {
+    this.#forgotten = false;
+    this.advance(at);
+  }
+
   advance(to: Revision): void {
     this.#reached = to;
+    if (this.#waiters.length > 0) this.#movedMs = this.#clock.monotonicMs();
     if (this.#waiters.length === 0) return;
     const arrived = this.#waiters.filter((waiter) => waiter.revision <= to);
     this.#waiters = this.#waiters.filter((waiter) => waiter.revision > to);
@@ -67,15 +110,30 @@ export class Freshness {
     if (at > this.#told) this.#told = at;
   }
 
-  /** Undefined at once, or resolves, when the memory has come to all that anybody here was told. */
+  /**
+   * Undefined at once, or resolves, when the memory has come to all that anybody here was told. That takes a moment, or
+   * the watch stands still: then it is as fresh as it can be had without waiting.
+   */
   told(call: Call): Promise<void> | undefined {
+    this.requireKnown();
     if (this.#told <= this.#reached && this.#reached > 0) return undefined;
     if (this.#reached === 0) return this.newest(call);
-    return this.#within(call, (reader) => this.#waitFor(this.#told, [reader]));
+    const nowMs = this.#clock.monotonicMs();
+    if (this.#waiters.length > 0 && nowMs - this.#movedMs > ownWritesMs) return undefined;
+    return new Promise((arrive, fail) => {
+      const end = (): void => answer({ call, arrive, fail });
+      const cancel = this.#clock.after(ownWritesMs, end);
+      const done = (): void => {
+        cancel();
+        end();
+      };
+      this.#waitFor(this.#told, [{ call, arrive: done, fail: done }]);
+    });
   }
 
   /** Resolves when the memory has come to everything that was acknowledged before. */
   newest(call: Call): Promise<void> {
+    this.requireKnown();
     return this.#within(call, (reader) => {
       this.#readers.push(reader);
       this.#ask();
@@ -84,6 +142,7 @@ export class Freshness {
 
   /** Resolves when the memory has come to the revision; throws RevisionTooLargeError when it lies in the future. */
   async atLeast(wanted: Revision, call: Call): Promise<void> {
+    this.requireKnown();
     if (wanted <= this.#reached) return;
     await this.newest(call);
     if (wanted > this.#reached) throw new RevisionTooLargeError(wanted);
@@ -100,6 +159,7 @@ export class Freshness {
   async #askFor(readers: readonly Reader[]): Promise<void> {
     try {
       const head = await this.#store.head(callUntil(this.#clock.monotonicMs() + questionTimeoutMs));
+      this.requireKnown();
       if (head <= this.#reached) for (const reader of readers) answer(reader);
       else this.#waitFor(head, readers);
     } catch (error) {
@@ -112,17 +172,27 @@ export class Freshness {
   }
 
   #waitFor(head: Revision, readers: readonly Reader[]): void {
-    if (this.#waiters.length === 0) this.#askForProgress(askForProgressMs, this.#clock.monotonicMs());
-    for (const reader of readers) this.#waiters.push({ ...reader, revision: head });
+    const sinceMs = this.#clock.monotonicMs();
+    if (this.#waiters.length === 0) {
+      this.#movedMs = sinceMs;
+      this.#askForProgress(askForProgressMs);
+    }
+    for (const reader of readers) this.#waiters.push({ ...reader, revision: head, sinceMs });
   }
 
-  #askForProgress(afterMs: number, sinceMs: number): void {
+  #askForProgress(afterMs: number): void {
     this.#cancelAsking = this.#clock.after(afterMs, () => {
-      if (this.#clock.monotonicMs() - sinceMs > behindMaxMs) return this.#giveUp();
+      const nowMs = this.#clock.monotonicMs();
+      this.#failStuck(nowMs);
       this.#dropAborted();
       if (this.#waiters.length === 0) return;
+      const standsStillSinceMs = Math.max(this.#movedMs, this.#reopenedMs);
+      if (nowMs - standsStillSinceMs > this.#standstillMs) {
+        this.#reopenedMs = nowMs;
+        this.#store.reopenWatches();
+      }
       this.#store.askForProgress();
-      this.#askForProgress(askAgainMs, sinceMs);
+      this.#askForProgress(askAgainMs);
     });
   }
 
@@ -134,16 +204,21 @@ export class Freshness {
     for (const reader of aborted) answer(reader);
   }
 
-  #giveUp(): void {
+  /** Each by its own time: whoever came a moment ago has waited for nothing yet. */
+  #failStuck(nowMs: number): void {
+    const stuck = (waiter: Waiter): boolean => nowMs - Math.max(waiter.sinceMs, this.#movedMs) > standstillMaxMs;
+    const failed = this.#waiters.filter(stuck);
+    if (failed.length === 0) return;
+    this.#waiters = this.#waiters.filter((waiter) => !stuck(waiter));
     const error = new StorageUnavailableError(`the watch of the storage has not come beyond ${this.#reached}`);
-    for (const { fail } of this.#waiters.splice(0)) fail(error);
+    for (const { fail } of failed) fail(error);
   }
 
   /** Ends early with the call. Hardly any call ends before its question does, and those alone pay for a timer. */
   #within(call: Call, begin: (reader: Reader) => void): Promise<void> {
     return new Promise((arrive, fail) => {
       const leftMs = call.deadlineMs - this.#clock.monotonicMs();
-      if (leftMs > behindMaxMs) return begin({ call, arrive, fail });
+      if (leftMs > standstillMaxMs) return begin({ call, arrive, fail });
       // Not before the deadline, so that whoever looks at the clock then finds it passed.
       const cancel = this.#clock.after(Math.max(0, Math.ceil(leftMs)), () =>
         fail(new StorageUnavailableError('the storage did not tell in time how far it is')),

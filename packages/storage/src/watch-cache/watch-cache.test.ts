@@ -1,10 +1,18 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { type Call, callUntil, seededRandom, systemClock } from '@cluster-apiserver/base';
-import { RevisionTooLargeError, StorageUnavailableError } from '../errors.ts';
+import { type HandClock, handClock } from '../../../base/test/hand-clock.ts';
+import {
+  CorruptValueError,
+  HistoryReplacedError,
+  KeyUnavailableError,
+  RevisionTooLargeError,
+  StorageUnavailableError,
+} from '../errors.ts';
 import { type MemoryStore, memoryStore } from '../memory/memory-store.ts';
 import { type Revision, revision } from '../revision.ts';
 import type { ChangeSet, Entry, Store } from '../store.ts';
 import type { CacheItem, Collection, CollectionForm } from './collection.ts';
+import { Freshness } from './freshness.ts';
 import { openWatchCache, type WatchCache, type WatchCacheEvent } from './watch-cache.ts';
 
 interface Item extends CacheItem {
@@ -31,6 +39,15 @@ afterEach(async () => {
   await Promise.all(opened.map((cache) => cache.close()));
   memory.close();
 });
+
+/** Lets time pass in small steps, with a turn of the event loop behind each. */
+async function passing(clock: HandClock, ms: number): Promise<void> {
+  for (let passedMs = 0; passedMs < ms; passedMs += 50) {
+    await new Promise(setImmediate);
+    clock.advance(50);
+  }
+  await new Promise(setImmediate);
+}
 
 const call = callUntil(Number.POSITIVE_INFINITY);
 const soon = () => callUntil(systemClock.monotonicMs() + 50);
@@ -289,30 +306,148 @@ test('after a lost watch it reads all again, tells so, and does not go back in t
   expect(reports.map(({ type }) => type)).toEqual(['loaded', 'lost', 'loaded']);
 });
 
-test('asked to, it reads all again, because it is read differently now', async () => {
-  let reading = 'in clear';
+test('what could not be read is read again alone, and told in its place', async () => {
+  let locked = true;
+  let lists = 0;
+  const seal = (entry: Entry): Entry => {
+    if (entry.unreadable || !entry.key.endsWith('/locked') || !locked) return entry;
+    const unreadable = new CorruptValueError([entry.key], { cause: new KeyUnavailableError('no key') });
+    return { key: entry.key, revision: entry.revision, unreadable, retry: async () => seal(entry) };
+  };
   const store: Store = {
     ...memory,
     list: async (range, call) => {
+      lists++;
       const { entries, ...page } = await memory.list(range, call);
-      return { ...page, entries: entries.map((entry) => ({ ...entry, value: Buffer.from(reading) }) as Entry) };
+      return { ...page, entries: entries.map(seal) };
+    },
+    watch: async function* (...args) {
+      for await (const { changes, ...set } of memory.watch(...args))
+        yield { ...set, changes: changes.map((one) => ({ ...one, current: one.current && seal(one.current) })) };
     },
   };
-  await put('/r/a/1');
   const [a] = open(store);
   const cache = opened[0] as WatchCache<Item>;
   await cache.filled;
-  expect(contents(a)).toEqual(['1=in clear']);
-  reading = 'decrypted';
-  cache.reread();
-  const fresh = async (): Promise<string[] | undefined> => {
-    await a.reach(await put('/r/outside'), call);
-    return contents(a);
-  };
-  while ((await fresh())?.[0] !== '1=decrypted') await new Promise((resolve) => setImmediate(resolve));
-  await put('/r/a/2', 'later');
+  const told: string[] = [];
+  a.follow({ changed: ({ key }) => told.push(key), interrupted: () => told.push('interrupted') });
+  const begin = a.reached;
+  await put('/r/a/before', 'x');
+  await put('/r/a/locked', 'secret');
+  await put('/r/a/after', 'y');
   await a.reach(undefined, call);
-  expect(contents(a)).toEqual(['1=decrypted', '2=later']);
+  const listsBefore = lists;
+  const textOfLocked = (): string | undefined => a.get('locked')?.text;
+  const unread = textOfLocked();
+  cache.retryUnreadable();
+  await new Promise(setImmediate);
+  expect(textOfLocked()).toBe(unread);
+  locked = false;
+  cache.retryUnreadable();
+  while (textOfLocked() === unread) await new Promise(setImmediate);
+  expect(textOfLocked()).toBe('secret');
+  expect(lists).toBe(listsBefore);
+  expect(a.changesAfter(begin)?.map(({ current }) => current?.text)).toEqual(['x', 'secret', 'y']);
+  expect(told).toEqual(['before', 'locked', 'after', 'interrupted']);
+});
+
+describe('when the store turns out to have another history', () => {
+  test('nothing of the old one is told any more, and then everything is of the new one', async () => {
+    const [a] = open(memory);
+    const before = await put('/r/a/kept', 'one');
+    await put('/r/a/kept', 'two');
+    const newest = await put('/r/a/lost', 'three');
+    await a.reach(undefined, call);
+    let interruptions = 0;
+    a.follow({ changed: () => {}, interrupted: () => interruptions++ });
+    a.wrote(newest);
+    memory.restore(before);
+    expect(interruptions).toBe(1);
+    expect(() => a.get('kept')).toThrow(HistoryReplacedError);
+    expect(() => a.reach('any', call)).toThrow(HistoryReplacedError);
+    expect(() => a.view()).toThrow(HistoryReplacedError);
+    while (!opened[0]?.following) await new Promise(setImmediate);
+    await a.reach(undefined, call);
+    expect(contents(a)).toEqual(['kept=one']);
+    expect(a.reached).toBe(before);
+    expect(a.changesAfter(revision(before - 1))).toBeUndefined();
+    await put('/r/a/new', 'four');
+    await a.reach(undefined, call);
+    expect(contents(a)).toEqual(['kept=one', 'new=four']);
+    expect(reports.map(({ type }) => type)).toEqual(['loaded', 'history replaced', 'loaded']);
+  });
+
+  test('those who wait for the old one are told so at once', async () => {
+    const store = disturbed();
+    const [a] = open(store);
+    const at = await put('/r/a/1');
+    await a.reach(undefined, call);
+    const release = store.hold();
+    await put('/r/a/2');
+    const waiting = a.reach(undefined, call);
+    await new Promise(setImmediate);
+    memory.restore(at);
+    await expect(waiting).rejects.toThrow(HistoryReplacedError);
+    release();
+  });
+});
+
+test('a reader who came a moment ago is not failed because others have waited for long', async () => {
+  const clock = handClock();
+  const freshness = new Freshness({
+    store: { head: async () => revision(10), askForProgress: () => {}, reopenWatches: () => {} },
+    clock,
+  });
+  const later = callUntil(clock.monotonicMs() + 600_000);
+  const failures: string[] = [];
+  const wait = (name: string): void => void freshness.newest(later).catch(() => failures.push(name));
+  wait('early');
+  await passing(clock, 6_000);
+  wait('late');
+  await passing(clock, 6_000);
+  expect(failures).toEqual(['early']);
+  await passing(clock, 6_000);
+  expect(failures).toEqual(['early', 'late']);
+});
+
+test('readers of a memory that moves on, if slowly, are waited for', async () => {
+  const clock = handClock();
+  const freshness = new Freshness({
+    store: { head: async () => revision(100), askForProgress: () => {}, reopenWatches: () => {} },
+    clock,
+  });
+  let arrived = false;
+  void freshness.newest(callUntil(clock.monotonicMs() + 600_000)).then(() => {
+    arrived = true;
+  });
+  for (let at = 1; at < 100; at++) {
+    await passing(clock, 1_000);
+    freshness.advance(revision(at));
+  }
+  expect(arrived).toBe(false);
+  freshness.advance(revision(100));
+  await passing(clock, 1);
+  expect(arrived).toBe(true);
+});
+
+test('a watch that is behind and stands still begins anew, again and again, and who may have old news is not kept', async () => {
+  const clock = handClock();
+  let reopened = 0;
+  const freshness = new Freshness({
+    store: { head: async () => revision(10), askForProgress: () => {}, reopenWatches: () => reopened++ },
+    clock,
+    standstillMs: 1_000,
+  });
+  freshness.begin(revision(5));
+  void freshness.newest(callUntil(clock.monotonicMs() + 600_000)).catch(() => {});
+  await passing(clock, 900);
+  expect(reopened).toBe(0);
+  await passing(clock, 400);
+  expect(reopened).toBe(1);
+  await passing(clock, 1_300);
+  expect(reopened).toBe(2);
+  freshness.wrote(revision(10));
+  expect(freshness.told(callUntil(clock.monotonicMs() + 600_000))).toBeUndefined();
 });
 
 test('a new replica knows what happened just before it began', async () => {

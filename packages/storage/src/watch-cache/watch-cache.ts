@@ -4,11 +4,13 @@
  * state, changes and revision move together in one turn.
  */
 import { backoff, callUntil, type Clock, type Random, sleep } from '@cluster-apiserver/base';
-import { RevisionCompactedError } from '../errors.ts';
+import { HistoryReplacedError, RevisionCompactedError } from '../errors.ts';
+import type { HistoryReplaced } from '../etcd/history.ts';
 import { type Revision, revision } from '../revision.ts';
-import type { ChangeSet, Snapshot, Store } from '../store.ts';
+import type { ChangeSet, Snapshot, Store, Unreadable } from '../store.ts';
 import { type CacheItem, Collection, type CollectionForm } from './collection.ts';
 import { Freshness } from './freshness.ts';
+import { Unreadables } from './unreadables.ts';
 
 export interface WatchCacheOptions<Item extends CacheItem> {
   readonly store: Store;
@@ -18,22 +20,30 @@ export interface WatchCacheOptions<Item extends CacheItem> {
   readonly clock: Clock;
   readonly random: Random;
   readonly report: (event: WatchCacheEvent) => void;
+  /** A watch that is behind and has not moved for this long begins anew: about etcd's election timeout. */
+  readonly standstillMs?: number;
 }
 
 export type WatchCacheEvent =
   | { readonly type: 'loaded'; readonly items: number; readonly revision: Revision; readonly tookMs: number }
   /** It begins again from a list. Until that has been read, it answers what it knew, and no fresh reads. */
-  | { readonly type: 'lost'; readonly cause: unknown };
+  | { readonly type: 'lost'; readonly cause: unknown }
+  /** The store has another history than before: everything is forgotten at once, and read anew. */
+  | ({ readonly type: 'history replaced' } & HistoryReplaced);
 
 export interface WatchCache<Item extends CacheItem> {
   /** In the order of their forms. */
   readonly collections: readonly Collection<Item>[];
   /** Whether it follows the store. */
   readonly following: boolean;
+  /** Why it does not follow the store, where something else than the first list is the reason. */
+  readonly lostBecause: unknown;
+  /** How many reads wait for it to move on. */
+  readonly waiting: number;
   /** Resolves when it has been filled for the first time. */
   readonly filled: Promise<void>;
-  /** Begins again from a list, because what was stored is read differently now. Until then it answers what it knew. */
-  reread(): void;
+  /** Tries once more to read what could not be read: there are other keys now, or who keeps them is back. */
+  retryUnreadable(): void;
   close(): Promise<void>;
 }
 
@@ -54,8 +64,8 @@ const restartFirstMs = 20;
 const restartMaxMs = 5_000;
 
 export function openWatchCache<Item extends CacheItem>(options: WatchCacheOptions<Item>): WatchCache<Item> {
-  const { store, prefix, forms, clock, random, report } = options;
-  const freshness = new Freshness({ store, clock });
+  const { store, prefix, forms, clock, random, report, standstillMs } = options;
+  const freshness = new Freshness({ store, clock, ...(standstillMs !== undefined && { standstillMs }) });
   const collections = forms.map((form) => new Collection(form, store, freshness, windowWeightMax));
   const collectionOf = (key: string): Collection<Item> | undefined =>
     collections.find(({ form }) => key.startsWith(form.prefix));
@@ -63,43 +73,71 @@ export function openWatchCache<Item extends CacheItem>(options: WatchCacheOption
   const { signal } = closing;
   const first = Promise.withResolvers<void>();
   let following = false;
+  let lostBecause: unknown;
+  /** Earlier revisions are not the ones that clients know. */
+  let historyFrom = 0;
   let round = new AbortController();
+  const unreadables = new Unreadables((entry) => collectionOf(entry.key)?.amend(entry.key, entry));
 
   const apply = ({ revision: to, changes }: ChangeSet): void => {
-    for (const { key, current } of changes) collectionOf(key)?.apply(key, current, to);
+    for (const { key, current } of changes) {
+      const collection = collectionOf(key);
+      if (!collection) continue;
+      unreadables.note(key, current);
+      collection.apply(key, current, to);
+    }
     freshness.advance(to);
   };
+  const stopListening = store.onHistoryReplaced((replaced) => {
+    following = false;
+    lostBecause = new HistoryReplacedError();
+    historyFrom = replaced.now;
+    freshness.forget();
+    unreadables.clear();
+    for (const collection of collections) collection.forget(revision(replaced.now));
+    round.abort();
+    report({ type: 'history replaced', ...replaced });
+  });
 
   const load = async (at: Revision | undefined): Promise<Revision> => {
     const startedMs = clock.monotonicMs();
     const reloads = new Map(collections.map((collection) => [collection, collection.reload()]));
     const readPage = (after: string | undefined, revision: Revision | undefined): Promise<Snapshot> => {
       const page = store.list(
-        { prefix, after, limit: pageKeys, revision },
+        { prefix, after, limit: pageKeys, revision, keys: 'late' },
         callUntil(clock.monotonicMs() + pageTimeoutMs),
       );
       page.catch(() => {}); // told when it is waited for, if it still is
       return page;
     };
+    const { signal: ofRound } = round;
+    const unread: Unreadable[] = [];
     let items = 0;
     let next: Promise<Snapshot> | undefined = readPage(undefined, at);
     let from: Revision;
     do {
       const page: Snapshot = await next;
       signal.throwIfAborted();
+      ofRound.throwIfAborted();
       from = page.revision;
       // The store reads the next one while this one is looked into.
       next = page.remaining > 0 ? readPage(page.entries.at(-1)?.key, from) : undefined;
       for (const entry of page.entries) {
         const collection = collectionOf(entry.key);
         if (!collection) continue;
+        if (entry.unreadable) unread.push(entry);
         reloads.get(collection)?.add(entry);
         items++;
       }
     } while (next);
+    unreadables.clear();
     for (const reload of reloads.values()) reload.done(from);
-    freshness.advance(from);
+    for (const entry of unread) unreadables.note(entry.key, entry);
+    freshness.begin(from);
     following = true;
+    lostBecause = undefined;
+    // While they were being read, who keeps their keys may have come back.
+    if (unread.length > 0) unreadables.retry();
     report({ type: 'loaded', items, revision: from, tookMs: clock.monotonicMs() - startedMs });
     first.resolve();
     return from;
@@ -110,7 +148,7 @@ export function openWatchCache<Item extends CacheItem>(options: WatchCacheOption
     const head = await store.head(callUntil(clock.monotonicMs() + pageTimeoutMs));
     const past = head - historyRevisions;
     // What was told once is not taken back: a state from before that would be.
-    if (past <= Math.max(1, freshness.reached)) return load(undefined);
+    if (past <= Math.max(1, freshness.reached, historyFrom)) return load(undefined);
     try {
       return await load(revision(past));
     } catch (error) {
@@ -125,14 +163,20 @@ export function openWatchCache<Item extends CacheItem>(options: WatchCacheOption
       try {
         round = new AbortController();
         const from = await loadWithHistory();
-        for await (const set of store.watch(prefix, from, AbortSignal.any([signal, round.signal]), 'untold')) {
+        const ended = AbortSignal.any([signal, round.signal]);
+        for await (const set of store.watch(prefix, from, ended, 'untold', 'late')) {
+          if (ended.aborted) break;
           pauses.reset();
           apply(set);
         }
       } catch (cause) {
         if (signal.aborted) return;
         following = false;
-        report({ type: 'lost', cause });
+        if (!round.signal.aborted) {
+          // What was reported already is not reported again with each attempt to begin anew.
+          if (String(cause) !== String(lostBecause)) report({ type: 'lost', cause });
+          lostBecause = cause;
+        }
       }
       // Ends early, by the signal, when the server closes.
       await sleep(clock, pauses.nextMs(), signal).catch(() => {});
@@ -145,10 +189,17 @@ export function openWatchCache<Item extends CacheItem>(options: WatchCacheOption
     get following() {
       return following;
     },
+    get lostBecause() {
+      return lostBecause;
+    },
+    get waiting() {
+      return freshness.waiting;
+    },
     filled: first.promise,
-    reread: () => round.abort(),
+    retryUnreadable: () => unreadables.retry(),
     close: async () => {
       closing.abort();
+      stopListening();
       await running;
     },
   };

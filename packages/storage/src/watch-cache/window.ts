@@ -10,6 +10,7 @@ export interface ItemChange<Item> {
 }
 
 interface Weighty {
+  readonly key: string;
   readonly weight: number;
 }
 
@@ -56,6 +57,22 @@ export class Window<Item extends Weighty> {
     if (this.#head > this.#changes.length / 2) {
       this.#changes = this.#changes.slice(this.#head);
       this.#head = 0;
+    }
+  }
+
+  /** A version of an object is another one in all changes that tell of it. */
+  amend(was: Item, is: Item): void {
+    for (let at = this.#head; at < this.#changes.length; at++) {
+      const change = this.#changes[at] as ItemChange<Item>;
+      if (change.key !== was.key || (change.previous !== was && change.current !== was)) continue;
+      const { previous, current } = change;
+      const amended = {
+        ...change,
+        previous: previous === was ? is : previous,
+        current: current === was ? is : current,
+      };
+      this.#weight += weightOf(amended) - weightOf(change);
+      this.#changes[at] = amended;
     }
   }
 

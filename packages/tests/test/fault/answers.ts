@@ -8,6 +8,7 @@ export function outcomeOf(action: Single, { status, retryAfter, body }: Answer):
   if (status === 503) return retryAfter ? { told: 'unavailable' } : nonsense;
   const answer = parsed(body);
   const { verb } = action;
+  if (status === 504) return verb !== 'get' && !retryAfter ? { told: 'in doubt' } : nonsense;
   switch (status) {
     case 404:
       return verb === 'create' || verb === 'apply' ? nonsense : { told: 'absent' };

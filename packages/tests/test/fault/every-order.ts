@@ -31,6 +31,7 @@ function goesOn(left: ReadonlySet<Attempt>, log: readonly Entry[], store: Store)
 
 /** The store when the attempt is done; undefined when it cannot be the next. An attempt without an answer always writes here. */
 function after({ action, outcome }: Attempt, log: readonly Entry[], store: Store): Store | undefined {
+  if (outcome.told === 'unavailable') return store;
   const when = (fact: boolean): Store | undefined => (fact ? store : undefined);
   const entry = log[store.written];
   if (action.verb === 'list') {

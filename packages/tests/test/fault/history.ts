@@ -59,8 +59,10 @@ export type Outcome =
   /** 410 for the rest of a list whose first chunk was of this revision. */
   | { readonly told: 'expired'; readonly revision: number }
   | Refusal
-  /** 503, which leaves open whether a write happened. */
+  /** 503 with the time to wait: nothing was done, and whoever tries again does it once. */
   | { readonly told: 'unavailable' }
+  /** 504 for a write, which leaves open whether it happened; without an invitation to do it twice. */
+  | { readonly told: 'in doubt' }
   /** No whole answer; with the time when the connection began, if there was one. */
   | { readonly told: 'nothing'; readonly why: string; readonly connectedMs: number | undefined }
   /** An answer that nothing in the request justifies. */
@@ -80,7 +82,7 @@ export type Refusal =
   | { readonly told: 'failed' };
 
 /** Whether an attempt may have done what it was to do without anybody having been told. */
-export const leavesOpen = ({ told }: Outcome): boolean => told === 'nothing' || told === 'unavailable';
+export const leavesOpen = ({ told }: Outcome): boolean => told === 'nothing' || told === 'in doubt';
 
 /** Where an attempt leaves its id in what it writes. */
 export const attemptPlace = 'annotations/attempt';

@@ -4,7 +4,7 @@ import { type Cluster, startCluster } from '../cluster.ts';
 import { until } from '../../../base/test/until.ts';
 import { changesBelow, memberAt } from '../etcd.ts';
 import { type Client, http1Client } from './client.ts';
-import { describe as inWords, leavesOpen } from './history.ts';
+import { type Attempt, describe as inWords, leavesOpen } from './history.ts';
 import { judge } from './judge.ts';
 import { aboveAllPatches, entriesOf, keyPrefix, mixedLoad } from './mixed-load.ts';
 
@@ -65,7 +65,8 @@ test(
     }
 
     const { history } = load;
-    expect(history.filter(({ outcome }) => leavesOpen(outcome)).map(inWords)).toEqual([]);
+    const failed = ({ outcome }: Attempt): boolean => leavesOpen(outcome) || outcome.told === 'unavailable';
+    expect(history.filter(failed).map(inWords)).toEqual([]);
     const log = entriesOf(await changesBelow(cluster.pids().etcd[0]?.url ?? '', keyPrefix));
     expect(judge(history, log)).toEqual([]);
     const done = Map.groupBy(history, ({ action, outcome }) => `${action.verb} ${outcome.told}`);

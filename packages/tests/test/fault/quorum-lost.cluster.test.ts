@@ -4,7 +4,7 @@ import { type Cluster, startCluster } from '../cluster.ts';
 import { until } from '../../../base/test/until.ts';
 import { changesBelow, memberAt } from '../etcd.ts';
 import { type Client, http1Client } from './client.ts';
-import { type Attempt, describe as inWords } from './history.ts';
+import { type Attempt, describe as inWords, type Outcome } from './history.ts';
 import { judge } from './judge.ts';
 import { entriesOf, keyPrefix, mixedLoad } from './mixed-load.ts';
 
@@ -44,8 +44,7 @@ test(
     const outages: { readonly beganMs: number; readonly endedMs: number }[] = [];
     const successes = (count: number, limitMs: number): Promise<true> => {
       const from = load.history.length;
-      const enough = () =>
-        load.history.slice(from).filter(({ outcome }) => outcome.told !== 'unavailable').length >= count;
+      const enough = () => load.history.slice(from).filter(({ outcome }) => !isRefused(outcome)).length >= count;
       return until(`${count} more successes`, () => enough() || undefined, limitMs);
     };
     try {
@@ -72,7 +71,7 @@ test(
       (attempt) => attempt.returnedMs - attempt.invokedMs > (electing(attempt) ? recoveryMs : answerMs),
     );
     expect({ outages, slow: slow.map(inWords) }).toEqual({ outages, slow: [] });
-    const refused = history.filter(({ outcome }) => outcome.told === 'unavailable');
+    const refused = history.filter(({ outcome }) => isRefused(outcome));
     const early = refused.filter(
       ({ invokedMs, returnedMs }) =>
         !outages.some(({ beganMs, endedMs }) => beganMs < returnedMs && invokedMs < endedMs + recoveryMs),
@@ -93,6 +92,8 @@ test(
   },
   slowTestMs,
 );
+
+const isRefused = ({ told }: Outcome): boolean => told === 'unavailable' || told === 'in doubt';
 
 /** The processes of all members but one, when all three follow the same leader. */
 const allBut = (left: string): Promise<number[]> =>

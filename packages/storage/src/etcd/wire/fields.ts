@@ -17,7 +17,20 @@ export interface Rpc<Request, Answer> {
   readonly path: string;
   encode(request: Request): Uint8Array;
   decode(message: Buffer): Answer;
+  /** Of an answer that tells which history of which cluster it comes from. */
+  headerOf?(answer: Answer): ResponseHeader;
+  /** Whether a full store refuses the request. */
+  takesData?(request: Request): boolean;
 }
+
+export interface ResponseHeader {
+  readonly clusterId: ClusterId;
+  /** The newest revision of the store. */
+  readonly revision: number;
+}
+
+/** The leading 53 of its 64 bits, which tell two clusters apart as well and need no text. */
+export type ClusterId = number;
 
 /** What the next message is written in: memory in use is several times as fast as new one. Large ones bring their own. */
 const keptBytesMax = 64 * 1024;
@@ -68,6 +81,17 @@ export function readInt64(reader: Reader): number {
   }
   reader.pos = start;
   return Number(reader.int64());
+}
+
+/** Rounds to the bits that a double holds. Answers bring one each, so it allocates nothing. */
+export function readClusterId(reader: Reader): ClusterId {
+  let value = 0;
+  for (let factor = 1; reader.pos < reader.len; factor *= 0x80) {
+    const byte = reader.buf[reader.pos++] as number;
+    value += (byte & 0x7f) * factor;
+    if (byte < 0x80) break;
+  }
+  return value;
 }
 
 /** Identifiers use all 64 bits, so they stay text. */

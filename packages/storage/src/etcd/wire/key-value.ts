@@ -5,7 +5,9 @@ import {
   encoded,
   nested,
   type Reader,
+  type ResponseHeader,
   type Rpc,
+  readClusterId,
   readFields,
   readInt64,
   type Writer,
@@ -22,6 +24,8 @@ export interface KeyValue {
   readonly value: Buffer;
   readonly createRevision: number;
   readonly modRevision: number;
+  /** 0 for a key that lives on no lease. */
+  readonly lease: number;
 }
 
 export interface RangeRequest {
@@ -35,8 +39,8 @@ export interface RangeRequest {
 }
 
 export interface RangeAnswer {
-  /** The newest revision of the store, which is not the one that was read when the request named one. */
-  readonly headRevision: number;
+  /** Its revision is not the one that was read when the request named one. */
+  readonly header: ResponseHeader;
   readonly values: readonly KeyValue[];
   /** Keys in the whole range, those beyond the limit included. */
   readonly count: number;
@@ -56,13 +60,19 @@ export interface ConditionalWrite {
   /** Other keys, and when each of them must have been written last. */
   readonly premises?: readonly Premise[] | undefined;
   /** Another key that is written along. */
-  readonly mark?: { readonly key: string; readonly value: string } | undefined;
+  readonly receipt?: Receipt | undefined;
+}
+
+/** What tells, at the revision of a write, whose write it was. */
+export interface Receipt {
+  readonly key: string;
+  readonly value: string;
 }
 
 export interface ConditionalAnswer {
   readonly applied: boolean;
-  /** The revision of the write, or the newest one when nothing was written. */
-  readonly headRevision: number;
+  /** With the revision of the write, or the newest one when nothing was written. */
+  readonly header: ResponseHeader;
   /** What is under the key that was read: that is when the condition did not hold. */
   readonly current: KeyValue | undefined;
 }
@@ -71,18 +81,19 @@ export const range: Rpc<RangeRequest, RangeAnswer> = {
   path: '/etcdserverpb.KV/Range',
   encode: (request) => encoded((to) => writeRange(to, request)),
   decode: (message) => {
-    let headRevision = 0;
+    let header = noHeader;
     let count = 0;
     const values: KeyValue[] = [];
     decoded(message, (field, reader) => {
-      if (field === 1) headRevision = readHeader(reader);
+      if (field === 1) header = readHeader(reader);
       else if (field === 2) values.push(nested(reader, readKeyValue));
       else if (field === 4) count = readInt64(reader);
       else return false;
       return true;
     });
-    return { headRevision, values, count };
+    return { header, values, count };
   },
+  headerOf: ({ header }) => header,
 };
 
 const compareWithModRevision = 2;
@@ -91,7 +102,7 @@ const empty = Buffer.alloc(0);
 
 export const conditionalWrite: Rpc<ConditionalWrite, ConditionalAnswer> = {
   path: '/etcdserverpb.KV/Txn',
-  encode: ({ key, expected, value, lease, seal, premises = [], mark }) =>
+  encode: ({ key, expected, value, lease, seal, premises = [], receipt }) =>
     encoded((to) => {
       writeCompare(to, key, expected);
       if (seal !== undefined) writeCompare(to, seal, 0);
@@ -100,13 +111,15 @@ export const conditionalWrite: Rpc<ConditionalWrite, ConditionalAnswer> = {
         if (value === undefined) writeNested(operation, 3, (remove) => writeBytes(remove, 1, key));
         else writeNested(operation, 2, (put) => writePut(put, key, value, lease));
       });
-      if (mark)
+      if (receipt)
         writeNested(to, 2, (operation) =>
-          writeNested(operation, 2, (put) => writePut(put, mark.key, [Buffer.from(mark.value)], 0)),
+          writeNested(operation, 2, (put) => writePut(put, receipt.key, [Buffer.from(receipt.value)], 0)),
         );
       writeNested(to, 3, (operation) => writeNested(operation, 1, (read) => writeRange(read, { key })));
     }),
   decode: readTransaction,
+  headerOf: ({ header }) => header,
+  takesData: ({ value, receipt }) => value !== undefined || receipt !== undefined,
 };
 
 export interface Sealing {
@@ -126,12 +139,13 @@ export const sealAndRead: Rpc<Sealing, ConditionalAnswer> = {
       writeNested(to, 2, (operation) => writeNested(operation, 1, (read) => writeRange(read, { key })));
     }),
   decode: readTransaction,
+  headerOf: ({ header }) => header,
 };
 
-/** Writes a key without a value, whatever is there. The answer says nothing of use. */
-export const put: Rpc<{ readonly key: string }, void> = {
+/** Writes a key, whatever is there. The answer says nothing of use. */
+export const put: Rpc<{ readonly key: string; readonly value: string }, void> = {
   path: '/etcdserverpb.KV/Put',
-  encode: ({ key }) => encoded((to) => writePut(to, key, [], 0)),
+  encode: ({ key, value }) => encoded((to) => writePut(to, key, [Buffer.from(value)], 0)),
   decode: () => undefined,
 };
 
@@ -147,6 +161,7 @@ export function readKeyValue(reader: Reader, end: number): KeyValue {
   let value: Buffer = empty;
   let createRevision = 0;
   let modRevision = 0;
+  let lease = 0;
   while (reader.pos < end) {
     const tag = reader.uint32();
     switch (tag >>> 3) {
@@ -163,38 +178,46 @@ export function readKeyValue(reader: Reader, end: number): KeyValue {
         // A reader over a Buffer gives Buffers, as views: nothing is copied.
         value = reader.bytes() as Buffer;
         break;
+      case 6:
+        lease = readInt64(reader);
+        break;
       default:
         reader.skipType(tag & 7);
     }
   }
-  return { key, value, createRevision, modRevision };
+  return { key, value, createRevision, modRevision, lease };
 }
 
-/** The revision out of a ResponseHeader at the reader's place. */
-export const readHeader = (reader: Reader): number => nested(reader, readHeaderRevision);
+/** A ResponseHeader at the reader's place. */
+export const readHeader = (reader: Reader): ResponseHeader => nested(reader, readHeaderFields);
+
+/** Every answer of etcd has a header. */
+export const noHeader: ResponseHeader = { clusterId: 0, revision: 0 };
 
 function readTransaction(message: Buffer): ConditionalAnswer {
-  let headRevision = 0;
+  let header = noHeader;
   let applied = false;
   let current: KeyValue | undefined;
   decoded(message, (field, reader) => {
-    if (field === 1) headRevision = readHeader(reader);
+    if (field === 1) header = readHeader(reader);
     else if (field === 2) applied = reader.bool();
     else if (field === 3) current = nested(reader, readFirstValue) ?? current;
     else return false;
     return true;
   });
-  return { applied, headRevision, current };
+  return { applied, header, current };
 }
 
-function readHeaderRevision(reader: Reader, end: number): number {
+function readHeaderFields(reader: Reader, end: number): ResponseHeader {
+  let clusterId = 0;
   let revision = 0;
   readFields(reader, end, (field) => {
-    if (field !== 3) return false;
-    revision = readInt64(reader);
+    if (field === 1) clusterId = readClusterId(reader);
+    else if (field === 3) revision = readInt64(reader);
+    else return false;
     return true;
   });
-  return revision;
+  return { clusterId, revision };
 }
 
 /** A ResponseOp: of a range (field 1) its first value; the answers of writes say nothing of use. */

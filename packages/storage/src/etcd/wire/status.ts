@@ -1,9 +1,19 @@
-import { decoded, encoded, nested, type Rpc, readFields, readIdentifier } from './fields.ts';
+import {
+  type ClusterId,
+  decoded,
+  encoded,
+  nested,
+  type Rpc,
+  readClusterId,
+  readFields,
+  readIdentifier,
+} from './fields.ts';
 
 export interface MemberStatus {
   /** Such as 3.5.16. */
   readonly version: string;
   readonly leads: boolean;
+  readonly clusterId: ClusterId;
 }
 
 /** What one member says of itself. It answers without a leader and without a quorum. */
@@ -12,14 +22,16 @@ export const memberStatus: Rpc<void, MemberStatus> = {
   encode: () => encoded(() => {}),
   decode: (message) => {
     let version = '';
+    let clusterId = 0;
     let member = '';
     let leader = '';
     decoded(message, (field, reader) => {
       if (field === 1) {
         nested(reader, (_, end) =>
           readFields(reader, end, (headerField) => {
-            if (headerField !== 2) return false;
-            member = readIdentifier(reader);
+            if (headerField === 1) clusterId = readClusterId(reader);
+            else if (headerField === 2) member = readIdentifier(reader);
+            else return false;
             return true;
           }),
         );
@@ -28,6 +40,6 @@ export const memberStatus: Rpc<void, MemberStatus> = {
       else return false;
       return true;
     });
-    return { version, leads: leader === member };
+    return { version, leads: leader === member, clusterId };
   },
 };

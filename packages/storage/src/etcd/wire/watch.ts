@@ -3,6 +3,7 @@ import {
   encoded,
   nested,
   type Reader,
+  type ResponseHeader,
   readFields,
   readInt64,
   writeBytes,
@@ -10,7 +11,7 @@ import {
   writeInt64,
   writeNested,
 } from './fields.ts';
-import { type KeyValue, readHeader, readKeyValue } from './key-value.ts';
+import { type KeyValue, noHeader, readHeader, readKeyValue } from './key-value.ts';
 
 export const watchPath = '/etcdserverpb.Watch/Watch';
 
@@ -32,7 +33,7 @@ export interface WatchEvent {
 }
 
 export interface WatchMessage {
-  readonly headRevision: number;
+  readonly header: ResponseHeader;
   readonly created: boolean;
   readonly canceled: boolean;
   /** Not 0 when the watch was cancelled because it began before this revision. */
@@ -56,14 +57,14 @@ export const encodeWatchCreate = (request: WatchRequest): Uint8Array =>
 export const encodeProgressRequest = (): Uint8Array => encoded((to) => writeNested(to, 3, () => {}));
 
 export function decodeWatchMessage(message: Buffer): WatchMessage {
-  let headRevision = 0;
+  let header = noHeader;
   let created = false;
   let canceled = false;
   let compactRevision = 0;
   let cancelReason = '';
   const events: WatchEvent[] = [];
   decoded(message, (field, reader) => {
-    if (field === 1) headRevision = readHeader(reader);
+    if (field === 1) header = readHeader(reader);
     else if (field === 3) created = reader.bool();
     else if (field === 4) canceled = reader.bool();
     else if (field === 5) compactRevision = readInt64(reader);
@@ -72,7 +73,7 @@ export function decodeWatchMessage(message: Buffer): WatchMessage {
     else return false;
     return true;
   });
-  return { headRevision, created, canceled, compactRevision, cancelReason, events };
+  return { header, created, canceled, compactRevision, cancelReason, events };
 }
 
 function readEvent(reader: Reader, end: number): WatchEvent {

@@ -1,4 +1,4 @@
-import type { Clock } from '@cluster-apiserver/base';
+import type { Clock } from '../src/clock.ts';
 
 /** Time that moves when it is told to, and tells how many wait for it. */
 export interface HandClock extends Clock {

@@ -1,0 +1,84 @@
+import type { EtcdMeasures } from '@cluster-apiserver/storage';
+import { type Metrics, secondsBuckets } from '@cluster-apiserver/telemetry';
+
+export interface StorageMeasures extends EtcdMeasures {
+  /** etcd turned out to have another history than before. */
+  historyReplaced(reason: string): void;
+  /** The watch cache begins anew from a list. */
+  cacheLost(): void;
+}
+
+const operations = ['get', 'list', 'create', 'update', 'delete'];
+
+/** What there is to know about the way to etcd, by the reference's names where it has them. */
+export function etcdMeasures(metrics: Metrics): StorageMeasures {
+  // Both come out of our own keys, so nobody can make more of them.
+  const labels = { operation: operations, type: 'any' as const };
+  const duration = metrics.histogram({
+    name: 'etcd_request_duration_seconds',
+    help: 'Duration of etcd operations in seconds, with all their attempts, by operation and resource.',
+    labels,
+    buckets: secondsBuckets,
+  });
+  const requests = metrics.counter({
+    name: 'etcd_requests_total',
+    help: 'Number of etcd operations by operation and resource.',
+    labels,
+  });
+  const errors = metrics.counter({
+    name: 'etcd_request_errors_total',
+    help: 'Number of failed etcd operations by operation and resource. Conflicts are not failures.',
+    labels,
+  });
+  const attempts = metrics.counter({
+    name: 'etcd_client_attempts_total',
+    help: 'Number of attempts at one member of etcd, by outcome.',
+    labels: { outcome: ['answered', 'refused', 'lost', 'unsent'] },
+  });
+  const doubts = metrics.counter({
+    name: 'etcd_client_write_doubts_total',
+    help: 'Number of attempts to write that ended without an answer and may have been applied.',
+  });
+  const leftInDoubt = metrics.counter({
+    name: 'etcd_client_writes_left_in_doubt_total',
+    help: 'Number of writes answered with 504 because it could not be determined whether they were applied.',
+  });
+  const fences = metrics.counter({
+    name: 'etcd_client_fences_total',
+    help: 'Number of create attempts in doubt that were fenced off.',
+  });
+  const connections = metrics.counter({
+    name: 'etcd_client_connections_total',
+    help: 'Number of connections to members of etcd that were opened and verified.',
+  });
+  const watches = metrics.counter({
+    name: 'etcd_client_watch_interruptions_total',
+    help: 'Number of etcd watches that ended, by cause.',
+    labels: { cause: ['loss', 'refusal'] },
+  });
+  const replaced = metrics.counter({
+    name: 'etcd_history_replaced_total',
+    help: 'Number of times that etcd was found restored, rebuilt or swapped, by what gave it away.',
+    labels: { reason: ['cluster id', 'revision', 'content'] },
+  });
+  const lost = metrics.counter({
+    name: 'apiserver_watch_cache_reinitializations_total',
+    help: 'Number of times that the watch cache lost its watch and lists all objects again.',
+  });
+  return {
+    operated: (operation, type, seconds, failed) => {
+      const what = { operation, type };
+      duration.observe(what, seconds);
+      requests.add(what);
+      if (failed) errors.add(what);
+    },
+    attempted: (outcome) => attempts.add({ outcome }),
+    doubted: () => doubts.add({}),
+    leftInDoubt: () => leftInDoubt.add({}),
+    fenced: () => fences.add({}),
+    connected: () => connections.add({}),
+    watchBroken: (cause) => watches.add({ cause }),
+    historyReplaced: (reason) => replaced.add({ reason }),
+    cacheLost: () => lost.add({}),
+  };
+}

@@ -1,0 +1,229 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { seededRandom, systemClock } from '@cluster-apiserver/base';
+import { until } from '../../../base/test/until.ts';
+import { openStore, within } from '../../test/open-store.ts';
+import { etcdctl, type RealEtcd, startEtcd } from '../../test/real-etcd.ts';
+import { startProxy } from '../../test/tcp-proxy.ts';
+import { HistoryReplacedError, RevisionMismatchError, StorageUnavailableError } from '../errors.ts';
+import type { Revision } from '../revision.ts';
+import type { ChangeSet, Entry, Store } from '../store.ts';
+import { openWatchCache } from '../watch-cache/watch-cache.ts';
+import type { CacheItem } from '../watch-cache/collection.ts';
+import type { EtcdEvent } from './client.ts';
+import { campaign } from './election.ts';
+
+let etcd: RealEtcd;
+const closings: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closings.splice(0).toReversed()) await close();
+  await etcd.stop();
+});
+
+const bytes = (text: string): Buffer => Buffer.from(text);
+const put = (store: Store, name: string): Promise<Revision> =>
+  store.create(`/r/${name}`, bytes(name), {}, within(5_000));
+const found = (events: readonly EtcdEvent[]): readonly string[] =>
+  events.flatMap((event) => (event.type === 'history replaced' ? event.reason : []));
+
+function open(endpoints = etcd.endpoints): ReturnType<typeof openStore> {
+  const opened = openStore(endpoints);
+  closings.push(() => opened.client.close());
+  return opened;
+}
+
+interface Item extends CacheItem {
+  readonly text: string;
+}
+const textOf = (entry: Entry): string => (entry.unreadable ? '?' : entry.value.toString());
+
+/** A memory over all, and what its followers are told. */
+function follow(store: Store) {
+  const reports: string[] = [];
+  const cache = openWatchCache<Item>({
+    store,
+    prefix: '/',
+    forms: [
+      {
+        prefix: '/r/',
+        read: (entry, key) => ({ key, revision: entry.revision, weight: 100, text: textOf(entry) }),
+        termsOf: () => [],
+      },
+    ],
+    clock: systemClock,
+    random: seededRandom(1),
+    report: ({ type }) => reports.push(type),
+  });
+  closings.push(() => cache.close());
+  const [collection] = cache.collections;
+  if (!collection) throw new Error('there is one form');
+  const names = (): string[] => {
+    const all: string[] = [];
+    collection.view().items.visit('', ({ text }) => all.push(text) > 0);
+    return all;
+  };
+  return { cache, collection, names, reports };
+}
+
+const restorable = etcdctl ? describe : describe.skip;
+restorable(etcdctl ? 'with etcdctl' : 'skipped: there is no etcdctl', () => {
+  describe.each([
+    { members: 1, how: 'as the same cluster', token: undefined, reason: 'revision' },
+    { members: 1, how: 'as another cluster', token: 'another', reason: 'cluster id' },
+    { members: 3, how: 'as the same cluster', token: undefined, reason: 'revision' },
+    { members: 3, how: 'as another cluster', token: 'another', reason: 'cluster id' },
+  ])('a snapshot that $members members are restored from, $how,', ({ members, token, reason }) => {
+    beforeEach(async () => {
+      etcd = await startEtcd({ members });
+    });
+
+    test('is noticed by whoever is idle, and afterwards everything is of the restored data', async () => {
+      const { store, events } = open();
+      await put(store, 'kept');
+      const snapshot = etcd.snapshot('backup');
+      const { cache, collection, names, reports } = follow(store);
+      const lost = await put(store, 'lost');
+      collection.wrote(lost);
+      await collection.reach(undefined, within(5_000));
+      expect(names()).toEqual(['kept', 'lost']);
+      let interruptions = 0;
+      collection.follow({ changed: () => {}, interrupted: () => interruptions++ });
+      await etcd.restore(snapshot, token);
+      await until('the replacement to be noticed', () => found(events).length > 0 || undefined);
+      expect(found(events)).toEqual([reason]);
+      expect(interruptions).toBeGreaterThan(0);
+      await until('memory to be filled again', () => cache.following || undefined);
+      await collection.reach(undefined, within(5_000));
+      expect(names()).toEqual(['kept']);
+      await put(store, 'new');
+      await collection.reach(undefined, within(5_000));
+      expect(names()).toEqual(['kept', 'new']);
+      expect(reports).toEqual(['loaded', 'history replaced', 'loaded']);
+    });
+  });
+
+  test('restored data that have grown beyond what was known are told apart by what is stored there', async () => {
+    etcd = await startEtcd();
+    const proxy = await startProxy(etcd.endpoints[0] as string);
+    closings.push(() => proxy.close());
+    const { store, events } = open([proxy.endpoint]);
+    await put(store, 'kept');
+    const snapshot = etcd.snapshot('backup');
+    const { cache, collection, names } = follow(store);
+    await put(store, 'lost');
+    await collection.reach(undefined, within(5_000));
+    proxy.silent = true;
+    await etcd.restore(snapshot);
+    const other = open();
+    for (let n = 0; n < 20; n++) await put(other.store, `other-${n}`);
+    proxy.silent = false;
+    proxy.cut();
+    await until('the replacement to be noticed', () => found(events).length > 0 || undefined);
+    expect(found(events)).toEqual(['content']);
+    await until('memory to be filled again', () => cache.following || undefined);
+    await collection.reach(undefined, within(5_000));
+    expect(names()).toHaveLength(21);
+    expect(names()).not.toContain('lost');
+  });
+
+  test('no write that was decided on the old data reaches the restored ones, whatever its revision is there', async () => {
+    etcd = await startEtcd();
+    const proxy = await startProxy(etcd.endpoints[0] as string);
+    closings.push(() => proxy.close());
+    const { store, client } = open([proxy.endpoint]);
+    await put(store, 'kept');
+    const snapshot = etcd.snapshot('backup');
+    const at = await put(store, 'a');
+    proxy.silent = true;
+    await etcd.restore(snapshot);
+    const other = open();
+    // The same revision, of another object under the same name.
+    expect(await other.store.create('/r/a', bytes('of the restored'), {}, within(5_000))).toBe(at);
+    await other.store.create('/r/b', bytes('b'), {}, within(5_000));
+    const history = client.history.number;
+    const updating = store.update('/r/a', bytes('of the old'), at, {}, within(5_000)).catch((error: unknown) => error);
+    proxy.silent = false;
+    proxy.cut();
+    const outcome = await updating;
+    // Known by its revision, or by its bytes at the newest one that a watch has told of; here nothing watched.
+    if (client.history.number !== history) expect(outcome).toBeInstanceOf(HistoryReplacedError);
+    expect(outcome).not.toBeInstanceOf(RevisionMismatchError);
+  });
+
+  test('a leader leads no more, and a list that was under way is not continued', async () => {
+    etcd = await startEtcd();
+    const { store, client } = open();
+    await put(store, 'kept');
+    const snapshot = etcd.snapshot('backup');
+    for (let n = 0; n < 10; n++) await put(store, `lost-${n}`);
+    const terms: AbortSignal[] = [];
+    const election = campaign({
+      client,
+      key: '/own/election',
+      identity: 'test',
+      timeToLiveSeconds: 30,
+      lead: async (term) => {
+        terms.push(term);
+      },
+    });
+    closings.push(() => election.close());
+    await until('a leader', () => election.leading || undefined);
+    const leading = election.leading;
+    const head = await store.head(within(5_000));
+    const watching = store.watch('/', head, new AbortController().signal)[Symbol.asyncIterator]();
+    const next: Promise<IteratorResult<ChangeSet> | Error> = watching.next().catch((error: Error) => error);
+    await etcd.restore(snapshot);
+    expect(await next).toBeInstanceOf(HistoryReplacedError);
+    expect(leading).toBe(true);
+    expect(terms[0]?.aborted).toBe(true);
+    expect(election.leading).toBe(false);
+  });
+});
+
+test('members that were only restarted, or that lag, are not taken for restored ones', async () => {
+  etcd = await startEtcd({ members: 3 });
+  const { store, events } = open();
+  const { collection, names, reports } = follow(store);
+  await put(store, 'a');
+  for (const member of etcd.members) {
+    await member.signal('SIGKILL');
+    await put(store, `without ${member.endpoint}`).catch((error: unknown) => {
+      expect(error).toBeInstanceOf(StorageUnavailableError);
+    });
+    await member.start();
+  }
+  await collection.reach(undefined, within(5_000));
+  expect(names()).toHaveLength(4);
+  expect(found(events)).toEqual([]);
+  expect(reports).toEqual(['loaded']);
+});
+
+test('an endpoint that leads to another cluster than the others is not used, and that is told', async () => {
+  etcd = await startEtcd({ members: 3 });
+  const stranger = await startEtcd();
+  closings.push(() => stranger.stop());
+  const theirs = openStore(stranger.endpoints);
+  closings.push(() => theirs.client.close());
+  const { store, events } = open([...etcd.endpoints, ...stranger.endpoints]);
+  await put(store, 'a');
+  // All of the others but one are gone for a moment each, so that the stranger is tried too.
+  for (const member of etcd.members) {
+    await member.signal('SIGSTOP');
+    await put(store, `without ${member.endpoint}`);
+    await member.signal('SIGCONT');
+  }
+  await until('the stranger to be tried', async () => {
+    // Each is found silent first, and then the one that is left is tried.
+    await Promise.all(etcd.members.map((member) => member.signal('SIGSTOP')));
+    await store.get('/r/a', within(3_000)).catch(() => {});
+    await Promise.all(etcd.members.map((member) => member.signal('SIGCONT')));
+    return events.some(({ type }) => type === 'foreign member') || undefined;
+  });
+  await until('the others to serve', () =>
+    store.get('/r/a', within(2_000)).then(
+      ({ stored }) => stored,
+      () => undefined,
+    ),
+  );
+  expect(found(events)).toEqual([]);
+  expect((await theirs.store.list({ prefix: '/r/' }, within(2_000))).entries).toEqual([]);
+});

@@ -1,0 +1,109 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { seededRandom, systemClock, systemRandom } from '@cluster-apiserver/base';
+import { serverUsage, testAuthority } from '../../../certificates/test/test-authority.ts';
+import { until } from '../../../base/test/until.ts';
+import { within } from '../../test/open-store.ts';
+import { etcdctl, type RealEtcd, startEtcd } from '../../test/real-etcd.ts';
+import { identity } from '../transform/transformer.ts';
+import { openWatchCache } from '../watch-cache/watch-cache.ts';
+import { type EtcdClient, type EtcdEvent, openEtcdClient } from './client.ts';
+import { campaign } from './election.ts';
+import { etcdStore } from './etcd-store.ts';
+import { http2Connect } from './http2-transport.ts';
+import { noMeasures } from './measures.ts';
+
+const restricted = etcdctl ? describe : describe.skip;
+restricted(etcdctl ? 'a user of etcd' : 'skipped: there is no etcdctl', () => {
+  let etcd: RealEtcd;
+  let clientOf: (user: 'limited' | 'reader', events?: EtcdEvent[], broken?: string[]) => EtcdClient;
+  beforeAll(async () => {
+    const authority = await testAuthority('etcd');
+    const [server, root, limited, reader] = await Promise.all([
+      authority.issue({ subject: [['CN', 'member']], usages: [serverUsage], hosts: ['127.0.0.1'] }),
+      ...['root', 'limited', 'reader'].map((name) => authority.issue({ subject: [['CN', name]] })),
+    ]);
+    if (!root || !limited || !reader) throw new Error('three were issued');
+    const credentials = (issued: typeof root) => ({
+      ca: authority.certificate,
+      cert: issued.certificate,
+      key: issued.privateKey,
+    });
+    etcd = await startEtcd({ tls: { authority: authority.certificate, ...server, client: credentials(root) } });
+    etcd.control('role', 'add', 'ours');
+    etcd.control('role', 'grant-permission', 'ours', '--prefix=true', 'readwrite', '/registry/');
+    etcd.control('role', 'add', 'one-key');
+    etcd.control('role', 'grant-permission', 'one-key', 'readwrite', '/registry/.own/head');
+    for (const [user, role] of [
+      ['root', 'root'],
+      ['limited', 'ours'],
+      ['reader', 'one-key'],
+    ] as const) {
+      etcd.control('user', 'add', user, '--no-password');
+      etcd.control('user', 'grant-role', user, role);
+    }
+    etcd.control('auth', 'enable');
+    clientOf = (user, events = [], broken = []) =>
+      openEtcdClient({
+        endpoints: etcd.endpoints,
+        connect: http2Connect(systemClock, () => credentials(user === 'limited' ? limited : reader)),
+        clock: systemClock,
+        random: systemRandom(),
+        headKey: '/registry/.own/head',
+        report: (event) => events.push(event),
+        measures: { ...noMeasures, watchBroken: (by) => broken.push(by) },
+      });
+  });
+  afterAll(() => etcd.stop());
+
+  test('whose rights end at the prefix can be worked with in every way', async () => {
+    const client = clientOf('limited');
+    const store = etcdStore({ client, transformer: identity, ownPrefix: '/registry/.own/' });
+    const cache = openWatchCache({
+      store,
+      prefix: '/registry/',
+      forms: [
+        {
+          prefix: '/registry/r/',
+          read: (entry, key) => ({ key, revision: entry.revision, weight: 1 }),
+          termsOf: () => [],
+        },
+      ],
+      clock: systemClock,
+      random: seededRandom(1),
+      report: () => {},
+    });
+    const election = campaign({ client, key: '/registry/.own/election/leader', identity: 'one' });
+    await cache.filled;
+    const key = '/registry/r/a';
+    const lasting = { timeToLiveSeconds: 600 };
+    const created = await store.create(key, Buffer.from('x'), lasting, within(5_000));
+    const updated = await store.update(key, Buffer.from('y'), created, lasting, within(5_000));
+    await cache.collections[0]?.reach(undefined, within(5_000));
+    expect(cache.collections[0]?.get('a')?.revision).toBe(updated);
+    await store.delete(key, updated, within(5_000));
+    await cache.collections[0]?.reach(undefined, within(5_000));
+    expect(cache.collections[0]?.get('a')).toBeUndefined();
+    await until('a leader', () => election.leading || undefined);
+    await election.close();
+    await cache.close();
+    client.close();
+  });
+
+  test('that may not watch is told of, once, and the server is not ready', async () => {
+    const events: EtcdEvent[] = [];
+    const outcomes: string[] = [];
+    const client = clientOf('reader', events, outcomes);
+    const store = etcdStore({ client, transformer: identity, ownPrefix: '/registry/.own/' });
+    const abort = new AbortController();
+    const watching = store.watch('/registry/', await store.head(within(5_000)), abort.signal)[Symbol.asyncIterator]();
+    void watching.next();
+    const refused = (): readonly EtcdEvent[] => events.filter(({ type }) => type === 'watch refused');
+    await until('the refusal', () => refused().length > 0 || undefined);
+    expect(() => client.check()).toThrow('refused');
+    const attempts = outcomes.length;
+    await until('further attempts', () => outcomes.length > attempts + 2 || undefined);
+    expect(refused()).toHaveLength(1);
+    abort.abort();
+    client.close();
+  });
+});

@@ -1,0 +1,180 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { seededRandom, systemClock } from '@cluster-apiserver/base';
+import { until } from '../../../base/test/until.ts';
+import { type OpenedStore, openStore, within } from '../../test/open-store.ts';
+import { type RealEtcd, startEtcd } from '../../test/real-etcd.ts';
+import { KeyUnavailableError, StorageUnavailableError } from '../errors.ts';
+import type { Change, Entry } from '../store.ts';
+import { identity, type Transformed, type Transformer } from '../transform/transformer.ts';
+import type { CacheItem, CollectionForm } from '../watch-cache/collection.ts';
+import { openWatchCache, type WatchCache } from '../watch-cache/watch-cache.ts';
+
+/** As if a key management plugin kept the keys of one resource, and hung. */
+const underKms = '/slow/';
+
+interface Item extends CacheItem {
+  readonly text: string;
+}
+
+const textOf = (entry: Entry): string => (entry.unreadable ? '?' : entry.value.toString());
+const form = (prefix: string): CollectionForm<Item> => ({
+  prefix,
+  read: (entry, key) => ({ key, revision: entry.revision, weight: 100, text: textOf(entry) }),
+  termsOf: () => [],
+});
+
+let etcd: RealEtcd;
+let theirs: OpenedStore;
+let ours: OpenedStore;
+let cache: WatchCache<Item>;
+let answers: Promise<void>;
+let fails: boolean;
+let asked: string[];
+let reports: string[];
+beforeAll(async () => {
+  etcd = await startEtcd();
+});
+afterAll(() => etcd.stop());
+beforeEach(async () => {
+  answers = Promise.resolve();
+  fails = false;
+  asked = [];
+  reports = [];
+  theirs = openStore(etcd.endpoints);
+  const transformer: Transformer = {
+    toStorage: async (value, key) => {
+      if (key.startsWith(underKms)) await answers;
+      return identity.toStorage(value, key);
+    },
+    fromStorage: (value, key) => {
+      if (!key.startsWith(underKms)) return identity.fromStorage(value, key);
+      asked.push(key);
+      return answers.then((): Transformed => {
+        if (fails) throw new KeyUnavailableError('the plugin does not answer');
+        return identity.fromStorage(value, key);
+      });
+    },
+  };
+  ours = openStore(etcd.endpoints, { transformer });
+  cache = openWatchCache({
+    store: ours.store,
+    prefix: '/',
+    forms: [form(underKms), form('/quick/')],
+    clock: systemClock,
+    random: seededRandom(1),
+    report: ({ type }) => reports.push(type),
+  });
+  await cache.filled;
+});
+afterEach(async () => {
+  await cache.close();
+  ours.client.close();
+  const { entries } = await theirs.store.list({ prefix: '/' }, within(5_000));
+  for (const { key, revision } of entries) await theirs.store.delete(key, revision, within(5_000)).catch(() => {});
+  theirs.client.close();
+});
+
+const put = (key: string, text = key) => theirs.store.create(key, Buffer.from(text), {}, within(5_000));
+const [slow, quick] = [() => cache.collections[0], () => cache.collections[1]] as const;
+const caughtUp = () => quick()?.reach(undefined, within(5_000));
+
+test('values whose keys hang delay no others, are unreadable meanwhile, and are told in their place afterwards', async () => {
+  const plugin = Promise.withResolvers<void>();
+  answers = plugin.promise;
+  const begin = quick()?.reached;
+  if (begin === undefined) throw new Error('there are two forms');
+  for (let n = 0; n < 50; n++) await put(`${underKms}${n}`);
+  await put('/quick/a');
+  await caughtUp();
+  expect(quick()?.get('a')?.text).toBe('/quick/a');
+  expect(slow()?.get('7')?.text).toBe('?');
+  let interruptions = 0;
+  slow()?.follow({ changed: () => {}, interrupted: () => interruptions++ });
+  plugin.resolve();
+  await until('all to be read', () => slow()?.get('49')?.text !== '?' || undefined);
+  await until(
+    'each to be read',
+    () =>
+      slow()
+        ?.changesAfter(begin)
+        ?.every(({ current }) => current?.text !== '?') || undefined,
+  );
+  expect(
+    slow()
+      ?.changesAfter(begin)
+      ?.map(({ current }) => current?.text),
+  ).toEqual(Array.from({ length: 50 }, (_, n) => `${underKms}${n}`));
+  expect(interruptions).toBe(50);
+  expect(reports).toEqual(['loaded']);
+});
+
+test('values whose keys could not be had are read again alone, when somebody says that they can be', async () => {
+  fails = true;
+  await put(`${underKms}a`);
+  await put('/quick/a');
+  await caughtUp();
+  expect(slow()?.get('a')?.text).toBe('?');
+  await put(`${underKms}b`);
+  await caughtUp();
+  asked = [];
+  cache.retryUnreadable();
+  await until('both to be tried', () => asked.length === 2 || undefined);
+  fails = false;
+  cache.retryUnreadable();
+  await until('both to be read', () => (slow()?.get('a')?.text !== '?' && slow()?.get('b')?.text !== '?') || undefined);
+  asked = [];
+  cache.retryUnreadable();
+  await caughtUp();
+  expect(asked).toEqual([]);
+  expect(reports).toEqual(['loaded']);
+});
+
+test('changes come in their order, though the keys of some take a while', async () => {
+  const begin = slow()?.reached;
+  if (begin === undefined) throw new Error('there are two forms');
+  const keys: string[] = [];
+  for (let n = 0; n < 300; n++) {
+    if (n % 10 === 0) answers = new Promise((resolve) => setTimeout(resolve, 2));
+    const key = `${n % 3 === 0 ? '/quick/' : underKms}${n}`;
+    keys.push(key);
+    await put(key);
+  }
+  await caughtUp();
+  const told = [slow(), quick()].flatMap((one) => one?.changesAfter(begin) ?? []);
+  const inOrder = told.toSorted((one, other) => one.revision - other.revision);
+  await until(
+    'all to be read',
+    () =>
+      slow()
+        ?.changesAfter(begin)
+        ?.every(({ current }) => current?.text !== '?') || undefined,
+  );
+  expect(inOrder.map(({ key }) => key)).toEqual(keys.map((key) => key.slice(key.lastIndexOf('/') + 1)));
+});
+
+test('whoever lists or watches for itself gets every value, when its key is there', async () => {
+  const begin = await theirs.store.head(within(5_000));
+  await put(`${underKms}there`);
+  await caughtUp();
+  const plugin = Promise.withResolvers<void>();
+  answers = plugin.promise;
+  const abort = new AbortController();
+  const told = ours.store.watch(underKms, begin, abort.signal)[Symbol.asyncIterator]().next();
+  const listed = ours.store.list({ prefix: underKms }, within(20_000));
+  await until('both to wait', () => asked.length >= 3 || undefined);
+  plugin.resolve();
+  expect((await listed).entries.map(textOf)).toEqual([`${underKms}there`]);
+  const { value } = await told;
+  expect(value?.changes.map(({ current }: Change) => current && textOf(current))).toEqual([`${underKms}there`]);
+  abort.abort();
+});
+
+test.each([
+  { what: 'a creation', act: () => ours.store.create(`${underKms}new`, Buffer.from('x'), {}, within(100)) },
+  { what: 'a list', act: () => ours.store.list({ prefix: underKms }, within(100)) },
+  { what: 'a reading', act: () => ours.store.get(`${underKms}there`, within(100)) },
+])('$what does not wait for a key beyond its deadline', async ({ act }) => {
+  await put(`${underKms}there`);
+  answers = new Promise(() => {});
+  await expect(act()).rejects.toThrow(StorageUnavailableError);
+});
