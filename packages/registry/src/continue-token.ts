@@ -23,7 +23,7 @@ export const encodeContinue = ({ after, revision: at }: Continuation): string =>
 
 export function decodeContinue(token: string): Continuation {
   const { v, rv, start } = parsed(token);
-  if (v !== version) throw invalidToken(`version ${JSON.stringify(v)} is not known`);
+  if (v !== version) throw invalidToken('its version is not known');
   if (typeof rv !== 'number' || !Number.isSafeInteger(rv) || rv === 0)
     throw invalidToken('it names no resource version');
   if (typeof start !== 'string' || start === '') throw invalidToken('it names no place');
