@@ -49,8 +49,9 @@ export class Channels {
     this.changesParts = new SharedParts(clock);
     collection.follow({
       changed: (change) => this.#changed(change),
-      interrupted: () => {
-        this.snapshots.giveAllBack();
+      interrupted: (why) => {
+        if (why === 'read anew') this.snapshots.giveAllBack();
+        this.changesParts.clear();
         for (const channel of this.#byName.values()) channel.interrupt();
       },
     });

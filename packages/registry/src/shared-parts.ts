@@ -51,6 +51,12 @@ export class SharedParts<P extends Part> {
     return part;
   }
 
+  /** The same names mean something else from now on. */
+  clear(): void {
+    this.#kept.clear();
+    this.#bytes = 0;
+  }
+
   #drop(name: string, { part }: Kept<P>): void {
     this.#kept.delete(name);
     this.#bytes -= bytesOf(part);

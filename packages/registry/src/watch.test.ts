@@ -519,6 +519,32 @@ describe('an object that cannot be read at present', () => {
     registry.retryUnreadable();
     expect(await next(all, 3)).toEqual(['ADDED locked', 'ADDED after', 'ADDED later']);
   });
+
+  test('and never will be, because it was replaced before, ends the watches that it belongs to', async () => {
+    const watching = await begin();
+    await make('before');
+    await make('locked');
+    locked = false;
+    await put('locked', { a: 'b' });
+    await settled();
+    expect(await next(watching, 1)).toEqual(['ADDED before']);
+    expect(() => watching.take()).toThrow(expect.objectContaining({ reason: 'ServiceUnavailable' }));
+  });
+
+  test('ends no beginning that it does not belong to when it can be read', async () => {
+    await makeLarge('a', 40_000);
+    await makeLarge('b', 40_000);
+    await make('locked', {}, 'other');
+    await settled();
+    const watching = await begin();
+    expect(await next(watching, 1)).toEqual(['ADDED a']);
+    locked = false;
+    registry.retryUnreadable();
+    await settled();
+    expect(resource.collection.get('other/locked')?.unreadable).toBeUndefined();
+    expect(await next(watching, 1)).toEqual(['ADDED b']);
+    expect(watching.ended).toBe(false);
+  });
 });
 
 test('when the storage turns out to have another history, every watch ends as expired, in step or not', async () => {
@@ -545,4 +571,15 @@ test('when the storage turns out to have another history, every watch ends as ex
   memory.restore(revision(at - 1));
   for (const end of ends) expect(await end).toMatchObject({ reason: 'Expired' });
   await expect(begin({ resourceVersion: String(at) })).rejects.toMatchObject({ reason: 'ServiceUnavailable' });
+});
+
+test('what was sent of one history is not sent again to a watch of another one that begins at the same revision', async () => {
+  const from = await make('a');
+  await make('past');
+  expect(await next(await begin({ resourceVersion: String(from) }), 1)).toEqual(['ADDED past']);
+  memory.restore(revision(from));
+  while (!registry.cache.following) await new Promise(setImmediate);
+  await make('present');
+  await settled();
+  expect(await next(await begin({ resourceVersion: String(from) }), 1)).toEqual(['ADDED present']);
 });

@@ -4,7 +4,7 @@ import { until } from '../../../base/test/until.ts';
 import { type OpenedStore, openStore, within } from '../../test/open-store.ts';
 import { type RealEtcd, startEtcd } from '../../test/real-etcd.ts';
 import { KeyUnavailableError, StorageUnavailableError } from '../errors.ts';
-import type { Change, Entry } from '../store.ts';
+import type { Call, Change, Entry } from '../store.ts';
 import { identity, type Transformed, type Transformer } from '../transform/transformer.ts';
 import type { CacheItem, CollectionForm } from '../watch-cache/collection.ts';
 import { openWatchCache, type WatchCache } from '../watch-cache/watch-cache.ts';
@@ -169,12 +169,23 @@ test('whoever lists or watches for itself gets every value, when its key is ther
   abort.abort();
 });
 
-test.each([
-  { what: 'a creation', act: () => ours.store.create(`${underKms}new`, Buffer.from('x'), {}, within(100)) },
-  { what: 'a list', act: () => ours.store.list({ prefix: underKms }, within(100)) },
-  { what: 'a reading', act: () => ours.store.get(`${underKms}there`, within(100)) },
-])('$what does not wait for a key beyond its deadline', async ({ act }) => {
+const reaching: { what: string; act: (call: Call) => Promise<unknown> }[] = [
+  { what: 'a creation', act: (call) => ours.store.create(`${underKms}new`, Buffer.from('x'), {}, call) },
+  { what: 'a list', act: (call) => ours.store.list({ prefix: underKms }, call) },
+  { what: 'a reading', act: (call) => ours.store.get(`${underKms}there`, call) },
+];
+
+test.each(reaching)('$what does not wait for a key beyond its deadline', async ({ act }) => {
   await put(`${underKms}there`);
   answers = new Promise(() => {});
-  await expect(act()).rejects.toThrow(StorageUnavailableError);
+  await expect(act(within(100))).rejects.toThrow(StorageUnavailableError);
+});
+
+test.each(reaching)('$what does not wait for a key when its caller has left', async ({ act }) => {
+  await put(`${underKms}there`);
+  answers = new Promise(() => {});
+  const leaving = new AbortController();
+  const acted = act({ ...within(600_000), signal: leaving.signal });
+  leaving.abort(new Error('the client left'));
+  await expect(acted).rejects.toThrow('the client left');
 });

@@ -78,7 +78,16 @@ export class Verification {
     const { number, revision: seen } = history;
     const { header, sameContent } = await this.#ask(member, history.anchor, timeoutMs);
     if (history.number !== number) throw unsent(member, 'was asked about a history that is no more');
-    history.clusterId ??= header.clusterId;
+    if (history.clusterId === undefined) {
+      // The first one could be the stranger: whoever is outvoted by those who answer is not believed.
+      const told = this.#members.all.length > 1 ? await this.#clusterIds() : [];
+      const votes = (id: ClusterId | undefined): number => told.filter((one) => one === id).length;
+      if (told.some((id) => id !== undefined && votes(id) > Math.max(1, votes(header.clusterId)))) {
+        this.#foreign(member);
+        throw unsent(member, 'belongs to another cluster than the others');
+      }
+      history.clusterId ??= header.clusterId;
+    }
     const reason = reasonOf(header, history.clusterId, seen, sameContent);
     if (reason === 'cluster id' && !(await this.#isOurs(header.clusterId))) {
       this.#foreign(member);
@@ -121,8 +130,14 @@ export class Verification {
    * one that we know is behind most of them: without a majority it would not serve.
    */
   async #isOurs(candidate: ClusterId): Promise<boolean> {
+    const told = await this.#clusterIds();
+    return told.filter((id) => id === candidate).length > this.#members.all.length / 2;
+  }
+
+  /** What each member says; undefined for one that does not answer. */
+  #clusterIds(): Promise<(ClusterId | undefined)[]> {
     const options = { timeoutMs: statusTimeoutMs, requireLeader: false };
-    const told = await Promise.all(
+    return Promise.all(
       this.#members.all.map(({ transport }) =>
         transport.unary(memberStatus.path, memberStatus.encode(), options).then(
           (answer) => memberStatus.decode(answer).clusterId,
@@ -130,7 +145,6 @@ export class Verification {
         ),
       ),
     );
-    return told.filter((id) => id === candidate).length > this.#members.all.length / 2;
   }
 }
 

@@ -24,11 +24,14 @@ export interface CollectionForm<Item extends CacheItem> {
   readonly termsOf: TermsOf<Item>;
 }
 
+/** The whole collection was read anew, or one object that could not be read before can be. */
+export type Interruption = 'read anew' | 'amended';
+
 /** Told of each change at once and in order; must be quick. */
 export interface Follower<Item> {
   changed(change: ItemChange<Item>): void;
-  /** Changes were missed, or are told differently now: the collection was read anew, or a part of it. */
-  interrupted(): void;
+  /** Changes were missed, or are told differently now. */
+  interrupted(why: Interruption): void;
 }
 
 /** Some of the changes of a collection, complete up to a revision. */
@@ -200,7 +203,7 @@ export class Collection<Item extends CacheItem> {
     this.#view = withChange(this.#view, was, is, this.form.termsOf, this.#view.revision);
     this.#window.amend(was, is);
     this.#kept.clear();
-    for (const follower of this.#followers) follower.interrupted();
+    for (const follower of this.#followers) follower.interrupted('amended');
   }
 
   /** Another history begins. Whoever follows is interrupted now, and comes upon that by itself. */
@@ -210,7 +213,7 @@ export class Collection<Item extends CacheItem> {
     this.#kept.clear();
     this.#window.beginAt(now);
     this.#historyFrom = now;
-    for (const follower of this.#followers) follower.interrupted();
+    for (const follower of this.#followers) follower.interrupted('read anew');
   }
 
   #requireSameHistory(asked: Revision | undefined): void {
@@ -231,7 +234,7 @@ export class Collection<Item extends CacheItem> {
         this.#view = viewOf([...newest.values()], this.form.termsOf, revision);
         this.#kept.clear();
         this.#window.beginAt(revision);
-        for (const follower of this.#followers) follower.interrupted();
+        for (const follower of this.#followers) follower.interrupted('read anew');
       },
     };
   }
