@@ -1,6 +1,6 @@
 import type { Random } from '@cluster-apiserver/base';
 import { choose, chooseSome } from '../../test/hostile/choose.ts';
-import { fieldOf, type FuzzContext, type Response } from '../input.ts';
+import { fieldOf, type FuzzContext, type RequestInput, type Response } from '../input.ts';
 import { mutateJson } from '../mutate-json.ts';
 import { request, type Generator } from './generator.ts';
 
@@ -116,12 +116,20 @@ export const identity: Generator = (random, context) => {
     ...chooseSome(random, identityHeaders, 3).map((name) => [name, pad(choose(random, users))] as const),
   ];
   const named = user.trim() !== '';
-  return request(random, context, { ...selfReview, headers }, (response) =>
-    named && response.status < 300 && usernameOf(response) === 'admin'
+  const input = request(random, context, { ...selfReview, headers }, (response) =>
+    named && !isLost(user, input.over) && response.status < 300 && usernameOf(response) === 'admin'
       ? 'the request ran as the caller although it names another user'
       : undefined,
   );
+  return input;
 };
+
+/**
+ * Node's HTTP/2 drops header values with control characters, and nothing shows it: a known gap, see
+ * docs/decisions/0023-hostile-clients.md.
+ */
+const isLost = (value: string, over: RequestInput['over']): boolean =>
+  over === 'h2' && /[\x00-\x08\x0a-\x1f\x7f]/.test(value);
 
 function usernameOf(response: Response): string | undefined {
   if (!fieldOf(response, 'content-type')?.startsWith('application/json')) return undefined;
