@@ -142,4 +142,4 @@ export {
   validateObjectMeta,
   validateObjectMetaUpdate,
 } from './validation/object-meta.ts';
-export { requireBoundedValues } from './validation/values.ts';
+export { hasMoreValues, requireBoundedValues } from './validation/values.ts';

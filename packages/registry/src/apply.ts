@@ -16,6 +16,7 @@ import type { Outcome } from './outcome.ts';
 import { requireName, requireUnchanged, withinBounds } from './patch.ts';
 import { asUpdate, createdInstead, settled } from './replace.ts';
 import type { Resource } from './resource.ts';
+import { thenFor } from './steps.ts';
 import { answering } from './storage-answers.ts';
 import { inNamespace, withDistinctOwners, withIdentity, withoutSystemFields } from './system-fields.ts';
 import type { WriteOptions } from './write-options.ts';
@@ -49,7 +50,7 @@ function decided(
   current: Outcome | undefined,
   options: ApplyOptions,
 ): Decision | Promise<Decision> {
-  const { kind } = resource;
+  const { kind, clock } = resource;
   const next = withDistinctOwners(
     inNamespace(withConfiguration(resource, configuration, current, options), options.namespace),
     options.warn,
@@ -57,7 +58,8 @@ function decided(
   requireName(next, name);
   if (current) {
     requireUnchanged(kind, next, current);
-    return settled(resource, boundTo(kind, options.part, next, current.object), current, options);
+    const bound = boundTo(kind, options.part, next, current.object);
+    return thenFor(clock, bound)(bound, () => settled(resource, bound, current, options));
   }
   if (options.part) throw notFound(kind, name);
   if (next.metadata.uid !== undefined)

@@ -22,6 +22,7 @@ import { generatedName } from './names.ts';
 import { MadeObject, type Outcome } from './outcome.ts';
 import { placeOf, type Resource } from './resource.ts';
 import { answering } from './storage-answers.ts';
+import { thenFor } from './steps.ts';
 import { readStored } from './stored-object.ts';
 import { canonical, inNamespace, withDistinctOwners, withIdentity, withoutSystemFields } from './system-fields.ts';
 import type { WriteOptions } from './write-options.ts';
@@ -34,14 +35,21 @@ export function create(resource: Resource, incoming: KubeObject, options: WriteO
   return answering(async () => {
     const fresh = asNew(resource, incoming, options);
     const { name } = fresh.metadata;
+    const then = thenFor(resource.clock, fresh);
     const mutated = mutate(resource, options, { operation: 'CREATE', name, object: fresh, oldObject: undefined });
     const draft = mutated instanceof Promise ? await mutated : mutated;
-    if (draft.metadata.name !== undefined) return stored(resource, finished(resource, draft, options), options, call);
+    const store = (named: KubeObject): Promise<Outcome> => {
+      const object = then(named, () => finished(resource, named, options));
+      return object instanceof Promise
+        ? object.then((waitedFor) => stored(resource, waitedFor, options, call))
+        : stored(resource, object, options, call);
+    };
+    if (draft.metadata.name !== undefined) return store(draft);
     for (let tries = 1; ; tries++) {
       const name = draft.metadata.generateName && generatedName(draft.metadata.generateName, resource.random);
       const named = { ...draft, metadata: { ...draft.metadata, ...(name && { name }) } };
       try {
-        return await stored(resource, finished(resource, named, options), options, call);
+        return await store(named);
       } catch (error) {
         if (!(error instanceof StatusError && error.reason === 'AlreadyExists')) throw error;
         if (tries === generatedNamesMax) throw noNameFound(error);
@@ -112,7 +120,8 @@ async function stored(resource: Resource, object: KubeObject, options: WriteOpti
     if (current) throw taken(current);
     return new MadeObject(object, undefined);
   }
-  const bytes = encodeStored(object);
+  const encoded = thenFor(resource.clock, object)(object, encodeStored);
+  const bytes = encoded instanceof Promise ? await encoded : encoded;
   try {
     const { timeToLiveSeconds } = kind;
     const revision = await createAdmitted(resource, object, options, call, (premises) =>

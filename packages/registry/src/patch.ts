@@ -19,6 +19,7 @@ import type { Outcome } from './outcome.ts';
 import { asUpdate, modified, updated } from './replace.ts';
 import type { Resource } from './resource.ts';
 import { parseResourceVersion } from './resource-version.ts';
+import { thenFor } from './steps.ts';
 import { answering } from './storage-answers.ts';
 import { inNamespace, withDistinctOwners } from './system-fields.ts';
 import type { WriteOptions } from './write-options.ts';
@@ -34,13 +35,13 @@ export interface PatchOptions extends WriteOptions {
 /** The whole meaning of "patch", for every kind and every type of patch that changes what is there. */
 export function patch(resource: Resource, name: string, options: PatchOptions, call: Call): Promise<Written> {
   return answering(async () => {
-    const { kind } = resource;
+    const { kind, clock } = resource;
     const written = await writeOver(resource, { namespace: options.namespace, name }, options, call, (current) => {
       if (!current) throw notFound(kind, name);
       return withinBounds(() => {
         const next = patched(resource, name, current, options);
         requireUnchanged(kind, next, current);
-        return updated(resource, next, current, options);
+        return thenFor(clock, next)(next, () => updated(resource, next, current, options));
       });
     });
     return asUpdate(written);
@@ -80,22 +81,25 @@ export function requireUnchanged(kind: Kind, next: KubeObject, current: Outcome)
 }
 
 /** Runs a patch so that what the object or the machine does not take leaves as the client's mistake. */
-export function withinBounds<T>(change: () => T): T {
+export function withinBounds<T>(change: () => T | Promise<T>): T | Promise<T> {
   try {
-    return change();
+    const changed = change();
+    return changed instanceof Promise ? changed.catch(refused) : changed;
   } catch (error) {
-    if (error instanceof PatchFailedError || error instanceof UnkeyedEntryError)
-      throw new StatusError('Invalid', `the patch cannot be carried out: ${error.message}`, {}, { cause: error });
-    // The stack or the longest string: only a client that means harm nests or doubles values that often.
-    if (error instanceof RangeError)
-      throw new StatusError(
-        'Invalid',
-        'the patch leads to an object that is nested too deeply or too large',
-        {},
-        {
-          cause: error,
-        },
-      );
-    throw error;
+    return refused(error);
   }
+}
+
+function refused(cause: unknown): never {
+  if (cause instanceof PatchFailedError || cause instanceof UnkeyedEntryError)
+    throw new StatusError('Invalid', `the patch cannot be carried out: ${cause.message}`, {}, { cause });
+  // The stack or the longest string: only a client that means harm nests or doubles values that often.
+  if (cause instanceof RangeError)
+    throw new StatusError(
+      'Invalid',
+      'the patch leads to an object that is nested too deeply or too large',
+      {},
+      { cause },
+    );
+  throw cause;
 }

@@ -21,6 +21,7 @@ import { MadeObject, type Outcome } from './outcome.ts';
 import type { Resource } from './resource.ts';
 import { parseResourceVersion } from './resource-version.ts';
 import { answering } from './storage-answers.ts';
+import { thenFor } from './steps.ts';
 import { canonical, inNamespace, withDistinctOwners, withIdentityOf } from './system-fields.ts';
 import type { WriteOptions } from './write-options.ts';
 import { type Decision, type Written, writeOver } from './write-over.ts';
@@ -74,12 +75,11 @@ export function createdInstead(
 ): Decision | Promise<Decision> {
   const { name } = fresh.metadata;
   const draft = mutate(resource, options, { operation: 'CREATE', name, object: fresh, oldObject: undefined });
-  const decided = (object: KubeObject): Decision | Promise<Decision> => {
+  return thenFor(resource.clock, fresh)(draft, (object) => {
     const decision = { write: finished(resource, object, options) };
     const authorized = options.requester?.authorizeCreate();
     return authorized instanceof Promise ? authorized.then(() => decision) : decision;
-  };
-  return draft instanceof Promise ? draft.then(decided) : decided(draft);
+  });
 }
 
 export const modified = 'the object has been modified; please apply your changes to the latest version and try again';
@@ -96,8 +96,9 @@ export function updated(
   const writer = { manager, apiVersion: kind.apiVersion, subresource: part?.name, time: formatTime(clock.now()) };
   const bound = boundTo(kind, part, incoming, current.object);
   const next = kind.defaults?.(bound) ?? bound;
-  const managedFields = managedFieldsAfterUpdate(kind.schema, current.object, next, writer);
-  return settled(resource, withManagedFields(next, managedFields), current, options);
+  const then = thenFor(clock, current.object, next);
+  const managedFields = then(undefined, () => managedFieldsAfterUpdate(kind.schema, current.object, next, writer));
+  return then(managedFields, (entries) => settled(resource, withManagedFields(next, entries), current, options));
 }
 
 /** The same for an object whose fields have their owners already. */
@@ -110,12 +111,12 @@ export function settled(
   const live = current.object;
   const write = { operation: 'UPDATE', name: live.metadata.name, oldObject: live } as const;
   const mutated = mutate(resource, options, { ...write, object: withIdentityOf(live, owned) });
-  const decided = (object: KubeObject): Decision | Promise<Decision> => {
+  const then = thenFor(resource.clock, owned);
+  return then(mutated, (object) => {
     const decision = decidedUpdate(resource, object, live, options);
     const admitted = admit(resource, options, { ...write, object: decision.write ?? decision.remove });
     return admitted instanceof Promise ? admitted.then(() => decision) : decision;
-  };
-  return mutated instanceof Promise ? mutated.then(decided) : decided(mutated);
+  });
 }
 
 /** Throws an answer that says all that is wrong with it; the last finalizer's removal removes it. */

@@ -1,4 +1,4 @@
-import { type Call, throwIfAborted } from '@cluster-apiserver/base';
+import { type Call, type Clock, throwIfAborted } from '@cluster-apiserver/base';
 import { type ByteString, bytesOf, conflict, encodeStored, type KubeObject } from '@cluster-apiserver/model';
 import {
   HistoryReplacedError,
@@ -10,6 +10,7 @@ import {
 import { type AdmissionOptions, createAdmitted, admit } from './admit.ts';
 import { MadeObject, type Outcome } from './outcome.ts';
 import { placeOf, type Resource } from './resource.ts';
+import { thenFor } from './steps.ts';
 import { readStored, type StoredObject } from './stored-object.ts';
 
 /** What shall become of an object: written as it now is, or removed. */
@@ -43,14 +44,15 @@ export async function writeOver(
   call: Call,
   decide: (current: Current | undefined) => Decision | Promise<Decision>,
 ): Promise<Written> {
-  const { store, kind, collection } = resource;
+  const { store, kind, collection, clock } = resource;
   const { history } = store;
   const { key, itemKey } = placeOf(resource, where.namespace, where.name);
   const remembered = collection.get(itemKey);
   if (remembered && !remembered.unreadable && !options.dryRun) {
     const current = new Current(remembered);
     const decision = await undefinedIfRefused(() => decide(current));
-    const write = decision && writeOf(decision, current);
+    const found = decision && writeOf(decision, current, clock);
+    const write = found instanceof Promise ? await found : found;
     const done = write && (await undefinedIfRaced(() => apply(write, current.revision)));
     if (done) return done;
   }
@@ -58,7 +60,8 @@ export async function writeOver(
   for (let tries = 0; tries < triesMax; tries++) {
     throwIfAborted(call);
     const decision = await decide(current);
-    const write = writeOf(decision, current);
+    const found = writeOf(decision, current, clock);
+    const write = found instanceof Promise ? await found : found;
     if (!write || options.dryRun) {
       if (!current && decision.write)
         await admit(resource, options, {
@@ -130,13 +133,19 @@ interface Write {
 }
 
 /** Undefined for a write of what is there already, which would wake every watcher for nothing. */
-function writeOf(decision: Decision, over: Current | undefined): Write | undefined {
+function writeOf(
+  decision: Decision,
+  over: Current | undefined,
+  clock: Clock,
+): Write | undefined | Promise<Write | undefined> {
   if (decision.remove) return { object: decision.remove, bytes: undefined };
   const object = decision.write;
   const fresh = over && !over.stored.stale;
   if (fresh && object === over.object) return undefined;
-  const bytes = encodeStored(object);
-  return fresh && over.stored.storedForm === bytes ? undefined : { object, bytes };
+  return thenFor(clock, object)(object, () => {
+    const bytes = encodeStored(object);
+    return fresh && over.stored.storedForm === bytes ? undefined : { object, bytes };
+  });
 }
 
 const withoutWrite = ({ write, remove }: Decision, over: Current | undefined): Written => ({

@@ -4,9 +4,11 @@ import { StatusError } from '../status.ts';
 
 /** Throws an answer when an object has grown, patch by patch, beyond what a client may send at once. */
 export function requireBoundedValues(object: object): void {
-  if (valuesLeft(object, jsonValuesMax) < 0)
+  if (hasMoreValues(object, jsonValuesMax))
     throw new StatusError('RequestEntityTooLarge', `the object would hold more than ${jsonValuesMax} values`);
 }
+
+export const hasMoreValues = (object: object, max: number): boolean => valuesLeft(object, max) < 0;
 
 /** Counted as in the text: the containers and the commas in them. Negative as soon as there are more. */
 function valuesLeft(value: unknown, max: number): number {
