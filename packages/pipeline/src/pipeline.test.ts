@@ -384,7 +384,7 @@ describe('an exchange', () => {
   test('ends when its client leaves, and is no fault', async () => {
     const response = ask('GET', robots, { headers: { authorization: 'slow' } });
     gone.abort(new ClientGoneError('the client left'));
-    expect((await response).status).toBe(500);
+    expect((await response).status).toBe(504);
     expect(faults).toEqual([]);
   });
 

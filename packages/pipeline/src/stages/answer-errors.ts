@@ -1,5 +1,5 @@
 import { DeadlineExceededError } from '@cluster-apiserver/base';
-import { StatusError } from '@cluster-apiserver/model';
+import { badRequest, StatusError } from '@cluster-apiserver/model';
 import { type ApiResponse, ClientGoneError, type Handler } from '../exchange.ts';
 import type { Received, Understood } from '../facts.ts';
 import { errorResponse } from '../respond.ts';
@@ -15,7 +15,7 @@ export const answerErrors =
     const answer = (error: unknown, facts: Received): ApiResponse => {
       const known: Partial<Understood> & Received = facts; // the stages below add their facts to the same object
       const status = asStatus(error);
-      if (status.reason === 'InternalError' && !(error instanceof ClientGoneError)) report(error, known);
+      if (status.reason === 'InternalError') report(error, known);
       return errorResponse(
         facts.request,
         {
@@ -40,5 +40,20 @@ export const answerErrors =
 export function asStatus(error: unknown): StatusError {
   if (error instanceof StatusError) return error;
   if (error instanceof DeadlineExceededError) return timedOut(error);
+  if (error instanceof ClientGoneError) return clientGone(error);
+  if (isBeyondBounds(error)) return badRequest('the object is nested too deeply or too large', error);
   return new StatusError('InternalError', 'Internal error occurred', undefined, { cause: error });
 }
+
+/** Read only by a client that has shut its side of the connection and still waits: its work ends like that of any other. */
+const clientGone = (cause: ClientGoneError): StatusError =>
+  new StatusError(
+    'Timeout',
+    'the client closed its side of the connection before the response was ready',
+    {},
+    { cause },
+  );
+
+/** The end of the stack, or the longest string: only a client that means harm nests or repeats values that often. */
+const isBeyondBounds = (error: unknown): boolean =>
+  error instanceof RangeError && /call stack|string length/.test(error.message);
