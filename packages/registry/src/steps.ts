@@ -7,7 +7,7 @@ export type Then = <A, B>(value: A | Promise<A>, step: (value: A) => B | Promise
 /** A step of a write takes microseconds for each value: for so many, a few milliseconds. */
 const largeValuesMin = 2_000;
 
-export const isLarge = (object: object): boolean => hasMoreValues(object, largeValuesMin);
+const isLarge = (object: object): boolean => hasMoreValues(object, largeValuesMin);
 
 /**
  * How the steps of a write follow one another: at once, or each in a turn of the event loop of its own where an object is
