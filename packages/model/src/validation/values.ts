@@ -1,5 +1,4 @@
 import { jsonValuesMax } from '../codec/json-scan.ts';
-import { isRawNumber } from '../schema/decode.ts';
 import { StatusError } from '../status.ts';
 
 /** Throws an answer when an object has grown, patch by patch, beyond what a client may send at once. */
@@ -12,14 +11,13 @@ export const hasMoreValues = (object: object, max: number): boolean => valuesLef
 
 /** Counted as in the text: the containers and the commas in them. Negative as soon as there are more. */
 function valuesLeft(value: unknown, max: number): number {
-  if (typeof value !== 'object' || value === null || isRawNumber(value)) return max;
-  let left = max; // the container for the comma that its first member lacks
-  let members = 0;
-  const map = value as Readonly<Record<string, unknown>>;
-  for (const key in map) {
-    members++;
-    left = valuesLeft(map[key], left - 1);
-    if (left < 0) break;
+  if (typeof value !== 'object' || value === null) return max;
+  const members: readonly unknown[] = Array.isArray(value) ? value : Object.values(value);
+  // The container stands for the comma that its first member lacks; a number that is kept as text counts as one, too.
+  let left = max - Math.max(1, members.length);
+  for (let at = 0; at < members.length && left >= 0; at++) {
+    const member = members[at];
+    if (typeof member === 'object') left = valuesLeft(member, left);
   }
-  return members > 0 ? left : left - 1;
+  return left;
 }
