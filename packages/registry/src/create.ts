@@ -22,7 +22,7 @@ import { generatedName } from './names.ts';
 import { MadeObject, type Outcome } from './outcome.ts';
 import { placeOf, type Resource } from './resource.ts';
 import { answering } from './storage-answers.ts';
-import { thenFor } from './steps.ts';
+import { type Then, thenFor } from './steps.ts';
 import { readStored } from './stored-object.ts';
 import { canonical, inNamespace, withDistinctOwners, withIdentity, withoutSystemFields } from './system-fields.ts';
 import type { WriteOptions } from './write-options.ts';
@@ -41,8 +41,8 @@ export function create(resource: Resource, incoming: KubeObject, options: WriteO
     const store = (named: KubeObject): Promise<Outcome> => {
       const object = then(named, () => finished(resource, named, options));
       return object instanceof Promise
-        ? object.then((waitedFor) => stored(resource, waitedFor, options, call))
-        : stored(resource, object, options, call);
+        ? object.then((waitedFor) => stored(resource, waitedFor, options, call, then))
+        : stored(resource, object, options, call, then);
     };
     if (draft.metadata.name !== undefined) return store(draft);
     for (let tries = 1; ; tries++) {
@@ -106,7 +106,13 @@ export function emptyOf(kind: ServedKind): KubeObject {
   return empty;
 }
 
-async function stored(resource: Resource, object: KubeObject, options: WriteOptions, call: Call): Promise<Outcome> {
+async function stored(
+  resource: Resource,
+  object: KubeObject,
+  options: WriteOptions,
+  call: Call,
+  then: Then,
+): Promise<Outcome> {
   const { kind, store, collection } = resource;
   const name = object.metadata.name as string; // finished() refuses an object without one
   const { key, itemKey } = placeOf(resource, options.namespace, name);
@@ -120,7 +126,7 @@ async function stored(resource: Resource, object: KubeObject, options: WriteOpti
     if (current) throw taken(current);
     return new MadeObject(object, undefined);
   }
-  const encoded = thenFor(resource.clock, object)(object, encodeStored);
+  const encoded = then(object, encodeStored);
   const bytes = encoded instanceof Promise ? await encoded : encoded;
   try {
     const { timeToLiveSeconds } = kind;
