@@ -78,5 +78,16 @@ function mayBeComplete(pieces: readonly Buffer[], bytes: number): boolean {
   const head = first.subarray(0, end).toString('latin1').toLowerCase();
   const declared = /\r\ncontent-length: (\d+)/.exec(head)?.[1];
   if (declared !== undefined) return bytes >= end + headEnd.length + Number(declared) || pieces.length === 1;
-  return pieces.length === 1 || (pieces.at(-1)?.subarray(-chunksEnd.length).equals(chunksEnd) ?? false);
+  return pieces.length === 1 || endOf(pieces, chunksEnd.length).equals(chunksEnd);
+}
+
+/** The last bytes, which may have come in several pieces. */
+function endOf(pieces: readonly Buffer[], bytes: number): Buffer {
+  const last: Buffer[] = [];
+  for (let at = pieces.length - 1, found = 0; at >= 0 && found < bytes; at--) {
+    const piece = pieces[at] as Buffer;
+    last.unshift(piece);
+    found += piece.length;
+  }
+  return Buffer.concat(last).subarray(-bytes);
 }

@@ -5,13 +5,15 @@ import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createSecureServer, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
+import type { Request } from '../test/hostile/requests.ts';
 import { inputAt } from './generate.ts';
 import { runInputs, type Run } from './run-inputs.ts';
 import { contextForTests as context } from './testing.ts';
 
 // Servers with a planted fault: a fuzzer that overlooks it would overlook the real one.
 
-const seed = 1;
+/** One with a very long request early on. */
+const seed = 3;
 let scope = new Scope();
 afterEach(async () => {
   await scope.close();
@@ -19,6 +21,15 @@ afterEach(async () => {
 });
 
 type Handle = (request: IncomingMessage | Http2ServerRequest, response: ServerResponse | Http2ServerResponse) => void;
+
+const numbersWhere = (isWanted: (request: Request) => boolean, count: number): number[] => {
+  const found: number[] = [];
+  for (let number = 0; found.length < count; number++) {
+    const { input } = inputAt(seed, number, context);
+    if (input.form === 'request' && input.over === 'h2' && isWanted(input.request)) found.push(number);
+  }
+  return found;
+};
 
 /** Requests alone: what has a connection of its own goes to Node, which is not what is tested here. */
 const requests = (over: 'h2' | 'http/1.1', count: number): number[] => {
@@ -85,6 +96,27 @@ test.each(['h2', 'http/1.1'] as const)(
 test.each(['h2', 'http/1.1'] as const)('a Status of another code over %s is found', async (over) => {
   const { faults } = await run(answer(400, statusBody(404)), requests(over, 5));
   expect(faults.length).toBeGreaterThan(0);
+});
+
+test('a response in chunks is whole when its last bytes come apart', async () => {
+  const { faults, outcomes } = await run(
+    (_, response) => {
+      const { socket } = response as ServerResponse;
+      socket?.write('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\ncontent-type: text/plain\r\n\r\n4\r\ntext\r\n');
+      setImmediate(() => socket?.write('0\r\n\r\n'));
+    },
+    requests('http/1.1', 5),
+  );
+  expect(faults).toEqual([]);
+  expect(outcomes['200']).toBe(5);
+});
+
+test('a field that ends its session takes no other request along', async () => {
+  const tooLarge = numbersWhere(({ target }) => target.length > 65_536, 1);
+  const { faults, outcomes } = await run(answer(404, statusBody(404)), [...tooLarge, ...requests('h2', 40)]);
+  expect(faults).toEqual([]);
+  expect(outcomes['404']).toBeGreaterThan(30);
+  expect(outcomes['session ended by a field']).toBe(1);
 });
 
 test('a connection that is closed instead of an answer is seen', async () => {

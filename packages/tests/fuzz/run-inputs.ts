@@ -5,6 +5,7 @@ import { send } from '../test/hostile/send.ts';
 import { inputAt } from './generate.ts';
 import { http1Lane } from './http1-lane.ts';
 import { http2Lane } from './http2-lane.ts';
+import type { Request } from '../test/hostile/requests.ts';
 import type { FuzzContext, RequestInput } from './input.ts';
 import { faultOf } from './judge.ts';
 import type { Lane, Outcome } from './lane.ts';
@@ -40,6 +41,8 @@ const http2Lanes = 4;
 /** Something else may have ended the connection; what still gets no response is counted. */
 const attemptsMax = 3;
 const recentMax = 300;
+/** HTTP/2 libraries end the whole session for a longer name or value, and with it whatever else is under way on it. */
+const fieldBytesMax = 65_536;
 /** What no input may lead to, after so many attempts. A malformed header may be a reason to reset a stream. */
 const lostFaults: Readonly<Record<string, string>> = {
   'reset 2': 'the stream was reset with INTERNAL_ERROR',
@@ -62,12 +65,20 @@ export async function runInputs(
   let next = 0;
 
   const sendOn = async (input: RequestInput, number: number): Promise<Outcome> => {
+    if (input.over === 'h2' && endsSession(input.request)) return sendAlone(input.request);
     if (input.over === 'h2') return (shared[number % http2Lanes] as Lane).send(input.request);
     const lane = free.pop() ?? http1Lane(target, seededRandom(seed + number));
     if (!all.includes(lane)) all.push(lane);
     const outcome = await lane.send(input.request);
     free.push(lane);
     return outcome;
+  };
+
+  const sendAlone = async (request: Request): Promise<Outcome> => {
+    const lane = http2Lane(target);
+    const outcome = await lane.send(request);
+    await lane.close();
+    return 'lost' in outcome ? { lost: 'session ended by a field' } : outcome;
   };
 
   const runOne = async (number: number): Promise<void> => {
@@ -105,7 +116,7 @@ export async function runInputs(
   const attempt = async (sendOnce: () => Promise<Outcome>): Promise<Outcome> => {
     let outcome = await sendOnce();
     for (let attempts = 1; attempts < attemptsMax && 'lost' in outcome && !signal.aborted; attempts++) {
-      if (outcome.lost.startsWith('reset')) return outcome;
+      if (isFinal(outcome.lost)) return outcome;
       outcome = await sendOnce();
     }
     return outcome;
@@ -131,6 +142,12 @@ export async function runInputs(
   return { faults, kinds, outcomes, suspects: [...recent, ...underWay] };
 }
 
+/** No other request was to blame. */
+const isFinal = (lost: string): boolean => lost.startsWith('reset') || lost === 'session ended by a field';
+
+const endsSession = ({ target, headers }: Request): boolean =>
+  [target, ...headers.flat()].some((text) => text.length > fieldBytesMax);
+
 const count = (counts: Record<string, number>, name: string): void => void (counts[name] = (counts[name] ?? 0) + 1);
 
 /** An input as a text from which it can be made again. */
@@ -141,6 +158,6 @@ export function describeInput(seed: number, number: number, context: FuzzContext
       ? shown(input.case)
       : input.form === 'web-socket'
         ? shown({ kind, over: 'http/1.1', pieces: [input.opening, ...input.messages], end: 'shut', method: undefined })
-        : shown({ kind, over: 'h2 client', requests: [input.request] });
+        : shown({ kind, over: input.over, request: input.request });
   return content.replaceAll(context.token, '<token>');
 }

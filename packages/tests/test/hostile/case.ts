@@ -22,8 +22,8 @@ export interface PoliteCase {
   readonly requests: readonly Request[];
 }
 
-/** The whole case as a text from which it can be made again; of what repeats itself there is one, and how often. */
-export function shown(one: Case): string {
+/** A case as a text from which it can be made again; of what repeats itself there is one, and how often. */
+export function shown(one: Case | { readonly kind: string; readonly over: string; readonly request: Request }): string {
   return JSON.stringify(one, (_, value: unknown) => {
     const text = isBytes(value) ? Buffer.from(value.data).toString('latin1') : value;
     if (typeof text !== 'string') return text;
