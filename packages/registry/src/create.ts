@@ -131,7 +131,7 @@ async function stored(
   try {
     const { timeToLiveSeconds } = kind;
     const revision = await createAdmitted(resource, object, options, call, (premises) =>
-      store.create(key, bytesOf(bytes), { timeToLiveSeconds, premises }, call),
+      store.create(key, bytesOf(bytes), { timeToLiveSeconds, source: object, premises }, call),
     );
     collection.wrote(revision);
     return new MadeObject(object, revision, bytes);

@@ -1,3 +1,4 @@
+import { setOwn } from '@cluster-apiserver/base';
 import {
   type ByteString,
   byteString,
@@ -45,10 +46,10 @@ export class StoredObject implements Outcome, CacheItem {
   readonly stale: boolean;
   #uidHash: string | undefined;
 
-  constructor(kind: Kind, key: ByteString, { value, revision, stale }: Stored) {
+  constructor(kind: Kind, key: ByteString, { value, revision, stale, source }: Stored) {
     const own = ownForm(kind, value);
     const stored = byteString(own);
-    const object = decodeStored(stored);
+    const object = writtenObject(source) ?? decodeStored(stored);
     // Everything else about it was checked before it was written; without a uid nothing says where its version belongs.
     if (typeof object.metadata?.uid !== 'string') throw new TypeError('it is no object of this server');
     // Not every encryption binds a value to its place, so the object says where it belongs.
@@ -58,8 +59,10 @@ export class StoredObject implements Outcome, CacheItem {
     this.key = key;
     this.revision = revision;
     this.json = inOnePiece(clientForm(stored, revision));
-    this.labels = object.metadata.labels;
-    this.fields = kind.fieldsOf?.(object);
+    const { labels } = object.metadata;
+    const fields = kind.fieldsOf?.(object);
+    this.labels = source && labels ? withOwnTexts(labels) : labels;
+    this.fields = source && fields ? withOwnTexts(fields) : fields;
     this.lifecycle = lifecycleOf(object.metadata);
     this.stale = stale || own !== value;
   }
@@ -96,6 +99,24 @@ export class StoredObject implements Outcome, CacheItem {
     return this.json.length + overheadBytes;
   }
 }
+
+/** The object whose bytes have come back, unless more of it would be kept than a few texts. */
+function writtenObject(source: object | undefined): KubeObject | undefined {
+  const object = source as KubeObject | undefined; // every write of this package names the object
+  return object && !lifecycleOf(object.metadata) ? object : undefined;
+}
+
+/** A text of the writer may be cut out of a whole request, which would be kept in memory with it. */
+function withOwnTexts(texts: Readonly<Record<string, string>>): Record<string, string> {
+  const own: Record<string, string> = {};
+  for (const key in texts) setOwn(own, key, ownText(texts[key] as string));
+  return own;
+}
+
+const ownText = (text: string): string => (text.length < cutCharactersMin ? text : Buffer.from(text).toString());
+
+/** Shorter texts are always copied by V8. */
+const cutCharactersMin = 13;
 
 /** The metadata that controllers act on, as the object has it. */
 export interface Lifecycle {

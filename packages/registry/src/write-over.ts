@@ -97,9 +97,9 @@ export async function writeOver(
     // What is not there is not removed: whoever decides so has an answer for it.
     if (bytes === undefined) return store.delete(key, over as Revision, call);
     const { timeToLiveSeconds } = kind;
-    if (over !== undefined) return store.update(key, bytesOf(bytes), over, { timeToLiveSeconds }, call);
+    if (over !== undefined) return store.update(key, bytesOf(bytes), over, { timeToLiveSeconds, source: object }, call);
     return createAdmitted(resource, object, options, call, (premises) =>
-      store.create(key, bytesOf(bytes), { timeToLiveSeconds, premises }, call),
+      store.create(key, bytesOf(bytes), { timeToLiveSeconds, source: object, premises }, call),
     );
   }
 }

@@ -59,6 +59,9 @@ async function serve(flags: ServerFlags): Promise<void> {
   // connections run in a guard that ends the connection instead (pipeline/src/node/guard.ts).
   process.on('uncaughtException', die('uncaught exception; exiting'));
   process.on('unhandledRejection', die('unhandled promise rejection; exiting'));
+  // Node would print its warnings, without where they come from, between the lines of the log.
+  process.removeAllListeners('warning');
+  process.on('warning', (warning) => log.warn('warning of Node.js', { error: warning, stack: warning.stack }));
 
   const server = await assemble(flags, surroundings, log);
   log.info('serving', { version, address: flags['bind-address'], port: server.port });

@@ -70,6 +70,8 @@ export interface Stored {
   readonly revision: Revision;
   /** True when the value should be written again although the object is the same, such as after a key rotation. */
   readonly stale: boolean;
+  /** As given with the write; only in a watch, for what this store has written itself. Equal bytes have made it. */
+  readonly source?: object | undefined;
 }
 
 /** Something is there and cannot be read: the transformer refused it. Whoever lists many goes on with the others. */
@@ -113,6 +115,8 @@ export interface Snapshot {
 export interface WriteOptions {
   /** The value disappears by itself after this time, and somewhat later rather than sooner. */
   readonly timeToLiveSeconds?: number | undefined;
+  /** What the value was made from. A watch of this store may give it back with the value, which need not be decoded then. */
+  readonly source?: object | undefined;
 }
 
 export interface CreateOptions extends WriteOptions {

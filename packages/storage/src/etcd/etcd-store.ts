@@ -60,7 +60,7 @@ export function etcdStore({ client, transformer, ownPrefix }: EtcdStoreOptions):
     key: string,
     value: Buffer,
     expected: number,
-    { timeToLiveSeconds, premises }: CreateOptions,
+    { timeToLiveSeconds, source, premises }: CreateOptions,
     call: Call,
   ): Promise<WriteOutcome> => {
     const { number } = history;
@@ -68,7 +68,7 @@ export function etcdStore({ client, transformer, ownPrefix }: EtcdStoreOptions):
     await Promise.resolve();
     // Once for all attempts: the bytes are what our own write is recognised by.
     const stored = await beforeDeadline(transformer.toStorage(value, key), call, clock);
-    ownWrites.note(key, value, stored);
+    ownWrites.note(key, value, source, stored);
     let applied = false;
     try {
       const outcome = await writeOnce({ key, expected, value: stored, timeToLiveSeconds, premises }, call, number);

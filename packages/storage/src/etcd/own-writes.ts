@@ -6,25 +6,24 @@ const bytesMax = 8 * 1024 * 1024;
 
 interface Written {
   readonly stored: Pieces;
-  readonly transformed: Transformed;
+  readonly value: Buffer;
+  readonly source: object | undefined;
   /** That it holds. */
   readonly bytes: number;
 }
 
 /**
  * What was written here, as it is stored and as it is read, until it comes back by the watch: it need not be decrypted
- * then. The bytes decide, so it does not matter what became of a write, nor who else writes the same key.
+ * or decoded then. The bytes decide, so it does not matter what became of a write, nor who else writes the same key.
  */
 export class OwnWrites {
   readonly #byKey = new Map<string, Written>();
   #bytes = 0;
 
-  note(key: string, value: Buffer, stored: Pieces): void {
-    // Stored as it is: there is nothing to be saved.
-    if (stored[0] === value) return;
+  note(key: string, value: Buffer, source: object | undefined, stored: Pieces): void {
     this.#forget(key);
     const bytes = lengthOf(stored) + value.length;
-    this.#byKey.set(key, { stored, transformed: { value, stale: false }, bytes });
+    this.#byKey.set(key, { stored, value, source, bytes });
     this.#bytes += bytes;
     if (this.#bytes <= bytesMax) return;
     for (const oldest of this.#byKey.keys()) {
@@ -43,7 +42,7 @@ export class OwnWrites {
     const written = this.#byKey.get(key);
     if (!written || !areBytes(written.stored, stored)) return undefined;
     this.#forget(key);
-    return written.transformed;
+    return { value: written.value, stale: false, source: written.source };
   }
 
   #forget(key: string): void {

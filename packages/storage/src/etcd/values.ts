@@ -9,7 +9,13 @@ import type { KeyValue } from './wire/key-value.ts';
 /** Most transformers answer at once, and then nothing is waited for. */
 export function readValue(transformer: Transformer, keyValue: KeyValue): Stored | Promise<Stored> {
   const { key, modRevision } = keyValue;
-  const stored = ({ value, stale }: Transformed): Stored => ({ key, value, revision: revision(modRevision), stale });
+  const stored = ({ value, stale, source }: Transformed): Stored => ({
+    key,
+    value,
+    revision: revision(modRevision),
+    stale,
+    source,
+  });
   const corrupt = (cause: unknown): never => {
     throw new CorruptValueError([key], { cause });
   };

@@ -21,6 +21,8 @@ export interface Transformed {
   readonly value: Buffer;
   /** True when the value was not written the way it would be written now. */
   readonly stale: boolean;
+  /** What the value was made from, where it was written by this process a moment ago. */
+  readonly source?: object | undefined;
 }
 
 /** Every encrypted value begins with it, and no object does. */

@@ -1,0 +1,30 @@
+import { expect, test } from '@jest/globals';
+import { bytesOf, encodeStored, type KubeObject } from '@cluster-apiserver/model';
+import { revision } from '@cluster-apiserver/storage';
+import { robotKind } from '../test/robot-kind.ts';
+import { readStored } from './stored-object.ts';
+
+const metadata = { name: 'marvin', namespace: 'ship', uid: '5f0c3a52-0000-4000-8000-000000000000' };
+
+test.each<[string, Partial<KubeObject['metadata']>]>([
+  ['nothing else', {}],
+  ['labels, short and long', { labels: { a: '', app: 'x', 'example.com/name': 'a-label-that-is-long' } }],
+  ['a label whose key is __proto__', { labels: JSON.parse('{"__proto__":"a-label-that-is-long"}') as never }],
+  ['finalizers', { finalizers: ['example.com/hold'], labels: { app: 'x' } }],
+  ['owners', { ownerReferences: [{ apiVersion: 'v1', kind: 'Robot', name: 'ford', uid: 'u' }] }],
+  ['annotations beyond ASCII', { annotations: { note: 'größer als 🤖' } }],
+])('an own write that comes back with its object is read like its bytes: %s', (_, more) => {
+  const object = { kind: 'Robot', apiVersion: 'v1', metadata: { ...metadata, ...more } } as KubeObject;
+  const value = bytesOf(encodeStored(object));
+  const stored = { key: '/registry/robots/ship/marvin', value, revision: revision(7), stale: false };
+  const read = readStored(robotKind, stored, 'ship/marvin');
+  expect(readStored(robotKind, { ...stored, source: object }, 'ship/marvin')).toEqual(read);
+  expect(read.object).toEqual(object);
+});
+
+test('an own write at another place is refused like its bytes', () => {
+  const object = { kind: 'Robot', apiVersion: 'v1', metadata } as KubeObject;
+  const value = bytesOf(encodeStored(object));
+  const stored = { key: '/registry/robots/ship/zaphod', value, revision: revision(7), stale: false, source: object };
+  expect(() => readStored(robotKind, stored, 'ship/zaphod')).toThrow();
+});
