@@ -6,7 +6,8 @@ import { cache, Failure } from './project.mjs';
 
 /**
  * Where etcd comes from, in this order: what ETCD_BIN names; `etcd` on the PATH; the copy fetched last time; the
- * official release; the package of Debian. The first that is there is taken, and nothing is installed system-wide.
+ * official release; the package of a newer Debian, which has etcd 3.5; the package of this Debian. The first that is
+ * there is taken, and nothing is installed system-wide.
  */
 export async function provisionEtcd() {
   const named = process.env.ETCD_BIN;
@@ -17,7 +18,9 @@ export async function provisionEtcd() {
   const present = ['etcd', copy].find(runs);
   if (present) return present;
   const missed = [];
-  for (const source of [officialRelease, () => debianPackage('etcd-server', 'etcd', copy)]) {
+  const packaged = (suite) => () =>
+    debianPackage(suite, { 'etcd-server': [['etcd', copy]], 'etcd-client': [['etcdctl', controlCopy]] });
+  for (const source of [officialRelease, packaged(newerDebian), packaged(undefined)]) {
     const reason = await source();
     if (!reason && runs(copy)) return copy;
     missed.push(reason ?? 'what was fetched does not run');
@@ -41,7 +44,7 @@ const controlCopy = path.join(cache, 'etcd', 'etcdctl');
 export async function provisionEtcdctl() {
   const present = [process.env.ETCDCTL_BIN, 'etcdctl', controlCopy].find((program) => program && controls(program));
   if (present) return present;
-  const reason = debianPackage('etcd-client', 'etcdctl', controlCopy);
+  const reason = debianPackage(undefined, { 'etcd-client': [['etcdctl', controlCopy]] });
   if (!reason && controls(controlCopy)) return controlCopy;
   console.log(`No etcdctl, so tests that restore snapshots are skipped. ${reason ?? ''}`);
   return undefined;
@@ -86,22 +89,47 @@ async function officialRelease() {
   });
 }
 
-/** The package is unpacked, not installed: installing it would start a service of its own. */
-function debianPackage(name, program, target) {
-  if (process.getuid?.() !== 0) return 'Debian package: only root can update the list of packages.';
-  if (!outputOf('apt-get', ['--version'])) return 'Debian package: there is no apt-get.';
-  console.log(`Fetching Debian's ${name} …`);
+/** Its programs run on the Debian before it, too. */
+const newerDebian = 'trixie';
+const debianKeyring = '/usr/share/keyrings/debian-archive-keyring.gpg';
+
+/**
+ * Unpacks programs of packages, and does not install them: installing would start a service. `suite` names another
+ * Debian than that of this machine, from the same mirror. Gives the reason when there are no copies afterwards.
+ */
+function debianPackage(suite, packages) {
+  const where = suite ? `Package of Debian ${suite}` : 'Package of this Debian';
+  if (process.getuid?.() !== 0) return `${where}: only root can update the list of packages.`;
+  if (!outputOf('apt-get', ['--version'])) return `${where}: there is no apt-get.`;
   return inScratch((scratch) => {
+    const apt = suite ? aptOptionsFor(suite, scratch) : [];
+    if (!apt) return `${where}: this machine has no mirror of Debian.`;
+    console.log(`Fetching ${Object.keys(packages).join(' and ')}${suite ? ` of Debian ${suite}` : ''} …`);
     for (const [command, ...args] of [
-      ['apt-get', '-qq', 'update'],
-      ['apt-get', '-qq', 'download', name],
-      ['sh', '-c', `dpkg-deb -x ${name}_*.deb .`],
+      ['apt-get', '-qq', ...apt, 'update'],
+      ['apt-get', '-qq', ...apt, 'download', ...Object.keys(packages)],
+      ['sh', '-c', 'for package in *.deb; do dpkg-deb -x "$package" . || exit 1; done'],
     ]) {
       const { ok, output } = step(command, args, { cwd: scratch });
-      if (!ok) return `Debian package: ${output}`;
+      if (!ok) return `${where}: ${output}`;
     }
-    keep(path.join(scratch, 'usr', 'bin', program), target);
+    for (const [program, target] of Object.values(packages).flat())
+      keep(path.join(scratch, 'usr', 'bin', program), target);
+    return undefined;
   });
+}
+
+/** Makes apt-get look at one other suite, with lists and signatures of its own. Undefined where that cannot be. */
+function aptOptionsFor(suite, scratch) {
+  const mirrors = outputOf('apt-get', ['indextargets', '--format', '$(REPO_URI)', 'Created-By: Packages']);
+  const mirror = mirrors?.split('\n').find((address) => /\/debian\/?$/.test(address));
+  if (!mirror || !fs.existsSync(debianKeyring)) return undefined;
+  const sources = path.join(scratch, 'sources.list');
+  const lists = path.join(scratch, 'lists');
+  fs.mkdirSync(path.join(lists, 'partial'), { recursive: true });
+  fs.writeFileSync(sources, `deb [signed-by=${debianKeyring}] ${mirror} ${suite} main\n`);
+  const options = { 'Dir::Etc::sourcelist': sources, 'Dir::Etc::sourceparts': '-', 'Dir::State::lists': lists };
+  return Object.entries(options).flatMap(([name, value]) => ['-o', `${name}=${value}`]);
 }
 
 /** The name appears only when the file is whole, also when two programs fetch at the same time. */
