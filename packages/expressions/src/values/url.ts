@@ -1,0 +1,181 @@
+import { isIPv6 } from 'node:net';
+import { EvaluationError, Opaque } from './value.ts';
+
+/**
+ * A URL that keeps what is written: its port even if it is the usual one, its host in upper case, dots in its path.
+ * The URL of browsers would change all of these, and a rule that compares them would mean something else.
+ */
+export class Url extends Opaque {
+  override readonly typeName = 'kubernetes.URL';
+  readonly scheme: string;
+  readonly user: string;
+  readonly host: string;
+  readonly path: string;
+  readonly query: string;
+  readonly #rest: string;
+
+  constructor(parts: Parts) {
+    super();
+    this.scheme = parts.scheme;
+    this.user = parts.user;
+    this.host = parts.host;
+    this.path = parts.path;
+    this.query = parts.query;
+    this.#rest = parts.rest;
+  }
+
+  override equals(other: Opaque): boolean {
+    return other instanceof Url && other.toString() === this.toString();
+  }
+
+  get hostname(): string {
+    return this.#splitHost()[0].replace(/^\[(.*)\]$/, '$1');
+  }
+
+  get port(): string {
+    return this.#splitHost()[1];
+  }
+
+  #splitHost(): readonly [string, string] {
+    const colon = this.host.lastIndexOf(':');
+    return colon >= 0 && /^:\d*$/.test(this.host.slice(colon))
+      ? [this.host.slice(0, colon), this.host.slice(colon + 1)]
+      : [this.host, ''];
+  }
+
+  override toString(): string {
+    const authority = this.user !== '' || this.host !== '' ? `//${this.user}${this.host}` : '';
+    return `${this.scheme === '' ? '' : `${this.scheme}:`}${authority}${this.path}${this.query === '' ? '' : `?${this.query}`}${this.#rest}`;
+  }
+}
+
+interface Parts {
+  readonly scheme: string;
+  /** With its `@`. */
+  readonly user: string;
+  readonly host: string;
+  readonly path: string;
+  readonly query: string;
+  /** What no function shows and still tells URLs apart: what follows a scheme without slashes, and the fragment. */
+  readonly rest: string;
+}
+
+/** Absolute URLs and absolute paths; throws for anything else. */
+export function parseUrl(text: string): Url {
+  read(text); // As a request has it, where a fragment belongs to what comes before it.
+  const hash = text.indexOf('#');
+  if (hash < 0) return new Url(read(text));
+  const fragment = text.slice(hash + 1);
+  decode(fragment);
+  const parts = read(text.slice(0, hash));
+  return new Url({ ...parts, rest: `${parts.rest}${fragment === '' ? '' : `#${fragment}`}` });
+}
+
+const fault = (): EvaluationError => new EvaluationError('not an absolute URL or path');
+
+function read(text: string): Parts {
+  if (text === '' || /[\0-\x1f\x7f]/.test(text)) throw fault();
+  const none = { scheme: '', user: '', host: '', path: '', query: '', rest: '' };
+  if (text === '*') return { ...none, path: '*' };
+  const [, written = '', afterScheme = ''] = /^(?:([A-Za-z][A-Za-z0-9+.-]*):)?([^]*)$/.exec(text) ?? [];
+  if (text.startsWith(':')) throw fault();
+  const scheme = written.toLowerCase();
+  const mark = afterScheme.indexOf('?');
+  const [hierarchy, query] = mark < 0 ? [afterScheme, ''] : [afterScheme.slice(0, mark), afterScheme.slice(mark + 1)];
+  if (!hierarchy.startsWith('/')) {
+    if (scheme === '') throw fault();
+    return { ...none, scheme, query, rest: hierarchy };
+  }
+  // Without a scheme, three slashes begin a path.
+  if (!hierarchy.startsWith('//') || (scheme === '' && hierarchy.startsWith('///')))
+    return { ...none, scheme, path: readPath(hierarchy), query };
+  const slash = hierarchy.indexOf('/', 2);
+  const authority = hierarchy.slice(2, slash < 0 ? undefined : slash);
+  const at = authority.lastIndexOf('@');
+  return {
+    ...none,
+    scheme,
+    user: readUser(authority.slice(0, at + 1)),
+    host: readHost(scheme, authority.slice(at + 1)),
+    path: slash < 0 ? '' : readPath(hierarchy.slice(slash)),
+    query,
+  };
+}
+
+function readUser(user: string): string {
+  if (!/^[A-Za-z0-9\-._:~!$&'()*+,;=%@]*$/.test(user)) throw fault();
+  decode(user);
+  return user;
+}
+
+function readHost(scheme: string, host: string): string {
+  const bracket = host.lastIndexOf('[');
+  if (bracket > 0) throw fault();
+  if (bracket === 0) return readLiteral(host);
+  const [first, last] = [host.indexOf(':'), host.lastIndexOf(':')];
+  // Other schemes may name several hosts; those of the web name one.
+  const colon = scheme === 'http' || scheme === 'https' ? first : last;
+  if (colon >= 0 && !/^:\d*$/.test(host.slice(colon))) throw fault();
+  return decodeHost(host);
+}
+
+/** `[::1]:80`, with a zone as in `[fe80::1%25eth0]`. */
+function readLiteral(host: string): string {
+  const end = host.lastIndexOf(']');
+  const [address, port] = [host.slice(1, Math.max(end, 1)), host.slice(end + 1)];
+  const [literal = '', ...zone] = address.split('%25');
+  if (end < 0 || !/^(:\d*)?$/.test(port) || !isIPv6(decodeHost(literal))) throw fault();
+  if (zone.length === 0) return `[${literal}]${port}`;
+  const name = decode(zone.join('%25'));
+  if (name === '') throw fault();
+  return `[${literal}%${name}]${port}`;
+}
+
+/** In a host only what is not ASCII can be escaped. */
+function decodeHost(host: string): string {
+  if (/[^A-Za-z0-9\-_.~!$&'()*+,;=:[\]<>"%\x80-\uffff]/.test(host) || /%(?!25)[0-7]/.test(host)) throw fault();
+  return decode(host);
+}
+
+/** Escaped as it is written if that can be; otherwise anew. */
+function readPath(path: string): string {
+  const decoded = decodeBytes(path);
+  if (/^[A-Za-z0-9\-_.~$&+,/:;=@!'()*[\]%]*$/.test(path)) return path;
+  return Array.from(decoded, (byte) =>
+    /[A-Za-z0-9\-_.~$&+,/:;=@]/.test(String.fromCharCode(byte))
+      ? String.fromCharCode(byte)
+      : `%${byte.toString(16).toUpperCase().padStart(2, '0')}`,
+  ).join('');
+}
+
+const decode = (text: string): string => (text.includes('%') ? decodeBytes(text).toString() : text);
+
+/** The bytes of a text, escaped ones for what they stand for. */
+function decodeBytes(text: string): Buffer {
+  if (/%(?![0-9a-fA-F]{2})/.test(text)) throw fault();
+  const bytes = Buffer.from(text);
+  let [from, to] = [0, 0];
+  while (from < bytes.length) {
+    const isEscaped = bytes[from] === 0x25;
+    bytes[to++] = isEscaped
+      ? Number.parseInt(bytes.toString('latin1', from + 1, from + 3), 16)
+      : (bytes[from] as number);
+    from += isEscaped ? 3 : 1;
+  }
+  return bytes.subarray(0, to);
+}
+
+/** The parameters of a query; those that cannot be read are left out. */
+export function readQuery(query: string): Map<string, string[]> {
+  const found = new Map<string, string[]>();
+  for (const parameter of query.split('&')) {
+    if (parameter === '' || parameter.includes(';') || /%(?![0-9a-fA-F]{2})/.test(parameter)) continue;
+    const equals = parameter.indexOf('=');
+    const part = (text: string): string => decode(text.replaceAll('+', ' '));
+    const name = part(equals < 0 ? parameter : parameter.slice(0, equals));
+    const values = found.get(name) ?? [];
+    values.push(equals < 0 ? '' : part(parameter.slice(equals + 1)));
+    found.set(name, values);
+  }
+  return found;
+}
