@@ -72,8 +72,8 @@ const differences: readonly (readonly [why: string, expressions: readonly string
 const different = new Set(differences.flatMap(([, expressions]) => expressions));
 
 const nameOf = ({ expr, claims }: Answer): string => (claims ? `${expr} of ${JSON.stringify(claims)}` : expr);
-const withoutCost = ({ cost: _, ...rest }: Answer): Answer => rest;
-const isSame = (row: Answer): boolean => JSON.stringify(answer(row)) === JSON.stringify(withoutCost(row));
+const withoutCost = (row: Answer): string => JSON.stringify({ ...row, cost: undefined });
+const isSame = (row: Answer): boolean => JSON.stringify(answer(row)) === withoutCost(row);
 
 describe('expressions are accepted, typed and evaluated as by kube-apiserver 1.36', () => {
   test('of many', () => {
@@ -83,7 +83,7 @@ describe('expressions are accepted, typed and evaluated as by kube-apiserver 1.3
 
   test('all of them but those that are named here', () => {
     const wrong = recorded.filter((row) => !different.has(row.expr) && !isSame(row));
-    expect(wrong.map((row) => [nameOf(row), withoutCost(row), answer(row)])).toEqual([]);
+    expect(wrong.map((row) => [withoutCost(row), answer(row)])).toEqual([]);
   });
 
   test.each(differences)('except that %s', (_, expressions) => {

@@ -1,4 +1,4 @@
-import { Cidr, Ip, parseCidr, parseIp } from '../values/ip.ts';
+import { type Cidr, Ip, parseCidr, parseIp } from '../values/ip.ts';
 import type { Value } from '../values/value.ts';
 import { fn, method, type Overload } from './overload.ts';
 import { succeeds } from './succeeds.ts';

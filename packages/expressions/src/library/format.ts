@@ -148,7 +148,12 @@ const special = (value: number): string | undefined => {
 /** `1,234.500000` */
 function fixed(number: number, precision: number): string {
   const [before = '', after] = (special(number) ?? digitsOf(number, precision)).split('.');
-  const grouped = before.replaceAll(/\d(?=(?:\d{3})+$)/g, '$&,');
+  const [, sign = '', digits = before] = /^(-?)(\d+)$/.exec(before) ?? [];
+  const first = digits.length % 3;
+  const groups = [digits.slice(0, first), ...(digits.slice(first).match(/.{3}/g) ?? [])].filter(
+    (group) => group !== '',
+  );
+  const grouped = Number.isFinite(number) ? `${sign}${groups.join(',')}` : before;
   return after === undefined ? grouped : `${grouped}.${after}`;
 }
 
@@ -205,7 +210,8 @@ function plain(value: Value, budget: Budget): string {
 function inner(value: Value, budget: Budget): string {
   budget.charge(1);
   if (typeof value === 'string') return quoted(value, budget);
-  if (typeof value === 'number') return Number.isFinite(value) ? digitsOf(value, precisionDefault) : `"${value}"`;
+  if (typeof value === 'number')
+    return Number.isFinite(value) ? digitsOf(value, precisionDefault) : `"${formatDouble(value)}"`;
   if (value === null || typeof value === 'bigint' || typeof value === 'boolean') return String(value);
   if (value instanceof Uint) return String(value.value);
   if (value instanceof Uint8Array) return `b${quoted(textOf(value), budget)}`;

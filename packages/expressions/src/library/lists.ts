@@ -12,7 +12,7 @@ export const lists: readonly Overload[] = [
   ...['int', 'uint', 'double', 'bool', 'string', 'bytes', 'timestamp', 'duration'].flatMap((type) => [
     method(`list(${type})`, 'isSorted() -> bool', (list: List, budget: Budget) => {
       budget.charge(list.length);
-      return list.every((element, index) => index === 0 || order(list[index - 1] as Value, element) <= 0);
+      return list.every((element, index) => index === 0 || order(list[index - 1] as Value, element, budget) <= 0);
     }),
     method(`list(${type})`, `sort() -> list(${type})`, (list: List, budget: Budget) => sorted(list, list, budget)),
     method(`list(${type})`, `min() -> ${type}`, (list: List, budget: Budget) => outermost(list, -1, budget)),
@@ -59,8 +59,9 @@ export const lists: readonly Overload[] = [
   ),
 ];
 
-/** What a list of unknown values holds is seen only here. */
-function order(one: Value, other: Value): number {
+/** What a list of unknown values holds is seen only here. Texts are compared up to where they differ. */
+function order(one: Value, other: Value, budget: Budget): number {
+  if (typeof one === 'string' && typeof other === 'string') budget.charge(Math.min(one.length, other.length) >> 4);
   const found = compare(one, other);
   if (found === undefined) throw new EvaluationError('no such overload: these have no order');
   return found;
@@ -71,9 +72,9 @@ export function sorted(list: List, keys: List, budget: Budget): List {
   // Each comparison is a step, and there are about as many for each element as its number has digits.
   budget.charge(list.length * Math.ceil(Math.log2(list.length + 1)));
   if (!isUniform(keys)) throw new EvaluationError('no such overload: list elements must have the same type');
-  for (const key of keys) order(key, key);
+  for (const key of keys) order(key, key, budget);
   const indexes = list.map((_, index) => index);
-  indexes.sort((one, other) => order(keys[one] as Value, keys[other] as Value));
+  indexes.sort((one, other) => order(keys[one] as Value, keys[other] as Value, budget));
   return indexes.map((index) => list[index] as Value);
 }
 
@@ -105,7 +106,7 @@ function distinct(list: List, budget: Budget): List {
 function outermost(list: List, direction: 1 | -1, budget: Budget): Value {
   budget.charge(list.length);
   if (list.length === 0) throw new EvaluationError(`${direction < 0 ? 'min' : 'max'} called on empty list`);
-  return list.reduce((best, element) => (order(element, best) * direction > 0 ? element : best));
+  return list.reduce((best, element) => (order(element, best, budget) * direction > 0 ? element : best));
 }
 
 const zeros = { int: 0n, uint: uint(0n), double: 0, duration: duration(0n) } as const;

@@ -10,8 +10,8 @@ const part = (signature: string, run: (url: Url) => Value): Overload =>
 
 /** Kubernetes' functions for URLs. Absolute URLs and absolute paths are understood; a part that is not there is empty. */
 export const urls: readonly Overload[] = [
-  fn('url(string) -> kubernetes.URL', parseUrl),
-  fn('isURL(string) -> bool', (text: string) => succeeds(() => parseUrl(text))),
+  fn('url(string) -> kubernetes.URL', parsed),
+  fn('isURL(string) -> bool', (text: string, budget: Budget) => succeeds(() => parsed(text, budget))),
   part('getScheme() -> string', ({ scheme }) => scheme),
   part('getHost() -> string', ({ host }) => host),
   part('getHostname() -> string', ({ hostname }) => hostname),
@@ -22,3 +22,9 @@ export const urls: readonly Overload[] = [
     return new MapValue(readQuery(query));
   }),
 ];
+
+/** Each character is looked at several times. */
+function parsed(text: string, budget: Budget): Url {
+  budget.charge(text.length >> 2);
+  return parseUrl(text);
+}

@@ -6,7 +6,10 @@ import { Duration, EvaluationError, Opaque, Optional, Timestamp, TypeValue, Uint
 export function equal(left: Value, right: Value, budget: Budget): boolean {
   const [one, other] = [magnitude(left), magnitude(right)];
   if (one !== undefined && other !== undefined) return ordered(one, other) === 0;
-  if (left instanceof Opaque && right !== null) return equalOpaque(left, right);
+  if (left instanceof Opaque && right !== null) {
+    budget.charge(left.size >> 4);
+    return equalOpaque(left, right);
+  }
   if (left === null || typeof left !== 'object' || right === null || typeof right !== 'object') return left === right;
   if (Array.isArray(left)) return Array.isArray(right) && equalLists(left, right, budget);
   if (left instanceof MapValue) return right instanceof MapValue && equalMaps(left, right, budget);

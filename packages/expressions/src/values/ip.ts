@@ -1,4 +1,3 @@
-import { isIPv4, isIPv6 } from 'node:net';
 import { EvaluationError, Opaque } from './value.ts';
 
 /** An IP address as a number of 32 or 128 bits. */
@@ -70,19 +69,40 @@ export function parseCidr(text: string): Cidr {
   return new Cidr(ip, Number(length));
 }
 
+/** The longest form, with the last 32 bits as an IPv4 address. */
+const addressLengthMax = '0000:0000:0000:0000:0000:0000:255.255.255.255'.length;
+
 /** Undefined for what is no address. Zones and IPv4 mapped into IPv6 are refused: they make one address of two. */
 function readIp(text: string): Ip | undefined {
-  if (isIPv4(text)) return new Ip(32, numberOf(text.split('.').map(Number), 8));
-  if (!isIPv6(text) || text.includes('%')) return undefined;
-  const [, start = '', dotted] = /^(.*:)(\d+\.\d+\.\d+\.\d+)$/.exec(text) ?? [];
-  const last = dotted === undefined ? '' : numberOf(dotted.split('.').map(Number), 8).toString(16).padStart(8, '0');
-  const plain = dotted === undefined ? text : `${start}${last.slice(0, 4)}:${last.slice(4)}`;
-  const [front, back] = plain.split('::', 2).map((half) => half.split(':').filter((group) => group !== ''));
-  const known = [...(front ?? []), ...(back ?? [])];
-  const zeros = Array.from({ length: 8 - known.length }, () => '0');
-  const groups = [...(front ?? []), ...zeros, ...(back ?? [])].map((group) => Number.parseInt(group, 16));
-  const value = numberOf(groups, 16);
-  return value >> 32n === 0xffffn ? undefined : new Ip(128, value);
+  if (text.length > addressLengthMax) return undefined;
+  const four = readIpv4(text);
+  if (four !== undefined) return new Ip(32, four);
+  const six = readIpv6(text);
+  return six === undefined || six >> 32n === 0xffffn ? undefined : new Ip(128, six);
+}
+
+function readIpv4(text: string): bigint | undefined {
+  const parts = text.split('.');
+  const isAddress = parts.length === 4 && parts.every((part) => /^(0|[1-9]\d{0,2})$/.test(part) && Number(part) < 256);
+  return isAddress ? numberOf(parts.map(Number), 8) : undefined;
+}
+
+/** Eight groups, of which `::` leaves out one or more; the last two may be written as an IPv4 address. */
+export function readIpv6(text: string): bigint | undefined {
+  const [, start = '', dotted] = /^(.*:)([\d.]+\.[\d.]+)$/.exec(text) ?? [];
+  const four = dotted === undefined ? 0n : readIpv4(dotted);
+  if (four === undefined) return undefined;
+  const whole = dotted === undefined ? text : `${start}${(four >> 16n).toString(16)}:${(four & 0xffffn).toString(16)}`;
+  const halves = whole.split('::').map((half) => (half === '' ? [] : half.split(':')));
+  const groups = halves.flat();
+  if (!groups.every((group) => /^[0-9a-fA-F]{1,4}$/.test(group))) return undefined;
+  if (halves.length === 1 ? groups.length !== 8 : halves.length > 2 || groups.length > 7) return undefined;
+  const zeros = Array.from({ length: 8 - groups.length }, () => '0');
+  const all = [...(halves[0] ?? []), ...zeros, ...(halves[1] ?? [])];
+  return numberOf(
+    all.map((group) => Number.parseInt(group, 16)),
+    16,
+  );
 }
 
 const numberOf = (parts: readonly number[], bits: number): bigint =>

@@ -7,9 +7,13 @@ import type { Value } from './value.ts';
  */
 export class JsonObject extends MapValue {
   override select(key: Value): Value | undefined {
-    return this.get(typeof key === 'string' && key.includes('__') ? unescape(key) : key);
+    const mayBeEscaped = typeof key === 'string' && key.length <= nameLengthMax && key.includes('__');
+    return this.get(mayBeEscaped ? unescape(key) : key);
   }
 }
+
+/** Longer names mean themselves: a name can be made of a claim, and looking into it would take time. */
+const nameLengthMax = 1000;
 
 const words = new Map(Object.entries({ dot: '.', slash: '/', dash: '-', underscores: '__' }));
 const keywords = new Set(

@@ -62,9 +62,9 @@ export class Quantity extends Opaque {
 
 export const quantityOfInt = (value: bigint): Quantity => new Quantity(value, 0, true);
 
-/** More digits or a larger exponent would only make work. */
-const quantityLengthMax = 1000;
-const exponentMax = 1000;
+/** More would only make work: a double holds no larger numbers, and no memory or time is measured with such. */
+const quantityLengthMax = 300;
+const exponentMax = 300;
 
 /** Smaller amounts are rounded up to this, away from zero: whoever asked for some gets some. */
 const exponentMin = -9;

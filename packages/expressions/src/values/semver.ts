@@ -48,8 +48,12 @@ const uintMax = 2n ** 64n - 1n;
 const number = '(0|[1-9]\\d{0,19})';
 const form = new RegExp(`^${number}\\.${number}\\.${number}(?:-([0-9A-Za-z.-]+))?(?:\\+([0-9A-Za-z.-]+))?$`);
 
+/** Versions are compared part by part, so a long one would be work each time. */
+const semverLengthMax = 256;
+
 /** Undefined when the text is none. */
 export function parseSemver(text: string): Semver | undefined {
+  if (text.length > semverLengthMax) return undefined;
   const [, major, minor, patch, preRelease = '', build = ''] = form.exec(text) ?? [];
   if (major === undefined) return undefined;
   const numbers = [major, minor as string, patch as string].map(BigInt) as [bigint, bigint, bigint];
@@ -70,6 +74,7 @@ const isNumber = (part: string): boolean => /^(0|[1-9]\d{0,19})$/.test(part) && 
 
 /** As people write versions: `v1.30`, `1.02.3`. What is missing is zero. */
 export function normalizeSemver(text: string): string | undefined {
+  if (text.length > semverLengthMax) return undefined;
   const [major = '', minor, ...rest] = text.replace(/^v/, '').split('.');
   const parts = [major, ...(minor === undefined ? [] : [minor]), ...(rest.length === 0 ? [] : [rest.join('.')])];
   if (parts.length < 3 && /[+-]/.test(parts.at(-1) as string)) return undefined;

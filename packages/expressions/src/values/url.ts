@@ -1,4 +1,4 @@
-import { isIPv6 } from 'node:net';
+import { readIpv6 } from './ip.ts';
 import { EvaluationError, Opaque } from './value.ts';
 
 /**
@@ -8,44 +8,36 @@ import { EvaluationError, Opaque } from './value.ts';
 export class Url extends Opaque {
   override readonly typeName = 'kubernetes.URL';
   readonly scheme: string;
-  readonly user: string;
   readonly host: string;
+  readonly hostname: string;
+  readonly port: string;
   readonly path: string;
   readonly query: string;
-  readonly #rest: string;
+  readonly #text: string;
 
-  constructor(parts: Parts) {
+  constructor({ scheme, user, host, path, query, rest }: Parts) {
     super();
-    this.scheme = parts.scheme;
-    this.user = parts.user;
-    this.host = parts.host;
-    this.path = parts.path;
-    this.query = parts.query;
-    this.#rest = parts.rest;
+    this.scheme = scheme;
+    this.host = host;
+    this.path = path;
+    this.query = query;
+    const [, name = host, port = ''] = /^([^]*):(\d*)$/.exec(host) ?? [];
+    this.hostname = name.startsWith('[') && name.endsWith(']') ? name.slice(1, -1) : name;
+    this.port = port;
+    const authority = user !== '' || host !== '' ? `//${user}${host}` : '';
+    this.#text = `${scheme === '' ? '' : `${scheme}:`}${authority}${path}${query === '' ? '' : `?${query}`}${rest}`;
+  }
+
+  override get size(): number {
+    return this.#text.length;
   }
 
   override equals(other: Opaque): boolean {
-    return other instanceof Url && other.toString() === this.toString();
-  }
-
-  get hostname(): string {
-    return this.#splitHost()[0].replace(/^\[(.*)\]$/, '$1');
-  }
-
-  get port(): string {
-    return this.#splitHost()[1];
-  }
-
-  #splitHost(): readonly [string, string] {
-    const colon = this.host.lastIndexOf(':');
-    return colon >= 0 && /^:\d*$/.test(this.host.slice(colon))
-      ? [this.host.slice(0, colon), this.host.slice(colon + 1)]
-      : [this.host, ''];
+    return other instanceof Url && other.#text === this.#text;
   }
 
   override toString(): string {
-    const authority = this.user !== '' || this.host !== '' ? `//${this.user}${this.host}` : '';
-    return `${this.scheme === '' ? '' : `${this.scheme}:`}${authority}${this.path}${this.query === '' ? '' : `?${this.query}`}${this.#rest}`;
+    return this.#text;
   }
 }
 
@@ -124,7 +116,7 @@ function readLiteral(host: string): string {
   const end = host.lastIndexOf(']');
   const [address, port] = [host.slice(1, Math.max(end, 1)), host.slice(end + 1)];
   const [literal = '', ...zone] = address.split('%25');
-  if (end < 0 || !/^(:\d*)?$/.test(port) || !isIPv6(decodeHost(literal))) throw fault();
+  if (end < 0 || !/^(:\d*)?$/.test(port) || readIpv6(decodeHost(literal)) === undefined) throw fault();
   if (zone.length === 0) return `[${literal}]${port}`;
   const name = decode(zone.join('%25'));
   if (name === '') throw fault();
