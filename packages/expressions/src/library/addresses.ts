@@ -1,14 +1,23 @@
 import { type Cidr, Ip, parseCidr, parseIp } from '../values/ip.ts';
 import type { Value } from '../values/value.ts';
-import { fn, method, type Overload } from './overload.ts';
+import { costing, fn, method, type Overload } from './overload.ts';
 import { succeeds } from './succeeds.ts';
+
+/** An address is read group by group. */
+const steps = 12;
 
 /** Kubernetes' functions for IP addresses and their ranges. */
 export const addresses: readonly Overload[] = [
-  fn('ip(string) -> net.IP', parseIp),
-  fn('isIP(string) -> bool', (text: string) => succeeds(() => parseIp(text))),
-  fn('ip.isCanonical(string) -> bool', (text: string) => parseIp(text).toString() === text),
-  fn('string(net.IP) -> string', String),
+  fn('ip(string) -> net.IP', costing(steps, parseIp)),
+  fn(
+    'isIP(string) -> bool',
+    costing(steps, (text: string) => succeeds(() => parseIp(text))),
+  ),
+  fn(
+    'ip.isCanonical(string) -> bool',
+    costing(steps, (text: string) => parseIp(text).toString() === text),
+  ),
+  fn('string(net.IP) -> string', costing(steps, String)),
   ofIp('family() -> int', ({ bits }) => (bits === 32 ? 4n : 6n)),
   ofIp('isUnspecified() -> bool', ({ value }) => value === 0n),
   ofIp('isLoopback() -> bool', isLoopback),
@@ -24,16 +33,27 @@ export const addresses: readonly Overload[] = [
       !isLinkLocalUnicast(ip),
   ),
 
-  fn('cidr(string) -> net.CIDR', parseCidr),
-  fn('isCIDR(string) -> bool', (text: string) => succeeds(() => parseCidr(text))),
-  fn('string(net.CIDR) -> string', String),
+  fn('cidr(string) -> net.CIDR', costing(steps, parseCidr)),
+  fn(
+    'isCIDR(string) -> bool',
+    costing(steps, (text: string) => succeeds(() => parseCidr(text))),
+  ),
+  fn('string(net.CIDR) -> string', costing(steps, String)),
   ofCidr('ip() -> net.IP', ({ address }) => address),
   ofCidr('prefixLength() -> int', ({ length }) => BigInt(length)),
   ofCidr('masked() -> net.CIDR', (cidr) => cidr.masked()),
   method('net.CIDR', 'containsIP(net.IP) -> bool', containsIp),
-  method('net.CIDR', 'containsIP(string) -> bool', (cidr: Cidr, text: string) => containsIp(cidr, parseIp(text))),
+  method(
+    'net.CIDR',
+    'containsIP(string) -> bool',
+    costing(steps, (cidr: Cidr, text: string) => containsIp(cidr, parseIp(text))),
+  ),
   method('net.CIDR', 'containsCIDR(net.CIDR) -> bool', containsCidr),
-  method('net.CIDR', 'containsCIDR(string) -> bool', (cidr: Cidr, text: string) => containsCidr(cidr, parseCidr(text))),
+  method(
+    'net.CIDR',
+    'containsCIDR(string) -> bool',
+    costing(steps, (cidr: Cidr, text: string) => containsCidr(cidr, parseCidr(text))),
+  ),
 ];
 
 function ofIp(signature: string, run: (ip: Ip) => Value): Overload {

@@ -15,7 +15,7 @@ export const format: readonly Overload[] = [
       .map((piece) => {
         if (typeof piece === 'string') return piece;
         const written = verbs[piece.verb].write(values[piece.index] as Value, piece.precision, budget);
-        budget.charge(1 + (written.length >> 4));
+        budget.charge(clauseSteps + (written.length >> 4));
         return written;
       })
       .join(''),
@@ -58,6 +58,9 @@ interface Clause {
   readonly index: number;
   readonly precision: number;
 }
+
+/** Reading a clause and writing a number. */
+const clauseSteps = 8;
 
 /** Without a precision a number has six digits after its point. */
 const precisionDefault = 6;

@@ -26,6 +26,15 @@ export const fn = (signature: string, run: Run): Overload => overload(signature,
 export const method = (target: string, signature: string, run: Run): Overload =>
   overload(signature, [typeIn(target)], run);
 
+/** The same function where its own work is worth more than one step, whatever it is given. */
+export const costing =
+  (steps: number, run: Run): Run =>
+  (...args) => {
+    const budget: Budget = args.at(-1) as unknown as Budget; // It comes last, after what the signature names.
+    budget.charge(steps);
+    return run(...args);
+  };
+
 function overload(signature: string, target: readonly Type[], run: Run): Overload {
   const [, name = '', args = '', gives = ''] = /^([^(]+)\((.*)\) -> (.+)$/.exec(signature) ?? [];
   return { name, method: target.length > 0, takes: [...target, ...listIn(args)], gives: typeIn(gives), run };

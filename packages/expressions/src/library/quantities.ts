@@ -1,13 +1,19 @@
 import { parseQuantity, type Quantity, quantityOfInt, requireQuantity } from '../values/quantity.ts';
 import { EvaluationError, type Value } from '../values/value.ts';
-import { fn, method, type Overload } from './overload.ts';
+import { costing, fn, method, type Overload } from './overload.ts';
 
 const zero = quantityOfInt(0n);
 
+/** Each number may have hundreds of digits, and is brought to the exponent of another. */
+const steps = 8;
+
 /** Kubernetes' functions for quantities such as `500m` and `1.5Gi`. */
 export const quantities: readonly Overload[] = [
-  fn('quantity(string) -> kubernetes.Quantity', requireQuantity),
-  fn('isQuantity(string) -> bool', (text: string) => parseQuantity(text) !== undefined),
+  fn('quantity(string) -> kubernetes.Quantity', costing(steps, requireQuantity)),
+  fn(
+    'isQuantity(string) -> bool',
+    costing(steps, (text: string) => parseQuantity(text) !== undefined),
+  ),
   fn('sign(kubernetes.Quantity) -> int', (quantity: Quantity) => BigInt(quantity.compare(zero))),
   ofQuantity('isInteger() -> bool', (quantity: Quantity) => quantity.toInt() !== undefined),
   ofQuantity('asInteger() -> int', (quantity: Quantity) => {
@@ -26,7 +32,7 @@ export const quantities: readonly Overload[] = [
 ];
 
 function ofQuantity(signature: string, run: Overload['run']): Overload {
-  return method('kubernetes.Quantity', signature, run);
+  return method('kubernetes.Quantity', signature, costing(steps, run));
 }
 
 function ofTwo(signature: string, run: (one: Quantity, other: Quantity) => Value): Overload {

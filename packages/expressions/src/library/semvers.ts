@@ -1,13 +1,25 @@
 import { normalizeSemver, parseSemver, type Semver } from '../values/semver.ts';
 import { EvaluationError, type Value } from '../values/value.ts';
-import { fn, method, type Overload } from './overload.ts';
+import { costing, fn, method, type Overload } from './overload.ts';
+
+/** A version may have a hundred parts. */
+const steps = 16;
 
 /** Kubernetes' functions for versions. With `true` they are read as people write them: `v1.30`. */
 export const semvers: readonly Overload[] = [
-  fn('semver(string) -> kubernetes.Semver', (text: string) => required(text, false)),
-  fn('semver(string, bool) -> kubernetes.Semver', required),
-  fn('isSemver(string) -> bool', (text: string) => read(text, false) !== undefined),
-  fn('isSemver(string, bool) -> bool', (text: string, normalize: boolean) => read(text, normalize) !== undefined),
+  fn(
+    'semver(string) -> kubernetes.Semver',
+    costing(steps, (text: string) => required(text, false)),
+  ),
+  fn('semver(string, bool) -> kubernetes.Semver', costing(steps, required)),
+  fn(
+    'isSemver(string) -> bool',
+    costing(steps, (text: string) => read(text, false) !== undefined),
+  ),
+  fn(
+    'isSemver(string, bool) -> bool',
+    costing(steps, (text: string, normalize: boolean) => read(text, normalize) !== undefined),
+  ),
   ...['major', 'minor', 'patch'].map((name, index) =>
     method('kubernetes.Semver', `${name}() -> int`, ({ numbers }: Semver) =>
       BigInt.asIntN(64, numbers[index] as bigint),
@@ -30,5 +42,5 @@ function required(text: string, normalize: boolean): Semver {
 }
 
 function ofTwo(signature: string, run: (one: Semver, other: Semver) => Value): Overload {
-  return method('kubernetes.Semver', signature, run);
+  return method('kubernetes.Semver', signature, costing(steps, run));
 }

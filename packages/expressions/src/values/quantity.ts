@@ -18,6 +18,10 @@ export class Quantity extends Opaque {
     this.isCompact = isCompact;
   }
 
+  override get size(): number {
+    return quantityLengthMax;
+  }
+
   override equals(other: Opaque): boolean {
     return other instanceof Quantity && this.compare(other) === 0;
   }

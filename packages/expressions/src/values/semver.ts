@@ -14,6 +14,10 @@ export class Semver extends Opaque {
     this.preRelease = preRelease;
   }
 
+  override get size(): number {
+    return semverLengthMax;
+  }
+
   override equals(other: Opaque): boolean {
     return other instanceof Semver && this.compare(other) === 0;
   }

@@ -133,12 +133,16 @@ function decodeHost(host: string): string {
 function readPath(path: string): string {
   const decoded = decodeBytes(path);
   if (/^[A-Za-z0-9\-_.~$&+,/:;=@!'()*[\]%]*$/.test(path)) return path;
-  return Array.from(decoded, (byte) =>
-    /[A-Za-z0-9\-_.~$&+,/:;=@]/.test(String.fromCharCode(byte))
-      ? String.fromCharCode(byte)
-      : `%${byte.toString(16).toUpperCase().padStart(2, '0')}`,
-  ).join('');
+  let escaped = '';
+  for (const byte of decoded) escaped += inPath[byte] as string;
+  return escaped;
 }
+
+/** How each byte is written in a path. */
+const inPath: readonly string[] = Array.from({ length: 256 }, (_, byte) => {
+  const letter = String.fromCharCode(byte);
+  return /[A-Za-z0-9\-_.~$&+,/:;=@]/.test(letter) ? letter : `%${byte.toString(16).toUpperCase().padStart(2, '0')}`;
+});
 
 const decode = (text: string): string => (text.includes('%') ? decodeBytes(text).toString() : text);
 
