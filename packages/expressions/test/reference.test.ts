@@ -98,4 +98,23 @@ describe('expressions are accepted, typed and evaluated as by kube-apiserver 1.3
     expect(cheap.length).toBeGreaterThan(1000);
     expect(cheap.filter((row) => answer(row).fails === 'cost').map(nameOf)).toEqual([]);
   });
+
+  /** Types are known only as far as claims are; the rest is seen when it is used. */
+  test.each([
+    ['null', null],
+    ['a bool', true],
+    ['a number', 1e300],
+    ['a text', '10.0.0.1/8'],
+    ['half a character', '\ud800'],
+    ['a list', ['b', 1, null, [{}], { a: 'x' }]],
+    ['a map', { a: {}, b: ['x'] }],
+  ])('a claim that is %s in the place of a literal gives a value or an error of the expression', (_, claim) => {
+    const literal = /'[^']*'|"[^"]*"|(?<![\w.])\d+(?:\.\d+)?u?/;
+    for (const { expr } of recorded)
+      for (const changed of [
+        expr.replace(literal, 'dyn(claims.v)'),
+        expr.replaceAll(new RegExp(literal, 'g'), 'claims.v'),
+      ])
+        expect(() => answer({ expr: changed, claims: { v: claim } })).not.toThrow();
+  });
 });

@@ -1,4 +1,4 @@
-import { formatFault } from '../library/format.ts';
+import { validateFormat } from '../library/format.ts';
 import { functionCalled, overloadsNamed } from '../library/index.ts';
 import { accepts, call } from '../library/overload.ts';
 import { patternFault } from '../library/regular-expressions.ts';
@@ -18,8 +18,8 @@ export function validateLiterals(node: Node, typeOf: TypeOf): Fault[] {
   const faults: Fault[] = [];
   const visit = (part: Node, mayMix: boolean): void => {
     const called = part.kind === 'call' ? functionCalled(part) : undefined;
-    if (called) faults.push(...faultsOfCall(called, part.at, typeOf));
-    else if (!mayMix) faults.push(...mixed(part, typeOf));
+    if (called) faults.push(...validateCall(called, part.at, typeOf));
+    else if (!mayMix) faults.push(...findMixed(part, typeOf));
     // What is formatted stands in one list whatever its types.
     for (const child of childrenOf(part)) visit(child, mayMix || (called?.method === true && called.name === 'format'));
   };
@@ -27,11 +27,11 @@ export function validateLiterals(node: Node, typeOf: TypeOf): Fault[] {
   return faults;
 }
 
-function mixed(node: Node, typeOf: TypeOf): Fault[] {
-  if (node.kind === 'list') return mixedTypes(node.elements, typeOf);
+function findMixed(node: Node, typeOf: TypeOf): Fault[] {
+  if (node.kind === 'list') return findMixedTypes(node.elements, typeOf);
   if (node.kind !== 'map') return [];
   const keys = node.entries.map(({ key }) => ({ value: key, optional: false }));
-  return [...mixedTypes(keys, typeOf), ...mixedTypes(node.entries, typeOf)];
+  return [...findMixedTypes(keys, typeOf), ...findMixedTypes(node.entries, typeOf)];
 }
 
 interface Element {
@@ -40,7 +40,7 @@ interface Element {
 }
 
 /** The first that is not of the type of those before it. */
-function mixedTypes(elements: readonly Element[], typeOf: TypeOf): Fault[] {
+function findMixedTypes(elements: readonly Element[], typeOf: TypeOf): Fault[] {
   const typesOf = elements.map(({ value, optional }) => {
     const type = typeOf(value);
     return formatType(optional && type.kind === 'optional' ? type.of : type);
@@ -50,7 +50,7 @@ function mixedTypes(elements: readonly Element[], typeOf: TypeOf): Fault[] {
   return other ? [{ at: other.value.at, message: `expected type '${typesOf[0]}' but found '${typesOf[index]}'` }] : [];
 }
 
-function faultsOfCall(
+function validateCall(
   { name, method, args }: ReturnType<typeof functionCalled>,
   at: number,
   typeOf: TypeOf,
@@ -68,15 +68,15 @@ function faultsOfCall(
     case 'string':
     case 'duration':
     case 'timestamp':
-      return first && !method ? faultOfConversion(name, first) : [];
+      return first && !method ? validateConversion(name, first) : [];
     case 'format':
-      return method && first && second ? formatFault(first, second, at, typeOf) : [];
+      return method && first && second ? validateFormat(first, second, at, typeOf) : [];
     default:
       return [];
   }
 }
 
-function faultOfConversion(name: string, node: Node): Fault[] {
+function validateConversion(name: string, node: Node): Fault[] {
   if (node.kind !== 'literal') return [];
   const overload = overloadsNamed(name).find((candidate) => accepts(candidate, [node.value]));
   try {

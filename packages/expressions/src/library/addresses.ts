@@ -1,6 +1,6 @@
 import { type Cidr, Ip, parseCidr, parseIp } from '../values/ip.ts';
 import type { Value } from '../values/value.ts';
-import { costing, fn, method, type Overload } from './overload.ts';
+import { fn, method, type Overload, withCost } from './overload.ts';
 import { succeeds } from './succeeds.ts';
 
 /** An address is read group by group. */
@@ -8,22 +8,22 @@ const steps = 12;
 
 /** Kubernetes' functions for IP addresses and their ranges. */
 export const addresses: readonly Overload[] = [
-  fn('ip(string) -> net.IP', costing(steps, parseIp)),
+  fn('ip(string) -> net.IP', withCost(steps, parseIp)),
   fn(
     'isIP(string) -> bool',
-    costing(steps, (text: string) => succeeds(() => parseIp(text))),
+    withCost(steps, (text: string) => succeeds(() => parseIp(text))),
   ),
   fn(
     'ip.isCanonical(string) -> bool',
-    costing(steps, (text: string) => parseIp(text).toString() === text),
+    withCost(steps, (text: string) => parseIp(text).toString() === text),
   ),
-  fn('string(net.IP) -> string', costing(steps, String)),
-  ofIp('family() -> int', ({ bits }) => (bits === 32 ? 4n : 6n)),
-  ofIp('isUnspecified() -> bool', ({ value }) => value === 0n),
-  ofIp('isLoopback() -> bool', isLoopback),
-  ofIp('isLinkLocalMulticast() -> bool', isLinkLocalMulticast),
-  ofIp('isLinkLocalUnicast() -> bool', isLinkLocalUnicast),
-  ofIp(
+  fn('string(net.IP) -> string', withCost(steps, String)),
+  ipMethod('family() -> int', ({ bits }) => (bits === 32 ? 4n : 6n)),
+  ipMethod('isUnspecified() -> bool', ({ value }) => value === 0n),
+  ipMethod('isLoopback() -> bool', isLoopback),
+  ipMethod('isLinkLocalMulticast() -> bool', isLinkLocalMulticast),
+  ipMethod('isLinkLocalUnicast() -> bool', isLinkLocalUnicast),
+  ipMethod(
     'isGlobalUnicast() -> bool',
     (ip) =>
       ip.value !== 0n &&
@@ -33,34 +33,34 @@ export const addresses: readonly Overload[] = [
       !isLinkLocalUnicast(ip),
   ),
 
-  fn('cidr(string) -> net.CIDR', costing(steps, parseCidr)),
+  fn('cidr(string) -> net.CIDR', withCost(steps, parseCidr)),
   fn(
     'isCIDR(string) -> bool',
-    costing(steps, (text: string) => succeeds(() => parseCidr(text))),
+    withCost(steps, (text: string) => succeeds(() => parseCidr(text))),
   ),
-  fn('string(net.CIDR) -> string', costing(steps, String)),
-  ofCidr('ip() -> net.IP', ({ address }) => address),
-  ofCidr('prefixLength() -> int', ({ length }) => BigInt(length)),
-  ofCidr('masked() -> net.CIDR', (cidr) => cidr.masked()),
+  fn('string(net.CIDR) -> string', withCost(steps, String)),
+  cidrMethod('ip() -> net.IP', ({ address }) => address),
+  cidrMethod('prefixLength() -> int', ({ length }) => BigInt(length)),
+  cidrMethod('masked() -> net.CIDR', (cidr) => cidr.mask()),
   method('net.CIDR', 'containsIP(net.IP) -> bool', containsIp),
   method(
     'net.CIDR',
     'containsIP(string) -> bool',
-    costing(steps, (cidr: Cidr, text: string) => containsIp(cidr, parseIp(text))),
+    withCost(steps, (cidr: Cidr, text: string) => containsIp(cidr, parseIp(text))),
   ),
   method('net.CIDR', 'containsCIDR(net.CIDR) -> bool', containsCidr),
   method(
     'net.CIDR',
     'containsCIDR(string) -> bool',
-    costing(steps, (cidr: Cidr, text: string) => containsCidr(cidr, parseCidr(text))),
+    withCost(steps, (cidr: Cidr, text: string) => containsCidr(cidr, parseCidr(text))),
   ),
 ];
 
-function ofIp(signature: string, run: (ip: Ip) => Value): Overload {
+function ipMethod(signature: string, run: (ip: Ip) => Value): Overload {
   return method('net.IP', signature, run);
 }
 
-function ofCidr(signature: string, run: (cidr: Cidr) => Value): Overload {
+function cidrMethod(signature: string, run: (cidr: Cidr) => Value): Overload {
   return method('net.CIDR', signature, run);
 }
 

@@ -20,7 +20,7 @@ import {
   type Value,
 } from '../values/value.ts';
 import { int, uint } from '../values/whole.ts';
-import { costing, fn, method, type Overload } from './overload.ts';
+import { fn, method, type Overload, withCost } from './overload.ts';
 import { lengthOf } from './code-points.ts';
 
 const same = <T extends Value>(value: T): T => value;
@@ -68,7 +68,7 @@ export const conversions: readonly Overload[] = [
   fn('string(bool) -> string', String),
   fn('string(int) -> string', String),
   fn('string(uint) -> string', ({ value }: Uint) => String(value)),
-  fn('string(double) -> string', costing(4, formatDouble)),
+  fn('string(double) -> string', withCost(4, formatDouble)),
   fn('string(bytes) -> string', (bytes: Uint8Array) => {
     try {
       return utf8.decode(bytes);

@@ -23,7 +23,7 @@ export const format: readonly Overload[] = [
 ];
 
 /** What is wrong with a format and the list after it when both are written in the expression. */
-export function formatFault(pattern: Node, list: Node, at: number, typeOf: (node: Node) => Type): Fault[] {
+export function validateFormat(pattern: Node, list: Node, at: number, typeOf: (node: Node) => Type): Fault[] {
   if (pattern.kind !== 'literal' || typeof pattern.value !== 'string' || list.kind !== 'list') return [];
   try {
     const clauses = piecesOf(pattern.value, list.elements.length).filter((piece) => typeof piece !== 'string');
@@ -31,7 +31,7 @@ export function formatFault(pattern: Node, list: Node, at: number, typeOf: (node
       throw new EvaluationError('too many arguments supplied to string.format');
     return clauses.flatMap(({ verb, index }) => {
       const node = (list.elements[index] as { value: Node }).value;
-      const wrong = misfit(node, verb, typeOf);
+      const wrong = findMisfit(node, verb, typeOf);
       return wrong ? [{ at: wrong.at, message: refusal(verb) }] : [];
     });
   } catch (error) {
@@ -41,7 +41,7 @@ export function formatFault(pattern: Node, list: Node, at: number, typeOf: (node
 }
 
 /** The part that the verb cannot write, if any. */
-function misfit(node: Node, verb: Verb, typeOf: (node: Node) => Type): Node | undefined {
+function findMisfit(node: Node, verb: Verb, typeOf: (node: Node) => Type): Node | undefined {
   const { kind } = typeOf(node);
   if (kind !== 'dyn' && !verbs[verb].takes.includes(kind)) return node;
   const parts =
@@ -50,7 +50,7 @@ function misfit(node: Node, verb: Verb, typeOf: (node: Node) => Type): Node | un
       : node.kind === 'map'
         ? node.entries.flatMap(({ key, value }) => [key, value])
         : [];
-  return parts.find((part) => misfit(part, verb, typeOf));
+  return parts.find((part) => findMisfit(part, verb, typeOf));
 }
 
 interface Clause {
@@ -110,16 +110,16 @@ const anything: readonly Type['kind'][] = [
 const verb = (takes: Writer['takes'], write: Writer['write']): Writer => ({ takes, write });
 
 const verbs: Readonly<Record<Verb, Writer>> = {
-  s: verb(anything, (value, _, budget) => plain(value, budget)),
+  s: verb(anything, (value, _, budget) => writeValue(value, budget)),
   d: verb(whole, (value) => String(wholeIn(value, 'd'))),
-  f: verb(real, (value, precision) => fixed(doubleIn(value, 'f'), precision)),
-  e: verb(real, (value, width) => exponential(doubleIn(value, 'e')).padStart(width)),
+  f: verb(real, (value, precision) => writeFixed(doubleIn(value, 'f'), precision)),
+  e: verb(real, (value, width) => writeExponential(doubleIn(value, 'e')).padStart(width)),
   b: verb([...whole, 'bool'], (value) =>
     typeof value === 'boolean' ? String(Number(value)) : wholeIn(value, 'b').toString(2),
   ),
   o: verb(whole, (value) => wholeIn(value, 'o').toString(8)),
-  x: verb(bytes, (value) => hexadecimal(value)),
-  X: verb(bytes, (value) => hexadecimal(value).toUpperCase()),
+  x: verb(bytes, (value) => writeHexadecimal(value)),
+  X: verb(bytes, (value) => writeHexadecimal(value).toUpperCase()),
 };
 
 const refusal = (of: string): string => `error during formatting: %${of} cannot write a value of this type`;
@@ -149,7 +149,7 @@ const special = (value: number): string | undefined => {
 };
 
 /** `1,234.500000` */
-function fixed(number: number, precision: number): string {
+function writeFixed(number: number, precision: number): string {
   const [before = '', after] = (special(number) ?? digitsOf(number, precision)).split('.');
   const [, sign = '', digits = before] = /^(-?)(\d+)$/.exec(before) ?? [];
   const first = digits.length % 3;
@@ -173,7 +173,7 @@ function digitsOf(number: number, precision: number): string {
 }
 
 /** `1.234500×10⁰³` */
-function exponential(number: number): string {
+function writeExponential(number: number): string {
   const [mantissa = '', exponent] = (special(number) ?? number.toExponential(precisionDefault)).split('e');
   if (exponent === undefined) return mantissa;
   const digits = exponent.replace(/^([-+])(\d)$/, '$10$2').replace('+', '');
@@ -184,7 +184,7 @@ const superscripts: Readonly<Record<string, string>> = Object.fromEntries(
   Array.from('⁰¹²³⁴⁵⁶⁷⁸⁹⁻', (raised, index) => ['0123456789-'[index], raised]),
 );
 
-function hexadecimal(value: Value): string {
+function writeHexadecimal(value: Value): string {
   if (typeof value === 'string') return Buffer.from(value).toString('hex');
   if (value instanceof Uint8Array) return Buffer.from(value).toString('hex');
   return wholeIn(value, 'x').toString(16);
@@ -201,36 +201,39 @@ function textOf(value: Uint8Array): string {
 }
 
 /** As it is; within lists and maps as it is written in an expression. */
-function plain(value: Value, budget: Budget): string {
+function writeValue(value: Value, budget: Budget): string {
   if (typeof value === 'string') return value;
   if (typeof value === 'number') return formatDouble(value);
   if (value instanceof Uint8Array) return textOf(value);
   if (value instanceof Timestamp) return formatTimestamp(value);
   if (value instanceof Duration) return formatDuration(value);
-  return inner(value, budget);
+  return writeElement(value, budget);
 }
 
-function inner(value: Value, budget: Budget): string {
+function writeElement(value: Value, budget: Budget): string {
   budget.charge(1);
-  if (typeof value === 'string') return quoted(value, budget);
+  if (typeof value === 'string') return quote(value, budget);
   if (typeof value === 'number')
     return Number.isFinite(value) ? digitsOf(value, precisionDefault) : `"${formatDouble(value)}"`;
   if (value === null || typeof value === 'bigint' || typeof value === 'boolean') return String(value);
   if (value instanceof Uint) return String(value.value);
-  if (value instanceof Uint8Array) return `b${quoted(textOf(value), budget)}`;
+  if (value instanceof Uint8Array) return `b${quote(textOf(value), budget)}`;
   if (value instanceof Timestamp) return `timestamp("${formatTimestamp(value)}")`;
   if (value instanceof Duration) return `duration("${formatDuration(value)}")`;
   if (value instanceof TypeValue) return value.name;
-  if (Array.isArray(value)) return `[${value.map((element) => inner(element, budget)).join(', ')}]`;
+  if (Array.isArray(value)) return `[${value.map((element) => writeElement(element, budget)).join(', ')}]`;
   if (value instanceof MapValue) {
-    const entries = Array.from(value.entries(), ([key, held]) => [inner(key, budget), inner(held, budget)] as const);
+    const entries = Array.from(
+      value.entries(),
+      ([key, held]) => [writeElement(key, budget), writeElement(held, budget)] as const,
+    );
     entries.sort(([one], [other]) => (one < other ? -1 : 1));
     return `{${entries.map(([key, held]) => `${key}:${held}`).join(', ')}}`;
   }
   throw new EvaluationError(refusal('s'));
 }
 
-function quoted(text: string, budget: Budget): string {
+function quote(text: string, budget: Budget): string {
   budget.charge(text.length >> 4);
   return JSON.stringify(text);
 }

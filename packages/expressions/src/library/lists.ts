@@ -14,14 +14,14 @@ export const lists: readonly Overload[] = [
       budget.charge(list.length);
       return list.every((element, index) => index === 0 || order(list[index - 1] as Value, element, budget) <= 0);
     }),
-    method(`list(${type})`, `sort() -> list(${type})`, (list: List, budget: Budget) => sorted(list, list, budget)),
+    method(`list(${type})`, `sort() -> list(${type})`, (list: List, budget: Budget) => sortByKeys(list, list, budget)),
     method(`list(${type})`, `min() -> ${type}`, (list: List, budget: Budget) => outermost(list, -1, budget)),
     method(`list(${type})`, `max() -> ${type}`, (list: List, budget: Budget) => outermost(list, 1, budget)),
   ]),
   ...(['int', 'uint', 'double', 'duration'] as const).map((type) =>
     method(`list(${type})`, `sum() -> ${type}`, (list: List, budget: Budget) => {
       budget.charge(list.length);
-      return list.length === 0 ? zeros[type] : list.reduce(plus);
+      return list.length === 0 ? zeros[type] : list.reduce(addNumbers);
     }),
   ),
   method('list(A)', 'indexOf(A) -> int', (list: List, wanted: Value, budget: Budget) => {
@@ -33,13 +33,13 @@ export const lists: readonly Overload[] = [
     return BigInt(list.findLastIndex((element) => equal(element, wanted, budget)));
   }),
   method('list(A)', 'slice(int, int) -> list(A)', slice),
-  method('list(list(A))', 'flatten() -> list(A)', (list: List, budget: Budget) => flattened(list, 1n, budget)),
-  method('list(dyn)', 'flatten(int) -> list(dyn)', flattened),
+  method('list(list(A))', 'flatten() -> list(A)', (list: List, budget: Budget) => flatten(list, 1n, budget)),
+  method('list(dyn)', 'flatten(int) -> list(dyn)', flatten),
   method('list(A)', 'reverse() -> list(A)', (list: List, budget: Budget) => {
     budget.charge(list.length);
     return list.toReversed();
   }),
-  method('list(A)', 'distinct() -> list(A)', distinct),
+  method('list(A)', 'distinct() -> list(A)', removeDuplicates),
   method('list(A)', 'first() -> optional(A)', (list: List) => new Optional(list[0])),
   method('list(A)', 'last() -> optional(A)', (list: List) => new Optional(list.at(-1))),
   fn('lists.range(int) -> list(int)', (length: bigint, budget: Budget) => {
@@ -68,7 +68,7 @@ function order(one: Value, other: Value, budget: Budget): number {
 }
 
 /** In the order of the keys, one for each element; elements with equal keys stay as they are. */
-export function sorted(list: List, keys: List, budget: Budget): List {
+export function sortByKeys(list: List, keys: List, budget: Budget): List {
   // Each comparison is a step, and there are about as many for each element as its number has digits.
   budget.charge(list.length * Math.ceil(Math.log2(list.length + 1)));
   if (!isUniform(keys)) throw new EvaluationError('no such overload: list elements must have the same type');
@@ -88,16 +88,16 @@ function slice(list: List, from: bigint, to: bigint, budget: Budget): List {
   return list.slice(Number(from), Number(to));
 }
 
-function flattened(list: List, levels: bigint, budget: Budget): List {
+function flatten(list: List, levels: bigint, budget: Budget): List {
   if (levels < 0n) throw new EvaluationError('level must be non-negative');
   budget.charge(1 + list.length);
   return list.flatMap((element) =>
-    Array.isArray(element) && levels > 0n ? flattened(element, levels - 1n, budget) : [element],
+    Array.isArray(element) && levels > 0n ? flatten(element, levels - 1n, budget) : [element],
   );
 }
 
 /** The first of equal elements. Anything can be an element, so each is compared with all that stay. */
-function distinct(list: List, budget: Budget): List {
+function removeDuplicates(list: List, budget: Budget): List {
   const kept: Value[] = [];
   for (const element of list) if (!holds(kept, element, budget)) kept.push(element);
   return kept;
@@ -112,7 +112,7 @@ function outermost(list: List, direction: 1 | -1, budget: Budget): Value {
 const zeros = { int: 0n, uint: uint(0n), double: 0, duration: duration(0n) } as const;
 
 /** A list of unknown values may hold any of these, and each only with its like. */
-function plus(sum: Value, next: Value): Value {
+function addNumbers(sum: Value, next: Value): Value {
   if (typeof sum === 'bigint' && typeof next === 'bigint') return int(sum + next);
   if (typeof sum === 'number' && typeof next === 'number') return sum + next;
   if (sum instanceof Uint && next instanceof Uint) return uint(sum.value + next.value);

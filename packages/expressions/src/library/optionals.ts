@@ -17,8 +17,8 @@ export const optionals: readonly Overload[] = [
   method('optional(A)', 'or(optional(A)) -> optional(A)', (one: Optional, other: Optional) =>
     one.value === undefined ? other : one,
   ),
-  fn('optional.unwrap(list(optional(A))) -> list(A)', unwrapped),
-  method('list(optional(A))', 'unwrapOpt() -> list(A)', unwrapped),
+  fn('optional.unwrap(list(optional(A))) -> list(A)', unwrap),
+  method('list(optional(A))', 'unwrapOpt() -> list(A)', unwrap),
   method(
     'optional(A)',
     'orValue(A) -> A',
@@ -26,7 +26,7 @@ export const optionals: readonly Overload[] = [
   ),
 ];
 
-function unwrapped(list: readonly Value[], budget: Budget): Value[] {
+function unwrap(list: readonly Value[], budget: Budget): Value[] {
   budget.charge(list.length);
   return list.flatMap((element) => {
     if (!(element instanceof Optional)) throw new EvaluationError('no such overload: only optionals can be unwrapped');

@@ -27,7 +27,7 @@ export const method = (target: string, signature: string, run: Run): Overload =>
   overload(signature, [typeIn(target)], run);
 
 /** The same function where its own work is worth more than one step, whatever it is given. */
-export const costing =
+export const withCost =
   (steps: number, run: Run): Run =>
   (...args) => {
     const budget: Budget = args.at(-1) as unknown as Budget; // It comes last, after what the signature names.

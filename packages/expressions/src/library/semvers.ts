@@ -1,6 +1,6 @@
 import { normalizeSemver, parseSemver, type Semver } from '../values/semver.ts';
 import { EvaluationError, type Value } from '../values/value.ts';
-import { costing, fn, method, type Overload } from './overload.ts';
+import { fn, method, type Overload, withCost } from './overload.ts';
 
 /** A version may have a hundred parts. */
 const steps = 16;
@@ -9,38 +9,38 @@ const steps = 16;
 export const semvers: readonly Overload[] = [
   fn(
     'semver(string) -> kubernetes.Semver',
-    costing(steps, (text: string) => required(text, false)),
+    withCost(steps, (text: string) => requireSemver(text, false)),
   ),
-  fn('semver(string, bool) -> kubernetes.Semver', costing(steps, required)),
+  fn('semver(string, bool) -> kubernetes.Semver', withCost(steps, requireSemver)),
   fn(
     'isSemver(string) -> bool',
-    costing(steps, (text: string) => read(text, false) !== undefined),
+    withCost(steps, (text: string) => readSemver(text, false) !== undefined),
   ),
   fn(
     'isSemver(string, bool) -> bool',
-    costing(steps, (text: string, normalize: boolean) => read(text, normalize) !== undefined),
+    withCost(steps, (text: string, normalize: boolean) => readSemver(text, normalize) !== undefined),
   ),
   ...['major', 'minor', 'patch'].map((name, index) =>
     method('kubernetes.Semver', `${name}() -> int`, ({ numbers }: Semver) =>
       BigInt.asIntN(64, numbers[index] as bigint),
     ),
   ),
-  ofTwo('isGreaterThan(kubernetes.Semver) -> bool', (one, other) => one.compare(other) > 0),
-  ofTwo('isLessThan(kubernetes.Semver) -> bool', (one, other) => one.compare(other) < 0),
-  ofTwo('compareTo(kubernetes.Semver) -> int', (one, other) => BigInt(one.compare(other))),
+  pairMethod('isGreaterThan(kubernetes.Semver) -> bool', (one, other) => one.compare(other) > 0),
+  pairMethod('isLessThan(kubernetes.Semver) -> bool', (one, other) => one.compare(other) < 0),
+  pairMethod('compareTo(kubernetes.Semver) -> int', (one, other) => BigInt(one.compare(other))),
 ];
 
-function read(text: string, normalize: boolean): Semver | undefined {
+function readSemver(text: string, normalize: boolean): Semver | undefined {
   const whole = normalize ? normalizeSemver(text) : text;
   return whole === undefined ? undefined : parseSemver(whole);
 }
 
-function required(text: string, normalize: boolean): Semver {
-  const version = read(text, normalize);
+function requireSemver(text: string, normalize: boolean): Semver {
+  const version = readSemver(text, normalize);
   if (!version) throw new EvaluationError('not a semantic version such as 1.2.3');
   return version;
 }
 
-function ofTwo(signature: string, run: (one: Semver, other: Semver) => Value): Overload {
-  return method('kubernetes.Semver', signature, costing(steps, run));
+function pairMethod(signature: string, run: (one: Semver, other: Semver) => Value): Overload {
+  return method('kubernetes.Semver', signature, withCost(steps, run));
 }

@@ -28,7 +28,7 @@ export const strings: readonly Overload[] = [
   search('indexOf(string) -> int', (whole: string, part: string) => BigInt(pointAt(whole, whole.indexOf(part)))),
   search('indexOf(string, int) -> int', (whole: string, part: string, from: bigint, budget: Budget) => {
     if (part === '') return from;
-    if (from < 0n) throw outOfRange();
+    if (from < 0n) throw rangeError();
     if (from >= BigInt(lengthOf(whole, budget))) return -1n;
     return BigInt(pointAt(whole, whole.indexOf(part, unitAt(whole, Number(from)))));
   }),
@@ -37,7 +37,7 @@ export const strings: readonly Overload[] = [
   ),
   search('lastIndexOf(string, int) -> int', (whole: string, part: string, from: bigint, budget: Budget) => {
     if (part === '') return from;
-    if (from < 0n) throw outOfRange();
+    if (from < 0n) throw rangeError();
     if (from >= BigInt(lengthOf(whole, budget))) return -1n;
     return BigInt(pointAt(whole, whole.lastIndexOf(part, unitAt(whole, Number(from)))));
   }),
@@ -74,10 +74,10 @@ function trimmed(whole: string): string {
   return whole.slice(from, to);
 }
 
-const outOfRange = (): EvaluationError => new EvaluationError('index out of range');
+const rangeError = (): EvaluationError => new EvaluationError('index out of range');
 
 function within(at: bigint, length: number): number {
-  if (at < 0n || at > BigInt(length)) throw outOfRange();
+  if (at < 0n || at > BigInt(length)) throw rangeError();
   return Number(at);
 }
 

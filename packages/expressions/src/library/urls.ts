@@ -10,8 +10,8 @@ const part = (signature: string, run: (url: Url) => Value): Overload =>
 
 /** Kubernetes' functions for URLs. Absolute URLs and absolute paths are understood; a part that is not there is empty. */
 export const urls: readonly Overload[] = [
-  fn('url(string) -> kubernetes.URL', parsed),
-  fn('isURL(string) -> bool', (text: string, budget: Budget) => succeeds(() => parsed(text, budget))),
+  fn('url(string) -> kubernetes.URL', parse),
+  fn('isURL(string) -> bool', (text: string, budget: Budget) => succeeds(() => parse(text, budget))),
   part('getScheme() -> string', ({ scheme }) => scheme),
   part('getHost() -> string', ({ host }) => host),
   part('getHostname() -> string', ({ hostname }) => hostname),
@@ -24,7 +24,7 @@ export const urls: readonly Overload[] = [
 ];
 
 /** Each character is looked at several times. */
-function parsed(text: string, budget: Budget): Url {
+function parse(text: string, budget: Budget): Url {
   budget.charge(text.length >> 2);
   return parseUrl(text);
 }

@@ -1,6 +1,6 @@
 import { type Locals, withLocal } from '../check/names.ts';
 import { types } from '../check/type.ts';
-import { sorted } from '../library/lists.ts';
+import { sortByKeys } from '../library/lists.ts';
 import type { Fold, Node } from '../syntax/node.ts';
 import { MapValue } from '../values/map-value.ts';
 import { EvaluationError, type Value } from '../values/value.ts';
@@ -52,7 +52,7 @@ export function planFold(
           elements.push(element);
           return result ? [result(frame)] : [];
         });
-        return sorted(elements, keys, frame.budget);
+        return sortByKeys(elements, keys, frame.budget);
       };
     case 'transformMap':
       return (frame) =>

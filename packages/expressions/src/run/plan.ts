@@ -11,12 +11,12 @@ import { planFold } from './fold.ts';
 import { type Plan, truth } from './frame.ts';
 
 /** What is known of an expression when it is planned. */
-export interface Planned extends Declarations {
+export interface PlanContext extends Declarations {
   /** Without it, all functions of the right name are tried on the values. */
   readonly overloadsOf?: OverloadsOf;
 }
 
-export function plan(node: Node, declared: Planned, locals?: Locals): Plan {
+export function plan(node: Node, declared: PlanContext, locals?: Locals): Plan {
   const run = planForm(node, declared, locals);
   return (frame) => {
     frame.budget.charge(1);
@@ -24,7 +24,7 @@ export function plan(node: Node, declared: Planned, locals?: Locals): Plan {
   };
 }
 
-function planForm(node: Node, declared: Planned, locals: Locals | undefined): Plan {
+function planForm(node: Node, declared: PlanContext, locals: Locals | undefined): Plan {
   const inner = (child: Node): Plan => plan(child, declared, locals);
   switch (node.kind) {
     case 'literal': {

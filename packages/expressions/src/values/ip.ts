@@ -44,7 +44,7 @@ export class Cidr extends Opaque {
     return other instanceof Cidr && other.length === this.length && other.address.equals(this.address);
   }
 
-  masked(): Cidr {
+  mask(): Cidr {
     const { bits, value } = this.address;
     const rest = BigInt(bits - this.length);
     return new Cidr(new Ip(bits, (value >> rest) << rest), this.length);

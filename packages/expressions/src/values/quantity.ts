@@ -33,7 +33,7 @@ export class Quantity extends Opaque {
     return one < two ? -1 : 1;
   }
 
-  plus(other: Quantity): Quantity {
+  add(other: Quantity): Quantity {
     if (this.isCompact && other.isCompact) {
       if (other.units === 0n) return this;
       if (this.units === 0n) return other;
@@ -43,7 +43,7 @@ export class Quantity extends Opaque {
     return new Quantity(units, exponent, this.isCompact && other.isCompact && fitsInt(units));
   }
 
-  negated(): Quantity {
+  negate(): Quantity {
     return new Quantity(-this.units, this.exponent, this.isCompact);
   }
 
@@ -100,23 +100,29 @@ export function parseQuantity(text: string): Quantity | undefined {
   const digits = (whole || '0') + fraction;
   const negative = sign === '-';
   if (Object.hasOwn(binaryExponents, suffix))
-    return binary(BigInt(digits), (whole || '0').length, fraction.length, binaryExponents[suffix] as number, negative);
-  const exponent = decimalExponent(suffix);
+    return parseBinary(
+      BigInt(digits),
+      (whole || '0').length,
+      fraction.length,
+      binaryExponents[suffix] as number,
+      negative,
+    );
+  const exponent = readDecimalExponent(suffix);
   if (exponent === undefined || Math.abs(exponent) > exponentMax) return undefined;
   const units = (negative ? -1n : 1n) * BigInt(digits);
   const last = exponent - fraction.length;
   return digits.length <= compactDigitsMax && last >= exponentMin
     ? new Quantity(units, last, true)
-    : rounded(units, last);
+    : round(units, last);
 }
 
-function decimalExponent(suffix: string): number | undefined {
+function readDecimalExponent(suffix: string): number | undefined {
   if (Object.hasOwn(decimalExponents, suffix)) return decimalExponents[suffix];
   const [, written] = /^[eE]([+-]?\d+)$/.exec(suffix) ?? [];
   return written === undefined ? undefined : Number(written);
 }
 
-function binary(
+function parseBinary(
   digits: bigint,
   wholeDigits: number,
   fractionDigits: number,
@@ -128,12 +134,12 @@ function binary(
   // Fewer digits stay compact than would fit; who asks for `isInteger` sees the difference.
   const isCompact = fractionDigits === 0 && 14 - wholeDigits - Math.trunc((power * 3) / 10) >= 0;
   if (isCompact) return new Quantity(sign * units, 0, true);
-  const { units: size, exponent } = rounded(units, -fractionDigits);
+  const { units: size, exponent } = round(units, -fractionDigits);
   const most = intMax * 10n ** BigInt(-exponent);
   return size > most ? new Quantity(sign * intMax, 0, false) : new Quantity(sign * size, exponent, false);
 }
 
-function rounded(units: bigint, exponent: number): Quantity {
+function round(units: bigint, exponent: number): Quantity {
   if (exponent >= exponentMin) return new Quantity(units * 10n ** BigInt(exponent - exponentMin), exponentMin, false);
   const by = 10n ** BigInt(exponentMin - exponent);
   const rest = units % by;

@@ -63,19 +63,19 @@ export function parseUrl(text: string): Url {
   return new Url({ ...parts, rest: `${parts.rest}${fragment === '' ? '' : `#${fragment}`}` });
 }
 
-const fault = (): EvaluationError => new EvaluationError('not an absolute URL or path');
+const urlError = (): EvaluationError => new EvaluationError('not an absolute URL or path');
 
 function read(text: string): Parts {
-  if (text === '' || /[\0-\x1f\x7f]/.test(text)) throw fault();
+  if (text === '' || /[\0-\x1f\x7f]/.test(text)) throw urlError();
   const none = { scheme: '', user: '', host: '', path: '', query: '', rest: '' };
   if (text === '*') return { ...none, path: '*' };
   const [, written = '', afterScheme = ''] = /^(?:([A-Za-z][A-Za-z0-9+.-]*):)?([^]*)$/.exec(text) ?? [];
-  if (text.startsWith(':')) throw fault();
+  if (text.startsWith(':')) throw urlError();
   const scheme = written.toLowerCase();
   const mark = afterScheme.indexOf('?');
   const [hierarchy, query] = mark < 0 ? [afterScheme, ''] : [afterScheme.slice(0, mark), afterScheme.slice(mark + 1)];
   if (!hierarchy.startsWith('/')) {
-    if (scheme === '') throw fault();
+    if (scheme === '') throw urlError();
     return { ...none, scheme, query, rest: hierarchy };
   }
   // Without a scheme, three slashes begin a path.
@@ -95,19 +95,19 @@ function read(text: string): Parts {
 }
 
 function readUser(user: string): string {
-  if (!/^[A-Za-z0-9\-._:~!$&'()*+,;=%@]*$/.test(user)) throw fault();
+  if (!/^[A-Za-z0-9\-._:~!$&'()*+,;=%@]*$/.test(user)) throw urlError();
   decode(user);
   return user;
 }
 
 function readHost(scheme: string, host: string): string {
   const bracket = host.lastIndexOf('[');
-  if (bracket > 0) throw fault();
+  if (bracket > 0) throw urlError();
   if (bracket === 0) return readLiteral(host);
   const [first, last] = [host.indexOf(':'), host.lastIndexOf(':')];
   // Other schemes may name several hosts; those of the web name one.
   const colon = scheme === 'http' || scheme === 'https' ? first : last;
-  if (colon >= 0 && !/^:\d*$/.test(host.slice(colon))) throw fault();
+  if (colon >= 0 && !/^:\d*$/.test(host.slice(colon))) throw urlError();
   return decodeHost(host);
 }
 
@@ -116,16 +116,16 @@ function readLiteral(host: string): string {
   const end = host.lastIndexOf(']');
   const [address, port] = [host.slice(1, Math.max(end, 1)), host.slice(end + 1)];
   const [literal = '', ...zone] = address.split('%25');
-  if (end < 0 || !/^(:\d*)?$/.test(port) || readIpv6(decodeHost(literal)) === undefined) throw fault();
+  if (end < 0 || !/^(:\d*)?$/.test(port) || readIpv6(decodeHost(literal)) === undefined) throw urlError();
   if (zone.length === 0) return `[${literal}]${port}`;
   const name = decode(zone.join('%25'));
-  if (name === '') throw fault();
+  if (name === '') throw urlError();
   return `[${literal}%${name}]${port}`;
 }
 
 /** In a host only what is not ASCII can be escaped. */
 function decodeHost(host: string): string {
-  if (/[^A-Za-z0-9\-_.~!$&'()*+,;=:[\]<>"%\x80-\uffff]/.test(host) || /%(?!25)[0-7]/.test(host)) throw fault();
+  if (/[^A-Za-z0-9\-_.~!$&'()*+,;=:[\]<>"%\x80-\uffff]/.test(host) || /%(?!25)[0-7]/.test(host)) throw urlError();
   return decode(host);
 }
 
@@ -148,7 +148,7 @@ const decode = (text: string): string => (text.includes('%') ? decodeBytes(text)
 
 /** The bytes of a text, escaped ones for what they stand for. */
 function decodeBytes(text: string): Buffer {
-  if (/%(?![0-9a-fA-F]{2})/.test(text)) throw fault();
+  if (/%(?![0-9a-fA-F]{2})/.test(text)) throw urlError();
   const bytes = Buffer.from(text);
   let [from, to] = [0, 0];
   while (from < bytes.length) {
