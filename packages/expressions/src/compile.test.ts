@@ -109,6 +109,29 @@ describe('claims', () => {
   });
 });
 
+describe('values of Kubernetes', () => {
+  const nines = '9'.repeat(300);
+
+  test.each([
+    ['a quantity with very many digits', `isQuantity('1${nines}')`],
+    ['a quantity beyond all numbers', "isQuantity('1e99999999')"],
+    ['a version with very many parts', `isSemver('1.2.3-${'a.'.repeat(200)}b')`],
+    ['a long address', `isIP('${'::'.repeat(50_000).slice(0, 10_000)}1')`],
+  ])('%s is none, so that comparing takes no time', (_, text) => {
+    expect(valueOf(text)).toBe(false);
+  });
+
+  test('the largest of them are added and compared exactly', () => {
+    expect(valueOf(`quantity('1e300').add(quantity('1n')).isGreaterThan(quantity('1e300'))`)).toBe(true);
+    expect(valueOf(`quantity('${nines.slice(1)}').add(1) == quantity('1e299')`)).toBe(true);
+  });
+
+  test('a name that escapes a character reads the property of that name', () => {
+    expect(valueOf('claims.kubernetes__dot__io__slash__team', { 'kubernetes.io/team': 'a' })).toBe('a');
+    expect(valueOf('claims.__proto__ == "p" && claims.a__b == 1', JSON.parse('{"__proto__":"p","a__b":1}'))).toBe(true);
+  });
+});
+
 describe('Kubernetes’ functions', () => {
   test.each([
     ["'abc 123'.find('[0-9]+') == '123'", true],
@@ -150,6 +173,15 @@ describe('CEL cost: whoever writes an expression to do harm', () => {
       "claims.list.all(a, !claims.text.contains('b' + claims.text.substring(50000)))",
     ],
     ['looks for all that nearly is there', "claims.text.findAll('a*b|a').size() > 0"],
+    ['sorts long texts', 'claims.list.map(a, claims.text + a).sort().size() > 0'],
+    ['sorts by long texts', 'claims.list.sortBy(a, claims.text).size() > 0'],
+    ['looks for the greatest of long texts', 'claims.list.map(a, claims.text).max().size() > 0'],
+    ['makes a list of all numbers', 'lists.range(9223372036854775807).size() > 0'],
+    ['looks for doubles in a long list', 'lists.range(20000).distinct().size() > 0'],
+    ['flattens lists of lists', 'claims.list.map(a, claims.list).flatten().size() > 0'],
+    ['compares long URLs', "[url('/' + claims.text)].all(u, claims.list.all(a, u == u))"],
+    ['reads long URLs', "claims.list.all(a, isURL('/ä' + claims.text))"],
+    ['reads long names', 'claims.list.all(a, format.qualifiedName().validate(claims.text).hasValue())'],
     ['looks things up in long lists', 'claims.list.all(a, claims.list.all(b, !("x" in claims.list)))'],
   ])('and %s is stopped by the budget', (_, text) => {
     expect(() => valueOf(text, thousand)).toThrow(BudgetExceededError);
@@ -229,6 +261,6 @@ describe('CEL cost: whoever writes an expression to do harm', () => {
   }
 
   function doubled(how: string, first: string, times: number): string {
-    return `${`cel.bind(a, `.repeat(times)}${first}${`, ${how})`.repeat(times)}`;
+    return `${'['.repeat(times)}${first}${`].map(a, ${how})[0]`.repeat(times)}`;
   }
 });

@@ -1,4 +1,5 @@
 import { check } from './check/check.ts';
+import { validateLiterals } from './check/literals.ts';
 import type { Type } from './check/type.ts';
 import { Budget } from './run/budget.ts';
 import { plan } from './run/plan.ts';
@@ -31,9 +32,11 @@ export function compile(
   const declared = { variables: new Map(Object.entries(variables)), container: '' };
   const node = parsed(text);
   if ('message' in node) return { faults: [describeFault(text, node)] };
-  const { type, faults } = check(node, declared);
+  const checked = check(node, declared);
+  const faults = [...checked.faults, ...validateLiterals(node, checked.typeOf)];
+  const { type } = checked;
   if (faults.length > 0) return { faults: faults.map((fault) => describeFault(text, fault)) };
-  const run = plan(node, declared);
+  const run = plan(node, { ...declared, overloadsOf: checked.overloadsOf });
   return {
     expression: {
       text,

@@ -124,7 +124,7 @@ function valueOf(json: Json): Value {
     case 'listValue':
       return (held.values ?? []).map(valueOf);
     case 'mapValue':
-      return MapValue.of((held.entries ?? []).map((entry: Json) => [valueOf(entry.key), valueOf(entry.value)]));
+      return new MapValue((held.entries ?? []).map((entry: Json) => [valueOf(entry.key), valueOf(entry.value)]));
     case 'objectValue':
       return held['@type'].endsWith('Timestamp') ? parseTimestamp(held.value) : parseDuration(held.value);
     default:

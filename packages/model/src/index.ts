@@ -132,7 +132,15 @@ export { type TableOptions, tableOf } from './table/table.ts';
 export type { ServedKind, ServedSubresource, SpokenKind } from './served-kind.ts';
 export { formatTime } from './time.ts';
 export { asServed, asStored, defineView, type View } from './view.ts';
-export { labelNames, pathSegment, pathSegmentNames, qualifiedName, subdomainNames } from './validation/names.ts';
+export {
+  labelNames,
+  labelValueRule,
+  type NameRule,
+  pathSegment,
+  pathSegmentNames,
+  qualifiedName,
+  subdomainNames,
+} from './validation/names.ts';
 export {
   finalizersErrors,
   foregroundFinalizer,

@@ -1,5 +1,5 @@
 import { functionCalled, overloadsNamed } from '../library/index.ts';
-import { patternFault } from '../library/regular-expressions.ts';
+import type { Overload } from '../library/overload.ts';
 import { Uint, type Value } from '../values/value.ts';
 import type { Fault } from '../syntax/fault.ts';
 import type { Fold, Node } from '../syntax/node.ts';
@@ -8,17 +8,35 @@ import { type Declarations, type Locals, referenceOf, withLocal } from './names.
 import { formatType, type Type, types } from './type.ts';
 
 /** The type of an expression's value, and all that cannot work in it. */
-export function check(node: Node, declared: Declarations): { readonly type: Type; readonly faults: readonly Fault[] } {
+export function check(node: Node, declared: Declarations): Checked {
   const checker = new Checker(declared);
   const type = checker.typeOf(node, undefined);
-  return { type: checker.inference.resolve(type), faults: checker.faults };
+  return {
+    type: checker.inference.resolve(type),
+    faults: checker.faults,
+    typeOf: (part) => checker.inference.resolve(checker.types.get(part) ?? dyn),
+    overloadsOf: (part) => checker.overloads.get(part),
+  };
+}
+
+export interface Checked {
+  readonly type: Type;
+  readonly faults: readonly Fault[];
+  /** The type of a part of what was checked. */
+  readonly typeOf: (node: Node) => Type;
+  /** What a call can mean by the types of its arguments. */
+  readonly overloadsOf: OverloadsOf;
 }
 
 const { bool, dyn, int } = types;
 
+export type OverloadsOf = (node: Node) => readonly Overload[] | undefined;
+
 class Checker {
   readonly inference = new Inference();
   readonly faults: Fault[] = [];
+  readonly types = new Map<Node, Type>();
+  readonly overloads = new Map<Node, readonly Overload[]>();
   readonly #declared: Declarations;
 
   constructor(declared: Declarations) {
@@ -26,6 +44,12 @@ class Checker {
   }
 
   typeOf(node: Node, locals: Locals | undefined): Type {
+    const type = this.#typeOf(node, locals);
+    this.types.set(node, type);
+    return type;
+  }
+
+  #typeOf(node: Node, locals: Locals | undefined): Type {
     switch (node.kind) {
       case 'literal':
         return typeOfLiteral(node.value);
@@ -60,8 +84,6 @@ class Checker {
         return this.#fault(node, `undeclared reference to '${node.name}' (in container '${this.#declared.container}')`);
       case 'fold':
         return this.#fold(node, locals);
-      case 'bind':
-        return this.typeOf(node.body, withLocal(locals, node.variable, this.typeOf(node.value, locals)));
       case 'optional map':
         return this.#optionalMap(node, locals);
     }
@@ -102,17 +124,18 @@ class Checker {
     if (overloads.length === 0)
       return this.#fault(node, `undeclared reference to '${name}' (in container '${this.#declared.container}')`);
     let gives: Type | undefined;
+    const fitting: Overload[] = [];
     for (const overload of overloads) {
       if (overload.method !== method) continue;
       const [result, ...takes] = this.inference.instance(overload.gives, ...overload.takes) as [Type, ...Type[]];
       if (!this.inference.assign(given, takes)) continue;
+      fitting.push(overload);
       const type = this.inference.resolve(result);
       // Arguments of unknown types may mean several functions; what they have in common is all that is known.
       if (gives === undefined) gives = result;
       else if (this.#format(gives) !== formatType(type)) gives = dyn;
     }
-    const wrong = patternFault(name, args);
-    if (wrong) this.faults.push(wrong);
+    this.overloads.set(node, fitting);
     return (
       gives ??
       this.#fault(node, `found no matching overload for '${name}' applied to '${this.#formatCall(given, method)}'`)
@@ -120,13 +143,10 @@ class Checker {
   }
 
   #conditional(node: Node & { kind: 'conditional' }, locals: Locals | undefined): Type {
-    this.#expect(node.condition, bool, locals);
-    const [yes, no] = [this.typeOf(node.yes, locals), this.typeOf(node.no, locals)];
-    if (!this.inference.assign([no], [yes]))
-      return this.#fault(
-        node,
-        `found no matching overload for '_?_:_' applied to '(bool, ${this.#format(yes)}, ${this.#format(no)})'`,
-      );
+    const given = [node.condition, node.yes, node.no].map((part) => this.typeOf(part, locals)) as [Type, Type, Type];
+    const [condition, yes, no] = given;
+    if (!this.inference.assign([condition, no], [bool, yes]))
+      return this.#fault(node, `found no matching overload for '_?_:_' applied to '${this.#formatCall(given, false)}'`);
     return this.inference.join(yes, no);
   }
 
@@ -160,15 +180,27 @@ class Checker {
         return types.list(element);
       case 'map':
         return types.list(result);
+      case 'sortBy':
+        return this.#sorted(node, range, element, result);
       case 'transformMap':
         return types.map(first, result);
       case 'transformMapEntry': {
         const [map] = this.inference.instance(types.map(types.parameter('K'), types.parameter('V'))) as [Type];
         return this.inference.assign([result], [map])
           ? map
-          : this.#fault(node, `expected a map but found '${this.#format(result)}'`);
+          : this.#fault(node, `found no matching overload for '${node.form}' applied to '(${this.#format(result)})'`);
       }
     }
+  }
+
+  #sorted(node: Node & Fold, range: Type, element: Type, key: Type): Type {
+    const isSortable = comparable.has(this.inference.shallow(key).kind);
+    return isSortable && range.kind !== 'map'
+      ? types.list(element)
+      : this.#fault(
+          node,
+          `found no matching overload for 'sortBy' applied to '${this.#format(range)}.(${this.#format(key)})'`,
+        );
   }
 
   /** Index and element of a list, key and value of a map. */
@@ -197,7 +229,7 @@ class Checker {
     const inner = types.optional(this.inference.fresh());
     return this.inference.assign([body], [inner])
       ? inner
-      : this.#fault(node.body, `expected type 'optional_type(_)' but found '${this.#format(body)}'`);
+      : this.#fault(node.body, `found no matching overload for 'optFlatMap' applied to '(${this.#format(body)})'`);
   }
 
   #expect(node: Node, wanted: Type, locals: Locals | undefined): void {
@@ -223,6 +255,19 @@ class Checker {
       : `(${[target, ...args].filter((arg) => arg !== undefined).join(', ')})`;
   }
 }
+
+const comparable: ReadonlySet<Type['kind']> = new Set([
+  'int',
+  'uint',
+  'double',
+  'bool',
+  'string',
+  'bytes',
+  'timestamp',
+  'duration',
+  'dyn',
+  'parameter',
+]);
 
 function typeOfLiteral(value: Value): Type {
   switch (typeof value) {

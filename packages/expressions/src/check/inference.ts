@@ -88,12 +88,12 @@ function unify(bound: Bound, given: Type, wanted: Type): boolean {
   // Types may be compared with each other, whatever they are types of.
   if (one.kind === 'type' && other.kind === 'type') return true;
   if (one.kind !== other.kind) return false;
-  if (one.kind === 'object') return other.kind === 'object' && one.name === other.name;
+  if (one.kind === 'object' || one.kind === 'opaque') return 'name' in other && one.name === other.name;
   const others = partsOf(other);
   return partsOf(one).every((part, index) => unify(bound, part, others[index] as Type));
 }
 
-const nullable: ReadonlySet<Type['kind']> = new Set(['null', 'object', 'optional', 'timestamp', 'duration', 'url']);
+const nullable: ReadonlySet<Type['kind']> = new Set(['null', 'object', 'optional', 'timestamp', 'duration', 'opaque']);
 
 /** Nothing can be a list of itself. */
 function bind(bound: Bound, name: string, type: Type): boolean {

@@ -53,9 +53,10 @@ function candidates(name: string, container: string): readonly string[] {
 }
 
 const { dyn } = types;
-const selfNamed = ['bool', 'int', 'uint', 'double', 'string', 'bytes', 'timestamp', 'duration', 'url'] as const;
+const selfNamed = ['bool', 'int', 'uint', 'double', 'string', 'bytes', 'timestamp', 'duration'] as const;
 const named: readonly (readonly [string, Type])[] = [
   ...selfNamed.map((kind) => [formatType(types[kind]), types[kind]] as const),
+  ...['net.IP', 'net.CIDR'].map((name) => [name, types.opaque(name)] as const),
   ['null_type', types.null],
   ['list', types.list(dyn)],
   ['map', types.map(dyn, dyn)],

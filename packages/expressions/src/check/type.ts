@@ -11,13 +11,14 @@ export type Type =
         | 'string'
         | 'bytes'
         | 'timestamp'
-        | 'duration'
-        | 'url';
+        | 'duration';
     }
   | { readonly kind: 'list' | 'optional' | 'type'; readonly of: Type }
   | { readonly kind: 'map'; readonly key: Type; readonly of: Type }
   /** A map with known fields: naming another is a fault. */
   | { readonly kind: 'object'; readonly name: string; readonly fields: Readonly<Record<string, Type>> }
+  /** What values of a library's own class have: `net.IP`. */
+  | { readonly kind: 'opaque'; readonly name: string }
   /** Stands for one type throughout a declaration, as A in `list(A)`; inference gives it a number. */
   | { readonly kind: 'parameter'; readonly name: string };
 
@@ -34,12 +35,12 @@ export const types = {
   bytes: simple('bytes'),
   timestamp: simple('timestamp'),
   duration: simple('duration'),
-  url: simple('url'),
   list: (of: Type): Type => ({ kind: 'list', of }),
   optional: (of: Type): Type => ({ kind: 'optional', of }),
   type: (of: Type): Type => ({ kind: 'type', of }),
   map: (key: Type, of: Type): Type => ({ kind: 'map', key, of }),
   object: (name: string, fields: Readonly<Record<string, Type>>): Type => ({ kind: 'object', name, fields }),
+  opaque: (name: string): Type => ({ kind: 'opaque', name }),
   parameter: (name: string): Type => ({ kind: 'parameter', name }),
 } as const;
 
@@ -54,14 +55,13 @@ export function formatType(type: Type): string {
     case 'map':
       return `map(${formatType(type.key)}, ${formatType(type.of)})`;
     case 'object':
+    case 'opaque':
     case 'parameter':
       return type.name;
     case 'timestamp':
       return 'google.protobuf.Timestamp';
     case 'duration':
       return 'google.protobuf.Duration';
-    case 'url':
-      return 'net.url.URL';
     default:
       return type.kind;
   }

@@ -9,9 +9,18 @@ import {
   perSecond,
   timestamp,
 } from '../values/time.ts';
-import { Duration, EvaluationError, Optional, Timestamp, TypeValue, Uint, Url, type Value } from '../values/value.ts';
+import {
+  Duration,
+  EvaluationError,
+  Opaque,
+  Optional,
+  Timestamp,
+  TypeValue,
+  Uint,
+  type Value,
+} from '../values/value.ts';
 import { int, uint } from '../values/whole.ts';
-import { fn, method, type Overload } from './overload.ts';
+import { fn, method, type Overload, withCost } from './overload.ts';
 import { lengthOf } from './code-points.ts';
 
 const same = <T extends Value>(value: T): T => value;
@@ -59,7 +68,7 @@ export const conversions: readonly Overload[] = [
   fn('string(bool) -> string', String),
   fn('string(int) -> string', String),
   fn('string(uint) -> string', ({ value }: Uint) => String(value)),
-  fn('string(double) -> string', formatDouble),
+  fn('string(double) -> string', withCost(4, formatDouble)),
   fn('string(bytes) -> string', (bytes: Uint8Array) => {
     try {
       return utf8.decode(bytes);
@@ -80,13 +89,6 @@ export const conversions: readonly Overload[] = [
   fn('duration(string) -> duration', parseDuration),
   fn('duration(int) -> duration', (nanoseconds: bigint) => new Duration(nanoseconds)),
 
-  fn('base64.encode(bytes) -> string', (bytes: Uint8Array) => Buffer.from(bytes).toString('base64')),
-  fn('base64.decode(string) -> bytes', (text: string) => {
-    if (!/^[A-Za-z0-9+/]*={0,2}$/.test(text) || text.replace(/=+$/, '').length % 4 === 1)
-      throw new EvaluationError('illegal base64 data');
-    return Buffer.from(text, 'base64');
-  }),
-
   ...sizes('string', (text: string, budget: Budget) => lengthOf(text, budget)),
   ...sizes('bytes', (bytes: Uint8Array) => bytes.length),
   ...sizes('list(A)', (list: readonly Value[]) => list.length),
@@ -105,7 +107,10 @@ function wholeIn(text: string): bigint {
 }
 
 function doubleIn(text: string): number {
-  if (/^[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?$/.test(text)) return Number(text);
+  if (/^[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?$/.test(text)) {
+    if (!Number.isFinite(Number(text))) throw new EvaluationError('type conversion error: the number is too large');
+    return Number(text);
+  }
   const [, sign, name] = /^([-+]?)(nan|inf|infinity)$/i.exec(text) ?? [];
   if (name === undefined) throw new EvaluationError('type conversion error: the text is no number');
   return name.toLowerCase() === 'nan' ? Number.NaN : (sign === '-' ? -1 : 1) * Number.POSITIVE_INFINITY;
@@ -129,7 +134,7 @@ function typeNameOf(value: Value): string {
       if (value instanceof Duration) return 'google.protobuf.Duration';
       if (value instanceof TypeValue) return 'type';
       if (value instanceof Optional) return 'optional_type';
-      if (value instanceof Url) return 'net.url.URL';
+      if (value instanceof Opaque) return value.typeName;
       return value instanceof MapValue ? 'map' : 'list';
   }
 }

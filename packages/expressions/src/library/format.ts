@@ -1,69 +1,170 @@
+import type { Type } from '../check/type.ts';
 import type { Budget } from '../run/budget.ts';
+import type { Fault } from '../syntax/fault.ts';
+import type { Node } from '../syntax/node.ts';
 import { formatDouble } from '../values/double.ts';
 import { MapValue } from '../values/map-value.ts';
 import { formatDuration, formatTimestamp } from '../values/time.ts';
 import { Duration, EvaluationError, Timestamp, TypeValue, Uint, type Value } from '../values/value.ts';
 import { method, type Overload } from './overload.ts';
 
-/** `'%s has %d'.format(['a', 1])` */
+/** `'%s has %d'.format(['a', 1])`, with numbers as in English: Kubernetes keeps an early version of this function. */
 export const format: readonly Overload[] = [
-  method('string', 'format(list(dyn)) -> string', (pattern: string, values: readonly Value[], budget: Budget) => {
-    let used = 0;
-    const formatted = pattern.replaceAll(
-      /%(?:%|(?:\.(\d*))?([^]?))/g,
-      (clause, precision: string | undefined, verb?: string) => {
-        if (clause === '%%') return '%';
-        if (used >= values.length) throw new EvaluationError(`index ${used} out of range`);
-        const write = Object.hasOwn(verbs, verb ?? '') ? verbs[verb as keyof typeof verbs] : undefined;
-        if (!write)
-          throw new EvaluationError(`could not parse formatting clause: unrecognized formatting clause "${verb}"`);
-        if (Number(precision) > precisionMax) throw new EvaluationError(`a precision is at most ${precisionMax}`);
-        const written = write(values[used++] as Value, precision === undefined ? 6 : Number(precision), budget);
-        budget.charge(1 + (written.length >> 4));
+  method('string', 'format(list(dyn)) -> string', (pattern: string, values: readonly Value[], budget: Budget) =>
+    piecesOf(pattern, values.length)
+      .map((piece) => {
+        if (typeof piece === 'string') return piece;
+        const written = verbs[piece.verb].write(values[piece.index] as Value, piece.precision, budget);
+        budget.charge(clauseSteps + (written.length >> 4));
         return written;
-      },
-    );
-    return formatted;
-  }),
+      })
+      .join(''),
+  ),
 ];
 
+/** What is wrong with a format and the list after it when both are written in the expression. */
+export function validateFormat(pattern: Node, list: Node, at: number, typeOf: (node: Node) => Type): Fault[] {
+  if (pattern.kind !== 'literal' || typeof pattern.value !== 'string' || list.kind !== 'list') return [];
+  try {
+    const clauses = piecesOf(pattern.value, list.elements.length).filter((piece) => typeof piece !== 'string');
+    if (clauses.length < list.elements.length)
+      throw new EvaluationError('too many arguments supplied to string.format');
+    return clauses.flatMap(({ verb, index }) => {
+      const node = (list.elements[index] as { value: Node }).value;
+      const wrong = findMisfit(node, verb, typeOf);
+      return wrong ? [{ at: wrong.at, message: refusal(verb) }] : [];
+    });
+  } catch (error) {
+    if (!(error instanceof EvaluationError)) throw error;
+    return [{ at, message: error.message }];
+  }
+}
+
+/** The part that the verb cannot write, if any. */
+function findMisfit(node: Node, verb: Verb, typeOf: (node: Node) => Type): Node | undefined {
+  const { kind } = typeOf(node);
+  if (kind !== 'dyn' && !verbs[verb].takes.includes(kind)) return node;
+  const parts =
+    node.kind === 'list'
+      ? node.elements.map(({ value }) => value)
+      : node.kind === 'map'
+        ? node.entries.flatMap(({ key, value }) => [key, value])
+        : [];
+  return parts.find((part) => findMisfit(part, verb, typeOf));
+}
+
+interface Clause {
+  readonly verb: Verb;
+  readonly index: number;
+  readonly precision: number;
+}
+
+/** Reading a clause and writing a number. */
+const clauseSteps = 8;
+
+/** Without a precision a number has six digits after its point. */
+const precisionDefault = 6;
 /** A double has no more digits to show; the texts would only grow. */
 const precisionMax = 100;
 
-const verbs = {
-  s: (value: Value, _: number, budget: Budget) => plain(value, budget),
-  d: (value: Value) => (typeof value === 'number' ? special(value) : undefined) ?? String(whole(value, 'd')),
-  f: (value: Value, precision: number) => fixed(value, precision),
-  e: (value: Value, precision: number) => exponential(value, precision),
-  b: (value: Value) => (typeof value === 'boolean' ? String(Number(value)) : whole(value, 'b').toString(2)),
-  o: (value: Value) => whole(value, 'o').toString(8),
-  x: (value: Value) => hexadecimal(value),
-  X: (value: Value) => hexadecimal(value).toUpperCase(),
-} as const;
+function piecesOf(pattern: string, count: number): (string | Clause)[] {
+  let index = 0;
+  const pieces: (string | Clause)[] = [];
+  for (const [piece, precision, verb] of pattern.matchAll(/[^%]+|%%|%(?:\.(\d*))?([^]?)/g)) {
+    if (!piece.startsWith('%')) pieces.push(piece);
+    else if (piece === '%%') pieces.push('%');
+    else {
+      if (!isVerb(verb ?? '')) throw new EvaluationError(`could not parse formatting clause '${piece}'`);
+      if (precision === '' || Number(precision) > precisionMax)
+        throw new EvaluationError(`could not parse formatting clause: a precision is a number up to ${precisionMax}`);
+      if (index >= count) throw new EvaluationError(`index ${index} out of range`);
+      pieces.push({ verb: verb as Verb, index: index++, precision: Number(precision ?? precisionDefault) });
+    }
+  }
+  return pieces;
+}
+
+type Verb = 's' | 'd' | 'f' | 'e' | 'b' | 'o' | 'x' | 'X';
+const isVerb = (text: string): boolean => Object.hasOwn(verbs, text);
+
+interface Writer {
+  readonly takes: readonly Type['kind'][];
+  readonly write: (value: Value, precision: number, budget: Budget) => string;
+}
+
+const whole: readonly Type['kind'][] = ['int', 'uint'];
+const real: readonly Type['kind'][] = ['double', 'string'];
+const bytes: readonly Type['kind'][] = [...whole, 'string', 'bytes'];
+const anything: readonly Type['kind'][] = [
+  ...bytes,
+  'list',
+  'map',
+  'double',
+  'bool',
+  'timestamp',
+  'duration',
+  'type',
+  'null',
+];
+
+const verb = (takes: Writer['takes'], write: Writer['write']): Writer => ({ takes, write });
+
+const verbs: Readonly<Record<Verb, Writer>> = {
+  s: verb(anything, (value, _, budget) => writeValue(value, budget)),
+  d: verb(whole, (value) => String(wholeIn(value, 'd'))),
+  f: verb(real, (value, precision) => writeFixed(doubleIn(value, 'f'), precision)),
+  e: verb(real, (value, width) => writeExponential(doubleIn(value, 'e')).padStart(width)),
+  b: verb([...whole, 'bool'], (value) =>
+    typeof value === 'boolean' ? String(Number(value)) : wholeIn(value, 'b').toString(2),
+  ),
+  o: verb(whole, (value) => wholeIn(value, 'o').toString(8)),
+  x: verb(bytes, (value) => writeHexadecimal(value)),
+  X: verb(bytes, (value) => writeHexadecimal(value).toUpperCase()),
+};
+
+const refusal = (of: string): string => `error during formatting: %${of} cannot write a value of this type`;
+
+function wholeIn(value: Value, of: Verb): bigint {
+  if (typeof value === 'bigint') return value;
+  if (value instanceof Uint) return value.value;
+  throw new EvaluationError(refusal(of));
+}
+
+const namedDoubles: Readonly<Record<string, number>> = {
+  NaN: Number.NaN,
+  Infinity: Number.POSITIVE_INFINITY,
+  '-Infinity': Number.NEGATIVE_INFINITY,
+};
+
+function doubleIn(value: Value, of: Verb): number {
+  const named = typeof value === 'string' && Object.hasOwn(namedDoubles, value) ? namedDoubles[value] : value;
+  if (typeof named === 'number') return named;
+  throw new EvaluationError(refusal(of));
+}
 
 const special = (value: number): string | undefined => {
   if (Number.isFinite(value)) return undefined;
   if (Number.isNaN(value)) return 'NaN';
-  return value > 0 ? 'Infinity' : '-Infinity';
+  return value > 0 ? '∞' : '-∞';
 };
 
-/** A double may stand where a whole number is wanted only if it is none at all, such as NaN. */
-function whole(value: Value, verb: string): bigint {
-  if (typeof value === 'bigint') return value;
-  if (value instanceof Uint) return value.value;
-  throw new EvaluationError(`error during formatting: %${verb} can only be used on whole numbers`);
+/** `1,234.500000` */
+function writeFixed(number: number, precision: number): string {
+  const [before = '', after] = (special(number) ?? digitsOf(number, precision)).split('.');
+  const [, sign = '', digits = before] = /^(-?)(\d+)$/.exec(before) ?? [];
+  const first = digits.length % 3;
+  const groups = [digits.slice(0, first), ...(digits.slice(first).match(/.{3}/g) ?? [])].filter(
+    (group) => group !== '',
+  );
+  const grouped = Number.isFinite(number) ? `${sign}${groups.join(',')}` : before;
+  return after === undefined ? grouped : `${grouped}.${after}`;
 }
 
-function decimal(value: Value): number {
-  if (typeof value === 'number') return value;
-  if (typeof value === 'bigint') return Number(value);
-  if (value instanceof Uint) return Number(value.value);
-  throw new EvaluationError('error during formatting: only numbers can be written with a decimal point');
-}
-
-function fixed(value: Value, precision: number): string {
-  const number = decimal(value);
-  if (!Number.isFinite(number) || Math.abs(number) >= 1e21) return special(number) ?? BigInt(number).toString();
+function digitsOf(number: number, precision: number): string {
+  if (Math.abs(number) >= 1e21) {
+    const digits = BigInt(number).toString();
+    return precision === 0 ? digits : `${digits}.${'0'.repeat(precision)}`;
+  }
   // JavaScript rounds what lies just between two results upwards, others to the even one.
   const [, digits = '', rest = ''] =
     new RegExp(`^(.*\\.\\d{${precision}})(\\d*)$`).exec(number.toFixed(precisionMax)) ?? [];
@@ -71,32 +172,68 @@ function fixed(value: Value, precision: number): string {
   return toEven ? digits.replace(/\.$/, '') : number.toFixed(precision);
 }
 
-function exponential(value: Value, precision: number): string {
-  const number = decimal(value);
-  return special(number) ?? number.toExponential(precision).replace(/([-+])(\d)$/, '$10$2');
+/** `1.234500×10⁰³` */
+function writeExponential(number: number): string {
+  const [mantissa = '', exponent] = (special(number) ?? number.toExponential(precisionDefault)).split('e');
+  if (exponent === undefined) return mantissa;
+  const digits = exponent.replace(/^([-+])(\d)$/, '$10$2').replace('+', '');
+  return `${mantissa}×10${digits.replaceAll(/./g, (digit) => superscripts[digit] as string)}`;
 }
 
-function hexadecimal(value: Value): string {
+const superscripts: Readonly<Record<string, string>> = Object.fromEntries(
+  Array.from('⁰¹²³⁴⁵⁶⁷⁸⁹⁻', (raised, index) => ['0123456789-'[index], raised]),
+);
+
+function writeHexadecimal(value: Value): string {
   if (typeof value === 'string') return Buffer.from(value).toString('hex');
   if (value instanceof Uint8Array) return Buffer.from(value).toString('hex');
-  return whole(value, 'x').toString(16);
+  return wholeIn(value, 'x').toString(16);
 }
 
-function plain(value: Value, budget: Budget): string {
-  budget.charge(1);
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+function textOf(value: Uint8Array): string {
+  try {
+    return utf8.decode(value);
+  } catch (cause) {
+    throw new EvaluationError('error during formatting: invalid UTF-8 in bytes', { cause });
+  }
+}
+
+/** As it is; within lists and maps as it is written in an expression. */
+function writeValue(value: Value, budget: Budget): string {
   if (typeof value === 'string') return value;
-  if (typeof value === 'number') return special(value) ?? formatDouble(value);
-  if (value === null || typeof value === 'bigint' || typeof value === 'boolean') return String(value);
-  if (value instanceof Uint) return String(value.value);
-  if (value instanceof Uint8Array) return Buffer.from(value).toString();
+  if (typeof value === 'number') return formatDouble(value);
+  if (value instanceof Uint8Array) return textOf(value);
   if (value instanceof Timestamp) return formatTimestamp(value);
   if (value instanceof Duration) return formatDuration(value);
+  return writeElement(value, budget);
+}
+
+function writeElement(value: Value, budget: Budget): string {
+  budget.charge(1);
+  if (typeof value === 'string') return quote(value, budget);
+  if (typeof value === 'number')
+    return Number.isFinite(value) ? digitsOf(value, precisionDefault) : `"${formatDouble(value)}"`;
+  if (value === null || typeof value === 'bigint' || typeof value === 'boolean') return String(value);
+  if (value instanceof Uint) return String(value.value);
+  if (value instanceof Uint8Array) return `b${quote(textOf(value), budget)}`;
+  if (value instanceof Timestamp) return `timestamp("${formatTimestamp(value)}")`;
+  if (value instanceof Duration) return `duration("${formatDuration(value)}")`;
   if (value instanceof TypeValue) return value.name;
-  if (Array.isArray(value)) return `[${value.map((element) => plain(element, budget)).join(', ')}]`;
+  if (Array.isArray(value)) return `[${value.map((element) => writeElement(element, budget)).join(', ')}]`;
   if (value instanceof MapValue) {
-    const entries = Array.from(value.entries(), ([key, held]) => [plain(key, budget), plain(held, budget)] as const);
+    const entries = Array.from(
+      value.entries(),
+      ([key, held]) => [writeElement(key, budget), writeElement(held, budget)] as const,
+    );
     entries.sort(([one], [other]) => (one < other ? -1 : 1));
-    return `{${entries.map(([key, held]) => `${key}: ${held}`).join(', ')}}`;
+    return `{${entries.map(([key, held]) => `${key}:${held}`).join(', ')}}`;
   }
-  throw new EvaluationError('error during formatting: this has no text');
+  throw new EvaluationError(refusal('s'));
+}
+
+function quote(text: string, budget: Budget): string {
+  budget.charge(text.length >> 4);
+  return JSON.stringify(text);
 }

@@ -1,18 +1,36 @@
 import { type Node, qualifiedName } from '../syntax/node.ts';
+import { addresses } from './addresses.ts';
 import { conversions } from './conversions.ts';
 import { lists } from './lists.ts';
+import { namedFormats } from './named-formats.ts';
 import { operators } from './operators.ts';
 import { optionals } from './optionals.ts';
 import type { Overload } from './overload.ts';
+import { quantities } from './quantities.ts';
 import { regularExpressions } from './regular-expressions.ts';
 import { format } from './format.ts';
+import { semvers } from './semvers.ts';
 import { strings } from './strings.ts';
 import { times } from './times.ts';
 import { urls } from './urls.ts';
 
 /** Every function there is, by its name. */
 const library: ReadonlyMap<string, readonly Overload[]> = Map.groupBy(
-  [operators, conversions, strings, format, lists, optionals, times, regularExpressions, urls].flat(),
+  [
+    operators,
+    conversions,
+    strings,
+    format,
+    lists,
+    optionals,
+    times,
+    regularExpressions,
+    urls,
+    addresses,
+    quantities,
+    semvers,
+    namedFormats,
+  ].flat(),
   ({ name }) => name,
 );
 

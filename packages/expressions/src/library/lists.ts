@@ -1,7 +1,7 @@
 import type { Budget } from '../run/budget.ts';
 import { compare, equal } from '../values/equal.ts';
 import { duration } from '../values/time.ts';
-import { type Duration, EvaluationError, type Uint, type Value } from '../values/value.ts';
+import { Duration, EvaluationError, Optional, Uint, type Value } from '../values/value.ts';
 import { int, uint } from '../values/whole.ts';
 import { fn, method, type Overload } from './overload.ts';
 
@@ -12,30 +12,17 @@ export const lists: readonly Overload[] = [
   ...['int', 'uint', 'double', 'bool', 'string', 'bytes', 'timestamp', 'duration'].flatMap((type) => [
     method(`list(${type})`, 'isSorted() -> bool', (list: List, budget: Budget) => {
       budget.charge(list.length);
-      return list.every((element, index) => index === 0 || order(list[index - 1] as Value, element) <= 0);
+      return list.every((element, index) => index === 0 || order(list[index - 1] as Value, element, budget) <= 0);
     }),
+    method(`list(${type})`, `sort() -> list(${type})`, (list: List, budget: Budget) => sortByKeys(list, list, budget)),
     method(`list(${type})`, `min() -> ${type}`, (list: List, budget: Budget) => outermost(list, -1, budget)),
     method(`list(${type})`, `max() -> ${type}`, (list: List, budget: Budget) => outermost(list, 1, budget)),
   ]),
-  method(
-    'list(int)',
-    'sum() -> int',
-    summing((sum: bigint, next: bigint) => int(sum + next), 0n),
-  ),
-  method(
-    'list(uint)',
-    'sum() -> uint',
-    summing((sum: Uint, next: Uint) => uint(sum.value + next.value), uint(0n)),
-  ),
-  method(
-    'list(double)',
-    'sum() -> double',
-    summing((sum: number, next: number) => sum + next, 0),
-  ),
-  method(
-    'list(duration)',
-    'sum() -> duration',
-    summing((sum: Duration, next: Duration) => duration(sum.nanoseconds + next.nanoseconds), duration(0n)),
+  ...(['int', 'uint', 'double', 'duration'] as const).map((type) =>
+    method(`list(${type})`, `sum() -> ${type}`, (list: List, budget: Budget) => {
+      budget.charge(list.length);
+      return list.length === 0 ? zeros[type] : list.reduce(addNumbers);
+    }),
   ),
   method('list(A)', 'indexOf(A) -> int', (list: List, wanted: Value, budget: Budget) => {
     budget.charge(list.length);
@@ -44,6 +31,21 @@ export const lists: readonly Overload[] = [
   method('list(A)', 'lastIndexOf(A) -> int', (list: List, wanted: Value, budget: Budget) => {
     budget.charge(list.length);
     return BigInt(list.findLastIndex((element) => equal(element, wanted, budget)));
+  }),
+  method('list(A)', 'slice(int, int) -> list(A)', slice),
+  method('list(list(A))', 'flatten() -> list(A)', (list: List, budget: Budget) => flatten(list, 1n, budget)),
+  method('list(dyn)', 'flatten(int) -> list(dyn)', flatten),
+  method('list(A)', 'reverse() -> list(A)', (list: List, budget: Budget) => {
+    budget.charge(list.length);
+    return list.toReversed();
+  }),
+  method('list(A)', 'distinct() -> list(A)', removeDuplicates),
+  method('list(A)', 'first() -> optional(A)', (list: List) => new Optional(list[0])),
+  method('list(A)', 'last() -> optional(A)', (list: List) => new Optional(list.at(-1))),
+  fn('lists.range(int) -> list(int)', (length: bigint, budget: Budget) => {
+    const count = Math.max(Number(length), 0);
+    budget.charge(count);
+    return Array.from({ length: count }, (_, index) => BigInt(index));
   }),
   fn('sets.contains(list(A), list(A)) -> bool', (list: List, part: List, budget: Budget) =>
     holdsAll(list, part, budget),
@@ -57,26 +59,65 @@ export const lists: readonly Overload[] = [
   ),
 ];
 
-/** What a list of unknown values holds is seen only here. */
-function order(one: Value, other: Value): number {
+/** What a list of unknown values holds is seen only here. Texts are compared up to where they differ. */
+function order(one: Value, other: Value, budget: Budget): number {
+  if (typeof one === 'string' && typeof other === 'string') budget.charge(Math.min(one.length, other.length) >> 4);
   const found = compare(one, other);
   if (found === undefined) throw new EvaluationError('no such overload: these have no order');
   return found;
 }
 
+/** In the order of the keys, one for each element; elements with equal keys stay as they are. */
+export function sortByKeys(list: List, keys: List, budget: Budget): List {
+  // Each comparison is a step, and there are about as many for each element as its number has digits.
+  budget.charge(list.length * Math.ceil(Math.log2(list.length + 1)));
+  if (!isUniform(keys)) throw new EvaluationError('no such overload: list elements must have the same type');
+  for (const key of keys) order(key, key, budget);
+  const indexes = list.map((_, index) => index);
+  indexes.sort((one, other) => order(keys[one] as Value, keys[other] as Value, budget));
+  return indexes.map((index) => list[index] as Value);
+}
+
+/** Numbers of different types have an order too, and still no list holds both. */
+const isUniform = (list: List): boolean =>
+  list.every((element) => typeof element === typeof list[0] && element?.constructor === list[0]?.constructor);
+
+function slice(list: List, from: bigint, to: bigint, budget: Budget): List {
+  if (from < 0n || to < from || to > BigInt(list.length)) throw new EvaluationError('slice bounds out of range');
+  budget.charge(Number(to - from));
+  return list.slice(Number(from), Number(to));
+}
+
+function flatten(list: List, levels: bigint, budget: Budget): List {
+  if (levels < 0n) throw new EvaluationError('level must be non-negative');
+  budget.charge(1 + list.length);
+  return list.flatMap((element) =>
+    Array.isArray(element) && levels > 0n ? flatten(element, levels - 1n, budget) : [element],
+  );
+}
+
+/** The first of equal elements. Anything can be an element, so each is compared with all that stay. */
+function removeDuplicates(list: List, budget: Budget): List {
+  const kept: Value[] = [];
+  for (const element of list) if (!holds(kept, element, budget)) kept.push(element);
+  return kept;
+}
+
 function outermost(list: List, direction: 1 | -1, budget: Budget): Value {
   budget.charge(list.length);
   if (list.length === 0) throw new EvaluationError(`${direction < 0 ? 'min' : 'max'} called on empty list`);
-  return list.reduce((best, element) => (order(element, best) * direction > 0 ? element : best));
+  return list.reduce((best, element) => (order(element, best, budget) * direction > 0 ? element : best));
 }
 
-function summing<T extends Value>(add: (sum: T, next: T) => T, nothing: T): Overload['run'] {
-  return (list: readonly T[], budget: Budget): T => {
-    budget.charge(list.length);
-    if (list.some((element) => typeof element !== typeof nothing || element?.constructor !== nothing?.constructor))
-      throw new EvaluationError('no such overload: only numbers of one type have a sum');
-    return list.reduce(add, nothing);
-  };
+const zeros = { int: 0n, uint: uint(0n), double: 0, duration: duration(0n) } as const;
+
+/** A list of unknown values may hold any of these, and each only with its like. */
+function addNumbers(sum: Value, next: Value): Value {
+  if (typeof sum === 'bigint' && typeof next === 'bigint') return int(sum + next);
+  if (typeof sum === 'number' && typeof next === 'number') return sum + next;
+  if (sum instanceof Uint && next instanceof Uint) return uint(sum.value + next.value);
+  if (sum instanceof Duration && next instanceof Duration) return duration(sum.nanoseconds + next.nanoseconds);
+  throw new EvaluationError('no such overload: only numbers of one type have a sum');
 }
 
 function holds(list: List, wanted: Value, budget: Budget): boolean {

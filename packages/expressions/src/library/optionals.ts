@@ -1,3 +1,4 @@
+import type { Budget } from '../run/budget.ts';
 import { MapValue } from '../values/map-value.ts';
 import { Duration, EvaluationError, Optional, Uint, type Value } from '../values/value.ts';
 import { fn, method, type Overload } from './overload.ts';
@@ -16,12 +17,22 @@ export const optionals: readonly Overload[] = [
   method('optional(A)', 'or(optional(A)) -> optional(A)', (one: Optional, other: Optional) =>
     one.value === undefined ? other : one,
   ),
+  fn('optional.unwrap(list(optional(A))) -> list(A)', unwrap),
+  method('list(optional(A))', 'unwrapOpt() -> list(A)', unwrap),
   method(
     'optional(A)',
     'orValue(A) -> A',
     ({ value }: Optional, other: Value) => value ?? (value === null ? null : other),
   ),
 ];
+
+function unwrap(list: readonly Value[], budget: Budget): Value[] {
+  budget.charge(list.length);
+  return list.flatMap((element) => {
+    if (!(element instanceof Optional)) throw new EvaluationError('no such overload: only optionals can be unwrapped');
+    return element.value === undefined ? [] : [element.value];
+  });
+}
 
 /** What a field holds when nobody set it. */
 function isZero(value: Value): boolean {

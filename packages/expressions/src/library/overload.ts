@@ -1,7 +1,7 @@
 import { type Type, types } from '../check/type.ts';
 import type { Budget } from '../run/budget.ts';
 import { MapValue } from '../values/map-value.ts';
-import { Duration, Optional, Timestamp, TypeValue, Uint, Url, type Value } from '../values/value.ts';
+import { Duration, Opaque, Optional, Timestamp, TypeValue, Uint, type Value } from '../values/value.ts';
 
 /** One meaning of a function: what it takes, what it gives and what it does. */
 export interface Overload {
@@ -25,6 +25,15 @@ export const fn = (signature: string, run: Run): Overload => overload(signature,
 /** `string`, `startsWith(string) -> bool` */
 export const method = (target: string, signature: string, run: Run): Overload =>
   overload(signature, [typeIn(target)], run);
+
+/** The same function where its own work is worth more than one step, whatever it is given. */
+export const withCost =
+  (steps: number, run: Run): Run =>
+  (...args) => {
+    const budget: Budget = args.at(-1) as unknown as Budget; // It comes last, after what the signature names.
+    budget.charge(steps);
+    return run(...args);
+  };
 
 function overload(signature: string, target: readonly Type[], run: Run): Overload {
   const [, name = '', args = '', gives = ''] = /^([^(]+)\((.*)\) -> (.+)$/.exec(signature) ?? [];
@@ -63,8 +72,8 @@ function isOf(type: Type, value: Value): boolean {
       return value instanceof Timestamp;
     case 'duration':
       return value instanceof Duration;
-    case 'url':
-      return value instanceof Url;
+    case 'opaque':
+      return value instanceof Opaque && value.typeName === type.name;
     case 'list':
       return Array.isArray(value);
     case 'optional':
@@ -77,9 +86,9 @@ function isOf(type: Type, value: Value): boolean {
   }
 }
 
-/** `A`, `int`, `list(A)`, `map(K, V)` */
+/** `A`, `int`, `list(A)`, `map(K, V)`, `net.IP` */
 function typeIn(written: string): Type {
-  const [, name = '', args = ''] = /^(\w+)(?:\((.*)\))?$/.exec(written.trim()) ?? [];
+  const [, name = '', args = ''] = /^([\w.]+)(?:\((.*)\))?$/.exec(written.trim()) ?? [];
   const parts = listIn(args);
   switch (name) {
     case 'list':
@@ -89,6 +98,7 @@ function typeIn(written: string): Type {
     case 'map':
       return types.map(parts[0] as Type, parts[1] as Type);
     default:
+      if (name.includes('.')) return types.opaque(name);
       // Declarations stand in this room and are all read when it is loaded, so a misspelt name cannot hide.
       return /^[A-Z]$/.test(name) ? types.parameter(name) : types[name as 'int'];
   }

@@ -27,20 +27,14 @@ export const regularExpressions: readonly Overload[] = [
   ),
 ];
 
-/** Tells while an expression is read that a pattern written in it is none. */
-export function patternFault(name: string, args: readonly Node[]): Fault | undefined {
-  const [, pattern] = args;
-  if (
-    !['matches', 'find', 'findAll'].includes(name) ||
-    pattern?.kind !== 'literal' ||
-    typeof pattern.value !== 'string'
-  )
-    return undefined;
+/** Finds while an expression is checked that a pattern written in it is none. */
+export function patternFault(pattern: Node): Fault[] {
+  if (pattern.kind !== 'literal' || typeof pattern.value !== 'string') return [];
   try {
     compiled(pattern.value);
-    return undefined;
+    return [];
   } catch (error) {
-    return { at: pattern.at, message: `invalid regular expression: ${(error as Error).message}` };
+    return [{ at: pattern.at, message: `invalid regular expression: ${(error as Error).message}` }];
   }
 }
 
@@ -87,10 +81,13 @@ function found(text: string, pattern: string, budget: Budget, limit = Number.POS
   const program = prepared(text, pattern, budget);
   const matcher = program.matcher(text);
   const all: string[] = [];
+  let end = -1;
   while (all.length < limit && matcher.find()) {
     // Each search begins anew behind the last find, and may come to the end of the text before it decides.
     budget.charge(1 + costOf(program, text.length - matcher.end()));
-    all.push(matcher.group() ?? '');
+    // Nothing is found right behind a find.
+    if (matcher.end() > matcher.start() || matcher.start() !== end) all.push(matcher.group() ?? '');
+    end = matcher.end();
   }
   return all;
 }

@@ -27,15 +27,19 @@ export const strings: readonly Overload[] = [
   }),
   search('indexOf(string) -> int', (whole: string, part: string) => BigInt(pointAt(whole, whole.indexOf(part)))),
   search('indexOf(string, int) -> int', (whole: string, part: string, from: bigint, budget: Budget) => {
-    const start = unitAt(whole, within(from, lengthOf(whole, budget)));
-    return BigInt(pointAt(whole, whole.indexOf(part, start)));
+    if (part === '') return from;
+    if (from < 0n) throw rangeError();
+    if (from >= BigInt(lengthOf(whole, budget))) return -1n;
+    return BigInt(pointAt(whole, whole.indexOf(part, unitAt(whole, Number(from)))));
   }),
   search('lastIndexOf(string) -> int', (whole: string, part: string) =>
     BigInt(pointAt(whole, whole.lastIndexOf(part))),
   ),
   search('lastIndexOf(string, int) -> int', (whole: string, part: string, from: bigint, budget: Budget) => {
-    const start = unitAt(whole, within(from, lengthOf(whole, budget)));
-    return BigInt(pointAt(whole, whole.lastIndexOf(part, start)));
+    if (part === '') return from;
+    if (from < 0n) throw rangeError();
+    if (from >= BigInt(lengthOf(whole, budget))) return -1n;
+    return BigInt(pointAt(whole, whole.lastIndexOf(part, unitAt(whole, Number(from)))));
   }),
   text('lowerAscii() -> string', (whole: string) => whole.replaceAll(/[A-Z]+/g, (found) => found.toLowerCase())),
   text('upperAscii() -> string', (whole: string) => whole.replaceAll(/[a-z]+/g, (found) => found.toUpperCase())),
@@ -54,9 +58,6 @@ export const strings: readonly Overload[] = [
     cut(whole, budget, from, to),
   ),
   text('trim() -> string', trimmed),
-  text('reverse() -> string', (whole: string, budget: Budget) =>
-    Array.from(pointsOf(whole, budget)).toReversed().join(''),
-  ),
   method('list(string)', 'join() -> string', (parts: readonly string[], budget: Budget) => joined(parts, '', budget)),
   method('list(string)', 'join(string) -> string', (parts: readonly string[], by: string, budget: Budget) =>
     joined(parts, by, budget),
@@ -73,8 +74,10 @@ function trimmed(whole: string): string {
   return whole.slice(from, to);
 }
 
+const rangeError = (): EvaluationError => new EvaluationError('index out of range');
+
 function within(at: bigint, length: number): number {
-  if (at < 0n || at > BigInt(length)) throw new EvaluationError('index out of range');
+  if (at < 0n || at > BigInt(length)) throw rangeError();
   return Number(at);
 }
 

@@ -22,7 +22,7 @@ export const times: readonly Overload[] = [
   unitOfDuration('getHours', 3600n * perSecond),
   unitOfDuration('getMinutes', 60n * perSecond),
   unitOfDuration('getSeconds', perSecond),
-  method('duration', 'getMilliseconds() -> int', ({ nanoseconds }: Duration) => (nanoseconds % perSecond) / 1_000_000n),
+  method('duration', 'getMilliseconds() -> int', ({ nanoseconds }: Duration) => nanoseconds / 1_000_000n),
 ];
 
 function partOfMoment(name: string, part: (date: Date) => number): Overload[] {
@@ -50,6 +50,7 @@ function dateIn(zone: string, date: Date, budget: Budget): Date {
     const offset = (Number(hours) * 60 + Number(minutes)) * (sign === '-' ? -1 : 1);
     return new Date(date.getTime() + offset * 60_000);
   }
+  if (zone === '') return date;
   budget.charge(1000);
   return new Date(date.getTime() + offsetOf(zone, date));
 }

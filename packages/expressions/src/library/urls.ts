@@ -1,36 +1,30 @@
+import type { Budget } from '../run/budget.ts';
 import { MapValue } from '../values/map-value.ts';
-import { EvaluationError, Url, type Value } from '../values/value.ts';
+import { parseUrl, readQuery, type Url } from '../values/url.ts';
+import type { Value } from '../values/value.ts';
 import { fn, method, type Overload } from './overload.ts';
+import { succeeds } from './succeeds.ts';
 
-const part = (signature: string, run: (url: URL) => Value): Overload =>
-  method('url', signature, ({ url }: Url) => run(url));
+const part = (signature: string, run: (url: Url) => Value): Overload =>
+  method('kubernetes.URL', signature, (url: Url) => run(url));
 
-/** Kubernetes' functions for URLs. Addresses and absolute paths are understood; a part that is not there is empty. */
+/** Kubernetes' functions for URLs. Absolute URLs and absolute paths are understood; a part that is not there is empty. */
 export const urls: readonly Overload[] = [
-  fn('url(string) -> url', (text: string) => {
-    const url = parsed(text);
-    if (!url) throw new EvaluationError('URL parse error');
-    return url;
-  }),
-  fn('isURL(string) -> bool', (text: string) => parsed(text) !== undefined),
-  part('getScheme() -> string', ({ protocol }) => (protocol === noScheme ? '' : protocol.slice(0, -1))),
-  part('getHost() -> string', ({ protocol, host }) => (protocol === noScheme ? '' : host)),
-  part('getHostname() -> string', ({ protocol, hostname }) =>
-    protocol === noScheme ? '' : hostname.replace(/^\[(.*)\]$/, '$1'),
-  ),
+  fn('url(string) -> kubernetes.URL', parse),
+  fn('isURL(string) -> bool', (text: string, budget: Budget) => succeeds(() => parse(text, budget))),
+  part('getScheme() -> string', ({ scheme }) => scheme),
+  part('getHost() -> string', ({ host }) => host),
+  part('getHostname() -> string', ({ hostname }) => hostname),
   part('getPort() -> string', ({ port }) => port),
-  part('getEscapedPath() -> string', ({ pathname }) => pathname),
-  part('getQuery() -> map(string, list(string))', ({ searchParams }) =>
-    MapValue.of([...new Set(searchParams.keys())].map((name) => [name, searchParams.getAll(name)])),
-  ),
+  part('getEscapedPath() -> string', ({ path }) => path),
+  method('kubernetes.URL', 'getQuery() -> map(string, list(string))', ({ query }: Url, budget: Budget) => {
+    budget.charge(query.length >> 2);
+    return new MapValue(readQuery(query));
+  }),
 ];
 
-/** A path alone is a URL too; this stands in for where it would be. */
-const noScheme = 'path:';
-
-function parsed(text: string): Url | undefined {
-  const absolute = /^[a-zA-Z][a-zA-Z0-9+.-]*:\/\//.test(text) ? text : undefined;
-  const path = text.startsWith('/') ? `${noScheme}//-${text}` : undefined;
-  const url = URL.parse(absolute ?? path ?? '');
-  return url ? new Url(url, text) : undefined;
+/** Each character is looked at several times. */
+function parse(text: string, budget: Budget): Url {
+  budget.charge(text.length >> 2);
+  return parseUrl(text);
 }

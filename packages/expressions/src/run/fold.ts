@@ -1,5 +1,6 @@
 import { type Locals, withLocal } from '../check/names.ts';
 import { types } from '../check/type.ts';
+import { sortByKeys } from '../library/lists.ts';
 import type { Fold, Node } from '../syntax/node.ts';
 import { MapValue } from '../values/map-value.ts';
 import { EvaluationError, type Value } from '../values/value.ts';
@@ -44,14 +45,23 @@ export function planFold(
       return (frame) => collected(steps(frame), ({ element }) => (counts(frame) ? [element] : []));
     case 'map':
       return (frame) => collected(steps(frame), () => (counts(frame) && result ? [result(frame)] : []));
+    case 'sortBy':
+      return (frame) => {
+        const elements: Value[] = [];
+        const keys = collected(steps(frame), ({ element }) => {
+          elements.push(element);
+          return result ? [result(frame)] : [];
+        });
+        return sortByKeys(elements, keys, frame.budget);
+      };
     case 'transformMap':
       return (frame) =>
-        MapValue.of(
+        new MapValue(
           collected(steps(frame), ({ key }) => (counts(frame) && result ? [[key, result(frame)] as const] : [])),
         );
     case 'transformMapEntry':
       return (frame) =>
-        MapValue.of(collected(steps(frame), () => (counts(frame) && result ? entriesIn(result(frame)) : [])));
+        new MapValue(collected(steps(frame), () => (counts(frame) && result ? entriesIn(result(frame)) : [])));
   }
 }
 

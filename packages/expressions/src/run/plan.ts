@@ -1,3 +1,4 @@
+import type { OverloadsOf } from '../check/check.ts';
 import { type Declarations, type Locals, referenceOf, withLocal } from '../check/names.ts';
 import { types } from '../check/type.ts';
 import { accepts, call } from '../library/overload.ts';
@@ -9,7 +10,13 @@ import { EvaluationError, Optional, type Value } from '../values/value.ts';
 import { planFold } from './fold.ts';
 import { type Plan, truth } from './frame.ts';
 
-export function plan(node: Node, declared: Declarations, locals?: Locals): Plan {
+/** What is known of an expression when it is planned. */
+export interface PlanContext extends Declarations {
+  /** Without it, all functions of the right name are tried on the values. */
+  readonly overloadsOf?: OverloadsOf;
+}
+
+export function plan(node: Node, declared: PlanContext, locals?: Locals): Plan {
   const run = planForm(node, declared, locals);
   return (frame) => {
     frame.budget.charge(1);
@@ -17,7 +24,7 @@ export function plan(node: Node, declared: Declarations, locals?: Locals): Plan 
   };
 }
 
-function planForm(node: Node, declared: Declarations, locals: Locals | undefined): Plan {
+function planForm(node: Node, declared: PlanContext, locals: Locals | undefined): Plan {
   const inner = (child: Node): Plan => plan(child, declared, locals);
   switch (node.kind) {
     case 'literal': {
@@ -29,7 +36,7 @@ function planForm(node: Node, declared: Declarations, locals: Locals | undefined
     case 'select':
       return planReference(node, declared, locals) ?? planSelect(node, inner(node.operand));
     case 'call':
-      return planCall(node, inner);
+      return planCall(node, inner, declared.overloadsOf);
     case 'logic':
       return planLogic(node.operator === '||', node.operands.map(inner));
     case 'conditional': {
@@ -46,14 +53,6 @@ function planForm(node: Node, declared: Declarations, locals: Locals | undefined
       return failing(`undeclared reference to '${node.name}'`);
     case 'fold':
       return planFold(node, locals, (child, at) => plan(child, declared, at));
-    case 'bind': {
-      const local = withLocal(locals, node.variable, types.dyn);
-      const [value, body] = [inner(node.value), plan(node.body, declared, local)];
-      return (frame) => {
-        frame.locals[local.slot] = value(frame);
-        return body(frame);
-      };
-    }
     case 'optional map': {
       const local = withLocal(locals, node.variable, types.dyn);
       const [target, body] = [inner(node.target), plan(node.body, declared, local)];
@@ -90,7 +89,7 @@ function planReference(node: Node, declared: Declarations, locals: Locals | unde
 function planSelect({ field, mode }: Node & { kind: 'select' }, operand: Plan): Plan {
   return (frame) => {
     const container = operand(frame);
-    const found = memberOf(container, field);
+    const found = mode === 'value' ? memberOf(container, field) : memberIfAny(container, field);
     if (mode === 'presence') return found !== undefined;
     if (mode === 'optional' || container instanceof Optional) return new Optional(found);
     if (found === undefined) throw new EvaluationError(`no such key: ${field}`);
@@ -100,13 +99,20 @@ function planSelect({ field, mode }: Node & { kind: 'select' }, operand: Plan): 
 
 /** Undefined when it is not there. A list has no member at half an index, and at none outside of it. */
 function memberOf(container: Value, key: Value): Value | undefined {
-  if (container instanceof MapValue) return container.get(key);
-  if (container instanceof Optional) return container.value === undefined ? undefined : memberOf(container.value, key);
+  if (container instanceof MapValue) return container.select(key);
+  if (container instanceof Optional) return memberIfAny(container.value, key);
   throw new EvaluationError('no such overload: only maps have fields');
 }
 
+/** What has no members at all has none of this name either. */
+const memberIfAny = (container: Value | undefined, key: Value): Value | undefined =>
+  container instanceof MapValue || container instanceof Optional || Array.isArray(container)
+    ? memberOf(container, key)
+    : undefined;
+
 function elementOf(container: Value, key: Value): Value | undefined {
-  if (container instanceof Optional) return container.value === undefined ? undefined : elementOf(container.value, key);
+  if (container instanceof Optional)
+    return Array.isArray(container.value) ? elementOf(container.value, key) : memberIfAny(container.value, key);
   if (!Array.isArray(container)) return memberOf(container, key);
   const index = numericIndex(key);
   return index >= 0 && index < container.length ? container[index] : undefined;
@@ -119,7 +125,7 @@ function numericIndex(key: Value): number {
   return Number(index);
 }
 
-function planCall(node: Node & { kind: 'call' }, inner: (child: Node) => Plan): Plan {
+function planCall(node: Node & { kind: 'call' }, inner: (child: Node) => Plan, overloadsOf?: OverloadsOf): Plan {
   const { name, method, args } = functionCalled(node);
   const plans = args.map(inner);
   const [left, right] = plans;
@@ -142,7 +148,7 @@ function planCall(node: Node & { kind: 'call' }, inner: (child: Node) => Plan): 
         return (frame) => new Optional(elementOf(left(frame), right(frame)));
       default:
     }
-  const overloads = overloadsNamed(name).filter(
+  const overloads = (overloadsOf?.(node) ?? overloadsNamed(name)).filter(
     (overload) => overload.method === method && overload.takes.length === args.length,
   );
   return (frame) => {
@@ -187,7 +193,7 @@ function planList(elements: readonly { optional: boolean; value: Plan }[]): Plan
 
 function planMap(entries: readonly { optional: boolean; key: Plan; value: Plan }[]): Plan {
   return (frame) =>
-    MapValue.of(
+    new MapValue(
       entries.flatMap(({ optional, key, value }): (readonly [Value, Value])[] => {
         const entry = [key(frame), value(frame)] as const;
         if (!optional) return [entry];

@@ -13,10 +13,6 @@ export function expandMacro(
 ): Node | undefined {
   const [first, second, third, fourth] = args;
   if (!target) return name === 'has' && first && args.length === 1 ? make(at, presence(first)) : undefined;
-  if (target.kind === 'name' && target.name === 'cel' && name === 'bind')
-    return first && second && third && args.length === 3
-      ? make(at, { kind: 'bind', variable: variableOf(first), value: second, body: third })
-      : undefined;
   if (!first || !second || args.length > 4) return undefined;
 
   const fold = (form: Fold['form'], variables: readonly Node[], predicate?: Node, result?: Node): Node =>
@@ -27,12 +23,13 @@ export function expandMacro(
     case 'filter/2':
       return fold(name as 'all' | 'exists' | 'filter', [first], second);
     case 'exists_one/2':
-    case 'existsOne/2':
       return fold('existsOne', [first], second);
     case 'map/2':
       return fold('map', [first], undefined, second);
     case 'map/3':
       return fold('map', [first], second, third);
+    case 'sortBy/2':
+      return fold('sortBy', [first], undefined, second);
     case 'all/3':
     case 'exists/3':
       return fold(name as 'all' | 'exists', [first, second], third);
@@ -78,5 +75,7 @@ function namesOf(nodes: readonly Node[]): [string] | [string, string] {
 function variableOf(node: Node): string {
   if (node.kind !== 'name' || node.name.startsWith('.'))
     throw new SyntaxFault(node.at, 'argument is not an identifier');
+  // The name under which the reference collects results, so no expression that works there has it.
+  if (node.name === '__result__') throw new SyntaxFault(node.at, 'the name of a macro variable is reserved');
   return node.name;
 }

@@ -20,7 +20,6 @@ export type Form =
   | { readonly kind: 'map'; readonly entries: readonly MapEntry[] }
   | { readonly kind: 'message'; readonly name: string; readonly values: readonly Node[] }
   | Fold
-  | { readonly kind: 'bind'; readonly variable: string; readonly value: Node; readonly body: Node }
   | {
       readonly kind: 'optional map';
       readonly target: Node;
@@ -39,7 +38,7 @@ export interface MapEntry {
 /** A macro that walks over a list or a map. */
 export interface Fold {
   readonly kind: 'fold';
-  readonly form: 'all' | 'exists' | 'existsOne' | 'filter' | 'map' | 'transformMap' | 'transformMapEntry';
+  readonly form: 'all' | 'exists' | 'existsOne' | 'filter' | 'map' | 'sortBy' | 'transformMap' | 'transformMapEntry';
   readonly range: Node;
   /** One variable: the element of a list or the key of a map. Two: index and element, or key and value. */
   readonly variables: readonly [string] | readonly [string, string];
@@ -69,8 +68,6 @@ export function childrenOf(node: Form): readonly Node[] {
       return node.values;
     case 'fold':
       return [node.range, node.predicate, node.result].filter((child) => child !== undefined);
-    case 'bind':
-      return [node.value, node.body];
     case 'optional map':
       return [node.target, node.body];
   }

@@ -1,4 +1,4 @@
-import { MapValue } from './map-value.ts';
+import { JsonObject } from './json-object.ts';
 import { EvaluationError, type Value } from './value.ts';
 
 /** Whoever sends JSON chooses its depth, and the stack is shared by all requests. */
@@ -10,7 +10,7 @@ export function fromJson(json: unknown, depth = 0): Value {
   if (json === null || typeof json === 'string' || typeof json === 'number' || typeof json === 'boolean') return json;
   if (Array.isArray(json)) return json.map((element) => fromJson(element, depth + 1));
   if (typeof json === 'object')
-    return MapValue.of(
+    return new JsonObject(
       Object.entries(json)
         .filter(([, value]) => value !== undefined)
         .map(([key, value]) => [key, fromJson(value, depth + 1)]),

@@ -6,16 +6,14 @@ type Entry = readonly [key: Value, value: Value];
 export class MapValue {
   readonly #entries = new Map<string | boolean | bigint, Entry>();
 
-  static of(entries: Iterable<Entry>): MapValue {
-    const map = new MapValue();
+  constructor(entries: Iterable<Entry>) {
     for (const [key, value] of entries) {
       if (typeof key === 'number') throw new EvaluationError('unsupported key type: double');
       const plain = plainKey(key);
       if (plain === undefined) throw new EvaluationError('unsupported key type');
-      if (map.#entries.has(plain)) throw new EvaluationError('Failed with repeated key');
-      map.#entries.set(plain, [key, value]);
+      if (this.#entries.has(plain)) throw new EvaluationError('Failed with repeated key');
+      this.#entries.set(plain, [key, value]);
     }
-    return map;
   }
 
   get size(): number {
@@ -25,6 +23,11 @@ export class MapValue {
   get(key: Value): Value | undefined {
     const plain = plainKey(key);
     return plain === undefined ? undefined : this.#entries.get(plain)?.[1];
+  }
+
+  /** What stands behind a dot or in brackets. */
+  select(key: Value): Value | undefined {
+    return this.get(key);
   }
 
   entries(): Iterable<Entry> {

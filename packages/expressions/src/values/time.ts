@@ -16,13 +16,18 @@ export function duration(nanoseconds: bigint): Duration {
   return new Duration(nanoseconds);
 }
 
-/** RFC 3339, with up to nine digits of a second. */
-const written = /^(\d{4}-\d\d-\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(?:[Zz]|([-+])(\d\d):(\d\d))$/;
+/** RFC 3339 in capital letters, with up to nine digits of a second. */
+const written = /^(\d{4}-\d\d-\d\d)T(\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?(?:Z|([-+])(\d\d):(\d\d))$/;
 
 export function parseTimestamp(text: string): Timestamp {
   const [, date, hours, minutes, seconds, fraction = '', sign, offsetHours, offsetMinutes] = written.exec(text) ?? [];
   const day = date === undefined ? Number.NaN : Date.parse(`${date}T00:00:00Z`);
-  const inRange = Number(hours) < 24 && Number(minutes) < 60 && Number(seconds) < 60;
+  const inRange =
+    Number(hours) < 24 &&
+    Number(minutes) < 60 &&
+    Number(seconds) < 60 &&
+    Number(offsetHours ?? 0) <= 24 &&
+    Number(offsetMinutes ?? 0) <= 60;
   // A day that a month does not have would be read as one of the next month.
   if (Number.isNaN(day) || !inRange || new Date(day).toISOString().slice(0, 10) !== date)
     throw new EvaluationError('a timestamp is written as in 2006-01-02T15:04:05Z');

@@ -17,7 +17,7 @@ export type Value =
   | TypeValue
   | Optional
   | MapValue
-  | Url
+  | Opaque
   | readonly Value[];
 
 export class Uint {
@@ -58,13 +58,15 @@ export class Optional {
   }
 }
 
-export class Url {
-  readonly url: URL;
-  readonly text: string;
-  constructor(url: URL, text: string) {
-    this.url = url;
-    this.text = text;
+/** A value that only functions look into, such as an IP address. It is compared with values of its own type alone. */
+export abstract class Opaque {
+  /** As `type(x)` names it. */
+  abstract readonly typeName: string;
+  /** How much text is behind it: comparing takes as long. */
+  get size(): number {
+    return 0;
   }
+  abstract equals(other: Opaque): boolean;
 }
 
 /** A value could not be found; `||`, `&&` and macros may still come to an answer without it. */

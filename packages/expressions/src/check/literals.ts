@@ -1,0 +1,90 @@
+import { validateFormat } from '../library/format.ts';
+import { functionCalled, overloadsNamed } from '../library/index.ts';
+import { accepts, call } from '../library/overload.ts';
+import { patternFault } from '../library/regular-expressions.ts';
+import { Budget } from '../run/budget.ts';
+import type { Fault } from '../syntax/fault.ts';
+import { childrenOf, type Node } from '../syntax/node.ts';
+import { EvaluationError } from '../values/value.ts';
+import { formatType, type Type } from './type.ts';
+
+type TypeOf = (node: Node) => Type;
+
+/**
+ * What Kubernetes refuses of expressions whose types are right: lists and maps of several types, and literals that a
+ * function could only fail on.
+ */
+export function validateLiterals(node: Node, typeOf: TypeOf): Fault[] {
+  const faults: Fault[] = [];
+  const visit = (part: Node, mayMix: boolean): void => {
+    const called = part.kind === 'call' ? functionCalled(part) : undefined;
+    if (called) faults.push(...validateCall(called, part.at, typeOf));
+    else if (!mayMix) faults.push(...findMixed(part, typeOf));
+    // What is formatted stands in one list whatever its types.
+    for (const child of childrenOf(part)) visit(child, mayMix || (called?.method === true && called.name === 'format'));
+  };
+  visit(node, false);
+  return faults;
+}
+
+function findMixed(node: Node, typeOf: TypeOf): Fault[] {
+  if (node.kind === 'list') return findMixedTypes(node.elements, typeOf);
+  if (node.kind !== 'map') return [];
+  const keys = node.entries.map(({ key }) => ({ value: key, optional: false }));
+  return [...findMixedTypes(keys, typeOf), ...findMixedTypes(node.entries, typeOf)];
+}
+
+interface Element {
+  readonly value: Node;
+  readonly optional: boolean;
+}
+
+/** The first that is not of the type of those before it. */
+function findMixedTypes(elements: readonly Element[], typeOf: TypeOf): Fault[] {
+  const typesOf = elements.map(({ value, optional }) => {
+    const type = typeOf(value);
+    return formatType(optional && type.kind === 'optional' ? type.of : type);
+  });
+  const index = typesOf.findIndex((type) => type !== typesOf[0]);
+  const other = elements[index];
+  return other ? [{ at: other.value.at, message: `expected type '${typesOf[0]}' but found '${typesOf[index]}'` }] : [];
+}
+
+function validateCall(
+  { name, method, args }: ReturnType<typeof functionCalled>,
+  at: number,
+  typeOf: TypeOf,
+): readonly Fault[] {
+  const [first, second] = args;
+  switch (name) {
+    case 'matches':
+    case 'find':
+    case 'findAll':
+      return second ? patternFault(second) : [];
+    case 'int':
+    case 'uint':
+    case 'double':
+    case 'bool':
+    case 'string':
+    case 'duration':
+    case 'timestamp':
+      return first && !method ? validateConversion(name, first) : [];
+    case 'format':
+      return method && first && second ? validateFormat(first, second, at, typeOf) : [];
+    default:
+      return [];
+  }
+}
+
+function validateConversion(name: string, node: Node): Fault[] {
+  if (node.kind !== 'literal') return [];
+  const overload = overloadsNamed(name).find((candidate) => accepts(candidate, [node.value]));
+  try {
+    // What is converted was written here, and an expression is short.
+    if (overload) call(overload, [node.value], new Budget(Number.POSITIVE_INFINITY));
+    return [];
+  } catch (error) {
+    if (!(error instanceof EvaluationError)) throw error;
+    return [{ at: node.at, message: `invalid ${name} argument: ${error.message}` }];
+  }
+}

@@ -1,0 +1,87 @@
+import { labelNames, labelValueRule, type NameRule, qualifiedName, subdomainNames } from '@cluster-apiserver/model';
+import { parseUrl } from '../values/url.ts';
+import { Opaque, Optional } from '../values/value.ts';
+import { fn, method, type Overload } from './overload.ts';
+import { succeeds } from './succeeds.ts';
+
+/** A rule for texts that has a name: `format.dns1123Label()`. */
+class NamedFormat extends Opaque {
+  override readonly typeName = 'kubernetes.NamedFormat';
+  readonly rule: NameRule;
+
+  constructor(rule: NameRule) {
+    super();
+    this.rule = rule;
+  }
+
+  override equals(other: Opaque): boolean {
+    return other === this;
+  }
+}
+
+const formats: ReadonlyMap<string, NamedFormat> = new Map(
+  Object.entries({
+    dns1123Label: labelNames.whole,
+    dns1123LabelPrefix: withMaskedDash(labelNames.whole),
+    dns1123Subdomain: subdomainNames.whole,
+    dns1123SubdomainPrefix: withMaskedDash(subdomainNames.whole),
+    dns1035Label: dns1035Label,
+    dns1035LabelPrefix: withMaskedDash(dns1035Label),
+    qualifiedName,
+    labelValue: labelValueRule,
+    uri: rule('invalid URI', (text) => succeeds(() => parseUrl(text))),
+    uuid: rule('does not match the UUID format', (text) =>
+      /^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$/i.test(text),
+    ),
+    byte: rule('invalid base64', (text) => text.length % 4 === 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(text)),
+    date: rule('invalid date', isDate),
+    datetime: rule('invalid datetime', isDateTime),
+  }).map(([name, check]) => [name, new NamedFormat(check)]),
+);
+
+/** Kubernetes' formats. Those of names say the same as the validation of objects does. */
+export const namedFormats: readonly Overload[] = [
+  ...Array.from(formats, ([name, format]) => fn(`format.${name}() -> kubernetes.NamedFormat`, () => format)),
+  fn('format.named(string) -> optional(kubernetes.NamedFormat)', (name: string) => new Optional(formats.get(name))),
+  method(
+    'kubernetes.NamedFormat',
+    'validate(string) -> optional(list(string))',
+    (format: NamedFormat, text: string) => {
+      const problems = format.rule(text);
+      return problems.length === 0 ? new Optional() : new Optional(problems);
+    },
+  ),
+];
+
+function rule(problem: string, holds: (text: string) => boolean): NameRule {
+  return (text) => (holds(text) ? [] : [problem]);
+}
+
+/** Letters will follow a prefix, so a dash at its end, with what comes before it, is no fault. */
+function withMaskedDash(check: NameRule): NameRule {
+  return (text) => check(text.length > 1 && text.endsWith('-') ? `${text.slice(0, -2)}a` : text);
+}
+
+function dns1035Label(text: string): readonly string[] {
+  return [
+    ...(Buffer.byteLength(text) > 63 ? ['must be no more than 63 bytes'] : []),
+    ...(/^[a-z]([-a-z0-9]*[a-z0-9])?$/.test(text)
+      ? []
+      : [
+          "must be lower case letters, digits or '-', start with a letter and end with a letter or digit, as an RFC 1035 label does",
+        ]),
+  ];
+}
+
+function isDate(text: string): boolean {
+  if (!/^\d{4}-\d\d-\d\d$/.test(text)) return false;
+  const day = Date.parse(text);
+  // A day that a month does not have would be read as one of the next month.
+  return !Number.isNaN(day) && new Date(day).toISOString().slice(0, 10) === text;
+}
+
+function isDateTime(text: string): boolean {
+  const [date = '', time = ''] = text.toLowerCase().split('t', 2);
+  const [, hours, minutes, seconds] = /^(\d\d):(\d\d):(\d\d)(?:.\d+)?(?:z|[+-]\d\d:\d\d)$/.exec(time) ?? [];
+  return isDate(date) && Number(hours) < 24 && Number(minutes) < 60 && Number(seconds) < 60;
+}

@@ -1,0 +1,40 @@
+import { parseQuantity, type Quantity, quantityOfInt, requireQuantity } from '../values/quantity.ts';
+import { EvaluationError, type Value } from '../values/value.ts';
+import { fn, method, type Overload, withCost } from './overload.ts';
+
+const zero = quantityOfInt(0n);
+
+/** Each number may have hundreds of digits, and is brought to the exponent of another. */
+const steps = 8;
+
+/** Kubernetes' functions for quantities such as `500m` and `1.5Gi`. */
+export const quantities: readonly Overload[] = [
+  fn('quantity(string) -> kubernetes.Quantity', withCost(steps, requireQuantity)),
+  fn(
+    'isQuantity(string) -> bool',
+    withCost(steps, (text: string) => parseQuantity(text) !== undefined),
+  ),
+  fn('sign(kubernetes.Quantity) -> int', (quantity: Quantity) => BigInt(quantity.compare(zero))),
+  quantityMethod('isInteger() -> bool', (quantity: Quantity) => quantity.toInt() !== undefined),
+  quantityMethod('asInteger() -> int', (quantity: Quantity) => {
+    const value = quantity.toInt();
+    if (value === undefined) throw new EvaluationError('cannot convert value to integer');
+    return value;
+  }),
+  quantityMethod('asApproximateFloat() -> double', (quantity: Quantity) => quantity.toDouble()),
+  pairMethod('isGreaterThan(kubernetes.Quantity) -> bool', (one, other) => one.compare(other) > 0),
+  pairMethod('isLessThan(kubernetes.Quantity) -> bool', (one, other) => one.compare(other) < 0),
+  pairMethod('compareTo(kubernetes.Quantity) -> int', (one, other) => BigInt(one.compare(other))),
+  pairMethod('add(kubernetes.Quantity) -> kubernetes.Quantity', (one, other) => one.add(other)),
+  pairMethod('sub(kubernetes.Quantity) -> kubernetes.Quantity', (one, other) => one.add(other.negate())),
+  quantityMethod('add(int) -> kubernetes.Quantity', (one: Quantity, other: bigint) => one.add(quantityOfInt(other))),
+  quantityMethod('sub(int) -> kubernetes.Quantity', (one: Quantity, other: bigint) => one.add(quantityOfInt(-other))),
+];
+
+function quantityMethod(signature: string, run: Overload['run']): Overload {
+  return method('kubernetes.Quantity', signature, withCost(steps, run));
+}
+
+function pairMethod(signature: string, run: (one: Quantity, other: Quantity) => Value): Overload {
+  return quantityMethod(signature, run);
+}
