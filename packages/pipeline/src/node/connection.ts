@@ -61,7 +61,8 @@ export class Connection {
       request.closed();
       this.requests.delete(request);
       this.#idleSinceMs = this.#context.nowMs;
-      this.#whenAnswered?.();
+      // On a socket that is gone there is nobody to hear it.
+      if (!this.socket.destroyed) this.#whenAnswered?.();
     } catch (error) {
       this.#context.guard.failed('request', error, () => this.destroy());
     }

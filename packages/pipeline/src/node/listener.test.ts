@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { systemClock } from '@cluster-apiserver/base';
+import { type Clock, systemClock } from '@cluster-apiserver/base';
 import { once } from 'node:events';
 import { constants } from 'node:http2';
 import { Agent, request as httpsRequest } from 'node:https';
@@ -8,7 +8,15 @@ import { buffer } from 'node:stream/consumers';
 import { connect as connectTls } from 'node:tls';
 import type { ApiRequest, ApiResponse, Handler, Pieces, Sink } from '../exchange.ts';
 import { BodyTooLargeError, BodyTooSlowError, ClientGoneError } from '../exchange.ts';
-import { answerStallMs, bodyGraceMs, headBytesMax, idleTimeoutMs, pieceBytes, pipelinedRequestsMax } from './limits.ts';
+import {
+  answerStallMs,
+  bodyGraceMs,
+  headBytesMax,
+  idleTimeoutMs,
+  lingerMs,
+  pieceBytes,
+  pipelinedRequestsMax,
+} from './limits.ts';
 import {
   cancel,
   endHeaders,
@@ -627,6 +635,37 @@ describe('clients that are slow, gone or too many', () => {
     const received = await client.ended();
     expect([...received.matchAll(/<\/(\d+)>/g)].map(([, i]) => Number(i))).toEqual(answers.map((_, i) => i));
     expect(received).toMatch(/HTTP\/1\.1 429 .*Retry-After: 1/s);
+  });
+
+  test('a client that leaves behind pipelined requests and malformed bytes is told nothing any more', async () => {
+    let goodbyes = 0;
+    const clock: Clock = {
+      ...systemClock,
+      after: (delayMs, callback) => {
+        if (delayMs === lingerMs) goodbyes++;
+        return systemClock.after(delayMs, callback);
+      },
+    };
+    let answered = 0;
+    let ended = 0;
+    let answer = (): void => {};
+    served = await serve((request) => {
+      request.onEnd(() => ended++);
+      if (request.target === '/0')
+        return new Promise((resolve) => (answer = () => resolve(text('x'.repeat(pieceBytes)))));
+      answered++;
+      return text('x'.repeat(pieceBytes)); // waits behind the first one
+    }, clock);
+    const client = await served.raw();
+    client.send(`${Array.from({ length: 30 }, (_, i) => get(`/${i}`)).join('')}malformed\r\n\r\n`);
+    await eventually(() => answered === 29);
+    client.socket.destroy();
+    await once(client.socket, 'close');
+    answer(); // writing it shows that the client has left
+    await eventually(() => ended === 30);
+    await new Promise(setImmediate); // the close of each response comes after that
+    expect(goodbyes).toBe(0);
+    expect(served.reports).toEqual([]);
   });
 
   test('a flood of resets ends the session that sends it and nobody else', async () => {
