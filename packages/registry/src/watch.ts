@@ -61,7 +61,7 @@ export function watch(resource: Resource, options: WatchOptions, call: Call): Pr
     requireReadable(view, scopeOf(options));
     const taken = channel();
     return new Watcher(resource, taken, view.revision, new InitialEvents(resource, taken, view, marked));
-  });
+  }, 'collection');
 }
 
 const isTimeout = (error: unknown): boolean => error instanceof StatusError && error.reason === 'Timeout';
