@@ -48,7 +48,7 @@ export function answerFor(error: unknown, scope: ReadScope = 'object'): unknown 
   if (error instanceof ValueTooLargeError)
     return new StatusError('RequestEntityTooLarge', 'the object is larger than the storage takes', undefined, options);
   if (error instanceof RevisionCompactedError)
-    return new StatusError('Expired', `The resourceVersion is too old: ${error.message}`, undefined, options);
+    return new StatusError('Expired', `too old resource version: ${error.message}`, undefined, options);
   if (error instanceof RevisionTooLargeError) return tooLargeResourceVersion(error.message, options);
   if (error instanceof CorruptValueError && !error.lasting)
     return new StatusError('ServiceUnavailable', `${error.message} at present`, { retryAfterSeconds: 1 }, options);

@@ -221,7 +221,7 @@ class Watcher implements Watching {
 const changesMax = 256;
 /** Clients relist: the versions that they know may mean something else now. */
 const replaced = (sent: Revision): StatusError =>
-  new StatusError('Expired', `The resourceVersion ${sent} is too old: the storage was restored or replaced`);
+  new StatusError('Expired', `too old resource version: ${sent}: the storage was restored or replaced`);
 
 function watchOptionsErrors({
   resourceVersionMatch: match,
