@@ -214,7 +214,7 @@ test.each<[string, string, string]>([
   ['a text behind the document', `kind: A\n---\nB`, moreDocuments],
   [
     'a number of many digits for a name',
-    `${JSON.stringify(withProviders({ aesgcm: { keys: [{ secret: 'x' }] } })).replace('"x"', '9'.repeat(44))}`,
+    JSON.stringify(withProviders({ aesgcm: { keys: [{ secret: 'x' }] } })).replace('"x"', '9'.repeat(44)),
     'resources[0].providers[0].aesgcm.keys[0].secret: expected a string, got a number',
   ],
   ['no resources', JSON.stringify({ ...good, resources: [] }), 'resources: name at least a list of resources'],

@@ -57,8 +57,8 @@ export interface KindForm<T extends KubeObject> {
   readonly prepare?: (object: T, current: T | undefined) => T;
   /** On a create there is no current object. */
   readonly validate?: (object: T, current: T | undefined) => readonly FieldError[];
-  /** What the writer should know although the write succeeds; `given` is the object before `prepare`. On a create there is no current object. */
-  readonly warnings?: (object: T, current: T | undefined, given: T) => readonly string[];
+  /** What the writer should know although the write succeeds. On a create there is no current object. */
+  readonly warnings?: (object: T, current: T | undefined) => readonly string[];
   /** What a deletion waits for besides the finalizers in the metadata. */
   readonly deletion?: {
     readonly isHeld: (object: T) => boolean;

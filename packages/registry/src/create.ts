@@ -84,7 +84,7 @@ export function finished({ kind }: Resource, draft: KubeObject, options: WriteOp
   const errors = kind.validate?.(object, undefined) ?? [];
   const all = [...validateObjectMeta(object.metadata, kind), ...errors];
   if (all.length > 0) throw invalid(formOf(kind), object.metadata.name ?? '', all);
-  for (const warning of kind.warnings?.(object, undefined, draft) ?? []) options.warn(warning);
+  for (const warning of kind.warnings?.(object, undefined) ?? []) options.warn(warning);
   return object;
 }
 

@@ -125,7 +125,7 @@ function decidedUpdate({ kind }: Resource, next: KubeObject, live: KubeObject, o
     ...(kind.validate?.(object, live) ?? []),
   ];
   if (errors.length > 0) throw invalid(formOf(kind), object.metadata.name ?? '', errors);
-  for (const warning of kind.warnings?.(object, live, next) ?? []) options.warn(warning);
+  for (const warning of kind.warnings?.(object, live) ?? []) options.warn(warning);
   const released = live.metadata.deletionTimestamp !== undefined && !isHeld(kind, object);
   return released ? { remove: object } : { write: object };
 }

@@ -18,7 +18,7 @@ export interface InMemory {
   readonly store: Store;
   /** Errors that were answered as errors of the server. */
   readonly faults: readonly unknown[];
-  close(): void;
+  close(): Promise<void>;
 }
 
 export interface InMemoryOptions {
@@ -100,8 +100,8 @@ export function serveInMemory({
     ask: async (method, target, body = '', type = 'application/json') => handle(request(method, target, body, type)),
     store,
     faults,
-    close: () => {
-      registry.cache.close();
+    close: async () => {
+      await registry.cache.close();
       store.close();
     },
   };

@@ -52,8 +52,8 @@ export const serviceAccount = ({ serviceAccountTokens }: KindServices): Kind =>
     deletedAnswer: 'object',
     subresources: serviceAccountTokens ? [tokenRequest(serviceAccountTokens)] : [],
     prepare: (account) => (account.secrets ? { ...account, secrets: account.secrets.map(nameOnly) } : account),
-    warnings: (account, current, given) => [
-      ...enforceMountableSecrets
+    warnings: (account, current) =>
+      enforceMountableSecrets
         .filter(
           (name) =>
             account.metadata.annotations?.[name] !== undefined && current?.metadata.annotations?.[name] === undefined,
@@ -62,24 +62,16 @@ export const serviceAccount = ({ serviceAccountTokens }: KindServices): Kind =>
           (name) =>
             `metadata.annotations[${name}]: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets`,
         ),
-      ...cutSecrets(given),
-    ],
     selectableFields: {},
     unknownSelectorField: (name) =>
       `"${name}" is not a known field selector: only "metadata.name", "metadata.namespace"`,
   });
 
-/** The secrets are those of the same namespace, so nothing but the name can mean anything. */
+/**
+ * The secrets are those of the same namespace, so nothing but the name can mean anything. The rest is dropped without a
+ * Warning: kube-apiserver sends none, as recorded conversations show.
+ */
 const nameOnly = ({ name }: { name?: string }): { name?: string } => (name === undefined ? {} : { name });
-
-/** A warning of the first secret that was given more than a name. */
-function cutSecrets({ secrets = [] }: ServiceAccount): string[] {
-  for (const [index, secret] of secrets.entries()) {
-    const cut = Object.keys(secret).filter((field) => field !== 'name');
-    if (cut.length > 0) return [`secrets[${index}]: only the name is kept; dropped: ${cut.join(', ')}`];
-  }
-  return [];
-}
 
 /** The annotation by its own name and by the one that clients of Kubernetes write. */
 const enforceMountableSecrets = ['platform.io/enforce-mountable-secrets', 'kubernetes.io/enforce-mountable-secrets'];

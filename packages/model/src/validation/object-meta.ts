@@ -236,7 +236,7 @@ const subresourceBytesMax = 256;
 /** Who writes: a short printable name. */
 export function managerErrors(field: string, manager: string, charactersMax: number): FieldError[] {
   // No text has more characters than it has code units, so most need no count.
-  if (manager.length > charactersMax && [...manager].length > charactersMax)
+  if (manager.length > charactersMax && Array.from(manager).length > charactersMax)
     return [tooManyCharacters(field, charactersMax)];
   if (printableAscii.test(manager)) return [];
   let position = 0;

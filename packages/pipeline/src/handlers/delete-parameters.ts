@@ -32,7 +32,6 @@ interface DeleteBody {
 export async function deleteParameters({
   request,
   info: { query },
-  warnings,
 }: Authenticated): Promise<Omit<DeleteOptions, 'namespace'>> {
   const format = bodyFormat(request, { hasProtobuf: true });
   const raw = await readBody(request);
@@ -41,14 +40,13 @@ export async function deleteParameters({
   const errors = dryRunErrors(dryRun);
   if (errors.length > 0) throw invalidOptions('DeleteOptions', errors);
   const policyInBody = body.orphanDependents !== undefined || body.propagationPolicy !== undefined;
-  const orphanDependents = policyInBody ? body.orphanDependents : flag(query, 'orphanDependents');
-  if (orphanDependents !== undefined) warnings.add('orphanDependents: deprecated; use propagationPolicy instead');
   return {
     dryRun: dryRun.length > 0,
     ignoreReadErrors: body[ignoreReadErrors] ?? flag(query, ignoreReadErrors),
     preconditions: body.preconditions,
     gracePeriodSeconds: body.gracePeriodSeconds ?? integer(query, 'gracePeriodSeconds'),
-    orphanDependents,
+    // Deprecated, and taken without a Warning: kube-apiserver sends none, as recorded conversations show.
+    orphanDependents: policyInBody ? body.orphanDependents : flag(query, 'orphanDependents'),
     propagationPolicy: policyInBody ? body.propagationPolicy : text(query, 'propagationPolicy'),
   };
 }
