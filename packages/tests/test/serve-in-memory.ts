@@ -14,7 +14,7 @@ import { openRegistry } from '@cluster-apiserver/registry';
 import { memoryStore, type Store } from '@cluster-apiserver/storage';
 
 export interface InMemory {
-  ask(method: string, target: string, body?: string, type?: string): Promise<ApiResponse>;
+  ask(method: string, target: string, body?: string | Buffer, type?: string): Promise<ApiResponse>;
   readonly store: Store;
   /** Errors that were answered as errors of the server. */
   readonly faults: readonly unknown[];
@@ -81,7 +81,7 @@ export function serveInMemory({
       documents: documentRoutes({}),
     }),
   );
-  const request = (method: string, target: string, body: string, type: string): ApiRequest => ({
+  const request = (method: string, target: string, body: string | Buffer, type: string): ApiRequest => ({
     method,
     target,
     header: (name) => (name === 'content-type' ? type : undefined),
@@ -89,7 +89,7 @@ export function serveInMemory({
     headersFrom: () => [],
     clientCertificates: [],
     webSocket: false,
-    body: async () => Buffer.from(body),
+    body: async () => (typeof body === 'string' ? Buffer.from(body) : body),
     remoteAddress: '127.0.0.1',
     protocol: 'HTTP/1.1',
     signal: new AbortController().signal,

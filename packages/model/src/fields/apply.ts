@@ -149,7 +149,7 @@ const named = (schema: ObjectSchema, conflicts: ReadonlyMap<Ownership, FieldSet>
     .map(([{ entry }, fields]) => {
       const through = entry.subresource ? ` with subresource ${JSON.stringify(entry.subresource)}` : '';
       const using = entry.operation === 'Update' ? ` using ${entry.apiVersion}` : '';
-      const shown = (some: FieldSet): FieldSet => namedAsIn(schema, { entry, fields: some });
+      const shown = (some: FieldSet): FieldSet => namedAsIn(schema, entry, some);
       return { manager: `${JSON.stringify(entry.manager ?? '')}${through}${using}`, fields, shown };
     })
     .sort((left, right) => compareTexts(left.manager, right.manager));

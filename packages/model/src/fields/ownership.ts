@@ -62,8 +62,8 @@ export const inKnownVersions = ({ versions }: ObjectSchema, owned: readonly Owne
   versions ? owned.filter(({ entry }) => versions.has(entry.apiVersion ?? '')) : owned;
 
 /** Fields by the names that they have in the version of an entry. */
-export const namedAsIn = ({ versions }: ObjectSchema, { entry, fields }: Ownership): FieldSet =>
-  renamed(fields, versions?.get(entry.apiVersion ?? '')?.fromStored);
+export const namedAsIn = ({ versions }: ObjectSchema, { apiVersion }: ManagedFieldsEntry, fields: FieldSet): FieldSet =>
+  renamed(fields, versions?.get(apiVersion ?? '')?.fromStored);
 
 function renamed(fields: FieldSet, names: ReadonlyMap<string, string> | undefined): FieldSet {
   if (!names || names.size === 0) return fields;
@@ -84,7 +84,7 @@ export function encodeEntries(schema: ObjectSchema, owned: readonly Ownership[])
       apiVersion: entry.apiVersion ?? '',
       ...(entry.time && { time: entry.time }),
       fieldsType: 'FieldsV1',
-      fieldsV1: toFieldsV1(namedAsIn(schema, { entry, fields })),
+      fieldsV1: toFieldsV1(namedAsIn(schema, entry, fields)),
       ...(entry.subresource && { subresource: entry.subresource }),
     }))
     .sort(inOrder);

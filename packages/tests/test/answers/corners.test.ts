@@ -1,6 +1,7 @@
 /** Corners of requests in which kube-apiserver has been seen to answer otherwise, in every place where they exist. */
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { callUntil, seededRandom } from '@cluster-apiserver/base';
+import { deleteOptions, encodeProtobuf } from '@cluster-apiserver/model';
 import { type InMemory, serveInMemory } from '../serve-in-memory.ts';
 import { type Answer, ask, type Place, places, warningsOf, whole } from './places.ts';
 
@@ -10,7 +11,7 @@ beforeEach(() => {
 });
 afterEach(() => server.close());
 
-const send = (method: string, target: string, body?: object | string, type?: string): Promise<Answer> =>
+const send = (method: string, target: string, body?: object | string | Buffer, type?: string): Promise<Answer> =>
   ask(server, method, target, body, type);
 const create = async (place: Place, metadata?: object): Promise<Answer> => {
   const created = await send('POST', place.path, whole(place, metadata));
@@ -341,9 +342,12 @@ describe('namespaces', () => {
   });
 });
 
-test.each([
+const options = { apiVersion: 'apps/v1', kind: 'DeleteOptions', dryRun: ['All'] };
+
+test.each<[string, string | Buffer]>([
   ['application/yaml', 'apiVersion: apps/v1\nkind: DeleteOptions\ndryRun: [All]\n'],
-  ['application/json', '{"apiVersion":"apps/v1","kind":"DeleteOptions","dryRun":["All"]}'],
+  ['application/json', JSON.stringify(options)],
+  ['application/vnd.kubernetes.protobuf', encodeProtobuf(deleteOptions, options)],
 ])('options of a deletion in %s are those of any version, and obeyed', async (type, body) => {
   await create(places[0]);
   expect((await send('DELETE', `${places[0].path}/x`, body, type)).status).toBe(200);

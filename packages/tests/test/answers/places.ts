@@ -59,10 +59,15 @@ export async function ask(
   server: InMemory,
   method: string,
   target: string,
-  body?: object | string,
+  body?: object | string | Buffer,
   type?: string,
 ): Promise<Answer> {
-  const response = await server.ask(method, target, typeof body === 'object' ? JSON.stringify(body) : body, type);
+  const response = await server.ask(
+    method,
+    target,
+    typeof body === 'object' && !Buffer.isBuffer(body) ? JSON.stringify(body) : body,
+    type,
+  );
   const warnings = warningsOf(response.headers);
   return { status: response.status, warnings, body: JSON.parse(textOf(response)) as AnswerBody };
 }
