@@ -333,7 +333,7 @@ describe('a file is refused that', () => {
     expect(faults.join()).not.toContain('hush');
   });
 
-  test('has a URL with a password and other faults, which are all told without showing it', () => {
+  test('has a URL with a password and other faults: all are reported, and the URL is not shown', () => {
     const url = 'http://a:hush@iss?b=hush#hush';
     const expected = [
       'scheme must be https',

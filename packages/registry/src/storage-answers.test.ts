@@ -32,7 +32,7 @@ test.each<[string, Error, string, RegExp]>([
   ],
   ['a value that is wrong for good', new CorruptValueError(['/a']), 'InternalError', /\/a$/],
   ['a version that is gone', new RevisionCompactedError(revision(7)), 'Expired', /^too old resource version: .*7/],
-])('%s is told as what it is', (_, error, reason, message) => {
+])('%s is answered as what it is', (_, error, reason, message) => {
   const answer = answerFor(error);
   expect(answer).toBeInstanceOf(StatusError);
   expect(answer).toMatchObject({ reason, message: expect.stringMatching(message), cause: error });

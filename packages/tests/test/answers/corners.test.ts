@@ -220,7 +220,7 @@ describe.each(places)('$apiVersion $kind', (place) => {
     expect((await send('GET', place.path)).body.items).toEqual([]);
   });
 
-  test('a shard selector that is not looked at is told to readers, and never deletes', async () => {
+  test('a shard selector that has no effect draws a warning from reads, and never deletes', async () => {
     await create(place);
     const shard = `shardSelector=${encodeURIComponent("shardRange(object.metadata.uid, '0x0', '0x1')")}`;
     const off = expect.stringContaining('ShardedListAndWatch');
@@ -250,7 +250,7 @@ describe.each(places)('$apiVersion $kind', (place) => {
       await server.store.create(key, Buffer.from('[1]'), {}, callUntil(Number.POSITIVE_INFINITY));
     };
 
-    test('lists say which, and its name is taken', async () => {
+    test('lists and watches name its key, and its name is taken', async () => {
       await create(place);
       await wreck();
       const cause = { reason: 'UnexpectedServerResponse', field: key, message: expect.any(String) };
@@ -268,7 +268,7 @@ describe.each(places)('$apiVersion $kind', (place) => {
         expect((await send('POST', place.path + query, whole(place, { name: 'wreck' }))).status).toBe(409);
     });
 
-    test('a deletion is told that its insistence has no effect', async () => {
+    test('a warning says that insisting has no effect', async () => {
       await wreck();
       for (const target of [`${place.path}/wreck`, place.path]) {
         const { status, warnings } = await send('DELETE', `${target}?${unsafely}=true`);
