@@ -333,6 +333,21 @@ describe('a file is refused that', () => {
     expect(faults.join()).not.toContain('hush');
   });
 
+  test('has a URL with a password and other faults: all are reported, and the URL is not shown', () => {
+    const url = 'http://a:hush@iss?b=hush#hush';
+    const expected = [
+      'scheme must be https',
+      'not contain a username',
+      'not contain a query',
+      'not contain a fragment',
+    ];
+    for (const part of [{ url }, { discoveryURL: url }]) {
+      const faults = faultsOf(() => load(withIssuer(part)));
+      expect(faults).toEqual(expected.map((fault) => expect.stringContaining(fault)));
+      expect(faults.join()).not.toContain('hush');
+    }
+  });
+
   test('speaks of anonymous requests although the flag does', () => {
     expect(
       faultsOf(() => load({ ...good, anonymous: { enabled: true } }, { ...flags, anonymousAuthGiven: true })),

@@ -158,6 +158,21 @@ test.each<[string, object, string[]]>([
   ['a cache of version 2', kms({ cachesize: 5 }), [`${at}.kms.cachesize: is only for v1`]],
   ['a cache of nothing', kms({ apiVersion: 'v1', cachesize: 0 }), [`${at}.kms.cachesize: must be positive`]],
   ['no cache', kms({ apiVersion: 'v1', cachesize: -1 }), []],
+  [
+    'a cache of one and a half',
+    kms({ apiVersion: 'v1', cachesize: 1.5 }),
+    [`${at}.kms.cachesize: expected a whole number of 32 bits, got another number`],
+  ],
+  [
+    'a cache without end',
+    kms({ apiVersion: 'v1', cachesize: 1e12 }),
+    [`${at}.kms.cachesize: expected a whole number of 32 bits, got another number`],
+  ],
+  [
+    'a cache in letters',
+    kms({ apiVersion: 'v1', cachesize: '5' }),
+    [`${at}.kms.cachesize: expected a number, got a string`],
+  ],
   ['a time of nothing', kms({ timeout: '0s' }), [`${at}.kms.timeout: must be positive`]],
   ['a negative time', kms({ timeout: '-1s' }), [`${at}.kms.timeout: must be positive`]],
   ['no time', kms({ timeout: 'soon' }), [`${at}.kms.timeout: expected a duration`]],
@@ -174,6 +189,15 @@ test.each<[string, object, string[]]>([
   expect(faultsOf(() => load(part))).toEqual(faults.map((fault) => expect.stringContaining(fault)));
 });
 
+test.each([
+  ['with a line before and behind', `---\n${JSON.stringify(good)}\n---\n`],
+  ['with an end', `${JSON.stringify(good)}\n...\n`],
+])('a file %s has one document', (_, text) => {
+  expect(faultsOf(() => loadEncryptionConfiguration(text))).toEqual([]);
+});
+
+const moreDocuments = 'the file holds more than one document: remove all but one';
+
 test.each<[string, string, string]>([
   ['an empty file', '', 'the file is empty'],
   ['another kind', JSON.stringify({ ...good, kind: 'Pod' }), 'kind: expected EncryptionConfiguration'],
@@ -185,6 +209,14 @@ test.each<[string, string, string]>([
   ['an unknown field', JSON.stringify({ ...good, resource: [] }), 'unknown field "resource"'],
   ['a field twice', 'kind: A\nkind: B', 'line 2: the key is already set in this map'],
   ['a field twice, in JSON', '{"kind":"A","kind":"B"}', 'a key is set twice'],
+  ['two documents', `${JSON.stringify(good)}\n---\n${JSON.stringify(good)}`, moreDocuments],
+  ['a document behind an empty one', `---\n---\n${JSON.stringify(good)}`, moreDocuments],
+  ['a text behind the document', `kind: A\n---\nB`, moreDocuments],
+  [
+    'a number of many digits for a name',
+    JSON.stringify(withProviders({ aesgcm: { keys: [{ secret: 'x' }] } })).replace('"x"', '9'.repeat(44)),
+    'resources[0].providers[0].aesgcm.keys[0].secret: expected a string, got a number',
+  ],
   ['no resources', JSON.stringify({ ...good, resources: [] }), 'resources: name at least a list of resources'],
   ['a text', 'hello', 'expected an object, got a string'],
 ])('%s is refused', (_, text, fault) => {

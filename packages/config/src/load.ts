@@ -35,10 +35,11 @@ export function loadConfiguration<T>(
   { kind, groups = usualGroups, versions, fields, read }: ConfigurationKind<T>,
   text: string,
 ): T {
-  const { value, faults: ofText } = parsed(text);
+  const { value, faults: ofText, hasMoreDocuments } = parsed(text);
   const faults = ofText.map(duplicateKey);
+  if (hasMoreDocuments) faults.push('the file holds more than one document: remove all but one');
   const root = new Written(value, '', faults);
-  if (root.absent) throw new ConfigurationError(['the file is empty']);
+  if (root.absent) throw new ConfigurationError(faults.length > 0 ? faults : ['the file is empty']);
   const written = root.fields(['apiVersion', 'kind', ...fields]);
   const known = groups.flatMap((group) => versions.map((version) => (group ? `${group}/${version}` : version)));
   require(written.kind as Written, [kind]);

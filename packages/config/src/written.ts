@@ -1,4 +1,5 @@
 import { parseDuration } from '@cluster-apiserver/base';
+import { type Integer, isRawNumber } from '@cluster-apiserver/model';
 
 /**
  * A part of what an operator wrote, and where it stands. Reading it notes what is wrong and goes on, so that all faults
@@ -63,7 +64,11 @@ export class Written {
   }
 
   int32(): number | undefined {
-    return this.#is('a whole number', isInt32);
+    const number = this.#is('a number', isNumber);
+    if (number === undefined) return undefined;
+    if (typeof number === 'number' && number === (number | 0)) return number;
+    this.wrong('expected a whole number of 32 bits, got another number');
+    return undefined;
   }
 
   durationMs(): number | undefined {
@@ -90,15 +95,18 @@ const isText = (value: unknown): value is string => typeof value === 'string';
 
 const isFact = (value: unknown): value is boolean => typeof value === 'boolean';
 
-const isInt32 = (value: unknown): value is number => typeof value === 'number' && value === (value | 0);
+const isNumber = (value: unknown): value is Integer => typeof value === 'number' || isRawNumber(value);
 
 const isList = (value: unknown): value is readonly unknown[] => Array.isArray(value);
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
+  typeof value === 'object' && value !== null && !Array.isArray(value) && !isRawNumber(value);
 
-const typeName = (value: unknown): string =>
-  Array.isArray(value) ? 'a list' : typeof value === 'object' ? 'an object' : `a ${typeof value}`;
+function typeName(value: unknown): string {
+  if (Array.isArray(value)) return 'a list';
+  if (isRawNumber(value)) return 'a number';
+  return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
+}
 
 /** Keys have 24 letters and more in base64, and fields have fewer. */
 const shownLettersMax = 20;

@@ -104,6 +104,12 @@ export const tooLong = (field: string, bytesMax: number): FieldError => ({
   message: `Too long: may not be more than ${bytesMax} bytes`,
 });
 
+export const tooManyCharacters = (field: string, charactersMax: number): FieldError => ({
+  field,
+  reason: 'FieldValueTooLong',
+  message: `Too long: may not be more than ${charactersMax} characters`,
+});
+
 export const tooMany = (field: string, count: number, countMax: number): FieldError => ({
   field,
   reason: 'FieldValueTooMany',

@@ -50,7 +50,7 @@ export { type Applied, readApplied } from './fields/applied.ts';
 export { ApplyConflictError, conflictCauses } from './fields/apply.ts';
 export { UnkeyedEntryError } from './fields/compare.ts';
 export { applyAsKubectlDid } from './fields/last-applied.ts';
-export { managedFieldsAfterUpdate, sameOwnership, type Writer } from './fields/managed-fields.ts';
+export { managedFieldsAfterUpdate, sameOwnership, withExplicitReset, type Writer } from './fields/managed-fields.ts';
 export { withoutManagedFields } from './fields/ownership.ts';
 export { defineKind, type Kind, type Part, type Verb } from './kind.ts';
 export { boundTo, writableOf, partOf } from './part.ts';
@@ -68,7 +68,7 @@ export {
   statusSchema,
   watchEvent,
 } from './schema/common.ts';
-export { decode, type Integer, numberOf, WrongTypeError } from './schema/decode.ts';
+export { decode, type Integer, isRawNumber, numberOf, WrongTypeError } from './schema/decode.ts';
 export { definitions, type Dialect, type JsonSchema, jsonSchema } from './schema/json-schema.ts';
 export { publicationOf, sharedPublication } from './schema/publication.ts';
 export {
@@ -112,6 +112,7 @@ export {
   type Reason,
   type ResourceNames,
   type Status,
+  type StatusCause,
   type StatusDetails,
   StatusError,
   success,

@@ -2,7 +2,7 @@ import type { FieldError } from './field-error.ts';
 import type { KubeObject } from './object.ts';
 import { listMeta, objectMeta, typeMeta } from './schema/common.ts';
 import { publicationOf } from './schema/publication.ts';
-import { type FieldForm, field, list, type ObjectSchema, object } from './schema/schema.ts';
+import { type FieldForm, field, fieldNames, list, type ObjectSchema, object } from './schema/schema.ts';
 import type { ServedKind } from './served-kind.ts';
 import type { Subresource } from './subresource.ts';
 import { type Column, plainColumns } from './table/column.ts';
@@ -32,6 +32,8 @@ export interface KindForm<T extends KubeObject> {
   readonly fields: Readonly<Record<string, FieldForm>>;
   /** What they are called in protobuf, from 2 on: 1 is the metadata. A kind without numbers has no protobuf. */
   readonly numbers?: Readonly<Record<string, number>>;
+  /** Other versions in which its objects are served, by apiVersion: their names of fields, each with ours. */
+  readonly otherVersions?: Readonly<Record<string, Readonly<Record<string, string>>>>;
   /** Those of them without which validation refuses the object. */
   readonly requiredFields?: readonly string[];
   readonly names: NameRules;
@@ -105,10 +107,13 @@ type Derived = 'fields' | 'numbers' | 'requiredFields' | 'subresources' | 'colum
 export function defineKind<T extends KubeObject>(form: KindForm<T>): Kind {
   const { fields, numbers, requiredFields, subresources, columns, group, version, kind, ...rest } = form;
   const parts = form.parts ?? [];
+  const apiVersion = group ? `${group}/${version}` : version;
+  const names = { [apiVersion]: {}, ...form.otherVersions };
   const schema = object(
     { ...typeMeta, metadata: field(objectMeta, 'Standard object metadata.', 'always'), ...fields },
     {
       publication: publicationOf({ group, version, kind }, form.description, requiredFields),
+      versions: new Map(Object.entries(names).map(([served, renamed]) => [served, fieldNames(renamed)])),
       ...(numbers && { numbers: { metadata: 1, ...numbers } }),
     },
   );
@@ -148,6 +153,6 @@ export function defineKind<T extends KubeObject>(form: KindForm<T>): Kind {
       ...subresources,
       ...parts.map(({ name, verbs }) => ({ name, verbs, group, version, kind, schema })),
     ],
-    apiVersion: form.group ? `${form.group}/${form.version}` : form.version,
+    apiVersion,
   };
 }

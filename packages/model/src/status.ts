@@ -45,7 +45,7 @@ export class StatusError extends Error {
 export interface Status {
   readonly kind: 'Status';
   readonly apiVersion: 'v1';
-  readonly metadata: Readonly<Record<string, string>>;
+  readonly metadata: { readonly continue?: string; readonly remainingItemCount?: number };
   readonly status: 'Success' | 'Failure';
   readonly message?: string;
   readonly reason?: string;
@@ -84,17 +84,19 @@ const codes = {
   Invalid: 422,
   TooManyRequests: 429,
   InternalError: 500,
+  StorageReadError: 500,
   ServiceUnavailable: 503,
   Timeout: 504,
 } as const;
 
 export type Reason = keyof typeof codes;
 
-export const success = (details: StatusDetails): Status => ({
+export const success = (details: StatusDetails, rest: Pick<Partial<Status>, 'message' | 'metadata'> = {}): Status => ({
   kind: 'Status',
   apiVersion: 'v1',
-  metadata: {},
+  metadata: rest.metadata ?? {},
   status: 'Success',
+  ...(rest.message !== undefined && { message: rest.message }),
   details,
 });
 

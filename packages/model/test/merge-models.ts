@@ -56,6 +56,7 @@ function mergeMember(form: Form | undefined, before: unknown, patch: Values, nam
   const [order, gone] = ['$setElementOrder/', '$deleteFromPrimitiveList/'].map((prefix) => own(patch, prefix + name));
   for (const list of [order, gone]) if (list !== undefined && !Array.isArray(list)) throw new ModelRefusal();
   const change = own(patch, name);
+  if (Array.isArray(order) && !fits(form, order, change)) throw new ModelRefusal();
   if (change === null) return undefined;
   const base =
     Array.isArray(gone) && Array.isArray(before)
@@ -66,10 +67,26 @@ function mergeMember(form: Form | undefined, before: unknown, patch: Values, nam
   return ordered(merged, order, Array.isArray(before) ? before : []);
 }
 
+/** What the patch sets is found in the order one after another, each behind the one before. */
+function fits(form: Form | undefined, order: readonly unknown[], change: unknown): boolean {
+  if (form !== 'set' && form !== 'named') return false;
+  if (change !== undefined && !Array.isArray(change)) return false;
+  const identity = (entry: unknown): unknown => (form === 'set' ? entry : nameOf(entry));
+  if (order.some((entry) => identity(entry) === undefined)) return false;
+  if (order.length === 0) return true;
+  const set = ((change ?? []) as unknown[]).filter((entry) => !isMap(entry) || own(entry, '$patch') === undefined);
+  const rest = (places: readonly unknown[], entries: readonly unknown[]): boolean => {
+    const at = places.findIndex((place) => identity(place) === identity(entries[0]));
+    return entries.length === 0 || (at >= 0 && rest(places.slice(at + 1), entries.slice(1)));
+  };
+  return rest(order, set);
+}
+
 function mergeValue(form: Form | undefined, before: unknown, change: unknown): unknown {
   if (isMap(change) && isMap(before)) return mergeMap(form ?? 'map', before, change);
   if (!Array.isArray(change) || !Array.isArray(before)) return plain(change);
   if (form === 'named') return mergeNamed(before, change);
+  if (form === 'whole') return change;
   if (form !== 'set') return plain(change);
   const values = [...before, ...change].filter((value, at, all) => all.findIndex((one) => same(one, value)) === at);
   return ordered(values, change, before);

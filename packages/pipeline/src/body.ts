@@ -15,6 +15,7 @@ import {
   StatusError,
   TooManyValuesError,
   type TypeNames,
+  withExplicitReset,
   WrongTypeError,
   YamlTooLargeError,
 } from '@cluster-apiserver/model';
@@ -142,7 +143,7 @@ function decodedObject(
   validation: FieldValidation,
   warn: (text: string) => void,
 ): KubeObject {
-  const typed = typedValue(kind, parsed.value);
+  const typed = withExplicitReset(typedValue(kind, parsed.value));
   const unknown: string[] = [];
   try {
     const object = decode(kind.schema, typed, (path) => unknown.push(path)) as KubeObject;

@@ -17,6 +17,7 @@ import {
 import type { ListOptions, Resource } from '@cluster-apiserver/registry';
 import type { FieldValidation } from './body.ts';
 import type { ApiRequest } from './exchange.ts';
+import type { Understood } from './facts.ts';
 import { flag, integer, type RequestInfo, text } from './request-info.ts';
 
 /** The parameters of each verb, read from the query. What is wrong with one is told by its name. */
@@ -28,7 +29,7 @@ export interface WriteParameters {
 }
 
 /** The specification says: fewer than 128 characters. */
-const fieldManagerBytesMax = 127;
+const fieldManagerCharactersMax = 127;
 /** A manager read off the user agent is cut and not refused. */
 const agentManagerBytesMax = 128;
 
@@ -67,7 +68,7 @@ function checkedParameters(
   const errors = [
     ...found,
     ...dryRunErrors(query.getAll('dryRun')),
-    ...managerErrors('fieldManager', manager, fieldManagerBytesMax),
+    ...managerErrors('fieldManager', manager, fieldManagerCharactersMax),
     ...(validations.includes(validation)
       ? []
       : [notSupported('fieldValidation', validation, ['', 'Ignore', 'Strict', 'Warn'])]),
@@ -101,9 +102,23 @@ export interface ListParameters extends ListOptions {
   readonly timeoutSeconds: number | undefined;
 }
 
-export function listParameters({ served, shardedReads }: Resource, { query, resource }: RequestInfo): ListParameters {
+/** A deletion that ignored its selector would delete everything. */
+export function requireObeyedSelector(resource: Resource, facts: Understood): void {
+  if (ignoresShards(resource, facts))
+    throw badRequest(`${shardsIgnored}, so nothing was deleted: switch it on or select by labels or fields`);
+}
+
+const ignoresShards = ({ shardedReads }: Resource, { info: { query } }: Understood): boolean =>
+  !shardedReads && Boolean(text(query, 'shardSelector'));
+
+const shardsIgnored = 'shardSelector has no effect while the feature gate ShardedListAndWatch is off';
+
+export function listParameters(resource: Resource, facts: Understood): ListParameters {
+  const { served, shardedReads } = resource;
+  const { query, resource: requested } = facts.info;
+  if (ignoresShards(resource, facts)) facts.warnings.add(shardsIgnored);
   return {
-    namespace: resource?.inNamespace ? resource.namespace : undefined,
+    namespace: requested?.inNamespace ? requested.namespace : undefined,
     limit: integer(query, 'limit'),
     timeoutSeconds: integer(query, 'timeoutSeconds'),
     continue: text(query, 'continue'),

@@ -83,7 +83,10 @@ function routesOf(
   const collection = methods(served.verbs, {
     GET: ['list', listOrWatch],
     POST: ['create', createHandler(resource, checks)],
-    DELETE: ['deletecollection', deleteCollectionHandler(resource, checks, deleteCollectionWorkers)],
+    DELETE: [
+      'deletecollection',
+      deleteCollectionHandler(resource, checks, deleteCollectionWorkers, mayDeleteUnreadable),
+    ],
   });
   return {
     namespaced: served.namespaced,

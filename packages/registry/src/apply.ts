@@ -13,12 +13,12 @@ import {
 } from '@cluster-apiserver/model';
 import { emptyOf } from './create.ts';
 import type { Outcome } from './outcome.ts';
-import { requireName, requireUnchanged, withinBounds } from './patch.ts';
+import { requireUnchanged, withinBounds } from './patch.ts';
 import { asUpdate, createdInstead, settled } from './replace.ts';
 import type { Resource } from './resource.ts';
 import { thenFor } from './steps.ts';
 import { answering } from './storage-answers.ts';
-import { inNamespace, withDistinctOwners, withIdentity, withoutSystemFields } from './system-fields.ts';
+import { inNamespace, requireName, withDistinctOwners, withIdentity, withoutSystemFields } from './system-fields.ts';
 import type { WriteOptions } from './write-options.ts';
 import { type Decision, type Written, writeOver } from './write-over.ts';
 
@@ -72,13 +72,13 @@ function decided(
 }
 
 function withConfiguration(
-  { kind, clock }: Resource,
+  { kind, served, clock }: Resource,
   configuration: Applied,
   current: Outcome | undefined,
   { manager, force, part }: ApplyOptions,
 ): KubeObject {
   const empty = emptyOf(kind);
-  const { apiVersion } = kind;
+  const { apiVersion } = served;
   const applier = { manager, force, apiVersion, subresource: part?.name, time: formatTime(clock.now()) };
   try {
     return applyAsKubectlDid(kind.schema, current?.object ?? empty, empty, configuration, applier);

@@ -18,6 +18,7 @@ test.each([
   ['no JSON', token('{')],
   ['null', token('null')],
   ['a list', token('[]')],
+  ['a list of what a token has', token('["meta.k8s.io/v1",1,"a"]')],
   ['another version', token('{"v":"v2","rv":1,"start":"a"}')],
   ['a version that is nested deeply', token(`{"v":${nested},"rv":1,"start":"a"}`)],
   ['a revision that is no number', token('{"v":"meta.k8s.io/v1","rv":"1","start":"a"}')],

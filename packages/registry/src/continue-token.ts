@@ -36,7 +36,7 @@ export function decodeContinue(token: string): Continuation {
 function parsed(token: string): { readonly v?: unknown; readonly rv?: unknown; readonly start?: unknown } {
   try {
     const value: unknown = JSON.parse(Buffer.from(token, 'base64url').toString());
-    if (typeof value === 'object' && value !== null) return value;
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
   } catch {
     // Told below: whatever it is, it is no token of ours.
   }

@@ -2,6 +2,7 @@ import type { Call } from '@cluster-apiserver/base';
 import {
   alreadyExists,
   badRequest,
+  type ByteString,
   bytesOf,
   writableOf,
   encodeStored,
@@ -16,7 +17,7 @@ import {
   validateObjectMeta,
   withoutManagedFields,
 } from '@cluster-apiserver/model';
-import { KeyExistsError, type Stored } from '@cluster-apiserver/storage';
+import { CorruptValueError, KeyExistsError, type Stored } from '@cluster-apiserver/storage';
 import { admit, createAdmitted, mutate } from './admit.ts';
 import { generatedName } from './names.ts';
 import { MadeObject, type Outcome } from './outcome.ts';
@@ -44,14 +45,16 @@ export function create(resource: Resource, incoming: KubeObject, options: WriteO
         ? object.then((waitedFor) => stored(resource, waitedFor, options, call, then))
         : stored(resource, object, options, call, then);
     };
-    if (draft.metadata.name !== undefined) return store(draft);
+    const { name: given, generateName } = draft.metadata;
+    // Who leaves the choice to the server and makes one himself is told the same as if the server had made it.
+    if (given !== undefined) return generateName ? store(draft).catch(asNoNameFound) : store(draft);
     for (let tries = 1; ; tries++) {
-      const name = draft.metadata.generateName && generatedName(draft.metadata.generateName, resource.random);
+      const name = generateName && generatedName(generateName, resource.random);
       const named = { ...draft, metadata: { ...draft.metadata, ...(name && { name }) } };
       try {
         return await store(named);
       } catch (error) {
-        if (!(error instanceof StatusError && error.reason === 'AlreadyExists')) throw error;
+        if (!isTaken(error)) throw error;
         if (tries === generatedNamesMax) throw noNameFound(error);
       }
     }
@@ -60,13 +63,13 @@ export function create(resource: Resource, incoming: KubeObject, options: WriteO
 
 /** A new object with an owner for each of its fields and an identity, but perhaps no name yet. */
 export function asNew(resource: Resource, incoming: KubeObject, options: WriteOptions): KubeObject {
-  const { kind, clock } = resource;
+  const { kind, served, clock } = resource;
   const version = incoming.metadata.resourceVersion;
   if (version !== undefined && version !== '0')
     throw badRequest('resourceVersion should not be set on objects to be created');
   const given = writableOf(kind, undefined, withoutSystemFields(incoming));
   const own = withDistinctOwners(inNamespace(kind.defaults?.(given) ?? given, options.namespace), options.warn);
-  const writer = { manager: options.manager, apiVersion: kind.apiVersion, time: formatTime(clock.now()) };
+  const writer = { manager: options.manager, apiVersion: served.apiVersion, time: formatTime(clock.now()) };
   return withIdentity(
     withManagedFields(own, managedFieldsAfterUpdate(kind.schema, emptyOf(kind), own, writer)),
     resource,
@@ -116,19 +119,17 @@ async function stored(
   const { kind, store, collection } = resource;
   const name = object.metadata.name as string; // finished() refuses an object without one
   const { key, itemKey } = placeOf(resource, options.namespace, name);
-  const taken = (current: Stored): StatusError => {
-    const leaving = readStored(kind, current, itemKey).object.metadata.deletionTimestamp !== undefined;
-    return alreadyExists(kind, name, leaving ? 'object is being deleted: ' : '');
-  };
-  if (options.dryRun) {
-    await admit(resource, options, { operation: 'CREATE', name, object, oldObject: undefined });
-    const { stored: current } = await store.get(key, call);
-    if (current) throw taken(current);
-    return new MadeObject(object, undefined);
-  }
-  const encoded = then(object, encodeStored);
-  const bytes = encoded instanceof Promise ? await encoded : encoded;
+  const taken = (current: Stored): StatusError =>
+    alreadyExists(kind, name, isLeaving(kind, current, itemKey) ? 'object is being deleted: ' : '');
   try {
+    if (options.dryRun) {
+      await admit(resource, options, { operation: 'CREATE', name, object, oldObject: undefined });
+      const { stored: current } = await store.get(key, call);
+      if (current) throw taken(current);
+      return new MadeObject(object, undefined);
+    }
+    const encoded = then(object, encodeStored);
+    const bytes = encoded instanceof Promise ? await encoded : encoded;
     const { timeToLiveSeconds } = kind;
     const revision = await createAdmitted(resource, object, options, call, (premises) =>
       store.create(key, bytesOf(bytes), { timeToLiveSeconds, source: object, premises }, call),
@@ -137,8 +138,26 @@ async function stored(
     return new MadeObject(object, revision, bytes);
   } catch (error) {
     if (error instanceof KeyExistsError) throw taken(error.current);
+    // What cannot be read has its name all the same.
+    if (error instanceof CorruptValueError && error.keys.includes(key)) throw alreadyExists(kind, name, '', error);
     throw error;
   }
+}
+
+function isLeaving(kind: Kind, current: Stored, itemKey: ByteString): boolean {
+  try {
+    return readStored(kind, current, itemKey).object.metadata.deletionTimestamp !== undefined;
+  } catch (error) {
+    if (error instanceof CorruptValueError) return false;
+    throw error;
+  }
+}
+
+const isTaken = (error: unknown): error is StatusError =>
+  error instanceof StatusError && error.reason === 'AlreadyExists';
+
+function asNoNameFound(error: unknown): never {
+  throw isTaken(error) ? noNameFound(error) : error;
 }
 
 const noNameFound = (last: StatusError): StatusError =>

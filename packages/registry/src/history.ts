@@ -98,7 +98,7 @@ export class History {
       }
     } catch (error) {
       if (!signal.aborted)
-        this.#fail(error instanceof RevisionCompactedError ? this.#expired(error) : answerFor(error));
+        this.#fail(error instanceof RevisionCompactedError ? this.#expired(error) : answerFor(error, 'collection'));
     }
   }
 

@@ -68,7 +68,7 @@ export function list(resource: Resource, options: ListOptions, call: Call): Prom
       if (from && error instanceof RevisionCompactedError) throw expired(from, error);
       throw error;
     }
-  });
+  }, 'collection');
 }
 
 /** A version that comes with a limit, and without a word on how it is meant, is meant exactly: so it always was. */
@@ -132,7 +132,7 @@ async function pastChunk(
   for (let after = start; ; ) {
     const pageKeys = limit && (matches ? Math.max(limit, pageKeysMin) : limit);
     const page = await collection.readPast({ within, after, limit: pageKeys }, revision, call);
-    requireNone(page.items.flatMap(({ unreadable }) => unreadable ?? []));
+    if (!options.readableOnly) requireNone(page.items.flatMap(({ unreadable }) => unreadable ?? []));
     for (const [index, item] of page.items.entries()) {
       if (matches && index % matchedAtOnce === 0) await turns.take(() => {});
       after = item.key;

@@ -48,7 +48,7 @@ export function partOf(missed: readonly ItemChange<Cached>[], channel: Channel, 
     } catch (error) {
       // What came before it is sent first.
       if (isNewRevision) break;
-      throw answerFor(error);
+      throw answerFor(error, 'collection');
     }
     next = change.revision;
   }

@@ -2,7 +2,6 @@ import type { Call } from '@cluster-apiserver/base';
 import {
   asServed,
   asStored,
-  badRequest,
   conflict,
   decode,
   invalid,
@@ -13,6 +12,7 @@ import {
   PatchFailedError,
   StatusError,
   UnkeyedEntryError,
+  withExplicitReset,
   WrongTypeError,
 } from '@cluster-apiserver/model';
 import type { Outcome } from './outcome.ts';
@@ -21,7 +21,7 @@ import type { Resource } from './resource.ts';
 import { parseResourceVersion } from './resource-version.ts';
 import { thenFor } from './steps.ts';
 import { answering } from './storage-answers.ts';
-import { inNamespace, withDistinctOwners } from './system-fields.ts';
+import { inNamespace, requireName, withDistinctOwners } from './system-fields.ts';
 import type { WriteOptions } from './write-options.ts';
 import { type Written, writeOver } from './write-over.ts';
 
@@ -52,9 +52,12 @@ function patched({ served }: Resource, name: string, current: Outcome, options: 
   const result = options.change(asClientsSee(served, current));
   const unknown: string[] = [];
   try {
-    const next = decode(served.schema, result, (path) => unknown.push(path)) as KubeObject;
-    if (next.kind !== served.kind || next.apiVersion !== served.apiVersion)
-      throw new WrongTypeError('kind', `cannot be changed to ${next.apiVersion}/${next.kind}`);
+    const decoded = decode(served.schema, withExplicitReset(result), (path) => unknown.push(path)) as KubeObject;
+    const { kind = served.kind, apiVersion = served.apiVersion } = decoded;
+    if (kind !== served.kind || apiVersion !== served.apiVersion)
+      throw new WrongTypeError('kind', `cannot be changed to ${kind} in version ${JSON.stringify(apiVersion)}`);
+    // The path implies them, so a patch may leave them out, as a body may.
+    const next = decoded.kind && decoded.apiVersion ? decoded : { ...decoded, kind, apiVersion };
     requireName(next, name);
     options.unknownFields(unknown);
     return withDistinctOwners(inNamespace(asStored(served, next), options.namespace), options.warn);
@@ -67,11 +70,6 @@ function patched({ served }: Resource, name: string, current: Outcome, options: 
 
 const asClientsSee = (served: Kind, { object, revision }: Outcome): KubeObject =>
   asServed(served, { ...object, metadata: { ...object.metadata, resourceVersion: String(revision) } });
-
-export function requireName({ metadata }: KubeObject, name: string): void {
-  if (metadata.name !== name)
-    throw badRequest(`the name of the object (${metadata.name ?? ''}) does not match the name on the URL (${name})`);
-}
 
 /** A version in the object means: only if nobody has written since. */
 export function requireUnchanged(kind: Kind, next: KubeObject, current: Outcome): void {

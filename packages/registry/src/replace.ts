@@ -1,6 +1,5 @@
 import type { Call } from '@cluster-apiserver/base';
 import {
-  badRequest,
   boundTo,
   conflict,
   formatTime,
@@ -22,7 +21,7 @@ import type { Resource } from './resource.ts';
 import { parseResourceVersion } from './resource-version.ts';
 import { answering } from './storage-answers.ts';
 import { thenFor } from './steps.ts';
-import { canonical, inNamespace, withDistinctOwners, withIdentityOf } from './system-fields.ts';
+import { canonical, inNamespace, requireName, withDistinctOwners, withIdentityOf } from './system-fields.ts';
 import type { WriteOptions } from './write-options.ts';
 import { type Decision, type Written, writeOver } from './write-over.ts';
 
@@ -37,10 +36,7 @@ export function replace(
   return answering(async () => {
     const { kind } = resource;
     const next = withDistinctOwners(inNamespace(incoming, options.namespace), options.warn);
-    if (next.metadata.name === undefined)
-      throw badRequest('the name of the object (based on URL) was undeterminable: name must be provided');
-    if (next.metadata.name !== name)
-      throw badRequest(`the name of the object (${next.metadata.name}) does not match the name on the URL (${name})`);
+    requireName(next, name);
     const expected = parseResourceVersion(next.metadata.resourceVersion);
     const written = await writeOver(resource, { namespace: options.namespace, name }, options, call, (current) => {
       const uid = next.metadata.uid;
@@ -91,9 +87,9 @@ export function updated(
   current: Outcome,
   options: WriteOptions,
 ): Decision | Promise<Decision> {
-  const { kind, clock } = resource;
+  const { kind, served, clock } = resource;
   const { manager, part } = options;
-  const writer = { manager, apiVersion: kind.apiVersion, subresource: part?.name, time: formatTime(clock.now()) };
+  const writer = { manager, apiVersion: served.apiVersion, subresource: part?.name, time: formatTime(clock.now()) };
   const bound = boundTo(kind, part, incoming, current.object);
   const next = kind.defaults?.(bound) ?? bound;
   const then = thenFor(clock, current.object, next);

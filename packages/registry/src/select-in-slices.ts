@@ -28,7 +28,7 @@ export async function selectInSlices(
   limit = Number.POSITIVE_INFINITY,
 ): Promise<Selected> {
   const scope = scopeOf(selection);
-  requireReadable(view, scope);
+  if (!selection.readableOnly) requireReadable(view, scope);
   const matches = matcherOf(selection);
   const items = candidates(view, kind, selection);
   const objects: StoredObject[] = [];

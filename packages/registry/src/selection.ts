@@ -7,7 +7,7 @@ import {
   matchesShards,
   type ShardSelector,
 } from '@cluster-apiserver/model';
-import { CorruptValueError, itemKey, SortedSet, type View } from '@cluster-apiserver/storage';
+import { CorruptValueError, itemKey, SortedSet, textOfKey, type View } from '@cluster-apiserver/storage';
 import { type Cached, fieldTerm, labelTerm, type StoredObject, unreadableTerm } from './stored-object.ts';
 
 /** Which objects of a kind are meant. */
@@ -19,6 +19,8 @@ export interface Selection {
   readonly labels: LabelSelector | undefined;
   readonly fields: FieldSelector | undefined;
   readonly shards?: ShardSelector | undefined;
+  /** What cannot be read is left out; otherwise nothing is selected next to it. */
+  readonly readableOnly?: boolean | undefined;
 }
 
 /** Where the objects of a selection lie: keys that begin with `within`, or are `key`. */
@@ -138,6 +140,17 @@ export function requireReadable(view: View<Cached>, scope: Scope): void {
 
 /** A list of many unreadable objects names this many of them: enough to see what they have in common. */
 const unreadableMax = 100;
+
+/** The names of the objects in a scope that cannot be read. */
+export function unreadableNames(view: View<Cached>, scope: Scope): string[] {
+  const names: string[] = [];
+  view.terms.get(unreadableTerm)?.items.visit(startOf(scope, undefined), ({ key }) => {
+    if (!isWithin(scope, key)) return false;
+    names.push(textOfKey(key.slice(key.indexOf('/') + 1)));
+    return true;
+  });
+  return names;
+}
 
 export function requireNone(unreadable: readonly CorruptValueError[]): void {
   if (unreadable.length === 0) return;

@@ -1,6 +1,7 @@
-import { StatusError } from '@cluster-apiserver/model';
+import { fieldErrorsMax, type StatusCause, StatusError } from '@cluster-apiserver/model';
 import {
   CorruptValueError,
+  KeyUnavailableError,
   RevisionCompactedError,
   RevisionTooLargeError,
   StorageFullError,
@@ -9,8 +10,11 @@ import {
   WriteInDoubtError,
 } from '@cluster-apiserver/storage';
 
+/** What was read: kube-apiserver has a reason of its own for collections and watches that hold unreadable objects. */
+export type ReadScope = 'object' | 'collection';
+
 /** Storage speaks of keys and revisions, answers speak of kinds and names: what went wrong there, in the client's words. */
-export function answerFor(error: unknown): unknown {
+export function answerFor(error: unknown, scope: ReadScope = 'object'): unknown {
   const options = { cause: error };
   // Without an invitation to try again: clients repeat what is answered with one, and it would be done twice.
   if (error instanceof WriteInDoubtError)
@@ -18,6 +22,13 @@ export function answerFor(error: unknown): unknown {
       'Timeout',
       'the storage did not tell in time whether the object was written; read it before you try again',
       undefined,
+      options,
+    );
+  if (error instanceof KeyUnavailableError)
+    return new StatusError(
+      'ServiceUnavailable',
+      'the key management plugin that encrypts what is stored does not answer at present; please try again',
+      { retryAfterSeconds: 1 },
       options,
     );
   if (error instanceof StorageUnavailableError)
@@ -37,13 +48,27 @@ export function answerFor(error: unknown): unknown {
   if (error instanceof ValueTooLargeError)
     return new StatusError('RequestEntityTooLarge', 'the object is larger than the storage takes', undefined, options);
   if (error instanceof RevisionCompactedError)
-    return new StatusError('Expired', `The resourceVersion is too old: ${error.message}`, undefined, options);
+    return new StatusError('Expired', `too old resource version: ${error.message}`, undefined, options);
   if (error instanceof RevisionTooLargeError) return tooLargeResourceVersion(error.message, options);
   if (error instanceof CorruptValueError && !error.lasting)
     return new StatusError('ServiceUnavailable', `${error.message} at present`, { retryAfterSeconds: 1 }, options);
-  if (error instanceof CorruptValueError) return new StatusError('InternalError', error.message, undefined, options);
+  if (error instanceof CorruptValueError)
+    return scope === 'collection'
+      ? new StatusError(
+          'StorageReadError',
+          error.message,
+          { causes: error.keys.slice(0, fieldErrorsMax).map(unreadable) },
+          options,
+        )
+      : new StatusError('InternalError', error.message, undefined, options);
   return error;
 }
+
+const unreadable = (key: string): StatusCause => ({
+  reason: 'UnexpectedServerResponse',
+  message: 'the stored value cannot be decrypted or decoded',
+  field: key,
+});
 
 export const tooLargeResourceVersion = (message: string, options?: ErrorOptions): StatusError =>
   new StatusError(
@@ -54,10 +79,10 @@ export const tooLargeResourceVersion = (message: string, options?: ErrorOptions)
   );
 
 /** Runs a verb so that what the storage throws leaves as an answer. */
-export async function answering<T>(verb: () => Promise<T>): Promise<T> {
+export async function answering<T>(verb: () => Promise<T>, scope?: ReadScope): Promise<T> {
   try {
     return await verb();
   } catch (error) {
-    throw answerFor(error);
+    throw answerFor(error, scope);
   }
 }

@@ -67,15 +67,24 @@ export function inNamespace(object: KubeObject, namespace: string | undefined): 
   return given === namespace ? object : { ...object, metadata: { ...object.metadata, namespace } };
 }
 
-/** An object names each owner once. */
+/** The name of the URL, which a write has to repeat. */
+export function requireName({ metadata }: KubeObject, name: string): void {
+  if (metadata.name === undefined)
+    throw badRequest('the name of the object (based on URL) was undeterminable: name must be provided');
+  if (metadata.name !== name)
+    throw badRequest(`the name of the object (${metadata.name}) does not match the name on the URL (${name})`);
+}
+
+/** Drops a reference that is equal to one before it. Others with the same uid stay: which of them is meant is not known. */
 export function withDistinctOwners(object: KubeObject, warn: (text: string) => void): KubeObject {
   const owners = object.metadata.ownerReferences;
   if (!owners || owners.length < 2) return object;
   const seen = new Set<string>();
   const doubled = new Set<string>();
-  const distinct = owners.filter(({ uid }) => {
-    if (seen.has(uid)) doubled.add(uid);
-    return !seen.has(uid) && seen.add(uid);
+  const distinct = owners.filter((owner) => {
+    const text = JSON.stringify(owner); // canonical, so equal ones have equal texts
+    if (seen.has(text)) doubled.add(owner.uid);
+    return !seen.has(text) && seen.add(text);
   });
   if (doubled.size === 0) return object;
   warn(

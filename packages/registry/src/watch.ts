@@ -61,7 +61,7 @@ export function watch(resource: Resource, options: WatchOptions, call: Call): Pr
     requireReadable(view, scopeOf(options));
     const taken = channel();
     return new Watcher(resource, taken, view.revision, new InitialEvents(resource, taken, view, marked));
-  });
+  }, 'collection');
 }
 
 const isTimeout = (error: unknown): boolean => error instanceof StatusError && error.reason === 'Timeout';
@@ -221,7 +221,7 @@ class Watcher implements Watching {
 const changesMax = 256;
 /** Clients relist: the versions that they know may mean something else now. */
 const replaced = (sent: Revision): StatusError =>
-  new StatusError('Expired', `The resourceVersion ${sent} is too old: the storage was restored or replaced`);
+  new StatusError('Expired', `too old resource version: ${sent}: the storage was restored or replaced`);
 
 function watchOptionsErrors({
   resourceVersionMatch: match,

@@ -2,6 +2,7 @@ export {
   CorruptValueError,
   HistoryReplacedError,
   KeyExistsError,
+  KeyUnavailableError,
   PremiseBrokenError,
   RevisionCompactedError,
   RevisionMismatchError,

@@ -50,7 +50,7 @@ function readIssuerUrl(written: Written, { urls, disallowedIssuers }: Neighbours
     written.required('URL is required');
     return url;
   }
-  checkUrl(written, url);
+  if (!checkUrl(written, url)) return url;
   if (disallowedIssuers.includes(url))
     written.invalid(url, `URL must not overlap with disallowed issuers: [${disallowedIssuers.join(' ')}]`);
   unique(written, url, urls);
@@ -60,22 +60,27 @@ function readIssuerUrl(written: Written, { urls, disallowedIssuers }: Neighbours
 function readDiscoveryUrl(written: Written, issuerUrl: string, taken: Set<string>): string | undefined {
   const url = written.text();
   if (url === undefined || url === '') return undefined;
-  checkUrl(written, url);
+  if (!checkUrl(written, url)) return url;
   const plain = (text: string): string => text.replace(/\/$/, '');
   if (plain(url) === plain(issuerUrl)) written.invalid(url, 'discoveryURL must be different from URL');
   unique(written, url, taken);
   return url;
 }
 
-function checkUrl(written: Written, text: string): void {
+/** Notes all that is wrong with a URL. False if it holds credentials: nothing more is said of it that would show it. */
+function checkUrl(written: Written, text: string): boolean {
   const url = URL.parse(text);
-  if (!url) return written.invalid(text, 'must be a URL such as https://host/path');
-  if (url.username !== '' || url.password !== '')
-    // Whoever wrote a password here does not want to read it in a log.
-    return written.wrong('Invalid value: "<omitted>": URL must not contain a username or password');
-  if (url.protocol !== 'https:') written.invalid(text, 'URL scheme must be https');
-  if (url.search !== '' || text.includes('?')) written.invalid(text, 'URL must not contain a query');
-  if (url.hash !== '' || text.includes('#')) written.invalid(text, 'URL must not contain a fragment');
+  if (!url) {
+    written.invalid(text, 'must be a URL such as https://host/path');
+    return true;
+  }
+  const hasCredentials = url.username !== '' || url.password !== '';
+  const shown = hasCredentials ? '<omitted>' : text;
+  if (url.protocol !== 'https:') written.invalid(shown, 'URL scheme must be https');
+  if (hasCredentials) written.invalid(shown, 'URL must not contain a username or password');
+  if (url.search !== '' || text.includes('?')) written.invalid(shown, 'URL must not contain a query');
+  if (url.hash !== '' || text.includes('#')) written.invalid(shown, 'URL must not contain a fragment');
+  return !hasCredentials;
 }
 
 function unique(written: Written, value: string, taken: Set<string>): void {

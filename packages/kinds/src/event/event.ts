@@ -58,6 +58,17 @@ export const eventSource = object(
   },
 );
 
+/** What the fields are called in events.k8s.io/v1, each with its name here. */
+export const namesInEventsV1 = {
+  reportingController: 'reportingComponent',
+  regarding: 'involvedObject',
+  note: 'message',
+  deprecatedSource: 'source',
+  deprecatedFirstTimestamp: 'firstTimestamp',
+  deprecatedLastTimestamp: 'lastTimestamp',
+  deprecatedCount: 'count',
+};
+
 /** A line in the cluster's diary: best effort, about some object, and gone after a while. */
 export const event = ({ eventLifetimeSeconds }: KindServices): Kind =>
   defineKind<Event>({
@@ -111,6 +122,7 @@ export const event = ({ eventLifetimeSeconds }: KindServices): Kind =>
       reportingComponent: 14,
       reportingInstance: 15,
     },
+    otherVersions: { 'events.k8s.io/v1': namesInEventsV1 },
     requiredFields: ['involvedObject'],
     names: pathSegmentNames,
     qualifiedFinalizers: false,

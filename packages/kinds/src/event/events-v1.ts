@@ -15,7 +15,7 @@ import {
   subdomainNames,
   time,
 } from '@cluster-apiserver/model';
-import { type Event, eventSource, validateEvent } from './event.ts';
+import { type Event, eventSource, namesInEventsV1, validateEvent } from './event.ts';
 
 const group = { group: 'events.k8s.io', version: 'v1' };
 
@@ -69,15 +69,7 @@ export const eventOfEvents = (stored: Kind): Kind =>
       deprecatedCount: 15,
     },
     requiredFields: ['eventTime'],
-    renamed: {
-      reportingController: 'reportingComponent',
-      regarding: 'involvedObject',
-      note: 'message',
-      deprecatedSource: 'source',
-      deprecatedFirstTimestamp: 'firstTimestamp',
-      deprecatedLastTimestamp: 'lastTimestamp',
-      deprecatedCount: 'count',
-    },
+    renamed: namesInEventsV1,
     selectableFields: {
       'regarding.kind': 'involvedObject.kind',
       'regarding.namespace': 'involvedObject.namespace',

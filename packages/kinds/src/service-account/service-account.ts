@@ -56,7 +56,7 @@ export const serviceAccount = ({ serviceAccountTokens }: KindServices): Kind =>
       enforceMountableSecrets
         .filter(
           (name) =>
-            account.metadata.annotations?.[name] === 'true' && current?.metadata.annotations?.[name] === undefined,
+            account.metadata.annotations?.[name] !== undefined && current?.metadata.annotations?.[name] === undefined,
         )
         .map(
           (name) =>
@@ -67,7 +67,10 @@ export const serviceAccount = ({ serviceAccountTokens }: KindServices): Kind =>
       `"${name}" is not a known field selector: only "metadata.name", "metadata.namespace"`,
   });
 
-/** The secrets are those of the same namespace, so nothing but the name can mean anything. */
+/**
+ * The secrets are those of the same namespace, so nothing but the name can mean anything. The rest is dropped without a
+ * Warning: kube-apiserver sends none, as recorded conversations show.
+ */
 const nameOnly = ({ name }: { name?: string }): { name?: string } => (name === undefined ? {} : { name });
 
 /** The annotation by its own name and by the one that clients of Kubernetes write. */

@@ -5,6 +5,8 @@ export interface Parsed {
   readonly value: unknown;
   /** What strict validation refuses in the text itself, each as a sentence: duplicate keys. */
   readonly faults: readonly TextFault[];
+  /** Set if the text goes on with another document, which is not read. */
+  readonly hasMoreDocuments?: boolean;
 }
 
 export interface TextFault {

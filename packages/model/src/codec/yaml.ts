@@ -117,7 +117,10 @@ class Construction {
           this.#alias(this.#text.slice(event.anchorStart, event.anchorEnd));
           break;
         case EVENT_ID.POP:
-          if (this.#open.length === 0) return { value: this.#document, faults: this.#faults };
+          if (this.#open.length === 0) {
+            const hasMoreDocuments = events.slice(index + 1).some((later) => this.#isContent(later));
+            return { value: this.#document, faults: this.#faults, ...(hasMoreDocuments && { hasMoreDocuments }) };
+          }
           this.#end();
           break;
         case EVENT_ID.DOCUMENT:
@@ -125,6 +128,12 @@ class Construction {
       }
     }
     return { value: this.#document, faults: this.#faults };
+  }
+
+  /** An empty document, such as one behind a last `---`, has one empty scalar. */
+  #isContent(event: Event): boolean {
+    if (event.type === EVENT_ID.SCALAR) return getScalarValue(this.#text, event) !== '';
+    return event.type !== EVENT_ID.DOCUMENT && event.type !== EVENT_ID.POP;
   }
 
   #anchorOf({ anchorStart, anchorEnd }: { anchorStart: number; anchorEnd: number }): string | undefined {

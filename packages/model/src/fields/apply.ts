@@ -20,6 +20,8 @@ import {
   compareTexts,
   decodeEntries,
   encodeEntries,
+  inKnownVersions,
+  namedAsIn,
   type Ownership,
   serverFields,
   withoutManagedFields,
@@ -54,7 +56,10 @@ export class ApplyConflictError extends Error {
 export interface Conflict {
   /** The other manager, as people read it. */
   readonly manager: string;
+  /** By their stored names. */
   readonly fields: FieldSet;
+  /** The fields by the names that the other manager knows. */
+  readonly shown: (fields: FieldSet) => FieldSet;
 }
 
 /** Owns what an object held before anybody's ownership was tracked. */
@@ -85,23 +90,29 @@ export function apply(
 
   const changes = compare(schema, before, next);
   const conflicts = conflictsWith(others, changes, fields);
-  if (conflicts.size > 0 && !applier.force) throw new ApplyConflictError(named(conflicts));
+  if (conflicts.size > 0 && !applier.force) throw new ApplyConflictError(named(schema, conflicts));
   const kept = others.map((other) => {
     const unforced = difference(other.fields, conflicts.get(other) ?? emptySet);
     return { ...other, fields: difference(unforced, changes.removed) };
   });
   const { manager, apiVersion, time, subresource } = applier;
   const entry = { manager, operation: 'Apply', apiVersion, time, ...(subresource && { subresource }) };
-  const managedFields = encodeEntries([...kept, { entry, fields: difference(fields, serverFields) }]);
+  const managedFields = encodeEntries(schema, [...kept, { entry, fields: difference(fields, serverFields) }]);
   return { ...next, metadata: { ...next.metadata, ...(managedFields && { managedFields }) } };
 }
 
-function ownedBefore(schema: ObjectSchema, live: KubeObject, empty: KubeObject, applier: Applier): Ownership[] {
-  const owned = decodeEntries(live.metadata.managedFields ?? []) ?? [];
-  if (owned.length > 0 || live.metadata.uid === undefined) return owned;
+function ownedBefore(
+  schema: ObjectSchema,
+  live: KubeObject,
+  empty: KubeObject,
+  applier: Applier,
+): readonly Ownership[] {
+  const owned = decodeEntries(schema, live.metadata.managedFields ?? []) ?? [];
+  if (owned.length > 0 || live.metadata.uid === undefined) return inKnownVersions(schema, owned);
   const { apiVersion, time } = applier;
   const writer = { manager: beforeFirstApply, apiVersion, time };
-  return decodeEntries(managedFieldsAfterUpdate(schema, empty, withoutManagedFields(live), writer) ?? []) ?? [];
+  const before = managedFieldsAfterUpdate(schema, empty, withoutManagedFields(live), writer);
+  return decodeEntries(schema, before ?? []) ?? [];
 }
 
 function withoutUnowned(
@@ -133,12 +144,13 @@ function conflictsWith(
   return conflicts;
 }
 
-const named = (conflicts: ReadonlyMap<Ownership, FieldSet>): Conflict[] =>
+const named = (schema: ObjectSchema, conflicts: ReadonlyMap<Ownership, FieldSet>): Conflict[] =>
   [...conflicts]
     .map(([{ entry }, fields]) => {
       const through = entry.subresource ? ` with subresource ${JSON.stringify(entry.subresource)}` : '';
       const using = entry.operation === 'Update' ? ` using ${entry.apiVersion}` : '';
-      return { manager: `${JSON.stringify(entry.manager ?? '')}${through}${using}`, fields };
+      const shown = (some: FieldSet): FieldSet => namedAsIn(schema, entry, some);
+      return { manager: `${JSON.stringify(entry.manager ?? '')}${through}${using}`, fields, shown };
     })
     .sort((left, right) => compareTexts(left.manager, right.manager));
 
@@ -149,7 +161,9 @@ export function conflictCauses(conflicts: readonly Conflict[]): {
   readonly message: string;
   readonly causes: readonly { readonly reason: string; readonly message: string; readonly field: string }[];
 } {
-  const all = conflicts.flatMap(({ manager, fields }) => placesOf(fields).map((field) => ({ manager, field })));
+  const all = conflicts.flatMap(({ manager, fields, shown }) =>
+    placesOf(shown(fields)).map((field) => ({ manager, field })),
+  );
   const [only, second] = all;
   const listed = all.slice(0, fieldErrorsMax);
   const causes = listed.map(({ manager, field }) => ({ reason, message: `conflict with ${manager}`, field }));

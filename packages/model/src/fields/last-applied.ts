@@ -45,7 +45,7 @@ function forcedOverOwn(
     if (!(error instanceof ApplyConflictError)) throw error;
     const own = stillAsApplied(schema, live);
     const foreign = error.conflicts
-      .map(({ manager, fields }) => ({ manager, fields: difference(fields, own) }))
+      .map((conflict) => ({ ...conflict, fields: difference(conflict.fields, own) }))
       .filter(({ fields }) => !isEmptySet(fields));
     if (foreign.length > 0) throw new ApplyConflictError(foreign);
     return apply(schema, live, empty, applied, { ...applier, force: true });

@@ -8,6 +8,7 @@ import {
   compareTexts,
   decodeEntries,
   encodeEntries,
+  inKnownVersions,
   type Ownership,
   serverFields,
   withoutManagedFields,
@@ -39,17 +40,18 @@ export function managedFieldsAfterUpdate(
   next: KubeObject,
   writer: Writer,
 ): ManagedFieldsEntry[] | undefined {
-  const owned = ownershipBefore(schema, live, next);
+  const tracked = ownershipBefore(schema, live, next, writer);
   // Objects that were never tracked stay so: half a history would be worse than none.
-  if (owned.length === 0 && live.metadata.uid !== undefined) return undefined;
+  if (tracked.length === 0 && live.metadata.uid !== undefined) return undefined;
+  const owned = inKnownVersions(schema, tracked);
   const changes = changesBetween(schema, live, next);
-  if (!changes) return encodeEntries(owned);
+  if (!changes) return encodeEntries(schema, owned);
   const changed = union(changes.added, changes.modified);
   const taken = difference(changed, serverFields);
   const lost = owned.length > 0 ? union(changes.removed, changed) : emptySet;
 
   const kept = owned.map((ownership) => ({ ...ownership, fields: difference(ownership.fields, lost) }));
-  if (isEmptySet(taken)) return encodeEntries(kept);
+  if (isEmptySet(taken)) return encodeEntries(schema, kept);
   const mine = kept.find(({ entry }) => isWrittenBy(entry, writer));
   const entry: ManagedFieldsEntry = {
     manager: writer.manager,
@@ -60,6 +62,7 @@ export function managedFieldsAfterUpdate(
   };
   const others = kept.filter((ownership) => ownership !== mine);
   return encodeEntries(
+    schema,
     capped([...others, { entry, fields: mine ? union(mine.fields, taken) : taken }], writer.apiVersion),
   );
 }
@@ -90,15 +93,35 @@ function changesBetween(
 
 /**
  * The entries to start from: those that the client sent, so that tools may rewrite them; the stored ones when the
- * client sent none or broken ones; none when it sent the one empty entry that asks for a reset.
+ * client sent none or broken ones, or wrote through a subresource; none when it asks for a reset.
  */
-function ownershipBefore(schema: ObjectSchema, live: KubeObject, next: KubeObject): Ownership[] {
-  const sent = next.metadata.managedFields ?? [];
-  if (sent.length === 1 && Object.keys(sent[0] as ManagedFieldsEntry).length === 0) return [];
-  const decoded = decodeEntries(sent);
-  if (!decoded) requireDepth(schema, live, next);
-  return decoded && decoded.length > 0 ? decoded : (decodeEntries(live.metadata.managedFields ?? []) ?? []);
+function ownershipBefore(schema: ObjectSchema, live: KubeObject, next: KubeObject, writer: Writer): Ownership[] {
+  const sent = next.metadata.managedFields;
+  if (sent && !writer.subresource) {
+    if (isReset(sent)) return [];
+    const decoded = decodeEntries(schema, sent);
+    if (decoded) return decoded;
+    requireDepth(schema, live, next);
+  }
+  return decodeEntries(schema, live.metadata.managedFields ?? []) ?? [];
 }
+
+const isReset = ([first, ...others]: readonly ManagedFieldsEntry[]): boolean =>
+  others.length === 0 && Object.keys(first ?? {}).length === 0;
+
+/**
+ * An object as it was sent, with its empty managedFields as the one empty entry that means the same: a reset. Canonical
+ * objects have no empty lists, and a client that does not know the field sends none.
+ */
+export function withExplicitReset(value: unknown): unknown {
+  const metadata = isObject(value) ? value['metadata'] : undefined;
+  const entries = isObject(metadata) ? metadata['managedFields'] : undefined;
+  if (!isObject(value) || !Array.isArray(entries) || entries.length > 0) return value;
+  return { ...value, metadata: { ...(metadata as object), managedFields: [{}] } };
+}
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Refuses fields nested too deeply, but not those that were stored before there was a bound and come back unchanged. */
 function requireDepth(schema: ObjectSchema, live: KubeObject, { metadata }: KubeObject): void {

@@ -1,4 +1,5 @@
 import type { KubeObject, ManagedFieldsEntry } from '../object.ts';
+import type { ObjectSchema } from '../schema/schema.ts';
 import {
   emptySet,
   type FieldSet,
@@ -40,21 +41,41 @@ export function withoutManagedFields(object: KubeObject): KubeObject {
   return { ...object, metadata };
 }
 
-/** Undefined when any entry is broken: the others alone would tell a false story. */
-export function decodeEntries(entries: readonly ManagedFieldsEntry[]): Ownership[] | undefined {
+/** By the stored names of fields. Undefined when any entry is broken: the others alone would tell a false story. */
+export function decodeEntries(
+  { versions }: ObjectSchema,
+  entries: readonly ManagedFieldsEntry[],
+): Ownership[] | undefined {
   const decoded: Ownership[] = [];
   for (const entry of entries) {
     if (entry.operation !== 'Apply' && entry.operation !== 'Update') return undefined;
     if (entry.fieldsType !== 'FieldsV1' || entry.apiVersion === undefined) return undefined;
     const fields = entry.fieldsV1 === undefined ? emptySet : fromFieldsV1(entry.fieldsV1);
     if (!fields) return undefined;
-    decoded.push({ entry, fields });
+    decoded.push({ entry, fields: renamed(fields, versions?.get(entry.apiVersion)?.toStored) });
   }
   return decoded;
 }
 
+/** Nobody can tell what an entry means in a version that the kind does not have, so such entries are dropped. */
+export const inKnownVersions = ({ versions }: ObjectSchema, owned: readonly Ownership[]): readonly Ownership[] =>
+  versions ? owned.filter(({ entry }) => versions.has(entry.apiVersion ?? '')) : owned;
+
+/** Fields by the names that they have in the version of an entry. */
+export const namedAsIn = ({ versions }: ObjectSchema, { apiVersion }: ManagedFieldsEntry, fields: FieldSet): FieldSet =>
+  renamed(fields, versions?.get(apiVersion ?? '')?.fromStored);
+
+function renamed(fields: FieldSet, names: ReadonlyMap<string, string> | undefined): FieldSet {
+  if (!names || names.size === 0) return fields;
+  const below = [...fields.below].map(([step, set]): [string, FieldSet] => {
+    const name = step.startsWith(fieldStep('')) ? names.get(step.slice(fieldStep('').length)) : undefined;
+    return [name === undefined ? step : fieldStep(name), set];
+  });
+  return { member: fields.member, below: new Map(below) };
+}
+
 /** The entries in their order, without those that own nothing. Undefined when none is left. */
-export function encodeEntries(owned: readonly Ownership[]): ManagedFieldsEntry[] | undefined {
+export function encodeEntries(schema: ObjectSchema, owned: readonly Ownership[]): ManagedFieldsEntry[] | undefined {
   const entries = owned
     .filter(({ fields }) => !isEmptySet(fields))
     .map(({ entry, fields }) => ({
@@ -63,7 +84,7 @@ export function encodeEntries(owned: readonly Ownership[]): ManagedFieldsEntry[]
       apiVersion: entry.apiVersion ?? '',
       ...(entry.time && { time: entry.time }),
       fieldsType: 'FieldsV1',
-      fieldsV1: toFieldsV1(fields),
+      fieldsV1: toFieldsV1(namedAsIn(schema, entry, fields)),
       ...(entry.subresource && { subresource: entry.subresource }),
     }))
     .sort(inOrder);

@@ -72,6 +72,7 @@ describe('strategic merge patch', () => {
     entries: field(list(entry, { key: 'name' }), ''),
     words: field(list(string, 'set'), ''),
     whole: field(list(string, 'atomic'), ''),
+    references: field(list(entry, 'atomic'), ''),
   });
   const named = (...names: string[]) => names.map((name) => ({ name }));
 
@@ -151,6 +152,30 @@ describe('strategic merge patch', () => {
     ],
     ['an atomic list is replaced', { whole: ['a'] }, { whole: ['b'] }, { whole: ['b'] }],
     [
+      'an atomic list knows no directives',
+      { references: named('a', 'b') },
+      { references: [{ name: 'a', $patch: 'delete' }] },
+      { references: [{ name: 'a', $patch: 'delete' }] },
+    ],
+    [
+      'a new atomic list knows none either',
+      {},
+      { references: [{ name: 'a', $patch: 'delete' }] },
+      { references: [{ name: 'a', $patch: 'delete' }] },
+    ],
+    [
+      'deletions need no place in the order',
+      { entries: named('a', 'b') },
+      { '$setElementOrder/entries': named('b'), entries: [{ name: 'a', $patch: 'delete' }] },
+      { entries: named('b') },
+    ],
+    [
+      'an empty order orders nothing',
+      { words: ['a'] },
+      { '$setElementOrder/words': [], words: ['b'] },
+      { words: ['a', 'b'] },
+    ],
+    [
       'only what is named is retained',
       { inner: { a: '1', b: '2' } },
       { inner: { $retainKeys: ['a'], a: '3' } },
@@ -181,6 +206,15 @@ describe('strategic merge patch', () => {
     ['retained keys that lack what is set', { inner: { $retainKeys: ['a'], b: '1' } }],
     ['retained keys that are no list', { inner: { $retainKeys: 'a' } }],
     ['an order that is no list', { '$setElementOrder/entries': {} }],
+    ['an order that lacks what is set', { '$setElementOrder/entries': named('a'), entries: named('b') }],
+    ['an order that lacks a value that is set', { '$setElementOrder/words': ['a'], words: ['b'] }],
+    ['another order than that of what is set', { '$setElementOrder/words': ['a', 'b'], words: ['b', 'a'] }],
+    ['an order of entries without their key', { '$setElementOrder/entries': [{ value: 'a' }] }],
+    ['an order of an atomic list', { '$setElementOrder/whole': ['a'] }],
+    ['an order of what is no list', { '$setElementOrder/flag': ['a'] }],
+    ['an order of what the kind does not have', { '$setElementOrder/unknown': ['a'] }],
+    ['an order of a label', { labels: { '$setElementOrder/k': ['a'] } }],
+    ['an order of a list that is taken away', { '$setElementOrder/entries': named('a'), entries: null }],
   ])('%s is refused', (_, patch) => {
     const target = { labels: { k: '1' }, inner: { a: '1' }, entries: named('a') };
     expect(() => strategicallyMergedBy(schema, target, patch)).toThrow(PatchFormError);

@@ -72,13 +72,44 @@ function mergeMember(schema: Schema | undefined, before: unknown, patch: Values,
   const order = listOf(getOwn(patch, orderPrefix + key), orderPrefix + key);
   const deleted = listOf(getOwn(patch, deletePrefix + key), deletePrefix + key);
   const change = getOwn(patch, key);
+  if (order) requireFittingOrder(schema, key, order, change);
   if (change === null) return undefined;
   const gone = new Set(deleted?.map(identityOf));
   const base = deleted && Array.isArray(before) ? before.filter((value) => !gone.has(identityOf(value))) : before;
   const merged = change === undefined ? base : mergeValues(schema, base, change);
-  return order && Array.isArray(merged) && schema?.type === 'list' && schema.sharing !== 'atomic'
+  return order && Array.isArray(merged) && isShared(schema)
     ? inOrder(schema, merged, order, Array.isArray(before) ? before : [])
     : merged;
+}
+
+type SharedList = ListSchema & { readonly sharing: Exclude<ListSchema['sharing'], 'atomic'> };
+
+const isShared = (schema: Schema | undefined): schema is SharedList =>
+  schema?.type === 'list' && schema.sharing !== 'atomic';
+
+/** Throws unless the order is one of a list that is merged, and has the entries that the patch sets in the same order. */
+function requireFittingOrder(
+  schema: Schema | undefined,
+  key: string,
+  order: readonly unknown[],
+  change: unknown,
+): void {
+  const refuse = (problem: string): never => {
+    throw new PatchFormError(`${orderPrefix}${key}: ${problem}`);
+  };
+  if (!isShared(schema)) return refuse('there is no list of this name whose entries are merged');
+  if (change !== undefined && !Array.isArray(change)) return refuse('the patch sets something other than a list');
+  const { sharing } = schema;
+  const identity = (entry: unknown): string => identityOf(sharing === 'set' ? entry : keyOf(entry, sharing.key));
+  const ordered = order.map(identity);
+  if (ordered.length === 0) return;
+  let at = 0;
+  for (const entry of (change ?? []) as readonly unknown[]) {
+    if (isMap(entry) && getOwn(entry, patchDirective) !== undefined) continue;
+    const wanted = identity(entry);
+    while (at < ordered.length && ordered[at] !== wanted) at++;
+    if (at++ >= ordered.length) refuse('it lacks an entry that the patch sets, or has it elsewhere');
+  }
 }
 
 function listOf(value: unknown, name: string): readonly unknown[] | undefined {
@@ -88,8 +119,11 @@ function listOf(value: unknown, name: string): readonly unknown[] | undefined {
 
 function mergeValues(schema: Schema | undefined, before: unknown, change: unknown): unknown {
   if (isMap(change) && isMap(before)) return mergeMaps(schema, before, change);
-  if (Array.isArray(change) && Array.isArray(before) && schema?.type === 'list' && schema.sharing !== 'atomic')
-    return mergeLists(schema, before, change);
+  if (Array.isArray(change) && schema?.type === 'list') {
+    // A list that is not merged knows no directives: what looks like one is an unknown field, and not a deletion.
+    if (!isShared(schema)) return change;
+    if (Array.isArray(before)) return mergeLists(schema, before, change);
+  }
   return withoutDirectives(change);
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { decode, WrongTypeError } from './decode.ts';
+import { decode, rawNumber, WrongTypeError } from './decode.ts';
 import { any, boolean, field, int32, int64, list, microTime, object, string, stringMap, time } from './schema.ts';
 
 const schema = object({
@@ -70,7 +70,13 @@ test.each<[string, object, string]>([
   ['a number for a string', { text: 7 }, 'text: expected a string, got a number'],
   ['a string for a boolean', { flag: 'true' }, 'flag: expected true or false, got a string'],
   ['a string for a number', { small: '1' }, 'small: expected a whole number, got a string'],
-  ['a fraction', { small: 1.5 }, 'small: 1.5 is not a whole number'],
+  ['a fraction', { small: 1.5 }, 'small: expected a whole number without a fraction or an exponent, got 1.5'],
+  [
+    'an exponent',
+    { small: rawNumber('1e2') },
+    'small: expected a whole number without a fraction or an exponent, got 1e2',
+  ],
+  ['a million digits', { small: rawNumber('9'.repeat(1e6)) }, `small: ${'9'.repeat(32)}… does not fit into int32`],
   ['a number beyond 32 bits', { small: 2 ** 31 }, 'small: 2147483648 does not fit into int32'],
   ['a list for a map', { labels: [] }, 'labels: expected an object of strings, got a list'],
   ['a number in a map', { labels: { a: 1 } }, 'labels.a: expected a string, got a number'],

@@ -88,7 +88,10 @@ function decodeValue(schema: Schema, value: unknown, path: string, unknownField:
       if (typeof value !== 'string') throw wrongType(path, 'a time as a string', value);
       const parsed = schema.type === 'time' ? parseTime(value) : parseMicroTime(value);
       if (parsed === undefined)
-        throw new WrongTypeError(path, `${JSON.stringify(value)} is not a time like ${timeExamples[schema.type]}`);
+        throw new WrongTypeError(
+          path,
+          `${JSON.stringify(value.slice(0, timeCharactersMax))} is not a time like ${timeExamples[schema.type]}`,
+        );
       return parsed;
     }
     case 'map':
@@ -101,6 +104,9 @@ function decodeValue(schema: Schema, value: unknown, path: string, unknownField:
       return value;
   }
 }
+
+/** More than any time has. */
+const timeCharactersMax = 64;
 
 const timeExamples = { time: '2026-01-31T12:00:00Z', microTime: '2026-01-31T12:00:00.000000Z' };
 
@@ -124,6 +130,9 @@ function decodeList(schema: ListSchema, value: unknown, path: string, unknownFie
   );
 }
 
+/** More than an int64 has; in JSON no number begins with zeros. */
+const integerCharactersMax = 32;
+
 const integerLimits = { int32: [-(2n ** 31n), 2n ** 31n - 1n], int64: [-(2n ** 63n), 2n ** 63n - 1n] } as const;
 
 function decodeInteger(type: 'int32' | 'int64', value: unknown, path: string): Integer {
@@ -131,10 +140,13 @@ function decodeInteger(type: 'int32' | 'int64', value: unknown, path: string): I
   if (text === undefined) throw wrongType(path, 'a whole number', value);
   if (typeof value === 'number' && Number.isSafeInteger(value) && (type === 'int64' || value === (value | 0)))
     return value === 0 ? 0 : value;
-  if (!/^-?[0-9]+$/.test(text)) throw new WrongTypeError(path, `${text} is not a whole number`);
-  const exact = BigInt(text);
+  const shown = text.length > integerCharactersMax ? `${text.slice(0, integerCharactersMax)}…` : text;
+  if (!/^-?[0-9]+$/.test(text))
+    throw new WrongTypeError(path, `expected a whole number without a fraction or an exponent, got ${shown}`);
   const [least, most] = integerLimits[type];
-  if (exact < least || exact > most) throw new WrongTypeError(path, `${text} does not fit into ${type}`);
+  const exact = text.length > integerCharactersMax ? undefined : BigInt(text);
+  if (exact === undefined || exact < least || exact > most)
+    throw new WrongTypeError(path, `${shown} does not fit into ${type}`);
   return Number.isSafeInteger(Number(exact)) ? Number(exact) : rawNumber(exact.toString());
 }
 

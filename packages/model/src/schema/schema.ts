@@ -45,6 +45,13 @@ export interface ObjectSchema {
   readonly atomic: boolean;
   /** Documents define it once, under this name; a form without one is written out where it is used. */
   readonly publication?: Publication;
+  /** The versions in which the fields of a kind may be named, by apiVersion; absent where any may. */
+  readonly versions?: ReadonlyMap<string, FieldNames>;
+}
+/** The fields that have another name in one version than in the stored one. */
+export interface FieldNames {
+  readonly toStored: ReadonlyMap<string, string>;
+  readonly fromStored: ReadonlyMap<string, string>;
 }
 /** What published documents say of a form besides its fields. */
 export interface Publication {
@@ -107,6 +114,7 @@ export function object<Name extends string>(
     readonly publication?: Publication;
     /** By field, in the order of the numbers. An object without them, or inside of one without them, has no protobuf. */
     readonly numbers?: Readonly<Partial<Record<Name, number>>>;
+    readonly versions?: ReadonlyMap<string, FieldNames>;
   } = {},
 ): ObjectSchema {
   const numbers: Readonly<Record<string, number | undefined>> = options.numbers ?? {};
@@ -120,5 +128,12 @@ export function object<Name extends string>(
     fields: new Map(Object.entries<FieldForm>(forms).map(fieldOf)),
     atomic: options.atomic ?? false,
     ...(options.publication && { publication: options.publication }),
+    ...(options.versions && { versions: options.versions }),
   };
 }
+
+/** From the names of a version, each with that of the same field in the stored version. */
+export const fieldNames = (renamed: Readonly<Record<string, string>>): FieldNames => ({
+  toStored: new Map(Object.entries(renamed)),
+  fromStored: new Map(Object.entries(renamed).map(([there, stored]) => [stored, there])),
+});

@@ -91,8 +91,8 @@ class KeyRule {
     if (this.#forbidden || this.#denied.has(value)) return false;
     if (this.#allowed && !this.#allowed.has(value)) return false;
     if (this.#above === undefined && this.#below === undefined) return true;
-    if (!wholeNumber.test(value)) return false;
-    const number = BigInt(value);
+    const number = int64Of(value);
+    if (number === undefined) return false;
     return (this.#above === undefined || number > this.#above) && (this.#below === undefined || number < this.#below);
   }
 }
@@ -100,7 +100,14 @@ class KeyRule {
 const larger = (one: bigint | undefined, other: bigint): bigint => (one !== undefined && one > other ? one : other);
 const smaller = (one: bigint | undefined, other: bigint): bigint => (one !== undefined && one < other ? one : other);
 
-const wholeNumber = /^-?[0-9]{1,19}$/;
+const int64Max = 2n ** 63n - 1n;
+
+/** The number that a label value is; no label value begins with a sign. */
+function int64Of(value: string): bigint | undefined {
+  if (!/^[0-9]{1,63}$/.test(value)) return undefined;
+  const number = BigInt(value);
+  return number <= int64Max ? number : undefined;
+}
 
 /** Reads a selector such as `app=web,tier!=db,env in (a,b),!old`. */
 export function parseLabelSelector(text: string): LabelSelector {
@@ -198,9 +205,9 @@ function checked(requirement: LabelRequirement): LabelRequirement {
   const [badKey] = qualifiedName(key);
   if (badKey) throw new SelectorSyntaxError(`key: Invalid value: ${JSON.stringify(key)}: ${badKey}`);
   if (operator === 'gt' || operator === 'lt') {
-    if (!wholeNumber.test(values[0] as string))
+    if (int64Of(values[0] as string) === undefined)
       throw new SelectorSyntaxError(
-        `values[0]: Invalid value: ${JSON.stringify(values[0])}: for 'Gt', 'Lt' operators, the value must be an integer`,
+        `values[0]: Invalid value: ${JSON.stringify(values[0])}: for 'Gt', 'Lt' operators, the value must be an integer that a label can have`,
       );
     return requirement;
   }

@@ -1,5 +1,14 @@
 import type { FieldError } from '../field-error.ts';
-import { FieldErrors, forbidden, invalidValue, required, shown, tooLong, tooMany } from '../field-error.ts';
+import {
+  FieldErrors,
+  forbidden,
+  invalidValue,
+  required,
+  shown,
+  tooLong,
+  tooMany,
+  tooManyCharacters,
+} from '../field-error.ts';
 import type { KubeObject, ManagedFieldsEntry, ObjectMeta, OwnerReference } from '../object.ts';
 import { type Integer, numberOf } from '../schema/decode.ts';
 import { dnsLabel, labelValueRule, type NameRules, qualifiedName } from './names.ts';
@@ -141,7 +150,8 @@ function ownerErrors({ ownerReferences = [] }: ObjectMeta): FieldError[] {
 function ownerReferenceErrors(owner: OwnerReference): FieldError[] {
   const mustNotBeEmpty = (name: 'kind' | 'name' | 'uid'): FieldError[] =>
     owner[name] ? [] : [invalidValue(`metadata.ownerReferences.${name}`, owner[name] ?? '', 'must not be empty')];
-  const version = owner.apiVersion?.split('/').at(-1);
+  // A group, at most one slash, and the version.
+  const version = /^(?:[^/]*\/)?([^/]+)$/.exec(owner.apiVersion ?? '')?.[1];
   return [
     ...(version
       ? []
@@ -211,13 +221,23 @@ function managedFieldsEntryErrors(entry: ManagedFieldsEntry, index: number): Fie
     ...(entry.fieldsType === undefined || entry.fieldsType === 'FieldsV1'
       ? []
       : [invalidValue(`${path}.fieldsType`, entry.fieldsType, 'must be `FieldsV1`')]),
-    ...managerErrors(`${path}.manager`, entry.manager ?? '', 128),
+    ...managerErrors(`${path}.manager`, entry.manager ?? '', managerCharactersMax),
+    ...(Buffer.byteLength(entry.subresource ?? '') > subresourceBytesMax
+      ? [tooLong(`${path}.subresource`, subresourceBytesMax)]
+      : []),
   ];
 }
 
+/** As kube-apiserver has it, in characters as the specification says, so that what the query may name may be kept. */
+const managerCharactersMax = 128;
+/** As kube-apiserver has it; no subresource of ours has a longer name. */
+const subresourceBytesMax = 256;
+
 /** Who writes: a short printable name. */
-export function managerErrors(field: string, manager: string, bytesMax: number): FieldError[] {
-  if (Buffer.byteLength(manager) > bytesMax) return [tooLong(field, bytesMax)];
+export function managerErrors(field: string, manager: string, charactersMax: number): FieldError[] {
+  // No text has more characters than it has code units, so most need no count.
+  if (manager.length > charactersMax && Array.from(manager).length > charactersMax)
+    return [tooManyCharacters(field, charactersMax)];
   if (printableAscii.test(manager)) return [];
   let position = 0;
   for (const character of manager) {

@@ -3,7 +3,6 @@ import {
   decode,
   deleteOptions,
   type Integer,
-  type Kind,
   type TypeNames,
   WrongTypeError,
 } from '@cluster-apiserver/model';
@@ -12,8 +11,7 @@ import { type BodyFormat, bodyFormat, readable, readBody } from '../body.ts';
 import type { Authenticated } from '../facts.ts';
 import { dryRunErrors, invalidOptions } from '../options.ts';
 import { flag, integer, text } from '../request-info.ts';
-
-const ignoreReadErrors = 'ignoreStoreReadErrorWithClusterBreakingPotential';
+import { ignoreReadErrors } from './unsafe-deletion.ts';
 
 /** What a delete may say in its body. */
 interface DeleteBody {
@@ -31,13 +29,13 @@ interface DeleteBody {
  * Each option is the body's if it says anything about it, and the query's otherwise. The reference forgets the query
  * as soon as there is a body, and so deletes for good what was asked to be a dry run.
  */
-export async function deleteParameters(
-  { request, info: { query } }: Authenticated,
-  kind: Kind,
-): Promise<Omit<DeleteOptions, 'namespace'>> {
+export async function deleteParameters({
+  request,
+  info: { query },
+}: Authenticated): Promise<Omit<DeleteOptions, 'namespace'>> {
   const format = bodyFormat(request, { hasProtobuf: true });
   const raw = await readBody(request);
-  const body = raw.length === 0 ? {} : readOptions(raw, format, kind);
+  const body = raw.length === 0 ? {} : readOptions(raw, format);
   const dryRun = [...query.getAll('dryRun'), ...(body.dryRun ?? [])];
   const errors = dryRunErrors(dryRun);
   if (errors.length > 0) throw invalidOptions('DeleteOptions', errors);
@@ -47,6 +45,7 @@ export async function deleteParameters(
     ignoreReadErrors: body[ignoreReadErrors] ?? flag(query, ignoreReadErrors),
     preconditions: body.preconditions,
     gracePeriodSeconds: body.gracePeriodSeconds ?? integer(query, 'gracePeriodSeconds'),
+    // Deprecated, and taken without a Warning: kube-apiserver sends none, as recorded conversations show.
     orphanDependents: policyInBody ? body.orphanDependents : flag(query, 'orphanDependents'),
     propagationPolicy: policyInBody ? body.propagationPolicy : text(query, 'propagationPolicy'),
   };
@@ -54,15 +53,17 @@ export async function deleteParameters(
 
 const unreadable = 'the options of the deletion are unreadable';
 
-function readOptions(raw: Buffer, format: BodyFormat, deleted: Kind): DeleteBody {
+function readOptions(raw: Buffer, format: BodyFormat): DeleteBody {
+  // Every group and version has the same options, and clients name that of the object, or of themselves.
   const isOne = ({ kind, apiVersion }: Partial<TypeNames>): boolean =>
-    (!kind || kind === 'DeleteOptions') &&
-    (!apiVersion || ['v1', 'meta.k8s.io/v1', deleted.apiVersion].includes(apiVersion));
+    (!kind || kind === 'DeleteOptions') && (!apiVersion || apiVersion.split('/', 3).length <= 2);
   const { value } = readable(() => format(raw, (names) => (isOne(names) ? deleteOptions : undefined)), unreadable);
   try {
     const options = decode(deleteOptions, value, () => {}) as DeleteBody;
     if (isOne(options)) return options;
-    throw badRequest(`${unreadable}: expected DeleteOptions of v1, got ${options.kind} of ${options.apiVersion}`);
+    throw badRequest(
+      `${unreadable}: expected DeleteOptions of a version such as "v1", got ${options.kind ?? ''} of ${JSON.stringify(options.apiVersion ?? '')}`,
+    );
   } catch (error) {
     if (error instanceof WrongTypeError) throw badRequest(`${unreadable}: ${error.message}`, error);
     throw error;

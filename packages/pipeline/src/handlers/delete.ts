@@ -4,22 +4,18 @@ import type { Handler } from '../exchange.ts';
 import type { Authenticated } from '../facts.ts';
 import { objectForm } from '../forms/negotiate.ts';
 import { objectResponse, statusResponse } from '../respond.ts';
-import { requireVerb } from '../stages/authorize.ts';
 import { deleteParameters } from './delete-parameters.ts';
 import { deletionOptions, placeOf, requesterOf, type WriteChecks } from './place.ts';
+import { deletesUnreadable } from './unsafe-deletion.ts';
 
-/** Asked for besides `delete` by whoever wants objects to be deleted that cannot be read. */
-const unsafeVerb = 'unsafe-delete-ignore-read-errors';
-
-/** `mayDeleteUnreadable` is undefined where nobody may; then it is as if nobody had asked for it. */
+/** `mayDeleteUnreadable` is undefined where nobody may. */
 export const deleteHandler =
   (resource: Resource, checks: WriteChecks, mayDeleteUnreadable: Authorizer | undefined): Handler<Authenticated> =>
   async (facts) => {
     const form = objectForm(facts, resource.served);
     const { namespace, name } = placeOf(facts);
-    const parameters = await deleteParameters(facts, resource.served);
-    const ignoreReadErrors = parameters.ignoreReadErrors && mayDeleteUnreadable !== undefined;
-    if (ignoreReadErrors) await requireVerb(mayDeleteUnreadable, facts, unsafeVerb);
+    const parameters = await deleteParameters(facts);
+    const ignoreReadErrors = await deletesUnreadable(facts, parameters.ignoreReadErrors, mayDeleteUnreadable);
     const options = {
       ...parameters,
       ignoreReadErrors,

@@ -10,7 +10,7 @@ export const listHandler =
   (resource: Resource): Handler<Authenticated> =>
   async (facts) => {
     const form = listForm(facts, resource.served);
-    const options = listParameters(resource, facts.info);
+    const options = listParameters(resource, facts);
     const found = await withinSeconds(options.timeoutSeconds, facts.call, resource.clock, (call) =>
       list(resource, options, call),
     );

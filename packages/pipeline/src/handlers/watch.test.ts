@@ -350,7 +350,7 @@ test('a fault of ours is told to the client inside and to the log', async () => 
   await memory.create('/registry/robots/n/bad', Buffer.from('{}'), {}, call);
   await until(() => client.ended);
   expect(client.events).toEqual(['ERROR 500']);
-  expect(faults).toEqual([expect.objectContaining({ reason: 'InternalError' })]);
+  expect(faults).toEqual([expect.objectContaining({ reason: 'StorageReadError' })]);
 });
 
 test('a client that reads slowly holds a bounded backlog, gets everything in order, and disturbs nobody', async () => {

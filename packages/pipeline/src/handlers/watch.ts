@@ -8,6 +8,7 @@ import { type Frames, framesOf } from '../forms/watch-frames.ts';
 import { listParameters } from '../options.ts';
 import { flag, type RequestInfo } from '../request-info.ts';
 import { asStatus, type ReportFault } from '../stages/answer-errors.ts';
+import { warningHeaders } from '../warnings.ts';
 import type { OpenWatches, WatchStream } from './open-watches.ts';
 
 export interface WatchLimits {
@@ -54,7 +55,7 @@ export const watchHandler = (resource: Resource, limits: WatchLimits): Handler<A
     const { webSocket } = facts.request;
     const frames = framesIn(watchForm(facts, resource.served), webSocket ? 'messages' : 'stream');
     const { query, resource: asked } = facts.info;
-    const options = listParameters(resource, facts.info);
+    const options = listParameters(resource, facts);
     const allowWatchBookmarks = flag(query, 'allowWatchBookmarks') ?? false;
     requireSameName(asked?.name, options.fields);
     const release = limits.openWatches.admit(facts.user);
@@ -75,7 +76,12 @@ export const watchHandler = (resource: Resource, limits: WatchLimits): Handler<A
     };
     return {
       status: webSocket ? 101 : 200,
-      headers: { 'audit-id': facts.auditId, 'cache-control': 'no-cache, private', 'content-type': frames.contentType },
+      headers: {
+        'audit-id': facts.auditId,
+        'cache-control': 'no-cache, private',
+        'content-type': frames.contentType,
+        ...(facts.warnings.size > 0 && { warning: warningHeaders(facts.warnings) }),
+      },
       body: { stream: (sink) => new Stream(watching, sink, frames, ending).run() },
     };
   };
@@ -190,7 +196,7 @@ class Stream implements WatchStream {
     } catch (error) {
       // The answer has begun: what ends it has to be told inside.
       const status = asStatus(error);
-      if (status.reason === 'InternalError') this.#ending.fault(error);
+      if (status.code === 500) this.#ending.fault(error);
       this.#send(this.#frames.error(status));
       return this.#end();
     }

@@ -792,6 +792,21 @@ describe('leaving', () => {
     await drained;
   });
 
+  test('a drain ends when those that were there have left, however many connect meanwhile', async () => {
+    served = await serve(() => text('answer'));
+    const present = await served.raw();
+    present.send(get('/'));
+    await present.until(/answer$/);
+    const drained = served.listener.drain(60_000);
+    const newcomers = [await served.raw(), await served.raw()];
+    present.socket.destroy();
+    await drained; // not the sixty seconds that the newcomers could stay
+    for (const newcomer of newcomers) {
+      newcomer.send(get('/'));
+      expect(await newcomer.ended()).toMatch(/200 OK.*Connection: close.*answer$/s);
+    }
+  });
+
   test('an HTTP/2 session is told to leave while its requests are still answered, those sent after the notice too', async () => {
     const answers: (() => void)[] = [];
     served = await serve(() => new Promise((resolve) => answers.push(() => resolve(text('answer')))));

@@ -36,8 +36,9 @@ export interface Listener {
   useCertificate(next: ServingCertificate): void;
   /**
    * Asks clients to go elsewhere and still serves all they send: HTTP/1.1 answers close their connection, HTTP/2
-   * sessions are told that no new streams are wanted, streams are told to end. Resolves when all have left, or after
-   * the grace.
+   * sessions are told that no new streams are wanted, streams are told to end. Resolves when all that were there have
+   * left, or after the grace: whoever connects meanwhile is served and not waited for, so that steady newcomers delay
+   * no end.
    */
   drain(graceMs: number): Promise<void>;
   /** Accepts nothing more and resolves when what was accepted has been answered; what is left at the limit is cut off. */
@@ -92,7 +93,7 @@ export async function listen(options: ListenOptions, handler: Handler<ApiRequest
       draining.abort();
       return new Promise((resolve) => {
         const cancel = clock.after(graceMs, resolve);
-        connections.whenEmpty(() => {
+        connections.whenPresentLeft(() => {
           cancel();
           resolve();
         });

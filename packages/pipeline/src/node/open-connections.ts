@@ -20,7 +20,9 @@ export class OpenConnections {
   readonly #bySession = new WeakMap<ServerHttp2Session, Connection>();
   #newest: Connection | undefined;
   #shortOfDescriptorsUntilMs = 0;
-  #whenEmpty = (): void => {};
+  /** Those that a drain waits for, and what it does when the last of them is gone. */
+  #leaving = new Set<Connection>();
+  #whenLeft = (): void => {};
 
   /** `perPeerMax` is how many one address may have open; 0 is no limit. */
   constructor(context: ListenerContext, perPeerMax: number) {
@@ -87,10 +89,11 @@ export class OpenConnections {
     return isKnown ? 'known' : 'new';
   }
 
-  /** Calls back once the last connection is gone, now if there is none. */
-  whenEmpty(act: () => void): void {
-    this.#whenEmpty = act;
-    if (this.#connections.size === 0) act();
+  /** Calls back once all connections of now are gone, however many come later; at once if there is none. */
+  whenPresentLeft(act: () => void): void {
+    this.#leaving = new Set(this.#connections.values());
+    this.#whenLeft = act;
+    if (this.#leaving.size === 0) act();
   }
 
   sweep(nowMs: number): void {
@@ -164,7 +167,7 @@ export class OpenConnections {
       guard.callback('connection', () => {
         this.#connections.delete(socket);
         connection.socketClosed();
-        if (this.#connections.size === 0) this.#whenEmpty();
+        if (this.#leaving.delete(connection) && this.#leaving.size === 0) this.#whenLeft();
       }),
     );
     if (socket.alpnProtocol !== 'h2') {

@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import type { Authenticated } from '../facts.ts';
-import { requireVerb } from './authorize.ts';
+import { requestInfo } from '../request-info.ts';
+import { attributesOf, refusal, requireVerb } from './authorize.ts';
 
 test('what a request asks for besides its own verb has to be allowed by that name', async () => {
   const asked: string[] = [];
@@ -20,4 +21,32 @@ test('what a request asks for besides its own verb has to be allowed by that nam
     message: expect.stringContaining('User "ann" cannot unsafe-delete-ignore-read-errors resource "events"'),
   });
   expect(asked).toEqual(['delete', 'unsafe-delete-ignore-read-errors']);
+});
+
+const factsOf = (method: string, target: string): Authenticated =>
+  ({ info: requestInfo(method, target), user: { name: 'ann', groups: [] } }) as unknown as Authenticated;
+
+test.each([
+  ['/api/v1/namespaces/a/serviceaccounts/x/token', 'serviceaccounts "x" is forbidden', '"serviceaccounts/token"'],
+  ['/api/v1/namespaces/x/finalize', 'namespaces "x" is forbidden', '"namespaces/finalize"'],
+  ['/apis/b.io/v1/namespaces/a/robots/x/arm', 'robots.b.io "x" is forbidden', '"robots/arm"'],
+  ['/apis/b.io/v1/namespaces/a/robots/x', 'robots.b.io "x" is forbidden', '"robots"'],
+])(
+  'a refusal names the object by its resource, and what was done by the subresource: %s',
+  (path, subject, resource) => {
+    const { message } = refusal(attributesOf(factsOf('PUT', path)), { verdict: 'noOpinion' });
+    expect(message).toContain(subject);
+    expect(message).toContain(`cannot update resource ${resource}`);
+  },
+);
+
+test.each([
+  ['GET', '/api/v1/namespaces/a/events?fieldSelector=metadata.name%3Dx', 'x'],
+  ['GET', '/api/v1/namespaces/a/events?watch=true&fieldSelector=metadata.name%3Dx', 'x'],
+  ['GET', '/api/v1/watch/namespaces/a/events?fieldSelector=metadata.name%3D%3Dx', 'x'],
+  ['GET', '/apis/events.k8s.io/v1/events?fieldSelector=type%3DNormal,metadata.name%3Dx', 'x'],
+  ['GET', '/api/v1/namespaces/a/events?fieldSelector=metadata.name!%3Dx', undefined],
+  ['DELETE', '/api/v1/namespaces/a/events?fieldSelector=metadata.name%3Dx', undefined],
+])('%s %s is about the object %j', (method, target, name) => {
+  expect(attributesOf(factsOf(method, target)).resource?.name).toBe(name);
 });

@@ -88,7 +88,7 @@ export function refusal(
   const { group, resource: plural, subresource, namespace, name } = resource;
   const what = subresource ? `${plural}/${subresource}` : plural;
   const where = namespace ? ` in the namespace ${JSON.stringify(namespace)}` : ' at the cluster scope';
-  const subject = `${group ? `${what}.${group}` : what}${name ? ` ${JSON.stringify(name)}` : ''}`;
+  const subject = `${group ? `${plural}.${group}` : plural}${name ? ` ${JSON.stringify(name)}` : ''}`;
   return new StatusError(
     'Forbidden',
     `${subject} is forbidden: ${who} cannot ${verb} resource ${JSON.stringify(what)} in API group ${JSON.stringify(group)}${where}${because}`,

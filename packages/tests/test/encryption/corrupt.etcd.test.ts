@@ -47,18 +47,21 @@ describe('with the feature gate', () => {
     await server.ask('PATCH', `${accounts}/${name}`, added, 'application/merge-patch+json');
     await create(server, 'whole');
     await corrupt(name, wreck(await raw(server, name)));
-    const error = { reason: 'InternalError', message: expect.stringContaining(keyOf(name)) };
-    const requests: [string, string, object?, string?][] = [
-      ['GET', `${accounts}/${name}`],
-      ['GET', accounts],
-      ['GET', '/api/v1/serviceaccounts?labelSelector=a%3Db'],
-      ['PATCH', `${accounts}/${name}`, {}, 'application/merge-patch+json'],
-      ['DELETE', `${accounts}/${name}`],
+    const requests: [string, string, string, object?, string?][] = [
+      ['InternalError', 'GET', `${accounts}/${name}`],
+      ['StorageReadError', 'GET', accounts],
+      ['StorageReadError', 'GET', '/api/v1/serviceaccounts?labelSelector=a%3Db'],
+      ['InternalError', 'PATCH', `${accounts}/${name}`, {}, 'application/merge-patch+json'],
+      ['InternalError', 'DELETE', `${accounts}/${name}`],
+      ['StorageReadError', 'DELETE', accounts],
     ];
-    for (const request of requests) {
+    for (const [reason, ...request] of requests) {
       const answer = await server.ask(...request);
-      expect([request, answer.status, answer.body]).toEqual([request, 500, expect.objectContaining(error)]);
+      const error = expect.objectContaining({ reason, message: expect.stringContaining(keyOf(name)) });
+      expect([request, answer.status, answer.body]).toEqual([request, 500, error]);
     }
+    const taken = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name } };
+    expect((await server.ask('POST', accounts, taken)).status).toBe(409);
     expect((await get('whole')).status).toBe(200);
 
     const options = { [unsafely]: true, preconditions: { uid: 'of another one' } };
@@ -96,7 +99,8 @@ describe('with the feature gate', () => {
     expect(status).toBe(500);
     const message = String(body.message);
     expect(names.filter((name) => message.includes(keyOf(name)))).toEqual(names.slice(0, 100));
-    await Promise.all(names.map((name) => server.ask('DELETE', `${accounts}/${name}?${unsafely}=true`)));
+    expect(body['details']).toMatchObject({ causes: names.slice(0, 100).map((name) => ({ field: keyOf(name) })) });
+    expect((await server.ask('DELETE', `${accounts}?${unsafely}=true`)).status).toBe(200);
     expect((await server.ask('GET', accounts)).status).toBe(200);
   });
 
@@ -109,7 +113,7 @@ describe('with the feature gate', () => {
     expect(JSON.parse((await lines.next()).value as string)).toMatchObject({ type: 'ADDED' });
     await corrupt('seen', 'k8s:enc:aesgcm:v1:a:');
     const { type, object } = JSON.parse((await lines.next()).value as string);
-    expect([type, object.code]).toEqual(['ERROR', 500]);
+    expect([type, object.code, object.reason]).toEqual(['ERROR', 500, 'StorageReadError']);
     expect((await lines.next()).done).toBe(true);
     await server.ask('DELETE', `${accounts}/seen?${unsafely}=true`);
     const after = (await server.ask('GET', accounts)).body.metadata.resourceVersion;
@@ -130,7 +134,10 @@ describe('without the feature gate', () => {
   test('insisting changes nothing', async () => {
     await corrupt('wreck', 'k8s:enc:aesgcm:v1:a:');
     await until('the change', async () => ((await get('wreck')).status === 500 ? true : undefined));
-    expect((await server.ask('DELETE', `${accounts}/wreck?${unsafely}=true`)).status).toBe(500);
+    for (const path of [`${accounts}/wreck`, accounts]) {
+      const { status, warnings } = await server.ask('DELETE', `${path}?${unsafely}=true`);
+      expect([status, warnings]).toEqual([500, [expect.stringContaining('AllowUnsafeMalformedObjectDeletion')]]);
+    }
     expect(await stored('wreck')).toBeDefined();
   });
 });

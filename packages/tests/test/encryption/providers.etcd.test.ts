@@ -78,10 +78,13 @@ describe.each(providers)('$name', ({ name: provider, prefix, by, authenticates }
   const listed = async (): Promise<(string | undefined)[]> =>
     ((await server.ask('GET', accounts)).body.items ?? []).map(({ metadata }) => metadata.name);
   const refused = async (name: string): Promise<void> => {
-    const told = { reason: 'InternalError', message: expect.stringContaining(keyOf(name)) };
-    for (const path of [`${accounts}/${name}`, accounts]) {
+    const message = expect.stringContaining(keyOf(name));
+    for (const [path, reason] of [
+      [`${accounts}/${name}`, 'InternalError'],
+      [accounts, 'StorageReadError'],
+    ] as const) {
       const { status, body } = await server.ask('GET', path);
-      expect([path, status, body]).toEqual([path, 500, expect.objectContaining(told)]);
+      expect([path, status, body]).toEqual([path, 500, expect.objectContaining({ reason, message })]);
     }
   };
 

@@ -1,0 +1,84 @@
+import { bytesOf } from '@cluster-apiserver/model';
+import type { ApiResponse } from '@cluster-apiserver/pipeline';
+import type { InMemory } from '../serve-in-memory.ts';
+
+/** Where the same objects are served: what holds in one place is tested in all. */
+export const places = [
+  { path: '/api/v1/namespaces/n/serviceaccounts', apiVersion: 'v1', kind: 'ServiceAccount', reason: undefined },
+  { path: '/api/v1/namespaces/n/events', apiVersion: 'v1', kind: 'Event', reason: 'message' },
+  { path: '/apis/events.k8s.io/v1/namespaces/n/events', apiVersion: 'events.k8s.io/v1', kind: 'Event', reason: 'note' },
+] as const;
+export type Place = (typeof places)[number];
+
+/** An object that is valid there. */
+export const whole = ({ apiVersion, kind }: Place, metadata: object = {}): object => ({
+  apiVersion,
+  kind,
+  metadata: { name: 'x', ...metadata },
+  ...(kind === 'Event' && {
+    [apiVersion === 'v1' ? 'involvedObject' : 'regarding']: { namespace: 'n', name: 'a' },
+    reason: 'R',
+    ...(apiVersion !== 'v1' && {
+      eventTime: '2026-01-01T00:00:00.000000Z',
+      action: 'a',
+      type: 'Normal',
+      reportingController: 'e.com/c',
+      reportingInstance: 'i',
+    }),
+  }),
+});
+
+export interface Answer {
+  readonly status: number;
+  readonly warnings: readonly string[];
+  readonly body: AnswerBody;
+}
+
+interface AnswerBody {
+  readonly message?: string;
+  readonly reason?: string;
+  readonly details?: { readonly causes?: readonly object[]; readonly retryAfterSeconds?: number };
+  readonly metadata: {
+    readonly name?: string;
+    readonly continue?: string;
+    readonly remainingItemCount?: number;
+    readonly labels?: Readonly<Record<string, string>>;
+    readonly ownerReferences?: readonly object[];
+    readonly managedFields?: readonly {
+      readonly manager: string;
+      readonly apiVersion: string;
+      readonly fieldsV1: Readonly<Record<string, unknown>>;
+    }[];
+  };
+  readonly items?: readonly AnswerBody[];
+  readonly [name: string]: unknown;
+}
+
+/** Sends a request and reads the answer. */
+export async function ask(
+  server: InMemory,
+  method: string,
+  target: string,
+  body?: object | string | Buffer,
+  type?: string,
+): Promise<Answer> {
+  const response = await server.ask(
+    method,
+    target,
+    typeof body === 'object' && !Buffer.isBuffer(body) ? JSON.stringify(body) : body,
+    type,
+  );
+  const warnings = warningsOf(response.headers);
+  return { status: response.status, warnings, body: JSON.parse(textOf(response)) as AnswerBody };
+}
+
+export const warningsOf = ({ warning = [] }: ApiResponse['headers']): readonly string[] =>
+  typeof warning === 'string' ? [warning] : warning;
+
+function textOf({ body }: ApiResponse): string {
+  if (typeof body === 'string') return Buffer.from(bytesOf(body)).toString();
+  if (Buffer.isBuffer(body)) return body.toString();
+  if (body && 'pieces' in body)
+    return Buffer.concat([...body.pieces(65_536, (bytes) => Buffer.alloc(bytes))]).toString();
+  throw new TypeError('the answer has no length');
+}
