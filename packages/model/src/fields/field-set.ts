@@ -17,8 +17,14 @@ export const leaf: FieldSet = { member: true, below: new Map() };
 export const isEmptySet = (set: FieldSet): boolean => !set.member && set.below.size === 0;
 
 export const fieldStep = (name: string): string => `f:${name}`;
-export const keyStep = (key: string, value: unknown): string => `k:{${JSON.stringify(key)}:${JSON.stringify(value)}}`;
-export const valueStep = (value: unknown): string => `v:${JSON.stringify(value)}`;
+export const keyStep = (key: string, value: unknown): string => `k:{${textOf(key)}:${textOf(value)}}`;
+export const valueStep = (value: unknown): string => `v:${textOf(value)}`;
+
+/** Most keys are plain names, and objects have thousands of them. */
+const textOf = (value: unknown): string =>
+  typeof value === 'string' && plain.test(value) ? `"${value}"` : JSON.stringify(value);
+/** What JSON writes as it is. */
+const plain = /^[ !#-[\]-~]*$/;
 
 /** A step as people read it: `.name`, `[name="x"]`, `[="x"]`. */
 export function stepText(step: string): string {
@@ -48,27 +54,23 @@ export class GrowingFieldSet implements FieldSet {
     return this.#below ?? emptySet.below;
   }
 
-  add(path: readonly string[], depth = 0): void {
-    const step = path[depth];
-    if (step === undefined) {
-      this.member = true;
-      return;
-    }
-    // Most places have nothing below them.
-    this.#below ??= new Map();
-    let next = this.#below.get(step);
-    if (!next) this.#below.set(step, (next = new GrowingFieldSet()));
-    next.add(path, depth + 1);
+  add(path: readonly string[]): void {
+    let place: GrowingFieldSet = this;
+    for (const step of path) place = place.#at(step);
+    place.member = true;
   }
 
   addAll({ member, below }: FieldSet): void {
     if (member) this.member = true;
-    for (const [step, set] of below) {
-      this.#below ??= new Map();
-      let next = this.#below.get(step);
-      if (!next) this.#below.set(step, (next = new GrowingFieldSet()));
-      next.addAll(set);
-    }
+    for (const [step, set] of below) this.#at(step).addAll(set);
+  }
+
+  #at(step: string): GrowingFieldSet {
+    // Most places have nothing below them.
+    this.#below ??= new Map();
+    let next = this.#below.get(step);
+    if (!next) this.#below.set(step, (next = new GrowingFieldSet()));
+    return next;
   }
 }
 
