@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { callUntil, type Clock, seededRandom, systemClock } from '@cluster-apiserver/base';
+import { inOneStep, callUntil, type Clock, seededRandom, systemClock } from '@cluster-apiserver/base';
 import { decode, type KubeObject, readApplied } from '@cluster-apiserver/model';
 import { memoryStore } from '@cluster-apiserver/storage';
 import { robotKind } from '../test/robot-kind.ts';
@@ -52,7 +52,7 @@ const writes: readonly (readonly [string, (annotations: number) => Promise<unkno
         'a',
         {
           ...options,
-          change: (current) => ({ ...current, metadata: metadataOf(annotations, 'patched') }),
+          change: inOneStep((current) => ({ ...current, metadata: metadataOf(annotations, 'patched') })),
           unknownFields: () => {},
         },
         call,

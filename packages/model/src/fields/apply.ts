@@ -1,3 +1,4 @@
+import type { Steps } from '@cluster-apiserver/base';
 import { fieldErrorsMax } from '../field-error.ts';
 import type { KubeObject } from '../object.ts';
 import type { ObjectSchema } from '../schema/schema.ts';
@@ -64,15 +65,15 @@ const beforeFirstApply = 'before-first-apply';
  * The object after a manager has applied a configuration. `live` is what is stored, or `empty`, an object of the kind
  * with nothing in it. The fields are canonical but not in order.
  */
-export function apply(
+export function* apply(
   schema: ObjectSchema,
   live: KubeObject,
   empty: KubeObject,
   { fields, values }: Applied,
   applier: Applier,
-): KubeObject {
+): Steps<KubeObject> {
   const before = withoutManagedFields(live);
-  const owned = ownedBefore(schema, live, empty, applier);
+  const owned = yield* ownedBefore(schema, live, empty, applier);
   const isMine = ({ entry }: Ownership): boolean =>
     entry.operation === 'Apply' &&
     entry.manager === applier.manager &&
@@ -80,55 +81,71 @@ export function apply(
   const [mine, others] = [owned.filter(isMine), owned.filter((ownership) => !isMine(ownership))];
 
   const merged = mergeApplied(schema, before, values, fields);
+  yield;
   const dropped = difference(ownedBy(mine), fields);
-  const next = isEmptySet(dropped) ? merged : withoutUnowned(schema, merged, dropped, fields, others);
+  yield;
+  const next = isEmptySet(dropped) ? merged : yield* withoutUnowned(schema, merged, dropped, fields, others);
 
   const changes = compare(schema, before, next);
-  const conflicts = conflictsWith(others, changes, fields);
+  yield;
+  const conflicts = yield* conflictsWith(others, changes, fields);
   if (conflicts.size > 0 && !applier.force) throw new ApplyConflictError(named(conflicts));
-  const kept = others.map((other) => {
+  const kept: Ownership[] = [];
+  for (const other of others) {
     const unforced = difference(other.fields, conflicts.get(other) ?? emptySet);
-    return { ...other, fields: difference(unforced, changes.removed) };
-  });
+    kept.push({ ...other, fields: difference(unforced, changes.removed) });
+    yield;
+  }
   const { manager, apiVersion, time, subresource } = applier;
   const entry = { manager, operation: 'Apply', apiVersion, time, ...(subresource && { subresource }) };
-  const managedFields = encodeEntries([...kept, { entry, fields: difference(fields, serverFields) }]);
+  const managedFields = yield* encodeEntries([...kept, { entry, fields: difference(fields, serverFields) }]);
   return { ...next, metadata: { ...next.metadata, ...(managedFields && { managedFields }) } };
 }
 
-function ownedBefore(schema: ObjectSchema, live: KubeObject, empty: KubeObject, applier: Applier): Ownership[] {
-  const owned = decodeEntries(live.metadata.managedFields ?? []) ?? [];
+function* ownedBefore(
+  schema: ObjectSchema,
+  live: KubeObject,
+  empty: KubeObject,
+  applier: Applier,
+): Steps<readonly Ownership[]> {
+  const owned = (yield* decodeEntries(live.metadata.managedFields ?? [])) ?? [];
   if (owned.length > 0 || live.metadata.uid === undefined) return owned;
   const { apiVersion, time } = applier;
   const writer = { manager: beforeFirstApply, apiVersion, time };
-  return decodeEntries(managedFieldsAfterUpdate(schema, empty, withoutManagedFields(live), writer) ?? []) ?? [];
+  const entries = yield* managedFieldsAfterUpdate(schema, empty, withoutManagedFields(live), writer);
+  return (yield* decodeEntries(entries ?? [])) ?? [];
 }
 
-function withoutUnowned(
+function* withoutUnowned(
   schema: ObjectSchema,
   merged: KubeObject,
   dropped: FieldSet,
   fields: FieldSet,
   others: readonly Ownership[],
-): KubeObject {
+): Steps<KubeObject> {
   const kept = union(fields, ownedBy(others));
-  return prune(schema, merged, difference(dropped, kept), kept);
+  yield;
+  const pruned = prune(schema, merged, difference(dropped, kept), kept);
+  yield;
+  return pruned;
 }
 
 const ownedBy = (owned: readonly Ownership[]): FieldSet => unionOf(owned.map(({ fields }) => fields));
 
-function conflictsWith(
+function* conflictsWith(
   others: readonly Ownership[],
   { added, modified, removed }: Comparison,
   mentioned: FieldSet,
-): Map<Ownership, FieldSet> {
+): Steps<Map<Ownership, FieldSet>> {
   // A field that is mentioned without a value is changed too, and not given up. Nobody minds that a map or a list comes
   // into being or disappears: what others own is inside.
   const changed = union(union(endsOf(added), modified), intersection(endsOf(removed), mentioned));
+  yield;
   const conflicts = new Map<Ownership, FieldSet>();
   for (const other of others) {
     const both = intersection(other.fields, changed);
     if (!isEmptySet(both)) conflicts.set(other, both);
+    yield;
   }
   return conflicts;
 }

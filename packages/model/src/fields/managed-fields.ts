@@ -1,5 +1,7 @@
+import type { Steps } from '@cluster-apiserver/base';
 import { invalidValue } from '../field-error.ts';
 import type { KubeObject, ManagedFieldsEntry } from '../object.ts';
+import { sameJson } from '../patch/same-json.ts';
 import type { ObjectSchema } from '../schema/schema.ts';
 import { invalid } from '../status.ts';
 import { compare, UnkeyedEntryError } from './compare.ts';
@@ -33,23 +35,30 @@ const ancientManager = 'ancient-changes';
  * The managedFields of an object after an update or a create. `live` is what is stored (for a create: the empty
  * object), `next` what will be, with the managedFields that the client sent, if any.
  */
-export function managedFieldsAfterUpdate(
+export function* managedFieldsAfterUpdate(
   schema: ObjectSchema,
   live: KubeObject,
   next: KubeObject,
   writer: Writer,
-): ManagedFieldsEntry[] | undefined {
-  const owned = ownershipBefore(schema, live, next);
+): Steps<ManagedFieldsEntry[] | undefined> {
+  const owned = yield* ownershipBefore(schema, live, next);
   // Objects that were never tracked stay so: half a history would be worse than none.
   if (owned.length === 0 && live.metadata.uid !== undefined) return undefined;
   const changes = changesBetween(schema, live, next);
-  if (!changes) return encodeEntries(owned);
+  yield;
+  if (!changes) return yield* encodeEntries(owned);
   const changed = union(changes.added, changes.modified);
   const taken = difference(changed, serverFields);
+  yield;
   const lost = owned.length > 0 ? union(changes.removed, changed) : emptySet;
+  yield;
 
-  const kept = owned.map((ownership) => ({ ...ownership, fields: difference(ownership.fields, lost) }));
-  if (isEmptySet(taken)) return encodeEntries(kept);
+  const kept: Ownership[] = [];
+  for (const ownership of owned) {
+    kept.push({ ...ownership, fields: difference(ownership.fields, lost) });
+    yield;
+  }
+  if (isEmptySet(taken)) return yield* encodeEntries(kept);
   const mine = kept.find(({ entry }) => isWrittenBy(entry, writer));
   const entry: ManagedFieldsEntry = {
     manager: writer.manager,
@@ -59,9 +68,9 @@ export function managedFieldsAfterUpdate(
     ...(writer.subresource && { subresource: writer.subresource }),
   };
   const others = kept.filter((ownership) => ownership !== mine);
-  return encodeEntries(
-    capped([...others, { entry, fields: mine ? union(mine.fields, taken) : taken }], writer.apiVersion),
-  );
+  const all = [...others, { entry, fields: mine ? union(mine.fields, taken) : taken }];
+  yield;
+  return yield* encodeEntries(capped(all, writer.apiVersion));
 }
 
 /** Whether two lists of entries say the same but for the times at which they say it. */
@@ -69,9 +78,9 @@ export function sameOwnership(
   left: readonly ManagedFieldsEntry[] = [],
   right: readonly ManagedFieldsEntry[] = [],
 ): boolean {
-  const timeless = (entries: readonly ManagedFieldsEntry[]): string =>
-    JSON.stringify(entries.map((entry) => ({ ...entry, time: '' })));
-  return left.length === right.length && timeless(left) === timeless(right);
+  const timeless = (entries: readonly ManagedFieldsEntry[]): object[] =>
+    entries.map((entry) => ({ ...entry, time: '' }));
+  return left.length === right.length && sameJson(timeless(left), timeless(right));
 }
 
 function changesBetween(
@@ -92,12 +101,13 @@ function changesBetween(
  * The entries to start from: those that the client sent, so that tools may rewrite them; the stored ones when the
  * client sent none or broken ones; none when it sent the one empty entry that asks for a reset.
  */
-function ownershipBefore(schema: ObjectSchema, live: KubeObject, next: KubeObject): Ownership[] {
+function* ownershipBefore(schema: ObjectSchema, live: KubeObject, next: KubeObject): Steps<Ownership[]> {
   const sent = next.metadata.managedFields ?? [];
   if (sent.length === 1 && Object.keys(sent[0] as ManagedFieldsEntry).length === 0) return [];
-  const decoded = decodeEntries(sent);
+  const decoded = yield* decodeEntries(sent);
   if (!decoded) requireDepth(schema, live, next);
-  return decoded && decoded.length > 0 ? decoded : (decodeEntries(live.metadata.managedFields ?? []) ?? []);
+  if (decoded && decoded.length > 0) return decoded;
+  return (yield* decodeEntries(live.metadata.managedFields ?? [])) ?? [];
 }
 
 /** Refuses fields nested too deeply, but not those that were stored before there was a bound and come back unchanged. */

@@ -1,3 +1,4 @@
+import type { Steps } from '@cluster-apiserver/base';
 import type { KubeObject, ManagedFieldsEntry } from '../object.ts';
 import {
   emptySet,
@@ -41,7 +42,7 @@ export function withoutManagedFields(object: KubeObject): KubeObject {
 }
 
 /** Undefined when any entry is broken: the others alone would tell a false story. */
-export function decodeEntries(entries: readonly ManagedFieldsEntry[]): Ownership[] | undefined {
+export function* decodeEntries(entries: readonly ManagedFieldsEntry[]): Steps<Ownership[] | undefined> {
   const decoded: Ownership[] = [];
   for (const entry of entries) {
     if (entry.operation !== 'Apply' && entry.operation !== 'Update') return undefined;
@@ -49,15 +50,17 @@ export function decodeEntries(entries: readonly ManagedFieldsEntry[]): Ownership
     const fields = entry.fieldsV1 === undefined ? emptySet : fromFieldsV1(entry.fieldsV1);
     if (!fields) return undefined;
     decoded.push({ entry, fields });
+    yield;
   }
   return decoded;
 }
 
 /** The entries in their order, without those that own nothing. Undefined when none is left. */
-export function encodeEntries(owned: readonly Ownership[]): ManagedFieldsEntry[] | undefined {
-  const entries = owned
-    .filter(({ fields }) => !isEmptySet(fields))
-    .map(({ entry, fields }) => ({
+export function* encodeEntries(owned: readonly Ownership[]): Steps<ManagedFieldsEntry[] | undefined> {
+  const entries: ManagedFieldsEntry[] = [];
+  for (const { entry, fields } of owned) {
+    if (isEmptySet(fields)) continue;
+    entries.push({
       manager: entry.manager ?? '',
       operation: entry.operation ?? '',
       apiVersion: entry.apiVersion ?? '',
@@ -65,9 +68,10 @@ export function encodeEntries(owned: readonly Ownership[]): ManagedFieldsEntry[]
       fieldsType: 'FieldsV1',
       fieldsV1: toFieldsV1(fields),
       ...(entry.subresource && { subresource: entry.subresource }),
-    }))
-    .sort(inOrder);
-  return entries.length > 0 ? entries : undefined;
+    });
+    yield;
+  }
+  return entries.length > 0 ? entries.sort(inOrder) : undefined;
 }
 
 /** Applied ones first, then by time and name. */

@@ -1,3 +1,4 @@
+import { atOnce } from '@cluster-apiserver/base';
 import {
   badRequest,
   decode,
@@ -58,7 +59,8 @@ function readOptions(raw: Buffer, format: BodyFormat, deleted: Kind): DeleteBody
   const isOne = ({ kind, apiVersion }: Partial<TypeNames>): boolean =>
     (!kind || kind === 'DeleteOptions') &&
     (!apiVersion || ['v1', 'meta.k8s.io/v1', deleted.apiVersion].includes(apiVersion));
-  const { value } = readable(() => format(raw, (names) => (isOne(names) ? deleteOptions : undefined)), unreadable);
+  const parse = format(raw, (names) => (isOne(names) ? deleteOptions : undefined));
+  const { value } = atOnce(readable(parse, unreadable));
   try {
     const options = decode(deleteOptions, value, () => {}) as DeleteBody;
     if (isOne(options)) return options;
