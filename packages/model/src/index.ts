@@ -137,6 +137,7 @@ export {
   finalizersErrors,
   foregroundFinalizer,
   isPrintable,
+  labelCountErrors,
   managerErrors,
   orphanFinalizer,
   validateObjectMeta,

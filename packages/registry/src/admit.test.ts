@@ -96,7 +96,10 @@ const changes: typeof creations = [
   [
     'patch',
     (options, name) => {
-      const change = inOneStep((object: KubeObject) => ({ ...object, metadata: { ...object.metadata, labels: { a: 'b' } } }));
+      const change = inOneStep((object: KubeObject) => ({
+        ...object,
+        metadata: { ...object.metadata, labels: { a: 'b' } },
+      }));
       return patch(resource, name, { ...options, change, unknownFields: () => {} }, call);
     },
   ],

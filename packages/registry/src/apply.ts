@@ -11,7 +11,7 @@ import {
   notFound,
   StatusError,
 } from '@cluster-apiserver/model';
-import { emptyOf } from './create.ts';
+import { emptyOf, requireFewLabels } from './create.ts';
 import type { Outcome } from './outcome.ts';
 import { requireName, requireUnchanged, withinBounds } from './patch.ts';
 import { asUpdate, createdInstead, settled } from './replace.ts';
@@ -50,6 +50,7 @@ function* decided(
   options: ApplyOptions,
 ): Work<Decision> {
   const { kind } = resource;
+  requireFewLabels(kind, configuration.values);
   const applied = yield* withConfiguration(resource, configuration, current, options);
   const next = withDistinctOwners(inNamespace(applied, options.namespace), options.warn);
   requireName(next, name);
@@ -80,6 +81,7 @@ function* withConfiguration(
     return yield* applyAsKubectlDid(kind.schema, current?.object ?? empty, empty, configuration, applier);
   } catch (error) {
     if (!(error instanceof ApplyConflictError)) throw error;
+    yield;
     const { message, causes } = conflictCauses(error.conflicts);
     throw new StatusError('Conflict', message, { causes }, { cause: error });
   }

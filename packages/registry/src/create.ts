@@ -8,6 +8,7 @@ import {
   encodeStored,
   formatTime,
   invalid,
+  labelCountErrors,
   type Kind,
   type KubeObject,
   managedFieldsAfterUpdate,
@@ -58,9 +59,7 @@ export function create(resource: Resource, incoming: KubeObject, options: WriteO
 function* draftOf(resource: Resource, incoming: KubeObject, options: WriteOptions): Work<KubeObject> {
   const fresh = yield* asNew(resource, incoming, options);
   const { name } = fresh.metadata;
-  return yield* resultOf(
-    mutate(resource, options, { operation: 'CREATE', name, object: fresh, oldObject: undefined }),
-  );
+  return yield* resultOf(mutate(resource, options, { operation: 'CREATE', name, object: fresh, oldObject: undefined }));
 }
 
 interface Write {
@@ -78,6 +77,7 @@ function* writeOf(resource: Resource, named: KubeObject, options: WriteOptions):
 /** A new object with an owner for each of its fields and an identity, but perhaps no name yet. */
 export function* asNew(resource: Resource, incoming: KubeObject, options: WriteOptions): Work<KubeObject> {
   const { kind, clock } = resource;
+  requireFewLabels(kind, incoming);
   const version = incoming.metadata.resourceVersion;
   if (version !== undefined && version !== '0')
     throw badRequest('resourceVersion should not be set on objects to be created');
@@ -99,6 +99,12 @@ export function* finished({ kind }: Resource, draft: KubeObject, options: WriteO
   if (all.length > 0) throw invalid(formOf(kind), object.metadata.name ?? '', all);
   for (const warning of kind.warnings?.(object, undefined) ?? []) options.warn(warning);
   return object;
+}
+
+/** Refuses at once what would be a lot of work for each label, and refused in the end. */
+export function requireFewLabels(kind: Kind, { metadata }: KubeObject): void {
+  const errors = labelCountErrors(metadata);
+  if (errors.length > 0) throw invalid(formOf(kind), metadata.name ?? '', errors);
 }
 
 /** A mistake in its form is told by the names of that form, which for a view are not those that it is served under. */

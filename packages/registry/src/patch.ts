@@ -50,12 +50,7 @@ function* decided(resource: Resource, name: string, current: Outcome, options: P
   return yield* updated(resource, next, current, options);
 }
 
-function* patched(
-  { served }: Resource,
-  name: string,
-  current: Outcome,
-  options: PatchOptions,
-): Steps<KubeObject> {
+function* patched({ served }: Resource, name: string, current: Outcome, options: PatchOptions): Steps<KubeObject> {
   const shown = asClientsSee(served, current);
   yield;
   const result = yield* options.change(shown);

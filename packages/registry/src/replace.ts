@@ -16,7 +16,7 @@ import {
   validateObjectMetaUpdate,
 } from '@cluster-apiserver/model';
 import { admit, mutate } from './admit.ts';
-import { asNew, finished, formOf, withManagedFields } from './create.ts';
+import { asNew, finished, formOf, requireFewLabels, withManagedFields } from './create.ts';
 import { MadeObject, type Outcome } from './outcome.ts';
 import type { Resource } from './resource.ts';
 import { parseResourceVersion } from './resource-version.ts';
@@ -41,23 +41,29 @@ export function replace(
     if (next.metadata.name !== name)
       throw badRequest(`the name of the object (${next.metadata.name}) does not match the name on the URL (${name})`);
     const expected = parseResourceVersion(next.metadata.resourceVersion);
-    const written = await writeOver(resource, { namespace: options.namespace, name }, options, call, function* (current) {
-      const uid = next.metadata.uid;
-      if (uid !== undefined && uid !== current?.object.metadata.uid) {
-        throw conflict(
-          kind,
-          name,
-          `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${current?.object.metadata.uid ?? ''}`,
-        );
-      }
-      if (!current) {
-        if (!kind.createOnReplace || options.part) throw notFound(kind, name);
-        const { resourceVersion: _, ...metadata } = next.metadata;
-        return yield* createdInstead(resource, yield* asNew(resource, { ...next, metadata }, options), options);
-      }
-      if (typeof expected === 'number' && expected !== current.revision) throw conflict(kind, name, modified);
-      return yield* updated(resource, next, current, options);
-    });
+    const written = await writeOver(
+      resource,
+      { namespace: options.namespace, name },
+      options,
+      call,
+      function* (current) {
+        const uid = next.metadata.uid;
+        if (uid !== undefined && uid !== current?.object.metadata.uid) {
+          throw conflict(
+            kind,
+            name,
+            `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${current?.object.metadata.uid ?? ''}`,
+          );
+        }
+        if (!current) {
+          if (!kind.createOnReplace || options.part) throw notFound(kind, name);
+          const { resourceVersion: _, ...metadata } = next.metadata;
+          return yield* createdInstead(resource, yield* asNew(resource, { ...next, metadata }, options), options);
+        }
+        if (typeof expected === 'number' && expected !== current.revision) throw conflict(kind, name, modified);
+        return yield* updated(resource, next, current, options);
+      },
+    );
     return asUpdate(written);
   });
 }
@@ -87,6 +93,7 @@ export function* updated(
   options: WriteOptions,
 ): Work<Decision> {
   const { kind, clock } = resource;
+  requireFewLabels(kind, incoming);
   const { manager, part } = options;
   const writer = { manager, apiVersion: kind.apiVersion, subresource: part?.name, time: formatTime(clock.now()) };
   const bound = boundTo(kind, part, incoming, current.object);
@@ -112,12 +119,7 @@ export function* settled(
 }
 
 /** Throws an answer that says all that is wrong with it; the last finalizer's removal removes it. */
-function* decidedUpdate(
-  { kind }: Resource,
-  next: KubeObject,
-  live: KubeObject,
-  options: WriteOptions,
-): Work<Decision> {
+function* decidedUpdate({ kind }: Resource, next: KubeObject, live: KubeObject, options: WriteOptions): Work<Decision> {
   const written = canonical(kind, kind.prepare?.(next, live) ?? next);
   yield;
   const object = withUntouchedTimes(live, written);

@@ -5,81 +5,28 @@
  * WRITES is a regular expression for the names of the writes.
  */
 import { PerformanceObserver } from 'node:perf_hooks';
-import { seededRandom, systemClock } from '@cluster-apiserver/base';
-import { admission, type Authorizer } from '@cluster-apiserver/gates';
+import { systemClock } from '@cluster-apiserver/base';
 import { kinds } from '@cluster-apiserver/kinds';
 import { encodeProtobuf } from '@cluster-apiserver/model';
-import { type ApiRequest, chain, documentRoutes, OpenWatches, routes } from '@cluster-apiserver/pipeline';
-import { openRegistry } from '@cluster-apiserver/registry';
-import { memoryStore } from '@cluster-apiserver/storage';
+import { openInMemoryServer } from '../test/hostile/in-memory-server.ts';
 
 const count = Number(process.argv[2] ?? 5_000);
 const chosen = new RegExp(process.argv[3] ?? '');
 const rounds = 12;
 /** In the first rounds V8 compiles. */
 const warmUpRounds = 2;
-const clock = systemClock;
-const random = seededRandom(1);
-const served = kinds({ eventLifetimeSeconds: 3_600, serviceAccountTokens: undefined });
-const registry = openRegistry({
-  kinds: served,
-  store: memoryStore(clock),
-  keyPrefix: '/registry',
-  clock,
-  random,
-  report: () => {},
-});
-const authorizer: Authorizer = { authorize: () => ({ verdict: 'allow' }) };
-const measures = { began: () => {}, ended: () => {}, stalled: () => {} };
-const handle = chain(
-  {
-    clock,
-    random,
-    requestTimeoutMs: 60_000,
-    authenticator: { authenticate: () => ({ name: 'anybody', groups: [] }) },
-    authorizer,
-    inFlightLimits: { readOnly: 0, mutating: 0 },
-    inFlightMeasures: { used: () => {}, rejected: () => {} },
-    measures: { ended: () => {} },
-    report: console.error,
-    reportRejection: () => {},
-    allowedOrigin: () => false,
-  },
-  routes({
-    resources: registry.resources,
-    reviews: [],
-    clock,
-    checks: { admission: admission([]), authorizer },
-    deleteCollectionWorkers: 1,
-    watchLimits: {
-      clock,
-      random,
-      minRequestTimeoutMs: 60_000,
-      report: console.error,
-      openWatches: new OpenWatches({ clock, maxPerUser: 0, reportStalled: () => {} }),
-      measures,
-    },
-    documents: documentRoutes({}),
-  }),
-);
+const server = openInMemoryServer(systemClock);
 
-const request = (method: string, target: string, type: string, body: Buffer): ApiRequest => ({
-  method,
-  target,
-  header: (name) => (name === 'content-type' ? type : undefined),
-  headerLines: (name) => (name === 'content-type' ? [type] : []),
-  headersFrom: () => [],
-  clientCertificates: [],
-  webSocket: false,
-  body: async () => body,
-  remoteAddress: '127.0.0.1',
-  protocol: 'HTTP/1.1',
-  signal: new AbortController().signal,
-  isAborted: false,
-  onEnd: () => {},
-});
+interface Asked {
+  readonly method: string;
+  readonly target: string;
+  readonly type: string;
+  readonly body: Buffer;
+}
+const request = (method: string, target: string, type: string, body: Buffer): Asked => ({ method, target, type, body });
 
-const numbered = <T>(amount: number, make: (at: number) => T): T[] => Array.from({ length: amount }, (_, at) => make(at));
+const numbered = <T>(amount: number, make: (at: number) => T): T[] =>
+  Array.from({ length: amount }, (_, at) => make(at));
 const mapOf = <T>(amount: number, key: string, value: T): Record<string, T> =>
   Object.fromEntries(numbered(amount, (at) => [`${key}${at}`, value]));
 const secrets = (prefix: string, amount = count): { name: string }[] =>
@@ -95,7 +42,7 @@ const types = {
 };
 
 let round = 0;
-type Write = readonly [name: string, make: () => ApiRequest];
+type Write = readonly [name: string, make: () => Asked];
 
 const account = (metadata: object, more: object = {}): object => ({
   kind: 'ServiceAccount',
@@ -104,12 +51,12 @@ const account = (metadata: object, more: object = {}): object => ({
   ...more,
 });
 const text = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));
-const post = (metadata: object, more: object = {}): ApiRequest =>
+const post = (metadata: object, more: object = {}): Asked =>
   request('POST', accounts, types.json, text(account({ name: `a${round}`, ...metadata }, more)));
-const put = (metadata: object, more: object = {}): ApiRequest =>
+const put = (metadata: object, more: object = {}): Asked =>
   request('PUT', `${accounts}/a${round}`, types.json, text(account({ name: `a${round}`, ...metadata }, more)));
-const patch = (type: string, body: unknown): ApiRequest => request('PATCH', `${accounts}/a${round}`, type, text(body));
-const apply = (parameters: string, metadata: object, more: object): ApiRequest =>
+const patch = (type: string, body: unknown): Asked => request('PATCH', `${accounts}/a${round}`, type, text(body));
+const apply = (parameters: string, metadata: object, more: object): Asked =>
   request(
     'PATCH',
     `${accounts}/b${round}?${parameters}`,
@@ -121,7 +68,9 @@ const remove = (name: string): Write => [
   () => request('DELETE', `${accounts}/${name}${round}`, types.json, Buffer.from('')),
 ];
 
-const accountSchema = served.find(({ kind }) => kind === 'ServiceAccount')?.schema;
+const accountSchema = kinds({ eventLifetimeSeconds: 0, serviceAccountTokens: undefined }).find(
+  ({ kind }) => kind === 'ServiceAccount',
+)?.schema;
 const protobuf = (): Buffer =>
   encodeProtobuf(
     accountSchema as NonNullable<typeof accountSchema>,
@@ -178,7 +127,10 @@ const writes: readonly Write[] = [
   remove('a'),
   ['apply: create', () => apply('fieldManager=m', {}, { secrets: secrets('s') })],
   ['apply: same', () => apply('fieldManager=m', {}, { secrets: secrets('s') })],
-  ['apply: half of them others', () => apply('fieldManager=m', {}, { secrets: [...secrets('s', half), ...secrets('t', half)] })],
+  [
+    'apply: half of them others',
+    () => apply('fieldManager=m', {}, { secrets: [...secrets('s', half), ...secrets('t', half)] }),
+  ],
   [
     'apply: conflict',
     () => apply('fieldManager=n', {}, { secrets: secrets('s', half).map((entry) => ({ ...entry, namespace: 'x' })) }),
@@ -186,14 +138,21 @@ const writes: readonly Write[] = [
   [
     'apply: force',
     () =>
-      apply('fieldManager=n&force=true', {}, { secrets: secrets('s', half).map((entry) => ({ ...entry, namespace: 'x' })) }),
+      apply(
+        'fieldManager=n&force=true',
+        {},
+        { secrets: secrets('s', half).map((entry) => ({ ...entry, namespace: 'x' })) },
+      ),
   ],
   remove('b'),
   ['create from protobuf', () => request('POST', accounts, types.protobuf, protobuf())],
   remove('c'),
   ['create with annotations', () => post({ annotations: mapOf(count, 'a', 'v') })],
   ['replace annotations', () => put({ annotations: mapOf(count, 'a', 'w') })],
-  ['strategic patch of annotations', () => patch(types.strategic, { metadata: { annotations: mapOf(count, 'a', 'x') } })],
+  [
+    'strategic patch of annotations',
+    () => patch(types.strategic, { metadata: { annotations: mapOf(count, 'a', 'x') } }),
+  ],
   remove('a'),
   ['create with finalizers', () => post({ finalizers: numbered(count, (at) => `a/${at}`) })],
   ['replace finalizers', () => put({ finalizers: numbered(count, (at) => `b/${at}`) })],
@@ -201,7 +160,8 @@ const writes: readonly Write[] = [
   remove('a'),
   [
     'create with owners',
-    () => post({ ownerReferences: numbered(count, (at) => ({ apiVersion: 'v1', kind: 'K', name: 'n', uid: `${at}` })) }),
+    () =>
+      post({ ownerReferences: numbered(count, (at) => ({ apiVersion: 'v1', kind: 'K', name: 'n', uid: `${at}` })) }),
   ],
   remove('a'),
   ['create with managedFields', () => post({ managedFields: owned(2 * count) })],
@@ -240,8 +200,8 @@ interface Measured {
   readonly longestWorkMs: number;
 }
 
-async function measure(make: () => ApiRequest): Promise<Measured> {
-  const asked = make();
+async function measure(make: () => Asked): Promise<Measured> {
+  const { method, target, type, body } = make();
   const turns: { readonly beganMs: number; readonly endedMs: number; readonly processorMs: number }[] = [];
   const pauses: { readonly startTime: number; readonly duration: number }[] = [];
   const observer = new PerformanceObserver((list) => void pauses.push(...list.getEntries()));
@@ -255,7 +215,7 @@ async function measure(make: () => ApiRequest): Promise<Measured> {
     if (!isOver) setImmediate(turn);
   };
   turn();
-  const { status } = await handle(asked);
+  const { status } = await server.send(method, target, body, type);
   await new Promise((resolve) => setTimeout(resolve, 10));
   isOver = true;
   await new Promise((resolve) => setTimeout(resolve, 2));
@@ -306,4 +266,4 @@ for (const [name, all] of measured) {
   ];
   console.log(`| ${cells.join(' | ')} |`);
 }
-await registry.cache.close();
+await server.close();

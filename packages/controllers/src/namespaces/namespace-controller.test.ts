@@ -118,7 +118,10 @@ async function conditionMessages(name: string): Promise<(string | undefined)[]> 
   return status?.conditions?.map(({ message }) => message) ?? [];
 }
 async function release(plural: string, name: string, namespace: string): Promise<void> {
-  const change = inOneStep(({ metadata, ...rest }: KubeObject) => ({ ...rest, metadata: { ...metadata, finalizers: [] } }));
+  const change = inOneStep(({ metadata, ...rest }: KubeObject) => ({
+    ...rest,
+    metadata: { ...metadata, finalizers: [] },
+  }));
   await patch(
     resourceOf(plural),
     name,

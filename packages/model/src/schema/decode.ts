@@ -108,15 +108,15 @@ const timeExamples = { time: '2026-01-31T12:00:00Z', microTime: '2026-01-31T12:0
 function decodeMap({ values }: MapSchema, value: unknown, path: string, unknownField: Report): Record<string, unknown> {
   if (typeof value !== 'object' || value === null || Array.isArray(value) || isRawNumber(value))
     throw wrongType(path, `an object of ${values.type}s`, value);
+  const entries = value as Readonly<Record<string, unknown>>;
   const out: Record<string, unknown> = {};
-  for (const [key, entry] of Object.entries(value).sort(byKey))
+  // The order of the keys says nothing, so equal maps have it from their keys.
+  for (const key of Object.keys(entries).sort()) {
+    const entry = entries[key];
     setOwn(out, key, entry === null ? zero(values) : decodeValue(values, entry, join(path, key), unknownField));
+  }
   return out;
 }
-
-/** The order of the keys says nothing, so equal maps have it from their keys. */
-const byKey = ([left]: readonly [string, unknown], [right]: readonly [string, unknown]): number =>
-  left < right ? -1 : 1;
 
 function decodeList(schema: ListSchema, value: unknown, path: string, unknownField: Report): unknown[] {
   if (!Array.isArray(value)) throw wrongType(path, 'a list', value);

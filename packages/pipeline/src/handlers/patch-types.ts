@@ -39,8 +39,7 @@ export const patchTypes: Readonly<Record<string, (kind: Kind, body: Buffer) => S
   },
   'application/strategic-merge-patch+json': function* ({ schema }, body) {
     const { patch, faults } = yield* mapPatch(body);
-    const change = (current: KubeObject): unknown =>
-      answering(() => strategicallyMergedBy(schema, current, patch));
+    const change = (current: KubeObject): unknown => answering(() => strategicallyMergedBy(schema, current, patch));
     return { change: inOneStep(change), faults };
   },
 };
