@@ -16,8 +16,8 @@ export function* resultOf<T>(value: T | Promise<T>): Work<T> {
 
 /** A function whose work is never much, where steps are expected. */
 export const inOneStep = <A, B>(work: (given: A) => B): ((given: A) => Steps<B>) =>
-  // biome-ignore lint/correctness/useYield: nothing comes before the end
   function* (given) {
+    yield;
     return work(given);
   };
 

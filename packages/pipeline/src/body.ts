@@ -47,9 +47,10 @@ function scanned(text: string): () => JsonScan {
   }
 }
 
-// biome-ignore lint/correctness/useYield: one step
 export function* yaml(body: Buffer): Steps<Parsed> {
-  return parseYaml(body.toString());
+  const text = body.toString();
+  yield;
+  return parseYaml(text);
 }
 
 const texts: Readonly<Record<string, BodyFormat>> = {
@@ -58,8 +59,8 @@ const texts: Readonly<Record<string, BodyFormat>> = {
 };
 const formats: Readonly<Record<string, BodyFormat>> = {
   ...texts,
-  // biome-ignore lint/correctness/useYield: one step
   'application/vnd.kubernetes.protobuf': function* (body, schemaOf) {
+    yield;
     return parseProtobuf(body, schemaOf);
   },
 };

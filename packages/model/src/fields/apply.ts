@@ -5,6 +5,7 @@ import type { ObjectSchema } from '../schema/schema.ts';
 import type { Applied } from './applied.ts';
 import { type Comparison, compare } from './compare.ts';
 import {
+  countPlaces,
   difference,
   emptySet,
   type FieldSet,
@@ -166,9 +167,11 @@ export function conflictCauses(conflicts: readonly Conflict[]): {
   readonly message: string;
   readonly causes: readonly { readonly reason: string; readonly message: string; readonly field: string }[];
 } {
-  const all = conflicts.flatMap(({ manager, fields }) => placesOf(fields).map((field) => ({ manager, field })));
-  const [only, second] = all;
-  const listed = all.slice(0, fieldErrorsMax);
+  const count = conflicts.reduce((sum, { fields }) => sum + countPlaces(fields), 0);
+  const listed: { readonly manager: string; readonly field: string }[] = [];
+  for (const { manager, fields } of conflicts)
+    for (const field of placesOf(fields, fieldErrorsMax - listed.length)) listed.push({ manager, field });
+  const [only, second] = listed;
   const causes = listed.map(({ manager, field }) => ({ reason, message: `conflict with ${manager}`, field }));
   if (only && !second)
     return { message: `Apply failed with 1 conflict: conflict with ${only.manager}: ${only.field}`, causes };
@@ -176,10 +179,10 @@ export function conflictCauses(conflicts: readonly Conflict[]): {
     ...(manager === listed[index - 1]?.manager ? [] : [`conflicts with ${manager}:`]),
     `- ${field}`,
   ]);
-  const omitted = all.length - listed.length;
+  const omitted = count - listed.length;
   if (omitted > 0) {
     lines.push(`and ${omitted} more`);
     causes.push({ reason, message: `and ${omitted} more conflicts`, field: '' });
   }
-  return { message: `Apply failed with ${all.length} conflicts: ${lines.join('\n')}`, causes };
+  return { message: `Apply failed with ${count} conflicts: ${lines.join('\n')}`, causes };
 }

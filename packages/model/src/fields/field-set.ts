@@ -36,13 +36,26 @@ export function stepText(step: string): string {
   return `[${keys.map(([key, value]) => `${key}=${JSON.stringify(value)}`).join(',')}]`;
 }
 
-/** The places of a set as people read them; at each level the places before what lies below others. */
-export function placesOf(set: FieldSet): string[] {
+/** The first places of a set as people read them; at each level the places before what lies below others. */
+export function placesOf(set: FieldSet, max = Number.POSITIVE_INFINITY): string[] {
   const steps = [...set.below].sort(byStep);
-  return [
-    ...steps.filter(([, { member }]) => member).map(([step]) => stepText(step)),
-    ...steps.flatMap(([step, below]) => placesOf(below).map((place) => stepText(step) + place)),
-  ];
+  const places: string[] = [];
+  for (const [step, { member }] of steps) {
+    if (places.length === max) return places;
+    if (member) places.push(stepText(step));
+  }
+  for (const [step, below] of steps) {
+    if (places.length === max) return places;
+    for (const place of placesOf(below, max - places.length)) places.push(stepText(step) + place);
+  }
+  return places;
+}
+
+/** How many places there are below the set. */
+export function countPlaces({ below }: FieldSet): number {
+  let count = 0;
+  for (const set of below.values()) count += countPlaces(set) + (set.member ? 1 : 0);
+  return count;
 }
 
 /** A set in the making: places are added one by one, until it is given away. */
@@ -55,9 +68,7 @@ export class GrowingFieldSet implements FieldSet {
   }
 
   add(path: readonly string[]): void {
-    let place: GrowingFieldSet = this;
-    for (const step of path) place = place.#at(step);
-    place.member = true;
+    path.reduce<GrowingFieldSet>((place, step) => place.#at(step), this).member = true;
   }
 
   addAll({ member, below }: FieldSet): void {

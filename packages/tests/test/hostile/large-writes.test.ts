@@ -285,7 +285,7 @@ async function prepare(server: InMemoryServer, before: readonly Request[]): Prom
   expect((await answerOf(server.send('GET', polite))).status).toBe(200);
 }
 
-describe.each(Object.keys(cases))('%s: ', (group) => {
+describe.each(Object.keys(cases))('%s', (group) => {
   test.each(cases[group] as Case[])(
     '%s lets others be served and answers as if it had not',
     async (_, before, write, status) => {
