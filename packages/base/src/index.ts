@@ -19,4 +19,5 @@ export { nearestName } from './nearest-name.ts';
 export { getOwn, setOwn } from './own.ts';
 export { type Random, seededRandom, systemRandom } from './random.ts';
 export { Scope } from './scope.ts';
+export { atOnce, inOneStep, largeBytesMin, perform, resultOf, type Steps, type Work } from './steps.ts';
 export { type Turns, turnsOf } from './turns.ts';

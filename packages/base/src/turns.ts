@@ -3,6 +3,12 @@ import type { Clock } from './clock.ts';
 /** One piece of long work takes no longer than this on the thread that serves everybody. */
 const sliceMs = 4;
 
+/** Tells when a slice that begins now is over. */
+export function sliceEnd(clock: Clock): () => boolean {
+  const endMs = clock.monotonicMs() + sliceMs;
+  return () => clock.monotonicMs() >= endMs;
+}
+
 /**
  * Lets long works take turns on the event loop: in one iteration of it they have a few milliseconds together, however
  * many they are, and then whatever else has arrived is served.
@@ -20,9 +26,8 @@ export class Turns {
   take<T>(work: (isOver: () => boolean) => T): Promise<T> {
     return new Promise((resolve, reject) => {
       this.#waiting.push(() => {
-        const endMs = this.#clock.monotonicMs() + sliceMs;
         try {
-          resolve(work(() => this.#clock.monotonicMs() >= endMs));
+          resolve(work(sliceEnd(this.#clock)));
         } catch (error) {
           reject(error);
         }
@@ -36,12 +41,12 @@ export class Turns {
     this.#isScheduled = true;
     this.#clock.soon(() => {
       this.#isScheduled = false;
-      const endMs = this.#clock.monotonicMs() + sliceMs;
+      const isOver = sliceEnd(this.#clock);
       // What is asked for meanwhile is for the next iteration.
       const waiting = this.#waiting.length;
       for (let done = 0; done < waiting; done++) {
         this.#waiting.shift()?.();
-        if (this.#clock.monotonicMs() >= endMs) break;
+        if (isOver()) break;
       }
       if (this.#waiting.length > 0) this.#schedule();
     });

@@ -146,6 +146,7 @@ export {
   finalizersErrors,
   foregroundFinalizer,
   isPrintable,
+  labelCountErrors,
   managerErrors,
   orphanFinalizer,
   validateObjectMeta,

@@ -1,4 +1,4 @@
-import { type Clock, getOwn } from '@cluster-apiserver/base';
+import { type Call, type Clock, getOwn, largeBytesMin, perform, type Steps } from '@cluster-apiserver/base';
 import {
   badRequest,
   decode,
@@ -24,23 +24,15 @@ import { type ApiRequest, BodyMemoryError, BodyTooLargeError, BodyTooSlowError }
 /** What one request may send. The storage takes half of it; patches and lists of options need no more. */
 const bodyBytesMax = 3 * 1024 * 1024;
 
-/** Bodies from here on are scanned, parsed and decoded in turns of their own, so that others are served in between. */
-const sharedTurnBytesMax = 128 * 1024;
-
 /** Reads a body. What is no text has to be told the form of what it holds, by kind and version. */
-export type BodyFormat = (body: Buffer, schemaOf: SchemaOf) => Parsed;
+export type BodyFormat = (body: Buffer, schemaOf: SchemaOf) => Steps<Parsed>;
 type SchemaOf = Parameters<typeof parseProtobuf>[1];
 
-const json: BodyFormat = (body) => parseJson(body.toString());
-
-const nextTurn = (clock: Clock): Promise<void> => new Promise((resolve) => clock.soon(resolve));
-
-/** Parses a body, a large one in several turns. */
-async function parsedInTurns(body: Buffer, format: BodyFormat, schemaOf: SchemaOf, clock: Clock): Promise<Parsed> {
-  if (format !== json) return format(body, schemaOf);
+/** The scan comes first, alone: what it refuses is never parsed. */
+export function* json(body: Buffer): Steps<Parsed> {
   const text = body.toString();
   const scan = scanned(text);
-  await nextTurn(clock);
+  yield;
   return parseJson(text, scan);
 }
 
@@ -56,13 +48,22 @@ function scanned(text: string): () => JsonScan {
   }
 }
 
+export function* yaml(body: Buffer): Steps<Parsed> {
+  const text = body.toString();
+  yield;
+  return parseYaml(text);
+}
+
 const texts: Readonly<Record<string, BodyFormat>> = {
   'application/json': json,
-  'application/yaml': (body) => parseYaml(body.toString()),
+  'application/yaml': yaml,
 };
 const formats: Readonly<Record<string, BodyFormat>> = {
   ...texts,
-  'application/vnd.kubernetes.protobuf': parseProtobuf,
+  'application/vnd.kubernetes.protobuf': function* (body, schemaOf) {
+    yield;
+    return parseProtobuf(body, schemaOf);
+  },
 };
 
 /** How to treat what a kind does not know or a text says twice. */
@@ -109,33 +110,35 @@ export const mediaType = (request: ApiRequest): string | undefined =>
   request.header('content-type')?.split(';', 1)[0]?.trim().toLowerCase();
 
 /** An object of the kind, in canonical form, or an answer that says why the body is none. */
-export async function readObject(
+export function readObject(
   kind: SpokenKind,
   body: Buffer,
   format: BodyFormat,
   validation: FieldValidation,
   warn: (text: string) => void,
   clock: Clock,
-): Promise<KubeObject> {
+  call: Call,
+): KubeObject | Promise<KubeObject> {
+  return perform(clock, call, objectIn(kind, body, format, validation, warn), body.length >= largeBytesMin);
+}
+
+function* objectIn(
+  kind: SpokenKind,
+  body: Buffer,
+  format: BodyFormat,
+  validation: FieldValidation,
+  warn: (text: string) => void,
+): Steps<KubeObject> {
   const isOne = ({ kind: given, apiVersion }: Partial<TypeNames>): boolean =>
     (given || kind.kind) === kind.kind && (apiVersion || kind.apiVersion) === kind.apiVersion;
   const schemaOf: SchemaOf = (names) => (isOne(names) ? kind.schema : undefined);
-  const unrecognized = `the object provided is unrecognized (must be of type ${kind.kind}): couldn't get version/kind`;
-  const large = body.length > sharedTurnBytesMax;
-  const parsed = large
-    ? await parsedInTurns(body, format, schemaOf, clock).catch((error: unknown) =>
-        readable(rethrow(error), unrecognized),
-      )
-    : readable(() => format(body, schemaOf), unrecognized);
-  if (large) await nextTurn(clock);
-  const object = decodedObject(kind, parsed, validation, warn);
-  if (large) await nextTurn(clock);
-  return object;
+  const parsed = yield* readable(
+    format(body, schemaOf),
+    `the object provided is unrecognized (must be of type ${kind.kind}): couldn't get version/kind`,
+  );
+  yield;
+  return decodedObject(kind, parsed, validation, warn);
 }
-
-const rethrow = (error: unknown) => (): never => {
-  throw error;
-};
 
 function decodedObject(
   kind: SpokenKind,
@@ -190,13 +193,10 @@ export function report(
 const isWithin = (path: string | undefined, outer: string): boolean =>
   path !== undefined && (path === outer || path.startsWith(`${outer}.`) || path.startsWith(`${outer}[`));
 
-export const parseText = (body: Buffer, format: (text: string) => Parsed, what: string): Parsed =>
-  readable(() => format(body.toString()), what);
-
 /** What a body says, or an answer that says why nobody can read it. */
-export function readable(parse: () => Parsed, what: string): Parsed {
+export function* readable(parse: Steps<Parsed>, what: string): Steps<Parsed> {
   try {
-    return parse();
+    return yield* parse;
   } catch (error) {
     if (error instanceof MalformedTextError) throw badRequest(`${what}: ${error.message}`, error);
     if (error instanceof YamlTooLargeError || error instanceof TooManyValuesError)

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { callUntil, seededRandom, systemClock as clock } from '@cluster-apiserver/base';
+import { inOneStep, callUntil, seededRandom, systemClock as clock } from '@cluster-apiserver/base';
 import { type AdmissionPlugin, type AdmissionContext, admission } from '@cluster-apiserver/gates';
 import { decode, type Kind, type KubeObject, readApplied, StatusError } from '@cluster-apiserver/model';
 import { memoryStore } from '@cluster-apiserver/storage';
@@ -96,7 +96,10 @@ const changes: typeof creations = [
   [
     'patch',
     (options, name) => {
-      const change = (object: KubeObject) => ({ ...object, metadata: { ...object.metadata, labels: { a: 'b' } } });
+      const change = inOneStep((object: KubeObject) => ({
+        ...object,
+        metadata: { ...object.metadata, labels: { a: 'b' } },
+      }));
       return patch(resource, name, { ...options, change, unknownFields: () => {} }, call);
     },
   ],

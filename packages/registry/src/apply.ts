@@ -1,4 +1,4 @@
-import type { Call } from '@cluster-apiserver/base';
+import type { Call, Steps, Work } from '@cluster-apiserver/base';
 import {
   type Applied,
   ApplyConflictError,
@@ -11,12 +11,11 @@ import {
   notFound,
   StatusError,
 } from '@cluster-apiserver/model';
-import { emptyOf } from './create.ts';
+import { emptyOf, requireFewLabels } from './create.ts';
 import type { Outcome } from './outcome.ts';
 import { requireUnchanged, withinBounds } from './patch.ts';
 import { asUpdate, createdInstead, settled } from './replace.ts';
 import type { Resource } from './resource.ts';
-import { thenFor } from './steps.ts';
 import { answering } from './storage-answers.ts';
 import { inNamespace, requireName, withDistinctOwners, withIdentity, withoutSystemFields } from './system-fields.ts';
 import type { WriteOptions } from './write-options.ts';
@@ -37,29 +36,27 @@ export function apply(
 ): Promise<Written> {
   return answering(async () => {
     const written = await writeOver(resource, { namespace: options.namespace, name }, options, call, (current) =>
-      withinBounds(() => decided(resource, name, configuration, current, options)),
+      withinBounds(decided(resource, name, configuration, current, options)),
     );
     return asUpdate(written);
   });
 }
 
-function decided(
+function* decided(
   resource: Resource,
   name: string,
   configuration: Applied,
   current: Outcome | undefined,
   options: ApplyOptions,
-): Decision | Promise<Decision> {
-  const { kind, clock } = resource;
-  const next = withDistinctOwners(
-    inNamespace(withConfiguration(resource, configuration, current, options), options.namespace),
-    options.warn,
-  );
+): Work<Decision> {
+  const { kind } = resource;
+  requireFewLabels(kind, configuration.values);
+  const applied = yield* withConfiguration(resource, configuration, current, options);
+  const next = withDistinctOwners(inNamespace(applied, options.namespace), options.warn);
   requireName(next, name);
   if (current) {
     requireUnchanged(kind, next, current);
-    const bound = boundTo(kind, options.part, next, current.object);
-    return thenFor(clock, bound)(bound, () => settled(resource, bound, current, options));
+    return yield* settled(resource, boundTo(kind, options.part, next, current.object), current, options);
   }
   if (options.part) throw notFound(kind, name);
   if (next.metadata.uid !== undefined)
@@ -68,22 +65,23 @@ function decided(
       name,
       `uid mismatch: the provided object specified uid ${next.metadata.uid}, and no existing object was found`,
     );
-  return createdInstead(resource, withIdentity(withoutSystemFields(next), resource), options);
+  return yield* createdInstead(resource, withIdentity(withoutSystemFields(next), resource), options);
 }
 
-function withConfiguration(
+function* withConfiguration(
   { kind, served, clock }: Resource,
   configuration: Applied,
   current: Outcome | undefined,
   { manager, force, part }: ApplyOptions,
-): KubeObject {
+): Steps<KubeObject> {
   const empty = emptyOf(kind);
   const { apiVersion } = served;
   const applier = { manager, force, apiVersion, subresource: part?.name, time: formatTime(clock.now()) };
   try {
-    return applyAsKubectlDid(kind.schema, current?.object ?? empty, empty, configuration, applier);
+    return yield* applyAsKubectlDid(kind.schema, current?.object ?? empty, empty, configuration, applier);
   } catch (error) {
     if (!(error instanceof ApplyConflictError)) throw error;
+    yield;
     const { message, causes } = conflictCauses(error.conflicts);
     throw new StatusError('Conflict', message, { causes }, { cause: error });
   }

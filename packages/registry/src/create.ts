@@ -1,4 +1,4 @@
-import type { Call } from '@cluster-apiserver/base';
+import { type Call, perform, resultOf, type Work } from '@cluster-apiserver/base';
 import {
   alreadyExists,
   badRequest,
@@ -8,6 +8,7 @@ import {
   encodeStored,
   formatTime,
   invalid,
+  labelCountErrors,
   type Kind,
   type KubeObject,
   managedFieldsAfterUpdate,
@@ -23,7 +24,6 @@ import { generatedName } from './names.ts';
 import { MadeObject, type Outcome } from './outcome.ts';
 import { placeOf, type Resource } from './resource.ts';
 import { answering } from './storage-answers.ts';
-import { type Then, thenFor } from './steps.ts';
 import { readStored } from './stored-object.ts';
 import { canonical, inNamespace, withDistinctOwners, withIdentity, withoutSystemFields } from './system-fields.ts';
 import type { WriteOptions } from './write-options.ts';
@@ -34,16 +34,13 @@ const generatedNamesMax = 8;
 /** The whole meaning of "create", for every kind. */
 export function create(resource: Resource, incoming: KubeObject, options: WriteOptions, call: Call): Promise<Outcome> {
   return answering(async () => {
-    const fresh = asNew(resource, incoming, options);
-    const { name } = fresh.metadata;
-    const then = thenFor(resource.clock, fresh);
-    const mutated = mutate(resource, options, { operation: 'CREATE', name, object: fresh, oldObject: undefined });
-    const draft = mutated instanceof Promise ? await mutated : mutated;
+    const drafted = perform(resource.clock, call, draftOf(resource, incoming, options));
+    const draft = drafted instanceof Promise ? await drafted : drafted;
     const store = (named: KubeObject): Promise<Outcome> => {
-      const object = then(named, () => finished(resource, named, options));
-      return object instanceof Promise
-        ? object.then((waitedFor) => stored(resource, waitedFor, options, call, then))
-        : stored(resource, object, options, call, then);
+      const write = perform(resource.clock, call, writeOf(resource, named, options));
+      return write instanceof Promise
+        ? write.then((waitedFor) => stored(resource, waitedFor, options, call))
+        : stored(resource, write, options, call);
     };
     const { name: given, generateName } = draft.metadata;
     // Who leaves the choice to the server and makes one himself is told the same as if the server had made it.
@@ -61,24 +58,42 @@ export function create(resource: Resource, incoming: KubeObject, options: WriteO
   });
 }
 
+function* draftOf(resource: Resource, incoming: KubeObject, options: WriteOptions): Work<KubeObject> {
+  const fresh = yield* asNew(resource, incoming, options);
+  const { name } = fresh.metadata;
+  return yield* resultOf(mutate(resource, options, { operation: 'CREATE', name, object: fresh, oldObject: undefined }));
+}
+
+interface Write {
+  readonly object: KubeObject;
+  /** Undefined where nothing is written. */
+  readonly bytes: ByteString | undefined;
+}
+
+function* writeOf(resource: Resource, named: KubeObject, options: WriteOptions): Work<Write> {
+  const object = yield* finished(resource, named, options);
+  yield;
+  return { object, bytes: options.dryRun ? undefined : encodeStored(object) };
+}
+
 /** A new object with an owner for each of its fields and an identity, but perhaps no name yet. */
-export function asNew(resource: Resource, incoming: KubeObject, options: WriteOptions): KubeObject {
+export function* asNew(resource: Resource, incoming: KubeObject, options: WriteOptions): Work<KubeObject> {
   const { kind, served, clock } = resource;
+  requireFewLabels(kind, incoming);
   const version = incoming.metadata.resourceVersion;
   if (version !== undefined && version !== '0')
     throw badRequest('resourceVersion should not be set on objects to be created');
   const given = writableOf(kind, undefined, withoutSystemFields(incoming));
   const own = withDistinctOwners(inNamespace(kind.defaults?.(given) ?? given, options.namespace), options.warn);
   const writer = { manager: options.manager, apiVersion: served.apiVersion, time: formatTime(clock.now()) };
-  return withIdentity(
-    withManagedFields(own, managedFieldsAfterUpdate(kind.schema, emptyOf(kind), own, writer)),
-    resource,
-  );
+  const managedFields = yield* managedFieldsAfterUpdate(kind.schema, emptyOf(kind), own, writer);
+  return withIdentity(withManagedFields(own, managedFields), resource);
 }
 
 /** A new object with its name, as its kind wants it and in canonical form, or an answer that says all that is wrong with it. */
-export function finished({ kind }: Resource, draft: KubeObject, options: WriteOptions): KubeObject {
+export function* finished({ kind }: Resource, draft: KubeObject, options: WriteOptions): Work<KubeObject> {
   const object = canonical(kind, kind.prepare?.(draft, undefined) ?? draft);
+  yield;
   requireBoundedValues(object);
   // Whatever is wrong with its form is told first: the rules of the kind rely on it.
   const errors = kind.validate?.(object, undefined) ?? [];
@@ -86,6 +101,12 @@ export function finished({ kind }: Resource, draft: KubeObject, options: WriteOp
   if (all.length > 0) throw invalid(formOf(kind), object.metadata.name ?? '', all);
   for (const warning of kind.warnings?.(object, undefined) ?? []) options.warn(warning);
   return object;
+}
+
+/** Refuses at once what would be a lot of work for each label, and refused in the end. */
+export function requireFewLabels(kind: Kind, { metadata }: KubeObject): void {
+  const errors = labelCountErrors(metadata);
+  if (errors.length > 0) throw invalid(formOf(kind), metadata.name ?? '', errors);
 }
 
 /** A mistake in its form is told by the names of that form, which for a view are not those that it is served under. */
@@ -111,10 +132,9 @@ export function emptyOf(kind: ServedKind): KubeObject {
 
 async function stored(
   resource: Resource,
-  object: KubeObject,
+  { object, bytes }: Write,
   options: WriteOptions,
   call: Call,
-  then: Then,
 ): Promise<Outcome> {
   const { kind, store, collection } = resource;
   const name = object.metadata.name as string; // finished() refuses an object without one
@@ -122,14 +142,12 @@ async function stored(
   const taken = (current: Stored): StatusError =>
     alreadyExists(kind, name, isLeaving(kind, current, itemKey) ? 'object is being deleted: ' : '');
   try {
-    if (options.dryRun) {
+    if (bytes === undefined) {
       await admit(resource, options, { operation: 'CREATE', name, object, oldObject: undefined });
       const { stored: current } = await store.get(key, call);
       if (current) throw taken(current);
       return new MadeObject(object, undefined);
     }
-    const encoded = then(object, encodeStored);
-    const bytes = encoded instanceof Promise ? await encoded : encoded;
     const { timeToLiveSeconds } = kind;
     const revision = await createAdmitted(resource, object, options, call, (premises) =>
       store.create(key, bytesOf(bytes), { timeToLiveSeconds, source: object, premises }, call),

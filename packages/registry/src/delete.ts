@@ -1,3 +1,4 @@
+import { resultOf } from '@cluster-apiserver/base';
 import {
   type FieldError,
   foregroundFinalizer,
@@ -70,15 +71,15 @@ async function deleteReadable(resource: Resource, name: string, options: DeleteO
     { namespace: options.namespace, name },
     options,
     call,
-    (current) => {
+    function* (current) {
       if (!current) throw notFound(kind, name);
       requirePreconditions(kind, current, options);
       const object = current.object;
       const finalizers = finalizersAfter(kind, object.metadata.finalizers ?? [], options);
       const next = withFinalizers(kind, object, finalizers);
       const decision = isHeld(kind, next) ? { write: marked(resource, next) } : { remove: next };
-      const admitted = admit(resource, options, { operation: 'DELETE', name, object: undefined, oldObject: object });
-      return admitted instanceof Promise ? admitted.then(() => decision) : decision;
+      yield* resultOf(admit(resource, options, { operation: 'DELETE', name, object: undefined, oldObject: object }));
+      return decision;
     },
   );
   return { answer: kind.deletedAnswer === 'object' ? outcome : deletedStatus(kind, outcome.object), gone: removed };

@@ -1,4 +1,4 @@
-import type { Call } from '@cluster-apiserver/base';
+import type { Call, Steps, Work } from '@cluster-apiserver/base';
 import {
   asServed,
   asStored,
@@ -19,15 +19,14 @@ import type { Outcome } from './outcome.ts';
 import { asUpdate, modified, updated } from './replace.ts';
 import type { Resource } from './resource.ts';
 import { parseResourceVersion } from './resource-version.ts';
-import { thenFor } from './steps.ts';
 import { answering } from './storage-answers.ts';
 import { inNamespace, requireName, withDistinctOwners } from './system-fields.ts';
 import type { WriteOptions } from './write-options.ts';
-import { type Written, writeOver } from './write-over.ts';
+import { type Decision, type Written, writeOver } from './write-over.ts';
 
 export interface PatchOptions extends WriteOptions {
   /** From the object as clients see it to the object as it shall be; changes nothing in place. Called again after a conflict. */
-  readonly change: (current: KubeObject) => unknown;
+  readonly change: (current: KubeObject) => Steps<unknown>;
   /** Tells of fields that the patched object has and its kind does not know. */
   readonly unknownFields: (paths: readonly string[]) => void;
 }
@@ -35,21 +34,27 @@ export interface PatchOptions extends WriteOptions {
 /** The whole meaning of "patch", for every kind and every type of patch that changes what is there. */
 export function patch(resource: Resource, name: string, options: PatchOptions, call: Call): Promise<Written> {
   return answering(async () => {
-    const { kind, clock } = resource;
+    const { kind } = resource;
     const written = await writeOver(resource, { namespace: options.namespace, name }, options, call, (current) => {
       if (!current) throw notFound(kind, name);
-      return withinBounds(() => {
-        const next = patched(resource, name, current, options);
-        requireUnchanged(kind, next, current);
-        return thenFor(clock, next)(next, () => updated(resource, next, current, options));
-      });
+      return withinBounds(decided(resource, name, current, options));
     });
     return asUpdate(written);
   });
 }
 
-function patched({ served }: Resource, name: string, current: Outcome, options: PatchOptions): KubeObject {
-  const result = options.change(asClientsSee(served, current));
+function* decided(resource: Resource, name: string, current: Outcome, options: PatchOptions): Work<Decision> {
+  const next = yield* patched(resource, name, current, options);
+  requireUnchanged(resource.kind, next, current);
+  yield;
+  return yield* updated(resource, next, current, options);
+}
+
+function* patched({ served }: Resource, name: string, current: Outcome, options: PatchOptions): Steps<KubeObject> {
+  const shown = asClientsSee(served, current);
+  yield;
+  const result = yield* options.change(shown);
+  yield;
   const unknown: string[] = [];
   try {
     const decoded = decode(served.schema, withExplicitReset(result), (path) => unknown.push(path)) as KubeObject;
@@ -60,6 +65,7 @@ function patched({ served }: Resource, name: string, current: Outcome, options: 
     const next = decoded.kind && decoded.apiVersion ? decoded : { ...decoded, kind, apiVersion };
     requireName(next, name);
     options.unknownFields(unknown);
+    yield;
     return withDistinctOwners(inNamespace(asStored(served, next), options.namespace), options.warn);
   } catch (error) {
     if (error instanceof WrongTypeError)
@@ -79,10 +85,9 @@ export function requireUnchanged(kind: Kind, next: KubeObject, current: Outcome)
 }
 
 /** Runs a patch so that what the object or the machine does not take leaves as the client's mistake. */
-export function withinBounds<T>(change: () => T | Promise<T>): T | Promise<T> {
+export function* withinBounds<T>(change: Work<T>): Work<T> {
   try {
-    const changed = change();
-    return changed instanceof Promise ? changed.catch(refused) : changed;
+    return yield* change;
   } catch (error) {
     return refused(error);
   }

@@ -1,4 +1,4 @@
-import type { Call } from '@cluster-apiserver/base';
+import { type Call, resultOf, type Work } from '@cluster-apiserver/base';
 import {
   boundTo,
   conflict,
@@ -15,12 +15,11 @@ import {
   validateObjectMetaUpdate,
 } from '@cluster-apiserver/model';
 import { admit, mutate } from './admit.ts';
-import { asNew, finished, formOf, withManagedFields } from './create.ts';
+import { asNew, finished, formOf, requireFewLabels, withManagedFields } from './create.ts';
 import { MadeObject, type Outcome } from './outcome.ts';
 import type { Resource } from './resource.ts';
 import { parseResourceVersion } from './resource-version.ts';
 import { answering } from './storage-answers.ts';
-import { thenFor } from './steps.ts';
 import { canonical, inNamespace, requireName, withDistinctOwners, withIdentityOf } from './system-fields.ts';
 import type { WriteOptions } from './write-options.ts';
 import { type Decision, type Written, writeOver } from './write-over.ts';
@@ -38,23 +37,29 @@ export function replace(
     const next = withDistinctOwners(inNamespace(incoming, options.namespace), options.warn);
     requireName(next, name);
     const expected = parseResourceVersion(next.metadata.resourceVersion);
-    const written = await writeOver(resource, { namespace: options.namespace, name }, options, call, (current) => {
-      const uid = next.metadata.uid;
-      if (uid !== undefined && uid !== current?.object.metadata.uid) {
-        throw conflict(
-          kind,
-          name,
-          `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${current?.object.metadata.uid ?? ''}`,
-        );
-      }
-      if (!current) {
-        if (!kind.createOnReplace || options.part) throw notFound(kind, name);
-        const { resourceVersion: _, ...metadata } = next.metadata;
-        return createdInstead(resource, asNew(resource, { ...next, metadata }, options), options);
-      }
-      if (typeof expected === 'number' && expected !== current.revision) throw conflict(kind, name, modified);
-      return updated(resource, next, current, options);
-    });
+    const written = await writeOver(
+      resource,
+      { namespace: options.namespace, name },
+      options,
+      call,
+      function* (current) {
+        const uid = next.metadata.uid;
+        if (uid !== undefined && uid !== current?.object.metadata.uid) {
+          throw conflict(
+            kind,
+            name,
+            `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${current?.object.metadata.uid ?? ''}`,
+          );
+        }
+        if (!current) {
+          if (!kind.createOnReplace || options.part) throw notFound(kind, name);
+          const { resourceVersion: _, ...metadata } = next.metadata;
+          return yield* createdInstead(resource, yield* asNew(resource, { ...next, metadata }, options), options);
+        }
+        if (typeof expected === 'number' && expected !== current.revision) throw conflict(kind, name, modified);
+        return yield* updated(resource, next, current, options);
+      },
+    );
     return asUpdate(written);
   });
 }
@@ -64,60 +69,57 @@ export const asUpdate = (written: Written): Written =>
   written.removed ? { ...written, outcome: new MadeObject(written.outcome.object, written.over) } : written;
 
 /** A create by another verb, because the object is not there. It needs the right to create, too. */
-export function createdInstead(
-  resource: Resource,
-  fresh: KubeObject,
-  options: WriteOptions,
-): Decision | Promise<Decision> {
+export function* createdInstead(resource: Resource, fresh: KubeObject, options: WriteOptions): Work<Decision> {
   const { name } = fresh.metadata;
-  const draft = mutate(resource, options, { operation: 'CREATE', name, object: fresh, oldObject: undefined });
-  return thenFor(resource.clock, fresh)(draft, (object) => {
-    const decision = { write: finished(resource, object, options) };
-    const authorized = options.requester?.authorizeCreate();
-    return authorized instanceof Promise ? authorized.then(() => decision) : decision;
-  });
+  const draft = yield* resultOf(
+    mutate(resource, options, { operation: 'CREATE', name, object: fresh, oldObject: undefined }),
+  );
+  const object = yield* finished(resource, draft, options);
+  yield* resultOf(options.requester?.authorizeCreate());
+  return { write: object };
 }
 
 export const modified = 'the object has been modified; please apply your changes to the latest version and try again';
 
 /** What becomes of an object when `next` takes the place of what is stored. */
-export function updated(
+export function* updated(
   resource: Resource,
   incoming: KubeObject,
   current: Outcome,
   options: WriteOptions,
-): Decision | Promise<Decision> {
+): Work<Decision> {
   const { kind, served, clock } = resource;
+  requireFewLabels(kind, incoming);
   const { manager, part } = options;
   const writer = { manager, apiVersion: served.apiVersion, subresource: part?.name, time: formatTime(clock.now()) };
   const bound = boundTo(kind, part, incoming, current.object);
   const next = kind.defaults?.(bound) ?? bound;
-  const then = thenFor(clock, current.object, next);
-  const managedFields = then(undefined, () => managedFieldsAfterUpdate(kind.schema, current.object, next, writer));
-  return then(managedFields, (entries) => settled(resource, withManagedFields(next, entries), current, options));
+  const managedFields = yield* managedFieldsAfterUpdate(kind.schema, current.object, next, writer);
+  return yield* settled(resource, withManagedFields(next, managedFields), current, options);
 }
 
 /** The same for an object whose fields have their owners already. */
-export function settled(
+export function* settled(
   resource: Resource,
   owned: KubeObject,
   current: Outcome,
   options: WriteOptions,
-): Decision | Promise<Decision> {
+): Work<Decision> {
   const live = current.object;
   const write = { operation: 'UPDATE', name: live.metadata.name, oldObject: live } as const;
-  const mutated = mutate(resource, options, { ...write, object: withIdentityOf(live, owned) });
-  const then = thenFor(resource.clock, owned);
-  return then(mutated, (object) => {
-    const decision = decidedUpdate(resource, object, live, options);
-    const admitted = admit(resource, options, { ...write, object: decision.write ?? decision.remove });
-    return admitted instanceof Promise ? admitted.then(() => decision) : decision;
-  });
+  const object = yield* resultOf(mutate(resource, options, { ...write, object: withIdentityOf(live, owned) }));
+  yield;
+  const decision = yield* decidedUpdate(resource, object, live, options);
+  yield* resultOf(admit(resource, options, { ...write, object: decision.write ?? decision.remove }));
+  return decision;
 }
 
 /** Throws an answer that says all that is wrong with it; the last finalizer's removal removes it. */
-function decidedUpdate({ kind }: Resource, next: KubeObject, live: KubeObject, options: WriteOptions): Decision {
-  const object = withUntouchedTimes(live, canonical(kind, kind.prepare?.(next, live) ?? next));
+function* decidedUpdate({ kind }: Resource, next: KubeObject, live: KubeObject, options: WriteOptions): Work<Decision> {
+  const written = canonical(kind, kind.prepare?.(next, live) ?? next);
+  yield;
+  const object = withUntouchedTimes(live, written);
+  yield;
   requireBoundedValues(object);
   const errors = [
     ...validateObjectMeta(object.metadata, kind),
@@ -126,6 +128,7 @@ function decidedUpdate({ kind }: Resource, next: KubeObject, live: KubeObject, o
   ];
   if (errors.length > 0) throw invalid(formOf(kind), object.metadata.name ?? '', errors);
   for (const warning of kind.warnings?.(object, live) ?? []) options.warn(warning);
+  yield;
   const released = live.metadata.deletionTimestamp !== undefined && !isHeld(kind, object);
   return released ? { remove: object } : { write: object };
 }

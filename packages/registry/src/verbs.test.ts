@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { callUntil, type Clock, seededRandom, systemClock } from '@cluster-apiserver/base';
+import { inOneStep, callUntil, type Clock, seededRandom, systemClock } from '@cluster-apiserver/base';
 import {
   boolean,
   decode,
@@ -314,10 +314,10 @@ describe('replace', () => {
         {
           ...options,
           unknownFields: () => {},
-          change: (current) => ({
+          change: inOneStep((current) => ({
             ...current,
             words: [...((current as { words?: string[] }).words ?? []), `w${i}`],
-          }),
+          })),
         },
         call,
       );

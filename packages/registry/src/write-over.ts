@@ -1,4 +1,4 @@
-import { type Call, type Clock, throwIfAborted } from '@cluster-apiserver/base';
+import { type Call, largeBytesMin, perform, throwIfAborted, type Work } from '@cluster-apiserver/base';
 import { type ByteString, bytesOf, conflict, encodeStored, type KubeObject } from '@cluster-apiserver/model';
 import {
   HistoryReplacedError,
@@ -10,7 +10,6 @@ import {
 import { type AdmissionOptions, createAdmitted, admit } from './admit.ts';
 import { MadeObject, type Outcome } from './outcome.ts';
 import { placeOf, type Resource } from './resource.ts';
-import { thenFor } from './steps.ts';
 import { readStored, type StoredObject } from './stored-object.ts';
 
 /** What shall become of an object: written as it now is, or removed. */
@@ -35,33 +34,31 @@ const triesMax = 100;
  * somebody did. `decide` must not keep anything from one call to the next.
  *
  * The first reading is out of memory and may be a moment old. If it leads to a write, the condition of the write tells
- * whether it was. If it leads to anything else, an error or nothing to do, that only counts for what is there now.
+ * whether it was. If it leads to anything else, an error or nothing to do, that only counts if it is still there.
  */
 export async function writeOver(
   resource: Resource,
   where: { readonly namespace: string | undefined; readonly name: string },
   options: AdmissionOptions,
   call: Call,
-  decide: (current: Current | undefined) => Decision | Promise<Decision>,
+  decide: (current: Current | undefined) => Work<Decision>,
 ): Promise<Written> {
   const { store, kind, collection, clock } = resource;
   const { history } = store;
   const { key, itemKey } = placeOf(resource, where.namespace, where.name);
   const remembered = collection.get(itemKey);
-  if (remembered && !remembered.unreadable && !options.dryRun) {
-    const current = new Current(remembered);
-    const decision = await undefinedIfRefused(() => decide(current));
-    const found = decision && writeOf(decision, current, clock);
-    const write = found instanceof Promise ? await found : found;
-    const done = write && (await undefinedIfRaced(() => apply(write, current.revision)));
+  const early = remembered && !remembered.unreadable && !options.dryRun ? new Early(remembered) : undefined;
+  if (early) {
+    const write = await early.decide(() => decidedWrite(early.current));
+    const done = write && (await undefinedIfRaced(() => apply(write, early.current.revision)));
     if (done) return done;
   }
   let current = asCurrent((await store.get(key, call)).stored);
   for (let tries = 0; tries < triesMax; tries++) {
     throwIfAborted(call);
-    const decision = await decide(current);
-    const found = writeOf(decision, current, clock);
-    const write = found instanceof Promise ? await found : found;
+    const known = store.history === history ? early?.decisionOn(current) : undefined;
+    const found = decidedWrite(current, known);
+    const { decision, write } = found instanceof Promise ? await found : found;
     if (!write || options.dryRun) {
       if (!current && decision.write)
         await admit(resource, options, {
@@ -80,6 +77,19 @@ export async function writeOver(
     }
   }
   throw conflict(kind, where.name, `other writers came first ${triesMax} times; please try again`);
+
+  function decidedWrite(over: Current | undefined, known?: Decision): DecidedWrite | Promise<DecidedWrite> {
+    const isLarge = over !== undefined && over.json.length >= largeBytesMin;
+    return perform(clock, call, stepsTo(over, known), isLarge);
+  }
+
+  function* stepsTo(over: Current | undefined, known: Decision | undefined): Work<DecidedWrite> {
+    over?.read();
+    yield;
+    const decision = known ?? (yield* decide(over));
+    yield;
+    return { decision, write: writeOf(decision, over) };
+  }
 
   function asCurrent(stored: Stored | undefined): Current | undefined {
     return stored && new Current(readStored(kind, stored, itemKey));
@@ -124,6 +134,47 @@ class Current implements Outcome {
   get object(): KubeObject {
     return (this.#object ??= this.stored.object);
   }
+
+  /** Parses it now, as a step of its own. */
+  read(): void {
+    this.#object ??= this.stored.object;
+  }
+}
+
+/** What was decided on what memory held. */
+class Early {
+  readonly current: Current;
+  #decision: Decision | undefined;
+  #refusal: { readonly error: unknown } | undefined;
+
+  constructor(remembered: StoredObject) {
+    this.current = new Current(remembered);
+  }
+
+  /** The write that it leads to, if it leads to one. */
+  async decide(decide: () => DecidedWrite | Promise<DecidedWrite>): Promise<Write | undefined> {
+    try {
+      const found = decide();
+      const { decision, write } = found instanceof Promise ? await found : found;
+      if (!write) this.#decision = decision;
+      return write;
+    } catch (error) {
+      this.#refusal = { error };
+      return undefined;
+    }
+  }
+
+  /** The decision if it led to no write and holds for what is stored, or throws the refusal that does. */
+  decisionOn(stored: Current | undefined): Decision | undefined {
+    if (stored?.revision !== this.current.revision) return undefined;
+    if (this.#refusal) throw this.#refusal.error;
+    return this.#decision;
+  }
+}
+
+interface DecidedWrite {
+  readonly decision: Decision;
+  readonly write: Write | undefined;
 }
 
 interface Write {
@@ -133,19 +184,13 @@ interface Write {
 }
 
 /** Undefined for a write of what is there already, which would wake every watcher for nothing. */
-function writeOf(
-  decision: Decision,
-  over: Current | undefined,
-  clock: Clock,
-): Write | undefined | Promise<Write | undefined> {
+function writeOf(decision: Decision, over: Current | undefined): Write | undefined {
   if (decision.remove) return { object: decision.remove, bytes: undefined };
   const object = decision.write;
   const fresh = over && !over.stored.stale;
   if (fresh && object === over.object) return undefined;
-  return thenFor(clock, object)(object, () => {
-    const bytes = encodeStored(object);
-    return fresh && over.stored.storedForm === bytes ? undefined : { object, bytes };
-  });
+  const bytes = encodeStored(object);
+  return fresh && over.stored.storedForm === bytes ? undefined : { object, bytes };
 }
 
 const withoutWrite = ({ write, remove }: Decision, over: Current | undefined): Written => ({
@@ -154,15 +199,6 @@ const withoutWrite = ({ write, remove }: Decision, over: Current | undefined): W
   created: over === undefined,
   removed: remove !== undefined,
 });
-
-async function undefinedIfRefused(decide: () => Decision | Promise<Decision>): Promise<Decision | undefined> {
-  try {
-    return await decide();
-  } catch {
-    // Decided again on what is there now, and then it counts.
-    return undefined;
-  }
-}
 
 async function undefinedIfRaced(apply: () => Promise<Written>): Promise<Written | undefined> {
   try {

@@ -1,3 +1,4 @@
+import { inOneStep } from '@cluster-apiserver/base';
 import { type KubeObject, notFound, type ObjectMeta, type OwnerReference, StatusError } from '@cluster-apiserver/model';
 import { deleteObject, patch, type Resource, type StoredObject } from '@cluster-apiserver/registry';
 import { type Call, textOfKey } from '@cluster-apiserver/storage';
@@ -63,7 +64,7 @@ function changeMetadata(
     manager,
     warn: ignore,
     unknownFields: ignore,
-    change: changed,
+    change: inOneStep(changed),
   };
   return unlessGone(patch(resource, name, options, call));
 }

@@ -1,3 +1,4 @@
+import { inOneStep } from '@cluster-apiserver/base';
 import { formatTime, type KubeObject, notFound, partOf, StatusError } from '@cluster-apiserver/model';
 import { contentFinalizer, type Namespace } from '@cluster-apiserver/kinds';
 import { patch, type Resource } from '@cluster-apiserver/registry';
@@ -52,7 +53,7 @@ async function change(
     manager,
     warn: ignore,
     unknownFields: ignore,
-    change: changeThisOne,
+    change: inOneStep(changeThisOne),
   };
   try {
     await patch(namespaces, name, options, call);

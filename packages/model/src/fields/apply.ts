@@ -1,9 +1,11 @@
+import type { Steps } from '@cluster-apiserver/base';
 import { fieldErrorsMax } from '../field-error.ts';
 import type { KubeObject } from '../object.ts';
 import type { ObjectSchema } from '../schema/schema.ts';
 import type { Applied } from './applied.ts';
 import { type Comparison, compare } from './compare.ts';
 import {
+  countPlaces,
   difference,
   emptySet,
   type FieldSet,
@@ -69,15 +71,15 @@ const beforeFirstApply = 'before-first-apply';
  * The object after a manager has applied a configuration. `live` is what is stored, or `empty`, an object of the kind
  * with nothing in it. The fields are canonical but not in order.
  */
-export function apply(
+export function* apply(
   schema: ObjectSchema,
   live: KubeObject,
   empty: KubeObject,
   { fields, values }: Applied,
   applier: Applier,
-): KubeObject {
+): Steps<KubeObject> {
   const before = withoutManagedFields(live);
-  const owned = ownedBefore(schema, live, empty, applier);
+  const owned = yield* ownedBefore(schema, live, empty, applier);
   const isMine = ({ entry }: Ownership): boolean =>
     entry.operation === 'Apply' &&
     entry.manager === applier.manager &&
@@ -85,61 +87,71 @@ export function apply(
   const [mine, others] = [owned.filter(isMine), owned.filter((ownership) => !isMine(ownership))];
 
   const merged = mergeApplied(schema, before, values, fields);
+  yield;
   const dropped = difference(ownedBy(mine), fields);
-  const next = isEmptySet(dropped) ? merged : withoutUnowned(schema, merged, dropped, fields, others);
+  yield;
+  const next = isEmptySet(dropped) ? merged : yield* withoutUnowned(schema, merged, dropped, fields, others);
 
   const changes = compare(schema, before, next);
-  const conflicts = conflictsWith(others, changes, fields);
+  yield;
+  const conflicts = yield* conflictsWith(others, changes, fields);
   if (conflicts.size > 0 && !applier.force) throw new ApplyConflictError(named(schema, conflicts));
-  const kept = others.map((other) => {
+  const kept: Ownership[] = [];
+  for (const other of others) {
     const unforced = difference(other.fields, conflicts.get(other) ?? emptySet);
-    return { ...other, fields: difference(unforced, changes.removed) };
-  });
+    kept.push({ ...other, fields: difference(unforced, changes.removed) });
+    yield;
+  }
   const { manager, apiVersion, time, subresource } = applier;
   const entry = { manager, operation: 'Apply', apiVersion, time, ...(subresource && { subresource }) };
-  const managedFields = encodeEntries(schema, [...kept, { entry, fields: difference(fields, serverFields) }]);
+  const managedFields = yield* encodeEntries(schema, [...kept, { entry, fields: difference(fields, serverFields) }]);
   return { ...next, metadata: { ...next.metadata, ...(managedFields && { managedFields }) } };
 }
 
-function ownedBefore(
+function* ownedBefore(
   schema: ObjectSchema,
   live: KubeObject,
   empty: KubeObject,
   applier: Applier,
-): readonly Ownership[] {
-  const owned = decodeEntries(schema, live.metadata.managedFields ?? []) ?? [];
+): Steps<readonly Ownership[]> {
+  const owned = (yield* decodeEntries(schema, live.metadata.managedFields ?? [])) ?? [];
   if (owned.length > 0 || live.metadata.uid === undefined) return inKnownVersions(schema, owned);
   const { apiVersion, time } = applier;
   const writer = { manager: beforeFirstApply, apiVersion, time };
-  const before = managedFieldsAfterUpdate(schema, empty, withoutManagedFields(live), writer);
-  return decodeEntries(schema, before ?? []) ?? [];
+  const before = yield* managedFieldsAfterUpdate(schema, empty, withoutManagedFields(live), writer);
+  return (yield* decodeEntries(schema, before ?? [])) ?? [];
 }
 
-function withoutUnowned(
+function* withoutUnowned(
   schema: ObjectSchema,
   merged: KubeObject,
   dropped: FieldSet,
   fields: FieldSet,
   others: readonly Ownership[],
-): KubeObject {
+): Steps<KubeObject> {
   const kept = union(fields, ownedBy(others));
-  return prune(schema, merged, difference(dropped, kept), kept);
+  yield;
+  const pruned = prune(schema, merged, difference(dropped, kept), kept);
+  yield;
+  return pruned;
 }
 
 const ownedBy = (owned: readonly Ownership[]): FieldSet => unionOf(owned.map(({ fields }) => fields));
 
-function conflictsWith(
+function* conflictsWith(
   others: readonly Ownership[],
   { added, modified, removed }: Comparison,
   mentioned: FieldSet,
-): Map<Ownership, FieldSet> {
+): Steps<Map<Ownership, FieldSet>> {
   // A field that is mentioned without a value is changed too, and not given up. Nobody minds that a map or a list comes
   // into being or disappears: what others own is inside.
   const changed = union(union(endsOf(added), modified), intersection(endsOf(removed), mentioned));
+  yield;
   const conflicts = new Map<Ownership, FieldSet>();
   for (const other of others) {
     const both = intersection(other.fields, changed);
     if (!isEmptySet(both)) conflicts.set(other, both);
+    yield;
   }
   return conflicts;
 }
@@ -161,11 +173,11 @@ export function conflictCauses(conflicts: readonly Conflict[]): {
   readonly message: string;
   readonly causes: readonly { readonly reason: string; readonly message: string; readonly field: string }[];
 } {
-  const all = conflicts.flatMap(({ manager, fields, shown }) =>
-    placesOf(shown(fields)).map((field) => ({ manager, field })),
-  );
-  const [only, second] = all;
-  const listed = all.slice(0, fieldErrorsMax);
+  const count = conflicts.reduce((sum, { fields }) => sum + countPlaces(fields), 0);
+  const listed: { readonly manager: string; readonly field: string }[] = [];
+  for (const { manager, fields, shown } of conflicts)
+    for (const field of placesOf(shown(fields), fieldErrorsMax - listed.length)) listed.push({ manager, field });
+  const [only, second] = listed;
   const causes = listed.map(({ manager, field }) => ({ reason, message: `conflict with ${manager}`, field }));
   if (only && !second)
     return { message: `Apply failed with 1 conflict: conflict with ${only.manager}: ${only.field}`, causes };
@@ -173,10 +185,10 @@ export function conflictCauses(conflicts: readonly Conflict[]): {
     ...(manager === listed[index - 1]?.manager ? [] : [`conflicts with ${manager}:`]),
     `- ${field}`,
   ]);
-  const omitted = all.length - listed.length;
+  const omitted = count - listed.length;
   if (omitted > 0) {
     lines.push(`and ${omitted} more`);
     causes.push({ reason, message: `and ${omitted} more conflicts`, field: '' });
   }
-  return { message: `Apply failed with ${all.length} conflicts: ${lines.join('\n')}`, causes };
+  return { message: `Apply failed with ${count} conflicts: ${lines.join('\n')}`, causes };
 }

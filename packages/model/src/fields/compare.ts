@@ -1,3 +1,4 @@
+import { sameJson } from '../patch/same-json.ts';
 import type { ListSchema, ObjectSchema, Schema } from '../schema/schema.ts';
 import { emptySet, type FieldSet, fieldStep, keyStep, leaf as place, valueStep } from './field-set.ts';
 
@@ -40,12 +41,8 @@ const removed: Comparison = { ...nothing, removed: place };
 function leaf(left: unknown, right: unknown): Comparison {
   if (left === undefined) return added;
   if (right === undefined) return removed;
-  return same(left, right) ? nothing : modified;
+  return sameJson(left, right) ? nothing : modified;
 }
-
-/** Canonical values are equal when their JSON is. */
-const same = (left: unknown, right: unknown): boolean =>
-  left === right || (typeof left === 'object' && JSON.stringify(left) === JSON.stringify(right));
 
 /** What differs below one place, step by step. */
 class Below {
@@ -101,38 +98,62 @@ function compareLists(
   right: readonly unknown[] | undefined,
 ): Comparison {
   const below = new Below();
-  const before = byStep(schema, left ?? []);
-  const after = byStep(schema, right ?? []);
-  for (const [step, one] of before) below.put(step, compareEntries(schema, one, after.get(step)));
-  for (const [step, other] of after) if (!before.has(step)) below.put(step, compareEntries(schema, undefined, other));
+  const before = byIdentity(schema, left ?? []);
+  const after = byIdentity(schema, right ?? []);
+  const put = (entry: unknown, comparison: Comparison): void => {
+    if (comparison !== nothing) below.put(stepOfEntry(schema, firstOf(entry)), comparison);
+  };
+  for (const [identity, one] of before) put(one, compareEntries(schema, one, after.get(identity)));
+  for (const [identity, other] of after)
+    if (!before.has(identity)) put(other, compareEntries(schema, undefined, other));
   return below.of(left, right);
 }
 
 /** Entries that share a key cannot have different owners: the key stands for all of them. */
-const compareEntries = (
-  { items }: ListSchema,
-  one: readonly unknown[] | undefined,
-  other: readonly unknown[] | undefined,
-): Comparison =>
-  (one?.length ?? 0) > 1 || (other?.length ?? 0) > 1 ? leaf(one, other) : compare(items, one?.[0], other?.[0]);
-
-function byStep(schema: ListSchema, entries: readonly unknown[]): Map<string, unknown[]> {
-  const steps = new Map<string, unknown[]>();
-  for (const entry of entries) {
-    const step = stepOfEntry(schema, entry);
-    const known = steps.get(step);
-    if (known) known.push(entry);
-    else steps.set(step, [entry]);
+class Several {
+  readonly entries: unknown[];
+  constructor(...entries: unknown[]) {
+    this.entries = entries;
   }
-  return steps;
+}
+
+function compareEntries({ items }: ListSchema, one: unknown, other: unknown): Comparison {
+  if (!(one instanceof Several || other instanceof Several)) return compare(items, one, other);
+  return leaf(listOf(one), listOf(other));
+}
+
+const firstOf = (entry: unknown): unknown => (entry instanceof Several ? entry.entries[0] : entry);
+
+const listOf = (entry: unknown): readonly unknown[] | undefined =>
+  entry === undefined ? undefined : entry instanceof Several ? entry.entries : [entry];
+
+function byIdentity(schema: ListSchema, entries: readonly unknown[]): Map<unknown, unknown> {
+  const found = new Map<unknown, unknown>();
+  for (const entry of entries) {
+    const identity = identityOfEntry(schema, entry);
+    const known = found.get(identity);
+    if (known === undefined) found.set(identity, entry);
+    else if (known instanceof Several) known.entries.push(entry);
+    else found.set(identity, new Several(known, entry));
+  }
+  return found;
+}
+
+/** What tells an entry from the others of its list, which are all of one type. Nothing is written for it, as a step is. */
+export function identityOfEntry({ sharing }: ListSchema, entry: unknown): unknown {
+  const value = sharing === 'set' ? entry : keyValueOf(entry, (sharing as { key: string }).key);
+  return typeof value === 'object' ? valueStep(value) : value;
 }
 
 /** The step to an entry of a list that writers share. */
-export const stepOfEntry = ({ sharing }: ListSchema, entry: unknown): string =>
-  sharing === 'set' ? valueStep(entry) : keyStepOf(entry, (sharing as { key: string }).key);
+export function stepOfEntry({ sharing }: ListSchema, entry: unknown): string {
+  if (sharing === 'set') return valueStep(entry);
+  const { key } = sharing as { key: string };
+  return keyStep(key, keyValueOf(entry, key));
+}
 
-function keyStepOf(entry: unknown, key: string): string {
+function keyValueOf(entry: unknown, key: string): unknown {
   const value = (entry as Values)[key];
   if (value === undefined) throw new UnkeyedEntryError(`an entry has no ${key}`);
-  return keyStep(key, value);
+  return value;
 }

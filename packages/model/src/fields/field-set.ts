@@ -17,8 +17,14 @@ export const leaf: FieldSet = { member: true, below: new Map() };
 export const isEmptySet = (set: FieldSet): boolean => !set.member && set.below.size === 0;
 
 export const fieldStep = (name: string): string => `f:${name}`;
-export const keyStep = (key: string, value: unknown): string => `k:{${JSON.stringify(key)}:${JSON.stringify(value)}}`;
-export const valueStep = (value: unknown): string => `v:${JSON.stringify(value)}`;
+export const keyStep = (key: string, value: unknown): string => `k:{${textOf(key)}:${textOf(value)}}`;
+export const valueStep = (value: unknown): string => `v:${textOf(value)}`;
+
+/** Most keys are plain names, and objects have thousands of them. */
+const textOf = (value: unknown): string =>
+  typeof value === 'string' && plain.test(value) ? `"${value}"` : JSON.stringify(value);
+/** What JSON writes as it is. */
+const plain = /^[ !#-[\]-~]*$/;
 
 /** A step as people read it: `.name`, `[name="x"]`, `[="x"]`. */
 export function stepText(step: string): string {
@@ -30,13 +36,26 @@ export function stepText(step: string): string {
   return `[${keys.map(([key, value]) => `${key}=${JSON.stringify(value)}`).join(',')}]`;
 }
 
-/** The places of a set as people read them; at each level the places before what lies below others. */
-export function placesOf(set: FieldSet): string[] {
+/** The first places of a set as people read them; at each level the places before what lies below others. */
+export function placesOf(set: FieldSet, max = Number.POSITIVE_INFINITY): string[] {
   const steps = [...set.below].sort(byStep);
-  return [
-    ...steps.filter(([, { member }]) => member).map(([step]) => stepText(step)),
-    ...steps.flatMap(([step, below]) => placesOf(below).map((place) => stepText(step) + place)),
-  ];
+  const places: string[] = [];
+  for (const [step, { member }] of steps) {
+    if (places.length === max) return places;
+    if (member) places.push(stepText(step));
+  }
+  for (const [step, below] of steps) {
+    if (places.length === max) return places;
+    for (const place of placesOf(below, max - places.length)) places.push(stepText(step) + place);
+  }
+  return places;
+}
+
+/** How many places there are below the set. */
+export function countPlaces({ below }: FieldSet): number {
+  let count = 0;
+  for (const set of below.values()) count += countPlaces(set) + (set.member ? 1 : 0);
+  return count;
 }
 
 /** A set in the making: places are added one by one, until it is given away. */
@@ -48,27 +67,21 @@ export class GrowingFieldSet implements FieldSet {
     return this.#below ?? emptySet.below;
   }
 
-  add(path: readonly string[], depth = 0): void {
-    const step = path[depth];
-    if (step === undefined) {
-      this.member = true;
-      return;
-    }
-    // Most places have nothing below them.
-    this.#below ??= new Map();
-    let next = this.#below.get(step);
-    if (!next) this.#below.set(step, (next = new GrowingFieldSet()));
-    next.add(path, depth + 1);
+  add(path: readonly string[]): void {
+    path.reduce<GrowingFieldSet>((place, step) => place.#at(step), this).member = true;
   }
 
   addAll({ member, below }: FieldSet): void {
     if (member) this.member = true;
-    for (const [step, set] of below) {
-      this.#below ??= new Map();
-      let next = this.#below.get(step);
-      if (!next) this.#below.set(step, (next = new GrowingFieldSet()));
-      next.addAll(set);
-    }
+    for (const [step, set] of below) this.#at(step).addAll(set);
+  }
+
+  #at(step: string): GrowingFieldSet {
+    // Most places have nothing below them.
+    this.#below ??= new Map();
+    let next = this.#below.get(step);
+    if (!next) this.#below.set(step, (next = new GrowingFieldSet()));
+    return next;
   }
 }
 

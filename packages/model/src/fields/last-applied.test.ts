@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
+import { atOnce } from '@cluster-apiserver/base';
 import { emptyRobot, robot, robotKind } from '../../test/robot.ts';
 import type { KubeObject } from '../object.ts';
 import { readApplied } from './applied.ts';
@@ -20,22 +21,19 @@ function leftByKubectl(configuration: object, now: object = configuration): Kube
     },
   });
   const writer = { manager: 'kubectl-client-side-apply', apiVersion: 'v1', time };
-  const managedFields = managedFieldsAfterUpdate(schema, emptyRobot, object, writer);
+  const managedFields = atOnce(managedFieldsAfterUpdate(schema, emptyRobot, object, writer));
   return { ...object, metadata: { ...object.metadata, uid: 'u', ...(managedFields && { managedFields }) } };
 }
 
 const apply = (live: KubeObject, manager: string, configuration: object, force = false): KubeObject =>
-  applyAsKubectlDid(
-    schema,
-    live,
-    emptyRobot,
-    readApplied(schema, configuration, () => {}),
-    {
-      manager,
-      apiVersion: 'v1',
-      time,
-      force,
-    },
+  atOnce(
+    applyAsKubectlDid(
+      schema,
+      live,
+      emptyRobot,
+      readApplied(schema, configuration, () => {}),
+      { manager, apiVersion: 'v1', time, force },
+    ),
   );
 
 describe('who changes from client-side to server-side apply', () => {

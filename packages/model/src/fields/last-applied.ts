@@ -1,3 +1,4 @@
+import type { Steps } from '@cluster-apiserver/base';
 import type { KubeObject } from '../object.ts';
 import { PatchFormError } from '../patch/errors.ts';
 import { WrongTypeError } from '../schema/decode.ts';
@@ -20,45 +21,47 @@ const kubectl = 'kubectl';
 /** Beyond it all annotations of an object would be refused. */
 const annotationBytesMax = 256 * 1024;
 
-export function applyAsKubectlDid(
+export function* applyAsKubectlDid(
   schema: ObjectSchema,
   live: KubeObject,
   empty: KubeObject,
   applied: Applied,
   applier: Applier,
-): KubeObject {
+): Steps<KubeObject> {
   if (applier.manager !== kubectl || live.metadata.annotations?.[annotation] === undefined)
-    return apply(schema, live, empty, applied, applier);
-  return withLastApplied(forcedOverOwn(schema, live, empty, applied, applier), applied);
+    return yield* apply(schema, live, empty, applied, applier);
+  return withLastApplied(yield* forcedOverOwn(schema, live, empty, applied, applier), applied);
 }
 
-function forcedOverOwn(
+function* forcedOverOwn(
   schema: ObjectSchema,
   live: KubeObject,
   empty: KubeObject,
   applied: Applied,
   applier: Applier,
-): KubeObject {
+): Steps<KubeObject> {
   try {
-    return apply(schema, live, empty, applied, applier);
+    return yield* apply(schema, live, empty, applied, applier);
   } catch (error) {
     if (!(error instanceof ApplyConflictError)) throw error;
-    const own = stillAsApplied(schema, live);
+    const own = yield* stillAsApplied(schema, live);
     const foreign = error.conflicts
       .map((conflict) => ({ ...conflict, fields: difference(conflict.fields, own) }))
       .filter(({ fields }) => !isEmptySet(fields));
     if (foreign.length > 0) throw new ApplyConflictError(foreign);
-    return apply(schema, live, empty, applied, { ...applier, force: true });
+    return yield* apply(schema, live, empty, applied, { ...applier, force: true });
   }
 }
 
 /** The fields of the annotation's configuration whose values nobody has changed since. */
-function stillAsApplied(schema: ObjectSchema, live: KubeObject): FieldSet {
+function* stillAsApplied(schema: ObjectSchema, live: KubeObject): Steps<FieldSet> {
   try {
     const text = live.metadata.annotations?.[annotation] ?? '{}';
     const { fields, values } = readApplied(schema, JSON.parse(text), () => {});
+    yield;
     const before = withoutManagedFields(live);
     const { added, modified, removed } = compare(schema, before, mergeApplied(schema, before, values, fields));
+    yield;
     return difference(fields, union(removed, union(added, modified)));
   } catch (error) {
     // Anybody may write anything into an annotation; one that says nothing excuses nothing.

@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
+import { atOnce } from '@cluster-apiserver/base';
 import { emptyRobot, robot, robotKind } from '../../test/robot.ts';
 import type { KubeObject, ManagedFieldsEntry } from '../object.ts';
 import { managedFieldsAfterUpdate } from './managed-fields.ts';
@@ -8,11 +9,8 @@ let clock = 0;
 function write(live: KubeObject | undefined, next: object, manager: string): KubeObject {
   const object = robot(next);
   const time = `2026-01-01T00:00:${String(clock++ % 60).padStart(2, '0')}Z`;
-  const managedFields = managedFieldsAfterUpdate(robotKind.schema, live ?? emptyRobot, object, {
-    manager,
-    apiVersion: 'v1',
-    time,
-  });
+  const writer = { manager, apiVersion: 'v1', time };
+  const managedFields = atOnce(managedFieldsAfterUpdate(robotKind.schema, live ?? emptyRobot, object, writer));
   const { managedFields: _, ...metadata } = object.metadata;
   return { ...object, metadata: { ...metadata, uid: 'u', ...(managedFields && { managedFields }) } };
 }

@@ -1,5 +1,7 @@
+import type { Steps } from '@cluster-apiserver/base';
 import { invalidValue } from '../field-error.ts';
 import type { KubeObject, ManagedFieldsEntry } from '../object.ts';
+import { sameJson } from '../patch/same-json.ts';
 import type { ObjectSchema } from '../schema/schema.ts';
 import { invalid } from '../status.ts';
 import { compare, UnkeyedEntryError } from './compare.ts';
@@ -34,24 +36,31 @@ const ancientManager = 'ancient-changes';
  * The managedFields of an object after an update or a create. `live` is what is stored (for a create: the empty
  * object), `next` what will be, with the managedFields that the client sent, if any.
  */
-export function managedFieldsAfterUpdate(
+export function* managedFieldsAfterUpdate(
   schema: ObjectSchema,
   live: KubeObject,
   next: KubeObject,
   writer: Writer,
-): ManagedFieldsEntry[] | undefined {
-  const tracked = ownershipBefore(schema, live, next, writer);
+): Steps<ManagedFieldsEntry[] | undefined> {
+  const tracked = yield* ownershipBefore(schema, live, next, writer);
   // Objects that were never tracked stay so: half a history would be worse than none.
   if (tracked.length === 0 && live.metadata.uid !== undefined) return undefined;
   const owned = inKnownVersions(schema, tracked);
   const changes = changesBetween(schema, live, next);
-  if (!changes) return encodeEntries(schema, owned);
+  yield;
+  if (!changes) return yield* encodeEntries(schema, owned);
   const changed = union(changes.added, changes.modified);
   const taken = difference(changed, serverFields);
+  yield;
   const lost = owned.length > 0 ? union(changes.removed, changed) : emptySet;
+  yield;
 
-  const kept = owned.map((ownership) => ({ ...ownership, fields: difference(ownership.fields, lost) }));
-  if (isEmptySet(taken)) return encodeEntries(schema, kept);
+  const kept: Ownership[] = [];
+  for (const ownership of owned) {
+    kept.push({ ...ownership, fields: difference(ownership.fields, lost) });
+    yield;
+  }
+  if (isEmptySet(taken)) return yield* encodeEntries(schema, kept);
   const mine = kept.find(({ entry }) => isWrittenBy(entry, writer));
   const entry: ManagedFieldsEntry = {
     manager: writer.manager,
@@ -61,10 +70,9 @@ export function managedFieldsAfterUpdate(
     ...(writer.subresource && { subresource: writer.subresource }),
   };
   const others = kept.filter((ownership) => ownership !== mine);
-  return encodeEntries(
-    schema,
-    capped([...others, { entry, fields: mine ? union(mine.fields, taken) : taken }], writer.apiVersion),
-  );
+  const all = [...others, { entry, fields: mine ? union(mine.fields, taken) : taken }];
+  yield;
+  return yield* encodeEntries(schema, capped(all, writer.apiVersion));
 }
 
 /** Whether two lists of entries say the same but for the times at which they say it. */
@@ -72,9 +80,9 @@ export function sameOwnership(
   left: readonly ManagedFieldsEntry[] = [],
   right: readonly ManagedFieldsEntry[] = [],
 ): boolean {
-  const timeless = (entries: readonly ManagedFieldsEntry[]): string =>
-    JSON.stringify(entries.map((entry) => ({ ...entry, time: '' })));
-  return left.length === right.length && timeless(left) === timeless(right);
+  const timeless = (entries: readonly ManagedFieldsEntry[]): object[] =>
+    entries.map((entry) => ({ ...entry, time: '' }));
+  return left.length === right.length && sameJson(timeless(left), timeless(right));
 }
 
 function changesBetween(
@@ -95,15 +103,20 @@ function changesBetween(
  * The entries to start from: those that the client sent, so that tools may rewrite them; the stored ones when the
  * client sent none or broken ones, or wrote through a subresource; none when it asks for a reset.
  */
-function ownershipBefore(schema: ObjectSchema, live: KubeObject, next: KubeObject, writer: Writer): Ownership[] {
+function* ownershipBefore(
+  schema: ObjectSchema,
+  live: KubeObject,
+  next: KubeObject,
+  writer: Writer,
+): Steps<readonly Ownership[]> {
   const sent = next.metadata.managedFields;
   if (sent && !writer.subresource) {
     if (isReset(sent)) return [];
-    const decoded = decodeEntries(schema, sent);
+    const decoded = yield* decodeEntries(schema, sent);
     if (decoded) return decoded;
     requireDepth(schema, live, next);
   }
-  return decodeEntries(schema, live.metadata.managedFields ?? []) ?? [];
+  return (yield* decodeEntries(schema, live.metadata.managedFields ?? [])) ?? [];
 }
 
 const isReset = ([first, ...others]: readonly ManagedFieldsEntry[]): boolean =>

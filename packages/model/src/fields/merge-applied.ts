@@ -1,6 +1,6 @@
 import { getOwn, setOwn } from '@cluster-apiserver/base';
 import type { ListSchema, ObjectSchema, Schema } from '../schema/schema.ts';
-import { stepOfEntry } from './compare.ts';
+import { identityOfEntry, stepOfEntry } from './compare.ts';
 import type { FieldSet } from './field-set.ts';
 
 /** `live` with the values of all fields that a configuration mentions. What is mentioned without a value is unset. */
@@ -62,22 +62,22 @@ function mergeList(
   applied: readonly unknown[],
   fields: FieldSet,
 ): unknown[] | undefined {
-  const appliedSteps = applied.map((entry) => stepOfEntry(schema, entry));
-  const wanted = new Map(appliedSteps.map((step, index) => [step, index]));
-  const liveSteps = live.map((entry) => stepOfEntry(schema, entry));
-  const before = new Map(liveSteps.map((step, index) => [step, live[index]]));
-  const shared = appliedSteps.flatMap((step, index) => (before.has(step) ? [index] : []));
+  const wanted = placesOf(schema, applied);
+  const before = placesOf(schema, live);
+  const shared: number[] = [];
+  for (const [identity, index] of wanted) if (before.has(identity)) shared.push(index);
   const merged: unknown[] = [];
   let [next, nextShared] = [0, 0];
   const takeThrough = (last: number): void => {
     for (; next <= last; next++) {
-      const step = appliedSteps[next] as string;
-      const below = fields.below.get(step);
-      merged.push(below ? mergeValue(schema.items, before.get(step), applied[next], below) : applied[next]);
+      const entry = applied[next];
+      const below = fields.below.get(stepOfEntry(schema, entry));
+      const at = before.get(identityOfEntry(schema, entry));
+      merged.push(below ? mergeValue(schema.items, at === undefined ? undefined : live[at], entry, below) : entry);
     }
   };
-  live.forEach((entry, index) => {
-    const at = wanted.get(liveSteps[index] as string);
+  live.forEach((entry) => {
+    const at = wanted.get(identityOfEntry(schema, entry));
     if (at === undefined) merged.push(entry);
     else if (at === shared[nextShared]) {
       takeThrough(at);
@@ -87,3 +87,6 @@ function mergeList(
   takeThrough(applied.length - 1);
   return merged.length > 0 ? merged : undefined;
 }
+
+const placesOf = (schema: ListSchema, entries: readonly unknown[]): Map<unknown, number> =>
+  new Map(entries.map((entry, index) => [identityOfEntry(schema, entry), index]));

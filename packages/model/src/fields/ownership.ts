@@ -1,3 +1,4 @@
+import type { Steps } from '@cluster-apiserver/base';
 import type { KubeObject, ManagedFieldsEntry } from '../object.ts';
 import type { ObjectSchema } from '../schema/schema.ts';
 import {
@@ -42,10 +43,10 @@ export function withoutManagedFields(object: KubeObject): KubeObject {
 }
 
 /** By the stored names of fields. Undefined when any entry is broken: the others alone would tell a false story. */
-export function decodeEntries(
+export function* decodeEntries(
   { versions }: ObjectSchema,
   entries: readonly ManagedFieldsEntry[],
-): Ownership[] | undefined {
+): Steps<Ownership[] | undefined> {
   const decoded: Ownership[] = [];
   for (const entry of entries) {
     if (entry.operation !== 'Apply' && entry.operation !== 'Update') return undefined;
@@ -53,6 +54,7 @@ export function decodeEntries(
     const fields = entry.fieldsV1 === undefined ? emptySet : fromFieldsV1(entry.fieldsV1);
     if (!fields) return undefined;
     decoded.push({ entry, fields: renamed(fields, versions?.get(entry.apiVersion)?.toStored) });
+    yield;
   }
   return decoded;
 }
@@ -75,10 +77,14 @@ function renamed(fields: FieldSet, names: ReadonlyMap<string, string> | undefine
 }
 
 /** The entries in their order, without those that own nothing. Undefined when none is left. */
-export function encodeEntries(schema: ObjectSchema, owned: readonly Ownership[]): ManagedFieldsEntry[] | undefined {
-  const entries = owned
-    .filter(({ fields }) => !isEmptySet(fields))
-    .map(({ entry, fields }) => ({
+export function* encodeEntries(
+  schema: ObjectSchema,
+  owned: readonly Ownership[],
+): Steps<ManagedFieldsEntry[] | undefined> {
+  const entries: ManagedFieldsEntry[] = [];
+  for (const { entry, fields } of owned) {
+    if (isEmptySet(fields)) continue;
+    entries.push({
       manager: entry.manager ?? '',
       operation: entry.operation ?? '',
       apiVersion: entry.apiVersion ?? '',
@@ -86,9 +92,10 @@ export function encodeEntries(schema: ObjectSchema, owned: readonly Ownership[])
       fieldsType: 'FieldsV1',
       fieldsV1: toFieldsV1(namedAsIn(schema, entry, fields)),
       ...(entry.subresource && { subresource: entry.subresource }),
-    }))
-    .sort(inOrder);
-  return entries.length > 0 ? entries : undefined;
+    });
+    yield;
+  }
+  return entries.length > 0 ? entries.sort(inOrder) : undefined;
 }
 
 /** Applied ones first, then by time and name. */

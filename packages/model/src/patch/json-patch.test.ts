@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { describe, expect, test } from '@jest/globals';
-import { type Random, seededRandom } from '@cluster-apiserver/base';
+import { atOnce, type Random, seededRandom } from '@cluster-apiserver/base';
 import { patchedByModel } from '../../test/json-patch-model.ts';
 import { oneOf, patienceMs, randomMap, randomName, randomValue } from '../../test/random-json.ts';
 import { parseJson } from '../codec/json.ts';
@@ -9,7 +9,7 @@ import { patchedByOperations, readJsonPatch } from './json-patch.ts';
 
 const times = (count: number, operation: object): object[] => Array.from({ length: count }, () => operation);
 const patched = (document: unknown, operations: unknown): unknown =>
-  patchedByOperations(document, readJsonPatch(operations));
+  atOnce(patchedByOperations(document, readJsonPatch(operations)));
 const add = (path: string, value: unknown) => ({ op: 'add', path, value });
 
 // The examples of RFC 6902, appendix A.
@@ -146,9 +146,11 @@ test('members of operations that mean nothing are told', () => {
 
 test('numbers are compared by what they are worth, digit by digit', () => {
   const holds = (document: string, value: string): void =>
-    void patchedByOperations(
-      parseJson(document).value,
-      readJsonPatch([{ op: 'test', path: '/n', value: parseJson(value).value }]),
+    void atOnce(
+      patchedByOperations(
+        parseJson(document).value,
+        readJsonPatch([{ op: 'test', path: '/n', value: parseJson(value).value }]),
+      ),
     );
   for (const same of ['9007199254740993', '-0', '1.0', '1e2']) expect(() => holds(`{"n":${same}}`, same)).not.toThrow();
   expect(() => holds('{"n":1}', '1.0')).not.toThrow();

@@ -1,4 +1,5 @@
-import { getOwn, setOwn } from '@cluster-apiserver/base';
+import { getOwn, setOwn, type Steps } from '@cluster-apiserver/base';
+import { jsonValuesMax } from '../codec/json-scan.ts';
 import { isRawNumber } from '../schema/decode.ts';
 import { PatchFailedError, PatchFormError, TooManyOperationsError } from './errors.ts';
 import { sameJson } from './same-json.ts';
@@ -19,6 +20,8 @@ type Operation = Readonly<Record<string, unknown>>;
 const operationsMax = 10_000;
 /** All copies of one patch together: twenty operations that copy a list into itself would make gigabytes. */
 const copiedBytesMax = 3 * 1024 * 1024;
+/** No object may hold more of them. Each takes longer than its bytes. */
+const copiedValuesMax = jsonValuesMax;
 /** Entries that lists move up or down for insertions and removals, all together; each takes about a nanosecond. */
 const shiftedEntriesMax = 50_000_000;
 
@@ -50,16 +53,17 @@ export function readJsonPatch(value: unknown): JsonPatch {
 }
 
 /** The document after all operations. The document itself and the values of the patch stay as they are. */
-export function patchedByOperations(document: unknown, { operations }: JsonPatch): unknown {
+export function* patchedByOperations(document: unknown, { operations }: JsonPatch): Steps<unknown> {
   const evaluation = new Evaluation(document);
-  operations.forEach((operation, index) => {
+  for (const [index, operation] of operations.entries()) {
     try {
       evaluation.perform(operation);
     } catch (error) {
       if (error instanceof PatchFailedError) throw new PatchFailedError(`operation ${index}: ${error.message}`);
       throw error;
     }
-  });
+    yield;
+  }
   return evaluation.document;
 }
 
@@ -70,6 +74,7 @@ class Evaluation {
   /** Containers that were made here and may be changed in place; all others belong to somebody else. */
   readonly #own = new WeakSet<object>();
   #copiedBytes = 0;
+  #copiedValues = 0;
   #shiftedEntries = 0;
   #testedValues = 0;
 
@@ -174,6 +179,8 @@ class Evaluation {
     this.#copiedBytes += typeof value === 'string' ? value.length + 2 : 4;
     if (this.#copiedBytes > copiedBytesMax)
       throw new PatchFailedError(`all copies together are larger than ${copiedBytesMax} bytes`);
+    if (++this.#copiedValues > copiedValuesMax)
+      throw new PatchFailedError(`all copies together hold more than ${copiedValuesMax} values`);
     if (typeof value !== 'object' || value === null || isRawNumber(value)) return value;
     if (Array.isArray(value)) return value.map((entry) => this.#copyOf(entry));
     const copy: Record<string, unknown> = {};

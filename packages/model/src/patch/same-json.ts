@@ -18,12 +18,13 @@ export function sameJson(left: unknown, right: unknown, spend: (values: number) 
     );
   }
   if (Array.isArray(right)) return false;
-  const keys = Object.keys(left);
-  spend(keys.length);
-  return (
-    keys.length === Object.keys(right).length &&
-    keys.every((key) => Object.hasOwn(right, key) && sameJson((left as Values)[key], (right as Values)[key], spend))
-  );
+  let more = 0;
+  for (const key in left) {
+    if (!Object.hasOwn(right, key) || !sameJson((left as Values)[key], (right as Values)[key], spend)) return false;
+    more++;
+  }
+  for (const _ in right) more--;
+  return more === 0;
 }
 
 type Values = Readonly<Record<string, unknown>>;

@@ -31,9 +31,12 @@ function mergeMaps(schema: Schema | undefined, target: Values, patch: Values): V
     throw new PatchFormError(`unknown $patch directive: ${JSON.stringify(directive)}`);
 
   const merged: Record<string, unknown> = {};
-  for (const [key, value] of Object.entries(retained(target, patch))) setOwn(merged, key, value);
-  for (const key of touchedKeys(patch)) {
-    const value = mergeMember(schemaBelow(schema, key), getOwn(target, key), patch, key);
+  const kept = retained(target, patch);
+  for (const key of Object.keys(kept)) setOwn(merged, key, kept[key]);
+  const hasDirectives = Object.keys(patch).some((key) => key.startsWith('$'));
+  for (const key of hasDirectives ? touchedKeys(patch) : Object.keys(patch)) {
+    const [inner, before] = [schemaBelow(schema, key), getOwn(target, key)];
+    const value = hasDirectives ? mergeMember(inner, before, patch, key) : mergeChange(inner, before, patch[key]);
     if (value === undefined) delete merged[key];
     else setOwn(merged, key, value);
   }
@@ -73,13 +76,17 @@ function mergeMember(schema: Schema | undefined, before: unknown, patch: Values,
   const deleted = listOf(getOwn(patch, deletePrefix + key), deletePrefix + key);
   const change = getOwn(patch, key);
   if (order) requireFittingOrder(schema, key, order, change);
-  if (change === null) return undefined;
   const gone = new Set(deleted?.map(identityOf));
   const base = deleted && Array.isArray(before) ? before.filter((value) => !gone.has(identityOf(value))) : before;
-  const merged = change === undefined ? base : mergeValues(schema, base, change);
+  const merged = mergeChange(schema, base, change);
   return order && Array.isArray(merged) && isShared(schema)
     ? inOrder(schema, merged, order, Array.isArray(before) ? before : [])
     : merged;
+}
+
+function mergeChange(schema: Schema | undefined, before: unknown, change: unknown): unknown {
+  if (change === null) return undefined;
+  return change === undefined ? before : mergeValues(schema, before, change);
 }
 
 type SharedList = ListSchema & { readonly sharing: Exclude<ListSchema['sharing'], 'atomic'> };
@@ -163,7 +170,9 @@ function mergeLists(schema: ListSchema, before: readonly unknown[], change: read
 }
 
 /** Equal values have the same: what entries are found by without a look at all the others. */
-const identityOf = (value: unknown): string => JSON.stringify(value) ?? '';
+const identityOf = (value: unknown): string =>
+  // No other JSON begins with a quote.
+  typeof value === 'string' ? `"${value}` : (JSON.stringify(value) ?? '');
 
 function keyOf(entry: unknown, key: string): unknown {
   const value = isMap(entry) ? getOwn(entry, key) : undefined;
@@ -184,8 +193,14 @@ function inOrder(
   const key = schema.sharing === 'set' ? undefined : (schema.sharing as { readonly key: string }).key;
   const identity = (entry: unknown): string =>
     identityOf(key !== undefined && isMap(entry) ? getOwn(entry, key) : entry);
-  const places = (entries: readonly unknown[]): Map<string, number> =>
-    new Map(entries.map((entry, index) => [identity(entry), index] as const).toReversed());
+  const places = (entries: readonly unknown[]): Map<string, number> => {
+    const first = new Map<string, number>();
+    entries.forEach((entry, index) => {
+      const at = identity(entry);
+      if (!first.has(at)) first.set(at, index);
+    });
+    return first;
+  };
   const [wantedAt, beforeAt] = [places(wanted), places(before)];
   const placed = merged.map((entry) => {
     const at = identity(entry);

@@ -102,9 +102,16 @@ const generationErrors = ({ generation }: ObjectMeta): FieldError[] =>
     ? [invalidValue('metadata.generation', generation, 'must be greater than or equal to 0')]
     : [];
 
-function labelErrors({ labels = {} }: ObjectMeta): FieldError[] {
-  const entries = Object.entries(labels);
-  if (entries.length > labelsMax) return [tooMany('metadata.labels', entries.length, labelsMax)];
+/** What is wrong with the number of labels, which is asked before anything is done for each of them. */
+export function labelCountErrors({ labels }: ObjectMeta): FieldError[] {
+  const count = labels === undefined ? 0 : Object.keys(labels).length;
+  return count > labelsMax ? [tooMany('metadata.labels', count, labelsMax)] : [];
+}
+
+function labelErrors(meta: ObjectMeta): FieldError[] {
+  const tooManyLabels = labelCountErrors(meta);
+  if (tooManyLabels.length > 0) return tooManyLabels;
+  const entries = Object.entries(meta.labels ?? {});
   const errors = new FieldErrors();
   for (const [key, value] of entries) {
     errors.addAll(qualifiedName(key), (problem) => invalidValue('metadata.labels', key, problem));

@@ -1,4 +1,4 @@
-import { getOwn } from '@cluster-apiserver/base';
+import { getOwn, largeBytesMin, perform, type Steps } from '@cluster-apiserver/base';
 import {
   type Applied,
   badRequest,
@@ -7,13 +7,12 @@ import {
   type Part,
   partOf,
   PatchFormError,
-  parseYaml,
   readApplied,
   type View,
   WrongTypeError,
 } from '@cluster-apiserver/model';
 import { apply, type Resource } from '@cluster-apiserver/registry';
-import { type FieldValidation, parseText, readBody, report, unknownField } from '../body.ts';
+import { type FieldValidation, readable, readBody, report, unknownField, yaml } from '../body.ts';
 import type { ApiResponse } from '../exchange.ts';
 import type { Authenticated } from '../facts.ts';
 import type { Form } from '../forms/negotiate.ts';
@@ -31,7 +30,12 @@ export const applyHandler =
     const { dryRun, manager, force, fieldValidation } = applyParameters(request, info);
     const warn = (text: string): unknown => facts.warnings.add(text);
     const part = partOf(resource.served, info.resource?.subresource);
-    const configuration = readConfiguration(resource.served, part, body, fieldValidation, warn);
+    const configuration = await perform(
+      resource.clock,
+      call,
+      readConfiguration(resource.served, part, body, fieldValidation, warn),
+      body.length >= largeBytesMin,
+    );
     const { namespace, name } = placeOf(facts);
     const requester = requesterOf(facts, checks, operationOptions('PatchOptions', info));
     const options = { namespace, part, requester, dryRun, manager, force, warn };
@@ -39,19 +43,21 @@ export const applyHandler =
     return objectResponse(facts, resource, form, created ? 201 : 200, outcome);
   };
 
-function readConfiguration(
+function* readConfiguration(
   kind: Kind,
   part: Part | undefined,
   body: Buffer,
   validation: FieldValidation,
   warn: (text: string) => void,
-): Applied {
-  const { value, faults } = parseText(body, parseYaml, 'error decoding YAML');
+): Steps<Applied> {
+  const { value, faults } = yield* readable(yaml(body), 'error decoding YAML');
+  yield;
   const unknown: string[] = [];
   requireForm(kind, value);
   try {
     const configuration = readApplied(kind.schema, writableOf(kind, part, value), (path) => unknown.push(path));
     report([...faults.map(({ message }) => message), ...unknown.map(unknownField)], validation, warn);
+    yield;
     return kind.view ? readApplied(kind.view.of.schema, storedNames(kind.view, value), () => {}) : configuration;
   } catch (error) {
     if (error instanceof WrongTypeError || error instanceof PatchFormError)

@@ -1,3 +1,4 @@
+import { atOnce } from '@cluster-apiserver/base';
 import {
   badRequest,
   decode,
@@ -57,7 +58,8 @@ function readOptions(raw: Buffer, format: BodyFormat): DeleteBody {
   // Every group and version has the same options, and clients name that of the object, or of themselves.
   const isOne = ({ kind, apiVersion }: Partial<TypeNames>): boolean =>
     (!kind || kind === 'DeleteOptions') && (!apiVersion || apiVersion.split('/', 3).length <= 2);
-  const { value } = readable(() => format(raw, (names) => (isOne(names) ? deleteOptions : undefined)), unreadable);
+  const parse = format(raw, (names) => (isOne(names) ? deleteOptions : undefined));
+  const { value } = atOnce(readable(parse, unreadable));
   try {
     const options = decode(deleteOptions, value, () => {}) as DeleteBody;
     if (isOne(options)) return options;

@@ -43,6 +43,7 @@ export async function incomingForm(
   const body = await readBody(request);
   const { dryRun, manager, fieldValidation } = writeParameters(parameters, request, info);
   const warn = (text: string): unknown => facts.warnings.add(text);
-  const object = await readObject(kind, body, format, fieldValidation, warn, clock);
+  const read = readObject(kind, body, format, fieldValidation, warn, clock, facts.call);
+  const object = read instanceof Promise ? await read : read;
   return { object, options: { dryRun, manager, warn }, form };
 }

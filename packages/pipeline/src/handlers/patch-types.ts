@@ -1,3 +1,4 @@
+import { inOneStep, type Steps } from '@cluster-apiserver/base';
 import {
   badRequest,
   type Kind,
@@ -5,26 +6,26 @@ import {
   mergedBy,
   PatchFormError,
   type Parsed,
-  parseJson,
   patchedByOperations,
   readJsonPatch,
   StatusError,
   strategicallyMergedBy,
   TooManyOperationsError,
 } from '@cluster-apiserver/model';
-import { parseText } from '../body.ts';
+import { json, readable } from '../body.ts';
 
 /** A patch, read once: it may have to be carried out several times. */
 export interface ReadPatch {
   /** From the present object to the next. */
-  readonly change: (current: KubeObject) => unknown;
+  readonly change: (current: KubeObject) => Steps<unknown>;
   /** What strict validation refuses in the patch itself, each as a sentence. */
   readonly faults: readonly string[];
 }
 
-export const patchTypes: Readonly<Record<string, (kind: Kind, body: Buffer) => ReadPatch>> = {
-  'application/json-patch+json': (_, body) => {
-    const { value, faults } = parsed(body);
+export const patchTypes: Readonly<Record<string, (kind: Kind, body: Buffer) => Steps<ReadPatch>>> = {
+  'application/json-patch+json': function* (_, body) {
+    const { value, faults } = yield* parsed(body);
+    yield;
     const patch = answering(() => readJsonPatch(value));
     const unknown = patch.unknownMembers.map((path) => `unknown field "${path}"`);
     return {
@@ -32,20 +33,21 @@ export const patchTypes: Readonly<Record<string, (kind: Kind, body: Buffer) => R
       faults: [...faults.map(({ message }) => message), ...unknown].map((fault) => `json patch ${fault}`),
     };
   },
-  'application/merge-patch+json': (_, body) => {
-    const { patch, faults } = mapPatch(body);
-    return { change: (current) => mergedBy(current, patch), faults };
+  'application/merge-patch+json': function* (_, body) {
+    const { patch, faults } = yield* mapPatch(body);
+    return { change: inOneStep((current) => mergedBy(current, patch)), faults };
   },
-  'application/strategic-merge-patch+json': ({ schema }, body) => {
-    const { patch, faults } = mapPatch(body);
-    return { change: (current) => answering(() => strategicallyMergedBy(schema, current, patch)), faults };
+  'application/strategic-merge-patch+json': function* ({ schema }, body) {
+    const { patch, faults } = yield* mapPatch(body);
+    const change = (current: KubeObject): unknown => answering(() => strategicallyMergedBy(schema, current, patch));
+    return { change: inOneStep(change), faults };
   },
 };
 
-const parsed = (body: Buffer): Parsed => parseText(body, parseJson, 'error decoding patch');
+const parsed = (body: Buffer): Steps<Parsed> => readable(json(body), 'error decoding patch');
 
-function mapPatch(body: Buffer): { readonly patch: object; readonly faults: readonly string[] } {
-  const { value, faults } = parsed(body);
+function* mapPatch(body: Buffer): Steps<{ readonly patch: object; readonly faults: readonly string[] }> {
+  const { value, faults } = yield* parsed(body);
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw badRequest('error decoding patch: the patch must be an object');
   return { patch: value, faults: faults.map(({ message }) => message) };

@@ -1,4 +1,4 @@
-import { getOwn } from '@cluster-apiserver/base';
+import { getOwn, largeBytesMin, perform } from '@cluster-apiserver/base';
 import { partOf, StatusError } from '@cluster-apiserver/model';
 import { patch, type Resource } from '@cluster-apiserver/registry';
 import { mediaType, readBody, report, unknownField } from '../body.ts';
@@ -29,7 +29,8 @@ export function patchHandler(resource: Resource, checks: WriteChecks): Handler<A
     const body = await readBody(request);
     const { dryRun, manager, fieldValidation } = patchParameters(request, info);
     const warn = (text: string): unknown => facts.warnings.add(text);
-    const { change, faults } = read(resource.served, body);
+    const patched = perform(resource.clock, call, read(resource.served, body), body.length >= largeBytesMin);
+    const { change, faults } = patched instanceof Promise ? await patched : patched;
     const unknownFields = (paths: readonly string[]): void =>
       report([...faults, ...paths.map(unknownField)], fieldValidation, warn);
     const { namespace, name } = placeOf(facts);

@@ -12,6 +12,7 @@ import { StepCounter } from './step-count.ts';
 const counter = new StepCounter(/\/packages\/(?!tests\/test\/hostile\/step-count)|\/js-yaml\/|\/protobufjs\//);
 const model = await import('@cluster-apiserver/model');
 const cel = await import('@cluster-apiserver/expressions');
+const { atOnce } = await import('@cluster-apiserver/base');
 const { kinds } = await import('@cluster-apiserver/kinds');
 
 afterAll(() => counter.close());
@@ -80,12 +81,14 @@ const owned = (n: number, perEntry = 1): object[] =>
     },
   }));
 const apply = (live: KubeObject, configuration: object, force = true): unknown =>
-  model.applyAsKubectlDid(
-    schema,
-    live,
-    empty,
-    model.readApplied(schema, configuration, () => {}),
-    { ...applier, force },
+  atOnce(
+    model.applyAsKubectlDid(
+      schema,
+      live,
+      empty,
+      model.readApplied(schema, configuration, () => {}),
+      { ...applier, force },
+    ),
   );
 
 const json: readonly Case[] = [
@@ -294,14 +297,14 @@ function operations(n: number, operation: (i: number) => object, count = n): () 
     ),
   };
   const value = numbers(count).map(operation);
-  return () => model.patchedByOperations(document, model.readJsonPatch(value));
+  return () => atOnce(model.patchedByOperations(document, model.readJsonPatch(value)));
 }
 
 const kubectlAnnotation = 'kubectl.kubernetes.io/last-applied-configuration';
 const fieldSets: readonly Case[] = [
   [
     'of a create',
-    (n) => () => model.managedFieldsAfterUpdate(schema, empty, account({}, { secrets: secrets(n) }), writer),
+    (n) => () => atOnce(model.managedFieldsAfterUpdate(schema, empty, account({}, { secrets: secrets(n) }), writer)),
   ],
   [
     'of an update that changes all',
@@ -358,16 +361,8 @@ const fieldSets: readonly Case[] = [
       const configuration = account({ uid: undefined }, { secrets: secrets(n) });
       const annotations = { [kubectlAnnotation]: JSON.stringify(configuration) };
       const live = account({ annotations, managedFields: owned(1, n) }, { secrets: secrets(n) });
-      model.applyAsKubectlDid(
-        schema,
-        live,
-        empty,
-        model.readApplied(schema, configuration, () => {}),
-        {
-          ...applier,
-          manager: 'kubectl',
-        },
-      );
+      const applied = model.readApplied(schema, configuration, () => {});
+      atOnce(model.applyAsKubectlDid(schema, live, empty, applied, { ...applier, manager: 'kubectl' }));
     },
   ],
   ['compared', (n) => () => model.sameOwnership(owned(n), owned(n))],
@@ -375,7 +370,7 @@ const fieldSets: readonly Case[] = [
 ];
 function updated(live: KubeObject, change: { readonly metadata?: object; readonly secrets?: object[] }): () => unknown {
   const next = { ...live, ...change, metadata: { ...live.metadata, ...change.metadata } };
-  return () => model.managedFieldsAfterUpdate(schema, live, next, writer);
+  return () => atOnce(model.managedFieldsAfterUpdate(schema, live, next, writer));
 }
 function nested(n: number): object[] {
   return [{ ...owned(1)[0], fieldsV1: JSON.parse(`${'{"f:a":'.repeat(n)}{}${'}'.repeat(n)}`) as object }];
