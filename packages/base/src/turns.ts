@@ -11,6 +11,8 @@ export class Turns {
   readonly #clock: Clock;
   readonly #waiting: (() => void)[] = [];
   #isScheduled = false;
+  /** When the time of this iteration is used up; undefined before its first work. */
+  #endMs: number | undefined;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -31,14 +33,29 @@ export class Turns {
     });
   }
 
+  /**
+   * Does a piece of work at once if this iteration has time for it, and when its turn has come otherwise. For short
+   * works, of which most are alone: hundreds that become ready in one moment are spread over as many iterations as they
+   * need.
+   */
+  takeNow<T>(work: () => T): T | Promise<T> {
+    const nowMs = this.#clock.monotonicMs();
+    if (this.#waiting.length > 0 || nowMs >= (this.#endMs ?? Number.POSITIVE_INFINITY)) return this.take(work);
+    this.#endMs ??= nowMs + sliceMs;
+    this.#schedule();
+    return work();
+  }
+
   #schedule(): void {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
     this.#clock.soon(() => {
       this.#isScheduled = false;
-      const endMs = this.#clock.monotonicMs() + sliceMs;
+      this.#endMs = undefined;
       // What is asked for meanwhile is for the next iteration.
       const waiting = this.#waiting.length;
+      if (waiting === 0) return;
+      const endMs = this.#clock.monotonicMs() + sliceMs;
       for (let done = 0; done < waiting; done++) {
         this.#waiting.shift()?.();
         if (this.#clock.monotonicMs() >= endMs) break;

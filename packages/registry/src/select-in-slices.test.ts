@@ -14,10 +14,11 @@ let turns = 0;
 const clock: Clock = {
   ...systemClock,
   monotonicMs: () => (ms += 10),
-  soon: (callback) => {
-    turns++;
-    setImmediate(callback);
-  },
+  soon: (callback) =>
+    void setImmediate(() => {
+      turns++;
+      callback();
+    }),
 };
 const call = callUntil(Number.POSITIVE_INFINITY);
 const count = 60;
@@ -84,6 +85,15 @@ test('a short list that selects nothing waits for nobody', async () => {
   const all = { ...options, resourceVersion: '0', resourceVersionMatch: undefined, sendInitialEvents: undefined };
   expect((await list(resource, all, call)).items.length).toBe(count / 3);
   expect(turns).toBe(0);
+});
+
+test('lists that become ready in one moment are spread over turns', async () => {
+  turns = 0;
+  const all = { namespace: undefined, labels: undefined, fields: undefined };
+  const turnsOfEach = Array.from({ length: 10 }, () =>
+    selectInSlices(resource, view, all, undefined).then(() => turns),
+  );
+  expect(new Set(await Promise.all(turnsOfEach)).size).toBe(10);
 });
 
 test('a dry run over a collection lets others have their turn', async () => {

@@ -50,8 +50,9 @@ export async function selectInSlices(
       return !more;
     });
   };
-  if (!matches) visit((visited) => visited === unselectedMax);
   const turns = turnsOf(clock);
+  // Hundreds of lists that waited for the same revision become ready in one moment.
+  if (!matches) await turns.takeNow(() => visit((visited) => visited === unselectedMax));
   // The first of a slice is always looked at, however late it is.
   while (next !== undefined) await turns.take((isOver) => visit((visited) => visited > 0 && isOver()));
   return { objects, more };

@@ -90,14 +90,17 @@ export const pingIntervalMs = 30_000;
 /** A ping may wait behind a large answer on a slow line. */
 export const pingTimeoutMs = 60_000;
 
-/** Streams of one HTTP/2 connection: as many as Go's server, whose clients put every watch on one connection. */
-export const defaultStreamsMax = 250;
+/** Streams of one HTTP/2 connection, as in kube-apiserver. At the limit Go's clients open another connection. */
+export const defaultStreamsMax = 100;
 
 /** What one HTTP/2 connection may make the protocol library hold, in megabytes, before new streams are refused. */
 export const sessionMegabytesMax = 32;
 
-/** Streams a client may reset at once and then per second. An honest client cancels all its watches, attackers more. */
-export const streamResets = { burst: 300, perSecond: 33 };
+/**
+ * Streams a client may reset at once and then per second. An honest client cancels all that it has open, attackers more.
+ * Those that arrive together are worked on in one turn of the event loop.
+ */
+export const streamResets = { burst: 125, perSecond: 33 };
 
 /** How often the limits above are looked at: one timer for all connections instead of several for each request. */
 export const sweepMs = 1_000;
