@@ -32,6 +32,8 @@ export class Connection {
   #pongMissing = false;
   #toldToLeave = false;
   #whenAnswered: (() => void) | undefined;
+  /** Requests of HTTP/1.1 that came before the one ahead of them was answered. */
+  #waiting: (() => void)[] | undefined;
 
   /** `accepted` is the socket below TLS, which holds the descriptor. */
   constructor(socket: TLSSocket, accepted: Socket | undefined, context: ListenerContext) {
@@ -62,9 +64,16 @@ export class Connection {
       this.requests.delete(request);
       this.#idleSinceMs = this.#context.nowMs;
       this.#whenAnswered?.();
+      if (!this.socket.destroyed) this.#waiting?.shift()?.();
     } catch (error) {
       this.#context.guard.failed('request', error, () => this.destroy());
     }
+  }
+
+  /** Serves the newest request now, or when those ahead of it have been answered and the client has taken their answers. */
+  serveInTurn(serve: () => void): void {
+    if (this.requests.size === 1) serve();
+    else (this.#waiting ??= []).push(serve);
   }
 
   isNewest(request: SocketRequest): boolean {

@@ -63,8 +63,11 @@ export const lingerMs = 2_000;
 /** Connections on which a refused body is thrown away at a time. Those beyond are closed at once. */
 export const lingeringMax = 1_000;
 
-/** Requests a client may send on one HTTP/1.1 connection without waiting for answers; they cost as much as connections. */
-export const pipelinedRequestsMax = 100;
+/**
+ * Requests a client may send on one HTTP/1.1 connection without waiting for answers. They are served one after the
+ * other, as by Go's server; no client in use sends more than one.
+ */
+export const pipelinedRequestsMax = 20;
 
 /** A pong behind more than this would be late anyway, and a client that reads nothing could ask for any number. */
 export const pongBacklogBytesMax = 64 * 1024;

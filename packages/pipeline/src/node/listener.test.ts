@@ -269,13 +269,18 @@ describe('both protocols', () => {
       handled.push(target);
       return text(target);
     }, clock);
-    const client = await served.raw();
-    client.send(get('/a') + get('/b') + get('/c'));
+    const targets = ['/a', '/b', '/c'];
+    const client = await served.frames();
+    client.send(
+      Buffer.concat(
+        targets.map((target, at) => frame('HEADERS', endHeaders | endStream, 2 * at + 1, packed.getOf(target))),
+      ),
+    );
     await eventually(() => turns.length > 0);
     expect(handled).toEqual([]);
     for (const turn of turns.splice(0)) turn();
-    expect(handled).toEqual(['/a', '/b', '/c']);
-    await client.until(/\/a.*\/b.*\/c$/s);
+    expect(handled).toEqual(targets);
+    await client.until(/\/a.*\/b.*\/c/s);
     // Its answers left in the same turn.
     expect(turns).toEqual([]);
   });
@@ -615,17 +620,60 @@ describe('clients that are slow, gone or too many', () => {
     await busy.until(/late$/);
   });
 
-  test('more pipelined requests than allowed are refused, and those before them answered in order', async () => {
+  test('pipelined requests are served one after the other, each when the answer before it has left', async () => {
+    const begun: string[] = [];
     const answers: (() => void)[] = [];
-    served = await serve(
-      (request) => new Promise((resolve) => answers.push(() => resolve(text(`<${request.target}>`)))),
-    );
+    served = await serve((request) => {
+      begun.push(request.target);
+      return new Promise((resolve) => answers.push(() => resolve(text(`<${request.target}>`))));
+    });
+    const client = await served.raw();
+    client.send(['/0', '/1', '/2'].map((target) => get(target)).join(''));
+    for (const at of [0, 1, 2]) {
+      await eventually(() => answers.length === at + 1);
+      expect(begun).toEqual(['/0', '/1', '/2'].slice(0, at + 1));
+      answers[at]?.();
+      await client.until(new RegExp(`</${at}>$`));
+    }
+  });
+
+  test('pipelined requests behind an answer that nobody reads do not begin, and end with their connection', async () => {
+    let begun = 0;
+    let ended = 0;
+    served = await serve((request) => {
+      begun += 1;
+      request.onEnd(() => (ended += 1));
+      return { status: 200, headers: {}, body: Buffer.alloc(32 * 1024 * 1024) };
+    });
+    const client = await served.raw();
+    client.socket.pause();
+    client.send(get('/').repeat(5));
+    await eventually(() => begun === 1);
+    // Another connection is served from its beginning to its end meanwhile.
+    const other = await served.raw();
+    other.send(get('/'));
+    await other.until(/^HTTP\/1\.1 200/);
+    expect(begun).toBe(2);
+    client.socket.destroy();
+    await eventually(() => ended === 1);
+    other.socket.destroy();
+    await eventually(() => ended === 2);
+    expect(begun).toBe(2);
+    expect(served.reports).toEqual([]);
+  });
+
+  test('more pipelined requests than allowed are refused, and those before them answered in order', async () => {
+    const answered: string[] = [];
+    served = await serve(async (request) => {
+      answered.push(request.target);
+      await new Promise(setImmediate);
+      return text(`<${request.target}>`);
+    });
     const client = await served.raw();
     client.send(Array.from({ length: pipelinedRequestsMax + 5 }, (_, i) => get(`/${i}`)).join(''));
-    await eventually(() => answers.length === pipelinedRequestsMax);
-    for (const answer of answers) answer();
     const received = await client.ended();
-    expect([...received.matchAll(/<\/(\d+)>/g)].map(([, i]) => Number(i))).toEqual(answers.map((_, i) => i));
+    expect(answered).toEqual(Array.from({ length: pipelinedRequestsMax }, (_, i) => `/${i}`));
+    expect([...received.matchAll(/<(\/\d+)>/g)].map(([, target]) => target)).toEqual(answered);
     expect(received).toMatch(/HTTP\/1\.1 429 .*Retry-After: 1/s);
   });
 
