@@ -86,6 +86,19 @@ test('a work that is alone is done at once, and many at one moment are spread ov
   expect(done).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
 });
 
+test('an iteration has a bounded number of works, however short each is', async () => {
+  const { turns, iterate, scheduled } = byHand();
+  let done = 0;
+  const counts: number[] = [];
+  for (let at = 0; at < 100; at++) void turns.takeNow(() => done++);
+  counts.push(done);
+  while (scheduled() > 0) {
+    await iterate();
+    counts.push(done);
+  }
+  expect(counts).toEqual([32, 64, 96, 100]);
+});
+
 test('a work that could be done at once waits behind those that wait already', async () => {
   const { turns, iterate } = byHand();
   const done: string[] = [];

@@ -3,6 +3,9 @@ import type { Clock } from './clock.ts';
 /** One piece of long work takes no longer than this on the thread that serves everybody. */
 const sliceMs = 4;
 
+/** Works of one iteration: what becomes of their results is done behind them, where nobody looks at the clock. */
+const worksMax = 32;
+
 /**
  * Lets long works take turns on the event loop: in one iteration of it they have a few milliseconds together, however
  * many they are, and then whatever else has arrived is served.
@@ -13,6 +16,7 @@ export class Turns {
   #isScheduled = false;
   /** When the time of this iteration is used up; undefined before its first work. */
   #endMs: number | undefined;
+  #doneNow = 0;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -40,8 +44,9 @@ export class Turns {
    */
   takeNow<T>(work: () => T): T | Promise<T> {
     const nowMs = this.#clock.monotonicMs();
-    if (this.#waiting.length > 0 || nowMs >= (this.#endMs ?? Number.POSITIVE_INFINITY)) return this.take(work);
     this.#endMs ??= nowMs + sliceMs;
+    if (this.#waiting.length > 0 || this.#doneNow === worksMax || nowMs >= this.#endMs) return this.take(work);
+    this.#doneNow++;
     this.#schedule();
     return work();
   }
@@ -52,8 +57,9 @@ export class Turns {
     this.#clock.soon(() => {
       this.#isScheduled = false;
       this.#endMs = undefined;
+      this.#doneNow = 0;
       // What is asked for meanwhile is for the next iteration.
-      const waiting = this.#waiting.length;
+      const waiting = Math.min(this.#waiting.length, worksMax);
       if (waiting === 0) return;
       const endMs = this.#clock.monotonicMs() + sliceMs;
       for (let done = 0; done < waiting; done++) {

@@ -37,7 +37,11 @@ export async function selectInSlices(
   if (matches) return walk.finish(turns);
   const isWhole = after === undefined && limit === Number.POSITIVE_INFINITY;
   const known = isWhole ? sharedOf(items).get(scope.within) : undefined;
-  if (known) return known;
+  if (known) {
+    const selected = await known;
+    // What becomes of the lists that waited for it is not done in one moment.
+    return turns.takeNow(() => selected);
+  }
   // Hundreds of lists that waited for the same revision become ready in one moment.
   await turns.takeNow(() => walk.visit((visited) => visited === unselectedMax));
   if (walk.isOver) return walk;

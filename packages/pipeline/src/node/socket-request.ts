@@ -22,7 +22,7 @@ import { type Receiving, readBody } from './read-body.ts';
 
 const nothing = Buffer.alloc(0);
 
-/** One for all: a connection may end with a hundred requests open, and the stack of each would cost more than its end. */
+/** One for all: a connection may end with a hundred requests open, and a stack costs more than the rest of the end. */
 const clientLeft = new ClientGoneError('the client left');
 
 /**
@@ -103,7 +103,7 @@ export abstract class SocketRequest implements ApiRequest {
   body(limitBytes: number): Promise<Buffer> {
     invariant(!this.#receiving, 'a body is read once, and its bytes would be missing the second time');
     if (!this.hasBody) return Promise.resolve(nothing);
-    if (this.#closed) return Promise.reject(new ClientGoneError('the client left before its request was read'));
+    if (this.#closed) return Promise.reject(clientLeft);
     const declared = this.header('content-length');
     if (declared !== undefined && Number(declared) > limitBytes)
       return Promise.reject(new BodyTooLargeError(limitBytes));
