@@ -108,5 +108,14 @@ export const streamResets = { burst: 125, perSecond: 33 };
 /** How often the limits above are looked at: one timer for all connections instead of several for each request. */
 export const sweepMs = 1_000;
 
+/** TLS handshakes that begin in one turn of the event loop. Each takes one or two milliseconds. */
+export const handshakesPerTurn = 4;
+
+/** Connections that are served from one turn of the event loop on: each may begin with all the requests and resets that it may send. */
+export const connectionsPerTurn = 2;
+
+/** Requests whose connections end in one turn of the event loop, at about 50 microseconds each. */
+export const endingsPerTurn = 100;
+
 /** Work of one turn of the event loop before others get theirs. */
 export const turnMs = 5;

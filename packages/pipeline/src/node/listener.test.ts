@@ -262,15 +262,21 @@ describe('both protocols', () => {
   });
 
   test('what arrives in one turn of the event loop is worked on together, in its order', async () => {
+    let byHand = false;
     const turns: (() => void)[] = [];
     const handled: string[] = [];
-    const clock = { ...systemClock, soon: (callback: () => void) => void turns.push(callback) };
+    const clock = {
+      ...systemClock,
+      soon: (callback: () => void) => (byHand ? void turns.push(callback) : systemClock.soon(callback)),
+    };
     served = await serve(({ target }) => {
       handled.push(target);
       return text(target);
     }, clock);
     const targets = ['/a', '/b', '/c'];
     const client = await served.frames();
+    await client.until(/\0\0\0\x04\x01\0\0\0\0/); // its settings are acknowledged
+    byHand = true;
     client.send(
       Buffer.concat(
         targets.map((target, at) => frame('HEADERS', endHeaders | endStream, 2 * at + 1, packed.getOf(target))),

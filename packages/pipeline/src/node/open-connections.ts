@@ -4,6 +4,7 @@ import type { TLSSocket } from 'node:tls';
 import { Connection } from './connection.ts';
 import type { ListenerContext } from './context.ts';
 import * as limits from './limits.ts';
+import { Pace } from './pace.ts';
 import type { SocketRequest } from './socket-request.ts';
 
 /**
@@ -18,6 +19,9 @@ export class OpenConnections {
   readonly #perPeer = new Map<string, number>();
   readonly #connections = new Map<TLSSocket, Connection>();
   readonly #bySession = new WeakMap<ServerHttp2Session, Connection>();
+  readonly #handshakes: Pace;
+  readonly #beginnings: Pace;
+  readonly #endings: Pace;
   #newest: Connection | undefined;
   #shortOfDescriptorsUntilMs = 0;
   #whenEmpty = (): void => {};
@@ -26,29 +30,43 @@ export class OpenConnections {
   constructor(context: ListenerContext, perPeerMax: number) {
     this.#context = context;
     this.#perPeerMax = perPeerMax;
+    this.#handshakes = new Pace(context.clock, limits.handshakesPerTurn);
+    this.#beginnings = new Pace(context.clock, limits.connectionsPerTurn);
+    this.#endings = new Pace(context.clock, limits.endingsPerTurn);
   }
 
-  /** Listens for connections before Node serves them, so that each is known when its first request comes. */
+  /** Stands between the socket and Node's listeners, so that each connection is known when its first request comes. */
   follow(server: Http2SecureServer): void {
     const { guard, measures } = this.#context;
+    const destroy = (socket: Socket): void => void socket.destroy();
+    const shakeHands = takeListeners<Socket>(server, 'connection');
     server.on(
       'connection',
-      guard.callback(
-        'connection',
-        (socket: Socket) => this.#accept(socket),
-        (socket) => socket.destroy(),
-      ),
+      guard.callback('connection', (socket: Socket) => this.#accept(socket, shakeHands), destroy),
     );
     server.on(
       'drop',
       guard.callback('connection', () => measures.connectionRefused('limit')),
     );
-    server.prependListener(
+    const serve = takeListeners<TLSSocket>(server, 'secureConnection');
+    const begin = guard.callback(
+      'connection',
+      (socket: TLSSocket) => {
+        if (socket.destroyed) return;
+        this.#secure(socket);
+        serve(socket);
+      },
+      destroy,
+    );
+    server.on(
       'secureConnection',
       guard.callback(
         'connection',
-        (socket: TLSSocket) => this.#secure(socket),
-        (socket) => socket.destroy(),
+        (socket: TLSSocket) => {
+          socket.on('error', ignoreErrorOfAnEndedSocket);
+          this.#beginnings.begin(() => begin(socket));
+        },
+        destroy,
       ),
     );
     server.on(
@@ -124,8 +142,8 @@ export class OpenConnections {
     return this.#accepted.size > limits.connectionsMax * limits.crowdedShare || nowMs < this.#shortOfDescriptorsUntilMs;
   }
 
-  #accept(socket: Socket): void {
-    const { measures, nowMs } = this.#context;
+  #accept(socket: Socket, shakeHands: (socket: Socket) => void): void {
+    const { guard, measures, nowMs } = this.#context;
     const peer = socket.remoteAddress;
     // It has left already.
     if (peer === undefined) return void socket.destroy();
@@ -141,6 +159,25 @@ export class OpenConnections {
     this.#accepted.set(key, { socket, connection: undefined, sinceMs: nowMs });
     socket.on('error', ignoreErrorOfAnEndedSocket);
     socket.once('close', () => this.#closed(key, socket, peer));
+    const begin = guard.callback(
+      'connection',
+      () => {
+        if (socket.destroyed) return;
+        // It has left without a word.
+        if (socket.readableLength === 0) socket.destroy();
+        else shakeHands(socket);
+      },
+      () => socket.destroy(),
+    );
+    // Thousands of connections could be opened first, and all begin in the same moment.
+    socket.once(
+      'readable',
+      guard.callback(
+        'connection',
+        () => this.#handshakes.begin(begin),
+        () => socket.destroy(),
+      ),
+    );
   }
 
   #closed(key: string, socket: Socket, peer: string): void {
@@ -178,7 +215,12 @@ export class OpenConnections {
       );
       return;
     }
-    socket.once('end', () => socket.destroy());
+    socket.once(
+      'end',
+      guard.callback('connection', () =>
+        this.#endings.begin(() => guard.run('connection', () => void socket.destroy()), 1 + connection.requests.size),
+      ),
+    );
     // A session that broke off while it was closing ends our side and reads no more: the client's end goes unseen.
     socket.once(
       'finish',
@@ -224,6 +266,15 @@ export class OpenConnections {
       request.giveUp('memory');
     }
   }
+}
+
+/** Takes Node's listeners off an event, and gives what calls them. */
+function takeListeners<Argument>(server: Http2SecureServer, event: string): (argument: Argument) => void {
+  const listeners = server.listeners(event) as ((argument: Argument) => void)[]; // Node's own, which take what it emits
+  server.removeAllListeners(event);
+  return (argument) => {
+    for (const listener of listeners) listener.call(server, argument);
+  };
 }
 
 /** A socket that was accepted, with its connection once the handshake is done. */
