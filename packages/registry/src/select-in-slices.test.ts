@@ -119,10 +119,15 @@ describe('long lists of the same objects', () => {
     expect((await longList()).objects).toBe(one.objects);
   });
 
-  test.each([{ namespace: 'c' }, { labels: labels('even=true,i!=4') }])('but not with those of %j', async (selection) => {
-    expect((await longList(selection)).objects).not.toBe((await longList()).objects);
-    expect(await longList(selection)).toEqual(select(long, resource.kind, { ...everything, ...selection }, undefined));
-  });
+  test.each([{ namespace: 'c' }, { labels: labels('even=true,i!=4') }])(
+    'but not with those of %j',
+    async (selection) => {
+      expect((await longList(selection)).objects).not.toBe((await longList()).objects);
+      expect(await longList(selection)).toEqual(
+        select(long, resource.kind, { ...everything, ...selection }, undefined),
+      );
+    },
+  );
 
   test('but not with pages of them', async () => {
     const page = await longList({}, longCount);

@@ -12,7 +12,8 @@ export function joinedItems(
   leftOut: number,
   end: ByteString,
 ): Pieces {
-  const length = begin.length + charactersOf(items) - items.length * (leftOut - 1) + Math.max(0, items.length - 1) + end.length;
+  const length =
+    begin.length + charactersOf(items) - items.length * (leftOut - 1) + Math.max(0, items.length - 1) + end.length;
   return {
     length,
     pieces: function* (pieceBytes, room) {

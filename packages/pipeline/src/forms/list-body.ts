@@ -134,7 +134,10 @@ class KeptParts {
   /** Undefined when there is no memory for another one, or was none before. */
   #blockWithRoom(): Buffer | undefined {
     if (this.#usedBytes < blockBytes || !this.#blocks) return this.#blocks?.at(-1);
-    if (keptBytes + blockBytes > keptBytesMax) return void this.drop();
+    if (keptBytes + blockBytes > keptBytesMax) {
+      this.drop();
+      return undefined;
+    }
     keptBytes += blockBytes;
     this.#usedBytes = 0;
     const block = Buffer.allocUnsafeSlow(blockBytes);

@@ -728,22 +728,31 @@ describe('many at one moment', () => {
   });
 
   // What is no request, and the settings of a session, are answered without a turn of their own.
-  test.each(['HTTP/1.1', 'HTTP/2'])('connections over %s are served from a turn on, a few in each', async (protocol) => {
-    const { clock, hold, next } = heldTurns();
-    served = await serve(() => text('well'), clock);
-    hold();
-    const clients = await Promise.all(
-      Array.from({ length: limits.handshakesPerTurn }, () => (protocol === 'HTTP/2' ? served.frames() : served.raw())),
-    );
-    if (protocol === 'HTTP/1.1') for (const client of clients) client.send('broken\r\n\r\n');
-    const answered = (): number => clients.filter((client) => client.receivedBytes() > 0).length;
-    for (let expected = limits.connectionsPerTurn; expected <= clients.length; expected += limits.connectionsPerTurn) {
-      await eventually(() => answered() === expected);
-      await new Promise(setImmediate);
-      expect(answered()).toBe(expected);
-      next();
-    }
-  });
+  test.each(['HTTP/1.1', 'HTTP/2'])(
+    'connections over %s are served from a turn on, a few in each',
+    async (protocol) => {
+      const { clock, hold, next } = heldTurns();
+      served = await serve(() => text('well'), clock);
+      hold();
+      const clients = await Promise.all(
+        Array.from({ length: limits.handshakesPerTurn }, () =>
+          protocol === 'HTTP/2' ? served.frames() : served.raw(),
+        ),
+      );
+      if (protocol === 'HTTP/1.1') for (const client of clients) client.send('broken\r\n\r\n');
+      const answered = (): number => clients.filter((client) => client.receivedBytes() > 0).length;
+      for (
+        let expected = limits.connectionsPerTurn;
+        expected <= clients.length;
+        expected += limits.connectionsPerTurn
+      ) {
+        await eventually(() => answered() === expected);
+        await new Promise(setImmediate);
+        expect(answered()).toBe(expected);
+        next();
+      }
+    },
+  );
 
   test('connections with many requests end one after the other', async () => {
     const { clock, hold, next } = heldTurns();

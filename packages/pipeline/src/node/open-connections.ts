@@ -39,7 +39,7 @@ export class OpenConnections {
   follow(server: Http2SecureServer): void {
     const { guard, measures } = this.#context;
     const destroy = (socket: Socket): void => void socket.destroy();
-    const shakeHands = takeListeners<Socket>(server, 'connection');
+    const shakeHands = takeListeners(server, 'connection');
     server.on(
       'connection',
       guard.callback('connection', (socket: Socket) => this.#accept(socket, shakeHands), destroy),
@@ -48,7 +48,7 @@ export class OpenConnections {
       'drop',
       guard.callback('connection', () => measures.connectionRefused('limit')),
     );
-    const serve = takeListeners<TLSSocket>(server, 'secureConnection');
+    const serve = takeListeners(server, 'secureConnection');
     const begin = guard.callback(
       'connection',
       (socket: TLSSocket) => {
@@ -269,11 +269,11 @@ export class OpenConnections {
 }
 
 /** Takes Node's listeners off an event, and gives what calls them. */
-function takeListeners<Argument>(server: Http2SecureServer, event: string): (argument: Argument) => void {
-  const listeners = server.listeners(event) as ((argument: Argument) => void)[]; // Node's own, which take what it emits
+function takeListeners(server: Http2SecureServer, event: 'connection' | 'secureConnection'): (socket: Socket) => void {
+  const listeners = server.listeners(event) as ((socket: Socket) => void)[]; // both events have a socket
   server.removeAllListeners(event);
-  return (argument) => {
-    for (const listener of listeners) listener.call(server, argument);
+  return (socket) => {
+    for (const listener of listeners) listener.call(server, socket);
   };
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { pieceBytes } from './limits.ts';
 import { EventEmitter } from 'node:events';
-import { type Outlet, piecesOf, writePieces } from './outlet.ts';
+import { piecesOf, writePieces } from './outlet.ts';
 
 test.each([0, 1, pieceBytes - 1, pieceBytes, pieceBytes + 1, 3 * pieceBytes + 5])(
   '%s bytes are cut into pieces that are never too long and lose nothing',
@@ -34,35 +34,38 @@ class HandOutlet extends EventEmitter {
   }
 }
 
-describe.each(['before the first piece', 'while a piece leaves', 'while memory is awaited'])('a client that leaves %s', (when) => {
-  test('has no further piece made', async () => {
-    const outlet = new HandOutlet();
-    let made = 0;
-    const body = {
-      length: 10 * pieceBytes,
-      pieces: function* () {
-        for (;;) {
-          made += 1;
-          yield Buffer.alloc(1_000);
-        }
-      },
-    };
-    const room = Promise.withResolvers<void>();
-    let isFull = when === 'before the first piece';
-    const memory = { isFull: () => isFull, room: () => room.promise, written: () => {}, left: () => {} };
-    const written = writePieces(outlet as unknown as Outlet, body, memory);
-    const before = made;
-    expect(before).toBe(isFull ? 0 : 1);
-    if (when === 'while memory is awaited') {
-      isFull = true;
+describe.each(['before the first piece', 'while a piece leaves', 'while memory is awaited'])(
+  'a client that leaves %s',
+  (when) => {
+    test('has no further piece made', async () => {
+      const outlet = new HandOutlet();
+      let made = 0;
+      const body = {
+        length: 10 * pieceBytes,
+        pieces: function* () {
+          for (;;) {
+            made += 1;
+            yield Buffer.alloc(1_000);
+          }
+        },
+      };
+      const room = Promise.withResolvers<void>();
+      let isFull = when === 'before the first piece';
+      const memory = { isFull: () => isFull, room: () => room.promise, written: () => {}, left: () => {} };
+      const written = writePieces(outlet, body, memory);
+      const before = made;
+      expect(before).toBe(isFull ? 0 : 1);
+      if (when === 'while memory is awaited') {
+        isFull = true;
+        outlet.sendAll();
+        await new Promise(setImmediate);
+      }
+      outlet.destroyed = true;
+      outlet.emit('close');
       outlet.sendAll();
-      await new Promise(setImmediate);
-    }
-    outlet.destroyed = true;
-    outlet.emit('close');
-    outlet.sendAll();
-    room.resolve();
-    await written;
-    expect(made).toBe(before);
-  });
-});
+      room.resolve();
+      await written;
+      expect(made).toBe(before);
+    });
+  },
+);
