@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import { systemClock } from '@cluster-apiserver/base';
 import { once } from 'node:events';
 import { readdirSync, readlinkSync } from 'node:fs';
-import { connect as connectTcp } from 'node:net';
+import { type AddressInfo, connect as connectTcp, createServer, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import type { ApiRequest, ApiResponse, Handler, Pieces, Sink } from '../exchange.ts';
 import { BodyMemoryError } from '../exchange.ts';
@@ -333,6 +333,19 @@ describe('descriptors', () => {
         return false; // it was the directory itself
       }
     }).length;
+
+  test('a client that leaves in the middle of its handshake leaves no descriptor open', async () => {
+    served = await serve(() => text('well'));
+    const hello = await clientHello();
+    const before = openSockets();
+    const clients = Array.from({ length: 5 }, () => connectTcp(served.listener.port, '127.0.0.1'));
+    for (const client of clients) {
+      client.write(hello);
+      await once(client, 'data');
+      client.end();
+    }
+    await eventually(() => openSockets() <= before);
+  });
 
   const large = Buffer.concat([
     Buffer.from([0x40, 1]),
@@ -684,6 +697,21 @@ describe('CONNECT', () => {
     await expectServed();
   });
 });
+
+/** What a TLS client says first. */
+async function clientHello(): Promise<Buffer> {
+  const listener = createServer();
+  listener.listen(0, '127.0.0.1');
+  await once(listener, 'listening');
+  const client = connectTls({ port: (listener.address() as AddressInfo).port, host: '127.0.0.1' });
+  client.on('error', () => {});
+  const [accepted] = (await once(listener, 'connection')) as [Socket];
+  const [hello] = (await once(accepted, 'data')) as [Buffer];
+  client.destroy();
+  accepted.destroy();
+  listener.close();
+  return hello;
+}
 
 describe('many at one moment', () => {
   /** Turns of the event loop go on by hand once that is said. */

@@ -64,6 +64,8 @@ export class OpenConnections {
         'connection',
         (socket: TLSSocket) => {
           socket.on('error', ignoreErrorOfAnEndedSocket);
+          // From here on it may still wait for the answer to what it sent.
+          socket.allowHalfOpen = true;
           this.#beginnings.begin(() => begin(socket));
         },
         destroy,
@@ -164,8 +166,10 @@ export class OpenConnections {
       () => {
         if (socket.destroyed) return;
         // It has left without a word.
-        if (socket.readableLength === 0) socket.destroy();
-        else shakeHands(socket);
+        if (socket.readableLength === 0) return void socket.destroy();
+        // Whoever shuts its side in the middle of the handshake has left, and the TLS socket takes this from the one below.
+        socket.allowHalfOpen = false;
+        shakeHands(socket);
       },
       () => socket.destroy(),
     );
