@@ -64,6 +64,51 @@ test('a work is told when others should have their turn', async () => {
   expect(steps).toBe(4);
 });
 
+test('a work that is alone is done at once, and many at one moment are spread over iterations', async () => {
+  const { turns, work, iterate, scheduled } = byHand();
+  const done: number[] = [];
+  const take = (at: number): number | Promise<number> =>
+    turns.takeNow(() => {
+      work(1);
+      return done.push(at);
+    });
+  expect(take(0)).toBe(1);
+  await iterate();
+  expect(scheduled()).toBe(0);
+  for (let at = 1; at <= 10; at++) void take(at);
+  expect(done.length).toBe(5);
+  const counts: number[] = [];
+  while (scheduled() > 0) {
+    await iterate();
+    counts.push(done.length);
+  }
+  expect(counts).toEqual([9, 11]);
+  expect(done).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+});
+
+test('an iteration has a bounded number of works, however short each is', async () => {
+  const { turns, iterate, scheduled } = byHand();
+  let done = 0;
+  const counts: number[] = [];
+  for (let at = 0; at < 100; at++) void turns.takeNow(() => done++);
+  counts.push(done);
+  while (scheduled() > 0) {
+    await iterate();
+    counts.push(done);
+  }
+  expect(counts).toEqual([32, 64, 96, 100]);
+});
+
+test('a work that could be done at once waits behind those that wait already', async () => {
+  const { turns, iterate } = byHand();
+  const done: string[] = [];
+  void turns.take(() => done.push('first'));
+  void turns.takeNow(() => done.push('second'));
+  expect(done).toEqual([]);
+  await iterate();
+  expect(done).toEqual(['first', 'second']);
+});
+
 test('what a work throws is thrown to who asked for it, and the next one has its turn', async () => {
   const { turns, iterate } = byHand();
   const broken = turns.take(() => {

@@ -9,6 +9,9 @@ export function sliceEnd(clock: Clock): () => boolean {
   return () => clock.monotonicMs() >= endMs;
 }
 
+/** Works of one iteration: what becomes of their results is done behind them, where nobody looks at the clock. */
+const worksMax = 32;
+
 /**
  * Lets long works take turns on the event loop: in one iteration of it they have a few milliseconds together, however
  * many they are, and then whatever else has arrived is served.
@@ -17,6 +20,9 @@ export class Turns {
   readonly #clock: Clock;
   readonly #waiting: (() => void)[] = [];
   #isScheduled = false;
+  /** When the time of this iteration is used up; undefined before its first work. */
+  #endMs: number | undefined;
+  #doneNow = 0;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -36,14 +42,31 @@ export class Turns {
     });
   }
 
+  /**
+   * Does a piece of work at once if this iteration has time for it, and when its turn has come otherwise. For short
+   * works, of which most are alone: hundreds that become ready in one moment are spread over as many iterations as they
+   * need.
+   */
+  takeNow<T>(work: () => T): T | Promise<T> {
+    const nowMs = this.#clock.monotonicMs();
+    this.#endMs ??= nowMs + sliceMs;
+    if (this.#waiting.length > 0 || this.#doneNow === worksMax || nowMs >= this.#endMs) return this.take(work);
+    this.#doneNow++;
+    this.#schedule();
+    return work();
+  }
+
   #schedule(): void {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
     this.#clock.soon(() => {
       this.#isScheduled = false;
-      const isOver = sliceEnd(this.#clock);
+      this.#endMs = undefined;
+      this.#doneNow = 0;
       // What is asked for meanwhile is for the next iteration.
-      const waiting = this.#waiting.length;
+      const waiting = Math.min(this.#waiting.length, worksMax);
+      if (waiting === 0) return;
+      const isOver = sliceEnd(this.#clock);
       for (let done = 0; done < waiting; done++) {
         this.#waiting.shift()?.();
         if (isOver()) break;

@@ -14,10 +14,11 @@ let turns = 0;
 const clock: Clock = {
   ...systemClock,
   monotonicMs: () => (ms += 10),
-  soon: (callback) => {
-    turns++;
-    setImmediate(callback);
-  },
+  soon: (callback) =>
+    void setImmediate(() => {
+      turns++;
+      callback();
+    }),
 };
 const call = callUntil(Number.POSITIVE_INFINITY);
 const count = 60;
@@ -46,6 +47,7 @@ beforeAll(async () => {
 });
 afterAll(() => registry.cache.close());
 
+const everything: Selection = { namespace: undefined, labels: undefined, fields: undefined };
 const labels = (selector: string): Selection['labels'] => parseLabelSelector(selector);
 const selections: readonly Selection[] = [
   { namespace: undefined, labels: undefined, fields: undefined },
@@ -84,6 +86,54 @@ test('a short list that selects nothing waits for nobody', async () => {
   const all = { ...options, resourceVersion: '0', resourceVersionMatch: undefined, sendInitialEvents: undefined };
   expect((await list(resource, all, call)).items.length).toBe(count / 3);
   expect(turns).toBe(0);
+});
+
+test('lists that become ready in one moment are spread over turns', async () => {
+  turns = 0;
+  const turnsOfEach = Array.from({ length: 10 }, (_, at) =>
+    selectInSlices(resource, view, { ...everything, namespace: at % 2 === 0 ? 'a' : 'b' }, undefined).then(() => turns),
+  );
+  expect(new Set(await Promise.all(turnsOfEach)).size).toBe(10);
+});
+
+describe('long lists of the same objects', () => {
+  const longCount = 1_500;
+  let long: View<Cached>;
+  const longList = (selection: Partial<Selection> = {}, limit?: number): ReturnType<typeof selectInSlices> =>
+    selectInSlices(resource, long, { ...everything, ...selection }, undefined, limit);
+
+  beforeAll(() => {
+    const [first] = select(view, resource.kind, everything, undefined).objects;
+    let { items } = view;
+    for (let at = 0; at < longCount; at++) {
+      const key = `c/${at}`;
+      items = items.with(Object.create(first as object, { key: { value: key } }) as Cached);
+    }
+    long = { ...view, items, terms: view.terms };
+  });
+
+  test('share what was selected, also while it is on its way', async () => {
+    const [one, other] = await Promise.all([longList(), longList()]);
+    expect(one.objects.length).toBe(count + longCount);
+    expect(other.objects).toBe(one.objects);
+    expect((await longList()).objects).toBe(one.objects);
+  });
+
+  test.each([{ namespace: 'c' }, { labels: labels('even=true,i!=4') }])(
+    'but not with those of %j',
+    async (selection) => {
+      expect((await longList(selection)).objects).not.toBe((await longList()).objects);
+      expect(await longList(selection)).toEqual(
+        select(long, resource.kind, { ...everything, ...selection }, undefined),
+      );
+    },
+  );
+
+  test('but not with pages of them', async () => {
+    const page = await longList({}, longCount);
+    expect(page).toEqual(select(long, resource.kind, everything, undefined, longCount));
+    expect(page.more).toBe(true);
+  });
 });
 
 test('a dry run over a collection lets others have their turn', async () => {

@@ -223,7 +223,7 @@ const flags = {
     {
       group: serving,
       fallback: '0',
-      help: 'Requests that a client may have open on one HTTP/2 connection; 0 for 250.',
+      help: 'Requests that a client may have open on one HTTP/2 connection; 0 for 100.',
     },
     [0, 2 ** 31 - 1],
   ),

@@ -12,8 +12,8 @@ export function joinedItems(
   leftOut: number,
   end: ByteString,
 ): Pieces {
-  let length = begin.length + end.length + Math.max(0, items.length - 1);
-  for (const { json } of items) length += json.length - leftOut + 1;
+  const length =
+    begin.length + charactersOf(items) - items.length * (leftOut - 1) + Math.max(0, items.length - 1) + end.length;
   return {
     length,
     pieces: function* (pieceBytes, room) {
@@ -27,6 +27,22 @@ export function joinedItems(
     },
   };
 }
+
+const lengths = new WeakMap<object, number>();
+
+/** Remembered, because lists of the same objects share them: thousands may be asked for in one moment. */
+export function charactersOf(items: readonly { readonly json: ByteString }[]): number {
+  let characters = lengths.get(items);
+  if (characters === undefined) {
+    characters = 0;
+    for (const { json } of items) characters += json.length;
+    if (items.length >= rememberedItemsMin) lengths.set(items, characters);
+  }
+  return characters;
+}
+
+/** Shorter lists are added up as fast as they are looked for. */
+const rememberedItemsMin = 1_000;
 
 const comma = 0x2c;
 const openingBrace = 0x7b;

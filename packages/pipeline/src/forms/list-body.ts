@@ -12,7 +12,7 @@ import {
 import type { ObjectList, Resource } from '@cluster-apiserver/registry';
 import type { Bytes, Flow, Pieces } from '../exchange.ts';
 import { bodyInSlices, type Steps, textSteps } from './in-slices.ts';
-import { joinedItems } from './joined-items.ts';
+import { charactersOf, joinedItems } from './joined-items.ts';
 import type { Form, Shown } from './negotiate.ts';
 import { largeCharacters, memberText, servedObject } from './object-text.ts';
 import { listSchema, shownList } from './shown.ts';
@@ -33,9 +33,7 @@ export function listBody(
     encoding === 'protobuf'
       ? protobufSteps(served, shown, list, nowMs)
       : textSteps(encoding, listText(served, shown, list, nowMs));
-  let characters = 0;
-  for (const { json } of list.items) characters += json.length;
-  return bodyInSlices(turnsOf(clock), begin, characters);
+  return bodyInSlices(turnsOf(clock), begin, charactersOf(list.items));
 }
 
 /** A list joins the bytes of its objects; nothing of them is parsed, and nothing is copied before it is sent. */
@@ -107,44 +105,63 @@ function* protobufSteps(
 }
 
 /** All lists of the process together may keep this much of what has been written and not sent. */
-const keptBytesMax = 64 * 1024 * 1024;
+const keptBytesMax = 48 * 1024 * 1024;
 let keptBytes = 0;
+
+/**
+ * What is kept lies in blocks, each of which goes back to the system once it has been sent. As many small parts it would
+ * leave holes everywhere in the memory of the process.
+ */
+const blockBytes = 64 * 1024;
 
 /** The parts of one list, or none of them. */
 class KeptParts {
-  #parts: Uint8Array[] | undefined = [];
-  #bytes = 0;
+  #blocks: Buffer[] | undefined = [];
+  /** Of the last block, what has been written. */
+  #usedBytes = blockBytes;
 
   add(part: Uint8Array): void {
-    if (!this.#parts) return;
-    if (keptBytes + part.length > keptBytesMax) return this.drop();
-    keptBytes += part.length;
-    this.#bytes += part.length;
-    this.#parts.push(part);
+    for (let from = 0; from < part.length; ) {
+      const block = this.#blockWithRoom();
+      if (!block) return;
+      const copied = part.subarray(from, from + blockBytes - this.#usedBytes);
+      block.set(copied, this.#usedBytes);
+      this.#usedBytes += copied.length;
+      from += copied.length;
+    }
   }
 
-  /** Each is given up when the next one is wanted. Undefined when they have been dropped. */
+  /** Undefined when there is no memory for another one, or was none before. */
+  #blockWithRoom(): Buffer | undefined {
+    if (this.#usedBytes < blockBytes || !this.#blocks) return this.#blocks?.at(-1);
+    if (keptBytes + blockBytes > keptBytesMax) {
+      this.drop();
+      return undefined;
+    }
+    keptBytes += blockBytes;
+    this.#usedBytes = 0;
+    const block = Buffer.allocUnsafeSlow(blockBytes);
+    this.#blocks.push(block);
+    return block;
+  }
+
+  /** Each block is given up when the next one is wanted. Undefined when they have been dropped. */
   take(): Iterable<Uint8Array> | undefined {
-    return this.#parts && this.#taken(this.#parts);
+    return this.#blocks && this.#taken(this.#blocks);
   }
 
-  *#taken(parts: Uint8Array[]): Generator<Uint8Array> {
-    for (const [index, part] of parts.entries()) {
-      parts[index] = nothing;
-      keptBytes -= part.length;
-      this.#bytes -= part.length;
-      yield part;
+  *#taken(blocks: Buffer[]): Generator<Uint8Array> {
+    for (let block = blocks.shift(); block; block = blocks.shift()) {
+      keptBytes -= blockBytes;
+      yield blocks.length > 0 ? block : block.subarray(0, this.#usedBytes);
     }
   }
 
   drop(): void {
-    this.#parts = undefined;
-    keptBytes -= this.#bytes;
-    this.#bytes = 0;
+    keptBytes -= blockBytes * (this.#blocks?.length ?? 0);
+    this.#blocks = undefined;
   }
 }
-
-const nothing = new Uint8Array();
 
 function* protobufItems(
   kind: Kind,

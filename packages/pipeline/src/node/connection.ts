@@ -32,6 +32,8 @@ export class Connection {
   #pongMissing = false;
   #toldToLeave = false;
   #whenAnswered: (() => void) | undefined;
+  /** Requests of HTTP/1.1 that came before the one ahead of them was answered. */
+  #waiting: (() => void)[] | undefined;
 
   /** `accepted` is the socket below TLS, which holds the descriptor. */
   constructor(socket: TLSSocket, accepted: Socket | undefined, context: ListenerContext) {
@@ -62,10 +64,18 @@ export class Connection {
       this.requests.delete(request);
       this.#idleSinceMs = this.#context.nowMs;
       // On a socket that is gone there is nobody to hear it.
-      if (!this.socket.destroyed) this.#whenAnswered?.();
+      if (this.socket.destroyed) return;
+      this.#whenAnswered?.();
+      this.#waiting?.shift()?.();
     } catch (error) {
       this.#context.guard.failed('request', error, () => this.destroy());
     }
+  }
+
+  /** Serves the newest request now, or when those ahead of it have been answered and the client has taken their answers. */
+  serveInTurn(serve: () => void): void {
+    if (this.requests.size === 1) serve();
+    else (this.#waiting ??= []).push(serve);
   }
 
   isNewest(request: SocketRequest): boolean {

@@ -90,6 +90,8 @@ export class Http1Request extends SocketRequest {
 
   override closed(): void {
     super.closed();
+    // Node would end each pipelined request with an error and write down its stack.
+    if (this.isGone && this.complete) this.#message.destroy();
     if (!this.#begin) return;
     // A stream whose turn has not come finds that nobody listens.
     this.#response.destroy();

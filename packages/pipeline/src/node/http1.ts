@@ -75,7 +75,8 @@ function serveRequest(
   let refusing = request.refused() ?? refused;
   if (!refusing && connection.requests.size > limits.pipelinedRequestsMax)
     refusing = refusal(429, 'too many requests at once on one connection');
-  if (refusing) request.endsConnection();
+  if (!refusing) return connection.serveInTurn(() => accept(request, undefined));
+  request.endsConnection();
   accept(request, refusing);
 }
 

@@ -63,8 +63,11 @@ export const lingerMs = 2_000;
 /** Connections on which a refused body is thrown away at a time. Those beyond are closed at once. */
 export const lingeringMax = 1_000;
 
-/** Requests a client may send on one HTTP/1.1 connection without waiting for answers; they cost as much as connections. */
-export const pipelinedRequestsMax = 100;
+/**
+ * Requests a client may send on one HTTP/1.1 connection without waiting for answers. They are served one after the
+ * other, as by Go's server; no client in use sends more than one.
+ */
+export const pipelinedRequestsMax = 20;
 
 /** A pong behind more than this would be late anyway, and a client that reads nothing could ask for any number. */
 export const pongBacklogBytesMax = 64 * 1024;
@@ -90,17 +93,29 @@ export const pingIntervalMs = 30_000;
 /** A ping may wait behind a large answer on a slow line. */
 export const pingTimeoutMs = 60_000;
 
-/** Streams of one HTTP/2 connection: as many as Go's server, whose clients put every watch on one connection. */
-export const defaultStreamsMax = 250;
+/** Streams of one HTTP/2 connection, as in kube-apiserver. At the limit Go's clients open another connection. */
+export const defaultStreamsMax = 100;
 
 /** What one HTTP/2 connection may make the protocol library hold, in megabytes, before new streams are refused. */
 export const sessionMegabytesMax = 32;
 
-/** Streams a client may reset at once and then per second. An honest client cancels all its watches, attackers more. */
-export const streamResets = { burst: 300, perSecond: 33 };
+/**
+ * Streams a client may reset at once and then per second. An honest client cancels all that it has open, attackers more.
+ * Those that arrive together are worked on in one turn of the event loop.
+ */
+export const streamResets = { burst: 125, perSecond: 33 };
 
 /** How often the limits above are looked at: one timer for all connections instead of several for each request. */
 export const sweepMs = 1_000;
+
+/** TLS handshakes that begin in one turn of the event loop. Each takes one or two milliseconds. */
+export const handshakesPerTurn = 4;
+
+/** Connections that are served from one turn of the event loop on: each may begin with all the requests and resets that it may send. */
+export const connectionsPerTurn = 2;
+
+/** Requests whose connections end in one turn of the event loop, at about 50 microseconds each. */
+export const endingsPerTurn = 100;
 
 /** Work of one turn of the event loop before others get theirs. */
 export const turnMs = 5;

@@ -4,6 +4,7 @@ import type { TLSSocket } from 'node:tls';
 import { Connection } from './connection.ts';
 import type { ListenerContext } from './context.ts';
 import * as limits from './limits.ts';
+import { Pace } from './pace.ts';
 import type { SocketRequest } from './socket-request.ts';
 
 /**
@@ -18,6 +19,9 @@ export class OpenConnections {
   readonly #perPeer = new Map<string, number>();
   readonly #connections = new Map<TLSSocket, Connection>();
   readonly #bySession = new WeakMap<ServerHttp2Session, Connection>();
+  readonly #handshakes: Pace;
+  readonly #beginnings: Pace;
+  readonly #endings: Pace;
   #newest: Connection | undefined;
   #shortOfDescriptorsUntilMs = 0;
   /** Those that a drain waits for, and what it does when the last of them is gone. */
@@ -28,29 +32,45 @@ export class OpenConnections {
   constructor(context: ListenerContext, perPeerMax: number) {
     this.#context = context;
     this.#perPeerMax = perPeerMax;
+    this.#handshakes = new Pace(context.clock, limits.handshakesPerTurn);
+    this.#beginnings = new Pace(context.clock, limits.connectionsPerTurn);
+    this.#endings = new Pace(context.clock, limits.endingsPerTurn);
   }
 
-  /** Listens for connections before Node serves them, so that each is known when its first request comes. */
+  /** Stands between the socket and Node's listeners, so that each connection is known when its first request comes. */
   follow(server: Http2SecureServer): void {
     const { guard, measures } = this.#context;
+    const destroy = (socket: Socket): void => void socket.destroy();
+    const shakeHands = takeListeners(server, 'connection');
     server.on(
       'connection',
-      guard.callback(
-        'connection',
-        (socket: Socket) => this.#accept(socket),
-        (socket) => socket.destroy(),
-      ),
+      guard.callback('connection', (socket: Socket) => this.#accept(socket, shakeHands), destroy),
     );
     server.on(
       'drop',
       guard.callback('connection', () => measures.connectionRefused('limit')),
     );
-    server.prependListener(
+    const serve = takeListeners(server, 'secureConnection');
+    const begin = guard.callback(
+      'connection',
+      (socket: TLSSocket) => {
+        if (socket.destroyed) return;
+        this.#secure(socket);
+        serve(socket);
+      },
+      destroy,
+    );
+    server.on(
       'secureConnection',
       guard.callback(
         'connection',
-        (socket: TLSSocket) => this.#secure(socket),
-        (socket) => socket.destroy(),
+        (socket: TLSSocket) => {
+          socket.on('error', ignoreErrorOfAnEndedSocket);
+          // From here on it may still wait for the answer to what it sent.
+          socket.allowHalfOpen = true;
+          this.#beginnings.begin(() => begin(socket));
+        },
+        destroy,
       ),
     );
     server.on(
@@ -127,8 +147,8 @@ export class OpenConnections {
     return this.#accepted.size > limits.connectionsMax * limits.crowdedShare || nowMs < this.#shortOfDescriptorsUntilMs;
   }
 
-  #accept(socket: Socket): void {
-    const { measures, nowMs } = this.#context;
+  #accept(socket: Socket, shakeHands: (socket: Socket) => void): void {
+    const { guard, measures, nowMs } = this.#context;
     const peer = socket.remoteAddress;
     // It has left already.
     if (peer === undefined) return void socket.destroy();
@@ -144,6 +164,27 @@ export class OpenConnections {
     this.#accepted.set(key, { socket, connection: undefined, sinceMs: nowMs });
     socket.on('error', ignoreErrorOfAnEndedSocket);
     socket.once('close', () => this.#closed(key, socket, peer));
+    const begin = guard.callback(
+      'connection',
+      () => {
+        if (socket.destroyed) return;
+        // It has left without a word.
+        if (socket.readableLength === 0) return void socket.destroy();
+        // Whoever shuts its side in the middle of the handshake has left, and the TLS socket takes this from the one below.
+        socket.allowHalfOpen = false;
+        shakeHands(socket);
+      },
+      () => socket.destroy(),
+    );
+    // Thousands of connections could be opened first, and all begin in the same moment.
+    socket.once(
+      'readable',
+      guard.callback(
+        'connection',
+        () => this.#handshakes.begin(begin),
+        () => socket.destroy(),
+      ),
+    );
   }
 
   #closed(key: string, socket: Socket, peer: string): void {
@@ -181,7 +222,12 @@ export class OpenConnections {
       );
       return;
     }
-    socket.once('end', () => socket.destroy());
+    socket.once(
+      'end',
+      guard.callback('connection', () =>
+        this.#endings.begin(() => guard.run('connection', () => void socket.destroy()), 1 + connection.requests.size),
+      ),
+    );
     // A session that broke off while it was closing ends our side and reads no more: the client's end goes unseen.
     socket.once(
       'finish',
@@ -227,6 +273,15 @@ export class OpenConnections {
       request.giveUp('memory');
     }
   }
+}
+
+/** Takes Node's listeners off an event, and gives what calls them. */
+function takeListeners(server: Http2SecureServer, event: 'connection' | 'secureConnection'): (socket: Socket) => void {
+  const listeners = server.listeners(event) as ((socket: Socket) => void)[]; // both events have a socket
+  server.removeAllListeners(event);
+  return (socket) => {
+    for (const listener of listeners) listener.call(server, socket);
+  };
 }
 
 /** A socket that was accepted, with its connection once the handshake is done. */

@@ -1,6 +1,7 @@
-import { expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { pieceBytes } from './limits.ts';
-import { piecesOf } from './outlet.ts';
+import { EventEmitter } from 'node:events';
+import { piecesOf, writePieces } from './outlet.ts';
 
 test.each([0, 1, pieceBytes - 1, pieceBytes, pieceBytes + 1, 3 * pieceBytes + 5])(
   '%s bytes are cut into pieces that are never too long and lose nothing',
@@ -11,5 +12,60 @@ test.each([0, 1, pieceBytes - 1, pieceBytes, pieceBytes + 1, 3 * pieceBytes + 5]
       expect(Buffer.concat(pieces).equals(bytes)).toBe(true);
       expect(pieces.every((piece) => piece.length > 0 && piece.length <= pieceBytes)).toBe(true);
     }
+  },
+);
+
+/** Takes what is written when it is told to. */
+class HandOutlet extends EventEmitter {
+  destroyed = false;
+  readonly writableLength = 0;
+  readonly writableEnded = false;
+  readonly #sent: (() => void)[] = [];
+
+  write(_bytes: Buffer, sent: () => void): boolean {
+    this.#sent.push(sent);
+    return false;
+  }
+
+  end(): void {}
+
+  sendAll(): void {
+    for (const sent of this.#sent.splice(0)) sent();
+  }
+}
+
+describe.each(['before the first piece', 'while a piece leaves', 'while memory is awaited'])(
+  'a client that leaves %s',
+  (when) => {
+    test('has no further piece made', async () => {
+      const outlet = new HandOutlet();
+      let made = 0;
+      const body = {
+        length: 10 * pieceBytes,
+        pieces: function* () {
+          for (;;) {
+            made += 1;
+            yield Buffer.alloc(1_000);
+          }
+        },
+      };
+      const room = Promise.withResolvers<void>();
+      let isFull = when === 'before the first piece';
+      const memory = { isFull: () => isFull, room: () => room.promise, written: () => {}, left: () => {} };
+      const written = writePieces(outlet, body, memory);
+      const before = made;
+      expect(before).toBe(isFull ? 0 : 1);
+      if (when === 'while memory is awaited') {
+        isFull = true;
+        outlet.sendAll();
+        await new Promise(setImmediate);
+      }
+      outlet.destroyed = true;
+      outlet.emit('close');
+      outlet.sendAll();
+      room.resolve();
+      await written;
+      expect(made).toBe(before);
+    });
   },
 );

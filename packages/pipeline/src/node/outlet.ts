@@ -39,12 +39,14 @@ export async function writePieces(outlet: Outlet, body: Bytes | Flow, memory: Pi
     return lent ? lent.subarray(0, wanted) : Buffer.allocUnsafe(wanted);
   };
   if (memory.isFull()) await memory.room();
+  // The client may have left while the response waited for its turn or for memory: no piece is made for nobody.
+  if (outlet.destroyed) return;
   for await (const piece of hasLength(body) ? piecesOf(body, room) : body.flow()) {
     const whole = lent;
     lent = undefined;
+    if (outlet.destroyed) return;
     // What was not put together in our memory comes in pieces of any size.
     for (let from = 0; from < piece.length; ) {
-      if (outlet.destroyed) return;
       const part = from === 0 && piece.length <= size() ? piece : piece.subarray(from, from + size());
       from += part.length;
       const isLast = from >= piece.length;
@@ -66,6 +68,7 @@ export async function writePieces(outlet: Outlet, body: Bytes | Flow, memory: Pi
         });
       else if (!flows) await movedOn(outlet);
       if (memory.isFull()) await memory.room();
+      if (outlet.destroyed) return;
     }
   }
 }

@@ -110,6 +110,8 @@ export function frame(type: keyof typeof frameTypes, flags: number, stream: numb
 /** `GET https / a` and `POST https / a` by their places in HPACK's static table, the authority spelled out. */
 export const packed = {
   get: Buffer.from([0x82, 0x87, 0x84, 0x01, 0x01, 0x61]),
+  getOf: (path: string): Buffer<ArrayBuffer> =>
+    Buffer.concat([Buffer.from([0x82, 0x87, 0x04, path.length]), Buffer.from(path), Buffer.from([0x01, 0x01, 0x61])]),
   post: Buffer.from([0x83, 0x87, 0x84, 0x01, 0x01, 0x61]),
 };
 /** A header as HPACK writes it without any table. Both parts are shorter than 127 bytes. */

@@ -40,19 +40,20 @@ export const answerErrors =
 export function asStatus(error: unknown): StatusError {
   if (error instanceof StatusError) return error;
   if (error instanceof DeadlineExceededError) return timedOut(error);
-  if (error instanceof ClientGoneError) return clientGone(error);
+  if (error instanceof ClientGoneError) return clientGone;
   if (isBeyondBounds(error)) return badRequest('the object is nested too deeply or too large', error);
   return new StatusError('InternalError', 'Internal error occurred', undefined, { cause: error });
 }
 
-/** Read only by a client that has shut its side of the connection and still waits: its work ends like that of any other. */
-const clientGone = (cause: ClientGoneError): StatusError =>
-  new StatusError(
-    'Timeout',
-    'the client closed its side of the connection before the response was ready',
-    {},
-    { cause },
-  );
+/**
+ * Read only by a client that has shut its side of the connection and still waits: its work ends like that of any other.
+ * One for all, because a client may leave with a hundred requests open and each stack would have to be written down.
+ */
+const clientGone = new StatusError(
+  'Timeout',
+  'the client closed its side of the connection before the response was ready',
+  {},
+);
 
 /** The end of the stack, or the longest string: only a client that means harm nests or repeats values that often. */
 const isBeyondBounds = (error: unknown): boolean =>

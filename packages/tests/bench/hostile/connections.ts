@@ -1,4 +1,7 @@
 import { systemClock as clock } from '@cluster-apiserver/base';
+import { once } from 'node:events';
+import { type AddressInfo, connect as connectTcp, createServer, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
 import { data, type Field, frame, frames, headers, literals } from '../../test/hostile/frames.ts';
 import { requestHeaders, resetStream } from '../../test/hostile/http2-connection.ts';
 import {
@@ -44,6 +47,23 @@ const uploads = { connections: 10, streams: 100, declaredBytes: 1_000_000, pause
 const forgedPerSecond = 1_000;
 const idleConnections = 2_000;
 const connectedAtOnce = 20;
+const handshakesAtOnce = { connections: 300, pauseMs: 1_000 };
+
+/** What a TLS client says first. The server cannot tell a repetition of it from another client. */
+async function clientHello(): Promise<Buffer> {
+  const listener = createServer();
+  listener.listen(0, '127.0.0.1');
+  await once(listener, 'listening');
+  const { port } = listener.address() as AddressInfo; // it listens on a port
+  const client = connectTls({ host: '127.0.0.1', port, ALPNProtocols: ['h2'] });
+  client.on('error', () => {}); // nobody answers it
+  const [accepted] = (await once(listener, 'connection')) as [Socket];
+  const [hello] = (await once(accepted, 'data')) as [Buffer];
+  client.destroy();
+  accepted.destroy();
+  listener.close();
+  return hello;
+}
 
 export const connectionAttacks: readonly Attack[] = [
   {
@@ -193,6 +213,29 @@ export const connectionAttacks: readonly Attack[] = [
       };
       await Promise.all(Array.from({ length: connectedAtOnce }, loop));
       await untilOver(context);
+    },
+  },
+  {
+    name: 'handshakes-at-once',
+    reason: `${handshakesAtOnce.connections} connections that are opened first and begin their handshakes in one moment (no credentials)`,
+    prepare: async (context) => {
+      const hello = await clientHello();
+      const open = async (): Promise<Socket> => {
+        const socket = connectTcp({ host: '127.0.0.1', port: context.target.port });
+        socket.on('error', () => context.count('closed'));
+        context.signal.addEventListener('abort', () => socket.destroy());
+        await once(socket, 'connect');
+        return socket;
+      };
+      return async () => {
+        while (!context.signal.aborted) {
+          const sockets = await Promise.all(Array.from({ length: handshakesAtOnce.connections }, open));
+          for (const socket of sockets) socket.write(hello);
+          context.count('sent', sockets.length);
+          await pause(context, handshakesAtOnce.pauseMs);
+          for (const socket of sockets) socket.destroy();
+        }
+      };
     },
   },
   {
