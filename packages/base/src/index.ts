@@ -19,4 +19,4 @@ export { nearestName } from './nearest-name.ts';
 export { getOwn, setOwn } from './own.ts';
 export { type Random, seededRandom, systemRandom } from './random.ts';
 export { Scope } from './scope.ts';
-export { type Turns, turnsOf } from './turns.ts';
+export { TurnBudget, type Turns, turnsOf } from './turns.ts';

@@ -3,6 +3,9 @@ import type { Clock } from './clock.ts';
 /** One piece of long work takes no longer than this on the thread that serves everybody. */
 const sliceMs = 4;
 
+/** A step takes some 10 µs. */
+const stepsAtOnce = 32;
+
 /**
  * Lets long works take turns on the event loop: in one iteration of it they have a few milliseconds together, however
  * many they are, and then whatever else has arrived is served.
@@ -31,6 +34,20 @@ export class Turns {
     });
   }
 
+  /** Does a work in small steps: a few now, because most works have no more, and the rest when its turn has come. */
+  async run<T>(steps: Generator<void, T>): Promise<T> {
+    let step = steps.next();
+    for (let done = 1; !step.done && done < stepsAtOnce; done++) step = steps.next();
+    while (!step.done)
+      step = await this.take((isOver) => {
+        for (;;) {
+          const next = steps.next();
+          if (next.done || isOver()) return next;
+        }
+      });
+    return step.value;
+  }
+
   #schedule(): void {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
@@ -45,6 +62,36 @@ export class Turns {
       }
       if (this.#waiting.length > 0) this.#schedule();
     });
+  }
+}
+
+/**
+ * The time that one long loop takes of each turn of the event loop. Other than a place in `Turns`, it costs a loop that
+ * hardly ever takes long nothing but a look at the clock.
+ */
+export class TurnBudget {
+  readonly #clock: Clock;
+  /** Undefined before the first look in a turn. */
+  #endMs: number | undefined;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Whether the rest should be left to the next turn. */
+  get isSpent(): boolean {
+    const nowMs = this.#clock.monotonicMs();
+    if (this.#endMs !== undefined) return nowMs >= this.#endMs;
+    this.#endMs = nowMs + sliceMs;
+    this.#clock.soon(() => {
+      this.#endMs = undefined;
+    });
+    return false;
+  }
+
+  /** Resolves in the next turn. */
+  nextTurn(): Promise<void> {
+    return new Promise((resolve) => this.#clock.soon(resolve));
   }
 }
 

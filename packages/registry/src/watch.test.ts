@@ -380,6 +380,23 @@ describe('what lies too far back for memory', () => {
     expect(watching.reached).toBeDefined();
   });
 
+  test('is read from the store once for all who missed it, whatever they select', async () => {
+    const first = await make('a');
+    for (let n = 0; n < 5_200; n++) await put('a', { n: String(n) });
+    await make('other', {}, 'other');
+    let replays = 0;
+    await registry.cache.close();
+    open({ ...memory, watch: (...args) => ((replays += args[3] === 'untold' ? 0 : 1), memory.watch(...args)) });
+    const all = await Promise.all(
+      [{}, { namespace: 'other' }, { labels: labelled('n') }, { namespace: undefined }, {}].map((more) =>
+        begin({ resourceVersion: String(first), ...more }),
+      ),
+    );
+    const told = await Promise.all(all.map((watching, at) => next(watching, at === 1 ? 1 : 100)));
+    expect(told.map(([line]) => line)).toEqual(['MODIFIED a', 'ADDED other', 'ADDED a', 'MODIFIED a', 'MODIFIED a']);
+    expect(replays).toBe(1);
+  });
+
   test('and for the store ends the watch as expired', async () => {
     const first = await make('a');
     await put('a', { n: '1' });
@@ -395,7 +412,7 @@ describe('what lies too far back for memory', () => {
     const watching = await begin({ resourceVersion: String(await make('a')) });
     expect(watching.take()).toBeUndefined();
     const large = 'x'.repeat(60_000);
-    for (let n = 0; n < 400; n++) {
+    for (let n = 0; n < 700; n++) {
       await replace(
         resource,
         'a',

@@ -3,7 +3,7 @@
  * write below the prefix moves the revision that it has come to. A list and a watch of it can never disagree, because
  * state, changes and revision move together in one turn.
  */
-import { backoff, callUntil, type Clock, type Random, sleep } from '@cluster-apiserver/base';
+import { backoff, callUntil, type Clock, type Random, sleep, TurnBudget, turnsOf } from '@cluster-apiserver/base';
 import { HistoryReplacedError, RevisionCompactedError } from '../errors.ts';
 import type { HistoryReplaced } from '../etcd/history.ts';
 import { type Revision, revision } from '../revision.ts';
@@ -47,8 +47,8 @@ export interface WatchCache<Item extends CacheItem> {
   close(): Promise<void>;
 }
 
-/** Memory that the changes of late may hold, for each collection. */
-const windowWeightMax = 16 * 1024 * 1024;
+/** Old changes are dropped so often. */
+const trimIntervalMs = 5_000;
 
 /** Small enough that a page is quickly made, large enough that 100,000 objects do not take 1,000 round trips. */
 const pageKeys = 2_000;
@@ -56,7 +56,8 @@ const pageTimeoutMs = 30_000;
 
 /**
  * A replica begins this far in the past and is told what happened since: so clients that come over from another
- * replica find the changes that they have not seen yet in memory.
+ * replica find the changes that they have not seen yet in memory. Those further behind share a catch-up. More would
+ * delay the start by some 80 µs each, and etcd does not tell when a revision was.
  */
 const historyRevisions = 5_000;
 
@@ -66,11 +67,13 @@ const restartMaxMs = 5_000;
 export function openWatchCache<Item extends CacheItem>(options: WatchCacheOptions<Item>): WatchCache<Item> {
   const { store, prefix, forms, clock, random, report, standstillMs } = options;
   const freshness = new Freshness({ store, clock, ...(standstillMs !== undefined && { standstillMs }) });
-  const collections = forms.map((form) => new Collection(form, store, freshness, windowWeightMax));
+  const collections = forms.map((form) => new Collection(form, store, freshness, clock));
   const collectionOf = (key: string): Collection<Item> | undefined =>
     collections.find(({ form }) => key.startsWith(form.prefix));
   const closing = new AbortController();
   const { signal } = closing;
+  /** What the watch or a list may take of one turn: both bring some thousand entries at once. */
+  const turn = new TurnBudget(clock);
   const first = Promise.withResolvers<void>();
   let following = false;
   let lostBecause: unknown;
@@ -128,10 +131,15 @@ export function openWatchCache<Item extends CacheItem>(options: WatchCacheOption
         if (entry.unreadable) unread.push(entry);
         reloads.get(collection)?.add(entry);
         items++;
+        if (turn.isSpent) await turn.nextTurn();
       }
     } while (next);
+    const finish: (() => void)[] = [];
+    for (const reload of reloads.values()) finish.push(await turnsOf(clock).run(reload.prepare(from)));
+    signal.throwIfAborted();
+    ofRound.throwIfAborted();
     unreadables.clear();
-    for (const reload of reloads.values()) reload.done(from);
+    for (const finishOne of finish) finishOne();
     for (const entry of unread) unreadables.note(entry.key, entry);
     freshness.begin(from);
     following = true;
@@ -168,6 +176,9 @@ export function openWatchCache<Item extends CacheItem>(options: WatchCacheOption
           if (ended.aborted) break;
           pauses.reset();
           apply(set);
+          if (!turn.isSpent) continue;
+          await turn.nextTurn();
+          if (ended.aborted) break;
         }
       } catch (cause) {
         if (signal.aborted) return;
@@ -183,6 +194,12 @@ export function openWatchCache<Item extends CacheItem>(options: WatchCacheOption
     }
   };
   const running = run();
+  const trimLater = (): (() => void) =>
+    clock.after(trimIntervalMs, () => {
+      for (const collection of collections) collection.trim();
+      cancelTrim = trimLater();
+    });
+  let cancelTrim = trimLater();
 
   return {
     collections,
@@ -199,6 +216,7 @@ export function openWatchCache<Item extends CacheItem>(options: WatchCacheOption
     retryUnreadable: () => unreadables.retry(),
     close: async () => {
       closing.abort();
+      cancelTrim();
       stopListening();
       await running;
     },
