@@ -47,7 +47,14 @@ export { type Retiring, retiring } from './transform/retiring.ts';
 export { secretbox } from './transform/secretbox.ts';
 export { identity, rawTransformer, type Transformed, type Transformer } from './transform/transformer.ts';
 export type { CatchUpReader } from './watch-cache/catch-up.ts';
-export { type CacheItem, type Changes, Collection, type CollectionForm, itemKey, textOfKey } from './watch-cache/collection.ts';
+export {
+  type CacheItem,
+  type Changes,
+  Collection,
+  type CollectionForm,
+  itemKey,
+  textOfKey,
+} from './watch-cache/collection.ts';
 export { openWatchCache, type WatchCache, type WatchCacheEvent } from './watch-cache/watch-cache.ts';
 export { SortedSet } from './watch-cache/sorted-set.ts';
 export type { View } from './watch-cache/view.ts';

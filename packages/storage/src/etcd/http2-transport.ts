@@ -4,6 +4,7 @@ import { decodeStatusMessage, frame, MessageReader } from './grpc-frames.ts';
 import { type Connection, connect, type Listener, type Stream } from './http2/connection.ts';
 import type { TlsCredentials } from './http2/dial.ts';
 import { type HeaderField, headerBlock } from './http2/header-block.ts';
+import { afterUnstalled } from './stall-aware-timer.ts';
 import {
   type Connect,
   EtcdFault,
@@ -16,12 +17,6 @@ import {
 const okCode = 0;
 const unknownCode = 2;
 const unavailableCode = 14;
-
-/**
- * A timer this late says that our own event loop stood still, not that the member is slow: its answer may lie in the
- * socket, unread. It gets one more turn of the loop.
- */
-const lateTimerMs = 50;
 
 /** Messages of a stream that wait for their reader before the member is held back. */
 const waitingMessagesMax = 16;
@@ -142,18 +137,10 @@ class Question implements Listener {
     const stream = connection.open(headers, this);
     stream.send(frame(question), true);
     this.#cancelStream = () => stream.cancel();
-    const dueMs = this.#clock.monotonicMs() + timeoutMs;
-    let graceGiven = false;
-    const timeOver = (): void => {
-      if (this.#clock.monotonicMs() - dueMs > lateTimerMs && !graceGiven) {
-        graceGiven = true;
-        this.#cancelTimer = this.#clock.after(1, timeOver);
-        return;
-      }
+    this.#cancelTimer = afterUnstalled(this.#clock, timeoutMs, () => {
       this.#giveUp(stream.sent ? 'lost' : 'unsent', unavailableCode, `gave no answer within ${timeoutMs} ms`);
       connection.suspect();
-    };
-    this.#cancelTimer = this.#clock.after(timeoutMs, timeOver);
+    });
   }
 
   headers(headers: ReadonlyMap<string, string>): void {

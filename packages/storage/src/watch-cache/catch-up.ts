@@ -337,5 +337,10 @@ class Pass<Item extends CacheItem> {
   }
 }
 
-const weightOf = <Item extends CacheItem>({ previous, current }: { previous?: Item | undefined; current?: Item | undefined }): number =>
-  (previous?.weight ?? 0) + (current?.weight ?? 0);
+const weightOf = <Item extends CacheItem>({
+  previous,
+  current,
+}: {
+  previous?: Item | undefined;
+  current?: Item | undefined;
+}): number => (previous?.weight ?? 0) + (current?.weight ?? 0);

@@ -234,9 +234,7 @@ test('every past state within the window can be seen, and is found by its terms'
     expect((await contents(a, at))?.sort()).toEqual(state);
     for (let term = 0; term < 7; term++) {
       const found: string[] = [];
-      (await a.viewAt(at))
-        ?.terms.get(`t${term}`)
-        ?.items.visit('', ({ key, text }) => found.push(`${key}=${text}`) > 0);
+      (await a.viewAt(at))?.terms.get(`t${term}`)?.items.visit('', ({ key, text }) => found.push(`${key}=${text}`) > 0);
       expect(found.sort()).toEqual(state.filter((item) => item.endsWith(`=t${term}`)));
     }
   }
@@ -581,7 +579,9 @@ describe('however many objects and changes there are, one turn of the event loop
     }
     await new Promise(setImmediate);
     stepsMax = 0;
-    expect(await Promise.all(at.map(async (past) => (await a.viewAt(past))?.items.size))).toEqual([1_000, 2_000, 3_000]);
+    expect(await Promise.all(at.map(async (past) => (await a.viewAt(past))?.items.size))).toEqual([
+      1_000, 2_000, 3_000,
+    ]);
     const reads = at.map(async (past) => (await a.readPast({ within: '' }, past, call)).items.length);
     expect(await Promise.all(reads)).toEqual([1_000, 2_000, 3_000]);
     await new Promise(setImmediate);

@@ -6,7 +6,8 @@
 import type { Socket } from 'node:net';
 import type { Clock } from '@cluster-apiserver/base';
 import { lengthOf, type Pieces } from '../../pieces.ts';
-import { dial, type TlsCredentials } from './dial.ts';
+import { afterUnstalled } from '../stall-aware-timer.ts';
+import { type Dial, dial, type TlsCredentials } from './dial.ts';
 import {
   errorCodes,
   flags,
@@ -24,7 +25,7 @@ import {
   settingsFrame,
 } from './frames.ts';
 import { Outgoing } from './outgoing.ts';
-import { HeaderReader } from './header-block.ts';
+import { emptyTable, HeaderReader, tableBytesMax } from './header-block.ts';
 
 /** What comes of a stream. After `ended` or `lost` nothing more does. */
 export interface Listener {
@@ -63,6 +64,9 @@ const connectTimeoutMs = 1_000;
 /** etcd takes more than two pings within 5 s of each other, with nothing sent in between, for an attack. */
 const pingIntervalMs = 5_500;
 
+/** So many pings may come sooner, until the other side has sent something (gRPC's `too_many_pings`). */
+const earlyPingsMax = 2;
+
 /** A ping is answered by the member's network layer, however busy its database is. */
 const pingTimeoutMs = 1_000;
 
@@ -75,8 +79,19 @@ const streamWindowBytes = 2 * 1024 * 1024;
 /** Headers of an answer are a few hundred bytes. */
 const headerBytesMax = 64 * 1024;
 
-export function connect(endpoint: string, credentials: TlsCredentials | undefined, clock: Clock): Connection {
-  return new ClientConnection(endpoint, credentials, clock);
+export interface ConnectOptions {
+  readonly dial: Dial;
+  /** The number of the first stream. Tests begin near the end. */
+  readonly firstNumber: number;
+}
+
+export function connect(
+  endpoint: string,
+  credentials: TlsCredentials | undefined,
+  clock: Clock,
+  options: Partial<ConnectOptions> = {},
+): Connection {
+  return new ClientConnection(endpoint, credentials, clock, { dial, firstNumber: 1, ...options });
 }
 
 class ClientConnection implements Connection {
@@ -89,8 +104,8 @@ class ClientConnection implements Connection {
   /** Those that have a number. */
   readonly #streams = new Map<number, ClientStream>();
   /** Those that have none yet, because there was no connection or no room for more of them. */
-  #unopened: ClientStream[] = [];
-  /** Those that have something to send, in the order in which they take turns. */
+  readonly #unopened = new Set<ClientStream>();
+  /** Those that have something to send, in the order in which they take turns, a frame each. */
   readonly #sending = new Set<ClientStream>();
   #out: Uint8Array[] = [];
   #flushing = false;
@@ -98,7 +113,9 @@ class ClientConnection implements Connection {
   #greeted = false;
   #destroyed = false;
   #leaving = false;
-  #nextNumber = 1;
+  #nextNumber: number;
+  /** When the other side comes to remember less, the next header block has to say that nothing is enough. */
+  #tableUpdate: 'none' | 'due' | 'sent' = 'none';
   #peerStreamsMax = Number.POSITIVE_INFINITY;
   #peerFrameBytesMax = ourFrameBytesMax;
   #peerInitialWindow = initialWindowBytes;
@@ -111,11 +128,20 @@ class ClientConnection implements Connection {
   #cancelConnectTimer: () => void;
   #cancelPingTimer = (): void => {};
   #cancelPing: (() => void) | undefined;
+  #pingedMs = Number.NEGATIVE_INFINITY;
+  /** Pings that came too soon after the one before, since the other side sent anything for a stream. */
+  #earlyPings = 0;
 
-  constructor(endpoint: string, credentials: TlsCredentials | undefined, clock: Clock) {
+  constructor(
+    endpoint: string,
+    credentials: TlsCredentials | undefined,
+    clock: Clock,
+    { dial, firstNumber }: ConnectOptions,
+  ) {
     this.#endpoint = endpoint;
     this.#clock = clock;
-    this.#cancelConnectTimer = clock.after(connectTimeoutMs, () =>
+    this.#nextNumber = firstNumber;
+    this.#cancelConnectTimer = afterUnstalled(clock, connectTimeoutMs, () =>
       this.#tearDown(new Error(`${endpoint} took no connection within ${connectTimeoutMs} ms`)),
     );
     this.#socket = dial(new URL(endpoint), credentials, {
@@ -134,17 +160,27 @@ class ClientConnection implements Connection {
 
   open(headers: Buffer, listener: Listener): Stream {
     const stream = new ClientStream(this, headers, listener);
-    this.#unopened.push(stream);
+    this.#unopened.add(stream);
     this.flushSoon();
     return stream;
   }
 
   suspect(): void {
-    if (this.#cancelPing || !this.#connected || this.#destroyed) return;
-    this.#cancelPing = this.#clock.after(pingTimeoutMs, () =>
+    if (this.#cancelPing || !this.#connected || this.#destroyed || !this.#mayPing()) return;
+    this.#cancelPing = afterUnstalled(this.#clock, pingTimeoutMs, () =>
       this.#tearDown(new Error(`${this.#endpoint} answered no ping within ${pingTimeoutMs} ms`)),
     );
     this.write(Buffer.concat([frameHead(frameTypes.ping, 0, 0, 8), Buffer.alloc(8)]));
+  }
+
+  /** Whether the other side will not take one more ping for an attack; if not, the timer's is the next. */
+  #mayPing(): boolean {
+    const nowMs = this.#clock.monotonicMs();
+    const isEarly = nowMs - this.#pingedMs < pingIntervalMs || this.#streams.size === 0;
+    if (isEarly && this.#earlyPings >= earlyPingsMax) return false;
+    if (isEarly) this.#earlyPings++;
+    this.#pingedMs = nowMs;
+    return true;
   }
 
   destroy(): void {
@@ -165,9 +201,9 @@ class ClientConnection implements Connection {
   /** The stream is at its end, for whatever reason. */
   release(stream: ClientStream): void {
     this.#sending.delete(stream);
-    if (stream.number === 0) this.#unopened = this.#unopened.filter((other) => other !== stream);
+    if (stream.number === 0) this.#unopened.delete(stream);
     else this.#streams.delete(stream.number);
-    if (this.#unopened.length > 0 || this.#leaving) this.flushSoon();
+    if (this.#unopened.size > 0 || this.#leaving) this.flushSoon();
   }
 
   flushSoon(): void {
@@ -203,6 +239,7 @@ class ClientConnection implements Connection {
     this.#flushing = false;
     if (this.#destroyed) return;
     this.#openStreams();
+    // Whoever has more to send than a frame comes again behind the others.
     for (const stream of this.#sending) this.#sendFrom(stream);
     if (this.#out.length > 0) this.#outgoing.write(this.#out);
     this.#out = [];
@@ -211,14 +248,14 @@ class ClientConnection implements Connection {
   }
 
   #openStreams(): void {
-    while (this.#unopened.length > 0 && this.#streams.size < this.#peerStreamsMax) {
-      const stream = this.#unopened.shift() as ClientStream;
+    for (const stream of this.#unopened) {
+      if (this.#streams.size >= this.#peerStreamsMax) return;
+      this.#unopened.delete(stream);
       stream.open(this.#nextNumber, this.#peerInitialWindow);
       this.#streams.set(stream.number, stream);
-      this.#out.push(
-        frameHead(frameTypes.headers, flags.endHeaders, stream.number, stream.headers.length),
-        stream.headers,
-      );
+      const block = this.#tableUpdate === 'due' ? Buffer.concat([emptyTable, stream.headers]) : stream.headers;
+      if (this.#tableUpdate === 'due') this.#tableUpdate = 'sent';
+      this.#out.push(frameHead(frameTypes.headers, flags.endHeaders, stream.number, block.length), block);
       this.#nextNumber += 2;
       // Numbers are used up after some thousand million calls. Whoever comes now waits for the next connection.
       if (this.#nextNumber > number31Max) return this.#leave();
@@ -227,7 +264,7 @@ class ClientConnection implements Connection {
 
   #sendFrom(stream: ClientStream): void {
     if (stream.number === 0) return;
-    while (stream.unsentBytes > 0) {
+    if (stream.unsentBytes > 0) {
       const room = Math.min(this.#sendWindow, stream.sendWindow, this.#peerFrameBytesMax);
       if (room <= 0) return;
       const pieces = stream.take(room);
@@ -236,6 +273,7 @@ class ClientConnection implements Connection {
       this.#out.push(frameHead(frameTypes.data, stream.allSent ? flags.endStream : 0, stream.number, bytes), ...pieces);
     }
     this.#sending.delete(stream);
+    if (stream.unsentBytes > 0) this.#sending.add(stream);
   }
 
   #receive(piece: Buffer): void {
@@ -288,6 +326,7 @@ class ClientConnection implements Connection {
   }
 
   #data(number: number, flagged: number, held: Buffer, at: number, end: number): void {
+    this.#earlyPings = 0;
     const owed = this.#receiveWindow.take(end - at);
     if (owed > 0) this.write(numberFrame(frameTypes.windowUpdate, 0, owed));
     this.#stream(number)?.received(unpadded(held, at, end, flagged), end - at, (flagged & flags.endStream) !== 0);
@@ -314,6 +353,7 @@ class ClientConnection implements Connection {
   }
 
   #header(number: number, last: boolean, block: Buffer): void {
+    this.#earlyPings = 0;
     // Read even if nobody waits for it any more: those that follow may refer to it.
     const headers = this.#headers.read(block);
     this.#stream(number)?.told(headers, last);
@@ -340,9 +380,13 @@ class ClientConnection implements Connection {
     else if (number === settingNumbers.frameBytesMax) this.#peerFrameBytesMax = Math.max(ourFrameBytesMax, value);
     else if (number === settingNumbers.initialWindowSize) {
       if (value > number31Max) throw new Http2ProtocolError(`a window of ${value} bytes`);
-      for (const stream of this.#streams.values()) stream.sendWindow += value - this.#peerInitialWindow;
+      for (const stream of this.#streams.values()) {
+        stream.sendWindow += value - this.#peerInitialWindow;
+        if (stream.sendWindow > number31Max) throw new Http2ProtocolError('a window beyond all bounds');
+      }
       this.#peerInitialWindow = value;
-    }
+    } else if (number === settingNumbers.headerTableSize && value < tableBytesMax && this.#tableUpdate === 'none')
+      this.#tableUpdate = 'due';
   }
 
   #ping(flagged: number, payload: Buffer): void {
@@ -364,18 +408,16 @@ class ClientConnection implements Connection {
 
   #leave(): void {
     this.#leaving = true;
-    for (const stream of this.#unopened.splice(0)) stream.end('unsent', new Error('the connection takes no more'));
+    for (const stream of this.#unopened) stream.end('unsent', new Error('the connection takes no more'));
     this.flushSoon();
   }
 
   #windowUpdate(number: number, increment: number): void {
     if (number === 0) {
+      if (increment === 0) throw new Http2ProtocolError('a window that grows by nothing');
       this.#sendWindow += increment;
       if (this.#sendWindow > number31Max) throw new Http2ProtocolError('a window beyond all bounds');
-    } else {
-      const stream = this.#stream(number);
-      if (stream) stream.sendWindow += increment;
-    }
+    } else this.#stream(number)?.grow(increment);
     if (this.#sending.size > 0) this.flushSoon();
   }
 
@@ -386,7 +428,7 @@ class ClientConnection implements Connection {
     this.#cancelPingTimer();
     this.#cancelPing?.();
     this.#socket.destroy();
-    for (const stream of this.#unopened.splice(0)) stream.end('unsent', cause);
+    for (const stream of this.#unopened) stream.end('unsent', cause);
     for (const stream of [...this.#streams.values()]) stream.end('lost', cause);
   }
 }
@@ -430,6 +472,18 @@ class ClientStream implements Stream {
     this.unsentBytes += lengthOf(pieces);
     this.#lastGiven = last;
     this.#connection.ready(this);
+  }
+
+  /** The other side has room for more. A fault in that is one of this stream alone. */
+  grow(increment: number): void {
+    this.sendWindow += increment;
+    if (increment === 0) this.#fail(errorCodes.protocolError, 'a window that grows by nothing');
+    else if (this.sendWindow > number31Max) this.#fail(errorCodes.flowControlError, 'a window beyond all bounds');
+  }
+
+  #fail(code: number, why: string): void {
+    this.#connection.write(numberFrame(frameTypes.resetStream, this.number, code));
+    this.end('lost', new Http2ProtocolError(why));
   }
 
   /** What comes next, as much of it as there is room for. */
