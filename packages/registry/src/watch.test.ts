@@ -548,6 +548,43 @@ describe('an object that cannot be read at present', () => {
     expect(() => watching.take()).toThrow(expect.objectContaining({ reason: 'ServiceUnavailable' }));
   });
 
+  test('is told in its place when it is read late, though it was replaced before, again and again', async () => {
+    const reads: (() => void)[] = [];
+    const late = (entry: Entry): Entry =>
+      entry.key.endsWith('/locked')
+        ? {
+            key: entry.key,
+            revision: entry.revision,
+            unreadable: keyUnavailable,
+            retry: async () => late(entry),
+            late: new Promise((resolve) => reads.push(() => resolve(entry))),
+          }
+        : entry;
+    await registry.cache.close();
+    open({
+      ...memory,
+      watch: async function* (...args) {
+        for await (const { changes, ...set } of memory.watch(...args))
+          yield { ...set, changes: changes.map((one) => ({ ...one, current: one.current && late(one.current) })) };
+      },
+    });
+    const [all, selected] = [await begin(), await begin({ labels: labelled('n') })];
+    await make('locked', { n: '0' });
+    await settled();
+    await put('locked', { n: '1' });
+    await put('locked', {});
+    await make('after', { n: '0' });
+    await settled();
+    expect([all.take(), selected.take()]).toEqual([undefined, undefined]);
+    expect(reads).toHaveLength(3);
+    for (const read of reads.toReversed()) {
+      read();
+      await settled();
+    }
+    expect(await next(all, 4)).toEqual(['ADDED locked', 'MODIFIED locked', 'MODIFIED locked', 'ADDED after']);
+    expect(await next(selected, 4)).toEqual(['ADDED locked', 'MODIFIED locked', 'DELETED locked', 'ADDED after']);
+  });
+
   test('ends no beginning that it does not belong to when it can be read', async () => {
     await makeLarge('a', 40_000);
     await makeLarge('b', 40_000);

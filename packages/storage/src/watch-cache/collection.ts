@@ -222,15 +222,21 @@ export class Collection<Item extends CacheItem> {
     for (const follower of this.#followers) follower.changed(change);
   }
 
-  /** What could not be read can be: it is the same version of the object, so it is told in the place of the other. */
-  amend(key: string, entry: Entry): void {
-    const was = this.#newest.get(this.#keyOf(key));
-    if (was?.revision !== entry.revision) return;
-    const is = this.#read(entry);
-    this.#newest.set(is.key, is);
-    this.#view = withChange(this.#view, was, is, this.form.termsOf, this.#view.revision);
-    this.#window.amend(was, is);
-    this.#kept.clear();
+  /**
+   * What could not be read can be: it is the same version of the object, so it is told in the place of the other. It
+   * may have been replaced meanwhile, and is told of all the same; or it is known now that it cannot be read.
+   */
+  amend(entry: Entry): void {
+    if (!entry.unreadable) {
+      const is = this.#read(entry);
+      const newest = this.#newest.get(is.key);
+      if (newest?.revision === is.revision) {
+        this.#newest.set(is.key, is);
+        this.#view = withChange(this.#view, newest, is, this.form.termsOf, this.#view.revision);
+        this.#kept.clear();
+      }
+      this.#window.amend(is);
+    }
     // Many become readable together, such as when a plugin is back: followers begin again once for all of them.
     if (this.#interrupting) return;
     this.#interrupting = true;

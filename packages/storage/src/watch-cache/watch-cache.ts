@@ -80,7 +80,7 @@ export function openWatchCache<Item extends CacheItem>(options: WatchCacheOption
   /** Earlier revisions are not the ones that clients know. */
   let historyFrom = 0;
   let round = new AbortController();
-  const unreadables = new Unreadables((entry) => collectionOf(entry.key)?.amend(entry.key, entry));
+  const unreadables = new Unreadables((entry) => collectionOf(entry.key)?.amend(entry));
 
   const apply = ({ revision: to, changes }: ChangeSet): void => {
     for (const { key, current } of changes) {

@@ -72,13 +72,25 @@ export class Window<Item> {
     this.#cut();
   }
 
-  /** One version of an object is another one: in the change that made it. Nobody replaced it yet. */
-  amend(was: Item & { readonly revision: Revision }, is: Item): void {
-    for (let at = this.#indexAfter(revision(was.revision - 1)); at < this.#changes.length; at++) {
+  /** A version of an object is another one: in the change that made it, and in the one that replaced it. */
+  amend(is: Item & { readonly key: string; readonly revision: Revision }): void {
+    let was: Item | undefined;
+    for (let at = this.#indexAfter(revision(is.revision - 1)); at < this.#changes.length; at++) {
       const change = this.#changes[at] as ItemChange<Item>;
-      if (change.revision > was.revision) return;
-      if (change.current === was) this.#changes[at] = { ...change, current: is };
+      if (!was && change.revision > is.revision) return;
+      if (change.key !== is.key) continue;
+      if (was) {
+        if (change.previous === was) this.#replace(at, { ...change, previous: is });
+        return;
+      }
+      was = change.current;
+      this.#replace(at, { ...change, current: is });
     }
+  }
+
+  #replace(at: number, change: ItemChange<Item>): void {
+    this.#weight += this.#weigh(change) - this.#weigh(this.#changes[at] as ItemChange<Item>);
+    this.#changes[at] = change;
   }
 
   /**
