@@ -121,7 +121,11 @@ class UnreadableObject implements CacheItem {
   readonly weight = overheadBytes;
   #isAwaited: boolean;
 
-  constructor(key: ByteString, { revision, late }: Pick<Unreadable, 'revision' | 'late'>, unreadable: CorruptValueError) {
+  constructor(
+    key: ByteString,
+    { revision, late }: Pick<Unreadable, 'revision' | 'late'>,
+    unreadable: CorruptValueError,
+  ) {
     this.key = key;
     this.revision = revision;
     this.unreadable = unreadable;
