@@ -16,7 +16,7 @@ export { type CompactionEvent, type CompactionOptions, startCompaction } from '.
 export { campaign, type Election, type ElectionEvent, type ElectionOptions } from './etcd/election.ts';
 export { type EtcdStoreOptions, etcdStore } from './etcd/etcd-store.ts';
 export { type HistoryReplaced } from './etcd/history.ts';
-export { type CredentialsOf, http2Connect } from './etcd/http2-transport.ts';
+export { type CredentialsOf, etcdTransports, http2Connect } from './etcd/http2-transport.ts';
 export type { TlsCredentials } from './etcd/http2/dial.ts';
 export type { EtcdMeasures, EtcdOperation } from './etcd/measures.ts';
 export { memoryStore } from './memory/memory-store.ts';

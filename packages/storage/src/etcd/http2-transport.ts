@@ -2,6 +2,7 @@
 import type { Clock } from '@cluster-apiserver/base';
 import { decodeStatusMessage, frame, MessageReader } from './grpc-frames.ts';
 import { type Connection, connect, type Listener, type Stream } from './http2/connection.ts';
+import { connectByNode } from './http2/node-connection.ts';
 import type { TlsCredentials } from './http2/dial.ts';
 import { type HeaderField, headerBlock } from './http2/header-block.ts';
 import { afterUnstalled } from './stall-aware-timer.ts';
@@ -24,10 +25,16 @@ const waitingMessagesMax = 16;
 /** The same in bytes: a message of a watch holds up to 1,000 revisions, each with the object before and after it. */
 const waitingBytesMax = 1024 * 1024;
 
+/** By whose HTTP/2 members are reached: our own, or Node's. */
+export const etcdTransports = ['native', 'node'] as const;
+export type EtcdTransport = (typeof etcdTransports)[number];
+
+const connects = { native: connect, node: connectByNode };
+
 export const http2Connect =
-  (clock: Clock, tls: CredentialsOf = () => undefined): Connect =>
+  (clock: Clock, tls: CredentialsOf = () => undefined, transport: EtcdTransport = 'native'): Connect =>
   (endpoint) =>
-    new Http2Transport(endpoint, clock, tls);
+    new Http2Transport(endpoint, clock, tls, connects[transport]);
 
 /** Asked for each connection: certificates are replaced while connections last. */
 export type CredentialsOf = () => TlsCredentials | undefined;
@@ -38,11 +45,13 @@ class Http2Transport implements Transport {
   readonly #tls: CredentialsOf;
   /** Most calls of a method have the same time, and then the same headers. */
   readonly #headers = new Map<string, KnownHeaders>();
+  readonly #connect: typeof connectByNode;
   #connection: Connection | undefined;
   #connections = 0;
   #closed = false;
 
-  constructor(endpoint: string, clock: Clock, tls: CredentialsOf) {
+  constructor(endpoint: string, clock: Clock, tls: CredentialsOf, connect: typeof connectByNode) {
+    this.#connect = connect;
     this.#endpoint = endpoint;
     this.#clock = clock;
     this.#tls = tls;
@@ -78,7 +87,7 @@ class Http2Transport implements Transport {
     try {
       if (this.#closed) throw new Error('the client is closed');
       if (!this.#connection?.usable) {
-        this.#connection = connect(this.#endpoint, this.#tls(), this.#clock);
+        this.#connection = this.#connect(this.#endpoint, this.#tls(), this.#clock);
         this.#connections++;
       }
       return this.#connection;

@@ -25,6 +25,7 @@ import {
   settingsFrame,
 } from './frames.ts';
 import { Outgoing } from './outgoing.ts';
+import { Pings } from './pings.ts';
 import { emptyTable, HeaderReader, tableBytesMax } from './header-block.ts';
 
 /** What comes of a stream. After `ended` or `lost` nothing more does. */
@@ -59,22 +60,13 @@ export interface Connection {
 }
 
 /** A TCP and TLS handshake between neighbours takes a few milliseconds; longer than this, nobody is there. */
-const connectTimeoutMs = 1_000;
-
-/** etcd takes more than two pings within 5 s of each other, with nothing sent in between, for an attack. */
-const pingIntervalMs = 5_500;
-
-/** So many pings may come sooner, until the other side has sent something (gRPC's `too_many_pings`). */
-const earlyPingsMax = 2;
-
-/** A ping is answered by the member's network layer, however busy its database is. */
-const pingTimeoutMs = 1_000;
+export const connectTimeoutMs = 1_000;
 
 /** Far more than a list page needs in flight, so that the window never slows a fast network. */
-const connectionWindowBytes = 32 * 1024 * 1024;
+export const connectionWindowBytes = 32 * 1024 * 1024;
 
 /** What a watch that is not read may pile up in the kernel's place. */
-const streamWindowBytes = 2 * 1024 * 1024;
+export const streamWindowBytes = 2 * 1024 * 1024;
 
 /** Headers of an answer are a few hundred bytes. */
 const headerBytesMax = 64 * 1024;
@@ -126,11 +118,7 @@ class ClientConnection implements Connection {
     | { readonly number: number; readonly last: boolean; readonly pieces: Buffer[]; bytes: number }
     | undefined;
   #cancelConnectTimer: () => void;
-  #cancelPingTimer = (): void => {};
-  #cancelPing: (() => void) | undefined;
-  #pingedMs = Number.NEGATIVE_INFINITY;
-  /** Pings that came too soon after the one before, since the other side sent anything for a stream. */
-  #earlyPings = 0;
+  readonly #pings: Pings;
 
   constructor(
     endpoint: string,
@@ -141,6 +129,12 @@ class ClientConnection implements Connection {
     this.#endpoint = endpoint;
     this.#clock = clock;
     this.#nextNumber = firstNumber;
+    this.#pings = new Pings({
+      clock,
+      send: () => this.write(Buffer.concat([frameHead(frameTypes.ping, 0, 0, 8), Buffer.alloc(8)])),
+      isInUse: () => this.#streams.size > 0,
+      unanswered: (why) => this.#tearDown(new Error(`${endpoint} ${why}`)),
+    });
     this.#cancelConnectTimer = afterUnstalled(clock, connectTimeoutMs, () =>
       this.#tearDown(new Error(`${endpoint} took no connection within ${connectTimeoutMs} ms`)),
     );
@@ -166,21 +160,7 @@ class ClientConnection implements Connection {
   }
 
   suspect(): void {
-    if (this.#cancelPing || !this.#connected || this.#destroyed || !this.#mayPing()) return;
-    this.#cancelPing = afterUnstalled(this.#clock, pingTimeoutMs, () =>
-      this.#tearDown(new Error(`${this.#endpoint} answered no ping within ${pingTimeoutMs} ms`)),
-    );
-    this.write(Buffer.concat([frameHead(frameTypes.ping, 0, 0, 8), Buffer.alloc(8)]));
-  }
-
-  /** Whether the other side will not take one more ping for an attack; if not, the timer's is the next. */
-  #mayPing(): boolean {
-    const nowMs = this.#clock.monotonicMs();
-    const isEarly = nowMs - this.#pingedMs < pingIntervalMs || this.#streams.size === 0;
-    if (isEarly && this.#earlyPings >= earlyPingsMax) return false;
-    if (isEarly) this.#earlyPings++;
-    this.#pingedMs = nowMs;
-    return true;
+    if (this.#connected && !this.#destroyed) this.#pings.suspect();
   }
 
   destroy(): void {
@@ -223,16 +203,8 @@ class ClientConnection implements Connection {
       ]),
       numberFrame(frameTypes.windowUpdate, 0, connectionWindowBytes - initialWindowBytes),
     );
-    this.#pingAgain();
+    this.#pings.start();
     this.flushSoon();
-  }
-
-  #pingAgain(): void {
-    this.#cancelPingTimer = this.#clock.after(pingIntervalMs, () => {
-      // Without a stream nobody waits, and etcd objects to pings on an idle connection.
-      if (this.#streams.size > 0) this.suspect();
-      this.#pingAgain();
-    });
   }
 
   #flush(): void {
@@ -326,7 +298,7 @@ class ClientConnection implements Connection {
   }
 
   #data(number: number, flagged: number, held: Buffer, at: number, end: number): void {
-    this.#earlyPings = 0;
+    this.#pings.heard();
     const owed = this.#receiveWindow.take(end - at);
     if (owed > 0) this.write(numberFrame(frameTypes.windowUpdate, 0, owed));
     this.#stream(number)?.received(unpadded(held, at, end, flagged), end - at, (flagged & flags.endStream) !== 0);
@@ -353,7 +325,7 @@ class ClientConnection implements Connection {
   }
 
   #header(number: number, last: boolean, block: Buffer): void {
-    this.#earlyPings = 0;
+    this.#pings.heard();
     // Read even if nobody waits for it any more: those that follow may refer to it.
     const headers = this.#headers.read(block);
     this.#stream(number)?.told(headers, last);
@@ -394,8 +366,7 @@ class ClientConnection implements Connection {
       this.write(Buffer.concat([frameHead(frameTypes.ping, flags.ack, 0, payload.length), payload]));
       return;
     }
-    this.#cancelPing?.();
-    this.#cancelPing = undefined;
+    this.#pings.answered();
   }
 
   /** The other side finishes what it has, up to a stream, and begins nothing new. */
@@ -425,8 +396,7 @@ class ClientConnection implements Connection {
     if (this.#destroyed) return;
     this.#destroyed = true;
     this.#cancelConnectTimer();
-    this.#cancelPingTimer();
-    this.#cancelPing?.();
+    this.#pings.stop();
     this.#socket.destroy();
     for (const stream of this.#unopened) stream.end('unsent', cause);
     for (const stream of [...this.#streams.values()]) stream.end('lost', cause);
