@@ -60,6 +60,9 @@ const windowAgeMs = 75_000;
 /** As much is kept however old it is: clients of a quiet kind come back after hours. */
 const windowWeightKept = 4 * 1024 * 1024;
 
+/** Old changes are dropped so often. */
+const trimIntervalMs = 5_000;
+
 /** Views that clients may come back to, page by page. Memory holds what changed since, which the window holds anyway. */
 const keptMax = 64;
 
@@ -85,6 +88,7 @@ export class Collection<Item extends CacheItem> {
   /** What was read before this revision may be of another history. */
   #historyFrom = revision(0);
   #interrupting = false;
+  #cancelTrim: (() => void) | undefined;
 
   constructor(form: CollectionForm<Item>, store: Store, freshness: Freshness, clock: Clock) {
     this.form = form;
@@ -197,10 +201,19 @@ export class Collection<Item extends CacheItem> {
     }
   }
 
-  /** Drops the changes that are too old; to be called every few seconds. */
-  trim(): void {
-    this.#window.trim(this.#clock.monotonicMs(), windowAgeMs, windowWeightKept);
-    this.#dropKept(false);
+  close(): void {
+    this.#cancelTrim?.();
+  }
+
+  /** Drops what is too old, again and again while there is much. A quiet collection has no timer. */
+  #trimLater(): void {
+    if (this.#window.weight <= windowWeightKept || this.#cancelTrim) return;
+    this.#cancelTrim = this.#clock.after(trimIntervalMs, () => {
+      this.#cancelTrim = undefined;
+      this.#window.trim(this.#clock.monotonicMs(), windowAgeMs, windowWeightKept);
+      this.#dropKept(false);
+      this.#trimLater();
+    });
   }
 
   follow(follower: Follower<Item>): () => void {
@@ -218,6 +231,7 @@ export class Collection<Item extends CacheItem> {
     else this.#newest.delete(itemKey);
     const change = { key: itemKey, revision, previous, current };
     this.#window.add(change);
+    this.#trimLater();
     if (this.#kept.size > 0) this.#dropKept(false);
     for (const follower of this.#followers) follower.changed(change);
   }

@@ -47,9 +47,6 @@ export interface WatchCache<Item extends CacheItem> {
   close(): Promise<void>;
 }
 
-/** Old changes are dropped so often. */
-const trimIntervalMs = 5_000;
-
 /** Small enough that a page is quickly made, large enough that 100,000 objects do not take 1,000 round trips. */
 const pageKeys = 2_000;
 const pageTimeoutMs = 30_000;
@@ -194,12 +191,6 @@ export function openWatchCache<Item extends CacheItem>(options: WatchCacheOption
     }
   };
   const running = run();
-  const trimLater = (): (() => void) =>
-    clock.after(trimIntervalMs, () => {
-      for (const collection of collections) collection.trim();
-      cancelTrim = trimLater();
-    });
-  let cancelTrim = trimLater();
 
   return {
     collections,
@@ -216,7 +207,7 @@ export function openWatchCache<Item extends CacheItem>(options: WatchCacheOption
     retryUnreadable: () => unreadables.retry(),
     close: async () => {
       closing.abort();
-      cancelTrim();
+      for (const collection of collections) collection.close();
       stopListening();
       await running;
     },

@@ -41,6 +41,11 @@ export class Window<Item> {
     return this.#since;
   }
 
+  /** The memory that only it holds. */
+  get weight(): number {
+    return this.#weight;
+  }
+
   /** Forgets all; what comes now comes after this revision. */
   beginAt(since: Revision): void {
     this.#changes = [];
