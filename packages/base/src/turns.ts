@@ -66,32 +66,36 @@ export class Turns {
 }
 
 /**
- * The time that one long loop takes of each turn of the event loop. Other than a place in `Turns`, it costs a loop that
- * hardly ever takes long nothing but a look at the clock.
+ * The time that one long loop works before it leaves the rest to the next turn of the event loop. It counts work alone,
+ * in whichever turns: a loop that has little to do in each waits for nothing once in a while.
  */
 export class TurnBudget {
   readonly #clock: Clock;
-  /** Undefined before the first look in a turn. */
-  #endMs: number | undefined;
+  #sinceMs = 0;
+  #spentMs = 0;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** Whether the rest should be left to the next turn. */
-  get isSpent(): boolean {
-    const nowMs = this.#clock.monotonicMs();
-    if (this.#endMs !== undefined) return nowMs >= this.#endMs;
-    this.#endMs = nowMs + sliceMs;
-    this.#clock.soon(() => {
-      this.#endMs = undefined;
-    });
-    return false;
+  /** Work begins, or goes on after a wait. */
+  begin(): void {
+    this.#sinceMs = this.#clock.monotonicMs();
   }
 
-  /** Resolves in the next turn. */
-  nextTurn(): Promise<void> {
-    return new Promise((resolve) => this.#clock.soon(resolve));
+  /** Counts the work since it was begun, or was counted last. Whether the rest should wait for the next turn. */
+  get isSpent(): boolean {
+    const nowMs = this.#clock.monotonicMs();
+    this.#spentMs += nowMs - this.#sinceMs;
+    this.#sinceMs = nowMs;
+    return this.#spentMs >= sliceMs;
+  }
+
+  /** Resolves in the next turn, where work goes on. */
+  async nextTurn(): Promise<void> {
+    await new Promise<void>((resolve) => this.#clock.soon(resolve));
+    this.#spentMs = 0;
+    this.begin();
   }
 }
 

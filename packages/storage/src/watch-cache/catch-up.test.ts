@@ -11,7 +11,7 @@ const newest = 100_000;
 function opened({ end = newest, weight = 1_000, compacted = 0 } = {}) {
   const clock = handClock();
   const replays: { readonly after: Revision; read: number; ended: boolean }[] = [];
-  async function* replay(after: Revision, signal: AbortSignal): AsyncGenerator<Changes<CacheItem>> {
+  async function* replay(after: Revision, signal: AbortSignal): AsyncGenerator<() => Changes<CacheItem>> {
     const one = { after, read: 0, ended: false };
     replays.push(one);
     try {
@@ -19,7 +19,7 @@ function opened({ end = newest, weight = 1_000, compacted = 0 } = {}) {
       for (let at = revision(after + 1); at <= end && !signal.aborted; at = revision(at + 1)) {
         one.read++;
         const current = { key: `${at}`, revision: at, weight };
-        yield { revision: at, changes: [{ key: current.key, revision: at, previous: undefined, current }] };
+        yield () => ({ revision: at, changes: [{ key: current.key, revision: at, previous: undefined, current }] });
       }
       await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()));
     } finally {

@@ -46,7 +46,8 @@ export interface CatchUpReader<Item> {
 
 const marksMax = bufferWeightMax / aheadWeightMax - 1;
 
-type Replay<Item> = (after: Revision, signal: AbortSignal) => AsyncIterable<Changes<Item>>;
+/** Each set of changes is looked into when it is called for. */
+type Replay<Item> = (after: Revision, signal: AbortSignal) => AsyncIterable<() => Changes<Item>>;
 
 export class CatchUp<Item extends CacheItem> {
   readonly #replay: Replay<Item>;
@@ -243,20 +244,22 @@ class Pass<Item extends CacheItem> {
     return { changes, revision: last?.revision ?? this.#reached };
   }
 
-  async #read(sets: AsyncIterable<Changes<Item>>): Promise<void> {
+  async #read(sets: AsyncIterable<() => Changes<Item>>): Promise<void> {
     const turn = new TurnBudget(this.#clock);
     let error: unknown;
     try {
-      for await (const { revision: at, changes } of sets) {
+      for await (const changesOf of sets) {
         if (this.#abort.signal.aborted) return;
+        turn.begin();
+        const { revision: at, changes } = changesOf();
         for (const change of changes) {
           this.#window.add(change);
           this.#aheadWeight += weightOf(change);
         }
         this.#reached = revision(Math.max(this.#reached, at));
         this.#notifySoon();
-        if (this.#aheadWeight >= aheadWeightMax) await this.#pause();
         if (turn.isSpent) await turn.nextTurn();
+        if (this.#aheadWeight >= aheadWeightMax) await this.#pause();
         if (this.#abort.signal.aborted) return;
       }
     } catch (cause) {

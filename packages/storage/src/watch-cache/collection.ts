@@ -2,7 +2,7 @@ import { type Clock, turnsOf } from '@cluster-apiserver/base';
 import { byteString, bytesOf } from '@cluster-apiserver/model';
 import { RevisionCompactedError } from '../errors.ts';
 import { type Revision, revision } from '../revision.ts';
-import type { Call, Entry, Store } from '../store.ts';
+import type { Call, ChangeSet, Entry, Store } from '../store.ts';
 import { CatchUp, type CatchUpReader } from './catch-up.ts';
 import type { Freshness } from './freshness.ts';
 import type { Keyed } from './sorted-set.ts';
@@ -187,18 +187,20 @@ export class Collection<Item extends CacheItem> {
     return this.#catchUp.open(after, notify);
   }
 
-  async *#replay(after: Revision, signal: AbortSignal): AsyncGenerator<Changes<Item>> {
-    for await (const { revision, changes } of this.#store.watch(this.form.prefix, after, signal)) {
-      yield {
+  async *#replay(after: Revision, signal: AbortSignal): AsyncGenerator<() => Changes<Item>> {
+    for await (const set of this.#store.watch(this.form.prefix, after, signal)) yield () => this.#changesOf(set);
+  }
+
+  #changesOf({ revision, changes }: ChangeSet): Changes<Item> {
+    return {
+      revision,
+      changes: changes.map(({ key, previous, current }) => ({
+        key: this.#keyOf(key),
         revision,
-        changes: changes.map(({ key, previous, current }) => ({
-          key: this.#keyOf(key),
-          revision,
-          previous: previous && this.#read(previous),
-          current: current && this.#read(current),
-        })),
-      };
-    }
+        previous: previous && this.#read(previous),
+        current: current && this.#read(current),
+      })),
+    };
   }
 
   close(): void {

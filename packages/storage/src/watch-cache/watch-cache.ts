@@ -122,6 +122,7 @@ export function openWatchCache<Item extends CacheItem>(options: WatchCacheOption
       from = page.revision;
       // The store reads the next one while this one is looked into.
       next = page.remaining > 0 ? readPage(page.entries.at(-1)?.key, from) : undefined;
+      turn.begin();
       for (const entry of page.entries) {
         const collection = collectionOf(entry.key);
         if (!collection) continue;
@@ -172,6 +173,7 @@ export function openWatchCache<Item extends CacheItem>(options: WatchCacheOption
         for await (const set of store.watch(prefix, from, ended, 'untold', 'late')) {
           if (ended.aborted) break;
           pauses.reset();
+          turn.begin();
           apply(set);
           if (!turn.isSpent) continue;
           await turn.nextTurn();
