@@ -20,4 +20,4 @@ export { getOwn, setOwn } from './own.ts';
 export { type Random, seededRandom, systemRandom } from './random.ts';
 export { Scope } from './scope.ts';
 export { atOnce, inOneStep, largeBytesMin, perform, resultOf, type Steps, type Work } from './steps.ts';
-export { type Turns, turnsOf } from './turns.ts';
+export { TurnBudget, type Turns, turnsOf } from './turns.ts';

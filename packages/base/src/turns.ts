@@ -12,6 +12,9 @@ export function sliceEnd(clock: Clock): () => boolean {
 /** Works of one iteration: what becomes of their results is done behind them, where nobody looks at the clock. */
 const worksMax = 32;
 
+/** A step takes some 10 µs. */
+const stepsAtOnce = 32;
+
 /**
  * Lets long works take turns on the event loop: in one iteration of it they have a few milliseconds together, however
  * many they are, and then whatever else has arrived is served.
@@ -56,6 +59,20 @@ export class Turns {
     return work();
   }
 
+  /** Does a work in small steps: a few now, because most works have no more, and the rest when its turn has come. */
+  async run<T>(steps: Generator<void, T>): Promise<T> {
+    let step = steps.next();
+    for (let done = 1; !step.done && done < stepsAtOnce; done++) step = steps.next();
+    while (!step.done)
+      step = await this.take((isOver) => {
+        for (;;) {
+          const next = steps.next();
+          if (next.done || isOver()) return next;
+        }
+      });
+    return step.value;
+  }
+
   #schedule(): void {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
@@ -73,6 +90,40 @@ export class Turns {
       }
       if (this.#waiting.length > 0) this.#schedule();
     });
+  }
+}
+
+/**
+ * The time that one long loop works before it leaves the rest to the next turn of the event loop. It counts work alone,
+ * in whichever turns: a loop that has little to do in each waits for nothing once in a while.
+ */
+export class TurnBudget {
+  readonly #clock: Clock;
+  #sinceMs = 0;
+  #spentMs = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Work begins, or goes on after a wait. */
+  begin(): void {
+    this.#sinceMs = this.#clock.monotonicMs();
+  }
+
+  /** Counts the work since it was begun, or was counted last. Whether the rest should wait for the next turn. */
+  get isSpent(): boolean {
+    const nowMs = this.#clock.monotonicMs();
+    this.#spentMs += nowMs - this.#sinceMs;
+    this.#sinceMs = nowMs;
+    return this.#spentMs >= sliceMs;
+  }
+
+  /** Resolves in the next turn, where work goes on. */
+  async nextTurn(): Promise<void> {
+    await new Promise<void>((resolve) => this.#clock.soon(resolve));
+    this.#spentMs = 0;
+    this.begin();
   }
 }
 

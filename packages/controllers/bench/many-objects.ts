@@ -5,7 +5,6 @@
  *
  *   node --conditions=source packages/controllers/bench/many-objects.ts [objects, 100000 by default] [owners | namespace | held]
  */
-import { PerformanceObserver } from 'node:perf_hooks';
 import { randomUUID } from 'node:crypto';
 import { callUntil, Scope, systemClock as clock, systemRandom } from '@cluster-apiserver/base';
 import { kinds } from '@cluster-apiserver/kinds';
@@ -20,6 +19,7 @@ import {
   revision,
   type Store,
 } from '@cluster-apiserver/storage';
+import { type Turn, watchTurns } from '../../base/test/turns.ts';
 import { until } from '../../base/test/until.ts';
 import { startEtcd } from '../../storage/test/real-etcd.ts';
 import { collectGarbage, type ControllerMeasures, drainNamespaces } from '../src/index.ts';
@@ -114,45 +114,6 @@ scope.onClose('controllers', async () => {
   await Promise.all(running);
 });
 await isSynced;
-
-/** Shorter turns are not listed. */
-const notableMs = 2;
-
-const millisecondsOf = ({ user, system }: NodeJS.CpuUsage): number => (user + system) / 1_000;
-
-interface Turn {
-  readonly processorMs: number;
-  /** Whether V8's collector paused the thread meanwhile. */
-  readonly hadPause: boolean;
-}
-
-/** The turns since it was begun, longest first. */
-function watchTurns(): { end(): readonly Turn[] } {
-  const turns: { readonly beganMs: number; readonly endedMs: number; readonly processorMs: number }[] = [];
-  const pauses: { readonly startTime: number; readonly duration: number }[] = [];
-  const observer = new PerformanceObserver((list) => void pauses.push(...list.getEntries()));
-  observer.observe({ entryTypes: ['gc'] });
-  let last = { atMs: performance.now(), processorMs: millisecondsOf(process.threadCpuUsage()) };
-  // A timer is due in each turn, so from one to the next it is one turn and at most a millisecond.
-  const timer = setInterval(() => {
-    const now = { atMs: performance.now(), processorMs: millisecondsOf(process.threadCpuUsage()) };
-    const processorMs = now.processorMs - last.processorMs;
-    if (processorMs > notableMs) turns.push({ beganMs: last.atMs, endedMs: now.atMs, processorMs });
-    last = now;
-  }, 1);
-  return {
-    end: () => {
-      clearInterval(timer);
-      observer.disconnect();
-      return turns
-        .toSorted((one, other) => other.processorMs - one.processorMs)
-        .map(({ beganMs, endedMs, processorMs }) => ({
-          processorMs,
-          hadPause: pauses.some(({ startTime, duration }) => startTime < endedMs && startTime + duration > beganMs),
-        }));
-    },
-  };
-}
 
 async function measure(what: string, begin: () => Promise<unknown>, end: () => boolean): Promise<void> {
   // What filling left behind is not measured.

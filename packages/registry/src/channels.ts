@@ -6,7 +6,6 @@
 import type { Clock } from '@cluster-apiserver/base';
 import { type Collection, type ItemChange, type Revision, revision } from '@cluster-apiserver/storage';
 import { ChannelIndex } from './channel-index.ts';
-import type { HistoryLimit } from './history-limit.ts';
 import { matcherOf, type Scope, scopeOf, type Selection } from './selection.ts';
 import type { StatePart } from './initial-events.ts';
 import type { ChangesPart } from './missed-changes.ts';
@@ -20,13 +19,11 @@ import { Batch, batchBytesMax, type ObjectEvent, Sighting } from './watch-event.
 export interface ChannelsOptions {
   readonly clock: Clock;
   readonly turns: WatchTurns;
-  readonly historyLimit: HistoryLimit;
 }
 
 export class Channels {
   readonly clock: Clock;
   readonly turns: WatchTurns;
-  readonly historyLimit: HistoryLimit;
   readonly snapshots = new Snapshots();
   /** What watchers of this kind begin with, and what they have missed. */
   readonly stateParts: SharedParts<StatePart>;
@@ -40,11 +37,10 @@ export class Channels {
   #flushing = false;
   #channels = 0;
 
-  constructor(collection: Collection<Cached>, { clock, turns, historyLimit }: ChannelsOptions) {
+  constructor(collection: Collection<Cached>, { clock, turns }: ChannelsOptions) {
     this.#collection = collection;
     this.clock = clock;
     this.turns = turns;
-    this.historyLimit = historyLimit;
     this.stateParts = new SharedParts(clock);
     this.changesParts = new SharedParts(clock);
     collection.follow({

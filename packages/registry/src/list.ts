@@ -59,7 +59,7 @@ export function list(resource: Resource, options: ListOptions, call: Call): Prom
     const { collection } = resource;
     await reach(collection, exact ?? (from ? undefined : wanted), call);
     const after = from && scopeOf(options).within + itemKey(from.after);
-    const view = exact === undefined ? collection.view() : collection.viewAt(exact);
+    const view = exact === undefined ? collection.view() : await collection.viewAt(exact);
     const shards = options.shards && { shards: options.shards };
     if (view) return { ...(await chunkOf(resource, view, options, after)), ...shards };
     try {

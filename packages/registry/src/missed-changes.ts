@@ -15,7 +15,8 @@ export interface ChangesPart extends Part {
 
 /**
  * The changes before one that cannot be read at present. What lies behind that is sent when it has been sent. A version
- * that was replaced meanwhile is not waited for: nobody reads it again, and the watch ends there.
+ * that was replaced meanwhile is waited for while it is still being read; then nobody reads it again, and the watch ends
+ * there.
  */
 export function readableOf(
   changes: readonly ItemChange<Cached>[],
@@ -27,7 +28,7 @@ export function readableOf(
       current?.unreadable &&
       !current.unreadable.lasting &&
       channel.covers(key) &&
-      collection.get(key)?.revision === current.revision,
+      (current.isAwaited || collection.get(key)?.revision === current.revision),
   );
   return waitedFor ? changes.filter(({ revision }) => revision < waitedFor.revision) : changes;
 }

@@ -9,7 +9,6 @@ import {
   type WatchCacheEvent,
 } from '@cluster-apiserver/storage';
 import { Channels } from './channels.ts';
-import { HistoryLimit } from './history-limit.ts';
 import { type Cached, cachedForm, type StoredObject } from './stored-object.ts';
 import { WatchTurns } from './watch-turns.ts';
 
@@ -59,7 +58,7 @@ export function openRegistry({ kinds, keyPrefix, shardedReads = false, ...surrou
   const stored = kinds.filter(({ view }) => !view);
   const forms = stored.map((kind) => cachedForm(kind, keyPrefix));
   const cache = openWatchCache({ ...surroundings, prefix: `${keyPrefix}/`, forms });
-  const sharedByWatches = { clock, turns: new WatchTurns(clock), historyLimit: new HistoryLimit(clock) };
+  const sharedByWatches = { clock, turns: new WatchTurns(clock) };
   const resources = stored.map((kind, index): Resource => {
     const collection = cache.collections[index] as Collection<Cached>; // one for each form
     const channels = new Channels(collection, sharedByWatches);

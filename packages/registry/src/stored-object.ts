@@ -24,6 +24,7 @@ import {
   type Revision,
   type Stored,
   textOfKey,
+  type Unreadable,
 } from '@cluster-apiserver/storage';
 import type { Outcome } from './outcome.ts';
 
@@ -139,11 +140,23 @@ class UnreadableObject implements CacheItem {
   readonly revision: Revision;
   readonly unreadable: CorruptValueError;
   readonly weight = overheadBytes;
+  #isAwaited: boolean;
 
-  constructor(key: ByteString, revision: Revision, unreadable: CorruptValueError) {
+  constructor(
+    key: ByteString,
+    { revision, late }: Pick<Unreadable, 'revision' | 'late'>,
+    unreadable: CorruptValueError,
+  ) {
     this.key = key;
     this.revision = revision;
     this.unreadable = unreadable;
+    this.#isAwaited = late !== undefined;
+    void late?.then(() => (this.#isAwaited = false));
+  }
+
+  /** Whether it is still being read: it takes longer than others should wait. */
+  get isAwaited(): boolean {
+    return this.#isAwaited;
   }
 }
 
@@ -187,11 +200,11 @@ export function cachedForm(kind: Kind, keyPrefix: string): CollectionForm<Cached
 }
 
 function readEntry(kind: Kind, entry: Entry, key: ByteString): Cached {
-  if (entry.unreadable) return new UnreadableObject(key, entry.revision, entry.unreadable);
+  if (entry.unreadable) return new UnreadableObject(key, entry, entry.unreadable);
   try {
     return readStored(kind, entry, key);
   } catch (error) {
-    if (error instanceof CorruptValueError) return new UnreadableObject(key, entry.revision, error);
+    if (error instanceof CorruptValueError) return new UnreadableObject(key, entry, error);
     throw error;
   }
 }

@@ -380,6 +380,23 @@ describe('what lies too far back for memory', () => {
     expect(watching.reached).toBeDefined();
   });
 
+  test('is read from the store once for all who missed it, whatever they select', async () => {
+    const first = await make('a');
+    for (let n = 0; n < 5_200; n++) await put('a', { n: String(n) });
+    await make('other', {}, 'other');
+    let replays = 0;
+    await registry.cache.close();
+    open({ ...memory, watch: (...args) => ((replays += args[3] === 'untold' ? 0 : 1), memory.watch(...args)) });
+    const all = await Promise.all(
+      [{}, { namespace: 'other' }, { labels: labelled('n') }, { namespace: undefined }, {}].map((more) =>
+        begin({ resourceVersion: String(first), ...more }),
+      ),
+    );
+    const told = await Promise.all(all.map((watching, at) => next(watching, at === 1 ? 1 : 100)));
+    expect(told.map(([line]) => line)).toEqual(['MODIFIED a', 'ADDED other', 'ADDED a', 'MODIFIED a', 'MODIFIED a']);
+    expect(replays).toBe(1);
+  });
+
   test('and for the store ends the watch as expired', async () => {
     const first = await make('a');
     await put('a', { n: '1' });
@@ -395,7 +412,7 @@ describe('what lies too far back for memory', () => {
     const watching = await begin({ resourceVersion: String(await make('a')) });
     expect(watching.take()).toBeUndefined();
     const large = 'x'.repeat(60_000);
-    for (let n = 0; n < 400; n++) {
+    for (let n = 0; n < 700; n++) {
       await replace(
         resource,
         'a',
@@ -531,6 +548,43 @@ describe('an object that cannot be read at present', () => {
     expect(() => watching.take()).toThrow(expect.objectContaining({ reason: 'ServiceUnavailable' }));
   });
 
+  test('is told in its place when it is read late, though it was replaced before, again and again', async () => {
+    const reads: (() => void)[] = [];
+    const late = (entry: Entry): Entry =>
+      entry.key.endsWith('/locked')
+        ? {
+            key: entry.key,
+            revision: entry.revision,
+            unreadable: keyUnavailable,
+            retry: async () => late(entry),
+            late: new Promise((resolve) => reads.push(() => resolve(entry))),
+          }
+        : entry;
+    await registry.cache.close();
+    open({
+      ...memory,
+      watch: async function* (...args) {
+        for await (const { changes, ...set } of memory.watch(...args))
+          yield { ...set, changes: changes.map((one) => ({ ...one, current: one.current && late(one.current) })) };
+      },
+    });
+    const [all, selected] = [await begin(), await begin({ labels: labelled('n') })];
+    await make('locked', { n: '0' });
+    await settled();
+    await put('locked', { n: '1' });
+    await put('locked', {});
+    await make('after', { n: '0' });
+    await settled();
+    expect([all.take(), selected.take()]).toEqual([undefined, undefined]);
+    expect(reads).toHaveLength(3);
+    for (const read of reads.toReversed()) {
+      read();
+      await settled();
+    }
+    expect(await next(all, 4)).toEqual(['ADDED locked', 'MODIFIED locked', 'MODIFIED locked', 'ADDED after']);
+    expect(await next(selected, 4)).toEqual(['ADDED locked', 'MODIFIED locked', 'DELETED locked', 'ADDED after']);
+  });
+
   test('ends no beginning that it does not belong to when it can be read', async () => {
     await makeLarge('a', 40_000);
     await makeLarge('b', 40_000);
@@ -569,8 +623,10 @@ test('when the storage turns out to have another history, every watch ends as ex
       }),
   );
   memory.restore(revision(at - 1));
+  // Asked in this turn: memory is filled again soon.
+  const refused = begin({ resourceVersion: String(at) }).catch((error: unknown) => error);
+  expect(await refused).toMatchObject({ reason: 'ServiceUnavailable' });
   for (const end of ends) expect(await end).toMatchObject({ reason: 'Expired' });
-  await expect(begin({ resourceVersion: String(at) })).rejects.toMatchObject({ reason: 'ServiceUnavailable' });
 });
 
 test('what was sent of one history is not sent again to a watch of another one that begins at the same revision', async () => {

@@ -1,14 +1,21 @@
 import { type FieldError, forbidden, invalid, notSupported, StatusError } from '@cluster-apiserver/model';
-import { type Call, type ItemChange, type Revision, revision } from '@cluster-apiserver/storage';
+import {
+  type Call,
+  type CatchUpReader,
+  type Changes,
+  type ItemChange,
+  type Revision,
+  RevisionCompactedError,
+  revision,
+} from '@cluster-apiserver/storage';
 import type { Channel } from './channels.ts';
-import { History } from './history.ts';
 import { InitialEvents } from './initial-events.ts';
 import { partOf, readableOf } from './missed-changes.ts';
 import { reach } from './reach.ts';
 import { requireNamespace, type Resource } from './resource.ts';
 import { parseResourceVersion } from './resource-version.ts';
 import { requireReadable, scopeOf, type Selection } from './selection.ts';
-import { answering } from './storage-answers.ts';
+import { answerFor, answering } from './storage-answers.ts';
 import type { Cached } from './stored-object.ts';
 import type { Batch, Step } from './watch-event.ts';
 
@@ -80,7 +87,7 @@ function failed(error: unknown): Watching {
 
 /**
  * One reader. It has been sent everything up to a revision, and is sent the rest from the first of these that has it:
- * the batch that its channel made for all, the changes in memory, the history in the store.
+ * the batch that its channel made for all, the changes in memory, the history in the store, which it reads with others.
  */
 class Watcher implements Watching {
   readonly #resource: Resource;
@@ -89,7 +96,7 @@ class Watcher implements Watching {
   #initial: InitialEvents | undefined;
   /** The number of the last batch of the channel that it knows; undefined while it is not in step. */
   #inStep: number | undefined;
-  #history: History | undefined;
+  #history: CatchUpReader<Cached> | undefined;
   /** It has been in step: what it then lost, it lost by being slow. */
   #wasInStep = false;
   /** There is more to take in another turn. */
@@ -143,8 +150,7 @@ class Watcher implements Watching {
   wait(wake: () => void): void {
     this.#wake = wake;
     if (this.#postponed) this.#resource.channels.turns.wait(wake);
-    else if (this.#history) this.#history.wait(wake);
-    else this.#channel.wait(wake);
+    else if (!this.#history) this.#channel.wait(wake);
   }
 
   close(): void {
@@ -182,7 +188,7 @@ class Watcher implements Watching {
     const missed = collection.changesAfter(this.#sent, changesMax);
     if (!missed) {
       if (this.#wasInStep) this.#ended = true;
-      else this.#history = new History(this.#resource, this.#channel, this.#sent);
+      else this.#history = collection.catchUp(this.#sent, () => this.#wake && channels.turns.wait(this.#wake));
       return this.#ended ? undefined : 'more';
     }
     if (missed.length === 0) {
@@ -199,23 +205,43 @@ class Watcher implements Watching {
       this.#sent = revision((missed[0] as ItemChange<Cached>).revision - 1);
       return undefined;
     }
-    const name = `${this.#channel.id} ${this.#sent}`;
-    const { batch, next } = channels.changesParts.take(name, () => partOf(readable, this.#channel, channels.turns));
-    this.#sent = next;
-    return batch ?? 'more';
+    return this.#takePart(readable);
   }
 
-  #takeHistory(history: History): Step {
-    const batch = history.take();
-    if (!batch) return undefined;
-    this.#sent = batch.revision;
+  #takeHistory(history: CatchUpReader<Cached>): Step {
+    const read = this.#readHistory(history);
+    if (!read) return undefined;
+    const step = read.changes.length > 0 ? this.#takePart(read.changes) : 'more';
+    if (read.changes.length === 0) this.#sent = read.revision;
     if (this.#resource.collection.changesAfter(this.#sent, 0)) {
       history.close();
       this.#history = undefined;
     }
-    return batch.events.length > 0 ? batch : 'more';
+    return step;
+  }
+
+  #readHistory(history: CatchUpReader<Cached>): Changes<Cached> | undefined {
+    try {
+      const read = history.take(this.#sent, changesMax);
+      if (read === 'refused') throw expired(this.#sent);
+      return read;
+    } catch (error) {
+      throw error instanceof RevisionCompactedError ? expired(this.#sent, error) : answerFor(error, 'collection');
+    }
+  }
+
+  /** The first of some changes. Those who are to be told the same take the same part. */
+  #takePart(changes: readonly ItemChange<Cached>[]): Step {
+    const { changesParts, turns } = this.#resource.channels;
+    const name = `${this.#channel.id} ${this.#sent}`;
+    const { batch, next } = changesParts.take(name, () => partOf(changes, this.#channel, turns));
+    this.#sent = next;
+    return batch ?? 'more';
   }
 }
+
+const expired = (sent: Revision, cause?: RevisionCompactedError): StatusError =>
+  new StatusError('Expired', `too old resource version: ${sent}`, undefined, { cause });
 
 /** So many changes are taken out of the window at a time. */
 const changesMax = 256;

@@ -1,4 +1,5 @@
 import { nearestName, parseDuration } from '@cluster-apiserver/base';
+import { etcdTransports } from '@cluster-apiserver/storage';
 
 /**
  * The flags of the server. One declaration each, from which reading, `--help`, checking and the typed options follow.
@@ -190,6 +191,14 @@ const flags = {
   'etcd-cafile': path({ group: etcd, fallback: '', help: 'Certificate authority of the etcd members.' }),
   'etcd-certfile': path({ group: etcd, fallback: '', help: 'Client certificate for etcd.' }),
   'etcd-keyfile': path({ group: etcd, fallback: '', help: 'Key of the client certificate for etcd.' }),
+  'etcd-transport': oneOf<(typeof etcdTransports)[number]>(
+    {
+      group: etcd,
+      fallback: 'native',
+      help: "HTTP/2 implementation for connections to etcd: the server's own, or Node's, which is slower, for emergencies.",
+    },
+    etcdTransports,
+  ),
   'etcd-election-timeout': durationMs({
     group: etcd,
     fallback: '1s',

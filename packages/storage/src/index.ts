@@ -17,7 +17,7 @@ export { type CompactionEvent, type CompactionOptions, startCompaction } from '.
 export { campaign, type Election, type ElectionEvent, type ElectionOptions } from './etcd/election.ts';
 export { type EtcdStoreOptions, etcdStore } from './etcd/etcd-store.ts';
 export { type HistoryReplaced } from './etcd/history.ts';
-export { type CredentialsOf, http2Connect } from './etcd/http2-transport.ts';
+export { type CredentialsOf, etcdTransports, http2Connect } from './etcd/http2-transport.ts';
 export type { TlsCredentials } from './etcd/http2/dial.ts';
 export type { EtcdMeasures, EtcdOperation } from './etcd/measures.ts';
 export { memoryStore } from './memory/memory-store.ts';
@@ -47,7 +47,15 @@ export { plain, prefixed, type Provider } from './transform/prefixed.ts';
 export { type Retiring, retiring } from './transform/retiring.ts';
 export { secretbox } from './transform/secretbox.ts';
 export { identity, rawTransformer, type Transformed, type Transformer } from './transform/transformer.ts';
-export { type CacheItem, Collection, type CollectionForm, itemKey, textOfKey } from './watch-cache/collection.ts';
+export type { CatchUpReader } from './watch-cache/catch-up.ts';
+export {
+  type CacheItem,
+  type Changes,
+  Collection,
+  type CollectionForm,
+  itemKey,
+  textOfKey,
+} from './watch-cache/collection.ts';
 export { openWatchCache, type WatchCache, type WatchCacheEvent } from './watch-cache/watch-cache.ts';
 export { SortedSet } from './watch-cache/sorted-set.ts';
 export type { View } from './watch-cache/view.ts';

@@ -73,7 +73,7 @@ export function providerFactory({ surroundings, metrics, log, recovered }: Provi
 function nonceBudgets(metrics: Metrics, log: Log): (key: string) => () => void {
   const total = metrics.counter({
     name: 'apiserver_storage_aesgcm_nonces_total',
-    help: 'Random nonces drawn for a key of AES-GCM. All replicas together should draw fewer than 2^32.',
+    help: 'Random nonces drawn for a key of AES-GCM since this process started. All replicas and restarts together should draw fewer than 2^32: sum the increase over them.',
     labels: { key: 'any' },
   });
   const budgets = new Map<string, () => void>();

@@ -33,7 +33,7 @@ export async function openStorage(
   const credentials = await followCredentials(flags, { clock, files }, log, scope);
   const client = openEtcdClient({
     endpoints: flags['etcd-servers'],
-    connect: connectEtcd(clock, credentials),
+    connect: connectEtcd(clock, credentials, flags['etcd-transport']),
     clock,
     random,
     // A user of etcd may have rights below our prefix and nowhere else.

@@ -1,4 +1,4 @@
-import { detached, throwIfAborted } from '@cluster-apiserver/base';
+import { detached, throwIfAborted, turnsOf } from '@cluster-apiserver/base';
 import {
   KeyExistsError,
   RevisionCompactedError,
@@ -9,7 +9,7 @@ import {
   WriteInDoubtError,
 } from '../errors.ts';
 import { type Revision, revision } from '../revision.ts';
-import type { Call, CreateOptions, Entry, Reading, Store, Stored } from '../store.ts';
+import type { Call, CreateOptions, Entry, Keys, Reading, Store, Stored } from '../store.ts';
 import type { Transformer } from '../transform/transformer.ts';
 import type { EtcdCall, EtcdClient } from './client.ts';
 import { watchEtcd } from './etcd-watch.ts';
@@ -149,6 +149,15 @@ export function etcdStore({ client, transformer, ownPrefix }: EtcdStoreOptions):
  */
 function pageReader(client: EtcdClient, reader: EntryReader): Store['list'] {
   let found: { readonly prefix: string; readonly pageKeys: number } | undefined;
+  function* readAll(values: readonly KeyValue[], keys: Keys | undefined): Generator<void, (Entry | Promise<Entry>)[]> {
+    const read: (Entry | Promise<Entry>)[] = [];
+    for (const value of values) {
+      client.history.sawValue(value);
+      read.push(reader.read(value, keys === 'late' ? listPatienceMs : undefined));
+      yield;
+    }
+    return read;
+  }
   return async (asked, call) => {
     const end = prefixEnd(asked.prefix);
     // All pages are of one history, or there is no list.
@@ -167,10 +176,8 @@ function pageReader(client: EtcdClient, reader: EntryReader): Store['list'] {
         inHistory,
       );
       at ??= revision(page.header.revision);
-      const read = page.values.map((value) => {
-        client.history.sawValue(value);
-        return reader.read(value, asked.keys === 'late' ? listPatienceMs : undefined);
-      });
+      // To decrypt thousands of values takes longer than others should wait.
+      const read = await turnsOf(client.clock).run(readAll(page.values, asked.keys));
       // Those that wait for keys wait together.
       const all = read.every(isThere) ? read : Promise.all(read.map(async (entry) => entry));
       entries.push(...(await beforeDeadline(all, call, client.clock)));

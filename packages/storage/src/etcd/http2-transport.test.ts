@@ -1,16 +1,18 @@
 import { createServer, type Http2Server, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
 import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net';
-import { afterEach, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { systemClock } from '@cluster-apiserver/base';
 import { until } from '../../../base/test/until.ts';
 import { frame } from './grpc-frames.ts';
-import { http2Connect } from './http2-transport.ts';
+import { type EtcdTransport, etcdTransports, http2Connect } from './http2-transport.ts';
 import type { Transport } from './transport.ts';
 
 const closings: (() => void)[] = [];
 afterEach(() => {
   for (const close of closings.splice(0).toReversed()) close();
 });
+
+let by: EtcdTransport;
 
 interface Peer {
   readonly transport: Transport;
@@ -30,7 +32,11 @@ async function peer(
     answer(stream, headers, sessions.length);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const transport = http2Connect(systemClock)(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  const transport = http2Connect(
+    systemClock,
+    undefined,
+    by,
+  )(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
   closings.push(() => {
     transport.close();
     for (const session of sessions) session.destroy();
@@ -54,149 +60,159 @@ function good(stream: ServerHttp2Stream, text: string): void {
   stream.end(framed(Buffer.from(text)));
 }
 
-test('asks as etcd wants to be asked', async () => {
-  let seen: Record<string, unknown> = {};
-  const { transport } = await peer((stream, headers) => {
-    seen = headers;
-    good(stream, 'answer');
+describe.each(etcdTransports)('over %s HTTP/2,', (name) => {
+  beforeEach(() => {
+    by = name;
   });
-  expect((await ask(transport)).toString()).toBe('answer');
-  expect(seen).toMatchObject({ ':method': 'POST', te: 'trailers', hasleader: 'true', 'grpc-timeout': '2000m' });
-  expect(seen[':authority']).toMatch(/^127\.0\.0\.1:\d+$/);
-});
 
-test('a refusal is read from the headers when they are the whole answer, and its text is decoded', async () => {
-  const { transport } = await peer((stream) => {
-    stream.respond(
-      { ':status': 200, 'grpc-status': '14', 'grpc-message': 'etcdserver: no leader%21' },
-      { endStream: true },
-    );
+  test('asks as etcd wants to be asked', async () => {
+    let seen: Record<string, unknown> = {};
+    const { transport } = await peer((stream, headers) => {
+      seen = headers;
+      good(stream, 'answer');
+    });
+    expect((await ask(transport)).toString()).toBe('answer');
+    expect(seen).toMatchObject({ ':method': 'POST', te: 'trailers', hasleader: 'true', 'grpc-timeout': '2000m' });
+    expect(seen[':authority']).toMatch(/^127\.0\.0\.1:\d+$/);
   });
-  expect(await faultOf(ask(transport))).toEqual({ fate: 'refused', code: 14, message: 'etcdserver: no leader!' });
-});
 
-test('a refusal is read from the trailers too', async () => {
-  const { transport } = await peer((stream) => {
-    stream.respond({ ':status': 200 }, { waitForTrailers: true });
-    stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '11', 'grpc-message': 'compacted' }));
-    stream.end();
+  test('a refusal is read from the headers when they are the whole answer, and its text is decoded', async () => {
+    const { transport } = await peer((stream) => {
+      stream.respond(
+        { ':status': 200, 'grpc-status': '14', 'grpc-message': 'etcdserver: no leader%21' },
+        { endStream: true },
+      );
+    });
+    expect(await faultOf(ask(transport))).toEqual({ fate: 'refused', code: 14, message: 'etcdserver: no leader!' });
   });
-  expect(await faultOf(ask(transport))).toEqual({ fate: 'refused', code: 11, message: 'compacted' });
-});
 
-test('a question without an answer is cancelled at its deadline, and may have been applied', async () => {
-  let cancelled: Promise<number | undefined> | undefined;
-  const { transport } = await peer((stream) => {
-    cancelled = new Promise((resolve) => stream.on('close', () => resolve(stream.rstCode)));
+  test('a refusal is read from the trailers too', async () => {
+    const { transport } = await peer((stream) => {
+      stream.respond({ ':status': 200 }, { waitForTrailers: true });
+      stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '11', 'grpc-message': 'compacted' }));
+      stream.end();
+    });
+    expect(await faultOf(ask(transport))).toEqual({ fate: 'refused', code: 11, message: 'compacted' });
   });
-  expect(await faultOf(ask(transport, 100))).toMatchObject({ fate: 'lost', code: 14 });
-  expect(await cancelled).toBe(8);
-});
 
-test('a refused stream was not processed', async () => {
-  const { transport } = await peer((stream) => stream.close(7));
-  expect(await faultOf(ask(transport))).toMatchObject({ fate: 'unsent' });
-});
-
-test('a reset stream may have been processed', async () => {
-  const { transport } = await peer((stream) => stream.close(2));
-  expect(await faultOf(ask(transport))).toMatchObject({ fate: 'lost' });
-});
-
-test('nobody listening is no doubt: nothing was sent', async () => {
-  const { transport, server } = await peer(() => {});
-  await new Promise((resolve) => server.close(resolve));
-  expect(await faultOf(ask(transport))).toMatchObject({ fate: 'unsent' });
-});
-
-test('after GOAWAY the next question takes a new session, and the old one finishes what it has', async () => {
-  let finishFirst = (): void => {};
-  const { transport, sessions } = await peer((stream, _, count) => {
-    if (count > 1) return good(stream, 'from the second');
-    // Sends GOAWAY, and waits for the streams that are open.
-    stream.session?.close();
-    finishFirst = () => good(stream, 'from the first');
+  test('a question without an answer is cancelled at its deadline, and may have been applied', async () => {
+    let cancelled: Promise<number | undefined> | undefined;
+    const { transport } = await peer((stream) => {
+      cancelled = new Promise((resolve) => stream.on('close', () => resolve(stream.rstCode)));
+    });
+    expect(await faultOf(ask(transport, 100))).toMatchObject({ fate: 'lost', code: 14 });
+    expect(await cancelled).toBe(8);
   });
-  const first = ask(transport);
-  // The GOAWAY has arrived when a further question opens another session; until then it is refused.
-  let second: string | undefined;
-  while (second === undefined) {
-    second = await ask(transport, 50).then(String, () => undefined);
-  }
-  expect(second).toBe('from the second');
-  finishFirst();
-  expect((await first).toString()).toBe('from the first');
-  expect(sessions.length).toBe(2);
-});
 
-test('an answer that is no gRPC is a fault, not a crash', async () => {
-  const { transport } = await peer((stream) => {
-    stream.respond({ ':status': 200 });
-    stream.end('<html>hello</html>');
+  test('a refused stream was not processed', async () => {
+    const { transport } = await peer((stream) => stream.close(7));
+    expect(await faultOf(ask(transport))).toMatchObject({ fate: 'unsent' });
   });
-  expect(await faultOf(ask(transport))).toMatchObject({ fate: 'lost' });
-});
 
-test('an HTTP error of something in between is a fault', async () => {
-  const { transport } = await peer((stream) => stream.respond({ ':status': 502 }, { endStream: true }));
-  expect(await faultOf(ask(transport))).toMatchObject({
-    fate: 'lost',
-    message: expect.stringContaining('HTTP status 502'),
+  test('a reset stream may have been processed', async () => {
+    const { transport } = await peer((stream) => stream.close(2));
+    expect(await faultOf(ask(transport))).toMatchObject({ fate: 'lost' });
   });
-});
 
-test('a stream that nobody reads holds its sender back', async () => {
-  let sent = 0;
-  const message = framed(Buffer.alloc(64 * 1024));
-  const { transport } = await peer((stream) => {
-    stream.respond({ ':status': 200 });
-    const pump = (): void => {
-      let room = true;
-      for (; room && sent < 2_000; sent++) room = stream.write(message);
-      stream.once('drain', pump);
-    };
-    pump();
+  test('nobody listening is no doubt: nothing was sent', async () => {
+    const { transport, server } = await peer(() => {});
+    await new Promise((resolve) => server.close(resolve));
+    expect(await faultOf(ask(transport))).toMatchObject({ fate: 'unsent' });
   });
-  const stream = transport.stream('/service/Stream');
-  const messages = stream.messages[Symbol.asyncIterator]();
-  await messages.next();
-  let before = -1;
-  // It stops by itself: no more leaves within a tenth of a second.
-  while (sent !== before) {
-    before = sent;
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
-  expect(sent).toBeLessThan(1_000);
-  const stoppedAt = sent;
-  for (let n = 0; n < 500; n++) await messages.next();
-  expect(sent).toBeGreaterThan(stoppedAt);
-  stream.close();
-});
 
-test.each([
-  { what: 'speaks no HTTP/2', greeting: 'HTTP/1.1 400 Bad Request\r\n\r\n' },
-  { what: 'says nothing', greeting: '' },
-])('a connection to somebody who $what is given up and closed', async ({ greeting }) => {
-  const open = new Set<Socket>();
-  const server = createTcpServer({ allowHalfOpen: true }, (socket) => {
-    open.add(socket);
-    socket
-      .on('error', () => {})
-      .on('close', () => open.delete(socket))
-      .resume();
-    socket.write(greeting);
-    // It goes on talking after we have said goodbye; only a connection that is closed on our side puts an end to it.
-    socket.on('end', () => {
-      const talking = setInterval(() => socket.write('still here'), 10);
-      socket.on('close', () => clearInterval(talking));
+  test('after GOAWAY the next question takes a new session, and the old one finishes what it has', async () => {
+    let finishFirst = (): void => {};
+    const { transport, sessions } = await peer((stream, _, count) => {
+      if (count > 1) return good(stream, 'from the second');
+      // Sends GOAWAY, and waits for the streams that are open.
+      stream.session?.close();
+      finishFirst = () => good(stream, 'from the first');
+    });
+    const first = ask(transport);
+    // The GOAWAY has arrived when a further question opens another session; until then it is refused.
+    let second: string | undefined;
+    while (second === undefined) {
+      second = await ask(transport, 50).then(String, () => undefined);
+    }
+    expect(second).toBe('from the second');
+    finishFirst();
+    expect((await first).toString()).toBe('from the first');
+    expect(sessions.length).toBe(2);
+  });
+
+  test('an answer that is no gRPC is a fault, not a crash', async () => {
+    const { transport } = await peer((stream) => {
+      stream.respond({ ':status': 200 });
+      stream.end('<html>hello</html>');
+    });
+    expect(await faultOf(ask(transport))).toMatchObject({ fate: 'lost' });
+  });
+
+  test('an HTTP error of something in between is a fault', async () => {
+    const { transport } = await peer((stream) => stream.respond({ ':status': 502 }, { endStream: true }));
+    expect(await faultOf(ask(transport))).toMatchObject({
+      fate: 'lost',
+      message: expect.stringContaining('HTTP status 502'),
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const transport = http2Connect(systemClock)(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
-  closings.push(() => {
-    transport.close();
-    server.close();
+
+  test('a stream that nobody reads holds its sender back', async () => {
+    let sent = 0;
+    const message = framed(Buffer.alloc(64 * 1024));
+    const { transport } = await peer((stream) => {
+      stream.respond({ ':status': 200 });
+      const pump = (): void => {
+        let room = true;
+        for (; room && sent < 2_000; sent++) room = stream.write(message);
+        stream.once('drain', pump);
+      };
+      pump();
+    });
+    const stream = transport.stream('/service/Stream');
+    const messages = stream.messages[Symbol.asyncIterator]();
+    await messages.next();
+    let before = -1;
+    // It stops by itself: no more leaves within a tenth of a second.
+    while (sent !== before) {
+      before = sent;
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    expect(sent).toBeLessThan(1_000);
+    const stoppedAt = sent;
+    for (let n = 0; n < 500; n++) await messages.next();
+    expect(sent).toBeGreaterThan(stoppedAt);
+    stream.close();
   });
-  expect(await faultOf(ask(transport, 100))).toMatchObject({ fate: 'lost' });
-  await until('the connection to be closed', () => open.size === 0 || undefined);
+
+  test.each([
+    { what: 'speaks no HTTP/2', greeting: 'HTTP/1.1 400 Bad Request\r\n\r\n' },
+    { what: 'says nothing', greeting: '' },
+  ])('a connection to somebody who $what is given up and closed', async ({ greeting }) => {
+    const open = new Set<Socket>();
+    const server = createTcpServer({ allowHalfOpen: true }, (socket) => {
+      open.add(socket);
+      socket
+        .on('error', () => {})
+        .on('close', () => open.delete(socket))
+        .resume();
+      socket.write(greeting);
+      // It goes on talking after we have said goodbye; only a connection that is closed on our side puts an end to it.
+      socket.on('end', () => {
+        const talking = setInterval(() => socket.write('still here'), 10);
+        socket.on('close', () => clearInterval(talking));
+      });
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const transport = http2Connect(
+      systemClock,
+      undefined,
+      by,
+    )(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    closings.push(() => {
+      transport.close();
+      server.close();
+    });
+    expect(await faultOf(ask(transport, 100))).toMatchObject({ fate: 'lost' });
+    await until('the connection to be closed', () => open.size === 0 || undefined);
+  });
 });

@@ -2,8 +2,10 @@
 import type { Clock } from '@cluster-apiserver/base';
 import { decodeStatusMessage, frame, MessageReader } from './grpc-frames.ts';
 import { type Connection, connect, type Listener, type Stream } from './http2/connection.ts';
+import { connectByNode } from './http2/node-connection.ts';
 import type { TlsCredentials } from './http2/dial.ts';
 import { type HeaderField, headerBlock } from './http2/header-block.ts';
+import { afterUnstalled } from './stall-aware-timer.ts';
 import {
   type Connect,
   EtcdFault,
@@ -17,22 +19,22 @@ const okCode = 0;
 const unknownCode = 2;
 const unavailableCode = 14;
 
-/**
- * A timer this late says that our own event loop stood still, not that the member is slow: its answer may lie in the
- * socket, unread. It gets one more turn of the loop.
- */
-const lateTimerMs = 50;
-
 /** Messages of a stream that wait for their reader before the member is held back. */
 const waitingMessagesMax = 16;
 
 /** The same in bytes: a message of a watch holds up to 1,000 revisions, each with the object before and after it. */
 const waitingBytesMax = 1024 * 1024;
 
+/** By whose HTTP/2 members are reached: our own, or Node's. */
+export const etcdTransports = ['native', 'node'] as const;
+export type EtcdTransport = (typeof etcdTransports)[number];
+
+const connects = { native: connect, node: connectByNode };
+
 export const http2Connect =
-  (clock: Clock, tls: CredentialsOf = () => undefined): Connect =>
+  (clock: Clock, tls: CredentialsOf = () => undefined, transport: EtcdTransport = 'native'): Connect =>
   (endpoint) =>
-    new Http2Transport(endpoint, clock, tls);
+    new Http2Transport(endpoint, clock, tls, connects[transport]);
 
 /** Asked for each connection: certificates are replaced while connections last. */
 export type CredentialsOf = () => TlsCredentials | undefined;
@@ -43,11 +45,13 @@ class Http2Transport implements Transport {
   readonly #tls: CredentialsOf;
   /** Most calls of a method have the same time, and then the same headers. */
   readonly #headers = new Map<string, KnownHeaders>();
+  readonly #connect: typeof connectByNode;
   #connection: Connection | undefined;
   #connections = 0;
   #closed = false;
 
-  constructor(endpoint: string, clock: Clock, tls: CredentialsOf) {
+  constructor(endpoint: string, clock: Clock, tls: CredentialsOf, connect: typeof connectByNode) {
+    this.#connect = connect;
     this.#endpoint = endpoint;
     this.#clock = clock;
     this.#tls = tls;
@@ -83,7 +87,7 @@ class Http2Transport implements Transport {
     try {
       if (this.#closed) throw new Error('the client is closed');
       if (!this.#connection?.usable) {
-        this.#connection = connect(this.#endpoint, this.#tls(), this.#clock);
+        this.#connection = this.#connect(this.#endpoint, this.#tls(), this.#clock);
         this.#connections++;
       }
       return this.#connection;
@@ -142,18 +146,10 @@ class Question implements Listener {
     const stream = connection.open(headers, this);
     stream.send(frame(question), true);
     this.#cancelStream = () => stream.cancel();
-    const dueMs = this.#clock.monotonicMs() + timeoutMs;
-    let graceGiven = false;
-    const timeOver = (): void => {
-      if (this.#clock.monotonicMs() - dueMs > lateTimerMs && !graceGiven) {
-        graceGiven = true;
-        this.#cancelTimer = this.#clock.after(1, timeOver);
-        return;
-      }
+    this.#cancelTimer = afterUnstalled(this.#clock, timeoutMs, () => {
       this.#giveUp(stream.sent ? 'lost' : 'unsent', unavailableCode, `gave no answer within ${timeoutMs} ms`);
       connection.suspect();
-    };
-    this.#cancelTimer = this.#clock.after(timeoutMs, timeOver);
+    });
   }
 
   headers(headers: ReadonlyMap<string, string>): void {

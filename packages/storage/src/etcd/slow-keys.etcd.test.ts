@@ -104,7 +104,9 @@ test('values whose keys hang delay no others, are unreadable meanwhile, and are 
       ?.changesAfter(begin)
       ?.map(({ current }) => current?.text),
   ).toEqual(Array.from({ length: 50 }, (_, n) => `${underKms}${n}`));
-  expect(interruptions).toBe(50);
+  // Those that become readable together interrupt together.
+  await until('an interruption', () => interruptions > 0 || undefined);
+  expect(interruptions).toBeLessThan(25);
   expect(reports).toEqual(['loaded']);
 });
 

@@ -1,7 +1,9 @@
+import { type Clock, turnsOf } from '@cluster-apiserver/base';
 import { byteString, bytesOf } from '@cluster-apiserver/model';
 import { RevisionCompactedError } from '../errors.ts';
 import { type Revision, revision } from '../revision.ts';
-import type { Call, Entry, Store } from '../store.ts';
+import type { Call, ChangeSet, Entry, Store } from '../store.ts';
+import { CatchUp, type CatchUpReader } from './catch-up.ts';
 import type { Freshness } from './freshness.ts';
 import type { Keyed } from './sorted-set.ts';
 import { emptyView, type TermsOf, type View, viewOf, withChange, withoutChanges } from './view.ts';
@@ -46,8 +48,20 @@ export interface PastPage<Item> {
   readonly remaining: number;
 }
 
-/** What lies behind the changes of late is read from the store when more of them than this had to be taken back. */
+/** A view from before more changes than this is read from the store: to take back each costs some microseconds. */
 const undoneMax = 5_000;
+
+/** Memory that only the window holds: what there was before each change. */
+const windowWeightMax = 32 * 1024 * 1024;
+
+/** As kube-apiserver: longer than a client of an idle watch is behind, which is sent a bookmark each minute. */
+const windowAgeMs = 75_000;
+
+/** As much is kept however old it is: clients of a quiet kind come back after hours. */
+const windowWeightKept = 4 * 1024 * 1024;
+
+/** Old changes are dropped so often. */
+const trimIntervalMs = 5_000;
 
 /** Views that clients may come back to, page by page. Memory holds what changed since, which the window holds anyway. */
 const keptMax = 64;
@@ -60,7 +74,12 @@ export class Collection<Item extends CacheItem> {
   readonly form: CollectionForm<Item>;
   readonly #store: Store;
   readonly #freshness: Freshness;
-  readonly #window: Window<Item>;
+  readonly #clock: Clock;
+  readonly #window = new Window<Item>({
+    weightMax: windowWeightMax,
+    weightOf: ({ previous }) => previous?.weight ?? 0,
+  });
+  readonly #catchUp: CatchUp<Item>;
   readonly #followers = new Set<Follower<Item>>();
   readonly #kept = new Map<Revision, View<Item>>();
   #view: View<Item>;
@@ -68,13 +87,16 @@ export class Collection<Item extends CacheItem> {
   #newest = new Map<string, Item>();
   /** What was read before this revision may be of another history. */
   #historyFrom = revision(0);
+  #interrupting = false;
+  #cancelTrim: (() => void) | undefined;
 
-  constructor(form: CollectionForm<Item>, store: Store, freshness: Freshness, windowWeightMax: number) {
+  constructor(form: CollectionForm<Item>, store: Store, freshness: Freshness, clock: Clock) {
     this.form = form;
     this.#store = store;
     this.#freshness = freshness;
-    this.#window = new Window(windowWeightMax);
+    this.#clock = clock;
     this.#view = emptyView(freshness.reached);
+    this.#catchUp = new CatchUp((after, signal) => this.#replay(after, signal), clock);
   }
 
   /** How far the memory has come: there is no change up to this revision that it does not know. */
@@ -119,14 +141,14 @@ export class Collection<Item extends CacheItem> {
   }
 
   /** The collection as of a revision that the memory has come to; undefined when that lies too far back for it. */
-  viewAt(revision: Revision): View<Item> | undefined {
+  async viewAt(revision: Revision): Promise<View<Item> | undefined> {
     this.#freshness.requireKnown();
     if (revision >= this.#view.revision) return { ...this.#view, revision };
     const kept = this.#kept.get(revision);
     if (kept) return kept;
-    const since = this.#window.after(revision);
+    const since = this.#window.after(revision, undoneMax + 1);
     if (!since || since.length > undoneMax) return undefined;
-    return withoutChanges(this.#view, since, this.form.termsOf, revision);
+    return turnsOf(this.#clock).run(withoutChanges(this.#view, since, this.form.termsOf, revision));
   }
 
   /** Somebody will come back for the rest of this view. */
@@ -151,7 +173,7 @@ export class Collection<Item extends CacheItem> {
       },
       call,
     );
-    return { ...page, items: entries.map((entry) => this.#read(entry)) };
+    return { ...page, items: await turnsOf(this.#clock).run(this.#readAll(entries)) };
   }
 
   /** The changes after a revision, whole revisions from a limit on; undefined when it is too old for the memory. */
@@ -159,20 +181,41 @@ export class Collection<Item extends CacheItem> {
     return this.#window.after(revision, limit);
   }
 
-  /** The changes after a revision as the store tells them, however far back it lies, and then all that come. */
-  async *replay(within: string, after: Revision, signal: AbortSignal): AsyncGenerator<Changes<Item>> {
+  /** A reader of the changes after a revision that memory no longer has. It is notified in a turn of its own. */
+  catchUp(after: Revision, notify: () => void): CatchUpReader<Item> {
     this.#requireSameHistory(after);
-    for await (const { revision, changes } of this.#store.watch(this.#fullKey(within), after, signal)) {
-      yield {
+    return this.#catchUp.open(after, notify);
+  }
+
+  async *#replay(after: Revision, signal: AbortSignal): AsyncGenerator<() => Changes<Item>> {
+    for await (const set of this.#store.watch(this.form.prefix, after, signal)) yield () => this.#changesOf(set);
+  }
+
+  #changesOf({ revision, changes }: ChangeSet): Changes<Item> {
+    return {
+      revision,
+      changes: changes.map(({ key, previous, current }) => ({
+        key: this.#keyOf(key),
         revision,
-        changes: changes.map(({ key, previous, current }) => ({
-          key: this.#keyOf(key),
-          revision,
-          previous: previous && this.#read(previous),
-          current: current && this.#read(current),
-        })),
-      };
-    }
+        previous: previous && this.#read(previous),
+        current: current && this.#read(current),
+      })),
+    };
+  }
+
+  close(): void {
+    this.#cancelTrim?.();
+  }
+
+  /** Drops what is too old, again and again while there is much. A quiet collection has no timer. */
+  #trimLater(): void {
+    if (this.#window.weight <= windowWeightKept || this.#cancelTrim) return;
+    this.#cancelTrim = this.#clock.after(trimIntervalMs, () => {
+      this.#cancelTrim = undefined;
+      this.#window.trim(this.#clock.monotonicMs(), windowAgeMs, windowWeightKept);
+      this.#dropKept(false);
+      this.#trimLater();
+    });
   }
 
   follow(follower: Follower<Item>): () => void {
@@ -190,20 +233,33 @@ export class Collection<Item extends CacheItem> {
     else this.#newest.delete(itemKey);
     const change = { key: itemKey, revision, previous, current };
     this.#window.add(change);
+    this.#trimLater();
     if (this.#kept.size > 0) this.#dropKept(false);
     for (const follower of this.#followers) follower.changed(change);
   }
 
-  /** What could not be read can be: it is the same version of the object, so it is told in the place of the other. */
-  amend(key: string, entry: Entry): void {
-    const was = this.#newest.get(this.#keyOf(key));
-    if (was?.revision !== entry.revision) return;
-    const is = this.#read(entry);
-    this.#newest.set(is.key, is);
-    this.#view = withChange(this.#view, was, is, this.form.termsOf, this.#view.revision);
-    this.#window.amend(was, is);
-    this.#kept.clear();
-    for (const follower of this.#followers) follower.interrupted('amended');
+  /**
+   * What could not be read can be: it is the same version of the object, so it is told in the place of the other. It
+   * may have been replaced meanwhile, and is told of all the same; or it is known now that it cannot be read.
+   */
+  amend(entry: Entry): void {
+    if (!entry.unreadable) {
+      const is = this.#read(entry);
+      const newest = this.#newest.get(is.key);
+      if (newest?.revision === is.revision) {
+        this.#newest.set(is.key, is);
+        this.#view = withChange(this.#view, newest, is, this.form.termsOf, this.#view.revision);
+        this.#kept.clear();
+      }
+      this.#window.amend(is);
+    }
+    // Many become readable together, such as when a plugin is back: followers begin again once for all of them.
+    if (this.#interrupting) return;
+    this.#interrupting = true;
+    this.#clock.soon(() => {
+      this.#interrupting = false;
+      for (const follower of this.#followers) follower.interrupted('amended');
+    });
   }
 
   /** Another history begins. Whoever follows is interrupted now, and comes upon that by itself. */
@@ -221,21 +277,30 @@ export class Collection<Item extends CacheItem> {
     if (asked !== undefined && asked < this.#historyFrom) throw new RevisionCompactedError(asked, this.#historyFrom);
   }
 
-  /** Begins again from all there is at a revision, which is given bit by bit, in the order of the keys. */
-  reload(): { add(entry: Entry): void; done(revision: Revision): void } {
+  /**
+   * Begins again from all there is at a revision, which is given bit by bit, in the order of the keys. Nothing of it
+   * is seen before `prepare` has been run and what it gives is called.
+   */
+  reload(): { add(entry: Entry): void; prepare(revision: Revision): Generator<void, () => void> } {
     const newest = new Map<string, Item>();
     return {
       add: (entry) => {
         const item = this.#read(entry);
         newest.set(item.key, item);
       },
-      done: (revision) => {
-        this.#newest = newest;
-        this.#view = viewOf([...newest.values()], this.form.termsOf, revision);
-        this.#kept.clear();
-        this.#window.beginAt(revision);
-        for (const follower of this.#followers) follower.interrupted('read anew');
-      },
+      prepare: (revision) => this.#prepare(newest, revision),
+    };
+  }
+
+  *#prepare(newest: Map<string, Item>, revision: Revision): Generator<void, () => void> {
+    const items = { [Symbol.iterator]: () => newest.values() };
+    const view = yield* viewOf(items, this.form.termsOf, revision);
+    return () => {
+      this.#newest = newest;
+      this.#view = view;
+      this.#kept.clear();
+      this.#window.beginAt(revision);
+      for (const follower of this.#followers) follower.interrupted('read anew');
     };
   }
 
@@ -246,6 +311,15 @@ export class Collection<Item extends CacheItem> {
       this.#kept.delete(revision);
       if (one) return;
     }
+  }
+
+  *#readAll(entries: readonly Entry[]): Generator<void, Item[]> {
+    const items: Item[] = [];
+    for (const entry of entries) {
+      items.push(this.#read(entry));
+      yield;
+    }
+    return items;
   }
 
   #read(entry: Entry): Item {

@@ -40,10 +40,18 @@ export class SortedSet<T extends Keyed> {
 
   /** Of items in the order of their keys, each key once. */
   static from<T extends Keyed>(items: readonly T[]): SortedSet<T> {
-    if (items.length === 0) return SortedSet.empty();
-    let nodes: Node<T>[] = grouped(items, leaf);
-    while (nodes.length > 1) nodes = grouped(nodes, branch);
-    return new SortedSet(nodes[0]);
+    const steps = SortedSet.steps(items);
+    for (;;) {
+      const step = steps.next();
+      if (step.done) return step.value;
+    }
+  }
+
+  /** The same in steps of one node each, for sets that are too large to be made in one turn of the event loop. */
+  static *steps<T extends Keyed>(items: Iterable<T>): Generator<void, SortedSet<T>> {
+    let nodes: Node<T>[] = yield* group(items, leaf);
+    while (nodes.length > 1) nodes = yield* group(nodes, branch);
+    return nodes[0] ? new SortedSet(nodes[0]) : SortedSet.empty();
   }
 
   get size(): number {
@@ -106,9 +114,18 @@ const branch = <T>(children: readonly Node<T>[]): Branch<T> => ({
 /** Nodes that are as full as they stay when items come one by one, so that the next ones need not be parted at once. */
 const nodeFilled = Math.floor((nodeMax * 2) / 3);
 
-function grouped<P, N>(parts: readonly P[], make: (parts: readonly P[]) => N): N[] {
+function* group<P, N>(parts: Iterable<P>, make: (parts: readonly P[]) => N): Generator<void, N[]> {
   const nodes: N[] = [];
-  for (let at = 0; at < parts.length; at += nodeFilled) nodes.push(make(parts.slice(at, at + nodeFilled)));
+  let group: P[] = [];
+  for (const part of parts) {
+    if (group.length === nodeFilled) {
+      nodes.push(make(group));
+      group = [];
+      yield;
+    }
+    group.push(part);
+  }
+  if (group.length > 0) nodes.push(make(group));
   return nodes;
 }
 

@@ -9,13 +9,16 @@ const retriesAtOnce = 32;
 
 export class Unreadables {
   readonly #byKey = new Map<string, Unreadable>();
-  readonly #readable: (entry: Entry) => void;
+  readonly #settled: (entry: Entry) => void;
   #retrying = false;
   #retryAgain = false;
 
-  /** Calls back when one has become readable that is still what is stored. */
-  constructor(readable: (entry: Entry) => void) {
-    this.#readable = readable;
+  /**
+   * Calls back when one has become readable; and when one that took long is known, readable or not, whatever was
+   * stored in its place meanwhile.
+   */
+  constructor(settled: (entry: Entry) => void) {
+    this.#settled = settled;
   }
 
   /** This is what is stored under a key now; undefined when it was deleted. */
@@ -25,7 +28,10 @@ export class Unreadables {
       return;
     }
     this.#byKey.set(key, entry);
-    void entry.late?.then((read) => this.#settle(entry, read));
+    void entry.late?.then((read) => {
+      if (this.#byKey.get(key) === entry) this.#settle(entry, read);
+      else this.#settled(read);
+    });
   }
 
   clear(): void {
@@ -54,6 +60,6 @@ export class Unreadables {
   #settle(was: Unreadable, is: Entry): void {
     if (is.unreadable || this.#byKey.get(was.key) !== was) return;
     this.#byKey.delete(was.key);
-    this.#readable(is);
+    this.#settled(is);
   }
 }

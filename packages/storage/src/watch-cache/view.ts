@@ -22,23 +22,68 @@ export function emptyView<Item extends Keyed>(revision: Revision): View<Item> {
   return { revision, items: SortedSet.empty(), terms: SortedSet.empty() };
 }
 
-/** The view of items in the order of their keys. */
-export function viewOf<Item extends Keyed>(
-  items: readonly Item[],
+/** The view of items in the order of their keys, made in small steps: there may be a million of them. */
+export function* viewOf<Item extends Keyed>(
+  items: Iterable<Item>,
   termsOf: TermsOf<Item>,
   revision: Revision,
-): View<Item> {
+): Generator<void, View<Item>> {
   const byTerm = new Map<string, Item[]>();
-  for (const item of items)
+  for (const item of items) {
     for (const term of termsOf(item)) {
       const found = byTerm.get(term);
       if (found) found.push(item);
       else byTerm.set(term, [item]);
     }
-  const terms = [...byTerm]
-    .map(([key, found]): Term<Item> => ({ key, items: SortedSet.from(found) }))
-    .sort((one, other) => (one.key < other.key ? -1 : 1));
-  return { revision, items: SortedSet.from(items), terms: SortedSet.from(terms) };
+    yield;
+  }
+  const terms: Term<Item>[] = [];
+  for (const [key, found] of byTerm) {
+    terms.push({ key, items: yield* SortedSet.steps(found) });
+    yield;
+  }
+  return {
+    revision,
+    items: yield* SortedSet.steps(items),
+    terms: yield* SortedSet.steps(yield* sort(terms)),
+  };
+}
+
+/** As many are sorted in one step. */
+const sortedPerStep = 256;
+
+/** In the order of their keys, in small steps: those of some first, and then of twice as many. */
+function* sort<T extends Keyed>(all: readonly T[]): Generator<void, readonly T[]> {
+  let sorted: T[][] = [];
+  for (let at = 0; at < all.length; at += sortedPerStep) {
+    sorted.push(all.slice(at, at + sortedPerStep).sort((one, other) => (one.key < other.key ? -1 : 1)));
+    yield;
+  }
+  while (sorted.length > 1) {
+    const merged: T[][] = [];
+    for (let at = 0; at < sorted.length; at += 2) merged.push(yield* merge(sorted[at] ?? [], sorted[at + 1] ?? []));
+    sorted = merged;
+  }
+  return sorted[0] ?? [];
+}
+
+function* merge<T extends Keyed>(ones: T[], others: readonly T[]): Generator<void, T[]> {
+  if (others.length === 0) return ones;
+  const merged: T[] = [];
+  let at = 0;
+  for (const other of others) {
+    for (let one = ones[at]; one && one.key < other.key; one = ones[++at]) {
+      merged.push(one);
+      if (merged.length % sortedPerStep === 0) yield;
+    }
+    merged.push(other);
+    if (merged.length % sortedPerStep === 0) yield;
+  }
+  for (; at < ones.length; at++) {
+    merged.push(ones[at] as T);
+    if (merged.length % sortedPerStep === 0) yield;
+  }
+  return merged;
 }
 
 /** The view with one item in the place of another: what a change does, and, the other way round, what undoes it. */
@@ -72,15 +117,18 @@ export function withChange<Item extends Keyed>(
 
 const none: readonly string[] = [];
 
-/** The view as it was before the changes, which led to it in this order. */
-export function withoutChanges<Item extends Keyed>(
+/** The view as it was before the changes, which led to it in this order. Each step takes back one of them. */
+export function* withoutChanges<Item extends Keyed>(
   view: View<Item>,
   changes: readonly ItemChange<Item>[],
   termsOf: TermsOf<Item>,
   revision: Revision,
-): View<Item> {
-  return changes.reduceRight(
-    (after, { previous, current }) => withChange(after, current, previous, termsOf, revision),
-    view,
-  );
+): Generator<void, View<Item>> {
+  let before: View<Item> = { ...view, revision };
+  for (let at = changes.length - 1; at >= 0; at--) {
+    const { previous, current } = changes[at] as ItemChange<Item>;
+    before = withChange(before, current, previous, termsOf, revision);
+    yield;
+  }
+  return before;
 }

@@ -21,7 +21,7 @@ interface Item extends CacheItem {
 
 const form = (prefix: string): CollectionForm<Item> => ({
   prefix,
-  read: (entry, key) => ({ key, revision: entry.revision, weight: 1_000, text: textOf(entry) }),
+  read: (entry, key) => ({ key, revision: entry.revision, weight: 2_000, text: textOf(entry) }),
   termsOf: ({ text }) => [text],
 });
 const textOf = (entry: Entry): string => (entry.unreadable ? '?' : entry.value.toString());
@@ -72,8 +72,8 @@ const put = async (key: string, text = key): Promise<Revision> => {
 };
 const remove = async (key: string): Promise<Revision> =>
   memory.delete(key, (await memory.get(key, call)).stored?.revision ?? revision(0), call);
-const contents = (collection: Collection<Item>, at?: Revision): string[] | undefined => {
-  const view = at === undefined ? collection.view() : collection.viewAt(at);
+const contents = async (collection: Collection<Item>, at?: Revision): Promise<string[] | undefined> => {
+  const view = at === undefined ? collection.view() : await collection.viewAt(at);
   const items: string[] = [];
   view?.items.visit('', ({ key, text }) => items.push(`${key}=${text}`) > 0);
   return view && items;
@@ -117,7 +117,7 @@ test('a fresh read sees every write that was acknowledged before it began', asyn
   await put('/r/a/1');
   const [a, b] = open();
   await a.reach(undefined, call);
-  expect(contents(a)).toEqual(['1=/r/a/1']);
+  expect(await contents(a)).toEqual(['1=/r/a/1']);
   for (let n = 0; n < 50; n++) {
     await put(`/r/b/${n}`);
     await b.reach(undefined, call);
@@ -231,12 +231,10 @@ test('every past state within the window can be seen, and is found by its terms'
   }
   await a.reach(undefined, call);
   for (const [at, state] of states) {
-    expect(contents(a, at)?.sort()).toEqual(state);
+    expect((await contents(a, at))?.sort()).toEqual(state);
     for (let term = 0; term < 7; term++) {
       const found: string[] = [];
-      a.viewAt(at)
-        ?.terms.get(`t${term}`)
-        ?.items.visit('', ({ key, text }) => found.push(`${key}=${text}`) > 0);
+      (await a.viewAt(at))?.terms.get(`t${term}`)?.items.visit('', ({ key, text }) => found.push(`${key}=${text}`) > 0);
       expect(found.sort()).toEqual(state.filter((item) => item.endsWith(`=t${term}`)));
     }
   }
@@ -250,11 +248,39 @@ test('changes too old for the window are not told of as if they had not been', a
   for (let n = 0; n < 20_000; n++) await put('/r/a/1', `${n}`);
   await a.reach(undefined, call);
   expect(a.changesAfter(begin)).toBeUndefined();
-  expect(a.viewAt(begin)).toBeUndefined();
+  expect(await a.viewAt(begin)).toBeUndefined();
   const kept = revision(a.reached - 100);
   expect(a.changesAfter(kept)?.map(({ revision: at }) => at)).toEqual(
     Array.from({ length: 100 }, (_, n) => kept + n + 1),
   );
+});
+
+test('changes are kept for 75 seconds, and for longer while they weigh little', async () => {
+  const clock = handClock();
+  const cache = openWatchCache({
+    store: memory,
+    prefix: '/r/',
+    forms: [form('/r/a/'), form('/r/b/')],
+    clock,
+    random: seededRandom(1),
+    report: () => {},
+  });
+  opened.push(cache);
+  const [a, b] = cache.collections as unknown as readonly [Collection<Item>, Collection<Item>];
+  await cache.filled;
+  const begin = a.reached;
+  await put('/r/b/1');
+  // Twice of what is kept however old it is.
+  for (let n = 0; n < 4_200; n++) await put('/r/a/1', `${n}`);
+  await a.reach(undefined, call);
+  clock.advance(70_000);
+  expect(a.changesAfter(begin)).toHaveLength(4_200);
+  await put('/r/a/2');
+  await a.reach(undefined, call);
+  clock.advance(15_000);
+  expect(a.changesAfter(begin)).toBeUndefined();
+  expect(a.changesAfter(revision(a.reached - 1_000))).toHaveLength(1_000);
+  expect(b.changesAfter(begin)).toHaveLength(1);
 });
 
 test('a view that somebody comes back for stays as it was', async () => {
@@ -265,8 +291,8 @@ test('a view that somebody comes back for stays as it was', async () => {
   a.keep(view);
   await put('/r/a/2');
   await a.reach(undefined, call);
-  expect(a.viewAt(view.revision)).toBe(view);
-  expect(contents(a, view.revision)).toEqual(['1=/r/a/1']);
+  expect(await a.viewAt(view.revision)).toBe(view);
+  expect(await contents(a, view.revision)).toEqual(['1=/r/a/1']);
 });
 
 test('a follower is told every change in order, with what was there before', async () => {
@@ -299,7 +325,7 @@ test('after a lost watch it reads all again, tells so, and does not go back in t
   store.cut(new Error('compacted'));
   release();
   await a.reach(undefined, call);
-  expect(contents(a)).toEqual(['2=three']);
+  expect(await contents(a)).toEqual(['2=three']);
   expect(a.reached).toBeGreaterThan(before);
   expect(a.changesAfter(before)).toBeUndefined();
   expect(interruptions).toBe(1);
@@ -348,6 +374,7 @@ test('what could not be read is read again alone, and told in its place', async 
   expect(textOfLocked()).toBe('secret');
   expect(lists).toBe(listsBefore);
   expect(a.changesAfter(begin)?.map(({ current }) => current?.text)).toEqual(['x', 'secret', 'y']);
+  await new Promise(setImmediate);
   expect(told).toEqual(['before', 'locked', 'after', 'interrupted']);
 });
 
@@ -368,12 +395,12 @@ describe('when the store turns out to have another history', () => {
     expect(() => a.view()).toThrow(HistoryReplacedError);
     while (!opened[0]?.following) await new Promise(setImmediate);
     await a.reach(undefined, call);
-    expect(contents(a)).toEqual(['kept=one']);
+    expect(await contents(a)).toEqual(['kept=one']);
     expect(a.reached).toBe(before);
     expect(a.changesAfter(revision(before - 1))).toBeUndefined();
     await put('/r/a/new', 'four');
     await a.reach(undefined, call);
-    expect(contents(a)).toEqual(['kept=one', 'new=four']);
+    expect(await contents(a)).toEqual(['kept=one', 'new=four']);
     expect(reports.map(({ type }) => type)).toEqual(['loaded', 'history replaced', 'loaded']);
   });
 
@@ -465,5 +492,123 @@ test('keys beyond ASCII are in the order of their bytes', async () => {
   const [a] = open();
   await a.reach(undefined, call);
   const { entries } = await memory.list({ prefix: '/r/a/' }, call);
-  expect(contents(a)?.map((line) => line.split('=')[1])).toEqual(entries.map(textOf));
+  expect((await contents(a))?.map((line) => line.split('=')[1])).toEqual(entries.map(textOf));
+});
+
+describe('however many objects and changes there are, one turn of the event loop has a bounded part of the work', () => {
+  const stepMs = 0.1;
+  /** Some of 4 ms: those of the watch or list, and those of what readers asked for. */
+  const stepsPerTurnMax = 100;
+  let stepsMax: number;
+
+  /** Every look into an object takes time, which nothing else does. */
+  async function open(): Promise<Collection<Item>> {
+    let ms = 0;
+    let steps = 0;
+    const work = (): void => {
+      ms += stepMs;
+      if (steps++ === 0)
+        setImmediate(() => {
+          stepsMax = Math.max(stepsMax, steps);
+          steps = 0;
+        });
+    };
+    const plain = form('/r/a/');
+    const cache = openWatchCache({
+      store: memory,
+      prefix: '/r/',
+      forms: [
+        {
+          ...plain,
+          read: (...entry) => {
+            work();
+            return plain.read(...entry);
+          },
+          termsOf: (item) => {
+            work();
+            return plain.termsOf(item);
+          },
+        },
+      ],
+      clock: { ...systemClock, monotonicMs: () => ms },
+      random: seededRandom(1),
+      report: (event) => reports.push(event),
+    });
+    opened.push(cache);
+    await cache.filled;
+    await new Promise(setImmediate);
+    return cache.collections[0] as Collection<Item>;
+  }
+  const create = async (count: number, first = 0): Promise<void> => {
+    for (let n = first; n < first + count; n++) await memory.create(`/r/a/${n}`, Buffer.from(`${n}`), {}, call);
+  };
+
+  beforeEach(() => {
+    stepsMax = 0;
+  });
+
+  test('of a load', async () => {
+    await create(3_000);
+    memory.compact(await memory.head(call));
+    const a = await open();
+    expect(a.view().items.size).toBe(3_000);
+    expect(a.view().terms.size).toBe(3_000);
+    const terms: string[] = [];
+    a.view().terms.visit('', ({ key }) => terms.push(key) > 0);
+    expect(terms).toEqual(terms.toSorted());
+    expect(stepsMax).toBeGreaterThan(20);
+    expect(stepsMax).toBeLessThan(stepsPerTurnMax);
+  });
+
+  test('of changes that come together', async () => {
+    await create(3_000);
+    const a = await open();
+    await a.reach(undefined, call);
+    expect(a.view().items.size).toBe(3_000);
+    expect(stepsMax).toBeGreaterThan(20);
+    expect(stepsMax).toBeLessThan(stepsPerTurnMax);
+  });
+
+  test('of reads of the past, out of memory and out of the store', async () => {
+    const a = await open();
+    const at: Revision[] = [];
+    for (let n = 0; n < 3; n++) {
+      await create(1_000, n * 1_000);
+      at.push(await memory.head(call));
+      await a.reach(undefined, call);
+    }
+    await new Promise(setImmediate);
+    stepsMax = 0;
+    expect(await Promise.all(at.map(async (past) => (await a.viewAt(past))?.items.size))).toEqual([
+      1_000, 2_000, 3_000,
+    ]);
+    const reads = at.map(async (past) => (await a.readPast({ within: '' }, past, call)).items.length);
+    expect(await Promise.all(reads)).toEqual([1_000, 2_000, 3_000]);
+    await new Promise(setImmediate);
+    expect(stepsMax).toBeGreaterThan(20);
+    expect(stepsMax).toBeLessThan(2 * stepsPerTurnMax);
+  });
+
+  test('of a catch-up', async () => {
+    const a = await open();
+    const begin = a.reached;
+    await create(3_000);
+    await a.reach(undefined, call);
+    await new Promise(setImmediate);
+    stepsMax = 0;
+    let wake = (): void => {};
+    const reader = a.catchUp(begin, () => wake());
+    let taken = 0;
+    for (let sent = begin; taken < 3_000; ) {
+      const changes = reader.take(sent, 100);
+      if (!changes) await new Promise<void>((resolve) => (wake = resolve));
+      if (!changes || changes === 'refused') continue;
+      taken += changes.changes.length;
+      sent = changes.revision;
+    }
+    reader.close();
+    await new Promise(setImmediate);
+    expect(stepsMax).toBeGreaterThan(20);
+    expect(stepsMax).toBeLessThan(stepsPerTurnMax);
+  });
 });

@@ -3,7 +3,7 @@
  * write below the prefix moves the revision that it has come to. A list and a watch of it can never disagree, because
  * state, changes and revision move together in one turn.
  */
-import { backoff, callUntil, type Clock, type Random, sleep } from '@cluster-apiserver/base';
+import { backoff, callUntil, type Clock, type Random, sleep, TurnBudget, turnsOf } from '@cluster-apiserver/base';
 import { HistoryReplacedError, RevisionCompactedError } from '../errors.ts';
 import type { HistoryReplaced } from '../etcd/history.ts';
 import { type Revision, revision } from '../revision.ts';
@@ -47,16 +47,14 @@ export interface WatchCache<Item extends CacheItem> {
   close(): Promise<void>;
 }
 
-/** Memory that the changes of late may hold, for each collection. */
-const windowWeightMax = 16 * 1024 * 1024;
-
 /** Small enough that a page is quickly made, large enough that 100,000 objects do not take 1,000 round trips. */
 const pageKeys = 2_000;
 const pageTimeoutMs = 30_000;
 
 /**
  * A replica begins this far in the past and is told what happened since: so clients that come over from another
- * replica find the changes that they have not seen yet in memory.
+ * replica find the changes that they have not seen yet in memory. Those further behind share a catch-up. More would
+ * delay the start by some 80 µs each, and etcd does not tell when a revision was.
  */
 const historyRevisions = 5_000;
 
@@ -66,18 +64,20 @@ const restartMaxMs = 5_000;
 export function openWatchCache<Item extends CacheItem>(options: WatchCacheOptions<Item>): WatchCache<Item> {
   const { store, prefix, forms, clock, random, report, standstillMs } = options;
   const freshness = new Freshness({ store, clock, ...(standstillMs !== undefined && { standstillMs }) });
-  const collections = forms.map((form) => new Collection(form, store, freshness, windowWeightMax));
+  const collections = forms.map((form) => new Collection(form, store, freshness, clock));
   const collectionOf = (key: string): Collection<Item> | undefined =>
     collections.find(({ form }) => key.startsWith(form.prefix));
   const closing = new AbortController();
   const { signal } = closing;
+  /** What the watch or a list may take of one turn: both bring some thousand entries at once. */
+  const turn = new TurnBudget(clock);
   const first = Promise.withResolvers<void>();
   let following = false;
   let lostBecause: unknown;
   /** Earlier revisions are not the ones that clients know. */
   let historyFrom = 0;
   let round = new AbortController();
-  const unreadables = new Unreadables((entry) => collectionOf(entry.key)?.amend(entry.key, entry));
+  const unreadables = new Unreadables((entry) => collectionOf(entry.key)?.amend(entry));
 
   const apply = ({ revision: to, changes }: ChangeSet): void => {
     for (const { key, current } of changes) {
@@ -122,16 +122,22 @@ export function openWatchCache<Item extends CacheItem>(options: WatchCacheOption
       from = page.revision;
       // The store reads the next one while this one is looked into.
       next = page.remaining > 0 ? readPage(page.entries.at(-1)?.key, from) : undefined;
+      turn.begin();
       for (const entry of page.entries) {
         const collection = collectionOf(entry.key);
         if (!collection) continue;
         if (entry.unreadable) unread.push(entry);
         reloads.get(collection)?.add(entry);
         items++;
+        if (turn.isSpent) await turn.nextTurn();
       }
     } while (next);
+    const finish: (() => void)[] = [];
+    for (const reload of reloads.values()) finish.push(await turnsOf(clock).run(reload.prepare(from)));
+    signal.throwIfAborted();
+    ofRound.throwIfAborted();
     unreadables.clear();
-    for (const reload of reloads.values()) reload.done(from);
+    for (const finishOne of finish) finishOne();
     for (const entry of unread) unreadables.note(entry.key, entry);
     freshness.begin(from);
     following = true;
@@ -167,7 +173,11 @@ export function openWatchCache<Item extends CacheItem>(options: WatchCacheOption
         for await (const set of store.watch(prefix, from, ended, 'untold', 'late')) {
           if (ended.aborted) break;
           pauses.reset();
+          turn.begin();
           apply(set);
+          if (!turn.isSpent) continue;
+          await turn.nextTurn();
+          if (ended.aborted) break;
         }
       } catch (cause) {
         if (signal.aborted) return;
@@ -199,6 +209,7 @@ export function openWatchCache<Item extends CacheItem>(options: WatchCacheOption
     retryUnreadable: () => unreadables.retry(),
     close: async () => {
       closing.abort();
+      for (const collection of collections) collection.close();
       stopListening();
       await running;
     },

@@ -9,33 +9,41 @@ export interface ItemChange<Item> {
   readonly current: Item | undefined;
 }
 
-interface Weighty {
-  readonly key: string;
-  readonly weight: number;
-}
-
 /** Of a change itself, without its objects. */
 const changeWeight = 100;
 
-/**
- * The changes of late, in order: what a reader who fell behind, or comes back, is still to be told. Bounded by the
- * memory that only it holds, which is what was there before each change.
- */
-export class Window<Item extends Weighty> {
+export interface WindowOptions<Item> {
+  /** What it may weigh; the oldest changes are dropped above that. */
+  readonly weightMax: number;
+  /** What a change alone holds, besides itself. */
+  readonly weightOf: (change: ItemChange<Item>) => number;
+}
+
+/** The latest changes, in order, bounded by what they weigh and, when asked to, by their age. */
+export class Window<Item> {
   readonly #weightMax: number;
+  readonly #weightOf: (change: ItemChange<Item>) => number;
   #changes: ItemChange<Item>[] = [];
-  /** Where the changes begin that still count: what is dropped is taken out of the array now and then. */
+  /** The index of the first change that still counts: those before it are cut off now and then. */
   #head = 0;
   #weight = 0;
   #since = revision(0);
+  /** When the newest change up to a revision came, noted by `trim`: a time for each change would cost memory. */
+  #ages: { readonly sinceMs: number; last: Revision }[] = [];
 
-  constructor(weightMax: number) {
+  constructor({ weightMax, weightOf }: WindowOptions<Item>) {
     this.#weightMax = weightMax;
+    this.#weightOf = weightOf;
   }
 
   /** Every change after this revision is here. */
   get since(): Revision {
     return this.#since;
+  }
+
+  /** The memory that only it holds. */
+  get weight(): number {
+    return this.#weight;
   }
 
   /** Forgets all; what comes now comes after this revision. */
@@ -44,36 +52,50 @@ export class Window<Item extends Weighty> {
     this.#head = 0;
     this.#weight = 0;
     this.#since = since;
+    this.#ages = [];
   }
 
   add(change: ItemChange<Item>): void {
     this.#changes.push(change);
-    this.#weight += weightOf(change);
-    while (this.#weight > this.#weightMax) {
-      const dropped = this.#changes[this.#head++] as ItemChange<Item>;
-      this.#weight -= weightOf(dropped);
-      this.#since = dropped.revision;
-    }
-    if (this.#head > this.#changes.length / 2) {
-      this.#changes = this.#changes.slice(this.#head);
-      this.#head = 0;
+    this.#weight += this.#weigh(change);
+    while (this.#weight > this.#weightMax) this.#drop();
+    this.#cut();
+  }
+
+  /**
+   * To be called every few seconds: drops what came before the last `ageMs`, as long as the rest weighs more than
+   * `weightKept`.
+   */
+  trim(nowMs: number, ageMs: number, weightKept: number): void {
+    const newest = this.#changes.at(-1);
+    if (newest && newest.revision > (this.#ages.at(-1)?.last ?? this.#since))
+      this.#ages.push({ sinceMs: nowMs, last: newest.revision });
+    let old: Revision | undefined;
+    while (this.#ages[0] && nowMs - this.#ages[0].sinceMs >= ageMs) old = this.#ages.shift()?.last;
+    if (old !== undefined)
+      while (this.#weight > weightKept && (this.#changes[this.#head]?.revision ?? Infinity) <= old) this.#drop();
+    this.#cut();
+  }
+
+  /** A version of an object is another one: in the change that made it, and in the one that replaced it. */
+  amend(is: Item & { readonly key: string; readonly revision: Revision }): void {
+    let was: Item | undefined;
+    for (let at = this.#indexAfter(revision(is.revision - 1)); at < this.#changes.length; at++) {
+      const change = this.#changes[at] as ItemChange<Item>;
+      if (!was && change.revision > is.revision) return;
+      if (change.key !== is.key) continue;
+      if (was) {
+        if (change.previous === was) this.#replace(at, { ...change, previous: is });
+        return;
+      }
+      was = change.current;
+      this.#replace(at, { ...change, current: is });
     }
   }
 
-  /** A version of an object is another one in all changes that tell of it. */
-  amend(was: Item, is: Item): void {
-    for (let at = this.#head; at < this.#changes.length; at++) {
-      const change = this.#changes[at] as ItemChange<Item>;
-      if (change.key !== was.key || (change.previous !== was && change.current !== was)) continue;
-      const { previous, current } = change;
-      const amended = {
-        ...change,
-        previous: previous === was ? is : previous,
-        current: current === was ? is : current,
-      };
-      this.#weight += weightOf(amended) - weightOf(change);
-      this.#changes[at] = amended;
-    }
+  #replace(at: number, change: ItemChange<Item>): void {
+    this.#weight += this.#weigh(change) - this.#weigh(this.#changes[at] as ItemChange<Item>);
+    this.#changes[at] = change;
   }
 
   /**
@@ -82,6 +104,13 @@ export class Window<Item extends Weighty> {
    */
   after(revision: Revision, limit = Number.POSITIVE_INFINITY): readonly ItemChange<Item>[] | undefined {
     if (revision < this.#since) return undefined;
+    const first = this.#indexAfter(revision);
+    let end = Math.min(first + limit, this.#changes.length);
+    while (end > first && this.#changes[end]?.revision === this.#changes[end - 1]?.revision) end++;
+    return this.#changes.slice(first, end);
+  }
+
+  #indexAfter(revision: Revision): number {
     let low = this.#head;
     let high = this.#changes.length;
     while (low < high) {
@@ -89,10 +118,22 @@ export class Window<Item extends Weighty> {
       if ((this.#changes[middle] as ItemChange<Item>).revision <= revision) low = middle + 1;
       else high = middle;
     }
-    let end = Math.min(low + limit, this.#changes.length);
-    while (end > low && this.#changes[end]?.revision === this.#changes[end - 1]?.revision) end++;
-    return this.#changes.slice(low, end);
+    return low;
+  }
+
+  #drop(): void {
+    const dropped = this.#changes[this.#head++] as ItemChange<Item>;
+    this.#weight -= this.#weigh(dropped);
+    this.#since = dropped.revision;
+  }
+
+  #cut(): void {
+    if (this.#head <= this.#changes.length / 2) return;
+    this.#changes = this.#changes.slice(this.#head);
+    this.#head = 0;
+  }
+
+  #weigh(change: ItemChange<Item>): number {
+    return changeWeight + this.#weightOf(change);
   }
 }
-
-const weightOf = ({ previous }: ItemChange<Weighty>): number => changeWeight + (previous?.weight ?? 0);

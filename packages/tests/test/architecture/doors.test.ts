@@ -62,6 +62,7 @@ const doors: readonly Door[] = [
     allowed: {
       'pipeline/src/node/': 'the edge between sockets and requests',
       'storage/src/etcd/http2/dial.ts': 'the connections to etcd that the real server is given',
+      'storage/src/etcd/http2/node-connection.ts': 'the same, over another HTTP/2',
       'gates/src/https/https-client.ts': 'asks issuers and webhooks, for the real server',
       'gates/src/https/connect-proxy.ts': 'leads such a request through a proxy',
       'certificates/src/extensions.ts': 'asks of a text whether it is an address, and opens nothing',

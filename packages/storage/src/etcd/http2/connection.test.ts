@@ -3,7 +3,10 @@ import { type AddressInfo, createServer as createTcpServer, type Server, type So
 import { afterEach, expect, test } from '@jest/globals';
 import { seededRandom, systemClock } from '@cluster-apiserver/base';
 import { until } from '../../../../base/test/until.ts';
-import { type Connection, connect, type Listener, type Stream } from './connection.ts';
+import { createServer as createTlsServer } from 'node:tls';
+import { serverUsage, testAuthority } from '../../../../certificates/test/test-authority.ts';
+import { frame, type FramePeer, framePeer } from '../../../test/frame-peer.ts';
+import { type Connection, type ConnectOptions, connect, type Listener, type Stream } from './connection.ts';
 import { flags, frameHead, frameTypes, numberFrame, preface, settingNumbers, settingsFrame } from './frames.ts';
 import { headerBlock } from './header-block.ts';
 
@@ -227,8 +230,6 @@ async function rogue(...sayings: readonly Buffer[]): Promise<{ connection: Conne
 }
 
 const greeting = settingsFrame([]);
-const frame = (type: number, flagged: number, stream: number, payload: Buffer = Buffer.alloc(0)): Buffer =>
-  Buffer.concat([frameHead(type, flagged, stream, payload.length), payload]);
 const okHeader = headerBlock([[':status', '200']]);
 const { headers, data, continuation } = frameTypes;
 
@@ -335,4 +336,201 @@ test('whatever bytes come, the connection ends or waits, and nothing is thrown',
     await fateOf(ask(connection, Buffer.from('question')));
     connection.destroy();
   }
+});
+
+/** A connection to a peer that is moved by hand, which has greeted. */
+function byHand(options: Partial<ConnectOptions> = {}, settings = greeting) {
+  const peer = framePeer();
+  const connection = connect('http://peer', undefined, peer.clock, { dial: peer.dial, ...options });
+  peer.turn();
+  peer.turn();
+  peer.send(settings);
+  peer.turn();
+  peer.received();
+  return { peer, connection };
+}
+const ofType = (peer: FramePeer, type: number) => peer.received().filter((one) => one.type === type);
+/** What became of a question: nothing yet, its answer, or its end. */
+function watched(connection: Connection, question: Buffer): { readonly fates: string[]; readonly stream: Stream } {
+  const fates: string[] = [];
+  const stream = connection.open(questionHeaders, {
+    headers: () => {},
+    data: () => {},
+    ended: () => fates.push('ended'),
+    lost: (fate, cause) => fates.push(`${fate}: ${cause?.message}`),
+  });
+  stream.send([question], true);
+  return { fates, stream };
+}
+const answerTo = (stream: number): Buffer => frame(headers, flags.endHeaders | flags.endStream, stream, okHeader);
+const small = Buffer.from('question');
+
+test('a peer that comes to remember less is told once that nothing is enough', () => {
+  const { peer, connection } = byHand();
+  const blocks = (): boolean[] => ofType(peer, headers).map(({ payload }) => payload[0] === 0x20);
+  const askOne = (): void => {
+    watched(connection, small);
+    peer.turn();
+  };
+  askOne();
+  peer.send(settingsFrame([[settingNumbers.headerTableSize, 8_192]]));
+  askOne();
+  peer.send(settingsFrame([[settingNumbers.headerTableSize, 100]]));
+  askOne();
+  peer.send(settingsFrame([[settingNumbers.headerTableSize, 0]]));
+  askOne();
+  expect(blocks()).toEqual([false, false, true, false]);
+});
+
+test('another implementation that remembers nothing understands', async () => {
+  const { connection } = await peer({ headerTableSize: 0 }, (stream) => {
+    stream.respond({ ':status': 200 });
+    stream.end('answer');
+  });
+  for (let n = 0; n < 3; n++) expect(String(await ask(connection, small).body)).toBe('answer');
+});
+
+test('who has not agreed to HTTP/2 in the TLS handshake is left', async () => {
+  const authority = await testAuthority('authority');
+  const { certificate, privateKey } = await authority.issue({
+    subject: [['CN', 'peer']],
+    usages: [serverUsage],
+    hosts: ['127.0.0.1'],
+  });
+  const server = createTlsServer({ cert: certificate, key: privateKey }, (socket) => void socket.on('error', () => {}));
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const connection = connect(`https://127.0.0.1:${port}`, { ca: authority.certificate }, systemClock);
+  closings.push(
+    () => server.close(),
+    () => connection.destroy(),
+  );
+  const { promise, resolve } = Promise.withResolvers<string>();
+  connection.open(questionHeaders, {
+    headers: () => {},
+    data: () => {},
+    ended: () => resolve('ended'),
+    lost: (fate, cause) => resolve(`${fate}: ${cause?.message}`),
+  });
+  expect(await promise).toBe('unsent: 127.0.0.1 did not agree to HTTP/2 in its TLS handshake (ALPN)');
+});
+
+test.each([
+  ['beyond all bounds', 2 ** 31 - 1, 3, 'a window beyond all bounds'],
+  ['by nothing', 0, 1, 'a window that grows by nothing'],
+])('a stream whose window grows %s is lost, and no other', (_, increment, code, why) => {
+  const { peer, connection } = byHand();
+  const [first, second] = [watched(connection, small), watched(connection, small)];
+  peer.turn();
+  peer.received();
+  peer.send(numberFrame(frameTypes.windowUpdate, 1, increment));
+  peer.turn();
+  expect(first.fates).toEqual([`lost: ${why}`]);
+  expect(ofType(peer, frameTypes.resetStream).map(({ stream, payload }) => [stream, payload.readUInt32BE()])).toEqual([
+    [1, code],
+  ]);
+  peer.send(answerTo(3));
+  expect(second.fates).toEqual(['ended']);
+  expect(connection.usable).toBe(true);
+});
+
+test('large questions take turns, a frame each', () => {
+  const { peer, connection } = byHand();
+  for (let n = 0; n < 3; n++) watched(connection, Buffer.alloc(100_000));
+  const order: number[] = [];
+  for (let room = 65_535; order.length < 12; room = 32_768) {
+    peer.turn();
+    order.push(...ofType(peer, data).map(({ stream }) => stream));
+    peer.send(numberFrame(frameTypes.windowUpdate, 0, room));
+  }
+  expect(order.slice(0, 12)).toEqual([1, 3, 5, 1, 3, 5, 1, 3, 5, 1, 3, 5]);
+});
+
+test('numbers of streams are used to the last, and who comes then was not heard', () => {
+  const { peer, connection } = byHand({ firstNumber: 2 ** 31 - 3 });
+  const asked = Array.from({ length: 4 }, () => watched(connection, small));
+  peer.turn();
+  expect(ofType(peer, headers).map(({ stream }) => stream)).toEqual([2 ** 31 - 3, 2 ** 31 - 1]);
+  expect(connection.usable).toBe(false);
+  expect(asked.map(({ fates }) => fates)).toEqual([
+    [],
+    [],
+    ['unsent: the connection takes no more'],
+    ['unsent: the connection takes no more'],
+  ]);
+  peer.send(answerTo(2 ** 31 - 1), answerTo(2 ** 31 - 3));
+  expect(asked.slice(0, 2).map(({ fates }) => fates)).toEqual([['ended'], ['ended']]);
+  for (let n = 0; n < 3; n++) peer.turn();
+  expect(peer.closed).toBe(true);
+});
+
+test('a goodbye amid two large questions: the one it names is finished, the other was not heard', () => {
+  const { peer, connection } = byHand();
+  const [first, second] = [watched(connection, Buffer.alloc(100_000)), watched(connection, Buffer.alloc(100_000))];
+  peer.turn();
+  peer.received();
+  peer.send(frame(frameTypes.goAway, 0, 0, Buffer.from([0, 0, 0, 1, 0, 0, 0, 0])));
+  expect(second.fates).toEqual(['unsent: the other side is leaving']);
+  let sentBytes = 0;
+  for (let n = 0; n < 10; n++) {
+    peer.send(
+      numberFrame(frameTypes.windowUpdate, 0, 32_768),
+      ...(first.fates.length === 0 ? [numberFrame(frameTypes.windowUpdate, 1, 32_768)] : []),
+    );
+    peer.turn();
+    const frames = ofType(peer, data);
+    expect(frames.every(({ stream }) => stream === 1)).toBe(true);
+    sentBytes += frames.reduce((sum, { payload }) => sum + payload.length, 0);
+    if (frames.some((one) => (one.flags & flags.endStream) !== 0)) peer.send(answerTo(1));
+  }
+  expect(sentBytes).toBeGreaterThanOrEqual(100_000 - 65_535);
+  expect(first.fates).toEqual(['ended']);
+  expect(peer.closed).toBe(true);
+});
+
+test('an answer to a ping that lies unread when the event loop stood still is in time', () => {
+  const { peer, connection } = byHand();
+  const pong = frame(frameTypes.ping, flags.ack, 0, Buffer.alloc(8));
+  watched(connection, small);
+  connection.suspect();
+  peer.turn();
+  peer.standStill(3_000);
+  peer.turn();
+  peer.send(pong);
+  peer.standStill(1_000);
+  peer.turn();
+  expect(connection.usable).toBe(true);
+});
+
+test('without an answer to a ping the connection is torn down, after a standstill too', () => {
+  for (const steps of [[1_000], [3_000, 1]]) {
+    const { peer, connection } = byHand();
+    const { fates } = watched(connection, small);
+    connection.suspect();
+    peer.turn();
+    for (const ms of steps) {
+      expect(connection.usable).toBe(true);
+      peer.standStill(ms);
+      peer.turn();
+    }
+    expect(fates).toEqual(['lost: http://peer answered no ping within 1000 ms']);
+  }
+});
+
+test('a member that answers late again and again is pinged as seldom as etcd wants it', () => {
+  const { peer, connection } = byHand();
+  watched(connection, small);
+  peer.turn();
+  const suspected = (): number => {
+    connection.suspect();
+    peer.turn();
+    const pings = ofType(peer, frameTypes.ping).length;
+    if (pings > 0) peer.send(frame(frameTypes.ping, flags.ack, 0, Buffer.alloc(8)));
+    return pings;
+  };
+  const pings = Array.from({ length: 8 }, suspected);
+  expect(pings).toEqual([1, 1, 1, 0, 0, 0, 0, 0]);
+  // Whatever it says for a stream shows that it lives, and etcd counts anew.
+  peer.send(frame(headers, flags.endHeaders, 1, okHeader));
+  expect(Array.from({ length: 4 }, suspected)).toEqual([1, 1, 0, 0]);
 });

@@ -6,7 +6,8 @@
 import type { Socket } from 'node:net';
 import type { Clock } from '@cluster-apiserver/base';
 import { lengthOf, type Pieces } from '../../pieces.ts';
-import { dial, type TlsCredentials } from './dial.ts';
+import { afterUnstalled } from '../stall-aware-timer.ts';
+import { type Dial, dial, type TlsCredentials } from './dial.ts';
 import {
   errorCodes,
   flags,
@@ -24,7 +25,8 @@ import {
   settingsFrame,
 } from './frames.ts';
 import { Outgoing } from './outgoing.ts';
-import { HeaderReader } from './header-block.ts';
+import { Pings } from './pings.ts';
+import { emptyTable, HeaderReader, tableBytesMax } from './header-block.ts';
 
 /** What comes of a stream. After `ended` or `lost` nothing more does. */
 export interface Listener {
@@ -58,25 +60,30 @@ export interface Connection {
 }
 
 /** A TCP and TLS handshake between neighbours takes a few milliseconds; longer than this, nobody is there. */
-const connectTimeoutMs = 1_000;
-
-/** etcd takes more than two pings within 5 s of each other, with nothing sent in between, for an attack. */
-const pingIntervalMs = 5_500;
-
-/** A ping is answered by the member's network layer, however busy its database is. */
-const pingTimeoutMs = 1_000;
+export const connectTimeoutMs = 1_000;
 
 /** Far more than a list page needs in flight, so that the window never slows a fast network. */
-const connectionWindowBytes = 32 * 1024 * 1024;
+export const connectionWindowBytes = 32 * 1024 * 1024;
 
 /** What a watch that is not read may pile up in the kernel's place. */
-const streamWindowBytes = 2 * 1024 * 1024;
+export const streamWindowBytes = 2 * 1024 * 1024;
 
 /** Headers of an answer are a few hundred bytes. */
 const headerBytesMax = 64 * 1024;
 
-export function connect(endpoint: string, credentials: TlsCredentials | undefined, clock: Clock): Connection {
-  return new ClientConnection(endpoint, credentials, clock);
+export interface ConnectOptions {
+  readonly dial: Dial;
+  /** The number of the first stream. Tests begin near the end. */
+  readonly firstNumber: number;
+}
+
+export function connect(
+  endpoint: string,
+  credentials: TlsCredentials | undefined,
+  clock: Clock,
+  options: Partial<ConnectOptions> = {},
+): Connection {
+  return new ClientConnection(endpoint, credentials, clock, { dial, firstNumber: 1, ...options });
 }
 
 class ClientConnection implements Connection {
@@ -89,8 +96,8 @@ class ClientConnection implements Connection {
   /** Those that have a number. */
   readonly #streams = new Map<number, ClientStream>();
   /** Those that have none yet, because there was no connection or no room for more of them. */
-  #unopened: ClientStream[] = [];
-  /** Those that have something to send, in the order in which they take turns. */
+  readonly #unopened = new Set<ClientStream>();
+  /** Those that have something to send, in the order in which they take turns, a frame each. */
   readonly #sending = new Set<ClientStream>();
   #out: Uint8Array[] = [];
   #flushing = false;
@@ -98,7 +105,9 @@ class ClientConnection implements Connection {
   #greeted = false;
   #destroyed = false;
   #leaving = false;
-  #nextNumber = 1;
+  #nextNumber: number;
+  /** When the other side comes to remember less, the next header block has to say that nothing is enough. */
+  #tableUpdate: 'none' | 'due' | 'sent' = 'none';
   #peerStreamsMax = Number.POSITIVE_INFINITY;
   #peerFrameBytesMax = ourFrameBytesMax;
   #peerInitialWindow = initialWindowBytes;
@@ -109,13 +118,24 @@ class ClientConnection implements Connection {
     | { readonly number: number; readonly last: boolean; readonly pieces: Buffer[]; bytes: number }
     | undefined;
   #cancelConnectTimer: () => void;
-  #cancelPingTimer = (): void => {};
-  #cancelPing: (() => void) | undefined;
+  readonly #pings: Pings;
 
-  constructor(endpoint: string, credentials: TlsCredentials | undefined, clock: Clock) {
+  constructor(
+    endpoint: string,
+    credentials: TlsCredentials | undefined,
+    clock: Clock,
+    { dial, firstNumber }: ConnectOptions,
+  ) {
     this.#endpoint = endpoint;
     this.#clock = clock;
-    this.#cancelConnectTimer = clock.after(connectTimeoutMs, () =>
+    this.#nextNumber = firstNumber;
+    this.#pings = new Pings({
+      clock,
+      send: () => this.write(Buffer.concat([frameHead(frameTypes.ping, 0, 0, 8), Buffer.alloc(8)])),
+      isInUse: () => this.#streams.size > 0,
+      unanswered: (why) => this.#tearDown(new Error(`${endpoint} ${why}`)),
+    });
+    this.#cancelConnectTimer = afterUnstalled(clock, connectTimeoutMs, () =>
       this.#tearDown(new Error(`${endpoint} took no connection within ${connectTimeoutMs} ms`)),
     );
     this.#socket = dial(new URL(endpoint), credentials, {
@@ -134,17 +154,13 @@ class ClientConnection implements Connection {
 
   open(headers: Buffer, listener: Listener): Stream {
     const stream = new ClientStream(this, headers, listener);
-    this.#unopened.push(stream);
+    this.#unopened.add(stream);
     this.flushSoon();
     return stream;
   }
 
   suspect(): void {
-    if (this.#cancelPing || !this.#connected || this.#destroyed) return;
-    this.#cancelPing = this.#clock.after(pingTimeoutMs, () =>
-      this.#tearDown(new Error(`${this.#endpoint} answered no ping within ${pingTimeoutMs} ms`)),
-    );
-    this.write(Buffer.concat([frameHead(frameTypes.ping, 0, 0, 8), Buffer.alloc(8)]));
+    if (this.#connected && !this.#destroyed) this.#pings.suspect();
   }
 
   destroy(): void {
@@ -165,9 +181,9 @@ class ClientConnection implements Connection {
   /** The stream is at its end, for whatever reason. */
   release(stream: ClientStream): void {
     this.#sending.delete(stream);
-    if (stream.number === 0) this.#unopened = this.#unopened.filter((other) => other !== stream);
+    if (stream.number === 0) this.#unopened.delete(stream);
     else this.#streams.delete(stream.number);
-    if (this.#unopened.length > 0 || this.#leaving) this.flushSoon();
+    if (this.#unopened.size > 0 || this.#leaving) this.flushSoon();
   }
 
   flushSoon(): void {
@@ -187,22 +203,15 @@ class ClientConnection implements Connection {
       ]),
       numberFrame(frameTypes.windowUpdate, 0, connectionWindowBytes - initialWindowBytes),
     );
-    this.#pingAgain();
+    this.#pings.start();
     this.flushSoon();
-  }
-
-  #pingAgain(): void {
-    this.#cancelPingTimer = this.#clock.after(pingIntervalMs, () => {
-      // Without a stream nobody waits, and etcd objects to pings on an idle connection.
-      if (this.#streams.size > 0) this.suspect();
-      this.#pingAgain();
-    });
   }
 
   #flush(): void {
     this.#flushing = false;
     if (this.#destroyed) return;
     this.#openStreams();
+    // Whoever has more to send than a frame comes again behind the others.
     for (const stream of this.#sending) this.#sendFrom(stream);
     if (this.#out.length > 0) this.#outgoing.write(this.#out);
     this.#out = [];
@@ -211,14 +220,14 @@ class ClientConnection implements Connection {
   }
 
   #openStreams(): void {
-    while (this.#unopened.length > 0 && this.#streams.size < this.#peerStreamsMax) {
-      const stream = this.#unopened.shift() as ClientStream;
+    for (const stream of this.#unopened) {
+      if (this.#streams.size >= this.#peerStreamsMax) return;
+      this.#unopened.delete(stream);
       stream.open(this.#nextNumber, this.#peerInitialWindow);
       this.#streams.set(stream.number, stream);
-      this.#out.push(
-        frameHead(frameTypes.headers, flags.endHeaders, stream.number, stream.headers.length),
-        stream.headers,
-      );
+      const block = this.#tableUpdate === 'due' ? Buffer.concat([emptyTable, stream.headers]) : stream.headers;
+      if (this.#tableUpdate === 'due') this.#tableUpdate = 'sent';
+      this.#out.push(frameHead(frameTypes.headers, flags.endHeaders, stream.number, block.length), block);
       this.#nextNumber += 2;
       // Numbers are used up after some thousand million calls. Whoever comes now waits for the next connection.
       if (this.#nextNumber > number31Max) return this.#leave();
@@ -227,7 +236,7 @@ class ClientConnection implements Connection {
 
   #sendFrom(stream: ClientStream): void {
     if (stream.number === 0) return;
-    while (stream.unsentBytes > 0) {
+    if (stream.unsentBytes > 0) {
       const room = Math.min(this.#sendWindow, stream.sendWindow, this.#peerFrameBytesMax);
       if (room <= 0) return;
       const pieces = stream.take(room);
@@ -236,6 +245,7 @@ class ClientConnection implements Connection {
       this.#out.push(frameHead(frameTypes.data, stream.allSent ? flags.endStream : 0, stream.number, bytes), ...pieces);
     }
     this.#sending.delete(stream);
+    if (stream.unsentBytes > 0) this.#sending.add(stream);
   }
 
   #receive(piece: Buffer): void {
@@ -288,6 +298,7 @@ class ClientConnection implements Connection {
   }
 
   #data(number: number, flagged: number, held: Buffer, at: number, end: number): void {
+    this.#pings.heard();
     const owed = this.#receiveWindow.take(end - at);
     if (owed > 0) this.write(numberFrame(frameTypes.windowUpdate, 0, owed));
     this.#stream(number)?.received(unpadded(held, at, end, flagged), end - at, (flagged & flags.endStream) !== 0);
@@ -314,6 +325,7 @@ class ClientConnection implements Connection {
   }
 
   #header(number: number, last: boolean, block: Buffer): void {
+    this.#pings.heard();
     // Read even if nobody waits for it any more: those that follow may refer to it.
     const headers = this.#headers.read(block);
     this.#stream(number)?.told(headers, last);
@@ -340,9 +352,13 @@ class ClientConnection implements Connection {
     else if (number === settingNumbers.frameBytesMax) this.#peerFrameBytesMax = Math.max(ourFrameBytesMax, value);
     else if (number === settingNumbers.initialWindowSize) {
       if (value > number31Max) throw new Http2ProtocolError(`a window of ${value} bytes`);
-      for (const stream of this.#streams.values()) stream.sendWindow += value - this.#peerInitialWindow;
+      for (const stream of this.#streams.values()) {
+        stream.sendWindow += value - this.#peerInitialWindow;
+        if (stream.sendWindow > number31Max) throw new Http2ProtocolError('a window beyond all bounds');
+      }
       this.#peerInitialWindow = value;
-    }
+    } else if (number === settingNumbers.headerTableSize && value < tableBytesMax && this.#tableUpdate === 'none')
+      this.#tableUpdate = 'due';
   }
 
   #ping(flagged: number, payload: Buffer): void {
@@ -350,8 +366,7 @@ class ClientConnection implements Connection {
       this.write(Buffer.concat([frameHead(frameTypes.ping, flags.ack, 0, payload.length), payload]));
       return;
     }
-    this.#cancelPing?.();
-    this.#cancelPing = undefined;
+    this.#pings.answered();
   }
 
   /** The other side finishes what it has, up to a stream, and begins nothing new. */
@@ -364,18 +379,16 @@ class ClientConnection implements Connection {
 
   #leave(): void {
     this.#leaving = true;
-    for (const stream of this.#unopened.splice(0)) stream.end('unsent', new Error('the connection takes no more'));
+    for (const stream of this.#unopened) stream.end('unsent', new Error('the connection takes no more'));
     this.flushSoon();
   }
 
   #windowUpdate(number: number, increment: number): void {
     if (number === 0) {
+      if (increment === 0) throw new Http2ProtocolError('a window that grows by nothing');
       this.#sendWindow += increment;
       if (this.#sendWindow > number31Max) throw new Http2ProtocolError('a window beyond all bounds');
-    } else {
-      const stream = this.#stream(number);
-      if (stream) stream.sendWindow += increment;
-    }
+    } else this.#stream(number)?.grow(increment);
     if (this.#sending.size > 0) this.flushSoon();
   }
 
@@ -383,10 +396,9 @@ class ClientConnection implements Connection {
     if (this.#destroyed) return;
     this.#destroyed = true;
     this.#cancelConnectTimer();
-    this.#cancelPingTimer();
-    this.#cancelPing?.();
+    this.#pings.stop();
     this.#socket.destroy();
-    for (const stream of this.#unopened.splice(0)) stream.end('unsent', cause);
+    for (const stream of this.#unopened) stream.end('unsent', cause);
     for (const stream of [...this.#streams.values()]) stream.end('lost', cause);
   }
 }
@@ -430,6 +442,18 @@ class ClientStream implements Stream {
     this.unsentBytes += lengthOf(pieces);
     this.#lastGiven = last;
     this.#connection.ready(this);
+  }
+
+  /** The other side has room for more. A fault in that is one of this stream alone. */
+  grow(increment: number): void {
+    this.sendWindow += increment;
+    if (increment === 0) this.#fail(errorCodes.protocolError, 'a window that grows by nothing');
+    else if (this.sendWindow > number31Max) this.#fail(errorCodes.flowControlError, 'a window beyond all bounds');
+  }
+
+  #fail(code: number, why: string): void {
+    this.#connection.write(numberFrame(frameTypes.resetStream, this.number, code));
+    this.end('lost', new Http2ProtocolError(why));
   }
 
   /** What comes next, as much of it as there is room for. */

@@ -9,6 +9,9 @@ export interface TlsCredentials {
   readonly key?: string | Buffer;
 }
 
+/** Opens a connection of bytes. What goes wrong is an `error` of the socket. */
+export type Dial = (endpoint: URL, credentials: TlsCredentials | undefined, to: Receiver) => Socket;
+
 export interface Receiver {
   /** There is somebody on the other side, whose certificate is good. */
   connected(): void;
@@ -19,7 +22,7 @@ export interface Receiver {
 /** Memory for what is read, lest each piece brings its own: the collector has more work with that than with all else. */
 const readBytes = 64 * 1024;
 
-export function dial({ protocol, hostname, port }: URL, credentials: TlsCredentials | undefined, to: Receiver): Socket {
+export const dial: Dial = ({ protocol, hostname, port }, credentials, to) => {
   const host = hostname.replace(/^\[|\]$/g, '');
   const onread = {
     buffer: Buffer.allocUnsafe(readBytes),
@@ -28,10 +31,15 @@ export function dial({ protocol, hostname, port }: URL, credentials: TlsCredenti
       return true;
     },
   };
-  const connected = (): void => to.connected();
-  if (protocol !== 'https:') return net.connect({ host, port: Number(port || 80), noDelay: true, onread }, connected);
+  if (protocol !== 'https:')
+    return net.connect({ host, port: Number(port || 80), noDelay: true, onread }, () => to.connected());
   // An address is no name: a certificate is checked against it without asking for it by name.
   const name = net.isIP(host) ? {} : { servername: host };
   const options = { host, port: Number(port || 443), ALPNProtocols: ['h2'], onread, ...name, ...credentials };
-  return tls.connect(options, connected).setNoDelay();
-}
+  const socket = tls.connect(options, () => {
+    // Whoever has not agreed to HTTP/2 may take our first bytes for something else (RFC 9113, section 3.2).
+    if (socket.alpnProtocol === 'h2') to.connected();
+    else socket.destroy(new Error(`${host} did not agree to HTTP/2 in its TLS handshake (ALPN)`));
+  });
+  return socket.setNoDelay();
+};

@@ -23,7 +23,7 @@ export const settingNumbers = {
   frameBytesMax: 5,
 } as const;
 
-export const errorCodes = { noError: 0, refusedStream: 7, cancel: 8 } as const;
+export const errorCodes = { noError: 0, protocolError: 1, flowControlError: 3, refusedStream: 7, cancel: 8 } as const;
 
 /** What both sides begin with, until they say otherwise; we do not. */
 export const frameBytesMax = 16_384;

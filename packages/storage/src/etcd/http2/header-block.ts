@@ -72,7 +72,7 @@ const staticFields: readonly HeaderField[] = [
 const fieldOverheadBytes = 32;
 
 /** How much a reader remembers when it has not said otherwise; ours does not. */
-const tableBytesMax = 4_096;
+export const tableBytesMax = 4_096;
 
 /** More than a header ever has; a longer number is an attack. */
 const numberMax = 2 ** 24;
@@ -173,6 +173,12 @@ export class HeaderReader {
 }
 
 const sizeOf = ([name, value]: HeaderField): number => name.length + value.length + fieldOverheadBytes;
+
+/**
+ * Tells the other side that nothing is to be remembered. It stands before the first header block after the other side
+ * has lowered its limit (RFC 7541, section 4.2).
+ */
+export const emptyTable = Buffer.from([0x20]);
 
 /** Fields that the other side need not remember. */
 export function headerBlock(fields: readonly HeaderField[]): Buffer {

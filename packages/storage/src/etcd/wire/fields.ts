@@ -9,8 +9,8 @@ export type Reader = protobuf.Reader;
 export type Writer = protobuf.Writer;
 
 /** Protobuf has four wire types in use; a field's tag is its number with one of them. */
-const varintType = 0;
-const bytesType = 2;
+export const varintType = 0;
+export const bytesType = 2;
 
 /** A method of etcd's API: its path, what is asked and what is answered. */
 export interface Rpc<Request, Answer> {
@@ -46,15 +46,21 @@ export function encoded(write: (to: Writer) => void): Uint8Array {
   return message;
 }
 
-/** Calls `field` for each field of a message; a field it does not know (it returns false) is skipped. */
-export function readFields(reader: Reader, end: number, field: (number: number, reader: Reader) => boolean): void {
+/**
+ * Reads a field, or returns false if it does not know it: then it is skipped. The wire type matters to those who read
+ * what anybody may have written.
+ */
+export type ReadField = (number: number, reader: Reader, wireType: number) => boolean;
+
+/** Calls `field` for each field of a message. */
+export function readFields(reader: Reader, end: number, field: ReadField): void {
   while (reader.pos < end) {
     const tag = reader.uint32();
-    if (!field(tag >>> 3, reader)) reader.skipType(tag & 7);
+    if (!field(tag >>> 3, reader, tag & 7)) reader.skipType(tag & 7);
   }
 }
 
-export function decoded(message: Buffer, field: (number: number, reader: Reader) => boolean): void {
+export function decoded(message: Buffer, field: ReadField): void {
   readFields(protobuf.Reader.create(message), message.length, field);
 }
 

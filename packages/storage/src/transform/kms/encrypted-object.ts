@@ -1,5 +1,14 @@
-import { decoded, encoded, writeBytes, writeBytesHead, writeInt64 } from '../../etcd/wire/fields.ts';
-import { areBytes, lengthOf, type Pieces } from '../../pieces.ts';
+import { isUtf8 } from 'node:buffer';
+import {
+  bytesType,
+  decoded,
+  encoded,
+  varintType,
+  writeBytes,
+  writeBytesHead,
+  writeInt64,
+} from '../../etcd/wire/fields.ts';
+import { lengthOf, type Pieces } from '../../pieces.ts';
 import { readAnnotation, writeAnnotations } from './messages.ts';
 import type { EncryptedKey } from './service.ts';
 
@@ -27,30 +36,38 @@ export function envelopeOf({ key, keyType }: Envelope): (data: Pieces) => Pieces
   return (data) => [encoded((to) => writeBytesHead(to, 1, lengthOf(data))), ...data, behindData];
 }
 
-/** Throws when it is none. */
+/**
+ * Throws when it is none. As Go's protobuf it takes every spelling: fields in any order, of which the last one counts,
+ * and those that it does not know. The value vouches for itself, with the key that the rest of the envelope leads to.
+ */
 export function decodeEncryptedObject(bytes: Buffer): EncryptedObject {
   let data: Buffer | undefined;
   let ciphertext: Buffer | undefined;
   let keyId = '';
   const annotations = new Map<string, Buffer>();
   let type = 0;
-  decoded(bytes, (number, reader) => {
+  decoded(bytes, (number, reader, wireType) => {
+    if (number === 0) throw new Error('the envelope has a field without a number');
+    // A field of another type is one that is not known.
+    if (wireType !== (number === 5 ? varintType : bytesType)) return false;
     if (number === 1) data = asBuffer(reader.bytes());
-    else if (number === 2) keyId = reader.string();
+    else if (number === 2) keyId = textOf(reader.bytes());
     else if (number === 3) ciphertext = asBuffer(reader.bytes());
     else if (number === 4) readAnnotation(reader, annotations);
     else if (number === 5) type = reader.uint32();
-    else throw new Error('the envelope has parts that are not known');
+    else return false;
     return true;
   });
   const keyType = keyTypes[type];
   if (!data || !keyType) throw new Error('the envelope lacks a value, or has a key of a type that is not known');
   const key = { ciphertext: ciphertext ?? Buffer.alloc(0), keyId, annotations };
   requireSound(key);
-  const object = { data, key, keyType };
-  // Nothing vouches for the envelope itself, so it may be written in one way only.
-  if (!areBytes(envelopeOf(object)([data]), bytes)) throw new Error('the envelope was not written by a server');
-  return object;
+  return { data, key, keyType };
+}
+
+function textOf(bytes: Uint8Array): string {
+  if (!isUtf8(bytes)) throw new Error('a text of the envelope is no UTF-8');
+  return asBuffer(bytes).toString();
 }
 
 /** Every value carries it, so it is kept small. */

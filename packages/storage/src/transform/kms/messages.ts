@@ -33,6 +33,7 @@ export function readAnnotation(reader: Reader, into: Map<string, Buffer>): void 
       else return false;
       return true;
     });
+    if (inner.pos !== end) throw new RangeError('a part of an annotation is longer than the annotation');
     into.set(key, value);
   });
 }

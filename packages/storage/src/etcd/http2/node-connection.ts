@@ -1,0 +1,152 @@
+/**
+ * The same connection over Node's own HTTP/2: slower, and another implementation of the protocol. Should ours turn out to
+ * misunderstand a member, or what stands before it, operators switch to this one (`--etcd-transport=node`).
+ */
+import { type ClientHttp2Session, type ClientHttp2Stream, connect as connectNode, constants } from 'node:http2';
+import type { Clock } from '@cluster-apiserver/base';
+import type { Pieces } from '../../pieces.ts';
+import { afterUnstalled } from '../stall-aware-timer.ts';
+import {
+  type Connection,
+  connectionWindowBytes,
+  connectTimeoutMs,
+  type Listener,
+  type Stream,
+  streamWindowBytes,
+} from './connection.ts';
+import type { TlsCredentials } from './dial.ts';
+import { HeaderReader } from './header-block.ts';
+import { Pings } from './pings.ts';
+
+/** In megabytes. Node's own limit, of ten, would refuse streams while large answers are on their way. */
+const sessionMemoryMax = 1_000;
+
+export function connectByNode(endpoint: string, credentials: TlsCredentials | undefined, clock: Clock): Connection {
+  return new NodeConnection(endpoint, credentials, clock);
+}
+
+class NodeConnection implements Connection {
+  readonly #session: ClientHttp2Session;
+  readonly #pings: Pings;
+  #streams = 0;
+  #connected = false;
+  #leaving = false;
+
+  constructor(endpoint: string, credentials: TlsCredentials | undefined, clock: Clock) {
+    const session = connectNode(endpoint, {
+      ...credentials,
+      settings: { enablePush: false, initialWindowSize: streamWindowBytes },
+      maxSessionMemory: sessionMemoryMax,
+    });
+    this.#session = session;
+    this.#pings = new Pings({
+      clock,
+      send: () => session.ping((error) => error ?? this.#pings.answered()),
+      isInUse: () => this.#streams > 0,
+      unanswered: (why) => session.destroy(new Error(`${endpoint} ${why}`)),
+    });
+    const cancelTimer = afterUnstalled(clock, connectTimeoutMs, () =>
+      session.destroy(new Error(`${endpoint} took no connection within ${connectTimeoutMs} ms`)),
+    );
+    session.on('connect', () => {
+      cancelTimer();
+      if (session.encrypted && session.alpnProtocol !== 'h2') {
+        const { hostname } = new URL(endpoint);
+        session.destroy(new Error(`${hostname} did not agree to HTTP/2 in its TLS handshake (ALPN)`));
+        return;
+      }
+      this.#connected = true;
+      session.setLocalWindowSize(connectionWindowBytes);
+      this.#pings.start();
+    });
+    session.on('goaway', () => (this.#leaving = true));
+    session.on('close', () => {
+      cancelTimer();
+      this.#pings.stop();
+    });
+    // Each stream is told by itself.
+    session.on('error', () => {});
+  }
+
+  get usable(): boolean {
+    return !this.#leaving && !this.#session.closed && !this.#session.destroyed;
+  }
+
+  open(headers: Buffer, listener: Listener): Stream {
+    const stream = this.#session.request(Object.fromEntries(new HeaderReader().read(headers)), { endStream: false });
+    this.#streams++;
+    stream.once('close', () => this.#streams--);
+    return new NodeStream(stream, listener, () => this.#pings.heard());
+  }
+
+  suspect(): void {
+    if (this.#connected && !this.#session.destroyed) this.#pings.suspect();
+  }
+
+  destroy(): void {
+    this.#session.destroy();
+  }
+}
+
+class NodeStream implements Stream {
+  readonly #stream: ClientHttp2Stream;
+  #over = false;
+  #sent = false;
+
+  constructor(stream: ClientHttp2Stream, listener: Listener, heard: () => void) {
+    this.#stream = stream;
+    let error: Error | undefined;
+    const told = (headers: object): void => {
+      heard();
+      if (!this.#over) listener.headers(new Map(Object.entries(headers).map(([name, value]) => [name, String(value)])));
+    };
+    stream.on('ready', () => (this.#sent = true));
+    stream.on('response', told);
+    stream.on('trailers', told);
+    stream.on('data', (piece: Buffer) => {
+      heard();
+      if (!this.#over) listener.data(piece);
+    });
+    stream.on('error', (cause: Error) => (error = cause));
+    stream.on('end', () => {
+      if (stream.rstCode === constants.NGHTTP2_NO_ERROR && !stream.aborted) this.#end(() => listener.ended());
+    });
+    stream.on('close', () => {
+      const isUnsent = !this.#sent || stream.rstCode === constants.NGHTTP2_REFUSED_STREAM;
+      this.#end(() => listener.lost(isUnsent ? 'unsent' : 'lost', error));
+    });
+  }
+
+  get sent(): boolean {
+    return this.#sent;
+  }
+
+  send(pieces: Pieces, last: boolean): void {
+    if (this.#over) return;
+    const bytes = Buffer.concat(pieces);
+    if (last) this.#stream.end(bytes);
+    else this.#stream.write(bytes);
+  }
+
+  pause(): void {
+    this.#stream.pause();
+  }
+
+  resume(): void {
+    this.#stream.resume();
+  }
+
+  cancel(): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#stream.close(constants.NGHTTP2_CANCEL);
+  }
+
+  /** An answer may come before all of the question has been heard. */
+  #end(tell: () => void): void {
+    if (this.#over) return;
+    this.#over = true;
+    tell();
+    if (!this.#stream.closed) this.#stream.close(constants.NGHTTP2_NO_ERROR);
+  }
+}

@@ -1,0 +1,69 @@
+/** The contract of the store with other implementations of HTTP/2 on our side, and between us and etcd. */
+import { execFileSync, spawn } from 'node:child_process';
+import { connect } from 'node:net';
+import { afterAll, beforeAll, describe } from '@jest/globals';
+import { systemClock } from '@cluster-apiserver/base';
+import { until } from '../../../base/test/until.ts';
+import { openForContract } from '../../test/open-store.ts';
+import { freePorts, type RealEtcd, startEtcd } from '../../test/real-etcd.ts';
+import { describeStoreContract } from '../contract/store-contract.ts';
+import { type EtcdTransport, http2Connect } from './http2-transport.ts';
+
+let etcd: RealEtcd;
+beforeAll(async () => {
+  etcd = await startEtcd();
+});
+afterAll(() => etcd.stop());
+
+const by = (transport: EtcdTransport) => ({ connect: http2Connect(systemClock, undefined, transport) });
+
+describeStoreContract("the store on etcd over Node's HTTP/2", async () => openForContract(etcd.endpoints, by('node')));
+
+/** Debian has it in nghttp2-proxy. */
+const hasProxy = (() => {
+  try {
+    execFileSync('nghttpx', ['--version'], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+})();
+const proxied = hasProxy ? describe : describe.skip;
+proxied(hasProxy ? 'through nghttpx' : 'skipped: there is no nghttpx', () => {
+  let endpoint: string;
+  let stop = (): void => {};
+  beforeAll(async () => {
+    const [port] = await freePorts(1);
+    const { host } = new URL(etcd.endpoints[0] as string); // there is a member
+    const proxy = spawn(
+      'nghttpx',
+      [
+        '--conf=/dev/null',
+        `--frontend=127.0.0.1,${port};no-tls`,
+        `--backend=${host.replace(':', ',')};;proto=h2`,
+        '--workers=1',
+        // It remembers nothing, so we have to say that we do not either.
+        '--frontend-http2-decoder-dynamic-table-size=0',
+        '--frontend-http2-max-concurrent-streams=10',
+        '--single-process',
+      ],
+      { stdio: 'ignore' },
+    );
+    stop = () => void proxy.kill('SIGKILL');
+    endpoint = `http://127.0.0.1:${port}`;
+    await until('nghttpx', () => accepts(Number(port)));
+  });
+  afterAll(() => stop());
+
+  describeStoreContract('the store on etcd', async () => openForContract([endpoint], by('native')));
+});
+
+const accepts = (port: number): Promise<true | undefined> =>
+  new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1');
+    const end = (result: true | undefined): void => {
+      socket.destroy();
+      resolve(result);
+    };
+    socket.on('connect', () => end(true)).on('error', () => end(undefined));
+  });

@@ -1,0 +1,162 @@
+import { expect, test } from '@jest/globals';
+import { handClock } from '../../../base/test/hand-clock.ts';
+import { RevisionCompactedError } from '../errors.ts';
+import { type Revision, revision } from '../revision.ts';
+import { CatchUp } from './catch-up.ts';
+import type { CacheItem, Changes } from './collection.ts';
+
+const newest = 100_000;
+
+/** Readers of a store in which every revision is a change of some bytes, up to `end`. */
+function opened({ end = newest, weight = 1_000, compacted = 0 } = {}) {
+  const clock = handClock();
+  const replays: { readonly after: Revision; read: number; ended: boolean }[] = [];
+  async function* replay(after: Revision, signal: AbortSignal): AsyncGenerator<() => Changes<CacheItem>> {
+    const one = { after, read: 0, ended: false };
+    replays.push(one);
+    try {
+      if (after < compacted) throw new RevisionCompactedError(after, revision(compacted));
+      for (let at = revision(after + 1); at <= end && !signal.aborted; at = revision(at + 1)) {
+        one.read++;
+        const current = { key: `${at}`, revision: at, weight };
+        yield () => ({ revision: at, changes: [{ key: current.key, revision: at, previous: undefined, current }] });
+      }
+      await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()));
+    } finally {
+      one.ended = true;
+    }
+  }
+  const catchUp = new CatchUp<CacheItem>(replay, clock);
+  const read = (after: number) => {
+    let wake = (): void => {};
+    let sent = revision(after);
+    const reader = catchUp.open(sent, () => wake());
+    const taken: number[] = [];
+    return {
+      taken,
+      close: () => reader.close(),
+      /** Takes what there is now. */
+      take: (limit = 100): 'refused' | undefined => {
+        const changes = reader.take(sent, limit);
+        if (changes === 'refused') return changes;
+        taken.push(...(changes?.changes.map((change) => change.revision) ?? []));
+        sent = changes?.revision ?? sent;
+        return undefined;
+      },
+      /** Takes until it has as many. */
+      until: async (count: number): Promise<void> => {
+        for (;;) {
+          const changes = reader.take(sent, 100);
+          if (changes === 'refused') throw new Error('refused');
+          if (changes) {
+            taken.push(...changes.changes.map((change) => change.revision));
+            sent = changes.revision;
+          }
+          if (taken.length >= count) return;
+          if (!changes) await new Promise<void>((resolve) => (wake = resolve));
+        }
+      },
+    };
+  };
+  return { clock, replays, read };
+}
+
+const turns = async (count = 20): Promise<void> => {
+  for (let n = 0; n < count; n++) await new Promise(setImmediate);
+};
+const upFrom = (first: number, count: number) => Array.from({ length: count }, (_, n) => first + n);
+
+test('readers who come together are read for once, from the oldest on, and each is told all that it missed', async () => {
+  const { replays, read } = opened();
+  const readers = [500, 300, 301, 2_000, 499].map((after) => ({ after, ...read(after) }));
+  await Promise.all(readers.map(({ until }) => until(3_000)));
+  for (const { after, taken } of readers) expect(taken.slice(0, 3_000)).toEqual(upFrom(after + 1, 3_000));
+  expect(replays.map(({ after }) => after)).toEqual([300]);
+  for (const { close } of readers) close();
+  await turns();
+  expect(replays[0]?.ended).toBe(true);
+});
+
+test('no more is read than a bounded part ahead of the foremost reader', async () => {
+  const { replays, read } = opened({ weight: 10_000 });
+  const reader = read(1);
+  reader.take();
+  await turns(100);
+  expect(replays[0]?.read).toBeLessThan(150);
+  await reader.until(1_000);
+  await turns(100);
+  expect(replays[0]?.read).toBeLessThan(1_300);
+});
+
+test('a reader who falls behind the others does not hold them up, and goes on in a pass of its own', async () => {
+  const { replays, read, clock } = opened({ weight: 10_000 });
+  const [fast, slow] = [read(1), read(1)];
+  slow.take();
+  const reading = fast.until(5_000);
+  for (let n = 0; n < 200; n++) {
+    await turns(1);
+    clock.advance(10);
+  }
+  await reading;
+  expect(slow.taken).toEqual([]);
+  await slow.until(1_000);
+  expect(slow.taken.slice(0, 1_000)).toEqual(upFrom(2, 1_000));
+  expect(replays).toHaveLength(2);
+});
+
+test('two passes run at a time, and whoever waits for a third in vain is refused', async () => {
+  const { replays, read, clock } = opened();
+  for (const after of [3_000, 2_000]) await read(after).until(1);
+  const third = read(1_000);
+  third.take();
+  await turns();
+  expect(replays).toHaveLength(2);
+  clock.advance(9_999);
+  expect(third.take()).toBeUndefined();
+  clock.advance(1);
+  expect(third.take()).toBe('refused');
+});
+
+test('a pass that somebody waits for ends after its time, and its readers go on behind the others', async () => {
+  const { replays, read, clock } = opened({ end: 3_010 });
+  const readers = [read(3_000), read(2_000)];
+  for (const reader of readers) await reader.until(10);
+  clock.advance(25_000);
+  const third = read(1_000);
+  third.take();
+  await turns();
+  expect(third.taken).toEqual([]);
+  clock.advance(5_000);
+  await turns();
+  await third.until(2_000);
+  expect(third.taken.slice(0, 2_000)).toEqual(upFrom(1_001, 2_000));
+  expect(replays.map(({ after }) => after)).toEqual([3_000, 2_000, 1_000]);
+});
+
+test('a pass that nobody takes anything from ends, and begins again where its reader is', async () => {
+  const { replays, read, clock } = opened();
+  const reader = read(1);
+  await reader.until(100);
+  await turns(100);
+  clock.advance(5_000);
+  await turns();
+  expect(replays[0]?.ended).toBe(true);
+  await reader.until(200);
+  expect(reader.taken).toEqual(upFrom(2, 200));
+});
+
+test('what is no longer kept expires for those who missed it, and the others go on', async () => {
+  const { read } = opened({ compacted: 1_000 });
+  const [old, newer] = [read(500), read(1_500)];
+  const ended = old.until(1).catch((error: unknown) => error);
+  await newer.until(100);
+  expect(newer.taken).toEqual(upFrom(1_501, 100));
+  expect(await ended).toBeInstanceOf(RevisionCompactedError);
+});
+
+test('nobody waits while a pass is far behind: there is a second one', async () => {
+  const { replays, read } = opened({ end: 1_000_000 });
+  const [behind, ahead] = [read(1), read(500_000)];
+  await Promise.all([behind.until(10), ahead.until(10)]);
+  expect(replays.map(({ after }) => after)).toEqual([1, 500_000]);
+});

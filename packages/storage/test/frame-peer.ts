@@ -1,0 +1,98 @@
+/** The other side of an HTTP/2 connection, in memory and by hand: it reads what it was sent, and sends what it is told to. */
+import { EventEmitter } from 'node:events';
+import type { Socket } from 'node:net';
+import type { Clock } from '@cluster-apiserver/base';
+import type { Dial, Receiver } from '../src/etcd/http2/dial.ts';
+import { frameHead, headBytes, preface } from '../src/etcd/http2/frames.ts';
+
+export interface Frame {
+  readonly type: number;
+  readonly flags: number;
+  readonly stream: number;
+  readonly payload: Buffer;
+}
+
+export interface FramePeer {
+  readonly dial: Dial;
+  readonly clock: Clock;
+  /** What came since it was looked at last. */
+  received(): readonly Frame[];
+  send(...bytes: readonly Buffer[]): void;
+  /** Lets time pass without a turn of the event loop: then everything that is due is late. */
+  standStill(ms: number): void;
+  /** One turn of the event loop, in which what is due happens. */
+  turn(): void;
+  readonly closed: boolean;
+}
+
+export function framePeer(): FramePeer {
+  let nowMs = 0;
+  let to: Receiver | undefined;
+  let unread = Buffer.alloc(0);
+  let greeted = false;
+  let closed = false;
+  const timers = new Set<{ readonly atMs: number; readonly callback: () => void }>();
+  let soon: (() => void)[] = [];
+  const clock: Clock = {
+    now: () => nowMs,
+    monotonicMs: () => nowMs,
+    after: (delayMs, callback) => {
+      const timer = { atMs: nowMs + delayMs, callback };
+      timers.add(timer);
+      return () => void timers.delete(timer);
+    },
+    soon: (callback) => void soon.push(callback),
+  };
+  // As much of a socket as a connection uses.
+  const socket = Object.assign(new EventEmitter(), {
+    write: (bytes: Buffer, written?: () => void) => {
+      unread = Buffer.concat([unread, bytes]);
+      if (written) soon.push(written);
+    },
+    end: (ended: () => void) => void soon.push(ended),
+    destroy: () => void (closed = true),
+  }) as unknown as Socket;
+  return {
+    dial: (_, __, receiver) => {
+      to = receiver;
+      soon.push(() => receiver.connected());
+      return socket;
+    },
+    clock,
+    received: () => {
+      if (!greeted && unread.length >= preface.length) {
+        greeted = true;
+        unread = unread.subarray(preface.length);
+      }
+      const frames: Frame[] = [];
+      while (greeted && unread.length >= headBytes) {
+        const end = headBytes + unread.readUIntBE(0, 3);
+        const payload = Buffer.from(unread.subarray(headBytes, end));
+        frames.push({
+          type: unread[3] as number,
+          flags: unread[4] as number,
+          stream: unread.readUInt32BE(5),
+          payload,
+        });
+        unread = unread.subarray(end);
+      }
+      return frames;
+    },
+    send: (...bytes) => to?.received(Buffer.concat(bytes)),
+    standStill: (ms) => {
+      nowMs += ms;
+    },
+    turn: () => {
+      for (const timer of [...timers].filter(({ atMs }) => atMs <= nowMs)) if (timers.delete(timer)) timer.callback();
+      const ready = soon;
+      soon = [];
+      for (const callback of ready) callback();
+    },
+    get closed() {
+      return closed;
+    },
+  };
+}
+
+export const frame = (type: number, flagged: number, stream: number, payload: Buffer = Buffer.alloc(0)): Buffer =>
+  Buffer.concat([frameHead(type, flagged, stream, payload.length), payload]);
