@@ -320,7 +320,10 @@ describe('both protocols', () => {
     const client = await served.raw();
     client.send(get('/thrown') + get('/rejected'));
     await client.until(/500.*500 Internal.*code":500}$/s);
-    expect(served.reports).toEqual(['GET /thrown: Error: thrown', 'GET /rejected: Error: rejected']);
+    expect(served.reports).toEqual([
+      'answering a request failed: GET: /thrown: Error: thrown',
+      'answering a request failed: GET: /rejected: Error: rejected',
+    ]);
   });
 });
 

@@ -59,7 +59,8 @@ export async function serve(
       streamsMax: defaultStreamsMax,
       connectionsPerPeerMax: 0,
       measures: noListenerMeasures,
-      report: (what, error) => reports.push(`${what}: ${error}`),
+      report: (what, error, request) =>
+        reports.push([what, ...(request ? [request.method, request.path] : []), `${error}`].join(': ')),
       ...options,
     },
     handler,
