@@ -1,18 +1,8 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { type Random, seededRandom, systemClock as clock } from '@cluster-apiserver/base';
-import { admission, type Authorizer } from '@cluster-apiserver/gates';
+import { type Random, seededRandom } from '@cluster-apiserver/base';
 import { kinds } from '@cluster-apiserver/kinds';
-import {
-  type ApiRequest,
-  type ApiResponse,
-  chain,
-  documentRoutes,
-  type Handler,
-  routes,
-  OpenWatches,
-} from '@cluster-apiserver/pipeline';
-import { openRegistry, type Registry } from '@cluster-apiserver/registry';
-import { memoryStore } from '@cluster-apiserver/storage';
+import type { ApiResponse } from '@cluster-apiserver/pipeline';
+import { type OpenPipeline, openPipeline } from '../../../pipeline/test/open-pipeline.ts';
 import { choose, chooseSome } from './choose.ts';
 
 // What random patches mean is compared with models where patches are made, in `model`. Here they go the whole way through
@@ -24,75 +14,14 @@ const patienceMs = 180_000;
 /** The object begins anew so often: what patches have made of it is patched on until then. */
 const patchesOfOne = 20;
 
-let registry: Registry;
-let handle: Handler<ApiRequest>;
-let faults: unknown[];
-
-beforeAll(() => {
-  faults = [];
-  const random = seededRandom(seed);
-  const report = (error: unknown): void => void faults.push(error);
-  registry = openRegistry({
-    kinds: kinds({ eventLifetimeSeconds: 3_600 }),
-    store: memoryStore(clock),
-    keyPrefix: '/registry',
-    clock,
-    random,
-    report: () => {},
-  });
-  const user = { name: 'anybody', groups: [] };
-  const authorizer: Authorizer = { authorize: () => ({ verdict: 'allow' }) };
-  handle = chain(
-    {
-      clock,
-      random,
-      requestTimeoutMs: 60_000,
-      authenticator: { authenticate: () => user },
-      authorizer,
-      inFlightLimits: { readOnly: 0, mutating: 0 },
-      inFlightMeasures: { used: () => {}, rejected: () => {} },
-      measures: { ended: () => {} },
-      report,
-      reportRejection: () => {},
-      allowedOrigin: () => false,
-    },
-    routes({
-      resources: [...registry.resources, ...registry.views],
-      reviews: [],
-      clock,
-      checks: { admission: admission([]), authorizer },
-      deleteCollectionWorkers: 1,
-      watchLimits: {
-        clock,
-        random,
-        minRequestTimeoutMs: 60_000,
-        report,
-        openWatches: new OpenWatches({ clock, maxPerUser: 0, reportStalled: () => {} }),
-        measures: { began: () => {}, ended: () => {}, stalled: () => {} },
-      },
-      documents: documentRoutes({}),
-    }),
-  );
+let pipeline: OpenPipeline;
+beforeAll(async () => {
+  pipeline = await openPipeline({ kinds: kinds({ eventLifetimeSeconds: 3_600 }) });
 });
+afterAll(() => pipeline.close());
 
-afterAll(() => registry.cache.close());
-
-const ask = async (method: string, target: string, body = '', type = 'application/json'): Promise<ApiResponse> =>
-  handle({
-    method,
-    target,
-    header: (name) => (name === 'content-type' ? type : undefined),
-    headerLines: (name) => (name === 'content-type' ? [type] : []),
-    headersFrom: () => [],
-    clientCertificates: [],
-    webSocket: false,
-    body: async () => Buffer.from(body),
-    remoteAddress: '127.0.0.1',
-    protocol: 'HTTP/1.1',
-    signal: new AbortController().signal,
-    isAborted: false,
-    onEnd: () => {},
-  });
+const ask = (method: string, target: string, body = '', type = 'application/json'): Promise<ApiResponse> =>
+  pipeline.ask(method, target, { body: Buffer.from(body), headers: { 'content-type': type } });
 
 const places = [
   { path: '/api/v1/namespaces/n/serviceaccounts', apiVersion: 'v1', kind: 'ServiceAccount' },
@@ -332,7 +261,7 @@ test.each(Object.entries(types))(
         if (status !== 200) unexpected.push({ at, status, body: 'a list' });
       }
     }
-    expect({ seed, unexpected: unexpected.slice(0, 5), faults: faults.slice(0, 5) }).toEqual({
+    expect({ seed, unexpected: unexpected.slice(0, 5), faults: pipeline.faults.slice(0, 5) }).toEqual({
       seed,
       unexpected: [],
       faults: [],
