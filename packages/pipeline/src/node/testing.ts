@@ -120,7 +120,7 @@ export const literalHeader = (name: string, value: string): Buffer =>
 /** The reason CANCEL. */
 export const cancel = Buffer.from([0, 0, 0, 8]);
 
-async function rawClient(port: number, protocol: string): Promise<RawClient> {
+export async function rawClient(port: number, protocol: string): Promise<RawClient> {
   const socket = connectTls({
     host: '127.0.0.1',
     port,
