@@ -11,7 +11,7 @@ import type { Served } from './node/testing.ts';
  * A fault of any stage, handler or form costs the request in which it happens, and nothing else: whatever each of them
  * has functions for is made to fail, while every kind of request is sent. So whoever adds one adds a row here.
  */
-const faulty = new FaultyModules(import.meta.dirname);
+const faulty = new FaultyModules();
 for (const folder of ['forms', 'stages', 'handlers']) await faulty.replace(folder);
 const { openPipeline } = await import('../test/open-pipeline.ts');
 const { eventually, http2Answer, serve } = await import('./node/testing.ts');

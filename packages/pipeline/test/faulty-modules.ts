@@ -28,12 +28,6 @@ export class FaultyModules {
   readonly called = new Set<string>();
   #calls = 0;
   readonly modules: string[] = [];
-  readonly #source: string;
-
-  constructor(source: string) {
-    this.#source = source;
-  }
-
   arm(fault: Fault | undefined): void {
     this.fault = fault;
     this.hits = 0;
@@ -43,16 +37,16 @@ export class FaultyModules {
   /** Must run before whatever uses the folder is loaded. What the modules import of each other is replaced as well. */
   async replace(folder: string): Promise<void> {
     const isModule = (name: string): boolean => name.endsWith('.ts') && !name.endsWith('.test.ts');
-    const left = new Set(fs.readdirSync(path.join(this.#source, folder)).filter(isModule));
+    const left = new Set(fs.readdirSync(path.join(source, folder)).filter(isModule));
     while (left.size > 0) {
       const ready = [...left].filter(
-        (name) => !importsIn(path.join(this.#source, folder, name)).some((one) => left.has(one)),
+        (name) => !importsIn(path.join(source, folder, name)).some((one) => left.has(one)),
       );
       if (ready.length === 0) throw new Error(`the modules of ${folder} import each other in a circle`);
       for (const name of ready) {
         left.delete(name);
-        const file = path.join(this.#source, folder, name);
-        const exported = (await import(file)) as Record<string, unknown>;
+        const file = path.join(source, folder, name);
+        const exported = (await import(`../src/${folder}/${name}`)) as Record<string, unknown>;
         const module = `${folder}/${name}`;
         const replaced = Object.fromEntries(
           Object.entries(exported).map(([key, value]) => [key, this.#faulty(module, value)] as const),
@@ -116,6 +110,8 @@ const isResponse = (value: unknown): boolean =>
 
 const isAboutRequest = (value: unknown): value is Received =>
   typeof value === 'object' && value !== null && 'request' in value;
+
+const source = path.resolve(import.meta.dirname, '..', 'src');
 
 const importsIn = (file: string): string[] =>
   [...fs.readFileSync(file, 'utf8').matchAll(/ from '\.\/([\w-]+\.ts)'/g)].map(([, name]) => name as string);

@@ -176,7 +176,7 @@ describe('while its body arrives a write', () => {
 
   test('holds no seat, and takes one when it has all of it', async () => {
     const { ask, arrive, finish } = receiving(2);
-    const answers = Array.from({ length: 50 }, (_, i) => ask(asked('create', `user ${i}`)));
+    const answers = Array.from({ length: 50 }, async (_, i) => ask(asked('create', `user ${i}`)));
     expect(used.mutating).toBe(0);
     await arrive(2);
     expect(used.mutating).toBe(2);
