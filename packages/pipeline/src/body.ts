@@ -20,6 +20,7 @@ import {
   YamlTooLargeError,
 } from '@cluster-apiserver/model';
 import { type ApiRequest, BodyMemoryError, BodyTooLargeError, BodyTooSlowError } from './exchange.ts';
+import type { Authenticated } from './facts.ts';
 
 /** What one request may send. The storage takes half of it; patches and lists of options need no more. */
 const bodyBytesMax = 3 * 1024 * 1024;
@@ -69,7 +70,15 @@ const formats: Readonly<Record<string, BodyFormat>> = {
 /** How to treat what a kind does not know or a text says twice. */
 export type FieldValidation = 'Ignore' | 'Warn' | 'Strict';
 
-export async function readBody(request: ApiRequest): Promise<Buffer> {
+/** The body of a request, which holds no seat while it arrives: clients that send slowly would take those of all others. */
+export async function readBody({ request, seat }: Pick<Authenticated, 'request' | 'seat'>): Promise<Buffer> {
+  seat?.giveBack();
+  const body = await receivedBody(request);
+  seat?.retake();
+  return body;
+}
+
+async function receivedBody(request: ApiRequest): Promise<Buffer> {
   try {
     return await request.body(bodyBytesMax);
   } catch (error) {

@@ -29,4 +29,14 @@ export interface Authenticated extends Understood {
   readonly user: UserInfo;
   /** Who sent it, where that is somebody else. */
   readonly impersonator?: UserInfo;
+  /** What a write holds while it is worked on; undefined where their number is not limited. */
+  readonly seat?: Seat;
+}
+
+/** One of the requests that are worked on at a time. */
+export interface Seat {
+  /** Until `retake` this request only waits for its client, and another one may be worked on in its place. */
+  giveBack(): void;
+  /** Throws the end of the request if all seats have been taken meanwhile. */
+  retake(): void;
 }

@@ -8,6 +8,7 @@ export type { WatchMeasures } from './handlers/watch.ts';
 export { issuerDocuments, issuerPaths } from './issuer-documents.ts';
 export { callbackPlaces } from './node/guard.ts';
 export { defaultStreamsMax } from './node/limits.ts';
+export type { ReportFailure } from './node/guard.ts';
 export { type Listener, listen } from './node/listener.ts';
 export { cutOffResponses, type ListenerMeasures, refusedBodies, refusedConnections } from './node/measures.ts';
 export { checkCertificate, followCertificate, type ServingCertificate } from './node/tls.ts';

@@ -4,26 +4,17 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { type Call, seededRandom, sleep, systemClock, withinCall } from '@cluster-apiserver/base';
 import {
   type AccessQuestion,
-  defineKind,
-  defineSubresource,
-  defineView,
-  invalidValue,
-  type KubeObject,
   deleteOptions,
   encodeProtobuf,
-  field,
-  int32,
-  object,
   parseProtobuf,
   partialMetadataListSchema,
   partialMetadataSchema,
-  pathSegmentNames,
   StatusError,
   statusSchema,
-  stringMap,
 } from '@cluster-apiserver/model';
 import { openRegistry, type Registry } from '@cluster-apiserver/registry';
 import { memoryStore } from '@cluster-apiserver/storage';
+import { machineKind, noteKind, robotKind, token } from '../test/robots.ts';
 import { chain } from './chain.ts';
 import { documentRoutes } from './documents.ts';
 import {
@@ -40,60 +31,6 @@ import { routes } from './routes.ts';
 import { boundTime } from './stages/deadline.ts';
 
 /** The whole pipeline without a socket, over a store in memory. */
-
-/** Tells what it was asked for and of whom. */
-const token = defineSubresource<KubeObject & { spec: { words?: Record<string, string> } }>({
-  name: 'token',
-  group: 'tokens.example',
-  version: 'v3',
-  kind: 'Token',
-  description: 'For these tests.',
-  fields: { spec: field(object({ words: field(stringMap, '') }, { numbers: { words: 1 } }), '', 'always') },
-  numbers: { spec: 2 },
-  requiredFields: [],
-  create: async ({ metadata }, request, warn) => {
-    warn('think twice');
-    return { ...request, spec: { words: { ...request.spec.words, of: metadata.uid ?? '' } } };
-  },
-});
-
-const kind = (group: string, plural: string) =>
-  defineKind({
-    group,
-    version: 'v1',
-    kind: plural === 'robots' ? 'Robot' : 'Note',
-    plural,
-    singular: plural.slice(0, -1),
-    shortNames: [],
-    description: 'For these tests.',
-    fields: { arms: field(int32, ''), words: field(stringMap, '') },
-    ...(plural === 'robots' && { numbers: { arms: 2, words: 3 } }),
-    names: pathSegmentNames,
-    qualifiedFinalizers: false,
-    createOnReplace: plural === 'notes',
-    ownsOthers: true,
-    deletedAnswer: 'object',
-    subresources: [token],
-    selectableFields: { arms: (object) => String(object['arms'] ?? 0) },
-    unknownSelectorField: (name) => name,
-  });
-
-const robotKind = kind('', 'robots');
-/** The robots once more, with other names for their parts and a rule of its own. */
-const machineKind = defineView<KubeObject & { arms?: number }>({
-  of: robotKind,
-  group: 'machines.example',
-  version: 'v2',
-  description: 'For these tests.',
-  fields: { limbs: field(int32, ''), words: field(stringMap, '') },
-  numbers: { limbs: 3, words: 2 },
-  renamed: { limbs: 'arms' },
-  selectableFields: { limbs: 'arms' },
-  validate: ({ arms = 0 }, current) => [
-    ...(arms < 0 ? [invalidValue('arms', arms, 'must not be negative')] : []),
-    ...(current && arms < (current.arms ?? 0) ? [invalidValue('arms', arms, 'must not become less')] : []),
-  ],
-});
 
 let registry: Registry;
 let handle: Handler<ApiRequest>;
@@ -118,7 +55,7 @@ beforeEach(() => {
   const random = seededRandom(7);
   const store = memoryStore(clock);
   registry = openRegistry({
-    kinds: [machineKind, robotKind, kind('notes.example', 'notes')],
+    kinds: [machineKind, robotKind, noteKind],
     store: { ...store, head: (call) => (unanswered ? new Promise(() => {}) : store.head(call)) },
     keyPrefix: '/registry',
     clock,
@@ -627,7 +564,7 @@ describe('answers', () => {
 
   describe('as protobuf', () => {
     const type = 'application/vnd.kubernetes.protobuf';
-    const { schema, listSchema } = kind('', 'robots');
+    const { schema, listSchema } = robotKind;
     const robot = (metadata: object, apiVersion = 'v1') => ({ kind: 'Robot', apiVersion, metadata, arms: 2 });
     const send = (method: string, target: string, body: Buffer) =>
       ask(method, target, { body, headers: { accept: `${type},application/json`, 'content-type': type } });

@@ -136,6 +136,7 @@ export async function assemble(
         path: request.target.split('?', 1)[0],
         auditId,
         error: asError(error),
+        stack: asError(error).stack,
       });
     const reportRejection: ReportRejection = (error, { request, auditId }) =>
       log.warn('authentication failed', { auditId, remoteAddress: request.remoteAddress, error });

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { NestedTooDeepError, scanJson } from './json-scan.ts';
+import { NestedTooDeepError, scanJson, clientBounds, storedBounds } from './json-scan.ts';
 
 test.each([
   ['a key twice', '{"a":1,"a":2}', ['a']],
@@ -32,10 +32,14 @@ test.each([
   expect(scanJson(text).exactNumbersNeeded).toBe(needed);
 });
 
-test('ten thousand levels are taken and one more is not', () => {
-  expect(() => scanJson('['.repeat(10_000))).not.toThrow();
-  expect(() => scanJson('['.repeat(10_001))).toThrow(NestedTooDeepError);
-  expect(() => scanJson('{"x":'.repeat(10_001))).toThrow(NestedTooDeepError);
+test.each([
+  ['sent', clientBounds, 500],
+  ['stored', storedBounds, 10_000],
+])('in what is %s so many levels are taken and one more is not, and where is told', (_, bounds, levels) => {
+  expect(() => scanJson('['.repeat(levels), bounds)).not.toThrow();
+  expect(() => scanJson('['.repeat(levels + 1), bounds)).toThrow(NestedTooDeepError);
+  const told = new RegExp(`^a\\.x\\.x.{1,110}: nested deeper than ${levels} levels$`);
+  expect(() => scanJson(`{"a":${'{"x":'.repeat(levels)}`, bounds)).toThrow(told);
 });
 
 test('a text that is no JSON ends the scan all the same', () => {

@@ -12,8 +12,13 @@ export interface JsonScan {
   readonly values: number;
 }
 
-/** Objects and lists within one another. The reference refuses more than this too. */
-const depthMax = 10_000;
+/**
+ * Objects and lists within one another in what a client sends, as in YAML. No kind has a third of it; functions that
+ * walk through a value call themselves at each level, so the stack ends at some thousands. kube-apiserver takes 10,000.
+ */
+export const nestingMax = 500;
+/** The same in what is stored, which the reference may have written. */
+const storedNestingMax = 10_000;
 /** Beyond this many duplicates the list says nothing more that would help. */
 const duplicatesMax = 100;
 /** A path is cut here: the names in it are the client's. */
@@ -38,10 +43,25 @@ export class TooManyValuesError extends Error {
 
 export class NestedTooDeepError extends Error {
   override readonly name = 'NestedTooDeepError';
-  constructor() {
-    super(`nested deeper than ${depthMax} levels`);
+  constructor(path: string, levelsMax: number) {
+    super(
+      `${path.length <= shownPathMax ? path : `${path.slice(0, shownPathMax)}…`}: nested deeper than ${levelsMax} levels`,
+    );
   }
 }
+
+/** A path is as long as the value is deep, and its beginning says which field it is. */
+const shownPathMax = 100;
+
+/** How much a text may hold. */
+export interface JsonBounds {
+  readonly valuesMax: number;
+  readonly nestingMax: number;
+}
+
+export const clientBounds: JsonBounds = { valuesMax: jsonValuesMax, nestingMax };
+/** What is stored was bounded when it was written. */
+export const storedBounds: JsonBounds = { valuesMax: Number.POSITIVE_INFINITY, nestingMax: storedNestingMax };
 
 interface Level {
   /** Undefined in a list. */
@@ -54,7 +74,7 @@ interface Level {
 const quote = 0x22;
 const backslash = 0x5c;
 
-export function scanJson(text: string, valuesMax = jsonValuesMax): JsonScan {
+export function scanJson(text: string, { valuesMax, nestingMax }: JsonBounds = clientBounds): JsonScan {
   const duplicates: string[] = [];
   const levels: Level[] = [];
   let level: Level | undefined;
@@ -93,7 +113,7 @@ export function scanJson(text: string, valuesMax = jsonValuesMax): JsonScan {
       }
       i = end;
     } else if (code === 0x7b /* { */ || code === 0x5b /* [ */) {
-      if (levels.length >= depthMax) throw new NestedTooDeepError();
+      if (levels.length >= nestingMax) throw new NestedTooDeepError(pathOf(levels), nestingMax);
       if (++values > valuesMax) throw new TooManyValuesError(valuesMax);
       keyExpected = code === 0x7b;
       level = { keys: keyExpected ? [] : undefined, seen: undefined, at: keyExpected ? '' : 0 };

@@ -1,5 +1,5 @@
 import { isRawNumber, rawNumber } from '../schema/decode.ts';
-import { type JsonScan, scanJson, TooManyValuesError } from './json-scan.ts';
+import { type JsonScan, scanJson, storedBounds, TooManyValuesError } from './json-scan.ts';
 
 export interface Parsed {
   readonly value: unknown;
@@ -22,8 +22,7 @@ export class MalformedTextError extends Error {
 }
 
 /** Parses what we or the reference stored, which was bounded when it was written. */
-export const parseStoredJson = (text: string): Parsed =>
-  parseJson(text, () => scanJson(text, Number.POSITIVE_INFINITY));
+export const parseStoredJson = (text: string): Parsed => parseJson(text, () => scanJson(text, storedBounds));
 
 /**
  * Parses JSON without losing anything: numbers keep their digits, lone surrogates become U+FFFD. The scan may have been

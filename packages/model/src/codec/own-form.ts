@@ -1,3 +1,4 @@
+import { storedBounds } from './json-scan.ts';
 import type { Kind } from '../kind.ts';
 import type { KubeObject } from '../object.ts';
 import { decode } from '../schema/decode.ts';
@@ -14,11 +15,7 @@ export function ownForm(kind: Kind, stored: Buffer): Buffer {
   const begin = beginOf(kind);
   if (stored.at(-1) === closingBrace && stored.subarray(0, begin.length).equals(begin)) return stored;
   const { value } = isProtobuf(stored)
-    ? parseProtobuf(
-        stored,
-        (names) => (isOf(kind, names) && kind.hasProtobuf ? kind.schema : undefined),
-        Number.POSITIVE_INFINITY,
-      )
+    ? parseProtobuf(stored, (names) => (isOf(kind, names) && kind.hasProtobuf ? kind.schema : undefined), storedBounds)
     : parseStoredJson(stored.toString());
   if (typeof value !== 'object' || value === null || !isOf(kind, value))
     throw new TypeError(`it is no ${kind.kind} of ${kind.apiVersion}`);

@@ -2,7 +2,7 @@ import { invariant, setOwn } from '@cluster-apiserver/base';
 import { type Integer, isRawNumber, rawNumber } from '../schema/decode.ts';
 import type { Field, ListSchema, MapSchema, ObjectSchema, Schema } from '../schema/schema.ts';
 import { parseJson } from './json.ts';
-import { scanJson, TooManyValuesError } from './json-scan.ts';
+import { type JsonBounds, scanJson, storedBounds, TooManyValuesError } from './json-scan.ts';
 import {
   delimited,
   encodedBy,
@@ -120,22 +120,22 @@ function* jsonTexts(value: unknown, levels: number): Generator<string> {
 export function decodeMessage(
   schema: ObjectSchema,
   message: Uint8Array,
-  valuesMax = Number.POSITIVE_INFINITY,
+  bounds = storedBounds,
 ): Record<string, unknown> {
   const value: Record<string, unknown> = {};
-  readMessage(message, fieldsInto(value, schema, { left: valuesMax, valuesMax }));
+  readMessage(message, fieldsInto(value, schema, { left: bounds.valuesMax, bounds }));
   return value;
 }
 
 /** How many values may still be read. */
 interface Budget {
   left: number;
-  readonly valuesMax: number;
+  readonly bounds: JsonBounds;
 }
 
 function spend(budget: Budget, values: number): void {
   budget.left -= values;
-  if (budget.left < 0) throw new TooManyValuesError(budget.valuesMax);
+  if (budget.left < 0) throw new TooManyValuesError(budget.bounds.valuesMax);
 }
 
 type Values = Readonly<Record<string, unknown>>;
@@ -332,7 +332,7 @@ function readJson(reader: Reader, name: string, budget: Budget): unknown {
     return true;
   });
   if (text === '') return null;
-  const scan = scanJson(text, budget.left);
+  const scan = scanJson(text, { ...budget.bounds, valuesMax: budget.left });
   spend(budget, scan.values);
   return parseJson(text, () => scan).value;
 }

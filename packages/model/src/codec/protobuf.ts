@@ -1,6 +1,6 @@
 import type { ObjectSchema } from '../schema/schema.ts';
 import { MalformedTextError, type Parsed } from './json.ts';
-import { jsonValuesMax, TooManyValuesError } from './json-scan.ts';
+import { clientBounds, TooManyValuesError } from './json-scan.ts';
 import { decodeMessage, encodeMessage } from './protobuf-message.ts';
 import { delimited, encodedBy, nested, readMessage, readNested, requireType, tagged } from './protobuf-wire.ts';
 
@@ -41,14 +41,14 @@ export function envelope({ kind, apiVersion }: TypeNames, messageBytes: number):
 export function parseProtobuf(
   bytes: Buffer,
   schemaOf: (names: Partial<TypeNames>) => ObjectSchema | undefined,
-  valuesMax = jsonValuesMax,
+  bounds = clientBounds,
 ): Parsed {
   if (!isProtobuf(bytes))
     throw new MalformedTextError('protobuf: it does not begin with the prefix that every object has');
   try {
     const { names, message } = opened(bytes.subarray(prefix.length));
     const schema = schemaOf(names);
-    return { value: { ...names, ...(schema && decodeMessage(schema, message, valuesMax)) }, faults: [] };
+    return { value: { ...names, ...(schema && decodeMessage(schema, message, bounds)) }, faults: [] };
   } catch (error) {
     if (error instanceof TooManyValuesError) throw error;
     // Whatever the reader says of bytes is said about the bytes.

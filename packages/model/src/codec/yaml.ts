@@ -9,6 +9,7 @@ import {
   YAMLException,
 } from 'js-yaml';
 import { isRawNumber, rawNumber } from '../schema/decode.ts';
+import { NestedTooDeepError, nestingMax } from './json-scan.ts';
 import { MalformedTextError, type Parsed, type TextFault, parseJson } from './json.ts';
 
 /**
@@ -19,8 +20,6 @@ import { MalformedTextError, type Parsed, type TextFault, parseJson } from './js
 
 /** The most YAML that a client may send: about 10 ms of the thread that serves everybody. JSON may be larger. */
 export const yamlBytesMax = 64 * 1024;
-/** Collections within one another, aliases followed. */
-const depthMax = 500;
 /**
  * What a document may grow to by its aliases, in nodes and characters, as a multiple of the largest text. Without
  * aliases no text passes the double.
@@ -45,7 +44,7 @@ export function parseYaml(text: string, bytesMax = yamlBytesMax): Parsed {
     try {
       return parseJson(text);
     } catch (error) {
-      if (!(error instanceof MalformedTextError)) throw error;
+      if (!(error instanceof MalformedTextError) || error.cause instanceof NestedTooDeepError) throw error;
     }
   }
   if (Buffer.byteLength(text) > bytesMax) throw new YamlTooLargeError(bytesMax);
@@ -54,7 +53,7 @@ export function parseYaml(text: string, bytesMax = yamlBytesMax): Parsed {
 
 function eventsOf(text: string): readonly Event[] {
   try {
-    return parseEvents(text, { maxDepth: depthMax });
+    return parseEvents(text, { maxDepth: nestingMax });
   } catch (error) {
     if (!(error instanceof YAMLException)) throw error;
     const place = error.mark ? ` at line ${error.mark.line + 1}, column ${error.mark.column + 1}` : '';
@@ -156,8 +155,8 @@ class Construction {
   #alias(name: string): void {
     const node = this.#anchors.get(name);
     if (!node) throw new MalformedTextError(`yaml: unknown anchor '${name.slice(0, problemCharactersMax)}' referenced`);
-    if (this.#open.length + node.height > depthMax)
-      throw new MalformedTextError(`yaml: nested deeper than ${depthMax} levels`);
+    if (this.#open.length + node.height > nestingMax)
+      throw new MalformedTextError(`yaml: nested deeper than ${nestingMax} levels`);
     this.#spend(node.size);
     this.#put(node, undefined, -1);
   }

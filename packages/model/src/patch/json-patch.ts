@@ -1,5 +1,5 @@
 import { getOwn, setOwn, type Steps } from '@cluster-apiserver/base';
-import { jsonValuesMax } from '../codec/json-scan.ts';
+import { jsonValuesMax, nestingMax } from '../codec/json-scan.ts';
 import { isRawNumber } from '../schema/decode.ts';
 import { PatchFailedError, PatchFormError, TooManyOperationsError } from './errors.ts';
 import { sameJson } from './same-json.ts';
@@ -175,18 +175,19 @@ class Evaluation {
   }
 
   /** A copy down to the ground: what happens to one of the two must not happen to the other. */
-  #copyOf(value: unknown): unknown {
+  #copyOf(value: unknown, levels = 0): unknown {
+    if (levels > nestingMax) throw new PatchFailedError(`a copied value is nested deeper than ${nestingMax} levels`);
     this.#copiedBytes += typeof value === 'string' ? value.length + 2 : 4;
     if (this.#copiedBytes > copiedBytesMax)
       throw new PatchFailedError(`all copies together are larger than ${copiedBytesMax} bytes`);
     if (++this.#copiedValues > copiedValuesMax)
       throw new PatchFailedError(`all copies together hold more than ${copiedValuesMax} values`);
     if (typeof value !== 'object' || value === null || isRawNumber(value)) return value;
-    if (Array.isArray(value)) return value.map((entry) => this.#copyOf(entry));
+    if (Array.isArray(value)) return value.map((entry) => this.#copyOf(entry, levels + 1));
     const copy: Record<string, unknown> = {};
     for (const [key, member] of Object.entries(value)) {
       this.#copiedBytes += key.length + 2;
-      setOwn(copy, key, this.#copyOf(member));
+      setOwn(copy, key, this.#copyOf(member, levels + 1));
     }
     return copy;
   }

@@ -26,7 +26,7 @@ export const applyHandler =
   (resource: Resource, checks: WriteChecks) =>
   async (facts: Authenticated, form: Form): Promise<ApiResponse> => {
     const { request, info, call } = facts;
-    const body = await readBody(request);
+    const body = await readBody(facts);
     const { dryRun, manager, force, fieldValidation } = applyParameters(request, info);
     const warn = (text: string): unknown => facts.warnings.add(text);
     const part = partOf(resource.served, info.resource?.subresource);

@@ -30,12 +30,10 @@ interface DeleteBody {
  * Each option is the body's if it says anything about it, and the query's otherwise. The reference forgets the query
  * as soon as there is a body, and so deletes for good what was asked to be a dry run.
  */
-export async function deleteParameters({
-  request,
-  info: { query },
-}: Authenticated): Promise<Omit<DeleteOptions, 'namespace'>> {
-  const format = bodyFormat(request, { hasProtobuf: true });
-  const raw = await readBody(request);
+export async function deleteParameters(facts: Authenticated): Promise<Omit<DeleteOptions, 'namespace'>> {
+  const { query } = facts.info;
+  const format = bodyFormat(facts.request, { hasProtobuf: true });
+  const raw = await readBody(facts);
   const body = raw.length === 0 ? {} : readOptions(raw, format);
   const dryRun = [...query.getAll('dryRun'), ...(body.dryRun ?? [])];
   const errors = dryRunErrors(dryRun);

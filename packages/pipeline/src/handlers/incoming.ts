@@ -40,7 +40,7 @@ export async function incomingForm(
   const { request, info } = facts;
   const form = objectForm(facts, kind);
   const format = bodyFormat(request, kind);
-  const body = await readBody(request);
+  const body = await readBody(facts);
   const { dryRun, manager, fieldValidation } = writeParameters(parameters, request, info);
   const warn = (text: string): unknown => facts.warnings.add(text);
   const read = readObject(kind, body, format, fieldValidation, warn, clock, facts.call);

@@ -26,7 +26,7 @@ export function patchHandler(resource: Resource, checks: WriteChecks): Handler<A
         `the patch type is not supported - accepted media types include: ${[...Object.keys(patchTypes), applyType].join(', ')}`,
         {},
       );
-    const body = await readBody(request);
+    const body = await readBody(facts);
     const { dryRun, manager, fieldValidation } = patchParameters(request, info);
     const warn = (text: string): unknown => facts.warnings.add(text);
     const patched = perform(resource.clock, call, read(resource.served, body), body.length >= largeBytesMin);

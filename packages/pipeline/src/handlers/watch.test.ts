@@ -176,6 +176,31 @@ test('bookmarks come every minute and with the end, and tell how far the client 
   await until(() => client.ended);
 });
 
+/** What calls a watch back in its middle, from where an exception would end the process. */
+const callbacks: readonly [string, (client: Client) => unknown][] = [
+  ['an event', () => make('b')],
+  ['the timer of its bookmarks', () => clock.advance(60_000)],
+  ['its end', () => clock.advance(150_000)],
+  ['a server that closes', (client) => client.closing.abort()],
+];
+test.each(callbacks)('an exception in a watch that %s calls back cuts off this watch alone', async (_, callBack) => {
+  const first = await make('a');
+  const query = `resourceVersion=${first}&allowWatchBookmarks=true&timeoutSeconds=150`;
+  const [faulty, other] = [await begin(query), await begin(query)];
+  await settled();
+  const broken = new Error('broken');
+  faulty.write = () => {
+    throw broken;
+  };
+  await callBack(faulty);
+  await until(() => faulty.ended);
+  // Within an event there is a last word to say, which fails as well.
+  expect(faulty.cutBy).toBe(broken);
+  await make('c');
+  await until(() => other.events.includes('ADDED c') || other.ended);
+  expect(other.cutBy).toBeUndefined();
+});
+
 test('who did not ask for bookmarks gets none, and the end all the same', async () => {
   const client = await begin(`resourceVersion=${await make('a')}&timeoutSeconds=150`);
   clock.advance(150_000);

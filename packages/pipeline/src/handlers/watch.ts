@@ -125,7 +125,8 @@ class Stream implements WatchStream {
   readonly #over = Promise.withResolvers<void>();
   #writtenBytes = 0;
   #begun = false;
-  #isStalled = false;
+  /** Why the stream is cut off instead of ended. */
+  #cutBy: Error | undefined;
   #isOver = false;
   #draining = false;
   #giveUpDraining: (() => void) | undefined;
@@ -149,31 +150,50 @@ class Stream implements WatchStream {
   async run(): Promise<void> {
     const { clock, durationMs, bookmarks, openWatches } = this.#ending;
     const unfollow = openWatches.follow(this);
-    const part = (): void => this.#part();
+    const part = this.#guarded(() => this.#part());
     const gone = (): void => this.#end();
     const cancel = clock.after(durationMs, part);
-    this.#sink.signal.addEventListener('abort', gone, { once: true });
-    this.#sink.draining.addEventListener('abort', part, { once: true });
-    if (bookmarks) this.#bookmarkLater();
-    this.#pump();
-    if (this.#sink.signal.aborted) this.#end();
-    else if (this.#sink.draining.aborted) this.#part();
-    await this.#over.promise;
-    cancel();
-    this.#cancelBookmark?.();
-    this.#sink.draining.removeEventListener('abort', part);
-    this.#watching.close();
-    // The stream ends behind what was written: until then it is still one that its client has to read.
-    if (!this.#isStalled) await this.#drained();
-    unfollow();
-    if (this.#isStalled) throw new StalledClientError('the client of a watch stopped reading');
+    try {
+      this.#sink.signal.addEventListener('abort', gone, { once: true });
+      this.#sink.draining.addEventListener('abort', part, { once: true });
+      if (bookmarks) this.#bookmarkLater();
+      this.#pump();
+      if (this.#sink.signal.aborted) this.#end();
+      else if (this.#sink.draining.aborted) part();
+      await this.#over.promise;
+    } finally {
+      cancel();
+      this.#cancelBookmark?.();
+      this.#sink.draining.removeEventListener('abort', part);
+      this.#watching.close();
+      // The stream ends behind what was written: until then it is still one that its client has to read.
+      if (!this.#cutBy) await this.#drained();
+      unfollow();
+    }
+    if (this.#cutBy) throw this.#cutBy;
   }
 
   cut(): void {
-    this.#isStalled = true;
-    this.#ending.stalled();
+    this.#cutOff(new StalledClientError('the client of a watch stopped reading'));
+    this.#guarded(() => this.#ending.stalled())();
+  }
+
+  /** Ends the stream so that its client cannot take what it has for all. */
+  #cutOff(error: Error): void {
+    this.#cutBy ??= error;
     this.#giveUpDraining?.();
     this.#end();
+  }
+
+  /** What a timer, a signal or a channel calls back. An exception there would end the process, and not this stream. */
+  #guarded(act: () => void): () => void {
+    return () => {
+      try {
+        act();
+      } catch (error) {
+        this.#cutOff(error instanceof Error ? error : new Error('a watch failed', { cause: error }));
+      }
+    };
   }
 
   /** Resolves when nothing waits any more, or nobody waits for it. */
@@ -184,7 +204,7 @@ class Stream implements WatchStream {
     });
   }
 
-  readonly #pump = (): void => {
+  readonly #pump = this.#guarded(() => {
     if (this.#isOver || this.#draining) return;
     try {
       for (;;) {
@@ -202,7 +222,7 @@ class Stream implements WatchStream {
     }
     if (this.#watching.ended) this.#end();
     else this.#watching.wait(this.#pump);
-  };
+  });
 
   #write(batch: Batch): void {
     const write = this.#begun ? this.#frames.later : this.#frames.first;
@@ -224,10 +244,11 @@ class Stream implements WatchStream {
   }
 
   #bookmarkLater(): void {
-    this.#cancelBookmark = this.#ending.clock.after(bookmarkIntervalMs, () => {
+    const bookmark = this.#guarded(() => {
       this.#bookmark();
       this.#bookmarkLater();
     });
+    this.#cancelBookmark = this.#ending.clock.after(bookmarkIntervalMs, bookmark);
   }
 
   /** Tells how far the client is, if it has been told everything up to there. */

@@ -1,14 +1,23 @@
 import type { ListenerMeasures } from './measures.ts';
 
+/** What went wrong, in words that never vary: clients choose paths, and the log is limited by its messages. */
+export type ReportFailure = (what: string, error: unknown, request?: FailedRequest) => void;
+
+export interface FailedRequest {
+  readonly method: string;
+  /** Without the query, which may hold what nobody should read in a log. */
+  readonly path: string;
+}
+
 /**
  * Runs what Node calls back. An exception there would end the process, and with it the requests of everybody else: it
  * is reported and counted instead, and costs the connection, stream or timer in which it was thrown.
  */
 export class Guard {
-  readonly #report: (what: string, error: unknown) => void;
+  readonly #report: ReportFailure;
   readonly #measures: ListenerMeasures;
 
-  constructor(report: (what: string, error: unknown) => void, measures: ListenerMeasures) {
+  constructor(report: ReportFailure, measures: ListenerMeasures) {
     this.#report = report;
     this.#measures = measures;
   }
@@ -41,9 +50,15 @@ export class Guard {
     promise.catch((error: unknown) => this.failed(where, error, close));
   }
 
-  failed(where: CallbackPlace, error: unknown, close: () => void = () => {}, what = `callback failed: ${where}`): void {
+  failed(
+    where: CallbackPlace,
+    error: unknown,
+    close: () => void = () => {},
+    what = `callback failed: ${where}`,
+    request?: FailedRequest,
+  ): void {
     attempt(() => this.#measures.callbackFailed(where));
-    attempt(() => this.#report(what, error));
+    attempt(() => this.#report(what, error, request));
     attempt(close);
   }
 }

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import { systemClock } from '@cluster-apiserver/base';
 import { once } from 'node:events';
 import { readdirSync, readlinkSync } from 'node:fs';
+import type { ClientHttp2Stream } from 'node:http2';
 import { type AddressInfo, connect as connectTcp, createServer, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import type { ApiRequest, ApiResponse, Handler, Pieces, Sink } from '../exchange.ts';
@@ -575,6 +576,77 @@ describe('memory', () => {
       expect(ends).toEqual([{ outcome: 'aborted', bodyBytes: 30_000_000 }]);
     },
   );
+
+  test('of the process that is full of unread responses costs those their place, and nobody else', async () => {
+    const clock = handClock();
+    const { measures, counted } = counting();
+    const piece = limits.firstPieceBytes;
+    const connections = Math.ceil(limits.responseBytesMax / (limits.defaultStreamsMax * piece)) + 1;
+    let begun = 0;
+    served = await serve(
+      ({ target }) => {
+        if (target !== '/') return text('well');
+        begun += 1;
+        return { status: 200, headers: {}, body: countedPieces(1_000_000).body };
+      },
+      clock,
+      { measures },
+    );
+    for (let n = 0; n < connections; n++) {
+      const client = await served.frames();
+      client.send(frame('SETTINGS', 0, 0, windowOf(0)));
+      client.send(
+        Buffer.concat(
+          Array.from({ length: limits.defaultStreamsMax }, (_, i) =>
+            frame('HEADERS', endHeaders | endStream, 2 * i + 1, packed.get),
+          ),
+        ),
+      );
+    }
+    await eventually(() => begun === connections * limits.defaultStreamsMax);
+    // A polite client waits for memory, and gets it.
+    const large = http2Answer(served.http2().request({ ':path': '/' }));
+    await eventually(() => {
+      clock.advance(limits.sweepMs);
+      return counted.includes('cut off memory');
+    });
+    expect((await large).body.length).toBe(1_000_000);
+    await expectServed();
+    const cutOff = counted.filter((what) => what === 'cut off memory').length * piece;
+    // Half of the memory becomes free, and no more than that.
+    expect(cutOff).toBeGreaterThanOrEqual(limits.responseBytesMax / 2);
+    expect(cutOff).toBeLessThan(limits.responseBytesMax);
+  });
+
+  test('of the process that is full of unfinished uploads costs the oldest their place, and nobody else', async () => {
+    const { measures, counted } = counting();
+    const bytes = 2_900_000;
+    served = await serve(
+      async (request) => {
+        const outcome = await request.body(3_000_000).catch((error: unknown) => error);
+        return outcome instanceof BodyMemoryError ? text('later', 429) : text('well');
+      },
+      systemClock,
+      { measures },
+    );
+    const perConnection = Math.floor(limits.connectionBodyBytesMax / bytes) - 1;
+    const uploads: ClientHttp2Stream[] = [];
+    while (uploads.length * bytes <= limits.bodyBytesMax + bytes) {
+      const session = served.http2();
+      for (let n = 0; n < perConnection; n++) {
+        const stream = session.request({ ':method': 'POST', ':path': '/' });
+        stream.on('error', () => {});
+        stream.write(Buffer.alloc(bytes));
+        uploads.push(stream);
+      }
+    }
+    await eventually(() => counted.includes('body memory'));
+    const polite = served.http2().request({ ':method': 'POST', ':path': '/' });
+    polite.end(Buffer.alloc(bytes));
+    expect((await http2Answer(polite)).status).toBe(200);
+    await expectServed();
+    for (const stream of uploads) stream.close();
+  });
 
   test('for bodies that is exhausted costs the body that takes longest its place', async () => {
     const { measures, counted } = counting();

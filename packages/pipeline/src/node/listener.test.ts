@@ -26,7 +26,10 @@ import {
   handClock,
   http2Answer,
   packed,
+  protocols,
+  type Sent,
   type Served,
+  send,
   serve,
 } from './testing.ts';
 
@@ -234,31 +237,34 @@ describe('both protocols', () => {
     end();
   });
 
-  test('a stream to a client that does not read grows a backlog, and drained() waits until the client is gone', async () => {
-    const sinks: Sink[] = [];
-    served = await serve(() => ({
-      status: 200,
-      headers: {},
-      body: {
-        stream: async (sink) => {
-          sinks.push(sink);
-          while (sink.backlogBytes < 1_000_000) {
-            sink.write(Buffer.alloc(100_000));
-            await new Promise(setImmediate);
-          }
-          await sink.drained();
+  test.each(protocols)(
+    'over %s a stream to a client that does not read grows a backlog, and drained() waits until the client is gone',
+    async (protocol) => {
+      const sinks: Sink[] = [];
+      served = await serve(() => ({
+        status: 200,
+        headers: {},
+        body: {
+          stream: async (sink) => {
+            sinks.push(sink);
+            while (sink.backlogBytes < 1_000_000) {
+              sink.write(Buffer.alloc(100_000));
+              await new Promise(setImmediate);
+            }
+            await sink.drained();
+          },
         },
-      },
-    }));
-    const client = await served.raw();
-    client.socket.pause();
-    client.send(get('/'));
-    await eventually(() => (sinks[0]?.backlogBytes ?? 0) >= 1_000_000);
-    client.socket.destroy();
-    await eventually(() => (sinks[0] as Sink).signal.aborted);
-    await (sinks[0] as Sink).drained();
-    expect(served.reports).toEqual([]);
-  });
+      }));
+      const client = protocol === 'HTTP/2' ? await served.frames() : await served.raw();
+      client.socket.pause();
+      client.send(protocol === 'HTTP/2' ? frame('HEADERS', endHeaders | endStream, 1, packed.get) : get('/'));
+      await eventually(() => (sinks[0]?.backlogBytes ?? 0) >= 1_000_000);
+      client.socket.destroy();
+      await eventually(() => (sinks[0] as Sink).signal.aborted);
+      await (sinks[0] as Sink).drained();
+      expect(served.reports).toEqual([]);
+    },
+  );
 
   test('an answer whose headers cannot be sent becomes a 500 and not a crash', async () => {
     served = await serve(() => ({ status: 200, headers: { Warning: 'a\r\nb: c' }, body: Buffer.from('x') }));
@@ -331,15 +337,68 @@ describe('both protocols', () => {
     },
   );
 
-  test('a handler that throws or rejects is answered for', async () => {
+  test.each(protocols)('over %s a handler that throws or rejects is answered for', async (protocol) => {
     served = await serve((request) => {
       if (request.target === '/thrown') throw new Error('thrown');
       return Promise.reject(new Error('rejected'));
     });
-    const client = await served.raw();
-    client.send(get('/thrown') + get('/rejected'));
-    await client.until(/500.*500 Internal.*code":500}$/s);
-    expect(served.reports).toEqual(['GET /thrown: Error: thrown', 'GET /rejected: Error: rejected']);
+    for (const target of ['/thrown', '/rejected']) {
+      const { status, body } = await send(served, protocol, { target });
+      expect([status, JSON.parse(body.toString())]).toMatchObject([500, { kind: 'Status', reason: 'InternalError' }]);
+    }
+    // The client's words are no part of the message: the log is limited by its messages.
+    expect(served.reports).toEqual([
+      'answering a request failed: GET: /thrown: Error: thrown',
+      'answering a request failed: GET: /rejected: Error: rejected',
+    ]);
+  });
+
+  test.each(protocols)('over %s header lines stay apart, and none is lost', async (protocol) => {
+    served = await serve((request) => text(JSON.stringify(request.headersFrom('x-'))));
+    const values = ['a', 'b, c', 'd;e="f"', 'grün', '', 'x'.repeat(8_000)];
+    const headers = { 'x-one': values };
+    const client = await send(served, protocol, { headers: { ...headers, 'x-two': 'g' } }).catch(() => undefined);
+    expect(JSON.parse(client?.body.toString() ?? '')).toEqual([
+      ...values.map((value) => ['x-one', value]),
+      ['x-two', 'g'],
+    ]);
+  });
+
+  const refusals: readonly (readonly [string, Sent, number])[] = [
+    ['the asterisk', { method: 'OPTIONS', target: '*' }, 400],
+    ['an unknown expectation', { headers: { expect: 'miracles' } }, 417],
+  ];
+  describe.each(protocols)('over %s', (protocol) => {
+    test.each(refusals)('%s is refused with a Status, and the handler is not asked', async (_, sent, code) => {
+      let asked = 0;
+      served = await serve(() => {
+        asked += 1;
+        return text('seen');
+      });
+      const { status, body } = await send(served, protocol, sent);
+      expect([status, JSON.parse(body.toString())]).toMatchObject([code, { kind: 'Status', code }]);
+      expect(asked).toBe(0);
+    });
+
+    test.each([0, 1, 16_384, 65_536, 999_999])('a body of %i bytes arrives whole', async (bytes) => {
+      served = await serve(echo);
+      const { body } = await send(served, protocol, { method: 'POST', target: '/b', body: Buffer.alloc(bytes, 'x') });
+      expect(body.toString()).toBe(`POST /b ${protocol === 'HTTP/2' ? 'HTTP/2.0' : protocol} ${bytes}`);
+    });
+
+    test('a body over the limit is answered 413, and one at the limit is not', async () => {
+      served = await serve(echo);
+      expect((await send(served, protocol, { method: 'POST', body: Buffer.alloc(1_000_000) })).status).toBe(200);
+      expect((await send(served, protocol, { method: 'POST', body: Buffer.alloc(1_000_001) })).status).toBe(413);
+    });
+
+    test('a body that nobody reads does not keep the answer away', async () => {
+      served = await serve(() => text('unread'));
+      for (const bytes of [50_000, 900_000]) {
+        const { status, body } = await send(served, protocol, { method: 'POST', body: Buffer.alloc(bytes) });
+        expect([status, body.toString()]).toEqual([200, 'unread']);
+      }
+    });
   });
 });
 
@@ -416,15 +475,17 @@ describe('messages that two readers could read differently', () => {
     expect(await client.ended()).toMatch(/^HTTP\/1\.1 200 .*firstHTTP\/1\.1 400 .*"code":400}$/s);
   });
 
-  test.each([
-    ['CONNECT', { ':method': 'CONNECT', ':authority': 'a' }, 405],
-    ['the asterisk', { ':method': 'OPTIONS', ':path': '*' }, 400],
-    ['an unknown expectation', { ':path': '/', expect: 'miracles' }, 417],
-  ])('over HTTP/2 %s is refused with a Status', async (_what, headers, status) => {
+  test('an HTTP/2 body that is nothing but its end is empty', async () => {
+    served = await serve(echo);
+    const client = await served.frames();
+    client.send(Buffer.concat([frame('HEADERS', endHeaders, 1, packed.post), frame('DATA', endStream, 1)]));
+    await client.until(/POST \/ HTTP\/2\.0 0/);
+  });
+
+  test('over HTTP/2 CONNECT is refused with a Status', async () => {
     served = await serve(() => text('seen'));
-    const stream = served.http2().request(headers);
-    const answer = await http2Answer(stream);
-    expect([answer.status, JSON.parse(answer.body.toString()).code]).toEqual([status, status]);
+    const answer = await http2Answer(served.http2().request({ ':method': 'CONNECT', ':authority': 'a' }));
+    expect([answer.status, JSON.parse(answer.body.toString()).code]).toEqual([405, 405]);
   });
 
   test.each([

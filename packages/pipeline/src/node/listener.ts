@@ -3,7 +3,7 @@ import type { Clock, Random } from '@cluster-apiserver/base';
 import { type ApiRequest, type ApiResponse, ClientGoneError, type Handler } from '../exchange.ts';
 import { Budget } from './budget.ts';
 import type { ListenerContext } from './context.ts';
-import { Guard } from './guard.ts';
+import { Guard, type ReportFailure } from './guard.ts';
 import { serveHttp1 } from './http1.ts';
 import { serveHttp2 } from './http2.ts';
 import * as limits from './limits.ts';
@@ -11,7 +11,7 @@ import type { ListenerMeasures } from './measures.ts';
 import { OpenConnections } from './open-connections.ts';
 import { refusal } from './refusal.ts';
 import { createServer, secureContext, type SecureServerOptions } from './secure-server.ts';
-import { pathOf, type SocketRequest } from './socket-request.ts';
+import { named, type SocketRequest } from './socket-request.ts';
 import type { ServingCertificate } from './tls.ts';
 import { Turns } from './turns.ts';
 
@@ -27,7 +27,7 @@ export interface ListenOptions extends SecureServerOptions {
   readonly connectionsPerPeerMax: number;
   readonly measures: ListenerMeasures;
   /** Faults of ours that no client will tell us about. */
-  report(what: string, error: unknown): void;
+  readonly report: ReportFailure;
 }
 
 export interface Listener {
@@ -163,7 +163,7 @@ function answerSoon(request: SocketRequest, response: ApiResponse, turns: Turns,
 /** The pipeline turns every error into an answer; what arrives here is a fault of that stage. */
 function failed(request: SocketRequest, error: unknown, { guard }: ListenerContext): void {
   if (!(error instanceof ClientGoneError))
-    guard.failed('request', error, () => {}, `${request.method} ${pathOf(request.target)}`);
+    guard.failed('request', error, () => {}, 'answering a request failed', named(request));
   request.answer(refusal(500, 'the request could not be answered'));
 }
 

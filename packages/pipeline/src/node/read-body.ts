@@ -53,18 +53,21 @@ export function readBody(
 
   source.on('data', take);
   let ended = false;
-  source.on('end', () => {
+  const end = (): void => {
     ended = true;
     if (!whole()) return gone();
     receiving.isOver = true;
     resolve(pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces, receiving.bytes));
-  });
+  };
+  source.on('end', end);
   source.on('error', gone);
   source.on('close', () => {
     // Nearly every body closes behind its end.
     if (!ended) gone();
   });
-  if (source.destroyed) gone();
+  // HTTP/2 tells the end of a body without a byte at once, and not again to whoever listens later.
+  if (source.readableEnded) end();
+  else if (source.destroyed) gone();
   // A handler that fails before it waits for its body must not end the process with a rejection nobody handled.
   body.catch(() => {});
   return { body, receiving };

@@ -14,6 +14,7 @@ import {
 } from '../exchange.ts';
 import type { Connection } from './connection.ts';
 import type { ListenerContext } from './context.ts';
+import type { FailedRequest } from './guard.ts';
 import { answerStallMs, bodyBytesPerSecondMin, bodyGraceMs, firstPieceBytes } from './limits.ts';
 import type { CutOffResponse, RefusedBody } from './measures.ts';
 import { type Outlet, OutletSink, type PieceMemory, writePieces } from './outlet.ts';
@@ -293,9 +294,8 @@ export abstract class SocketRequest implements ApiRequest {
       } else await writePieces(outlet, body, this.#pieceMemory());
       return true;
     } catch (error) {
-      if (!this.#closed && !(error instanceof StalledClientError))
-        this.context.report(`writing the answer to ${this.method} ${pathOf(this.target)}`, error);
-      this.context.guard.run('response', () => this.cutOff());
+      if (this.#closed || error instanceof StalledClientError) this.context.guard.run('response', () => this.cutOff());
+      else this.context.guard.failed('response', error, () => this.cutOff(), 'writing a response failed', named(this));
       return false;
     }
   }
@@ -352,10 +352,9 @@ export const isSmall = (bytes: Bytes): bytes is string | Buffer =>
 export const isStreaming = (body: ApiResponse['body']): body is Streaming =>
   typeof body === 'object' && 'stream' in body;
 
-/** A query may hold what nobody should read in a log. */
-export function pathOf(target: string): string {
+export function named({ method, target }: Pick<ApiRequest, 'method' | 'target'>): FailedRequest {
   const end = target.indexOf('?');
-  return end < 0 ? target : target.slice(0, end);
+  return { method, path: end < 0 ? target : target.slice(0, end) };
 }
 
 function isNamed(raw: string, name: string): boolean {

@@ -59,7 +59,8 @@ export async function serve(
       streamsMax: defaultStreamsMax,
       connectionsPerPeerMax: 0,
       measures: noListenerMeasures,
-      report: (what, error) => reports.push(`${what}: ${error}`),
+      report: (what, error, request) =>
+        reports.push([what, ...(request ? [request.method, request.path] : []), `${error}`].join(': ')),
       ...options,
     },
     handler,
@@ -121,7 +122,7 @@ export const literalHeader = (name: string, value: string): Buffer =>
 /** The reason CANCEL. */
 export const cancel = Buffer.from([0, 0, 0, 8]);
 
-async function rawClient(port: number, protocol: string): Promise<RawClient> {
+export async function rawClient(port: number, protocol: string): Promise<RawClient> {
   const socket = connectTls({
     host: '127.0.0.1',
     port,
@@ -188,6 +189,41 @@ export function http2Answer(stream: ClientHttp2Stream): Promise<Http2Answer> {
     stream.on('aborted', () => reject(new Error('aborted')));
     stream.on('close', () => reject(new Error(`closed with ${stream.rstCode}`)));
   });
+}
+
+export const protocols = ['HTTP/1.1', 'HTTP/2'] as const;
+export type Protocol = (typeof protocols)[number];
+
+export interface Sent {
+  readonly method?: string;
+  readonly target?: string;
+  readonly headers?: Readonly<Record<string, string | string[]>>;
+  readonly body?: Buffer;
+}
+
+/** One request over either protocol, on a connection of its own. */
+export async function send(served: Served, protocol: Protocol, sent: Sent = {}): Promise<Http2Answer> {
+  const { method = 'GET', target = '/', headers = {}, body } = sent;
+  if (protocol === 'HTTP/2') {
+    const stream = served.http2().request({ ...headers, ':method': method, ':path': target }, { endStream: !body });
+    if (body) stream.end(body);
+    return http2Answer(stream);
+  }
+  const client = await served.raw();
+  const lines = Object.entries(headers).flatMap(([name, value]) => [value].flat().map((one) => `${name}: ${one}\r\n`));
+  const length = body ? `Content-Length: ${body.length}\r\n` : '';
+  client.send(`${method} ${target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n${length}${lines.join('')}\r\n`);
+  if (body) client.send(body);
+  const received = await client.ended();
+  const at = received.indexOf('\r\n\r\n');
+  const [first = '', ...rest] = received.slice(0, at).split('\r\n');
+  return {
+    status: Number(first.split(' ')[1]),
+    headers: Object.fromEntries(
+      rest.map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 2)]),
+    ),
+    body: Buffer.from(received.slice(at + 4), 'latin1'),
+  };
 }
 
 /** Time that moves when it is told to. */

@@ -1,5 +1,5 @@
 import { DeadlineExceededError } from '@cluster-apiserver/base';
-import { badRequest, StatusError } from '@cluster-apiserver/model';
+import { StatusError } from '@cluster-apiserver/model';
 import { type ApiResponse, ClientGoneError, type Handler } from '../exchange.ts';
 import type { Received, Understood } from '../facts.ts';
 import { errorResponse } from '../respond.ts';
@@ -41,7 +41,6 @@ export function asStatus(error: unknown): StatusError {
   if (error instanceof StatusError) return error;
   if (error instanceof DeadlineExceededError) return timedOut(error);
   if (error instanceof ClientGoneError) return clientGone;
-  if (isBeyondBounds(error)) return badRequest('the object is nested too deeply or too large', error);
   return new StatusError('InternalError', 'Internal error occurred', undefined, { cause: error });
 }
 
@@ -54,7 +53,3 @@ const clientGone = new StatusError(
   'the client closed its side of the connection before the response was ready',
   {},
 );
-
-/** The end of the stack, or the longest string: only a client that means harm nests or repeats values that often. */
-const isBeyondBounds = (error: unknown): boolean =>
-  error instanceof RangeError && /call stack|string length/.test(error.message);

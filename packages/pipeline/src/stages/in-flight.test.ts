@@ -152,6 +152,57 @@ describe('a seat comes back', () => {
   });
 });
 
+describe('while its body arrives a write', () => {
+  /** Writes that wait for a body in the middle of their work. */
+  function receiving(mutating: number) {
+    const arrive: (() => void)[] = [];
+    const finish: (() => void)[] = [];
+    const ask = limitInFlight(
+      { readOnly: 1, mutating },
+      {
+        used: (kind, seats) => (used[kind] = seats),
+        rejected: (kind, { verb }) => void rejected.push(`${kind} ${verb}`),
+      },
+    )(async ({ seat }) => {
+      seat?.giveBack();
+      await new Promise<void>((resolve) => arrive.push(resolve));
+      seat?.retake();
+      await new Promise<void>((resolve) => finish.push(resolve));
+      return ok;
+    });
+    const turn = (): Promise<void> => new Promise(setImmediate);
+    return { ask, arrive: (count: number) => (arrive.splice(0, count).forEach((body) => body()), turn()), finish };
+  }
+
+  test('holds no seat, and takes one when it has all of it', async () => {
+    const { ask, arrive, finish } = receiving(2);
+    const answers = Array.from({ length: 50 }, async (_, i) => ask(asked('create', `user ${i}`)));
+    expect(used.mutating).toBe(0);
+    await arrive(2);
+    expect(used.mutating).toBe(2);
+    finish.splice(0).forEach((done) => done());
+    expect(await Promise.all(answers.slice(0, 2))).toEqual([ok, ok]);
+    expect(used.mutating).toBe(0);
+    await arrive(2);
+    expect([used.mutating, rejected]).toEqual([2, []]);
+  });
+
+  test('is told to come again if others have all seats by then, unless it is of system:masters', async () => {
+    const { ask, arrive, finish } = receiving(1);
+    const [first, second, master] = [
+      asked('create'),
+      asked('patch', 'bob'),
+      asked('update', 'root', [mastersGroup]),
+    ].map(async (facts) => ask(facts));
+    await arrive(3);
+    expect(await second).toMatchObject({ status: 429, headers: { 'retry-after': '1' } });
+    expect([used.mutating, rejected]).toEqual([1, ['mutating patch']]);
+    finish.forEach((done) => done());
+    expect(await Promise.all([first, master])).toEqual([ok, ok]);
+    expect(used.mutating).toBe(0);
+  });
+});
+
 describe('one user', () => {
   const fill = (ask: Handler<Authenticated>, count: number, name = 'ann'): boolean[] =>
     Array.from({ length: count }, () => !isRejected(ask(asked('get', name))));

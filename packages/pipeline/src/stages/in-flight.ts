@@ -1,6 +1,6 @@
 import { mastersGroup } from '@cluster-apiserver/gates';
 import type { ApiResponse, Flow, Handler } from '../exchange.ts';
-import type { Authenticated } from '../facts.ts';
+import type { Authenticated, Seat } from '../facts.ts';
 import type { RequestInfo } from '../request-info.ts';
 import { textResponse } from '../respond.ts';
 
@@ -32,12 +32,16 @@ export const limitInFlight = (limits: InFlightLimits, measures: InFlightMeasures
       const isReadOnly = readOnlyVerbs.has(info.verb);
       const seats = isReadOnly ? readOnly : mutating;
       if (!seats) return next(facts);
-      if (!seats.take(user.name)) {
-        if (user.groups.includes(mastersGroup)) return next(facts);
+      const rejected = (): ApiResponse => {
         measures.rejected(isReadOnly ? 'readOnly' : 'mutating', info);
         return textResponse(facts.auditId, 429, 'Too many requests, please try again later.\n', { 'retry-after': '1' });
-      }
-      return holding(seats, user.name, () => next(facts));
+      };
+      const isExempt = user.groups.includes(mastersGroup);
+      if (!seats.take(user.name)) return isExempt ? next(facts) : rejected();
+      const seat = new HeldSeat(seats, user.name, isExempt);
+      // Nobody but a write waits for a body.
+      if (!isReadOnly) Object.assign(facts, { seat });
+      return holding(seat, () => next(facts), rejected);
     };
 };
 
@@ -49,17 +53,18 @@ const readOnlyVerbs: ReadonlySet<string> = new Set(['get', 'list']);
  * its client or by the sweep for slow bodies, so every seat comes back.
  */
 function holding(
-  seats: Seats,
-  user: string,
+  seat: HeldSeat,
   work: () => ApiResponse | Promise<ApiResponse>,
+  rejected: () => ApiResponse,
 ): ApiResponse | Promise<ApiResponse> {
   const answered = (response: ApiResponse): ApiResponse => {
-    seats.giveBack(user);
+    seat.giveBack();
     const { body } = response;
-    return typeof body === 'object' && 'flow' in body ? { ...response, body: seatedFlow(body, seats, user) } : response;
+    return typeof body === 'object' && 'flow' in body ? { ...response, body: seatedFlow(body, seat) } : response;
   };
-  const failed = (error: unknown): never => {
-    seats.giveBack(user);
+  const failed = (error: unknown): ApiResponse => {
+    seat.giveBack();
+    if (error instanceof NoSeatError) return rejected();
     throw error;
   };
   let response: ApiResponse | Promise<ApiResponse>;
@@ -72,17 +77,17 @@ function holding(
 }
 
 /** Pieces that are made while they are sent are work as well. None waits for a seat: a part of the answer has left. */
-const seatedFlow = (body: Flow, seats: Seats, user: string): Flow => ({
+const seatedFlow = (body: Flow, seat: HeldSeat): Flow => ({
   flow: async function* () {
     const pieces = body.flow()[Symbol.asyncIterator]();
     try {
       for (;;) {
-        seats.occupy(user);
+        seat.occupy();
         let piece: IteratorResult<Buffer>;
         try {
           piece = await pieces.next();
         } finally {
-          seats.giveBack(user);
+          seat.giveBack();
         }
         if (piece.done) return;
         // A client that does not read holds no seat.
@@ -93,6 +98,44 @@ const seatedFlow = (body: Flow, seats: Seats, user: string): Flow => ({
     }
   },
 });
+
+/** All seats were taken when the body of a request had arrived. */
+class NoSeatError extends Error {
+  override readonly name = 'NoSeatError';
+}
+
+/** The seat of one request. */
+class HeldSeat implements Seat {
+  readonly #seats: Seats;
+  readonly #user: string;
+  readonly #isExempt: boolean;
+  #isHeld = true;
+
+  constructor(seats: Seats, user: string, isExempt: boolean) {
+    this.#seats = seats;
+    this.#user = user;
+    this.#isExempt = isExempt;
+  }
+
+  giveBack(): void {
+    if (!this.#isHeld) return;
+    this.#isHeld = false;
+    this.#seats.giveBack(this.#user);
+  }
+
+  retake(): void {
+    if (this.#isHeld) return;
+    this.#isHeld = this.#seats.take(this.#user);
+    if (!this.#isHeld && !this.#isExempt) throw new NoSeatError();
+  }
+
+  /** Takes a seat even if all are taken. */
+  occupy(): void {
+    if (this.#isHeld) return;
+    this.#isHeld = true;
+    this.#seats.occupy(this.#user);
+  }
+}
 
 /** Of all seats one user gets this part, as soon as somebody else asks: nobody can lock out all others. */
 const userShare = 0.75;

@@ -5,6 +5,7 @@ import {
   followCertificate,
   type Handler,
   type Listener,
+  type ReportFailure,
 } from '@cluster-apiserver/pipeline';
 import type { Log, Metrics } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
@@ -28,8 +29,8 @@ export async function openListener(
 ): Promise<Listener> {
   const { clock, random, listen } = surroundings;
   const certificate = await servingCertificate(flags, surroundings, log);
-  const report = (what: string, error: unknown): void =>
-    log.error(what, { error: asError(error), stack: asError(error).stack });
+  const report: ReportFailure = (what, error, request) =>
+    log.error(what, { ...request, error: asError(error), stack: asError(error).stack });
   const listener = await listen(
     {
       host: flags['bind-address'],

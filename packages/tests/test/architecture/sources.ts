@@ -104,6 +104,7 @@ interface Node {
   readonly object?: Node;
   readonly property?: Node;
   readonly arguments?: readonly { readonly expression: Node }[];
+  readonly quasis?: readonly { readonly cooked: string }[];
 }
 
 interface Specifier {
@@ -131,4 +132,8 @@ function namesIn({ specifiers = [], typeOnly, type }: Node): readonly string[] |
     .map(({ imported, orig, local }) => (imported ?? orig ?? local)?.value ?? '');
 }
 
-const literal = (call: Node): string => String(call.arguments?.[0]?.expression.value);
+/** Of a template, as of a path whose end is computed, its beginning. */
+const literal = (call: Node): string => {
+  const argument = call.arguments?.[0]?.expression;
+  return String(argument?.value ?? argument?.quasis?.[0]?.cooked);
+};

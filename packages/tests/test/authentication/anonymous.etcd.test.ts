@@ -52,6 +52,22 @@ describe.each<[string, string[], boolean]>([
   });
 });
 
+test('refused credentials make no more lines in the log than an operator can read', async () => {
+  const server = await serveKinds(kinds, { etcd });
+  try {
+    for (let batch = 0; batch < 10; batch++)
+      await Promise.all(
+        Array.from({ length: 30 }, (_, i) => ask(server, `forged.${batch}.${i}`, { path: `/version?x=${batch}.${i}` })),
+      );
+    const lines = server.logged.filter((line) => line.includes('authentication failed'));
+    // A hundred at once, and one more each second.
+    expect(lines.length).toBeGreaterThanOrEqual(1);
+    expect(lines.length).toBeLessThan(200);
+  } finally {
+    await server.close();
+  }
+});
+
 test('with the file of the documentation, probes need no credential and nothing else goes without one', async () => {
   const page = path.resolve(import.meta.dirname, '..', '..', '..', '..', 'docs', 'authentication.md');
   const [, documented = ''] = /```yaml\n([^]*?)```/.exec(fs.readFileSync(page, 'utf8')) ?? [];

@@ -1,0 +1,59 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { type OpenPipeline, openPipeline } from '../test/open-pipeline.ts';
+import { robotKind } from '../test/robots.ts';
+import { endHeaders, eventually, frame, http2Answer, literalHeader, type Served, serve } from './node/testing.ts';
+
+const robots = '/api/v1/namespaces/n/robots';
+const body = '{"metadata":{"name":"polite"}}';
+const clients = 300;
+const perConnection = 100;
+
+let pipeline: OpenPipeline;
+let served: Served;
+let uploads: number;
+beforeEach(async () => {
+  uploads = 0;
+  pipeline = await openPipeline({ kinds: [robotKind], chain: { inFlightLimits: { readOnly: 400, mutating: 200 } } });
+  served = await serve((request) => {
+    if (request.header('x-slow')) uploads++;
+    return pipeline.handle(request);
+  });
+});
+afterEach(async () => {
+  await served.close();
+  await pipeline.close();
+});
+
+const attacks: Readonly<Record<string, () => Promise<void>>> = {
+  'HTTP/1.1': async () => {
+    for (let i = 0; i < clients; i++) {
+      const client = await served.raw();
+      client.send(`POST ${robots} HTTP/1.1\r\nHost: a\r\nX-Slow: 1\r\nContent-Length: 1000\r\n\r\n{`);
+    }
+  },
+  'HTTP/2': async () => {
+    const head = Buffer.concat([
+      Buffer.from([0x83, 0x87, 0x01, 0x01, 0x61, 0x04, robots.length]),
+      Buffer.from(robots),
+      literalHeader('x-slow', '1'),
+    ]);
+    for (let sent = 0; sent < clients; sent += perConnection) {
+      const client = await served.frames();
+      for (let i = 0; i < perConnection; i++)
+        client.send(
+          Buffer.concat([frame('HEADERS', endHeaders, 2 * i + 1, head), frame('DATA', 0, 2 * i + 1, Buffer.from('{'))]),
+        );
+    }
+  },
+};
+
+test.each(Object.keys(attacks))(
+  '%s clients that send their bodies byte by byte keep nobody else from writing',
+  async (protocol) => {
+    await (attacks[protocol] as () => Promise<void>)();
+    await eventually(() => uploads === clients);
+    const stream = served.http2().request({ ':method': 'POST', ':path': robots });
+    stream.end(body);
+    expect((await http2Answer(stream)).status).toBe(201);
+  },
+);

@@ -1,0 +1,108 @@
+/** The whole pipeline without a socket, over a store in memory. Everybody may do everything, unless a test says otherwise. */
+import { seededRandom, systemClock } from '@cluster-apiserver/base';
+import { admission, type Authorizer } from '@cluster-apiserver/gates';
+import type { Kind } from '@cluster-apiserver/model';
+import { openRegistry, type Resource } from '@cluster-apiserver/registry';
+import { memoryStore } from '@cluster-apiserver/storage';
+import type { ChainOptions } from '../src/chain.ts';
+import type { ApiRequest, ApiResponse, Handler } from '../src/exchange.ts';
+import type { RouteOptions } from '../src/routes.ts';
+
+export interface PipelineOptions {
+  readonly kinds: readonly Kind[];
+  readonly chain?: Partial<ChainOptions>;
+  readonly routes?: Partial<RouteOptions>;
+}
+
+export interface OpenPipeline {
+  readonly handle: Handler<ApiRequest>;
+  /** Sends a request without a socket. */
+  ask(method: string, target: string, message?: Message): Promise<ApiResponse>;
+  readonly resources: readonly Resource[];
+  /** Internal errors that were reported. */
+  readonly faults: unknown[];
+  /** The code of each request that was counted. */
+  readonly codes: number[];
+  close(): Promise<void>;
+}
+
+interface Message {
+  readonly body?: Buffer;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export async function openPipeline({ kinds, chain: stages, routes: answers }: PipelineOptions): Promise<OpenPipeline> {
+  // Loaded now and not before: a test may have put something else in the place of their parts.
+  const [{ chain }, { routes }, { documentRoutes }, { OpenWatches }] = await Promise.all([
+    import('../src/chain.ts'),
+    import('../src/routes.ts'),
+    import('../src/documents.ts'),
+    import('../src/handlers/open-watches.ts'),
+  ]);
+  const faults: unknown[] = [];
+  const codes: number[] = [];
+  const clock = systemClock;
+  const random = seededRandom(1);
+  const report = (error: unknown): void => void faults.push(error);
+  const registry = openRegistry({
+    kinds,
+    store: memoryStore(clock),
+    keyPrefix: '/registry',
+    clock,
+    random,
+    report: () => {},
+  });
+  const resources = [...registry.resources, ...registry.views];
+  const authorizer: Authorizer = { authorize: () => ({ verdict: 'allow' }) };
+  const user = { name: 'anybody', groups: [] };
+  const handle = chain(
+    {
+      clock,
+      random,
+      requestTimeoutMs: 60_000,
+      allowedOrigin: () => false,
+      authenticator: { authenticate: () => user },
+      authorizer,
+      inFlightLimits: { readOnly: 0, mutating: 0 },
+      inFlightMeasures: { used: () => {}, rejected: () => {} },
+      measures: { ended: ({ code }) => void codes.push(code) },
+      report,
+      reportRejection: () => {},
+      ...stages,
+    },
+    routes({
+      resources,
+      reviews: [],
+      clock,
+      checks: { admission: admission([]), authorizer },
+      deleteCollectionWorkers: 1,
+      watchLimits: {
+        clock,
+        random,
+        minRequestTimeoutMs: 60_000,
+        report,
+        openWatches: new OpenWatches({ clock, maxPerUser: 0, reportStalled: () => {} }),
+        measures: { began: () => {}, ended: () => {}, stalled: () => {} },
+      },
+      documents: documentRoutes({}),
+      ...answers,
+    }),
+  );
+  const ask = async (method: string, target: string, { body, headers = {} }: Message = {}): Promise<ApiResponse> =>
+    handle({
+      method,
+      target,
+      header: (name) => headers[name],
+      headerLines: (name) => (headers[name] === undefined ? [] : [headers[name]]),
+      headersFrom: () => [],
+      clientCertificates: [],
+      webSocket: false,
+      body: async () => body ?? Buffer.alloc(0),
+      remoteAddress: '127.0.0.1',
+      protocol: 'HTTP/1.1',
+      signal: new AbortController().signal,
+      isAborted: false,
+      onEnd: () => {},
+    });
+  return { handle, ask, resources, faults, codes, close: () => registry.cache.close() };
+}

@@ -1,0 +1,70 @@
+/** Kinds with a subresource, a view and rules of their own. */
+import {
+  defineKind,
+  defineSubresource,
+  defineView,
+  field,
+  int32,
+  invalidValue,
+  type Kind,
+  type KubeObject,
+  object,
+  pathSegmentNames,
+  stringMap,
+} from '@cluster-apiserver/model';
+
+/** Tells what it was asked for and of whom. */
+export const token = defineSubresource<KubeObject & { spec: { words?: Record<string, string> } }>({
+  name: 'token',
+  group: 'tokens.example',
+  version: 'v3',
+  kind: 'Token',
+  description: 'For these tests.',
+  fields: { spec: field(object({ words: field(stringMap, '') }, { numbers: { words: 1 } }), '', 'always') },
+  numbers: { spec: 2 },
+  requiredFields: [],
+  create: async ({ metadata }, request, warn) => {
+    warn('think twice');
+    return { ...request, spec: { words: { ...request.spec.words, of: metadata.uid ?? '' } } };
+  },
+});
+
+const kind = (group: string, plural: string): Kind =>
+  defineKind({
+    group,
+    version: 'v1',
+    kind: plural === 'robots' ? 'Robot' : 'Note',
+    plural,
+    singular: plural.slice(0, -1),
+    shortNames: [],
+    description: 'For these tests.',
+    fields: { arms: field(int32, ''), words: field(stringMap, '') },
+    ...(plural === 'robots' && { numbers: { arms: 2, words: 3 } }),
+    names: pathSegmentNames,
+    qualifiedFinalizers: false,
+    createOnReplace: plural === 'notes',
+    ownsOthers: true,
+    deletedAnswer: 'object',
+    subresources: [token],
+    selectableFields: { arms: (object) => String(object['arms'] ?? 0) },
+    unknownSelectorField: (name) => name,
+  });
+
+export const robotKind = kind('', 'robots');
+/** The robots once more, with other names for their parts and a rule of its own. */
+export const machineKind = defineView<KubeObject & { arms?: number }>({
+  of: robotKind,
+  group: 'machines.example',
+  version: 'v2',
+  description: 'For these tests.',
+  fields: { limbs: field(int32, ''), words: field(stringMap, '') },
+  numbers: { limbs: 3, words: 2 },
+  renamed: { limbs: 'arms' },
+  selectableFields: { limbs: 'arms' },
+  validate: ({ arms = 0 }, current) => [
+    ...(arms < 0 ? [invalidValue('arms', arms, 'must not be negative')] : []),
+    ...(current && arms < (current.arms ?? 0) ? [invalidValue('arms', arms, 'must not become less')] : []),
+  ],
+});
+
+export const noteKind = kind('notes.example', 'notes');
