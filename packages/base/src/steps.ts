@@ -14,12 +14,19 @@ export function* resultOf<T>(value: T | Promise<T>): Work<T> {
   return value instanceof Promise ? ((yield value) as T) : value;
 }
 
-/** A function whose work is never much, where steps are expected. */
-export const inOneStep = <A, B>(work: (given: A) => B): ((given: A) => Steps<B>) =>
-  function* (given) {
-    yield;
-    return work(given);
-  };
+/**
+ * A function whose work is never much, where steps are expected. Generator functions are declared at the top of a file:
+ * V8 keeps a map for each one that is made, with all that it sees, until a collection of the old generation.
+ */
+export const inOneStep =
+  <A, B>(work: (given: A) => B): ((given: A) => Steps<B>) =>
+  (given) =>
+    oneStep(work, given);
+
+function* oneStep<A, B>(work: (given: A) => B, given: A): Steps<B> {
+  yield;
+  return work(given);
+}
 
 /** Takes all steps without a break. */
 export function atOnce<T>(steps: Steps<T>): T {

@@ -1,4 +1,4 @@
-import { resultOf } from '@cluster-apiserver/base';
+import { resultOf, type Work } from '@cluster-apiserver/base';
 import {
   type FieldError,
   foregroundFinalizer,
@@ -24,7 +24,7 @@ import { isHeld } from './replace.ts';
 import type { Resource } from './resource.ts';
 import { answering } from './storage-answers.ts';
 import { canonical } from './system-fields.ts';
-import { writeOver } from './write-over.ts';
+import { type Decision, writeOver } from './write-over.ts';
 
 export interface DeleteOptions {
   /** Undefined for kinds that lie in no namespace. */
@@ -71,18 +71,26 @@ async function deleteReadable(resource: Resource, name: string, options: DeleteO
     { namespace: options.namespace, name },
     options,
     call,
-    function* (current) {
-      if (!current) throw notFound(kind, name);
-      requirePreconditions(kind, current, options);
-      const object = current.object;
-      const finalizers = finalizersAfter(kind, object.metadata.finalizers ?? [], options);
-      const next = withFinalizers(kind, object, finalizers);
-      const decision = isHeld(kind, next) ? { write: marked(resource, next) } : { remove: next };
-      yield* resultOf(admit(resource, options, { operation: 'DELETE', name, object: undefined, oldObject: object }));
-      return decision;
-    },
+    (current) => decided(resource, name, current, options),
   );
   return { answer: kind.deletedAnswer === 'object' ? outcome : deletedStatus(kind, outcome.object), gone: removed };
+}
+
+function* decided(
+  resource: Resource,
+  name: string,
+  current: Outcome | undefined,
+  options: DeleteOptions,
+): Work<Decision> {
+  const { kind } = resource;
+  if (!current) throw notFound(kind, name);
+  requirePreconditions(kind, current, options);
+  const { object } = current;
+  const finalizers = finalizersAfter(kind, object.metadata.finalizers ?? [], options);
+  const next = withFinalizers(kind, object, finalizers);
+  const decision = isHeld(kind, next) ? { write: marked(resource, next) } : { remove: next };
+  yield* resultOf(admit(resource, options, { operation: 'DELETE', name, object: undefined, oldObject: object }));
+  return decision;
 }
 
 const deletedStatus = (kind: Kind, { metadata }: KubeObject): Status =>

@@ -33,35 +33,40 @@ export function replace(
   call: Call,
 ): Promise<Written> {
   return answering(async () => {
-    const { kind } = resource;
     const next = withDistinctOwners(inNamespace(incoming, options.namespace), options.warn);
     requireName(next, name);
-    const expected = parseResourceVersion(next.metadata.resourceVersion);
-    const written = await writeOver(
-      resource,
-      { namespace: options.namespace, name },
-      options,
-      call,
-      function* (current) {
-        const uid = next.metadata.uid;
-        if (uid !== undefined && uid !== current?.object.metadata.uid) {
-          throw conflict(
-            kind,
-            name,
-            `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${current?.object.metadata.uid ?? ''}`,
-          );
-        }
-        if (!current) {
-          if (!kind.createOnReplace || options.part) throw notFound(kind, name);
-          const { resourceVersion: _, ...metadata } = next.metadata;
-          return yield* createdInstead(resource, yield* asNew(resource, { ...next, metadata }, options), options);
-        }
-        if (typeof expected === 'number' && expected !== current.revision) throw conflict(kind, name, modified);
-        return yield* updated(resource, next, current, options);
-      },
+    parseResourceVersion(next.metadata.resourceVersion); // refused before anything is read
+    const written = await writeOver(resource, { namespace: options.namespace, name }, options, call, (current) =>
+      decided(resource, name, next, current, options),
     );
     return asUpdate(written);
   });
+}
+
+function* decided(
+  resource: Resource,
+  name: string,
+  next: KubeObject,
+  current: Outcome | undefined,
+  options: WriteOptions,
+): Work<Decision> {
+  const { kind } = resource;
+  const expected = parseResourceVersion(next.metadata.resourceVersion);
+  const { uid } = next.metadata;
+  if (uid !== undefined && uid !== current?.object.metadata.uid) {
+    throw conflict(
+      kind,
+      name,
+      `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${current?.object.metadata.uid ?? ''}`,
+    );
+  }
+  if (!current) {
+    if (!kind.createOnReplace || options.part) throw notFound(kind, name);
+    const { resourceVersion: _, ...metadata } = next.metadata;
+    return yield* createdInstead(resource, yield* asNew(resource, { ...next, metadata }, options), options);
+  }
+  if (typeof expected === 'number' && expected !== current.revision) throw conflict(kind, name, modified);
+  return yield* updated(resource, next, current, options);
 }
 
 /** An update that removed the object answers like any update: with the state that was asked for, not with a deletion. */

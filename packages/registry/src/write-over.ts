@@ -80,15 +80,7 @@ export async function writeOver(
 
   function decidedWrite(over: Current | undefined, known?: Decision): DecidedWrite | Promise<DecidedWrite> {
     const isLarge = over !== undefined && over.json.length >= largeBytesMin;
-    return perform(clock, call, stepsTo(over, known), isLarge);
-  }
-
-  function* stepsTo(over: Current | undefined, known: Decision | undefined): Work<DecidedWrite> {
-    over?.read();
-    yield;
-    const decision = known ?? (yield* decide(over));
-    yield;
-    return { decision, write: writeOf(decision, over) };
+    return perform(clock, call, stepsTo(over, known, decide), isLarge);
   }
 
   function asCurrent(stored: Stored | undefined): Current | undefined {
@@ -112,6 +104,18 @@ export async function writeOver(
       store.create(key, bytesOf(bytes), { timeToLiveSeconds, source: object, premises }, call),
     );
   }
+}
+
+function* stepsTo(
+  over: Current | undefined,
+  known: Decision | undefined,
+  decide: (current: Current | undefined) => Work<Decision>,
+): Work<DecidedWrite> {
+  over?.read();
+  yield;
+  const decision = known ?? (yield* decide(over));
+  yield;
+  return { decision, write: writeOf(decision, over) };
 }
 
 /** What is there as a decision sees it: parsed when it is looked into, once, and shared by all who look. */
