@@ -59,6 +59,7 @@ beforeEach(async () => {
         warnings: new Set(),
       }),
     clock,
+    { streamsMax: watches },
   );
   const options = { namespace: 'n', dryRun: false, manager: 'm', warn: () => {} };
   for (let n = 0; n < objects; n++) {
