@@ -1,4 +1,9 @@
-/** A listener in a process of its own, for tests that take away what the system gives it. Prints its port, then each fault. */
+/**
+ * A listener in a process of its own, for tests that take away what the system gives it, or look at its memory. Prints its
+ * port, then each fault, and for each line of its input how many sockets are in memory.
+ */
+import { TLSSocket } from 'node:tls';
+import { queryObjects } from 'node:v8';
 import { systemClock, systemRandom } from '@cluster-apiserver/base';
 import { selfSigned } from '@cluster-apiserver/certificates';
 import { defaultStreamsMax } from '../src/node/limits.ts';
@@ -25,3 +30,4 @@ const listener = await listen(
   () => ({ status: 200, headers: {}, body: Buffer.from('well') }),
 );
 say(`port: ${listener.port}`);
+process.stdin.on('data', () => say(`sockets: ${queryObjects(TLSSocket)}`));

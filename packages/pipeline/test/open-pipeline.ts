@@ -1,15 +1,18 @@
 /** The whole pipeline without a socket, over a store in memory. Everybody may do everything, unless a test says otherwise. */
-import { seededRandom, systemClock } from '@cluster-apiserver/base';
+import { type Clock, type Random, seededRandom, systemClock } from '@cluster-apiserver/base';
 import { admission, type Authorizer } from '@cluster-apiserver/gates';
 import type { Kind } from '@cluster-apiserver/model';
 import { openRegistry, type Resource } from '@cluster-apiserver/registry';
-import { memoryStore } from '@cluster-apiserver/storage';
+import { memoryStore, type Store } from '@cluster-apiserver/storage';
 import type { ChainOptions } from '../src/chain.ts';
 import type { ApiRequest, ApiResponse, Handler } from '../src/exchange.ts';
 import type { RouteOptions } from '../src/routes.ts';
 
 export interface PipelineOptions {
   readonly kinds: readonly Kind[];
+  readonly clock?: Clock;
+  /** Chooses names and identities, and nothing else: two with the same seed give equal objects equal ones. */
+  readonly random?: Random;
   readonly chain?: Partial<ChainOptions>;
   readonly routes?: Partial<RouteOptions>;
 }
@@ -19,6 +22,7 @@ export interface OpenPipeline {
   /** Sends a request without a socket. */
   ask(method: string, target: string, message?: Message): Promise<ApiResponse>;
   readonly resources: readonly Resource[];
+  readonly store: Store;
   /** Internal errors that were reported. */
   readonly faults: unknown[];
   /** The code of each request that was counted. */
@@ -27,11 +31,20 @@ export interface OpenPipeline {
 }
 
 interface Message {
-  readonly body?: Buffer;
+  readonly body?: string | Buffer;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-export async function openPipeline({ kinds, chain: stages, routes: answers }: PipelineOptions): Promise<OpenPipeline> {
+/** Longer than any test, also for clocks that are set forward. */
+const requestTimeoutMs = 3_600_000;
+
+export async function openPipeline({
+  kinds,
+  clock = systemClock,
+  random: chooses = seededRandom(1),
+  chain: stages,
+  routes: answers,
+}: PipelineOptions): Promise<OpenPipeline> {
   // Loaded now and not before: a test may have put something else in the place of their parts.
   const [{ chain }, { routes }, { documentRoutes }, { OpenWatches }] = await Promise.all([
     import('../src/chain.ts'),
@@ -41,15 +54,15 @@ export async function openPipeline({ kinds, chain: stages, routes: answers }: Pi
   ]);
   const faults: unknown[] = [];
   const codes: number[] = [];
-  const clock = systemClock;
-  const random = seededRandom(1);
+  const random = seededRandom(2);
+  const store = memoryStore(clock);
   const report = (error: unknown): void => void faults.push(error);
   const registry = openRegistry({
     kinds,
-    store: memoryStore(clock),
+    store,
     keyPrefix: '/registry',
     clock,
-    random,
+    random: chooses,
     report: () => {},
   });
   const resources = [...registry.resources, ...registry.views];
@@ -59,7 +72,7 @@ export async function openPipeline({ kinds, chain: stages, routes: answers }: Pi
     {
       clock,
       random,
-      requestTimeoutMs: 60_000,
+      requestTimeoutMs,
       allowedOrigin: () => false,
       authenticator: { authenticate: () => user },
       authorizer,
@@ -79,7 +92,7 @@ export async function openPipeline({ kinds, chain: stages, routes: answers }: Pi
       watchLimits: {
         clock,
         random,
-        minRequestTimeoutMs: 60_000,
+        minRequestTimeoutMs: requestTimeoutMs,
         report,
         openWatches: new OpenWatches({ clock, maxPerUser: 0, reportStalled: () => {} }),
         measures: { began: () => {}, ended: () => {}, stalled: () => {} },
@@ -97,12 +110,16 @@ export async function openPipeline({ kinds, chain: stages, routes: answers }: Pi
       headersFrom: () => [],
       clientCertificates: [],
       webSocket: false,
-      body: async () => body ?? Buffer.alloc(0),
+      body: async () => (typeof body === 'string' ? Buffer.from(body) : (body ?? Buffer.alloc(0))),
       remoteAddress: '127.0.0.1',
       protocol: 'HTTP/1.1',
       signal: new AbortController().signal,
       isAborted: false,
       onEnd: () => {},
     });
-  return { handle, ask, resources, faults, codes, close: () => registry.cache.close() };
+  const close = async (): Promise<void> => {
+    await registry.cache.close();
+    store.close();
+  };
+  return { handle, ask, resources, store, faults, codes, close };
 }

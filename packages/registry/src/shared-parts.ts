@@ -30,6 +30,7 @@ export class SharedParts<P extends Part> {
   /** The oldest first. */
   readonly #kept = new Map<string, Kept<P>>();
   #bytes = 0;
+  #isExpiring = false;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -48,7 +49,23 @@ export class SharedParts<P extends Part> {
       if (this.#bytes <= keptBytesMax) break;
       this.#drop(oldest, one);
     }
+    this.#expireLater();
     return part;
+  }
+
+  /** What was written for a part may hold much more memory than its bytes: each piece a block of Node's buffer pool. */
+  #expireLater(): void {
+    if (this.#isExpiring) return;
+    this.#isExpiring = true;
+    this.#clock.after(keptMs, () => {
+      this.#isExpiring = false;
+      const nowMs = this.#clock.monotonicMs();
+      for (const [oldest, one] of this.#kept) {
+        if (nowMs - one.madeMs < keptMs) break;
+        this.#drop(oldest, one);
+      }
+      if (this.#kept.size > 0) this.#expireLater();
+    });
   }
 
   /** The same names mean something else from now on. */

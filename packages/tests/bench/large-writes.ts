@@ -5,17 +5,16 @@
  * WRITES is a regular expression for the names of the writes.
  */
 import { PerformanceObserver } from 'node:perf_hooks';
-import { systemClock } from '@cluster-apiserver/base';
 import { kinds } from '@cluster-apiserver/kinds';
 import { encodeProtobuf } from '@cluster-apiserver/model';
-import { openInMemoryServer } from '../test/hostile/in-memory-server.ts';
+import { serveInMemory } from '../test/serve-in-memory.ts';
 
 const count = Number(process.argv[2] ?? 5_000);
 const chosen = new RegExp(process.argv[3] ?? '');
 const rounds = 12;
 /** In the first rounds V8 compiles. */
 const warmUpRounds = 2;
-const server = openInMemoryServer(systemClock);
+const server = await serveInMemory();
 
 interface Asked {
   readonly method: string;
@@ -215,7 +214,7 @@ async function measure(make: () => Asked): Promise<Measured> {
     if (!isOver) setImmediate(turn);
   };
   turn();
-  const { status } = await server.send(method, target, body, type);
+  const { status } = await server.ask(method, target, body, type);
   await new Promise((resolve) => setTimeout(resolve, 10));
   isOver = true;
   await new Promise((resolve) => setTimeout(resolve, 2));

@@ -52,6 +52,11 @@ export class Connection {
     this.#session = session;
   }
 
+  /** Undefined over HTTP/1.1. */
+  get session(): ServerHttp2Session | undefined {
+    return this.#session;
+  }
+
   opened(request: SocketRequest): void {
     this.requests.add(request);
     this.#newest = request;

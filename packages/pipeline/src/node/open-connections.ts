@@ -18,7 +18,8 @@ export class OpenConnections {
   readonly #accepted = new Map<string, Accepted>();
   readonly #perPeer = new Map<string, number>();
   readonly #connections = new Map<TLSSocket, Connection>();
-  readonly #bySession = new WeakMap<ServerHttp2Session, Connection>();
+  /** Not a WeakMap: a connection leads to its session, and V8 then kept more than half of those that ended by an error. */
+  readonly #bySession = new Map<ServerHttp2Session, Connection>();
   readonly #handshakes: Pace;
   readonly #beginnings: Pace;
   readonly #endings: Pace;
@@ -207,6 +208,7 @@ export class OpenConnections {
       'close',
       guard.callback('connection', () => {
         this.#connections.delete(socket);
+        if (connection.session) this.#bySession.delete(connection.session);
         connection.socketClosed();
         if (this.#leaving.delete(connection) && this.#leaving.size === 0) this.#whenLeft();
       }),

@@ -6,8 +6,8 @@ import { type InMemory, serveInMemory } from '../serve-in-memory.ts';
 import { type Answer, ask, type Place, places, warningsOf, whole } from './places.ts';
 
 let server: InMemory;
-beforeEach(() => {
-  server = serveInMemory({ random: seededRandom(5) });
+beforeEach(async () => {
+  server = await serveInMemory({ random: seededRandom(5) });
 });
 afterEach(() => server.close());
 
@@ -278,7 +278,7 @@ describe.each(places)('$apiVersion $kind', (place) => {
 
     test('a whole collection is deleted with it by those who may and insist, and no part of it', async () => {
       await server.close();
-      server = serveInMemory({ random: seededRandom(5), deletesUnreadable: true });
+      server = await serveInMemory({ random: seededRandom(5), deletesUnreadable: true });
       await create(place);
       await wreck();
       for (const part of ['labelSelector=a%3Db', 'limit=5', 'fieldSelector=metadata.name%3Dwreck'])

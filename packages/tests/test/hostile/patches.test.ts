@@ -15,8 +15,8 @@ const patchesOfOne = 20;
 
 let server: InMemory;
 
-beforeAll(() => {
-  server = serveInMemory({ random: seededRandom(seed) });
+beforeAll(async () => {
+  server = await serveInMemory({ random: seededRandom(seed) });
 });
 
 afterAll(() => server.close());

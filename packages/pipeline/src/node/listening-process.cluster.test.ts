@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { connect as connectTcp, type Socket } from 'node:net';
 import path from 'node:path';
 import { until } from '../../../base/test/until.ts';
-import { rawClient } from './testing.ts';
+import { frame, rawClient } from './testing.ts';
 
 /** A process needs some thirty for itself. */
 const descriptors = 60;
@@ -21,10 +21,10 @@ afterEach(async () => {
   await exit;
 });
 
-async function start(): Promise<number> {
+async function start(limit = 'true'): Promise<number> {
   printed = '';
-  const command = `ulimit -n ${descriptors} && exec "$0" --conditions=source "$1"`;
-  child = spawn('bash', ['-c', command, process.execPath, script], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const command = `${limit} && exec "$0" --conditions=source "$1"`;
+  child = spawn('bash', ['-c', command, process.execPath, script], { stdio: ['pipe', 'pipe', 'inherit'] });
   child.stdout?.on('data', (text) => (printed += text));
   return until('the port', () => {
     const port = /^port: (\d+)$/m.exec(printed)?.[1];
@@ -35,7 +35,7 @@ async function start(): Promise<number> {
 const request = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
 
 test('a listener without descriptors serves the connections that it has, and accepts again when there are some', async () => {
-  const port = await start();
+  const port = await start(`ulimit -n ${descriptors}`);
   const early = await rawClient(port, 'http/1.1');
   sockets.push(early.socket);
   early.send(request);
@@ -70,4 +70,25 @@ test('a listener without descriptors serves the connections that it has, and acc
   expect(child.exitCode).toBeNull();
   // libuv accepts and closes those who come meanwhile, and says nothing of it; what is said must not repeat itself.
   expect(printed.match(/^report: /gm)?.length ?? 0).toBeLessThanOrEqual(1);
+});
+
+test('sessions that end by an error are not kept in memory', async () => {
+  const port = await start();
+  const brokenFrame = Buffer.from('0000010105000000008283', 'hex'); // headers on the stream that is the connection
+  const sessions = 100;
+  for (let n = 0; n < sessions; n++) {
+    const client = await rawClient(port, 'h2');
+    sockets.push(client.socket);
+    client.send(Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), frame('SETTINGS', 0, 0), brokenFrame]));
+    await client.ended();
+    client.socket.destroy();
+  }
+  // The listener looks for some seconds after what its clients have left.
+  const left = await until('memory without them', async () => {
+    const before = printed.length;
+    child.stdin?.write('\n');
+    const count = await until('a count', () => /^sockets: (\d+)$/m.exec(printed.slice(before))?.[1]);
+    return Number(count) < sessions / 10 ? count : undefined;
+  });
+  expect(Number(left)).toBeLessThan(sessions / 10);
 });
