@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
 import { type Clock, systemClock } from './clock.ts';
-import { turnsOf } from './turns.ts';
+import { iterationsPerSlice, turnsOf } from './turns.ts';
 
-/** Time moves by hand, and an iteration of the event loop is a call. */
+/** Time moves by hand, and the iterations of the event loop up to the next slice are a call. */
 function byHand() {
   let ms = 0;
   const soon: (() => void)[] = [];
@@ -12,7 +12,7 @@ function byHand() {
     clock,
     work: (milliseconds: number) => void (ms += milliseconds),
     iterate: async () => {
-      for (const callback of soon.splice(0)) callback();
+      for (let i = 0; i < iterationsPerSlice; i++) for (const callback of soon.splice(0)) callback();
       await Promise.resolve();
     },
     scheduled: () => soon.length,
