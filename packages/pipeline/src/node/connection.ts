@@ -18,6 +18,8 @@ export class Connection {
   readonly requests = new Set<SocketRequest>();
   readonly responseBytes: Budget;
   readonly bodyBytes: Budget;
+  /** Of responses, what has left for the client. */
+  takenBytes = 0;
   /** Set with the answer after which HTTP/1.1 closes. Whatever comes behind would run without anybody to answer. */
   ended = false;
   /** Bytes came that are no request. */

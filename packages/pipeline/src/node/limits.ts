@@ -33,7 +33,7 @@ export const pieceBytes = 256 * 1024;
 /** The same until the client has taken some: one that never reads holds so much per request, and not 16 times as much. */
 export const firstPieceBytes = 16 * 1024;
 
-/** After so many bytes of a response have left, its client counts as one that reads. */
+/** After so many bytes of responses have left on a connection, its client counts as one that reads. */
 export const provenBytes = 64 * 1024;
 
 /** Response bytes that one connection's requests hold in memory; the others wait. 16 pieces at full size. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { pieceBytes } from './limits.ts';
+import { firstPieceBytes, pieceBytes } from './limits.ts';
 import { EventEmitter } from 'node:events';
 import { piecesOf, writePieces } from './outlet.ts';
 
@@ -14,6 +14,31 @@ test.each([0, 1, pieceBytes - 1, pieceBytes, pieceBytes + 1, 3 * pieceBytes + 5]
     }
   },
 );
+
+test.each([
+  ['small ones while its client has taken nothing', false, firstPieceBytes],
+  ['whole ones once it has', true, pieceBytes],
+])('a body leaves in %s', async (_, isProven, expected) => {
+  const sizes: number[] = [];
+  const outlet = {
+    ...{ destroyed: false, writableEnded: false, writableLength: 0 },
+    write: ({ length }: Buffer, sent?: () => void) => {
+      sizes.push(length);
+      sent?.();
+      return true;
+    },
+    ...{ end: () => {}, on: () => {}, off: () => {} },
+  };
+  const memory = {
+    isProven: () => isProven,
+    isFull: () => false,
+    room: async () => {},
+    written: () => {},
+    left: () => {},
+  };
+  await writePieces(outlet, Buffer.alloc(2 * pieceBytes), memory);
+  expect(new Set(sizes)).toEqual(new Set([expected]));
+});
 
 /** Takes what is written when it is told to. */
 class HandOutlet extends EventEmitter {
@@ -51,7 +76,13 @@ describe.each(['before the first piece', 'while a piece leaves', 'while memory i
       };
       const room = Promise.withResolvers<void>();
       let isFull = when === 'before the first piece';
-      const memory = { isFull: () => isFull, room: () => room.promise, written: () => {}, left: () => {} };
+      const memory = {
+        isProven: () => true,
+        isFull: () => isFull,
+        room: () => room.promise,
+        written: () => {},
+        left: () => {},
+      };
       const written = writePieces(outlet, body, memory);
       const before = made;
       expect(before).toBe(isFull ? 0 : 1);

@@ -1,5 +1,5 @@
 import { type Bytes, type Flow, hasLength, type Room, type Sink } from '../exchange.ts';
-import { firstPieceBytes, pieceBytes, pieceRoomsMax, provenBytes } from './limits.ts';
+import { firstPieceBytes, pieceBytes, pieceRoomsMax } from './limits.ts';
 
 /** What an HTTP/1.1 response and an HTTP/2 stream have in common once their headers are written. */
 export interface Outlet {
@@ -14,6 +14,8 @@ export interface Outlet {
 
 /** Memory for pieces of responses, which others need as well. */
 export interface PieceMemory {
+  /** Whether the client has taken something on this connection: of this response, or of one before it. */
+  isProven(): boolean;
   isFull(): boolean;
   /** Resolves when there is some, or when the response has ended. */
   room(): Promise<void>;
@@ -32,7 +34,7 @@ export async function writePieces(outlet: Outlet, body: Bytes | Flow, memory: Pi
   let writtenBytes = 0;
   let leftBytes = 0;
   let wake = (): void => {};
-  const size = (): number => (leftBytes < provenBytes ? firstPieceBytes : pieceBytes);
+  const size = (): number => (memory.isProven() ? pieceBytes : firstPieceBytes);
   const room: Room = (bytes) => {
     const wanted = Math.min(bytes, size());
     lent = wanted < lentBytesMin ? undefined : (rooms.pop() ?? Buffer.allocUnsafeSlow(pieceBytes));
@@ -59,7 +61,7 @@ export async function writePieces(outlet: Outlet, body: Bytes | Flow, memory: Pi
         wake();
       });
       // Of a client that has taken little nobody knows yet whether it will take more.
-      if (leftBytes < provenBytes)
+      if (!memory.isProven())
         await movedOn(outlet, (resolve) => {
           wake = (): void => {
             if (leftBytes === writtenBytes) resolve();

@@ -15,7 +15,7 @@ import {
 import type { Connection } from './connection.ts';
 import type { ListenerContext } from './context.ts';
 import type { FailedRequest } from './guard.ts';
-import { answerStallMs, bodyBytesPerSecondMin, bodyGraceMs, firstPieceBytes } from './limits.ts';
+import { answerStallMs, bodyBytesPerSecondMin, bodyGraceMs, firstPieceBytes, provenBytes } from './limits.ts';
 import type { CutOffResponse, RefusedBody } from './measures.ts';
 import { type Outlet, OutletSink, type PieceMemory, writePieces } from './outlet.ts';
 import { refusal } from './refusal.ts';
@@ -302,7 +302,9 @@ export abstract class SocketRequest implements ApiRequest {
 
   #pieceMemory(): PieceMemory {
     const isGone = (): boolean => this.#closed;
+    const { connection } = this;
     return {
+      isProven: () => connection.takenBytes >= provenBytes,
       room: () => this.connection.responseBytes.room(isGone),
       isFull: () => this.connection.responseBytes.isFull || this.context.responseBytes.isFull,
       written: (bytes) => {
@@ -310,7 +312,10 @@ export abstract class SocketRequest implements ApiRequest {
         this.#hold(bytes);
         this.sending();
       },
-      left: (bytes) => this.#release(bytes),
+      left: (bytes) => {
+        connection.takenBytes += bytes;
+        this.#release(bytes);
+      },
     };
   }
 
