@@ -7,8 +7,8 @@ export {
   type ResourceQuestion,
   type UserInfo,
 } from './access.ts';
-export { MalformedTextError, type Parsed, parseJson, type TextFault } from './codec/json.ts';
-export { type JsonScan, scanJson, TooManyValuesError } from './codec/json-scan.ts';
+export { MalformedTextError, type Parsed, parseDeepJson, parseJson, type TextFault } from './codec/json.ts';
+export { type JsonScan, NestedTooDeepError, nestingMax, scanJson, TooManyValuesError } from './codec/json-scan.ts';
 export {
   type ByteString,
   byteString,

@@ -7,6 +7,9 @@ import {
   type KubeObject,
   MalformedTextError,
   type Parsed,
+  NestedTooDeepError,
+  nestingMax,
+  parseDeepJson,
   parseJson,
   parseProtobuf,
   parseYaml,
@@ -37,6 +40,14 @@ export function* json(body: Buffer): Steps<Parsed> {
   return parseJson(text, scan);
 }
 
+/** The same for the body of an object: what is nested deeper is allowed in fields that its kind does not have. */
+function* objectJson(body: Buffer): Steps<Parsed> {
+  const text = body.toString();
+  const scan = scanned(text);
+  yield;
+  return parseDeepJson(text, scan);
+}
+
 /** The scan, or what it throws, for the parser that tells it. */
 function scanned(text: string): () => JsonScan {
   try {
@@ -56,7 +67,7 @@ export function* yaml(body: Buffer): Steps<Parsed> {
 }
 
 const texts: Readonly<Record<string, BodyFormat>> = {
-  'application/json': json,
+  'application/json': objectJson,
   'application/yaml': yaml,
 };
 const formats: Readonly<Record<string, BodyFormat>> = {
@@ -104,7 +115,7 @@ async function receivedBody(request: ApiRequest): Promise<Buffer> {
 /** The reader of a body by its content type; a body that names none is JSON. Throws UnsupportedMediaType. */
 export function bodyFormat(request: ApiRequest, { hasProtobuf }: Pick<SpokenKind, 'hasProtobuf'>): BodyFormat {
   const type = mediaType(request);
-  if (type === undefined || type === '') return json;
+  if (type === undefined || type === '') return objectJson;
   const taken = hasProtobuf ? formats : texts;
   const format = getOwn(taken, type);
   if (format) return format;
@@ -159,6 +170,7 @@ function decodedObject(
   const unknown: string[] = [];
   try {
     const object = decode(kind.schema, typed, (path) => unknown.push(path)) as KubeObject;
+    requireKnownNotDeep(kind, parsed, unknown);
     const outermost = unknown.slice(0, fieldErrorsMax); // of more than these not all are listed anyway
     const faults = [
       ...parsed.faults
@@ -169,6 +181,7 @@ function decodedObject(
     report(faults, validation, warn, `${kind.kind} in version "${kind.version}" cannot be handled as a ${kind.kind}: `);
     return object;
   } catch (error) {
+    if (error instanceof WrongTypeError) requireKnownNotDeep(kind, parsed, []);
     if (error instanceof WrongTypeError)
       throw badRequest(
         `${kind.kind} in version "${kind.version}" cannot be handled as a ${kind.kind}: ${error.message}`,
@@ -176,6 +189,15 @@ function decodedObject(
       );
     throw error;
   }
+}
+
+/** What its kind does not have has been dropped as a whole. */
+function requireKnownNotDeep(kind: SpokenKind, { deepPaths = [] }: Parsed, unknown: readonly string[]): void {
+  const deep = deepPaths.find((path) => !unknown.some((outer) => isWithin(path, outer)));
+  if (deep !== undefined)
+    throw badRequest(
+      `${kind.kind} in version "${kind.version}" cannot be handled as a ${kind.kind}: ${new NestedTooDeepError(deep, nestingMax).message}`,
+    );
 }
 
 /** A path is cut here: the names in it are the client's. */

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { NestedTooDeepError, scanJson, clientBounds, storedBounds } from './json-scan.ts';
+import { clientBounds, NestedTooDeepError, nestingMax, scanJson, storedBounds } from './json-scan.ts';
 
 test.each([
   ['a key twice', '{"a":1,"a":2}', ['a']],
@@ -33,13 +33,27 @@ test.each([
 });
 
 test.each([
-  ['sent', clientBounds, 500],
-  ['stored', storedBounds, 10_000],
-])('in what is %s so many levels are taken and one more is not, and where is told', (_, bounds, levels) => {
+  ['sent', clientBounds],
+  ['stored', storedBounds],
+])('in what is %s 10,000 levels are taken and one more is not, and where is told', (_, bounds) => {
+  const levels = 10_000;
   expect(() => scanJson('['.repeat(levels), bounds)).not.toThrow();
   expect(() => scanJson('['.repeat(levels + 1), bounds)).toThrow(NestedTooDeepError);
   const told = new RegExp(`^a\\.x\\.x.{1,110}: nested deeper than ${levels} levels$`);
   expect(() => scanJson(`{"a":${'{"x":'.repeat(levels)}`, bounds)).toThrow(told);
+});
+
+test('what is nested deeper than 500 levels is told by its paths, and too many of them are refused', () => {
+  const deep = '['.repeat(nestingMax) + ']'.repeat(nestingMax);
+  expect(scanJson(`{"a":${deep.slice(1, -1)}}`).deepPaths).toEqual([]);
+  const { deepPaths } = scanJson(`{"a":${deep},"b":1,"c":{"d":${deep}}}`);
+  expect(deepPaths).toEqual([expect.stringMatching(/^a\[0\]/), expect.stringMatching(/^c\.d\[0\]/)]);
+  const beforeParsing = () =>
+    scanJson(`{"a":[${new Array(102).fill('['.repeat(40) + ']'.repeat(40)).join()}]}`, {
+      ...clientBounds,
+      nestingMax: 40,
+    });
+  expect(beforeParsing).toThrow(NestedTooDeepError);
 });
 
 test('a text that is no JSON ends the scan all the same', () => {

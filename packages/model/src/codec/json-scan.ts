@@ -10,15 +10,22 @@ export interface JsonScan {
   readonly exactNumbersNeeded: boolean;
   readonly mayHoldLoneSurrogate: boolean;
   readonly values: number;
+  /** Paths of what lies deeper than `nestingMax`. */
+  readonly deepPaths: readonly string[];
 }
 
 /**
  * Objects and lists within one another in what a client sends, as in YAML. No kind has a third of it; functions that
- * walk through a value call themselves at each level, so the stack ends at some thousands. kube-apiserver takes 10,000.
+ * walk through a value call themselves at each level, so the stack ends at some thousands.
  */
 export const nestingMax = 500;
-/** The same in what is stored, which the reference may have written. */
-const storedNestingMax = 10_000;
+/**
+ * The same in what is stored, which the reference may have written, and in fields that no kind has, which are dropped
+ * without being looked into. As in kube-apiserver.
+ */
+const deepestMax = 10_000;
+/** More deep values than this are not told apart. */
+const deepPathsMax = 100;
 /** Beyond this many duplicates the list says nothing more that would help. */
 const duplicatesMax = 100;
 /** A path is cut here: the names in it are the client's. */
@@ -61,7 +68,7 @@ export interface JsonBounds {
 
 export const clientBounds: JsonBounds = { valuesMax: jsonValuesMax, nestingMax };
 /** What is stored was bounded when it was written. */
-export const storedBounds: JsonBounds = { valuesMax: Number.POSITIVE_INFINITY, nestingMax: storedNestingMax };
+export const storedBounds: JsonBounds = { valuesMax: Number.POSITIVE_INFINITY, nestingMax: deepestMax };
 
 interface Level {
   /** Undefined in a list. */
@@ -76,6 +83,7 @@ const backslash = 0x5c;
 
 export function scanJson(text: string, { valuesMax, nestingMax }: JsonBounds = clientBounds): JsonScan {
   const duplicates: string[] = [];
+  const deepPaths: string[] = [];
   const levels: Level[] = [];
   let level: Level | undefined;
   let keyExpected = false;
@@ -113,7 +121,9 @@ export function scanJson(text: string, { valuesMax, nestingMax }: JsonBounds = c
       }
       i = end;
     } else if (code === 0x7b /* { */ || code === 0x5b /* [ */) {
-      if (levels.length >= nestingMax) throw new NestedTooDeepError(pathOf(levels), nestingMax);
+      if (levels.length === nestingMax) deepPaths.push(pathOf(levels));
+      if (levels.length >= deepestMax || deepPaths.length > deepPathsMax)
+        throw new NestedTooDeepError(pathOf(levels), Math.min(levels.length, deepestMax));
       if (++values > valuesMax) throw new TooManyValuesError(valuesMax);
       keyExpected = code === 0x7b;
       level = { keys: keyExpected ? [] : undefined, seen: undefined, at: keyExpected ? '' : 0 };
@@ -136,7 +146,7 @@ export function scanJson(text: string, { valuesMax, nestingMax }: JsonBounds = c
       if (i + 1 - start - (code === 0x2d ? 1 : 0) > safeDigits) exactNumbersNeeded = true;
     }
   }
-  return { duplicates, exactNumbersNeeded, mayHoldLoneSurrogate, values };
+  return { duplicates, exactNumbersNeeded, mayHoldLoneSurrogate, values, deepPaths };
 }
 
 const isNumberPart = (code: number): boolean =>

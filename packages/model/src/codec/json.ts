@@ -1,10 +1,19 @@
 import { isRawNumber, rawNumber } from '../schema/decode.ts';
-import { type JsonScan, scanJson, storedBounds, TooManyValuesError } from './json-scan.ts';
+import {
+  type JsonScan,
+  NestedTooDeepError,
+  nestingMax,
+  scanJson,
+  storedBounds,
+  TooManyValuesError,
+} from './json-scan.ts';
 
 export interface Parsed {
   readonly value: unknown;
   /** What strict validation refuses in the text itself, each as a sentence: duplicate keys. */
   readonly faults: readonly TextFault[];
+  /** What is nested deeper than a value that is looked into may be; see `parseDeepJson`. */
+  readonly deepPaths?: readonly string[];
   /** Set if the text goes on with another document, which is not read. */
   readonly hasMoreDocuments?: boolean;
 }
@@ -29,11 +38,25 @@ export const parseStoredJson = (text: string): Parsed => parseJson(text, () => s
  * made before, because both together take long for a large text. Throws MalformedTextError or TooManyValuesError.
  */
 export function parseJson(text: string, scanned: () => JsonScan = () => scanJson(text)): Parsed {
+  return parseScanned(text, scanned, false);
+}
+
+/** The same for a text whose deep values are told by their paths: whoever gets it looks into none of them. */
+export function parseDeepJson(text: string, scanned: () => JsonScan): Parsed {
+  return parseScanned(text, scanned, true);
+}
+
+function parseScanned(text: string, scanned: () => JsonScan, mayBeDeep: boolean): Parsed {
   try {
     const scan = scanned();
+    const [deepPath] = scan.deepPaths;
+    // To keep numbers and characters right, all values are walked through.
+    if (deepPath !== undefined && (!mayBeDeep || scan.exactNumbersNeeded || scan.mayHoldLoneSurrogate))
+      throw new NestedTooDeepError(deepPath, nestingMax);
     let value: unknown = scan.exactNumbersNeeded ? JSON.parse(text, exactNumbers as Reviver) : JSON.parse(text);
     if (scan.mayHoldLoneSurrogate) value = wellFormed(value);
-    return { value, faults: scan.duplicates.map((path) => ({ path, message: `duplicate field "${path}"` })) };
+    const faults = scan.duplicates.map((path) => ({ path, message: `duplicate field "${path}"` }));
+    return deepPath === undefined ? { value, faults } : { value, faults, deepPaths: scan.deepPaths };
   } catch (error) {
     if (error instanceof TooManyValuesError) throw error;
     // Reviving recurses, so a deep text with exact numbers may overflow the stack: that is the text's fault as well.

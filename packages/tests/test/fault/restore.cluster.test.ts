@@ -39,12 +39,12 @@ restorable(etcdctl ? 'etcd restored from a snapshot' : 'skipped: there is no etc
   };
 
   test.each([
-    { how: 'as the same cluster', token: undefined, reason: 'revision' },
-    { how: 'as another cluster', token: 'another', reason: 'cluster id' },
+    // A value that has changed may be seen before a revision that has gone back.
+    { how: 'as the same cluster', token: undefined, label: 'revision', reasons: 'revision|content' },
+    { how: 'as another cluster', token: 'another', label: 'cluster-id', reasons: 'cluster id' },
   ])(
     '$how, under open watches: they end as expired, nobody gets the old state, and it is counted and told',
-    async ({ token, reason }) => {
-      const label = reason.replace(' ', '-');
+    async ({ token, label, reasons }) => {
       await make(`kept-${label}`);
       const snapshot = etcd.snapshot(`backup-${label}`);
       const lost = await make(`lost-${label}`);
@@ -68,7 +68,7 @@ restorable(etcdctl ? 'etcd restored from a snapshot' : 'skipped: there is no etc
         for (const query of ['', '?resourceVersion=0'])
           expect((await client.request('GET', `${path}/lost-${label}${query}`)).status).toBe(404);
         const { body } = await client.request('GET', '/metrics');
-        expect(body).toContain(`etcd_history_replaced_total{reason="${reason}"} 1`);
+        expect(body).toMatch(new RegExp(`etcd_history_replaced_total\\{reason="(?:${reasons})"\\} 1`));
         expect(cluster.log(name)).toContain('etcd was restored, rebuilt or swapped');
         expect((await client.request('GET', '/readyz?verbose')).body).toContain('[+]etcd-history ok');
       }
