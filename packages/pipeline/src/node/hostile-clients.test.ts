@@ -3,8 +3,9 @@ import { systemClock } from '@cluster-apiserver/base';
 import { once } from 'node:events';
 import { readdirSync, readlinkSync } from 'node:fs';
 import type { ClientHttp2Stream } from 'node:http2';
-import { type AddressInfo, connect as connectTcp, createServer, type Socket } from 'node:net';
+import { connect as connectTcp } from 'node:net';
 import { connect as connectTls } from 'node:tls';
+import { clientHello } from '../../test/client-hello.ts';
 import type { ApiRequest, ApiResponse, Handler, Pieces, Sink } from '../exchange.ts';
 import { BodyMemoryError } from '../exchange.ts';
 import * as limits from './limits.ts';
@@ -769,21 +770,6 @@ describe('CONNECT', () => {
     await expectServed();
   });
 });
-
-/** What a TLS client says first. */
-async function clientHello(): Promise<Buffer> {
-  const listener = createServer();
-  listener.listen(0, '127.0.0.1');
-  await once(listener, 'listening');
-  const client = connectTls({ port: (listener.address() as AddressInfo).port, host: '127.0.0.1' });
-  client.on('error', () => {});
-  const [accepted] = (await once(listener, 'connection')) as [Socket];
-  const [hello] = (await once(accepted, 'data')) as [Buffer];
-  client.destroy();
-  accepted.destroy();
-  listener.close();
-  return hello;
-}
 
 describe('many at one moment', () => {
   /** Turns of the event loop go on by hand once that is said. */

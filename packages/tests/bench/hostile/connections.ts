@@ -1,7 +1,7 @@
 import { systemClock as clock } from '@cluster-apiserver/base';
 import { once } from 'node:events';
-import { type AddressInfo, connect as connectTcp, createServer, type Socket } from 'node:net';
-import { connect as connectTls } from 'node:tls';
+import { connect as connectTcp, type Socket } from 'node:net';
+import { clientHello } from '../../../pipeline/test/client-hello.ts';
 import { data, type Field, frame, frames, headers, literals } from '../../test/hostile/frames.ts';
 import { requestHeaders, resetStream } from '../../test/hostile/http2-connection.ts';
 import {
@@ -48,22 +48,6 @@ const forgedPerSecond = 1_000;
 const idleConnections = 2_000;
 const connectedAtOnce = 20;
 const handshakesAtOnce = { connections: 300, pauseMs: 1_000 };
-
-/** What a TLS client says first. The server cannot tell a repetition of it from another client. */
-async function clientHello(): Promise<Buffer> {
-  const listener = createServer();
-  listener.listen(0, '127.0.0.1');
-  await once(listener, 'listening');
-  const { port } = listener.address() as AddressInfo; // it listens on a port
-  const client = connectTls({ host: '127.0.0.1', port, ALPNProtocols: ['h2'] });
-  client.on('error', () => {}); // nobody answers it
-  const [accepted] = (await once(listener, 'connection')) as [Socket];
-  const [hello] = (await once(accepted, 'data')) as [Buffer];
-  client.destroy();
-  accepted.destroy();
-  listener.close();
-  return hello;
-}
 
 export const connectionAttacks: readonly Attack[] = [
   {
