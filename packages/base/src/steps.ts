@@ -41,9 +41,10 @@ export const largeBytesMin = 32 * 1024;
 
 /**
  * Does the work, at once if that is a matter of a few milliseconds. What takes longer, or is known to be large, goes on
- * in turns with other long work, and what follows it begins in a turn of its own. Between turns it ends with the call.
+ * in turns with other long work, and what follows it begins in a turn of its own. Between turns it ends with the call, if
+ * it is done for one.
  */
-export function perform<T>(clock: Clock, call: Call, work: Work<T>, isLarge = false): T | Promise<T> {
+export function perform<T>(clock: Clock, call: Call | undefined, work: Work<T>, isLarge = false): T | Promise<T> {
   if (isLarge) return goOn(clock, call, work, undefined);
   const first = proceed(work, () => work.next(), sliceEnd(clock));
   return first.done ? first.value : goOn(clock, call, work, first);
@@ -51,7 +52,7 @@ export function perform<T>(clock: Clock, call: Call, work: Work<T>, isLarge = fa
 
 async function goOn<T>(
   clock: Clock,
-  call: Call,
+  call: Call | undefined,
   work: Work<T>,
   first: IteratorResult<Promise<unknown> | undefined, T> | undefined,
 ): Promise<T> {
@@ -68,7 +69,7 @@ async function goOn<T>(
         resume = () => work.throw(error);
       }
     else takesTurns = true;
-    throwIfAborted(call);
+    if (call) throwIfAborted(call);
     at = takesTurns
       ? await turns.take((isOver) => proceed(work, resume, isOver))
       : proceed(work, resume, sliceEnd(clock));

@@ -18,9 +18,6 @@ const worksMax = 32;
  */
 export const iterationsPerSlice = 4;
 
-/** A step takes some 10 µs. */
-const stepsAtOnce = 32;
-
 /**
  * Lets long works take turns on the event loop: in one iteration of it they have a few milliseconds together, however
  * many they are, and in the next ones whatever else has arrived is served.
@@ -63,20 +60,6 @@ export class Turns {
     this.#doneNow++;
     this.#schedule();
     return work();
-  }
-
-  /** Does a work in small steps: a few now, because most works have no more, and the rest when its turn has come. */
-  async run<T>(steps: Generator<void, T>): Promise<T> {
-    let step = steps.next();
-    for (let done = 1; !step.done && done < stepsAtOnce; done++) step = steps.next();
-    while (!step.done)
-      step = await this.take((isOver) => {
-        for (;;) {
-          const next = steps.next();
-          if (next.done || isOver()) return next;
-        }
-      });
-    return step.value;
   }
 
   #schedule(): void {

@@ -1,4 +1,4 @@
-import { detached, throwIfAborted, turnsOf } from '@cluster-apiserver/base';
+import { detached, throwIfAborted, perform, type Steps } from '@cluster-apiserver/base';
 import {
   KeyExistsError,
   RevisionCompactedError,
@@ -149,7 +149,7 @@ export function etcdStore({ client, transformer, ownPrefix }: EtcdStoreOptions):
  */
 function pageReader(client: EtcdClient, reader: EntryReader): Store['list'] {
   let found: { readonly prefix: string; readonly pageKeys: number } | undefined;
-  function* readAll(values: readonly KeyValue[], keys: Keys | undefined): Generator<void, (Entry | Promise<Entry>)[]> {
+  function* readAll(values: readonly KeyValue[], keys: Keys | undefined): Steps<(Entry | Promise<Entry>)[]> {
     const read: (Entry | Promise<Entry>)[] = [];
     for (const value of values) {
       client.history.sawValue(value);
@@ -177,7 +177,7 @@ function pageReader(client: EtcdClient, reader: EntryReader): Store['list'] {
       );
       at ??= revision(page.header.revision);
       // To decrypt thousands of values takes longer than others should wait.
-      const read = await turnsOf(client.clock).run(readAll(page.values, asked.keys));
+      const read = await perform(client.clock, call, readAll(page.values, asked.keys));
       // Those that wait for keys wait together.
       const all = read.every(isThere) ? read : Promise.all(read.map(async (entry) => entry));
       entries.push(...(await beforeDeadline(all, call, client.clock)));

@@ -1,4 +1,4 @@
-import { type Clock, turnsOf } from '@cluster-apiserver/base';
+import { type Clock, perform, type Steps } from '@cluster-apiserver/base';
 import { byteString, bytesOf } from '@cluster-apiserver/model';
 import { RevisionCompactedError } from '../errors.ts';
 import { type Revision, revision } from '../revision.ts';
@@ -148,7 +148,7 @@ export class Collection<Item extends CacheItem> {
     if (kept) return kept;
     const since = this.#window.after(revision, undoneMax + 1);
     if (!since || since.length > undoneMax) return undefined;
-    return turnsOf(this.#clock).run(withoutChanges(this.#view, since, this.form.termsOf, revision));
+    return perform(this.#clock, undefined, withoutChanges(this.#view, since, this.form.termsOf, revision));
   }
 
   /** Somebody will come back for the rest of this view. */
@@ -173,7 +173,7 @@ export class Collection<Item extends CacheItem> {
       },
       call,
     );
-    return { ...page, items: await turnsOf(this.#clock).run(this.#readAll(entries)) };
+    return { ...page, items: await perform(this.#clock, call, this.#readAll(entries)) };
   }
 
   /** The changes after a revision, whole revisions from a limit on; undefined when it is too old for the memory. */
@@ -281,7 +281,7 @@ export class Collection<Item extends CacheItem> {
    * Begins again from all there is at a revision, which is given bit by bit, in the order of the keys. Nothing of it
    * is seen before `prepare` has been run and what it gives is called.
    */
-  reload(): { add(entry: Entry): void; prepare(revision: Revision): Generator<void, () => void> } {
+  reload(): { add(entry: Entry): void; prepare(revision: Revision): Steps<() => void> } {
     const newest = new Map<string, Item>();
     return {
       add: (entry) => {
@@ -292,7 +292,7 @@ export class Collection<Item extends CacheItem> {
     };
   }
 
-  *#prepare(newest: Map<string, Item>, revision: Revision): Generator<void, () => void> {
+  *#prepare(newest: Map<string, Item>, revision: Revision): Steps<() => void> {
     const items = { [Symbol.iterator]: () => newest.values() };
     const view = yield* viewOf(items, this.form.termsOf, revision);
     return () => {
@@ -313,7 +313,7 @@ export class Collection<Item extends CacheItem> {
     }
   }
 
-  *#readAll(entries: readonly Entry[]): Generator<void, Item[]> {
+  *#readAll(entries: readonly Entry[]): Steps<Item[]> {
     const items: Item[] = [];
     for (const entry of entries) {
       items.push(this.#read(entry));

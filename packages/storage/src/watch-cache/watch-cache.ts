@@ -3,7 +3,7 @@
  * write below the prefix moves the revision that it has come to. A list and a watch of it can never disagree, because
  * state, changes and revision move together in one turn.
  */
-import { backoff, callUntil, type Clock, type Random, sleep, TurnBudget, turnsOf } from '@cluster-apiserver/base';
+import { backoff, callUntil, type Clock, type Random, perform, sleep, TurnBudget } from '@cluster-apiserver/base';
 import { HistoryReplacedError, RevisionCompactedError } from '../errors.ts';
 import type { HistoryReplaced } from '../etcd/history.ts';
 import { type Revision, revision } from '../revision.ts';
@@ -133,7 +133,7 @@ export function openWatchCache<Item extends CacheItem>(options: WatchCacheOption
       }
     } while (next);
     const finish: (() => void)[] = [];
-    for (const reload of reloads.values()) finish.push(await turnsOf(clock).run(reload.prepare(from)));
+    for (const reload of reloads.values()) finish.push(await perform(clock, undefined, reload.prepare(from)));
     signal.throwIfAborted();
     ofRound.throwIfAborted();
     unreadables.clear();
