@@ -1,21 +1,17 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { seededRandom, systemClock } from '@cluster-apiserver/base';
+import { systemClock } from '@cluster-apiserver/base';
 import { admission, type Authorizer } from '@cluster-apiserver/gates';
 import { type AccessQuestion, defineKind, type Kind, pathSegmentNames } from '@cluster-apiserver/model';
-import { openRegistry, type Registry } from '@cluster-apiserver/registry';
-import { memoryStore } from '@cluster-apiserver/storage';
 import { createHealth } from '@cluster-apiserver/telemetry';
 import * as fc from 'fast-check';
-import { chain } from './chain.ts';
+import { type OpenPipeline, openPipeline } from '../test/open-pipeline.ts';
 import { discoveryDocuments } from './discovery/discovery-documents.ts';
 import { type Document, documentRoutes } from './documents.ts';
-import type { ApiRequest, ApiResponse, Handler } from './exchange.ts';
+import type { ApiResponse } from './exchange.ts';
 import { healthDocuments } from './health-documents.ts';
 import { issuerDocuments } from './issuer-documents.ts';
 import { openApiDocuments } from './openapi/openapi-documents.ts';
 import { textResponse } from './respond.ts';
-import { OpenWatches } from './handlers/open-watches.ts';
-import { routes } from './routes.ts';
 
 /** The path that is authorized is the path that is served, whatever is encoded in it and for every route and document. */
 
@@ -59,22 +55,11 @@ const paths = [
   '/apis/notes.example/v1/namespaces/n/notes/a',
 ];
 
-let registry: Registry;
-let handle: Handler<ApiRequest>;
+let pipeline: OpenPipeline;
 let authorized: AccessQuestion | undefined;
 let servedDocument: string | undefined;
 
 beforeAll(async () => {
-  const clock = systemClock;
-  const random = seededRandom(7);
-  registry = openRegistry({
-    kinds,
-    store: memoryStore(clock),
-    keyPrefix: '/registry',
-    clock,
-    random,
-    report: () => {},
-  });
   const recorded = Object.keys(documents).map((pattern): [string, Document] => [
     pattern,
     ({ auditId }, parameters) => {
@@ -88,63 +73,25 @@ beforeAll(async () => {
       return { verdict: 'allow' };
     },
   };
-  handle = chain(
-    {
-      clock,
-      random,
-      requestTimeoutMs: 10_000,
-      allowedOrigin: () => false,
-      authenticator: { authenticate: () => ({ name: 'somebody', groups: [] }) },
-      authorizer,
-      inFlightLimits: { readOnly: 400, mutating: 200 },
-      inFlightMeasures: { used: () => {}, rejected: () => {} },
-      measures: { ended: () => {} },
-      report: () => {},
-      reportRejection: () => {},
-    },
-    routes({
-      resources: registry.resources,
-      reviews: [],
-      clock,
+  pipeline = await openPipeline({
+    kinds,
+    chain: { authorizer },
+    routes: {
       checks: { admission: admission([]), authorizer },
-      deleteCollectionWorkers: 1,
-      watchLimits: {
-        clock,
-        random,
-        minRequestTimeoutMs: 1000,
-        report: () => {},
-        openWatches: new OpenWatches({ clock, maxPerUser: 0, reportStalled: () => {} }),
-        measures: { began: () => {}, ended: () => {}, stalled: () => {} },
-      },
       documents: documentRoutes(Object.fromEntries(recorded)),
-    }),
-  );
+    },
+  });
   for (const collection of ['/api/v1/namespaces/n/robots', '/api/v1/namespaces/m/robots'])
     expect((await ask('POST', collection, '{"metadata":{"name":"a"}}')).status).toBe(201);
   const note = await ask('POST', '/apis/notes.example/v1/namespaces/n/notes', '{"metadata":{"name":"a"}}');
   expect(note.status).toBe(201);
 });
-afterAll(() => registry.cache.close());
+afterAll(() => pipeline.close());
 
-async function ask(method: string, target: string, body = ''): Promise<{ status: number; body: ApiResponse['body'] }> {
+function ask(method: string, target: string, body = ''): Promise<ApiResponse> {
   authorized = undefined;
   servedDocument = undefined;
-  const response = await handle({
-    method,
-    target,
-    header: () => undefined,
-    headerLines: () => [],
-    headersFrom: () => [],
-    clientCertificates: [],
-    body: async () => Buffer.from(body),
-    webSocket: false,
-    remoteAddress: '127.0.0.1',
-    protocol: 'HTTP/1.1',
-    signal: new AbortController().signal,
-    isAborted: false,
-    onEnd: () => {},
-  });
-  return { status: response.status, body: response.body };
+  return pipeline.ask(method, target, { body });
 }
 
 interface Served {
