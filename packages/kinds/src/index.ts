@@ -1,4 +1,5 @@
 import type { Kind } from '@cluster-apiserver/model';
+import { admissionRegistrationKinds } from './admission-registration/kinds.ts';
 import { event } from './event/event.ts';
 import { eventOfEvents } from './event/events-v1.ts';
 import { namespace } from './namespace/namespace.ts';
@@ -32,5 +33,6 @@ export function kinds(services: KindServices): readonly Kind[] {
     clusterRole,
     roleBinding,
     clusterRoleBinding,
+    ...admissionRegistrationKinds,
   ];
 }

@@ -41,10 +41,12 @@ export {
   type FieldError,
   FieldErrors,
   fieldErrorsMax,
+  duplicate,
   forbidden,
   invalidValue,
   notSupported,
   required,
+  tooMany,
 } from './field-error.ts';
 export { type Applied, readApplied } from './fields/applied.ts';
 export { ApplyConflictError, conflictCauses } from './fields/apply.ts';
@@ -75,6 +77,7 @@ export { definitions, type Dialect, type JsonSchema, jsonSchema } from './schema
 export { publicationOf, sharedPublication } from './schema/publication.ts';
 export {
   boolean,
+  bytes,
   type Field,
   field,
   type GroupVersionKind,
@@ -137,6 +140,7 @@ export { formatTime } from './time.ts';
 export { asServed, asStored, defineView, type View } from './view.ts';
 export { type LabelSelectorField, labelSelectorErrors } from './validation/label-selector.ts';
 export {
+  dnsWordLabel,
   labelNames,
   labelValueRule,
   type NameRule,

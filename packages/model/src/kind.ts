@@ -41,6 +41,8 @@ export interface KindForm<T extends KubeObject> {
   readonly qualifiedFinalizers: boolean;
   /** Whether PUT makes an object that is not there. */
   readonly createOnReplace: boolean;
+  /** Whether a replace has to name the resourceVersion that it replaces. */
+  readonly replaceNeedsVersion?: boolean;
   /** Whether others may depend on objects of this kind, so that `orphan` and `foregroundDeletion` mean something. */
   readonly ownsOthers: boolean;
   /** What a deletion that left nothing behind answers. */

@@ -52,7 +52,9 @@ function* decided(
   const { kind } = resource;
   requireFewLabels(kind, configuration.values);
   const applied = yield* withConfiguration(resource, configuration, current, options);
-  const next = withDistinctOwners(inNamespace(applied, options.namespace), options.warn);
+  // Defaults belong to nobody: the configuration does not name them.
+  const whole = kind.defaults?.(applied) ?? applied;
+  const next = withDistinctOwners(inNamespace(whole, options.namespace), options.warn);
   requireName(next, name);
   if (current) {
     requireUnchanged(kind, next, current);

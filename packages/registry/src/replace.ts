@@ -4,6 +4,7 @@ import {
   conflict,
   formatTime,
   invalid,
+  invalidValue,
   type Kind,
   type KubeObject,
   managedFieldsAfterUpdate,
@@ -11,6 +12,7 @@ import {
   requireBoundedValues,
   sameJson,
   sameOwnership,
+  type StatusError,
   validateObjectMeta,
   validateObjectMetaUpdate,
 } from '@cluster-apiserver/model';
@@ -65,9 +67,15 @@ function* decided(
     const { resourceVersion: _, ...metadata } = next.metadata;
     return yield* createdInstead(resource, yield* asNew(resource, { ...next, metadata }, options), options);
   }
+  if (kind.replaceNeedsVersion && !options.part && typeof expected !== 'number') throw versionMissing(kind, name);
   if (typeof expected === 'number' && expected !== current.revision) throw conflict(kind, name, modified);
   return yield* updated(resource, next, current, options);
 }
+
+const versionMissing = ({ group, plural }: Kind, name: string): StatusError =>
+  invalid({ group, kind: plural }, name, [
+    invalidValue('metadata.resourceVersion', 0, 'must be specified for an update'),
+  ]);
 
 /** An update that removed the object answers like any update: with the state that was asked for, not with a deletion. */
 export const asUpdate = (written: Written): Written =>

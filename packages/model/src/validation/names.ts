@@ -5,10 +5,12 @@
 export type NameRule = (name: string) => readonly string[];
 
 const label = '[a-z0-9]([-a-z0-9]*[a-z0-9])?';
+const wordLabel = '[a-z]([-a-z0-9]*[a-z0-9])?';
 const qualifiedPart = '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]';
 const labelValue = `(${qualifiedPart})?`;
 
 const labelForm = new RegExp(`^${label}$`);
+const wordLabelForm = new RegExp(`^${wordLabel}$`);
 const subdomainForm = new RegExp(`^${label}(\\.${label})*$`);
 const qualifiedPartForm = new RegExp(`^${qualifiedPart}$`);
 const labelValueForm = new RegExp(`^${labelValue}$`);
@@ -30,6 +32,14 @@ export const dnsLabel: NameRule = (name) =>
     isLonger(name, 63) && tooLong(63),
     !labelForm.test(name) &&
       `a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name', or '123-abc', regex used for validation is '${label}')`,
+  );
+
+/** A label that begins with a letter, as versions do. */
+export const dnsWordLabel: NameRule = (name) =>
+  problems(
+    isLonger(name, 63) && tooLong(63),
+    !wordLabelForm.test(name) &&
+      `a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '${wordLabel}')`,
   );
 
 export const dnsSubdomain: NameRule = (name) =>
