@@ -72,7 +72,7 @@ export {
   statusSchema,
   watchEvent,
 } from './schema/common.ts';
-export { decode, type Integer, isRawNumber, numberOf, WrongTypeError } from './schema/decode.ts';
+export { decode, type Integer, isRawNumber, numberOf, rawNumber, WrongTypeError } from './schema/decode.ts';
 export { definitions, type Dialect, type JsonSchema, jsonSchema } from './schema/json-schema.ts';
 export { publicationOf, sharedPublication } from './schema/publication.ts';
 export {

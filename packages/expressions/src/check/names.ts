@@ -1,3 +1,4 @@
+import type { Library } from '../library/index.ts';
 import { TypeValue, type Value } from '../values/value.ts';
 import { type Node, qualifiedName } from '../syntax/node.ts';
 import { formatType, type Type, types } from './type.ts';
@@ -8,6 +9,9 @@ export interface Declarations {
   readonly variables: ReadonlyMap<string, Type>;
   /** Names are looked for in here first, then in what it stands in. */
   readonly container: string;
+  readonly library: Library;
+  /** Types that an expression may make objects of, by their names. */
+  readonly constructible?: (name: string) => Type | undefined;
 }
 
 /** The variables of macros around a place, innermost first. */
@@ -42,6 +46,8 @@ export function referenceOf(node: Node, declared: Declarations, locals: Locals |
     if (type) return { kind: 'variable', name: candidate, type };
     const named = namedTypes.get(candidate);
     if (named) return { kind: 'type', ...named };
+    const made = declared.constructible?.(candidate);
+    if (made) return { kind: 'type', type: types.type(made), value: new TypeValue(candidate) };
   }
   return undefined;
 }

@@ -9,16 +9,8 @@ import {
   perSecond,
   timestamp,
 } from '../values/time.ts';
-import {
-  Duration,
-  EvaluationError,
-  Opaque,
-  Optional,
-  Timestamp,
-  TypeValue,
-  Uint,
-  type Value,
-} from '../values/value.ts';
+import { Duration, EvaluationError, Timestamp, TypeValue, Uint, type Value } from '../values/value.ts';
+import { typeNameOf } from '../values/type-name.ts';
 import { int, uint } from '../values/whole.ts';
 import { fn, method, type Overload, withCost } from './overload.ts';
 import { lengthOf } from './code-points.ts';
@@ -114,27 +106,4 @@ function doubleIn(text: string): number {
   const [, sign, name] = /^([-+]?)(nan|inf|infinity)$/i.exec(text) ?? [];
   if (name === undefined) throw new EvaluationError('type conversion error: the text is no number');
   return name.toLowerCase() === 'nan' ? Number.NaN : (sign === '-' ? -1 : 1) * Number.POSITIVE_INFINITY;
-}
-
-function typeNameOf(value: Value): string {
-  switch (typeof value) {
-    case 'boolean':
-      return 'bool';
-    case 'bigint':
-      return 'int';
-    case 'number':
-      return 'double';
-    case 'string':
-      return 'string';
-    default:
-      if (value === null) return 'null_type';
-      if (value instanceof Uint) return 'uint';
-      if (value instanceof Uint8Array) return 'bytes';
-      if (value instanceof Timestamp) return 'google.protobuf.Timestamp';
-      if (value instanceof Duration) return 'google.protobuf.Duration';
-      if (value instanceof TypeValue) return 'type';
-      if (value instanceof Optional) return 'optional_type';
-      if (value instanceof Opaque) return value.typeName;
-      return value instanceof MapValue ? 'map' : 'list';
-  }
 }

@@ -1,4 +1,5 @@
 import type { Budget } from '../run/budget.ts';
+import { ConstructedObject, JsonPatchOperation } from './constructed.ts';
 import { MapValue } from './map-value.ts';
 import { Duration, EvaluationError, Opaque, Optional, Timestamp, TypeValue, Uint, type Value } from './value.ts';
 
@@ -24,6 +25,7 @@ export function equal(left: Value, right: Value, budget: Budget): boolean {
         ? left.value === right.value
         : equal(left.value, right.value, budget))
     );
+  if (left instanceof ConstructedObject || left instanceof JsonPatchOperation) return left.equals(right, budget);
   return false;
 }
 

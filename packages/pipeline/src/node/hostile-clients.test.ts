@@ -3,8 +3,8 @@ import { systemClock } from '@cluster-apiserver/base';
 import { once } from 'node:events';
 import { readdirSync, readlinkSync } from 'node:fs';
 import type { ClientHttp2Stream } from 'node:http2';
-import { connect as connectTcp } from 'node:net';
-import { connect as connectTls } from 'node:tls';
+import { connect as connectTcp, type Socket } from 'node:net';
+import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { clientHello } from '../../test/client-hello.ts';
 import type { ApiRequest, ApiResponse, Handler, Pieces, Sink } from '../exchange.ts';
 import { BodyMemoryError } from '../exchange.ts';
@@ -402,6 +402,46 @@ describe('descriptors', () => {
       return openSockets() === before;
     });
   });
+
+  test('of connections that were reset unseen are closed when their clients come back by the same port', async () => {
+    let held = 0;
+    served = await serve(({ target }) => {
+      if (target !== '/held') return Promise.resolve(text(''));
+      held += 1;
+      return new Promise(() => {}); // the body is not asked for, so nothing reads from the socket
+    });
+    const connectBy = async (localPort?: number): Promise<{ tcp: Socket; socket: TLSSocket }> => {
+      const { port } = served.listener;
+      const tcp = connectTcp({ port, host: '127.0.0.1', ...(localPort && { localPort }) });
+      const socket = connectTls({ socket: tcp, rejectUnauthorized: false, ALPNProtocols: ['http/1.1'] });
+      socket.on('error', () => {});
+      await once(socket, 'secureConnect');
+      return { tcp, socket };
+    };
+    const before = openSockets();
+    for (let n = 0; n < 5; n++) {
+      const { tcp, socket: first } = await connectBy();
+      const { localPort } = tcp;
+      first.write(`POST /held HTTP/1.1\r\nHost: a\r\nContent-Length: 9000000\r\n\r\n`);
+      first.write(Buffer.alloc(8_000_000, 'a'));
+      await eventually(() => held > n);
+      await writesStand(first);
+      tcp.resetAndDestroy();
+      await once(tcp, 'close');
+      const { socket: second } = await connectBy(localPort);
+      second.end(get('/'));
+      await once(second.resume(), 'close');
+    }
+    await eventually(() => openSockets() <= before);
+  });
+
+  /** Until the server has taken what it wants of the bytes that this socket writes. */
+  async function writesStand(socket: Socket): Promise<void> {
+    for (let bytes = -1; socket.writableLength !== bytes; ) {
+      bytes = socket.writableLength;
+      for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+  }
 
   test('of handshakes that are never finished are closed', async () => {
     served = await serve(() => text(''), systemClock);

@@ -14,7 +14,10 @@ import type { SocketRequest } from './socket-request.ts';
 export class OpenConnections {
   readonly #context: ListenerContext;
   readonly #perPeerMax: number;
-  /** By address and port of the client, which the sockets below and above TLS have in common. */
+  /**
+   * By address and port of the client, which the sockets below and above TLS have in common. A client that comes back
+   * by the same port has left its first connection; where nothing was being read from that, nobody has noticed.
+   */
   readonly #accepted = new Map<string, Accepted>();
   readonly #perPeer = new Map<string, number>();
   readonly #connections = new Map<TLSSocket, Connection>();
@@ -138,10 +141,7 @@ export class OpenConnections {
   }
 
   destroyAll(): void {
-    for (const { socket, connection } of this.#accepted.values()) {
-      connection?.destroy();
-      socket.destroy();
-    }
+    for (const accepted of this.#accepted.values()) destroyAccepted(accepted);
   }
 
   #isCrowded(nowMs: number): boolean {
@@ -162,6 +162,8 @@ export class OpenConnections {
       this.#perPeer.set(peer, open + 1);
     }
     const key = keyOf(socket);
+    const replaced = this.#accepted.get(key);
+    if (replaced) destroyAccepted(replaced);
     this.#accepted.set(key, { socket, connection: undefined, sinceMs: nowMs });
     socket.on('error', ignoreErrorOfAnEndedSocket);
     socket.once('close', () => this.#closed(key, socket, peer));
@@ -189,7 +191,6 @@ export class OpenConnections {
   }
 
   #closed(key: string, socket: Socket, peer: string): void {
-    // The client may have come back with the same port.
     if (this.#accepted.get(key)?.socket === socket) this.#accepted.delete(key);
     if (this.#perPeerMax === 0) return;
     const open = (this.#perPeer.get(peer) ?? 1) - 1;
@@ -291,6 +292,11 @@ interface Accepted {
   readonly socket: Socket;
   connection: Connection | undefined;
   readonly sinceMs: number;
+}
+
+function destroyAccepted({ socket, connection }: Accepted): void {
+  connection?.destroy();
+  socket.destroy();
 }
 
 const keyOf = ({ remoteAddress, remotePort, localAddress }: Socket): string =>

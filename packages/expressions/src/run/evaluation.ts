@@ -1,0 +1,127 @@
+import type { Work } from '@cluster-apiserver/base';
+import type { Expression } from '../compile.ts';
+import type { VariableSet } from '../environment/variables.ts';
+import { LazyMap } from '../values/lazy-map.ts';
+import { EvaluationError, type Value } from '../values/value.ts';
+import { Budget, BudgetExceededError, expressionStepsMax, turnSteps } from './budget.ts';
+import type { Bindings } from './frame.ts';
+import { Interruption, Progress } from './progress.ts';
+
+/**
+ * About a second: what the expressions of one policy, or of all policies that one request meets, may cost together. The
+ * one that goes beyond ends the evaluation, and so does every later one.
+ */
+export const requestStepsMax = 10 * expressionStepsMax;
+
+/**
+ * Expressions over the same values. Variables are evaluated when one is read, and once. Where nothing waits, evaluating
+ * is one synchronous call; what takes longer than a turn or asks an authorizer that answers later is interrupted, and
+ * begins again with what it has kept.
+ */
+export class Evaluation {
+  readonly #values: ReadonlyMap<string, Value>;
+  readonly #variables: VariableSet | undefined;
+  readonly #bindings: Bindings;
+  readonly #total: Budget;
+  /** Of variables that were read: what they came to, or how far they are. */
+  readonly #read = new Map<string, Run>();
+  /** Of the expression that is evaluated now. */
+  #budget: Budget | undefined;
+  #turnLeft = turnSteps;
+
+  constructor(values: ReadonlyMap<string, Value>, variables?: VariableSet, total = new Budget(requestStepsMax)) {
+    this.#values = values;
+    this.#variables = variables;
+    this.#total = total;
+    const lazy = variables && new LazyMap(variables.names, (name) => this.#readVariable(name));
+    this.#bindings = { get: (name) => (name === 'variables' && lazy ? lazy : this.#values.get(name)) };
+  }
+
+  /**
+   * Throws `EvaluationError` when the expression has no value, also because it costs too much, and `BudgetExceededError`
+   * when all together do.
+   */
+  *evaluate(expression: Expression): Work<Value> {
+    const run = new Run(expression);
+    for (;;) {
+      try {
+        return this.#proceed(run);
+      } catch (error) {
+        if (!(error instanceof Interruption)) throw error;
+        yield error.until;
+        this.#turnLeft = turnSteps;
+      }
+    }
+  }
+
+  #proceed(run: Run): Value {
+    const outer = this.#budget;
+    const budget = new Budget(expressionStepsMax, outer ? outer.left - outer.pauseBelow : this.#turnLeft);
+    this.#budget = budget;
+    try {
+      const { expression, progress } = run;
+      const value = expression.plan({ variables: this.#bindings, locals: [], budget, progress });
+      this.#spend(budget);
+      return value;
+    } catch (error) {
+      if (error instanceof Interruption) run.progress.wasInterrupted = true;
+      else if (error instanceof EvaluationError || isSpent(budget)) this.#spend(budget);
+      throw error instanceof BudgetExceededError && isSpent(budget)
+        ? new EvaluationError(error.message, { cause: error })
+        : error;
+    } finally {
+      this.#budget = outer;
+      const turnLeft = budget.left - budget.pauseBelow;
+      if (outer) outer.pauseBelow = outer.left - turnLeft;
+      else this.#turnLeft = turnLeft;
+    }
+  }
+
+  #spend(budget: Budget): void {
+    this.#total.left -= expressionStepsMax - budget.left;
+    if (isSpent(this.#total))
+      throw new BudgetExceededError(
+        'validation failed due to running out of cost budget, no further validation rules will be run',
+      );
+  }
+
+  #readVariable(name: string): Value | undefined {
+    const expression = this.#variables?.expressionOf(name);
+    if (!expression) return undefined;
+    const known = this.#read.get(name);
+    if (known?.outcome) return known.outcome();
+    if (known?.isRunning) throw new EvaluationError(`variable "${name}" reads itself`);
+    const run = known ?? new Run(expression);
+    this.#read.set(name, run);
+    run.isRunning = true;
+    try {
+      const value = this.#proceed(run);
+      run.outcome = () => value;
+      return value;
+    } catch (error) {
+      if (!(error instanceof EvaluationError)) throw error;
+      const failed = new EvaluationError(`composited variable "${name}" fails to evaluate: ${error.message}`, {
+        cause: error,
+      });
+      run.outcome = () => {
+        throw failed;
+      };
+      throw failed;
+    } finally {
+      run.isRunning = false;
+    }
+  }
+}
+
+const isSpent = (budget: Budget): boolean => budget.left < 0;
+
+class Run {
+  readonly expression: Expression;
+  readonly progress = new Progress();
+  isRunning = false;
+  outcome: (() => Value) | undefined;
+
+  constructor(expression: Expression) {
+    this.expression = expression;
+  }
+}

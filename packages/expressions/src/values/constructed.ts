@@ -1,0 +1,62 @@
+import type { Budget } from '../run/budget.ts';
+import { equal } from './equal.ts';
+import { EvaluationError, type Value } from './value.ts';
+
+/**
+ * What `Object.metadata{labels: …}` makes: the fields that a mutation gives, with the name of their place. It is no map:
+ * nothing reads it but the mutation.
+ */
+export class ConstructedObject {
+  readonly typeName: string;
+  readonly fields: ReadonlyMap<string, Value>;
+
+  constructor(typeName: string, fields: ReadonlyMap<string, Value>) {
+    this.typeName = typeName;
+    this.fields = fields;
+  }
+
+  equals(other: Value, budget: Budget): boolean {
+    if (!(other instanceof ConstructedObject) || other.typeName !== this.typeName) return false;
+    budget.charge(this.fields.size);
+    if (other.fields.size !== this.fields.size) return false;
+    return [...this.fields].every(([name, value]) => {
+      const its = other.fields.get(name);
+      return its !== undefined && equal(value, its, budget);
+    });
+  }
+}
+
+export const jsonPatchFields = ['op', 'path', 'from', 'value'] as const;
+
+/** One operation of a JSON patch. Its texts are empty when they are not given. */
+export class JsonPatchOperation {
+  readonly typeName = 'JSONPatch';
+  readonly op: string;
+  readonly path: string;
+  readonly from: string;
+  readonly value: Value | undefined;
+
+  constructor(fields: ReadonlyMap<string, Value>) {
+    const text = (name: string): string => {
+      const value = fields.get(name) ?? '';
+      if (typeof value === 'string') return value;
+      throw new EvaluationError(`unexpected type for JSONPatchType '${name}' field`);
+    };
+    this.op = text('op');
+    this.path = text('path');
+    this.from = text('from');
+    this.value = fields.get('value');
+  }
+
+  equals(other: Value, budget: Budget): boolean {
+    return (
+      other instanceof JsonPatchOperation &&
+      this.op === other.op &&
+      this.path === other.path &&
+      this.from === other.from &&
+      (this.value === undefined || other.value === undefined
+        ? this.value === other.value
+        : equal(this.value, other.value, budget))
+    );
+  }
+}

@@ -1,0 +1,68 @@
+import { isRawNumber } from '@cluster-apiserver/model';
+import { type Entry, MapValue } from './map-value.ts';
+import type { Value } from './value.ts';
+
+type Json = Readonly<Record<string, unknown>>;
+
+/**
+ * An object of the API. Whole numbers are ints, a property that is not there is no key, and names mean themselves: what
+ * the rules of authentication escape is not escaped here, as in kube-apiserver. A policy looks at a few fields of a large
+ * object, so a part becomes a value when it is looked at.
+ */
+export class JsonMap extends MapValue {
+  readonly json: Json;
+  /** Objects and lists that were looked at. */
+  #parts: Map<string, Value> | undefined;
+  #names: readonly string[] | undefined;
+
+  constructor(json: Json) {
+    super();
+    this.json = json;
+  }
+
+  get size(): number {
+    return this.#ownNames().length;
+  }
+
+  get(key: Value): Value | undefined {
+    return typeof key === 'string' && Object.hasOwn(this.json, key) ? this.#valueOf(key) : undefined;
+  }
+
+  *entries(): Iterable<Entry> {
+    for (const name of this.#ownNames()) yield [name, this.#valueOf(name) ?? null];
+  }
+
+  #ownNames(): readonly string[] {
+    this.#names ??= Object.keys(this.json).filter((name) => this.json[name] !== undefined);
+    return this.#names;
+  }
+
+  #valueOf(name: string): Value | undefined {
+    const json = this.json[name];
+    if (json === undefined) return undefined;
+    if (typeof json !== 'object' || json === null) return fromApiJson(json);
+    const known = this.#parts?.get(name);
+    if (known !== undefined) return known;
+    const value = fromApiJson(json);
+    this.#parts ??= new Map();
+    this.#parts.set(name, value);
+    return value;
+  }
+}
+
+/** JSON of the API as a value; its depth was limited when it was read. */
+export function fromApiJson(json: unknown): Value {
+  switch (typeof json) {
+    case 'string':
+    case 'boolean':
+      return json;
+    case 'number':
+      return Number.isInteger(json) ? BigInt(json) : json;
+    case 'object':
+      if (json === null) return null;
+      if (Array.isArray(json)) return json.map(fromApiJson);
+      return isRawNumber(json) ? BigInt(json.rawJSON) : new JsonMap(json as Json);
+    default:
+      return null;
+  }
+}
