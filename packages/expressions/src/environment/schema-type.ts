@@ -23,6 +23,8 @@ function typeOf(name: string, schema: Schema): Type {
   switch (schema.type) {
     case 'string':
       return types.string;
+    case 'bytes':
+      return types.bytes;
     case 'boolean':
       return types.bool;
     case 'int32':

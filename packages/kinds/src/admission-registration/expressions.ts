@@ -1,4 +1,15 @@
-import { compile, formatType, type Type, types } from '@cluster-apiserver/expressions';
+import {
+  admissionEnvironment,
+  type AdmissionOptions,
+  applyConfigurationType,
+  compileTyped,
+  compileVariables,
+  jsonPatchType,
+  type Type,
+  types,
+  withVariables,
+  type WrittenVariable,
+} from '@cluster-apiserver/expressions';
 
 /** Says what is wrong with an expression, for each place where one may stand. Nothing wrong is an empty list. */
 export interface ExpressionChecker {
@@ -8,45 +19,46 @@ export interface ExpressionChecker {
   auditAnnotation(expression: string): readonly string[];
   applyConfiguration(expression: string): readonly string[];
   jsonPatch(expression: string): readonly string[];
-  /** From then on `variables.NAME` is known to the other expressions. */
-  variable(name: string, expression: string): readonly string[];
+  /** The variable of this index. */
+  variable(index: number): readonly string[];
 }
 
-/** The kinds that are asked about may have any form, so what they hold is only known at run time. */
-const request = { object: types.dyn, oldObject: types.dyn, request: types.dyn, namespaceObject: types.dyn };
+/** Those that expressions of a webhook or a policy may use. */
+export interface ExpressionNames {
+  readonly hasParams: boolean;
+  readonly variables: readonly WrittenVariable[];
+}
 
-export function expressionChecker({ hasParams }: { readonly hasParams: boolean }): ExpressionChecker {
-  const found: Record<string, Type> = {};
-  const check = (expression: string, wanted: readonly Type[], authorizer: boolean): readonly string[] => {
-    const compiled = compile(expression, {
-      ...request,
-      ...(hasParams && { params: types.dyn }),
-      ...(authorizer && { authorizer: types.dyn }),
-      variables: types.object('kubernetes.variables', found),
-    });
-    if ('faults' in compiled) return [`compilation failed: ${compiled.faults.join('\n')}`];
-    return wrongType(compiled.expression.type, wanted);
-  };
+/** Webhooks have neither parameters nor variables. */
+export const noNames: ExpressionNames = { hasParams: false, variables: [] };
+
+export function expressionChecker({ hasParams, variables: written }: ExpressionNames): ExpressionChecker {
+  const full = admissionEnvironment({ hasParams, hasAuthorizer: true });
+  const { variables, faults } = compileVariables(full, written);
+  const checking =
+    (options: AdmissionOptions, ...allowed: readonly Type[]) =>
+    (expression: string): readonly string[] =>
+      faultOf(
+        compileTyped(withVariables(admissionEnvironment({ hasParams, ...options }), variables), expression, allowed),
+      );
+  const authorized = { hasAuthorizer: true };
+  const patching = { hasAuthorizer: true, hasPatchTypes: true };
   return {
-    matchCondition: (expression) => check(expression, [types.bool], true),
-    validation: (expression) => check(expression, [types.bool], true),
-    message: (expression) => check(expression, [types.string], false),
-    auditAnnotation: (expression) => check(expression, [types.string, types.null], true),
-    applyConfiguration: (expression) => check(expression, [types.dyn], true),
-    jsonPatch: (expression) => check(expression, [types.dyn], true),
-    variable: (name, expression) => {
-      found[name] = types.dyn;
-      return check(expression, [], true);
+    matchCondition: (expression) => faultOf(compileTyped(full, expression, [types.bool])),
+    validation: checking(authorized, types.bool),
+    message: checking({}, types.string),
+    auditAnnotation: checking(authorized, types.string, types.null),
+    applyConfiguration: checking(patching, applyConfigurationType),
+    jsonPatch: checking(patching, types.list(jsonPatchType)),
+    variable: (index) => {
+      const fault = faults.get(index);
+      return fault === undefined ? [] : [fault];
     },
   };
 }
 
-function wrongType(type: Type, wanted: readonly Type[]): readonly string[] {
-  const got = formatType(type);
-  const names = wanted.map(formatType);
-  if (wanted.length === 0 || names.includes(got)) return [];
-  return [`must evaluate to ${names.length === 1 ? names[0] : `one of [${names.join(' ')}]`} but got ${got}`];
-}
+const faultOf = (compiled: ReturnType<typeof compileTyped>): readonly string[] =>
+  'fault' in compiled ? [compiled.fault] : [];
 
 const reserved = new Set(
   'true false null in as break const continue else for function if import let loop package namespace return var void while'.split(

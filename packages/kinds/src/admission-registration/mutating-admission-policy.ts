@@ -131,7 +131,7 @@ export const mutatingAdmissionPolicy = defineKind<MutatingAdmissionPolicy>({
 function policyErrors({ spec }: MutatingAdmissionPolicy): FieldError[] {
   const { mutations = [], variables = [], matchConstraints, reinvocationPolicy = '' } = spec;
   const errors = new FieldErrors();
-  const check = expressionChecker({ hasParams: spec.paramKind !== undefined });
+  const check = expressionChecker({ hasParams: spec.paramKind !== undefined, variables });
   addPolicyErrors(errors, spec, check);
   for (const error of mutatedOperationErrors('spec.matchConstraints', matchConstraints)) errors.add(() => error);
   addVariableErrors(errors, variables, check);

@@ -83,8 +83,7 @@ export function addVariableErrors(errors: FieldErrors, variables: readonly Varia
     if (name.trim() === '') errors.add(() => required(`${at}.name`, 'name is not specified'));
     else if (!isIdentifier(name)) errors.add(() => invalidValue(`${at}.name`, name, 'must be a valid CEL identifier'));
     if (expression.trim() === '') errors.add(() => required(`${at}.expression`, 'expression is not specified'));
-    else
-      errors.addAll(check.variable(name, expression), (fault) => invalidValue(`${at}.expression`, expression, fault));
+    else errors.addAll(check.variable(index), (fault) => invalidValue(`${at}.expression`, expression, fault));
   }
 }
 

@@ -212,7 +212,7 @@ const auditAnnotationsMax = 20;
 function policyErrors({ spec, metadata, status }: ValidatingAdmissionPolicy): FieldError[] {
   const { validations = [], auditAnnotations = [], variables = [] } = spec;
   const errors = new FieldErrors();
-  const check = expressionChecker({ hasParams: spec.paramKind !== undefined });
+  const check = expressionChecker({ hasParams: spec.paramKind !== undefined, variables });
   addPolicyErrors(errors, spec, check);
   addVariableErrors(errors, variables, check);
   if (validations.length === 0 && auditAnnotations.length === 0)

@@ -17,7 +17,7 @@ import {
   subdomainNames,
 } from '@cluster-apiserver/model';
 import { addClientConfigErrors, clientConfig, type WebhookClientConfig, withServicePort } from './client-config.ts';
-import { type ExpressionChecker, expressionChecker } from './expressions.ts';
+import { type ExpressionChecker, expressionChecker, noNames } from './expressions.ts';
 import { failurePolicy, failurePolicyErrors } from './failure-policy.ts';
 import { addMatchConditionErrors, type MatchCondition, matchConditions } from './match-conditions.ts';
 import { selectorErrors, selectorFields, type Selectors, withSelectors } from './match-resources.ts';
@@ -87,7 +87,7 @@ export function webhooksErrors<T extends Webhook>(
   more: (at: string, webhook: T) => readonly FieldError[] = () => [],
 ): FieldError[] {
   const errors = new FieldErrors();
-  const check = expressionChecker({ hasParams: false });
+  const check = expressionChecker(noNames);
   const seen = new Set<string>();
   for (const [index, webhook] of webhooks.entries()) {
     const at = `webhooks[${index}]`;
