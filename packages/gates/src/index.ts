@@ -50,7 +50,7 @@ export { openPaths } from './authorization/open-paths.ts';
 export { ownQuestions } from './authorization/own-questions.ts';
 export { mastersGroup, privilegedGroups } from './authorization/privileged-groups.ts';
 export { firstToDecide } from './authorization/union.ts';
-export { impersonated, type Impersonation } from './impersonation/impersonated.ts';
+export { type Impersonation, type Impersonator, impersonator } from './impersonation/impersonator.ts';
 export {
   ImpersonationHeaderError,
   impersonationPrefix,

@@ -69,6 +69,8 @@ beforeEach(() => {
       const { user, verb } = question;
       if (user.groups.includes('masters')) return { verdict: 'allow', annotations: { rule: 'masters' } };
       if (user.groups.includes('early')) return { verdict: 'notReady' };
+      if (user.groups.includes('managers') && verb === 'impersonate') return { verdict: 'allow' };
+      if (user.groups.includes('failing')) return { verdict: 'noOpinion', error: new Error('the webhook is away') };
       if (user.groups.includes('editors') && ['update', 'patch'].includes(verb)) return { verdict: 'allow' };
       return { verdict: 'noOpinion', reason: 'no rule' };
     },
@@ -91,6 +93,8 @@ beforeEach(() => {
           info.query.has('audited')
             ? {
                 user: ({ name }) => void recorded.push(`user ${name}`),
+                impersonatedUser: ({ name }, constraint = 'impersonate') =>
+                  void recorded.push(`as ${name} by ${constraint}`),
                 annotate: (key, value) => void recorded.push(`${key}=${value}`),
                 responded: ({ status }) => void recorded.push(`status ${status}`),
               }
@@ -133,7 +137,15 @@ const users: Record<string, { name: string; groups: string[] }> = {
   visitor: { name: 'v', groups: [] },
   editor: { name: 'e', groups: ['editors'] },
   early: { name: 'y', groups: ['early'] },
+  manager: { name: 'manager', groups: ['managers'] },
+  failing: { name: 'failing', groups: ['failing'] },
 };
+
+/** What authorization writes into the record of a request. */
+const noted = (decision: string, reason: string): string[] => [
+  `authorization.k8s.io/decision=${decision}`,
+  `authorization.k8s.io/reason=${reason}`,
+];
 
 interface Said {
   readonly body?: string | Buffer;
@@ -337,11 +349,27 @@ describe('an exchange', () => {
 
   test.each([
     [undefined, ['status 401']],
-    ['visitor', ['user v', 'status 403']],
-    ['master', ['user m', 'rule=masters', 'status 200']],
+    ['visitor', ['user v', ...noted('forbid', 'no rule'), 'status 403']],
+    ['master', ['user m', ...noted('allow', ''), 'rule=masters', 'status 200']],
+    ['early', ['user y', 'status 503']],
+    ['failing', ['user failing', ...noted('forbid', 'internal error'), 'status 403']],
   ])('of %s is recorded with who it was, why, and what came of it', async (authorization, lines) => {
     await ask('GET', `${robots}?audited=1`, { headers: { authorization } });
     expect(recorded).toEqual(lines);
+  });
+
+  test.each([
+    ['bob', 'as bob by impersonate:user-info', noted('forbid', 'no rule')],
+    ['system:node:one', 'as system:node:one by impersonate:arbitrary-node', noted('forbid', 'no rule')],
+  ])('that acts for %s is recorded with whom it acts for, and by which right', async (name, as, decision) => {
+    await ask('GET', `${robots}?audited=1`, { headers: { 'impersonate-user': name } });
+    expect(recorded).toEqual(['user m', as, ...decision, 'status 403']);
+  });
+
+  test('that acts for somebody by the classic right is recorded without a constraint', async () => {
+    const headers = { authorization: 'manager', 'impersonate-user': 'bob' };
+    await ask('GET', `${robots}?audited=1`, { headers });
+    expect(recorded).toEqual(['user manager', 'as bob by impersonate', ...noted('forbid', 'no rule'), 'status 403']);
   });
 
   test('a fault of ours is told to the log and not to the client', async () => {

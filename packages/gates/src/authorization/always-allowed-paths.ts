@@ -23,8 +23,13 @@ export function pathMatcher(patterns: readonly string[]): (path: string) => bool
   return (path) => paths.has(path) || prefixes.some((prefix) => path.startsWith(prefix));
 }
 
-/** Allows every verb on paths that are no resources, so that probes need no rights. Nobody's rules show it, as upstream. */
+/**
+ * Allows everybody to read these paths, so that probes need no rights, and nothing else: acting as somebody else there
+ * needs the right to impersonate, as anywhere. Nobody's rules show it, as upstream.
+ */
 export const alwaysAllowedPaths = (matches: (path: string) => boolean): Authorizer => ({
-  authorize: ({ path, resource }: AccessQuestion) => ({ verdict: !resource && matches(path) ? 'allow' : 'noOpinion' }),
+  authorize: ({ verb, path, resource }: AccessQuestion) => ({
+    verdict: !resource && (verb === 'get' || verb === 'head') && matches(path) ? 'allow' : 'noOpinion',
+  }),
   rulesOf: () => noRules,
 });

@@ -20,6 +20,7 @@ export const authorize =
       attributes: AccessQuestion,
       decision: AccessDecision,
     ): ApiResponse | Promise<ApiResponse> => {
+      noteDecision(facts, decision);
       requireAllowed(facts, attributes, decision);
       return next(facts);
     };
@@ -32,16 +33,37 @@ export const authorize =
     };
   };
 
+/** Words of a refusal that does not say who cannot do what, from the reason of the authorizers. */
+export type Reword = (reason: string) => string;
+
 /** For what a request asks for besides its own verb. Throws unless that is allowed too. */
-export async function requireVerb(authorizer: Authorizer, facts: Authenticated, verb: string): Promise<void> {
+export async function requireVerb(
+  authorizer: Authorizer,
+  facts: Authenticated,
+  verb: string,
+  reword?: Reword,
+): Promise<void> {
   const attributes = { ...attributesOf(facts), verb };
-  requireAllowed(facts, attributes, await authorizer.authorize(attributes, facts.call));
+  requireAllowed(facts, attributes, await authorizer.authorize(attributes, facts.call), reword);
 }
 
-function requireAllowed({ audit }: Authenticated, attributes: AccessQuestion, decision: AccessDecision): void {
+function requireAllowed(
+  { audit }: Authenticated,
+  attributes: AccessQuestion,
+  decision: AccessDecision,
+  reword?: Reword,
+): void {
   const { verdict, annotations } = decision;
   if (audit && annotations) for (const [key, value] of Object.entries(annotations)) audit.annotate(key, value);
-  if (verdict !== 'allow') throw refusal(attributes, decision);
+  if (verdict !== 'allow') throw refusal(attributes, decision, reword);
+}
+
+/** What became of the request's own verb, for its audit event. What nobody could decide yet is neither. */
+function noteDecision({ audit }: Authenticated, { verdict, reason, error }: AccessDecision): void {
+  if (!audit || verdict === 'notReady') return;
+  audit.annotate('authorization.k8s.io/decision', verdict === 'allow' ? 'allow' : 'forbid');
+  const unexplained = error && verdict !== 'allow' ? 'internal error' : '';
+  audit.annotate('authorization.k8s.io/reason', reason || unexplained);
 }
 
 export function attributesOf({ info, user }: Authenticated): AccessQuestion {
@@ -79,6 +101,7 @@ function requiredName(selector: string): string | undefined {
 export function refusal(
   { user, verb, path, resource }: AccessQuestion,
   { verdict, reason }: Pick<AccessDecision, 'verdict' | 'reason'>,
+  reword?: Reword,
 ): StatusError {
   if (verdict === 'notReady') return decisionNotReady();
   const who = `User ${JSON.stringify(user.name)}`;
@@ -87,15 +110,14 @@ export function refusal(
     return new StatusError('Forbidden', `forbidden: ${who} cannot ${verb} path ${JSON.stringify(path)}${because}`, {});
   const { group, resource: plural, subresource, namespace, name } = resource;
   const what = subresource ? `${plural}/${subresource}` : plural;
-  const where = namespace ? ` in the namespace ${JSON.stringify(namespace)}` : ' at the cluster scope';
+  const where = namespace ? `in the namespace ${JSON.stringify(namespace)}` : 'at the cluster scope';
   const subject = `${group ? `${plural}.${group}` : plural}${name ? ` ${JSON.stringify(name)}` : ''}`;
-  return new StatusError(
-    'Forbidden',
-    `${subject} is forbidden: ${who} cannot ${verb} resource ${JSON.stringify(what)} in API group ${JSON.stringify(group)}${where}${because}`,
-    {
-      ...(name && { name }),
-      ...(group && { group }),
-      kind: plural,
-    },
-  );
+  const problem = reword
+    ? reword(reason ?? '')
+    : `${who} cannot ${verb} resource ${JSON.stringify(what)} in API group ${JSON.stringify(group)} ${where}${because}`;
+  return new StatusError('Forbidden', `${subject} is forbidden: ${problem}`, {
+    ...(name && { name }),
+    ...(group && { group }),
+    kind: plural,
+  });
 }
