@@ -141,6 +141,11 @@ const users: Record<string, { name: string; groups: string[] }> = {
   failing: { name: 'failing', groups: ['failing'] },
 };
 
+/** A selector as authorizers are told it. */
+const requiring = (key: string, value: string): object => ({
+  requirements: [{ key, operator: 'In', values: [value] }],
+});
+
 /** What authorization writes into the record of a request. */
 const noted = (decision: string, reason: string): string[] => [
   `authorization.k8s.io/decision=${decision}`,
@@ -274,20 +279,16 @@ describe('who may not', () => {
   });
 
   test.each([
-    [
-      'GET',
-      `${robots}?fieldSelector=metadata.name%3Da`,
-      { name: 'a', fieldSelector: { rawSelector: 'metadata.name=a' } },
-    ],
+    ['GET', `${robots}?fieldSelector=metadata.name%3Da`, { name: 'a', fieldSelector: requiring('metadata.name', 'a') }],
     ['GET', `${robots}?watch=1&fieldSelector=arms%3D1,metadata.name%3D%3Da`, { name: 'a' }],
     ['GET', `${robots}?fieldSelector=metadata.name!%3Da`, { name: undefined }],
     ['GET', `${robots}?fieldSelector=arms%3D%5C,metadata.name%3Da`, { name: undefined }],
     ['GET', `${robots}?fieldSelector=metadata.name%3D..`, { name: undefined }],
-    ['GET', `${robots}?labelSelector=a%3Db`, { name: undefined, labelSelector: { rawSelector: 'a=b' } }],
+    ['GET', `${robots}?labelSelector=a%3Db`, { name: undefined, labelSelector: requiring('a', 'b') }],
     [
       'DELETE',
       `${robots}?fieldSelector=metadata.name%3Da`,
-      { name: undefined, fieldSelector: { rawSelector: 'metadata.name=a' } },
+      { name: undefined, fieldSelector: requiring('metadata.name', 'a') },
     ],
     ['GET', `${robots}/b?fieldSelector=metadata.name%3Da`, { name: 'b' }],
   ])('%s %s is a question about what it selects', async (method, target, resource) => {
@@ -321,7 +322,7 @@ describe('an exchange', () => {
     expect(counted).toEqual([
       { verb: 'create', code: 201 },
       { verb: 'get', code: 404 },
-      { verb: 'brew', code: 405 },
+      { verb: 'BREW', code: 405 },
     ]);
   });
 

@@ -101,6 +101,7 @@ export const selfSubjectRulesReview = ({ rulesOf }: ReviewServices): Review =>
       const { namespace = '' } = review.spec;
       if (namespace === '') throw badRequest('no namespace on request');
       const { resource, nonResource, incomplete } = await rulesOf(asker, namespace, call);
-      return { ...review, status: { resourceRules: resource, nonResourceRules: nonResource, incomplete } };
+      // The question is not repeated, as upstream.
+      return { ...review, spec: {}, status: { resourceRules: resource, nonResourceRules: nonResource, incomplete } };
     },
   });

@@ -2,8 +2,11 @@ import type { Authorizer } from '@cluster-apiserver/gates';
 import {
   type AccessDecision,
   type AccessQuestion,
+  type AccessSelector,
   decisionNotReady,
   pathSegment,
+  readFieldSelector,
+  readLabelSelector,
   type ResourceQuestion,
   StatusError,
 } from '@cluster-apiserver/model';
@@ -80,21 +83,19 @@ const selectingVerbs: ReadonlySet<string> = new Set(['list', 'watch', 'deletecol
 /** The part of a collection that a request is about. A collection delete is never about one name. */
 function selectionOf({ verb, query }: RequestInfo): Pick<ResourceQuestion, 'name' | 'fieldSelector' | 'labelSelector'> {
   const [fields, labels] = [query.get('fieldSelector'), query.get('labelSelector')];
+  const fieldSelector = fields ? readFieldSelector({ rawSelector: fields }).selector : undefined;
+  const labelSelector = labels ? readLabelSelector({ rawSelector: labels }).selector : undefined;
   return {
-    name: fields && verb !== 'deletecollection' ? requiredName(fields) : undefined,
-    ...(fields && { fieldSelector: { rawSelector: fields } }),
-    ...(labels && { labelSelector: { rawSelector: labels } }),
+    name: fieldSelector && verb !== 'deletecollection' ? requiredName(fieldSelector) : undefined,
+    ...(fieldSelector && { fieldSelector }),
+    ...(labelSelector && { labelSelector }),
   };
 }
 
 /** The name that a field selector requires by `metadata.name=x`, if that can be one. */
-function requiredName(selector: string): string | undefined {
-  for (const term of selector.match(/(?:[^\\,]|\\.)+/gs) ?? []) {
-    const value = /^metadata\.name==?((?:[^\\=]|\\[\\,=])*)$/s.exec(term)?.[1];
-    const name = value?.replaceAll(/\\(.)/gs, '$1');
-    if (name !== undefined) return name !== '' && pathSegment(name).length === 0 ? name : undefined;
-  }
-  return undefined;
+function requiredName({ requirements }: AccessSelector): string | undefined {
+  const name = requirements.find(({ key, operator }) => key === 'metadata.name' && operator === 'In')?.values?.[0];
+  return name && pathSegment(name).length === 0 ? name : undefined;
 }
 
 /** The answer to a question that was not allowed. */
