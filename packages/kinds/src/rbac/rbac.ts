@@ -1,0 +1,20 @@
+import { pathSegment } from '@cluster-apiserver/model';
+
+/** The group of the four kinds, and what subjects and role references of it name as their apiGroup. */
+export const rbac = { group: 'rbac.authorization.k8s.io', version: 'v1' };
+
+/** What the four kinds have in common. */
+export const rbacKind = {
+  ...rbac,
+  shortNames: [],
+  // A name may be like `system:monitoring`. A prefix is checked like a whole name.
+  names: { whole: pathSegment, prefix: pathSegment },
+  qualifiedFinalizers: true,
+  createOnReplace: true,
+  ownsOthers: true,
+  deletedAnswer: 'status',
+  subresources: [],
+  selectableFields: {},
+  unknownSelectorField: (name: string) =>
+    `"${name}" is not a known field selector: only "metadata.name", "metadata.namespace"`,
+} as const;
