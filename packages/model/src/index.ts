@@ -164,3 +164,4 @@ export {
   validateObjectMetaUpdate,
 } from './validation/object-meta.ts';
 export { hasMoreValues, requireBoundedValues } from './validation/values.ts';
+export { type PolicyRule, rbacGroup, type RbacSubject, type RoleRef } from './rbac.ts';
