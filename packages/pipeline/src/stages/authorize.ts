@@ -78,9 +78,11 @@ function requiredName(selector: string): string | undefined {
 /** The answer to a question that was not allowed. */
 export function refusal(
   { user, verb, path, resource }: AccessQuestion,
-  { verdict, reason }: Pick<AccessDecision, 'verdict' | 'reason'>,
+  { verdict, reason, error }: Pick<AccessDecision, 'verdict' | 'reason' | 'error'>,
 ): StatusError {
   if (verdict === 'notReady') return decisionNotReady();
+  // As in kube-apiserver: nobody knows whether it would have been allowed, so the client may try again.
+  if (error) return new StatusError('InternalError', `Internal error occurred: ${error.message}`, {}, { cause: error });
   const who = `User ${JSON.stringify(user.name)}`;
   const because = reason ? `: ${reason}` : '';
   if (!resource)
