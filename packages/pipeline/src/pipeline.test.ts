@@ -353,7 +353,7 @@ describe('an exchange', () => {
     ['visitor', ['user v', ...noted('forbid', 'no rule'), 'status 403']],
     ['master', ['user m', ...noted('allow', ''), 'rule=masters', 'status 200']],
     ['early', ['user y', 'status 503']],
-    ['failing', ['user failing', ...noted('forbid', 'internal error'), 'status 403']],
+    ['failing', ['user failing', 'authorization.k8s.io/reason=internal error', 'status 500']],
   ])('of %s is recorded with who it was, why, and what came of it', async (authorization, lines) => {
     await ask('GET', `${robots}?audited=1`, { headers: { authorization } });
     expect(recorded).toEqual(lines);

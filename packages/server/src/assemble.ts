@@ -1,13 +1,6 @@
 import { Scope } from '@cluster-apiserver/base';
 import { featureGates } from '@cluster-apiserver/config';
-import {
-  alwaysAllowedPaths,
-  firstToDecide,
-  mastersGroup,
-  openPaths,
-  ownQuestions,
-  privilegedGroups,
-} from '@cluster-apiserver/gates';
+import { firstToDecide, openPaths, ownQuestions } from '@cluster-apiserver/gates';
 import { type KindServices, kinds as kindsOf, namespace as namespaceKind } from '@cluster-apiserver/kinds';
 import type { Kind } from '@cluster-apiserver/model';
 import {
@@ -31,6 +24,7 @@ import { versionInfo } from './version.ts';
 import { openAdmission } from './wiring/admission.ts';
 import { alwaysAllowedPathsOf } from './wiring/always-allowed-paths.ts';
 import { allowedOrigins } from './wiring/allowed-origins.ts';
+import { openAuthorization } from './wiring/authorization.ts';
 import { openAuthenticators } from './wiring/authenticators.ts';
 import { requirePairs } from './wiring/flag-files.ts';
 import type { FollowingOptions } from './wiring/followed-configuration.ts';
@@ -113,12 +107,8 @@ export async function assemble(
       },
     });
 
-    const authorizer = firstToDecide([
-      alwaysAllowedPaths(isAlwaysAllowed),
-      privilegedGroups([mastersGroup]),
-      ownQuestions,
-      openPaths(Object.keys(accountTokens?.documents ?? {})),
-    ]);
+    const rbac = firstToDecide([ownQuestions, openPaths(Object.keys(accountTokens?.documents ?? {}))]);
+    const authorizer = await openAuthorization({ ...following, isAlwaysAllowed, rbac }, scope);
     const admission = openAdmission(flags, { namespaces, resources, authorizer, clock, random });
     const accounts = accountTokens?.authenticator(findAccountIn(resources));
     const authenticators = await openAuthenticators(authentication, accounts, scope);

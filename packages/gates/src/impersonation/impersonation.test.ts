@@ -369,6 +369,15 @@ describe('Impersonation headers', () => {
     });
   });
 
+  test('an authorizer that fails has refused, and the refusal says so', async () => {
+    const failing = impersonator({
+      authorize: () => ({ verdict: 'noOpinion', reason: 'no rule', error: new Error('the webhook is away') }),
+    });
+    const answer = await answerTo(failing, [['impersonate-user', 'bob']]);
+    expect(answer).toMatchObject({ refused: { verdict: 'noOpinion', reason: 'the webhook is away: no rule' } });
+    expect(answer).not.toHaveProperty('refused.error');
+  });
+
   test('as long as one of the rights cannot be decided the answer is open', async () => {
     const answer = await answerTo(
       impersonator({ authorize: ({ verb }) => ({ verdict: verb === 'impersonate' ? 'notReady' : 'noOpinion' }) }),

@@ -85,7 +85,14 @@ async function firstRefused(
     at += some.length;
     const decisions = await Promise.all(some.map(async (attributes) => authorizer.authorize(attributes, call)));
     for (const [index, decision] of decisions.entries())
-      if (decision.verdict !== 'allow') return { ...decision, attributes: some[index] as AccessQuestion };
+      if (decision.verdict !== 'allow') return refusedBy(decision, some[index] as AccessQuestion);
   }
   return undefined;
 }
+
+/** An authorizer that fails has not allowed it: unlike for the request itself that is a refusal, with the error told. */
+const refusedBy = ({ verdict, reason, error }: AccessDecision, attributes: AccessQuestion): Refused => ({
+  attributes,
+  verdict,
+  reason: [error?.message, reason].filter(Boolean).join(': ') || undefined,
+});

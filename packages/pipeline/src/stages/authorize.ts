@@ -61,12 +61,12 @@ function requireAllowed(
   if (verdict !== 'allow') throw refusal(attributes, decision, reword);
 }
 
-/** What became of the request's own verb, for its audit event. What nobody could decide yet is neither. */
+/** What became of the request's own verb, for its audit event. What nobody could decide is neither allowed nor forbidden. */
 function noteDecision({ audit }: Authenticated, { verdict, reason, error }: AccessDecision): void {
   if (!audit || verdict === 'notReady') return;
-  audit.annotate('authorization.k8s.io/decision', verdict === 'allow' ? 'allow' : 'forbid');
-  const unexplained = error && verdict !== 'allow' ? 'internal error' : '';
-  audit.annotate('authorization.k8s.io/reason', reason || unexplained);
+  const failed = error && verdict !== 'allow';
+  if (!failed) audit.annotate('authorization.k8s.io/decision', verdict === 'allow' ? 'allow' : 'forbid');
+  audit.annotate('authorization.k8s.io/reason', failed ? 'internal error' : (reason ?? ''));
 }
 
 export function attributesOf({ info, user }: Authenticated): AccessQuestion {
@@ -101,10 +101,12 @@ function requiredName({ requirements }: AccessSelector): string | undefined {
 /** The answer to a question that was not allowed. */
 export function refusal(
   { user, verb, path, resource }: AccessQuestion,
-  { verdict, reason }: Pick<AccessDecision, 'verdict' | 'reason'>,
+  { verdict, reason, error }: Pick<AccessDecision, 'verdict' | 'reason' | 'error'>,
   reword?: Reword,
 ): StatusError {
   if (verdict === 'notReady') return decisionNotReady();
+  // As in kube-apiserver: nobody knows whether it would have been allowed, so the client may try again.
+  if (error) return new StatusError('InternalError', `Internal error occurred: ${error.message}`, {}, { cause: error });
   const who = `User ${JSON.stringify(user.name)}`;
   const because = reason ? `: ${reason}` : '';
   if (!resource)
