@@ -4,8 +4,6 @@ import {
   alwaysAllowedPaths,
   firstToDecide,
   mastersGroup,
-  openPaths,
-  ownQuestions,
   privilegedGroups,
 } from '@cluster-apiserver/gates';
 import { type KindServices, kinds as kindsOf, namespace as namespaceKind } from '@cluster-apiserver/kinds';
@@ -41,6 +39,7 @@ import { checkStorage, openHealth } from './wiring/health.ts';
 import { openListener } from './wiring/listener.ts';
 import { inFlightMeasures, requestMeasures, tokenCacheMeasure } from './wiring/measures.ts';
 import { makeSystemNamespaces, namespacesIn } from './wiring/namespaces.ts';
+import { openRbac } from './wiring/rbac.ts';
 import { openReviews } from './wiring/reviews.ts';
 import { apiAudiences } from './wiring/service-account-flags.ts';
 import { openServiceAccountTokens } from './wiring/service-account-tokens.ts';
@@ -113,13 +112,15 @@ export async function assemble(
       },
     });
 
+    const { filled } = cache;
+    const rbac = openRbac({ resources, filled, clock, random, health, log }, scope);
     const authorizer = firstToDecide([
       alwaysAllowedPaths(isAlwaysAllowed),
       privilegedGroups([mastersGroup]),
-      ownQuestions,
-      openPaths(Object.keys(accountTokens?.documents ?? {})),
+      ...(rbac ? [rbac.authorizer] : []),
     ]);
-    const admission = openAdmission(flags, { namespaces, resources, authorizer, clock, random });
+    const always = rbac ? [rbac.escalationCheck(authorizer)] : [];
+    const admission = openAdmission(flags, { namespaces, resources, authorizer, always, clock, random });
     const accounts = accountTokens?.authenticator(findAccountIn(resources));
     const authenticators = await openAuthenticators(authentication, accounts, scope);
     const reviews = openReviews({
@@ -190,7 +191,7 @@ export async function assemble(
       }),
     );
 
-    const { filled } = cache;
+    rbac?.startDefaultRoles();
     if (namespaces)
       makeSystemNamespaces({ names: flags['system-namespaces'], namespaces, filled, clock, random, log }, scope);
     startControllers({ flags, surroundings, log, metrics, client, resources, ownPrefix }, scope);
