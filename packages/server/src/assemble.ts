@@ -75,10 +75,6 @@ export async function assemble(
     const ownPrefix = `${keyPrefix}/.own/`;
     const health = openHealth(clock, log);
     const following: FollowingOptions = { flags, surroundings, metrics, log, serverId: random.uuid() };
-    const encryption = await openEncryption({ ...following, keyPrefix, health }, scope);
-    const { transformer } = encryption;
-    const storage = { ownPrefix, transformer, metrics };
-    const { client, store, measures } = await openStorage(flags, storage, surroundings, log, scope);
     const isAlwaysAllowed = alwaysAllowedPathsOf(flags);
     const authentication = { ...following, isAlwaysAllowed, tokenAsked: tokenCacheMeasure(metrics) };
     const accountTokens = await openServiceAccountTokens(authentication, scope);
@@ -86,6 +82,13 @@ export async function assemble(
       eventLifetimeSeconds: Math.ceil(flags['event-ttl'] / 1000),
       serviceAccountTokens: accountTokens?.forKinds,
     });
+    const encryption = await openEncryption(
+      { ...following, keyPrefix, kinds: served.filter(({ view }) => !view), health },
+      scope,
+    );
+    const { transformer } = encryption;
+    const storage = { ownPrefix, transformer, metrics };
+    const { client, store, measures } = await openStorage(flags, storage, surroundings, log, scope);
     const { resources, views, cache, retryUnreadable } = openRegistry({
       kinds: served,
       store,

@@ -7,7 +7,7 @@ import {
   bindingNumbers,
   withApiGroups,
 } from './binding.ts';
-import { rbacKind } from './rbac.ts';
+import { clusterScoped, rbacKind } from './rbac.ts';
 
 export type ClusterRoleBinding = Binding;
 
@@ -17,7 +17,7 @@ export const clusterRoleBinding = defineKind<ClusterRoleBinding>({
   kind: 'ClusterRoleBinding',
   plural: 'clusterrolebindings',
   singular: 'clusterrolebinding',
-  namespaced: false,
+  ...clusterScoped,
   description:
     'Grants the permissions of a ClusterRole to users, groups and service accounts: in all namespaces, on cluster-scoped resources and on URL paths.',
   fields: bindingFields,

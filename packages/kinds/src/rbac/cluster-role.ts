@@ -15,7 +15,7 @@ import {
   required,
 } from '@cluster-apiserver/model';
 import { type PolicyRule, policyRuleErrors, policyRules } from './policy-rule.ts';
-import { rbac, rbacKind } from './rbac.ts';
+import { clusterScoped, rbac, rbacKind } from './rbac.ts';
 
 export interface ClusterRole extends KubeObject {
   rules: PolicyRule[] | null;
@@ -48,7 +48,7 @@ export const clusterRole = defineKind<ClusterRole>({
   kind: 'ClusterRole',
   plural: 'clusterroles',
   singular: 'clusterrole',
-  namespaced: false,
+  ...clusterScoped,
   description:
     'A cluster-scoped set of permissions. A ClusterRoleBinding grants them everywhere, a RoleBinding in its own namespace.',
   fields: {

@@ -26,4 +26,5 @@ export const roleBinding = defineKind<RoleBinding>({
   validate: (binding, current) =>
     bindingErrors(binding, current, { roleKinds: ['Role', 'ClusterRole'], namespaced: true }),
   columns: bindingColumns,
+  selectableFields: {},
 });

@@ -18,4 +18,5 @@ export const role = defineKind<Role>({
   numbers: { rules: 2 },
   validate: ({ rules }) => policyRuleErrors(rules ?? [], { namespaced: true }).all,
   columns: [nameColumn, createdAtColumn],
+  selectableFields: {},
 });
