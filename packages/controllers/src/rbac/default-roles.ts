@@ -1,6 +1,6 @@
 /**
- * The roles that every cluster has from the start, under upstream's names and with its rules as far as they concern what
- * this server serves.
+ * The roles that every cluster has from the start: upstream's, as far as they concern what this server serves. What is
+ * not served here, such as pods, is left out of the roles for people.
  */
 import { type PolicyRule, rbacGroup, type RbacSubject } from '@cluster-apiserver/model';
 
@@ -105,9 +105,10 @@ export const defaultRoles: readonly DefaultRole[] = [
     name: 'system:monitoring',
     rules: [
       at(
-        ...['/healthz', '/healthz/*', '/livez', '/livez/*', '/metrics', '/metrics/slis'],
-        ...['/readyz', '/readyz/*'],
+        ...['/flagz', '/healthz', '/healthz/*', '/livez', '/livez/*', '/metrics', '/metrics/slis'],
+        ...['/readyz', '/readyz/*', '/statusz'],
       ),
+      on(core, ['nodes/metrics'], ['get']),
     ],
   },
   {
