@@ -70,7 +70,7 @@ export interface AccessRules {
     readonly verbs: readonly string[];
     readonly apiGroups: readonly string[];
     readonly resources: readonly string[];
-    readonly resourceNames?: readonly string[] | undefined;
+    readonly resourceNames?: readonly string[];
   }[];
   readonly nonResource: readonly { readonly verbs: readonly string[]; readonly nonResourceURLs: readonly string[] }[];
   /** Set when somebody decides who cannot say beforehand what. */

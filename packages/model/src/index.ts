@@ -96,6 +96,7 @@ export { type FieldSelector, fieldMatcher, parseFieldSelector } from './selector
 export {
   type LabelSelector,
   labelMatcher,
+  type LabelRequirement,
   parseLabelSelector,
   SelectorSyntaxError,
 } from './selector/label-selector.ts';

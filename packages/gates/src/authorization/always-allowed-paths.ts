@@ -23,13 +23,12 @@ export function pathMatcher(patterns: readonly string[]): (path: string) => bool
   return (path) => paths.has(path) || prefixes.some((prefix) => path.startsWith(prefix));
 }
 
-/**
- * Allows everybody to read these paths, so that probes need no rights, and nothing else: acting as somebody else there
- * needs the right to impersonate, as anywhere. Nobody's rules show it, as upstream.
- */
+/** Lets everybody read paths that are no resources, so that probes need no rights. Nobody's rules show it, as upstream. */
 export const alwaysAllowedPaths = (matches: (path: string) => boolean): Authorizer => ({
   authorize: ({ verb, path, resource }: AccessQuestion) => ({
-    verdict: !resource && (verb === 'get' || verb === 'head') && matches(path) ? 'allow' : 'noOpinion',
+    verdict: !resource && readVerbs.includes(verb) && matches(path) ? 'allow' : 'noOpinion',
   }),
   rulesOf: () => noRules,
 });
+
+const readVerbs: readonly string[] = ['get', 'head'];
