@@ -4,8 +4,8 @@ import { kinds } from '@cluster-apiserver/kinds';
 import { ask, type Told } from '../authentication/caller.ts';
 import { type ServedKinds, type ServeOptions, serveKinds } from '../serve-kinds.ts';
 
-export const file = 'authorization.yaml';
-export const flag = `--authorization-config=${file}`;
+const file = 'authorization.yaml';
+const flag = `--authorization-config=${file}`;
 
 export const configuration = (...authorizers: object[]): string =>
   JSON.stringify({ apiVersion: 'apiserver.config.platform.io/v1', kind: 'AuthorizationConfiguration', authorizers });

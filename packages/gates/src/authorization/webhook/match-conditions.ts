@@ -11,24 +11,28 @@ import type { ResourceAttributes, ReviewSpec } from './access-review.ts';
 export type MatchResult = 'matches' | 'excluded' | Error;
 
 /** A condition that has no answer. It shows the expression, and nothing of the request. */
-export class MatchConditionError extends Error {
+class MatchConditionError extends Error {
   override readonly name = 'MatchConditionError';
 }
 
 /** About a tenth of a second, for all conditions of one request together. */
 const budgetSteps = 250_000;
+/** For each condition after one that took all of that, because one that is false still counts. */
+const lateBudgetSteps = 1_000;
 
 /** Whether a review is for the webhook. One condition that is false excludes it, whatever errors the others have. */
 export function matchConditions(conditions: readonly Expression[]): (spec: ReviewSpec) => MatchResult {
   if (conditions.length === 0) return () => 'matches';
   return (spec) => {
     const variables = variablesOf(spec);
-    const budget = new Budget(budgetSteps);
+    let budget = new Budget(budgetSteps);
     let failed: MatchConditionError | undefined;
     for (const condition of conditions) {
       const value = evaluate(condition, variables, budget);
       if (value === false) return 'excluded';
-      if (value !== true) failed ??= value;
+      if (value === true) continue;
+      failed ??= value;
+      if (value.cause instanceof BudgetExceededError) budget = new Budget(lateBudgetSteps);
     }
     return failed ?? 'matches';
   };

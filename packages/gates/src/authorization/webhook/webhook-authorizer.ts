@@ -57,7 +57,7 @@ export interface WebhookMeasures {
 }
 
 /** No decision. The message is for clients and names nothing but the authorizer and the kind of failure. */
-export class AuthorizationFailedError extends Error {
+class AuthorizationFailedError extends Error {
   override readonly name = 'AuthorizationFailedError';
 }
 
