@@ -2,6 +2,7 @@ export {
   type AccessDecision,
   type AccessQuestion,
   type AccessRules,
+  type AccessRequirement,
   type AccessSelector,
   decisionNotReady,
   type ResourceQuestion,
@@ -93,10 +94,12 @@ export {
   stringMap,
   time,
 } from './schema/schema.ts';
+export { readFieldSelector, readLabelSelector, type SelectorAttributes } from './selector/access-selector.ts';
 export { type FieldSelector, fieldMatcher, parseFieldSelector } from './selector/field-selector.ts';
 export {
   type LabelSelector,
   labelMatcher,
+  type LabelRequirement,
   parseLabelSelector,
   SelectorSyntaxError,
 } from './selector/label-selector.ts';
@@ -138,7 +141,12 @@ export { type TableOptions, tableOf } from './table/table.ts';
 export type { ServedKind, ServedSubresource, SpokenKind } from './served-kind.ts';
 export { formatTime } from './time.ts';
 export { asServed, asStored, defineView, type View } from './view.ts';
-export { type LabelSelectorField, labelSelectorErrors } from './validation/label-selector.ts';
+export {
+  addLabelRequirementErrors,
+  addRequirementValuesErrors,
+  type LabelSelectorField,
+  labelSelectorErrors,
+} from './validation/label-selector.ts';
 export {
   dnsWordLabel,
   labelNames,
@@ -161,3 +169,4 @@ export {
   validateObjectMetaUpdate,
 } from './validation/object-meta.ts';
 export { hasMoreValues, requireBoundedValues } from './validation/values.ts';
+export { type PolicyRule, rbacGroup, type RbacSubject, type RoleRef } from './rbac.ts';
