@@ -10,6 +10,19 @@ import { roleBinding } from './rbac/role-binding.ts';
 import { serviceAccount } from './service-account/service-account.ts';
 import type { KindServices } from './services.ts';
 
+export type { MatchCondition } from './admission-registration/match-conditions.ts';
+export type { MatchResources } from './admission-registration/match-resources.ts';
+export type { MutatingAdmissionPolicy, Mutation } from './admission-registration/mutating-admission-policy.ts';
+export type { MutatingAdmissionPolicyBinding } from './admission-registration/mutating-admission-policy-binding.ts';
+export type { ParamKind, ParamRef } from './admission-registration/params.ts';
+export type { PolicySpec } from './admission-registration/policy.ts';
+export type { NamedRuleWithOperations } from './admission-registration/rules.ts';
+export type {
+  AuditAnnotation,
+  ValidatingAdmissionPolicy,
+  Validation,
+} from './admission-registration/validating-admission-policy.ts';
+export type { ValidatingAdmissionPolicyBinding } from './admission-registration/validating-admission-policy-binding.ts';
 export { contentFinalizer, type Namespace, namespace, type NamespaceCondition } from './namespace/namespace.ts';
 export type { RoleRef, Subject } from './rbac/binding.ts';
 export type { AggregationRule, ClusterRole } from './rbac/cluster-role.ts';

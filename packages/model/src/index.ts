@@ -99,6 +99,7 @@ export { type FieldSelector, fieldMatcher, parseFieldSelector } from './selector
 export {
   type LabelSelector,
   labelMatcher,
+  matcherOfField,
   type LabelRequirement,
   parseLabelSelector,
   SelectorSyntaxError,

@@ -63,7 +63,7 @@ export interface StatusDetails {
 }
 
 export interface StatusCause {
-  readonly reason: string;
+  readonly reason?: string;
   readonly message: string;
   readonly field?: string;
 }

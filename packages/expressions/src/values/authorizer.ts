@@ -1,4 +1,11 @@
-import { type AccessDecision, type AccessQuestion, decisionNotReady, type UserInfo } from '@cluster-apiserver/model';
+import {
+  type AccessDecision,
+  type AccessQuestion,
+  decisionNotReady,
+  readFieldSelector,
+  readLabelSelector,
+  type UserInfo,
+} from '@cluster-apiserver/model';
 import { Interruption } from '../run/progress.ts';
 import { EvaluationError, Opaque } from './value.ts';
 
@@ -122,8 +129,8 @@ export class ResourceCheck extends Receiver {
           subresource: subresource || undefined,
           namespace: namespace || undefined,
           name: name || undefined,
-          ...(fieldSelector && { fieldSelector: { rawSelector: fieldSelector } }),
-          ...(labelSelector && { labelSelector: { rawSelector: labelSelector } }),
+          fieldSelector: readFieldSelector({ rawSelector: fieldSelector }).selector,
+          labelSelector: readLabelSelector({ rawSelector: labelSelector }).selector,
         },
       }),
     );

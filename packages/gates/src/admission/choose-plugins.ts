@@ -4,10 +4,10 @@ import { nearestName } from '@cluster-apiserver/base';
 const namespaces = { default: 'NamespaceAutoProvision', instead: 'NamespaceLifecycle' } as const;
 
 /** All plugins, in the order in which they are asked. */
-const admissionPlugins = [namespaces.instead, namespaces.default] as const;
+const admissionPlugins = [namespaces.instead, namespaces.default, 'ValidatingAdmissionPolicy'] as const;
 export type AdmissionPluginName = (typeof admissionPlugins)[number];
 
-const byDefault: readonly AdmissionPluginName[] = [namespaces.default];
+const byDefault: readonly AdmissionPluginName[] = [namespaces.default, 'ValidatingAdmissionPolicy'];
 
 export interface Chosen {
   /** In their order, however they were written. */

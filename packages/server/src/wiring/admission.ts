@@ -11,6 +11,7 @@ import {
   type Namespaces,
 } from '@cluster-apiserver/gates';
 import type { Resource } from '@cluster-apiserver/registry';
+import { openValidatingPolicies } from './policies.ts';
 import { FlagError, type ServerFlags } from '../flags.ts';
 
 /** What a plugin can be made of. */
@@ -19,6 +20,8 @@ export interface AdmissionDependencies {
   readonly namespaces: Namespaces | undefined;
   /** The collections of all kinds, in memory. */
   readonly resources: readonly Resource[];
+  /** The same, as other groups and versions see them. */
+  readonly views: readonly Resource[];
   readonly authorizer: Required<Authorizer>;
   /** What no flag switches off, asked before the chosen plugins. */
   readonly always: readonly AdmissionPlugin[];
@@ -32,6 +35,7 @@ const plugins: Readonly<
 > = {
   NamespaceLifecycle: ({ namespaces }) => namespaces && namespaceLifecycle(namespaces),
   NamespaceAutoProvision: ({ namespaces }) => namespaces && namespaceAutoProvision(namespaces),
+  ValidatingAdmissionPolicy: (dependencies) => openValidatingPolicies(dependencies),
 };
 
 /** The plugins that the flags choose. */

@@ -1,0 +1,3 @@
+export type { FindParams, ParamObjects } from './params.ts';
+export type { Surroundings } from './request.ts';
+export { type PolicyPluginOptions, validatingAdmissionPolicy } from './validating-plugin.ts';

@@ -1,0 +1,140 @@
+import type { Call } from '@cluster-apiserver/base';
+import { type Authorize, type AdmissionValues, admissionValues, type Value } from '@cluster-apiserver/expressions';
+import type { AdmissionContext } from '@cluster-apiserver/gates';
+import type { KubeObject, ServedKind, SpokenKind } from '@cluster-apiserver/model';
+
+/** What policies have to know of the server. */
+export interface Surroundings {
+  /** The resources that serve the same objects in other groups or versions. */
+  equivalentsOf(resource: ServedKind): readonly ServedKind[];
+  /** An object in the form of another of these resources. */
+  inFormOf(resource: ServedKind, object: KubeObject): KubeObject;
+  /** A namespace as far as is known here. */
+  namespace(name: string): KubeObject | undefined;
+  /** The kind of what a subresource speaks, or of the resource itself. */
+  authorize(question: Parameters<Authorize>[0], call: Call): ReturnType<Authorize>;
+}
+
+/** A write as policies see it. It is made for each write that meets a policy, and computes what is asked of it once. */
+export class PolicyRequest {
+  readonly context: AdmissionContext;
+  readonly #surroundings: Surroundings;
+  #namespace: KubeObject | undefined;
+
+  constructor(context: AdmissionContext, surroundings: Surroundings) {
+    this.context = context;
+    this.#surroundings = surroundings;
+  }
+
+  get equivalents(): readonly ServedKind[] {
+    return this.#surroundings.equivalentsOf(this.context.resource);
+  }
+
+  /** Whether the object is a namespace, which counts as lying in itself. */
+  get isNamespace(): boolean {
+    const { group, plural } = this.context.resource;
+    return group === '' && plural === 'namespaces';
+  }
+
+  /** Undefined for what is in no namespace. */
+  get namespaceLabels(): Readonly<Record<string, string>> | undefined {
+    const { context } = this;
+    if (this.isNamespace) return labelsOf(context.object ?? context.oldObject);
+    return context.namespace === undefined ? undefined : labelsOf(this.namespaceObject);
+  }
+
+  /** One that does not exist yet is about to be provided, with the label that each of them has. */
+  get namespaceObject(): KubeObject | undefined {
+    const { namespace } = this.context;
+    if (namespace === undefined || this.isNamespace) return undefined;
+    this.#namespace ??= this.#surroundings.namespace(namespace) ?? {
+      kind: 'Namespace',
+      apiVersion: 'v1',
+      metadata: { name: namespace, labels: { 'kubernetes.io/metadata.name': namespace } },
+    };
+    return this.#namespace;
+  }
+
+  /** The labels by which objects are selected: of the new and of the old one. */
+  get objectLabels(): readonly Readonly<Record<string, string>>[] {
+    const { object, oldObject } = this.context;
+    return [object, oldObject].flatMap((one) => (one ? [labelsOf(one)] : []));
+  }
+
+  /** The values of an expression for the resource by which a policy matched, with an object if another one is meant. */
+  valuesFor(matched: ServedKind, params: KubeObject | undefined): ReadonlyMap<string, Value> {
+    const { context } = this;
+    const { user, call } = context;
+    const given: AdmissionValues = {
+      object: this.#formed(matched, context.object),
+      oldObject: this.#formed(matched, context.oldObject),
+      params,
+      request: this.#asJson(matched),
+      namespaceObject: withoutHidden(this.namespaceObject),
+      authorizer: {
+        user,
+        authorize: (question) => this.#surroundings.authorize(question, call),
+        requestResource: {
+          group: context.resource.group,
+          resource: context.resource.plural,
+          subresource: context.subresource ?? '',
+          namespace: context.namespace ?? '',
+          name: context.name ?? '',
+        },
+      },
+    };
+    return admissionValues(given);
+  }
+
+  /** What a subresource speaks is the same in all versions of its resource. */
+  #formed(matched: ServedKind, object: KubeObject | undefined): KubeObject | undefined {
+    const { subresource, kind } = this.context;
+    if (!object || (subresource !== undefined && kind.kind !== matched.kind)) return object;
+    return this.#surroundings.inFormOf(matched, object);
+  }
+
+  #asJson(matched: ServedKind): object {
+    const { context } = this;
+    const { resource, subresource = '', user, options } = context;
+    const { kind: optionsKind, ...rest } = options;
+    return {
+      kind: this.#kindIn(matched),
+      resource: resourceIn(matched),
+      subResource: subresource,
+      requestKind: this.#kindIn(resource),
+      requestResource: resourceIn(resource),
+      requestSubResource: subresource,
+      name: context.name ?? '',
+      namespace: context.namespace ?? (this.isNamespace ? (context.name ?? '') : ''),
+      operation: context.operation,
+      userInfo: {
+        username: user.name,
+        ...(user.uid && { uid: user.uid }),
+        groups: user.groups,
+        ...(user.extra && { extra: user.extra }),
+      },
+      dryRun: context.dryRun,
+      options: { kind: optionsKind, apiVersion: 'meta.k8s.io/v1', ...withoutUndefined(rest) },
+    };
+  }
+
+  /** What a subresource speaks has a kind of its own; the other resources speak theirs. */
+  #kindIn(resource: ServedKind): object {
+    const { kind, subresource } = this.context;
+    const spoken: SpokenKind | ServedKind = subresource !== undefined && kind.kind !== resource.kind ? kind : resource;
+    return { group: spoken.group, version: spoken.version, kind: spoken.kind };
+  }
+}
+
+const resourceIn = ({ group, version, plural }: ServedKind): object => ({ group, version, resource: plural });
+
+const labelsOf = (object: KubeObject | undefined): Readonly<Record<string, string>> => object?.metadata.labels ?? {};
+
+function withoutHidden(namespace: KubeObject | undefined): KubeObject | undefined {
+  if (!namespace) return undefined;
+  const { managedFields: _, ownerReferences: __, ...metadata } = namespace.metadata;
+  return { ...namespace, metadata };
+}
+
+const withoutUndefined = (options: object): object =>
+  Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
