@@ -57,7 +57,7 @@ export { managedFieldsAfterUpdate, sameOwnership, withExplicitReset, type Writer
 export { withoutManagedFields } from './fields/ownership.ts';
 export { defineKind, type Kind, type Part, type Verb } from './kind.ts';
 export { boundTo, writableOf, partOf } from './part.ts';
-export { PatchFailedError, PatchFormError, TooManyOperationsError } from './patch/errors.ts';
+export { PatchFailedError, PatchFormError, PatchTestFailedError, TooManyOperationsError } from './patch/errors.ts';
 export { type JsonPatch, patchedByOperations, readJsonPatch } from './patch/json-patch.ts';
 export { mergedBy } from './patch/merge-patch.ts';
 export { sameJson } from './patch/same-json.ts';
@@ -86,6 +86,7 @@ export {
   int64,
   list,
   listMap,
+  type ListSchema,
   microTime,
   type ObjectSchema,
   object,

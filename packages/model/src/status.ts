@@ -10,22 +10,25 @@ export class StatusError extends Error {
 
   /** The token with which an expired list may go on. */
   readonly #continue: string | undefined;
+  readonly #code: number | undefined;
 
   constructor(
     reason: Reason,
     message: string,
     details?: StatusDetails,
-    options?: ErrorOptions & { readonly continue?: string },
+    options?: ErrorOptions & { readonly continue?: string; readonly code?: number },
   ) {
     super(message, options);
     this.reason = reason;
     this.details = details;
     this.#continue = options?.continue;
+    this.#code = options?.code;
     this.retryAfterSeconds = details?.retryAfterSeconds;
   }
 
+  /** That of the reason, unless another one was asked for. */
   get code(): number {
-    return codes[this.reason];
+    return this.#code ?? codes[this.reason];
   }
 
   toStatus(): Status {

@@ -1,7 +1,7 @@
-import type { Call } from '@cluster-apiserver/base';
+import { type Call, invariant } from '@cluster-apiserver/base';
 import { type Authorize, type AdmissionValues, admissionValues, type Value } from '@cluster-apiserver/expressions';
 import type { AdmissionContext } from '@cluster-apiserver/gates';
-import type { KubeObject, ServedKind, SpokenKind } from '@cluster-apiserver/model';
+import type { KubeObject, ObjectSchema, ServedKind } from '@cluster-apiserver/model';
 
 /** What policies have to know of the server. */
 export interface Surroundings {
@@ -9,6 +9,8 @@ export interface Surroundings {
   equivalentsOf(resource: ServedKind): readonly ServedKind[];
   /** An object in the form of another of these resources. */
   inFormOf(resource: ServedKind, object: KubeObject): KubeObject;
+  /** An object of the form of this resource, in the form in which it is stored. */
+  inStoredForm(resource: ServedKind, object: KubeObject): KubeObject;
   /** A namespace as far as is known here. */
   namespace(name: string): KubeObject | undefined;
   /** The kind of what a subresource speaks, or of the resource itself. */
@@ -24,6 +26,24 @@ export class PolicyRequest {
   constructor(context: AdmissionContext, surroundings: Surroundings) {
     this.context = context;
     this.#surroundings = surroundings;
+  }
+
+  /** The same write with another object. */
+  withObject(object: KubeObject): PolicyRequest {
+    return new PolicyRequest({ ...this.context, object }, this.#surroundings);
+  }
+
+  /** Of a write that is no deletion. */
+  get object(): KubeObject {
+    const { object } = this.context;
+    invariant(object, 'a deletion has no object that could be changed');
+    return object;
+  }
+
+  /** The namespace of the request; of a write of a namespace, that one. */
+  get namespace(): string | undefined {
+    const { context } = this;
+    return this.isNamespace ? context.name : context.namespace;
   }
 
   get equivalents(): readonly ServedKind[] {
@@ -86,10 +106,28 @@ export class PolicyRequest {
     return admissionValues(given);
   }
 
-  /** What a subresource speaks is the same in all versions of its resource. */
-  #formed(matched: ServedKind, object: KubeObject | undefined): KubeObject | undefined {
+  /** The object in the form of the resource by which a policy matched. */
+  objectFor(matched: ServedKind): KubeObject {
+    return this.#formed(matched, this.object) ?? this.object;
+  }
+
+  schemaFor(matched: ServedKind): ObjectSchema {
+    return this.#isSubresource(matched) ? this.context.kind.schema : matched.schema;
+  }
+
+  /** An object of that form, in the form in which it is stored. */
+  stored(matched: ServedKind, object: KubeObject): KubeObject {
+    return this.#isSubresource(matched) ? object : this.#surroundings.inStoredForm(matched, object);
+  }
+
+  /** Whether the object is what a subresource speaks, which is the same in all versions of its resource. */
+  #isSubresource(matched: ServedKind): boolean {
     const { subresource, kind } = this.context;
-    if (!object || (subresource !== undefined && kind.kind !== matched.kind)) return object;
+    return subresource !== undefined && kind.kind !== matched.kind;
+  }
+
+  #formed(matched: ServedKind, object: KubeObject | undefined): KubeObject | undefined {
+    if (!object || this.#isSubresource(matched)) return object;
     return this.#surroundings.inFormOf(matched, object);
   }
 
@@ -120,13 +158,16 @@ export class PolicyRequest {
 
   /** What a subresource speaks has a kind of its own; the other resources speak theirs. */
   #kindIn(resource: ServedKind): object {
-    const { kind, subresource } = this.context;
-    const spoken: SpokenKind | ServedKind = subresource !== undefined && kind.kind !== resource.kind ? kind : resource;
-    return { group: spoken.group, version: spoken.version, kind: spoken.kind };
+    const { group, version, kind } = this.#isSubresource(resource) ? this.context.kind : resource;
+    return { group, version, kind };
   }
 }
 
 const resourceIn = ({ group, version, plural }: ServedKind): object => ({ group, version, resource: plural });
+
+/** By which name an answer speaks of the object. */
+export const nameOf = ({ name, object }: AdmissionContext): string =>
+  name || object?.metadata.name || object?.metadata.generateName || 'Unknown';
 
 const labelsOf = (object: KubeObject | undefined): Readonly<Record<string, string>> => object?.metadata.labels ?? {};
 

@@ -3,17 +3,11 @@ import type { AdmissionPlugin } from '@cluster-apiserver/gates';
 import type { ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding } from '@cluster-apiserver/kinds';
 import type { Resource } from '@cluster-apiserver/registry';
 import type { FindParams } from './params.ts';
+import { activePolicies } from './active-policies.ts';
 import { isAboutPolicies } from './exempt.ts';
 import { CompiledObjects } from './policy-set.ts';
 import { PolicyRequest, type Surroundings } from './request.ts';
-import {
-  type ActiveValidatingPolicy,
-  type CompiledValidatingBinding,
-  type CompiledValidatingPolicy,
-  compileValidatingBinding,
-  compileValidatingPolicy,
-  validateByPolicies,
-} from './validating.ts';
+import { compileValidatingBinding, compileValidatingPolicy, validateByPolicies } from './validating.ts';
 
 export interface PolicyPluginOptions {
   readonly policies: Resource;
@@ -41,25 +35,5 @@ export function validatingAdmissionPolicy(options: PolicyPluginOptions): Admissi
       const done = perform(options.clock, context.call, validateByPolicies(inForce, request, options.findParams));
       return done instanceof Promise ? done.then(() => undefined) : undefined;
     },
-  };
-}
-
-/** The policies that have bindings, made anew when one of either kind changes. */
-function activePolicies(
-  policies: CompiledObjects<CompiledValidatingPolicy>,
-  bindings: CompiledObjects<CompiledValidatingBinding>,
-): () => readonly ActiveValidatingPolicy[] {
-  let made: { readonly policies: object; readonly bindings: object } | undefined;
-  let active: readonly ActiveValidatingPolicy[] = [];
-  return () => {
-    const [ofNow, bound] = [policies.all, bindings.all];
-    if (made?.policies === ofNow && made.bindings === bound) return active;
-    made = { policies: ofNow, bindings: bound };
-    const byPolicy = Map.groupBy(bound, ({ policyName }) => policyName);
-    active = ofNow.flatMap((policy) => {
-      const own = byPolicy.get(policy.name);
-      return own ? [{ policy, bindings: own }] : [];
-    });
-    return active;
   };
 }

@@ -5,6 +5,7 @@ import {
   Evaluation,
   type Expression,
   requestStepsMax,
+  type Value,
 } from '@cluster-apiserver/expressions';
 import type {
   AuditAnnotation,
@@ -20,11 +21,11 @@ import {
   type ServedKind,
   StatusError,
 } from '@cluster-apiserver/model';
-import type { AdmissionContext } from '@cluster-apiserver/gates';
 import { meetsConditions, outcomeOf, PolicyCompiler, PolicyCompileError } from './compiled.ts';
+import type { ActivePolicy } from './active-policies.ts';
 import { type Matches, matcherOf } from './matching.ts';
 import { ConfigurationError, type FindParams, type ParamObjects, paramsOf, requireParams } from './params.ts';
-import type { PolicyRequest } from './request.ts';
+import { nameOf, type PolicyRequest } from './request.ts';
 
 /** A policy, ready to be evaluated. */
 export interface CompiledValidatingPolicy {
@@ -104,11 +105,7 @@ interface Failure {
   readonly reason: Reason;
 }
 
-/** A policy with its bindings. */
-export interface ActiveValidatingPolicy {
-  readonly policy: CompiledValidatingPolicy;
-  readonly bindings: readonly CompiledValidatingBinding[];
-}
+export type ActiveValidatingPolicy = ActivePolicy<CompiledValidatingPolicy, CompiledValidatingBinding>;
 
 /** Throws the denial of the first policy that denies. */
 export function* validateByPolicies(
@@ -152,9 +149,8 @@ export function* validateByPolicies(
 const paramsFor = (
   objects: ParamObjects | undefined,
   { binding, matchesParam }: CompiledValidatingBinding,
-  { context, isNamespace }: PolicyRequest,
-): readonly (KubeObject | undefined)[] =>
-  paramsOf(objects, binding.spec.paramRef, matchesParam, isNamespace ? context.name : context.namespace);
+  { namespace }: PolicyRequest,
+): readonly (KubeObject | undefined)[] => paramsOf(objects, binding.spec.paramRef, matchesParam, namespace);
 
 /** Does what the binding says about failures, and gives those that deny. */
 function* denialsOf(
@@ -165,9 +161,12 @@ function* denialsOf(
   param: KubeObject | undefined,
   annotations: Map<string, Set<string>>,
 ): Work<Denial[]> {
-  const evaluation = evaluationOf(policy, request, matched, param);
+  const values = request.valuesFor(matched, param);
+  const evaluation = evaluationOf(policy, values);
+  // What is told to people and to the audit may not ask for rights, not even by a variable.
+  const telling = evaluationOf(policy, new Map([...values].filter(([name]) => !name.startsWith('authorizer'))));
   const actions = binding.spec.validationActions ?? [];
-  const failures = yield* failuresOf(policy, evaluation);
+  const failures = yield* failuresOf(policy, evaluation, telling);
   if (failures === undefined) return [];
   const denials: Denial[] = [];
   for (const { index, message, reason } of failures) {
@@ -183,23 +182,21 @@ function* denialsOf(
     if (actions.includes('Warn'))
       warn(`Validation failed for ValidatingAdmissionPolicy '${policy.name}' with binding '${name}': ${message}`);
   }
-  const errors = yield* collectAnnotations(policy, evaluation, annotations);
+  const errors = yield* collectAnnotations(policy, telling, annotations);
   if (policy.policy.spec.failurePolicy !== 'Ignore')
     denials.push(...errors.map((message) => ({ policy: policy.name, binding: name, message, reason: invalid })));
   return denials;
 }
 
-function evaluationOf(
-  policy: CompiledValidatingPolicy,
-  request: PolicyRequest,
-  matched: ServedKind,
-  param: KubeObject | undefined,
-): Evaluation {
-  return new Evaluation(request.valuesFor(matched, param), policy.compiler?.variables, new Budget(requestStepsMax));
-}
+const evaluationOf = ({ compiler }: CompiledValidatingPolicy, values: ReadonlyMap<string, Value>): Evaluation =>
+  new Evaluation(values, compiler?.variables, new Budget(requestStepsMax));
 
 /** Undefined when a match condition does not hold. */
-function* failuresOf(policy: CompiledValidatingPolicy, evaluation: Evaluation): Work<Failure[] | undefined> {
+function* failuresOf(
+  policy: CompiledValidatingPolicy,
+  evaluation: Evaluation,
+  telling: Evaluation,
+): Work<Failure[] | undefined> {
   const { fault, policy: written } = policy;
   const ofErrors = (message: string): Failure[] =>
     written.spec.failurePolicy === 'Ignore' ? [] : [{ index: 0, message, reason: invalid }];
@@ -215,7 +212,7 @@ function* failuresOf(policy: CompiledValidatingPolicy, evaluation: Evaluation): 
       else if (!outcome.value)
         failures.push({
           index,
-          message: yield* messageOf(validation, evaluation),
+          message: yield* messageOf(validation, telling),
           reason: (validation.reason as Reason | undefined) ?? invalid, // validation knows no others
         });
     }
@@ -272,6 +269,3 @@ function denied({ context }: PolicyRequest, { policy, binding, message, reason }
   const refusal = forbiddenName(context.resource, nameOf(context), told, [{ message: told }]);
   return new StatusError(reason, refusal.message, refusal.details);
 }
-
-const nameOf = ({ name, object }: AdmissionContext): string =>
-  name || object?.metadata.name || object?.metadata.generateName || 'Unknown';

@@ -61,8 +61,15 @@ export function create(resource: Resource, incoming: KubeObject, options: WriteO
 function* draftOf(resource: Resource, incoming: KubeObject, options: WriteOptions): Work<KubeObject> {
   const fresh = yield* asNew(resource, incoming, options);
   const { name } = fresh.metadata;
-  return yield* resultOf(mutate(resource, options, { operation: 'CREATE', name, object: fresh, oldObject: undefined }));
+  const wanted = yield* resultOf(
+    mutate(resource, options, { operation: 'CREATE', name, object: fresh, oldObject: undefined }),
+  );
+  return wanted === fresh ? fresh : withDefaults(resource, wanted, options);
 }
+
+/** What admission has changed may lack what a writer leaves out, and must stay in its namespace. */
+export const withDefaults = ({ kind }: Resource, object: KubeObject, { namespace }: WriteOptions): KubeObject =>
+  inNamespace(kind.defaults?.(object) ?? object, namespace);
 
 interface Write {
   readonly object: KubeObject;

@@ -17,7 +17,7 @@ import {
   validateObjectMetaUpdate,
 } from '@cluster-apiserver/model';
 import { admit, mutate } from './admit.ts';
-import { asNew, finished, formOf, requireFewLabels, withManagedFields } from './create.ts';
+import { asNew, finished, formOf, requireFewLabels, withDefaults, withManagedFields } from './create.ts';
 import { MadeObject, type Outcome } from './outcome.ts';
 import type { Resource } from './resource.ts';
 import { parseResourceVersion } from './resource-version.ts';
@@ -120,7 +120,9 @@ export function* settled(
 ): Work<Decision> {
   const live = current.object;
   const write = { operation: 'UPDATE', name: live.metadata.name, oldObject: live } as const;
-  const object = yield* resultOf(mutate(resource, options, { ...write, object: withIdentityOf(live, owned) }));
+  const asked = withIdentityOf(live, owned);
+  const wanted = yield* resultOf(mutate(resource, options, { ...write, object: asked }));
+  const object = wanted === asked ? asked : withDefaults(resource, wanted, options);
   yield;
   const decision = yield* decidedUpdate(resource, object, live, options);
   yield* resultOf(admit(resource, options, { ...write, object: decision.write ?? decision.remove }));

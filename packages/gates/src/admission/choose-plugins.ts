@@ -3,11 +3,14 @@ import { nearestName } from '@cluster-apiserver/base';
 /** By default, then what stands in the one's place if it is chosen. */
 const namespaces = { default: 'NamespaceAutoProvision', instead: 'NamespaceLifecycle' } as const;
 
+/** Those that let operators decide by objects of the API. */
+const policies = ['MutatingAdmissionPolicy', 'ValidatingAdmissionPolicy'] as const;
+
 /** All plugins, in the order in which they are asked. */
-const admissionPlugins = [namespaces.instead, namespaces.default, 'ValidatingAdmissionPolicy'] as const;
+const admissionPlugins = [namespaces.instead, namespaces.default, ...policies] as const;
 export type AdmissionPluginName = (typeof admissionPlugins)[number];
 
-const byDefault: readonly AdmissionPluginName[] = [namespaces.default, 'ValidatingAdmissionPolicy'];
+const byDefault: readonly AdmissionPluginName[] = [namespaces.default, ...policies];
 
 export interface Chosen {
   /** In their order, however they were written. */

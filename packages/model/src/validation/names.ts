@@ -31,7 +31,7 @@ export const dnsLabel: NameRule = (name) =>
   problems(
     isLonger(name, 63) && tooLong(63),
     !labelForm.test(name) &&
-      `a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name', or '123-abc', regex used for validation is '${label}')`,
+      `a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '${label}')`,
   );
 
 /** A label that begins with a letter, as versions do. */

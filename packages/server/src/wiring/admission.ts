@@ -11,7 +11,7 @@ import {
   type Namespaces,
 } from '@cluster-apiserver/gates';
 import type { Resource } from '@cluster-apiserver/registry';
-import { openValidatingPolicies } from './policies.ts';
+import { openPolicies } from './policies.ts';
 import { FlagError, type ServerFlags } from '../flags.ts';
 
 /** What a plugin can be made of. */
@@ -35,7 +35,8 @@ const plugins: Readonly<
 > = {
   NamespaceLifecycle: ({ namespaces }) => namespaces && namespaceLifecycle(namespaces),
   NamespaceAutoProvision: ({ namespaces }) => namespaces && namespaceAutoProvision(namespaces),
-  ValidatingAdmissionPolicy: (dependencies) => openValidatingPolicies(dependencies),
+  MutatingAdmissionPolicy: (dependencies) => openPolicies('MutatingAdmissionPolicy', dependencies),
+  ValidatingAdmissionPolicy: (dependencies) => openPolicies('ValidatingAdmissionPolicy', dependencies),
 };
 
 /** The plugins that the flags choose. */

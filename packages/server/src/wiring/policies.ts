@@ -1,28 +1,37 @@
 import type { AdmissionPlugin } from '@cluster-apiserver/gates';
 import { namespace as namespaceKind } from '@cluster-apiserver/kinds';
-import { asServed, type KubeObject, type ServedKind } from '@cluster-apiserver/model';
+import { asServed, asStored, type KubeObject, type ServedKind } from '@cluster-apiserver/model';
 import {
   type FindParams,
   type ParamObjects,
   type Surroundings,
+  mutatingAdmissionPolicy,
   validatingAdmissionPolicy,
 } from '@cluster-apiserver/policies';
 import { known, type Resource } from '@cluster-apiserver/registry';
 import type { AdmissionDependencies } from './admission.ts';
 
-/** Undefined for a server that does not serve policies. */
-export function openValidatingPolicies(dependencies: AdmissionDependencies): AdmissionPlugin | undefined {
-  const { resources, clock } = dependencies;
-  const [policies, bindings] = ['ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding'].map((name) =>
+const plugins = {
+  MutatingAdmissionPolicy: mutatingAdmissionPolicy,
+  ValidatingAdmissionPolicy: validatingAdmissionPolicy,
+};
+
+/** The plugin of a kind of policies; undefined for a server that does not serve them. */
+export function openPolicies(
+  policyKind: keyof typeof plugins,
+  dependencies: AdmissionDependencies,
+): AdmissionPlugin | undefined {
+  const { resources, views, clock } = dependencies;
+  const [policies, bindings] = [policyKind, `${policyKind}Binding`].map((name) =>
     resources.find(({ kind }) => kind.kind === name),
   );
   if (!policies || !bindings) return undefined;
-  return validatingAdmissionPolicy({
+  return plugins[policyKind]({
     policies,
     bindings,
     clock,
     surroundings: surroundingsOf(dependencies),
-    findParams: paramsIn([...resources, ...dependencies.views]),
+    findParams: paramsIn([...resources, ...views]),
   });
 }
 
@@ -39,6 +48,10 @@ function surroundingsOf({ resources, views, authorizer }: AdmissionDependencies)
     inFormOf: (served, object) => {
       const own = resourceOf(served);
       return own ? asServed(own.served, object) : object;
+    },
+    inStoredForm: (served, object) => {
+      const own = resourceOf(served);
+      return own ? asStored(own.served, object) : object;
     },
     namespace: (name) => namespaces && known(namespaces, undefined, name)?.object,
     authorize: (question, call) => authorizer.authorize(question, call),
