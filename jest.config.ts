@@ -11,6 +11,7 @@ const config: Config = {
   transform: {
     '\\.ts$': ['@swc/jest', { jsc: { parser: { syntax: 'typescript' }, target: 'es2024' }, module: { type: 'es6' } }],
   },
+  testSequencer: '<rootDir>/packages/toolchain/sequencer.mjs',
   testTimeout: 30_000,
 };
 
