@@ -68,7 +68,7 @@ const skippedIn = (result) =>
   result.assertionResults
     .filter(({ status }) => status === 'pending' || status === 'todo')
     .map(({ ancestorTitles, title }) => {
-      const said = ancestorTitles.map((one) => /^skipped: (.*)/.exec(one)?.[1]).find((reason) => reason);
+      const said = ancestorTitles.map((one) => /^skipped: ([^;]*)/.exec(one)?.[1]).find((reason) => reason);
       return said ?? `without a reason, ${nameOf(result)}: ${title}`;
     });
 

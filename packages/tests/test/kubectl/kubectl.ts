@@ -13,10 +13,11 @@ import { serveKinds } from '../serve-kinds.ts';
 
 const found = spawnSync('kubectl', ['version', '--client']).status === 0;
 
+const group = found ? describe : describe.skip;
+
 /** A group of tests that needs kubectl and is skipped where there is none. The end of `npm test` tells how many were. */
 export function describeWithKubectl(name: string, tests: () => void): void {
-  if (found) describe(name, tests);
-  else describe.skip('skipped: there is no kubectl on the PATH', () => describe(name, tests));
+  group(found ? name : `skipped: there is no kubectl on the PATH; ${name}`, tests);
 }
 
 export interface Kubectl {
