@@ -12,7 +12,7 @@ const config: Config = {
     '\\.ts$': ['@swc/jest', { jsc: { parser: { syntax: 'typescript' }, target: 'es2024' }, module: { type: 'es6' } }],
   },
   testSequencer: '<rootDir>/packages/toolchain/sequencer.mjs',
-  testTimeout: 30_000,
+  testTimeout: 60_000,
 };
 
 export default config;

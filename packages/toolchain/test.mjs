@@ -18,7 +18,7 @@ async function runMatching(patterns) {
 
 /**
  * First what may run beside each other, then what would be disturbed by that, and in the end, on an older etcd, what
- * depends on etcd. The conformance kit has one client and waits for each answer, so it runs beside tests.
+ * depends on etcd. The conformance kit has one client and waits for each answer, so it runs on both etcds at once.
  */
 async function runAll() {
   const { tools, etcd } = await testTools();
@@ -31,22 +31,25 @@ async function runAll() {
     console.log(`(${((performance.now() - beganMs) / 1000).toFixed(0)} s)`);
   };
 
-  await phase('tests beside each other', async () => [
-    await runJest(tools, [], [`--maxWorkers=${workers}`, ...ignoring(alone)]),
-  ]);
+  let older;
+  await phase('tests beside each other', async () => {
+    const tests = runJest(tools, [], [`--maxWorkers=${workers}`, ...ignoring(alone)]);
+    older = provisionOlderEtcd(etcd); // fetched while they run
+    return [await tests];
+  });
   await phase('tests that run alone', async () => [await runJest(tools, alone, ['--runInBand'])]);
   const conformance = [];
   await phase(`conformance, and tests on etcd ${olderSeries}`, async () => {
-    const older = provisionOlderEtcd(etcd);
     const olderTools = older.etcd && { ...tools, env: { ...tools.env, ...variablesOf(older) } };
-    const cases = (async () => {
-      conformance.push(await runConformance(tools, 'conformance'));
-      if (olderTools) conformance.push(await runConformance(olderTools, 'conformance-older-etcd'));
-    })();
+    const cases = [
+      runConformance(tools, 'conformance'),
+      ...(olderTools ? [runConformance(olderTools, 'conformance-older-etcd')] : []),
+    ];
     const tests = olderTools
       ? runJest(olderTools, onBothEtcds, ['--maxWorkers=1'])
       : { ...nothing, skipped: onBothEtcds.map((file) => `${file}: ${older.reason}`) };
-    const [done] = await Promise.all([tests, cases]);
+    const [done, ...results] = await Promise.all([tests, ...cases]);
+    conformance.push(...results);
     return [done];
   });
   return report(together(runs), conformance);
