@@ -1,13 +1,15 @@
+import os from 'node:os';
+
 // Which tests run beside others, and which do not. Patterns of paths, as Jest takes them.
 
-/** Most tests wait for processes and members of etcd more than they compute, so there are more workers than cores. */
-export const workers = 3;
+/** Many tests wait for processes and members of etcd more than they compute, so there is a worker more than cores. */
+export const workers = os.cpus().length + 1;
 
 /**
- * What judges how long something takes, or how much memory it keeps, while it keeps the machine busy itself. All others
- * wait for conditions, and a neighbour only makes them slower.
+ * What keeps the machine busy itself while it judges a rate, a latency or the memory that is kept. All others wait for
+ * conditions, and a neighbour only makes them slower.
  */
-export const alone = [
+export const oneByOne = [
   'packages/tests/fuzz/fuzz\\.cluster\\.test\\.ts',
   'packages/tests/test/watch/campaign\\.cluster\\.test\\.ts',
   'packages/tests/test/fault/rolling-restart\\.cluster\\.test\\.ts',

@@ -7,7 +7,7 @@ import { nothing, reportSkipped, reportSlowest, runJest, together } from './jest
 import { prepare } from './prepare.mjs';
 import { Failure, main } from './project.mjs';
 import { buildRooms } from './rooms.mjs';
-import { alone, onBothEtcds, workers } from './test-plan.mjs';
+import { onBothEtcds, oneByOne, workers } from './test-plan.mjs';
 
 await main((patterns) => (patterns.length > 0 ? runMatching(patterns) : runAll()));
 
@@ -17,8 +17,8 @@ async function runMatching(patterns) {
 }
 
 /**
- * First what may run beside each other, then what would be disturbed by that, and in the end, on an older etcd, what
- * depends on etcd. The conformance kit has one client and waits for each answer, so it runs on both etcds at once.
+ * First what may run beside each other. Then the tests that need the machine, one after the other; the conformance kit,
+ * whose one client waits for each answer, leaves it to them. In the end, on an older etcd, what depends on etcd.
  */
 async function runAll() {
   const { tools, etcd } = await testTools();
@@ -27,31 +27,31 @@ async function runAll() {
     if (wasInterrupted()) throw new Failure('Interrupted.');
     console.log(`\n— ${name}`);
     const beganMs = performance.now();
-    runs.push(...(await work()));
-    console.log(`(${((performance.now() - beganMs) / 1000).toFixed(0)} s)`);
+    const result = await work();
+    console.log(`(${name}: ${((performance.now() - beganMs) / 1000).toFixed(0)} s)`);
+    return result;
   };
-
   let older;
   await phase('tests beside each other', async () => {
-    const tests = runJest(tools, [], [`--maxWorkers=${workers}`, ...ignoring(alone)]);
+    const tests = runJest(tools, [], [`--maxWorkers=${workers}`, ...ignoring(oneByOne)]);
     older = provisionOlderEtcd(etcd); // fetched while they run
-    return [await tests];
+    runs.push(await tests);
   });
-  await phase('tests that run alone', async () => [await runJest(tools, alone, ['--runInBand'])]);
-  const conformance = [];
-  await phase(`conformance, and tests on etcd ${olderSeries}`, async () => {
-    const olderTools = older.etcd && { ...tools, env: { ...tools.env, ...variablesOf(older) } };
-    const cases = [
+  const olderTools = older.etcd && { ...tools, env: { ...tools.env, ...variablesOf(older) } };
+  const conformance = await phase('tests one by one, and conformance', async () => {
+    const [tests, ...cases] = await Promise.all([
+      runJest(tools, oneByOne, ['--runInBand']),
       runConformance(tools, 'conformance'),
       ...(olderTools ? [runConformance(olderTools, 'conformance-older-etcd')] : []),
-    ];
-    const tests = olderTools
-      ? runJest(olderTools, onBothEtcds, ['--maxWorkers=1'])
-      : { ...nothing, skipped: onBothEtcds.map((file) => `${file}: ${older.reason}`) };
-    const [done, ...results] = await Promise.all([tests, ...cases]);
-    conformance.push(...results);
-    return [done];
+    ]);
+    runs.push(tests);
+    return cases;
   });
+  if (olderTools)
+    await phase(`tests on etcd ${olderSeries}`, async () => {
+      runs.push(await runJest(olderTools, onBothEtcds, [`--maxWorkers=${workers}`]));
+    });
+  else runs.push({ ...nothing, skipped: onBothEtcds.map((file) => `${file} on another etcd: ${older.reason}`) });
   return report(together(runs), conformance);
 }
 

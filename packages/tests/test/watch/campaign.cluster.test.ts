@@ -24,7 +24,8 @@ const seed = 5;
 
 const deliveredEventsMin = repetitions({ ci: 200_000, soak: 1_000_000 });
 const compactionIntervalMs = 200;
-const rounds = repetitions({ ci: 2, soak: 6 });
+/** Not fewer than there are replicas: one that was never killed still knows the beginning. */
+const rounds = repetitions({ ci: 3, soak: 6 });
 /** Between one fault and the next: so much is asked and answered, and each watcher of everything is told of so much. */
 const answersBetween = 150;
 /** Far beyond an election, and the start of a member or a replica on a busy machine. */
