@@ -23,7 +23,8 @@ export async function runJest({ node, env }, patterns, options = [], maxMs = tes
     // A test that leaves something open must not hold up the machine that runs us for ever. A snapshot that is missing
     // fails the test instead of being written, unless somebody asks for that.
     const always = ['--forceExit', ...(patterns.includes('-u') ? [] : ['--ci']), '--json', `--outputFile=${results}`];
-    const code = await run(node, [...flags, binary('jest'), ...always, ...options, ...patterns], {
+    // Patterns come first, for an option that takes several values would take them as well.
+    const code = await run(node, [...flags, binary('jest'), ...patterns, ...always, ...options], {
       env,
       timeout: maxMs,
       killSignal: 'SIGKILL',

@@ -26,9 +26,10 @@ await main(async (patterns) => {
   return tests.failed === 0 ? 0 : 1;
 });
 
-const testsWithCounts = () =>
-  fs
+function testsWithCounts() {
+  return fs
     .readdirSync(path.join(root, 'packages'), { recursive: true })
     .map((file) => path.join('packages', file))
     .filter((file) => file.endsWith('.test.ts') && !file.includes('node_modules'))
     .filter((file) => countsOf.test(fs.readFileSync(path.join(root, file), 'utf8')));
+}

@@ -63,9 +63,13 @@ async function testTools() {
   return { tools, etcd };
 }
 
-const variablesOf = ({ etcd, etcdctl }) => ({ ETCD_BIN: etcd, ...(etcdctl && { ETCDCTL_BIN: etcdctl }) });
+function variablesOf({ etcd, etcdctl }) {
+  return { ETCD_BIN: etcd, ...(etcdctl && { ETCDCTL_BIN: etcdctl }) };
+}
 
-const ignoring = (patterns) => ['/node_modules/', ...patterns].map((pattern) => `--testPathIgnorePatterns=${pattern}`);
+function ignoring(patterns) {
+  return ['/node_modules/', ...patterns].map((pattern) => `--testPathIgnorePatterns=${pattern}`);
+}
 
 function report(tests, conformance = []) {
   reportSlowest(tests.files);
