@@ -189,7 +189,7 @@ describe.each(providers)('$name', ({ name: provider, prefix, by, authenticates }
       const bit = n * stretch + random.below(stretch); // everywhere
       await put('flip', flipped(whole, bit));
       const { status, body } = await get('flip');
-      if (authenticates) expect([bit, status]).toEqual([bit, 500]);
+      if (authenticates) expect({ bit, status, body }).toMatchObject({ bit, status: 500 });
       // Without authentication something else may come out, but never the object of another place.
       else expect([bit, status === 500 || body.metadata.name === 'flip']).toEqual([bit, true]);
     }
