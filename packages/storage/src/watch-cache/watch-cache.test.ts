@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { type Call, callUntil, seededRandom, systemClock } from '@cluster-apiserver/base';
 import { type HandClock, handClock } from '../../../base/test/hand-clock.ts';
+import { untilTurned } from '../../../base/test/until.ts';
 import {
   CorruptValueError,
   HistoryReplacedError,
@@ -393,7 +394,7 @@ describe('when the store turns out to have another history', () => {
     expect(() => a.get('kept')).toThrow(HistoryReplacedError);
     expect(() => a.reach('any', call)).toThrow(HistoryReplacedError);
     expect(() => a.view()).toThrow(HistoryReplacedError);
-    while (!opened[0]?.following) await new Promise(setImmediate);
+    await untilTurned(() => opened[0]?.following === true);
     await a.reach(undefined, call);
     expect(await contents(a)).toEqual(['kept=one']);
     expect(a.reached).toBe(before);

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type Random, seededRandom } from '@cluster-apiserver/base';
 import type { ApiResponse } from '@cluster-apiserver/pipeline';
+import { repetitions } from '../../../base/test/soak.ts';
 import { type InMemory, serveInMemory } from '../serve-in-memory.ts';
 import { choose, chooseSome } from './choose.ts';
 
@@ -8,7 +9,7 @@ import { choose, chooseSome } from './choose.ts';
 // the server, in memory: some are taken, the others are told why not, and none is a fault of ours.
 
 const seed = 6;
-const patchesOfEachType = 10_000;
+const patchesOfEachType = repetitions({ ci: 2_500, soak: 10_000 });
 const patienceMs = 180_000;
 /** The object begins anew so often: what patches have made of it is patched on until then. */
 const patchesOfOne = 20;
