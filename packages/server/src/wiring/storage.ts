@@ -1,4 +1,5 @@
 import { follow, type Scope } from '@cluster-apiserver/base';
+import type { Kind } from '@cluster-apiserver/model';
 import { checkCertificate } from '@cluster-apiserver/pipeline';
 import {
   type CredentialsOf,
@@ -24,12 +25,18 @@ export async function openStorage(
     ownPrefix,
     transformer,
     metrics,
-  }: { readonly ownPrefix: string; readonly transformer: Transformer; readonly metrics: Metrics },
+    kinds,
+  }: {
+    readonly ownPrefix: string;
+    readonly transformer: Transformer;
+    readonly metrics: Metrics;
+    readonly kinds: readonly Kind[];
+  },
   { clock, random, files, connectEtcd }: Surroundings,
   log: Log,
   scope: Scope,
 ): Promise<{ client: EtcdClient; store: Store; measures: StorageMeasures }> {
-  const measures = etcdMeasures(metrics);
+  const measures = etcdMeasures(metrics, kinds);
   const credentials = await followCredentials(flags, { clock, files }, log, scope);
   const client = openEtcdClient({
     endpoints: flags['etcd-servers'],

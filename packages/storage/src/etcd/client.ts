@@ -239,7 +239,10 @@ export function openEtcdClient(options: EtcdOptions): EtcdClient {
         const meaning = meaningOf(error);
         if (meaning.kind === 'final') {
           members.served(member);
-          if (meaning.error instanceof StorageFullError) refusals.begin('full', meaning.error);
+          if (meaning.error instanceof StorageFullError) {
+            measures.outOfSpace();
+            refusals.begin('full', meaning.error);
+          }
           throw meaning.error;
         }
         members.failed(member, error.fate === 'refused');
