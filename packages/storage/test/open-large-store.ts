@@ -6,6 +6,9 @@ import type { Store } from '../src/store.ts';
 import { identity } from '../src/transform/transformer.ts';
 import { startEtcd } from './real-etcd.ts';
 
+/** etcd may be busy for seconds with a million keys, or with its disk; benches wait for it. */
+const electionTimeoutMs = 10_000;
+
 /** etcd refuses more by itself: room for millions of objects. */
 const quotaBytes = 8 * 2 ** 30;
 
@@ -26,7 +29,8 @@ export async function openLargeStore(scope: Scope): Promise<LargeStore> {
 export function connectLargeStore(endpoints: readonly string[], scope: Scope): Omit<LargeStore, 'endpoints'> {
   const client = openEtcdClient({
     endpoints,
-    connect: http2Connect(systemClock),
+    connect: http2Connect(systemClock, undefined, { electionTimeoutMs }),
+    electionTimeoutMs,
     clock: systemClock,
     random: systemRandom(),
   });

@@ -10,7 +10,15 @@
  */
 import { callUntil, Scope, systemClock as clock, systemRandom } from '@cluster-apiserver/base';
 import { kinds } from '@cluster-apiserver/kinds';
-import { get, list, type ListOptions, openRegistry, type Registry, type Resource, watch } from '@cluster-apiserver/registry';
+import {
+  get,
+  list,
+  type ListOptions,
+  openRegistry,
+  type Registry,
+  type Resource,
+  watch,
+} from '@cluster-apiserver/registry';
 import { type Call, type Revision, revision } from '@cluster-apiserver/storage';
 import { type Turn, watchTurns } from '../../base/test/turns.ts';
 import { openLargeStore } from '../../storage/test/open-large-store.ts';
@@ -130,7 +138,9 @@ async function catchUp(registry: Registry, from: Revision, count: number): Promi
 
 try {
   const last = new Map<number, Revision>();
-  await forEach(objects, async (n) => last.set(n, await store.create(keyOf(n), valueOf(n, 0, objectBytes), {}, within())));
+  await forEach(objects, async (n) =>
+    last.set(n, await store.create(keyOf(n), valueOf(n, 0, objectBytes), {}, within())),
+  );
   const filled = revision(Math.max(...last.values()));
   let registry = await measure(`load of ${objects} objects`, async () => {
     const opened = open();
@@ -152,7 +162,9 @@ try {
   });
   const { user, system } = process.threadCpuUsage(before);
   const eachUs = (user + system) / changes;
-  console.log(`  each: ${eachUs.toFixed(0)} µs of processor time, so ${Math.round(1e6 / eachUs)} a second fill the thread`);
+  console.log(
+    `  each: ${eachUs.toFixed(0)} µs of processor time, so ${Math.round(1e6 / eachUs)} a second fill the thread`,
+  );
   await measure('a list of the past out of memory', () => listAt(registry, revision(Math.max(filled, newest - 4_000))));
   await measure('a list of the past out of etcd', () => listAt(registry, filled));
   await measure('pages of the past out of etcd, 20 readers', () =>

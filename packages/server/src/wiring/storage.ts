@@ -40,7 +40,10 @@ export async function openStorage(
   const credentials = await followCredentials(flags, { clock, files }, log, scope);
   const client = openEtcdClient({
     endpoints: flags['etcd-servers'],
-    connect: connectEtcd(clock, credentials, flags['etcd-transport']),
+    connect: connectEtcd(clock, credentials, {
+      transport: flags['etcd-transport'],
+      electionTimeoutMs: flags['etcd-election-timeout'],
+    }),
     clock,
     random,
     // A user of etcd may have rights below our prefix and nowhere else.

@@ -171,7 +171,7 @@ export function openEtcdClient(options: EtcdOptions): EtcdClient {
   history.onReplaced((replaced) => report({ type: 'history replaced', ...replaced }));
   const foreign = foreignReporter(report);
   const verified = (): void => measures.connected();
-  const verification = new Verification({ clock, members, history, headRequest, foreign, verified });
+  const verification = new Verification({ clock, electionTimeoutMs, members, history, headRequest, foreign, verified });
   const refusals = new Refusals(report);
   members.survey();
 

@@ -2,6 +2,7 @@ import { createServer, type Http2Server, type ServerHttp2Session, type ServerHtt
 import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { systemClock } from '@cluster-apiserver/base';
+import { handClock } from '../../../base/test/hand-clock.ts';
 import { until } from '../../../base/test/until.ts';
 import { frame } from './grpc-frames.ts';
 import { type EtcdTransport, etcdTransports, http2Connect } from './http2-transport.ts';
@@ -32,11 +33,9 @@ async function peer(
     answer(stream, headers, sessions.length);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const transport = http2Connect(
-    systemClock,
-    undefined,
-    by,
-  )(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  const transport = http2Connect(systemClock, undefined, { transport: by })(
+    `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+  );
   closings.push(() => {
     transport.close();
     for (const session of sessions) session.destroy();
@@ -203,11 +202,9 @@ describe.each(etcdTransports)('over %s HTTP/2,', (name) => {
       });
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const transport = http2Connect(
-      systemClock,
-      undefined,
-      by,
-    )(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    const transport = http2Connect(systemClock, undefined, { transport: by })(
+      `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    );
     closings.push(() => {
       transport.close();
       server.close();
@@ -215,4 +212,30 @@ describe.each(etcdTransports)('over %s HTTP/2,', (name) => {
     expect(await faultOf(ask(transport, 100))).toMatchObject({ fate: 'lost' });
     await until('the connection to be closed', () => open.size === 0 || undefined);
   });
+
+  test.each([
+    { electionTimeoutMs: 200, patienceMs: 1_000 },
+    { electionTimeoutMs: 5_000, patienceMs: 5_000 },
+  ])(
+    'a handshake may take $patienceMs ms where elections take $electionTimeoutMs ms',
+    async ({ electionTimeoutMs, patienceMs }) => {
+      const server = createTcpServer((socket) => socket.on('error', () => {}).resume());
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+      const clock = handClock();
+      const options = { transport: by, electionTimeoutMs };
+      const { port } = server.address() as AddressInfo;
+      const transport = http2Connect(clock, () => ({}), options)(`https://127.0.0.1:${port}`);
+      closings.push(() => {
+        transport.close();
+        server.close();
+      });
+      let fault: Awaited<ReturnType<typeof faultOf>>;
+      void faultOf(ask(transport, 60_000)).then((found) => (fault = found));
+      clock.advance(patienceMs - 1);
+      await new Promise(setImmediate);
+      expect(fault).toBeUndefined();
+      clock.advance(1);
+      expect(await until('the end of the handshake', () => fault)).toMatchObject({ fate: 'unsent' });
+    },
+  );
 });

@@ -1,7 +1,7 @@
 /** gRPC over HTTP/2, as much of it as etcd needs. This is the hot path of the whole server: it stays bare. */
 import type { Clock } from '@cluster-apiserver/base';
 import { decodeStatusMessage, frame, MessageReader } from './grpc-frames.ts';
-import { type Connection, connect, type Listener, type Stream } from './http2/connection.ts';
+import { type Connection, connect, type Listener, patienceMinMs, type Stream } from './http2/connection.ts';
 import { connectByNode } from './http2/node-connection.ts';
 import type { TlsCredentials } from './http2/dial.ts';
 import { type HeaderField, headerBlock } from './http2/header-block.ts';
@@ -31,10 +31,16 @@ export type EtcdTransport = (typeof etcdTransports)[number];
 
 const connects = { native: connect, node: connectByNode };
 
+export interface Http2Options {
+  readonly transport?: EtcdTransport;
+  /** etcd's --election-timeout: where members wait longer for each other, so do we. */
+  readonly electionTimeoutMs?: number;
+}
+
 export const http2Connect =
-  (clock: Clock, tls: CredentialsOf = () => undefined, transport: EtcdTransport = 'native'): Connect =>
+  (clock: Clock, tls: CredentialsOf = () => undefined, options: Http2Options = {}): Connect =>
   (endpoint) =>
-    new Http2Transport(endpoint, clock, tls, connects[transport]);
+    new Http2Transport(endpoint, clock, tls, options);
 
 /** Asked for each connection: certificates are replaced while connections last. */
 export type CredentialsOf = () => TlsCredentials | undefined;
@@ -46,12 +52,19 @@ class Http2Transport implements Transport {
   /** Most calls of a method have the same time, and then the same headers. */
   readonly #headers = new Map<string, KnownHeaders>();
   readonly #connect: typeof connectByNode;
+  readonly #patienceMs: number;
   #connection: Connection | undefined;
   #connections = 0;
   #closed = false;
 
-  constructor(endpoint: string, clock: Clock, tls: CredentialsOf, connect: typeof connectByNode) {
-    this.#connect = connect;
+  constructor(
+    endpoint: string,
+    clock: Clock,
+    tls: CredentialsOf,
+    { transport = 'native', electionTimeoutMs = 0 }: Http2Options,
+  ) {
+    this.#connect = connects[transport];
+    this.#patienceMs = Math.max(patienceMinMs, electionTimeoutMs);
     this.#endpoint = endpoint;
     this.#clock = clock;
     this.#tls = tls;
@@ -87,7 +100,7 @@ class Http2Transport implements Transport {
     try {
       if (this.#closed) throw new Error('the client is closed');
       if (!this.#connection?.usable) {
-        this.#connection = this.#connect(this.#endpoint, this.#tls(), this.#clock);
+        this.#connection = this.#connect(this.#endpoint, this.#tls(), this.#clock, { patienceMs: this.#patienceMs });
         this.#connections++;
       }
       return this.#connection;

@@ -8,8 +8,8 @@ import type { Pieces } from '../../pieces.ts';
 import { afterUnstalled } from '../stall-aware-timer.ts';
 import {
   type Connection,
+  type ConnectOptions,
   connectionWindowBytes,
-  connectTimeoutMs,
   type Listener,
   type Stream,
   streamWindowBytes,
@@ -21,8 +21,13 @@ import { Pings } from './pings.ts';
 /** In megabytes. Node's own limit, of ten, would refuse streams while large answers are on their way. */
 const sessionMemoryMax = 1_000;
 
-export function connectByNode(endpoint: string, credentials: TlsCredentials | undefined, clock: Clock): Connection {
-  return new NodeConnection(endpoint, credentials, clock);
+export function connectByNode(
+  endpoint: string,
+  credentials: TlsCredentials | undefined,
+  clock: Clock,
+  { patienceMs }: Pick<ConnectOptions, 'patienceMs'>,
+): Connection {
+  return new NodeConnection(endpoint, credentials, clock, patienceMs);
 }
 
 class NodeConnection implements Connection {
@@ -32,7 +37,7 @@ class NodeConnection implements Connection {
   #connected = false;
   #leaving = false;
 
-  constructor(endpoint: string, credentials: TlsCredentials | undefined, clock: Clock) {
+  constructor(endpoint: string, credentials: TlsCredentials | undefined, clock: Clock, patienceMs: number) {
     const session = connectNode(endpoint, {
       ...credentials,
       settings: { enablePush: false, initialWindowSize: streamWindowBytes },
@@ -41,12 +46,13 @@ class NodeConnection implements Connection {
     this.#session = session;
     this.#pings = new Pings({
       clock,
+      patienceMs,
       send: () => session.ping((error) => error ?? this.#pings.answered()),
       isInUse: () => this.#streams > 0,
       unanswered: (why) => session.destroy(new Error(`${endpoint} ${why}`)),
     });
-    const cancelTimer = afterUnstalled(clock, connectTimeoutMs, () =>
-      session.destroy(new Error(`${endpoint} took no connection within ${connectTimeoutMs} ms`)),
+    const cancelTimer = afterUnstalled(clock, patienceMs, () =>
+      session.destroy(new Error(`${endpoint} took no connection within ${patienceMs} ms`)),
     );
     session.on('connect', () => {
       cancelTimer();
