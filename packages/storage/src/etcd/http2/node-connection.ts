@@ -97,7 +97,6 @@ class NodeConnection implements Connection {
 class NodeStream implements Stream {
   readonly #stream: ClientHttp2Stream;
   #over = false;
-  #sent = false;
 
   constructor(stream: ClientHttp2Stream, listener: Listener, heard: () => void) {
     this.#stream = stream;
@@ -106,7 +105,6 @@ class NodeStream implements Stream {
       heard();
       if (!this.#over) listener.headers(new Map(Object.entries(headers).map(([name, value]) => [name, String(value)])));
     };
-    stream.on('ready', () => (this.#sent = true));
     stream.on('response', told);
     stream.on('trailers', told);
     stream.on('data', (piece: Buffer) => {
@@ -118,13 +116,14 @@ class NodeStream implements Stream {
       if (stream.rstCode === constants.NGHTTP2_NO_ERROR && !stream.aborted) this.#end(() => listener.ended());
     });
     stream.on('close', () => {
-      const isUnsent = !this.#sent || stream.rstCode === constants.NGHTTP2_REFUSED_STREAM;
+      const isUnsent = !this.sent || stream.rstCode === constants.NGHTTP2_REFUSED_STREAM;
       this.#end(() => listener.lost(isUnsent ? 'unsent' : 'lost', error));
     });
   }
 
+  /** On a connection that stands, Node hands it over before anybody could listen for that. */
   get sent(): boolean {
-    return this.#sent;
+    return !this.#stream.pending;
   }
 
   send(pieces: Pieces, last: boolean): void {
