@@ -103,6 +103,31 @@ describe.each(etcdTransports)('over %s HTTP/2,', (name) => {
     expect(await cancelled).toBe(8);
   });
 
+  test('each question on a connection may have been applied when it has no answer, not the first one alone', async () => {
+    const { transport } = await peer(() => {});
+    for (let n = 0; n < 3; n++) expect(await faultOf(ask(transport, 100))).toMatchObject({ fate: 'lost' });
+  });
+
+  test('a good answer that comes after its time is told, until nobody listens for it any more', async () => {
+    const streams: ServerHttp2Stream[] = [];
+    const { transport } = await peer((stream) => {
+      streams.push(stream);
+    });
+    const came: string[] = [];
+    const asked = (withinMs: number): Promise<Buffer> =>
+      transport.unary('/service/Method', Buffer.from('question'), {
+        timeoutMs: 300,
+        requireLeader: true,
+        late: { withinMs, came: (message) => came.push(String(message)) },
+      });
+    expect(await faultOf(asked(10_000))).toMatchObject({ fate: 'lost' });
+    good(streams[0] as ServerHttp2Stream, 'late'); // it was asked
+    await until('the late answer', () => came.length > 0 || undefined);
+    expect(await faultOf(asked(0))).toMatchObject({ fate: 'lost' });
+    await until('the end of the question', () => streams[1]?.destroyed || undefined);
+    expect(came).toEqual(['late']);
+  });
+
   test('a refused stream was not processed', async () => {
     const { transport } = await peer((stream) => stream.close(7));
     expect(await faultOf(ask(transport))).toMatchObject({ fate: 'unsent' });

@@ -10,6 +10,7 @@ import {
   type Connect,
   EtcdFault,
   type Fate,
+  type LateAnswer,
   type MemberStream,
   type Transport,
   type UnaryOptions,
@@ -70,10 +71,12 @@ class Http2Transport implements Transport {
     this.#tls = tls;
   }
 
-  unary(path: string, question: Uint8Array, { timeoutMs, requireLeader }: UnaryOptions): Promise<Buffer> {
+  unary(path: string, question: Uint8Array, { timeoutMs, late, requireLeader }: UnaryOptions): Promise<Buffer> {
     return new Promise((resolve, reject) => {
-      const headers = this.#headersOf(path, requireLeader, `${Math.ceil(timeoutMs)}m`);
-      new Question(this.#endpoint, this.#clock, resolve, reject).ask(this.#current(), headers, question, timeoutMs);
+      // The member gives up at this time, so whoever listens for longer leaves it more.
+      const headers = this.#headersOf(path, requireLeader, `${Math.ceil(timeoutMs + (late?.withinMs ?? 0))}m`);
+      const asked = new Question(this.#endpoint, this.#clock, resolve, reject, late);
+      asked.ask(this.#current(), headers, question, timeoutMs);
     });
   }
 
@@ -147,12 +150,21 @@ class Question implements Listener {
   #settled = false;
   #cancelTimer = (): void => {};
   #cancelStream = (): void => {};
+  readonly #late: LateAnswer | undefined;
+  #isLate = false;
 
-  constructor(endpoint: string, clock: Clock, resolve: (message: Buffer) => void, reject: (fault: EtcdFault) => void) {
+  constructor(
+    endpoint: string,
+    clock: Clock,
+    resolve: (message: Buffer) => void,
+    reject: (fault: EtcdFault) => void,
+    late: LateAnswer | undefined,
+  ) {
     this.#endpoint = endpoint;
     this.#clock = clock;
     this.#resolve = resolve;
     this.#reject = reject;
+    this.#late = late;
   }
 
   ask(connection: Connection, headers: Buffer, question: Uint8Array, timeoutMs: number): void {
@@ -160,15 +172,32 @@ class Question implements Listener {
     stream.send(frame(question), true);
     this.#cancelStream = () => stream.cancel();
     this.#cancelTimer = afterUnstalled(this.#clock, timeoutMs, () => {
-      this.#giveUp(stream.sent ? 'lost' : 'unsent', unavailableCode, `gave no answer within ${timeoutMs} ms`);
+      this.#timeOut(stream.sent, timeoutMs);
       connection.suspect();
     });
+  }
+
+  #timeOut(isSent: boolean, timeoutMs: number): void {
+    const why = `gave no answer within ${timeoutMs} ms`;
+    if (!isSent || !this.#late) return this.#giveUp(isSent ? 'lost' : 'unsent', unavailableCode, why);
+    this.#settle(new EtcdFault('lost', unavailableCode, `${this.#endpoint} ${why}`));
+    this.#isLate = true;
+    this.#cancelTimer = this.#clock.after(this.#late.withinMs, () => this.#endLate());
+  }
+
+  #endLate(): void {
+    this.#isLate = false;
+    this.#cancelTimer();
+    this.#cancelStream();
   }
 
   headers(headers: ReadonlyMap<string, string>): void {
     if (headers.has('grpc-status')) {
       const refusal = refusalIn(headers);
-      if (refusal || this.#message) this.#settle(refusal);
+      if (this.#isLate) {
+        if (!refusal && this.#message) this.#late?.came(this.#message);
+        this.#endLate();
+      } else if (refusal || this.#message) this.#settle(refusal);
       else this.#giveUp('lost', unknownCode, 'answered without a message');
       return;
     }
@@ -194,6 +223,7 @@ class Question implements Listener {
   }
 
   #giveUp(fate: Fate, code: number, why: string, options?: ErrorOptions): void {
+    if (this.#isLate) this.#endLate();
     if (this.#settled) return;
     this.#settle(new EtcdFault(fate, code, `${this.#endpoint} ${why}`, options));
     this.#cancelStream();

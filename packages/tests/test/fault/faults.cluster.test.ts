@@ -102,7 +102,9 @@ async function under(fault: () => Promise<void>): Promise<readonly Attempt[]> {
   await answers(answersBetween);
   const touched = load.history.slice(from);
   const slowestMs = Math.max(...touched.map(tookMs));
-  console.log(`${touched.length} requests, ${touched.filter(isRefused).length} refused, the slowest took ${slowestMs.toFixed(0)} ms`);
+  console.log(
+    `${touched.length} requests, ${touched.filter(isRefused).length} refused, the slowest took ${slowestMs.toFixed(0)} ms`,
+  );
   return touched;
 }
 
