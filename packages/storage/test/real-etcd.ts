@@ -116,6 +116,8 @@ export async function startEtcd({
     },
     snapshot: (name) => {
       const path = join(directory, name);
+      // A snapshot has what this member knows: after a read through the quorum that is all that was acknowledged.
+      control([...ourselves(), 'get', 'x']);
       control([...ourselves(), 'snapshot', 'save', path]);
       return path;
     },
