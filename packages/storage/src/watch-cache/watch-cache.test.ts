@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { type Call, callUntil, seededRandom, systemClock } from '@cluster-apiserver/base';
 import { type HandClock, handClock } from '../../../base/test/hand-clock.ts';
+import { until } from '../../../base/test/until.ts';
 import {
   CorruptValueError,
   HistoryReplacedError,
@@ -308,6 +309,21 @@ test('a follower is told every change in order, with what was there before', asy
   await remove('/r/a/1');
   await a.reach(undefined, call);
   expect(told).toEqual(['1: - to one', '1: one to two', '1: two to -']);
+});
+
+test('a replica that starts while the store does not answer tells so once, however often it tries', async () => {
+  let attempts = 0;
+  const failing: Store = {
+    ...memory,
+    head: (given) => {
+      if (attempts++ < 3) return Promise.reject(new StorageUnavailableError('no answer'));
+      return memory.head(given);
+    },
+  };
+  open(failing);
+  await until('the load', () => reports.some(({ type }) => type === 'loaded') || undefined);
+  expect(attempts).toBe(4);
+  expect(reports.map(({ type }) => type)).toEqual(['lost', 'loaded']);
 });
 
 test('after a lost watch it reads all again, tells so, and does not go back in time', async () => {
