@@ -124,7 +124,8 @@ export async function startEtcd({
     control: (...args) => control([...ourselves(), ...args]),
     replace: async (lost) => {
       const at = members.indexOf(lost);
-      const [name = '', peer = ''] = [names[at], `http://127.0.0.1:${ports[at * 2 + 1]}`];
+      const name = names[at] ?? '';
+      const peer = `http://127.0.0.1:${ports[at * 2 + 1]}`;
       await lost.signal('SIGKILL');
       rmSync(join(directory, name), { recursive: true, force: true });
       const listed = control([...ourselves(), 'member', 'list']).split('\n');

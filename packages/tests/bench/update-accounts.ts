@@ -1,5 +1,5 @@
 /** A thread that updates accounts: what the main thread spends meanwhile it spends on following. */
-import { parentPort, Worker, workerData } from 'node:worker_threads';
+import { isMainThread, Worker, workerData } from 'node:worker_threads';
 import { callUntil, Scope, systemClock as clock } from '@cluster-apiserver/base';
 import { type Revision, revision } from '@cluster-apiserver/storage';
 import { connectLargeStore } from '../../storage/test/open-large-store.ts';
@@ -13,17 +13,25 @@ interface Updates {
   readonly last: ReadonlyMap<number, Revision>;
 }
 
+/** What the thread tells: the revision of the last update. */
+interface Told {
+  readonly newest: SharedArrayBuffer;
+}
+
 /** Gives the revision of the last update. */
 export function updateInThread(updates: Updates): Promise<Revision> {
   return new Promise((resolve, reject) => {
-    const worker = new Worker(new URL(import.meta.url), { workerData: updates });
+    const newest = new SharedArrayBuffer(Float64Array.BYTES_PER_ELEMENT);
+    const worker = new Worker(new URL(import.meta.url), {
+      workerData: { ...updates, newest } satisfies Updates & Told,
+    });
     worker.once('error', reject);
-    worker.once('message', (last: number) => resolve(revision(last)));
+    worker.once('exit', () => resolve(revision(new Float64Array(newest)[0] ?? 0)));
   });
 }
 
-if (parentPort) {
-  const { endpoints, count, objectBytes, last } = workerData as Updates;
+if (!isMainThread) {
+  const { endpoints, count, objectBytes, last, newest: told } = workerData as Updates & Told;
   const scope = new Scope();
   const { store } = connectLargeStore(endpoints, scope);
   let newest = 0;
@@ -32,6 +40,6 @@ if (parentPort) {
     const at = await store.update(keyOf(n), valueOf(n, 2, objectBytes), last.get(n) ?? revision(0), {}, within);
     newest = Math.max(newest, at);
   });
-  parentPort.postMessage(newest);
+  new Float64Array(told)[0] = newest;
   await scope.close();
 }

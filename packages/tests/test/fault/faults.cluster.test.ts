@@ -119,7 +119,8 @@ test.each([{ delayMs: 200 }, { delayMs: 600 }])(
   async ({ delayMs }) => {
     const touched = await under(async () => {
       const disk = await slowDisk((await etcd.leader()).pid ?? 0, delayMs);
-      await sleep(clock, faultMs).finally(() => disk.stop());
+      await sleep(clock, faultMs);
+      await disk.stop();
     });
     expect(hanging(touched)).toEqual([]);
   },
@@ -132,7 +133,8 @@ test(
     for (const member of etcd.members) {
       const touched = await under(async () => {
         await member.signal('SIGSTOP');
-        await sleep(clock, faultMs).finally(() => member.signal('SIGCONT'));
+        await sleep(clock, faultMs);
+        await member.signal('SIGCONT');
       });
       expect(hanging(touched)).toEqual([]);
     }
