@@ -23,8 +23,10 @@ export interface RealEtcd {
   snapshot(name: string): string;
   /** Kills all members and starts them with the data of a snapshot; with a token as another cluster. */
   restore(snapshot: string, token?: string): Promise<void>;
-  /** Runs etcdctl against the first member, as whoever readiness is asked as. */
-  control(...args: readonly string[]): void;
+  /** Puts an empty member in the place of one that is lost, which is not the first, as an operator does. */
+  replace(member: RealMember): Promise<void>;
+  /** Runs etcdctl against the first member, as whoever readiness is asked as. Gives what it prints. */
+  control(...args: readonly string[]): string;
   /** Rejects when a canary lies there in clear that was to be encrypted. */
   stop(): Promise<void>;
 }
@@ -32,7 +34,9 @@ export interface RealEtcd {
 export interface RealMember {
   readonly endpoint: string;
   readonly running: boolean;
-  start(): Promise<void>;
+  /** Undefined while it does not run. */
+  readonly pid: number | undefined;
+  start(...flags: readonly string[]): Promise<void>;
   /** Whether it answers a read through a quorum right now. */
   serves(): Promise<boolean>;
   /** SIGKILL, SIGSTOP and SIGCONT; returns when the kill has happened. */
@@ -131,10 +135,31 @@ export async function startEtcd({
     },
     snapshot: (name) => {
       const path = join(directory, name);
+      // A snapshot has what this member knows: after a read through the quorum that is all that was acknowledged.
+      control([...ourselves(), 'get', 'x']);
       control([...ourselves(), 'snapshot', 'save', path]);
       return path;
     },
     control: (...args) => control([...ourselves(), ...args]),
+    replace: async (lost) => {
+      const at = members.indexOf(lost);
+      const name = names[at] ?? '';
+      const peer = `http://127.0.0.1:${ports[at * 2 + 1]}`;
+      await lost.signal('SIGKILL');
+      rmSync(join(directory, name), { recursive: true, force: true });
+      const listed = control([...ourselves(), 'member', 'list']).split('\n');
+      const [id = ''] = listed.find((line) => line.includes(peer))?.split(',') ?? [];
+      control([...ourselves(), 'member', 'remove', id]);
+      // Refused until the rest know each other as well.
+      await until(`a place for ${name}`, async () => {
+        try {
+          return control([...ourselves(), 'member', 'add', name, '--peer-urls', peer]);
+        } catch {
+          return undefined;
+        }
+      });
+      await lost.start('--initial-cluster-state', 'existing');
+    },
     restore: async (snapshot, token) => {
       await Promise.all(members.map((one) => one.signal('SIGKILL')));
       for (const [at, name] of names.entries()) {
@@ -153,9 +178,10 @@ export async function startEtcd({
   };
 }
 
-function control(args: readonly string[]): void {
+function control(args: readonly string[]): string {
   if (!etcdctl) throw new Error('there is no etcdctl');
-  execFileSync(etcdctl, args, { env: { ...process.env, ETCDCTL_API: '3' }, stdio: ['ignore', 'ignore', 'pipe'] });
+  const env = { ...process.env, ETCDCTL_API: '3' };
+  return execFileSync(etcdctl, args, { env, stdio: ['ignore', 'pipe', 'pipe'] }).toString();
 }
 
 function tlsFlags(directory: string, tls: EtcdTls | undefined): readonly string[] {
@@ -189,8 +215,11 @@ function member({ name, endpoint, peer, flags, credentials }: MemberOptions): Re
     get running() {
       return child !== undefined;
     },
+    get pid() {
+      return child?.pid;
+    },
     serves: () => serves(endpoint, credentials),
-    start: async () => {
+    start: async (...more) => {
       const started = spawn(
         binary,
         [
@@ -206,6 +235,7 @@ function member({ name, endpoint, peer, flags, credentials }: MemberOptions): Re
             'error',
           ],
           ...flags,
+          ...more,
         ],
         { env: withoutEtcdSettings, stdio: ['ignore', 'ignore', 'pipe'] },
       );

@@ -65,6 +65,7 @@ export async function serveKinds(
     connectKms: { v1: kmsV1Service, v2: kmsV2Service },
     listen,
     runtime,
+    heap: () => ({ usedBytes: 1, limitBytes: 2 ** 30 }),
     write,
   };
   const flags = parseFlags([

@@ -35,14 +35,15 @@ export async function storageCommand(
     const serverId = surroundings.random.uuid();
     const options = { flags, keyPrefix, surroundings, metrics, health, log, serverId };
     const { transformer } = await openEncryption(options, scope);
-    const { client, store } = await openStorage(flags, { ownPrefix, transformer, metrics }, surroundings, log, scope);
+    const kinds = kindsOf({ eventLifetimeSeconds: Math.ceil(flags['event-ttl'] / 1000) });
+    const storage = { ownPrefix, transformer, metrics, kinds };
+    const { client, store } = await openStorage(flags, storage, surroundings, log, scope);
     const walk = { keyPrefix, ownPrefix, clock, print, signal };
     if (command === 'inspect')
       return await inspect({ ...walk, store: etcdStore({ client, transformer: rawTransformer, ownPrefix }) });
     if (command !== 'rewrite') throw new FlagError([`storage does inspect and rewrite\n\n${storageHelp}`]);
     if (own.after !== undefined && !own.after.startsWith(`${keyPrefix}/`))
       throw new FlagError([`--after: expected a key, which begins with ${keyPrefix}/`]);
-    const kinds = kindsOf({ eventLifetimeSeconds: Math.ceil(flags['event-ttl'] / 1000) });
     return await rewrite({ ...walk, ...own, store, kinds });
   } finally {
     await scope.close();

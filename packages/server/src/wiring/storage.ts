@@ -1,4 +1,5 @@
 import { follow, type Scope } from '@cluster-apiserver/base';
+import type { Kind } from '@cluster-apiserver/model';
 import { checkCertificate } from '@cluster-apiserver/pipeline';
 import {
   type CredentialsOf,
@@ -24,16 +25,25 @@ export async function openStorage(
     ownPrefix,
     transformer,
     metrics,
-  }: { readonly ownPrefix: string; readonly transformer: Transformer; readonly metrics: Metrics },
+    kinds,
+  }: {
+    readonly ownPrefix: string;
+    readonly transformer: Transformer;
+    readonly metrics: Metrics;
+    readonly kinds: readonly Kind[];
+  },
   { clock, random, files, connectEtcd }: Surroundings,
   log: Log,
   scope: Scope,
 ): Promise<{ client: EtcdClient; store: Store; measures: StorageMeasures }> {
-  const measures = etcdMeasures(metrics);
+  const measures = etcdMeasures(metrics, kinds);
   const credentials = await followCredentials(flags, { clock, files }, log, scope);
   const client = openEtcdClient({
     endpoints: flags['etcd-servers'],
-    connect: connectEtcd(clock, credentials, flags['etcd-transport']),
+    connect: connectEtcd(clock, credentials, {
+      transport: flags['etcd-transport'],
+      electionTimeoutMs: flags['etcd-election-timeout'],
+    }),
     clock,
     random,
     // A user of etcd may have rights below our prefix and nowhere else.

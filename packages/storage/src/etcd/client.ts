@@ -97,6 +97,12 @@ export class Doubt {
 /** An attempt left without an answer and may have been applied, now or later. */
 export class InDoubtError extends Error {
   override readonly name = 'InDoubtError';
+  /** Resolves when its answer comes after all, and else never. */
+  readonly late: Promise<unknown>;
+  constructor(path: string, late: Promise<unknown>, options: ErrorOptions) {
+    super(path, options);
+    this.late = late;
+  }
 }
 
 export interface MemberConnection extends MemberStream {
@@ -143,6 +149,7 @@ export function openEtcdClient(options: EtcdOptions): EtcdClient {
   const electionTimeoutMs = options.electionTimeoutMs ?? defaultElectionTimeoutMs;
   const attemptMs = electionTimeoutMs * attemptPerElectionTimeout;
   const electionMs = electionTimeoutMs * electionsPatience + electionsPatienceExtraMs;
+  const slowAttemptMaxMs = electionTimeoutMs * slowAttemptElectionsMax;
   const time = new WakingTime(clock);
   const members = trackMembers({
     endpoints: options.endpoints,
@@ -153,14 +160,9 @@ export function openEtcdClient(options: EtcdOptions): EtcdClient {
     electionTimeoutMs,
     identified: lacksReporter(report),
   });
-  // By method: with a slow disk writes are slow, and reads are not.
-  const slownesses = new Map<string, Slowness>();
-  const slownessOf = (path: string): Slowness => {
-    let slowness = slownesses.get(path);
-    if (!slowness)
-      slownesses.set(path, (slowness = new Slowness(attemptMs, electionTimeoutMs * slowAttemptElectionsMax)));
-    return slowness;
-  };
+  // With a slow disk writes are slow, all of them, and reads are not.
+  const slownessOfReads = new Slowness(attemptMs, slowAttemptMaxMs);
+  const slownessOfWrites = new Slowness(attemptMs, slowAttemptMaxMs);
   const headRequest = { key: options.headKey ?? 'head', countOnly: true };
   const outage = outageWatch({ clock, random, report, probe: () => probe(members, headRequest, attemptMs) });
   let closed = false;
@@ -171,7 +173,7 @@ export function openEtcdClient(options: EtcdOptions): EtcdClient {
   history.onReplaced((replaced) => report({ type: 'history replaced', ...replaced }));
   const foreign = foreignReporter(report);
   const verified = (): void => measures.connected();
-  const verification = new Verification({ clock, members, history, headRequest, foreign, verified });
+  const verification = new Verification({ clock, electionTimeoutMs, members, history, headRequest, foreign, verified });
   const refusals = new Refusals(report);
   members.survey();
 
@@ -188,7 +190,8 @@ export function openEtcdClient(options: EtcdOptions): EtcdClient {
       await outage.waitBriefly(callUntil(Math.min(call.deadlineMs, clock.monotonicMs() + patienceLeftMs)));
     }
     const message = rpc.encode(request);
-    const slowness = slownessOf(rpc.path);
+    const slowness = rpc.path === range.path ? slownessOfReads : slownessOfWrites;
+    let late: LateAnswers<Answer> | undefined;
     let lastFault: EtcdFault | undefined;
     for (let attempt = 0; ; attempt++) {
       mustBeOpen();
@@ -218,8 +221,27 @@ export function openEtcdClient(options: EtcdOptions): EtcdClient {
         const seen = history.revision;
         sent = true;
         const sentMs = time.nowMs();
-        const options = { timeoutMs: answerMs, requireLeader: true };
-        const answer = rpc.decode(await member.transport.unary(rpc.path, message, options));
+        const cameLate = (message: Buffer): void => {
+          slowness.answered(time.nowMs() - sentMs);
+          const answer = rpc.decode(message);
+          const header = rpc.headerOf?.(answer);
+          const isOld = header && (header.clusterId !== history.clusterId || header.revision < seen);
+          if (isOld || history.number !== number) return;
+          if (header) history.saw(header.revision);
+          late?.came(answer);
+        };
+        const options = {
+          timeoutMs: answerMs,
+          late: { withinMs: slowAttemptMaxMs, came: cameLate },
+          requireLeader: true,
+        };
+        const asked = member.transport.unary(rpc.path, message, options);
+        const first = late ? await late.orElse(asked) : { message: await asked };
+        if ('answer' in first) {
+          outage.end();
+          return first.answer;
+        }
+        const answer = rpc.decode(first.message);
         const header = rpc.headerOf?.(answer);
         if (header) {
           if (header.clusterId !== history.clusterId || header.revision < seen) throw doesNotFit(member);
@@ -236,10 +258,14 @@ export function openEtcdClient(options: EtcdOptions): EtcdClient {
         time.wasDue(beganMs + timeoutMs);
         lastFault = error;
         measures.attempted(error.fate);
+        if (sent && error.fate === 'lost') late ??= new LateAnswers();
         const meaning = meaningOf(error);
         if (meaning.kind === 'final') {
           members.served(member);
-          if (meaning.error instanceof StorageFullError) refusals.begin('full', meaning.error);
+          if (meaning.error instanceof StorageFullError) {
+            measures.outOfSpace();
+            refusals.begin('full', meaning.error);
+          }
           throw meaning.error;
         }
         members.failed(member, error.fate === 'refused');
@@ -247,7 +273,7 @@ export function openEtcdClient(options: EtcdOptions): EtcdClient {
         if (sent && meaning.applied === 'perhaps') {
           if (call.doubt) call.doubt.present = true;
           if (call.doubt || call.stopInDoubt) measures.doubted();
-          if (call.stopInDoubt) throw new InDoubtError(rpc.path, { cause: error });
+          if (call.stopInDoubt) throw new InDoubtError(rpc.path, (late ??= new LateAnswers()).first, { cause: error });
         }
         const roundDone = attempt % members.all.length === members.all.length - 1;
         if (meaning.crowded) await time.pause(crowdedPauseMs * (1 + random.below(attempt + 2)));
@@ -278,7 +304,7 @@ export function openEtcdClient(options: EtcdOptions): EtcdClient {
         members.survey();
       };
       try {
-        if (!verification.holds(member)) await verification.verify(member, slownessOf(range.path).attemptMs);
+        if (!verification.holds(member)) await verification.verify(member, slownessOfReads.attemptMs);
         if (!verification.holds(member)) throw connectionReplaced(member);
       } catch (fault) {
         failed(fault instanceof EtcdFault && fault.fate === 'refused');
@@ -306,6 +332,27 @@ export function openEtcdClient(options: EtcdOptions): EtcdClient {
       members.close();
     },
   };
+}
+
+/**
+ * Answers of attempts whose time was over. One of them is as good as an answer of the last attempt: a leader with a slow
+ * disk answers the first one while it is asked for the third time.
+ */
+class LateAnswers<Answer> {
+  readonly #first = Promise.withResolvers<Answer>();
+
+  get first(): Promise<Answer> {
+    return this.#first.promise;
+  }
+
+  came(answer: Answer): void {
+    this.#first.resolve(answer);
+  }
+
+  /** What comes first: a late answer, or what the present attempt is told. */
+  orElse(asked: Promise<Buffer>): Promise<{ readonly answer: Answer } | { readonly message: Buffer }> {
+    return Promise.race([this.#first.promise.then((answer) => ({ answer })), asked.then((message) => ({ message }))]);
+  }
 }
 
 /**

@@ -148,6 +148,17 @@ test('a creation that never arrived is done once, later', async () => {
   expect(await writesOf('mine')).toBe(1);
 });
 
+test.each<{ what: string; act: (first: Revision) => Promise<Revision> }>([
+  { what: 'a creation', act: () => ours.store.create(`${key}-new`, bytes('mine'), {}, within(10_000)) },
+  { what: 'an update', act: (first) => update(ours.store, 'mine', first) },
+  { what: 'a deletion', act: (first) => remove(ours.store, first) },
+])('the answer to $what that comes when its time is over is an answer all the same', async ({ act }) => {
+  const first = await create(ours.store, 'first');
+  // Beyond the time of each attempt that there is time for: a second one would be answered too late.
+  proxy.delayMs = 1_100;
+  expect(await act(first)).toBe(first + 1);
+});
+
 test('an update whose answer is lost is our own, at its revision', async () => {
   const first = await create(ours.store, 'first');
   let applied: Revision | undefined;

@@ -81,6 +81,7 @@ async function create(
 ): Promise<WriteOutcome> {
   for (let leaseLosses = 0; ; ) {
     const seal = nextSeal();
+    let doubt: InDoubtError;
     // Where the history of an attempt in doubt begins to matter. Asked for once in the life of a client.
     const knownRevision = client.history.revision || (await client.readHead(call));
     const lease = await leaseOf(leases, write, call);
@@ -100,15 +101,28 @@ async function create(
         continue;
       }
       if (!(error instanceof InDoubtError)) throw error;
+      doubt = error;
     }
     try {
-      const outcome = await sealed({ client, leases }, write, { seal, knownRevision }, call);
-      client.measures.fenced();
+      const sealing = sealed({ client, leases }, write, { seal, knownRevision }, call).then((outcome) => {
+        client.measures.fenced();
+        return outcome;
+      });
+      const outcome = await Promise.race([lateOutcome(doubt.late), sealing]);
       if (outcome) return outcome;
     } catch (cause) {
       throw new WriteInDoubtError(write.key, { cause });
     }
   }
+}
+
+/** The outcome of the attempt in doubt, if its answer comes before anything else is known. */
+async function lateOutcome(late: Promise<unknown>): Promise<WriteOutcome> {
+  const { applied, header, current } = (await late) as ReturnType<typeof conditionalWrite.decode>; // the call that was in doubt
+  if (applied) return { applied, revision: header.revision };
+  if (current) return { applied, current };
+  // It came to the seal, which says no more than that it was fenced off.
+  return new Promise(() => {});
 }
 
 const leaseOf = async (leases: SharedLeases, { timeToLiveSeconds }: Write, call: EtcdCall): Promise<number> =>
