@@ -4,6 +4,8 @@ import { type Metrics, secondsBuckets } from '@cluster-apiserver/telemetry';
 export interface StorageMeasures extends EtcdMeasures {
   /** etcd turned out to have another history than before. */
   historyReplaced(reason: string): void;
+  /** etcd refuses data, or takes it again. */
+  outOfSpace(isFull: boolean): void;
   /** The watch cache begins anew from a list. */
   cacheLost(): void;
 }
@@ -65,6 +67,11 @@ export function etcdMeasures(metrics: Metrics): StorageMeasures {
     name: 'apiserver_watch_cache_reinitializations_total',
     help: 'Number of times that the watch cache lost its watch and lists all objects again.',
   });
+  const full = metrics.gauge({
+    name: 'etcd_out_of_space',
+    help: 'Whether etcd refuses writes other than deletions because its space is used up: 1 if so, else 0.',
+  });
+  full.set({}, 0);
   return {
     operated: (operation, type, seconds, failed) => {
       const what = { operation, type };
@@ -80,5 +87,6 @@ export function etcdMeasures(metrics: Metrics): StorageMeasures {
     watchBroken: (cause) => watches.add({ cause }),
     historyReplaced: (reason) => replaced.add({ reason }),
     cacheLost: () => lost.add({}),
+    outOfSpace: (isFull) => full.set({}, isFull ? 1 : 0),
   };
 }
