@@ -304,11 +304,11 @@ describe('identity', () => {
   test.each(['\x01', '\0', '\x1f', '\x7f'])(
     'an HTTP/2 header with the control character %j is lost before anything of ours could see it',
     async (control) => {
-      served = await serve((request) => text(`<${request.rawHeaders.join()}>`));
+      served = await serve((request) => text(`<${request.headersFrom('impersonate-').join()}>`));
       const client = await served.frames();
       const head = Buffer.concat([packed.get, literalHeader('impersonate-user', `bob${control}`)]);
       client.send(frame('HEADERS', endHeaders | endStream, 1, head));
-      await client.until(/<:method,GET,:scheme,https,:path,\/,:authority,a>/);
+      await client.until(/<>/);
     },
   );
 
