@@ -99,7 +99,7 @@ describe('a server', () => {
     ],
     ['sends less than it says', (socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\na')],
     ['leaves', (socket) => socket.end()],
-    ['resets the connection', (socket) => void resetBelow(socket)],
+    ['resets the connection', (socket) => resetBelow(socket)],
     [
       'resets the connection in its body',
       (socket) => socket.write('HTTP/1.1 200 OK\r\n\r\n{', () => resetBelow(socket)),
