@@ -5,6 +5,8 @@ import { type Metrics, secondsBuckets } from '@cluster-apiserver/telemetry';
 export interface StorageMeasures extends EtcdMeasures {
   /** etcd turned out to have another history than before. */
   historyReplaced(reason: string): void;
+  /** etcd refuses data, or takes it again. */
+  isFull(isFull: boolean): void;
   /** The watch cache begins anew from a list. */
   cacheLost(): void;
 }
@@ -71,6 +73,11 @@ export function etcdMeasures(metrics: Metrics, kinds: readonly Kind[]): StorageM
     name: 'apiserver_watch_cache_reinitializations_total',
     help: 'Number of times that the watch cache lost its watch and lists all objects again.',
   });
+  const spaceAlarm = metrics.gauge({
+    name: 'etcd_out_of_space',
+    help: 'Whether etcd refuses writes other than deletions because its space is used up: 1 if so, else 0.',
+  });
+  spaceAlarm.set({}, 0);
   return {
     operated: (operation, resource, seconds, failed) => {
       const what = { operation, group: groups.get(resource) ?? '', resource };
@@ -87,5 +94,6 @@ export function etcdMeasures(metrics: Metrics, kinds: readonly Kind[]): StorageM
     watchBroken: (cause) => watches.add({ cause }),
     historyReplaced: (reason) => replaced.add({ reason }),
     cacheLost: () => lost.add({}),
+    isFull: (isFull) => spaceAlarm.set({}, isFull ? 1 : 0),
   };
 }

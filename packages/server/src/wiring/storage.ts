@@ -50,7 +50,7 @@ export async function openStorage(
     headKey: `${ownPrefix}head`,
     electionTimeoutMs: flags['etcd-election-timeout'],
     measures,
-    report: (event) => reportEtcd(event, log),
+    report: (event) => reportEtcd(event, log, measures),
   });
   scope.onClose('etcd', () => client.close());
   return { client, store: etcdStore({ client, transformer, ownPrefix }), measures };
@@ -103,7 +103,7 @@ type Credentials = Readonly<Record<(typeof credentialNames)[number], Buffer | un
 const isSame = (one: Buffer | undefined, other: Buffer | undefined): boolean =>
   one === other || (one !== undefined && other !== undefined && one.equals(other));
 
-function reportEtcd(event: EtcdEvent, log: Log): void {
+function reportEtcd(event: EtcdEvent, log: Log, measures: StorageMeasures): void {
   switch (event.type) {
     case 'lacks':
       return log.warn('etcd lacks a capability; working without it', {
@@ -125,8 +125,10 @@ function reportEtcd(event: EtcdEvent, log: Log): void {
         endpoint: event.endpoint,
       });
     case 'full':
+      measures.isFull(true);
       return log.error('etcd is out of space; rejecting writes other than deletions until an operator makes room');
     case 'not full':
+      measures.isFull(false);
       return log.info('etcd accepts data again');
     case 'watch refused':
       return log.error('etcd refuses the watch of all objects; changes of others are not seen', {

@@ -20,6 +20,7 @@ import { Verification } from './verification.ts';
 import { WakingTime } from './waking-time.ts';
 import type { Rpc } from './wire/fields.ts';
 import { type RangeRequest, range } from './wire/key-value.ts';
+import { memberStatus } from './wire/status.ts';
 
 export interface EtcdOptions {
   /** Such as http://127.0.0.1:2379, all members of one cluster. */
@@ -60,8 +61,8 @@ export interface EtcdClient {
   readonly time: WakingTime;
   readonly electionTimeoutMs: number;
   readonly measures: EtcdMeasures;
-  /** Throws what etcd refuses at present: a watch, or data. */
-  check(): void;
+  /** Rejects with what etcd refuses at present: a watch, or data. */
+  check(call: Call): Promise<void>;
   /** A watch ended badly; undefined when one has told something. */
   noteWatch(fault: EtcdFault | undefined): void;
   /** What everything that is asked here is a part of. */
@@ -282,13 +283,23 @@ export function openEtcdClient(options: EtcdOptions): EtcdClient {
     }
   };
 
+  /** Only a write that succeeds would show that there is space again, and a replica that is not ready gets none. */
+  const lookForSpace = async (call: Call): Promise<void> => {
+    const options = { timeoutMs: call.deadlineMs - clock.monotonicMs(), requireLeader: false };
+    const answer = await members.choose().transport.unary(memberStatus.path, memberStatus.encode(), options);
+    if (!memberStatus.decode(answer).outOfSpace) refusals.end('full');
+  };
+
   return {
     clock,
     random,
     time,
     electionTimeoutMs,
     measures,
-    check: () => refusals.check(),
+    check: async (call) => {
+      if (refusals.full) await lookForSpace(call).catch(ignoreSilentMember);
+      refusals.check();
+    },
     noteWatch: (fault) => {
       if (!fault) return refusals.end('watch');
       measures.watchBroken(fault.fate === 'refused' ? 'refusal' : 'loss');
@@ -370,6 +381,9 @@ async function probe(members: Members, headRequest: RangeRequest, timeoutMs: num
   };
   await Promise.any(members.all.map(ask));
 }
+
+/** Then etcd counts as full for as long as before: until a member says otherwise, or takes data. */
+const ignoreSilentMember = (): void => {};
 
 const connectionReplaced = ({ endpoint }: Member): EtcdFault =>
   new EtcdFault('unsent', unavailableCode, `${endpoint} was connected to anew`);

@@ -13,6 +13,9 @@
  * sealed: from then on it cannot be applied, and whether it was can be read. Only then, and with another seal, is the
  * creation tried again. Its bytes are its receipt: each new object has a UID of its own.
  *
+ * A full etcd refuses a write before it is proposed, or after it has been applied: it then gives the same answer. What is
+ * there decides which of the two it was.
+ *
  * What nobody can tell ends in a WriteInDoubtError, whatever else went wrong after the doubt.
  */
 import { type Call, detached, throwIfAborted } from '@cluster-apiserver/base';
@@ -100,6 +103,7 @@ async function create(
         leases.forget(lease);
         continue;
       }
+      if (error instanceof StorageFullError) return createdThoughFull(client, write, knownRevision, call, error);
       if (!(error instanceof InDoubtError)) throw error;
       doubt = error;
     }
@@ -123,6 +127,39 @@ async function lateOutcome(late: Promise<unknown>): Promise<WriteOutcome> {
   if (current) return { applied, current };
   // It came to the seal, which says no more than that it was fenced off.
   return new Promise(() => {});
+}
+
+/** One that was created and has been deleted by others since counts as refused. */
+async function createdThoughFull(
+  client: EtcdClient,
+  write: Write,
+  knownRevision: number,
+  call: EtcdCall,
+  refusal: StorageFullError,
+): Promise<WriteOutcome> {
+  const current = await readDecided(client, write, call);
+  if (!current) throw refusal;
+  if (isOurs(write, current)) return { applied: true, revision: current.modRevision };
+  if (current.createRevision <= knownRevision) return { applied: false, current };
+  const { current: found } = await findEvent(
+    client,
+    { key: write.key },
+    { after: knownRevision, known: knownRevision },
+    (event) => event.current.modRevision >= current.modRevision || isOursIn(write, event.current),
+    call,
+  ).catch((cause: unknown) => {
+    throw new WriteInDoubtError(write.key, { cause });
+  });
+  return isOursIn(write, found) ? { applied: true, revision: found.modRevision } : { applied: false, current };
+}
+
+/** What is there after a write that has been applied, or never will be. */
+async function readDecided(client: EtcdClient, { key }: Write, call: EtcdCall): Promise<KeyValue | undefined> {
+  try {
+    return (await client.call(range, { key }, call)).values[0];
+  } catch (cause) {
+    throw new WriteInDoubtError(key, { cause });
+  }
 }
 
 const leaseOf = async (leases: SharedLeases, { timeToLiveSeconds }: Write, call: EtcdCall): Promise<number> =>
@@ -200,8 +237,14 @@ async function replace(
     } catch (error) {
       // Every attempt has the same receipt, so it does not matter which of them is applied in the end.
       if (isLeaseMissing(error) && leaseLosses++ < leaseLossesMax) leases.forget(lease);
-      // A full store takes no receipt, and deletions are what makes room in it.
-      else if (error instanceof StorageFullError && withReceipt && !write.value) withReceipt = false;
+      else if (error instanceof StorageFullError && !inDoubt()) {
+        const current = await readDecided(client, write, call);
+        if (!current || current.modRevision > write.expected)
+          return await foundInStore(client, write, receipt, doubts, known, call, error);
+        // A full store takes no receipt, and deletions are what makes room in it.
+        if (!withReceipt || write.value) throw error;
+        withReceipt = false;
+      } else if (error instanceof StorageFullError && withReceipt && !write.value) withReceipt = false;
       else if (!inDoubt()) throw error;
       else return await foundInStore(client, write, receipt, doubts, known, call, error);
     }
