@@ -7,11 +7,11 @@ import { compile, types } from '@cluster-apiserver/expressions';
 import {
   abac,
   alwaysAllowedPaths,
+  alwaysDeny,
   type Authorizer,
   firstToDecide,
   instrumented,
   mastersGroup,
-  ownQuestions,
   pathMatcher,
   privilegedGroups,
   webhookAuthorizer,
@@ -90,7 +90,7 @@ const policy = {
   nonResourcePath: '',
   readonly: false,
 };
-await measured('the chain around an authorizer', 3_000_000, ownQuestions);
+await measured('the chain around an authorizer', 3_000_000, alwaysDeny);
 await measured(
   'ABAC, the last of 1,000 policies',
   300_000,

@@ -13,6 +13,7 @@ export {
   namespaceLifecycle,
   type Namespaces,
 } from './admission/namespaces.ts';
+export { rbacEscalation } from './admission/rbac-escalation.ts';
 export type { Authenticator, Credentials } from './authentication/authenticator.ts';
 export { orAnonymous } from './authentication/anonymous.ts';
 export { clientCertificates } from './authentication/certificate/client-certificates.ts';
@@ -49,9 +50,11 @@ export { alwaysAllow, alwaysDeny } from './authorization/always.ts';
 export { alwaysAllowedPaths, PathPatternError, pathMatcher } from './authorization/always-allowed-paths.ts';
 export type { Authorizer } from './authorization/authorizer.ts';
 export { instrumented } from './authorization/instrumented.ts';
-export { openPaths } from './authorization/open-paths.ts';
-export { ownQuestions } from './authorization/own-questions.ts';
 export { mastersGroup, privilegedGroups } from './authorization/privileged-groups.ts';
+export { type IndexedBinding, type IndexedRole, PolicyIndex } from './authorization/rbac/policy-index.ts';
+export { missingRules } from './authorization/rbac/missing-rules.ts';
+export { type CurrentPolicy, rbacAuthorizer } from './authorization/rbac/rbac-authorizer.ts';
+export { RuleSet } from './authorization/rbac/rule-set.ts';
 export { firstToDecide } from './authorization/union.ts';
 export {
   webhookAuthorizer,

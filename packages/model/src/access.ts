@@ -69,8 +69,11 @@ export interface AccessRules {
     readonly verbs: readonly string[];
     readonly apiGroups: readonly string[];
     readonly resources: readonly string[];
+    readonly resourceNames?: readonly string[];
   }[];
   readonly nonResource: readonly { readonly verbs: readonly string[]; readonly nonResourceURLs: readonly string[] }[];
   /** Set when somebody decides who cannot say beforehand what. */
   readonly incomplete: boolean;
+  /** What went wrong while they were gathered. */
+  readonly error?: Error | undefined;
 }

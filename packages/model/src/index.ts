@@ -63,6 +63,8 @@ export type { KubeObject, ManagedFieldsEntry, ObjectMeta, OwnerReference } from 
 export { defineReview, type Review } from './review.ts';
 export {
   deleteOptions,
+  labelSelector,
+  labelSelectorRequirement,
   localObjectReference,
   objectReference,
   statusSchema,
@@ -92,6 +94,7 @@ export { type FieldSelector, fieldMatcher, parseFieldSelector } from './selector
 export {
   type LabelSelector,
   labelMatcher,
+  type LabelRequirement,
   parseLabelSelector,
   SelectorSyntaxError,
 } from './selector/label-selector.ts';
@@ -119,7 +122,7 @@ export {
 } from './status.ts';
 export { defineSubresource, type Subresource } from './subresource.ts';
 export { age } from './table/age.ts';
-export { ageColumn, type Column, nameColumn } from './table/column.ts';
+export { ageColumn, type Column, createdAtColumn, nameColumn } from './table/column.ts';
 export {
   type ListMetadata,
   type MetaVersion,
@@ -133,10 +136,12 @@ export { type TableOptions, tableOf } from './table/table.ts';
 export type { ServedKind, ServedSubresource, SpokenKind } from './served-kind.ts';
 export { formatTime } from './time.ts';
 export { asServed, asStored, defineView, type View } from './view.ts';
+export { type LabelSelectorField, labelSelectorErrors } from './validation/label-selector.ts';
 export {
   labelNames,
   labelValueRule,
   type NameRule,
+  type NameRules,
   pathSegment,
   pathSegmentNames,
   qualifiedName,
@@ -153,3 +158,4 @@ export {
   validateObjectMetaUpdate,
 } from './validation/object-meta.ts';
 export { hasMoreValues, requireBoundedValues } from './validation/values.ts';
+export { type PolicyRule, rbacGroup, type RbacSubject, type RoleRef } from './rbac.ts';

@@ -56,14 +56,21 @@ export function routes(options: RouteOptions): Handler<Authenticated> {
   const table = new Map(
     all.map(({ served: { group, version, plural }, routes }) => [`${group}/${version}/${plural}`, routes]),
   );
+  const groups = new Set(['', ...all.map(({ served: { group } }) => group)]);
   const versions = new Set(all.map(({ served: { group, version } }) => `${group}/${version}`));
+  /** Whether the path is the one that describes a version, in a served group that has no such version. */
+  const isMissingVersion = (path: string): boolean => {
+    const [, root, ...rest] = path.split('/');
+    const [group, version] = root === 'api' ? ['', rest[0]] : root === 'apis' && rest[0] ? rest : [];
+    return group !== undefined && groups.has(group) && !!version && !versions.has(`${group}/${version}`);
+  };
   return (facts) => {
     const info = facts.info.resource;
-    if (!info) return options.documents(facts);
+    if (!info) return (isMissingVersion(facts.info.path) ? unknown : options.documents)(facts);
     const found = table.get(`${info.group}/${info.version}/${info.plural}`);
-    // Unknown groups are no part of the API; in a known one even a wrong path is answered in its own words.
-    if (!found && info.group !== '' && !versions.has(`${info.group}/${info.version}`)) return options.documents(facts);
-    return (found ? handlerFor(found, info, facts.request.method) : unknown)(facts);
+    if (found) return handlerFor(found, info, facts.request.method)(facts);
+    // Unknown groups are no part of the API. In a served group, a wrong version or resource is answered with a Status.
+    return (groups.has(info.group) ? unknown : options.documents)(facts);
   };
 }
 

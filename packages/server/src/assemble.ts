@@ -1,6 +1,6 @@
 import { Scope } from '@cluster-apiserver/base';
 import { featureGates } from '@cluster-apiserver/config';
-import { firstToDecide, openPaths, ownQuestions } from '@cluster-apiserver/gates';
+import { firstToDecide } from '@cluster-apiserver/gates';
 import { type KindServices, kinds as kindsOf, namespace as namespaceKind } from '@cluster-apiserver/kinds';
 import type { Kind } from '@cluster-apiserver/model';
 import {
@@ -35,6 +35,7 @@ import { checkStorage, openHealth } from './wiring/health.ts';
 import { openListener } from './wiring/listener.ts';
 import { inFlightMeasures, requestMeasures, tokenCacheMeasure } from './wiring/measures.ts';
 import { makeSystemNamespaces, namespacesIn } from './wiring/namespaces.ts';
+import { openRbac } from './wiring/rbac.ts';
 import { openReviews } from './wiring/reviews.ts';
 import { apiAudiences } from './wiring/service-account-flags.ts';
 import { openServiceAccountTokens } from './wiring/service-account-tokens.ts';
@@ -70,10 +71,6 @@ export async function assemble(
     const ownPrefix = `${keyPrefix}/.own/`;
     const health = openHealth(clock, log);
     const following: FollowingOptions = { flags, surroundings, metrics, log, serverId: random.uuid() };
-    const encryption = await openEncryption({ ...following, keyPrefix, health }, scope);
-    const { transformer } = encryption;
-    const storage = { ownPrefix, transformer, metrics };
-    const { client, store, measures } = await openStorage(flags, storage, surroundings, log, scope);
     const isAlwaysAllowed = alwaysAllowedPathsOf(flags);
     const authentication = { ...following, isAlwaysAllowed, tokenAsked: tokenCacheMeasure(metrics) };
     const accountTokens = await openServiceAccountTokens(authentication, scope);
@@ -81,6 +78,13 @@ export async function assemble(
       eventLifetimeSeconds: Math.ceil(flags['event-ttl'] / 1000),
       serviceAccountTokens: accountTokens?.forKinds,
     });
+    const encryption = await openEncryption(
+      { ...following, keyPrefix, kinds: served.filter(({ view }) => !view), health },
+      scope,
+    );
+    const { transformer } = encryption;
+    const storage = { ownPrefix, transformer, metrics };
+    const { client, store, measures } = await openStorage(flags, storage, surroundings, log, scope);
     const { resources, views, cache, retryUnreadable } = openRegistry({
       kinds: served,
       store,
@@ -107,9 +111,12 @@ export async function assemble(
       },
     });
 
-    const rbac = firstToDecide([ownQuestions, openPaths(Object.keys(accountTokens?.documents ?? {}))]);
+    const { filled } = cache;
+    const roles = openRbac({ resources, filled, clock, random, health, log }, scope);
+    const rbac = roles?.authorizer ?? firstToDecide([]);
     const authorizer = await openAuthorization({ ...following, isAlwaysAllowed, rbac }, scope);
-    const admission = openAdmission(flags, { namespaces, resources, authorizer, clock, random });
+    const always = roles ? [roles.escalationCheck(authorizer)] : [];
+    const admission = openAdmission(flags, { namespaces, resources, authorizer, always, clock, random });
     const accounts = accountTokens?.authenticator(findAccountIn(resources));
     const authenticators = await openAuthenticators(authentication, accounts, scope);
     const reviews = openReviews({
@@ -180,7 +187,7 @@ export async function assemble(
       }),
     );
 
-    const { filled } = cache;
+    roles?.startDefaultRoles();
     if (namespaces)
       makeSystemNamespaces({ names: flags['system-namespaces'], namespaces, filled, clock, random, log }, scope);
     startControllers({ flags, surroundings, log, metrics, client, resources, ownPrefix }, scope);

@@ -434,7 +434,7 @@ const flags = {
   'authorization-always-allow-paths': list({
     group: authorization,
     fallback: '/healthz,/readyz,/livez',
-    help: 'Paths that are served without authorization; a trailing * matches any rest. Requests without a credential may get them too, unless --anonymous-auth or anonymous in --authentication-config is set.',
+    help: 'Paths that may be read without authorization; a trailing * matches any rest. Requests without a credential may get them too, unless --anonymous-auth or anonymous in --authentication-config is set.',
   }),
   'enable-admission-plugins': list({
     group: admission,

@@ -5,6 +5,7 @@ import {
   type FieldError,
   FieldErrors,
   invalidValue,
+  labelSelectorRequirement,
   list,
   object,
   type ObjectSchema,
@@ -34,18 +35,20 @@ interface ResourceAttributes {
   labelSelector?: AccessSelector;
 }
 
-const requirement = (kind: string, what: string): ObjectSchema =>
-  object(
-    {
-      key: field(string, `The ${what} that it is about.`, 'always'),
-      operator: field(string, 'In, NotIn, Exists or DoesNotExist.', 'always'),
-      values: field(list(string, 'atomic'), 'The values for In and NotIn.'),
+const fieldSelectorRequirement = object(
+  {
+    key: field(string, 'The field that it is about.', 'always'),
+    operator: field(string, 'In, NotIn, Exists or DoesNotExist.', 'always'),
+    values: field(list(string, 'atomic'), 'The values for In and NotIn.'),
+  },
+  {
+    publication: {
+      ...sharedPublication('FieldSelectorRequirement', 'What must hold for a field.'),
+      required: ['key', 'operator'],
     },
-    {
-      publication: { ...sharedPublication(kind, `What must hold for a ${what}.`), required: ['key', 'operator'] },
-      numbers: { key: 1, operator: 2, values: 3 },
-    },
-  );
+    numbers: { key: 1, operator: 2, values: 3 },
+  },
+);
 
 const selectorAttributes = (kind: string, requirements: ObjectSchema, what: string): ObjectSchema =>
   object(
@@ -69,11 +72,11 @@ const resourceAttributes = object(
     subresource: field(string, 'The subresource; empty means none.'),
     name: field(string, 'The name of the object; empty means all.'),
     fieldSelector: field(
-      selectorAttributes('FieldSelectorAttributes', requirement('FieldSelectorRequirement', 'field'), 'fields'),
+      selectorAttributes('FieldSelectorAttributes', fieldSelectorRequirement, 'fields'),
       'Only objects with such fields. It can limit what is asked and never widen it.',
     ),
     labelSelector: field(
-      selectorAttributes('LabelSelectorAttributes', requirement('LabelSelectorRequirement', 'label'), 'labels'),
+      selectorAttributes('LabelSelectorAttributes', labelSelectorRequirement, 'labels'),
       'Only objects with such labels. It can limit what is asked and never widen it.',
     ),
   },

@@ -33,7 +33,8 @@ export async function storageCommand(
     const metrics = createMetrics({ ofProcess: false });
     const health = createHealth({ clock, failed: () => {} });
     const serverId = surroundings.random.uuid();
-    const options = { flags, keyPrefix, surroundings, metrics, health, log, serverId };
+    const kinds = kindsOf({ eventLifetimeSeconds: Math.ceil(flags['event-ttl'] / 1000) }).filter(({ view }) => !view);
+    const options = { flags, keyPrefix, kinds, surroundings, metrics, health, log, serverId };
     const { transformer } = await openEncryption(options, scope);
     const { client, store } = await openStorage(flags, { ownPrefix, transformer, metrics }, surroundings, log, scope);
     const walk = { keyPrefix, ownPrefix, clock, print, signal };
@@ -42,7 +43,6 @@ export async function storageCommand(
     if (command !== 'rewrite') throw new FlagError([`storage does inspect and rewrite\n\n${storageHelp}`]);
     if (own.after !== undefined && !own.after.startsWith(`${keyPrefix}/`))
       throw new FlagError([`--after: expected a key, which begins with ${keyPrefix}/`]);
-    const kinds = kindsOf({ eventLifetimeSeconds: Math.ceil(flags['event-ttl'] / 1000) });
     return await rewrite({ ...walk, ...own, store, kinds });
   } finally {
     await scope.close();
