@@ -84,13 +84,14 @@ export async function serveKinds(
     ...more,
   ]);
   const logged: string[] = [];
+  let isWaiting = false;
   const quiet = createLog({
     clock,
     format: 'text',
     verbosity: 0,
     write: (line) => {
       logged.push(line);
-      if (line.includes(' ERROR ') && !errorsExpected) write(line);
+      if (line.includes(' ERROR ') && !errorsExpected && !isWaiting) write(line);
     },
   });
   const server = await assemble(flags, surroundings, quiet, kinds).catch(async (error: unknown) => {
@@ -123,11 +124,13 @@ export async function serveKinds(
     // There is no such check where roles are not served.
     return response.statusCode === 200 || response.statusCode === 404 || undefined;
   };
-  if (!withoutDefaultRoles)
+  isWaiting = !withoutDefaultRoles;
+  if (isWaiting)
     await until('the default roles', hasDefaultRoles).catch(async (error: unknown) => {
       await close();
       throw error;
     });
+  isWaiting = false;
   return {
     url: `https://127.0.0.1:${server.port}`,
     certificate,
