@@ -219,7 +219,7 @@ describe('Callers', () => {
     const hook = scriptedWebhook(new ManualClock(0), () => answer.promise);
     const gone = new AbortController();
     const leaving = hook.authorizer.authorize(questionOf('ann'), { ...call, signal: gone.signal });
-    const staying = Array.from({ length: 5 }, () => hook.authorizer.authorize(questionOf('ann'), call));
+    const staying = Array.from({ length: 5 }, async () => hook.authorizer.authorize(questionOf('ann'), call));
     gone.abort(new Error('the client left'));
     await expect(leaving).rejects.toThrow('the client left');
     answer.resolve(await allows({ apiVersion: 'authorization.k8s.io/v1', spec: {} }, {} as never));
