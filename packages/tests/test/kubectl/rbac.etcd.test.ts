@@ -1,91 +1,136 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { until } from '../../../base/test/until.ts';
 import { describeWithKubectl, type Kubectl, openKubectl, rows } from './kubectl.ts';
 
-/** A role and its binding, as a team keeps them in a file. */
-const policy = (...verbs: string[]): string =>
-  JSON.stringify({
-    apiVersion: 'v1',
-    kind: 'List',
-    items: [
-      {
-        apiVersion: 'rbac.authorization.k8s.io/v1',
-        kind: 'Role',
-        metadata: { name: 'readers', namespace: 'team' },
-        rules: [{ verbs, apiGroups: [''], resources: ['events'] }],
-      },
-      {
-        apiVersion: 'rbac.authorization.k8s.io/v1',
-        kind: 'RoleBinding',
-        metadata: { name: 'readers', namespace: 'team' },
-        roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'readers' },
-        subjects: [{ kind: 'Group', apiGroup: 'rbac.authorization.k8s.io', name: 'readers' }],
-      },
-    ],
-  });
-
-describeWithKubectl('with kubectl', () => {
+describeWithKubectl('kubectl and roles', () => {
   let kubectl: Kubectl;
   beforeAll(async () => {
     kubectl = await openKubectl();
   });
   afterAll(() => kubectl.close());
-  const can = (question: string): Promise<true> =>
-    until(question, async () => (await kubectl.run(`auth can-i ${question}`)).code === 0 || undefined);
 
-  test('a user is limited to what a default role allows in a namespace', async () => {
-    expect(await kubectl.run('get sa --as=alice')).toMatchObject({ code: 1 });
-    await kubectl.says('create rolebinding alice --clusterrole=edit --user=alice');
-    await can('create sa --as=alice');
-    await kubectl.says('create sa robot --as=alice');
-    expect(rows(await kubectl.says('get sa --as=alice'))).toContainEqual(expect.arrayContaining(['robot']));
-    for (const refused of ['get sa -A', 'get clusterroles', 'get roles', 'get sa -n other'])
-      expect(await kubectl.run(`${refused} --as=alice`)).toMatchObject({
-        code: 1,
-        error: expect.stringContaining('Error from server (Forbidden)'),
-      });
-  });
+  const shown = async (command: string): Promise<unknown> => {
+    const { metadata: _, ...fields } = JSON.parse(await kubectl.says(`${command} -o json`)) as { metadata: object };
+    return fields;
+  };
+  const apiVersion = 'rbac.authorization.k8s.io/v1';
+  const apiGroup = 'rbac.authorization.k8s.io';
 
-  test('auth can-i --list shows the rules of all bindings', async () => {
-    await kubectl.says('create rolebinding lister --clusterrole=view --user=lister');
-    await can('list sa --as=lister');
-    const listed = rows(await kubectl.says('auth can-i --list --as=lister'));
-    expect(listed).toContainEqual(['serviceaccounts', '[]', '[]', '[get', 'list', 'watch]']);
-    expect(listed).toContainEqual(['selfsubjectreviews.authentication.k8s.io', '[]', '[]', '[create]']);
-    expect(listed.flat()).toContain('[/version]');
-    const elsewhere = await kubectl.says('auth can-i --list --as=lister -n other');
-    expect(elsewhere).not.toContain('serviceaccounts ');
-  });
-
-  test('the admin of a namespace gives what an admin holds, and no more', async () => {
-    await kubectl.says('create rolebinding boss --clusterrole=admin --user=boss');
-    await can('create roles --as=boss');
-    await kubectl.says('create role watchers --verb=get,watch --resource=events --as=boss');
-    expect(await kubectl.run('create role greedy --verb=* --resource=events --as=boss')).toMatchObject({
-      code: 1,
-      error: expect.stringMatching(
-        /roles\.rbac\.authorization\.k8s\.io "greedy" is forbidden: user "boss" .* is attempting to grant RBAC permissions not currently held:\s+{APIGroups:\[""\], Resources:\["events"\], Verbs:\["\*"\]}/,
+  test('creates each of the four kinds, as they are meant', async () => {
+    expect(
+      await kubectl.says(
+        'create role reader --verb=get --verb=list --resource=events,serviceaccounts/token --resource-name=a',
       ),
+    ).toBe('role.rbac.authorization.k8s.io/reader created\n');
+    expect(await shown('get role reader')).toEqual({
+      apiVersion,
+      kind: 'Role',
+      rules: [
+        {
+          apiGroups: [''],
+          resourceNames: ['a'],
+          resources: ['events', 'serviceaccounts/token'],
+          verbs: ['get', 'list'],
+        },
+      ],
     });
-    await kubectl.says('create rolebinding helper --clusterrole=view --user=helper --as=boss');
-    const bind = await kubectl.run('create rolebinding root --clusterrole=cluster-admin --user=boss --as=boss');
-    expect(bind).toMatchObject({ code: 1, error: expect.stringContaining('not currently held') });
-    expect(await kubectl.run('create clusterrole c --verb=get --resource=events --as=boss')).toMatchObject({
-      code: 1,
-      error: expect.stringContaining('cannot create resource "clusterroles"'),
+
+    await kubectl.says('create clusterrole prober --verb=get --non-resource-url=/livez,/metrics/*');
+    expect(await shown('get clusterrole prober')).toEqual({
+      apiVersion,
+      kind: 'ClusterRole',
+      rules: [{ nonResourceURLs: ['/livez', '/metrics/*'], verbs: ['get'] }],
+    });
+    await kubectl.says('create clusterrole all --aggregation-rule=team=blue');
+    expect(await shown('get clusterrole all')).toEqual({
+      apiVersion,
+      kind: 'ClusterRole',
+      aggregationRule: { clusterRoleSelectors: [{ matchLabels: { team: 'blue' } }] },
+      rules: null,
+    });
+
+    await kubectl.says('create rolebinding readers --role=reader --user=jane --serviceaccount=team:robot');
+    expect(await shown('get rolebinding readers')).toEqual({
+      apiVersion,
+      kind: 'RoleBinding',
+      roleRef: { apiGroup, kind: 'Role', name: 'reader' },
+      subjects: [
+        { apiGroup, kind: 'User', name: 'jane' },
+        { kind: 'ServiceAccount', name: 'robot', namespace: 'team' },
+      ],
+    });
+    await kubectl.says('create clusterrolebinding probers --clusterrole=prober --group=crew');
+    expect(await shown('get clusterrolebinding probers')).toEqual({
+      apiVersion,
+      kind: 'ClusterRoleBinding',
+      roleRef: { apiGroup, kind: 'ClusterRole', name: 'prober' },
+      subjects: [{ apiGroup, kind: 'Group', name: 'crew' }],
     });
   });
 
-  test('auth reconcile makes roles and bindings, completes them, and gives nobody more than the writer holds', async () => {
-    await kubectl.says('auth reconcile -f -', policy('get'));
-    await can('get events --as=x --as-group=readers');
-    await kubectl.says('auth reconcile -f -', policy('list'));
-    await can('list events --as=x --as-group=readers');
-    await can('get events --as=x --as-group=readers');
-    expect(await kubectl.says('auth reconcile -f - --dry-run=client', policy('get'))).toContain('readers');
-    await kubectl.says('create rolebinding chief --clusterrole=admin --user=chief');
-    await can('patch roles --as=chief');
-    const refused = await kubectl.run('auth reconcile -f - --as=chief', policy('dance'));
-    expect(refused).toMatchObject({ code: 1, error: expect.stringContaining('not currently held') });
+  test('shows them in tables, and describes them', async () => {
+    const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
+    const age = expect.stringMatching(/^\d+s$/);
+    expect(rows(await kubectl.says('get roles'))).toEqual([
+      ['NAME', 'CREATED', 'AT'],
+      ['reader', time],
+    ]);
+    expect(rows(await kubectl.says('get clusterroles --no-headers'))).toEqual([
+      ['all', time],
+      ['prober', time],
+    ]);
+    expect(rows(await kubectl.says('get rolebindings'))).toEqual([
+      ['NAME', 'ROLE', 'AGE'],
+      ['readers', 'Role/reader', age],
+    ]);
+    expect(rows(await kubectl.says('get clusterrolebindings -o wide'))).toEqual([
+      ['NAME', 'ROLE', 'AGE', 'USERS', 'GROUPS', 'SERVICEACCOUNTS'],
+      ['probers', 'ClusterRole/prober', age, 'crew'],
+    ]);
+    expect(await kubectl.says('describe role reader')).toMatch(/events +\[\] +\[a\] +\[get list\]/);
+    expect(await kubectl.says('describe rolebinding readers')).toMatch(/ServiceAccount +robot +team/);
+  });
+
+  test('adds subjects, changes rules and is refused another role', async () => {
+    expect(await kubectl.says('set subject rolebinding readers --group=crew')).toBe(
+      'rolebinding.rbac.authorization.k8s.io/readers subjects updated\n',
+    );
+    expect(await kubectl.says('get rolebinding readers -o jsonpath={.subjects[*].name}')).toBe('jane robot crew');
+    const rule = { apiGroups: [''], resources: ['events'], verbs: ['watch'] };
+    await kubectl.says(['patch', 'role', 'reader', '-p', JSON.stringify({ rules: [rule] })]);
+    expect(await kubectl.says('get role reader -o jsonpath={.rules[*].verbs[*]}')).toBe('watch');
+    const other = JSON.stringify({ roleRef: { kind: 'ClusterRole' } });
+    expect(await kubectl.run(['patch', 'rolebinding', 'readers', '-p', other])).toMatchObject({
+      code: 1,
+      error: expect.stringContaining('cannot change roleRef'),
+    });
+  });
+
+  test('explains them in our own words', async () => {
+    expect(await kubectl.says('explain role.rules')).toMatch(
+      /verbs\t<\[\]string> -required-\n {4}Verbs that are granted/,
+    );
+    expect(await kubectl.says('explain clusterrole.aggregationRule.clusterRoleSelectors')).toMatch(
+      /matchExpressions\t<\[\]LabelSelectorRequirement>/,
+    );
+    expect(await kubectl.says('explain rolebinding --recursive')).toMatch(/roleRef\s<RoleRef> -required-/);
+    expect(await kubectl.says('explain clusterrolebinding.subjects')).toContain(
+      'GROUP:      rbac.authorization.k8s.io',
+    );
+  });
+
+  test('applies them by itself and by the server', async () => {
+    const binding = JSON.stringify({
+      apiVersion,
+      kind: 'RoleBinding',
+      metadata: { name: 'applied' },
+      roleRef: { apiGroup, kind: 'Role', name: 'system:x' },
+      subjects: [{ apiGroup, kind: 'User', name: 'jane' }],
+    });
+    const named = 'rolebinding.rbac.authorization.k8s.io/applied';
+    expect(await kubectl.says('apply -f -', binding)).toBe(`${named} created\n`);
+    expect(await kubectl.says('apply -f -', binding)).toBe(`${named} unchanged\n`);
+    expect(await kubectl.says('apply --server-side -f -', binding)).toBe(`${named} serverside-applied\n`);
+    expect(await kubectl.run('diff -f -', binding)).toMatchObject({ code: 0, out: '' });
+    expect(await kubectl.says('delete rolebinding applied')).toBe(`${named.replace('/', ' "')}" deleted\n`);
   });
 });
