@@ -1,11 +1,6 @@
 import { Scope } from '@cluster-apiserver/base';
 import { featureGates } from '@cluster-apiserver/config';
-import {
-  alwaysAllowedPaths,
-  firstToDecide,
-  mastersGroup,
-  privilegedGroups,
-} from '@cluster-apiserver/gates';
+import { firstToDecide } from '@cluster-apiserver/gates';
 import { type KindServices, kinds as kindsOf, namespace as namespaceKind } from '@cluster-apiserver/kinds';
 import type { Kind } from '@cluster-apiserver/model';
 import {
@@ -29,6 +24,7 @@ import { versionInfo } from './version.ts';
 import { openAdmission } from './wiring/admission.ts';
 import { alwaysAllowedPathsOf } from './wiring/always-allowed-paths.ts';
 import { allowedOrigins } from './wiring/allowed-origins.ts';
+import { openAuthorization } from './wiring/authorization.ts';
 import { openAuthenticators } from './wiring/authenticators.ts';
 import { requirePairs } from './wiring/flag-files.ts';
 import type { FollowingOptions } from './wiring/followed-configuration.ts';
@@ -116,13 +112,10 @@ export async function assemble(
     });
 
     const { filled } = cache;
-    const rbac = openRbac({ resources, filled, clock, random, health, log }, scope);
-    const authorizer = firstToDecide([
-      alwaysAllowedPaths(isAlwaysAllowed),
-      privilegedGroups([mastersGroup]),
-      ...(rbac ? [rbac.authorizer] : []),
-    ]);
-    const always = rbac ? [rbac.escalationCheck(authorizer)] : [];
+    const roles = openRbac({ resources, filled, clock, random, health, log }, scope);
+    const rbac = roles?.authorizer ?? firstToDecide([]);
+    const authorizer = await openAuthorization({ ...following, isAlwaysAllowed, rbac }, scope);
+    const always = roles ? [roles.escalationCheck(authorizer)] : [];
     const admission = openAdmission(flags, { namespaces, resources, authorizer, always, clock, random });
     const accounts = accountTokens?.authenticator(findAccountIn(resources));
     const authenticators = await openAuthenticators(authentication, accounts, scope);
@@ -194,7 +187,7 @@ export async function assemble(
       }),
     );
 
-    rbac?.startDefaultRoles();
+    roles?.startDefaultRoles();
     if (namespaces)
       makeSystemNamespaces({ names: flags['system-namespaces'], namespaces, filled, clock, random, log }, scope);
     startControllers({ flags, surroundings, log, metrics, client, resources, ownPrefix }, scope);

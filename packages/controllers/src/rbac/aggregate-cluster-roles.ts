@@ -170,7 +170,9 @@ const operators: Readonly<Record<string, LabelRequirement['operator']>> = {
 };
 
 function matcherOf({ matchLabels = {}, matchExpressions = [] }: LabelSelectorField): Matches {
-  const byLabel = Object.entries(matchLabels).map(([key, value]) => ({ key, operator: 'in', values: [value] }) as const);
+  const byLabel = Object.entries(matchLabels).map(
+    ([key, value]) => ({ key, operator: 'in', values: [value] }) as const,
+  );
   const byExpression = matchExpressions.map(({ key, operator, values = [] }) => ({
     key,
     operator: operators[operator] as LabelRequirement['operator'], // validation knows no others

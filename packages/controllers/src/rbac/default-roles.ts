@@ -99,7 +99,14 @@ export const defaultRoles: readonly DefaultRole[] = [
   // For other servers.
   {
     name: 'system:service-account-issuer-discovery',
-    rules: [at('/.well-known/openid-configuration', '/.well-known/openid-configuration/', '/openid/v1/jwks', '/openid/v1/jwks/')],
+    rules: [
+      at(
+        '/.well-known/openid-configuration',
+        '/.well-known/openid-configuration/',
+        '/openid/v1/jwks',
+        '/openid/v1/jwks/',
+      ),
+    ],
   },
   {
     name: 'system:monitoring',
@@ -113,10 +120,7 @@ export const defaultRoles: readonly DefaultRole[] = [
   },
   {
     name: 'system:auth-delegator',
-    rules: [
-      on(authentication, ['tokenreviews'], ['create']),
-      on(authorization, ['subjectaccessreviews'], ['create']),
-    ],
+    rules: [on(authentication, ['tokenreviews'], ['create']), on(authorization, ['subjectaccessreviews'], ['create'])],
   },
 ];
 

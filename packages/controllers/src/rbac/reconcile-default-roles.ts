@@ -82,7 +82,12 @@ async function reconcile(
       if (merged && sameJson(stored, merged)) return;
       if (isProtected(stored)) return report({ type: 'protected', kind, name });
       if (merged) {
-        await amend(resource, name, (current) => (isProtected(current) ? current : merge(current, expected) ?? current), call());
+        await amend(
+          resource,
+          name,
+          (current) => (isProtected(current) ? current : (merge(current, expected) ?? current)),
+          call(),
+        );
         return report({ type: 'updated', kind, name });
       }
       await deleteObject(resource, name, { namespace: undefined, dryRun: false, preconditions: uidOf(stored) }, call());

@@ -78,17 +78,14 @@ async function refusalOfRole(check: Check): Promise<StatusError | undefined> {
   if (problem) return forbiddenName(resource, object.metadata.name, problem);
   const aggregates = object.aggregationRule ?? (context.oldObject as RbacObject | undefined)?.aggregationRule;
   if (!aggregates || !(await problemOf(check, [...everything.resource, ...everything.nonResource]))) return undefined;
-  return forbiddenName(
-    resource,
-    object.metadata.name,
-    'must have cluster-admin privileges to use the aggregationRule',
-  );
+  return forbiddenName(resource, object.metadata.name, 'must have cluster-admin privileges to use the aggregationRule');
 }
 
 async function refusalOfBinding(check: Check, roleRef: RoleRef): Promise<StatusError | undefined> {
   const { context, object } = check;
   const { resource, namespace } = context;
-  if (await isAllowed(check, 'bind', roleRef.kind === 'Role' ? 'roles' : 'clusterroles', roleRef.name)) return undefined;
+  if (await isAllowed(check, 'bind', roleRef.kind === 'Role' ? 'roles' : 'clusterroles', roleRef.name))
+    return undefined;
   const rules = policyOf(check).rulesOfRole(roleRef, namespace);
   if (!rules) return notFound(resource, roleRef.name);
   const problem = await problemOf(check, rules);

@@ -30,7 +30,10 @@ export interface Rbac {
 }
 
 /** Undefined for a server that does not serve roles and bindings. */
-export function openRbac({ resources, filled, clock, random, health, log }: RbacWiring, scope: Scope): Rbac | undefined {
+export function openRbac(
+  { resources, filled, clock, random, health, log }: RbacWiring,
+  scope: Scope,
+): Rbac | undefined {
   const [clusterRoles, clusterRoleBindings] = ['ClusterRole', 'ClusterRoleBinding'].map((name) =>
     policyResources(resources).find(({ kind }) => kind.kind === name),
   );

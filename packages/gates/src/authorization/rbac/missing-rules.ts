@@ -85,7 +85,10 @@ export function describeMissing({ missing, isComplete }: MissingRules): string {
         ...attribute('Verbs', verbs),
       ].join(', ')}}`,
   );
-  return [...new Set(lines)].sort().concat(isComplete ? [] : ['and more, or too many combinations to check']).join('\n');
+  return [...new Set(lines)]
+    .sort()
+    .concat(isComplete ? [] : ['and more, or too many combinations to check'])
+    .join('\n');
 }
 
 const attribute = (name: string, values: readonly string[] | undefined): string[] =>

@@ -201,7 +201,10 @@ describe('the authorizer', () => {
   });
 
   test('lists the rules of each binding once, and says which roles are missing', async () => {
-    const index = indexWith([{ ...listAccounts, resourceNames: ['x'] }, { verbs: ['get'], nonResourceURLs: ['/m'] }]);
+    const index = indexWith([
+      { ...listAccounts, resourceNames: ['x'] },
+      { verbs: ['get'], nonResourceURLs: ['/m'] },
+    ]);
     index.setBinding({
       namespace: undefined,
       name: 'g',
@@ -284,9 +287,7 @@ function ruleAllows(
 
 const pathAllowed = (rule: PolicyRule, verb: string, path: string): boolean =>
   starOr(rule.verbs, verb) &&
-  (rule.nonResourceURLs ?? []).some((url) =>
-    url.endsWith('*') ? path.startsWith(url.slice(0, -1)) : path === url,
-  );
+  (rule.nonResourceURLs ?? []).some((url) => (url.endsWith('*') ? path.startsWith(url.slice(0, -1)) : path === url));
 
 const questionsTotal = 100_000;
 const questionsPerPolicy = 50;
@@ -297,7 +298,11 @@ test(`agrees with the naive implementation on ${questionsTotal} questions about 
   const some = <T>(values: readonly T[], max: number): T[] =>
     Array.from({ length: 1 + random.below(max) }, () => oneOf(values));
   const chance = (of: number): boolean => random.below(of) === 0;
-  const [verbs, groups, namespaces] = [['get', 'list', '*'], ['', 'g', '*'], ['a', 'b']];
+  const [verbs, groups, namespaces] = [
+    ['get', 'list', '*'],
+    ['', 'g', '*'],
+    ['a', 'b'],
+  ];
   const resources = ['x', 'y', 'x/s', '*/s', 'y/t', '*'];
   const paths = ['/p', '/p/q', '/p/*', '/*', '*', '/q'];
   const names = ['r1', 'r2', 'r3'];
@@ -314,11 +319,7 @@ test(`agrees with the naive implementation on ${questionsTotal} questions about 
           ...(chance(3) && { resourceNames: some(['n', 'm', ''], 2) }),
         };
   const subject = (): RbacSubject =>
-    oneOf([
-      () => user(oneOf(users)),
-      () => group(oneOf(userGroups)),
-      () => account('robot', oneOf(['a', 'b'])),
-    ])();
+    oneOf([() => user(oneOf(users)), () => group(oneOf(userGroups)), () => account('robot', oneOf(['a', 'b']))])();
   const question = (): AccessQuestion => {
     const asker = who(oneOf(users), ...(chance(2) ? some(userGroups, 2) : []));
     const verb = oneOf(['get', 'list', 'list', 'put']);
