@@ -24,6 +24,8 @@ export interface PolicyWorld {
   change(plural: string, name: string, change: (object: KubeObject) => KubeObject): Promise<void>;
   remove(plural: string, name: string, namespace?: string): Promise<void>;
   read(plural: string, name: string): Promise<KubeObject | undefined>;
+  /** What is stored cannot be read until the returned function is called. */
+  lock(plural: string, name: string): () => void;
   close(): Promise<void>;
 }
 
@@ -83,6 +85,7 @@ export function policyWorld(): PolicyWorld {
         ({ object }) => object,
         () => undefined,
       ),
+    lock: (plural, name) => store.lock(resourceIn(own, plural).collection.form.prefix + name),
     close: async () => {
       for (const { cache } of opened) await cache.close();
       memory.close();

@@ -419,6 +419,21 @@ describe('paths', () => {
     expect(faults).toEqual([]);
     expect(status).toBe(code);
   });
+
+  test.each([
+    ['GET', '/api/v9', 'application/json'],
+    ['GET', '/api/v9/robots', 'application/json'],
+    ['GET', '/apis/notes.example/v9', 'application/json'],
+    ['POST', '/apis/notes.example/v9/', 'application/json'],
+    ['GET', '/apis/notes.example/v9/notes', 'application/json'],
+    ['GET', '/apis/other.example/v1', 'text/plain'],
+    ['GET', '/apis/other.example/v1/notes', 'text/plain'],
+    ['GET', '/apis//v9', 'text/plain'],
+    ['GET', '/nope/v9', 'text/plain'],
+  ])('%s %s is unknown, which is said in a Status only within served groups: %s', async (method, target, type) => {
+    const { status, headers } = await ask(method, target);
+    expect([status, headers['content-type']]).toEqual([404, expect.stringContaining(type)]);
+  });
 });
 
 describe('what stands behind an object', () => {

@@ -114,7 +114,7 @@ test('several selectors count together, and one that selects nothing adds nothin
 test('while a role cannot be read no rules are taken away', async () => {
   await role('b', { part: 'yes' }, [x]);
   await world.set('clusterroles', 'all', { ...selecting({ matchLabels: { part: 'yes' } }), rules: [z] });
-  const unlock = world.store.lock('/registry/clusterroles.rbac.authorization.k8s.io/b');
+  const unlock = world.lock('clusterroles', 'b');
   work();
   await role('c', { part: 'yes' }, [y]);
   await has('all', y, z);

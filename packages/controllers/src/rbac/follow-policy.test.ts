@@ -98,7 +98,7 @@ test('a reload of the watch cache leaves nothing behind that is gone', async () 
 test('what cannot be read grants nothing, and is named', async () => {
   await world.set('clusterroles', 'r', { rules: [ruleFor('x')] });
   await world.set('clusterrolebindings', 'b', grants('r', [userNamed('alice')]));
-  world.store.lock('/registry/clusterroles.rbac.authorization.k8s.io/r');
+  world.lock('clusterroles', 'r');
   const { current } = follow();
   await comes('the index', () => current() !== undefined);
   expect(current()?.authorize(asks('alice', undefined))).toEqual({

@@ -139,7 +139,7 @@ describe('What an operator has changed', () => {
 
   test('and cannot be read is reported, and does not hold up the others', async () => {
     await world.set('clusterroles', 'system:discovery', { rules: [other] });
-    world.store.lock('/registry/clusterroles.rbac.authorization.k8s.io/system:discovery');
+    world.lock('clusterroles', 'system:discovery');
     const events = await reconcile();
     expect(events).toContainEqual({ type: 'unreadable', kind: 'ClusterRole', name: 'system:discovery' });
     expect(events).toHaveLength(total);

@@ -98,7 +98,7 @@ async function problemOf(check: Check, rules: readonly PolicyRule[]): Promise<st
   const held = policyOf(check).heldBy(user, namespace);
   const found = await perform(check.options.clock, call, missingRules(rules, held.rules));
   if (found.missing.length === 0 && found.isComplete) return undefined;
-  const problems = held.problems.length === 0 ? '' : `; resolution errors: ${listed(held.problems)}`;
+  const problems = held.problems.length === 0 ? '' : `; resolution errors: [${listed(held.problems)}]`;
   return `user ${describeUser(user)} is attempting to grant RBAC permissions not currently held:\n${describeMissing(found)}${problems}`;
 }
 
