@@ -145,17 +145,13 @@ function reviewSender(options: WebhookAuthorizerOptions): (spec: ReviewSpec, cal
     retry: retryWithin(timeoutMs),
     bodyBytesMax: reviewBytesMax,
   };
-  const failure = (kind: WebhookFailure, cause: WebhookError): Outcome => {
-    const error = new AuthorizationFailedError(`authorizer ${JSON.stringify(name)}: ${cause.message}`, {
-      cause: cause.cause,
-    });
-    failed(error);
-    return { failure: kind, error };
-  };
+  const failureOf = ({ message, cause }: WebhookError): AuthorizationFailedError =>
+    new AuthorizationFailedError(`authorizer ${JSON.stringify(name)}: ${message}`, { cause });
   return async (spec, call) => {
     if (!breaker.enter()) {
+      // Not reported: what it would say is what the failures said that led to this.
       measures.rejected();
-      return failure('error', new WebhookError('the webhook does not answer'));
+      return { failure: 'error', error: failureOf(new WebhookError('the webhook does not answer')) };
     }
     const startMs = clock.monotonicMs();
     const seconds = (): number => (clock.monotonicMs() - startMs) / 1000;
@@ -168,7 +164,9 @@ function reviewSender(options: WebhookAuthorizerOptions): (spec: ReviewSpec, cal
       if (!(error instanceof WebhookError)) throw error;
       const kind = seconds() * 1000 >= timeoutMs ? 'timeout' : 'error';
       measures.evaluated(kind, seconds());
-      return failure(kind, error);
+      const reported = failureOf(error);
+      failed(reported);
+      return { failure: kind, error: reported };
     } finally {
       breaker.leave();
     }
