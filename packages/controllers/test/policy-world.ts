@@ -2,7 +2,15 @@
 import { callUntil, inOneStep, invariant, seededRandom } from '@cluster-apiserver/base';
 import { kinds } from '@cluster-apiserver/kinds';
 import { decode, type KubeObject, type PolicyRule, rbacGroup, type RbacSubject } from '@cluster-apiserver/model';
-import { create, deleteObject, get, openRegistry, patch, type Registry, type Resource } from '@cluster-apiserver/registry';
+import {
+  create,
+  deleteObject,
+  get,
+  openRegistry,
+  patch,
+  type Registry,
+  type Resource,
+} from '@cluster-apiserver/registry';
 import { memoryStore, type Store } from '@cluster-apiserver/storage';
 import { type HandClock, handClock } from '../../base/test/hand-clock.ts';
 import { type DisturbedStore, disturbedStore } from './disturbed-store.ts';

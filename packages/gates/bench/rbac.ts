@@ -9,7 +9,11 @@ const [roles, bindings, namespaces, users] = [1_000, 10_000, 500, 2_000];
 const rounds = 200_000;
 
 const index = new PolicyIndex();
-const rule = (at: number) => ({ verbs: ['get', 'list', 'watch'], apiGroups: ['', `g${at % 7}`], resources: [`r${at}`, 'x'] });
+const rule = (at: number) => ({
+  verbs: ['get', 'list', 'watch'],
+  apiGroups: ['', `g${at % 7}`],
+  resources: [`r${at}`, 'x'],
+});
 const set = (at: number): void =>
   index.setRole({ namespace: undefined, name: `role${at}`, rules: Array.from({ length: 5 }, (_, i) => rule(at + i)) });
 const bind = (at: number): void =>
@@ -25,11 +29,23 @@ const bind = (at: number): void =>
 const question = (at: number, resource: string): AccessQuestion => ({
   user: {
     name: `system:serviceaccount:ns${at % namespaces}:a${at % users}`,
-    groups: ['system:serviceaccounts', `system:serviceaccounts:ns${at % namespaces}`, `team${at % 300}`, 'system:authenticated'],
+    groups: [
+      'system:serviceaccounts',
+      `system:serviceaccounts:ns${at % namespaces}`,
+      `team${at % 300}`,
+      'system:authenticated',
+    ],
   },
   verb: 'get',
   path: '',
-  resource: { group: '', version: 'v1', resource, subresource: undefined, namespace: `ns${at % namespaces}`, name: 'n' },
+  resource: {
+    group: '',
+    version: 'v1',
+    resource,
+    subresource: undefined,
+    namespace: `ns${at % namespaces}`,
+    name: 'n',
+  },
 });
 
 const measure = (what: string, count: number, work: (at: number) => void): void => {
@@ -44,8 +60,12 @@ measure('a binding is added', bindings, bind);
 const allowed = Array.from({ length: 1_000 }, (_, at) => question(at, 'x'));
 const refused = Array.from({ length: 1_000 }, (_, at) => question(at, 'none'));
 for (const round of ['cold', 'warm']) {
-  measure(`a question that is allowed, ${round}`, rounds, (at) => index.authorize(allowed[at % 1_000] as AccessQuestion));
-  measure(`a question that is refused, ${round}`, rounds, (at) => index.authorize(refused[at % 1_000] as AccessQuestion));
+  measure(`a question that is allowed, ${round}`, rounds, (at) =>
+    index.authorize(allowed[at % 1_000] as AccessQuestion),
+  );
+  measure(`a question that is refused, ${round}`, rounds, (at) =>
+    index.authorize(refused[at % 1_000] as AccessQuestion),
+  );
 }
 measure('a role is changed', roles, set);
 measure('a binding is changed', bindings, bind);

@@ -73,7 +73,12 @@ describe('a role', () => {
       [rule(['list', 'get'], [''], ['events'])],
       undefined,
     ],
-    ['of stars', [getEvents], everything, '{APIGroups:["*"], Resources:["*"], Verbs:["*"]}\n{NonResourceURLs:["*"], Verbs:["*"]}'],
+    [
+      'of stars',
+      [getEvents],
+      everything,
+      '{APIGroups:["*"], Resources:["*"], Verbs:["*"]}\n{NonResourceURLs:["*"], Verbs:["*"]}',
+    ],
     ['of stars for who holds them', everything, [...everything, getEvents], undefined],
     ['of a subresource', [rule(['get'], [''], ['*/status'])], [rule(['get'], [''], ['x/status'])], undefined],
     [
@@ -162,7 +167,9 @@ describe('a binding', () => {
   test('needs the rules of its role', async () => {
     index.setRole({ namespace: 'a', name: 'r', rules: [getEvents] });
     const written = (): Promise<unknown> => write('rolebindings', bound('r', 'Role'));
-    await expect(written()).rejects.toThrow(/^rolebindings\.\S+ "new" is forbidden: user "alice" .*\n{APIGroups:\[""\]/);
+    await expect(written()).rejects.toThrow(
+      /^rolebindings\.\S+ "new" is forbidden: user "alice" .*\n{APIGroups:\[""\]/,
+    );
     hold([getEvents], 'a');
     expect(await written()).toBeUndefined();
     await expect(write('clusterrolebindings', bound('held'))).rejects.toThrow('not currently held');
@@ -236,7 +243,7 @@ test('rules of very many combinations are refused after a bounded look at them, 
   hold([rule(['get'], many, many)], 'a');
   await expect(write('roles', { rules: [huge] })).rejects.toThrow(/not currently held:\nand more, or too many/);
   hold([], 'a');
-  const { message } = await write('roles', { rules: [huge] }).catch((error: unknown) => error as Error) as Error;
+  const { message } = (await write('roles', { rules: [huge] }).catch((error: unknown) => error as Error)) as Error;
   expect(message.split('\n')).toHaveLength(1_002);
   hold(everything, 'a');
   expect(await write('roles', { rules: [huge] })).toBeUndefined();
