@@ -4,6 +4,16 @@ export {
   type AuthenticationFlags,
   loadAuthenticationConfiguration,
 } from './authentication-configuration.ts';
+export { type AbacPolicy, loadAbacPolicies } from './abac-policies.ts';
+export {
+  type AuthorizationConfiguration,
+  type AuthorizationFiles,
+  type AuthorizerConfiguration,
+  type AuthorizerType,
+  authorizerTypes,
+  loadAuthorizationConfiguration,
+  type WebhookConfiguration,
+} from './authorization-configuration.ts';
 export type { EgressSelector, Issuer } from './authentication/issuer.ts';
 export {
   type EgressConfiguration,
@@ -21,3 +31,4 @@ export {
 export { type FeatureGate, type FeatureGates, featureGates } from './feature-gates.ts';
 export { type Content, type Kubeconfig, loadKubeconfig } from './kubeconfig.ts';
 export { ConfigurationError } from './load.ts';
+export { loadWebhookConnection, type ReadFile, type WebhookConnection } from './webhook-connection.ts';

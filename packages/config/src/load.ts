@@ -31,10 +31,20 @@ export interface ConfigurationKind<T> {
 }
 
 /** Reads YAML or JSON strictly. Throws a ConfigurationError that holds all there is to say. */
-export function loadConfiguration<T>(
+export function loadConfiguration<T>(kind: ConfigurationKind<T>, text: string): T {
+  const { configuration, faults } = readConfiguration(kind, text);
+  requireNoFaults(faults);
+  return configuration;
+}
+
+/**
+ * The same for a file that names other files: faults of those can be added before `requireNoFaults` reports all of them.
+ * Throws a ConfigurationError for a text in which nothing can be found.
+ */
+export function readConfiguration<T>(
   { kind, groups = usualGroups, versions, fields, read }: ConfigurationKind<T>,
   text: string,
-): T {
+): { readonly configuration: T; readonly faults: readonly string[] } {
   const { value, faults: ofText, hasMoreDocuments } = parsed(text);
   const faults = ofText.map(duplicateKey);
   if (hasMoreDocuments) faults.push('the file holds more than one document: remove all but one');
@@ -44,10 +54,12 @@ export function loadConfiguration<T>(
   const known = groups.flatMap((group) => versions.map((version) => (group ? `${group}/${version}` : version)));
   require(written.kind as Written, [kind]);
   require(written.apiVersion as Written, known);
-  const configuration = read(written);
-  // A field that says two things is read twice, and what is wrong with it is said once.
+  return { configuration: read(written), faults };
+}
+
+/** Throws a ConfigurationError. A field that says two things is read twice, and what is wrong with it is said once. */
+export function requireNoFaults(faults: readonly string[]): void {
   if (faults.length > 0) throw new ConfigurationError([...new Set(faults)]);
-  return configuration;
 }
 
 /** A key may be a secret that misses the blank behind its colon, so only its place is named. */

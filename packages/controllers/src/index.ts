@@ -9,3 +9,18 @@ export {
   type NamespaceControllerEvent,
   type NamespaceControllerOptions,
 } from './namespaces/namespace-controller.ts';
+export {
+  aggregateClusterRoles,
+  type ClusterRoleAggregationEvent,
+  type ClusterRoleAggregationOptions,
+} from './rbac/aggregate-cluster-roles.ts';
+export {
+  type DefaultRoleEvent,
+  type DefaultRoleOptions,
+  reconcileDefaultRoles,
+} from './rbac/reconcile-default-roles.ts';
+export {
+  followPolicy,
+  type FollowedPolicy,
+  policyResources,
+} from './rbac/follow-policy.ts';

@@ -12,8 +12,11 @@ import type { Value } from './values/value.ts';
 export interface Expression {
   readonly text: string;
   readonly type: Type;
-  /** Throws `EvaluationError` when there is no answer and `BudgetExceededError` when it would cost too much. */
-  evaluate(variables: ReadonlyMap<string, Value>, budgetSteps?: number): Value;
+  /**
+   * Throws `EvaluationError` when there is no answer and `BudgetExceededError` when it would cost too much. A budget can
+   * be for several evaluations together; a number of steps is for this one.
+   */
+  evaluate(variables: ReadonlyMap<string, Value>, budget?: number | Budget): Value;
   /** Whether it looks at a field of a variable, as `claims.email`, `claims.?email` or `claims['email']`. */
   readsField(variable: string, field: string): boolean;
 }
@@ -41,8 +44,8 @@ export function compile(
     expression: {
       text,
       type,
-      evaluate: (values, budgetSteps = budgetStepsMax) =>
-        run({ variables: values, locals: [], budget: new Budget(budgetSteps) }),
+      evaluate: (values, budget = budgetStepsMax) =>
+        run({ variables: values, locals: [], budget: typeof budget === 'number' ? new Budget(budget) : budget }),
       readsField: (variable, field) => readsField(node, variable, field),
     },
   };

@@ -13,6 +13,7 @@ export {
   namespaceLifecycle,
   type Namespaces,
 } from './admission/namespaces.ts';
+export { rbacEscalation } from './admission/rbac-escalation.ts';
 export type { Authenticator, Credentials } from './authentication/authenticator.ts';
 export { orAnonymous } from './authentication/anonymous.ts';
 export { clientCertificates } from './authentication/certificate/client-certificates.ts';
@@ -44,20 +45,30 @@ export { staticTokens, TokenFileError } from './authentication/static-tokens.ts'
 export type { TokenAnswer, TokenAuthenticator } from './authentication/token-authenticator.ts';
 export { TokenRejectedError } from './authentication/token-rejected.ts';
 export { firstToKnow, firstToKnowToken } from './authentication/union.ts';
+export { type AbacPolicy, abac } from './authorization/abac.ts';
+export { alwaysAllow, alwaysDeny } from './authorization/always.ts';
 export { alwaysAllowedPaths, PathPatternError, pathMatcher } from './authorization/always-allowed-paths.ts';
 export type { Authorizer } from './authorization/authorizer.ts';
-export { openPaths } from './authorization/open-paths.ts';
-export { ownQuestions } from './authorization/own-questions.ts';
+export { instrumented } from './authorization/instrumented.ts';
 export { mastersGroup, privilegedGroups } from './authorization/privileged-groups.ts';
+export { type IndexedBinding, type IndexedRole, PolicyIndex } from './authorization/rbac/policy-index.ts';
+export { missingRules } from './authorization/rbac/missing-rules.ts';
+export { type CurrentPolicy, rbacAuthorizer } from './authorization/rbac/rbac-authorizer.ts';
+export { RuleSet } from './authorization/rbac/rule-set.ts';
 export { firstToDecide } from './authorization/union.ts';
-export { impersonated, type Impersonation } from './impersonation/impersonated.ts';
+export {
+  webhookAuthorizer,
+  type WebhookAuthorizerOptions,
+  type WebhookMeasures,
+} from './authorization/webhook/webhook-authorizer.ts';
+export { type Impersonation, type Impersonator, impersonator } from './impersonation/impersonator.ts';
 export {
   ImpersonationHeaderError,
   impersonationPrefix,
   type WantedUser,
   wantedUser,
 } from './impersonation/wanted-user.ts';
-export type { WebhookOptions } from './webhook/ask-webhook.ts';
+export type { WebhookConnection } from './webhook/ask-webhook.ts';
 export { webhookTokens } from './authentication/webhook/webhook-tokens.ts';
 export { type ConnectProxy, type ProxyTls, throughProxy } from './https/connect-proxy.ts';
-export { type Dial, httpsClient } from './https/https-client.ts';
+export { type Dial, type HttpsClient, httpsClient } from './https/https-client.ts';

@@ -2,27 +2,39 @@ import { callUntil } from '@cluster-apiserver/base';
 import { describe, expect, test } from '@jest/globals';
 import { mayHaveSigned } from './authentication/oidc/algorithms.ts';
 import { accountIn } from './authentication/service-account/claims.ts';
-import { chooseAdmissionPlugins, openPaths, ownQuestions, staticTokens, wantedUser } from './index.ts';
+import { chooseAdmissionPlugins, PolicyIndex, staticTokens, wantedUser } from './index.ts';
 
 const call = callUntil(Number.POSITIVE_INFINITY);
-const user = { name: 'a', groups: ['system:authenticated'] };
 const names = ['constructor', '__proto__', 'toString', 'hasOwnProperty', 'valueOf'];
 
 /** Every object inherits these, so a table that is asked for one of them must not answer with what it inherits. */
 describe.each(names)('A client that says %s', (name) => {
-  const resource = { version: 'v1', subresource: undefined, namespace: undefined, name: undefined };
+  const resource = { version: 'v1', subresource: undefined, name: undefined };
+  const index = new PolicyIndex();
+  const rules = [{ verbs: ['get'], apiGroups: [''], resources: ['x'] }];
+  index.setRole({ namespace: undefined, name: 'r', rules });
+  const roleRef = { apiGroup: '', kind: 'ClusterRole', name: 'r' };
+  const subjects = [{ kind: 'User', name: 'a' }];
+  index.setBinding({ namespace: 'n', name: 'b', roleRef, subjects });
+
+  const asked = { user: 'a', groups: [] as string[], verb: 'get', namespace: 'n', group: '', resource: 'x' };
 
   test.each([
-    ['as a group', { ...resource, group: name, resource: 'selfsubjectreviews' }],
-    ['as a resource', { ...resource, group: 'authentication.k8s.io', resource: name }],
-  ])('%s gets no opinion', (_, asked) => {
-    expect(ownQuestions.authorize({ user, verb: 'create', path: '', resource: asked }, call)).toEqual({
-      verdict: 'noOpinion',
-    });
+    ['as a user', { user: name }],
+    ['as a group of the user', { user: 'b', groups: [name] }],
+    ['as a verb', { verb: name }],
+    ['as a group', { group: name }],
+    ['as a resource', { resource: name }],
+    ['as a namespace', { namespace: name }],
+  ])('%s is granted nothing', (_, changed) => {
+    const { user, groups, verb, ...target } = { ...asked, ...changed };
+    const question = { user: { name: user, groups }, verb, path: '', resource: { ...resource, ...target } };
+    expect(index.authorize(question)).toEqual({ verdict: 'noOpinion' });
   });
 
-  test('as a path gets no opinion', () => {
-    expect(openPaths(['/openid']).authorize({ user, verb: 'get', path: name }, call)).toEqual({ verdict: 'noOpinion' });
+  test('as a path is granted nothing', () => {
+    const question = { user: { name: 'a', groups: [] }, verb: 'get', path: name };
+    expect(index.authorize(question)).toEqual({ verdict: 'noOpinion' });
   });
 
   test('as a token is nobody', () => {

@@ -2,6 +2,7 @@ export {
   type AccessDecision,
   type AccessQuestion,
   type AccessRules,
+  type AccessRequirement,
   type AccessSelector,
   decisionNotReady,
   type ResourceQuestion,
@@ -63,6 +64,8 @@ export type { KubeObject, ManagedFieldsEntry, ObjectMeta, OwnerReference } from 
 export { defineReview, type Review } from './review.ts';
 export {
   deleteOptions,
+  labelSelector,
+  labelSelectorRequirement,
   localObjectReference,
   objectReference,
   statusSchema,
@@ -88,10 +91,12 @@ export {
   stringMap,
   time,
 } from './schema/schema.ts';
+export { readFieldSelector, readLabelSelector, type SelectorAttributes } from './selector/access-selector.ts';
 export { type FieldSelector, fieldMatcher, parseFieldSelector } from './selector/field-selector.ts';
 export {
   type LabelSelector,
   labelMatcher,
+  type LabelRequirement,
   parseLabelSelector,
   SelectorSyntaxError,
 } from './selector/label-selector.ts';
@@ -119,7 +124,7 @@ export {
 } from './status.ts';
 export { defineSubresource, type Subresource } from './subresource.ts';
 export { age } from './table/age.ts';
-export { ageColumn, type Column, nameColumn } from './table/column.ts';
+export { ageColumn, type Column, createdAtColumn, nameColumn } from './table/column.ts';
 export {
   type ListMetadata,
   type MetaVersion,
@@ -134,9 +139,16 @@ export type { ServedKind, ServedSubresource, SpokenKind } from './served-kind.ts
 export { formatTime } from './time.ts';
 export { asServed, asStored, defineView, type View } from './view.ts';
 export {
+  addLabelRequirementErrors,
+  addRequirementValuesErrors,
+  type LabelSelectorField,
+  labelSelectorErrors,
+} from './validation/label-selector.ts';
+export {
   labelNames,
   labelValueRule,
   type NameRule,
+  type NameRules,
   pathSegment,
   pathSegmentNames,
   qualifiedName,
@@ -153,3 +165,4 @@ export {
   validateObjectMetaUpdate,
 } from './validation/object-meta.ts';
 export { hasMoreValues, requireBoundedValues } from './validation/values.ts';
+export { type PolicyRule, rbacGroup, type RbacSubject, type RoleRef } from './rbac.ts';

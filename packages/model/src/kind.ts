@@ -1,3 +1,4 @@
+import { isOfKubernetes } from './kubernetes-groups.ts';
 import type { FieldError } from './field-error.ts';
 import type { KubeObject } from './object.ts';
 import { listMeta, objectMeta, typeMeta } from './schema/common.ts';
@@ -91,6 +92,8 @@ export interface Part {
 export interface Kind extends Omit<KindForm<KubeObject>, Derived>, ServedKind {
   readonly verbs: readonly Verb[];
   readonly parts: readonly Part[];
+  /** First part of the keys of its objects, unique among all kinds that are stored. */
+  readonly storageName: string;
   /** Those of its subresources that speak kinds of their own. */
   readonly subresources: readonly Subresource[];
   readonly listSchema: ObjectSchema;
@@ -144,6 +147,7 @@ export function defineKind<T extends KubeObject>(form: KindForm<T>): Kind {
       },
     ),
     hasProtobuf: numbers !== undefined,
+    storageName: isOfKubernetes(group) ? form.plural : `${form.plural}.${group}`,
     storedAs: { group, version, kind },
     namespaced: form.namespaced ?? true,
     verbs: form.verbs ?? verbs,

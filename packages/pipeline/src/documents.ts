@@ -23,7 +23,7 @@ export function documentRoutes(documents: Documents): Handler<Authenticated> {
     router.all(pattern, (request: Request, response: Response) => {
       const { facts, answer, fail } = response as unknown as Journey;
       Promise.resolve()
-        .then(() => (isRead(request.method) ? document(facts, request.params as Record<string, string>) : notAllowed()))
+        .then(() => (isRead(request.method) ? document(facts, parametersOf(request)) : notAllowed()))
         .then(answer, fail);
     });
   }
@@ -46,6 +46,10 @@ export function documentRoutes(documents: Documents): Handler<Authenticated> {
 const encodedPath = (path: string): string => path.split('/').map(encodeURIComponent).join('/');
 
 const isRead = (method: string): boolean => method === 'GET' || method === 'HEAD';
+
+/** The router gives what a wildcard stands for in segments. */
+const parametersOf = ({ params }: Request): Record<string, string> =>
+  Object.fromEntries(Object.entries(params).map(([name, value]) => [name, [value].flat().join('/')]));
 
 interface Journey {
   readonly facts: Authenticated;

@@ -15,7 +15,8 @@ export function healthDocuments(health: Health): Documents {
     };
     return [
       [`/${endpoint}`, document],
-      [`/${endpoint}/:check`, document],
+      // The name of a check may have slashes, such as poststarthook/rbac/bootstrap-roles.
+      [`/${endpoint}/*check`, document],
     ];
   });
   return Object.fromEntries(documents);

@@ -17,7 +17,14 @@ import { requireUnchanged, withinBounds } from './patch.ts';
 import { asUpdate, createdInstead, settled } from './replace.ts';
 import type { Resource } from './resource.ts';
 import { answering } from './storage-answers.ts';
-import { inNamespace, requireName, withDistinctOwners, withIdentity, withoutSystemFields } from './system-fields.ts';
+import {
+  canonical,
+  inNamespace,
+  requireName,
+  withDistinctOwners,
+  withIdentity,
+  withoutSystemFields,
+} from './system-fields.ts';
 import type { WriteOptions } from './write-options.ts';
 import { type Decision, type Written, writeOver } from './write-over.ts';
 
@@ -52,7 +59,8 @@ function* decided(
   const { kind } = resource;
   requireFewLabels(kind, configuration.values);
   const applied = yield* withConfiguration(resource, configuration, current, options);
-  const next = withDistinctOwners(inNamespace(applied, options.namespace), options.warn);
+  const whole = kind.defaults?.(canonical(kind, applied)) ?? applied;
+  const next = withDistinctOwners(inNamespace(whole, options.namespace), options.warn);
   requireName(next, name);
   if (current) {
     requireUnchanged(kind, next, current);

@@ -1,4 +1,4 @@
-import type { Clock, Random } from '@cluster-apiserver/base';
+import { type Clock, invariant, type Random } from '@cluster-apiserver/base';
 import { badRequest, type Kind, pathSegment } from '@cluster-apiserver/model';
 import {
   type Collection,
@@ -59,6 +59,8 @@ export function openRegistry(options: RegistryOptions): Registry {
   const { kinds, keyPrefix, shardedReads = false, readMeasures, ...surroundings } = options;
   const { store, clock, random } = surroundings;
   const stored = kinds.filter(({ view }) => !view);
+  const names = new Set(stored.map(({ storageName }) => storageName));
+  invariant(names.size === stored.length, 'two kinds with the same storage name would overwrite objects of each other');
   const forms = stored.map((kind) => ({ ...cachedForm(kind, keyPrefix), measures: readMeasures?.(kind) }));
   const cache = openWatchCache({ ...surroundings, prefix: `${keyPrefix}/`, forms });
   const sharedByWatches = { clock, turns: new WatchTurns(clock) };

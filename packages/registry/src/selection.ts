@@ -32,7 +32,8 @@ export interface Scope {
 export function scopeOf({ namespace, name, fields }: Selection): Scope {
   const asked = (field: string): string | undefined =>
     fields?.terms.find((term) => term.equal && term.field === field)?.value;
-  const inNamespace = namespace ?? asked('metadata.namespace');
+  // A cluster-scoped object has the empty namespace and no place for it in its key.
+  const inNamespace = namespace ?? (asked('metadata.namespace') || undefined);
   const named = name ?? asked('metadata.name');
   const within = inNamespace === undefined ? '' : itemKey(`${inNamespace}/`);
   return { within, key: inNamespace !== undefined && named !== undefined ? within + itemKey(named) : undefined };

@@ -190,10 +190,8 @@ export const fieldTerm = (field: string, value: string): string => `field ${fiel
 
 /** Where objects of a kind are stored, and how they are kept in memory. */
 export function cachedForm(kind: Kind, keyPrefix: string): CollectionForm<Cached> {
-  const { group, plural } = kind;
   return {
-    // Two groups may have a resource of the same name; those of the core group are known by it alone.
-    prefix: `${keyPrefix}/${group ? `${plural}.${group}` : plural}/`,
+    prefix: `${keyPrefix}/${kind.storageName}/`,
     read: (entry, key) => readEntry(kind, entry, key),
     termsOf: (item) => (item.unreadable ? [unreadableTerm] : termsOf(kind, item)),
   };

@@ -1,13 +1,6 @@
 import { Scope } from '@cluster-apiserver/base';
 import { featureGates } from '@cluster-apiserver/config';
-import {
-  alwaysAllowedPaths,
-  firstToDecide,
-  mastersGroup,
-  openPaths,
-  ownQuestions,
-  privilegedGroups,
-} from '@cluster-apiserver/gates';
+import { firstToDecide } from '@cluster-apiserver/gates';
 import { type KindServices, kinds as kindsOf, namespace as namespaceKind } from '@cluster-apiserver/kinds';
 import type { Kind } from '@cluster-apiserver/model';
 import {
@@ -31,6 +24,7 @@ import { versionInfo } from './version.ts';
 import { openAdmission } from './wiring/admission.ts';
 import { alwaysAllowedPathsOf } from './wiring/always-allowed-paths.ts';
 import { allowedOrigins } from './wiring/allowed-origins.ts';
+import { openAuthorization } from './wiring/authorization.ts';
 import { openAuthenticators } from './wiring/authenticators.ts';
 import { requirePairs } from './wiring/flag-files.ts';
 import type { FollowingOptions } from './wiring/followed-configuration.ts';
@@ -42,6 +36,7 @@ import { monitorHeap } from './wiring/heap.ts';
 import { openListener } from './wiring/listener.ts';
 import { inFlightMeasures, requestMeasures, tokenCacheMeasure } from './wiring/measures.ts';
 import { makeSystemNamespaces, namespacesIn } from './wiring/namespaces.ts';
+import { openRbac } from './wiring/rbac.ts';
 import { openReviews } from './wiring/reviews.ts';
 import { apiAudiences } from './wiring/service-account-flags.ts';
 import { openServiceAccountTokens } from './wiring/service-account-tokens.ts';
@@ -79,8 +74,6 @@ export async function assemble(
     const ownPrefix = `${keyPrefix}/.own/`;
     const health = openHealth(clock, log);
     const following: FollowingOptions = { flags, surroundings, metrics, log, serverId: random.uuid() };
-    const encryption = await openEncryption({ ...following, keyPrefix, health }, scope);
-    const { transformer } = encryption;
     const isAlwaysAllowed = alwaysAllowedPathsOf(flags);
     const authentication = { ...following, isAlwaysAllowed, tokenAsked: tokenCacheMeasure(metrics) };
     const accountTokens = await openServiceAccountTokens(authentication, scope);
@@ -88,6 +81,11 @@ export async function assemble(
       eventLifetimeSeconds: Math.ceil(flags['event-ttl'] / 1000),
       serviceAccountTokens: accountTokens?.forKinds,
     });
+    const encryption = await openEncryption(
+      { ...following, keyPrefix, kinds: served.filter(({ view }) => !view), health },
+      scope,
+    );
+    const { transformer } = encryption;
     const storage = { ownPrefix, transformer, metrics, kinds: served };
     const { client, store, measures } = await openStorage(flags, storage, surroundings, log, scope);
     const { resources, views, cache, retryUnreadable } = openRegistry({
@@ -118,13 +116,12 @@ export async function assemble(
       },
     });
 
-    const authorizer = firstToDecide([
-      alwaysAllowedPaths(isAlwaysAllowed),
-      privilegedGroups([mastersGroup]),
-      ownQuestions,
-      openPaths(Object.keys(accountTokens?.documents ?? {})),
-    ]);
-    const admission = openAdmission(flags, { namespaces, resources, authorizer, clock, random });
+    const { filled } = cache;
+    const roles = openRbac({ resources, filled, clock, random, health, log }, scope);
+    const rbac = roles?.authorizer ?? firstToDecide([]);
+    const authorizer = await openAuthorization({ ...following, isAlwaysAllowed, rbac }, scope);
+    const always = roles ? [roles.escalationCheck(authorizer)] : [];
+    const admission = openAdmission(flags, { namespaces, resources, authorizer, always, clock, random });
     const accounts = accountTokens?.authenticator(findAccountIn(resources));
     const authenticators = await openAuthenticators(authentication, accounts, scope);
     const reviews = openReviews({
@@ -195,7 +192,7 @@ export async function assemble(
       }),
     );
 
-    const { filled } = cache;
+    roles?.startDefaultRoles();
     if (namespaces)
       makeSystemNamespaces({ names: flags['system-namespaces'], namespaces, filled, clock, random, log }, scope);
     startControllers({ flags, surroundings, log, metrics, client, resources, ownPrefix }, scope);

@@ -388,10 +388,53 @@ const flags = {
     fallback: '',
     help: 'Who this API is: a token is for it when it names one of these. Without it, the issuers of service account tokens.',
   }),
+  'authorization-config': path({
+    group: authorization,
+    fallback: '',
+    help: 'AuthorizationConfiguration with the ordered authorizers. Reloaded when it changes. Excludes --authorization-mode and --authorization-webhook-*.',
+  }),
+  'authorization-mode': list({
+    group: authorization,
+    fallback: '',
+    help: 'Ordered authorizers: RBAC, ABAC, Webhook, AlwaysAllow, AlwaysDeny. Defaults to RBAC unless --authorization-config is set.',
+  }),
+  'authorization-modes': list({
+    group: authorization,
+    fallback: '',
+    help: 'Another spelling of --authorization-mode.',
+  }),
+  'authorization-policy-file': path({
+    group: authorization,
+    fallback: '',
+    help: 'Policies of the authorizer ABAC: one Policy in JSON per line. Reloaded when it changes.',
+  }),
+  'authorization-webhook-config-file': path({
+    group: authorization,
+    fallback: '',
+    help: 'Kubeconfig with the address and the credentials of the authorizer Webhook. Reloaded when it changes.',
+  }),
+  'authorization-webhook-version': oneOf<'v1beta1' | 'v1'>(
+    {
+      group: authorization,
+      fallback: 'v1beta1',
+      help: 'Version of the SubjectAccessReview sent to and expected from the webhook.',
+    },
+    ['v1beta1', 'v1'],
+  ),
+  'authorization-webhook-cache-authorized-ttl': durationMs({
+    group: authorization,
+    fallback: '5m0s',
+    help: 'Time to cache authorized responses of the webhook; 0 disables the cache for them.',
+  }),
+  'authorization-webhook-cache-unauthorized-ttl': durationMs({
+    group: authorization,
+    fallback: '30s',
+    help: 'Time to cache unauthorized responses of the webhook; 0 disables the cache for them.',
+  }),
   'authorization-always-allow-paths': list({
     group: authorization,
     fallback: '/healthz,/readyz,/livez',
-    help: 'Paths that are served without authorization; a trailing * matches any rest. Requests without a credential may get them too, unless --anonymous-auth or anonymous in --authentication-config is set.',
+    help: 'Paths that may be read without authorization; a trailing * matches any rest. Requests without a credential may get them too, unless --anonymous-auth or anonymous in --authentication-config is set.',
   }),
   'enable-admission-plugins': list({
     group: admission,

@@ -52,6 +52,9 @@ export const doublingBuckets = (first: number, count: number): readonly number[]
   Array.from({ length: count }, (_, at) => first * 2 ** at);
 
 /** With the metrics of the process itself (memory, CPU, event loop) where `ofProcess` says so; a test needs none of them. */
+/** No name of ours needs an escape: this is what kube-apiserver says, too. */
+const escaping = 'escaping=underscores';
+
 export function createMetrics({ ofProcess }: { readonly ofProcess: boolean }): Metrics {
   const register = new Registry();
   if (ofProcess) collectDefaultMetrics({ register });
@@ -95,7 +98,7 @@ export function createMetrics({ ofProcess }: { readonly ofProcess: boolean }): M
       return { observe: (labels, value) => series.of(labels).observe(value) };
     },
     readAtScrape: (type, declaration, read) => publish(type, declaration, read),
-    exposition: async () => ({ contentType: register.contentType, text: await register.metrics() }),
+    exposition: async () => ({ contentType: `${register.contentType}; ${escaping}`, text: await register.metrics() }),
   };
 }
 

@@ -26,6 +26,10 @@ test.each([
   ['/api/v1', 'events', 'r2yiGXH7wu8='],
   ['/api/v1', 'namespaces', 'Q3oi5N2YM8M='],
   ['/apis/events.k8s.io/v1', 'events', 'r2yiGXH7wu8='],
+  ['/apis/rbac.authorization.k8s.io/v1', 'roles', '7FuwZcIIItM='],
+  ['/apis/rbac.authorization.k8s.io/v1', 'rolebindings', 'eGsCzGH6b1g='],
+  ['/apis/rbac.authorization.k8s.io/v1', 'clusterroles', 'bYE5ZWDrJ44='],
+  ['/apis/rbac.authorization.k8s.io/v1', 'clusterrolebindings', '48tpQ8gZHFc='],
   ['/apis/authentication.k8s.io/v1', 'tokenreviews', undefined],
 ])('%s gives %s the storage version hash that kube-apiserver gives', async (path, plural, hash) => {
   const { resources } = JSON.parse((await ask(path)).text) as {

@@ -1,4 +1,4 @@
-import { X509Certificate } from 'node:crypto';
+import { holdsCertificates } from '../certificates.ts';
 import type { Written } from '../written.ts';
 
 /** Who signs tokens, and how to reach it. */
@@ -108,18 +108,9 @@ function readAudiences(written: Written, policy: Written): readonly string[] {
 function readCertificateAuthority(written: Written): string | undefined {
   const pem = written.text();
   if (pem === undefined || pem === '') return undefined;
-  const certificates = pem.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];
-  if (certificates.length === 0 || !certificates.every(isCertificate))
+  if (!holdsCertificates(pem))
     written.wrong('Invalid value: "<omitted>": data does not contain any valid certificates in PEM');
   return pem;
-}
-
-function isCertificate(pem: string): boolean {
-  try {
-    return new X509Certificate(pem).raw.length > 0;
-  } catch {
-    return false; // OpenSSL's reasons help nobody who has to mend a file
-  }
 }
 
 function readEgressSelector(written: Written, configured: readonly string[]): EgressSelector | undefined {

@@ -2,7 +2,7 @@ import type { UserInfo } from '@cluster-apiserver/model';
 import { authenticatedGroup } from './authenticator.ts';
 
 export const anonymousName = 'system:anonymous';
-const unauthenticatedGroup = 'system:unauthenticated';
+export const unauthenticatedGroup = 'system:unauthenticated';
 
 /**
  * A user as an authenticator has found it, in the group of all who are authenticated. A credential that says

@@ -23,8 +23,12 @@ export function pathMatcher(patterns: readonly string[]): (path: string) => bool
   return (path) => paths.has(path) || prefixes.some((prefix) => path.startsWith(prefix));
 }
 
-/** Allows every verb on paths that are no resources, so that probes need no rights. Nobody's rules show it, as upstream. */
+/** Lets everybody read paths that are no resources, so that probes need no rights. Nobody's rules show it, as upstream. */
 export const alwaysAllowedPaths = (matches: (path: string) => boolean): Authorizer => ({
-  authorize: ({ path, resource }: AccessQuestion) => ({ verdict: !resource && matches(path) ? 'allow' : 'noOpinion' }),
+  authorize: ({ verb, path, resource }: AccessQuestion) => ({
+    verdict: !resource && readVerbs.includes(verb) && matches(path) ? 'allow' : 'noOpinion',
+  }),
   rulesOf: () => noRules,
 });
+
+const readVerbs: readonly string[] = ['get', 'head'];

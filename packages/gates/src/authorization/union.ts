@@ -1,7 +1,7 @@
 import type { Call } from '@cluster-apiserver/base';
 import type { AccessDecision, AccessQuestion } from '@cluster-apiserver/model';
 import type { Authorizer } from './authorizer.ts';
-import { allRules } from './rules.ts';
+import { allRules, asOneError } from './rules.ts';
 
 /**
  * Asks one after the other until one decides. When none does, their reasons, errors and annotations are gathered, and
@@ -40,14 +40,12 @@ const says = ({ verdict, reason, error, annotations }: AccessDecision): boolean 
 
 function together(undecided: readonly AccessDecision[]): AccessDecision {
   const reason = undecided.flatMap((one) => one.reason || []).join(', ');
-  const errors = undecided.flatMap(({ error }) => error ?? []);
+  const error = asOneError(undecided.flatMap((one) => one.error ?? []));
   const annotations = undecided.flatMap((one) => Object.entries(one.annotations ?? {}));
   return {
     verdict: undecided.some(({ verdict }) => verdict === 'notReady') ? 'notReady' : 'noOpinion',
     ...(reason && { reason }),
-    ...(errors.length > 0 && { error: errors.length === 1 ? errors[0] : new AggregateError(errors, joined(errors)) }),
+    ...(error && { error }),
     ...(annotations.length > 0 && { annotations: Object.fromEntries(annotations) }),
   };
 }
-
-const joined = (errors: readonly Error[]): string => errors.map(({ message }) => message).join('; ');

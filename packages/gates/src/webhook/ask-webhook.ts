@@ -4,16 +4,21 @@ import { WebhookError } from './webhook-error.ts';
 
 /** Somebody outside who is asked with JSON. Each kind of webhook has its own bounds. */
 export interface WebhookOptions {
-  readonly client: HttpsClient;
-  readonly url: URL;
-  /** For the `Authorization` header. Asked for each time, because those who write such files also write them anew. */
-  readonly bearerToken: () => Promise<string | undefined>;
+  /** Asked for each time, because the files that it comes from change while the server runs. */
+  readonly connection: () => WebhookConnection;
   readonly bodyBytesMax: number;
   readonly retry: RetryPolicy;
   readonly clock: Clock;
   readonly random: Random;
   /** Ends the pauses between tries. */
   readonly signal: AbortSignal;
+}
+
+export interface WebhookConnection {
+  readonly client: Pick<HttpsClient, 'send'>;
+  readonly url: URL;
+  /** For the `Authorization` header. */
+  readonly bearerToken: string | undefined;
 }
 
 export interface RetryPolicy {
@@ -58,12 +63,13 @@ export async function askWebhook(question: object, options: WebhookOptions, call
 async function post(
   body: string,
   timeoutMs: number,
-  { client, url, bearerToken, bodyBytesMax }: WebhookOptions,
+  { connection, bodyBytesMax }: WebhookOptions,
   call: Call,
 ): Promise<HttpsAnswer | WebhookError> {
   try {
-    const token = await bearerToken();
-    const headers = { 'content-type': 'application/json', ...(token && { authorization: `Bearer ${token}` }) };
+    const { client, url, bearerToken } = connection();
+    const authorization = bearerToken && { authorization: `Bearer ${bearerToken}` };
+    const headers = { 'content-type': 'application/json', ...authorization };
     return await client.send({ method: 'POST', url, headers, body, bodyBytesMax, timeoutMs }, call);
   } catch (error) {
     if (error instanceof HttpsError) return new WebhookError(error.message, { cause: error.cause });

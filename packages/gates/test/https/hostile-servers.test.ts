@@ -175,7 +175,7 @@ const resetBelow = (socket: TLSSocket): void => {
 };
 
 describe('a fault of our own', () => {
-  const parts = ['monotonicMs', 'now', 'after', 'random', 'bearerToken', 'client', 'measure', 'signal'] as const;
+  const parts = ['monotonicMs', 'now', 'after', 'random', 'connection', 'client', 'measure', 'signal'] as const;
   test.each(parts.flatMap((part) => [0, 1, 3].map((nth) => [part, nth] as const)))(
     'in %s, at its call %i, costs the questions that meet it',
     async (part, nth) => {
@@ -197,9 +197,11 @@ describe('a fault of our own', () => {
       const client = clientOf({ clock });
       const closing = new AbortController();
       const webhook = webhookTokens({
-        client: { send: faulty('client', client.send), close: client.close },
-        url: new URL(`https://127.0.0.1:${portOf(server)}/`),
-        bearerToken: faulty('bearerToken', async () => 'x'),
+        connection: faulty('connection', () => ({
+          client: { send: faulty('client', client.send) },
+          url: new URL(`https://127.0.0.1:${portOf(server)}/`),
+          bearerToken: 'x',
+        })),
         clock,
         random: { ...random, below: faulty('random', random.below) },
         signal: closing.signal,

@@ -86,9 +86,7 @@ describe('A request to a server of others', () => {
 describe('A token webhook', () => {
   const tokens = () =>
     webhookTokens({
-      client,
-      url: new URL(`${provider.url}/review`),
-      bearerToken: async () => undefined,
+      connection: () => ({ client, url: new URL(`${provider.url}/review`), bearerToken: undefined }),
       clock,
       random: seededRandom(1),
       signal: new AbortController().signal,

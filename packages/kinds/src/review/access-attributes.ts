@@ -1,15 +1,20 @@
 import {
   type AccessQuestion,
-  type AccessSelector,
+  addLabelRequirementErrors,
+  addRequirementValuesErrors,
   field,
   type FieldError,
   FieldErrors,
   invalidValue,
+  labelSelectorRequirement,
   list,
   object,
   type ObjectSchema,
   publicationOf,
+  readFieldSelector,
+  readLabelSelector,
   required,
+  type SelectorAttributes,
   sharedPublication,
   string,
 } from '@cluster-apiserver/model';
@@ -30,22 +35,24 @@ interface ResourceAttributes {
   resource?: string;
   subresource?: string;
   name?: string;
-  fieldSelector?: AccessSelector;
-  labelSelector?: AccessSelector;
+  fieldSelector?: SelectorAttributes;
+  labelSelector?: SelectorAttributes;
 }
 
-const requirement = (kind: string, what: string): ObjectSchema =>
-  object(
-    {
-      key: field(string, `The ${what} that it is about.`, 'always'),
-      operator: field(string, 'In, NotIn, Exists or DoesNotExist.', 'always'),
-      values: field(list(string, 'atomic'), 'The values for In and NotIn.'),
+const fieldSelectorRequirement = object(
+  {
+    key: field(string, 'The field that it is about.', 'always'),
+    operator: field(string, 'In, NotIn, Exists or DoesNotExist.', 'always'),
+    values: field(list(string, 'atomic'), 'The values for In and NotIn.'),
+  },
+  {
+    publication: {
+      ...sharedPublication('FieldSelectorRequirement', 'What must hold for a field.'),
+      required: ['key', 'operator'],
     },
-    {
-      publication: { ...sharedPublication(kind, `What must hold for a ${what}.`), required: ['key', 'operator'] },
-      numbers: { key: 1, operator: 2, values: 3 },
-    },
-  );
+    numbers: { key: 1, operator: 2, values: 3 },
+  },
+);
 
 const selectorAttributes = (kind: string, requirements: ObjectSchema, what: string): ObjectSchema =>
   object(
@@ -69,11 +76,11 @@ const resourceAttributes = object(
     subresource: field(string, 'The subresource; empty means none.'),
     name: field(string, 'The name of the object; empty means all.'),
     fieldSelector: field(
-      selectorAttributes('FieldSelectorAttributes', requirement('FieldSelectorRequirement', 'field'), 'fields'),
+      selectorAttributes('FieldSelectorAttributes', fieldSelectorRequirement, 'fields'),
       'Only objects with such fields. It can limit what is asked and never widen it.',
     ),
     labelSelector: field(
-      selectorAttributes('LabelSelectorAttributes', requirement('LabelSelectorRequirement', 'label'), 'labels'),
+      selectorAttributes('LabelSelectorAttributes', labelSelectorRequirement, 'labels'),
       'Only objects with such labels. It can limit what is asked and never widen it.',
     ),
   },
@@ -134,42 +141,65 @@ export function accessErrors({
   return resource ? selectorErrors(resource) : [];
 }
 
-const selectorErrors = ({ fieldSelector, labelSelector }: ResourceAttributes): FieldError[] =>
-  Object.entries({ fieldSelector, labelSelector }).flatMap(([name, selector]) => {
-    if (!selector) return [];
-    const { rawSelector = '', requirements = [] } = selector;
-    const at = `spec.resourceAttributes.${name}`;
-    if (rawSelector !== '' && requirements.length > 0)
-      return [invalidValue(`${at}.rawSelector`, rawSelector, 'may not specified at the same time as requirements')];
-    if (rawSelector === '' && requirements.length === 0)
-      return [required(`${at}.requirements`, `when ${name} is specified, requirements or rawSelector is required`)];
-    const errors = new FieldErrors();
-    requirements.forEach(({ key }, index) => {
-      if (!key) errors.add(() => required(`${at}.requirements[${index}].key`));
-    });
-    return errors.all;
-  });
+const selectorErrors = ({ fieldSelector, labelSelector }: ResourceAttributes): FieldError[] => [
+  ...errorsOf('spec.resourceAttributes.fieldSelector', fieldSelector, addFieldRequirementErrors),
+  ...errorsOf('spec.resourceAttributes.labelSelector', labelSelector, addLabelRequirementErrors),
+];
 
-/** What authorization is asked. */
+function errorsOf(
+  at: string,
+  selector: SelectorAttributes | undefined,
+  addErrors: typeof addLabelRequirementErrors,
+): FieldError[] {
+  if (!selector) return [];
+  const { rawSelector = '', requirements = [] } = selector;
+  const errors = new FieldErrors();
+  if (rawSelector !== '' && requirements.length > 0)
+    errors.add(() =>
+      invalidValue(`${at}.rawSelector`, rawSelector, 'may not specified at the same time as requirements'),
+    );
+  if (rawSelector === '' && requirements.length === 0)
+    errors.add(() =>
+      required(`${at}.requirements`, `when ${at} is specified, requirements or rawSelector is required`),
+    );
+  for (const [index, requirement] of requirements.entries())
+    addErrors(errors, `${at}.requirements[${index}]`, requirement);
+  return errors.all;
+}
+
+const addFieldRequirementErrors: typeof addLabelRequirementErrors = (errors, at, requirement) => {
+  if (!requirement.key) errors.add(() => required(`${at}.key`, 'must be specified'));
+  addRequirementValuesErrors(errors, at, requirement);
+};
+
+/** What authorization is asked, and what of the review could not be made a question. */
 export function accessQuestion(
   user: AccessQuestion['user'],
   { resourceAttributes: resource, nonResourceAttributes: path }: AccessAttributes,
-): AccessQuestion {
-  if (!resource) return { user, verb: path?.verb ?? '', path: path?.path ?? '' };
-  const { verb = '', group = '', version, subresource, namespace, name, fieldSelector, labelSelector } = resource;
-  return {
+): { readonly question: AccessQuestion; readonly problems: readonly string[] } {
+  if (!resource) return { question: { user, verb: path?.verb ?? '', path: path?.path ?? '' }, problems: [] };
+  const { verb = '', group = '', version, subresource, namespace, name } = resource;
+  const fields = resource.fieldSelector && readFieldSelector(resource.fieldSelector);
+  const labels = resource.labelSelector && readLabelSelector(resource.labelSelector);
+  const question = {
     user,
     verb,
     path: '',
     resource: {
       group,
-      version: version ?? '*',
+      version: version || '*',
       resource: resource.resource ?? '',
-      subresource,
-      namespace,
-      name,
-      ...(fieldSelector && { fieldSelector }),
-      ...(labelSelector && { labelSelector }),
+      subresource: subresource || undefined,
+      namespace: namespace || undefined,
+      name: name || undefined,
+      ...(fields?.selector && { fieldSelector: fields.selector }),
+      ...(labels?.selector && { labelSelector: labels.selector }),
     },
   };
+  return { question, problems: [...ignoredParts('fieldSelector', fields), ...ignoredParts('labelSelector', labels)] };
 }
+
+const ignoredParts = (name: string, read: ReturnType<typeof readFieldSelector> | undefined): string[] =>
+  read?.isPartial
+    ? [`spec.resourceAttributes.${name} ${read.selector ? 'partially ignored' : 'ignored'} due to parse error`]
+    : [];

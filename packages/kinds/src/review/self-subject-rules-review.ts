@@ -20,6 +20,7 @@ interface SelfSubjectRulesReview extends KubeObject {
     resourceRules?: AccessRules['resource'];
     nonResourceRules?: AccessRules['nonResource'];
     incomplete?: boolean;
+    evaluationError?: string;
   };
 }
 
@@ -100,7 +101,9 @@ export const selfSubjectRulesReview = ({ rulesOf }: ReviewServices): Review =>
     answer: async (review, asker, call) => {
       const { namespace = '' } = review.spec;
       if (namespace === '') throw badRequest('no namespace on request');
-      const { resource, nonResource, incomplete } = await rulesOf(asker, namespace, call);
-      return { ...review, status: { resourceRules: resource, nonResourceRules: nonResource, incomplete } };
+      const { resource, nonResource, incomplete, error } = await rulesOf(asker, namespace, call);
+      const status = { resourceRules: [...resource], nonResourceRules: [...nonResource], incomplete };
+      // The namespace is not answered, as upstream.
+      return { ...review, spec: {}, status: { ...status, ...(error && { evaluationError: error.message }) } };
     },
   });

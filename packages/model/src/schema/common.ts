@@ -115,6 +115,41 @@ export const localObjectReference = object(
   },
 );
 
+/** One requirement of a label selector. Access reviews send the same. */
+export const labelSelectorRequirement = object(
+  {
+    key: field(string, 'Label key that the requirement applies to.', 'always'),
+    operator: field(string, 'In, NotIn, Exists or DoesNotExist.', 'always'),
+    values: field(list(string, 'atomic'), 'Values for In and NotIn. Must be empty for Exists and DoesNotExist.'),
+  },
+  {
+    publication: {
+      ...sharedPublication('LabelSelectorRequirement', 'A requirement that the labels of an object must meet.'),
+      required: ['key', 'operator'],
+    },
+    numbers: { key: 1, operator: 2, values: 3 },
+  },
+);
+
+/** Selects objects by their labels, as a field of an object. */
+export const labelSelector = object(
+  {
+    matchLabels: field(stringMap, 'Labels that must be present with exactly these values.'),
+    matchExpressions: field(
+      list(labelSelectorRequirement, 'atomic'),
+      'Requirements on labels. All of them must be met, together with matchLabels.',
+    ),
+  },
+  {
+    atomic: true,
+    publication: sharedPublication(
+      'LabelSelector',
+      'Selects objects by their labels. All conditions must be met; an empty selector matches all objects.',
+    ),
+    numbers: { matchLabels: 1, matchExpressions: 2 },
+  },
+);
+
 /** The metadata of a list. */
 export const listMeta = object(
   {

@@ -49,6 +49,18 @@ test('null is the zero value inside lists and maps, and nothing elsewhere', () =
   ).toBe('{"when":null,"labels":{"a":""},"inner":{},"entries":[{}],"words":[""]}');
 });
 
+test('a field that is null if it is empty is always shown', () => {
+  const nullable = object({
+    rules: field(list(string, 'atomic'), '', 'nullIfEmpty'),
+    when: field(time, '', 'nullIfEmpty'),
+  });
+  const shown = (value: object): string => JSON.stringify(decode(nullable, value, () => {}));
+  for (const rules of [undefined, null, []]) expect(shown({ rules })).toBe('{"rules":null,"when":null}');
+  expect(shown({ rules: [''], when: '2026-01-01T00:00:00Z' })).toBe('{"rules":[""],"when":"2026-01-01T00:00:00Z"}');
+  expect(shown(JSON.parse(shown({})) as object)).toBe(shown({}));
+  expect(() => shown({ rules: 'a' })).toThrow(WrongTypeError);
+});
+
 test('unknown fields are told with their path and dropped', () => {
   const unknown: string[] = [];
   decode(

@@ -58,19 +58,22 @@ function decodeObject(
   for (const field of schema.fields.values()) {
     // No field has the name of something that objects inherit.
     const raw = source[field.name];
-    if (raw === undefined && field.presence !== 'always') continue;
+    if (raw === undefined && !isAlwaysShown(field)) continue;
     const decoded = decodeField(field, raw, path, unknownField);
     if (decoded !== undefined) out[field.name] = decoded;
   }
   return out;
 }
 
+const isAlwaysShown = ({ presence }: Field): boolean => presence === 'always' || presence === 'nullIfEmpty';
+
 function decodeField(field: Field, raw: unknown, parent: string, unknownField: Report): unknown {
-  const unset = raw === null || raw === undefined;
-  if (unset && field.presence !== 'always') return undefined;
-  const value = unset ? zero(field.schema) : decodeValue(field.schema, raw, join(parent, field.name), unknownField);
-  if (field.presence !== 'filled') return value;
-  return isEmpty(field.schema, value) ? undefined : value;
+  const { presence, schema } = field;
+  if (raw === null || raw === undefined)
+    return presence === 'always' ? zero(schema) : presence === 'nullIfEmpty' ? null : undefined;
+  const value = decodeValue(schema, raw, join(parent, field.name), unknownField);
+  if (presence === 'given' || presence === 'always' || !isEmpty(schema, value)) return value;
+  return presence === 'nullIfEmpty' ? null : undefined;
 }
 
 function decodeValue(schema: Schema, value: unknown, path: string, unknownField: Report): unknown {

@@ -88,6 +88,7 @@ test('whatever is referred to is defined', () => {
 test.each([
   ['', 'io.k8s.api.core.v1.Lamp'],
   ['events.k8s.io', 'io.k8s.api.events.v1.Lamp'],
+  ['rbac.authorization.k8s.io', 'io.k8s.api.rbac.v1.Lamp'],
   ['workshop.example.com', 'com.example.workshop.v1.Lamp'],
 ])('a kind of the group "%s" is published as %s', (group, name) => {
   expect(publishedName({ group, version: 'v1', kind: 'Lamp' })).toBe(name);

@@ -1,3 +1,4 @@
+import { isOfKubernetes } from '../kubernetes-groups.ts';
 import type { GroupVersionKind, Publication } from './schema.ts';
 
 /** How the form of a kind is published. */
@@ -14,11 +15,11 @@ export const sharedPublication = (kind: string, description: string): Publicatio
 });
 
 /**
- * Groups of Kubernetes have the names that its own documents give them; any other group is read backwards, as the
- * documents of custom resources have it.
+ * Groups of Kubernetes have the names that its own documents give them, such as `rbac` for rbac.authorization.k8s.io;
+ * any other group is read backwards, as the documents of custom resources have it.
  */
 export function publishedName({ group, version, kind }: GroupVersionKind): string {
-  const own = group === '' ? 'core' : group.endsWith('.k8s.io') ? group.slice(0, -'.k8s.io'.length) : undefined;
-  const home = own ? `io.k8s.api.${own}` : group.split('.').toReversed().join('.');
+  const parts = group.split('.');
+  const home = isOfKubernetes(group) ? `io.k8s.api.${parts[0] || 'core'}` : parts.toReversed().join('.');
   return `${home}.${version}.${kind}`;
 }

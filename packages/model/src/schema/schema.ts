@@ -80,8 +80,9 @@ export interface Field {
   /**
    * When a field is part of an answer. `filled`: when it holds something; zero, empty and null count as nothing.
    * `given`: when the client gave it, so that false and 0 differ from unset. `always`: with its zero value if need be.
+   * `nullIfEmpty`: always, as null if it holds nothing; Go clients expect null where upstream has a nil slice.
    */
-  readonly presence: 'filled' | 'given' | 'always';
+  readonly presence: 'filled' | 'given' | 'always' | 'nullIfEmpty';
   /** What the field is called in protobuf. It never changes, and no other field of the object ever has it. */
   readonly number?: number;
 }

@@ -7,6 +7,8 @@ export interface Column<T extends KubeObject> {
   readonly description: string;
   /** `name` marks the column by which a person names the object. */
   readonly format?: 'name';
+  /** What the cells hold, if it is not text for people. */
+  readonly type?: 'date';
   /** Whether it is shown only to those who want it all, as `kubectl get -o wide` does. */
   readonly wide?: boolean;
   /** Depends on the time, because ages are told and not dates. */
@@ -24,6 +26,14 @@ export const ageColumn: Column<KubeObject> = {
   name: 'Age',
   description: 'How long ago the object was created.',
   value: ({ metadata }, nowMs) => age(metadata.creationTimestamp, nowMs),
+};
+
+/** The time itself, for kinds whose tables upstream shows without an age. */
+export const createdAtColumn: Column<KubeObject> = {
+  name: 'Created At',
+  description: 'When the object was created.',
+  type: 'date',
+  value: ({ metadata }) => metadata.creationTimestamp ?? '',
 };
 
 /** How a kind is shown that declares no columns. */

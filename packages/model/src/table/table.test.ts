@@ -3,7 +3,7 @@ import { defineKind } from '../kind.ts';
 import type { KubeObject } from '../object.ts';
 import { field, int32 } from '../schema/schema.ts';
 import { subdomainNames } from '../validation/names.ts';
-import { type Column, nameColumn } from './column.ts';
+import { type Column, createdAtColumn, nameColumn } from './column.ts';
 import { partialObjectMetadata, partialObjectMetadataList } from './partial-metadata.ts';
 import { tableOf, type TableOptions } from './table.ts';
 
@@ -69,6 +69,12 @@ test('a kind with columns is shown by them, and wide ones have a lower priority'
     { name: 'Name', priority: 0 },
   ]);
   expect(table.rows.map(({ cells }) => cells)).toEqual([[40, 'a']]);
+});
+
+test('a column of times says so, and its cells are the times themselves', () => {
+  const { columnDefinitions, rows } = tableOf(kind([createdAtColumn]), [lamp('a')], {}, options);
+  expect(columnDefinitions).toMatchObject([{ name: 'Created At', type: 'date', format: '' }]);
+  expect(rows.map(({ cells }) => cells)).toEqual([[created]]);
 });
 
 test.each([

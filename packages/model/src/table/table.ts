@@ -20,7 +20,7 @@ export interface Table {
 }
 export interface ColumnDefinition {
   readonly name: string;
-  readonly type: 'string';
+  readonly type: 'string' | 'date';
   readonly format: string;
   readonly description: string;
   readonly priority: number;
@@ -49,14 +49,16 @@ export const tableOf = (
 });
 
 const columnDefinitions = ({ columns }: SpokenKind): ColumnDefinition[] =>
-  columns.map(({ name, description, format = '', wide = false }) => ({
-    name,
-    // Every column, as the reference has it, even one that holds numbers.
-    type: 'string',
-    format,
-    description,
-    priority: wide ? 1 : 0,
-  }));
+  columns.map(
+    ({ name, description, type, format = '', wide = false }): ColumnDefinition => ({
+      name,
+      // Columns of numbers are strings too, as the reference has it.
+      type: type ?? 'string',
+      format,
+      description,
+      priority: wide ? 1 : 0,
+    }),
+  );
 
 function row(kind: SpokenKind, object: KubeObject, { version, include, nowMs }: TableOptions): Row {
   const cells = kind.columns.map(({ value }) => value(object, nowMs));

@@ -5,7 +5,7 @@ import { CorruptValueError, type Entry, itemKey, RevisionMismatchError } from '@
 import { pages, type Walk } from './walk.ts';
 
 export interface Rewrite extends Walk {
-  /** Whose objects are rewritten. What else is stored belongs to somebody else. */
+  /** Whose objects are rewritten, without views. What else is stored belongs to somebody else. */
   readonly kinds: readonly Kind[];
   readonly dryRun: boolean;
   readonly objectsPerSecond: number;
@@ -46,7 +46,7 @@ export async function rewrite(work: Rewrite): Promise<number> {
 
 /** Reads objects as the server does, and so finds out whether it can. */
 function reader({ kinds, keyPrefix }: Rewrite): (entry: Entry) => { kind: Kind; object: Cached } | undefined {
-  const forms = kinds.filter(({ view }) => !view).map((kind) => ({ kind, form: cachedForm(kind, keyPrefix) }));
+  const forms = kinds.map((kind) => ({ kind, form: cachedForm(kind, keyPrefix) }));
   return (entry) => {
     for (const { kind, form } of forms)
       if (entry.key.startsWith(form.prefix))

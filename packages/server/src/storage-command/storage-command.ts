@@ -33,9 +33,9 @@ export async function storageCommand(
     const metrics = createMetrics({ ofProcess: false });
     const health = createHealth({ clock, failed: () => {} });
     const serverId = surroundings.random.uuid();
-    const options = { flags, keyPrefix, surroundings, metrics, health, log, serverId };
+    const kinds = kindsOf({ eventLifetimeSeconds: Math.ceil(flags['event-ttl'] / 1000) }).filter(({ view }) => !view);
+    const options = { flags, keyPrefix, kinds, surroundings, metrics, health, log, serverId };
     const { transformer } = await openEncryption(options, scope);
-    const kinds = kindsOf({ eventLifetimeSeconds: Math.ceil(flags['event-ttl'] / 1000) });
     const storage = { ownPrefix, transformer, metrics, kinds };
     const { client, store } = await openStorage(flags, storage, surroundings, log, scope);
     const walk = { keyPrefix, ownPrefix, clock, print, signal };

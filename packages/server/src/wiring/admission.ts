@@ -20,6 +20,8 @@ export interface AdmissionDependencies {
   /** The collections of all kinds, in memory. */
   readonly resources: readonly Resource[];
   readonly authorizer: Required<Authorizer>;
+  /** What no flag switches off, asked before the chosen plugins. */
+  readonly always: readonly AdmissionPlugin[];
   readonly clock: Clock;
   readonly random: Random;
 }
@@ -36,5 +38,5 @@ const plugins: Readonly<
 export function openAdmission(flags: ServerFlags, dependencies: AdmissionDependencies): Admission {
   const chosen = chooseAdmissionPlugins(flags['enable-admission-plugins'], flags['disable-admission-plugins']);
   if (chosen.faults.length > 0) throw new FlagError(chosen.faults);
-  return admission(chosen.plugins.flatMap((name) => plugins[name](dependencies) ?? []));
+  return admission([...dependencies.always, ...chosen.plugins.flatMap((name) => plugins[name](dependencies) ?? [])]);
 }

@@ -1,5 +1,7 @@
 import { nearestName, type Scope } from '@cluster-apiserver/base';
 import {
+  aggregateClusterRoles,
+  type ClusterRoleAggregationEvent,
   collectGarbage,
   type ControllerMeasures,
   drainNamespaces,
@@ -27,7 +29,8 @@ export interface ControllerWiring {
 
 const garbageCollector = 'garbage-collector';
 const namespaceController = 'namespace-controller';
-const controllers = [garbageCollector, namespaceController];
+const clusterRoleAggregation = 'clusterrole-aggregation-controller';
+const controllers = [garbageCollector, namespaceController, clusterRoleAggregation];
 
 /** What one replica at a time does for all of them. */
 export function startControllers(
@@ -49,9 +52,11 @@ export function startControllers(
     };
     const collector = { ...options, report: collectorReport(log), measures: measuresOf(garbageCollector) };
     const drain = { ...options, report: namespaceReport(log), measures: measuresOf(namespaceController) };
+    const aggregation = { ...options, report: aggregationReport(log), measures: measuresOf(clusterRoleAggregation) };
     await Promise.all([
       run(garbageCollector, () => collectGarbage(collector)),
       run(namespaceController, () => drainNamespaces(drain)),
+      run(clusterRoleAggregation, () => aggregateClusterRoles(aggregation)),
     ]);
     log.info('stopped controllers', { reason: String(term.reason) });
   };
@@ -192,4 +197,18 @@ const namespaceReport =
       default:
         return log.debug(2, 'namespace finalized', { namespace });
     }
+  };
+
+const aggregationReport =
+  (log: Log) =>
+  (event: ClusterRoleAggregationEvent): void => {
+    const { clusterRole } = event;
+    if (event.type === 'aggregated')
+      log.debug(2, 'wrote the rules of an aggregated ClusterRole', { clusterRole, rules: event.rules });
+    else if (event.tries > ordinaryTries)
+      log.warn('aggregating a ClusterRole failed; retrying', {
+        clusterRole,
+        tries: event.tries,
+        error: asError(event.cause),
+      });
   };

@@ -1,4 +1,5 @@
 import type { Scope } from '@cluster-apiserver/base';
+import type { Kind } from '@cluster-apiserver/model';
 import { type EncryptionConfiguration, loadEncryptionConfiguration, providersFor } from '@cluster-apiserver/config';
 import {
   identity,
@@ -23,13 +24,15 @@ export interface Encryption {
 export interface EncryptionOptions extends FollowingOptions {
   /** Where the keys of all kinds begin, such as /registry. */
   readonly keyPrefix: string;
+  /** The kinds whose objects are stored. */
+  readonly kinds: readonly Kind[];
   readonly health: Health;
 }
 
 const flag = 'encryption-provider-config';
 
 export async function openEncryption(options: EncryptionOptions, scope: Scope): Promise<Encryption> {
-  const { flags, keyPrefix, surroundings, metrics, health, log } = options;
+  const { flags, keyPrefix, kinds, surroundings, metrics, health, log } = options;
   const listeners: (() => void)[] = [];
   const readable = (): void => {
     for (const listener of listeners) listener();
@@ -41,7 +44,7 @@ export async function openEncryption(options: EncryptionOptions, scope: Scope): 
       flag,
       name: 'encryption',
       reloads,
-      build: (content) => built(loadEncryptionConfiguration(content), keyPrefix, makeProvider),
+      build: (content) => built(loadEncryptionConfiguration(content), keyPrefix, kinds, makeProvider),
       // The next one is whole, with plugins that are well, before anything is stored by it.
       requireWell: (next) => faultsOf(next).forEach(raise),
       close: (old) => old.retire(),
@@ -100,6 +103,7 @@ function addHealthChecks(health: Health, plugins: () => readonly KmsPlugin[], ch
 async function built(
   configuration: EncryptionConfiguration,
   keyPrefix: string,
+  kinds: readonly Kind[],
   makeProvider: ProviderFactory,
 ): Promise<Built> {
   // Each provider is made once, however many resources it is for.
@@ -111,6 +115,7 @@ async function built(
     const [first, ...others] = opened.flatMap(({ ways }) => ways);
     if (first) transformers.set(providers, prefixed([first, ...others]));
   }
+  const served = new Map(kinds.map(({ storageName, plural, group }) => [storageName, [plural, group] as const]));
   const byResource = new Map<string, Transformer>();
   const start = keyPrefix.length + 1;
   const transformerOf = (key: string): Transformer => {
@@ -118,7 +123,7 @@ async function built(
     const known = byResource.get(name);
     if (known) return known;
     const dot = name.indexOf('.');
-    const [resource, group] = dot < 0 ? [name, ''] : [name.slice(0, dot), name.slice(dot + 1)];
+    const [resource, group] = served.get(name) ?? (dot < 0 ? [name, ''] : [name.slice(0, dot), name.slice(dot + 1)]);
     const found = transformers.get(providersFor(configuration, resource, group)) ?? identity;
     byResource.set(name, found);
     return found;

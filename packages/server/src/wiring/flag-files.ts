@@ -6,6 +6,7 @@ type FileFlag =
   | 'token-auth-file'
   | 'client-ca-file'
   | 'authentication-token-webhook-config-file'
+  | 'authorization-webhook-config-file'
   | 'requestheader-client-ca-file'
   | 'oidc-ca-file'
   | 'egress-selector-config-file'
@@ -15,7 +16,11 @@ type FileFlag =
   | ConfigurationFlag;
 
 /** Files that are followed. */
-export type ConfigurationFlag = 'encryption-provider-config' | 'authentication-config';
+export type ConfigurationFlag =
+  | 'encryption-provider-config'
+  | 'authentication-config'
+  | 'authorization-config'
+  | 'authorization-policy-file';
 
 /** The content of a file that a flag names; undefined when the flag names none. What is wrong is told by the flag. */
 export async function flagFile(name: FileFlag, flags: ServerFlags, files: Files): Promise<Buffer | undefined> {

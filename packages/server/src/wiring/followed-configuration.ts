@@ -10,7 +10,7 @@ import { byFlag, type ConfigurationFlag, flagFile } from './flag-files.ts';
 export interface Following<T> {
   readonly flag: ConfigurationFlag;
   /** In names of metrics and in the log. */
-  readonly name: 'encryption' | 'authentication';
+  readonly name: 'encryption' | 'authentication' | 'authorization' | 'abac_policy';
   readonly reloads: boolean;
   /** Throws a ConfigurationError for a content that cannot come into service. */
   readonly build: (content: string) => T | Promise<T>;
@@ -45,9 +45,10 @@ export async function followConfiguration<T>(
   const first = await flagFile(flag, flags, files);
   if (!first) return undefined;
   const file = flags[flag];
+  const what = `${name.replace('_', ' ')} configuration`;
   let current = await byFlag(flag, () => build(first.toString()));
   let closed = false;
-  scope.onClose(`what the ${name} configuration has opened`, () => {
+  scope.onClose(`what the ${what} has opened`, () => {
     closed = true;
     close(current);
   });
@@ -73,18 +74,18 @@ export async function followConfiguration<T>(
         current = next;
         measures.inService(content);
         measures.reloaded('success');
-        log.info(`a new ${name} configuration is in service`, { file });
+        log.info(`a new ${what} is in service`, { file });
         close(old);
         changed();
       },
       failed: (error) => {
         measures.reloaded('failure');
-        log.error(`the new ${name} configuration is not usable, the old one stays`, { file, error: asError(error) });
+        log.error(`the new ${what} is not usable, the old one stays`, { file, error: asError(error) });
       },
     },
     first,
   );
-  scope.onClose(`${name} configuration`, stop);
+  scope.onClose(what, stop);
   return () => current;
 }
 

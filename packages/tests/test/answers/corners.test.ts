@@ -244,7 +244,7 @@ describe.each(places)('$apiVersion $kind', (place) => {
   });
 
   describe('of which one cannot be read', () => {
-    const key = `/registry/${place.kind === 'Event' ? 'events' : 'serviceaccounts'}/n/wreck`;
+    const key = `${place.key}/wreck`;
     const unsafely = 'ignoreStoreReadErrorWithClusterBreakingPotential';
     const wreck = async (): Promise<void> => {
       await server.store.create(key, Buffer.from('[1]'), {}, callUntil(Number.POSITIVE_INFINITY));

@@ -2,11 +2,37 @@ import { bytesOf } from '@cluster-apiserver/model';
 import type { ApiResponse } from '@cluster-apiserver/pipeline';
 import type { InMemory } from '../serve-in-memory.ts';
 
-/** Where the same objects are served: what holds in one place is tested in all. */
+const rbac = 'rbac.authorization.k8s.io/v1';
+
+/** Where the same objects are served: what holds in one place is tested in all. `key` is where they are stored. */
 export const places = [
-  { path: '/api/v1/namespaces/n/serviceaccounts', apiVersion: 'v1', kind: 'ServiceAccount', reason: undefined },
-  { path: '/api/v1/namespaces/n/events', apiVersion: 'v1', kind: 'Event', reason: 'message' },
-  { path: '/apis/events.k8s.io/v1/namespaces/n/events', apiVersion: 'events.k8s.io/v1', kind: 'Event', reason: 'note' },
+  {
+    path: '/api/v1/namespaces/n/serviceaccounts',
+    key: '/registry/serviceaccounts/n',
+    apiVersion: 'v1',
+    kind: 'ServiceAccount',
+  },
+  { path: '/api/v1/namespaces/n/events', key: '/registry/events/n', apiVersion: 'v1', kind: 'Event' },
+  {
+    path: '/apis/events.k8s.io/v1/namespaces/n/events',
+    key: '/registry/events/n',
+    apiVersion: 'events.k8s.io/v1',
+    kind: 'Event',
+  },
+  { path: `/apis/${rbac}/namespaces/n/roles`, key: '/registry/roles/n', apiVersion: rbac, kind: 'Role' },
+  {
+    path: `/apis/${rbac}/namespaces/n/rolebindings`,
+    key: '/registry/rolebindings/n',
+    apiVersion: rbac,
+    kind: 'RoleBinding',
+  },
+  { path: `/apis/${rbac}/clusterroles`, key: '/registry/clusterroles', apiVersion: rbac, kind: 'ClusterRole' },
+  {
+    path: `/apis/${rbac}/clusterrolebindings`,
+    key: '/registry/clusterrolebindings',
+    apiVersion: rbac,
+    kind: 'ClusterRoleBinding',
+  },
 ] as const;
 export type Place = (typeof places)[number];
 
@@ -26,6 +52,7 @@ export const whole = ({ apiVersion, kind }: Place, metadata: object = {}): objec
       reportingInstance: 'i',
     }),
   }),
+  ...(kind.endsWith('Binding') && { roleRef: { apiGroup: rbac.split('/')[0], kind: 'ClusterRole', name: 'r' } }),
 });
 
 export interface Answer {

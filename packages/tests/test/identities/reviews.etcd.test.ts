@@ -128,8 +128,9 @@ describe('an access review', () => {
     expect(await ask({ user: 'bob', resourceAttributes: resource })).toEqual({ allowed: false });
     expect(await ask({ groups: ['system:masters'], resourceAttributes: resource })).toEqual({ allowed: true });
     const own = { group: 'authorization.k8s.io', resource: 'selfsubjectaccessreviews', verb: 'create' };
-    expect(await ask({ user: 'bob', groups: ['system:authenticated'], resourceAttributes: own })).toEqual({
+    expect(await ask({ user: 'bob', groups: ['system:authenticated'], resourceAttributes: own })).toMatchObject({
       allowed: true,
+      reason: expect.stringContaining('"system:basic-user"'),
     });
     expect(await ask({ user: 'bob', groups: ['system:unauthenticated'], resourceAttributes: own })).toEqual({
       allowed: false,

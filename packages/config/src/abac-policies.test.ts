@@ -1,0 +1,50 @@
+import { expect, test } from '@jest/globals';
+import { ConfigurationError, loadAbacPolicies } from './index.ts';
+
+const line = (spec: unknown, part: object = {}): string =>
+  JSON.stringify({ apiVersion: 'abac.authorization.kubernetes.io/v1beta1', kind: 'Policy', spec, ...part });
+
+const nothing = {
+  user: '',
+  group: '',
+  namespace: '',
+  resource: '',
+  apiGroup: '',
+  nonResourcePath: '',
+  readonly: false,
+};
+
+test('each line is a policy, besides empty ones and comments', () => {
+  const text = `# people\n${line({ user: 'ann', resource: '*' })}\n\n  ${line({ group: 'g', readonly: true })}\r\n # end`;
+  expect(loadAbacPolicies(text)).toEqual([
+    { ...nothing, user: 'ann', resource: '*' },
+    { ...nothing, group: 'g', readonly: true },
+  ]);
+  expect(loadAbacPolicies('')).toEqual([]);
+});
+
+test.each([
+  ['no JSON', '{"hush', 'line 1: expected a policy as JSON'],
+  ['null', 'null', 'line 1: expected a policy as JSON'],
+  ['another form', '[]', 'line 1: expected an object, got a list'],
+  [
+    'no version',
+    line({}, { apiVersion: undefined }),
+    'line 1.apiVersion: expected abac.authorization.kubernetes.io/v1beta1',
+  ],
+  ['another kind', line({}, { kind: 'Role' }), 'line 1.kind: expected Policy'],
+  ['no spec', line(undefined), 'line 1.spec: Required value'],
+  ['a field that would have narrowed it', line({ user: 'a', readOnly: true }), 'line 1.spec: unknown field "readOnly"'],
+  ['a list of users', line({ user: ['a'] }), 'line 1.spec.user: expected a string, got a list'],
+  ['a switch that is none', line({ readonly: 'yes' }), 'line 1.spec.readonly: expected true or false, got a string'],
+])('a file with %s is refused', (_, text, fault) => {
+  const load = (): unknown => loadAbacPolicies(text);
+  expect(load).toThrow(ConfigurationError);
+  expect(load).toThrow(fault);
+  expect(load).not.toThrow(/hush/);
+});
+
+test('all faults are reported at once, and a file without end is refused', () => {
+  expect(() => loadAbacPolicies(`x\n${line({})}\n${line({ users: 1 })}`)).toThrow(/^line 1: .*\nline 3\.spec: unknown/);
+  expect(() => loadAbacPolicies(`${line({ user: 'a' })}\n`.repeat(10_001))).toThrow('Too many: 10001');
+});

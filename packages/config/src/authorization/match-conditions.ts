@@ -1,0 +1,73 @@
+import { compile, type Expression, formatType, type Type, types } from '@cluster-apiserver/expressions';
+import type { Written } from '../written.ts';
+
+const matchConditionsMax = 64;
+
+const selector = (kind: string): Type =>
+  types.object(`kubernetes.${kind}SelectorAttributes`, {
+    rawSelector: types.string,
+    requirements: types.list(
+      types.object(`kubernetes.${kind}SelectorRequirement`, {
+        key: types.string,
+        operator: types.string,
+        values: types.list(types.string),
+      }),
+    ),
+  });
+
+/** The spec of a SubjectAccessReview of v1. */
+const review: Readonly<Record<string, Type>> = {
+  resourceAttributes: types.object('kubernetes.ResourceAttributes', {
+    namespace: types.string,
+    verb: types.string,
+    group: types.string,
+    version: types.string,
+    resource: types.string,
+    subresource: types.string,
+    name: types.string,
+    fieldSelector: selector('Field'),
+    labelSelector: selector('Label'),
+  }),
+  nonResourceAttributes: types.object('kubernetes.NonResourceAttributes', { path: types.string, verb: types.string }),
+  user: types.string,
+  groups: types.list(types.string),
+  extra: types.map(types.string, types.list(types.string)),
+  uid: types.string,
+};
+
+/** Bare as in our documentation, and below `request` as in kube-apiserver's. */
+const variables = { ...review, request: types.object('kubernetes.SubjectAccessReviewSpec', review) };
+
+/** An empty list matches every request. */
+export function readMatchConditions(written: Written): readonly Expression[] {
+  const items = written.items();
+  if (items.length > matchConditionsMax)
+    written.wrong(`Too many: ${items.length}: must have at most ${matchConditionsMax} items`);
+  const taken = new Set<string>();
+  return items.flatMap((item) => {
+    const { expression } = item.fields(['expression']);
+    const text = expression.text() ?? '';
+    if (text === '') {
+      expression.required();
+      return [];
+    }
+    if (taken.has(text)) {
+      expression.wrong(`Duplicate value: ${JSON.stringify(text)}`);
+      return [];
+    }
+    taken.add(text);
+    return compiled(expression, text);
+  });
+}
+
+function compiled(written: Written, text: string): readonly Expression[] {
+  const result = compile(text, variables);
+  if ('faults' in result) {
+    for (const fault of result.faults) written.invalid(text, `compilation failed: ${fault}`);
+    return [];
+  }
+  const { expression } = result;
+  if (expression.type.kind === 'bool') return [expression];
+  written.invalid(text, `must evaluate to bool, and this is of type ${formatType(expression.type)}`);
+  return [];
+}

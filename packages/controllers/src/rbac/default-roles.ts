@@ -1,0 +1,137 @@
+/**
+ * The roles that every cluster has from the start: upstream's, as far as they concern what this server serves. What is
+ * not served here, such as pods, is left out of the roles for people.
+ */
+import { type PolicyRule, rbacGroup, type RbacSubject } from '@cluster-apiserver/model';
+
+export interface DefaultRole {
+  readonly name: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly rules?: readonly PolicyRule[];
+  /** The rules are those of the ClusterRoles with this label. */
+  readonly aggregatesLabel?: string;
+}
+
+/** Grants the ClusterRole of its name everywhere. */
+export interface DefaultBinding {
+  readonly name: string;
+  readonly subjects: readonly RbacSubject[];
+}
+
+/** On all of them. */
+export const defaultLabels = { 'kubernetes.io/bootstrapping': 'rbac-defaults' };
+
+/** With `false` an operator keeps a role or binding as it is. */
+export const autoUpdateAnnotation = 'rbac.authorization.kubernetes.io/autoupdate';
+
+const core = '';
+const [events, authentication, authorization] = ['events.k8s.io', 'authentication.k8s.io', 'authorization.k8s.io'];
+const read = ['get', 'list', 'watch'];
+const write = ['create', 'delete', 'deletecollection', 'patch', 'update'];
+
+const on = (group: string, resources: readonly string[], verbs: readonly string[]): PolicyRule => ({
+  verbs,
+  apiGroups: [group],
+  resources,
+});
+const at = (...nonResourceURLs: string[]): PolicyRule => ({ verbs: ['get'], nonResourceURLs });
+
+const aggregateTo = (role: 'admin' | 'edit' | 'view'): string => `${rbacGroup}/aggregate-to-${role}`;
+const isPartOf = (role: 'admin' | 'edit' | 'view') => ({ labels: { [aggregateTo(role)]: 'true' } });
+
+export const defaultRoles: readonly DefaultRole[] = [
+  { name: 'cluster-admin', rules: [on('*', ['*'], ['*']), { verbs: ['*'], nonResourceURLs: ['*'] }] },
+
+  // For people who work in a namespace. Other roles join them by their labels.
+  { name: 'admin', aggregatesLabel: aggregateTo('admin') },
+  { name: 'edit', aggregatesLabel: aggregateTo('edit'), ...isPartOf('admin') },
+  { name: 'view', aggregatesLabel: aggregateTo('view'), ...isPartOf('edit') },
+  {
+    name: 'system:aggregate-to-admin',
+    ...isPartOf('admin'),
+    rules: [
+      on(authorization, ['localsubjectaccessreviews'], ['create']),
+      on(rbacGroup, ['rolebindings', 'roles'], [...read, ...write]),
+    ],
+  },
+  {
+    name: 'system:aggregate-to-edit',
+    ...isPartOf('edit'),
+    rules: [
+      // Who runs pods as a service account acts as it anyway.
+      on(core, ['serviceaccounts'], ['impersonate']),
+      on(core, ['events', 'serviceaccounts'], write),
+      on(core, ['serviceaccounts/token'], ['create']),
+    ],
+  },
+  {
+    name: 'system:aggregate-to-view',
+    ...isPartOf('view'),
+    rules: [
+      on(core, ['events', 'namespaces', 'namespaces/status', 'serviceaccounts'], read),
+      on(events, ['events'], read),
+    ],
+  },
+
+  // For everybody.
+  {
+    name: 'system:basic-user',
+    rules: [
+      on(authorization, ['selfsubjectaccessreviews', 'selfsubjectrulesreviews'], ['create']),
+      on(authentication, ['selfsubjectreviews'], ['create']),
+    ],
+  },
+  {
+    name: 'system:discovery',
+    rules: [
+      at(
+        ...['/api', '/api/*', '/apis', '/apis/*', '/healthz', '/livez', '/openapi', '/openapi/*'],
+        ...['/readyz', '/version', '/version/'],
+      ),
+    ],
+  },
+  {
+    name: 'system:public-info-viewer',
+    // Who issues the tokens of service accounts is for those who know nothing of the cluster yet.
+    rules: [at('/healthz', '/livez', '/readyz', '/version', '/version/'), at('/.well-known', '/.well-known/*')],
+  },
+
+  // For other servers.
+  {
+    name: 'system:service-account-issuer-discovery',
+    rules: [
+      at(
+        '/.well-known/openid-configuration',
+        '/.well-known/openid-configuration/',
+        '/openid/v1/jwks',
+        '/openid/v1/jwks/',
+      ),
+    ],
+  },
+  {
+    name: 'system:monitoring',
+    rules: [
+      at(
+        ...['/flagz', '/healthz', '/healthz/*', '/livez', '/livez/*', '/metrics', '/metrics/slis'],
+        ...['/readyz', '/readyz/*', '/statusz'],
+      ),
+      on(core, ['nodes/metrics'], ['get']),
+    ],
+  },
+  {
+    name: 'system:auth-delegator',
+    rules: [on(authentication, ['tokenreviews'], ['create']), on(authorization, ['subjectaccessreviews'], ['create'])],
+  },
+];
+
+const groups = (...names: string[]): RbacSubject[] =>
+  names.map((name) => ({ kind: 'Group', apiGroup: rbacGroup, name }));
+
+export const defaultBindings: readonly DefaultBinding[] = [
+  { name: 'cluster-admin', subjects: groups('system:masters') },
+  { name: 'system:monitoring', subjects: groups('system:monitoring') },
+  { name: 'system:discovery', subjects: groups('system:authenticated') },
+  { name: 'system:basic-user', subjects: groups('system:authenticated') },
+  { name: 'system:public-info-viewer', subjects: groups('system:authenticated', 'system:unauthenticated') },
+  { name: 'system:service-account-issuer-discovery', subjects: groups('system:serviceaccounts') },
+];

@@ -1,0 +1,133 @@
+/**
+ * The index of roles and bindings, kept up to date from the watch cache. It is built once from all of them, in slices,
+ * while changes queue up; from then on each change is one delta. A reload builds the next index completely before it
+ * replaces this one. While nothing is known of the present history there is no index, and nobody is authorized by it.
+ */
+import { type Clock, perform, type Steps } from '@cluster-apiserver/base';
+import { type CurrentPolicy, PolicyIndex } from '@cluster-apiserver/gates';
+import type { ClusterRole, ClusterRoleBinding } from '@cluster-apiserver/kinds';
+import { rbacGroup } from '@cluster-apiserver/model';
+import type { Cached, Resource } from '@cluster-apiserver/registry';
+import { type Call, textOfKey } from '@cluster-apiserver/storage';
+import { followAll, isLoaded, itemsWithin } from '../memory.ts';
+
+export interface FollowPolicyOptions {
+  /** Those of the four kinds, among others. */
+  readonly resources: readonly Resource[];
+  readonly clock: Clock;
+  /** A change could not be indexed. The index is built anew. */
+  readonly failed: (error: unknown) => void;
+}
+
+export interface FollowedPolicy {
+  /** Undefined until everything has been read. */
+  readonly current: CurrentPolicy;
+  /** Resolves when everything is known that was written before. */
+  readonly refresh: (call: Call) => Promise<void>;
+  close(): Promise<void>;
+}
+
+const kindNames: readonly string[] = ['Role', 'ClusterRole', 'RoleBinding', 'ClusterRoleBinding'];
+
+/** The resources of roles and bindings; none where not all of them are served. */
+export function policyResources(resources: readonly Resource[]): readonly Resource[] {
+  const found = resources.filter(({ kind: { group, kind } }) => group === rbacGroup && kindNames.includes(kind));
+  return found.length === kindNames.length ? found : [];
+}
+
+/** Building can only fail by a fault of ours, and may do so again. */
+const rebuildDelayMs = 1_000;
+
+export function followPolicy({ resources, clock, failed }: FollowPolicyOptions): FollowedPolicy {
+  const followed = policyResources(resources);
+  let current: PolicyIndex | undefined;
+  /** The index under construction, and the changes that it has not seen yet. */
+  let next: { readonly index: PolicyIndex; readonly changes: (() => void)[] } | undefined;
+  let isBuildDue = false;
+  let building: Promise<void> | undefined;
+  let cancelRebuild: (() => void) | undefined;
+  let isClosed = false;
+
+  const build = async (): Promise<void> => {
+    while (isBuildDue && !isClosed) {
+      // In a turn of its own, after all collections have taken over what was loaded.
+      await new Promise<void>((resolve) => clock.soon(resolve));
+      isBuildDue = false;
+      // The load interrupts the followers, and that is the time to build.
+      if (!isLoaded(followed)) return;
+      next = { index: new PolicyIndex(), changes: [] };
+      const { index, changes } = next;
+      await perform(clock, undefined, fillIndex(index, followed));
+      for (const change of changes) change();
+      next = undefined;
+      if (!isBuildDue) current = index;
+    }
+  };
+  const requestBuild = (): void => {
+    isBuildDue = true;
+    building ??= build()
+      .catch((error: unknown) => {
+        next = undefined;
+        failed(error);
+        cancelRebuild = clock.after(rebuildDelayMs, requestBuild);
+      })
+      .finally(() => {
+        building = undefined;
+      });
+  };
+  const unfollow = followAll(followed, {
+    changed: ({ kind }, { key, current: item }) => {
+      if (current) setItem(current, kind.kind, key, item);
+      const underConstruction = next?.index;
+      if (underConstruction) next?.changes.push(() => setItem(underConstruction, kind.kind, key, item));
+    },
+    interrupted: () => {
+      if (!isLoaded(followed)) current = undefined;
+      requestBuild();
+    },
+    failed: (error) => {
+      failed(error);
+      current = undefined;
+      requestBuild();
+    },
+  });
+  requestBuild();
+  return {
+    current: () => current,
+    refresh: async (call) => followed[0]?.collection.reach(undefined, call),
+    close: async () => {
+      isClosed = true;
+      cancelRebuild?.();
+      unfollow();
+      await building;
+    },
+  };
+}
+
+const itemsPerStep = 64;
+
+function* fillIndex(index: PolicyIndex, resources: readonly Resource[]): Steps<void> {
+  // Taken in one turn, so all kinds are as of the same revision.
+  const views = resources.map(({ kind, collection }) => ({ kind: kind.kind, view: collection.view() }));
+  let items = 0;
+  for (const { kind, view } of views)
+    for (const item of itemsWithin(view, '')) {
+      setItem(index, kind, item.key, item);
+      if (++items % itemsPerStep === 0) yield;
+    }
+}
+
+/** What cannot be read grants nothing. */
+function setItem(index: PolicyIndex, kind: string, key: string, item: Cached | undefined): void {
+  const path = textOfKey(key).split('/');
+  const name = path.at(-1) as string; // splitting gives at least one part
+  const namespace = path.length > 1 ? path[0] : undefined;
+  if (kind === 'Role' || kind === 'ClusterRole') {
+    if (!item) return index.deleteRole(namespace, name);
+    const rules = item.unreadable ? undefined : ((item.object as ClusterRole).rules ?? []); // decoded by its kind's schema
+    return index.setRole({ namespace, name, rules });
+  }
+  if (!item || item.unreadable) return index.deleteBinding(namespace, name);
+  const { roleRef, subjects = [] } = item.object as ClusterRoleBinding; // as above
+  index.setBinding({ namespace, name, roleRef, subjects });
+}

@@ -1,0 +1,93 @@
+import type { AccessDecision, AccessQuestion, AccessRules, UserInfo } from '@cluster-apiserver/model';
+import { authenticatedGroup } from '../authentication/authenticator.ts';
+import type { Authorizer } from './authorizer.ts';
+
+/** What one subject may do. `*` stands for all, and a user or group of `*` for everybody who is authenticated. */
+export interface AbacPolicy {
+  readonly user: string;
+  readonly group: string;
+  readonly namespace: string;
+  readonly resource: string;
+  readonly apiGroup: string;
+  /** A whole path, or a beginning with a `*` at its end. */
+  readonly nonResourcePath: string;
+  /** Allows only get, list and watch. */
+  readonly readonly: boolean;
+}
+
+const allow: AccessDecision = { verdict: 'allow' };
+const noPolicy: AccessDecision = { verdict: 'noOpinion', reason: 'No policy matched.' };
+const readingVerbs: ReadonlySet<string> = new Set(['get', 'list', 'watch']);
+
+/** Attribute-based access control by the rules of kube-apiserver. */
+export function abac(policies: readonly AbacPolicy[]): Required<Authorizer> {
+  const policiesOf = policiesBySubject(policies.map(withAuthenticated));
+  return {
+    authorize: (question) =>
+      policiesOf(question.user, (policy) => allows(policy, question)) === undefined ? noPolicy : allow,
+    rulesOf: (user, namespace) => {
+      const found: AbacPolicy[] = [];
+      policiesOf(user, (policy) => {
+        found.push(policy);
+        return false;
+      });
+      return rulesIn(found, namespace);
+    },
+  };
+}
+
+const withAuthenticated = (policy: AbacPolicy): AbacPolicy =>
+  policy.user === '*' || policy.group === '*' ? { ...policy, user: '', group: authenticatedGroup } : policy;
+
+type Find = (user: UserInfo, matches: (policy: AbacPolicy) => boolean) => AbacPolicy | undefined;
+
+/** A policy without a subject is nobody's; one with a user and a group needs both. */
+function policiesBySubject(policies: readonly AbacPolicy[]): Find {
+  const ofUsers = Map.groupBy(
+    policies.filter(({ user }) => user !== ''),
+    ({ user }) => user,
+  );
+  const ofGroups = Map.groupBy(
+    policies.filter(({ user, group }) => user === '' && group !== ''),
+    ({ group }) => group,
+  );
+  return (user, matches) => {
+    const own = ofUsers
+      .get(user.name)
+      ?.find((policy) => (policy.group === '' || user.groups.includes(policy.group)) && matches(policy));
+    if (own) return own;
+    for (const group of user.groups) {
+      const found = ofGroups.get(group)?.find(matches);
+      if (found) return found;
+    }
+    return undefined;
+  };
+}
+
+function allows(policy: AbacPolicy, { verb, path, resource }: AccessQuestion): boolean {
+  if (policy.readonly && !readingVerbs.has(verb)) return false;
+  if (!resource) return isPath(policy.nonResourcePath, path);
+  return (
+    matches(policy.namespace, resource.namespace ?? '') &&
+    matches(policy.resource, resource.resource) &&
+    matches(policy.apiGroup, resource.group)
+  );
+}
+
+const matches = (pattern: string, value: string): boolean => pattern === '*' || pattern === value;
+
+const isPath = (pattern: string, path: string): boolean =>
+  (pattern !== '' && pattern === path) || (pattern.endsWith('*') && path.startsWith(pattern.replace(/\*+$/, '')));
+
+function rulesIn(policies: readonly AbacPolicy[], namespace: string): AccessRules {
+  const verbs = (policy: AbacPolicy): readonly string[] => (policy.readonly ? [...readingVerbs] : ['*']);
+  return {
+    resource: policies
+      .filter((policy) => policy.resource !== '' && matches(policy.namespace, namespace))
+      .map((policy) => ({ verbs: verbs(policy), apiGroups: [policy.apiGroup], resources: [policy.resource] })),
+    nonResource: policies
+      .filter((policy) => policy.nonResourcePath !== '')
+      .map((policy) => ({ verbs: verbs(policy), nonResourceURLs: [policy.nonResourcePath] })),
+    incomplete: false,
+  };
+}

@@ -1,0 +1,19 @@
+import type { AccessDecision } from '@cluster-apiserver/model';
+import type { Authorizer } from './authorizer.ts';
+
+/** Reports each decision of an authorizer, and nothing of what it leaves to others. */
+export function instrumented(inner: Authorizer, decided: (decision: 'allowed' | 'denied') => void): Authorizer {
+  const report = (decision: AccessDecision): AccessDecision => {
+    if (decision.verdict === 'allow') decided('allowed');
+    else if (decision.verdict === 'deny') decided('denied');
+    return decision;
+  };
+  const { rulesOf } = inner;
+  return {
+    authorize: (question, call) => {
+      const decision = inner.authorize(question, call);
+      return decision instanceof Promise ? decision.then(report) : report(decision);
+    },
+    ...(rulesOf && { rulesOf: (user, namespace, call) => rulesOf(user, namespace, call) }),
+  };
+}

@@ -1,0 +1,115 @@
+import type { Steps } from '@cluster-apiserver/base';
+import type { PolicyRule } from '@cluster-apiserver/model';
+import { anyWith, type RuleSet } from './rule-set.ts';
+
+/** A rule of one verb on one resource or path: the smallest part that can be granted. */
+export interface SingleRule {
+  readonly verbs: readonly [string];
+  readonly apiGroups?: readonly [string];
+  readonly resources?: readonly [string];
+  readonly resourceNames?: readonly [string];
+  readonly nonResourceURLs?: readonly [string];
+}
+
+export interface MissingRules {
+  readonly missing: readonly SingleRule[];
+  /** False when there may be more: an answer has a bound, and so has the work for it. */
+  readonly isComplete: boolean;
+}
+
+/** Missing parts that an answer names. */
+const missingMax = 1_000;
+
+/** A rule of a few lists has their product of parts: 100 kB are enough for billions. Looking at this many takes a second. */
+const partsMax = 500_000;
+
+const partsPerStep = 256;
+
+/** The parts of rules that none of the held rules covers. */
+export function* missingRules(rules: readonly PolicyRule[], held: readonly RuleSet[]): Steps<MissingRules> {
+  const missing: SingleRule[] = [];
+  let parts = 0;
+  for (const rule of rules) {
+    if (isCoveredByStars(rule, held)) continue;
+    for (const part of partsOf(rule)) {
+      if (!isCovered(part, held)) missing.push(part);
+      if (missing.length === missingMax || ++parts === partsMax) return { missing, isComplete: false };
+      if (parts % partsPerStep === 0) yield;
+    }
+  }
+  return { missing, isComplete: true };
+}
+
+/** Whoever holds all resources, or all paths, covers a rule of any size. */
+const isCoveredByStars = ({ verbs = [], nonResourceURLs = [] }: PolicyRule, held: readonly RuleSet[]): boolean =>
+  verbs.every((verb) =>
+    held.some((rules) =>
+      nonResourceURLs.length > 0
+        ? rules.allowsPath(verb, '*')
+        : rules.allowsResource(verb, '*', '*', undefined, undefined),
+    ),
+  );
+
+function* partsOf(rule: PolicyRule): Generator<SingleRule, void> {
+  const { verbs = [], apiGroups = [], resources = [], resourceNames = [], nonResourceURLs = [] } = rule;
+  for (const group of apiGroups)
+    for (const resource of resources)
+      for (const verb of verbs) {
+        const part: SingleRule = { apiGroups: [group], resources: [resource], verbs: [verb] };
+        if (resourceNames.length === 0) yield part;
+        for (const name of resourceNames) yield { ...part, resourceNames: [name] };
+      }
+  for (const path of nonResourceURLs) for (const verb of verbs) yield { nonResourceURLs: [path], verbs: [verb] };
+}
+
+function isCovered(part: SingleRule, held: readonly RuleSet[]): boolean {
+  const [verb] = part.verbs;
+  const path = part.nonResourceURLs?.[0];
+  if (path !== undefined) return held.some((rules) => rules.allowsPath(verb, path));
+  const resource = part.resources?.[0] ?? '';
+  const slash = resource.indexOf('/');
+  const wildcard = slash < 0 ? undefined : anyWith(resource.slice(slash + 1));
+  const group = part.apiGroups?.[0] ?? '';
+  return held.some((rules) => rules.allowsResource(verb, group, resource, wildcard, part.resourceNames?.[0]));
+}
+
+/** As upstream words them: one line for each resource with its verbs, in the order of the alphabet. */
+export function describeMissing({ missing, isComplete }: MissingRules): string {
+  const lines = [...mergeVerbs(missing)].map(
+    ({ apiGroups, resources, nonResourceURLs, resourceNames, verbs }) =>
+      `{${[
+        ...attribute('APIGroups', apiGroups),
+        ...attribute('Resources', resources),
+        ...attribute('NonResourceURLs', nonResourceURLs),
+        ...attribute('ResourceNames', resourceNames),
+        ...attribute('Verbs', verbs),
+      ].join(', ')}}`,
+  );
+  return [...new Set(lines)]
+    .sort()
+    .concat(isComplete ? [] : ['and more, or too many combinations to check'])
+    .join('\n');
+}
+
+const attribute = (name: string, values: readonly string[] | undefined): string[] =>
+  values ? [`${name}:${quoted(values)}`] : [];
+
+/** A list as Go prints one with `%q`. */
+export const quoted = (values: readonly string[]): string =>
+  `[${values.map((value) => JSON.stringify(value)).join(' ')}]`;
+
+/** Parts that differ in nothing but their verb become one, unless they name an object or a path. */
+function* mergeVerbs(parts: readonly SingleRule[]): Generator<PolicyRule, void> {
+  const merged = new Map<string, { part: SingleRule; verbs: Set<string> }>();
+  for (const part of parts) {
+    if (part.resourceNames || part.nonResourceURLs) {
+      yield part;
+      continue;
+    }
+    const key = JSON.stringify([part.apiGroups, part.resources]);
+    const known = merged.get(key);
+    if (known) known.verbs.add(part.verbs[0]);
+    else merged.set(key, { part, verbs: new Set(part.verbs) });
+  }
+  for (const { part, verbs } of merged.values()) yield { ...part, verbs: [...verbs] };
+}

@@ -1,0 +1,101 @@
+import type { AccessQuestion, AccessSelector, ResourceQuestion } from '@cluster-apiserver/model';
+import { WebhookError } from '../../webhook/webhook-error.ts';
+
+export type ReviewVersion = 'v1' | 'v1beta1';
+
+/** The spec of a SubjectAccessReview of v1. What is empty is undefined, so that JSON leaves it out. */
+export interface ReviewSpec {
+  readonly resourceAttributes?: ResourceAttributes;
+  readonly nonResourceAttributes?: { readonly path: string; readonly verb: string };
+  readonly user: string | undefined;
+  readonly groups: readonly string[] | undefined;
+  readonly extra: Readonly<Record<string, readonly string[]>> | undefined;
+  readonly uid: string | undefined;
+}
+
+export interface ResourceAttributes {
+  readonly namespace: string | undefined;
+  readonly verb: string;
+  readonly group: string | undefined;
+  readonly version: string | undefined;
+  readonly resource: string;
+  readonly subresource: string | undefined;
+  readonly name: string | undefined;
+  readonly fieldSelector: AccessSelector | undefined;
+  readonly labelSelector: AccessSelector | undefined;
+}
+
+/** What a webhook says. */
+export interface ReviewStatus {
+  readonly allowed: boolean;
+  readonly denied: boolean;
+  readonly reason: string;
+}
+
+/** Two questions have equal specs in JSON exactly if a webhook could not tell them apart. */
+export function reviewSpecOf({ user, verb, path, resource }: AccessQuestion): ReviewSpec {
+  return {
+    ...(resource
+      ? { resourceAttributes: resourceAttributesOf(verb, resource) }
+      : { nonResourceAttributes: { path, verb } }),
+    user: user.name || undefined,
+    groups: user.groups.length > 0 ? user.groups : undefined,
+    extra: user.extra && sorted(user.extra),
+    uid: user.uid || undefined,
+  };
+}
+
+function sorted(extra: Readonly<Record<string, readonly string[]>>): ReviewSpec['extra'] {
+  const entries = Object.entries(extra);
+  return entries.length === 0
+    ? undefined
+    : Object.fromEntries(entries.toSorted(([left], [right]) => (left < right ? -1 : 1)));
+}
+
+function resourceAttributesOf(verb: string, resource: ResourceQuestion): ResourceAttributes {
+  return {
+    namespace: resource.namespace || undefined,
+    verb,
+    group: resource.group || undefined,
+    version: resource.version || undefined,
+    resource: resource.resource,
+    subresource: resource.subresource || undefined,
+    name: resource.name || undefined,
+    // As requirements, as kube-apiserver sends them.
+    fieldSelector: resource.fieldSelector,
+    labelSelector: resource.labelSelector,
+  };
+}
+
+export function reviewOf(spec: ReviewSpec, version: ReviewVersion): object {
+  const { groups, ...rest } = spec;
+  return {
+    apiVersion: apiVersionOf(version),
+    kind: 'SubjectAccessReview',
+    spec: version === 'v1' ? spec : { ...rest, group: groups }, // the one field whose name differs
+  };
+}
+
+const apiVersionOf = (version: ReviewVersion): string => `authorization.k8s.io/${version}`;
+
+/** Reasons are sent to clients and kept in memory with the decision. */
+const reasonCharactersMax = 4_096;
+
+/** Throws a WebhookError for an answer that is malformed. */
+export function statusIn(answer: object, version: ReviewVersion): ReviewStatus {
+  const { apiVersion, kind, status } = answer as Readonly<Record<string, unknown>>;
+  if (apiVersion !== apiVersionOf(version) || kind !== 'SubjectAccessReview')
+    throw new WebhookError(`the response is not a SubjectAccessReview of ${version}`);
+  if (typeof status !== 'object' || status === null || Array.isArray(status))
+    throw new WebhookError('the response has no status');
+  const { allowed, denied, reason } = status as Readonly<Record<string, unknown>>;
+  if (typeof allowed !== 'boolean') throw new WebhookError('status.allowed is not a boolean');
+  if (!isBooleanOrAbsent(denied)) throw new WebhookError('status.denied is not a boolean');
+  if (!isStringOrAbsent(reason)) throw new WebhookError('status.reason is not a string');
+  return { allowed, denied: denied ?? false, reason: (reason ?? '').slice(0, reasonCharactersMax) };
+}
+
+const isBooleanOrAbsent = (value: unknown): value is boolean | null | undefined =>
+  value === undefined || value === null || typeof value === 'boolean';
+const isStringOrAbsent = (value: unknown): value is string | null | undefined =>
+  value === undefined || value === null || typeof value === 'string';

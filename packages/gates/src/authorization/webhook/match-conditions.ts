@@ -1,0 +1,80 @@
+import {
+  Budget,
+  BudgetExceededError,
+  EvaluationError,
+  type Expression,
+  fromJson,
+  type Value,
+} from '@cluster-apiserver/expressions';
+import type { ResourceAttributes, ReviewSpec } from './access-review.ts';
+
+export type MatchResult = 'matches' | 'excluded' | Error;
+
+/** A condition that has no answer. It shows the expression, and nothing of the request. */
+class MatchConditionError extends Error {
+  override readonly name = 'MatchConditionError';
+}
+
+/** About a tenth of a second, for all conditions of one request together. */
+const budgetSteps = 250_000;
+/** For each condition after one that took all of that, because one that is false still counts. */
+const lateBudgetSteps = 1_000;
+
+/** Whether a review is for the webhook. One condition that is false excludes it, whatever errors the others have. */
+export function matchConditions(conditions: readonly Expression[]): (spec: ReviewSpec) => MatchResult {
+  if (conditions.length === 0) return () => 'matches';
+  return (spec) => {
+    const variables = variablesOf(spec);
+    let budget = new Budget(budgetSteps);
+    let failed: MatchConditionError | undefined;
+    for (const condition of conditions) {
+      const value = evaluate(condition, variables, budget);
+      if (value === false) return 'excluded';
+      if (value === true) continue;
+      failed ??= value;
+      if (value.cause instanceof BudgetExceededError) budget = new Budget(lateBudgetSteps);
+    }
+    return failed ?? 'matches';
+  };
+}
+
+function evaluate(
+  condition: Expression,
+  variables: ReadonlyMap<string, Value>,
+  budget: Budget,
+): boolean | MatchConditionError {
+  try {
+    return condition.evaluate(variables, budget) === true;
+  } catch (cause) {
+    if (!(cause instanceof EvaluationError || cause instanceof BudgetExceededError)) throw cause;
+    return new MatchConditionError(`the match condition ${JSON.stringify(condition.text)} cannot be evaluated`, {
+      cause,
+    });
+  }
+}
+
+/**
+ * Every string is there, also when it is empty. Attributes of the other form are null as bare variables, so that
+ * `has(resourceAttributes.verb)` is false, and absent below `request`, so that `has(request.resourceAttributes)` is.
+ */
+function variablesOf({ resourceAttributes, nonResourceAttributes, user, groups, extra, uid }: ReviewSpec) {
+  const spec = {
+    user: user ?? '',
+    groups: groups ?? [],
+    extra: extra ?? {},
+    uid: uid ?? '',
+    resourceAttributes: resourceAttributes && withEmptyStrings(resourceAttributes),
+    nonResourceAttributes,
+  };
+  const bare = Object.entries(spec).map(([name, value]): [string, Value] => [name, fromJson(value ?? null)]);
+  return new Map<string, Value>([...bare, ['request', fromJson(spec)]]);
+}
+
+const withEmptyStrings = (attributes: ResourceAttributes): object => ({
+  ...attributes,
+  namespace: attributes.namespace ?? '',
+  group: attributes.group ?? '',
+  version: attributes.version ?? '',
+  subresource: attributes.subresource ?? '',
+  name: attributes.name ?? '',
+});

@@ -1,0 +1,203 @@
+import { type Call, callUntil, type Clock, type Random, withinCall } from '@cluster-apiserver/base';
+import type { Expression } from '@cluster-apiserver/expressions';
+import type { AccessDecision } from '@cluster-apiserver/model';
+import {
+  askWebhook,
+  type RetryPolicy,
+  type WebhookConnection,
+  type WebhookOptions,
+} from '../../webhook/ask-webhook.ts';
+import { WebhookError } from '../../webhook/webhook-error.ts';
+import type { Authorizer } from '../authorizer.ts';
+import {
+  type ReviewSpec,
+  type ReviewStatus,
+  type ReviewVersion,
+  reviewOf,
+  reviewSpecOf,
+  statusIn,
+} from './access-review.ts';
+import { CircuitBreaker } from './circuit-breaker.ts';
+import { DecisionCache } from './decision-cache.ts';
+import { matchConditions } from './match-conditions.ts';
+
+export interface WebhookAuthorizerOptions {
+  readonly name: string;
+  /** 0 for not cached. */
+  readonly authorizedTtlMs: number;
+  readonly unauthorizedTtlMs: number;
+  readonly timeoutMs: number;
+  readonly subjectAccessReviewVersion: ReviewVersion;
+  readonly failurePolicy: 'NoOpinion' | 'Deny';
+  readonly matchConditions: readonly Expression[];
+  readonly connection: () => WebhookConnection;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Ends the pauses between attempts. */
+  readonly signal: AbortSignal;
+  readonly measures: WebhookMeasures;
+  /** Reports why there is no decision, by the error that callers get. */
+  readonly failed: (error: Error) => void;
+}
+
+export type WebhookFailure = 'error' | 'timeout';
+
+export interface WebhookMeasures {
+  /** A review was sent, with all attempts that it took. */
+  evaluated(result: 'success' | WebhookFailure, seconds: number): void;
+  /** A request went on to other authorizers without an answer. */
+  failedOpen(result: WebhookFailure): void;
+  /** A request was not sent, because the webhook did not answer others. */
+  rejected(): void;
+  readonly conditions: {
+    evaluated(seconds: number): void;
+    excluded(): void;
+    failed(): void;
+  };
+}
+
+/** No decision. The message is for clients and names nothing but the authorizer and the kind of failure. */
+class AuthorizationFailedError extends Error {
+  override readonly name = 'AuthorizationFailedError';
+}
+
+/** As in kube-apiserver, but within the timeout: a request never waits longer for a webhook than its operator said. */
+const retryWithin = (timeoutMs: number): RetryPolicy => ({
+  triesMax: 5,
+  firstPauseMs: 500,
+  growth: 1.5,
+  jitter: 0.2,
+  tryMs: timeoutMs,
+  allMs: timeoutMs,
+});
+/** A review is some kilobytes. */
+const reviewBytesMax = 1024 * 1024;
+
+type Outcome = { readonly status: ReviewStatus } | { readonly failure: WebhookFailure; readonly error: Error };
+
+const noOpinion: AccessDecision = { verdict: 'noOpinion' };
+
+/**
+ * Requests decisions from a webhook with a SubjectAccessReview. A cached decision is returned at once; equal requests
+ * that come while one of them waits share its answer.
+ */
+export function webhookAuthorizer(options: WebhookAuthorizerOptions): Authorizer {
+  const { name, clock, failurePolicy, measures, failed } = options;
+  const match = matchConditions(options.matchConditions);
+  const cache = new DecisionCache(options);
+  const send = reviewSender(options);
+  const inFlight = new Map<string, Promise<Outcome>>();
+  const verdictOnError = failurePolicy === 'Deny' ? 'deny' : 'noOpinion';
+
+  const matches = (spec: ReviewSpec): AccessDecision | undefined => {
+    if (options.matchConditions.length === 0) return undefined;
+    const startMs = clock.monotonicMs();
+    const result = match(spec);
+    measures.conditions.evaluated((clock.monotonicMs() - startMs) / 1000);
+    if (result === 'matches') return undefined;
+    if (result === 'excluded') {
+      measures.conditions.excluded();
+      return noOpinion;
+    }
+    measures.conditions.failed();
+    const error = new AuthorizationFailedError(`authorizer ${JSON.stringify(name)}: ${result.message}`, {
+      cause: result.cause,
+    });
+    failed(error);
+    // An error that does not deny is ignored: the webhook is skipped as if it had been excluded.
+    return failurePolicy === 'Deny' ? { verdict: 'deny', error } : noOpinion;
+  };
+  const decide = (outcome: Outcome): AccessDecision => {
+    if ('status' in outcome) return decisionOf(name, outcome.status);
+    if (failurePolicy === 'NoOpinion') measures.failedOpen(outcome.failure);
+    return { verdict: verdictOnError, error: outcome.error };
+  };
+  const share = (key: string, spec: ReviewSpec, call: Call): Promise<Outcome> => {
+    const shared = inFlight.get(key);
+    if (shared) return shared;
+    const outcome = send(spec, call).finally(() => inFlight.delete(key));
+    inFlight.set(key, outcome);
+    return outcome.then((found) => {
+      if ('status' in found && !isContradiction(found.status)) cache.set(key, found.status);
+      return found;
+    });
+  };
+  return {
+    authorize: (question, call) => {
+      const spec = reviewSpecOf(question);
+      const skipped = matches(spec);
+      if (skipped) return skipped;
+      const key = JSON.stringify(spec);
+      const known = cache.get(key);
+      if (known) return decisionOf(name, known);
+      return withinCall(clock, call, share(key, spec, call)).then(decide);
+    },
+  };
+}
+
+/** Sends a review for all who wait for it, so on behalf of none of them. Rejects for internal errors only. */
+function reviewSender(options: WebhookAuthorizerOptions): (spec: ReviewSpec, call: Call) => Promise<Outcome> {
+  const { name, clock, timeoutMs, subjectAccessReviewVersion: version, connection, measures, failed } = options;
+  const breaker = new CircuitBreaker(clock);
+  const webhook: WebhookOptions = {
+    ...options,
+    connection: () => observed(connection(), breaker),
+    retry: retryWithin(timeoutMs),
+    bodyBytesMax: reviewBytesMax,
+  };
+  const failureOf = ({ message, cause }: WebhookError): AuthorizationFailedError =>
+    new AuthorizationFailedError(`authorizer ${JSON.stringify(name)}: ${message}`, { cause });
+  return async (spec, call) => {
+    if (!breaker.enter()) {
+      // Not reported: what it would say is what the failures said that led to this.
+      measures.rejected();
+      return { failure: 'error', error: failureOf(new WebhookError('the webhook does not answer')) };
+    }
+    const startMs = clock.monotonicMs();
+    const seconds = (): number => (clock.monotonicMs() - startMs) / 1000;
+    try {
+      const shared = callUntil(Number.POSITIVE_INFINITY, call.trace); // the retry policy ends it
+      const status = statusIn(await askWebhook(reviewOf(spec, version), webhook, shared), version);
+      measures.evaluated('success', seconds());
+      return { status };
+    } catch (error) {
+      if (!(error instanceof WebhookError)) throw error;
+      const kind = seconds() * 1000 >= timeoutMs ? 'timeout' : 'error';
+      measures.evaluated(kind, seconds());
+      const reported = failureOf(error);
+      failed(reported);
+      return { failure: kind, error: reported };
+    } finally {
+      breaker.leave();
+    }
+  };
+}
+
+/** Tells the breaker of each attempt. A server that fails every request is as good as none. */
+const observed = (connection: WebhookConnection, breaker: CircuitBreaker): WebhookConnection => ({
+  ...connection,
+  client: {
+    send: async (request, call) => {
+      try {
+        const answer = await connection.client.send(request, call);
+        if (answer.status >= 500 || answer.status === 429) breaker.failed();
+        else breaker.answered();
+        return answer;
+      } catch (error) {
+        breaker.failed();
+        throw error;
+      }
+    },
+  },
+});
+
+const isContradiction = ({ allowed, denied }: ReviewStatus): boolean => allowed && denied;
+
+function decisionOf(name: string, status: ReviewStatus): AccessDecision {
+  const { allowed, denied, reason } = status;
+  const verdict = denied ? 'deny' : allowed ? 'allow' : 'noOpinion';
+  const error = isContradiction(status)
+    ? new AuthorizationFailedError(`authorizer ${JSON.stringify(name)}: the webhook both allowed and denied`)
+    : undefined;
+  return { verdict, ...(reason && { reason }), ...(error && { error }) };
+}

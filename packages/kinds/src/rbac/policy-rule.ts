@@ -1,0 +1,68 @@
+import {
+  field,
+  FieldErrors,
+  invalidValue,
+  list,
+  object,
+  type PolicyRule,
+  publicationOf,
+  required,
+  string,
+} from '@cluster-apiserver/model';
+import { rbac } from './rbac.ts';
+
+const policyRule = object(
+  {
+    verbs: field(list(string, 'atomic'), 'Verbs that are granted, such as get or create. * grants all verbs.'),
+    apiGroups: field(
+      list(string, 'atomic'),
+      'API groups of the resources. The empty string is the core group; * matches all groups.',
+    ),
+    resources: field(
+      list(string, 'atomic'),
+      'Resources by their plural name, such as events, or with a subresource, such as serviceaccounts/token. * matches all resources.',
+    ),
+    resourceNames: field(
+      list(string, 'atomic'),
+      'Names of the objects that the rule is limited to. Empty means that the rule applies to all objects.',
+    ),
+    nonResourceURLs: field(
+      list(string, 'atomic'),
+      'URL paths that are no resources, such as /metrics. A final * matches any rest of the path. Allowed in ClusterRoles only, and effective only through a ClusterRoleBinding. A rule has either resources or nonResourceURLs.',
+    ),
+  },
+  {
+    publication: publicationOf(
+      { ...rbac, kind: 'PolicyRule' },
+      'Grants verbs on resources or on URL paths. It does not say to whom.',
+      ['verbs'],
+    ),
+    numbers: { verbs: 1, apiGroups: 2, resources: 3, resourceNames: 4, nonResourceURLs: 5 },
+  },
+);
+
+export const policyRules = list(policyRule, 'atomic');
+
+/** What is wrong with the rules of a role. Only rules of ClusterRoles may grant URL paths. */
+export function policyRuleErrors(rules: readonly PolicyRule[], { namespaced }: { namespaced: boolean }): FieldErrors {
+  const errors = new FieldErrors();
+  for (const [index, { verbs, apiGroups, resources, resourceNames, nonResourceURLs = [] }] of rules.entries()) {
+    const require = (name: string, values: readonly string[] | undefined, detail: string): void => {
+      if (isEmpty(values)) errors.add(() => required(`rules[${index}].${name}`, detail));
+    };
+    require('verbs', verbs, 'verbs must contain at least one value');
+    if (nonResourceURLs.length === 0) {
+      require('apiGroups', apiGroups, 'resource rules must supply at least one api group');
+      require('resources', resources, 'resource rules must supply at least one resource');
+      continue;
+    }
+    const refuse = (detail: string): void =>
+      errors.add(() => invalidValue(`rules[${index}].nonResourceURLs`, nonResourceURLs, detail));
+    if (namespaced) refuse('namespaced rules cannot apply to non-resource URLs');
+    if (![apiGroups, resources, resourceNames].every(isEmpty))
+      refuse('rules cannot apply to both regular resources and non-resource URLs');
+  }
+  return errors;
+}
+
+const isEmpty = (values: readonly string[] | undefined): boolean => values === undefined || values.length === 0;

@@ -1,0 +1,30 @@
+import { defineKind } from '@cluster-apiserver/model';
+import {
+  type Binding,
+  bindingColumns,
+  bindingErrors,
+  bindingFields,
+  bindingNumbers,
+  withApiGroups,
+} from './binding.ts';
+import { rbacKind } from './rbac.ts';
+
+export type RoleBinding = Binding;
+
+/** Grants a role in one namespace. */
+export const roleBinding = defineKind<RoleBinding>({
+  ...rbacKind,
+  kind: 'RoleBinding',
+  plural: 'rolebindings',
+  singular: 'rolebinding',
+  description:
+    'Grants the permissions of a Role in the same namespace, or of a ClusterRole, to users, groups and service accounts. The permissions apply in the namespace of the binding only.',
+  fields: bindingFields,
+  numbers: bindingNumbers,
+  requiredFields: ['roleRef'],
+  defaults: withApiGroups,
+  validate: (binding, current) =>
+    bindingErrors(binding, current, { roleKinds: ['Role', 'ClusterRole'], namespaced: true }),
+  columns: bindingColumns,
+  selectableFields: {},
+});

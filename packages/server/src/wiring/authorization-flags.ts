@@ -1,0 +1,86 @@
+import {
+  type AuthorizationConfiguration,
+  type AuthorizerConfiguration,
+  type AuthorizerType,
+  authorizerTypes,
+  loadWebhookConnection,
+} from '@cluster-apiserver/config';
+import { FlagError, parseFlags, type ServerFlags } from '../flags.ts';
+import type { Files } from '../surroundings.ts';
+import { byFlag } from './flag-files.ts';
+
+/** Those that say what a file says, too. The policy file is for both: no field of the file can name it. */
+const ofChain = [
+  'authorization-mode',
+  'authorization-modes',
+  'authorization-webhook-config-file',
+  'authorization-webhook-version',
+  'authorization-webhook-cache-authorized-ttl',
+  'authorization-webhook-cache-unauthorized-ttl',
+] as const;
+
+/** Throws a FlagError with everything that is wrong with the flags of authorization. */
+export function checkAuthorizationFlags(flags: ServerFlags): void {
+  const unset = parseFlags([]);
+  const given = ofChain.filter((name) => String(flags[name]) !== String(unset[name]));
+  const faults = flags['authorization-config'] === '' ? faultsOfModes(flags) : given.map(excludedByFile);
+  if (faults.length > 0) throw new FlagError(faults);
+}
+
+const excludedByFile = (name: string): string =>
+  `--authorization-config and --${name} exclude each other: the file says all that flags can`;
+
+/** The spelling of kube-apiserver, and that of our documentation. */
+const modesOf = (flags: ServerFlags): readonly string[] => {
+  const given = [...flags['authorization-mode'], ...flags['authorization-modes']];
+  return given.length > 0 ? given : ['RBAC'];
+};
+
+function faultsOfModes(flags: ServerFlags): readonly string[] {
+  const modes = modesOf(flags);
+  const faults: string[] = [];
+  for (const mode of new Set(modes)) {
+    if (mode === 'Node') faults.push('--authorization-mode: there are no nodes here, so Node is not supported');
+    else if (!isType(mode))
+      faults.push(`--authorization-mode: ${JSON.stringify(mode)} is none of ${authorizerTypes.join(', ')}`);
+    if (modes.indexOf(mode) !== modes.lastIndexOf(mode)) faults.push(`--authorization-mode: ${mode} is given twice`);
+  }
+  for (const [mode, flag] of [
+    ['ABAC', 'authorization-policy-file'],
+    ['Webhook', 'authorization-webhook-config-file'],
+  ] as const)
+    if (modes.includes(mode) !== (flags[flag] !== ''))
+      faults.push(`--${flag} and --authorization-mode=${mode} go together`);
+  return faults;
+}
+
+const isType = (mode: string): mode is AuthorizerType => (authorizerTypes as readonly string[]).includes(mode);
+
+/** The configuration that the flags say, for a server without a file. */
+export async function configurationOfFlags(flags: ServerFlags, files: Files): Promise<AuthorizationConfiguration> {
+  const types = modesOf(flags).filter(isType);
+  return { authorizers: await Promise.all(types.map((type) => authorizerOf(type, flags, files))) };
+}
+
+/** What the flags have no word for is as kube-apiserver has it. */
+const timeoutMs = 30_000;
+
+async function authorizerOf(type: AuthorizerType, flags: ServerFlags, files: Files): Promise<AuthorizerConfiguration> {
+  if (type !== 'Webhook') return { type, name: type.toLowerCase() };
+  const flag = 'authorization-webhook-config-file';
+  const connectionFile = flags[flag];
+  return {
+    type,
+    name: 'default',
+    webhook: {
+      authorizedTtlMs: flags['authorization-webhook-cache-authorized-ttl'],
+      unauthorizedTtlMs: flags['authorization-webhook-cache-unauthorized-ttl'],
+      timeoutMs,
+      subjectAccessReviewVersion: flags['authorization-webhook-version'],
+      failurePolicy: 'NoOpinion',
+      connectionFile,
+      connection: await byFlag(flag, () => loadWebhookConnection(connectionFile, files.read)),
+      matchConditions: [],
+    },
+  };
+}

@@ -1,0 +1,83 @@
+import type { AuthorizerType } from '@cluster-apiserver/config';
+import type { WebhookMeasures } from '@cluster-apiserver/gates';
+import type { Metrics } from '@cluster-apiserver/telemetry';
+
+export interface AuthorizationMeasures {
+  /** For the decisions of one authorizer. */
+  readonly decided: (type: AuthorizerType, name: string) => (decision: 'allowed' | 'denied') => void;
+  readonly webhook: (name: string) => WebhookMeasures;
+}
+
+/** Upstream's buckets. */
+const webhookSecondsBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+const conditionSecondsBuckets = [0.001, 0.005, 0.01, 0.025, 0.1, 0.2, 0.25];
+
+/** Upstream's metrics, by the same names. The names of authorizers come from the operator. */
+export function authorizationMeasures(metrics: Metrics): AuthorizationMeasures {
+  const decisions = metrics.counter({
+    name: 'apiserver_authorization_decisions_total',
+    help: 'Terminal decisions of an authorizer, by its type and name.',
+    labels: { type: 'any', name: 'any', decision: ['allowed', 'denied'] },
+  });
+  const results = ['success', 'error', 'timeout'];
+  const evaluations = metrics.counter({
+    name: 'apiserver_authorization_webhook_evaluations_total',
+    help: 'Reviews that authorization webhooks were asked for.',
+    labels: { name: 'any', result: results },
+  });
+  const duration = metrics.histogram({
+    name: 'apiserver_authorization_webhook_duration_seconds',
+    help: 'Time until the review of an authorization webhook is there, with all attempts.',
+    labels: { name: 'any', result: results },
+    buckets: webhookSecondsBuckets,
+  });
+  const failOpen = metrics.counter({
+    name: 'apiserver_authorization_webhook_evaluations_fail_open_total',
+    help: 'Requests that went on to the next authorizer because a webhook failed.',
+    labels: { name: 'any', result: results },
+  });
+  const rejected = metrics.counter({
+    name: 'apiserver_authorization_webhook_rejected_total',
+    help: 'Reviews that were not sent because the webhook did not answer others.',
+    labels: { name: 'any' },
+  });
+  const ofCondition = { type: 'any', name: 'any' } as const;
+  const conditionSeconds = metrics.histogram({
+    name: 'apiserver_authorization_match_condition_evaluation_seconds',
+    help: 'Time that the match conditions of an authorizer took.',
+    labels: ofCondition,
+    buckets: conditionSecondsBuckets,
+  });
+  const conditionErrors = metrics.counter({
+    name: 'apiserver_authorization_match_condition_evaluation_errors_total',
+    help: 'Requests for which match conditions of an authorizer could not be evaluated and none was false.',
+    labels: ofCondition,
+  });
+  const exclusions = metrics.counter({
+    name: 'apiserver_authorization_match_condition_exclusions_total',
+    help: 'Requests that a match condition excluded from an authorizer.',
+    labels: ofCondition,
+  });
+  return {
+    decided: (type, name) => {
+      const labels = {
+        allowed: { type, name, decision: 'allowed' },
+        denied: { type, name, decision: 'denied' },
+      };
+      return (decision) => decisions.add(labels[decision]);
+    },
+    webhook: (name) => ({
+      evaluated: (result, seconds) => {
+        evaluations.add({ name, result });
+        duration.observe({ name, result }, seconds);
+      },
+      failedOpen: (result) => failOpen.add({ name, result }),
+      rejected: () => rejected.add({ name }),
+      conditions: {
+        evaluated: (seconds) => conditionSeconds.observe({ type: 'Webhook', name }, seconds),
+        excluded: () => exclusions.add({ type: 'Webhook', name }),
+        failed: () => conditionErrors.add({ type: 'Webhook', name }),
+      },
+    }),
+  };
+}

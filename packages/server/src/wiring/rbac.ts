@@ -1,0 +1,122 @@
+import { backoff, callUntil, type Clock, type Random, type Scope, sleep } from '@cluster-apiserver/base';
+import {
+  type DefaultRoleEvent,
+  followPolicy,
+  policyResources,
+  reconcileDefaultRoles,
+} from '@cluster-apiserver/controllers';
+import { type AdmissionPlugin, type Authorizer, rbacAuthorizer, rbacEscalation } from '@cluster-apiserver/gates';
+import type { Resource } from '@cluster-apiserver/registry';
+import type { Health, Log } from '@cluster-apiserver/telemetry';
+import { asError } from '../as-error.ts';
+
+export interface RbacWiring {
+  readonly resources: readonly Resource[];
+  /** Resolves when the watch cache has been filled for the first time. */
+  readonly filled: Promise<void>;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly health: Health;
+  readonly log: Log;
+}
+
+export interface Rbac {
+  /** Decides by roles and bindings as the watch cache has them. */
+  readonly authorizer: Required<Authorizer>;
+  /** Refuses roles and bindings that grant more than their writer holds, by the configured authorizers. */
+  escalationCheck(authorizer: Authorizer): AdmissionPlugin;
+  /** Sees to the default roles and bindings; the replica is not ready before. */
+  startDefaultRoles(): void;
+}
+
+/** Undefined for a server that does not serve roles and bindings. */
+export function openRbac(
+  { resources, filled, clock, random, health, log }: RbacWiring,
+  scope: Scope,
+): Rbac | undefined {
+  const [clusterRoles, clusterRoleBindings] = ['ClusterRole', 'ClusterRoleBinding'].map((name) =>
+    policyResources(resources).find(({ kind }) => kind.kind === name),
+  );
+  if (!clusterRoles || !clusterRoleBindings) return undefined;
+  const failed = (error: unknown): void =>
+    log.error('indexing roles and bindings failed; reading them anew', { error: asError(error) });
+  const policy = followPolicy({ resources, clock, failed });
+  scope.onClose('RBAC policy', () => policy.close());
+  const { current, refresh } = policy;
+  return {
+    authorizer: rbacAuthorizer(current),
+    escalationCheck: (authorizer) => rbacEscalation({ current, refresh, authorizer, clock }),
+    startDefaultRoles: () => {
+      const closing = new AbortController();
+      let isDone = false;
+      health.add({
+        name: 'poststarthook/rbac/bootstrap-roles',
+        endpoints: ['readyz', 'healthz'],
+        check: () => {
+          if (!isDone) throw new Error('default roles and bindings are not reconciled yet');
+          if (!current()) throw new Error('roles and bindings have not been read yet');
+        },
+      });
+      const { signal } = closing;
+      const options = {
+        clusterRoles,
+        clusterRoleBindings,
+        call: () => {
+          signal.throwIfAborted();
+          return callUntil(clock.monotonicMs() + callTimeoutMs);
+        },
+        report: reporterTo(log),
+      };
+      const reconciled = untilDone({ work: () => reconcileDefaultRoles(options), filled, clock, random, log, signal });
+      scope.onClose('default roles', async () => {
+        closing.abort(new Error('the server is closing'));
+        await reconciled;
+      });
+      void reconciled.then(() => {
+        isDone = !signal.aborted;
+      });
+    },
+  };
+}
+
+/** Of each read and write. */
+const callTimeoutMs = 10_000;
+
+const retries = { firstMs: 100, maxMs: 10_000 };
+
+async function untilDone({
+  work,
+  filled,
+  clock,
+  random,
+  log,
+  signal,
+}: Pick<RbacWiring, 'filled' | 'clock' | 'random' | 'log'> & {
+  readonly work: () => Promise<void>;
+  readonly signal: AbortSignal;
+}): Promise<void> {
+  await Promise.race([filled, new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))]);
+  const pauses = backoff(retries, random);
+  while (!signal.aborted) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!signal.aborted)
+        log.warn('reconciling default roles and bindings failed; retrying', {
+          error: asError(error instanceof AggregateError ? error.errors[0] : error),
+        });
+    }
+    // Ends early, by the signal, when the server closes.
+    await sleep(clock, pauses.nextMs(), signal).catch(() => {});
+  }
+}
+
+const reporterTo =
+  (log: Log) =>
+  ({ type, kind, name }: DefaultRoleEvent): void => {
+    if (type === 'protected')
+      log.warn('default role or binding is out of date and protected by its autoupdate annotation', { kind, name });
+    else if (type === 'unreadable')
+      log.warn('default role or binding unreadable; it grants nothing until it is repaired or deleted', { kind, name });
+    else log.debug(1, 'reconciled default role or binding', { kind, name, result: type });
+  };

@@ -1,0 +1,114 @@
+import { isDeepStrictEqual } from 'node:util';
+import { follow } from '@cluster-apiserver/base';
+import { loadWebhookConnection, type WebhookConnection as ConnectionFile } from '@cluster-apiserver/config';
+import { type HttpsClient, httpsClient, type WebhookConnection } from '@cluster-apiserver/gates';
+import type { Log } from '@cluster-apiserver/telemetry';
+import { asError } from '../as-error.ts';
+import type { Surroundings } from '../surroundings.ts';
+
+interface Connection {
+  /** Absolute, or as seen from where the server was started. */
+  readonly file: string;
+  readonly first: ConnectionFile;
+  /** Whose connection it is, for the log. */
+  readonly of: string;
+}
+
+export interface FollowedConnection {
+  readonly current: () => WebhookConnection;
+  /** Ends requests that are in flight. */
+  readonly close: () => void;
+}
+
+/** Small files. Whoever rotates a credential waits for it to be read, and not for much longer than that. */
+const pollMs = 1_000;
+/** Each can be kept open for the next request. */
+const connectionsMax = 64;
+
+/**
+ * The connection that a file describes, now and after each change of it or of a file that it names. A change that cannot
+ * be used leaves the old one in service; requests in flight end over the connection that they began with.
+ */
+export function followConnection(
+  { file, first, of }: Connection,
+  { surroundings: { clock, files }, log }: { readonly surroundings: Surroundings; readonly log: Log },
+): FollowedConnection {
+  const open = ({
+    server,
+    tlsServerName,
+    certificateAuthority,
+    clientCertificate,
+    clientKey,
+    token,
+  }: ConnectionFile) => ({
+    client: retirable(
+      httpsClient({
+        clock,
+        serverName: tlsServerName,
+        ca: certificateAuthority,
+        cert: clientCertificate,
+        key: clientKey,
+        connectionsMax,
+      }),
+    ),
+    url: server,
+    bearerToken: token,
+  });
+  let current = open(first);
+  const stop = follow(
+    {
+      clock,
+      pollMs,
+      read: () => loadWebhookConnection(file, files.read),
+      same: (one: ConnectionFile, other: ConnectionFile) => isDeepStrictEqual(one, other),
+      use: (next) => {
+        const old = current;
+        current = open(next);
+        old.client.retire();
+        log.info(`connection of the ${of} reloaded`, { file });
+      },
+      failed: (error) =>
+        log.error(`the changed connection of the ${of} is not usable, the old one stays`, {
+          file,
+          error: asError(error),
+        }),
+    },
+    first,
+  );
+  return {
+    current: () => current,
+    close: () => {
+      stop();
+      current.client.close();
+    },
+  };
+}
+
+interface RetirableClient extends HttpsClient {
+  /** Closes it once its last request has ended. */
+  retire(): void;
+}
+
+function retirable(inner: HttpsClient): RetirableClient {
+  let inFlight = 0;
+  let isRetired = false;
+  const closeIfUnused = (): void => {
+    if (isRetired && inFlight === 0) inner.close();
+  };
+  return {
+    send: async (request, call) => {
+      inFlight++;
+      try {
+        return await inner.send(request, call);
+      } finally {
+        inFlight--;
+        closeIfUnused();
+      }
+    },
+    close: inner.close,
+    retire: () => {
+      isRetired = true;
+      closeIfUnused();
+    },
+  };
+}

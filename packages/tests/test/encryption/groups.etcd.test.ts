@@ -1,0 +1,62 @@
+/** Resources are encrypted by the group that the configuration names, though their keys in etcd name no group. */
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { kinds } from '@cluster-apiserver/kinds';
+import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
+import { rawValue } from '../etcd.ts';
+import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
+import { file, flags, keyed, prefixOf } from './configuration.ts';
+import { runStorage } from './run-storage.ts';
+
+const of = (providers: Readonly<Record<string, readonly string[]>>): string =>
+  JSON.stringify({
+    apiVersion: 'apiserver.config.k8s.io/v1',
+    kind: 'EncryptionConfiguration',
+    resources: Object.entries(providers).map(([key, resources]) => ({
+      resources,
+      providers: [keyed('secretbox', key), { identity: {} }],
+    })),
+  });
+const byGroup = of({
+  one: ['roles.rbac.authorization.k8s.io'],
+  group: ['*.rbac.authorization.k8s.io'],
+  core: ['*.'],
+});
+
+const rbac = '/apis/rbac.authorization.k8s.io/v1';
+const roleRef = { kind: 'ClusterRole', name: 'r' };
+/** Each with what encrypts it. */
+const stored = [
+  [`${rbac}/namespaces/team/roles`, {}, '/registry/roles/team/x', 'one'],
+  [`${rbac}/namespaces/team/rolebindings`, { roleRef }, '/registry/rolebindings/team/x', 'group'],
+  [`${rbac}/clusterroles`, {}, '/registry/clusterroles/x', 'group'],
+  [`${rbac}/clusterrolebindings`, { roleRef }, '/registry/clusterrolebindings/x', 'group'],
+  ['/api/v1/namespaces/team/serviceaccounts', {}, '/registry/serviceaccounts/team/x', 'core'],
+] as const;
+
+let etcd: RealEtcd;
+let server: ServedKinds;
+beforeAll(async () => {
+  etcd = await startEtcd({ encrypted: true });
+  server = await serveKinds(kinds, { flags, files: { [file]: byGroup }, etcd });
+});
+afterAll(async () => {
+  await server.close();
+  await etcd.stop();
+});
+
+test.each(stored)('%s: an object with %j is stored under %s by the key %s', async (path, fields, key, by) => {
+  expect((await server.ask('POST', path, { metadata: { name: 'x' }, ...fields })).status).toBe(201);
+  const value = (await rawValue(etcd.endpoints[0] as string, key)) ?? Buffer.of();
+  expect(prefixOf(value)).toBe(`k8s:enc:secretbox:v1:${by}:`);
+  expect((await server.ask('GET', `${path}/x`)).body.metadata.name).toBe('x');
+});
+
+test('a rewrite goes by the same groups', async () => {
+  const other = of({ one: ['roles.rbac.authorization.k8s.io'], core: ['*.'] });
+  const { lines } = await runStorage(etcd, other, 'rewrite', '--dry-run');
+  // What the group's key encrypted is in no list any more, and nobody can read it.
+  expect(lines.filter((line) => line.startsWith('cannot read'))).toHaveLength(3);
+  expect((await runStorage(etcd, byGroup, 'rewrite', '--dry-run')).lines.at(-1)).toContain(
+    '0 would be rewritten, 0 unreadable',
+  );
+});
