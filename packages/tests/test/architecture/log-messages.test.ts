@@ -11,8 +11,12 @@ const computed: Readonly<Record<string, readonly [expression: string, reason: st
   'server/src/main.ts': [['what', 'one of two literals, and the process ends with it']],
   'server/src/wiring/listener.ts': [['what', 'a literal or one of callbackPlaces, see pipeline/src/node/guard.ts']],
   'server/src/wiring/followed-configuration.ts': [
-    ['`a new ${name} configuration is in service`', 'one of the kinds of configuration files'],
-    ['`the new ${name} configuration is not usable, the old one stays`', 'one of the kinds of configuration files'],
+    ['`a new ${what} is in service`', 'one of the kinds of configuration files'],
+    ['`the new ${what} is not usable, the old one stays`', 'one of the kinds of configuration files'],
+  ],
+  'server/src/wiring/webhook-connection.ts': [
+    ['`connection of the ${of} reloaded`', 'one of the webhooks that operators have configured'],
+    ['`the changed connection of the ${of} is not usable, the old one stays`', 'one of those webhooks'],
   ],
 };
 
