@@ -1,9 +1,14 @@
 import path from 'node:path';
+import { developer } from './developer.ts';
 import type { Cluster } from './launch.ts';
 import type { Running } from './pids.ts';
 
 /** What somebody who has just started a cluster wants to know. */
-export function greeting({ home, pids, store }: Cluster, launcherPid: number, currentDirectory: string): string {
+export function greeting(
+  { home, pids, store, hasDeveloper }: Cluster,
+  launcherPid: number,
+  currentDirectory: string,
+): string {
   const near = (file: string): string => {
     const relative = path.relative(currentDirectory, file);
     return relative.startsWith('..') ? file : relative;
@@ -14,6 +19,11 @@ export function greeting({ home, pids, store }: Cluster, launcherPid: number, cu
     '',
     `  curl      curl --cacert ${near(home.ca)} -H "Authorization: Bearer $(cat ${near(home.adminToken)})" ${pids.front.url}/readyz`,
     `  kubectl   kubectl --kubeconfig ${near(home.kubeconfig)} get serviceaccounts -A`,
+    ...(hasDeveloper
+      ? [
+          `  developer kubectl --kubeconfig ${near(home.developerKubeconfig)} get serviceaccounts (role ${developer.role}, namespace ${developer.namespace})`,
+        ]
+      : []),
     `  replicas  ${list(pids.replicas)}`,
     `  etcd      ${store}${pids.etcd.length > 0 ? `: ${list(pids.etcd)}` : ''}`,
     ...(pids.etcd.length > 0 ? [`  keys      ${near(home.encryption)} (what is stored is encrypted)`] : []),

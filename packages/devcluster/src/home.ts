@@ -5,7 +5,10 @@ export interface Home {
   readonly directory: string;
   readonly kubeconfig: string;
   readonly adminToken: string;
-  /** The same token in the form that the server reads. */
+  /** For a user whose rights come from RBAC, unlike the administrator's. */
+  readonly developerKubeconfig: string;
+  readonly developerToken: string;
+  /** The tokens of both in the form that the server reads. */
   readonly tokenFile: string;
   readonly ca: string;
   readonly pki: string;
@@ -30,6 +33,8 @@ export function homeIn(directory: string): Home {
     directory: at(),
     kubeconfig: at('kubeconfig'),
     adminToken: at('admin.token'),
+    developerKubeconfig: at('developer.kubeconfig'),
+    developerToken: at('developer.token'),
     tokenFile: at('pki', 'tokens.csv'),
     ca: at('ca.crt'),
     pki: at('pki'),

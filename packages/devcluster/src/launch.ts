@@ -1,5 +1,6 @@
 import type { Scope } from '@cluster-apiserver/base';
 import fs from 'node:fs';
+import { bindDeveloper } from './developer.ts';
 import { etcdVersion } from './etcd-process.ts';
 import { probe } from './front/readiness.ts';
 import { type Home, homeIn } from './home.ts';
@@ -26,6 +27,8 @@ export interface Cluster {
   readonly pids: Pids;
   /** What the replicas store into, for people. */
   readonly store: string;
+  /** Whether the developer has rights. Not in an etcd of others, where somebody else may have that name. */
+  readonly hasDeveloper: boolean;
 }
 
 /** A replica may finish the requests it has, and a minute is what the longest of them may take. */
@@ -77,7 +80,8 @@ async function run(planned: Plan, home: Home, launcher: Launcher, scope: Scope):
 
   replicas.push(...planned.replicas.map(begin));
   changed();
-  const ask = probe(fs.readFileSync(home.ca, 'utf8'), fs.readFileSync(home.adminToken, 'utf8'));
+  const access = { ca: fs.readFileSync(home.ca, 'utf8'), token: fs.readFileSync(home.adminToken, 'utf8') };
+  const ask = probe(access.ca, access.token);
   scope.onClose('probe', () => ask.close());
   const ready = async (url: string): Promise<true | undefined> =>
     (await ask.ready(Number(new URL(url).port))) || undefined;
@@ -92,7 +96,26 @@ async function run(planned: Plan, home: Home, launcher: Launcher, scope: Scope):
     writePids(home, pids());
   };
   changed();
-  return { home, pids: pids(), store: versions[0] === undefined ? planned.etcdServers : `version ${versions[0]}` };
+  return {
+    home,
+    pids: pids(),
+    store: versions[0] === undefined ? planned.etcdServers : `version ${versions[0]}`,
+    hasDeveloper: etcd.length > 0 && (await bound({ url: only.url, ...access }, launcher)),
+  };
+}
+
+/** A cluster without a developer is still one. */
+async function bound(
+  access: { readonly url: string; readonly ca: string; readonly token: string },
+  { clock, signal, say }: Launcher,
+): Promise<boolean> {
+  try {
+    await bindDeveloper({ ...access, clock, signal });
+    return true;
+  } catch (error) {
+    if (!signal.aborted) say(`The developer has no rights: ${(error as Error).message}`); // it throws Errors
+    return false;
+  }
 }
 
 /** Waits for everybody at once: the members of an etcd cluster are ready only together. */

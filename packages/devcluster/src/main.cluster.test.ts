@@ -68,6 +68,18 @@ describe('a running cluster', () => {
     expect(JSON.parse(keys?.text ?? '')).toMatchObject({ jwks_uri: `${front.url}/openid/v1/jwks` });
   });
 
+  test('has a developer, who may change what is in the namespace default and see nothing else', async () => {
+    expect(cluster.output()).toContain(`kubectl --kubeconfig ${home.developerKubeconfig}`);
+    const token = fs.readFileSync(home.developerToken, 'utf8');
+    expect(fs.readFileSync(home.developerKubeconfig, 'utf8')).toContain(token);
+    const accounts = (namespace: string): string =>
+      `${pidsOf(home).front.url}/api/v1/namespaces/${namespace}/serviceaccounts`;
+    const make = async (namespace: string): Promise<number | undefined> =>
+      (await answerOf(home, accounts(namespace), { metadata: { name: 'by-developer' } }, token))?.status;
+    expect([await make('default'), await make('team-a')]).toEqual([201, 403]);
+    expect((await answerOf(home, accounts('team-a'), undefined, token))?.status).toBe(403);
+  });
+
   test('is not started a second time', async () => {
     const second = launch(home);
     expect(await second.exit).toEqual({ code: 1, signal: null });
@@ -105,7 +117,11 @@ describe('from start to start', () => {
       const account = '/api/v1/namespaces/team-a/serviceaccounts';
       const robot = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'robot' } };
       expect(await statusOf(home, `${before.front.url}${account}`, robot)).toBe(201);
-      const token = fs.readFileSync(home.adminToken, 'utf8');
+      const tokens = () => [home.adminToken, home.developerToken].map((file) => fs.readFileSync(file, 'utf8'));
+      const [adminToken, developerToken] = tokens();
+      const binding = '/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings/developer';
+      const bound = await answerOf(home, `${before.front.url}${binding}`);
+      expect(bound?.status).toBe(200);
       await stop(first);
       expect(processesOf(before).filter(runsHere(home))).toEqual([]);
       expect(fs.existsSync(home.pids)).toBe(false);
@@ -113,7 +129,8 @@ describe('from start to start', () => {
       const second = await start(home);
       const after = pidsOf(home);
       expect(after.replicas.map(({ url }) => url)).toEqual(before.replicas.map(({ url }) => url));
-      expect(fs.readFileSync(home.adminToken, 'utf8')).toBe(token);
+      expect(tokens()).toEqual([adminToken, developerToken]);
+      expect(await answerOf(home, `${after.front.url}${binding}`)).toEqual(bound);
       expect(await statusOf(home, `${after.front.url}${account}/robot`)).toBe(200);
       await stop(second);
 

@@ -61,7 +61,7 @@ export {
   type WebhookAuthorizerOptions,
   type WebhookMeasures,
 } from './authorization/webhook/webhook-authorizer.ts';
-export { impersonated, type Impersonation } from './impersonation/impersonated.ts';
+export { type Impersonation, type Impersonator, impersonator } from './impersonation/impersonator.ts';
 export {
   ImpersonationHeaderError,
   impersonationPrefix,

@@ -30,17 +30,18 @@ export interface ResourceQuestion {
   readonly labelSelector?: AccessSelector | undefined;
 }
 
-/** A selector as a question may carry it: as it stands in a query, or parsed. Never both. */
+/** All of it must hold. */
 export interface AccessSelector {
-  readonly rawSelector?: string | undefined;
-  readonly requirements?:
-    | readonly {
-        readonly key?: string | undefined;
-        /** In, NotIn, Exists or DoesNotExist. */
-        readonly operator?: string | undefined;
-        readonly values?: readonly string[] | undefined;
-      }[]
-    | undefined;
+  /** At least one. */
+  readonly requirements: readonly AccessRequirement[];
+}
+
+export interface AccessRequirement {
+  readonly key: string;
+  /** In, NotIn, Exists or DoesNotExist. */
+  readonly operator: string;
+  /** Left out when there are none. */
+  readonly values?: readonly string[];
 }
 
 export interface AccessDecision {

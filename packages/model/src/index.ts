@@ -2,6 +2,7 @@ export {
   type AccessDecision,
   type AccessQuestion,
   type AccessRules,
+  type AccessRequirement,
   type AccessSelector,
   decisionNotReady,
   type ResourceQuestion,
@@ -90,6 +91,7 @@ export {
   stringMap,
   time,
 } from './schema/schema.ts';
+export { readFieldSelector, readLabelSelector, type SelectorAttributes } from './selector/access-selector.ts';
 export { type FieldSelector, fieldMatcher, parseFieldSelector } from './selector/field-selector.ts';
 export {
   type LabelSelector,
@@ -136,7 +138,12 @@ export { type TableOptions, tableOf } from './table/table.ts';
 export type { ServedKind, ServedSubresource, SpokenKind } from './served-kind.ts';
 export { formatTime } from './time.ts';
 export { asServed, asStored, defineView, type View } from './view.ts';
-export { type LabelSelectorField, labelSelectorErrors } from './validation/label-selector.ts';
+export {
+  addLabelRequirementErrors,
+  addRequirementValuesErrors,
+  type LabelSelectorField,
+  labelSelectorErrors,
+} from './validation/label-selector.ts';
 export {
   labelNames,
   labelValueRule,

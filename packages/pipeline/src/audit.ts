@@ -10,8 +10,10 @@ export interface Auditor {
 
 /** The audit event of one request. Nothing here throws or waits. */
 export interface AuditRecorder {
-  /** Whom the request comes from, and once more whom it acts for if that is somebody else. */
+  /** Whom the request comes from. */
   user(user: UserInfo): void;
+  /** Whom it acts for if that is somebody else, and the constrained verb that allowed it, if it was one. */
+  impersonatedUser(user: UserInfo, constraint: string | undefined): void;
   /** Authorizers, admission and handlers explain their decisions. A key that is there already keeps its value. */
   annotate(key: string, value: string): void;
   /** The response is about to be sent; `onEnd` of the request says when it was. Also called for what is refused. */

@@ -44,7 +44,9 @@ beforeAll(async () => {
     kinds: [robotKind, noteKind, machineKind],
     chain: {
       inFlightLimits: { readOnly: 400, mutating: 200 },
-      auditor: { begin: () => ({ user: () => {}, annotate: () => {}, responded: () => {} }) },
+      auditor: {
+        begin: () => ({ user: () => {}, impersonatedUser: () => {}, annotate: () => {}, responded: () => {} }),
+      },
       allowedOrigin: () => true,
     },
     routes: {

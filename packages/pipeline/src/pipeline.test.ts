@@ -69,6 +69,8 @@ beforeEach(() => {
       const { user, verb } = question;
       if (user.groups.includes('masters')) return { verdict: 'allow', annotations: { rule: 'masters' } };
       if (user.groups.includes('early')) return { verdict: 'notReady' };
+      if (user.groups.includes('managers') && verb === 'impersonate') return { verdict: 'allow' };
+      if (user.groups.includes('failing')) return { verdict: 'noOpinion', error: new Error('the webhook is away') };
       if (user.groups.includes('editors') && ['update', 'patch'].includes(verb)) return { verdict: 'allow' };
       return { verdict: 'noOpinion', reason: 'no rule' };
     },
@@ -91,6 +93,8 @@ beforeEach(() => {
           info.query.has('audited')
             ? {
                 user: ({ name }) => void recorded.push(`user ${name}`),
+                impersonatedUser: ({ name }, constraint = 'impersonate') =>
+                  void recorded.push(`as ${name} by ${constraint}`),
                 annotate: (key, value) => void recorded.push(`${key}=${value}`),
                 responded: ({ status }) => void recorded.push(`status ${status}`),
               }
@@ -133,7 +137,20 @@ const users: Record<string, { name: string; groups: string[] }> = {
   visitor: { name: 'v', groups: [] },
   editor: { name: 'e', groups: ['editors'] },
   early: { name: 'y', groups: ['early'] },
+  manager: { name: 'manager', groups: ['managers'] },
+  failing: { name: 'failing', groups: ['failing'] },
 };
+
+/** A selector as authorizers are told it. */
+const requiring = (key: string, value: string): object => ({
+  requirements: [{ key, operator: 'In', values: [value] }],
+});
+
+/** What authorization writes into the record of a request. */
+const noted = (decision: string, reason: string): string[] => [
+  `authorization.k8s.io/decision=${decision}`,
+  `authorization.k8s.io/reason=${reason}`,
+];
 
 interface Said {
   readonly body?: string | Buffer;
@@ -262,20 +279,16 @@ describe('who may not', () => {
   });
 
   test.each([
-    [
-      'GET',
-      `${robots}?fieldSelector=metadata.name%3Da`,
-      { name: 'a', fieldSelector: { rawSelector: 'metadata.name=a' } },
-    ],
+    ['GET', `${robots}?fieldSelector=metadata.name%3Da`, { name: 'a', fieldSelector: requiring('metadata.name', 'a') }],
     ['GET', `${robots}?watch=1&fieldSelector=arms%3D1,metadata.name%3D%3Da`, { name: 'a' }],
     ['GET', `${robots}?fieldSelector=metadata.name!%3Da`, { name: undefined }],
     ['GET', `${robots}?fieldSelector=arms%3D%5C,metadata.name%3Da`, { name: undefined }],
     ['GET', `${robots}?fieldSelector=metadata.name%3D..`, { name: undefined }],
-    ['GET', `${robots}?labelSelector=a%3Db`, { name: undefined, labelSelector: { rawSelector: 'a=b' } }],
+    ['GET', `${robots}?labelSelector=a%3Db`, { name: undefined, labelSelector: requiring('a', 'b') }],
     [
       'DELETE',
       `${robots}?fieldSelector=metadata.name%3Da`,
-      { name: undefined, fieldSelector: { rawSelector: 'metadata.name=a' } },
+      { name: undefined, fieldSelector: requiring('metadata.name', 'a') },
     ],
     ['GET', `${robots}/b?fieldSelector=metadata.name%3Da`, { name: 'b' }],
   ])('%s %s is a question about what it selects', async (method, target, resource) => {
@@ -309,7 +322,7 @@ describe('an exchange', () => {
     expect(counted).toEqual([
       { verb: 'create', code: 201 },
       { verb: 'get', code: 404 },
-      { verb: 'brew', code: 405 },
+      { verb: 'BREW', code: 405 },
     ]);
   });
 
@@ -337,11 +350,27 @@ describe('an exchange', () => {
 
   test.each([
     [undefined, ['status 401']],
-    ['visitor', ['user v', 'status 403']],
-    ['master', ['user m', 'rule=masters', 'status 200']],
+    ['visitor', ['user v', ...noted('forbid', 'no rule'), 'status 403']],
+    ['master', ['user m', ...noted('allow', ''), 'rule=masters', 'status 200']],
+    ['early', ['user y', 'status 503']],
+    ['failing', ['user failing', 'authorization.k8s.io/reason=internal error', 'status 500']],
   ])('of %s is recorded with who it was, why, and what came of it', async (authorization, lines) => {
     await ask('GET', `${robots}?audited=1`, { headers: { authorization } });
     expect(recorded).toEqual(lines);
+  });
+
+  test.each([
+    ['bob', 'as bob by impersonate:user-info', noted('forbid', 'no rule')],
+    ['system:node:one', 'as system:node:one by impersonate:arbitrary-node', noted('forbid', 'no rule')],
+  ])('that acts for %s is recorded with whom it acts for, and by which right', async (name, as, decision) => {
+    await ask('GET', `${robots}?audited=1`, { headers: { 'impersonate-user': name } });
+    expect(recorded).toEqual(['user m', as, ...decision, 'status 403']);
+  });
+
+  test('that acts for somebody by the classic right is recorded without a constraint', async () => {
+    const headers = { authorization: 'manager', 'impersonate-user': 'bob' };
+    await ask('GET', `${robots}?audited=1`, { headers });
+    expect(recorded).toEqual(['user manager', 'as bob by impersonate', ...noted('forbid', 'no rule'), 'status 403']);
   });
 
   test('a fault of ours is told to the log and not to the client', async () => {

@@ -27,6 +27,10 @@ describe('what is asked is read off method and target', () => {
     ['PUT', '/api/v1/namespaces/a/finalize', 'update', { plural: 'namespaces', name: 'a', subresource: 'finalize' }],
     ['PATCH', '/api/v1/namespaces/a/status', 'patch', { plural: 'namespaces', name: 'a', subresource: 'status' }],
     ['GET', '/api/v1/namespaces/a/status/more', 'get', { plural: 'namespaces', beyond: true }],
+    ['HEAD', '/api/v1/namespaces/a/events', 'list', {}],
+    ['HEAD', '/api/v1/namespaces/a/events/e', 'get', {}],
+    ['OPTIONS', '/api/v1/namespaces/a/events', '', {}],
+    ['BREW', '/api/v1/namespaces/a/events/e', '', {}],
     ['GET', '/api/v1/namespaces/status/events', 'list', { plural: 'events', namespace: 'status', inNamespace: true }],
   ])('%s %s is %s', (method, target, verb, resource) => {
     const info = requestInfo(method, target);

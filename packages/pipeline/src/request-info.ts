@@ -5,7 +5,7 @@ export interface RequestInfo {
   /** Decoded, without the query. */
   readonly path: string;
   readonly query: URLSearchParams;
-  /** What authorization is asked about: `get`, `list`, `create` … for resources, the method in lower case otherwise. */
+  /** What authorization is asked about: `get`, `list`, `create` … or nothing for resources, else the method in lower case. */
   readonly verb: string;
   /** Undefined for paths outside the resources of a group and version. */
   readonly resource: ResourceInfo | undefined;
@@ -119,7 +119,7 @@ function resourceVerb(method: string, { name, watchPath }: ResourceInfo, query: 
       if (name !== undefined) return 'get';
       return flag(query, 'watch') ? 'watch' : 'list';
     default:
-      return method.toLowerCase();
+      return ''; // OPTIONS and others have no verb of their own: only a right to all verbs covers them
   }
 }
 

@@ -1,6 +1,6 @@
 import { type Clock, getOwn } from '@cluster-apiserver/base';
 import type { Authorizer } from '@cluster-apiserver/gates';
-import { type Review, StatusError, type Verb } from '@cluster-apiserver/model';
+import { type Review, type ServedKind, StatusError, type Verb } from '@cluster-apiserver/model';
 import type { Resource } from '@cluster-apiserver/registry';
 import type { ApiResponse, Handler } from './exchange.ts';
 import type { Authenticated } from './facts.ts';
@@ -32,7 +32,24 @@ export interface RouteOptions {
 }
 
 /** What one object, or a collection, answers to a method. */
-type Methods = Readonly<Record<string, Handler<Authenticated>>>;
+type Methods = Readonly<Record<string, Route>>;
+
+interface Route {
+  /** What authorization is asked before it answers; which of them, the query says. */
+  readonly verbs: readonly Verb[];
+  readonly handle: Handler<Authenticated>;
+}
+
+/** A method of a path that is answered, with the right that it needs. */
+export interface Endpoint {
+  readonly method: string;
+  /** With `{namespace}` and `{name}` in their places. */
+  readonly path: string;
+  readonly verbs: readonly Verb[];
+  readonly group: string;
+  readonly plural: string;
+  readonly subresource: string | undefined;
+}
 
 /** What is not there has no path. */
 interface Routes {
@@ -48,11 +65,7 @@ interface Routes {
 
 /** Which handler answers, from a table that is made of the kinds. */
 export function routes(options: RouteOptions): Handler<Authenticated> {
-  const { resources, reviews } = options;
-  const all = [
-    ...resources.map((resource) => ({ served: resource.served, routes: routesOf(resource, options) })),
-    ...reviews.map((review) => ({ served: review, routes: routesOfReview(review, options) })),
-  ];
+  const all = allRoutes(options);
   const table = new Map(
     all.map(({ served: { group, version, plural }, routes }) => [`${group}/${version}/${plural}`, routes]),
   );
@@ -74,6 +87,38 @@ export function routes(options: RouteOptions): Handler<Authenticated> {
   };
 }
 
+const allRoutes = (options: RouteOptions): readonly { served: ServedKind; routes: Routes }[] => [
+  ...options.resources.map((resource) => ({ served: resource.served, routes: routesOf(resource, options) })),
+  ...options.reviews.map((review) => ({ served: review, routes: routesOfReview(review, options) })),
+];
+
+/** The table as a list, so that what holds for every route can be checked for every route. */
+export const endpoints = (options: RouteOptions): readonly Endpoint[] =>
+  allRoutes(options).flatMap(({ served: { group, version, plural }, routes }) => {
+    const root = group === '' ? `/api/${version}` : `/apis/${group}/${version}`;
+    const namespaced = `/namespaces/{namespace}/${plural}`;
+    const everywhere = `/${plural}`;
+    const object = `${routes.namespaced ? namespaced : everywhere}/{name}`;
+    const at = (path: string, methods: Methods | undefined, subresource?: string): Endpoint[] =>
+      Object.entries(methods ?? {}).map(([method, { verbs }]) => ({
+        method,
+        path: root + path,
+        verbs,
+        group,
+        plural,
+        subresource,
+      }));
+    return [
+      ...at(object, routes.object),
+      ...Object.entries(routes.subresources ?? {}).flatMap(([name, methods]) => at(`${object}/${name}`, methods, name)),
+      ...(routes.namespaced ? at(namespaced, routes.collection) : []),
+      ...at(everywhere, routes.everywhere),
+      ...(routes.namespaced ? at(`/watch${namespaced}`, routes.watch) : []),
+      ...at(`/watch${everywhere}`, routes.watch),
+      ...at(`/watch${object}`, routes.watch),
+    ];
+  });
+
 function routesOf(
   resource: Resource,
   { checks, deleteCollectionWorkers, watchLimits, mayDeleteUnreadable }: RouteOptions,
@@ -88,46 +133,51 @@ function routesOf(
     patchHandler(resource, checks),
   ];
   const collection = methods(served.verbs, {
-    GET: ['list', listOrWatch],
-    POST: ['create', createHandler(resource, checks)],
+    GET: [['list', 'watch'], listOrWatch],
+    POST: [['create'], createHandler(resource, checks)],
     DELETE: [
-      'deletecollection',
+      ['deletecollection'],
       deleteCollectionHandler(resource, checks, deleteCollectionWorkers, mayDeleteUnreadable),
     ],
   });
   return {
     namespaced: served.namespaced,
     object: methods(served.verbs, {
-      GET: ['get', get],
-      PUT: ['update', replace],
-      PATCH: ['patch', patch],
-      DELETE: ['delete', deleteHandler(resource, checks, mayDeleteUnreadable)],
+      GET: [['get'], get],
+      PUT: [['update'], replace],
+      PATCH: [['patch'], patch],
+      DELETE: [['delete'], deleteHandler(resource, checks, mayDeleteUnreadable)],
     }),
     subresources: Object.fromEntries([
-      ...served.subresources.map((form) => [form.name, { POST: createSubresourceHandler(resource, form, checks) }]),
+      ...served.subresources.map((form) => [
+        form.name,
+        { POST: { verbs: ['create'], handle: createSubresourceHandler(resource, form, checks) } } as const,
+      ]),
       ...served.parts.map(({ name, verbs }) => [
         name,
-        methods(verbs, { GET: ['get', get], PUT: ['update', replace], PATCH: ['patch', patch] }),
+        methods(verbs, { GET: [['get'], get], PUT: [['update'], replace], PATCH: [['patch'], patch] }),
       ]),
     ]),
     collection,
-    everywhere: served.namespaced ? methods(served.verbs, { GET: ['list', listOrWatch] }) : collection,
-    watch: methods(served.verbs, { GET: ['watch', watch] }),
+    everywhere: served.namespaced ? methods(served.verbs, { GET: [['list', 'watch'], listOrWatch] }) : collection,
+    watch: methods(served.verbs, { GET: [['watch'], watch] }),
   };
 }
 
-/** Those of them that the kind offers. */
+/** Those of them that the kind offers, by the first of their verbs. */
 const methods = (
   offered: readonly Verb[],
-  all: Readonly<Record<string, readonly [Verb, Handler<Authenticated>]>>,
+  all: Readonly<Record<string, readonly [readonly [Verb, ...Verb[]], Handler<Authenticated>]>>,
 ): Methods =>
   Object.fromEntries(
-    Object.entries(all).flatMap(([method, [verb, handler]]) => (offered.includes(verb) ? [[method, handler]] : [])),
+    Object.entries(all).flatMap(([method, [verbs, handle]]) =>
+      offered.includes(verbs[0]) ? [[method, { verbs, handle }]] : [],
+    ),
   );
 
 function routesOfReview(review: Review, { checks, clock }: RouteOptions): Routes {
   const { namespaced } = review;
-  const methods = { POST: reviewHandler(review, checks, clock) };
+  const methods = { POST: { verbs: ['create'], handle: reviewHandler(review, checks, clock) } } as const;
   return namespaced ? { namespaced, collection: methods } : { namespaced, everywhere: methods };
 }
 
@@ -136,7 +186,7 @@ function handlerFor(found: Routes, info: ResourceInfo, method: string): Handler<
   const misplaced = found.namespaced ? namespace === undefined && name !== undefined : inNamespace;
   if (beyond || name === '' || misplaced) return unknown;
   const methods = methodsOf(found, info);
-  return methods ? (getOwn(methods, method) ?? notAllowed) : unknown;
+  return methods ? (getOwn(methods, method)?.handle ?? notAllowed) : unknown;
 }
 
 function methodsOf(

@@ -6,7 +6,7 @@ import { openRegistry, type Resource } from '@cluster-apiserver/registry';
 import { memoryStore, type Store } from '@cluster-apiserver/storage';
 import type { ChainOptions } from '../src/chain.ts';
 import type { ApiRequest, ApiResponse, Handler } from '../src/exchange.ts';
-import type { RouteOptions } from '../src/routes.ts';
+import type { Endpoint, RouteOptions } from '../src/routes.ts';
 
 export interface PipelineOptions {
   readonly kinds: readonly Kind[];
@@ -22,6 +22,8 @@ export interface OpenPipeline {
   /** Sends a request without a socket. */
   ask(method: string, target: string, message?: Message): Promise<ApiResponse>;
   readonly resources: readonly Resource[];
+  /** Everything that is answered besides documents. */
+  readonly endpoints: readonly Endpoint[];
   readonly store: Store;
   /** Internal errors that were reported. */
   readonly faults: unknown[];
@@ -46,7 +48,7 @@ export async function openPipeline({
   routes: answers,
 }: PipelineOptions): Promise<OpenPipeline> {
   // Loaded now and not before: a test may have put something else in the place of their parts.
-  const [{ chain }, { routes }, { documentRoutes }, { OpenWatches }] = await Promise.all([
+  const [{ chain }, { endpoints, routes }, { documentRoutes }, { OpenWatches }] = await Promise.all([
     import('../src/chain.ts'),
     import('../src/routes.ts'),
     import('../src/documents.ts'),
@@ -68,6 +70,23 @@ export async function openPipeline({
   const resources = [...registry.resources, ...registry.views];
   const authorizer: Authorizer = { authorize: () => ({ verdict: 'allow' }) };
   const user = { name: 'anybody', groups: [] };
+  const routeOptions: RouteOptions = {
+    resources,
+    reviews: [],
+    clock,
+    checks: { admission: admission([]), authorizer },
+    deleteCollectionWorkers: 1,
+    watchLimits: {
+      clock,
+      random,
+      minRequestTimeoutMs: requestTimeoutMs,
+      report,
+      openWatches: new OpenWatches({ clock, maxPerUser: 0, reportStalled: () => {} }),
+      measures: { began: () => {}, ended: () => {}, stalled: () => {} },
+    },
+    documents: documentRoutes({}),
+    ...answers,
+  };
   const handle = chain(
     {
       clock,
@@ -83,23 +102,7 @@ export async function openPipeline({
       reportRejection: () => {},
       ...stages,
     },
-    routes({
-      resources,
-      reviews: [],
-      clock,
-      checks: { admission: admission([]), authorizer },
-      deleteCollectionWorkers: 1,
-      watchLimits: {
-        clock,
-        random,
-        minRequestTimeoutMs: requestTimeoutMs,
-        report,
-        openWatches: new OpenWatches({ clock, maxPerUser: 0, reportStalled: () => {} }),
-        measures: { began: () => {}, ended: () => {}, stalled: () => {} },
-      },
-      documents: documentRoutes({}),
-      ...answers,
-    }),
+    routes(routeOptions),
   );
   const ask = async (method: string, target: string, { body, headers = {} }: Message = {}): Promise<ApiResponse> =>
     handle({
@@ -107,7 +110,7 @@ export async function openPipeline({
       target,
       header: (name) => headers[name],
       headerLines: (name) => (headers[name] === undefined ? [] : [headers[name]]),
-      headersFrom: () => [],
+      headersFrom: (prefix) => Object.entries(headers).filter(([name]) => name.startsWith(prefix)),
       clientCertificates: [],
       webSocket: false,
       body: async () => (typeof body === 'string' ? Buffer.from(body) : (body ?? Buffer.alloc(0))),
@@ -121,5 +124,5 @@ export async function openPipeline({
     await registry.cache.close();
     store.close();
   };
-  return { handle, ask, resources, store, faults, codes, close };
+  return { handle, ask, resources, endpoints: endpoints(routeOptions), store, faults, codes, close };
 }

@@ -10,6 +10,8 @@ export interface Cluster {
   pids(): Pids;
   readonly ca: Buffer;
   readonly token: string;
+  /** Of a user whose rights come from RBAC. */
+  readonly developerKubeconfig: string;
   /** What a process has written, such as `replica-1`. */
   log(name: string): string;
   /** Ends every process and removes every file. */
@@ -63,6 +65,7 @@ export async function startCluster({ replicas, etcdMembers, replicaFlags = [] }:
     pids: () => JSON.parse(read('pids.json')) as Pids, // the launcher writes this form
     ca: fs.readFileSync(path.join(home, 'ca.crt')),
     token: read('admin.token'),
+    developerKubeconfig: path.join(home, 'developer.kubeconfig'),
     log: (name) => read(path.join('logs', `${name}.log`)),
     stop,
   };

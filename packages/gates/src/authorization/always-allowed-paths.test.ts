@@ -23,7 +23,7 @@ test.each([
   const { authorize } = alwaysAllowedPaths(pathMatcher(['/livez', 'readyz', '/public/*', '/']));
   for (const verb of ['get', 'head'])
     expect(authorize({ user, verb, path }, callUntil(1_000))).toEqual({ verdict: allowed ? 'allow' : 'noOpinion' });
-  for (const verb of ['post', 'delete', 'options', ''])
+  for (const verb of ['post', 'delete', 'options', '', 'impersonate-on:user-info:get'])
     expect(authorize({ user, verb, path }, callUntil(1_000))).toEqual({ verdict: 'noOpinion' });
   const resource = { group: '', version: 'v1', resource: 'x', subresource: undefined, namespace: undefined, name: '' };
   expect(authorize({ user, verb: 'get', path, resource }, callUntil(1_000))).toEqual({ verdict: 'noOpinion' });

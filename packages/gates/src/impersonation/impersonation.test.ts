@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { callUntil, seededRandom } from '@cluster-apiserver/base';
 import type { AccessQuestion } from '@cluster-apiserver/model';
 import type { Authorizer } from '../authorization/authorizer.ts';
-import { impersonated } from './impersonated.ts';
+import { type Impersonation, type Impersonator, impersonator } from './impersonator.ts';
 import { ImpersonationHeaderError, wantedUser } from './wanted-user.ts';
 
 const call = callUntil(Number.POSITIVE_INFINITY);
@@ -36,12 +36,21 @@ function allowing(rights: (words: string) => boolean): Authorizer & { readonly a
 
 const legacy = (words: string): boolean => words.startsWith('impersonate ');
 
-async function become(authorizer: Authorizer, ...lines: [string, string][]): Promise<unknown> {
+async function answerTo(
+  impersonate: Impersonator,
+  lines: readonly [string, string][],
+  asked: AccessQuestion = request,
+): Promise<Impersonation> {
   const wanted = wantedUser(lines);
-  if (!wanted) return undefined;
-  const answer = await impersonated(wanted, request, authorizer, call);
-  return 'user' in answer ? answer.user : inWords(answer.refused.attributes);
+  if (!wanted) throw new Error('nobody is to be impersonated');
+  return impersonate(wanted, asked, call);
 }
+
+const shown = (answer: Impersonation): unknown => ('user' in answer ? answer.user : inWords(answer.refused.attributes));
+
+/** For a caller whom the server has not seen before. */
+const become = async (authorizer: Authorizer, ...lines: [string, string][]): Promise<unknown> =>
+  shown(await answerTo(impersonator(authorizer), lines));
 
 describe('Impersonation headers', () => {
   test.each<[[string, string][], object]>([
@@ -115,10 +124,14 @@ describe('Impersonation headers', () => {
     ];
     const all = allowing(legacy);
     await become(all, ...lines);
-    expect(all.asked).toEqual(parts);
+    expect(all.asked).toEqual(['impersonate-on:user-info:list events in a', ...parts]);
     for (const missing of parts) {
-      const authorizer = allowing((words) => legacy(words) && words !== missing);
-      expect(await become(authorizer, ...lines)).toBe(missing);
+      let revoked = false;
+      const authorizer = allowing((words) => legacy(words) && !(revoked && words === missing));
+      const impersonate = impersonator(authorizer);
+      await answerTo(impersonate, lines);
+      revoked = true;
+      expect(shown(await answerTo(impersonate, lines))).toBe(missing);
     }
   });
 
@@ -138,7 +151,7 @@ describe('Impersonation headers', () => {
     };
     const groups = Array.from({ length: 900 }, (_, at) => `group-${String(at).padStart(3, '0')}`);
     const wanted = { name: 'bob', uid: undefined, groups, extra: {} };
-    const refusal = await impersonated(wanted, request, authorizer, call);
+    const refusal = await impersonator(authorizer)(wanted, request, call);
     expect(refusal).toMatchObject({ refused: { attributes: { verb: 'impersonate-on:user-info:list' } } });
     expect(most).toBe(8);
     expect(asked.length).toBeLessThan(520);
@@ -177,15 +190,200 @@ describe('Impersonation headers', () => {
     expect(await become(onlyWho, ['impersonate-user', 'bob'])).toBe('impersonate-on:user-info:list events in a');
   });
 
-  test('the constrained right never makes a member of system:masters, nor a service account with groups of choice', async () => {
-    const constrained = allowing((words) => /^impersonate(-on)?:/.test(words));
-    for (const name of ['bob', 'system:serviceaccount:team:robot', 'system:node:one']) {
-      const lines: [string, string][] = [
-        ['impersonate-user', name],
+  test('what was allowed last is tried first, and its refusal is the answer', async () => {
+    const authorizer = allowing((words) => words === 'impersonate users bob');
+    const impersonate = impersonator(authorizer);
+    const eve: [string, string][] = [['impersonate-user', 'eve']];
+    expect(shown(await answerTo(impersonate, eve))).toBe('impersonate-on:user-info:list events in a');
+    expect(await answerTo(impersonate, [['impersonate-user', 'bob']])).toMatchObject({ constraint: undefined });
+    authorizer.asked.length = 0;
+    expect(await answerTo(impersonate, [['impersonate-user', 'bob']])).toMatchObject({ user: { name: 'bob' } });
+    expect(authorizer.asked).toEqual(['impersonate users bob']);
+    expect(shown(await answerTo(impersonate, eve))).toBe('impersonate users eve');
+  });
+
+  test('what was allowed is remembered for each caller by itself', async () => {
+    const impersonate = impersonator({
+      authorize: (question) => ({ verdict: inWords(question) === 'impersonate users bob' ? 'allow' : 'noOpinion' }),
+    });
+    const other = { ...request, user: { name: 'other', groups: [] } };
+    const eve: [string, string][] = [['impersonate-user', 'eve']];
+    await answerTo(impersonate, [['impersonate-user', 'bob']]);
+    expect(shown(await answerTo(impersonate, eve))).toBe('impersonate users eve');
+    expect(shown(await answerTo(impersonate, eve, other))).toBe('impersonate-on:user-info:list events in a');
+  });
+
+  const everyConstrained = (): ReturnType<typeof allowing> => allowing((words) => /^impersonate(-on)?:/.test(words));
+
+  test.each<[string, [string, string][], string, string]>([
+    [
+      'a member of system:masters',
+      [
+        ['impersonate-user', 'bob'],
         ['impersonate-group', 'system:masters'],
-      ];
-      expect(await become(constrained, ...lines)).toMatch(/^impersonate (users|serviceaccounts)/);
+      ],
+      'impersonate:user-info authentication.k8s.io/groups system:masters',
+      'impersonating the system:masters group is not allowed',
+    ],
+    [
+      'a key of extra without a domain',
+      [
+        ['impersonate-user', 'bob'],
+        ['impersonate-extra-scopes', 'x'],
+      ],
+      'impersonate:user-info authentication.k8s.io/userextras',
+      'impersonating an invalid key in extra is not allowed: extra.key: Invalid value: "scopes": must be a domain-prefixed path (such as "acme.io/foo")',
+    ],
+    [
+      'a key of extra below no domain name',
+      [
+        ['impersonate-user', 'bob'],
+        ['impersonate-extra-a_b/c', 'x'],
+      ],
+      'impersonate:user-info authentication.k8s.io/userextras',
+      'impersonating an invalid key in extra is not allowed: extra.key: Invalid value: "a_b": a lowercase RFC 1123 subdomain',
+    ],
+    [
+      'a key of extra with a path of other characters',
+      [
+        ['impersonate-user', 'bob'],
+        ['impersonate-extra-a.io/b%20c', 'x'],
+      ],
+      'impersonate:user-info authentication.k8s.io/userextras',
+      'impersonating an invalid key in extra is not allowed: extra.key: Invalid value: "b c": Invalid path',
+    ],
+    [
+      'a key of extra with capital letters',
+      [
+        ['impersonate-user', 'bob'],
+        ['impersonate-extra-a.io/%42', 'x'],
+      ],
+      'impersonate:user-info authentication.k8s.io/userextras',
+      'impersonating a non-lowercase key in extra is not allowed: "a.io/B"',
+    ],
+  ])('the constrained right never makes %s', async (_, lines, attributes, reason) => {
+    const answer = await answerTo(impersonator(everyConstrained()), lines);
+    expect(shown(answer)).toBe(attributes);
+    expect(answer).toMatchObject({ refused: { verdict: 'deny', reason: expect.stringContaining(reason) } });
+  });
+
+  test.each([
+    ['system:serviceaccount:team:robot', 'impersonate serviceaccounts in team robot'],
+    ['system:node:one', 'impersonate users system:node:one'],
+  ])('for %s with more than a name only the classic right counts', async (name, missing) => {
+    for (const more of [['impersonate-group', 'devs'] as const, ['impersonate-uid', 'u7'] as const]) {
+      const lines: [string, string][] = [['impersonate-user', name], [...more]];
+      const authorizer = everyConstrained();
+      expect(await become(authorizer, ...lines)).toBe(missing);
+      expect(authorizer.asked).toEqual([missing]);
     }
+  });
+
+  test('from four groups or values of extra on, the right to all of them is asked about first', async () => {
+    const groups = ['a', 'b', 'c', 'd'].map((name): [string, string] => ['impersonate-group', name]);
+    const extra = ['1', '2', '3', '4'].map((value): [string, string] => ['impersonate-extra-a.io/k', value]);
+    const lines: [string, string][] = [['impersonate-user', 'bob'], ...groups, ...extra];
+    const all = everyConstrained();
+    expect(await become(all, ...lines)).toMatchObject({ groups: ['a', 'b', 'c', 'd', 'system:authenticated'] });
+    const whole = [
+      'impersonate-on:user-info:list events in a',
+      'impersonate:user-info authentication.k8s.io/users bob',
+      'impersonate:user-info authentication.k8s.io/groups *',
+      'impersonate:user-info authentication.k8s.io/userextras/* *',
+    ];
+    expect(all.asked).toEqual(whole);
+    const each = allowing((words) => /^impersonate(-on)?:/.test(words) && !words.endsWith('*'));
+    expect(await become(each, ...lines)).toMatchObject({ name: 'bob' });
+    expect(each.asked).toHaveLength(whole.length + 8);
+  });
+
+  describe('of a node', () => {
+    const agent = {
+      name: 'system:serviceaccount:kube-system:agent',
+      groups: ['system:authenticated'],
+      extra: {
+        'authentication.kubernetes.io/pod-name': ['agent-x'],
+        'authentication.kubernetes.io/node-name': ['one'],
+      },
+    };
+    const asNode = async (
+      user: typeof agent,
+      node: string,
+      rights: RegExp,
+    ): Promise<[Impersonation, AccessQuestion[]]> => {
+      const asked: AccessQuestion[] = [];
+      const authorizer: Authorizer = {
+        authorize: (attributes) => {
+          asked.push(attributes);
+          return { verdict: rights.test(inWords(attributes)) ? 'allow' : 'noOpinion' };
+        },
+      };
+      const lines: [string, string][] = [['impersonate-user', `system:node:${node}`]];
+      return [await answerTo(impersonator(authorizer), lines, { ...request, user }), asked];
+    };
+    const user = { name: 'system:node:one', groups: ['system:nodes', 'system:authenticated'] };
+
+    test('by the agent that runs on it is a question alike for all nodes', async () => {
+      const [answer, asked] = await asNode(agent, 'one', /associated-node/);
+      expect(answer).toEqual({ user, constraint: 'impersonate:associated-node' });
+      expect(asked.map(inWords)).toEqual([
+        'impersonate-on:associated-node:list events in a',
+        'impersonate:associated-node authentication.k8s.io/nodes *',
+      ]);
+      const keys = ['authentication.kubernetes.io/node-name', 'authentication.kubernetes.io/pod-name'];
+      for (const question of asked)
+        expect(question.user).toEqual({
+          ...agent,
+          extra: { 'authentication.kubernetes.io/associated-node-keys': keys },
+        });
+    });
+
+    test.each([
+      ['another node', agent, 'two'],
+      ['somebody who is no service account', { ...agent, name: 'ann' }, 'one'],
+      [
+        'an agent of two nodes',
+        { ...agent, extra: { ...agent.extra, 'authentication.kubernetes.io/node-name': ['one', 'two'] } },
+        'one',
+      ],
+    ])('is not given to %s', async (_, requester, node) => {
+      const [answer] = await asNode(requester, node, /associated-node/);
+      expect(shown(answer)).toBe('impersonate-on:arbitrary-node:list events in a');
+    });
+
+    test('of any name needs the right to that one', async () => {
+      const rights = /impersonate-on:arbitrary-node|impersonate:arbitrary-node .*nodes one$/;
+      expect((await asNode(agent, 'one', rights))[0]).toEqual({ user, constraint: 'impersonate:arbitrary-node' });
+      const [answer] = await asNode(agent, 'two', rights);
+      expect(shown(answer)).toBe('impersonate:arbitrary-node authentication.k8s.io/nodes two');
+    });
+
+    test('by the classic right is a user without groups of its own', async () => {
+      const [answer] = await asNode(agent, 'one', /^impersonate /);
+      expect(answer).toEqual({ user: { name: user.name, groups: ['system:authenticated'] }, constraint: undefined });
+    });
+
+    test('whose name is no name of a node is a user like any other', async () => {
+      const [answer] = await asNode(agent, 'One', /user-info/);
+      expect(answer).toMatchObject({ constraint: 'impersonate:user-info' });
+    });
+  });
+
+  test('an authorizer that fails has refused, and the refusal says so', async () => {
+    const failing = impersonator({
+      authorize: () => ({ verdict: 'noOpinion', reason: 'no rule', error: new Error('the webhook is away') }),
+    });
+    const answer = await answerTo(failing, [['impersonate-user', 'bob']]);
+    expect(answer).toMatchObject({ refused: { verdict: 'noOpinion', reason: 'the webhook is away: no rule' } });
+    expect(answer).not.toHaveProperty('refused.error');
+  });
+
+  test('as long as one of the rights cannot be decided the answer is open', async () => {
+    const answer = await answerTo(
+      impersonator({ authorize: ({ verb }) => ({ verdict: verb === 'impersonate' ? 'notReady' : 'noOpinion' }) }),
+      [['impersonate-user', 'bob']],
+    );
+    expect(answer).toMatchObject({ refused: { verdict: 'notReady' } });
   });
 
   test.each<[string, [string, string][]]>([

@@ -1,6 +1,7 @@
 import {
   type AccessQuestion,
-  type AccessSelector,
+  addLabelRequirementErrors,
+  addRequirementValuesErrors,
   field,
   type FieldError,
   FieldErrors,
@@ -10,7 +11,10 @@ import {
   object,
   type ObjectSchema,
   publicationOf,
+  readFieldSelector,
+  readLabelSelector,
   required,
+  type SelectorAttributes,
   sharedPublication,
   string,
 } from '@cluster-apiserver/model';
@@ -31,8 +35,8 @@ interface ResourceAttributes {
   resource?: string;
   subresource?: string;
   name?: string;
-  fieldSelector?: AccessSelector;
-  labelSelector?: AccessSelector;
+  fieldSelector?: SelectorAttributes;
+  labelSelector?: SelectorAttributes;
 }
 
 const fieldSelectorRequirement = object(
@@ -137,42 +141,65 @@ export function accessErrors({
   return resource ? selectorErrors(resource) : [];
 }
 
-const selectorErrors = ({ fieldSelector, labelSelector }: ResourceAttributes): FieldError[] =>
-  Object.entries({ fieldSelector, labelSelector }).flatMap(([name, selector]) => {
-    if (!selector) return [];
-    const { rawSelector = '', requirements = [] } = selector;
-    const at = `spec.resourceAttributes.${name}`;
-    if (rawSelector !== '' && requirements.length > 0)
-      return [invalidValue(`${at}.rawSelector`, rawSelector, 'may not specified at the same time as requirements')];
-    if (rawSelector === '' && requirements.length === 0)
-      return [required(`${at}.requirements`, `when ${name} is specified, requirements or rawSelector is required`)];
-    const errors = new FieldErrors();
-    requirements.forEach(({ key }, index) => {
-      if (!key) errors.add(() => required(`${at}.requirements[${index}].key`));
-    });
-    return errors.all;
-  });
+const selectorErrors = ({ fieldSelector, labelSelector }: ResourceAttributes): FieldError[] => [
+  ...errorsOf('spec.resourceAttributes.fieldSelector', fieldSelector, addFieldRequirementErrors),
+  ...errorsOf('spec.resourceAttributes.labelSelector', labelSelector, addLabelRequirementErrors),
+];
 
-/** What authorization is asked. */
+function errorsOf(
+  at: string,
+  selector: SelectorAttributes | undefined,
+  addErrors: typeof addLabelRequirementErrors,
+): FieldError[] {
+  if (!selector) return [];
+  const { rawSelector = '', requirements = [] } = selector;
+  const errors = new FieldErrors();
+  if (rawSelector !== '' && requirements.length > 0)
+    errors.add(() =>
+      invalidValue(`${at}.rawSelector`, rawSelector, 'may not specified at the same time as requirements'),
+    );
+  if (rawSelector === '' && requirements.length === 0)
+    errors.add(() =>
+      required(`${at}.requirements`, `when ${at} is specified, requirements or rawSelector is required`),
+    );
+  for (const [index, requirement] of requirements.entries())
+    addErrors(errors, `${at}.requirements[${index}]`, requirement);
+  return errors.all;
+}
+
+const addFieldRequirementErrors: typeof addLabelRequirementErrors = (errors, at, requirement) => {
+  if (!requirement.key) errors.add(() => required(`${at}.key`, 'must be specified'));
+  addRequirementValuesErrors(errors, at, requirement);
+};
+
+/** What authorization is asked, and what of the review could not be made a question. */
 export function accessQuestion(
   user: AccessQuestion['user'],
   { resourceAttributes: resource, nonResourceAttributes: path }: AccessAttributes,
-): AccessQuestion {
-  if (!resource) return { user, verb: path?.verb ?? '', path: path?.path ?? '' };
-  const { verb = '', group = '', version, subresource, namespace, name, fieldSelector, labelSelector } = resource;
-  return {
+): { readonly question: AccessQuestion; readonly problems: readonly string[] } {
+  if (!resource) return { question: { user, verb: path?.verb ?? '', path: path?.path ?? '' }, problems: [] };
+  const { verb = '', group = '', version, subresource, namespace, name } = resource;
+  const fields = resource.fieldSelector && readFieldSelector(resource.fieldSelector);
+  const labels = resource.labelSelector && readLabelSelector(resource.labelSelector);
+  const question = {
     user,
     verb,
     path: '',
     resource: {
       group,
-      version: version ?? '*',
+      version: version || '*',
       resource: resource.resource ?? '',
-      subresource,
-      namespace,
-      name,
-      ...(fieldSelector && { fieldSelector }),
-      ...(labelSelector && { labelSelector }),
+      subresource: subresource || undefined,
+      namespace: namespace || undefined,
+      name: name || undefined,
+      ...(fields?.selector && { fieldSelector: fields.selector }),
+      ...(labels?.selector && { labelSelector: labels.selector }),
     },
   };
+  return { question, problems: [...ignoredParts('fieldSelector', fields), ...ignoredParts('labelSelector', labels)] };
 }
+
+const ignoredParts = (name: string, read: ReturnType<typeof readFieldSelector> | undefined): string[] =>
+  read?.isPartial
+    ? [`spec.resourceAttributes.${name} ${read.selector ? 'partially ignored' : 'ignored'} due to parse error`]
+    : [];

@@ -143,15 +143,17 @@ async function decided(
   user: UserInfo,
   call: Call,
 ): Promise<AccessReview> {
-  const { verdict, reason, error } = await authorize(accessQuestion(user, review.spec), call);
+  const { question, problems } = accessQuestion(user, review.spec);
+  const { verdict, reason, error } = await authorize(question, call);
   if (verdict === 'notReady') throw decisionNotReady();
+  const evaluationError = [...(error ? [error.message] : []), ...problems].join('; ');
   return {
     ...review,
     status: {
       allowed: verdict === 'allow',
       denied: verdict === 'deny',
       ...(reason && { reason }),
-      ...(error && { evaluationError: error.message }),
+      ...(evaluationError && { evaluationError }),
     },
   };
 }

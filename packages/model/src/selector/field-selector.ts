@@ -51,7 +51,16 @@ function fieldValue({ name, namespace, fields }: Selectable, field: string): str
 
 /** Reads a selector such as `metadata.name=a,reason!=Started`. A backslash takes `,`, `=` and itself into a value. */
 export function parseFieldSelector(text: string, kind: Kind): FieldSelector {
-  const terms = splitTerms(text)
+  const terms = parseFieldTerms(text);
+  for (const { field } of terms)
+    if (!isSelectable(kind, field)) throw new SelectorSyntaxError(kind.unknownSelectorField(field));
+  const stored = kind.view?.selectableFields ?? {};
+  return { terms: terms.map((term) => ({ ...term, field: getOwn(stored, term.field) ?? term.field })) };
+}
+
+/** The terms of a selector, whatever fields they name. */
+export const parseFieldTerms = (text: string): FieldTerm[] =>
+  splitTerms(text)
     .filter((term) => term !== '')
     .map((term) => {
       const match = /^((?:[^\\=!]|\\.)*?)(!=|==|=)(.*)$/s.exec(term);
@@ -59,11 +68,6 @@ export function parseFieldSelector(text: string, kind: Kind): FieldSelector {
       const [, field, operator, value] = match as unknown as [string, string, string, string];
       return { field, equal: operator !== '!=', value: unescaped(value) };
     });
-  for (const { field } of terms)
-    if (!isSelectable(kind, field)) throw new SelectorSyntaxError(kind.unknownSelectorField(field));
-  const stored = kind.view?.selectableFields ?? {};
-  return { terms: terms.map((term) => ({ ...term, field: getOwn(stored, term.field) ?? term.field })) };
-}
 
 const isSelectable = (kind: Kind, field: string): boolean =>
   field === 'metadata.name' ||

@@ -7,6 +7,13 @@ export interface LabelSelectorField {
   matchExpressions?: { key: string; operator: string; values?: string[] }[];
 }
 
+/** A requirement as it is written into a field, with whatever is missing. */
+export interface SelectorRequirementField {
+  readonly key?: string | undefined;
+  readonly operator?: string | undefined;
+  readonly values?: readonly string[] | undefined;
+}
+
 /** What is wrong with a label selector; nothing means that it can be evaluated. */
 export function labelSelectorErrors(
   field: string,
@@ -17,20 +24,37 @@ export function labelSelectorErrors(
     errors.addAll(qualifiedName(key), (problem) => invalidValue(`${field}.matchLabels`, key, problem));
     errors.addAll(labelValueRule(value), (problem) => invalidValue(`${field}.matchLabels`, value, problem));
   }
-  for (const [index, { key, operator, values = [] }] of matchExpressions.entries()) {
+  for (const [index, requirement] of matchExpressions.entries()) {
     const at = `${field}.matchExpressions[${index}]`;
-    if (operator === 'In' || operator === 'NotIn') {
-      if (values.length === 0)
-        errors.add(() => required(`${at}.values`, "must be specified when `operator` is 'In' or 'NotIn'"));
-    } else if (operator === 'Exists' || operator === 'DoesNotExist') {
-      if (values.length > 0)
-        errors.add(() =>
-          forbidden(`${at}.values`, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"),
-        );
-    } else errors.add(() => invalidValue(`${at}.operator`, operator, 'not a valid selector operator'));
-    errors.addAll(qualifiedName(key), (problem) => invalidValue(`${at}.key`, key, problem));
-    for (const [position, value] of values.entries())
-      errors.addAll(labelValueRule(value), (problem) => invalidValue(`${at}.values[${position}]`, value, problem));
+    if (!operators.has(requirement.operator))
+      errors.add(() => invalidValue(`${at}.operator`, requirement.operator, 'not a valid selector operator'));
+    addLabelRequirementErrors(errors, at, requirement);
   }
   return errors.all;
 }
+
+/** What is wrong with the key and the values of one requirement. Operators that are not known here ask for nothing. */
+export function addLabelRequirementErrors(
+  errors: FieldErrors,
+  at: string,
+  { key = '', operator, values = [] }: SelectorRequirementField,
+): void {
+  addRequirementValuesErrors(errors, at, { operator, values });
+  errors.addAll(qualifiedName(key), (problem) => invalidValue(`${at}.key`, key, problem));
+  for (const [position, value] of values.entries())
+    errors.addAll(labelValueRule(value), (problem) => invalidValue(`${at}.values[${position}]`, value, problem));
+}
+
+/** Whether a requirement has values, as its operator says. */
+export function addRequirementValuesErrors(
+  errors: FieldErrors,
+  at: string,
+  { operator, values = [] }: Pick<SelectorRequirementField, 'operator' | 'values'>,
+): void {
+  if ((operator === 'In' || operator === 'NotIn') && values.length === 0)
+    errors.add(() => required(`${at}.values`, "must be specified when `operator` is 'In' or 'NotIn'"));
+  if ((operator === 'Exists' || operator === 'DoesNotExist') && values.length > 0)
+    errors.add(() => forbidden(`${at}.values`, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"));
+}
+
+const operators: ReadonlySet<string> = new Set(['In', 'NotIn', 'Exists', 'DoesNotExist']);

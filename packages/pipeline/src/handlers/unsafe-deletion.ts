@@ -23,6 +23,11 @@ export async function deletesUnreadable(
     );
     return false;
   }
-  await requireVerb(authorizer, facts, unsafeVerb);
+  await requireVerb(
+    authorizer,
+    facts,
+    unsafeVerb,
+    (reason) => `not permitted to do "${unsafeVerb}", reason: ${reason}`,
+  );
   return true;
 }

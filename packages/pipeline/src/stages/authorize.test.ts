@@ -20,7 +20,11 @@ test('what a request asks for besides its own verb has to be allowed by that nam
     reason: 'Forbidden',
     message: expect.stringContaining('User "ann" cannot unsafe-delete-ignore-read-errors resource "events"'),
   });
-  expect(asked).toEqual(['delete', 'unsafe-delete-ignore-read-errors']);
+  const reword = (reason: string): string => `not permitted, reason: ${reason}`;
+  await expect(requireVerb(authorizer, facts, 'dance', reword)).rejects.toMatchObject({
+    message: 'events "b" is forbidden: not permitted, reason: ',
+  });
+  expect(asked).toEqual(['delete', 'unsafe-delete-ignore-read-errors', 'dance']);
 });
 
 const factsOf = (method: string, target: string): Authenticated =>

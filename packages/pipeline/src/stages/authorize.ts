@@ -2,8 +2,11 @@ import type { Authorizer } from '@cluster-apiserver/gates';
 import {
   type AccessDecision,
   type AccessQuestion,
+  type AccessSelector,
   decisionNotReady,
   pathSegment,
+  readFieldSelector,
+  readLabelSelector,
   type ResourceQuestion,
   StatusError,
 } from '@cluster-apiserver/model';
@@ -20,6 +23,7 @@ export const authorize =
       attributes: AccessQuestion,
       decision: AccessDecision,
     ): ApiResponse | Promise<ApiResponse> => {
+      noteDecision(facts, decision);
       requireAllowed(facts, attributes, decision);
       return next(facts);
     };
@@ -32,16 +36,37 @@ export const authorize =
     };
   };
 
+/** Words of a refusal that does not say who cannot do what, from the reason of the authorizers. */
+export type Reword = (reason: string) => string;
+
 /** For what a request asks for besides its own verb. Throws unless that is allowed too. */
-export async function requireVerb(authorizer: Authorizer, facts: Authenticated, verb: string): Promise<void> {
+export async function requireVerb(
+  authorizer: Authorizer,
+  facts: Authenticated,
+  verb: string,
+  reword?: Reword,
+): Promise<void> {
   const attributes = { ...attributesOf(facts), verb };
-  requireAllowed(facts, attributes, await authorizer.authorize(attributes, facts.call));
+  requireAllowed(facts, attributes, await authorizer.authorize(attributes, facts.call), reword);
 }
 
-function requireAllowed({ audit }: Authenticated, attributes: AccessQuestion, decision: AccessDecision): void {
+function requireAllowed(
+  { audit }: Authenticated,
+  attributes: AccessQuestion,
+  decision: AccessDecision,
+  reword?: Reword,
+): void {
   const { verdict, annotations } = decision;
   if (audit && annotations) for (const [key, value] of Object.entries(annotations)) audit.annotate(key, value);
-  if (verdict !== 'allow') throw refusal(attributes, decision);
+  if (verdict !== 'allow') throw refusal(attributes, decision, reword);
+}
+
+/** What became of the request's own verb, for its audit event. What nobody could decide is neither allowed nor forbidden. */
+function noteDecision({ audit }: Authenticated, { verdict, reason, error }: AccessDecision): void {
+  if (!audit || verdict === 'notReady') return;
+  const failed = error && verdict !== 'allow';
+  if (!failed) audit.annotate('authorization.k8s.io/decision', verdict === 'allow' ? 'allow' : 'forbid');
+  audit.annotate('authorization.k8s.io/reason', failed ? 'internal error' : (reason ?? ''));
 }
 
 export function attributesOf({ info, user }: Authenticated): AccessQuestion {
@@ -58,27 +83,26 @@ const selectingVerbs: ReadonlySet<string> = new Set(['list', 'watch', 'deletecol
 /** The part of a collection that a request is about. A collection delete is never about one name. */
 function selectionOf({ verb, query }: RequestInfo): Pick<ResourceQuestion, 'name' | 'fieldSelector' | 'labelSelector'> {
   const [fields, labels] = [query.get('fieldSelector'), query.get('labelSelector')];
+  const fieldSelector = fields ? readFieldSelector({ rawSelector: fields }).selector : undefined;
+  const labelSelector = labels ? readLabelSelector({ rawSelector: labels }).selector : undefined;
   return {
-    name: fields && verb !== 'deletecollection' ? requiredName(fields) : undefined,
-    ...(fields && { fieldSelector: { rawSelector: fields } }),
-    ...(labels && { labelSelector: { rawSelector: labels } }),
+    name: fieldSelector && verb !== 'deletecollection' ? requiredName(fieldSelector) : undefined,
+    ...(fieldSelector && { fieldSelector }),
+    ...(labelSelector && { labelSelector }),
   };
 }
 
 /** The name that a field selector requires by `metadata.name=x`, if that can be one. */
-function requiredName(selector: string): string | undefined {
-  for (const term of selector.match(/(?:[^\\,]|\\.)+/gs) ?? []) {
-    const value = /^metadata\.name==?((?:[^\\=]|\\[\\,=])*)$/s.exec(term)?.[1];
-    const name = value?.replaceAll(/\\(.)/gs, '$1');
-    if (name !== undefined) return name !== '' && pathSegment(name).length === 0 ? name : undefined;
-  }
-  return undefined;
+function requiredName({ requirements }: AccessSelector): string | undefined {
+  const name = requirements.find(({ key, operator }) => key === 'metadata.name' && operator === 'In')?.values?.[0];
+  return name && pathSegment(name).length === 0 ? name : undefined;
 }
 
 /** The answer to a question that was not allowed. */
 export function refusal(
   { user, verb, path, resource }: AccessQuestion,
   { verdict, reason, error }: Pick<AccessDecision, 'verdict' | 'reason' | 'error'>,
+  reword?: Reword,
 ): StatusError {
   if (verdict === 'notReady') return decisionNotReady();
   // As in kube-apiserver: nobody knows whether it would have been allowed, so the client may try again.
@@ -89,15 +113,14 @@ export function refusal(
     return new StatusError('Forbidden', `forbidden: ${who} cannot ${verb} path ${JSON.stringify(path)}${because}`, {});
   const { group, resource: plural, subresource, namespace, name } = resource;
   const what = subresource ? `${plural}/${subresource}` : plural;
-  const where = namespace ? ` in the namespace ${JSON.stringify(namespace)}` : ' at the cluster scope';
+  const where = namespace ? `in the namespace ${JSON.stringify(namespace)}` : 'at the cluster scope';
   const subject = `${group ? `${plural}.${group}` : plural}${name ? ` ${JSON.stringify(name)}` : ''}`;
-  return new StatusError(
-    'Forbidden',
-    `${subject} is forbidden: ${who} cannot ${verb} resource ${JSON.stringify(what)} in API group ${JSON.stringify(group)}${where}${because}`,
-    {
-      ...(name && { name }),
-      ...(group && { group }),
-      kind: plural,
-    },
-  );
+  const problem = reword
+    ? reword(reason ?? '')
+    : `${who} cannot ${verb} resource ${JSON.stringify(what)} in API group ${JSON.stringify(group)} ${where}${because}`;
+  return new StatusError('Forbidden', `${subject} is forbidden: ${problem}`, {
+    ...(name && { name }),
+    ...(group && { group }),
+    kind: plural,
+  });
 }

@@ -1,9 +1,9 @@
 import {
   type Authorizer,
-  impersonated,
   type Impersonation,
   ImpersonationHeaderError,
   impersonationPrefix,
+  impersonator,
   type WantedUser,
   wantedUser,
 } from '@cluster-apiserver/gates';
@@ -16,15 +16,16 @@ import { attributesOf, refusal } from './authorize.ts';
 export const impersonate =
   (authorizer: Authorizer) =>
   (next: Handler<Authenticated>): Handler<Authenticated> => {
+    const decide = impersonator(authorizer);
     const goOn = (facts: Authenticated, impersonation: Impersonation): ApiResponse | Promise<ApiResponse> => {
       if ('refused' in impersonation) throw refusal(impersonation.refused.attributes, impersonation.refused);
-      facts.audit?.user(impersonation.user);
+      facts.audit?.impersonatedUser(impersonation.user, impersonation.constraint);
       return next(Object.assign(facts, { user: impersonation.user, impersonator: facts.user }));
     };
     return (facts) => {
       const wanted = wantedIn(facts.request);
       if (!wanted) return next(facts);
-      return impersonated(wanted, attributesOf(facts), authorizer, facts.call).then((found) => goOn(facts, found));
+      return decide(wanted, attributesOf(facts), facts.call).then((found) => goOn(facts, found));
     };
   };
 

@@ -27,7 +27,8 @@ export const measure =
       const { info }: Partial<Understood> = facts as Received & Partial<Understood>; // added by the stages below
       const { group, version, plural } = info?.resource ?? noResource;
       measures.ended({
-        verb: info?.verb ?? '',
+        // A method without a verb of its own counts under its name.
+        verb: info ? info.verb || facts.request.method : '',
         group,
         version,
         resource: plural,

@@ -1,10 +1,4 @@
-import {
-  type AccessQuestion,
-  type AccessSelector,
-  parseLabelSelector,
-  type ResourceQuestion,
-  SelectorSyntaxError,
-} from '@cluster-apiserver/model';
+import type { AccessQuestion, AccessSelector, ResourceQuestion } from '@cluster-apiserver/model';
 import { WebhookError } from '../../webhook/webhook-error.ts';
 
 export type ReviewVersion = 'v1' | 'v1beta1';
@@ -27,18 +21,8 @@ export interface ResourceAttributes {
   readonly resource: string;
   readonly subresource: string | undefined;
   readonly name: string | undefined;
-  readonly fieldSelector: SelectorAttributes | undefined;
-  readonly labelSelector: SelectorAttributes | undefined;
-}
-
-interface SelectorAttributes {
-  readonly requirements: readonly Requirement[];
-}
-
-interface Requirement {
-  readonly key: string;
-  readonly operator: string;
-  readonly values?: readonly string[];
+  readonly fieldSelector: AccessSelector | undefined;
+  readonly labelSelector: AccessSelector | undefined;
 }
 
 /** What a webhook says. */
@@ -77,62 +61,10 @@ function resourceAttributesOf(verb: string, resource: ResourceQuestion): Resourc
     resource: resource.resource,
     subresource: resource.subresource || undefined,
     name: resource.name || undefined,
-    fieldSelector: resource.fieldSelector && selectorOf(resource.fieldSelector, fieldRequirements),
-    labelSelector: resource.labelSelector && selectorOf(resource.labelSelector, labelRequirements),
+    // As requirements, as kube-apiserver sends them.
+    fieldSelector: resource.fieldSelector,
+    labelSelector: resource.labelSelector,
   };
-}
-
-/**
- * Always as requirements, as kube-apiserver sends them. A requirement that cannot be expressed is left out: a selector
- * only narrows, so a webhook that allows more allows the request too.
- */
-function selectorOf(
-  { rawSelector, requirements = [] }: AccessSelector,
-  parse: (text: string) => readonly Requirement[],
-): SelectorAttributes | undefined {
-  const found = rawSelector ? parse(rawSelector) : requirements.flatMap(asRequirement);
-  return found.length > 0 ? { requirements: found } : undefined;
-}
-
-type GivenRequirement = NonNullable<AccessSelector['requirements']>[number];
-
-function asRequirement({ key, operator, values = [] }: GivenRequirement): readonly Requirement[] {
-  if (!key) return [];
-  if (operator === 'In' || operator === 'NotIn') return values.length > 0 ? [{ key, operator, values }] : [];
-  return (operator === 'Exists' || operator === 'DoesNotExist') && values.length === 0 ? [{ key, operator }] : [];
-}
-
-/** Those of `>` and `<` have no operator here. */
-const labelOperators = {
-  in: 'In',
-  notin: 'NotIn',
-  exists: 'Exists',
-  absent: 'DoesNotExist',
-  gt: undefined,
-  lt: undefined,
-} as const;
-
-function labelRequirements(text: string): readonly Requirement[] {
-  try {
-    return parseLabelSelector(text).requirements.flatMap(({ key, operator, values }) =>
-      asRequirement({ key, operator: labelOperators[operator], values }),
-    );
-  } catch (error) {
-    if (error instanceof SelectorSyntaxError) return [];
-    throw error;
-  }
-}
-
-/** A term names a field, `=`, `==` or `!=`, and a value in which a backslash escapes. */
-const fieldTerm = /^((?:[^\\=!]|\\.)+?)(!=|==|=)((?:[^\\=]|\\[\\,=])*)$/s;
-
-function fieldRequirements(text: string): readonly Requirement[] {
-  return (text.match(/(?:[^\\,]|\\.)+/gs) ?? []).flatMap((term) => {
-    const [, key = '', operator, value = ''] = fieldTerm.exec(term) ?? [];
-    if (operator === undefined) return [];
-    const plain = value.replaceAll(/\\(.)/gs, '$1');
-    return [{ key, operator: operator === '!=' ? 'NotIn' : 'In', values: [plain] }];
-  });
 }
 
 export function reviewOf(spec: ReviewSpec, version: ReviewVersion): object {

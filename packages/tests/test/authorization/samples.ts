@@ -1,0 +1,45 @@
+/** Something valid to send to every route that takes a body, by group and resource. */
+
+interface Place {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+type Sample = (place: Place) => object;
+
+const rule = { verbs: ['get'], apiGroups: [''], resources: ['events'] };
+const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'view' };
+const resourceAttributes = { namespace: 'n', verb: 'list', resource: 'events' };
+const event = { reason: 'R', action: 'a', type: 'Normal', eventTime: '2026-01-01T00:00:00.000000Z' };
+
+const metadata = ({ name }: Place): object => ({ metadata: { name } });
+
+export const samples: Readonly<Record<string, Sample>> = {
+  '/serviceaccounts': metadata,
+  '/serviceaccounts/token': () => ({ spec: {} }),
+  '/namespaces': metadata,
+  '/events': (place) => ({
+    ...metadata(place),
+    involvedObject: { namespace: place.namespace, name: 'a' },
+    reason: 'R',
+  }),
+  'events.k8s.io/events': (place) => ({
+    ...metadata(place),
+    ...event,
+    regarding: { namespace: place.namespace, name: 'a' },
+    reportingController: 'e.com/c',
+    reportingInstance: 'i',
+  }),
+  'rbac.authorization.k8s.io/roles': (place) => ({ ...metadata(place), rules: [rule] }),
+  'rbac.authorization.k8s.io/clusterroles': (place) => ({ ...metadata(place), rules: [rule] }),
+  'rbac.authorization.k8s.io/rolebindings': (place) => ({ ...metadata(place), roleRef, subjects: [] }),
+  'rbac.authorization.k8s.io/clusterrolebindings': (place) => ({ ...metadata(place), roleRef, subjects: [] }),
+  'authentication.k8s.io/tokenreviews': () => ({ spec: { token: 'x' } }),
+  'authentication.k8s.io/selfsubjectreviews': () => ({}),
+  'authorization.k8s.io/selfsubjectaccessreviews': () => ({ spec: { resourceAttributes } }),
+  'authorization.k8s.io/selfsubjectrulesreviews': () => ({ spec: { namespace: 'n' } }),
+  'authorization.k8s.io/subjectaccessreviews': () => ({ spec: { user: 'bob', resourceAttributes } }),
+  'authorization.k8s.io/localsubjectaccessreviews': ({ namespace }) => ({
+    spec: { user: 'bob', resourceAttributes: { ...resourceAttributes, namespace } },
+  }),
+};
