@@ -10,10 +10,8 @@ import { serviceAccount } from './service-account/service-account.ts';
 import type { KindServices } from './services.ts';
 
 export { contentFinalizer, type Namespace, namespace, type NamespaceCondition } from './namespace/namespace.ts';
-export type { RoleRef, Subject } from './rbac/binding.ts';
 export type { AggregationRule, ClusterRole } from './rbac/cluster-role.ts';
 export type { ClusterRoleBinding } from './rbac/cluster-role-binding.ts';
-export type { PolicyRule } from './rbac/policy-rule.ts';
 export type { Role } from './rbac/role.ts';
 export type { RoleBinding } from './rbac/role-binding.ts';
 export { reviews } from './review/reviews.ts';
