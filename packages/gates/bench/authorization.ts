@@ -7,7 +7,7 @@ import { compile, types } from '@cluster-apiserver/expressions';
 import {
   abac,
   alwaysAllowedPaths,
-  alwaysDeny,
+  alwaysAllow,
   type Authorizer,
   firstToDecide,
   instrumented,
@@ -90,7 +90,7 @@ const policy = {
   nonResourcePath: '',
   readonly: false,
 };
-await measured('the chain around an authorizer', 3_000_000, alwaysDeny);
+await measured('the chain around an authorizer that allows', 3_000_000, alwaysAllow);
 await measured(
   'ABAC, the last of 1,000 policies',
   300_000,
