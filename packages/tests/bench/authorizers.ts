@@ -3,6 +3,7 @@
  * bindings to 1,000 roles, and a user whose right comes from the cached answer of a webhook (see sides.ts).
  * `taskset -c 1 node --conditions=source packages/tests/bench/authorizers.ts`
  */
+import { generateKeyPairSync } from 'node:crypto';
 import { createServer } from 'node:https';
 import fs from 'node:fs';
 import os from 'node:os';
@@ -27,7 +28,20 @@ const etcd = await startEtcd();
 const webhook = await startWebhook();
 const common = { endpoints: etcd.endpoints, home, checkout: thisCheckout };
 const master = await startSide({ ...common, name: 'masters' });
-const rbac = await startSide({ ...common, name: 'rbac' });
+const key = path.join(home, 'accounts.key');
+fs.writeFileSync(
+  key,
+  generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ type: 'pkcs8', format: 'pem' }),
+);
+const rbac = await startSide({
+  ...common,
+  name: 'rbac',
+  flags: [
+    '--service-account-issuer=https://issuer.example.com',
+    `--service-account-signing-key-file=${key}`,
+    `--service-account-key-file=${key}`,
+  ],
+});
 const hooked = await startSide({
   ...common,
   name: 'webhook',
@@ -113,8 +127,8 @@ async function startWebhook() {
   const ca = write('webhook.crt', certificate);
   const connection = write(
     'connection.yaml',
-    `apiVersion: platform.io/v1
-kind: PlatformConfigFile
+    `apiVersion: v1
+kind: Config
 clusters: [{name: a, cluster: {server: "https://127.0.0.1:${port}/", certificate-authority: ${ca}}}]
 users: [{name: a, user: {}}]
 contexts: [{name: a, context: {cluster: a, user: a}}]
@@ -123,7 +137,7 @@ current-context: a
   );
   const configuration = write(
     'authorization.yaml',
-    `apiVersion: apiserver.config.k8s.io/v1
+    `apiVersion: apiserver.config.platform.io/v1
 kind: AuthorizationConfiguration
 authorizers:
   - type: Webhook
@@ -135,7 +149,7 @@ authorizers:
       subjectAccessReviewVersion: v1
       matchConditionSubjectAccessReviewVersion: v1
       failurePolicy: Deny
-      connectionInfo: {type: KubeConfigFile, kubeConfigFile: ${connection}}
+      connectionInfo: {type: PlatformConfigFile, platformConfigFile: ${connection}}
 `,
   );
   return { server, configuration };

@@ -91,10 +91,7 @@ export async function compare(
   tokens: readonly [string, string] = [adminToken, adminToken],
 ): Promise<void> {
   for (let pair = 0; pair < pairs; pair++) {
-    const [one, other] = await Promise.all([
-      costOf(theirs, workload, tokens[0]),
-      costOf(ours, workload, tokens[1]),
-    ]);
+    const [one, other] = await Promise.all([costOf(theirs, workload, tokens[0]), costOf(ours, workload, tokens[1])]);
     console.log(
       `${workload}: ${theirs.name} ${one.toFixed(1)} us, ${ours.name} ${other.toFixed(1)} us, ${ours.name} by ${theirs.name} ${(other / one).toFixed(3)}`,
     );
