@@ -191,7 +191,7 @@ describe('The cache', () => {
     const ask = async (name: string): Promise<void> => void (await hook.authorizer.authorize(questionOf(name), call));
     await ask('idle');
     await ask('busy');
-    for (let at = 0; at < 8_192; at++) {
+    for (let at = 0; at < 16_384; at++) {
       await ask(`user-${at}`);
       if (at % 1_000 === 0) await ask('busy');
     }
