@@ -11,7 +11,8 @@ const config: Config = {
   transform: {
     '\\.ts$': ['@swc/jest', { jsc: { parser: { syntax: 'typescript' }, target: 'es2024' }, module: { type: 'es6' } }],
   },
-  testTimeout: 30_000,
+  testSequencer: '<rootDir>/packages/toolchain/sequencer.mjs',
+  testTimeout: 60_000,
 };
 
 export default config;

@@ -2,8 +2,9 @@ import { once } from 'node:events';
 import fs from 'node:fs';
 import path from 'node:path';
 import { spawn } from 'node:child_process';
-import { handSignalsTo } from './child.mjs';
+import { handSignalsTo, outputOf } from './child.mjs';
 import { withCluster } from './cluster.mjs';
+import { nothing } from './jest.mjs';
 import { cache, Failure, root, shared } from './project.mjs';
 
 const kit = path.join(shared, 'conformance', 'run.mjs');
@@ -14,19 +15,19 @@ const replicaFlags = ['--', '--feature-gates=ShardedListAndWatch=true', '--contr
 
 /**
  * Holds the recorded conversations with a cluster of its own, all of them, and judges those that are required by now.
- * Undefined when the kit is not there.
+ * Everything lies in `.cache/NAME` meanwhile. Undefined when the kit is not there.
  */
-export async function runConformance(tools) {
+export async function runConformance(tools, name) {
   if (!fs.existsSync(kit)) return undefined;
-  console.log('\nConformance');
-  const home = path.join(cache, 'conformance');
+  const home = path.join(cache, name);
   try {
     const results = await withCluster(tools, home, replicaFlags, ({ front }) => converse(tools, home, front.url));
+    console.log(`\nConformance (${outputOf(tools.env.ETCD_BIN, ['--version'])?.split('\n')[0]})`);
     return judge(results, JSON.parse(fs.readFileSync(expectations, 'utf8')));
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
     console.error(error.message);
-    return { passed: 0, failed: 1 };
+    return { ...nothing, failed: 1 };
   }
 }
 
@@ -66,7 +67,7 @@ function judge(results, { required }) {
     `  all: ${results.filter(holds).length} of ${results.length} cases hold, ${ahead} of them not required yet`,
   );
   const passed = asked.filter(holds).length;
-  return { passed, failed: asked.length - passed + idle.length };
+  return { ...nothing, passed, failed: asked.length - passed + idle.length };
 }
 
 function byArea(results) {

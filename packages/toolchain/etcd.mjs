@@ -5,9 +5,9 @@ import { outputOf, step } from './child.mjs';
 import { cache, Failure } from './project.mjs';
 
 /**
- * Where etcd comes from, in this order: what ETCD_BIN names; `etcd` on the PATH; the copy fetched last time; the
- * official release; the package of a newer Debian, which has etcd 3.5; the package of this Debian. The first that is
- * there is taken, and nothing is installed system-wide.
+ * Where etcd comes from, in this order: what ETCD_BIN names; `etcd` on the PATH; the copy of 3.5 fetched last time; the
+ * official release; the package of a newer Debian, which has etcd 3.5; the package of this Debian, fetched now or last
+ * time. The first that is there is taken, and nothing is installed system-wide.
  */
 export async function provisionEtcd() {
   const named = process.env.ETCD_BIN;
@@ -15,14 +15,16 @@ export async function provisionEtcd() {
     if (runs(named)) return named;
     throw new Failure(`ETCD_BIN names ${named}, which does not run as etcd.`);
   }
-  const present = ['etcd', copy].find(runs);
+  const present = ['etcd', newer.etcd].find(runs);
   if (present) return present;
   const missed = [];
-  const packaged = (suite) => () =>
-    debianPackage(suite, { 'etcd-server': [['etcd', copy]], 'etcd-client': [['etcdctl', controlCopy]] });
-  for (const source of [officialRelease, packaged(newerDebian), packaged(undefined)]) {
+  for (const [copies, source] of [
+    [newer, officialRelease],
+    [newer, () => debianPackages(newerDebian, newer)],
+    [unnamed, () => (runs(unnamed.etcd) ? undefined : debianPackages(undefined, unnamed))],
+  ]) {
     const reason = await source();
-    if (!reason && runs(copy)) return copy;
+    if (!reason && runs(copies.etcd)) return copies.etcd;
     missed.push(reason ?? 'what was fetched does not run');
   }
   throw new Failure(
@@ -34,23 +36,53 @@ export async function provisionEtcd() {
   );
 }
 
-const copy = path.join(cache, 'etcd', 'etcd');
-const controlCopy = path.join(cache, 'etcd', 'etcdctl');
+const copiesIn = (name) => ({
+  etcd: path.join(cache, name, 'etcd'),
+  etcdctl: path.join(cache, name, 'etcdctl'),
+});
+const newer = copiesIn('etcd-3.5');
+const older = copiesIn('etcd-3.4');
+/** Of whatever version this Debian has. */
+const unnamed = copiesIn('etcd');
+
+/** The oldest series that is supported, for the tests that must hold on both. */
+export const olderSeries = '3.4';
+
+/**
+ * etcd 3.4 and its etcdctl: what ETCD_OLDER_BIN names, the copy fetched last time, or the package of an older Debian.
+ * Gives the reason where there is none, or where the other tests run on it already.
+ */
+export function provisionOlderEtcd(current) {
+  if (seriesOf(current) === olderSeries) return { reason: `the tests ran on etcd ${olderSeries} already` };
+  const named = process.env.ETCD_OLDER_BIN;
+  if (named) {
+    if (seriesOf(named) === olderSeries) return { etcd: named };
+    throw new Failure(`ETCD_OLDER_BIN names ${named}, which does not run as etcd ${olderSeries}.`);
+  }
+  const reason = isOlder(older) ? undefined : debianPackages(olderDebian, older);
+  return isOlder(older) ? older : { reason: `no etcd ${olderSeries}: ${reason ?? 'what was fetched does not run'}` };
+}
+
+const isOlder = ({ etcd }) => seriesOf(etcd) === olderSeries;
 
 /**
  * etcdctl, which makes and restores snapshots: what ETCDCTL_BIN names, the one on the PATH, the copy that came with
- * etcd, or the package of Debian. Undefined where there is none: the tests of restoring are skipped then, and say so.
+ * this etcd, or the package of Debian. Undefined where there is none: the tests of restoring are skipped then, and say so.
  */
-export async function provisionEtcdctl() {
-  const present = [process.env.ETCDCTL_BIN, 'etcdctl', controlCopy].find((program) => program && controls(program));
+export async function provisionEtcdctl(etcd) {
+  const beside = path.join(path.dirname(etcd), 'etcdctl');
+  const candidates = [process.env.ETCDCTL_BIN, 'etcdctl', beside, newer.etcdctl, unnamed.etcdctl];
+  const present = candidates.find((program) => program && controls(program));
   if (present) return present;
-  const reason = debianPackage(undefined, { 'etcd-client': [['etcdctl', controlCopy]] });
-  if (!reason && controls(controlCopy)) return controlCopy;
+  const reason = debianPackages(undefined, { etcdctl: unnamed.etcdctl });
+  if (!reason && controls(unnamed.etcdctl)) return unnamed.etcdctl;
   console.log(`No etcdctl, so tests that restore snapshots are skipped. ${reason ?? ''}`);
   return undefined;
 }
 
-const runs = (program) => outputOf(program, ['--version'])?.startsWith('etcd Version') ?? false;
+const versionOf = (program) => /^etcd Version: (\S+)/.exec(outputOf(program, ['--version']) ?? '')?.[1];
+const seriesOf = (program) => versionOf(program)?.split('.').slice(0, 2).join('.');
+const runs = (program) => versionOf(program) !== undefined;
 const controls = (program) => outputOf(program, ['version'])?.startsWith('etcdctl version') ?? false;
 
 const release = {
@@ -84,37 +116,41 @@ async function officialRelease() {
     fs.writeFileSync(path.join(scratch, 'etcd.tar.gz'), archive);
     const unpacked = step('tar', ['-xzf', 'etcd.tar.gz'], { cwd: scratch });
     if (!unpacked.ok) return `Official release: ${unpacked.output}`;
-    keep(path.join(scratch, name, 'etcdctl'), controlCopy);
-    keep(path.join(scratch, name, 'etcd'), copy);
+    keep(path.join(scratch, name, 'etcdctl'), newer.etcdctl);
+    keep(path.join(scratch, name, 'etcd'), newer.etcd);
   });
 }
 
 /** Its programs run on the Debian before it, too. */
 const newerDebian = 'trixie';
+const olderDebian = 'bookworm';
 const debianKeyring = '/usr/share/keyrings/debian-archive-keyring.gpg';
+
+const packageOf = { etcd: 'etcd-server', etcdctl: 'etcd-client' };
 
 /**
  * Unpacks programs of packages, and does not install them: installing would start a service. `suite` names another
- * Debian than that of this machine, from the same mirror. Gives the reason when there are no copies afterwards.
+ * Debian than that of this machine, from the same mirror. `copies` says where which program is wanted. Gives the reason
+ * when there are no copies afterwards.
  */
-function debianPackage(suite, packages) {
+function debianPackages(suite, copies) {
   const where = suite ? `Package of Debian ${suite}` : 'Package of this Debian';
   if (process.getuid?.() !== 0) return `${where}: only root can update the list of packages.`;
   if (!outputOf('apt-get', ['--version'])) return `${where}: there is no apt-get.`;
+  const packages = Object.keys(copies).map((program) => packageOf[program]);
   return inScratch((scratch) => {
     const apt = suite ? aptOptionsFor(suite, scratch) : [];
     if (!apt) return `${where}: this machine has no mirror of Debian.`;
-    console.log(`Fetching ${Object.keys(packages).join(' and ')}${suite ? ` of Debian ${suite}` : ''} …`);
+    console.log(`Fetching ${packages.join(' and ')}${suite ? ` of Debian ${suite}` : ''} …`);
     for (const [command, ...args] of [
       ['apt-get', '-qq', ...apt, 'update'],
-      ['apt-get', '-qq', ...apt, 'download', ...Object.keys(packages)],
+      ['apt-get', '-qq', ...apt, 'download', ...packages],
       ['sh', '-c', 'for package in *.deb; do dpkg-deb -x "$package" . || exit 1; done'],
     ]) {
       const { ok, output } = step(command, args, { cwd: scratch });
       if (!ok) return `${where}: ${output}`;
     }
-    for (const [program, target] of Object.values(packages).flat())
-      keep(path.join(scratch, 'usr', 'bin', program), target);
+    for (const [program, copy] of Object.entries(copies)) keep(path.join(scratch, 'usr', 'bin', program), copy);
     return undefined;
   });
 }

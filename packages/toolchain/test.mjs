@@ -2,24 +2,87 @@
 // npm test: everything. npm test -- PATTERN: the jest tests of the files that match, and nothing else.
 import { wasInterrupted } from './child.mjs';
 import { runConformance } from './conformance.mjs';
-import { provisionEtcd, provisionEtcdctl } from './etcd.mjs';
-import { runJest } from './jest.mjs';
+import { olderSeries, provisionEtcd, provisionEtcdctl, provisionOlderEtcd } from './etcd.mjs';
+import { nothing, reportSkipped, reportSlowest, runJest, together } from './jest.mjs';
 import { prepare } from './prepare.mjs';
 import { Failure, main } from './project.mjs';
+import { buildRooms } from './rooms.mjs';
+import { onBothEtcds, oneByOne, workers } from './test-plan.mjs';
 
-await main(async (patterns) => {
+await main((patterns) => (patterns.length > 0 ? runMatching(patterns) : runAll()));
+
+async function runMatching(patterns) {
+  const { tools } = await testTools();
+  return report(await runJest(tools, patterns));
+}
+
+/**
+ * First what may run beside each other. Then the tests that need the machine, one after the other; the conformance kit,
+ * whose one client waits for each answer, leaves it to them. In the end, on an older etcd, what depends on etcd.
+ */
+async function runAll() {
+  const { tools, etcd } = await testTools();
+  const runs = [];
+  const phase = async (name, work) => {
+    if (wasInterrupted()) throw new Failure('Interrupted.');
+    console.log(`\n— ${name}`);
+    const beganMs = performance.now();
+    const result = await work();
+    console.log(`(${name}: ${((performance.now() - beganMs) / 1000).toFixed(0)} s)`);
+    return result;
+  };
+  let older;
+  await phase('tests beside each other', async () => {
+    const tests = runJest(tools, [], [`--maxWorkers=${workers}`, ...ignoring(oneByOne)]);
+    older = provisionOlderEtcd(etcd); // fetched while they run
+    runs.push(await tests);
+  });
+  const olderTools = older.etcd && { ...tools, env: { ...tools.env, ...variablesOf(older) } };
+  const conformance = await phase('tests one by one, and conformance', async () => {
+    const [tests, ...cases] = await Promise.all([
+      runJest(tools, oneByOne, ['--runInBand']),
+      runConformance(tools, 'conformance'),
+      ...(olderTools ? [runConformance(olderTools, 'conformance-older-etcd')] : []),
+    ]);
+    runs.push(tests);
+    return cases;
+  });
+  if (olderTools)
+    await phase(`tests on etcd ${olderSeries}`, async () => {
+      runs.push(await runJest(olderTools, onBothEtcds, [`--maxWorkers=${workers}`]));
+    });
+  else runs.push({ ...nothing, skipped: onBothEtcds.map((file) => `${file} on another etcd: ${older.reason}`) });
+  return report(together(runs), conformance);
+}
+
+async function testTools() {
   const { node, env } = prepare();
-  const ETCD_BIN = await provisionEtcd();
-  const ETCDCTL_BIN = await provisionEtcdctl();
-  const tools = { node, env: { ...env, ETCD_BIN, ...(ETCDCTL_BIN && { ETCDCTL_BIN }) } };
-  const tests = await runJest(tools, patterns);
-  if (wasInterrupted()) throw new Failure('Interrupted.');
-  const cases = patterns.length > 0 ? undefined : await runConformance(tools);
+  const etcd = await provisionEtcd();
+  const tools = { node, env: { ...env, ...variablesOf({ etcd, etcdctl: await provisionEtcdctl(etcd) }) } };
+  buildRooms(tools); // tests that start clusters run what is built
+  return { tools, etcd };
+}
 
-  console.log(`\ntests        ${tests.passed} passed, ${tests.failed} failed`);
-  if (cases) console.log(`conformance  ${cases.passed} passed, ${cases.failed} failed (required cases)`);
-  const failed = tests.failed + (cases?.failed ?? 0);
+function variablesOf({ etcd, etcdctl }) {
+  return { ETCD_BIN: etcd, ...(etcdctl && { ETCDCTL_BIN: etcdctl }) };
+}
+
+function ignoring(patterns) {
+  return ['/node_modules/', ...patterns].map((pattern) => `--testPathIgnorePatterns=${pattern}`);
+}
+
+function report(tests, conformance = []) {
+  reportSlowest(tests.files);
+  console.log('');
+  reportSkipped(tests.skipped);
+  console.log(`tests        ${tests.passed} passed, ${tests.failed} failed`);
+  const cases = together(conformance.filter((one) => one !== undefined));
+  if (conformance.includes(undefined)) console.log('conformance  not run (there is no ../shared/conformance)');
+  else if (conformance.length > 0)
+    console.log(`conformance  ${cases.passed} passed, ${cases.failed} failed (required cases)`);
+  const failed = tests.failed + cases.failed;
+  const skipped = tests.skipped.length > 0 ? `${tests.skipped.length} skipped (reasons above); ` : '';
   // The last line is read by programs.
-  console.log(`${tests.passed + (cases?.passed ?? 0)} passed, ${failed} failed`);
+  console.log(`${skipped}${tests.passed + cases.passed} passed, ${failed} failed`);
   return failed === 0 ? 0 : 1;
-});
+}

@@ -13,6 +13,7 @@ import {
   systemClock,
   systemRandom,
 } from './index.ts';
+import { untilTurned } from '../test/until.ts';
 
 test.each([
   ['0', 0],
@@ -129,14 +130,10 @@ describe('what is followed', () => {
     );
     return run;
   };
-  const settled = async (condition: () => boolean): Promise<void> => {
-    while (!condition()) await sleep(systemClock, 1);
-  };
-
   test('is used when it has changed, and what is unusable is told once and leaves the old one', async () => {
     const run = started();
     run.contents = ['a', 'b', 'b', 'bad', 'bad', 'bad', 'b', 'c', 'bad', 'end'];
-    await settled(() => run.used.includes('end'));
+    await untilTurned(() => run.used.includes('end'));
     run.stop();
     expect(run.used).toEqual(['b', 'c', 'end']);
     expect(run.failures.map(String)).toEqual(['Error: bad', 'Error: bad']);

@@ -170,3 +170,15 @@ describe('Waiting for shared work', () => {
     await expect(waiting).rejects.toThrow(DeadlineExceededError);
   });
 });
+
+test('work that fails while the call cannot be followed ends nothing but its call', async () => {
+  const broken = Object.defineProperty({ ...callUntil(2_000) }, 'signal', {
+    get: () => {
+      throw new Error('no signal');
+    },
+  });
+  const work = Promise.reject(new Error('no work'));
+  // Jest fails a test in which a rejection reaches the process.
+  await expect(withinCall(clock, broken, work)).rejects.toThrow('no signal');
+  await new Promise((resolve) => setImmediate(resolve));
+});

@@ -122,21 +122,9 @@ export function throwIfAborted(call: Call): void {
 
 /** Waits for work, but no longer than the call lasts. The work goes on; others may share it. */
 export function withinCall<T>(clock: Clock, call: Call, work: Promise<T>): Promise<T> {
-  const { signal } = call;
   return new Promise((resolve, reject) => {
-    const aborted = (): void => reject(signal?.reason);
-    if (signal?.aborted) aborted();
-    signal?.addEventListener('abort', aborted, { once: true });
-    // A signal knows the deadline already.
-    const leftMs = signal ? Number.POSITIVE_INFINITY : call.deadlineMs - clock.monotonicMs();
-    const cancel =
-      leftMs <= timerMsMax
-        ? clock.after(Math.max(0, Math.ceil(leftMs)), () => reject(new DeadlineExceededError()))
-        : undefined;
-    const ended = (): void => {
-      cancel?.();
-      signal?.removeEventListener('abort', aborted);
-    };
+    let ended = (): void => {};
+    // First of all: work that fails while nobody listens would end the process.
     work.then(
       (value) => {
         ended();
@@ -147,6 +135,20 @@ export function withinCall<T>(clock: Clock, call: Call, work: Promise<T>): Promi
         reject(error);
       },
     );
+    const { signal } = call;
+    const aborted = (): void => reject(signal?.reason);
+    if (signal?.aborted) aborted();
+    signal?.addEventListener('abort', aborted, { once: true });
+    // A signal knows the deadline already.
+    const leftMs = signal ? Number.POSITIVE_INFINITY : call.deadlineMs - clock.monotonicMs();
+    const cancel =
+      leftMs <= timerMsMax
+        ? clock.after(Math.max(0, Math.ceil(leftMs)), () => reject(new DeadlineExceededError()))
+        : undefined;
+    ended = () => {
+      cancel?.();
+      signal?.removeEventListener('abort', aborted);
+    };
   });
 }
 

@@ -16,3 +16,12 @@ export async function until<T>(
     await sleep(clock, pollMs);
   }
 }
+
+/** Waits for what this process brings about by itself, and looks after each turn of its event loop. */
+export async function untilTurned(fact: () => Promise<boolean> | boolean, limitMs = 20_000): Promise<void> {
+  const endMs = clock.monotonicMs() + limitMs;
+  while (!(await fact())) {
+    if (clock.monotonicMs() > endMs) throw new Error(`waited ${limitMs} ms in vain until ${fact}`);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}

@@ -44,7 +44,7 @@ test.each([
   expect(load).not.toThrow(/hush/);
 });
 
-test('all faults are told at once, and a file without end is refused', () => {
+test('all faults are reported at once, and a file without end is refused', () => {
   expect(() => loadAbacPolicies(`x\n${line({})}\n${line({ users: 1 })}`)).toThrow(/^line 1: .*\nline 3\.spec: unknown/);
   expect(() => loadAbacPolicies(`${line({ user: 'a' })}\n`.repeat(10_001))).toThrow('Too many: 10001');
 });

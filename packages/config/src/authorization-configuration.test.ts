@@ -343,7 +343,7 @@ describe('a file is refused that', () => {
   });
 });
 
-test('all faults are told at once, also those of connection files', async () => {
+test('all faults are reported at once, also those of connection files', async () => {
   const faults = await faultsOf(
     file(
       { type: 'Node' },

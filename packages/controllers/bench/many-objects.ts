@@ -10,18 +10,10 @@ import { callUntil, Scope, systemClock as clock, systemRandom } from '@cluster-a
 import { kinds } from '@cluster-apiserver/kinds';
 import { bytesOf, decode, encodeStored, type KubeObject, type ObjectMeta } from '@cluster-apiserver/model';
 import { create, deleteObject, openRegistry, type Resource } from '@cluster-apiserver/registry';
-import {
-  type Call,
-  etcdStore,
-  http2Connect,
-  identity,
-  openEtcdClient,
-  revision,
-  type Store,
-} from '@cluster-apiserver/storage';
+import { type Call, revision, type Store } from '@cluster-apiserver/storage';
 import { type Turn, watchTurns } from '../../base/test/turns.ts';
 import { until } from '../../base/test/until.ts';
-import { startEtcd } from '../../storage/test/real-etcd.ts';
+import { openLargeStore } from '../../storage/test/open-large-store.ts';
 import { collectGarbage, type ControllerMeasures, drainNamespaces } from '../src/index.ts';
 
 const count = Number(process.argv[2] ?? 100_000);
@@ -33,15 +25,7 @@ const limitMs = 15 * 60_000;
 const quietMs = 20_000;
 
 const scope = new Scope();
-const etcd = await startEtcd({ flags: ['--quota-backend-bytes', String(8 * 2 ** 30)] });
-scope.onClose('etcd', () => etcd.stop());
-const client = openEtcdClient({
-  endpoints: etcd.endpoints,
-  connect: http2Connect(clock),
-  clock,
-  random: systemRandom(),
-});
-scope.onClose('client', () => client.close());
+const { store: direct } = await openLargeStore(scope);
 
 const requests = { reads: 0, writes: 0, barriers: 0, lists: 0 };
 const counted = (store: Store): Store => ({
@@ -53,7 +37,6 @@ const counted = (store: Store): Store => ({
   update: (...args) => (requests.writes++, store.update(...args)),
   delete: (...args) => (requests.writes++, store.delete(...args)),
 });
-const direct = etcdStore({ client, transformer: identity, ownPrefix: '/registry/.own/' });
 const registry = openRegistry({
   kinds: kinds({ eventLifetimeSeconds: 3_600 }),
   store: counted(direct),

@@ -1,11 +1,12 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { systemClock } from '@cluster-apiserver/base';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
 import https from 'node:https';
 import os from 'node:os';
 import path from 'node:path';
+import { until } from '../../base/test/until.ts';
+import { builtLauncher } from '../test/built-launcher.ts';
 import { type Home, homeIn } from './home.ts';
 import type { Pids } from './pids.ts';
 import { commandLine } from './processes.ts';
@@ -92,9 +93,13 @@ describe('a running cluster', () => {
     async (role) => {
       const victim = [pidsOf(home)[role]].flat()[0]?.pid ?? 0;
       process.kill(victim, 'SIGKILL');
-      await until(() => [pidsOf(home)[role]].flat()[0]?.pid !== victim);
+      await until('another process', () => [pidsOf(home)[role]].flat()[0]?.pid !== victim || undefined, slowTestMs);
       expect(cluster.output()).toMatch(new RegExp(`\\(pid ${victim}\\) was killed by SIGKILL; starting it again in`));
-      await until(async () => (await statusOf(home, `${pidsOf(home).front.url}/readyz`)) === 200);
+      await until(
+        'an answer',
+        async () => (await statusOf(home, `${pidsOf(home).front.url}/readyz`)) === 200 || undefined,
+        slowTestMs,
+      );
     },
     slowTestMs,
   );
@@ -158,7 +163,11 @@ describe('from start to start', () => {
       const killed = await start(home);
       const pids = pidsOf(home);
       killed.child.kill('SIGKILL');
-      await until(() => processesOf(pids).filter(runsHere(home)).length === 0);
+      await until(
+        'everybody to end',
+        () => processesOf(pids).filter(runsHere(home)).length === 0 || undefined,
+        slowTestMs,
+      );
       await stop(await start(home));
     },
     slowTestMs,
@@ -185,7 +194,7 @@ describe('from start to start', () => {
     'a start that is interrupted leaves nobody behind',
     async () => {
       const launched = launch(home);
-      await until(() => fs.existsSync(home.children));
+      await until('the first process', () => fs.existsSync(home.children) || undefined, slowTestMs);
       const { etcd } = JSON.parse(fs.readFileSync(home.children, 'utf8')) as Pids; // the launcher writes this form
       launched.child.kill('SIGINT');
       expect(await launched.exit).toEqual({ code: 0, signal: null });
@@ -211,10 +220,13 @@ interface Launched {
   output(): string;
 }
 
+/** Nobody sends requests while a cluster of these tests stops, so its replicas need not wait for the front to notice. */
+const stopAtOnce = ['--', '--shutdown-delay-duration=0s'];
+
 function launch(home: Home, args: readonly string[] = []): Launched {
-  const program = path.join(import.meta.dirname, 'main.ts');
   const own = ['--data-dir', home.directory, '--port', '0'];
-  const child = spawn(process.execPath, ['--conditions=source', program, ...own, ...args], {
+  const given = args.includes('--') ? args : [...args, ...stopAtOnce];
+  const child = spawn(process.execPath, [builtLauncher, ...own, ...given], {
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   });
   let output = '';
@@ -272,8 +284,4 @@ function answerOf(
     request.on('error', () => resolve(undefined));
     request.end(body && JSON.stringify(body));
   });
-}
-
-async function until(fact: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await fact())) await new Promise((resolve) => systemClock.after(25, () => resolve(undefined)));
 }

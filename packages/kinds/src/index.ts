@@ -24,10 +24,8 @@ export type {
 } from './admission-registration/validating-admission-policy.ts';
 export type { ValidatingAdmissionPolicyBinding } from './admission-registration/validating-admission-policy-binding.ts';
 export { contentFinalizer, type Namespace, namespace, type NamespaceCondition } from './namespace/namespace.ts';
-export type { RoleRef, Subject } from './rbac/binding.ts';
 export type { AggregationRule, ClusterRole } from './rbac/cluster-role.ts';
 export type { ClusterRoleBinding } from './rbac/cluster-role-binding.ts';
-export type { PolicyRule } from './rbac/policy-rule.ts';
 export type { Role } from './rbac/role.ts';
 export type { RoleBinding } from './rbac/role-binding.ts';
 export { reviews } from './review/reviews.ts';

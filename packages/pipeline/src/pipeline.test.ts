@@ -397,6 +397,8 @@ describe('an exchange', () => {
     expect((await ask('GET', `${robots}?timeout=soon`)).status).toBe(400);
     expect((await ask('GET', `${robots}?timeout=5`)).status).toBe(400);
     expect((await ask('GET', `${robots}?timeout=10h`)).status).toBe(200);
+    // The second question mark begins nothing.
+    expect((await ask('GET', `${robots}?dryRun=x?timeout=soon`)).status).toBe(200);
   });
 
   test('a client that would not wait is told that its time was over', async () => {

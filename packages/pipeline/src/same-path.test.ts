@@ -45,7 +45,7 @@ const documents: Readonly<Record<string, Document>> = {
   '/metrics': ({ auditId }) => textResponse(auditId, 200, ''),
 };
 const paths = [
-  ...Object.keys(documents).map((pattern) => pattern.replace(':check', 'ping')),
+  ...Object.keys(documents).map((pattern) => pattern.replace('*check', 'ping')),
   '/api/v1/robots',
   '/api/v1/namespaces/n/robots',
   '/api/v1/namespaces/n/robots/a',
@@ -63,7 +63,7 @@ beforeAll(async () => {
   const recorded = Object.keys(documents).map((pattern): [string, Document] => [
     pattern,
     ({ auditId }, parameters) => {
-      servedDocument = pattern.replace(':check', () => parameters['check'] ?? '');
+      servedDocument = pattern.replace('*check', () => parameters['check'] ?? '');
       return textResponse(auditId, 200, '');
     },
   ]);

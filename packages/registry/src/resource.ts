@@ -4,6 +4,7 @@ import {
   type Collection,
   itemKey,
   openWatchCache,
+  type ReadMeasures,
   type Store,
   type WatchCache,
   type WatchCacheEvent,
@@ -40,6 +41,7 @@ export interface RegistryOptions {
   /** About etcd's election timeout: a watch that is behind and has not moved for so long begins anew. */
   readonly standstillMs?: number;
   readonly shardedReads?: boolean;
+  readonly readMeasures?: (kind: Kind) => ReadMeasures;
 }
 
 export interface Registry {
@@ -47,18 +49,19 @@ export interface Registry {
   readonly resources: readonly Resource[];
   /** The same resources once more, as views see them. */
   readonly views: readonly Resource[];
-  readonly cache: Pick<WatchCache<Cached>, 'following' | 'lostBecause' | 'waiting' | 'filled' | 'close'>;
+  readonly cache: Omit<WatchCache<Cached>, 'collections' | 'retryUnreadable'>;
   /** What could not be read is tried again: there are other keys now, or who keeps them is back. */
   retryUnreadable(): void;
 }
 
 /** Everything that verbs work on, followed in memory from now on. */
-export function openRegistry({ kinds, keyPrefix, shardedReads = false, ...surroundings }: RegistryOptions): Registry {
+export function openRegistry(options: RegistryOptions): Registry {
+  const { kinds, keyPrefix, shardedReads = false, readMeasures, ...surroundings } = options;
   const { store, clock, random } = surroundings;
   const stored = kinds.filter(({ view }) => !view);
   const names = new Set(stored.map(({ storageName }) => storageName));
   invariant(names.size === stored.length, 'two kinds with the same storage name would overwrite objects of each other');
-  const forms = stored.map((kind) => cachedForm(kind, keyPrefix));
+  const forms = stored.map((kind) => ({ ...cachedForm(kind, keyPrefix), measures: readMeasures?.(kind) }));
   const cache = openWatchCache({ ...surroundings, prefix: `${keyPrefix}/`, forms });
   const sharedByWatches = { clock, turns: new WatchTurns(clock) };
   const resources = stored.map((kind, index): Resource => {

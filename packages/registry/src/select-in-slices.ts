@@ -3,6 +3,7 @@ import type { SortedSet, View } from '@cluster-apiserver/storage';
 import type { Resource } from './resource.ts';
 import {
   candidates,
+  endOfPart,
   isWithin,
   matcherOf,
   requireReadable,
@@ -29,7 +30,23 @@ export async function selectInSlices(
   limit = Number.POSITIVE_INFINITY,
 ): Promise<Selected> {
   const scope = scopeOf(selection);
-  if (!selection.readableOnly) requireReadable(view, scope);
+  if (selection.readableOnly) return selectReadable({ kind, clock }, view, selection, after, limit);
+  // Where one part follows the other, only this one has to be whole, and where it ends is not known yet.
+  const isRest = limit === Number.POSITIVE_INFINITY;
+  if (isRest) requireReadable(view, scope, { after, upTo: undefined });
+  const selected = await selectReadable({ kind, clock }, view, selection, after, limit);
+  if (!isRest) requireReadable(view, scope, { after, upTo: endOfPart(selected) });
+  return selected;
+}
+
+async function selectReadable(
+  { kind, clock }: Pick<Resource, 'kind' | 'clock'>,
+  view: View<Cached>,
+  selection: Selection,
+  after: string | undefined,
+  limit: number,
+): Promise<Selected> {
+  const scope = scopeOf(selection);
   const matches = matcherOf(selection);
   const items = candidates(view, kind, selection);
   const turns = turnsOf(clock);

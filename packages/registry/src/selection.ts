@@ -74,7 +74,6 @@ export function select(
   limit = Number.POSITIVE_INFINITY,
 ): Selected {
   const scope = scopeOf(selection);
-  requireReadable(view, scope);
   const matches = matcherOf(selection);
   const objects: StoredObject[] = [];
   let more = false;
@@ -85,8 +84,13 @@ export function select(
     if (!more) objects.push(item);
     return !more;
   });
-  return { objects, more };
+  const selected = { objects, more };
+  requireReadable(view, scope, { after, upTo: endOfPart(selected) });
+  return selected;
 }
+
+/** Where a part of a selection ends that another one follows; undefined for the last one. */
+export const endOfPart = ({ objects, more }: Selected): string | undefined => (more ? objects.at(-1)?.key : undefined);
 
 /** How many objects lie in the scope of a selection behind a key, selected or not. */
 export function countBehind({ items }: View<Cached>, selection: Selection, after: string): number {
@@ -127,14 +131,28 @@ function* requiredTerms({ indexedFields }: Kind, { labels, fields }: Selection):
     if (equal && value !== '' && indexedFields.includes(field)) yield fieldTerm(field, value);
 }
 
-/** What cannot be read might be anything: so nobody is told that he was given all there is. */
-export function requireReadable(view: View<Cached>, scope: Scope): void {
+/** A part of a scope: behind one key, and up to another. */
+interface Range {
+  readonly after: string | undefined;
+  readonly upTo: string | undefined;
+}
+
+/**
+ * What cannot be read might be anything: so nobody is told that he was given all there is. Pages elsewhere in the scope
+ * are none of its business.
+ */
+export function requireReadable(
+  view: View<Cached>,
+  scope: Scope,
+  { after, upTo }: Range = { after: undefined, upTo: undefined },
+): void {
   const items = view.terms.get(unreadableTerm)?.items;
   if (!items) return;
   const unreadable: CorruptValueError[] = [];
-  items.visit(startOf(scope, undefined), (item) => {
-    if (item.unreadable && isWithin(scope, item.key)) unreadable.push(item.unreadable);
-    return unreadable.length < unreadableMax && isWithin(scope, item.key);
+  items.visit(startOf(scope, after), (item) => {
+    if (!isWithin(scope, item.key) || (upTo !== undefined && item.key > upTo)) return false;
+    if (item.unreadable) unreadable.push(item.unreadable);
+    return unreadable.length < unreadableMax;
   });
   requireNone(unreadable);
 }

@@ -52,11 +52,11 @@ export class StoredObject implements Outcome, CacheItem {
     const stored = byteString(own);
     const object = writtenObject(source) ?? decodeStored(stored);
     // Everything else about it was checked before it was written; without a uid nothing says where its version belongs.
-    if (typeof object.metadata?.uid !== 'string') throw new TypeError('it is no object of this server');
+    if (typeof object.metadata?.uid !== 'string') throw new StoredFormError('it is no object of this server');
     // Not every encryption binds a value to its place, so the object says where it belongs.
     const { namespace, name } = object.metadata;
     if (textOfKey(key) !== (kind.namespaced ? `${namespace}/${name}` : name))
-      throw new TypeError('it is the object of another place');
+      throw new StoredFormError('it is the object of another place');
     this.key = key;
     this.revision = revision;
     this.json = inOnePiece(clientForm(stored, revision));
@@ -212,9 +212,20 @@ export function readStored(kind: Kind, stored: Stored, key: ByteString): StoredO
   try {
     return new StoredObject(kind, key, stored);
   } catch (cause) {
-    throw new CorruptValueError([stored.key], { cause });
+    throw new CorruptValueError([stored.key], { cause: withoutContent(cause) });
   }
 }
+
+/** What is wrong with stored bytes. Its message holds none of them. */
+class StoredFormError extends Error {
+  override readonly name = 'StoredFormError';
+}
+
+/** Parsers quote what they cannot read, and it may be what nobody should find in a log. */
+const withoutContent = (cause: unknown): StoredFormError =>
+  cause instanceof StoredFormError
+    ? cause
+    : new StoredFormError(`it cannot be decoded: ${cause instanceof Error ? cause.name : typeof cause}`);
 
 function termsOf(kind: Kind, { labels, fields }: StoredObject): string[] {
   const terms: string[] = [];

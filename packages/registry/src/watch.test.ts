@@ -14,6 +14,7 @@ import {
   type WatchOptions,
   watch,
 } from './index.ts';
+import { untilTurned } from '../../base/test/until.ts';
 import { robotKind } from '../test/robot-kind.ts';
 
 const kind = robotKind;
@@ -634,7 +635,7 @@ test('what was sent of one history is not sent again to a watch of another one t
   await make('past');
   expect(await next(await begin({ resourceVersion: String(from) }), 1)).toEqual(['ADDED past']);
   memory.restore(revision(from));
-  while (!registry.cache.following) await new Promise(setImmediate);
+  await untilTurned(() => registry.cache.following);
   await make('present');
   await settled();
   expect(await next(await begin({ resourceVersion: String(from) }), 1)).toEqual(['ADDED present']);

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { callUntil, inOneStep, seededRandom, systemClock as clock } from '@cluster-apiserver/base';
+import { callUntil, inOneStep, seededRandom, systemClock } from '@cluster-apiserver/base';
 import { badRequest, decode, type KubeObject } from '@cluster-apiserver/model';
 import { memoryStore } from '@cluster-apiserver/storage';
 import { robotKind } from '../test/robot-kind.ts';
@@ -7,6 +7,8 @@ import { create, openRegistry, patch, type Registry, type Resource } from './ind
 
 const call = callUntil(Number.POSITIVE_INFINITY);
 const options = { namespace: 'n', dryRun: false, manager: 'm', warn: () => {}, unknownFields: () => {} };
+/** No time passes, so that each write is one step. */
+const clock = { ...systemClock, monotonicMs: () => 0 };
 let registry: Registry;
 let resource: Resource;
 

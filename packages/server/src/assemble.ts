@@ -32,6 +32,7 @@ import { openEncryption } from './wiring/encryption.ts';
 import { startControllers } from './wiring/controllers.ts';
 import { findAccountIn } from './wiring/find-account.ts';
 import { checkStorage, openHealth } from './wiring/health.ts';
+import { monitorHeap } from './wiring/heap.ts';
 import { openListener } from './wiring/listener.ts';
 import { inFlightMeasures, requestMeasures, tokenCacheMeasure } from './wiring/measures.ts';
 import { makeSystemNamespaces, namespacesIn } from './wiring/namespaces.ts';
@@ -40,6 +41,7 @@ import { openReviews } from './wiring/reviews.ts';
 import { apiAudiences } from './wiring/service-account-flags.ts';
 import { openServiceAccountTokens } from './wiring/service-account-tokens.ts';
 import { openStorage, watchCacheReporter } from './wiring/storage.ts';
+import { publishWatchCache, readMeasures } from './wiring/watch-cache-measures.ts';
 import { watchMeasures } from './wiring/watch-measures.ts';
 
 /** A server that serves. */
@@ -66,6 +68,7 @@ export async function assemble(
     if (faults.length > 0) throw new FlagError(faults.map((fault) => `--feature-gates: ${fault}`));
 
     const metrics = createMetrics({ ofProcess: true });
+    monitorHeap(surroundings, metrics, log, scope);
     const keyPrefix = flags['etcd-prefix'].replace(/\/+$/, '');
     // What the server keeps for itself. It lies among the rest, so that one watch sees every write of ours.
     const ownPrefix = `${keyPrefix}/.own/`;
@@ -83,7 +86,7 @@ export async function assemble(
       scope,
     );
     const { transformer } = encryption;
-    const storage = { ownPrefix, transformer, metrics };
+    const storage = { ownPrefix, transformer, metrics, kinds: served };
     const { client, store, measures } = await openStorage(flags, storage, surroundings, log, scope);
     const { resources, views, cache, retryUnreadable } = openRegistry({
       kinds: served,
@@ -94,7 +97,9 @@ export async function assemble(
       report: watchCacheReporter(log, measures),
       standstillMs: flags['etcd-election-timeout'],
       shardedReads: gates.enabled('ShardedListAndWatch'),
+      readMeasures: readMeasures(metrics),
     });
+    publishWatchCache(metrics, { cache, resources, client });
     scope.onClose('watch cache', () => cache.close());
     encryption.onChange(retryUnreadable);
 

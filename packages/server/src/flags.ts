@@ -184,7 +184,7 @@ const flags = {
   controllers: list({
     group: generic,
     fallback: '*',
-    help: 'Controllers to run: * for all, name for one, -name for all but one. There are garbage-collector, namespace-controller.',
+    help: 'Controllers to run: * for all, name for one, -name for all but one. There are garbage-collector, namespace-controller, clusterrole-aggregation-controller.',
   }),
   'etcd-servers': list({ group: etcd, fallback: 'http://127.0.0.1:2379', help: 'The members of the etcd cluster.' }),
   'etcd-prefix': path({ group: etcd, fallback: '/registry', help: 'What all keys in etcd begin with.' }),

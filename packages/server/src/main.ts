@@ -2,6 +2,7 @@
 import fs from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { getHeapStatistics } from 'node:v8';
 import { systemClock, systemRandom } from '@cluster-apiserver/base';
 import { listen } from '@cluster-apiserver/pipeline';
 import { http2Connect, kmsV1Service, kmsV2Service } from '@cluster-apiserver/storage';
@@ -45,6 +46,10 @@ const surroundings: Surroundings = {
   connectKms: { v1: kmsV1Service, v2: kmsV2Service },
   listen,
   runtime: process,
+  heap: () => {
+    const { used_heap_size: usedBytes, heap_size_limit: limitBytes } = getHeapStatistics();
+    return { usedBytes, limitBytes };
+  },
   write: logOutput.write,
 };
 

@@ -15,6 +15,8 @@ export interface Surroundings {
   readonly listen: typeof listen;
   /** What we run on. */
   readonly runtime: Runtime;
+  /** What V8's heap holds, garbage included, and at what size it ends the process. */
+  readonly heap: () => Heap;
   /** Where log lines go. Returns at once; answers false for a line that it had to drop. */
   readonly write: (line: string) => unknown;
 }
@@ -30,6 +32,11 @@ export interface Runtime {
   /** As Node calls them: `linux`, `x64`. */
   readonly platform: string;
   readonly arch: string;
+}
+
+export interface Heap {
+  readonly usedBytes: number;
+  readonly limitBytes: number;
 }
 
 export interface Files {

@@ -3,13 +3,9 @@
  *
  *   node --conditions=source packages/storage/bench/etcd-calls.ts [seconds per figure]
  */
-import { callUntil, systemClock, systemRandom } from '@cluster-apiserver/base';
+import { callUntil, Scope, systemClock } from '@cluster-apiserver/base';
 import { Etcd3 } from 'etcd3';
-import { openEtcdClient } from '../src/etcd/client.ts';
-import { etcdStore } from '../src/etcd/etcd-store.ts';
-import { http2Connect } from '../src/etcd/http2-transport.ts';
-import { identity } from '../src/transform/transformer.ts';
-import { startEtcd } from '../test/real-etcd.ts';
+import { openLargeStore } from '../test/open-large-store.ts';
 
 interface Contestant {
   readonly name: string;
@@ -21,15 +17,9 @@ const seconds = Number(process.argv[2] ?? 3);
 const concurrencies = [1, 16, 128];
 const value = Buffer.alloc(1024, 'x');
 
-const etcd = await startEtcd({ flags: ['--quota-backend-bytes', String(8 * 2 ** 30)] });
-const client = openEtcdClient({
-  endpoints: etcd.endpoints,
-  connect: http2Connect(systemClock),
-  clock: systemClock,
-  random: systemRandom(),
-});
-const store = etcdStore({ client, transformer: identity, ownPrefix: '/own/' });
-const etcd3 = new Etcd3({ hosts: [...etcd.endpoints] });
+const scope = new Scope();
+const { endpoints, store } = await openLargeStore(scope);
+const etcd3 = new Etcd3({ hosts: [...endpoints] });
 const within = () => callUntil(systemClock.monotonicMs() + 30_000);
 
 const contestants: readonly Contestant[] = [
@@ -90,5 +80,4 @@ for (const verb of ['get', 'create'] as const) {
   }
 }
 etcd3.close();
-client.close();
-await etcd.stop();
+await scope.close();

@@ -1,15 +1,73 @@
 import { expect, test } from '@jest/globals';
 import { seededRandom } from '@cluster-apiserver/base';
+import { repetitions } from '../../base/test/soak.ts';
+import { connect, type Connection, type Listener } from '../src/etcd/http2/connection.ts';
 import { runFrameSequence } from './frame-sequences.ts';
 
+/** Undefined when all of them are well. */
+function firstFault(sequences: number, connecting?: typeof connect): string | undefined {
+  for (let seed = 1; seed <= sequences; seed++) {
+    try {
+      runFrameSequence(seededRandom(seed), connecting);
+    } catch (error) {
+      return `seed ${seed}: ${String(error)}`;
+    }
+  }
+  return undefined;
+}
+
 // A million of them: node --conditions=source packages/storage/fuzz/main.ts
-test('whatever frames come in whatever order, calls end once and the rules are kept', () => {
-  for (let seed = 1; seed <= 2_000; seed++)
-    expect(() => {
-      try {
-        runFrameSequence(seededRandom(seed));
-      } catch (cause) {
-        throw new Error(`seed ${seed}`, { cause });
-      }
-    }).not.toThrow();
+const sequences = repetitions({ ci: 500, soak: 20_000 });
+const patienceMs = 300_000;
+
+test(
+  'whatever frames come in whatever order, calls end once and rightly, and the rules are kept',
+  () => {
+    expect(firstFault(sequences)).toBeUndefined();
+  },
+  patienceMs,
+);
+
+/** A connection whose listeners are told something else. */
+const telling =
+  (differently: (listener: Listener) => Partial<Listener>): typeof connect =>
+  (...args) => {
+    const connection = connect(...args);
+    const open: Connection['open'] = (headers, listener) => {
+      const all: Listener = {
+        headers: (fields) => listener.headers(fields),
+        data: (piece) => listener.data(piece),
+        ended: () => listener.ended(),
+        lost: (fate, cause) => listener.lost(fate, cause),
+      };
+      return connection.open(headers, { ...all, ...differently(listener) });
+    };
+    return {
+      get usable() {
+        return connection.usable;
+      },
+      open,
+      suspect: () => connection.suspect(),
+      destroy: () => connection.destroy(),
+    };
+  };
+
+test.each<{ what: string; connecting: typeof connect; fault: string }>([
+  {
+    what: 'calls to be unsent that may have been looked at',
+    connecting: telling(({ lost }) => ({ lost: () => lost('unsent') })),
+    fault: 'may have been looked at',
+  },
+  {
+    what: 'calls to be lost that GOAWAY does not name',
+    connecting: telling(({ lost }) => ({ lost: () => lost('lost') })),
+    fault: 'was not looked at|never left is lost',
+  },
+  {
+    what: 'nothing to calls that GOAWAY does not name',
+    connecting: telling(({ lost }) => ({ lost: (fate, cause) => fate === 'lost' && lost(fate, cause) })),
+    fault: 'is not finished|ended 0 times',
+  },
+])('a connection that tells $what is found out', ({ connecting, fault }) => {
+  expect(firstFault(2_000, connecting)).toMatch(new RegExp(fault));
 });

@@ -2,12 +2,14 @@
  * Sequences of frames and of calls, drawn from a seed, against one HTTP/2 connection to a member, in memory. Most frames
  * are such as a server may send, in any order; some are not. What is judged does not depend on them: nothing is thrown,
  * each call ends at most once and hears nothing afterwards, all have ended with the connection, and what is sent keeps
- * to the windows, frame sizes and numbers that the other side has allowed. As long as the other side breaks no rule, the
- * connection stays.
+ * to the windows, frame sizes and numbers that the other side has allowed. Only a call that the other side cannot have
+ * looked at is told to be unsent: one that never left, was refused, or is beyond the last one that GOAWAY names. As long
+ * as the other side breaks no rule, the connection stays, and GOAWAY ends what it does not name, at once, and nothing else.
  */
 import { invariant, type Random } from '@cluster-apiserver/base';
 import { type Connection, connect, type Stream } from '../src/etcd/http2/connection.ts';
 import {
+  errorCodes,
   flags,
   frameBytesMax,
   frameTypes,
@@ -17,11 +19,12 @@ import {
   settingNumbers,
   settingsFrame,
 } from '../src/etcd/http2/frames.ts';
-import { headerBlock } from '../src/etcd/http2/header-block.ts';
+import { HeaderReader, headerBlock } from '../src/etcd/http2/header-block.ts';
 import { frame, type FramePeer, framePeer } from '../test/frame-peer.ts';
 
 const stepsMax = 60;
-const question = headerBlock([[':method', 'POST']]);
+/** Says which call it is of, so that its number becomes known. */
+const questionOf = (call: number): Buffer => headerBlock([['call', String(call)]]);
 const answer = headerBlock([[':status', '200']]);
 
 interface Call {
@@ -33,6 +36,8 @@ interface Call {
   cancelled: boolean;
 }
 
+const isOpen = ({ ends, cancelled }: Call): boolean => ends.length === 0 && !cancelled;
+
 /** What the other side has allowed, and what has come of it. */
 class Judge {
   connectionWindow = initialWindowBytes;
@@ -40,17 +45,24 @@ class Judge {
   frameBytes = frameBytesMax;
   readonly windows = new Map<number, number>();
   readonly closed = new Set<number>();
-  /** There was noise, which may have been a larger window. */
-  knowsWindows = true;
+  /** The number of the stream of each call, as far as it has been seen. */
+  readonly numbers = new Map<number, number>();
+  readonly refused = new Set<number>();
+  /** The lowest number that a GOAWAY has named as the last. */
+  lastTaken = Number.POSITIVE_INFINITY;
+  /** There was noise, which may have been a larger window, a refusal or a GOAWAY. */
+  sawNoise = false;
+  readonly #headers = new HeaderReader();
   #lastNumber = 0;
 
   read(peer: FramePeer): void {
     for (const { type, flags: flagged, stream, payload } of peer.received()) {
-      invariant(payload.length <= this.frameBytes || !this.knowsWindows, `a frame of ${payload.length} bytes`);
+      invariant(payload.length <= this.frameBytes || this.sawNoise, `a frame of ${payload.length} bytes`);
       if (type === frameTypes.headers) {
         invariant(stream > this.#lastNumber && stream % 2 === 1, `stream ${stream} after ${this.#lastNumber}`);
         this.#lastNumber = stream;
         this.windows.set(stream, this.initialWindow);
+        this.numbers.set(Number(this.#headers.read(payload).get('call')), stream);
       }
       if (type === frameTypes.data) this.#data(stream, payload.length, (flagged & flags.endStream) !== 0);
       if (type === frameTypes.resetStream) this.closed.add(stream);
@@ -62,10 +74,27 @@ class Judge {
     invariant(window !== undefined, `data of stream ${stream}, which was not opened`);
     invariant(!this.closed.has(stream), `data of stream ${stream}, which was closed`);
     const isRoom = bytes === 0 || (bytes <= window && bytes <= this.connectionWindow);
-    invariant(isRoom || !this.knowsWindows, 'more data than there was room for');
+    invariant(isRoom || this.sawNoise, 'more data than there was room for');
     this.windows.set(stream, window - bytes);
     this.connectionWindow -= bytes;
     if (isLast) this.closed.add(stream);
+  }
+
+  /** Whether the other side may have looked at a call. One without a number may have left and not arrived yet. */
+  mayHaveTaken(call: number): boolean {
+    const number = this.numbers.get(call);
+    if (number === undefined) return this.lastTaken === Number.POSITIVE_INFINITY;
+    return number <= this.lastTaken && !this.refused.has(number);
+  }
+
+  reset(stream: number, code: number): Buffer {
+    if (code === errorCodes.refusedStream) this.refused.add(stream);
+    return numberFrame(frameTypes.resetStream, stream, code);
+  }
+
+  goAway(last: number, code: number): Buffer {
+    this.lastTaken = Math.min(this.lastTaken, last);
+    return frame(frameTypes.goAway, 0, 0, Buffer.concat([word(last), word(code)]));
   }
 
   grow(stream: number, increment: number): Buffer {
@@ -85,13 +114,13 @@ class Judge {
 }
 
 /** Throws what went wrong. */
-export function runFrameSequence(random: Random): void {
+export function runFrameSequence(random: Random, connecting: typeof connect = connect): void {
   const peer = framePeer();
   const among = <T>(all: readonly T[]): T => all[random.below(all.length)] as T;
   const isRare = (): boolean => random.below(20) === 0;
   const breaksRules = random.below(2) === 0;
   const isNearEnd = isRare();
-  const connection: Connection = connect('http://peer', undefined, peer.clock, {
+  const connection: Connection = connecting('http://peer', undefined, peer.clock, {
     dial: peer.dial,
     firstNumber: isNearEnd ? number31Max - 2 * random.below(10) : 1,
   });
@@ -114,7 +143,7 @@ export function runFrameSequence(random: Random): void {
     const ends: string[] = [];
     const hear = (): void => void (call.heardAfterEnd ||= ends.length > 0);
     const end = (how: string): void => void ends.push(how);
-    const stream = connection.open(question, {
+    const stream = connection.open(questionOf(calls.length), {
       headers: hear,
       data: hear,
       ended: () => end('ended'),
@@ -173,11 +202,18 @@ export function runFrameSequence(random: Random): void {
     },
     () => frame(frameTypes.data, among([0, flags.endStream]), openNumber(), Buffer.alloc(random.below(1_000))),
     () => frame(frameTypes.data, flags.padded, openNumber(), Buffer.concat([Buffer.from([5]), Buffer.alloc(20)])),
-    () => numberFrame(frameTypes.resetStream, openNumber(), random.below(14)),
+    () => judge.reset(openNumber(), random.below(14)),
   ];
-  const goAway = (): Buffer => {
+  const goAway = (): void => {
     mayEnd = true;
-    return frame(frameTypes.goAway, 0, 0, Buffer.concat([word(anyNumber()), word(random.below(14))]));
+    const before = calls.filter(isOpen);
+    send(judge.goAway(anyNumber(), random.below(14)));
+    if (isBroken) return;
+    for (const call of before) {
+      const isTaken = judge.mayHaveTaken(calls.indexOf(call));
+      invariant(isOpen(call) === isTaken, `a call that ${isTaken ? 'is' : 'is not'} finished: ${call.ends.join()}`);
+      invariant(isTaken || call.ends[0] === 'unsent', `a call that was not looked at: ${call.ends.join()}`);
+    }
   };
   const forbidden: readonly (() => Buffer)[] = [
     () => judge.grow(anyNumber(), among([0, number31Max])),
@@ -187,18 +223,18 @@ export function runFrameSequence(random: Random): void {
     () => frame(frameTypes.headers, random.below(256), random.below(20), bytesOf(random, 30)),
     () => frame(frameTypes.continuation, random.below(256), random.below(20), bytesOf(random, 30)),
     () => {
-      judge.knowsWindows = false;
+      judge.sawNoise = true;
       return frame(random.below(10), random.below(256), random.below(20), bytesOf(random, 30));
     },
     () => {
-      judge.knowsWindows = false;
+      judge.sawNoise = true;
       return bytesOf(random, 30);
     },
   ];
 
-  turn();
-  turn();
   let isBroken = false;
+  turn();
+  turn();
   send(settingsFrame([]));
   for (let steps = random.below(stepsMax); steps > 0; steps--) {
     const from = random.below(10);
@@ -206,13 +242,22 @@ export function runFrameSequence(random: Random): void {
     else if (breaksRules && isRare()) {
       isBroken = true;
       send(among(forbidden)());
-    } else send(isRare() ? goAway() : among(allowed)());
+    } else if (isRare()) goAway();
+    else send(among(allowed)());
   }
   turn();
   if (!isBroken && !mayEnd) invariant(connection.usable, 'a connection was given up for no reason');
+  for (let n = 0; n < 3; n++) turn();
+  const isLeft = judge.lastTaken < Number.POSITIVE_INFINITY && !calls.some(isOpen);
+  invariant(isBroken || !isLeft || peer.closed, 'a connection that is left and has no calls is kept');
   connection.destroy();
   for (let n = 0; n < 3; n++) turn();
-  for (const { ends, heardAfterEnd, cancelled } of calls) {
+  for (const [at, { stream, ends, heardAfterEnd, cancelled }] of calls.entries()) {
+    const [end] = ends;
+    invariant(end !== 'lost' || stream.sent, 'a call that never left is lost');
+    invariant(end !== 'ended' || stream.sent, 'a call that never left has an answer');
+    const mayBeRepeated = !stream.sent || !judge.mayHaveTaken(at) || judge.sawNoise;
+    invariant(end !== 'unsent' || mayBeRepeated, 'a call that may have been looked at is told to be unsent');
     invariant(ends.length === (cancelled ? 0 : 1), `a call ended ${ends.length} times: ${ends.join(', ')}`);
     invariant(!heardAfterEnd, 'a call heard something after its end');
   }

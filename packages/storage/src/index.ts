@@ -53,7 +53,9 @@ export {
   type Changes,
   Collection,
   type CollectionForm,
+  type CollectionStatistics,
   itemKey,
+  type ReadMeasures,
   textOfKey,
 } from './watch-cache/collection.ts';
 export { openWatchCache, type WatchCache, type WatchCacheEvent } from './watch-cache/watch-cache.ts';

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { systemClock } from '@cluster-apiserver/base';
 import { until } from '../../base/test/until.ts';
 import type { TlsCredentials } from '../src/etcd/http2/dial.ts';
@@ -22,8 +23,10 @@ export interface RealEtcd {
   snapshot(name: string): string;
   /** Kills all members and starts them with the data of a snapshot; with a token as another cluster. */
   restore(snapshot: string, token?: string): Promise<void>;
-  /** Runs etcdctl against the first member, as whoever readiness is asked as. */
-  control(...args: readonly string[]): void;
+  /** Puts an empty member in the place of one that is lost, which is not the first, as an operator does. */
+  replace(member: RealMember): Promise<void>;
+  /** Runs etcdctl against the first member, as whoever readiness is asked as. Gives what it prints. */
+  control(...args: readonly string[]): string;
   /** Rejects when a canary lies there in clear that was to be encrypted. */
   stop(): Promise<void>;
 }
@@ -31,7 +34,9 @@ export interface RealEtcd {
 export interface RealMember {
   readonly endpoint: string;
   readonly running: boolean;
-  start(): Promise<void>;
+  /** Undefined while it does not run. */
+  readonly pid: number | undefined;
+  start(...flags: readonly string[]): Promise<void>;
   /** Whether it answers a read through a quorum right now. */
   serves(): Promise<boolean>;
   /** SIGKILL, SIGSTOP and SIGCONT; returns when the kill has happened. */
@@ -57,8 +62,23 @@ export interface EtcdTls {
 
 const binary = process.env.ETCD_BIN ?? 'etcd';
 
+/** A member takes variables that begin like this for its settings. */
+const withoutEtcdSettings = Object.fromEntries(
+  Object.entries(process.env).filter(([name]) => !name.startsWith('ETCD_')),
+);
+
 /** Undefined where none could be had: then nothing can be restored. */
 export const etcdctl = process.env.ETCDCTL_BIN;
+
+/** A member without others waits for nobody before it leads, a second less at each start. More than one keep their pace. */
+const quicklyElected = ['--heartbeat-interval=20', '--election-timeout=200'];
+
+/** What etcd 3.5 tells of each client that has left, whatever its level of logging. */
+const clientHasLeft = /grpc: Server\.processUnaryRPC failed to write status: connection error/;
+
+// A test run that is broken off leaves no etcd behind.
+const running = new Set<ChildProcess>();
+process.once('exit', () => running.forEach((child) => child.kill('SIGKILL')));
 
 export async function startEtcd({
   members: count = 1,
@@ -75,12 +95,15 @@ export async function startEtcd({
       name,
       endpoint: `${tls ? 'https' : 'http'}://127.0.0.1:${ports[at * 2]}`,
       peer: `http://127.0.0.1:${ports[at * 2 + 1]}`,
-      flags: ['--data-dir', join(directory, name), '--initial-cluster', cluster, ...tlsFlags(directory, tls), ...flags],
+      flags: [
+        ...['--data-dir', join(directory, name), '--initial-cluster', cluster],
+        ...(count === 1 ? quicklyElected : []),
+        ...tlsFlags(directory, tls),
+        ...flags,
+      ],
       credentials: tls?.client,
     }),
   );
-  // A test run that is broken off leaves no etcd behind.
-  process.once('exit', () => members.forEach((one) => void one.signal('SIGKILL')));
   const stop = async (): Promise<void> => {
     await Promise.all(members.map((one) => one.signal('SIGKILL')));
     const leaks = encrypted ? leaksBelow(directory) : [];
@@ -112,10 +135,31 @@ export async function startEtcd({
     },
     snapshot: (name) => {
       const path = join(directory, name);
+      // A snapshot has what this member knows: after a read through the quorum that is all that was acknowledged.
+      control([...ourselves(), 'get', 'x']);
       control([...ourselves(), 'snapshot', 'save', path]);
       return path;
     },
     control: (...args) => control([...ourselves(), ...args]),
+    replace: async (lost) => {
+      const at = members.indexOf(lost);
+      const name = names[at] ?? '';
+      const peer = `http://127.0.0.1:${ports[at * 2 + 1]}`;
+      await lost.signal('SIGKILL');
+      rmSync(join(directory, name), { recursive: true, force: true });
+      const listed = control([...ourselves(), 'member', 'list']).split('\n');
+      const [id = ''] = listed.find((line) => line.includes(peer))?.split(',') ?? [];
+      control([...ourselves(), 'member', 'remove', id]);
+      // Refused until the rest know each other as well.
+      await until(`a place for ${name}`, async () => {
+        try {
+          return control([...ourselves(), 'member', 'add', name, '--peer-urls', peer]);
+        } catch {
+          return undefined;
+        }
+      });
+      await lost.start('--initial-cluster-state', 'existing');
+    },
     restore: async (snapshot, token) => {
       await Promise.all(members.map((one) => one.signal('SIGKILL')));
       for (const [at, name] of names.entries()) {
@@ -134,9 +178,10 @@ export async function startEtcd({
   };
 }
 
-function control(args: readonly string[]): void {
+function control(args: readonly string[]): string {
   if (!etcdctl) throw new Error('there is no etcdctl');
-  execFileSync(etcdctl, args, { env: { ...process.env, ETCDCTL_API: '3' }, stdio: ['ignore', 'ignore', 'pipe'] });
+  const env = { ...process.env, ETCDCTL_API: '3' };
+  return execFileSync(etcdctl, args, { env, stdio: ['ignore', 'pipe', 'pipe'] }).toString();
 }
 
 function tlsFlags(directory: string, tls: EtcdTls | undefined): readonly string[] {
@@ -170,8 +215,11 @@ function member({ name, endpoint, peer, flags, credentials }: MemberOptions): Re
     get running() {
       return child !== undefined;
     },
+    get pid() {
+      return child?.pid;
+    },
     serves: () => serves(endpoint, credentials),
-    start: async () => {
+    start: async (...more) => {
       const started = spawn(
         binary,
         [
@@ -187,14 +235,19 @@ function member({ name, endpoint, peer, flags, credentials }: MemberOptions): Re
             'error',
           ],
           ...flags,
+          ...more,
         ],
-        { stdio: ['ignore', 'ignore', 'inherit'] },
+        { env: withoutEtcdSettings, stdio: ['ignore', 'ignore', 'pipe'] },
       );
       child = started;
+      running.add(started);
       started.once('exit', () => {
+        running.delete(started);
         if (child === started) child = undefined;
       });
-
+      createInterface({ input: started.stderr }).on('line', (line) => {
+        if (!clientHasLeft.test(line)) process.stderr.write(`${line}\n`);
+      });
       await until(`${name} to answer`, async () => (await serves(endpoint, credentials)) || undefined);
     },
     signal: async (signal) => {

@@ -12,6 +12,12 @@ export interface Metrics {
   histogram<Label extends string = never>(
     declaration: Declaration<Label> & { readonly buckets: readonly number[] },
   ): Histogram<Label>;
+  /** Read at each scrape: for what is counted elsewhere, or changes by itself as an age does. */
+  readAtScrape<Label extends string = never>(
+    type: 'counter' | 'gauge',
+    declaration: Omit<Declaration<Label>, 'labels'>,
+    read: () => readonly { readonly labels: LabelValues<Label>; readonly value: number }[],
+  ): void;
   /** All of them in the text format, with its content type. */
   exposition(): Promise<{ readonly contentType: string; readonly text: string }>;
 }
@@ -91,6 +97,7 @@ export function createMetrics({ ofProcess }: { readonly ofProcess: boolean }): M
       );
       return { observe: (labels, value) => series.of(labels).observe(value) };
     },
+    readAtScrape: (type, declaration, read) => publish(type, declaration, read),
     exposition: async () => ({ contentType: `${register.contentType}; ${escaping}`, text: await register.metrics() }),
   };
 }

@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import { type Clock, systemClock } from '@cluster-apiserver/base';
 import { createHealth, createLog, createMetrics, type Endpoint } from './index.ts';
 
@@ -49,6 +49,7 @@ test('series of several labels are told apart, and strangers on each level are c
 describe('health', () => {
   const everywhere: readonly Endpoint[] = ['livez', 'readyz', 'healthz'];
   const failures: string[] = [];
+  beforeEach(() => void failures.splice(0));
   const health = (clock: Clock = systemClock) =>
     createHealth({ clock, failed: (endpoint, check) => void failures.push(`${endpoint}/${check}`) });
   const broken = {

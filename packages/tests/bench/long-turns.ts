@@ -1,67 +1,39 @@
 /**
- * The longest turns of the event loop of one replica while it loads many objects, is told many changes at once, reads
- * the past out of memory and out of etcd, and lets returning watchers catch up; and the memory after each. A turn is
- * measured in processor time of its thread, so that the other processes of a machine do not count.
+ * One replica with many objects: how long it takes to start, how quickly it answers a get and a page, what it spends on
+ * following writes of others; and the longest turns of its event loop and its memory while it loads, is told many
+ * changes at once, reads the past out of memory and out of etcd, and lets returning watchers catch up. A turn is measured
+ * in processor time of its thread, so that the other processes of a machine do not count.
  *
  *   node --conditions=source packages/tests/bench/long-turns.ts [objects, 100000 by default] [bytes of each, 500]
+ *
+ * From some 500,000 objects on with --max-old-space-size, see docs/performance.md.
  */
-import { randomUUID } from 'node:crypto';
 import { callUntil, Scope, systemClock as clock, systemRandom } from '@cluster-apiserver/base';
 import { kinds } from '@cluster-apiserver/kinds';
-import { bytesOf, encodeStored, type KubeObject } from '@cluster-apiserver/model';
-import { list, openRegistry, type Registry, type Resource, watch } from '@cluster-apiserver/registry';
 import {
-  type Call,
-  etcdStore,
-  http2Connect,
-  identity,
-  openEtcdClient,
-  type Revision,
-  revision,
-} from '@cluster-apiserver/storage';
+  get,
+  list,
+  type ListOptions,
+  openRegistry,
+  type Registry,
+  type Resource,
+  watch,
+} from '@cluster-apiserver/registry';
+import { type Call, type Revision, revision } from '@cluster-apiserver/storage';
 import { type Turn, watchTurns } from '../../base/test/turns.ts';
-import { startEtcd } from '../../storage/test/real-etcd.ts';
+import { openLargeStore } from '../../storage/test/open-large-store.ts';
+import { forEach, keyOf, nameOf, namespaceOf, valueOf } from './accounts.ts';
+import { updateInThread } from './update-accounts.ts';
 
 const [objects = 100_000, objectBytes = 500] = process.argv.slice(2).map(Number);
 const changes = Math.min(objects, 20_000);
 const watchers = 200;
-const writers = 32;
-const namespaces = 100;
+const gets = 2_000;
+const pageObjects = 500;
 
 const scope = new Scope();
-const etcd = await startEtcd({ flags: ['--quota-backend-bytes', String(8 * 2 ** 30)] });
-scope.onClose('etcd', () => etcd.stop());
-const client = openEtcdClient({
-  endpoints: etcd.endpoints,
-  connect: http2Connect(clock),
-  clock,
-  random: systemRandom(),
-});
-scope.onClose('client', () => client.close());
-const store = etcdStore({ client, transformer: identity, ownPrefix: '/registry/.own/' });
+const { endpoints, store } = await openLargeStore(scope);
 const within = (): Call => callUntil(clock.monotonicMs() + 60_000);
-
-const keyOf = (n: number): string => `/registry/serviceaccounts/n-${n % namespaces}/account-${n}`;
-function valueOf(n: number, round: number): Buffer {
-  const metadata = {
-    name: `account-${n}`,
-    namespace: `n-${n % namespaces}`,
-    uid: randomUUID(),
-    creationTimestamp: '2026-01-01T00:00:00Z',
-    labels: { number: String(n), round: String(round) },
-    annotations: { note: 'x'.repeat(Math.max(0, objectBytes - 300)) },
-  };
-  return bytesOf(encodeStored({ kind: 'ServiceAccount', apiVersion: 'v1', metadata } satisfies KubeObject));
-}
-
-/** Several at a time. */
-async function forEach(count: number, work: (n: number) => Promise<unknown>): Promise<void> {
-  let next = 0;
-  const worker = async (): Promise<void> => {
-    while (next < count) await work(next++);
-  };
-  await Promise.all(Array.from({ length: writers }, worker));
-}
 
 const open = (): Registry =>
   openRegistry({
@@ -75,6 +47,11 @@ const open = (): Registry =>
 const accountsOf = ({ resources }: Registry): Resource =>
   resources.find(({ kind }) => kind.plural === 'serviceaccounts') as Resource; // it is served
 
+const mebibytes = (bytes: number): number => Math.round(bytes / 2 ** 20);
+function memory(): string {
+  const { rss, heapUsed } = process.memoryUsage();
+  return `${mebibytes(rss)} MiB, of them ${mebibytes(heapUsed)} heap in use`;
+}
 const longest = (turns: readonly Turn[]): string => (turns[0]?.processorMs ?? 0).toFixed(1);
 async function measure<T>(what: string, work: () => Promise<T>): Promise<T> {
   const watched = watchTurns();
@@ -86,25 +63,57 @@ async function measure<T>(what: string, work: () => Promise<T>): Promise<T> {
     `${what}: ${Math.round(tookMs)} ms; longest turn ${longest(turns)} ms, ` +
       `without a pause of V8's collector ${longest(turns.filter(({ hadPause }) => !hadPause))} ms; ` +
       `${turns.filter(({ processorMs }) => processorMs > 20).length} turns above 20 ms; ` +
-      `${Math.round(process.memoryUsage().rss / 2 ** 20)} MiB`,
+      memory(),
   );
   return result;
 }
 
+/** One after the other. */
+async function measureLatency(what: string, times: number, act: (n: number) => Promise<unknown>): Promise<void> {
+  const took: number[] = [];
+  await measure(`${times} ${what}`, async () => {
+    for (let n = 0; n < times; n++) {
+      const beganMs = clock.monotonicMs();
+      await act(n);
+      took.push(clock.monotonicMs() - beganMs);
+    }
+  });
+  took.sort((one, other) => one - other);
+  const at = (part: number): string => (took[Math.floor((took.length - 1) * part)] ?? 0).toFixed(2);
+  console.log(`  each: median ${at(0.5)} ms, 99th percentile ${at(0.99)} ms, slowest ${at(1)} ms`);
+}
+
 const selection = { namespace: undefined, labels: undefined, fields: undefined };
-const listAt = (registry: Registry, at: Revision, limit?: number): Promise<unknown> =>
+const listWith = (registry: Registry, options: Partial<ListOptions>): ReturnType<typeof list> =>
   list(
     accountsOf(registry),
     {
       ...selection,
-      resourceVersion: String(at),
-      resourceVersionMatch: 'Exact',
-      limit,
+      resourceVersion: undefined,
+      resourceVersionMatch: undefined,
+      limit: undefined,
       continue: undefined,
       sendInitialEvents: undefined,
+      ...options,
     },
     within(),
   );
+const listAt = (registry: Registry, at: Revision, limit?: number): Promise<unknown> =>
+  listWith(registry, { resourceVersion: String(at), resourceVersionMatch: 'Exact', limit });
+
+async function measureReads(registry: Registry): Promise<void> {
+  for (const resourceVersion of [undefined, '0']) {
+    const how = resourceVersion === undefined ? 'through the quorum' : 'from memory';
+    await measureLatency(`gets ${how}`, gets, (n) => {
+      const account = { namespace: namespaceOf(n % objects), name: nameOf(n % objects) };
+      return get(accountsOf(registry), account, resourceVersion, within());
+    });
+  }
+  let next: string | undefined;
+  await measureLatency(`pages of ${pageObjects}`, Math.ceil(objects / pageObjects), async () => {
+    ({ continue: next } = await listWith(registry, { limit: pageObjects, continue: next }));
+  });
+}
 
 async function catchUp(registry: Registry, from: Revision, count: number): Promise<void> {
   const watching = await watch(
@@ -129,22 +138,34 @@ async function catchUp(registry: Registry, from: Revision, count: number): Promi
 
 try {
   const last = new Map<number, Revision>();
-  await forEach(objects, async (n) => last.set(n, await store.create(keyOf(n), valueOf(n, 0), {}, within())));
+  await forEach(objects, async (n) =>
+    last.set(n, await store.create(keyOf(n), valueOf(n, 0, objectBytes), {}, within())),
+  );
   const filled = revision(Math.max(...last.values()));
   let registry = await measure(`load of ${objects} objects`, async () => {
     const opened = open();
     await opened.cache.filled;
     return opened;
   });
+  await measureReads(registry);
   const update = (n: number, round: number): Promise<Revision> =>
-    store.update(keyOf(n), valueOf(n, round), last.get(n) ?? revision(0), {}, within());
-  const changed = await measure(`${changes} updates`, async () => {
+    store.update(keyOf(n), valueOf(n, round, objectBytes), last.get(n) ?? revision(0), {}, within());
+  await measure(`${changes} updates`, async () => {
     await forEach(changes, async (n) => last.set(n, await update(n, 1)));
-    const at = await store.head(within());
+    await accountsOf(registry).collection.reach(undefined, within());
+  });
+  const before = process.threadCpuUsage();
+  const newest = await measure(`${changes} updates of another process, followed`, async () => {
+    const at = await updateInThread({ endpoints, count: changes, objectBytes, last });
     await accountsOf(registry).collection.reach(at, within());
     return at;
   });
-  await measure('a list of the past out of memory', () => listAt(registry, revision(changed - 4_000)));
+  const { user, system } = process.threadCpuUsage(before);
+  const eachUs = (user + system) / changes;
+  console.log(
+    `  each: ${eachUs.toFixed(0)} µs of processor time, so ${Math.round(1e6 / eachUs)} a second fill the thread`,
+  );
+  await measure('a list of the past out of memory', () => listAt(registry, revision(Math.max(filled, newest - 4_000))));
   await measure('a list of the past out of etcd', () => listAt(registry, filled));
   await measure('pages of the past out of etcd, 20 readers', () =>
     Promise.all(Array.from({ length: 20 }, () => listAt(registry, filled, 2_000))),
@@ -153,11 +174,11 @@ try {
   registry = await measure('another load, with the last changes', async () => {
     const opened = open();
     await opened.cache.filled;
-    await accountsOf(opened).collection.reach(changed, within());
+    await accountsOf(opened).collection.reach(newest, within());
     return opened;
   });
   await measure(`a catch-up of ${watchers} watchers`, () =>
-    Promise.all(Array.from({ length: watchers }, () => catchUp(registry, filled, changes))),
+    Promise.all(Array.from({ length: watchers }, () => catchUp(registry, filled, 2 * changes))),
   );
   await registry.cache.close();
 } finally {

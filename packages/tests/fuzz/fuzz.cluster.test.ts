@@ -2,12 +2,12 @@ import { expect, test } from '@jest/globals';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
+import { repetitions, soaking } from '../../base/test/soak.ts';
 
-/** The soak of a million is `npm run fuzz -- --inputs 1000000`, see docs/reliability.md. */
-const inputs = 20_000;
+const inputs = repetitions({ ci: 8_000, soak: 1_000_000 });
 /** Another one finds other things; continuous integration must find the same each time. */
 const seed = 1;
-const limitMs = 300_000;
+const limitMs = soaking ? 3 * 3_600_000 : 300_000;
 
 const program = path.resolve(import.meta.dirname, '..', '..', 'toolchain', 'fuzz.mjs');
 

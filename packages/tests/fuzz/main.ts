@@ -149,7 +149,8 @@ for (let batch = 0; batch * batchSize < numbers.length; batch++) {
 const expectedKeys = [
   /^\/registry\/\.own\//,
   /^\/registry\/namespaces\/[^/]+$/,
-  /^\/registry\/(serviceaccounts|events)\/[^/]+\/[^/]+$/,
+  /^\/registry\/(serviceaccounts|events|roles|rolebindings)\/[^/]+\/[^/]+$/,
+  /^\/registry\/(clusterroles|clusterrolebindings)\/[^/]+$/,
 ];
 const strayKeys = (await allKeys(files.etcd()[0]?.url ?? '')).filter(
   (key) => !expectedKeys.some((form) => form.test(key)),

@@ -22,17 +22,22 @@ const quiet = { polls: 6, changeMiB: 2 };
 
 export interface Server {
   readonly files: ClusterFiles;
-  ask(method: string, path: string, body?: object): Promise<{ readonly status: number; readonly body: string }>;
+  ask(
+    method: string,
+    path: string,
+    body?: object,
+    type?: string,
+  ): Promise<{ readonly status: number; readonly body: string }>;
 }
 
 export function serverOf(files: ClusterFiles): Server {
   const token = readToken(files);
   return {
     files,
-    ask: async (method, path, body) => {
+    ask: async (method, path, body, type = 'application/json') => {
       const request = https.request(`${files.replica().url}${path}`, {
         ...{ method, agent: false, ca: fs.readFileSync(files.ca) },
-        headers: { authorization: `Bearer ${token}`, ...(body && { 'content-type': 'application/json' }) },
+        headers: { authorization: `Bearer ${token}`, ...(body && { 'content-type': type }) },
       });
       request.end(body && JSON.stringify(body));
       const [response] = (await once(request, 'response')) as [IncomingMessage];
@@ -61,21 +66,32 @@ export async function prepareContext({ files, ask }: Server): Promise<FuzzContex
 
 /** Takes away what a batch has created, so that memory that grows is a leak. The polite client's object stays. */
 export async function removeObjects({ ask }: Server): Promise<void> {
-  for (const path of ['/api/v1', '/apis/events.k8s.io/v1']) {
-    for (const plural of path === '/api/v1' ? ['serviceaccounts', 'events'] : ['events']) {
-      const { body } = await ask('GET', `${path}/${plural}`);
-      const { items } = JSON.parse(body) as { items: readonly Item[] };
-      const namespaces = new Set(items.map(({ metadata }) => metadata.namespace));
-      for (const namespace of namespaces) {
-        if (namespace === 'polite' || namespace === 'fuzz-identity') continue;
+  for (const [path, plural] of removed) {
+    const { body } = await ask('GET', `${path}/${plural}`);
+    const { items } = JSON.parse(body) as { items: readonly Item[] };
+    const namespaces = new Set(items.map(({ metadata }) => metadata.namespace));
+    for (const namespace of namespaces)
+      if (!keptNamespaces.has(namespace))
         await ask('DELETE', `${path}/namespaces/${encodeURIComponent(namespace)}/${plural}`);
-      }
-      for (const { metadata } of items)
-        if (metadata.finalizers)
-          await ask('PUT', `${path}/namespaces/${metadata.namespace}/${plural}/${metadata.name}`, { metadata: {} });
-    }
+    for (const { metadata } of items)
+      if (metadata.finalizers && !keptNamespaces.has(metadata.namespace))
+        await ask(
+          'PATCH',
+          `${path}/namespaces/${encodeURIComponent(metadata.namespace)}/${plural}/${encodeURIComponent(metadata.name)}`,
+          { metadata: { finalizers: null } },
+          'application/merge-patch+json',
+        );
   }
 }
+
+/** Cluster-scoped objects are made under a few names only, and may stay. */
+const removed = [
+  ['/api/v1', 'serviceaccounts'],
+  ['/api/v1', 'events'],
+  ['/apis/rbac.authorization.k8s.io/v1', 'roles'],
+  ['/apis/rbac.authorization.k8s.io/v1', 'rolebindings'],
+] as const;
+const keptNamespaces: ReadonlySet<string> = new Set(['polite', 'fuzz-identity', 'kube-system', 'kube-public']);
 
 interface Item {
   readonly metadata: { readonly namespace: string; readonly name: string; readonly finalizers?: readonly string[] };

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import { builtLauncher } from '../../devcluster/test/built-launcher.ts';
 
 /** A whole cluster, started the way `npm start` does it, for tests that disturb it from outside. */
 export interface Cluster {
@@ -36,8 +37,6 @@ export interface ClusterOptions {
   readonly replicaFlags?: readonly string[];
 }
 
-const launcher = path.resolve(import.meta.dirname, '..', '..', 'devcluster', 'src', 'main.ts');
-
 export async function startCluster({ replicas, etcdMembers, replicaFlags = [] }: ClusterOptions): Promise<Cluster> {
   const home = fs.mkdtempSync(path.join(os.tmpdir(), 'cluster-'));
   const etcd =
@@ -45,7 +44,7 @@ export async function startCluster({ replicas, etcdMembers, replicaFlags = [] }:
   const own = ['--data-dir', home, '--port', '0', '--replicas', `${replicas}`, ...etcd];
   // Faults are judged by what lies in etcd, so it lies there in clear.
   const inClear = ['--encryption-provider-config=', '--encryption-provider-config-automatic-reload=false'];
-  const child = spawn(process.execPath, ['--conditions=source', launcher, ...own, '--', ...inClear, ...replicaFlags], {
+  const child = spawn(process.execPath, [builtLauncher, ...own, '--', ...inClear, ...replicaFlags], {
     // The channel ends the cluster when this process ends without a word.
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   });

@@ -78,6 +78,14 @@ export async function compact(url: string, revision: number): Promise<void> {
   await post(url, '/v3/kv/compaction', { revision: `${revision}` });
 }
 
+/** What an operator does whose etcd is full: forget what was, give the space back, and end the alarm. */
+export async function makeRoom(url: string): Promise<void> {
+  const { header } = (await post(url, '/v3/maintenance/status', {})) as StatusAnswer;
+  await post(url, '/v3/kv/compaction', { revision: header.revision, physical: true });
+  await post(url, '/v3/maintenance/defragment', {});
+  await post(url, '/v3/maintenance/alarm', { action: 'DEACTIVATE', memberID: header.member_id, alarm: 'NOSPACE' });
+}
+
 /** The names of all keys there are. */
 export async function allKeys(url: string): Promise<string[]> {
   const { kvs = [] } = (await post(url, '/v3/kv/range', {

@@ -10,6 +10,7 @@ import { listen } from '@cluster-apiserver/pipeline';
 import { assemble, parseFlags, type Surroundings } from '@cluster-apiserver/server';
 import { http2Connect, kmsV1Service, kmsV2Service } from '@cluster-apiserver/storage';
 import { createLog } from '@cluster-apiserver/telemetry';
+import { until } from '../../base/test/until.ts';
 import { type RealEtcd, startEtcd } from '../../storage/test/real-etcd.ts';
 
 export interface ServedKinds {
@@ -35,6 +36,8 @@ export interface ServeOptions {
   readonly etcd?: RealEtcd;
   /** Whether errors are part of the test, and none for who runs it. */
   readonly errorsExpected?: boolean;
+  /** For a server that cannot write yet. Else it is given once everybody has the rights of the default roles. */
+  readonly withoutDefaultRoles?: boolean;
 }
 
 export interface Answer {
@@ -48,7 +51,13 @@ const token = 'secret';
 
 export async function serveKinds(
   kinds: (services: KindServices) => readonly Kind[],
-  { flags: more = [], files: given = {}, etcd: running, errorsExpected = false }: ServeOptions = {},
+  {
+    flags: more = [],
+    files: given = {},
+    etcd: running,
+    errorsExpected = false,
+    withoutDefaultRoles = false,
+  }: ServeOptions = {},
 ): Promise<ServedKinds> {
   const scope = new Scope();
   const etcd =
@@ -65,6 +74,7 @@ export async function serveKinds(
     connectKms: { v1: kmsV1Service, v2: kmsV2Service },
     listen,
     runtime,
+    heap: () => ({ usedBytes: 1, limitBytes: 2 ** 30 }),
     write,
   };
   const flags = parseFlags([
@@ -75,13 +85,14 @@ export async function serveKinds(
     ...more,
   ]);
   const logged: string[] = [];
+  let isWaiting = false;
   const quiet = createLog({
     clock,
     format: 'text',
     verbosity: 0,
     write: (line) => {
       logged.push(line);
-      if (line.includes(' ERROR ') && !errorsExpected) write(line);
+      if (line.includes(' ERROR ') && !errorsExpected && !isWaiting) write(line);
     },
   });
   const server = await assemble(flags, surroundings, quiet, kinds).catch(async (error: unknown) => {
@@ -103,6 +114,24 @@ export async function serveKinds(
     const [response] = (await once(request, 'response')) as [IncomingMessage];
     return response;
   };
+  const close = async (): Promise<void> => {
+    const failures: unknown[] = [];
+    await scope.close((what, error) => failures.push(new Error(`closing the ${what} failed`, { cause: error })));
+    if (failures.length > 0) throw new AggregateError(failures, failures.map(String).join('\n'));
+  };
+  const hasDefaultRoles = async (): Promise<true | undefined> => {
+    const response = await open('GET', '/readyz/poststarthook/rbac/bootstrap-roles');
+    response.resume();
+    // There is no such check where roles are not served.
+    return response.statusCode === 200 || response.statusCode === 404 || undefined;
+  };
+  isWaiting = !withoutDefaultRoles;
+  if (isWaiting)
+    await until('the default roles', hasDefaultRoles).catch(async (error: unknown) => {
+      await close();
+      throw error;
+    });
+  isWaiting = false;
   return {
     url: `https://127.0.0.1:${server.port}`,
     certificate,
@@ -118,11 +147,7 @@ export async function serveKinds(
     write: files.write,
     etcd,
     logged,
-    close: async () => {
-      const failures: unknown[] = [];
-      await scope.close((what, error) => failures.push(new Error(`closing the ${what} failed`, { cause: error })));
-      if (failures.length > 0) throw new AggregateError(failures, failures.map(String).join('\n'));
-    },
+    close,
   };
 }
 

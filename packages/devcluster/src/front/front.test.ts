@@ -3,6 +3,7 @@ import { Scope, systemClock } from '@cluster-apiserver/base';
 import { once } from 'node:events';
 import net from 'node:net';
 import { buffer } from 'node:stream/consumers';
+import { untilTurned as until } from '../../../base/test/until.ts';
 import { openFront } from './front.ts';
 import type { Probe } from './readiness.ts';
 
@@ -198,10 +199,6 @@ async function frontOf(replicas: readonly Listener[]) {
     return answer;
   };
   return { front, open, dial, ready, said };
-}
-
-async function until(fact: () => boolean): Promise<void> {
-  while (!fact()) await new Promise((resolve) => systemClock.after(5, () => resolve(undefined)));
 }
 
 /** The value, once it has not changed for a while. */

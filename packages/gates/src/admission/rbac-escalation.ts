@@ -43,7 +43,7 @@ export const rbacEscalation = (options: EscalationOptions): AdmissionPlugin => (
 
 async function requireNoEscalation(context: AdmissionContext, options: EscalationOptions): Promise<undefined> {
   const { user, oldObject, call } = context;
-  const object = context.object as RbacObject | undefined; // decoded by the schema of one of the four kinds
+  const object: RbacObject | undefined = context.object; // decoded by the schema of one of the four kinds
   if (!object || user.groups.includes(mastersGroup) || (oldObject && changesOnlyLifecycle(object, oldObject))) return;
   const check = { context, object, options };
   const refusalOf = (): Promise<StatusError | undefined> =>
@@ -76,7 +76,7 @@ async function refusalOfRole(check: Check): Promise<StatusError | undefined> {
   if (await isAllowed(check, 'escalate', resource.plural, chosen)) return undefined;
   const problem = await problemOf(check, object.rules ?? []);
   if (problem) return forbiddenName(resource, object.metadata.name, problem);
-  const aggregates = object.aggregationRule ?? (context.oldObject as RbacObject | undefined)?.aggregationRule;
+  const aggregates = object.aggregationRule ?? context.oldObject?.aggregationRule;
   if (!aggregates || !(await problemOf(check, [...everything.resource, ...everything.nonResource]))) return undefined;
   return forbiddenName(resource, object.metadata.name, 'must have cluster-admin privileges to use the aggregationRule');
 }
@@ -98,7 +98,7 @@ async function problemOf(check: Check, rules: readonly PolicyRule[]): Promise<st
   const held = policyOf(check).heldBy(user, namespace);
   const found = await perform(check.options.clock, call, missingRules(rules, held.rules));
   if (found.missing.length === 0 && found.isComplete) return undefined;
-  const problems = held.problems.length === 0 ? '' : `; resolution errors: ${listed(held.problems)}`;
+  const problems = held.problems.length === 0 ? '' : `; resolution errors: [${listed(held.problems)}]`;
   return `user ${describeUser(user)} is attempting to grant RBAC permissions not currently held:\n${describeMissing(found)}${problems}`;
 }
 

@@ -125,7 +125,13 @@ function exchange(
       reject(error);
     };
     request.on('error', fail);
+    let isAnswered = false;
+    // Node ends an answer that changes the protocol without an error.
+    request.on('close', () => {
+      if (!isAnswered) reject(new HttpsError('the connection was closed without an answer'));
+    });
     request.on('response', (response) => {
+      isAnswered = true;
       const pieces: Buffer[] = [];
       let bytes = 0;
       response.on('data', (piece: Buffer) => {

@@ -11,6 +11,7 @@ import {
   type JwtIssuer,
   TokenRejectedError,
 } from '../../src/index.ts';
+import { untilTurned as waitFor } from '../../../base/test/until.ts';
 import { ManualClock } from './manual-clock.ts';
 import { type Answer, type Provider, startProvider } from './provider.ts';
 
@@ -523,7 +524,3 @@ test('claims with the names of what every object has are claims like others', as
 });
 
 const fail = (answer: Answer): void => void answer.writeHead(503).end();
-
-async function waitFor(holds: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await holds())) await new Promise((resolve) => setImmediate(resolve));
-}

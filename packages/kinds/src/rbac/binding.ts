@@ -12,30 +12,17 @@ import {
   object,
   pathSegment,
   publicationOf,
+  type RbacSubject,
   required,
+  type RoleRef,
   string,
   subdomainNames,
 } from '@cluster-apiserver/model';
 import { rbac } from './rbac.ts';
 
-/** Who is granted the permissions of a role. */
-export interface Subject {
-  kind: string;
-  apiGroup?: string;
-  name: string;
-  namespace?: string;
-}
-
-/** The role that is granted. */
-export interface RoleRef {
-  apiGroup: string;
-  kind: string;
-  name: string;
-}
-
 /** What RoleBinding and ClusterRoleBinding have in common. */
 export interface Binding extends KubeObject {
-  subjects?: Subject[];
+  subjects?: RbacSubject[];
   roleRef: RoleRef;
 }
 
@@ -102,7 +89,7 @@ export function withApiGroups<T extends Binding>(binding: T): T {
   };
 }
 
-const withApiGroup = (subject: Subject): Subject =>
+const withApiGroup = (subject: RbacSubject): RbacSubject =>
   !subject.apiGroup && (subject.kind === 'User' || subject.kind === 'Group')
     ? { ...subject, apiGroup: rbac.group }
     : subject;
@@ -136,7 +123,7 @@ const roleRefErrors = ({ apiGroup, kind, name }: RoleRef, roleKinds: readonly st
 function addSubjectErrors(
   errors: FieldErrors,
   at: string,
-  { kind, apiGroup = '', name, namespace }: Subject,
+  { kind, apiGroup = '', name, namespace }: RbacSubject,
   namespaced: boolean,
 ): void {
   if (name === '') errors.add(() => required(`${at}.name`));

@@ -11,10 +11,11 @@ import {
   list,
   nameColumn,
   object,
+  type PolicyRule,
   publicationOf,
   required,
 } from '@cluster-apiserver/model';
-import { type PolicyRule, policyRuleErrors, policyRules } from './policy-rule.ts';
+import { policyRuleErrors, policyRules } from './policy-rule.ts';
 import { clusterScoped, rbac, rbacKind } from './rbac.ts';
 
 export interface ClusterRole extends KubeObject {

@@ -4,20 +4,12 @@ import {
   invalidValue,
   list,
   object,
+  type PolicyRule,
   publicationOf,
   required,
   string,
 } from '@cluster-apiserver/model';
 import { rbac } from './rbac.ts';
-
-/** Grants verbs on resources, or on URL paths that are no resources. */
-export interface PolicyRule {
-  verbs?: string[];
-  apiGroups?: string[];
-  resources?: string[];
-  resourceNames?: string[];
-  nonResourceURLs?: string[];
-}
 
 const policyRule = object(
   {

@@ -1,5 +1,12 @@
-import { createdAtColumn, defineKind, field, type KubeObject, nameColumn } from '@cluster-apiserver/model';
-import { type PolicyRule, policyRuleErrors, policyRules } from './policy-rule.ts';
+import {
+  createdAtColumn,
+  defineKind,
+  field,
+  type KubeObject,
+  nameColumn,
+  type PolicyRule,
+} from '@cluster-apiserver/model';
+import { policyRuleErrors, policyRules } from './policy-rule.ts';
 import { rbacKind } from './rbac.ts';
 
 export interface Role extends KubeObject {

@@ -1,12 +1,16 @@
 import { isDeepStrictEqual } from 'node:util';
 import { describe, expect, test } from '@jest/globals';
 import { type Random, seededRandom } from '@cluster-apiserver/base';
+import { repetitions } from '../../../base/test/soak.ts';
 import { mergedByModel, ModelRefusal, strategicModel } from '../../test/merge-models.ts';
 import { oneOf, patienceMs, randomMap, randomValue } from '../../test/random-json.ts';
 import { boolean, field, list, object, string, stringMap } from '../schema/schema.ts';
 import { mergedBy } from './merge-patch.ts';
 import { PatchFormError } from './errors.ts';
 import { strategicallyMergedBy } from './strategic-merge-patch.ts';
+
+/** All from one seed, so that a soak begins with those of `npm test`. */
+const rounds = repetitions({ ci: 20_000, soak: 100_000 });
 
 describe('merge patch', () => {
   // The table of RFC 7386, appendix A.
@@ -45,10 +49,10 @@ describe('merge patch', () => {
 });
 
 test(
-  'a hundred thousand random merge patches do what the definition says',
+  `${rounds} random merge patches do what the definition says`,
   () => {
     const random = seededRandom(7386);
-    for (let round = 0; round < 100_000; round++) {
+    for (let round = 0; round < rounds; round++) {
       const [target, patch] = [randomMap(random, 3), randomValue(random, 3)];
       const before = JSON.stringify([target, patch]);
       const [actual, expected] = [mergedBy(target, patch), mergedByModel(target, patch)];
@@ -241,12 +245,12 @@ describe('strategic merge patch', () => {
   });
 
   test(
-    'a hundred thousand random patches do what the model does',
+    `${rounds} random patches do what the model does`,
     () => {
       const random = seededRandom(5);
       const form = { labels: 'map', inner: { a: 'whole', b: 'whole' }, entries: 'named', words: 'set' } as const;
       let successes = 0;
-      for (let round = 0; round < 100_000; round++) {
+      for (let round = 0; round < rounds; round++) {
         const [target, patch] = [randomTarget(random), randomPatch(random)];
         const before = JSON.stringify([target, patch]);
         const actual = refused(PatchFormError, () => strategicallyMergedBy(schema, target, patch));
@@ -256,7 +260,7 @@ describe('strategic merge patch', () => {
         if (JSON.stringify([target, patch]) !== before) throw new Error(`${before}: changed in place`);
         if (actual !== 'refused') successes += 1;
       }
-      expect(successes).toBeGreaterThan(50_000);
+      expect(successes).toBeGreaterThan(rounds / 2);
     },
     patienceMs,
   );

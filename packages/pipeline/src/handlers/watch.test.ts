@@ -7,6 +7,7 @@ import { type ApiRequest, type Sink, StalledClientError } from '../exchange.ts';
 import type { Authenticated } from '../facts.ts';
 import { type HandClock, handClock } from '../node/testing.ts';
 import { requestInfo } from '../request-info.ts';
+import { untilTurned as until } from '../../../base/test/until.ts';
 import { robotKind } from '../../../registry/test/robot-kind.ts';
 import { OpenWatches } from './open-watches.ts';
 import { type Watched, watchHandler } from './watch.ts';
@@ -156,9 +157,6 @@ const make = async (name: string, annotations = {}) =>
     )
   ).revision as number;
 
-async function until(fact: () => boolean): Promise<void> {
-  while (!fact()) await new Promise(setImmediate);
-}
 const settled = async (): Promise<void> => {
   await resource.collection.reach(undefined, call);
   for (let turns = 0; turns < 5; turns++) await new Promise(setImmediate);

@@ -126,15 +126,19 @@ export abstract class SocketRequest implements ApiRequest {
   }
 
   /**
-   * Counts a piece of the body. Where memory for bodies is exhausted, the body that has taken longest is given up: an
+   * Counts a piece of the body. Does not throw: Node calls it back. Where memory for bodies is exhausted, the body that has taken longest is given up: an
    * honest one is here within a moment, and one that trickles is in nobody's way.
    */
   #received(bytes: number): void {
     const { connection, context } = this;
-    this.#receivedBytes += bytes;
-    connection.bodyBytes.take(bytes);
-    while (connection.bodyBytes.isFull && refuseOldest(connection.requests));
-    while (context.bodyBytes.isFull && refuseOldest(context.receiving));
+    try {
+      this.#receivedBytes += bytes;
+      connection.bodyBytes.take(bytes);
+      while (connection.bodyBytes.isFull && refuseOldest(connection.requests));
+      while (context.bodyBytes.isFull && refuseOldest(context.receiving));
+    } catch (error) {
+      context.guard.failed('request', error, () => this.cutOff());
+    }
   }
 
   get isReceiving(): boolean {
@@ -143,7 +147,8 @@ export abstract class SocketRequest implements ApiRequest {
 
   /** Gives up the body, and gives its memory back. */
   refuseBody(reason: RefusedBody): void {
-    this.context.measures.bodyRefused(reason);
+    const { guard, measures } = this.context;
+    guard.run('request', () => measures.bodyRefused(reason));
     this.#receiving?.fail(
       reason === 'slow'
         ? new BodyTooSlowError(`fewer than ${bodyBytesPerSecondMin} bytes of the body came per second`)
@@ -210,7 +215,8 @@ export abstract class SocketRequest implements ApiRequest {
   }
 
   giveUp(reason: CutOffResponse): void {
-    this.context.measures.responseCutOff(reason);
+    const { guard, measures } = this.context;
+    guard.run('response', () => measures.responseCutOff(reason));
     this.cutOff();
   }
 

@@ -257,8 +257,12 @@ export function handClock(): HandClock {
   };
 }
 
-export async function eventually(fact: () => boolean): Promise<void> {
-  while (!fact()) await new Promise((resolve) => setTimeout(resolve, 5));
+export async function eventually(fact: () => boolean, limitMs = 20_000): Promise<void> {
+  const endMs = systemClock.monotonicMs() + limitMs;
+  while (!fact()) {
+    if (systemClock.monotonicMs() > endMs) throw new Error(`waited ${limitMs} ms in vain until ${fact}`);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
 }
 
 /** A frame of a WebSocket as a client sends it. */

@@ -50,7 +50,9 @@ export const timedOut = (cause: unknown): StatusError =>
 
 /** Undefined where the client leaves it to the server, which a timeout that is empty, zero or negative means too. */
 function askedMs(target: string): number | undefined {
-  const match = /[?&]timeout=([^&]*)/.exec(target);
+  // Only the first question mark begins a query.
+  const query = target.indexOf('?') + 1;
+  const match = query > 0 ? /(?:^|&)timeout=([^&]*)/.exec(target.slice(query)) : null;
   if (!match?.[1]) return undefined;
   const text = new URLSearchParams(`timeout=${match[1]}`).get('timeout') ?? '';
   const asked = parseDuration(text);

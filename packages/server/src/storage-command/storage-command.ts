@@ -36,7 +36,8 @@ export async function storageCommand(
     const kinds = kindsOf({ eventLifetimeSeconds: Math.ceil(flags['event-ttl'] / 1000) }).filter(({ view }) => !view);
     const options = { flags, keyPrefix, kinds, surroundings, metrics, health, log, serverId };
     const { transformer } = await openEncryption(options, scope);
-    const { client, store } = await openStorage(flags, { ownPrefix, transformer, metrics }, surroundings, log, scope);
+    const storage = { ownPrefix, transformer, metrics, kinds };
+    const { client, store } = await openStorage(flags, storage, surroundings, log, scope);
     const walk = { keyPrefix, ownPrefix, clock, print, signal };
     if (command === 'inspect')
       return await inspect({ ...walk, store: etcdStore({ client, transformer: rawTransformer, ownPrefix }) });

@@ -119,8 +119,7 @@ async function openChains(options: AuthorizationOptions, scope: Scope): Promise<
       random: surroundings.random,
       signal: stopped.signal,
       measures: measures.webhook(name),
-      failed: ({ message, cause }) =>
-        options.log.warn('authorization webhook failed', { authorizer: name, message, error: String(cause) }),
+      failed: (error) => options.log.warn('authorization webhook failed', { authorizer: name, error }),
     });
   return {
     open: ({ authorizers }) => {

@@ -9,18 +9,13 @@ import {
   type NamespaceControllerEvent,
 } from '@cluster-apiserver/controllers';
 import type { Resource } from '@cluster-apiserver/registry';
-import {
-  campaign,
-  type EtcdClient,
-  startCompaction,
-  StorageUnavailableError,
-  type Store,
-} from '@cluster-apiserver/storage';
+import { campaign, type EtcdClient, startCompaction } from '@cluster-apiserver/storage';
 import type { Log, Metrics } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
 import { FlagError, type ServerFlags } from '../flags.ts';
 import type { Surroundings } from '../surroundings.ts';
 import { restarting } from './restarting.ts';
+import { whileLeading } from './while-leading.ts';
 
 export interface ControllerWiring {
   readonly flags: ServerFlags;
@@ -89,31 +84,6 @@ export function startControllers(
     },
   });
   scope.onClose('compaction', () => compaction.close());
-}
-
-/**
- * A process that stood still learns of it by timers, and what came in the meantime may be dealt with before them. So each
- * write asks once more.
- */
-function whileLeading(store: Store, leading: () => boolean): Store {
-  const requireLead = (): void => {
-    if (!leading()) throw new StorageUnavailableError('leadership was lost');
-  };
-  return {
-    get: store.get,
-    list: store.list,
-    watch: store.watch,
-    head: store.head,
-    askForProgress: store.askForProgress,
-    reopenWatches: store.reopenWatches,
-    onHistoryReplaced: store.onHistoryReplaced,
-    get history() {
-      return store.history;
-    },
-    create: async (...write) => (requireLead(), store.create(...write)),
-    update: async (...write) => (requireLead(), store.update(...write)),
-    delete: async (...write) => (requireLead(), store.delete(...write)),
-  };
 }
 
 /** `*` is all, a name is one, `-name` is all but one; the last word about a controller counts. */

@@ -1,9 +1,12 @@
+import type { Kind } from '@cluster-apiserver/model';
 import type { EtcdMeasures } from '@cluster-apiserver/storage';
 import { type Metrics, secondsBuckets } from '@cluster-apiserver/telemetry';
 
 export interface StorageMeasures extends EtcdMeasures {
   /** etcd turned out to have another history than before. */
   historyReplaced(reason: string): void;
+  /** etcd refuses data, or takes it again. */
+  isFull(isFull: boolean): void;
   /** The watch cache begins anew from a list. */
   cacheLost(): void;
 }
@@ -11,9 +14,10 @@ export interface StorageMeasures extends EtcdMeasures {
 const operations = ['get', 'list', 'create', 'update', 'delete'];
 
 /** What there is to know about the way to etcd, by the reference's names where it has them. */
-export function etcdMeasures(metrics: Metrics): StorageMeasures {
-  // Both come out of our own keys, so nobody can make more of them.
-  const labels = { operation: operations, type: 'any' as const };
+export function etcdMeasures(metrics: Metrics, kinds: readonly Kind[]): StorageMeasures {
+  const groups = new Map(kinds.filter(({ view }) => !view).map(({ plural, group }) => [plural, group]));
+  // All come out of our own keys, so nobody can make more of them.
+  const labels = { operation: operations, group: 'any', resource: 'any' } as const;
   const duration = metrics.histogram({
     name: 'etcd_request_duration_seconds',
     help: 'Duration of etcd operations in seconds, with all their attempts, by operation and resource.',
@@ -56,6 +60,10 @@ export function etcdMeasures(metrics: Metrics): StorageMeasures {
     help: 'Number of etcd watches that ended, by cause.',
     labels: { cause: ['loss', 'refusal'] },
   });
+  const full = metrics.counter({
+    name: 'etcd_client_writes_out_of_space_total',
+    help: 'Number of writes that etcd refused because it is out of space.',
+  });
   const replaced = metrics.counter({
     name: 'etcd_history_replaced_total',
     help: 'Number of times that etcd was found restored, rebuilt or swapped, by what gave it away.',
@@ -65,9 +73,14 @@ export function etcdMeasures(metrics: Metrics): StorageMeasures {
     name: 'apiserver_watch_cache_reinitializations_total',
     help: 'Number of times that the watch cache lost its watch and lists all objects again.',
   });
+  const spaceAlarm = metrics.gauge({
+    name: 'etcd_out_of_space',
+    help: 'Whether etcd refuses writes other than deletions because its space is used up: 1 if so, else 0.',
+  });
+  spaceAlarm.set({}, 0);
   return {
-    operated: (operation, type, seconds, failed) => {
-      const what = { operation, type };
+    operated: (operation, resource, seconds, failed) => {
+      const what = { operation, group: groups.get(resource) ?? '', resource };
       duration.observe(what, seconds);
       requests.add(what);
       if (failed) errors.add(what);
@@ -77,8 +90,10 @@ export function etcdMeasures(metrics: Metrics): StorageMeasures {
     leftInDoubt: () => leftInDoubt.add({}),
     fenced: () => fences.add({}),
     connected: () => connections.add({}),
+    outOfSpace: () => full.add({}),
     watchBroken: (cause) => watches.add({ cause }),
     historyReplaced: (reason) => replaced.add({ reason }),
     cacheLost: () => lost.add({}),
+    isFull: (isFull) => spaceAlarm.set({}, isFull ? 1 : 0),
   };
 }

@@ -21,9 +21,10 @@ export function checkStorage(
     name: 'etcd',
     endpoints: ['readyz', 'healthz'],
     check: async () => {
-      await client.readHead(callUntil(clock.monotonicMs() + etcdTimeoutMs));
+      const call = callUntil(clock.monotonicMs() + etcdTimeoutMs);
+      await client.readHead(call);
       // It answers, and yet refuses what we cannot do without.
-      client.check();
+      await client.check(call);
     },
   });
   // A check of its own: why another fails is only in the log, and what has happened to etcd is to be seen here too.

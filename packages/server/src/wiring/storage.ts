@@ -1,4 +1,5 @@
 import { follow, type Scope } from '@cluster-apiserver/base';
+import type { Kind } from '@cluster-apiserver/model';
 import { checkCertificate } from '@cluster-apiserver/pipeline';
 import {
   type CredentialsOf,
@@ -24,23 +25,32 @@ export async function openStorage(
     ownPrefix,
     transformer,
     metrics,
-  }: { readonly ownPrefix: string; readonly transformer: Transformer; readonly metrics: Metrics },
+    kinds,
+  }: {
+    readonly ownPrefix: string;
+    readonly transformer: Transformer;
+    readonly metrics: Metrics;
+    readonly kinds: readonly Kind[];
+  },
   { clock, random, files, connectEtcd }: Surroundings,
   log: Log,
   scope: Scope,
 ): Promise<{ client: EtcdClient; store: Store; measures: StorageMeasures }> {
-  const measures = etcdMeasures(metrics);
+  const measures = etcdMeasures(metrics, kinds);
   const credentials = await followCredentials(flags, { clock, files }, log, scope);
   const client = openEtcdClient({
     endpoints: flags['etcd-servers'],
-    connect: connectEtcd(clock, credentials, flags['etcd-transport']),
+    connect: connectEtcd(clock, credentials, {
+      transport: flags['etcd-transport'],
+      electionTimeoutMs: flags['etcd-election-timeout'],
+    }),
     clock,
     random,
     // A user of etcd may have rights below our prefix and nowhere else.
     headKey: `${ownPrefix}head`,
     electionTimeoutMs: flags['etcd-election-timeout'],
     measures,
-    report: (event) => reportEtcd(event, log),
+    report: (event) => reportEtcd(event, log, measures),
   });
   scope.onClose('etcd', () => client.close());
   return { client, store: etcdStore({ client, transformer, ownPrefix }), measures };
@@ -93,7 +103,7 @@ type Credentials = Readonly<Record<(typeof credentialNames)[number], Buffer | un
 const isSame = (one: Buffer | undefined, other: Buffer | undefined): boolean =>
   one === other || (one !== undefined && other !== undefined && one.equals(other));
 
-function reportEtcd(event: EtcdEvent, log: Log): void {
+function reportEtcd(event: EtcdEvent, log: Log, measures: StorageMeasures): void {
   switch (event.type) {
     case 'lacks':
       return log.warn('etcd lacks a capability; working without it', {
@@ -115,8 +125,10 @@ function reportEtcd(event: EtcdEvent, log: Log): void {
         endpoint: event.endpoint,
       });
     case 'full':
+      measures.isFull(true);
       return log.error('etcd is out of space; rejecting writes other than deletions until an operator makes room');
     case 'not full':
+      measures.isFull(false);
       return log.info('etcd accepts data again');
     case 'watch refused':
       return log.error('etcd refuses the watch of all objects; changes of others are not seen', {

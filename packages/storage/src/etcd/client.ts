@@ -20,6 +20,7 @@ import { Verification } from './verification.ts';
 import { WakingTime } from './waking-time.ts';
 import type { Rpc } from './wire/fields.ts';
 import { type RangeRequest, range } from './wire/key-value.ts';
+import { memberStatus } from './wire/status.ts';
 
 export interface EtcdOptions {
   /** Such as http://127.0.0.1:2379, all members of one cluster. */
@@ -60,8 +61,8 @@ export interface EtcdClient {
   readonly time: WakingTime;
   readonly electionTimeoutMs: number;
   readonly measures: EtcdMeasures;
-  /** Throws what etcd refuses at present: a watch, or data. */
-  check(): void;
+  /** Rejects with what etcd refuses at present: a watch, or data. */
+  check(call: Call): Promise<void>;
   /** A watch ended badly; undefined when one has told something. */
   noteWatch(fault: EtcdFault | undefined): void;
   /** What everything that is asked here is a part of. */
@@ -97,6 +98,12 @@ export class Doubt {
 /** An attempt left without an answer and may have been applied, now or later. */
 export class InDoubtError extends Error {
   override readonly name = 'InDoubtError';
+  /** Resolves when its answer comes after all, and else never. */
+  readonly late: Promise<unknown>;
+  constructor(path: string, late: Promise<unknown>, options: ErrorOptions) {
+    super(path, options);
+    this.late = late;
+  }
 }
 
 export interface MemberConnection extends MemberStream {
@@ -143,6 +150,7 @@ export function openEtcdClient(options: EtcdOptions): EtcdClient {
   const electionTimeoutMs = options.electionTimeoutMs ?? defaultElectionTimeoutMs;
   const attemptMs = electionTimeoutMs * attemptPerElectionTimeout;
   const electionMs = electionTimeoutMs * electionsPatience + electionsPatienceExtraMs;
+  const slowAttemptMaxMs = electionTimeoutMs * slowAttemptElectionsMax;
   const time = new WakingTime(clock);
   const members = trackMembers({
     endpoints: options.endpoints,
@@ -153,14 +161,9 @@ export function openEtcdClient(options: EtcdOptions): EtcdClient {
     electionTimeoutMs,
     identified: lacksReporter(report),
   });
-  // By method: with a slow disk writes are slow, and reads are not.
-  const slownesses = new Map<string, Slowness>();
-  const slownessOf = (path: string): Slowness => {
-    let slowness = slownesses.get(path);
-    if (!slowness)
-      slownesses.set(path, (slowness = new Slowness(attemptMs, electionTimeoutMs * slowAttemptElectionsMax)));
-    return slowness;
-  };
+  // With a slow disk writes are slow, all of them, and reads are not.
+  const slownessOfReads = new Slowness(attemptMs, slowAttemptMaxMs);
+  const slownessOfWrites = new Slowness(attemptMs, slowAttemptMaxMs);
   const headRequest = { key: options.headKey ?? 'head', countOnly: true };
   const outage = outageWatch({ clock, random, report, probe: () => probe(members, headRequest, attemptMs) });
   let closed = false;
@@ -171,7 +174,7 @@ export function openEtcdClient(options: EtcdOptions): EtcdClient {
   history.onReplaced((replaced) => report({ type: 'history replaced', ...replaced }));
   const foreign = foreignReporter(report);
   const verified = (): void => measures.connected();
-  const verification = new Verification({ clock, members, history, headRequest, foreign, verified });
+  const verification = new Verification({ clock, electionTimeoutMs, members, history, headRequest, foreign, verified });
   const refusals = new Refusals(report);
   members.survey();
 
@@ -188,7 +191,8 @@ export function openEtcdClient(options: EtcdOptions): EtcdClient {
       await outage.waitBriefly(callUntil(Math.min(call.deadlineMs, clock.monotonicMs() + patienceLeftMs)));
     }
     const message = rpc.encode(request);
-    const slowness = slownessOf(rpc.path);
+    const slowness = rpc.path === range.path ? slownessOfReads : slownessOfWrites;
+    let late: LateAnswers<Answer> | undefined;
     let lastFault: EtcdFault | undefined;
     for (let attempt = 0; ; attempt++) {
       mustBeOpen();
@@ -218,8 +222,27 @@ export function openEtcdClient(options: EtcdOptions): EtcdClient {
         const seen = history.revision;
         sent = true;
         const sentMs = time.nowMs();
-        const options = { timeoutMs: answerMs, requireLeader: true };
-        const answer = rpc.decode(await member.transport.unary(rpc.path, message, options));
+        const cameLate = (message: Buffer): void => {
+          slowness.answered(time.nowMs() - sentMs);
+          const answer = rpc.decode(message);
+          const header = rpc.headerOf?.(answer);
+          const isOld = header && (header.clusterId !== history.clusterId || header.revision < seen);
+          if (isOld || history.number !== number) return;
+          if (header) history.saw(header.revision);
+          late?.came(answer);
+        };
+        const options = {
+          timeoutMs: answerMs,
+          late: { withinMs: slowAttemptMaxMs, came: cameLate },
+          requireLeader: true,
+        };
+        const asked = member.transport.unary(rpc.path, message, options);
+        const first = late ? await late.orElse(asked) : { message: await asked };
+        if ('answer' in first) {
+          outage.end();
+          return first.answer;
+        }
+        const answer = rpc.decode(first.message);
         const header = rpc.headerOf?.(answer);
         if (header) {
           if (header.clusterId !== history.clusterId || header.revision < seen) throw doesNotFit(member);
@@ -236,10 +259,14 @@ export function openEtcdClient(options: EtcdOptions): EtcdClient {
         time.wasDue(beganMs + timeoutMs);
         lastFault = error;
         measures.attempted(error.fate);
+        if (sent && error.fate === 'lost') late ??= new LateAnswers();
         const meaning = meaningOf(error);
         if (meaning.kind === 'final') {
           members.served(member);
-          if (meaning.error instanceof StorageFullError) refusals.begin('full', meaning.error);
+          if (meaning.error instanceof StorageFullError) {
+            measures.outOfSpace();
+            refusals.begin('full', meaning.error);
+          }
           throw meaning.error;
         }
         members.failed(member, error.fate === 'refused');
@@ -247,7 +274,7 @@ export function openEtcdClient(options: EtcdOptions): EtcdClient {
         if (sent && meaning.applied === 'perhaps') {
           if (call.doubt) call.doubt.present = true;
           if (call.doubt || call.stopInDoubt) measures.doubted();
-          if (call.stopInDoubt) throw new InDoubtError(rpc.path, { cause: error });
+          if (call.stopInDoubt) throw new InDoubtError(rpc.path, (late ??= new LateAnswers()).first, { cause: error });
         }
         const roundDone = attempt % members.all.length === members.all.length - 1;
         if (meaning.crowded) await time.pause(crowdedPauseMs * (1 + random.below(attempt + 2)));
@@ -256,13 +283,23 @@ export function openEtcdClient(options: EtcdOptions): EtcdClient {
     }
   };
 
+  /** Only a write that succeeds would show that there is space again, and a replica that is not ready gets none. */
+  const lookForSpace = async (call: Call): Promise<void> => {
+    const options = { timeoutMs: call.deadlineMs - clock.monotonicMs(), requireLeader: false };
+    const answer = await members.choose().transport.unary(memberStatus.path, memberStatus.encode(), options);
+    if (!memberStatus.decode(answer).outOfSpace) refusals.end('full');
+  };
+
   return {
     clock,
     random,
     time,
     electionTimeoutMs,
     measures,
-    check: () => refusals.check(),
+    check: async (call) => {
+      if (refusals.full) await lookForSpace(call).catch(ignoreSilentMember);
+      refusals.check();
+    },
     noteWatch: (fault) => {
       if (!fault) return refusals.end('watch');
       measures.watchBroken(fault.fate === 'refused' ? 'refusal' : 'loss');
@@ -278,7 +315,7 @@ export function openEtcdClient(options: EtcdOptions): EtcdClient {
         members.survey();
       };
       try {
-        if (!verification.holds(member)) await verification.verify(member, slownessOf(range.path).attemptMs);
+        if (!verification.holds(member)) await verification.verify(member, slownessOfReads.attemptMs);
         if (!verification.holds(member)) throw connectionReplaced(member);
       } catch (fault) {
         failed(fault instanceof EtcdFault && fault.fate === 'refused');
@@ -309,6 +346,27 @@ export function openEtcdClient(options: EtcdOptions): EtcdClient {
 }
 
 /**
+ * Answers of attempts whose time was over. One of them is as good as an answer of the last attempt: a leader with a slow
+ * disk answers the first one while it is asked for the third time.
+ */
+class LateAnswers<Answer> {
+  readonly #first = Promise.withResolvers<Answer>();
+
+  get first(): Promise<Answer> {
+    return this.#first.promise;
+  }
+
+  came(answer: Answer): void {
+    this.#first.resolve(answer);
+  }
+
+  /** What comes first: a late answer, or what the present attempt is told. */
+  orElse(asked: Promise<Buffer>): Promise<{ readonly answer: Answer } | { readonly message: Buffer }> {
+    return Promise.race([this.#first.promise.then((answer) => ({ answer })), asked.then((message) => ({ message }))]);
+  }
+}
+
+/**
  * The first attempts are short, because the likely fault is a dead leader. When that lasts longer than an election, the
  * fault may be slowness instead, and attempts that all end just before their answer would never succeed.
  */
@@ -323,6 +381,9 @@ async function probe(members: Members, headRequest: RangeRequest, timeoutMs: num
   };
   await Promise.any(members.all.map(ask));
 }
+
+/** Then etcd counts as full for as long as before: until a member says otherwise, or takes data. */
+const ignoreSilentMember = (): void => {};
 
 const connectionReplaced = ({ endpoint }: Member): EtcdFault =>
   new EtcdFault('unsent', unavailableCode, `${endpoint} was connected to anew`);

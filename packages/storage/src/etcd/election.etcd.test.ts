@@ -127,6 +127,43 @@ test('a leader that resigns keeps the others away until its work has stopped', a
   opened.client.close();
 });
 
+test('a leader that lost its lease stands for election again only when its work has stopped', async () => {
+  const key = `/election/${run++}`;
+  const proxy = await startProxy(etcd.endpoints[0] as string);
+  const { client } = openStore([proxy.endpoint]);
+  const working = Promise.withResolvers<void>();
+  const terms: AbortSignal[] = [];
+  const election = campaign({
+    client,
+    key,
+    identity: 'one',
+    timeToLiveSeconds,
+    lead: (term) => {
+      terms.push(term);
+      return terms.length === 1 ? working.promise : undefined;
+    },
+  });
+  await until('a leader', () => election.leading || undefined);
+  proxy.silent = true;
+  await until('the end of the term', () => terms[0]?.aborted || undefined);
+  expect(election.leading).toBe(false);
+  proxy.silent = false;
+  proxy.cut();
+  // Nobody holds the key now, and it could be had again.
+  const other = openStore(etcd.endpoints);
+  await until('the lease to end', async () =>
+    (await other.store.get(key, within(2_000))).stored === undefined ? true : undefined,
+  );
+  const startMs = performance.now();
+  await until('another life', () => performance.now() - startMs > timeToLiveSeconds * 1_000 || undefined);
+  expect(terms).toHaveLength(1);
+  working.resolve();
+  await until('another term', () => terms.length === 2 || undefined);
+  await election.close();
+  for (const one of [client, other.client]) one.close();
+  await proxy.close();
+});
+
 test('a process that stood still leads no more when it goes on, before any timer has told it so', async () => {
   let stoodStillMs = 0;
   const clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + stoodStillMs };

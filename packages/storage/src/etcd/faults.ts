@@ -46,6 +46,7 @@ const knownTexts: readonly { text: string; meaning: (fault: EtcdFault) => Meanin
   { text: 'received message larger than max', meaning: tooLarge },
   {
     text: 'database space exceeded',
+    // A member says this also of a write that has been applied and took the last of the space.
     meaning: (cause) => ({ kind: 'final', error: new StorageFullError('etcd has no space left', { cause }) }),
   },
 ];

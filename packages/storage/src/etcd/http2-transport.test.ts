@@ -2,6 +2,7 @@ import { createServer, type Http2Server, type ServerHttp2Session, type ServerHtt
 import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { systemClock } from '@cluster-apiserver/base';
+import { handClock } from '../../../base/test/hand-clock.ts';
 import { until } from '../../../base/test/until.ts';
 import { frame } from './grpc-frames.ts';
 import { type EtcdTransport, etcdTransports, http2Connect } from './http2-transport.ts';
@@ -32,11 +33,9 @@ async function peer(
     answer(stream, headers, sessions.length);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const transport = http2Connect(
-    systemClock,
-    undefined,
-    by,
-  )(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  const transport = http2Connect(systemClock, undefined, { transport: by })(
+    `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+  );
   closings.push(() => {
     transport.close();
     for (const session of sessions) session.destroy();
@@ -96,12 +95,38 @@ describe.each(etcdTransports)('over %s HTTP/2,', (name) => {
   });
 
   test('a question without an answer is cancelled at its deadline, and may have been applied', async () => {
-    let cancelled: Promise<number | undefined> | undefined;
+    const cancelled = Promise.withResolvers<number | undefined>();
     const { transport } = await peer((stream) => {
-      cancelled = new Promise((resolve) => stream.on('close', () => resolve(stream.rstCode)));
+      stream.on('close', () => cancelled.resolve(stream.rstCode));
     });
-    expect(await faultOf(ask(transport, 100))).toMatchObject({ fate: 'lost', code: 14 });
-    expect(await cancelled).toBe(8);
+    // Long enough for the question to be there, also on a busy machine.
+    expect(await faultOf(ask(transport, 1_000))).toMatchObject({ fate: 'lost', code: 14 });
+    expect(await cancelled.promise).toBe(8);
+  });
+
+  test('each question on a connection may have been applied when it has no answer, not the first one alone', async () => {
+    const { transport } = await peer(() => {});
+    for (let n = 0; n < 3; n++) expect(await faultOf(ask(transport, 100))).toMatchObject({ fate: 'lost' });
+  });
+
+  test('a good answer that comes after its time is told, until nobody listens for it any more', async () => {
+    const streams: ServerHttp2Stream[] = [];
+    const { transport } = await peer((stream) => {
+      streams.push(stream);
+    });
+    const came: string[] = [];
+    const asked = (withinMs: number): Promise<Buffer> =>
+      transport.unary('/service/Method', Buffer.from('question'), {
+        timeoutMs: 300,
+        requireLeader: true,
+        late: { withinMs, came: (message) => came.push(String(message)) },
+      });
+    expect(await faultOf(asked(10_000))).toMatchObject({ fate: 'lost' });
+    good(streams[0] as ServerHttp2Stream, 'late'); // it was asked
+    await until('the late answer', () => came.length > 0 || undefined);
+    expect(await faultOf(asked(0))).toMatchObject({ fate: 'lost' });
+    await until('the end of the question', () => streams[1]?.destroyed || undefined);
+    expect(came).toEqual(['late']);
   });
 
   test('a refused stream was not processed', async () => {
@@ -203,11 +228,9 @@ describe.each(etcdTransports)('over %s HTTP/2,', (name) => {
       });
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const transport = http2Connect(
-      systemClock,
-      undefined,
-      by,
-    )(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    const transport = http2Connect(systemClock, undefined, { transport: by })(
+      `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    );
     closings.push(() => {
       transport.close();
       server.close();
@@ -215,4 +238,30 @@ describe.each(etcdTransports)('over %s HTTP/2,', (name) => {
     expect(await faultOf(ask(transport, 100))).toMatchObject({ fate: 'lost' });
     await until('the connection to be closed', () => open.size === 0 || undefined);
   });
+
+  test.each([
+    { electionTimeoutMs: 200, patienceMs: 1_000 },
+    { electionTimeoutMs: 5_000, patienceMs: 5_000 },
+  ])(
+    'a handshake may take $patienceMs ms where elections take $electionTimeoutMs ms',
+    async ({ electionTimeoutMs, patienceMs }) => {
+      const server = createTcpServer((socket) => socket.on('error', () => {}).resume());
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+      const clock = handClock();
+      const options = { transport: by, electionTimeoutMs };
+      const { port } = server.address() as AddressInfo;
+      const transport = http2Connect(clock, () => ({}), options)(`https://127.0.0.1:${port}`);
+      closings.push(() => {
+        transport.close();
+        server.close();
+      });
+      let fault: Awaited<ReturnType<typeof faultOf>>;
+      void faultOf(ask(transport, 60_000)).then((found) => (fault = found));
+      clock.advance(patienceMs - 1);
+      await new Promise(setImmediate);
+      expect(fault).toBeUndefined();
+      clock.advance(1);
+      expect(await until('the end of the handshake', () => fault)).toMatchObject({ fate: 'unsent' });
+    },
+  );
 });

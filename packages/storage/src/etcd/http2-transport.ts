@@ -1,7 +1,7 @@
 /** gRPC over HTTP/2, as much of it as etcd needs. This is the hot path of the whole server: it stays bare. */
 import type { Clock } from '@cluster-apiserver/base';
 import { decodeStatusMessage, frame, MessageReader } from './grpc-frames.ts';
-import { type Connection, connect, type Listener, type Stream } from './http2/connection.ts';
+import { type Connection, connect, type Listener, patienceMinMs, type Stream } from './http2/connection.ts';
 import { connectByNode } from './http2/node-connection.ts';
 import type { TlsCredentials } from './http2/dial.ts';
 import { type HeaderField, headerBlock } from './http2/header-block.ts';
@@ -10,6 +10,7 @@ import {
   type Connect,
   EtcdFault,
   type Fate,
+  type LateAnswer,
   type MemberStream,
   type Transport,
   type UnaryOptions,
@@ -31,10 +32,16 @@ export type EtcdTransport = (typeof etcdTransports)[number];
 
 const connects = { native: connect, node: connectByNode };
 
+export interface Http2Options {
+  readonly transport?: EtcdTransport;
+  /** etcd's --election-timeout: where members wait longer for each other, so do we. */
+  readonly electionTimeoutMs?: number;
+}
+
 export const http2Connect =
-  (clock: Clock, tls: CredentialsOf = () => undefined, transport: EtcdTransport = 'native'): Connect =>
+  (clock: Clock, tls: CredentialsOf = () => undefined, options: Http2Options = {}): Connect =>
   (endpoint) =>
-    new Http2Transport(endpoint, clock, tls, connects[transport]);
+    new Http2Transport(endpoint, clock, tls, options);
 
 /** Asked for each connection: certificates are replaced while connections last. */
 export type CredentialsOf = () => TlsCredentials | undefined;
@@ -46,21 +53,30 @@ class Http2Transport implements Transport {
   /** Most calls of a method have the same time, and then the same headers. */
   readonly #headers = new Map<string, KnownHeaders>();
   readonly #connect: typeof connectByNode;
+  readonly #patienceMs: number;
   #connection: Connection | undefined;
   #connections = 0;
   #closed = false;
 
-  constructor(endpoint: string, clock: Clock, tls: CredentialsOf, connect: typeof connectByNode) {
-    this.#connect = connect;
+  constructor(
+    endpoint: string,
+    clock: Clock,
+    tls: CredentialsOf,
+    { transport = 'native', electionTimeoutMs = 0 }: Http2Options,
+  ) {
+    this.#connect = connects[transport];
+    this.#patienceMs = Math.max(patienceMinMs, electionTimeoutMs);
     this.#endpoint = endpoint;
     this.#clock = clock;
     this.#tls = tls;
   }
 
-  unary(path: string, question: Uint8Array, { timeoutMs, requireLeader }: UnaryOptions): Promise<Buffer> {
+  unary(path: string, question: Uint8Array, { timeoutMs, late, requireLeader }: UnaryOptions): Promise<Buffer> {
     return new Promise((resolve, reject) => {
-      const headers = this.#headersOf(path, requireLeader, `${Math.ceil(timeoutMs)}m`);
-      new Question(this.#endpoint, this.#clock, resolve, reject).ask(this.#current(), headers, question, timeoutMs);
+      // The member gives up at this time, so whoever listens for longer leaves it more.
+      const headers = this.#headersOf(path, requireLeader, `${Math.ceil(timeoutMs + (late?.withinMs ?? 0))}m`);
+      const asked = new Question(this.#endpoint, this.#clock, resolve, reject, late);
+      asked.ask(this.#current(), headers, question, timeoutMs);
     });
   }
 
@@ -87,7 +103,7 @@ class Http2Transport implements Transport {
     try {
       if (this.#closed) throw new Error('the client is closed');
       if (!this.#connection?.usable) {
-        this.#connection = this.#connect(this.#endpoint, this.#tls(), this.#clock);
+        this.#connection = this.#connect(this.#endpoint, this.#tls(), this.#clock, { patienceMs: this.#patienceMs });
         this.#connections++;
       }
       return this.#connection;
@@ -134,12 +150,21 @@ class Question implements Listener {
   #settled = false;
   #cancelTimer = (): void => {};
   #cancelStream = (): void => {};
+  readonly #late: LateAnswer | undefined;
+  #isLate = false;
 
-  constructor(endpoint: string, clock: Clock, resolve: (message: Buffer) => void, reject: (fault: EtcdFault) => void) {
+  constructor(
+    endpoint: string,
+    clock: Clock,
+    resolve: (message: Buffer) => void,
+    reject: (fault: EtcdFault) => void,
+    late: LateAnswer | undefined,
+  ) {
     this.#endpoint = endpoint;
     this.#clock = clock;
     this.#resolve = resolve;
     this.#reject = reject;
+    this.#late = late;
   }
 
   ask(connection: Connection, headers: Buffer, question: Uint8Array, timeoutMs: number): void {
@@ -147,15 +172,32 @@ class Question implements Listener {
     stream.send(frame(question), true);
     this.#cancelStream = () => stream.cancel();
     this.#cancelTimer = afterUnstalled(this.#clock, timeoutMs, () => {
-      this.#giveUp(stream.sent ? 'lost' : 'unsent', unavailableCode, `gave no answer within ${timeoutMs} ms`);
+      this.#timeOut(stream.sent, timeoutMs);
       connection.suspect();
     });
+  }
+
+  #timeOut(isSent: boolean, timeoutMs: number): void {
+    const why = `gave no answer within ${timeoutMs} ms`;
+    if (!isSent || !this.#late) return this.#giveUp(isSent ? 'lost' : 'unsent', unavailableCode, why);
+    this.#settle(new EtcdFault('lost', unavailableCode, `${this.#endpoint} ${why}`));
+    this.#isLate = true;
+    this.#cancelTimer = this.#clock.after(this.#late.withinMs, () => this.#endLate());
+  }
+
+  #endLate(): void {
+    this.#isLate = false;
+    this.#cancelTimer();
+    this.#cancelStream();
   }
 
   headers(headers: ReadonlyMap<string, string>): void {
     if (headers.has('grpc-status')) {
       const refusal = refusalIn(headers);
-      if (refusal || this.#message) this.#settle(refusal);
+      if (this.#isLate) {
+        if (!refusal && this.#message) this.#late?.came(this.#message);
+        this.#endLate();
+      } else if (refusal || this.#message) this.#settle(refusal);
       else this.#giveUp('lost', unknownCode, 'answered without a message');
       return;
     }
@@ -181,6 +223,7 @@ class Question implements Listener {
   }
 
   #giveUp(fate: Fate, code: number, why: string, options?: ErrorOptions): void {
+    if (this.#isLate) this.#endLate();
     if (this.#settled) return;
     this.#settle(new EtcdFault(fate, code, `${this.#endpoint} ${why}`, options));
     this.#cancelStream();

@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => etcd.stop());
 
-const by = (transport: EtcdTransport) => ({ connect: http2Connect(systemClock, undefined, transport) });
+const by = (transport: EtcdTransport) => ({ connect: http2Connect(systemClock, undefined, { transport }) });
 
 describeStoreContract("the store on etcd over Node's HTTP/2", async () => openForContract(etcd.endpoints, by('node')));
 

@@ -16,6 +16,8 @@ export interface EtcdMeasures {
   fenced(): void;
   /** A connection was opened and showed that it leads to the history that we know. */
   connected(): void;
+  /** etcd refused a write because it is out of space. */
+  outOfSpace(): void;
   /** A watch lost its connection, or was refused. */
   watchBroken(by: 'loss' | 'refusal'): void;
 }
@@ -27,5 +29,6 @@ export const noMeasures: EtcdMeasures = {
   leftInDoubt: () => {},
   fenced: () => {},
   connected: () => {},
+  outOfSpace: () => {},
   watchBroken: () => {},
 };

@@ -20,8 +20,16 @@ export type Connect = (endpoint: string) => Transport;
 
 export interface UnaryOptions {
   readonly timeoutMs: number;
+  /** Told when a good answer comes after all. */
+  readonly late?: LateAnswer | undefined;
   /** Refuse instead of wait while the member knows of no leader. Only questions about the member itself say false. */
   readonly requireLeader: boolean;
+}
+
+export interface LateAnswer {
+  /** So long after the time was over it is listened for. */
+  readonly withinMs: number;
+  readonly came: (message: Buffer) => void;
 }
 
 export interface MemberStream {

@@ -17,6 +17,7 @@ import { memberStatus } from './wire/status.ts';
 
 export interface VerificationOptions {
   readonly clock: Clock;
+  readonly electionTimeoutMs: number;
   readonly members: Members;
   readonly history: History;
   /** Any key will do; it need not exist, and we must be allowed to read it. */
@@ -26,13 +27,14 @@ export interface VerificationOptions {
   readonly verified: () => void;
 }
 
-/** A member that is alive tells its cluster in a few milliseconds, with or without a leader. */
-const statusTimeoutMs = 400;
+/** In election timeouts: a member that is alive tells its cluster quickly, with or without a leader. */
+const statusTimeoutElections = 0.4;
 
 const unavailableCode = 14;
 
 export class Verification {
   readonly #clock: Clock;
+  readonly #statusTimeoutMs: number;
   readonly #members: Members;
   readonly #history: History;
   readonly #headRequest: RangeRequest;
@@ -40,8 +42,9 @@ export class Verification {
   readonly #verified: () => void;
   readonly #running = new Map<Member, { readonly connection: number; readonly done: Promise<void> }>();
 
-  constructor({ clock, members, history, headRequest, foreign, verified }: VerificationOptions) {
+  constructor({ clock, electionTimeoutMs, members, history, headRequest, foreign, verified }: VerificationOptions) {
     this.#clock = clock;
+    this.#statusTimeoutMs = electionTimeoutMs * statusTimeoutElections;
     this.#members = members;
     this.#history = history;
     this.#headRequest = headRequest;
@@ -136,7 +139,7 @@ export class Verification {
 
   /** What each member says; undefined for one that does not answer. */
   #clusterIds(): Promise<(ClusterId | undefined)[]> {
-    const options = { timeoutMs: statusTimeoutMs, requireLeader: false };
+    const options = { timeoutMs: this.#statusTimeoutMs, requireLeader: false };
     return Promise.all(
       this.#members.all.map(({ transport }) =>
         transport.unary(memberStatus.path, memberStatus.encode(), options).then(

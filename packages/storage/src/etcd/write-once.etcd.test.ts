@@ -1,13 +1,22 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { systemClock } from '@cluster-apiserver/base';
 import { type OpenedStore, openStore, within } from '../../test/open-store.ts';
 import { type RealEtcd, startEtcd } from '../../test/real-etcd.ts';
 import { until } from '../../../base/test/until.ts';
 import { startProxy, type TcpProxy } from '../../test/tcp-proxy.ts';
-import { KeyExistsError, RevisionMismatchError, StorageUnavailableError, WriteInDoubtError } from '../errors.ts';
+import {
+  KeyExistsError,
+  RevisionMismatchError,
+  StorageFullError,
+  StorageUnavailableError,
+  WriteInDoubtError,
+} from '../errors.ts';
 import { type Revision, revision } from '../revision.ts';
 import type { Store } from '../store.ts';
+import { http2Connect } from './http2-transport.ts';
+import { type Connect, EtcdFault } from './transport.ts';
 import { encoded, type Rpc, writeInt64 } from './wire/fields.ts';
-import { compact, range } from './wire/key-value.ts';
+import { compact, conditionalWrite, range } from './wire/key-value.ts';
 import { revokeLease } from './wire/lease.ts';
 
 let etcd: RealEtcd;
@@ -146,6 +155,17 @@ test('a creation that never arrived is done once, later', async () => {
   proxy.silent = false;
   await creating;
   expect(await writesOf('mine')).toBe(1);
+});
+
+test.each<{ what: string; act: (first: Revision) => Promise<Revision> }>([
+  { what: 'a creation', act: () => ours.store.create(`${key}-new`, bytes('mine'), {}, within(10_000)) },
+  { what: 'an update', act: (first) => update(ours.store, 'mine', first) },
+  { what: 'a deletion', act: (first) => remove(ours.store, first) },
+])('the answer to $what that comes when its time is over is an answer all the same', async ({ act }) => {
+  const first = await create(ours.store, 'first');
+  // Beyond the time of each attempt that there is time for: a second one would be answered too late.
+  proxy.delayMs = 1_100;
+  expect(await act(first)).toBe(first + 1);
 });
 
 test('an update whose answer is lost is our own, at its revision', async () => {
@@ -350,4 +370,94 @@ test.each([
   );
   expect(outcome).toBeInstanceOf(StorageUnavailableError);
   expect((await theirs.store.get(key, within(1_000))).stored?.value).toEqual(bytes('theirs'));
+});
+
+const noSpace = (): EtcdFault => new EtcdFault('refused', 8, 'etcdserver: mvcc: database space exceeded');
+
+/** Stands between a client and the writes that it sends. */
+const withWrites =
+  (write: (send: () => Promise<Buffer>, question: Buffer) => Promise<Buffer>): Connect =>
+  (endpoint) => {
+    const transport = http2Connect(systemClock)(endpoint);
+    return {
+      unary: (path, question, options) => {
+        const send = (): Promise<Buffer> => transport.unary(path, question, options);
+        return path === conditionalWrite.path ? write(send, Buffer.from(question)) : send();
+      },
+      stream: (path) => transport.stream(path),
+      get connection() {
+        return transport.connection;
+      },
+      close: () => transport.close(),
+    };
+  };
+
+describe('a write that etcd has no space for', () => {
+  /** Whether the next one is refused after it has been applied, as etcd does with the one that takes the last space. */
+  let applies: boolean;
+  let meanwhile: () => Promise<unknown>;
+  let crowded: OpenedStore;
+  beforeEach(() => {
+    applies = false;
+    meanwhile = nothing;
+    const connect = withWrites(async (send, question) => {
+      if (!question.includes('takes space')) return send();
+      if (applies) await send();
+      applies = false;
+      await meanwhile();
+      throw noSpace();
+    });
+    crowded = openStore(etcd.endpoints, { connect });
+  });
+  afterEach(() => crowded.client.close());
+
+  test('is refused when it was not applied', async () => {
+    await expect(create(crowded.store, 'takes space')).rejects.toThrow(StorageFullError);
+    expect((await theirs.store.get(key, within(1_000))).stored).toBeUndefined();
+    const at = await create(theirs.store, 'theirs');
+    await expect(create(crowded.store, 'takes space')).rejects.toThrow(KeyExistsError);
+    await expect(update(crowded.store, 'takes space', at)).rejects.toThrow(StorageFullError);
+    expect((await theirs.store.get(key, within(1_000))).stored?.value).toEqual(bytes('theirs'));
+  });
+
+  test('is ours when it was applied all the same', async () => {
+    applies = true;
+    const created = await create(crowded.store, 'takes space');
+    expect((await theirs.store.get(key, within(1_000))).stored?.revision).toBe(created);
+    applies = true;
+    const updated = await update(crowded.store, 'takes space again', created);
+    expect((await theirs.store.get(key, within(1_000))).stored?.revision).toBe(updated);
+  });
+
+  test('is ours though others have changed it since', async () => {
+    let applied: Revision | undefined;
+    meanwhile = async () => {
+      applied = (await theirs.store.get(key, within(1_000))).stored?.revision;
+      await update(theirs.store, 'theirs', applied as Revision);
+    };
+    applies = true;
+    expect(await create(crowded.store, 'takes space')).toBe(applied);
+  });
+
+  test('is a conflict when others came first', async () => {
+    const at = await create(theirs.store, 'theirs');
+    meanwhile = async () => update(theirs.store, 'theirs, too', at);
+    await expect(update(crowded.store, 'takes space', at)).rejects.toThrow(RevisionMismatchError);
+  });
+});
+
+test('a deletion whose receipt took the last space of etcd is ours', async () => {
+  let refusals = 0;
+  const connect = withWrites(async (send) => {
+    const answer = await send();
+    if (refusals++ === 0) throw noSpace();
+    return answer;
+  });
+  const at = await create(theirs.store, 'theirs');
+  const crowded = openStore(etcd.endpoints, { connect });
+  const deleted = await remove(crowded.store, at);
+  expect(deleted).toBeGreaterThan(at);
+  expect((await theirs.store.get(key, within(1_000))).stored).toBeUndefined();
+  expect(refusals).toBe(1);
+  crowded.client.close();
 });

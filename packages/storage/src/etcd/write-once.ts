@@ -13,6 +13,9 @@
  * sealed: from then on it cannot be applied, and whether it was can be read. Only then, and with another seal, is the
  * creation tried again. Its bytes are its receipt: each new object has a UID of its own.
  *
+ * A full etcd refuses a write before it is proposed, or after it has been applied: it then gives the same answer. What is
+ * there decides which of the two it was.
+ *
  * What nobody can tell ends in a WriteInDoubtError, whatever else went wrong after the doubt.
  */
 import { type Call, detached, throwIfAborted } from '@cluster-apiserver/base';
@@ -81,6 +84,7 @@ async function create(
 ): Promise<WriteOutcome> {
   for (let leaseLosses = 0; ; ) {
     const seal = nextSeal();
+    let doubt: InDoubtError;
     // Where the history of an attempt in doubt begins to matter. Asked for once in the life of a client.
     const knownRevision = client.history.revision || (await client.readHead(call));
     const lease = await leaseOf(leases, write, call);
@@ -99,15 +103,62 @@ async function create(
         leases.forget(lease);
         continue;
       }
+      if (error instanceof StorageFullError) return createdThoughFull(client, write, knownRevision, call, error);
       if (!(error instanceof InDoubtError)) throw error;
+      doubt = error;
     }
     try {
-      const outcome = await sealed({ client, leases }, write, { seal, knownRevision }, call);
-      client.measures.fenced();
+      const sealing = sealed({ client, leases }, write, { seal, knownRevision }, call).then((outcome) => {
+        client.measures.fenced();
+        return outcome;
+      });
+      const outcome = await Promise.race([lateOutcome(doubt.late), sealing]);
       if (outcome) return outcome;
     } catch (cause) {
       throw new WriteInDoubtError(write.key, { cause });
     }
+  }
+}
+
+/** The outcome of the attempt in doubt, if its answer comes before anything else is known. */
+async function lateOutcome(late: Promise<unknown>): Promise<WriteOutcome> {
+  const { applied, header, current } = (await late) as ReturnType<typeof conditionalWrite.decode>; // the call that was in doubt
+  if (applied) return { applied, revision: header.revision };
+  if (current) return { applied, current };
+  // It came to the seal, which says no more than that it was fenced off.
+  return new Promise(() => {});
+}
+
+/** One that was created and has been deleted by others since counts as refused. */
+async function createdThoughFull(
+  client: EtcdClient,
+  write: Write,
+  knownRevision: number,
+  call: EtcdCall,
+  refusal: StorageFullError,
+): Promise<WriteOutcome> {
+  const current = await readDecided(client, write, call);
+  if (!current) throw refusal;
+  if (isOurs(write, current)) return { applied: true, revision: current.modRevision };
+  if (current.createRevision <= knownRevision) return { applied: false, current };
+  const { current: found } = await findEvent(
+    client,
+    { key: write.key },
+    { after: knownRevision, known: knownRevision },
+    (event) => event.current.modRevision >= current.modRevision || isOursIn(write, event.current),
+    call,
+  ).catch((cause: unknown) => {
+    throw new WriteInDoubtError(write.key, { cause });
+  });
+  return isOursIn(write, found) ? { applied: true, revision: found.modRevision } : { applied: false, current };
+}
+
+/** What is there after a write that has been applied, or never will be. */
+async function readDecided(client: EtcdClient, { key }: Write, call: EtcdCall): Promise<KeyValue | undefined> {
+  try {
+    return (await client.call(range, { key }, call)).values[0];
+  } catch (cause) {
+    throw new WriteInDoubtError(key, { cause });
   }
 }
 
@@ -186,8 +237,14 @@ async function replace(
     } catch (error) {
       // Every attempt has the same receipt, so it does not matter which of them is applied in the end.
       if (isLeaseMissing(error) && leaseLosses++ < leaseLossesMax) leases.forget(lease);
-      // A full store takes no receipt, and deletions are what makes room in it.
-      else if (error instanceof StorageFullError && withReceipt && !write.value) withReceipt = false;
+      else if (error instanceof StorageFullError && !inDoubt()) {
+        const current = await readDecided(client, write, call);
+        if (!current || current.modRevision > write.expected)
+          return await foundInStore(client, write, receipt, doubts, known, call, error);
+        // A full store takes no receipt, and deletions are what makes room in it.
+        if (!withReceipt || write.value) throw error;
+        withReceipt = false;
+      } else if (error instanceof StorageFullError && withReceipt && !write.value) withReceipt = false;
       else if (!inDoubt()) throw error;
       else return await foundInStore(client, write, receipt, doubts, known, call, error);
     }

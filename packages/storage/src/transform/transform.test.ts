@@ -1,6 +1,7 @@
 import { createSecretKey } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
 import { systemRandom } from '@cluster-apiserver/base';
+import { repetitions } from '../../../base/test/soak.ts';
 import { describeTransformerContract } from '../contract/transformer-contract.ts';
 import { aesCbc } from './aes-cbc.ts';
 import { aesGcm } from './aes-gcm.ts';
@@ -152,7 +153,9 @@ const vector = {
   box: 'f3ffc7703f9400e52a7dfb4b3d3305d98e993b9f48681273c29650ba32fc76ce48332ea7164d96a4476fb8c531a1186ac0dfc17c98dce87b4da7f011ec48c97271d2c20f9b928fe2270d6fb863d51738b48eeee314a7cc8ab932164548e526ae90224368517acfeabd6bb3732bc0e9da99832b61ca01b6de56244a9e88d5f9b37973f622a43d14a6599b1f654cb45a74e355a5',
 };
 
-test('no nonce comes twice in 100,000 writes', async () => {
+const writes = repetitions({ ci: 10_000, soak: 100_000 });
+
+test(`no nonce comes twice in ${writes} writes`, async () => {
   const transformers: readonly (readonly [ReadyTransformer, number])[] = [
     [aesGcm({ key: keyOf(32), random, drewNonce: ignore }), 12],
     [await secretbox({ key: Buffer.alloc(32), random }), 24],
@@ -160,9 +163,9 @@ test('no nonce comes twice in 100,000 writes', async () => {
   ];
   for (const [transformer, nonceBytes] of transformers) {
     const nonces = new Set<string>();
-    for (let n = 0; n < 100_000; n++)
+    for (let n = 0; n < writes; n++)
       nonces.add(Buffer.concat(transformer.toStorage(Buffer.from('x'), key)).toString('hex', 0, nonceBytes));
-    expect(nonces.size).toBe(100_000);
+    expect(nonces.size).toBe(writes);
   }
 });
 

@@ -58,7 +58,7 @@ function opened({ end = newest, weight = 1_000, compacted = 0 } = {}) {
       },
     };
   };
-  return { clock, replays, read };
+  return { clock, replays, read, catchUp };
 }
 
 const turns = async (count = 20): Promise<void> => {
@@ -104,17 +104,21 @@ test('a reader who falls behind the others does not hold them up, and goes on in
   expect(replays).toHaveLength(2);
 });
 
-test('two passes run at a time, and whoever waits for a third in vain is refused', async () => {
-  const { replays, read, clock } = opened();
+test('two passes run at a time, and whoever waits for a third in vain is refused; all of it is counted', async () => {
+  const { replays, read, clock, catchUp } = opened();
+  expect(catchUp.statistics).toEqual({ running: 0, begun: 0, waiting: 0, refused: 0, bufferedBytes: 0 });
   for (const after of [3_000, 2_000]) await read(after).until(1);
   const third = read(1_000);
   third.take();
   await turns();
   expect(replays).toHaveLength(2);
+  expect(catchUp.statistics).toMatchObject({ running: 2, begun: 2, waiting: 1, refused: 0 });
+  expect(catchUp.statistics.bufferedBytes).toBeGreaterThan(100_000);
   clock.advance(9_999);
   expect(third.take()).toBeUndefined();
   clock.advance(1);
   expect(third.take()).toBe('refused');
+  expect(catchUp.statistics).toMatchObject({ running: 0, begun: 2, waiting: 0, refused: 1 });
 });
 
 test('a pass that somebody waits for ends after its time, and its readers go on behind the others', async () => {

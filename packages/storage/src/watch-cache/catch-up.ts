@@ -44,6 +44,19 @@ export interface CatchUpReader<Item> {
   close(): void;
 }
 
+/** What is worth knowing of the catch-ups of a collection. */
+export interface CatchUpStatistics {
+  /** Passes that read from the store now, and all since the start. */
+  readonly running: number;
+  readonly begun: number;
+  /** Readers that wait for a pass. */
+  readonly waiting: number;
+  /** Readers that waited for too long, and were refused. */
+  readonly refused: number;
+  /** About how many bytes are buffered. */
+  readonly bufferedBytes: number;
+}
+
 const marksMax = bufferWeightMax / aheadWeightMax - 1;
 
 /** Each set of changes is looked into when it is called for. */
@@ -56,10 +69,24 @@ export class CatchUp<Item extends CacheItem> {
   /** In the order in which they came. */
   readonly #waiting = new Set<Reader<Item>>();
   #admitting = false;
+  #begun = 0;
+  #refused = 0;
 
   constructor(replay: Replay<Item>, clock: Clock) {
     this.#replay = replay;
     this.#clock = clock;
+  }
+
+  get statistics(): CatchUpStatistics {
+    let bufferedBytes = 0;
+    for (const pass of this.#passes) bufferedBytes += pass.bufferedBytes;
+    return {
+      running: this.#passes.size,
+      begun: this.#begun,
+      waiting: this.#waiting.size,
+      refused: this.#refused,
+      bufferedBytes,
+    };
   }
 
   open(after: Revision, notify: () => void): CatchUpReader<Item> {
@@ -74,6 +101,12 @@ export class CatchUp<Item extends CacheItem> {
   /** Takes a wait back. */
   leave(reader: Reader<Item>): void {
     this.#waiting.delete(reader);
+  }
+
+  /** It has waited for too long. */
+  refuse(reader: Reader<Item>): void {
+    this.#refused++;
+    this.leave(reader);
   }
 
   /** In the next turn: those who come in this one are in the same pass. */
@@ -109,6 +142,7 @@ export class CatchUp<Item extends CacheItem> {
       },
     });
     this.#passes.add(pass);
+    this.#begun++;
     return pass;
   }
 }
@@ -155,7 +189,7 @@ class Reader<Item extends CacheItem> implements CatchUpReader<Item> {
   #enter(): void {
     this.#cancelWait ??= this.#clock.after(waitMaxMs, () => {
       this.#isRefused = true;
-      this.#catchUp.leave(this);
+      this.#catchUp.refuse(this);
       this.#pass?.leave(this);
       this.notify();
     });
@@ -213,6 +247,10 @@ class Pass<Item extends CacheItem> {
     this.#window.beginAt(after);
     this.#endLater();
     void this.#read(replay(after, this.#abort.signal));
+  }
+
+  get bufferedBytes(): number {
+    return this.#window.weight;
   }
 
   covers(sent: Revision): boolean {

@@ -3,8 +3,8 @@ import { byteString, bytesOf } from '@cluster-apiserver/model';
 import { RevisionCompactedError } from '../errors.ts';
 import { type Revision, revision } from '../revision.ts';
 import type { Call, ChangeSet, Entry, Store } from '../store.ts';
-import { CatchUp, type CatchUpReader } from './catch-up.ts';
-import type { Freshness } from './freshness.ts';
+import { CatchUp, type CatchUpReader, type CatchUpStatistics } from './catch-up.ts';
+import type { Freshness, ReadObserver } from './freshness.ts';
 import type { Keyed } from './sorted-set.ts';
 import { emptyView, type TermsOf, type View, viewOf, withChange, withoutChanges } from './view.ts';
 import { type ItemChange, Window } from './window.ts';
@@ -24,6 +24,29 @@ export interface CollectionForm<Item extends CacheItem> {
   readonly read: (entry: Entry, key: string) => Item;
   /** What an item can be found by besides its key. */
   readonly termsOf: TermsOf<Item>;
+  readonly measures?: ReadMeasures | undefined;
+}
+
+/** How long reads waited for memory to be as fresh as they wanted it. */
+export interface ReadMeasures {
+  /** Of reads that see everything that was acknowledged before. */
+  readonly consistent: ReadObserver;
+  /** Of reads that want a revision, or a later one. */
+  readonly notOlder: ReadObserver;
+}
+
+/** What is worth knowing of a collection, counted since it was opened. */
+export interface CollectionStatistics {
+  readonly objects: number;
+  /** How often it was read anew, the first time included. */
+  readonly initializations: number;
+  readonly eventsReceived: number;
+  /** Told to all who follow. */
+  readonly eventsDispatched: number;
+  /** What watches can resume from. */
+  readonly windowChanges: number;
+  readonly windowBytes: number;
+  readonly catchUp: CatchUpStatistics;
 }
 
 /** The whole collection was read anew, or one object that could not be read before can be. */
@@ -89,6 +112,9 @@ export class Collection<Item extends CacheItem> {
   #historyFrom = revision(0);
   #interrupting = false;
   #cancelTrim: (() => void) | undefined;
+  #initializations = 0;
+  #eventsReceived = 0;
+  #eventsDispatched = 0;
 
   constructor(form: CollectionForm<Item>, store: Store, freshness: Freshness, clock: Clock) {
     this.form = form;
@@ -104,14 +130,27 @@ export class Collection<Item extends CacheItem> {
     return this.#freshness.reached;
   }
 
+  get statistics(): CollectionStatistics {
+    return {
+      objects: this.#newest.size,
+      initializations: this.#initializations,
+      eventsReceived: this.#eventsReceived,
+      eventsDispatched: this.#eventsDispatched,
+      windowChanges: this.#window.count,
+      windowBytes: this.#window.weight,
+      catchUp: this.#catchUp.statistics,
+    };
+  }
+
   /**
    * Resolves when the memory is as fresh as asked: as everything acknowledged before (undefined), as a revision, which
    * throws RevisionTooLargeError when it lies in the future, or as what was told here before (`any`). The last is
    * nearly always at once, and then undefined.
    */
   reach(wanted: Revision | 'any' | undefined, call: Call): Promise<void> | undefined {
-    if (wanted === undefined) return this.#freshness.newest(call);
-    return wanted === 'any' ? this.#freshness.told(call) : this.#freshness.atLeast(wanted, call);
+    const { measures } = this.form;
+    if (wanted === undefined) return this.#freshness.newest(call, measures?.consistent);
+    return wanted === 'any' ? this.#freshness.told(call) : this.#freshness.atLeast(wanted, call, measures?.notOlder);
   }
 
   /** A write below the prefix was acknowledged at this revision. */
@@ -225,6 +264,7 @@ export class Collection<Item extends CacheItem> {
 
   /** Something happened below the prefix. */
   apply(key: string, entry: Entry | undefined, revision: Revision): void {
+    this.#eventsReceived++;
     const itemKey = this.#keyOf(key);
     const previous = this.#newest.get(itemKey);
     const current = entry && this.form.read(entry, itemKey);
@@ -236,6 +276,7 @@ export class Collection<Item extends CacheItem> {
     this.#trimLater();
     if (this.#kept.size > 0) this.#dropKept(false);
     for (const follower of this.#followers) follower.changed(change);
+    this.#eventsDispatched++;
   }
 
   /**
@@ -296,6 +337,7 @@ export class Collection<Item extends CacheItem> {
     const items = { [Symbol.iterator]: () => newest.values() };
     const view = yield* viewOf(items, this.form.termsOf, revision);
     return () => {
+      this.#initializations++;
       this.#newest = newest;
       this.#view = view;
       this.#kept.clear();

@@ -21,8 +21,12 @@ const standstillMaxMs = 10_000;
 /** A write from here comes back within milliseconds; whoever wants no fresher state is not kept for longer. */
 const ownWritesMs = 100;
 
+/** Told how long a read waited for the memory, and whether in vain. The question to the quorum is not part of it. */
+export type ReadObserver = (waitedMs: number, succeeded: boolean) => void;
+
 interface Reader {
   readonly call: Call;
+  readonly observe?: ReadObserver | undefined;
   readonly arrive: () => void;
   readonly fail: (error: unknown) => void;
 }
@@ -54,6 +58,8 @@ export class Freshness {
   /** When the memory moved last, or the first of those who wait came. */
   #movedMs = 0;
   #reopenedMs = 0;
+  /** When the store told last how far it is. */
+  #progressMs: number;
   /** What was known is of another history, and the present one has not been read yet. */
   #forgotten = false;
   readonly #standstillMs: number;
@@ -62,6 +68,12 @@ export class Freshness {
     this.#store = store;
     this.#clock = clock;
     this.#standstillMs = standstillMs;
+    this.#progressMs = clock.monotonicMs();
+  }
+
+  /** How long ago the store told last how far it is, whether or not there was anything new. */
+  get progressAgeMs(): number {
+    return this.#clock.monotonicMs() - this.#progressMs;
   }
 
   /** How far the memory has come. */
@@ -81,7 +93,9 @@ export class Freshness {
     this.#reached = revision(0);
     this.#told = revision(0);
     this.#cancelAsking?.();
-    for (const { fail } of [...this.#readers.splice(0), ...this.#waiters.splice(0)]) fail(error);
+    const nowMs = this.#clock.monotonicMs();
+    for (const reader of this.#readers.splice(0)) refuse(reader, error, 0);
+    for (const waiter of this.#waiters.splice(0)) refuse(waiter, error, nowMs - waiter.sinceMs);
   }
 
   /** Throws while nothing is known of the present history. */
@@ -97,12 +111,13 @@ export class Freshness {
 
   advance(to: Revision): void {
     this.#reached = to;
-    if (this.#waiters.length > 0) this.#movedMs = this.#clock.monotonicMs();
+    this.#progressMs = this.#clock.monotonicMs();
     if (this.#waiters.length === 0) return;
+    this.#movedMs = this.#progressMs;
     const arrived = this.#waiters.filter((waiter) => waiter.revision <= to);
     this.#waiters = this.#waiters.filter((waiter) => waiter.revision > to);
     if (this.#waiters.length === 0) this.#cancelAsking?.();
-    for (const reader of arrived) answer(reader);
+    for (const waiter of arrived) answer(waiter, this.#movedMs - waiter.sinceMs);
   }
 
   /** A write was acknowledged at this revision: from now on nobody here is told less. */
@@ -121,7 +136,7 @@ export class Freshness {
     const nowMs = this.#clock.monotonicMs();
     if (this.#waiters.length > 0 && nowMs - this.#movedMs > ownWritesMs) return undefined;
     return new Promise((arrive, fail) => {
-      const end = (): void => answer({ call, arrive, fail });
+      const end = (): void => answer({ call, arrive, fail }, 0);
       const cancel = this.#clock.after(ownWritesMs, end);
       const done = (): void => {
         cancel();
@@ -132,19 +147,19 @@ export class Freshness {
   }
 
   /** Resolves when the memory has come to everything that was acknowledged before. */
-  newest(call: Call): Promise<void> {
+  newest(call: Call, observe?: ReadObserver): Promise<void> {
     this.requireKnown();
-    return this.#within(call, (reader) => {
+    return this.#within(call, observe, (reader) => {
       this.#readers.push(reader);
       this.#ask();
     });
   }
 
   /** Resolves when the memory has come to the revision; throws RevisionTooLargeError when it lies in the future. */
-  async atLeast(wanted: Revision, call: Call): Promise<void> {
+  async atLeast(wanted: Revision, call: Call, observe?: ReadObserver): Promise<void> {
     this.requireKnown();
     if (wanted <= this.#reached) return;
-    await this.newest(call);
+    await this.newest(call, observe);
     if (wanted > this.#reached) throw new RevisionTooLargeError(wanted);
   }
 
@@ -160,12 +175,13 @@ export class Freshness {
     try {
       const head = await this.#store.head(callUntil(this.#clock.monotonicMs() + questionTimeoutMs));
       this.requireKnown();
-      if (head <= this.#reached) for (const reader of readers) answer(reader);
+      if (head <= this.#reached) for (const reader of readers) answer(reader, 0);
       else this.#waitFor(head, readers);
     } catch (error) {
-      for (const { fail } of readers) fail(error);
+      for (const reader of readers) refuse(reader, error, 0);
       // Whoever waits for the next question has waited with this one, and would otherwise do so twice.
-      if (error instanceof StorageUnavailableError) for (const { fail } of this.#readers.splice(0)) fail(error);
+      if (error instanceof StorageUnavailableError)
+        for (const reader of this.#readers.splice(0)) refuse(reader, error, 0);
     }
     this.#asking = false;
     if (this.#readers.length > 0) this.#ask();
@@ -201,7 +217,7 @@ export class Freshness {
     const aborted = this.#waiters.filter(({ call }) => call.isAborted);
     if (aborted.length === 0) return;
     this.#waiters = this.#waiters.filter(({ call }) => !call.isAborted);
-    for (const reader of aborted) answer(reader);
+    for (const reader of aborted) answer(reader, 0);
   }
 
   /** Each by its own time: whoever came a moment ago has waited for nothing yet. */
@@ -211,20 +227,27 @@ export class Freshness {
     if (failed.length === 0) return;
     this.#waiters = this.#waiters.filter((waiter) => !stuck(waiter));
     const error = new StorageUnavailableError(`the watch of the storage has not come beyond ${this.#reached}`);
-    for (const { fail } of failed) fail(error);
+    for (const waiter of failed) refuse(waiter, error, nowMs - waiter.sinceMs);
   }
 
   /** Ends early with the call. Hardly any call ends before its question does, and those alone pay for a timer. */
-  #within(call: Call, begin: (reader: Reader) => void): Promise<void> {
+  #within(call: Call, observe: ReadObserver | undefined, begin: (reader: Reader) => void): Promise<void> {
     return new Promise((arrive, fail) => {
-      const leftMs = call.deadlineMs - this.#clock.monotonicMs();
-      if (leftMs > standstillMaxMs) return begin({ call, arrive, fail });
+      const beganMs = this.#clock.monotonicMs();
+      const leftMs = call.deadlineMs - beganMs;
+      if (leftMs > standstillMaxMs) return begin({ call, observe, arrive, fail });
+      let isOver = false;
       // Not before the deadline, so that whoever looks at the clock then finds it passed.
-      const cancel = this.#clock.after(Math.max(0, Math.ceil(leftMs)), () =>
-        fail(new StorageUnavailableError('the storage did not tell in time how far it is')),
-      );
+      const cancel = this.#clock.after(Math.max(0, Math.ceil(leftMs)), () => {
+        observe?.(this.#clock.monotonicMs() - beganMs, false);
+        isOver = true;
+        fail(new StorageUnavailableError('the storage did not tell in time how far it is'));
+      });
       begin({
         call,
+        observe: (waitedMs, succeeded) => {
+          if (!isOver) observe?.(waitedMs, succeeded);
+        },
         arrive: () => {
           cancel();
           arrive();
@@ -239,7 +262,13 @@ export class Freshness {
 }
 
 /** What follows the wait is not done for a caller who has left. */
-function answer({ call, arrive, fail }: Reader): void {
-  if (call.isAborted) fail(call.signal?.reason);
-  else arrive();
+function answer({ call, observe, arrive, fail }: Reader, waitedMs: number): void {
+  if (call.isAborted) return fail(call.signal?.reason);
+  observe?.(waitedMs, true);
+  arrive();
+}
+
+function refuse({ observe, fail }: Reader, error: unknown, waitedMs: number): void {
+  observe?.(waitedMs, false);
+  fail(error);
 }

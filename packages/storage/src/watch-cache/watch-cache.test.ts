@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { type Call, callUntil, seededRandom, systemClock } from '@cluster-apiserver/base';
 import { type HandClock, handClock } from '../../../base/test/hand-clock.ts';
+import { until, untilTurned } from '../../../base/test/until.ts';
 import {
   CorruptValueError,
   HistoryReplacedError,
@@ -310,6 +311,21 @@ test('a follower is told every change in order, with what was there before', asy
   expect(told).toEqual(['1: - to one', '1: one to two', '1: two to -']);
 });
 
+test('a replica that starts while the store does not answer tells so once, however often it tries', async () => {
+  let attempts = 0;
+  const failing: Store = {
+    ...memory,
+    head: (given) => {
+      if (attempts++ < 3) return Promise.reject(new StorageUnavailableError('no answer'));
+      return memory.head(given);
+    },
+  };
+  open(failing);
+  await until('the load', () => reports.some(({ type }) => type === 'loaded') || undefined);
+  expect(attempts).toBe(4);
+  expect(reports.map(({ type }) => type)).toEqual(['lost', 'loaded']);
+});
+
 test('after a lost watch it reads all again, tells so, and does not go back in time', async () => {
   const store = disturbed();
   const [a] = open(store);
@@ -393,7 +409,7 @@ describe('when the store turns out to have another history', () => {
     expect(() => a.get('kept')).toThrow(HistoryReplacedError);
     expect(() => a.reach('any', call)).toThrow(HistoryReplacedError);
     expect(() => a.view()).toThrow(HistoryReplacedError);
-    while (!opened[0]?.following) await new Promise(setImmediate);
+    await untilTurned(() => opened[0]?.following === true);
     await a.reach(undefined, call);
     expect(await contents(a)).toEqual(['kept=one']);
     expect(a.reached).toBe(before);
@@ -435,6 +451,43 @@ test('a reader who came a moment ago is not failed because others have waited fo
   expect(failures).toEqual(['early']);
   await passing(clock, 6_000);
   expect(failures).toEqual(['early', 'late']);
+});
+
+test('each read is observed once, by how long it waited for the memory and whether in vain', async () => {
+  const clock = handClock();
+  let head = 10;
+  const freshness = new Freshness({
+    store: { head: async () => revision(head), askForProgress: () => {}, reopenWatches: () => {} },
+    clock,
+  });
+  const observed: string[] = [];
+  const read = (name: string, forMs: number): void =>
+    void freshness
+      .newest(callUntil(clock.monotonicMs() + forMs), (waitedMs, succeeded) =>
+        observed.push(`${name} ${waitedMs} ${succeeded}`),
+      )
+      .catch(() => {});
+  freshness.begin(revision(10));
+  read('fresh', 600_000);
+  read('fresh and short', 1_000);
+  await passing(clock, 100);
+  head = 11;
+  read('waits', 600_000);
+  read('waits shortly', 200);
+  await passing(clock, 400);
+  expect(freshness.progressAgeMs).toBe(500);
+  freshness.advance(revision(11));
+  expect(freshness.progressAgeMs).toBe(0);
+  head = 12;
+  read('in vain', 600_000);
+  await passing(clock, 12_000);
+  expect(observed).toEqual([
+    'fresh 0 true',
+    'fresh and short 0 true',
+    'waits shortly 200 false',
+    'waits 400 true',
+    expect.stringMatching(/^in vain 10\d\d\d false$/),
+  ]);
 });
 
 test('readers of a memory that moves on, if slowly, are waited for', async () => {
@@ -484,6 +537,27 @@ test('a new replica knows what happened just before it began', async () => {
   await a.reach(undefined, call);
   expect(a.changesAfter(first)).toBeUndefined();
   expect(a.changesAfter(revision(a.reached - 4_000))).toHaveLength(4_000);
+});
+
+test('a collection counts how often it was read anew, its changes and what it holds', async () => {
+  await put('/r/a/1');
+  const [a, b] = open();
+  await a.reach(undefined, call);
+  const loaded = a.statistics;
+  expect(loaded).toMatchObject({ objects: 1, initializations: 1, eventsReceived: 0, windowChanges: 0, windowBytes: 0 });
+  await put('/r/a/1', 'again');
+  await put('/r/a/2');
+  await remove('/r/a/2');
+  await a.reach(undefined, call);
+  expect(a.statistics).toMatchObject({
+    objects: 1,
+    initializations: 1,
+    eventsReceived: 3,
+    eventsDispatched: 3,
+    windowChanges: 3,
+  });
+  expect(a.statistics.windowBytes).toBeGreaterThan(loaded.windowBytes);
+  expect(b.statistics).toMatchObject({ objects: 0, eventsReceived: 0 });
 });
 
 test('keys beyond ASCII are in the order of their bytes', async () => {

@@ -38,6 +38,10 @@ export interface WatchCache<Item extends CacheItem> {
   readonly following: boolean;
   /** Why it does not follow the store, where something else than the first list is the reason. */
   readonly lostBecause: unknown;
+  /** How far it has come. */
+  readonly reached: Revision;
+  /** How long ago the store told last how far it is, whether or not there was anything new. */
+  readonly progressAgeMs: number;
   /** How many reads wait for it to move on. */
   readonly waiting: number;
   /** Resolves when it has been filled for the first time. */
@@ -201,6 +205,12 @@ export function openWatchCache<Item extends CacheItem>(options: WatchCacheOption
     },
     get lostBecause() {
       return lostBecause;
+    },
+    get reached() {
+      return freshness.reached;
+    },
+    get progressAgeMs() {
+      return freshness.progressAgeMs;
     },
     get waiting() {
       return freshness.waiting;

@@ -41,6 +41,11 @@ export class Window<Item> {
     return this.#since;
   }
 
+  /** How many changes are here. */
+  get count(): number {
+    return this.#changes.length - this.#head;
+  }
+
   /** The memory that only it holds. */
   get weight(): number {
     return this.#weight;

@@ -48,6 +48,32 @@ const newEvent: BodyTarget['body'] = (name, random) => ({
   ...{ reportingController: 'a.b/c', reportingInstance: 'i' },
   series: { count: 2, lastObservedTime: '2026-01-01T00:00:01.000000Z' },
 });
+const rbac = 'rbac.authorization.k8s.io';
+const role: BodyTarget['body'] = (name, random) => ({
+  ...{ apiVersion: `${rbac}/v1`, kind: 'Role', metadata: metadata(name, random) },
+  rules: [{ apiGroups: ['', '*'], resources: ['events', '*/status'], resourceNames: ['a', ''], verbs: ['get', '*'] }],
+});
+const clusterRole: BodyTarget['body'] = (name, random) => ({
+  ...{ apiVersion: `${rbac}/v1`, kind: 'ClusterRole', metadata: metadata(name, random) },
+  rules: [{ nonResourceURLs: ['/metrics', '/livez/*'], verbs: ['get'] }],
+  aggregationRule: {
+    clusterRoleSelectors: [
+      { matchLabels: { 'a.b/c': 'd' }, matchExpressions: [{ key: 'a', operator: 'In', values: ['b', 'c'] }] },
+    ],
+  },
+});
+const binding =
+  (kind: string): BodyTarget['body'] =>
+  (name, random) => ({
+    ...{ apiVersion: `${rbac}/v1`, kind, metadata: metadata(name, random) },
+    roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: 'n0' },
+    subjects: [
+      { apiGroup: rbac, kind: 'User', name: 'u' },
+      { kind: 'ServiceAccount', name: 'a', namespace: 'hostile' },
+    ],
+  });
+const clusterObject = (plural: string) => (_namespace: string, name: string) => `/apis/${rbac}/v1/${plural}/${name}`;
+
 const deleteOptions: BodyTarget['body'] = () => ({
   ...{ apiVersion: 'v1', kind: 'DeleteOptions', gracePeriodSeconds: 0, propagationPolicy: 'Background' },
   ...{ preconditions: { uid: 'u', resourceVersion: '1' }, dryRun: ['All'] },
@@ -87,6 +113,12 @@ export const bodyTargets: readonly BodyTarget[] = [
   { methods: ['PUT'], path: object('api/v1', 'events'), body: event },
   { methods: ['POST'], path: collection('apis/events.k8s.io/v1', 'events'), body: newEvent },
   { methods: ['PUT'], path: object('apis/events.k8s.io/v1', 'events'), body: newEvent },
+  { methods: ['POST'], path: collection(`apis/${rbac}/v1`, 'roles'), body: role },
+  { methods: ['PUT'], path: object(`apis/${rbac}/v1`, 'roles'), body: role },
+  { methods: ['PUT'], path: object(`apis/${rbac}/v1`, 'rolebindings'), body: binding('RoleBinding') },
+  // Without a namespace to go with, these are only made under a few names.
+  { methods: ['PUT'], path: clusterObject('clusterroles'), body: clusterRole },
+  { methods: ['PUT'], path: clusterObject('clusterrolebindings'), body: binding('ClusterRoleBinding') },
   {
     methods: ['POST'],
     path: () => '/api/v1/namespaces',
@@ -121,7 +153,13 @@ export const bodyTargets: readonly BodyTarget[] = [
 
 export const objectNames = ['n0', 'n1', 'n2', 'n3', 'n4', 'n5'] as const;
 
-const collections = ['api/v1|serviceaccounts', 'api/v1|events', 'apis/events.k8s.io/v1|events'].map((text) => {
+const collections = [
+  'api/v1|serviceaccounts',
+  'api/v1|events',
+  'apis/events.k8s.io/v1|events',
+  `apis/${rbac}/v1|roles`,
+  `apis/${rbac}/v1|rolebindings`,
+].map((text) => {
   const [group = '', plural = ''] = text.split('|');
   return { group, plural };
 });

@@ -38,7 +38,12 @@ describe.each<[string, string[], boolean]>([
     expect((await ask(server, undefined, { path })).status).toBe(flags.includes('--anonymous-auth=false') ? 401 : 200);
   });
 
-  test.each([undefined, '/livez/ping', '/livez/', '//livez', '/version', '/', '/nowhere'])(
+  // system:public-info-viewer is for everybody.
+  test('a request to /version without a credential', async () => {
+    expect((await ask(server, undefined, { path: '/version' })).status).toBe(allowed ? 200 : 401);
+  });
+
+  test.each([undefined, '/livez/ping', '/livez/', '//livez', '/metrics', '/', '/nowhere'])(
     'a request to %s without a credential',
     async (path) => {
       const told = await ask(server, undefined, path === undefined ? {} : { path });

@@ -7,6 +7,9 @@ import {
   loadEgressSelectorConfiguration,
   loadKubeconfig,
 } from '@cluster-apiserver/config';
+import { kinds } from '@cluster-apiserver/kinds';
+import { decode, type KubeObject, parseYaml } from '@cluster-apiserver/model';
+import { services } from '../../../kinds/test/services.ts';
 
 const page = path.resolve(import.meta.dirname, '..', '..', '..', '..', 'docs', 'authentication.md');
 const files = [...fs.readFileSync(page, 'utf8').matchAll(/```yaml\n([^]*?)```/g)].map(([, text = '']) => text);
@@ -26,5 +29,13 @@ test('the files of the page on authentication can be read', () => {
   ]);
   const server = new URL('https://reviews.example.com/authenticate');
   expect(ofKind('Config').map(loadKubeconfig)).toMatchObject([{ server, clientKey: { file: 'apiserver.key' } }]);
-  expect(files.length).toBe(4);
+  expect(ofKind('ClusterRole').map(faultsOfClusterRole)).toEqual([[]]);
+  expect(files.length).toBe(5);
 });
+
+function faultsOfClusterRole(text: string): readonly unknown[] {
+  const kind = kinds(services).find((one) => one.kind === 'ClusterRole');
+  const unknownFields: string[] = [];
+  const role = kind && decode(kind.schema, parseYaml(text).value, (field) => unknownFields.push(field));
+  return role ? [...unknownFields, ...(kind.validate?.(role as KubeObject, undefined) ?? [])] : ['no such kind'];
+}

@@ -88,6 +88,25 @@ test('a changed file is applied, and a faulty one leaves the old one in service'
   expect(await metric(server, 'apiserver_authorization_config_controller_last_config_info')).toBe(1);
 });
 
+test('RBAC can be added by a reload, and allows what a role allows', async () => {
+  server = await serve(configuration(alwaysDeny), { etcd });
+  const binding = {
+    metadata: { name: 'devs-view' },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'view' },
+    subjects: [{ kind: 'Group', apiGroup: 'rbac.authorization.k8s.io', name: 'devs' }],
+  };
+  const path = '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings';
+  expect((await server.ask('POST', path, binding)).status).toBe(201);
+  try {
+    expect((await askAs(server, 'ann')).status).toBe(403);
+    await reconfigure(server, configuration(alwaysDeny, rbac));
+    expect((await askAs(server, 'ann')).status).toBe(200);
+    expect((await askAs(server, 'ann', undefined, 'ops')).status).toBe(403);
+  } finally {
+    await server.ask('DELETE', `${path}/devs-view`);
+  }
+});
+
 test('decisions are counted by authorizer', async () => {
   server = await serve(configuration(rbac, { ...alwaysAllow, name: 'everybody.example.com' }), { etcd });
   await askAs(server, 'ann');

@@ -1,5 +1,5 @@
 /**
- * A million changes of what the server has stored, by each provider that authenticates: not one changes what is read.
+ * Changes of what the server has stored, a million in a soak, by each provider that authenticates: not one changes what is read.
  * The envelope of KMS v2 is protobuf, in which some bits mean nothing, such as the name of a field that nobody knows.
  */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
@@ -19,6 +19,7 @@ import {
   secretbox,
   type Transformer,
 } from '@cluster-apiserver/storage';
+import { repetitions } from '../../../base/test/soak.ts';
 import { type RealPlugin, startPlugin } from '../../../storage/test/kms-plugin.ts';
 import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
 import { serveKinds } from '../serve-kinds.ts';
@@ -36,7 +37,7 @@ let plugin: RealPlugin;
 const opened: KmsPlugin[] = [];
 const { stackTraceLimit } = Error;
 beforeAll(async () => {
-  Error.stackTraceLimit = 0; // a million errors say where they are thrown, and nobody reads it
+  Error.stackTraceLimit = 0; // so many errors say where they are thrown, and nobody reads it
   plugin = await startPlugin(socket);
   etcd = await startEtcd({ encrypted: true });
 });
@@ -90,7 +91,7 @@ const providers: readonly {
     own: ({ length }) => [3, length - 200],
   },
 ];
-const flipsOfEach = 250_000;
+const flipsOfEach = repetitions({ ci: 25_000, soak: 250_000 });
 
 test.each(providers)('$name', async ({ name, provider, prefix, open, own }) => {
   const server = await serveKinds(kinds, { flags, files: { [file]: configuration(provider) }, etcd });

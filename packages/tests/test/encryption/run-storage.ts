@@ -21,6 +21,7 @@ export async function runStorage(
     connectKms: { v1: kmsV1Service, v2: kmsV2Service },
     listen,
     runtime: { version: 'v24.0.0', platform: 'linux', arch: 'x64' },
+    heap: () => ({ usedBytes: 1, limitBytes: 2 ** 30 }),
     write: () => {},
   };
   const log = createLog({ clock, format: 'text', verbosity: 0, write: () => {} });

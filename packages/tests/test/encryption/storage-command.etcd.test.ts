@@ -32,12 +32,14 @@ async function run(text: string, ...args: string[]): ReturnType<typeof runStorag
 const rotated = configuration(keyed('secretbox', 'b'), keyed('aesgcm', 'a'));
 
 test('a rotation writes anew what an older key wrote, and nothing else', async () => {
-  const inspected = async (): Promise<string[]> => (await run(rotated, 'inspect')).lines.slice(1);
+  // The default roles are stored, too, and not encrypted.
+  const inspected = async (): Promise<string[]> =>
+    (await run(rotated, 'inspect')).lines.slice(1).filter((line) => !line.startsWith('clusterrole'));
   const clear = 'events\tin clear\t1';
   expect(await inspected()).toEqual([clear, 'serviceaccounts\tk8s:enc:aesgcm:v1:a:\t30']);
 
   const rehearsed = await run(rotated, 'rewrite', '--dry-run');
-  expect(rehearsed.lines.at(-1)).toContain('31 seen, 30 would be rewritten, 0 unreadable');
+  expect(rehearsed.lines.at(-1)).toMatch(/^\d+ seen, 30 would be rewritten, 0 unreadable/);
   expect(await inspected()).toContain('serviceaccounts\tk8s:enc:aesgcm:v1:a:\t30');
 
   const partly = await run(rotated, 'rewrite', '--after', keyOf('robot-28'), '--objects-per-second=1000');
@@ -45,7 +47,7 @@ test('a rotation writes anew what an older key wrote, and nothing else', async (
   const whole = await run(rotated, 'rewrite', '--objects-per-second=1000');
   expect(whole.code).toBe(0);
   expect(await inspected()).toEqual([clear, 'serviceaccounts\tk8s:enc:secretbox:v1:b:\t30']);
-  expect((await run(rotated, 'rewrite')).lines.at(-1)).toContain('31 seen, 0 rewritten');
+  expect((await run(rotated, 'rewrite')).lines.at(-1)).toMatch(/^\d+ seen, 0 rewritten/);
 });
 
 test('what cannot be read is named and passed by, and the command fails', async () => {
@@ -53,7 +55,7 @@ test('what cannot be read is named and passed by, and the command fails', async 
   const { code, lines } = await run(rotated, 'rewrite');
   expect(code).toBe(1);
   expect(lines).toContain(`cannot read ${keyOf('robot-7')}`);
-  expect(lines.at(-1)).toContain('31 seen');
+  expect(lines.at(-1)).toContain(' 1 unreadable');
 });
 
 test('a place to go on from lies among the objects', async () => {

@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { type Random, seededRandom } from '@cluster-apiserver/base';
+import { repetitions } from '../../../base/test/soak.ts';
 import { hasSomeOrder } from './every-order.ts';
 import { type Action, type Attempt, describe as inWords, type Entry, type Outcome, type Refusal } from './history.ts';
 import { judge } from './judge.ts';
@@ -8,7 +9,7 @@ import { type Told, unanswered, world } from './world.ts';
 // The judge sorts where others search. That this is no less than the search is shown by searching: on histories so small
 // that every order can be tried, both must come to the same verdict, whether the history is possible or not.
 
-const histories = 100_000;
+const histories = repetitions({ ci: 20_000, soak: 100_000 });
 const turnsMax = 7;
 /** A busy machine tries every order slowly. */
 const patienceMs = 120_000;

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { seededRandom } from '@cluster-apiserver/base';
+import { repetitions } from '../../../base/test/soak.ts';
 import { type Cluster, startCluster } from '../cluster.ts';
 import { until } from '../../../base/test/until.ts';
 import { changesBelow, memberAt } from '../etcd.ts';
@@ -8,10 +9,10 @@ import { type Attempt, describe as inWords, leavesOpen } from './history.ts';
 import { judge } from './judge.ts';
 import { aboveAllPatches, entriesOf, keyPrefix, mixedLoad } from './mixed-load.ts';
 
-/** Three members of etcd and two replicas have to start, and five leaders to be found. */
+/** Three members of etcd and two replicas have to start, and up to five leaders to be found. */
 const slowTestMs = 180_000;
 
-const kills = 5;
+const kills = repetitions({ ci: 3, soak: 5 });
 const clientsMax = 8;
 
 /** What makes a kill count: so many answers since the one before, and as many afterwards. */
@@ -42,7 +43,7 @@ afterAll(async () => {
 }, slowTestMs);
 
 test(
-  'the leader of etcd is killed five times under patches and other load: no request fails, and nothing is lost or done twice',
+  `the leader of etcd is killed ${kills} times under patches and other load: no request fails, and nothing is lost or done twice`,
   async () => {
     const load = mixedLoad(clients, seededRandom(1), { shares: aboveAllPatches });
     const answers = (count: number): Promise<true> => {

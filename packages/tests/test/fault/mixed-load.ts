@@ -37,6 +37,8 @@ const shortThinkMs = 4;
 const chunkObjects = 2;
 
 interface MixedLoadOptions {
+  /** What the clients are called, if there is more than one load. */
+  readonly called?: string;
   readonly thinkMs?: number;
   readonly shares?: Shares;
 }
@@ -73,12 +75,12 @@ export const aboveAllPatches: Shares = {
 export function mixedLoad(
   clients: readonly Client[],
   random: Random,
-  { thinkMs = shortThinkMs, shares = ofEverything }: MixedLoadOptions = {},
+  { called = 'client', thinkMs = shortThinkMs, shares = ofEverything }: MixedLoadOptions = {},
 ): MixedLoad {
   const history: Attempt[] = [];
   const stopping = new AbortController();
   const loops = clients.map(async (client, at) => {
-    const name = `client-${at}`;
+    const name = `${called}-${at}`;
     const lastSeen = new Map<string, Living>();
     for (let turn = 0; !stopping.signal.aborted; turn += 1) {
       const id = `${name}-${turn}`;

@@ -1,11 +1,13 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { seededRandom, sleep, systemClock as clock } from '@cluster-apiserver/base';
+import { repetitions } from '../../../base/test/soak.ts';
 import { type Cluster, startCluster } from '../cluster.ts';
 import { until } from '../../../base/test/until.ts';
 import { type Client, http1Client, http2Client, type RequestOptions } from './client.ts';
 
 const slowTestMs = 300_000;
-const restarts = 20;
+/** Each replica in turn. */
+const restarts = repetitions({ ci: 6, soak: 20 });
 const requestsPerSecond = 200;
 /** Asked for is a rate, and a machine that is busy otherwise may miss a little of it. */
 const reachedShareMin = 0.9;

@@ -103,6 +103,13 @@ const templates = (name: string): object[] => [
     reportingComponent: 'a/b',
   },
   {
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'ClusterRole',
+    metadata: { name },
+    rules: [{ apiGroups: [''], resources: ['events'], verbs: ['get'] }],
+    aggregationRule: { clusterRoleSelectors: [{ matchExpressions: [{ key: 'a', operator: 'In', values: ['b'] }] }] },
+  },
+  {
     metadata: {
       name,
       resourceVersion: '1',

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type Random, seededRandom } from '@cluster-apiserver/base';
 import type { ApiResponse } from '@cluster-apiserver/pipeline';
+import { repetitions } from '../../../base/test/soak.ts';
 import { type InMemory, serveInMemory } from '../serve-in-memory.ts';
 import { choose, chooseSome } from './choose.ts';
 
@@ -8,7 +9,7 @@ import { choose, chooseSome } from './choose.ts';
 // the server, in memory: some are taken, the others are told why not, and none is a fault of ours.
 
 const seed = 6;
-const patchesOfEachType = 10_000;
+const patchesOfEachType = repetitions({ ci: 2_500, soak: 10_000 });
 const patienceMs = 180_000;
 /** The object begins anew so often: what patches have made of it is patched on until then. */
 const patchesOfOne = 20;
@@ -23,10 +24,13 @@ afterAll(() => server.close());
 
 const ask = (...request: Parameters<InMemory['ask']>): Promise<ApiResponse> => server.ask(...request);
 
+const rbac = 'rbac.authorization.k8s.io/v1';
 const places = [
   { path: '/api/v1/namespaces/n/serviceaccounts', apiVersion: 'v1', kind: 'ServiceAccount' },
   { path: '/api/v1/namespaces/n/events', apiVersion: 'v1', kind: 'Event' },
   { path: '/apis/events.k8s.io/v1/namespaces/n/events', apiVersion: 'events.k8s.io/v1', kind: 'Event' },
+  { path: `/apis/${rbac}/namespaces/n/roles`, apiVersion: rbac, kind: 'Role' },
+  { path: `/apis/${rbac}/namespaces/n/rolebindings`, apiVersion: rbac, kind: 'RoleBinding' },
 ] as const;
 type Place = (typeof places)[number];
 
@@ -35,20 +39,23 @@ const whole = ({ apiVersion, kind }: Place): object => ({
   apiVersion,
   kind,
   metadata: { name: 'x', namespace: 'n', labels: { a: '1' }, finalizers: ['e.com/a', 'e.com/b'] },
-  ...(kind === 'ServiceAccount'
-    ? { secrets: [{ name: 'a' }, { name: 'b' }] }
-    : apiVersion === 'v1'
-      ? { involvedObject: { namespace: 'n', name: 'a' }, reason: 'R', count: 1 }
-      : {
-          regarding: { namespace: 'n', name: 'a' },
-          eventTime: '2026-01-01T00:00:00.000000Z',
-          reason: 'R',
-          action: 'a',
-          type: 'Normal',
-          reportingController: 'e.com/c',
-          reportingInstance: 'i',
-        }),
+  ...fieldsOf[`${kind} of ${apiVersion}`],
 });
+const fieldsOf: Readonly<Record<string, object>> = {
+  'ServiceAccount of v1': { secrets: [{ name: 'a' }, { name: 'b' }] },
+  'Event of v1': { involvedObject: { namespace: 'n', name: 'a' }, reason: 'R', count: 1 },
+  'Event of events.k8s.io/v1': {
+    regarding: { namespace: 'n', name: 'a' },
+    eventTime: '2026-01-01T00:00:00.000000Z',
+    reason: 'R',
+    action: 'a',
+    type: 'Normal',
+    reportingController: 'e.com/c',
+    reportingInstance: 'i',
+  },
+  [`Role of ${rbac}`]: { rules: [{ apiGroups: [''], resources: ['events'], verbs: ['get'] }] },
+  [`RoleBinding of ${rbac}`]: { roleRef: { kind: 'Role', name: 'r' }, subjects: [{ kind: 'User', name: 'u' }] },
+};
 
 /** Each type with what a random patch of it is. */
 const types: Readonly<Record<string, (random: Random, place: Place) => unknown>> = {
@@ -134,6 +141,9 @@ const names = [
   'type',
   'eventTime',
   'firstTimestamp',
+  'rules',
+  'roleRef',
+  'subjects',
   'kind',
   'apiVersion',
 ];

@@ -63,22 +63,25 @@ describe.each(protocols)('Impersonation headers over %s', (protocol) => {
   });
 
   test('refuse who may not, with what is missing', async () => {
-    expect(await sendAsAnn({ 'impersonate-user': 'bob', 'impersonate-group': 'system:masters' })).toMatchObject({
+    // A service account with groups of choice is for the classic right alone.
+    const robot = { 'impersonate-user': 'system:serviceaccount:team:robot', 'impersonate-group': 'devs' };
+    expect(await sendAsAnn(robot)).toMatchObject({
       status: 403,
       body: {
         reason: 'Forbidden',
         message:
-          'users "bob" is forbidden: User "ann" cannot impersonate resource "users" in API group "" at the cluster scope',
-        details: { name: 'bob', kind: 'users' },
+          'serviceaccounts "robot" is forbidden: User "ann" cannot impersonate resource "serviceaccounts" in API group "" in the namespace "team"',
+        details: { name: 'robot', kind: 'serviceaccounts' },
       },
     });
-    expect(await sendAsAnn({ 'impersonate-user': 'ann' })).toMatchObject({
-      status: 403,
-      body: {
-        message:
-          'selfsubjectreviews.authentication.k8s.io is forbidden: User "ann" cannot impersonate-on:user-info:create resource "selfsubjectreviews" in API group "authentication.k8s.io" at the cluster scope',
-      },
-    });
+    for (const more of [{}, { 'impersonate-group': 'system:masters' }])
+      expect(await sendAsAnn({ 'impersonate-user': 'bob', ...more })).toMatchObject({
+        status: 403,
+        body: {
+          message:
+            'selfsubjectreviews.authentication.k8s.io is forbidden: User "ann" cannot impersonate-on:user-info:create resource "selfsubjectreviews" in API group "authentication.k8s.io" at the cluster scope',
+        },
+      });
     expect(userIn(await sendAsAnn())).toMatchObject({ username: 'ann' });
   });
 

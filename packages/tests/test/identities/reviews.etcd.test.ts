@@ -52,6 +52,20 @@ describe.each(all.map((review) => [review.kind, review] as const))('%s', (kind, 
     expect((await server.ask('POST', elsewhere, question)).status).toBe(404);
   });
 
+  test.each([
+    ['application/json;as=Table;v=v1;g=meta.k8s.io', 406],
+    ['application/json;as=Table;v=v1beta1;g=meta.k8s.io', 406],
+    ['application/json;as=Table;v=v1;g=meta.k8s.io, application/json', 201],
+    ['application/json;as=Table;v=v1;g=meta.k8s.io,*/*', 201],
+  ])('has no table: the Accept header %s is answered %i', async (accept, status) => {
+    const response = await send(pathOf(review), Buffer.from(JSON.stringify(question)), 'application/json', accept);
+    const body = JSON.parse((await buffer(response)).toString());
+    expect([response.statusCode, body]).toMatchObject([
+      status,
+      status === 201 ? names : { kind: 'Status', apiVersion: 'v1', reason: 'NotAcceptable', code: 406 },
+    ]);
+  });
+
   test('of another kind or with unknown fields is refused or warned of, as everything is', async () => {
     const path = pathOf(review);
     expect((await server.ask('POST', path, { ...question, kind: 'Pod' })).status).toBe(400);
@@ -65,12 +79,17 @@ const statusOf = ({ spec, status }: Readonly<Record<string, unknown>>): object =
 
 async function sendProtobuf(path: string, body: Buffer): Promise<Buffer> {
   const type = 'application/vnd.kubernetes.protobuf';
-  const headers = { authorization: `Bearer ${server.token}`, 'content-type': type, accept: type };
+  const response = await send(path, body, type, type);
+  expect(response).toMatchObject({ statusCode: 201, headers: { 'content-type': type } });
+  return buffer(response);
+}
+
+async function send(path: string, body: Buffer, type: string, accept: string): Promise<IncomingMessage> {
+  const headers = { authorization: `Bearer ${server.token}`, 'content-type': type, accept };
   const request = https.request(server.url + path, { method: 'POST', headers, ca: server.certificate });
   request.end(body);
   const [response] = (await once(request, 'response')) as [IncomingMessage];
-  expect(response).toMatchObject({ statusCode: 201, headers: { 'content-type': type } });
-  return buffer(response);
+  return response;
 }
 
 describe('an access review', () => {
@@ -109,8 +128,9 @@ describe('an access review', () => {
     expect(await ask({ user: 'bob', resourceAttributes: resource })).toEqual({ allowed: false });
     expect(await ask({ groups: ['system:masters'], resourceAttributes: resource })).toEqual({ allowed: true });
     const own = { group: 'authorization.k8s.io', resource: 'selfsubjectaccessreviews', verb: 'create' };
-    expect(await ask({ user: 'bob', groups: ['system:authenticated'], resourceAttributes: own })).toEqual({
+    expect(await ask({ user: 'bob', groups: ['system:authenticated'], resourceAttributes: own })).toMatchObject({
       allowed: true,
+      reason: expect.stringContaining('"system:basic-user"'),
     });
     expect(await ask({ user: 'bob', groups: ['system:unauthenticated'], resourceAttributes: own })).toEqual({
       allowed: false,

@@ -10,6 +10,7 @@ import { systemClock, systemRandom } from '@cluster-apiserver/base';
 import { createAuthority, type CertificateAuthority } from '@cluster-apiserver/certificates';
 import { kinds } from '@cluster-apiserver/kinds';
 import { type TestAuthority, testAuthority } from '../../../certificates/test/test-authority.ts';
+import { until } from '../../../base/test/until.ts';
 import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
 import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
 import { asClient, type Told, userIn } from './as-client.ts';
@@ -136,6 +137,17 @@ test('it is asked in the version, for the audiences and with the credentials tha
     ];
   expect(await review(['them', 'others'])).toMatchObject({ authenticated: true, audiences: ['them'] });
   expect(await review(['others'])).toEqual({ user: {}, error: 'invalid bearer token' });
+});
+
+test('credentials are read again when they change', async () => {
+  answer = says({ authenticated: true, user: cat });
+  const at = await serve(['--authentication-token-webhook-cache-ttl=0s'], { tokenFile: 'token' });
+  await at.write('/hook/token', 'new\n');
+  await until('the new token', async () => {
+    await ask(at, 'meow');
+    return asked.at(-1)?.authorization === 'Bearer new' ? true : undefined;
+  });
+  expect(asked[0]?.authorization).toMatch(/^Bearer (ours|new)$/);
 });
 
 test("an answer is remembered, and a token that was nobody's is asked about again", async () => {

@@ -12,10 +12,13 @@ import { until } from '../../../base/test/until.ts';
 import { serveKinds } from '../serve-kinds.ts';
 
 const found = spawnSync('kubectl', ['version', '--client']).status === 0;
-if (!found) console.warn('There is no kubectl on the PATH: nothing is tested with it.');
 
-/** A group of tests that needs kubectl and is left out where there is none. */
-export const describeWithKubectl = found ? describe : describe.skip;
+const group = found ? describe : describe.skip;
+
+/** A group of tests that needs kubectl and is skipped where there is none. The end of `npm test` tells how many were. */
+export function describeWithKubectl(name: string, tests: () => void): void {
+  group(found ? name : `skipped: there is no kubectl on the PATH; ${name}`, tests);
+}
 
 export interface Kubectl {
   /** Runs a command in the namespace `team`: one text with words between spaces, or words that may have some inside. */

@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
 import { formatYaml } from '@cluster-apiserver/model';
 import { createRemoteJWKSet, customFetch, decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose';
+import { startProxy } from '../../../storage/test/tcp-proxy.ts';
 import { freePorts, type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
 import { until } from '../../../base/test/until.ts';
 import { type ServedKinds, serveKinds, type ServeOptions } from '../serve-kinds.ts';
@@ -117,6 +118,44 @@ describe('a token', () => {
     await first.ask('DELETE', `${accounts}/gone`);
     expect(await use(token, first)).toMatchObject({ status: 401 });
     await until('the other replica knows', async () => (await use(token, second)).status === 401 || undefined, 5_000);
+  });
+
+  test('of an account that is gone costs etcd one read, however often it is used', async () => {
+    const askedOfEtcd = async (): Promise<number> => {
+      const { text } = await as(second.token, second, 'GET', '/metrics');
+      return Number(/^etcd_client_attempts_total\{outcome="answered"\} (\d+)$/m.exec(text)?.[1]);
+    };
+    await create(first, 'spent');
+    const token = await issue(first, 'spent');
+    await first.ask('DELETE', `${accounts}/spent`);
+    await until('the other replica knows', async () => (await use(token, second)).status === 401 || undefined, 5_000);
+    const before = await askedOfEtcd();
+    const uses = 200;
+    for (let used = 0; used < uses; used++) expect(await use(token, second)).toMatchObject({ status: 401 });
+    // A replica asks now and then on its own behalf, too.
+    expect((await askedOfEtcd()) - before).toBeLessThan(uses / 10);
+  });
+
+  test('is judged by what is stored where the watch of a replica is behind', async () => {
+    const proxy = await startProxy(etcd.endpoints[0] as string);
+    const behind = await serve({ etcd: { ...etcd, endpoints: [proxy.endpoint] } });
+    proxy.delayMs = 300;
+    const { uid } = (await create(first, 'late')).body.metadata;
+    const token = await issue(first, 'late');
+    const { status, text } = await use(token, behind);
+    expect([status, JSON.parse(text)]).toMatchObject([201, { status: { userInfo: { uid } } }]);
+    await first.ask('DELETE', `${accounts}/late`);
+    await create(first, 'late');
+    // It still knows the account of before, or none.
+    expect(await use(await issue(first, 'late'), behind)).toMatchObject({ status: 201 });
+    await until(
+      'the end of the old account',
+      async () => (await use(token, behind)).status === 401 || undefined,
+      5_000,
+    );
+    expect(await use(token, behind)).toMatchObject({ status: 401 });
+    await behind.close();
+    await proxy.close();
   });
 
   test('is worth nothing to an account that was created anew under the same name', async () => {

@@ -138,11 +138,11 @@ export class PolicyIndex {
     return role;
   }
 
-  /** Keeps a role for as long as it exists or is bound. */
+  /** Keeps a role for as long as it is stored or bound. */
   #noteRole(role: Role): void {
     if (!role.rules && role.bindings > 0) this.#missing.add(role);
     else this.#missing.delete(role);
-    if (!role.rules && role.bindings === 0) this.#roles.delete(role.key);
+    if (!role.rules && !role.isUnreadable && role.bindings === 0) this.#roles.delete(role.key);
   }
 
   #tableFor(namespace: string): GrantTable {

@@ -43,7 +43,7 @@ export interface WebhookAuthorizerOptions {
 export type WebhookFailure = 'error' | 'timeout';
 
 export interface WebhookMeasures {
-  /** The webhook was asked, with all attempts that it took. */
+  /** A review was sent, with all attempts that it took. */
   evaluated(result: 'success' | WebhookFailure, seconds: number): void;
   /** A request went on to other authorizers without an answer. */
   failedOpen(result: WebhookFailure): void;
@@ -78,14 +78,14 @@ type Outcome = { readonly status: ReviewStatus } | { readonly failure: WebhookFa
 const noOpinion: AccessDecision = { verdict: 'noOpinion' };
 
 /**
- * Asks somebody else with a SubjectAccessReview. A decision in the cache is given at once; requests that differ in
- * nothing wait for the same answer.
+ * Requests decisions from a webhook with a SubjectAccessReview. A cached decision is returned at once; equal requests
+ * that come while one of them waits share its answer.
  */
 export function webhookAuthorizer(options: WebhookAuthorizerOptions): Authorizer {
   const { name, clock, failurePolicy, measures, failed } = options;
   const match = matchConditions(options.matchConditions);
   const cache = new DecisionCache(options);
-  const ask = asker(options);
+  const send = reviewSender(options);
   const inFlight = new Map<string, Promise<Outcome>>();
   const verdictOnError = failurePolicy === 'Deny' ? 'deny' : 'noOpinion';
 
@@ -115,7 +115,7 @@ export function webhookAuthorizer(options: WebhookAuthorizerOptions): Authorizer
   const share = (key: string, spec: ReviewSpec, call: Call): Promise<Outcome> => {
     const shared = inFlight.get(key);
     if (shared) return shared;
-    const outcome = ask(spec, call).finally(() => inFlight.delete(key));
+    const outcome = send(spec, call).finally(() => inFlight.delete(key));
     inFlight.set(key, outcome);
     return outcome.then((found) => {
       if ('status' in found && !isContradiction(found.status)) cache.set(key, found.status);
@@ -135,8 +135,8 @@ export function webhookAuthorizer(options: WebhookAuthorizerOptions): Authorizer
   };
 }
 
-/** Asks once for everybody who waits for the same, so on behalf of none of them. Never rejects but for a fault of ours. */
-function asker(options: WebhookAuthorizerOptions): (spec: ReviewSpec, call: Call) => Promise<Outcome> {
+/** Sends a review for all who wait for it, so on behalf of none of them. Rejects for internal errors only. */
+function reviewSender(options: WebhookAuthorizerOptions): (spec: ReviewSpec, call: Call) => Promise<Outcome> {
   const { name, clock, timeoutMs, subjectAccessReviewVersion: version, connection, measures, failed } = options;
   const breaker = new CircuitBreaker(clock);
   const webhook: WebhookOptions = {
@@ -145,17 +145,13 @@ function asker(options: WebhookAuthorizerOptions): (spec: ReviewSpec, call: Call
     retry: retryWithin(timeoutMs),
     bodyBytesMax: reviewBytesMax,
   };
-  const failure = (kind: WebhookFailure, cause: WebhookError): Outcome => {
-    const error = new AuthorizationFailedError(`authorizer ${JSON.stringify(name)}: ${cause.message}`, {
-      cause: cause.cause,
-    });
-    failed(error);
-    return { failure: kind, error };
-  };
+  const failureOf = ({ message, cause }: WebhookError): AuthorizationFailedError =>
+    new AuthorizationFailedError(`authorizer ${JSON.stringify(name)}: ${message}`, { cause });
   return async (spec, call) => {
     if (!breaker.enter()) {
+      // Not reported: what it would say is what the failures said that led to this.
       measures.rejected();
-      return failure('error', new WebhookError('the webhook does not answer'));
+      return { failure: 'error', error: failureOf(new WebhookError('the webhook does not answer')) };
     }
     const startMs = clock.monotonicMs();
     const seconds = (): number => (clock.monotonicMs() - startMs) / 1000;
@@ -168,7 +164,9 @@ function asker(options: WebhookAuthorizerOptions): (spec: ReviewSpec, call: Call
       if (!(error instanceof WebhookError)) throw error;
       const kind = seconds() * 1000 >= timeoutMs ? 'timeout' : 'error';
       measures.evaluated(kind, seconds());
-      return failure(kind, error);
+      const reported = failureOf(error);
+      failed(reported);
+      return { failure: kind, error: reported };
     } finally {
       breaker.leave();
     }

@@ -517,6 +517,19 @@ test('without an answer to a ping the connection is torn down, after a standstil
   }
 });
 
+test('where elections take longer, an answer to a ping may take as long', () => {
+  const { peer, connection } = byHand({ patienceMs: 5_000 });
+  const { fates } = watched(connection, small);
+  connection.suspect();
+  peer.turn();
+  peer.standStill(4_999);
+  peer.turn();
+  expect(fates).toEqual([]);
+  peer.standStill(1);
+  peer.turn();
+  expect(fates).toEqual(['lost: http://peer answered no ping within 5000 ms']);
+});
+
 test('a member that answers late again and again is pinged as seldom as etcd wants it', () => {
   const { peer, connection } = byHand();
   watched(connection, small);

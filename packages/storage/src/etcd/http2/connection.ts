@@ -59,8 +59,11 @@ export interface Connection {
   destroy(): void;
 }
 
-/** A TCP and TLS handshake between neighbours takes a few milliseconds; longer than this, nobody is there. */
-export const connectTimeoutMs = 1_000;
+/**
+ * A TCP and TLS handshake between neighbours takes a few milliseconds, and so does the answer to a ping; longer than this,
+ * nobody is there. Members that are far from each other have a longer election timeout, and then so much is waited for.
+ */
+export const patienceMinMs = 1_000;
 
 /** Far more than a list page needs in flight, so that the window never slows a fast network. */
 export const connectionWindowBytes = 32 * 1024 * 1024;
@@ -75,6 +78,8 @@ export interface ConnectOptions {
   readonly dial: Dial;
   /** The number of the first stream. Tests begin near the end. */
   readonly firstNumber: number;
+  /** How long a handshake and the answer to a ping may take. */
+  readonly patienceMs: number;
 }
 
 export function connect(
@@ -83,7 +88,12 @@ export function connect(
   clock: Clock,
   options: Partial<ConnectOptions> = {},
 ): Connection {
-  return new ClientConnection(endpoint, credentials, clock, { dial, firstNumber: 1, ...options });
+  return new ClientConnection(endpoint, credentials, clock, {
+    dial,
+    firstNumber: 1,
+    patienceMs: patienceMinMs,
+    ...options,
+  });
 }
 
 class ClientConnection implements Connection {
@@ -124,19 +134,20 @@ class ClientConnection implements Connection {
     endpoint: string,
     credentials: TlsCredentials | undefined,
     clock: Clock,
-    { dial, firstNumber }: ConnectOptions,
+    { dial, firstNumber, patienceMs }: ConnectOptions,
   ) {
     this.#endpoint = endpoint;
     this.#clock = clock;
     this.#nextNumber = firstNumber;
     this.#pings = new Pings({
       clock,
+      patienceMs,
       send: () => this.write(Buffer.concat([frameHead(frameTypes.ping, 0, 0, 8), Buffer.alloc(8)])),
       isInUse: () => this.#streams.size > 0,
       unanswered: (why) => this.#tearDown(new Error(`${endpoint} ${why}`)),
     });
-    this.#cancelConnectTimer = afterUnstalled(clock, connectTimeoutMs, () =>
-      this.#tearDown(new Error(`${endpoint} took no connection within ${connectTimeoutMs} ms`)),
+    this.#cancelConnectTimer = afterUnstalled(clock, patienceMs, () =>
+      this.#tearDown(new Error(`${endpoint} took no connection within ${patienceMs} ms`)),
     );
     this.#socket = dial(new URL(endpoint), credentials, {
       connected: () => this.#begin(),

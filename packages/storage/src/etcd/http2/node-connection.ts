@@ -8,8 +8,8 @@ import type { Pieces } from '../../pieces.ts';
 import { afterUnstalled } from '../stall-aware-timer.ts';
 import {
   type Connection,
+  type ConnectOptions,
   connectionWindowBytes,
-  connectTimeoutMs,
   type Listener,
   type Stream,
   streamWindowBytes,
@@ -21,8 +21,13 @@ import { Pings } from './pings.ts';
 /** In megabytes. Node's own limit, of ten, would refuse streams while large answers are on their way. */
 const sessionMemoryMax = 1_000;
 
-export function connectByNode(endpoint: string, credentials: TlsCredentials | undefined, clock: Clock): Connection {
-  return new NodeConnection(endpoint, credentials, clock);
+export function connectByNode(
+  endpoint: string,
+  credentials: TlsCredentials | undefined,
+  clock: Clock,
+  { patienceMs }: Pick<ConnectOptions, 'patienceMs'>,
+): Connection {
+  return new NodeConnection(endpoint, credentials, clock, patienceMs);
 }
 
 class NodeConnection implements Connection {
@@ -32,7 +37,7 @@ class NodeConnection implements Connection {
   #connected = false;
   #leaving = false;
 
-  constructor(endpoint: string, credentials: TlsCredentials | undefined, clock: Clock) {
+  constructor(endpoint: string, credentials: TlsCredentials | undefined, clock: Clock, patienceMs: number) {
     const session = connectNode(endpoint, {
       ...credentials,
       settings: { enablePush: false, initialWindowSize: streamWindowBytes },
@@ -41,12 +46,13 @@ class NodeConnection implements Connection {
     this.#session = session;
     this.#pings = new Pings({
       clock,
+      patienceMs,
       send: () => session.ping((error) => error ?? this.#pings.answered()),
       isInUse: () => this.#streams > 0,
       unanswered: (why) => session.destroy(new Error(`${endpoint} ${why}`)),
     });
-    const cancelTimer = afterUnstalled(clock, connectTimeoutMs, () =>
-      session.destroy(new Error(`${endpoint} took no connection within ${connectTimeoutMs} ms`)),
+    const cancelTimer = afterUnstalled(clock, patienceMs, () =>
+      session.destroy(new Error(`${endpoint} took no connection within ${patienceMs} ms`)),
     );
     session.on('connect', () => {
       cancelTimer();
@@ -91,7 +97,6 @@ class NodeConnection implements Connection {
 class NodeStream implements Stream {
   readonly #stream: ClientHttp2Stream;
   #over = false;
-  #sent = false;
 
   constructor(stream: ClientHttp2Stream, listener: Listener, heard: () => void) {
     this.#stream = stream;
@@ -100,7 +105,6 @@ class NodeStream implements Stream {
       heard();
       if (!this.#over) listener.headers(new Map(Object.entries(headers).map(([name, value]) => [name, String(value)])));
     };
-    stream.on('ready', () => (this.#sent = true));
     stream.on('response', told);
     stream.on('trailers', told);
     stream.on('data', (piece: Buffer) => {
@@ -112,13 +116,14 @@ class NodeStream implements Stream {
       if (stream.rstCode === constants.NGHTTP2_NO_ERROR && !stream.aborted) this.#end(() => listener.ended());
     });
     stream.on('close', () => {
-      const isUnsent = !this.#sent || stream.rstCode === constants.NGHTTP2_REFUSED_STREAM;
+      const isUnsent = !this.sent || stream.rstCode === constants.NGHTTP2_REFUSED_STREAM;
       this.#end(() => listener.lost(isUnsent ? 'unsent' : 'lost', error));
     });
   }
 
+  /** On a connection that stands, Node hands it over before anybody could listen for that. */
   get sent(): boolean {
-    return this.#sent;
+    return !this.#stream.pending;
   }
 
   send(pieces: Pieces, last: boolean): void {

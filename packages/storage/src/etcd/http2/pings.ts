@@ -8,11 +8,10 @@ const pingIntervalMs = 5_500;
 /** So many pings may come sooner, until the other side has sent something (gRPC's `too_many_pings`). */
 const earlyPingsMax = 2;
 
-/** A ping is answered by the member's network layer, however busy its database is. */
-const pingTimeoutMs = 1_000;
-
 export interface PingsOptions {
   readonly clock: Clock;
+  /** How long an answer may take: it comes from the member's network layer, however busy its database is. */
+  readonly patienceMs: number;
   readonly send: () => void;
   /** Whether somebody waits for an answer; etcd objects to pings on an idle connection. */
   readonly isInUse: () => boolean;
@@ -42,15 +41,15 @@ export class Pings {
 
   /** An answer is overdue: asks at once, if the other side will not take one more ping for an attack. */
   suspect(): void {
-    const { clock, send, isInUse, unanswered } = this.#options;
+    const { clock, patienceMs, send, isInUse, unanswered } = this.#options;
     if (this.#cancelTimeout) return;
     const nowMs = clock.monotonicMs();
     const isEarly = nowMs - this.#sentMs < pingIntervalMs || !isInUse();
     if (isEarly && this.#early >= earlyPingsMax) return;
     if (isEarly) this.#early++;
     this.#sentMs = nowMs;
-    this.#cancelTimeout = afterUnstalled(clock, pingTimeoutMs, () =>
-      unanswered(`answered no ping within ${pingTimeoutMs} ms`),
+    this.#cancelTimeout = afterUnstalled(clock, patienceMs, () =>
+      unanswered(`answered no ping within ${patienceMs} ms`),
     );
     send();
   }

@@ -14,6 +14,8 @@ export interface MemberStatus {
   readonly version: string;
   readonly leads: boolean;
   readonly clusterId: ClusterId;
+  /** The cluster refuses data until an operator has made space and ended the alarm. */
+  readonly outOfSpace: boolean;
 }
 
 /** What one member says of itself. It answers without a leader and without a quorum. */
@@ -25,6 +27,7 @@ export const memberStatus: Rpc<void, MemberStatus> = {
     let clusterId = 0;
     let member = '';
     let leader = '';
+    let outOfSpace = false;
     decoded(message, (field, reader) => {
       if (field === 1) {
         nested(reader, (_, end) =>
@@ -37,9 +40,13 @@ export const memberStatus: Rpc<void, MemberStatus> = {
         );
       } else if (field === 2) version = reader.string();
       else if (field === 4) leader = readIdentifier(reader);
+      else if (field === 8) outOfSpace ||= reader.string().includes(spaceAlarm);
       else return false;
       return true;
     });
-    return { version, leads: leader === member, clusterId };
+    return { version, leads: leader === member, clusterId, outOfSpace };
   },
 };
+
+/** How a member writes the alarm among the errors of its status. */
+const spaceAlarm = 'alarm:NOSPACE';

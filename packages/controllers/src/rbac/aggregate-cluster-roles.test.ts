@@ -1,0 +1,135 @@
+import { seededRandom } from '@cluster-apiserver/base';
+import type { ClusterRole } from '@cluster-apiserver/kinds';
+import type { PolicyRule } from '@cluster-apiserver/model';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { type PolicyWorld, policyWorld, quietTurns, ruleFor, untilTrue } from '../../test/policy-world.ts';
+import { recordedMeasures } from '../../test/world.ts';
+import { aggregateClusterRoles, type ClusterRoleAggregationEvent } from './aggregate-cluster-roles.ts';
+
+let world: PolicyWorld;
+let stops: (() => Promise<void>)[];
+beforeEach(() => {
+  world = policyWorld();
+  stops = [];
+});
+afterEach(async () => {
+  await Promise.all(stops.map((stop) => stop()));
+  await world.close();
+});
+
+function work(): { readonly events: readonly ClusterRoleAggregationEvent[] } {
+  const events: ClusterRoleAggregationEvent[] = [];
+  const term = new AbortController();
+  const { clock } = world;
+  const ended = aggregateClusterRoles({
+    resources: world.open().resources,
+    clock,
+    random: seededRandom(2),
+    signal: term.signal,
+    report: (event) => void events.push(event),
+    measures: recordedMeasures(),
+  });
+  stops.push(async () => {
+    term.abort(new Error('the term is over'));
+    await ended;
+  });
+  return { events };
+}
+
+const role = (name: string, labels: object, rules: readonly PolicyRule[]): Promise<void> =>
+  world.set('clusterroles', name, { metadata: { labels }, rules });
+const selecting = (...selectors: object[]): object => ({ aggregationRule: { clusterRoleSelectors: selectors } });
+const rulesOf = async (name: string): Promise<readonly PolicyRule[] | null | undefined> =>
+  ((await world.read('clusterroles', name)) as ClusterRole | undefined)?.rules;
+const has = (name: string, ...rules: PolicyRule[]): Promise<void> =>
+  untilTrue(
+    `${name} has ${JSON.stringify(rules)}`,
+    async () => JSON.stringify((await rulesOf(name)) ?? []) === JSON.stringify(rules),
+  );
+const [x, y, z] = [ruleFor('x'), ruleFor('y'), ruleFor('z')];
+
+test('a role has the rules of those that it selects, each once and in the order of their names', async () => {
+  await role('c', { part: 'yes' }, [z, x]);
+  await role('b', { part: 'yes' }, [x, y]);
+  await role('other', { part: 'no' }, [ruleFor('secret')]);
+  await world.set('clusterroles', 'all', { ...selecting({ matchLabels: { part: 'yes' } }), rules: [ruleFor('old')] });
+  work();
+  await has('all', x, y, z);
+  expect(await rulesOf('other')).toEqual([ruleFor('secret')]);
+});
+
+test('selected roles may come, change, lose their label and go', async () => {
+  await world.set('clusterroles', 'all', selecting({ matchExpressions: [{ key: 'part', operator: 'Exists' }] }));
+  const { events } = work();
+  await role('b', { part: 'yes' }, [x]);
+  await has('all', x);
+  await world.change('clusterroles', 'b', (object) => ({ ...object, rules: [y] }));
+  await has('all', y);
+  await role('c', { part: 'yes' }, [z]);
+  await has('all', y, z);
+  await world.change('clusterroles', 'b', (object) => ({ ...object, metadata: { ...object.metadata, labels: {} } }));
+  await has('all', z);
+  await world.remove('clusterroles', 'c');
+  await has('all');
+  expect(events.filter(({ type }) => type === 'failed')).toEqual([]);
+});
+
+test('what is aggregated is aggregated further, circles come to rest, and nobody selects itself', async () => {
+  const both = { part: 'yes', more: 'yes' };
+  await world.set('clusterroles', 'one', {
+    metadata: { labels: both },
+    ...selecting({ matchLabels: { part: 'yes' } }),
+  });
+  await world.set('clusterroles', 'two', {
+    metadata: { labels: both },
+    ...selecting({ matchLabels: { more: 'yes' } }),
+  });
+  await role('b', { part: 'yes' }, [x]);
+  const { events } = work();
+  await has('two', x);
+  await has('one', x);
+  await quietTurns();
+  const settled = events.length;
+  await quietTurns();
+  expect(events).toHaveLength(settled);
+});
+
+test('several selectors count together, and one that selects nothing adds nothing', async () => {
+  await role('b', { part: 'yes' }, [x]);
+  await role('c', { tier: 'low' }, [y]);
+  const none = { matchLabels: { part: 'yes', tier: 'low' } };
+  const selectors = [
+    none,
+    { matchLabels: { tier: 'low' } },
+    { matchExpressions: [{ key: 'part', operator: 'In', values: ['yes'] }] },
+  ];
+  await world.set('clusterroles', 'all', selecting(...selectors));
+  work();
+  await has('all', y, x);
+});
+
+test('while a role cannot be read no rules are taken away', async () => {
+  await role('b', { part: 'yes' }, [x]);
+  await world.set('clusterroles', 'all', { ...selecting({ matchLabels: { part: 'yes' } }), rules: [z] });
+  const unlock = world.lock('clusterroles', 'b');
+  work();
+  await role('c', { part: 'yes' }, [y]);
+  await has('all', y, z);
+  unlock();
+  expect(await rulesOf('all')).toEqual([y, z]);
+});
+
+test('a write that fails is tried again', async () => {
+  let failures = 2;
+  world.store.beforeWrite = () => {
+    if (failures-- > 0) throw new Error('not now');
+  };
+  await world.set('clusterroles', 'all', selecting({ matchLabels: { part: 'yes' } }));
+  await role('b', { part: 'yes' }, [x]);
+  const { events } = work();
+  await untilTrue('a pause', () => events.some(({ type }) => type === 'failed'));
+  await untilTrue('the rules', async () => {
+    world.clock.advance(100);
+    return (await rulesOf('all'))?.length === 1;
+  });
+});

@@ -1,0 +1,39 @@
+import { expect, test } from '@jest/globals';
+import { kinds } from '@cluster-apiserver/kinds';
+import { createMetrics } from '@cluster-apiserver/telemetry';
+import { etcdMeasures, type StorageMeasures } from './etcd-measures.ts';
+
+test.each<{ readonly act: (measures: StorageMeasures) => void; readonly series: string }>([
+  {
+    act: ({ operated }) => operated('get', 'events', 0.01, false),
+    series: 'etcd_requests_total{operation="get",group="",resource="events"} 1',
+  },
+  {
+    act: ({ operated }) => operated('list', 'events', 0.01, false),
+    series: 'etcd_request_duration_seconds_count{operation="list",group="",resource="events"} 1',
+  },
+  {
+    act: ({ operated }) => operated('create', 'events', 0.01, true),
+    series: 'etcd_request_errors_total{operation="create",group="",resource="events"} 1',
+  },
+  { act: ({ attempted }) => attempted('lost'), series: 'etcd_client_attempts_total{outcome="lost"} 1' },
+  { act: ({ doubted }) => doubted(), series: 'etcd_client_write_doubts_total 1' },
+  { act: ({ leftInDoubt }) => leftInDoubt(), series: 'etcd_client_writes_left_in_doubt_total 1' },
+  { act: ({ fenced }) => fenced(), series: 'etcd_client_fences_total 1' },
+  { act: ({ connected }) => connected(), series: 'etcd_client_connections_total 1' },
+  { act: ({ outOfSpace }) => outOfSpace(), series: 'etcd_client_writes_out_of_space_total 1' },
+  {
+    act: ({ watchBroken }) => watchBroken('refusal'),
+    series: 'etcd_client_watch_interruptions_total{cause="refusal"} 1',
+  },
+  {
+    act: ({ historyReplaced }) => historyReplaced('revision'),
+    series: 'etcd_history_replaced_total{reason="revision"} 1',
+  },
+  { act: ({ cacheLost }) => cacheLost(), series: 'apiserver_watch_cache_reinitializations_total 1' },
+])('$series', async ({ act, series }) => {
+  const metrics = createMetrics({ ofProcess: false });
+  const measures = etcdMeasures(metrics, kinds({ eventLifetimeSeconds: 60 }));
+  act(measures);
+  expect((await metrics.exposition()).text.split('\n')).toContain(series);
+});

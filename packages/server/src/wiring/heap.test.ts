@@ -1,0 +1,33 @@
+import { expect, test } from '@jest/globals';
+import { Scope } from '@cluster-apiserver/base';
+import { createLog, createMetrics } from '@cluster-apiserver/telemetry';
+import { handClock } from '../../../base/test/hand-clock.ts';
+import { monitorHeap } from './heap.ts';
+
+test('the heap limit is logged and published, and nearing it is warned of once each time', async () => {
+  const clock = handClock();
+  const lines: string[] = [];
+  const log = createLog({ clock, format: 'text', verbosity: 0, write: (line) => lines.push(line) });
+  const metrics = createMetrics({ ofProcess: false });
+  const scope = new Scope();
+  let usedBytes = 0;
+  monitorHeap({ heap: () => ({ usedBytes, limitBytes: 100 * 2 ** 20 }), clock }, metrics, log, scope);
+  expect(lines).toEqual([expect.stringMatching(/V8 heap limit.*limitMiB=100/)]);
+  expect((await metrics.exposition()).text).toContain(`nodejs_heap_size_limit_bytes ${100 * 2 ** 20}`);
+  const warnings = (): number => lines.filter((line) => line.includes('--max-old-space-size')).length;
+  for (const { usedMiB, warned } of [
+    { usedMiB: 79, warned: 0 },
+    { usedMiB: 81, warned: 1 },
+    { usedMiB: 95, warned: 1 },
+    { usedMiB: 75, warned: 1 },
+    { usedMiB: 90, warned: 1 },
+    { usedMiB: 60, warned: 1 },
+    { usedMiB: 85, warned: 2 },
+  ]) {
+    usedBytes = usedMiB * 2 ** 20;
+    clock.advance(10_000);
+    expect({ usedMiB, warned: warnings() }).toEqual({ usedMiB, warned });
+  }
+  await scope.close();
+  expect(clock.waiting).toBe(0);
+});

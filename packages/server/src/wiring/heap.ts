@@ -1,0 +1,46 @@
+import type { Scope } from '@cluster-apiserver/base';
+import type { Log, Metrics } from '@cluster-apiserver/telemetry';
+import type { Surroundings } from '../surroundings.ts';
+
+/** Long before the heap can fill: a reload of 1,000,000 objects takes a minute. */
+const pollMs = 10_000;
+
+/** Beyond this part of the limit V8 collects more and more often, and a reload of the watch cache may not fit in. */
+const nearPart = 0.8;
+
+/** Below this part it is well again: one warning for each time, and not for each collection. */
+const wellPart = 0.7;
+
+const mebibyte = 2 ** 20;
+
+/** V8 ends the process at its heap limit, so operators see the limit, and are warned before. */
+export function monitorHeap(
+  { heap, clock }: Pick<Surroundings, 'heap' | 'clock'>,
+  metrics: Metrics,
+  log: Log,
+  scope: Scope,
+): void {
+  metrics.readAtScrape(
+    'gauge',
+    {
+      name: 'nodejs_heap_size_limit_bytes',
+      help: 'Heap size at which V8 ends the process, in bytes; see --max-old-space-size of Node.js.',
+    },
+    () => [{ labels: {}, value: heap().limitBytes }],
+  );
+  log.info('V8 heap limit', { limitMiB: Math.round(heap().limitBytes / mebibyte) });
+  let isNear = false;
+  const check = (): void => {
+    const { usedBytes, limitBytes } = heap();
+    if (!isNear && usedBytes > limitBytes * nearPart) {
+      isNear = true;
+      log.warn('heap nears its limit, at which the process ends; raise --max-old-space-size of Node.js', {
+        usedMiB: Math.round(usedBytes / mebibyte),
+        limitMiB: Math.round(limitBytes / mebibyte),
+      });
+    } else if (usedBytes < limitBytes * wellPart) isNear = false;
+    cancel = clock.after(pollMs, check);
+  };
+  let cancel = clock.after(pollMs, check);
+  scope.onClose('heap monitor', () => cancel());
+}

@@ -1,0 +1,77 @@
+import { expect, test } from '@jest/globals';
+import { Scope, seededRandom } from '@cluster-apiserver/base';
+import { type CredentialsOf, http2Connect, identity } from '@cluster-apiserver/storage';
+import { createLog, createMetrics } from '@cluster-apiserver/telemetry';
+import { handClock } from '../../../base/test/hand-clock.ts';
+import { until } from '../../../base/test/until.ts';
+import { testAuthority } from '../../../certificates/test/test-authority.ts';
+import { parseFlags } from '../flags.ts';
+import { openStorage } from './storage.ts';
+
+const pollMs = 10_000;
+
+async function openWithFiles() {
+  const clock = handClock();
+  const scope = new Scope();
+  const authority = await testAuthority('etcd');
+  const issue = () => authority.issue({ subject: [['CN', 'apiserver']] });
+  const [first, second] = [await issue(), await issue()];
+  const files = new Map([
+    ['ca', authority.certificate],
+    ['cert', first.certificate],
+    ['key', first.privateKey],
+  ]);
+  const lines: string[] = [];
+  let credentials: CredentialsOf = () => undefined;
+  const options: unknown[] = [];
+  const flags = parseFlags([
+    '--etcd-servers=https://127.0.0.1:1',
+    '--etcd-cafile=ca',
+    '--etcd-certfile=cert',
+    '--etcd-keyfile=key',
+    '--etcd-election-timeout=5s',
+  ]);
+  const surroundings = {
+    clock,
+    random: seededRandom(1),
+    files: {
+      read: async (path: string) => Buffer.from(files.get(path) ?? ''),
+      write: async () => {},
+    },
+    // Nobody is connected to: what counts is with what it would be.
+    connectEtcd: ((used, of, more) => {
+      credentials = of ?? credentials;
+      options.push(more);
+      return http2Connect(used, of, more);
+    }) satisfies typeof http2Connect,
+  };
+  const log = createLog({ clock, format: 'text', verbosity: 0, write: (line) => lines.push(line) });
+  const metrics = createMetrics({ ofProcess: false });
+  const storage = { ownPrefix: '/registry/.own/', transformer: identity, metrics, kinds: [] };
+  const { client } = await openStorage(flags, storage, surroundings as never, log, scope); // it uses no more of them
+  return { clock, scope, files, lines, second, client, options, shown: () => credentials()?.cert?.toString() };
+}
+
+test('a replaced client certificate of etcd is what the next connection is opened with', async () => {
+  const { clock, scope, files, lines, second, shown } = await openWithFiles();
+  const before = shown();
+  files.set('cert', second.certificate);
+  clock.advance(pollMs);
+  // The key is not replaced yet: half of a pair is not used.
+  await until('the report', () => lines.some((line) => line.includes('keeping the old ones')) || undefined);
+  expect(shown()).toBe(before);
+  files.set('key', second.privateKey);
+  await until('the reload', () => {
+    clock.advance(pollMs);
+    return lines.some((line) => line.includes('etcd client credentials reloaded')) || undefined;
+  });
+  expect(shown()).toBe(second.certificate);
+  await scope.close();
+});
+
+test('connections to etcd know its election timeout', async () => {
+  const { scope, options, client } = await openWithFiles();
+  expect(options).toEqual([{ transport: 'native', electionTimeoutMs: 5_000 }]);
+  expect(client.electionTimeoutMs).toBe(5_000);
+  await scope.close();
+});

@@ -1,0 +1,57 @@
+import { expect, test } from '@jest/globals';
+import { callUntil, seededRandom, systemClock as clock } from '@cluster-apiserver/base';
+import { kinds } from '@cluster-apiserver/kinds';
+import { openRegistry, type Resource } from '@cluster-apiserver/registry';
+import { type EtcdClient, memoryStore, RevisionTooLargeError, revision } from '@cluster-apiserver/storage';
+import { createMetrics } from '@cluster-apiserver/telemetry';
+import { publishWatchCache, readMeasures } from './watch-cache-measures.ts';
+
+const call = callUntil(Number.POSITIVE_INFINITY);
+
+test.each([
+  { reached: 5, known: 9, lag: 4 },
+  { reached: 9, known: 9, lag: 0 },
+  // The watch may tell of a revision before any answer does.
+  { reached: 10, known: 9, lag: 0 },
+])('at $reached of $known revisions the lag is $lag', async ({ reached, known, lag }) => {
+  const metrics = createMetrics({ ofProcess: false });
+  const client = { history: { revision: known } } as EtcdClient; // nothing else of it is read
+  const cache = { reached: revision(reached), progressAgeMs: 2_500, waiting: 3 };
+  publishWatchCache(metrics, { cache, resources: [], client });
+  const lines = (await metrics.exposition()).text.split('\n');
+  expect(lines).toEqual(
+    expect.arrayContaining([
+      `apiserver_watch_cache_revision_lag ${lag}`,
+      'apiserver_watch_cache_progress_age_seconds 2.5',
+      'apiserver_watch_cache_waiting_reads 3',
+    ]),
+  );
+});
+
+test('consistent reads count as such, reads that want a revision as waits alone', async () => {
+  const metrics = createMetrics({ ofProcess: false });
+  const store = memoryStore(clock);
+  const { resources, cache } = openRegistry({
+    kinds: kinds({ eventLifetimeSeconds: 60 }),
+    store,
+    keyPrefix: '/registry',
+    clock,
+    random: seededRandom(1),
+    report: () => {},
+    readMeasures: readMeasures(metrics),
+  });
+  await cache.filled;
+  const { collection } = resources.find(({ kind }) => kind.plural === 'serviceaccounts') as Resource; // it is served
+  for (let reads = 0; reads < 2; reads++) await collection.reach(undefined, call);
+  await expect(collection.reach(revision(cache.reached + 1), call)).rejects.toThrow(RevisionTooLargeError);
+  const lines = (await metrics.exposition()).text.split('\n');
+  const of = 'group="",resource="serviceaccounts"';
+  expect(lines).toEqual(
+    expect.arrayContaining([
+      `apiserver_watch_cache_consistent_read_total{${of},success="true",fallback="false"} 2`,
+      `apiserver_watch_cache_read_wait_seconds_count{${of}} 3`,
+    ]),
+  );
+  await cache.close();
+  store.close();
+});

@@ -1,0 +1,150 @@
+import type { Kind } from '@cluster-apiserver/model';
+import type { Registry, Resource } from '@cluster-apiserver/registry';
+import type { CollectionStatistics, EtcdClient, ReadMeasures } from '@cluster-apiserver/storage';
+import type { Metrics } from '@cluster-apiserver/telemetry';
+
+/** As kube-apiserver: whoever waits for longer than some seconds is told to try again. */
+const readWaitBuckets = [0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3];
+
+/** How long reads of each kind wait for the watch cache. */
+export function readMeasures(metrics: Metrics): (kind: Kind) => ReadMeasures {
+  const labels = { group: 'any', resource: 'any' } as const; // of our kinds
+  const wait = metrics.histogram({
+    name: 'apiserver_watch_cache_read_wait_seconds',
+    help: 'Histogram of time spent waiting for a watch cache to become fresh.',
+    labels,
+    buckets: readWaitBuckets,
+  });
+  const consistent = metrics.counter({
+    name: 'apiserver_watch_cache_consistent_read_total',
+    help: 'Counter for consistent reads from cache. They never fall back to etcd.',
+    labels: { ...labels, success: ['true', 'false'], fallback: ['false'] },
+  });
+  return ({ group, plural: resource }) => {
+    const of = { group, resource };
+    const [succeeded, failed] = (['true', 'false'] as const).map((success) => ({ ...of, success, fallback: 'false' }));
+    return {
+      notOlder: (waitedMs) => wait.observe(of, waitedMs / 1000),
+      consistent: (waitedMs, success) => {
+        wait.observe(of, waitedMs / 1000);
+        consistent.add((success ? succeeded : failed) as NonNullable<typeof failed>); // there are two
+      },
+    };
+  };
+}
+
+/** How far the watch cache is behind etcd, and what it holds. Catch-ups are read from etcd for watches older than that. */
+export function publishWatchCache(
+  metrics: Metrics,
+  {
+    cache,
+    resources,
+    client,
+  }: Pick<Registry, 'resources'> & {
+    readonly cache: Pick<Registry['cache'], 'reached' | 'progressAgeMs' | 'waiting'>;
+    readonly client: Pick<EtcdClient, 'history'>;
+  },
+): void {
+  const one = (name: string, help: string, read: () => number): void =>
+    metrics.readAtScrape('gauge', { name, help }, () => [{ labels: {}, value: read() }]);
+  const each = (
+    type: 'counter' | 'gauge',
+    name: string,
+    help: string,
+    read: (statistics: CollectionStatistics) => number,
+  ): void =>
+    metrics.readAtScrape<'group' | 'resource'>(type, { name, help }, () =>
+      resources.map((resource) => ({ labels: labelsOf(resource), value: read(resource.collection.statistics) })),
+    );
+  one(
+    'apiserver_watch_cache_revision_lag',
+    'Revisions between the newest one that etcd has reported and the one that the watch cache has reached.',
+    () => Math.max(0, client.history.revision - cache.reached),
+  );
+  one(
+    'apiserver_watch_cache_progress_age_seconds',
+    'Seconds since etcd last reported a change or its progress to the watch cache.',
+    () => cache.progressAgeMs / 1000,
+  );
+  one(
+    'apiserver_watch_cache_waiting_reads',
+    'Reads that wait for the watch cache to catch up with etcd.',
+    () => cache.waiting,
+  );
+  metrics.readAtScrape<'group' | 'resource'>(
+    'gauge',
+    {
+      name: 'apiserver_watch_cache_resource_version',
+      help: 'Current resource version of watch cache broken by resource type.',
+    },
+    () => resources.map((resource) => ({ labels: labelsOf(resource), value: resource.collection.reached })),
+  );
+  each(
+    'gauge',
+    'apiserver_resource_objects',
+    'Number of stored objects split by kind, as the watch cache has them.',
+    ({ objects }) => objects,
+  );
+  each(
+    'counter',
+    'apiserver_watch_cache_initializations_total',
+    'Counter of watch cache initializations broken by resource type.',
+    ({ initializations }) => initializations,
+  );
+  each(
+    'counter',
+    'apiserver_watch_cache_events_received_total',
+    'Counter of events received in watch cache broken by resource type.',
+    ({ eventsReceived }) => eventsReceived,
+  );
+  each(
+    'counter',
+    'apiserver_watch_cache_events_dispatched_total',
+    'Counter of events dispatched in watch cache broken by resource type.',
+    ({ eventsDispatched }) => eventsDispatched,
+  );
+  each(
+    'gauge',
+    'watch_cache_capacity',
+    'Number of changes that the watch cache holds for watches to resume from, broken by resource type.',
+    ({ windowChanges }) => windowChanges,
+  );
+  each(
+    'gauge',
+    'apiserver_watch_cache_window_bytes',
+    'Approximate memory of these changes.',
+    ({ windowBytes }) => windowBytes,
+  );
+  each(
+    'gauge',
+    'apiserver_watch_cache_catch_ups',
+    'Catch-ups that read changes from etcd which the watch cache no longer holds.',
+    ({ catchUp }) => catchUp.running,
+  );
+  each(
+    'counter',
+    'apiserver_watch_cache_catch_ups_total',
+    'Number of catch-ups that were begun.',
+    ({ catchUp }) => catchUp.begun,
+  );
+  each(
+    'gauge',
+    'apiserver_watch_cache_catch_up_buffered_bytes',
+    'Approximate memory of what catch-ups have read and not all of their watches have taken.',
+    ({ catchUp }) => catchUp.bufferedBytes,
+  );
+  each(
+    'gauge',
+    'apiserver_watch_cache_catch_up_waiting_watches',
+    'Watches that wait for a catch-up to come to them.',
+    ({ catchUp }) => catchUp.waiting,
+  );
+  each(
+    'counter',
+    'apiserver_watch_cache_catch_up_refused_watches_total',
+    'Watches ended with 410 because no catch-up came to them in time.',
+    ({ catchUp }) => catchUp.refused,
+  );
+}
+
+const labelsOf = ({ kind }: Resource) => ({ group: kind.group, resource: kind.plural });

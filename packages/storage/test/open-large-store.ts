@@ -1,0 +1,39 @@
+import { type Scope, systemClock, systemRandom } from '@cluster-apiserver/base';
+import { type EtcdClient, openEtcdClient } from '../src/etcd/client.ts';
+import { etcdStore } from '../src/etcd/etcd-store.ts';
+import { http2Connect } from '../src/etcd/http2-transport.ts';
+import type { Store } from '../src/store.ts';
+import { identity } from '../src/transform/transformer.ts';
+import { startEtcd } from './real-etcd.ts';
+
+/** etcd may be busy for seconds with a million keys, or with its disk; benches wait for it. */
+const electionTimeoutMs = 10_000;
+
+/** etcd refuses more by itself: room for millions of objects. */
+const quotaBytes = 8 * 2 ** 30;
+
+export interface LargeStore {
+  readonly endpoints: readonly string[];
+  readonly client: EtcdClient;
+  readonly store: Store;
+}
+
+/** What benches store into: an etcd of one member with much room, without encryption, and a client. */
+export async function openLargeStore(scope: Scope): Promise<LargeStore> {
+  const { endpoints, stop } = await startEtcd({ flags: ['--quota-backend-bytes', String(quotaBytes)] });
+  scope.onClose('etcd', stop);
+  return { endpoints, ...connectLargeStore(endpoints, scope) };
+}
+
+/** The same for another thread. */
+export function connectLargeStore(endpoints: readonly string[], scope: Scope): Omit<LargeStore, 'endpoints'> {
+  const client = openEtcdClient({
+    endpoints,
+    connect: http2Connect(systemClock, undefined, { electionTimeoutMs }),
+    electionTimeoutMs,
+    clock: systemClock,
+    random: systemRandom(),
+  });
+  scope.onClose('client', () => client.close());
+  return { client, store: etcdStore({ client, transformer: identity, ownPrefix: '/registry/.own/' }) };
+}

@@ -1,0 +1,156 @@
+/**
+ * What authorization costs a GET: a member of system:masters, a service account whose right comes from one of 10,000
+ * bindings to 1,000 roles, and a user whose right comes from the cached answer of a webhook (see sides.ts).
+ * `taskset -c 1 node --conditions=source packages/tests/bench/authorizers.ts`
+ */
+import { generateKeyPairSync } from 'node:crypto';
+import { createServer } from 'node:https';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { systemClock, systemRandom } from '@cluster-apiserver/base';
+import { selfSigned } from '@cluster-apiserver/certificates';
+import { startEtcd } from '../../storage/test/real-etcd.ts';
+import { http1Client } from '../test/fault/client.ts';
+import { adminToken, compare, type Side, startSide, thisCheckout } from './sides.ts';
+
+const roles = 1_000;
+const bindings = 10_000;
+const namespaces = 100;
+/** Requests that fill the store at a time. */
+const writers = 16;
+const rbacGroup = 'rbac.authorization.k8s.io';
+
+const home = fs.mkdtempSync(path.join(os.tmpdir(), 'authorizers-'));
+const etcd = await startEtcd();
+const webhook = await startWebhook();
+const common = { endpoints: etcd.endpoints, home, checkout: thisCheckout };
+const master = await startSide({ ...common, name: 'masters' });
+const key = path.join(home, 'accounts.key');
+fs.writeFileSync(
+  key,
+  generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ type: 'pkcs8', format: 'pem' }),
+);
+const rbac = await startSide({
+  ...common,
+  name: 'rbac',
+  flags: [
+    '--service-account-issuer=https://issuer.example.com',
+    `--service-account-signing-key-file=${key}`,
+    `--service-account-key-file=${key}`,
+  ],
+});
+const hooked = await startSide({
+  ...common,
+  name: 'webhook',
+  flags: [`--authorization-config=${webhook.configuration}`],
+  users: ['u,user,'],
+});
+try {
+  const token = await fillWithRoles(rbac);
+  await compare('get-quorum', [master, rbac], [adminToken, token]);
+  await compare('get-quorum', [master, hooked], [adminToken, 'u']);
+} finally {
+  await Promise.all([master, rbac, hooked].map((side) => side.stop()));
+  webhook.server.close();
+  await etcd.stop();
+  fs.rmSync(home, { recursive: true });
+}
+
+/** Makes the roles and bindings, and gives the token of a service account that one of them lets read. */
+async function fillWithRoles({ url, ca }: Side): Promise<string> {
+  const clients = Array.from({ length: writers }, () => http1Client(url, { ca, token: adminToken }));
+  const post = async (index: number, target: string, body: object): Promise<string> => {
+    const answer = await (clients[index % writers] as (typeof clients)[number]).request('POST', target, { body });
+    if (answer.status !== 201) throw new Error(`${target}: ${answer.body}`);
+    return answer.body;
+  };
+  const inTurn = async (count: number, make: (index: number) => Promise<unknown>): Promise<void> => {
+    let next = 0;
+    await Promise.all(
+      clients.map(async () => {
+        while (next < count) await make(next++);
+      }),
+    );
+  };
+  const namespaced = (index: number, plural: string): string =>
+    `/apis/${rbacGroup}/v1/namespaces/team-${index % namespaces}/${plural}`;
+  const rules = [{ apiGroups: [''], resources: ['serviceaccounts', 'events'], verbs: ['get', 'list', 'watch'] }];
+  await inTurn(roles, (index) =>
+    post(index, namespaced(index, 'roles'), { metadata: { name: `role-${index}` }, rules }),
+  );
+  await inTurn(bindings, (index) =>
+    post(index, namespaced(index, 'rolebindings'), {
+      metadata: { name: `binding-${index}` },
+      roleRef: { apiGroup: rbacGroup, kind: 'Role', name: `role-${index % roles}` },
+      subjects: [{ apiGroup: rbacGroup, kind: 'User', name: `user-${index}` }],
+    }),
+  );
+  await post(0, '/api/v1/namespaces/team-0/serviceaccounts', { metadata: { name: 'reader' } });
+  await post(0, `/apis/${rbacGroup}/v1/clusterrolebindings`, {
+    metadata: { name: 'reader' },
+    roleRef: { apiGroup: rbacGroup, kind: 'ClusterRole', name: 'view' },
+    subjects: [{ kind: 'ServiceAccount', name: 'reader', namespace: 'team-0' }],
+  });
+  const issued = await post(0, '/api/v1/namespaces/team-0/serviceaccounts/reader/token', { spec: {} });
+  for (const client of clients) client.close();
+  return (JSON.parse(issued) as { status: { token: string } }).status.token;
+}
+
+/** Allows everything. */
+async function startWebhook() {
+  const { certificate, privateKey } = await selfSigned(
+    { commonName: 'webhook', hosts: ['127.0.0.1'] },
+    systemClock,
+    systemRandom(),
+  );
+  const server = createServer({ cert: certificate, key: privateKey }, (request, response) => {
+    request.resume().on('end', () =>
+      response.end(
+        JSON.stringify({
+          apiVersion: 'authorization.k8s.io/v1',
+          kind: 'SubjectAccessReview',
+          status: { allowed: true },
+        }),
+      ),
+    );
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  const write = (name: string, text: string): string => {
+    const file = path.join(home, name);
+    fs.writeFileSync(file, text);
+    return file;
+  };
+  const ca = write('webhook.crt', certificate);
+  const connection = write(
+    'connection.yaml',
+    `apiVersion: v1
+kind: Config
+clusters: [{name: a, cluster: {server: "https://127.0.0.1:${port}/", certificate-authority: ${ca}}}]
+users: [{name: a, user: {}}]
+contexts: [{name: a, context: {cluster: a, user: a}}]
+current-context: a
+`,
+  );
+  const configuration = write(
+    'authorization.yaml',
+    `apiVersion: apiserver.config.platform.io/v1
+kind: AuthorizationConfiguration
+authorizers:
+  - type: Webhook
+    name: hook
+    webhook:
+      authorizedTTL: 10m
+      unauthorizedTTL: 10s
+      timeout: 3s
+      subjectAccessReviewVersion: v1
+      matchConditionSubjectAccessReviewVersion: v1
+      failurePolicy: Deny
+      connectionInfo: {type: PlatformConfigFile, platformConfigFile: ${connection}}
+`,
+  );
+  return { server, configuration };
+}

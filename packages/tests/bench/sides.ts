@@ -1,0 +1,126 @@
+/**
+ * Servers that are compared under the same load at the same time: on a machine with other guests no other comparison
+ * means much. The servers share core 0; load and etcd have that of the command, which needs wrk and the bench kit beside
+ * the checkout.
+ */
+import { execFile, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import fs from 'node:fs';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { until } from '../../base/test/until.ts';
+import { freePorts } from '../../storage/test/real-etcd.ts';
+import { http1Client } from '../test/fault/client.ts';
+
+const pairs = 5;
+const seconds = 4;
+const connections = 16;
+const serverCore = '0';
+const microsecondsPerTick = 10_000;
+/** Of a member of system:masters, by which each server is filled. */
+export const adminToken = 't';
+
+export const thisCheckout = path.resolve(import.meta.dirname, '..', '..', '..');
+const kit = path.resolve(thisCheckout, '..', 'shared', 'bench');
+const run = promisify(execFile);
+
+export interface Side {
+  readonly name: string;
+  readonly url: string;
+  readonly ca: Buffer;
+  readonly pid: number;
+  stop(): Promise<unknown>;
+}
+
+export interface SideOptions {
+  readonly name: string;
+  readonly checkout: string;
+  readonly endpoints: readonly string[];
+  /** Files of the run. */
+  readonly home: string;
+  readonly flags?: readonly string[];
+  /** Lines of the token file besides the administrator's. */
+  readonly users?: readonly string[];
+}
+
+/** A server with its own prefix in the store, filled by the kit. */
+export async function startSide({
+  name,
+  checkout,
+  endpoints,
+  home,
+  flags = [],
+  users = [],
+}: SideOptions): Promise<Side> {
+  const [port] = await freePorts(1);
+  const tokens = path.join(home, `${name}.tokens`);
+  fs.writeFileSync(tokens, [`${adminToken},admin,,"system:masters"`, ...users, ''].join('\n'));
+  const certificates = path.join(home, name);
+  const main = path.join(checkout, 'packages', 'server', 'src', 'main.ts');
+  // Started as the first line of the program says, by the same Node.
+  const [firstLine = ''] = fs.readFileSync(main, 'utf8').split('\n', 1);
+  const node = ['-S', firstLine.replace(/^#!\S+ (-S )?/, ''), '--conditions=source', main];
+  const env = { ...process.env, PATH: `${path.dirname(process.execPath)}:${process.env.PATH}` };
+  const served = [`--secure-port=${port}`, '--bind-address=127.0.0.1', `--cert-dir=${certificates}`];
+  const stored = [`--etcd-servers=${endpoints.join()}`, `--etcd-prefix=/${name}`];
+  const rest = [`--token-auth-file=${tokens}`, '--controllers=-garbage-collector', ...flags];
+  const server = spawn('env', [...node, ...served, ...stored, ...rest], { stdio: 'ignore', env });
+  const pid = server.pid as number; // there is one unless spawning failed, and then nothing becomes ready
+  const url = `https://127.0.0.1:${port}`;
+  await until('the server', () => isReady(url, path.join(certificates, 'apiserver.crt')));
+  const target = ['--server', url, '--token', adminToken, '--pids', `${pid}`, '--no-pin'];
+  await run(process.execPath, [path.join(kit, 'bench.mjs'), ...target, '--only', 'get-rv0', '--seconds', '1']);
+  execFileSync('taskset', ['-acp', serverCore, `${pid}`]);
+  return {
+    name,
+    url,
+    ca: fs.readFileSync(path.join(certificates, 'apiserver.crt')),
+    pid,
+    stop: () => {
+      const exited = once(server, 'exit');
+      server.kill();
+      return exited;
+    },
+  };
+}
+
+/** Both under the same load, several times; `tokens` are whose requests they get. */
+export async function compare(
+  workload: string,
+  [theirs, ours]: readonly [Side, Side],
+  tokens: readonly [string, string] = [adminToken, adminToken],
+): Promise<void> {
+  for (let pair = 0; pair < pairs; pair++) {
+    const [one, other] = await Promise.all([costOf(theirs, workload, tokens[0]), costOf(ours, workload, tokens[1])]);
+    console.log(
+      `${workload}: ${theirs.name} ${one.toFixed(1)} us, ${ours.name} ${other.toFixed(1)} us, ${ours.name} by ${theirs.name} ${(other / one).toFixed(3)}`,
+    );
+  }
+}
+
+async function isReady(url: string, certificate: string): Promise<true | undefined> {
+  if (!fs.existsSync(certificate)) return undefined;
+  const client = http1Client(url, { ca: fs.readFileSync(certificate), token: adminToken });
+  const answer = await client.request('GET', '/readyz').catch(() => undefined);
+  client.close();
+  return answer?.status === 200 ? true : undefined;
+}
+
+/** Microseconds of processor time for each request. */
+async function costOf({ url, pid }: Side, workload: string, token: string): Promise<number> {
+  const before = usedTicks(pid);
+  const load = ['-t1', `-c${connections}`, `-d${seconds}`, '-s', path.join(kit, 'wrk.lua'), url, '--', token, workload];
+  const { stdout } = await run('wrk', load);
+  const perSecond = Number(/RESULT (\S+)/.exec(stdout)?.[1]);
+  return ((usedTicks(pid) - before) * microsecondsPerTick) / (perSecond * seconds);
+}
+
+/** In user and kernel mode: fields 14 and 15, of which the name before them may hold anything but the last parenthesis. */
+function usedTicks(pid: number): number {
+  const stat = fs.readFileSync(`/proc/${pid}/stat`, 'utf8');
+  const [user, kernel] = stat
+    .slice(stat.lastIndexOf(')') + 2)
+    .split(' ')
+    .slice(11, 13);
+  return Number(user) + Number(kernel);
+}

@@ -1,0 +1,45 @@
+/** A thread that updates accounts: what the main thread spends meanwhile it spends on following. */
+import { isMainThread, Worker, workerData } from 'node:worker_threads';
+import { callUntil, Scope, systemClock as clock } from '@cluster-apiserver/base';
+import { type Revision, revision } from '@cluster-apiserver/storage';
+import { connectLargeStore } from '../../storage/test/open-large-store.ts';
+import { forEach, keyOf, valueOf } from './accounts.ts';
+
+interface Updates {
+  readonly endpoints: readonly string[];
+  readonly count: number;
+  readonly objectBytes: number;
+  /** Of each account: when it was written last. */
+  readonly last: ReadonlyMap<number, Revision>;
+}
+
+/** What the thread tells: the revision of the last update. */
+interface Told {
+  readonly newest: SharedArrayBuffer;
+}
+
+/** Gives the revision of the last update. */
+export function updateInThread(updates: Updates): Promise<Revision> {
+  return new Promise((resolve, reject) => {
+    const newest = new SharedArrayBuffer(Float64Array.BYTES_PER_ELEMENT);
+    const worker = new Worker(new URL(import.meta.url), {
+      workerData: { ...updates, newest } satisfies Updates & Told,
+    });
+    worker.once('error', reject);
+    worker.once('exit', () => resolve(revision(new Float64Array(newest)[0] ?? 0)));
+  });
+}
+
+if (!isMainThread) {
+  const { endpoints, count, objectBytes, last, newest: told } = workerData as Updates & Told;
+  const scope = new Scope();
+  const { store } = connectLargeStore(endpoints, scope);
+  let newest = 0;
+  await forEach(count, async (n) => {
+    const within = callUntil(clock.monotonicMs() + 60_000);
+    const at = await store.update(keyOf(n), valueOf(n, 2, objectBytes), last.get(n) ?? revision(0), {}, within);
+    newest = Math.max(newest, at);
+  });
+  new Float64Array(told)[0] = newest;
+  await scope.close();
+}

@@ -1,0 +1,29 @@
+/** Bytes of nobody's in the place of the leader's name: they cost a line in the log, and not the leader for ever. */
+import { expect, test } from '@jest/globals';
+import { kinds } from '@cluster-apiserver/kinds';
+import { until } from '../../base/test/until.ts';
+import { startEtcd } from '../../storage/test/real-etcd.ts';
+import { allKeys, putRaw } from './etcd.ts';
+import { serveKinds } from './serve-kinds.ts';
+
+const key = '/registry/.own/election/leader';
+
+test.each([
+  ['noise', Buffer.alloc(300, 0xe7)],
+  ['nothing', Buffer.alloc(0)],
+  ['a line of its own', Buffer.from('x\n2026-01-01T00:00:00.000Z INFO  forged')],
+])('%s in the key of the leader election is removed, logged as an error, and a leader is elected', async (_, value) => {
+  const etcd = await startEtcd();
+  await putRaw(etcd.endpoints[0] as string, key, value);
+  const server = await serveKinds(kinds, { etcd, errorsExpected: true });
+  const lines = (message: string): readonly string[] => server.logged.filter((line) => line.includes(message));
+  await until('a leader', () => lines('acquired leadership').length > 0 || undefined, 20_000);
+  const [removed, ...more] = lines('removed a leader election key');
+  expect(removed).toContain(' ERROR ');
+  expect(removed).toContain(`key=${key}`);
+  expect(removed?.trimEnd()).not.toContain('\n');
+  expect(more).toEqual([]);
+  expect(await allKeys(etcd.endpoints[0] as string)).toContain(key);
+  await server.close();
+  await etcd.stop();
+});

@@ -1,0 +1,237 @@
+/**
+ * One load goes through faults that come one after the other: no request hangs, and in the end all that clients were told
+ * is judged by etcd's own log.
+ */
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { Scope, seededRandom, sleep, systemClock as clock } from '@cluster-apiserver/base';
+import { until } from '../../../base/test/until.ts';
+import { type RealPlugin, startPlugin } from '../../../storage/test/kms-plugin.ts';
+import { etcdctl, type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
+import { type Cluster, startCluster } from '../cluster.ts';
+import { changesBelow } from '../etcd.ts';
+import { type Client, http1Client } from './client.ts';
+import { type Attempt, describe as inWords, leavesOpen } from './history.ts';
+import { judge } from './judge.ts';
+import { entriesOf, keyPrefix, type MixedLoad, mixedLoad } from './mixed-load.ts';
+import { replicaBack } from './replica-back.ts';
+import { slowDisk } from './slow-disk.ts';
+
+const slowTestMs = 120_000;
+const electionTimeoutMs = 1_000;
+/** No request hangs longer than this. */
+const answerMs = 3.5 * electionTimeoutMs;
+/** Longer than a request may take, so that some begin, wait and end during a fault. */
+const faultMs = 4_000;
+const answersBetween = 100;
+const recoveryMs = 30_000;
+
+const scope = new Scope();
+let etcd: RealEtcd;
+let cluster: Cluster;
+let plugin: RealPlugin;
+let load: MixedLoad;
+/** Of the same replicas, for what the load does not do. */
+let aside: readonly Client[];
+
+beforeAll(async () => {
+  etcd = await startEtcd({ members: 3 });
+  scope.onClose('etcd', () => etcd.stop());
+  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'faults-'));
+  scope.onClose('directory', () => fs.rmSync(directory, { recursive: true, force: true }));
+  const socket = path.join(directory, 'kms.sock');
+  plugin = await startPlugin(socket);
+  scope.onClose('plugin', () => plugin.stop());
+  const encryption = path.join(directory, 'encryption.json');
+  fs.writeFileSync(encryption, eventsBehind(socket));
+  cluster = await startCluster({
+    replicas: 2,
+    etcdMembers: etcd.endpoints,
+    replicaFlags: ['--etcd-compaction-interval=0', `--encryption-provider-config=${encryption}`],
+  });
+  scope.onClose('cluster', () => cluster.stop());
+  const { front, replicas } = cluster.pids();
+  const client = (url: string): Client => {
+    const made = http1Client(url, cluster);
+    scope.onClose('client', () => made.close());
+    return made;
+  };
+  const urls = replicas.map(({ url }) => url);
+  aside = urls.map(client);
+  const alternating = (): Client => inTurn(urls.map(client));
+  load = mixedLoad([client(front.url), client(front.url), alternating(), alternating()], seededRandom(7), {
+    thinkMs: 10,
+  });
+  scope.onClose('load', () => load.stop());
+}, slowTestMs);
+afterAll(() => scope.close((what, error) => console.error(what, error)), slowTestMs);
+
+const eventsBehind = (socket: string): string =>
+  JSON.stringify({
+    apiVersion: 'apiserver.config.platform.io/v1',
+    kind: 'EncryptionConfiguration',
+    resources: [
+      {
+        resources: ['events'],
+        providers: [{ kms: { apiVersion: 'v1', name: 'vault', endpoint: `unix://${socket}`, timeout: '1s' } }],
+      },
+    ],
+  });
+
+/** What one replica has told is asked of another the next time. */
+function inTurn(clients: readonly Client[]): Client {
+  let turn = 0;
+  return {
+    request: (...request) => (clients[turn++ % clients.length] as Client).request(...request), // there are some
+    close: () => {},
+  };
+}
+
+async function answers(count: number): Promise<void> {
+  const enough = load.history.length + count;
+  await until(`${count} more answers`, () => load.history.length >= enough || undefined, recoveryMs);
+}
+
+/** Requests that a fault may have touched, with those that are answered once it is over. */
+async function under(fault: () => Promise<void>): Promise<readonly Attempt[]> {
+  await answers(answersBetween);
+  const from = load.history.length;
+  await fault();
+  await answers(answersBetween);
+  const touched = load.history.slice(from);
+  const slowestMs = Math.max(...touched.map(tookMs));
+  console.log(
+    `${touched.length} requests, ${touched.filter(isRefused).length} refused, the slowest took ${slowestMs.toFixed(0)} ms`,
+  );
+  return touched;
+}
+
+const tookMs = ({ invokedMs, returnedMs }: Attempt): number => returnedMs - invokedMs;
+const isRefused = ({ outcome }: Attempt): boolean => outcome.told === 'unavailable' || leavesOpen(outcome);
+const hanging = (attempts: readonly Attempt[]): string[] =>
+  attempts.filter((one) => tookMs(one) > answerMs || one.outcome.told === 'nothing').map(inWords);
+const refused = (attempts: readonly Attempt[]): string[] => attempts.filter(isRefused).map(inWords);
+
+test.each([{ delayMs: 200 }, { delayMs: 600 }])(
+  'each fsync of the leader takes $delayMs ms longer: requests are slow, and none hangs',
+  async ({ delayMs }) => {
+    const touched = await under(async () => {
+      const disk = await slowDisk((await etcd.leader()).pid ?? 0, delayMs);
+      await sleep(clock, faultMs);
+      await disk.stop();
+    });
+    expect(hanging(touched)).toEqual([]);
+  },
+  slowTestMs,
+);
+
+test(
+  'each member stands still in turn, and with it the watches on it: reads and writes go on at the others',
+  async () => {
+    for (const member of etcd.members) {
+      const touched = await under(async () => {
+        await member.signal('SIGSTOP');
+        await sleep(clock, faultMs);
+        await member.signal('SIGCONT');
+      });
+      expect(hanging(touched)).toEqual([]);
+    }
+  },
+  slowTestMs,
+);
+
+test(
+  'the key management plugin of events hangs: events are answered in time, and other kinds are not delayed',
+  async () => {
+    const event = (name: string): object => ({
+      kind: 'Event',
+      apiVersion: 'v1',
+      metadata: { name },
+      involvedObject: { kind: 'ServiceAccount', namespace: 'default', name: 'x' },
+    });
+    const events = '/api/v1/namespaces/default/events';
+    const [one, other] = aside as readonly [Client, Client];
+    expect((await one.request('POST', events, { body: event('before') })).status).toBe(201);
+    let goOn = (): void => {};
+    const statuses: { readonly what: string; readonly status: number; readonly isInTime: boolean }[] = [];
+    const ask = async (what: string, asked: ReturnType<Client['request']>): Promise<void> => {
+      const beganMs = clock.monotonicMs();
+      const { status } = await asked;
+      statuses.push({ what, status, isInTime: clock.monotonicMs() - beganMs < answerMs });
+    };
+    const touched = await under(async () => {
+      plugin.ready = new Promise((resolve) => (goOn = resolve));
+      try {
+        await Promise.all([
+          ask('a create', one.request('POST', events, { body: event('during') })),
+          ask('a get', other.request('GET', `${events}/before`)),
+          ask('a list', other.request('GET', events)),
+          sleep(clock, faultMs),
+        ]);
+      } finally {
+        goOn();
+      }
+    });
+    expect(statuses.filter(({ what }) => what !== 'a create')).toEqual([
+      { what: 'a get', status: 200, isInTime: true },
+      { what: 'a list', status: 200, isInTime: true },
+    ]);
+    expect(statuses).toContainEqual({ what: 'a create', status: 503, isInTime: true });
+    expect(hanging(touched)).toEqual([]);
+    expect(refused(touched)).toEqual([]);
+    await until('events again', async () => {
+      const { status } = await one.request('POST', events, { body: event('after') });
+      return status === 201 || undefined;
+    });
+  },
+  slowTestMs,
+);
+
+(etcdctl ? test : test.skip)(
+  'a member is lost and an empty one takes its place: nobody notices, and it is no other history',
+  async () => {
+    const lost = etcd.members[2] as RealEtcd['members'][number]; // there are three
+    const touched = await under(() => etcd.replace(lost));
+    expect(hanging(touched)).toEqual([]);
+    await until('the new member to serve', async () => (await lost.serves()) || undefined, recoveryMs);
+    for (const client of aside) {
+      const { body } = await client.request('GET', '/metrics');
+      expect(body).not.toMatch(/^etcd_history_replaced_total\{/m);
+    }
+  },
+  slowTestMs,
+);
+
+test(
+  'one replica stood still and another has just begun: whoever goes from one to the other never goes back in time',
+  async () => {
+    const [still, young] = cluster.pids().replicas;
+    const touched = await under(async () => {
+      const pid = young?.pid ?? 0;
+      process.kill(pid, 'SIGKILL');
+      for (let times = 0; times < 4; times++) {
+        process.kill(still?.pid ?? 0, 'SIGSTOP');
+        await sleep(clock, electionTimeoutMs).finally(() => process.kill(still?.pid ?? 0, 'SIGCONT'));
+        await answers(20);
+      }
+      await replicaBack(cluster, 1, pid);
+    });
+    // Only what the replica that was killed had in hand, and what was asked of it before it was back, has no answer.
+    const inTime = touched.filter(({ outcome }) => outcome.told !== 'nothing');
+    expect(hanging(inTime)).toEqual([]);
+  },
+  slowTestMs,
+);
+
+test(
+  'all of it together can be true',
+  async () => {
+    await load.stop();
+    const log = entriesOf(await changesBelow(etcd.endpoints[0] as string, keyPrefix));
+    expect(judge(load.history, log)).toEqual([]);
+    console.log(`${load.history.length} requests, ${log.length} writes`);
+  },
+  slowTestMs,
+);

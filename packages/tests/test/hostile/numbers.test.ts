@@ -1,0 +1,145 @@
+/** Numbers of clients around 2^31, 2^53, 2^63 and 2^64, wherever there is one: refused or understood, and no fault of ours. */
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { type InMemory, serveInMemory } from '../serve-in-memory.ts';
+import { type Place, places, whole } from '../answers/places.ts';
+
+let server: InMemory;
+beforeEach(async () => {
+  server = await serveInMemory();
+});
+afterEach(() => server.close());
+
+/** As they stand in a query or a body: a number of JavaScript would have rounded them already. */
+const whole64 = ['2147483648', '9007199254740993', '9223372036854775807', '-9007199254740993', '-9223372036854775808'];
+const beyond64 = ['9223372036854775808', '-9223372036854775809', '18446744073709551616', '1e400', `1${'0'.repeat(40)}`];
+const numbers = [...whole64, ...beyond64, '-0', '1.5', '1e3'];
+const noNumbers = ['0x10', ' 1', '1 ', '１', 'NaN', 'Infinity', '1_000', '1n', '+1', '--1', '٣', '1,0'];
+
+type Request = readonly [method: string, target: string, body?: string, type?: string];
+const json = 'application/json-patch+json';
+const merge = 'application/merge-patch+json';
+const strategic = 'application/strategic-merge-patch+json';
+const apply = 'application/apply-patch+yaml';
+
+/** A number in the place of a text: `"NUMBER"` becomes the number itself. */
+const inJson = (value: object, number: string): string => JSON.stringify(value).replaceAll('"NUMBER"', number);
+const continueAt = (number: string): string =>
+  Buffer.from(`{"v":"meta.k8s.io/v1","rv":${number},"start":"a\\u0000"}`).toString('base64url');
+
+const inQuery = ({ path }: Place): readonly ((given: string) => Request)[] => [
+  (given) => ['GET', `${path}?limit=${given}`],
+  (given) => ['GET', `${path}?timeoutSeconds=${given}`],
+  (given) => ['GET', `${path}?resourceVersion=${given}&timeout=100ms`],
+  (given) => ['GET', `${path}/x?resourceVersion=${given}&timeout=100ms`],
+  (given) => ['GET', `${path}?resourceVersion=${given}&resourceVersionMatch=Exact&limit=1&timeout=100ms`],
+  (given) => ['GET', `${path}?resourceVersion=${given}&resourceVersionMatch=NotOlderThan&timeout=100ms`],
+  (given) => ['GET', `${path}?timeout=${given}s`],
+  (given) => ['GET', `${path}?timeout=${given}h${given}ns`],
+  (given) => ['GET', `${path}?labelSelector=a%3E${given}`],
+  (given) => ['GET', `${path}?shardSelector=shardRange(object.metadata.uid,'0x${given}','0xf${given}')`],
+  (given) => ['GET', `${path}?continue=${continueAt(given)}`],
+  (given) => ['GET', `${path}?continue=${continueAt(`"${given}"`)}`],
+  (given) => ['GET', `${path}?watch=1&timeoutSeconds=${given}&resourceVersion=1`],
+  (given) => ['GET', `${path}?watch=1&timeoutSeconds=1&resourceVersion=${given}&timeout=100ms`],
+  (given) => ['DELETE', `${path}/x?dryRun=All&gracePeriodSeconds=${given}`],
+  (given) => ['DELETE', `${path}?dryRun=All&gracePeriodSeconds=${given}`],
+  (given) => ['DELETE', `${path}/x?dryRun=All`, `{"preconditions":{"resourceVersion":"${given}"}}`],
+  (given) => ['PUT', `${path}/${given}`, '{}'],
+];
+
+const inBodies = (place: Place): readonly ((number: string) => Request)[] => {
+  const { path } = place;
+  const ofEvents = place.kind === 'Event' ? [place.apiVersion === 'v1' ? 'count' : 'deprecatedCount'] : [];
+  const members: readonly object[] = [
+    { metadata: { name: 'x', generation: 'NUMBER' } },
+    { metadata: { name: 'x', deletionGracePeriodSeconds: 'NUMBER' } },
+    { metadata: { name: 'x', resourceVersion: 'NUMBER' } },
+    { metadata: { name: 'NUMBER' } },
+    { metadata: { name: 'x', labels: { a: 'NUMBER' } } },
+    { unknown: 'NUMBER' },
+    ...ofEvents.map((name) => ({ [name]: 'NUMBER' })),
+    ...ofEvents.map(() => ({ series: { count: 'NUMBER' } })),
+  ];
+  const bodies = members.map((member) => ({ ...whole(place), ...member }));
+  return [
+    ...bodies.map(
+      (body) =>
+        (number: string): Request => ['POST', path, inJson(body, number)],
+    ),
+    ...bodies.map(
+      (body) =>
+        (number: string): Request => ['POST', path, inJson(body, number), 'application/yaml'],
+    ),
+    ...bodies.map(
+      (body) =>
+        (number: string): Request => ['PUT', `${path}/x`, inJson(body, number)],
+    ),
+    ...bodies.map(
+      (body) =>
+        (number: string): Request => ['PATCH', `${path}/x?fieldManager=m&force=1`, inJson(body, number), apply],
+    ),
+    ...members.flatMap((member) =>
+      [merge, strategic].map(
+        (type) =>
+          (number: string): Request => ['PATCH', `${path}/x`, inJson(member, number), type],
+      ),
+    ),
+    (number) => ['DELETE', `${path}/x`, `{"gracePeriodSeconds":${number},"dryRun":["All"]}`],
+    (number) => ['DELETE', path, `{"gracePeriodSeconds":${number},"dryRun":["All"]}`],
+    (number) => ['PATCH', `${path}/x`, `[{"op":"add","path":"/metadata/generation","value":${number}}]`, json],
+    (number) => ['PATCH', `${path}/x`, `[{"op":"test","path":"/metadata/generation","value":${number}}]`, json],
+    (number) => ['PATCH', `${path}/x`, `[{"op":"add","path":"/metadata/finalizers/${number}","value":"a.b/c"}]`, json],
+    (number) => ['POST', `${path}/x/token`, `{"spec":{"expirationSeconds":${number}}}`],
+  ];
+};
+
+/** Asked by version or with little time: the answer may be that its time was over. */
+const mayBeLate = (target: string): boolean => /resourceVersion=|timeout|continue=/.test(target);
+
+async function expectUnderstoodOrRefused(requests: readonly Request[]): Promise<void> {
+  const answers = await Promise.all(
+    requests.map(async ([method, target, body, type]) => {
+      const { status } = await server.ask(method, target, body, type);
+      return { method, target, body, status };
+    }),
+  );
+  const wrong = answers.filter(({ status, target }) => status >= 500 && !(status === 504 && mayBeLate(target)));
+  expect(wrong).toEqual([]);
+  expect(server.faults).toEqual([]);
+}
+
+describe.each(places)('$apiVersion $kind', (place) => {
+  beforeEach(async () => {
+    await server.ask('POST', place.path, JSON.stringify(whole(place)));
+  });
+
+  test.each([...numbers, ...noNumbers])('%s in each parameter', async (given) => {
+    const encoded = encodeURIComponent(given);
+    await expectUnderstoodOrRefused(inQuery(place).map((request) => request(encoded)));
+  });
+
+  test.each(numbers)('%s in each body', async (number) => {
+    await expectUnderstoodOrRefused(inBodies(place).map((request) => request(number)));
+    // Whatever was taken can be read in every form.
+    for (const type of ['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf'])
+      await expectUnderstoodOrRefused([['GET', place.path, '', type]]);
+  });
+
+  test.each(beyond64)('%s is refused where 64 bits are kept', async (number) => {
+    const generation = inJson({ ...whole(place), metadata: { name: 'y', generation: 'NUMBER' } }, number);
+    expect((await server.ask('POST', place.path, generation)).status).toBe(400);
+    const options = `{"gracePeriodSeconds":${number}}`;
+    expect((await server.ask('DELETE', `${place.path}/x`, options)).status).toBe(400);
+  });
+
+  test.each(whole64)('%s is kept to its last digit where 64 bits are kept', async (number) => {
+    const body = inJson({ ...whole(place), metadata: { name: 'kept', generation: 'NUMBER' } }, number);
+    const created = await server.ask('POST', place.path, body);
+    if (created.status !== 201) return expect([created.status, number.startsWith('-')]).toEqual([422, true]);
+    const read = await server.ask('GET', `${place.path}/kept`);
+    const text = Buffer.isBuffer(read.body) || typeof read.body === 'string' ? read.body.toString() : '';
+    expect(text).toContain('"name":"kept"');
+    // The server sets it, or keeps what it was given; another number it never is.
+    expect(text.match(/"generation":(-?\d+)/)?.[1] ?? number).toBe(number);
+  });
+});
