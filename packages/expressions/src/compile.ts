@@ -1,6 +1,6 @@
 import { check } from './check/check.ts';
 import { validateLiterals } from './check/literals.ts';
-import { formatType, type Type } from './check/type.ts';
+import { formatTypeName, type Type } from './check/type.ts';
 import type { Environment } from './environment/environment.ts';
 import { patchTypeNamed } from './environment/patch-types.ts';
 import { commonLibrary, mutationLibrary } from './library/index.ts';
@@ -82,8 +82,8 @@ export function compileTyped(
 ): { readonly expression: Expression } | { readonly fault: string } {
   const compiled = compileIn(environment, text);
   if ('faults' in compiled) return { fault: `compilation failed: ${compiled.faults.join('\n')}` };
-  const names = allowed.map(formatType);
-  const type = formatType(compiled.expression.type);
+  const names = allowed.map(formatTypeName);
+  const type = formatTypeName(compiled.expression.type);
   if (names.includes(type)) return compiled;
   const wanted = names.length === 1 ? names[0] : `one of [${names.join(' ')}]`;
   return { fault: `must evaluate to ${wanted} but got ${type}` };

@@ -1,4 +1,4 @@
-export { formatType, type ObjectType, type Type, types } from './check/type.ts';
+export { formatType, formatTypeName, type ObjectType, type Type, types } from './check/type.ts';
 export { type Compiled, compile, compileIn, compileTyped, type Expression } from './compile.ts';
 export {
   admissionEnvironment,
@@ -13,7 +13,7 @@ export { applyConfigurationType, jsonPatchType } from './environment/patch-types
 export { typeOfKind } from './environment/schema-type.ts';
 export { compileVariables, type VariableSet, withVariables, type WrittenVariable } from './environment/variables.ts';
 export { Budget, BudgetExceededError } from './run/budget.ts';
-export { Evaluation, requestStepsMax } from './run/evaluation.ts';
+export { Evaluation, type EvaluationOptions, requestStepsMax } from './run/evaluation.ts';
 export type { Authorize, CheckedResource } from './values/authorizer.ts';
 export { fromJson } from './values/from-json.ts';
 export { fromApiJson } from './values/json-map.ts';

@@ -3,7 +3,7 @@ import type { Expression } from '../compile.ts';
 import type { VariableSet } from '../environment/variables.ts';
 import { LazyMap } from '../values/lazy-map.ts';
 import { EvaluationError, type Value } from '../values/value.ts';
-import { Budget, BudgetExceededError, expressionStepsMax, turnSteps } from './budget.ts';
+import { Budget, BudgetExceededError, expressionStepsMax } from './budget.ts';
 import type { Bindings } from './frame.ts';
 import { Interruption, Progress } from './progress.ts';
 
@@ -12,6 +12,17 @@ import { Interruption, Progress } from './progress.ts';
  * one that goes beyond ends the evaluation, and so does every later one.
  */
 export const requestStepsMax = 10 * expressionStepsMax;
+
+/** Two milliseconds at most: what the event loop can give at once. */
+const turnStepsMax = 5_000;
+
+export interface EvaluationOptions {
+  readonly variables?: VariableSet | undefined;
+  /** For several evaluations together; one of its own if nothing is said. */
+  readonly total?: Budget | undefined;
+  /** After so many steps others have a turn. */
+  readonly turnSteps?: number | undefined;
+}
 
 /**
  * Expressions over the same values. Variables are evaluated when one is read, and once. Where nothing waits, evaluating
@@ -27,12 +38,16 @@ export class Evaluation {
   readonly #read = new Map<string, Run>();
   /** Of the expression that is evaluated now. */
   #budget: Budget | undefined;
-  #turnLeft = turnSteps;
+  readonly #turnSteps: number;
+  #turnLeft: number;
 
-  constructor(values: ReadonlyMap<string, Value>, variables?: VariableSet, total = new Budget(requestStepsMax)) {
+  constructor(values: ReadonlyMap<string, Value>, options: EvaluationOptions = {}) {
+    const { variables, total = new Budget(requestStepsMax), turnSteps = turnStepsMax } = options;
     this.#values = values;
     this.#variables = variables;
     this.#total = total;
+    this.#turnSteps = turnSteps;
+    this.#turnLeft = turnSteps;
     const lazy = variables && new LazyMap(variables.names, (name) => this.#readVariable(name));
     this.#bindings = { get: (name) => (name === 'variables' && lazy ? lazy : this.#values.get(name)) };
   }
@@ -49,14 +64,15 @@ export class Evaluation {
       } catch (error) {
         if (!(error instanceof Interruption)) throw error;
         yield error.until;
-        this.#turnLeft = turnSteps;
+        this.#turnLeft = this.#turnSteps;
       }
     }
   }
 
   #proceed(run: Run): Value {
     const outer = this.#budget;
-    const budget = new Budget(expressionStepsMax, outer ? outer.left - outer.pauseBelow : this.#turnLeft);
+    const turnLeft = outer ? outer.left - outer.pauseBelow : this.#turnLeft;
+    const budget = new Budget(expressionStepsMax, this.#turnSteps, turnLeft);
     this.#budget = budget;
     try {
       const { expression, progress } = run;
@@ -71,9 +87,9 @@ export class Evaluation {
         : error;
     } finally {
       this.#budget = outer;
-      const turnLeft = budget.left - budget.pauseBelow;
-      if (outer) outer.pauseBelow = outer.left - turnLeft;
-      else this.#turnLeft = turnLeft;
+      const left = budget.left - budget.pauseBelow;
+      if (outer) outer.pauseBelow = outer.left - left;
+      else this.#turnLeft = left;
     }
   }
 

@@ -2,10 +2,7 @@ import type { Budget } from '../run/budget.ts';
 import { equal } from './equal.ts';
 import { EvaluationError, type Value } from './value.ts';
 
-/**
- * What `Object.metadata{labels: …}` makes: the fields that a mutation gives, with the name of their place. It is no map:
- * nothing reads it but the mutation.
- */
+/** What `Object.metadata{labels: …}` makes: the fields that a mutation gives, with the name of their place. */
 export class ConstructedObject {
   readonly typeName: string;
   readonly fields: ReadonlyMap<string, Value>;
@@ -13,6 +10,15 @@ export class ConstructedObject {
   constructor(typeName: string, fields: ReadonlyMap<string, Value>) {
     this.typeName = typeName;
     this.fields = fields;
+  }
+
+  /** What stands behind a dot; null when it was not given. */
+  member(name: string): Value {
+    return this.fields.get(name) ?? null;
+  }
+
+  has(name: string): boolean {
+    return this.fields.has(name);
   }
 
   equals(other: Value, budget: Budget): boolean {
@@ -25,8 +31,6 @@ export class ConstructedObject {
     });
   }
 }
-
-export const jsonPatchFields = ['op', 'path', 'from', 'value'] as const;
 
 /** One operation of a JSON patch. Its texts are empty when they are not given. */
 export class JsonPatchOperation {
@@ -46,6 +50,20 @@ export class JsonPatchOperation {
     this.path = text('path');
     this.from = text('from');
     this.value = fields.get('value');
+  }
+
+  member(name: string): Value {
+    return this.#fields()[name] ?? null;
+  }
+
+  has(name: string): boolean {
+    const held = this.#fields()[name];
+    return held !== undefined && held !== '';
+  }
+
+  /** The checker lets no other name through. */
+  #fields(): Readonly<Record<string, Value | undefined>> {
+    return { op: this.op, path: this.path, from: this.from, value: this.value };
   }
 
   equals(other: Value, budget: Budget): boolean {

@@ -32,7 +32,7 @@ export function equal(left: Value, right: Value, budget: Budget): boolean {
 /** Only unknown types get here mixed: the checker compares a value with one of its type, or with null. */
 function equalOpaque(left: Opaque, right: Value): boolean {
   if (right instanceof Opaque && left.typeName === right.typeName) return left.equals(right);
-  throw new EvaluationError(`no such overload: a ${left.typeName} equals only another`);
+  throw new EvaluationError('no such overload');
 }
 
 function equalLists(left: readonly Value[], right: readonly Value[], budget: Budget): boolean {
