@@ -27,6 +27,8 @@ export interface Expression {
   readsField(variable: string, field: string): boolean;
   /** How an `Evaluation` runs it. */
   readonly plan: Plan;
+  /** How deep its parts are in one another, and so how much of the stack it takes. */
+  readonly depth: number;
 }
 
 export type Compiled = { readonly expression: Expression } | { readonly faults: readonly string[] };
@@ -59,6 +61,7 @@ export function compileIn(environment: Environment, text: string): Compiled {
       text,
       type: checked.type,
       plan: run,
+      depth: node.depth,
       evaluate: (values, budget) =>
         run({
           variables: values,

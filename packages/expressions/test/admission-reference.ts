@@ -83,7 +83,7 @@ export async function answerInTurns(
   let interruptions = 0;
   for (;;) {
     const { done, value } = steps.next();
-    if (done) return { outcome: value as Outcome, interruptions };
+    if (done) return { outcome: value, interruptions };
     interruptions++;
     await value;
   }

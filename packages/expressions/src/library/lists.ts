@@ -44,7 +44,7 @@ export const lists: readonly Overload[] = [
   method('list(A)', 'last() -> optional(A)', (list: List) => new Optional(list.at(-1))),
   fn('lists.range(int) -> list(int)', (length: bigint, budget: Budget) => {
     const count = Math.max(Number(length), 0);
-    budget.charge(count);
+    budget.charge(2 * count);
     return Array.from({ length: count }, (_, index) => BigInt(index));
   }),
   fn('sets.contains(list(A), list(A)) -> bool', (list: List, part: List, budget: Budget) =>
@@ -61,7 +61,7 @@ export const lists: readonly Overload[] = [
 
 /** What a list of unknown values holds is seen only here. Texts are compared up to where they differ. */
 function order(one: Value, other: Value, budget: Budget): number {
-  if (typeof one === 'string' && typeof other === 'string') budget.charge(Math.min(one.length, other.length) >> 4);
+  if (typeof one === 'string' && typeof other === 'string') budget.charge(Math.min(one.length, other.length) >> 3);
   const found = compare(one, other);
   if (found === undefined) throw new EvaluationError('no such overload');
   return found;

@@ -16,6 +16,14 @@ export const requestStepsMax = 10 * expressionStepsMax;
 /** Two milliseconds at most: what the event loop can give at once. */
 const turnStepsMax = 5_000;
 
+/**
+ * How deep expressions may be, together with the variables that they read through one another: each level takes a few
+ * frames of a stack that has some thousands.
+ */
+const depthMax = 1_000;
+/** What reading a variable takes besides. */
+const variableDepth = 4;
+
 export interface EvaluationOptions {
   readonly variables?: VariableSet | undefined;
   /** For several evaluations together; one of its own if nothing is said. */
@@ -38,6 +46,7 @@ export class Evaluation {
   readonly #read = new Map<string, Run>();
   /** Of the expression that is evaluated now. */
   #budget: Budget | undefined;
+  #depth = 0;
   readonly #turnSteps: number;
   #turnLeft: number;
 
@@ -73,7 +82,9 @@ export class Evaluation {
     const outer = this.#budget;
     const turnLeft = outer ? outer.left - outer.pauseBelow : this.#turnLeft;
     const budget = new Budget(expressionStepsMax, this.#turnSteps, turnLeft);
+    const depth = run.expression.depth + variableDepth;
     this.#budget = budget;
+    this.#depth += depth;
     try {
       const { expression, progress } = run;
       const value = expression.plan({ variables: this.#bindings, locals: [], budget, progress });
@@ -87,6 +98,7 @@ export class Evaluation {
         : error;
     } finally {
       this.#budget = outer;
+      this.#depth -= depth;
       const left = budget.left - budget.pauseBelow;
       if (outer) outer.pauseBelow = outer.left - left;
       else this.#turnLeft = left;
@@ -107,6 +119,7 @@ export class Evaluation {
     const known = this.#read.get(name);
     if (known?.outcome) return known.outcome();
     if (known?.isRunning) throw new EvaluationError(`variable "${name}" reads itself`);
+    if (this.#depth + expression.depth > depthMax) throw new EvaluationError('variables read one another too deep');
     const run = known ?? new Run(expression);
     this.#read.set(name, run);
     run.isRunning = true;

@@ -4,10 +4,10 @@ import { jsonPatchType } from '../environment/patch-types.ts';
 import { types } from '../check/type.ts';
 import { accepts, call } from '../library/overload.ts';
 import type { Node } from '../syntax/node.ts';
-import { equal } from '../values/equal.ts';
 import { ConstructedObject, JsonPatchOperation } from '../values/constructed.ts';
 import { EntryMap } from '../values/map-value.ts';
 import { EvaluationError, Optional, type Value } from '../values/value.ts';
+import { planEquality } from './equality.ts';
 import { planFold } from './fold.ts';
 import { type Plan, type Slots, truth } from './frame.ts';
 import { planIndex, planOptionalIndex, planSelect } from './members.ts';
@@ -101,9 +101,8 @@ function planCall(node: Node & { kind: 'call' }, inner: (child: Node) => Plan, c
   if (left && right && plans.length === 2)
     switch (name) {
       case '_==_':
-        return (frame) => equal(left(frame), right(frame), frame.budget);
       case '_!=_':
-        return (frame) => !equal(left(frame), right(frame), frame.budget);
+        return planEquality(context.slots.take(), left, right, name === '_==_');
       case '_[_]':
         return planIndex(left, right, context.showsValues === true || node.args[1]?.kind === 'literal');
       case '_[?_]':

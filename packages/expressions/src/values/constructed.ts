@@ -1,5 +1,4 @@
-import type { Budget } from '../run/budget.ts';
-import { equal } from './equal.ts';
+import { getOwn } from '@cluster-apiserver/base';
 import { EvaluationError, type Value } from './value.ts';
 
 /** What `Object.metadata{labels: …}` makes: the fields that a mutation gives, with the name of their place. */
@@ -19,16 +18,6 @@ export class ConstructedObject {
 
   has(name: string): boolean {
     return this.fields.has(name);
-  }
-
-  equals(other: Value, budget: Budget): boolean {
-    if (!(other instanceof ConstructedObject) || other.typeName !== this.typeName) return false;
-    budget.charge(this.fields.size);
-    if (other.fields.size !== this.fields.size) return false;
-    return [...this.fields].every(([name, value]) => {
-      const its = other.fields.get(name);
-      return its !== undefined && equal(value, its, budget);
-    });
   }
 }
 
@@ -53,28 +42,15 @@ export class JsonPatchOperation {
   }
 
   member(name: string): Value {
-    return this.#fields()[name] ?? null;
+    return getOwn(this.#fields(), name) ?? null;
   }
 
   has(name: string): boolean {
-    const held = this.#fields()[name];
+    const held = getOwn(this.#fields(), name);
     return held !== undefined && held !== '';
   }
 
-  /** The checker lets no other name through. */
   #fields(): Readonly<Record<string, Value | undefined>> {
     return { op: this.op, path: this.path, from: this.from, value: this.value };
-  }
-
-  equals(other: Value, budget: Budget): boolean {
-    return (
-      other instanceof JsonPatchOperation &&
-      this.op === other.op &&
-      this.path === other.path &&
-      this.from === other.from &&
-      (this.value === undefined || other.value === undefined
-        ? this.value === other.value
-        : equal(this.value, other.value, budget))
-    );
   }
 }
