@@ -15,7 +15,7 @@ export { isIdentifier, policyResults } from './environment/policy-results.ts';
 export { typeOfKind } from './environment/schema-type.ts';
 export { compileVariables, type VariableSet, withVariables, type WrittenVariable } from './environment/variables.ts';
 export { Budget, BudgetExceededError } from './run/budget.ts';
-export { Evaluation, type EvaluationOptions, requestStepsMax } from './run/evaluation.ts';
+export { Evaluation, requestStepsMax } from './run/evaluation.ts';
 export type { Authorize, CheckedResource } from './values/authorizer.ts';
 export { fromJson } from './values/from-json.ts';
 export { fromApiJson } from './values/json-map.ts';

@@ -108,11 +108,8 @@ function* work(
   if (env === 'typed') return { type };
   if (env === 'authorization' && type !== 'bool') return { refused: `must evaluate to bool but got ${type}` };
   const total = new Budget(steps);
-  const evaluation = new Evaluation(valuesOf(env, samples[data] ?? {}, answersLater), {
-    variables: composed.variables,
-    total,
-    turnSteps,
-  });
+  const values = valuesOf(env, samples[data] ?? {}, answersLater);
+  const evaluation = new Evaluation(values, composed.variables, total, turnSteps);
   try {
     const value = yield* evaluation.evaluate(expression);
     return { type, value: show(value), ...(env === 'mutation' && mutationOf(value)), steps: steps - total.left };

@@ -10,7 +10,6 @@ import {
   compileVariables,
   Evaluation,
   EvaluationError,
-  type EvaluationOptions,
   type Expression,
   type Value,
   withVariables,
@@ -19,7 +18,8 @@ import {
 type Decide = (question: AccessQuestion) => AccessDecision | Promise<AccessDecision>;
 const allow: Decide = () => ({ verdict: 'allow' });
 
-interface Policy extends EvaluationOptions {
+interface Policy {
+  readonly total?: Budget;
   readonly object?: object;
   readonly written?: Readonly<Record<string, string>>;
   readonly authorize?: Decide;
@@ -27,7 +27,7 @@ interface Policy extends EvaluationOptions {
 
 const environment = admissionEnvironment({ hasAuthorizer: true });
 
-function policy({ object = {}, written = {}, authorize = allow, ...options }: Policy = {}) {
+function policy({ object = {}, written = {}, authorize = allow, total }: Policy = {}) {
   const { variables, faults } = compileVariables(
     environment,
     Object.entries(written).map(([name, expression]) => ({ name, expression })),
@@ -42,7 +42,7 @@ function policy({ object = {}, written = {}, authorize = allow, ...options }: Po
     namespaceObject: null,
     authorizer: { authorize, user, requestResource },
   });
-  const evaluation = new Evaluation(values, { variables, ...options });
+  const evaluation = new Evaluation(values, variables, total);
   const expressionOf = (text: string): Expression => {
     const compiled = compileIn(withVariables(environment, variables), text);
     if ('faults' in compiled) throw new Error(compiled.faults.join('\n'));
@@ -98,7 +98,7 @@ describe('variables', () => {
     ]);
     const compiled = compileIn(withVariables(environment, variables), 'variables.x');
     if ('faults' in compiled) throw new Error(compiled.faults.join('\n'));
-    const evaluation = new Evaluation(new Map(), { variables });
+    const evaluation = new Evaluation(new Map(), variables);
     expect(() => evaluation.evaluate(compiled.expression).next()).toThrow('reads itself');
   });
 });

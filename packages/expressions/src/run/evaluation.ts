@@ -24,18 +24,10 @@ const depthMax = 1_000;
 /** What reading a variable takes besides. */
 const variableDepth = 4;
 
-export interface EvaluationOptions {
-  readonly variables?: VariableSet | undefined;
-  /** For several evaluations together; one of its own if nothing is said. */
-  readonly total?: Budget | undefined;
-  /** After so many steps others have a turn. */
-  readonly turnSteps?: number | undefined;
-}
-
 /**
  * Expressions over the same values. Variables are evaluated when one is read, and once. Where nothing waits, evaluating
  * is one synchronous call; what takes longer than a turn or asks an authorizer that answers later is interrupted, and
- * begins again with what it has kept.
+ * begins again with what it has kept. They are evaluated one after the other.
  */
 export class Evaluation {
   readonly #values: ReadonlyMap<string, Value>;
@@ -50,8 +42,13 @@ export class Evaluation {
   readonly #turnSteps: number;
   #turnLeft: number;
 
-  constructor(values: ReadonlyMap<string, Value>, options: EvaluationOptions = {}) {
-    const { variables, total = new Budget(requestStepsMax), turnSteps = turnStepsMax } = options;
+  /** The total is for several evaluations together, if it is given. After `turnSteps` others have a turn. */
+  constructor(
+    values: ReadonlyMap<string, Value>,
+    variables?: VariableSet,
+    total: Budget = new Budget(requestStepsMax),
+    turnSteps: number = turnStepsMax,
+  ) {
     this.#values = values;
     this.#variables = variables;
     this.#total = total;
