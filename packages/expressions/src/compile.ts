@@ -1,6 +1,6 @@
 import { check } from './check/check.ts';
 import { validateLiterals } from './check/literals.ts';
-import { formatType, type Type } from './check/type.ts';
+import { formatTypeName, type Type } from './check/type.ts';
 import type { Environment } from './environment/environment.ts';
 import { patchTypeNamed } from './environment/patch-types.ts';
 import { commonLibrary, mutationLibrary } from './library/index.ts';
@@ -27,6 +27,8 @@ export interface Expression {
   readsField(variable: string, field: string): boolean;
   /** How an `Evaluation` runs it. */
   readonly plan: Plan;
+  /** How deep its parts are in one another, and so how much of the stack it takes. */
+  readonly depth: number;
 }
 
 export type Compiled = { readonly expression: Expression } | { readonly faults: readonly string[] };
@@ -59,6 +61,7 @@ export function compileIn(environment: Environment, text: string): Compiled {
       text,
       type: checked.type,
       plan: run,
+      depth: node.depth,
       evaluate: (values, budget) =>
         run({
           variables: values,
@@ -82,8 +85,8 @@ export function compileTyped(
 ): { readonly expression: Expression } | { readonly fault: string } {
   const compiled = compileIn(environment, text);
   if ('faults' in compiled) return { fault: `compilation failed: ${compiled.faults.join('\n')}` };
-  const names = allowed.map(formatType);
-  const type = formatType(compiled.expression.type);
+  const names = allowed.map(formatTypeName);
+  const type = formatTypeName(compiled.expression.type);
   if (names.includes(type)) return compiled;
   const wanted = names.length === 1 ? names[0] : `one of [${names.join(' ')}]`;
   return { fault: `must evaluate to ${wanted} but got ${type}` };

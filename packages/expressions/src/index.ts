@@ -1,4 +1,4 @@
-export { formatType, type ObjectType, type Type, types } from './check/type.ts';
+export { formatType, formatTypeName, type ObjectType, type Type, types } from './check/type.ts';
 export { type Compiled, compile, compileIn, compileTyped, type Expression } from './compile.ts';
 export {
   admissionEnvironment,
@@ -6,10 +6,12 @@ export {
   type AdmissionValues,
   admissionValues,
 } from './environment/admission.ts';
+export { findApplyFault } from './environment/apply-configuration.ts';
 export { authorizationEnvironment } from './environment/authorization.ts';
 export type { Environment } from './environment/environment.ts';
 export { applyConfigurationFrom, jsonPatchFrom, type PatchOperation } from './environment/mutation.ts';
 export { applyConfigurationType, jsonPatchType } from './environment/patch-types.ts';
+export { isIdentifier, policyResults } from './environment/policy-results.ts';
 export { typeOfKind } from './environment/schema-type.ts';
 export { compileVariables, type VariableSet, withVariables, type WrittenVariable } from './environment/variables.ts';
 export { Budget, BudgetExceededError } from './run/budget.ts';

@@ -98,7 +98,8 @@ function showOpaque(value: Opaque): string {
     const [release, before] = [value.numbers.join('.'), value.preRelease.join('.')];
     return before === '' ? release : `${release}-${before}`;
   }
-  return value.typeName === 'kubernetes.NamedFormat' ? '' : String(value);
+  // What only has functions shows nothing.
+  return value.toString === Object.prototype.toString ? '' : String(value);
 }
 
 function showQuantity({ units, exponent }: Quantity): string {

@@ -109,6 +109,8 @@ class Checker {
         return container.of;
       case 'object':
         return fieldOf(container, node.field) ?? this.#fault(node, `undefined field '${node.field}'`);
+      case 'opaque':
+        return this.#fault(node, `unexpected failed resolution of '${container.name}'`);
       default:
         return this.#fault(node, `type '${this.#format(container)}' does not support field selection`);
     }
@@ -128,10 +130,9 @@ class Checker {
       const [result, ...takes] = this.inference.instance(overload.gives, ...overload.takes) as [Type, ...Type[]];
       if (!this.inference.assign(given, takes)) continue;
       fitting.push(overload);
-      const type = this.inference.resolve(result);
       // Arguments of unknown types may mean several functions; what they have in common is all that is known.
       if (gives === undefined) gives = result;
-      else if (this.#format(gives) !== formatType(type)) gives = dyn;
+      else if (formatType(this.inference.known(gives)) !== formatType(this.inference.known(result))) gives = dyn;
     }
     this.overloads.set(node, fitting);
     return (
@@ -153,7 +154,7 @@ class Checker {
     if (!optional) return type;
     const of = this.inference.fresh();
     if (this.inference.assign([type], [types.optional(of)])) return of;
-    return this.#fault(node, `expected type 'optional_type(_)' but found '${this.#format(type)}'`);
+    return this.#fault(node, `expected type 'optional_type(${this.#format(type)})' but found '${this.#format(type)}'`);
   }
 
   #message(node: Node & { kind: 'message' }, locals: Locals | undefined): Type {

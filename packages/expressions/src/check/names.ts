@@ -46,8 +46,6 @@ export function referenceOf(node: Node, declared: Declarations, locals: Locals |
     if (type) return { kind: 'variable', name: candidate, type };
     const named = namedTypes.get(candidate);
     if (named) return { kind: 'type', ...named };
-    const made = declared.constructible?.(candidate);
-    if (made) return { kind: 'type', type: types.type(made), value: new TypeValue(candidate) };
   }
   return undefined;
 }
@@ -59,10 +57,12 @@ function candidates(name: string, container: string): readonly string[] {
 }
 
 const { dyn } = types;
-const selfNamed = ['bool', 'int', 'uint', 'double', 'string', 'bytes', 'timestamp', 'duration'] as const;
+const selfNamed = ['bool', 'int', 'uint', 'double', 'string', 'bytes'] as const;
 const named: readonly (readonly [string, Type])[] = [
   ...selfNamed.map((kind) => [formatType(types[kind]), types[kind]] as const),
   ...['net.IP', 'net.CIDR'].map((name) => [name, types.opaque(name)] as const),
+  ['google.protobuf.Timestamp', types.timestamp],
+  ['google.protobuf.Duration', types.duration],
   ['null_type', types.null],
   ['list', types.list(dyn)],
   ['map', types.map(dyn, dyn)],

@@ -52,7 +52,7 @@ export const types = {
   parameter: (name: string): Type => ({ kind: 'parameter', name }),
 } as const;
 
-/** As people write it, with the names that CEL gives to types. */
+/** As faults write it. */
 export function formatType(type: Type): string {
   switch (type.kind) {
     case 'list':
@@ -66,14 +66,20 @@ export function formatType(type: Type): string {
     case 'opaque':
     case 'parameter':
       return type.name;
-    case 'timestamp':
-      return 'google.protobuf.Timestamp';
-    case 'duration':
-      return 'google.protobuf.Duration';
     default:
       return type.kind;
   }
 }
+
+/** By the names that CEL gives to types: `must evaluate to one of [string null_type]`. */
+export const formatTypeName = (type: Type): string =>
+  formatType(type).replaceAll(/\b(?:null|timestamp|duration)\b/g, (name) => typeNames[name] as string);
+
+const typeNames: Readonly<Record<string, string>> = {
+  null: 'null_type',
+  timestamp: 'google.protobuf.Timestamp',
+  duration: 'google.protobuf.Duration',
+};
 
 /** What a field of an object is; undefined when it has none of this name. */
 export function fieldOf({ fields, isOpen }: ObjectType, name: string): Type | undefined {

@@ -1,6 +1,9 @@
+import { setOwn } from '@cluster-apiserver/base';
 import { type ObjectType, type Type, types } from '../check/type.ts';
 import { compileIn, type Expression } from '../compile.ts';
 import type { Environment } from './environment.ts';
+
+const typeName = 'kubernetes.variables';
 
 export interface WrittenVariable {
   readonly name: string;
@@ -10,15 +13,13 @@ export interface WrittenVariable {
 /** The variables of a policy: each may read those before it, and what follows them may read all of them. */
 export class VariableSet {
   readonly type: ObjectType;
+  readonly names: ReadonlySet<string>;
   readonly #expressions: ReadonlyMap<string, Expression>;
 
   constructor(expressions: ReadonlyMap<string, Expression>, fields: Readonly<Record<string, Type>>) {
     this.#expressions = expressions;
-    this.type = types.object('kubernetes.variables', fields);
-  }
-
-  get names(): ReadonlySet<string> {
-    return new Set(this.#expressions.keys());
+    this.names = new Set(expressions.keys());
+    this.type = types.object(typeName, fields);
   }
 
   expressionOf(name: string): Expression | undefined {
@@ -40,17 +41,22 @@ export function compileVariables(
 } {
   const expressions = new Map<string, Expression>();
   const faults = new Map<number, string>();
-  let fields: Readonly<Record<string, Type>> = {};
+  // It grows by one field with each variable: copies would make many variables slow.
+  const fields: Record<string, Type> = {};
+  const within = withType(environment, types.object(typeName, fields));
   for (const [index, { name, expression }] of written.entries()) {
-    const compiled = compileIn(withVariables(environment, new VariableSet(expressions, fields)), expression);
+    const compiled = compileIn(within, expression);
     if ('faults' in compiled) faults.set(index, `compilation failed: ${compiled.faults.join('\n')}`);
     else expressions.set(name, compiled.expression);
-    fields = { ...fields, [name]: 'faults' in compiled ? types.dyn : typeOfVariable(compiled.expression.type) };
+    setOwn(fields, name, 'faults' in compiled ? types.dyn : typeOfVariable(compiled.expression.type));
   }
   return { variables: new VariableSet(expressions, fields), faults };
 }
 
-export const withVariables = (environment: Environment, { type }: VariableSet): Environment => ({
+export const withVariables = (environment: Environment, { type }: VariableSet): Environment =>
+  withType(environment, type);
+
+const withType = (environment: Environment, type: ObjectType): Environment => ({
   ...environment,
   variables: { ...environment.variables, variables: type },
 });

@@ -7,9 +7,9 @@ import {
   PathCheck,
   ResourceCheck,
 } from '../values/authorizer.ts';
-import { expressionStepsMax } from '../run/budget.ts';
+import { type Budget, expressionStepsMax } from '../run/budget.ts';
 import { EvaluationError } from '../values/value.ts';
-import { method, type Overload, withCost } from './overload.ts';
+import { method, type Overload } from './overload.ts';
 
 /** As in kube-apiserver, two checks are all that an expression is granted. */
 const checkSteps = Math.floor(expressionStepsMax * 0.35);
@@ -44,11 +44,10 @@ export const authorizers: readonly Overload[] = [
     ),
   ),
   ...[pathCheck, resourceCheck].map((type) =>
-    method(
-      type,
-      `check(string) -> ${decision}`,
-      withCost(checkSteps, (of: PathCheck | ResourceCheck, verb: string) => of.check(verb)),
-    ),
+    method(type, `check(string) -> ${decision}`, (of: PathCheck | ResourceCheck, verb: string, budget: Budget) => {
+      budget.chargeElsewhere(checkSteps);
+      return of.check(verb);
+    }),
   ),
   method(decision, 'allowed() -> bool', (of: DecisionValue) => of.decision.verdict === 'allow'),
   method(decision, 'reason() -> string', (of: DecisionValue) => of.decision.reason ?? ''),

@@ -3,7 +3,7 @@ import type { Expression } from '../compile.ts';
 import type { VariableSet } from '../environment/variables.ts';
 import { LazyMap } from '../values/lazy-map.ts';
 import { EvaluationError, type Value } from '../values/value.ts';
-import { Budget, BudgetExceededError, expressionStepsMax, turnSteps } from './budget.ts';
+import { Budget, BudgetExceededError, expressionStepsMax } from './budget.ts';
 import type { Bindings } from './frame.ts';
 import { Interruption, Progress } from './progress.ts';
 
@@ -13,10 +13,21 @@ import { Interruption, Progress } from './progress.ts';
  */
 export const requestStepsMax = 10 * expressionStepsMax;
 
+/** Two milliseconds at most: what the event loop can give at once. */
+const turnStepsMax = 5_000;
+
+/**
+ * How deep expressions may be, together with the variables that they read through one another: each level takes a few
+ * frames of a stack that has some thousands.
+ */
+const depthMax = 1_000;
+/** What reading a variable takes besides. */
+const variableDepth = 4;
+
 /**
  * Expressions over the same values. Variables are evaluated when one is read, and once. Where nothing waits, evaluating
  * is one synchronous call; what takes longer than a turn or asks an authorizer that answers later is interrupted, and
- * begins again with what it has kept.
+ * begins again with what it has kept. They are evaluated one after the other.
  */
 export class Evaluation {
   readonly #values: ReadonlyMap<string, Value>;
@@ -27,12 +38,22 @@ export class Evaluation {
   readonly #read = new Map<string, Run>();
   /** Of the expression that is evaluated now. */
   #budget: Budget | undefined;
-  #turnLeft = turnSteps;
+  #depth = 0;
+  readonly #turnSteps: number;
+  #turnLeft: number;
 
-  constructor(values: ReadonlyMap<string, Value>, variables?: VariableSet, total = new Budget(requestStepsMax)) {
+  /** The total is for several evaluations together, if it is given. After `turnSteps` others have a turn. */
+  constructor(
+    values: ReadonlyMap<string, Value>,
+    variables?: VariableSet,
+    total: Budget = new Budget(requestStepsMax),
+    turnSteps: number = turnStepsMax,
+  ) {
     this.#values = values;
     this.#variables = variables;
     this.#total = total;
+    this.#turnSteps = turnSteps;
+    this.#turnLeft = turnSteps;
     const lazy = variables && new LazyMap(variables.names, (name) => this.#readVariable(name));
     this.#bindings = { get: (name) => (name === 'variables' && lazy ? lazy : this.#values.get(name)) };
   }
@@ -49,15 +70,18 @@ export class Evaluation {
       } catch (error) {
         if (!(error instanceof Interruption)) throw error;
         yield error.until;
-        this.#turnLeft = turnSteps;
+        this.#turnLeft = this.#turnSteps;
       }
     }
   }
 
   #proceed(run: Run): Value {
     const outer = this.#budget;
-    const budget = new Budget(expressionStepsMax, outer ? outer.left - outer.pauseBelow : this.#turnLeft);
+    const turnLeft = outer ? outer.left - outer.pauseBelow : this.#turnLeft;
+    const budget = new Budget(expressionStepsMax, this.#turnSteps, turnLeft);
+    const depth = run.expression.depth + variableDepth;
     this.#budget = budget;
+    this.#depth += depth;
     try {
       const { expression, progress } = run;
       const value = expression.plan({ variables: this.#bindings, locals: [], budget, progress });
@@ -71,9 +95,10 @@ export class Evaluation {
         : error;
     } finally {
       this.#budget = outer;
-      const turnLeft = budget.left - budget.pauseBelow;
-      if (outer) outer.pauseBelow = outer.left - turnLeft;
-      else this.#turnLeft = turnLeft;
+      this.#depth -= depth;
+      const left = budget.left - budget.pauseBelow;
+      if (outer) outer.pauseBelow = outer.left - left;
+      else this.#turnLeft = left;
     }
   }
 
@@ -91,6 +116,7 @@ export class Evaluation {
     const known = this.#read.get(name);
     if (known?.outcome) return known.outcome();
     if (known?.isRunning) throw new EvaluationError(`variable "${name}" reads itself`);
+    if (this.#depth + expression.depth > depthMax) throw new EvaluationError('variables read one another too deep');
     const run = known ?? new Run(expression);
     this.#read.set(name, run);
     run.isRunning = true;

@@ -3,6 +3,7 @@ import { types } from '../check/type.ts';
 import { sortByKeys } from '../library/lists.ts';
 import type { Fold, Node } from '../syntax/node.ts';
 import { EntryMap, MapValue } from '../values/map-value.ts';
+import { typeNameOf } from '../values/type-name.ts';
 import { EvaluationError, type Value } from '../values/value.ts';
 import type { Budget } from './budget.ts';
 import { type Frame, type Plan, type Slots, truth } from './frame.ts';
@@ -88,10 +89,25 @@ interface Walk {
 function walkOver(range: Value, withValues: boolean): Walk {
   const start = { at: 0, left: 0, made: [], entries: [], failed: undefined, decided: false };
   if (Array.isArray(range)) return { ...start, elements: range, keys: undefined };
-  if (!(range instanceof MapValue)) throw new EvaluationError('no such overload');
+  if (!(range instanceof MapValue)) throw notWalkable(range, withValues);
   const entries = [...range.entries()];
   const keys = entries.map(([key]) => key);
   return { ...start, keys, elements: withValues ? entries.map(([, value]) => value) : keys };
+}
+
+/** In the words of kube-apiserver. */
+const notWalkable = (range: Value, withValues: boolean): EvaluationError =>
+  new EvaluationError(
+    withValues
+      ? `unsupported comprehension range type: ${goTypeOf(range)}`
+      : `got '${goTypeOf(range)}', expected iterable type`,
+  );
+
+const goTypeNames: Readonly<Record<string, string>> = { null_type: 'Null', optional_type: 'Optional' };
+
+function goTypeOf(value: Value): string {
+  const name = typeNameOf(value).replace('google.protobuf.', '');
+  return `types.${goTypeNames[name] ?? name.charAt(0).toUpperCase() + name.slice(1)}`;
 }
 
 interface Loop {

@@ -4,12 +4,14 @@ import { jsonPatchType } from '../environment/patch-types.ts';
 import { types } from '../check/type.ts';
 import { accepts, call } from '../library/overload.ts';
 import type { Node } from '../syntax/node.ts';
-import { equal } from '../values/equal.ts';
 import { ConstructedObject, JsonPatchOperation } from '../values/constructed.ts';
-import { EntryMap, MapValue } from '../values/map-value.ts';
-import { EvaluationError, Optional, Uint, type Value } from '../values/value.ts';
+import { EntryMap } from '../values/map-value.ts';
+import { EvaluationError, Optional, type Value } from '../values/value.ts';
+import { planEquality } from './equality.ts';
 import { planFold } from './fold.ts';
 import { type Plan, type Slots, truth } from './frame.ts';
+import { planIndex, planOptionalIndex, planSelect } from './members.ts';
+import { noOverload } from './no-overload.ts';
 import { Interruption } from './progress.ts';
 
 /** What is known of an expression when it is planned. */
@@ -39,7 +41,7 @@ function planForm(node: Node, declared: PlanContext, locals: Locals | undefined)
     case 'name':
       return planReference(node, declared, locals) ?? failing(`undeclared reference to '${node.name}'`);
     case 'select':
-      return planReference(node, declared, locals) ?? planSelect(node, inner(node.operand));
+      return planReference(node, declared, locals) ?? planSelect(inner(node.operand), node.field, node.mode);
     case 'call':
       return planCall(node, inner, declared);
     case 'logic':
@@ -91,45 +93,6 @@ function planReference(node: Node, declared: Declarations, locals: Locals | unde
   }
 }
 
-function planSelect({ field, mode }: Node & { kind: 'select' }, operand: Plan): Plan {
-  return (frame) => {
-    const container = operand(frame);
-    const found = mode === 'value' ? memberOf(container, field) : memberIfAny(container, field);
-    if (mode === 'presence') return found !== undefined;
-    if (mode === 'optional' || container instanceof Optional) return new Optional(found);
-    if (found === undefined) throw new EvaluationError(`no such key: ${field}`);
-    return found;
-  };
-}
-
-/** Undefined when it is not there. A list has no member at half an index, and at none outside of it. */
-function memberOf(container: Value, key: Value): Value | undefined {
-  if (container instanceof MapValue) return container.select(key);
-  if (container instanceof Optional) return memberIfAny(container.value, key);
-  throw new EvaluationError('no such overload');
-}
-
-/** What has no members at all has none of this name either. */
-const memberIfAny = (container: Value | undefined, key: Value): Value | undefined =>
-  container instanceof MapValue || container instanceof Optional || Array.isArray(container)
-    ? memberOf(container, key)
-    : undefined;
-
-function elementOf(container: Value, key: Value): Value | undefined {
-  if (container instanceof Optional)
-    return Array.isArray(container.value) ? elementOf(container.value, key) : memberIfAny(container.value, key);
-  if (!Array.isArray(container)) return memberOf(container, key);
-  const index = numericIndex(key);
-  return index >= 0 && index < container.length ? container[index] : undefined;
-}
-
-function numericIndex(key: Value): number {
-  const index = typeof key === 'object' && key !== null && 'value' in key ? key.value : key;
-  if ((typeof index !== 'bigint' && typeof index !== 'number') || !Number.isInteger(Number(index)))
-    throw new EvaluationError('no such overload');
-  return Number(index);
-}
-
 function planCall(node: Node & { kind: 'call' }, inner: (child: Node) => Plan, context: PlanContext): Plan {
   const { library } = context;
   const { name, method, args } = library.functionCalled(node);
@@ -138,13 +101,12 @@ function planCall(node: Node & { kind: 'call' }, inner: (child: Node) => Plan, c
   if (left && right && plans.length === 2)
     switch (name) {
       case '_==_':
-        return (frame) => equal(left(frame), right(frame), frame.budget);
       case '_!=_':
-        return (frame) => !equal(left(frame), right(frame), frame.budget);
+        return planEquality(context.slots.take(), left, right, name === '_==_');
       case '_[_]':
         return planIndex(left, right, context.showsValues === true || node.args[1]?.kind === 'literal');
       case '_[?_]':
-        return (frame) => new Optional(elementOf(left(frame), right(frame)));
+        return planOptionalIndex(left, right);
       default:
     }
   const overloads = (context.overloadsOf?.(node) ?? library.overloadsNamed(name)).filter(
@@ -154,24 +116,10 @@ function planCall(node: Node & { kind: 'call' }, inner: (child: Node) => Plan, c
     const values = plans.map((value) => value(frame));
     for (const value of values) frame.budget.charge(sizeOf(value));
     const overload = overloads.find((candidate) => accepts(candidate, values));
-    if (!overload) throw new EvaluationError('no such overload');
+    if (!overload) throw noOverload(name, values);
     return call(overload, values, frame.budget);
   });
 }
-
-function planIndex(left: Plan, right: Plan, showsKey: boolean): Plan {
-  return (frame) => {
-    const container = left(frame);
-    const key = right(frame);
-    const found = elementOf(container, key);
-    if (container instanceof Optional) return new Optional(found);
-    if (found !== undefined) return found;
-    const what = Array.isArray(container) ? 'index out of bounds' : 'no such key';
-    throw new EvaluationError(showsKey ? `${what}: ${describeKey(key)}` : what);
-  };
-}
-
-const describeKey = (key: Value): string => (key instanceof Uint ? String(key.value) : String(key));
 
 /** What a call costs from which on it is not repeated when the evaluation begins again after an interruption. */
 const costlySteps = 32;

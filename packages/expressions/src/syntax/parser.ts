@@ -30,6 +30,10 @@ export function parse(text: string): Node {
   return new Parser(text).whole();
 }
 
+/** In the words of kube-apiserver, since this is the mistake that people see most. */
+const endedEarly =
+  "Syntax error: mismatched input '<EOF>' expecting {'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}";
+
 type Make = (at: number, form: Form) => Node;
 
 const make: Make = (at, form) => {
@@ -164,6 +168,7 @@ class Parser {
     }
     if (this.#accept('{'))
       return make(token.at, { kind: 'map', entries: this.#until('}', () => this.#mapEntry(), true) });
+    if (token.kind === 'end') throw new SyntaxFault(token.at, endedEarly);
     throw this.#unexpected();
   }
 
@@ -203,7 +208,7 @@ class Parser {
   #messageField(): MessageField {
     const optional = this.#accept('?');
     const field = this.#next();
-    if (field.kind !== 'name' && field.kind !== 'quoted name') throw this.#unexpected(field);
+    if (field.kind !== 'quoted name' && (field.kind !== 'name' || words.has(field.text))) throw this.#unexpected(field);
     this.#expect(':');
     return { optional, name: field.text, value: this.#expression() };
   }

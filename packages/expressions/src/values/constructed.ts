@@ -1,11 +1,7 @@
-import type { Budget } from '../run/budget.ts';
-import { equal } from './equal.ts';
+import { getOwn } from '@cluster-apiserver/base';
 import { EvaluationError, type Value } from './value.ts';
 
-/**
- * What `Object.metadata{labels: …}` makes: the fields that a mutation gives, with the name of their place. It is no map:
- * nothing reads it but the mutation.
- */
+/** What `Object.metadata{labels: …}` makes: the fields that a mutation gives, with the name of their place. */
 export class ConstructedObject {
   readonly typeName: string;
   readonly fields: ReadonlyMap<string, Value>;
@@ -15,18 +11,15 @@ export class ConstructedObject {
     this.fields = fields;
   }
 
-  equals(other: Value, budget: Budget): boolean {
-    if (!(other instanceof ConstructedObject) || other.typeName !== this.typeName) return false;
-    budget.charge(this.fields.size);
-    if (other.fields.size !== this.fields.size) return false;
-    return [...this.fields].every(([name, value]) => {
-      const its = other.fields.get(name);
-      return its !== undefined && equal(value, its, budget);
-    });
+  /** What stands behind a dot; null when it was not given. */
+  member(name: string): Value {
+    return this.fields.get(name) ?? null;
+  }
+
+  has(name: string): boolean {
+    return this.fields.has(name);
   }
 }
-
-export const jsonPatchFields = ['op', 'path', 'from', 'value'] as const;
 
 /** One operation of a JSON patch. Its texts are empty when they are not given. */
 export class JsonPatchOperation {
@@ -48,15 +41,16 @@ export class JsonPatchOperation {
     this.value = fields.get('value');
   }
 
-  equals(other: Value, budget: Budget): boolean {
-    return (
-      other instanceof JsonPatchOperation &&
-      this.op === other.op &&
-      this.path === other.path &&
-      this.from === other.from &&
-      (this.value === undefined || other.value === undefined
-        ? this.value === other.value
-        : equal(this.value, other.value, budget))
-    );
+  member(name: string): Value {
+    return getOwn(this.#fields(), name) ?? null;
+  }
+
+  has(name: string): boolean {
+    const held = getOwn(this.#fields(), name);
+    return held !== undefined && held !== '';
+  }
+
+  #fields(): Readonly<Record<string, Value | undefined>> {
+    return { op: this.op, path: this.path, from: this.from, value: this.value };
   }
 }

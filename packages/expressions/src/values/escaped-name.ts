@@ -1,6 +1,7 @@
 const words = new Map(Object.entries({ dot: '.', slash: '/', dash: '-', underscores: '__' }));
 const symbols = new Map([...words].map(([word, symbol]) => [symbol, word]));
-const keywords = new Set(
+/** Words of the language, which cannot be names. */
+export const reservedWords: ReadonlySet<string> = new Set(
   'true false null in as break const continue else for function if import let loop package namespace return var void while'.split(
     ' ',
   ),
@@ -9,7 +10,7 @@ const keywords = new Set(
 /** Names that cannot follow a dot are written in words. A name with a word that is none of these means itself. */
 export function unescapeName(name: string): string {
   const [, keyword = ''] = /^__([a-z]+)__$/.exec(name) ?? [];
-  if (keywords.has(keyword)) return keyword;
+  if (reservedWords.has(keyword)) return keyword;
   let isEscaped = true;
   const plain = name.replaceAll(/__([^_]+)__/g, (_, word: string) => {
     isEscaped &&= words.has(word);
@@ -21,6 +22,6 @@ export function unescapeName(name: string): string {
 /** Undefined for a name that cannot be written so. */
 export function escapeName(name: string): string | undefined {
   if (!/^[a-zA-Z_./-][\w./-]*$/.test(name)) return undefined;
-  if (keywords.has(name)) return `__${name}__`;
+  if (reservedWords.has(name)) return `__${name}__`;
   return name.replaceAll(/__|[./-]/g, (symbol) => `__${symbols.get(symbol)}__`);
 }

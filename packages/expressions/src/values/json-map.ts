@@ -1,4 +1,5 @@
 import { isRawNumber } from '@cluster-apiserver/model';
+import { jsonDepthMax, tooDeep } from './json-depth.ts';
 import { type Entry, MapValue } from './map-value.ts';
 import type { Value } from './value.ts';
 
@@ -9,15 +10,17 @@ type Json = Readonly<Record<string, unknown>>;
  * the rules of authentication escape is not escaped here, as in kube-apiserver. A policy looks at a few fields of a large
  * object, so a part becomes a value when it is looked at.
  */
-export class JsonMap extends MapValue {
+class JsonMap extends MapValue {
   readonly json: Json;
+  readonly #depth: number;
   /** Objects and lists that were looked at. */
   #parts: Map<string, Value> | undefined;
   #names: readonly string[] | undefined;
 
-  constructor(json: Json) {
+  constructor(json: Json, depth: number) {
     super();
     this.json = json;
+    this.#depth = depth;
   }
 
   get size(): number {
@@ -43,15 +46,16 @@ export class JsonMap extends MapValue {
     if (typeof json !== 'object' || json === null) return fromApiJson(json);
     const known = this.#parts?.get(name);
     if (known !== undefined) return known;
-    const value = fromApiJson(json);
+    const value = fromApiJson(json, this.#depth + 1);
     this.#parts ??= new Map();
     this.#parts.set(name, value);
     return value;
   }
 }
 
-/** JSON of the API as a value; its depth was limited when it was read. */
-export function fromApiJson(json: unknown): Value {
+/** JSON of the API as a value. */
+export function fromApiJson(json: unknown, depth = 0): Value {
+  if (depth > jsonDepthMax) throw tooDeep();
   switch (typeof json) {
     case 'string':
     case 'boolean':
@@ -60,8 +64,8 @@ export function fromApiJson(json: unknown): Value {
       return Number.isInteger(json) ? BigInt(json) : json;
     case 'object':
       if (json === null) return null;
-      if (Array.isArray(json)) return json.map(fromApiJson);
-      return isRawNumber(json) ? BigInt(json.rawJSON) : new JsonMap(json as Json);
+      if (Array.isArray(json)) return json.map((element) => fromApiJson(element, depth + 1));
+      return isRawNumber(json) ? BigInt(json.rawJSON) : new JsonMap(json as Json, depth);
     default:
       return null;
   }

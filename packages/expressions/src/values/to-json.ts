@@ -5,7 +5,7 @@ import { formatDouble } from './double.ts';
 import { MapValue } from './map-value.ts';
 import { formatDuration, formatTimestamp } from './time.ts';
 import { typeNameOf } from './type-name.ts';
-import { Duration, EvaluationError, Timestamp, Uint, type Value } from './value.ts';
+import { Duration, EvaluationError, Optional, Timestamp, Uint, type Value } from './value.ts';
 
 /** A value as JSON. What JSON has no form for is an error of the expression. */
 export function toJson(value: Value): unknown {
@@ -24,6 +24,10 @@ export function toJson(value: Value): unknown {
       }),
     );
   if (value instanceof ConstructedObject) return jsonObject(value.fields);
+  if (value instanceof Optional) {
+    if (value.value === undefined) throw new EvaluationError('optional.none() dereference');
+    return toJson(value.value);
+  }
   if (Array.isArray(value)) return value.map(toJson);
   throw new EvaluationError(`a value of type ${typeNameOf(value)} is no JSON`);
 }

@@ -83,14 +83,14 @@ export const qualifiedName: NameRule = (name) => {
   const slash = name.indexOf('/');
   if (slash !== name.lastIndexOf('/')) {
     return [
-      `a qualified name must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName', or 'my.name', or '123-abc', regex used for validation is '${qualifiedPart}') with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`,
+      `a qualified name must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '${qualifiedPart}') with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`,
     ];
   }
   const part = name.slice(slash + 1);
   const ofPart = problems(
     part === '' ? 'name part must be non-empty' : isLonger(part, 63) && `name part ${tooLong(63)}`,
     !qualifiedPartForm.test(part) &&
-      `name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName', or 'my.name', or '123-abc', regex used for validation is '${qualifiedPart}')`,
+      `name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '${qualifiedPart}')`,
   );
   if (slash < 0) return ofPart;
   const ofPrefix = slash === 0 ? ['must be non-empty'] : dnsSubdomain(name.slice(0, slash));
@@ -101,5 +101,5 @@ export const labelValueRule: NameRule = (value) =>
   problems(
     isLonger(value, 63) && tooLong(63),
     !labelValueForm.test(value) &&
-      `a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue', or 'my_value', or '12345', regex used for validation is '${labelValue}')`,
+      `a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '${labelValue}')`,
   );
