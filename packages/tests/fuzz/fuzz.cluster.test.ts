@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import path from 'node:path';
 import { repetitions, soaking } from '../../base/test/soak.ts';
 
-const inputs = repetitions({ ci: 8_000, soak: 1_000_000 });
+const inputs = repetitions({ ci: 20_000, soak: 1_000_000 });
 /** Another one finds other things; continuous integration must find the same each time. */
 const seed = 1;
 const limitMs = soaking ? 3 * 3_600_000 : 300_000;
