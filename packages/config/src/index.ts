@@ -4,6 +4,8 @@ export {
   type AuthenticationFlags,
   loadAuthenticationConfiguration,
 } from './authentication-configuration.ts';
+export { type AdmissionConfiguration, loadAdmissionConfiguration } from './admission-configuration.ts';
+export type { EventLimit, EventLimitType, EventRateLimitConfiguration } from './admission/event-rate-limit.ts';
 export { type AbacPolicy, loadAbacPolicies } from './abac-policies.ts';
 export {
   type AuthorizationConfiguration,

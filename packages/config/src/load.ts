@@ -42,7 +42,7 @@ export function loadConfiguration<T>(kind: ConfigurationKind<T>, text: string): 
  * Throws a ConfigurationError for a text in which nothing can be found.
  */
 export function readConfiguration<T>(
-  { kind, groups = usualGroups, versions, fields, read }: ConfigurationKind<T>,
+  kind: ConfigurationKind<T>,
   text: string,
 ): { readonly configuration: T; readonly faults: readonly string[] } {
   const { value, faults: ofText, hasMoreDocuments } = parsed(text);
@@ -50,11 +50,19 @@ export function readConfiguration<T>(
   if (hasMoreDocuments) faults.push('the file holds more than one document: remove all but one');
   const root = new Written(value, '', faults);
   if (root.absent) throw new ConfigurationError(faults.length > 0 ? faults : ['the file is empty']);
-  const written = root.fields(['apiVersion', 'kind', ...fields]);
+  return { configuration: readEmbedded(kind, root), faults };
+}
+
+/** Reads a configuration that is a part of another one. */
+export function readEmbedded<T>(
+  { kind, groups = usualGroups, versions, fields, read }: ConfigurationKind<T>,
+  written: Written,
+): T {
+  const found = written.fields(['apiVersion', 'kind', ...fields]);
   const known = groups.flatMap((group) => versions.map((version) => (group ? `${group}/${version}` : version)));
-  require(written.kind as Written, [kind]);
-  require(written.apiVersion as Written, known);
-  return { configuration: read(written), faults };
+  require(found.kind as Written, [kind]);
+  require(found.apiVersion as Written, known);
+  return read(found);
 }
 
 /** Throws a ConfigurationError. A field that says two things is read twice, and what is wrong with it is said once. */
