@@ -165,10 +165,6 @@ export class PolicyRequest {
 
 const resourceIn = ({ group, version, plural }: ServedKind): object => ({ group, version, resource: plural });
 
-/** By which name an answer speaks of the object. */
-export const nameOf = ({ name, object }: AdmissionContext): string =>
-  name || object?.metadata.name || object?.metadata.generateName || 'Unknown';
-
 const labelsOf = (object: KubeObject | undefined): Readonly<Record<string, string>> => object?.metadata.labels ?? {};
 
 function withoutHidden(namespace: KubeObject | undefined): KubeObject | undefined {
