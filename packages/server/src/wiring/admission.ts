@@ -1,18 +1,31 @@
 import type { Clock, Random } from '@cluster-apiserver/base';
+import { type AdmissionConfiguration, loadAdmissionConfiguration } from '@cluster-apiserver/config';
 import {
   type Admission,
   type AdmissionPlugin,
   type AdmissionPluginName,
   type Authorizer,
   admission,
+  alwaysDenyWrites,
   chooseAdmissionPlugins,
+  deprecatedAdmissionPlugins,
+  eventRateLimit,
+  measuredAdmission,
+  measuredPlugin,
   namespaceAutoProvision,
+  namespaceExists,
   namespaceLifecycle,
   type Namespaces,
+  ownerReferencesPermissionEnforcement,
+  problemOfPluginName,
 } from '@cluster-apiserver/gates';
 import type { Resource } from '@cluster-apiserver/registry';
-import { openPolicies } from './policies.ts';
+import type { Log, Metrics } from '@cluster-apiserver/telemetry';
 import { FlagError, type ServerFlags } from '../flags.ts';
+import type { Files } from '../surroundings.ts';
+import { admissionMeasures } from './admission-measures.ts';
+import { byFlag, flagFile } from './flag-files.ts';
+import { openPolicies } from './policies.ts';
 
 /** What a plugin can be made of. */
 export interface AdmissionDependencies {
@@ -27,21 +40,61 @@ export interface AdmissionDependencies {
   readonly always: readonly AdmissionPlugin[];
   readonly clock: Clock;
   readonly random: Random;
+  readonly files: Files;
+  readonly metrics: Metrics;
+  readonly log: Log;
+}
+
+interface Configured extends AdmissionDependencies {
+  readonly configuration: AdmissionConfiguration;
 }
 
 /** A factory answers undefined where the plugin would have nothing to check. */
-const plugins: Readonly<
-  Record<AdmissionPluginName, (dependencies: AdmissionDependencies) => AdmissionPlugin | undefined>
-> = {
-  NamespaceLifecycle: ({ namespaces }) => namespaces && namespaceLifecycle(namespaces),
+const plugins: Readonly<Record<AdmissionPluginName, (configured: Configured) => AdmissionPlugin | undefined>> = {
+  AlwaysAdmit: () => undefined,
   NamespaceAutoProvision: ({ namespaces }) => namespaces && namespaceAutoProvision(namespaces),
+  NamespaceLifecycle: ({ namespaces }) => namespaces && namespaceLifecycle(namespaces),
+  NamespaceExists: ({ namespaces }) => namespaces && namespaceExists(namespaces),
+  EventRateLimit: ({ configuration, clock }) => eventRateLimit(configuration.EventRateLimit?.limits ?? [], clock),
+  OwnerReferencesPermissionEnforcement: ({ authorizer, ...all }) =>
+    ownerReferencesPermissionEnforcement({ authorizer, resourceOf: findResource(all) }),
   MutatingAdmissionPolicy: (dependencies) => openPolicies('MutatingAdmissionPolicy', dependencies),
   ValidatingAdmissionPolicy: (dependencies) => openPolicies('ValidatingAdmissionPolicy', dependencies),
+  AlwaysDeny: () => alwaysDenyWrites,
 };
 
-/** The plugins that the flags choose. */
-export function openAdmission(flags: ServerFlags, dependencies: AdmissionDependencies): Admission {
+const findResource =
+  ({ resources, views }: Pick<AdmissionDependencies, 'resources' | 'views'>) =>
+  (apiVersion: string, kind: string) =>
+    [...resources, ...views].find(({ served }) => served.apiVersion === apiVersion && served.kind === kind)?.served;
+
+const flag = 'admission-control-config-file';
+
+/** The plugins that the flags choose, as the file of the flag configures them. */
+export async function openAdmission(flags: ServerFlags, dependencies: AdmissionDependencies): Promise<Admission> {
+  const { always, clock, files, metrics, log } = dependencies;
   const chosen = chooseAdmissionPlugins(flags['enable-admission-plugins'], flags['disable-admission-plugins']);
   if (chosen.faults.length > 0) throw new FlagError(chosen.faults);
-  return admission([...dependencies.always, ...chosen.plugins.flatMap((name) => plugins[name](dependencies) ?? [])]);
+  const configuration = await loadConfigurations(flags, files);
+  if (chosen.plugins.includes('EventRateLimit') && !configuration.EventRateLimit)
+    throw new FlagError([`--enable-admission-plugins: EventRateLimit needs its limits in the file of --${flag}`]);
+  for (const plugin of chosen.plugins)
+    if (deprecatedAdmissionPlugins.has(plugin))
+      log.warn('admission plugin is deprecated; remove it from --enable-admission-plugins', { plugin });
+  const measures = admissionMeasures(metrics);
+  const opened = chosen.plugins.flatMap((name) => plugins[name]({ ...dependencies, configuration }) ?? []);
+  const measured = [...always, ...opened].map((plugin) => measuredPlugin(plugin, clock, measures.plugin(plugin.name)));
+  return measuredAdmission(admission(measured), clock, measures.step);
+}
+
+async function loadConfigurations(flags: ServerFlags, files: Files): Promise<AdmissionConfiguration> {
+  const content = await flagFile(flag, flags, files);
+  if (!content) return {};
+  return byFlag(flag, () =>
+    loadAdmissionConfiguration(content.toString(), {
+      file: flags[flag],
+      readFile: files.read,
+      problemOfName: problemOfPluginName,
+    }),
+  );
 }
