@@ -33,4 +33,5 @@ export {
 export { type FeatureGate, type FeatureGates, featureGates } from './feature-gates.ts';
 export { type Content, type Kubeconfig, loadKubeconfig } from './kubeconfig.ts';
 export { ConfigurationError } from './load.ts';
+export { type Manifest, readManifests } from './manifests.ts';
 export { loadWebhookConnection, type ReadFile, type WebhookConnection } from './webhook-connection.ts';

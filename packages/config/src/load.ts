@@ -45,9 +45,7 @@ export function readConfiguration<T>(
   kind: ConfigurationKind<T>,
   text: string,
 ): { readonly configuration: T; readonly faults: readonly string[] } {
-  const { value, faults: ofText, hasMoreDocuments } = parsed(text);
-  const faults = ofText.map(duplicateKey);
-  if (hasMoreDocuments) faults.push('the file holds more than one document: remove all but one');
+  const { value, faults } = parseText(text);
   const root = new Written(value, '', faults);
   if (root.absent) throw new ConfigurationError(faults.length > 0 ? faults : ['the file is empty']);
   return { configuration: readEmbedded(kind, root), faults };
@@ -82,6 +80,14 @@ function require(written: Written, allowed: readonly string[]): void {
 
 /** Read at start and at reloads, and by operators: far beyond any file, and still a fraction of a second. */
 const configurationBytesMax = 512 * 1024;
+
+/** Throws a ConfigurationError for a text in which nothing can be found. */
+export function parseText(text: string): { readonly value: unknown; readonly faults: string[] } {
+  const { value, faults: ofText, hasMoreDocuments } = parsed(text);
+  const faults = ofText.map(duplicateKey);
+  if (hasMoreDocuments) faults.push('the file holds more than one document: remove all but one');
+  return { value, faults };
+}
 
 function parsed(text: string): Parsed {
   try {

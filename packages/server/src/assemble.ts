@@ -127,6 +127,7 @@ export async function assemble(
       files: surroundings.files,
       metrics,
       log,
+      scope,
     });
     const accounts = accountTokens?.authenticator(findAccountIn(resources));
     const authenticators = await openAuthenticators(authentication, accounts, scope);

@@ -8,7 +8,7 @@ import { alwaysDenyWrites } from './always-deny.ts';
 import { namespaceExists } from './namespace-exists.ts';
 import { namespaceAutoProvision, namespaceLifecycle, type Namespaces } from './namespaces.ts';
 
-const context = contextOf({ object: { metadata: { name: 'a' }, words: [] } as KubeObject });
+const context = contextOf({ object: { metadata: { name: 'a' }, words: [] } });
 const kind = context.resource;
 const saying = (word: string, later = false): AdmissionPlugin => {
   const mutate = ({ object }: AdmissionContext): KubeObject =>

@@ -28,7 +28,7 @@ const opened = (...limits: EventLimit[]): { readonly plugin: AdmissionPlugin; re
 /** The refusal of a write; undefined if it is admitted. */
 function refusalOf({ validate }: AdmissionPlugin, write: Partial<AdmissionContext>): StatusError | undefined {
   try {
-    validate?.(contextOf(write));
+    void validate?.(contextOf(write));
     return undefined;
   } catch (error) {
     return error as StatusError;
@@ -84,7 +84,7 @@ describe('events share a bucket', () => {
     [
       'SourceAndObject',
       'and others if the source is another',
-      { object: { metadata: {}, involvedObject: { name: 'a' } } as AdmissionContext['object'] },
+      { object: { metadata: {}, involvedObject: { name: 'a' } } },
       2,
     ],
   ])('with the type %s %s', (type, _, write, expected) => {

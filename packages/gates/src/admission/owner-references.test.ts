@@ -4,8 +4,13 @@ import { contextOf } from '../../test/admission.ts';
 import type { AdmissionContext } from './admission.ts';
 import { ownerReferencesPermissionEnforcement } from './owner-references.ts';
 
-const owner = (uid: string, more: object = {}): OwnerReference =>
-  ({ apiVersion: 'example.com/v1', kind: 'Owner', name: `owner-${uid}`, uid, ...more }) as OwnerReference;
+const owner = (uid: string, more: object = {}): OwnerReference => ({
+  apiVersion: 'example.com/v1',
+  kind: 'Owner',
+  name: `owner-${uid}`,
+  uid,
+  ...more,
+});
 const blocking = (uid: string, more: object = {}): OwnerReference => owner(uid, { blockOwnerDeletion: true, ...more });
 const owned = (...ownerReferences: OwnerReference[]): KubeObject => ({ metadata: { name: 'a', ownerReferences } });
 const update = (before: KubeObject, after: KubeObject, more: object = {}): Partial<AdmissionContext> => ({

@@ -1,5 +1,5 @@
-import type { Clock, Random } from '@cluster-apiserver/base';
-import { type AdmissionConfiguration, loadAdmissionConfiguration } from '@cluster-apiserver/config';
+import type { Clock, Random, Scope } from '@cluster-apiserver/base';
+import { type AdmissionConfiguration, ConfigurationError, loadAdmissionConfiguration } from '@cluster-apiserver/config';
 import {
   type Admission,
   type AdmissionPlugin,
@@ -19,6 +19,7 @@ import {
   ownerReferencesPermissionEnforcement,
   problemOfPluginName,
 } from '@cluster-apiserver/gates';
+import { reservedNames } from '@cluster-apiserver/policies';
 import type { Resource } from '@cluster-apiserver/registry';
 import type { Log, Metrics } from '@cluster-apiserver/telemetry';
 import { FlagError, type ServerFlags } from '../flags.ts';
@@ -43,14 +44,21 @@ export interface AdmissionDependencies {
   readonly files: Files;
   readonly metrics: Metrics;
   readonly log: Log;
+  /** What plugins follow ends with it. */
+  readonly scope: Scope;
 }
 
-interface Configured extends AdmissionDependencies {
+export interface ConfiguredAdmission extends AdmissionDependencies {
   readonly configuration: AdmissionConfiguration;
 }
 
 /** A factory answers undefined where the plugin would have nothing to check. */
-const plugins: Readonly<Record<AdmissionPluginName, (configured: Configured) => AdmissionPlugin | undefined>> = {
+const plugins: Readonly<
+  Record<
+    AdmissionPluginName,
+    (configured: ConfiguredAdmission) => AdmissionPlugin | undefined | Promise<AdmissionPlugin | undefined>
+  >
+> = {
   AlwaysAdmit: () => undefined,
   NamespaceAutoProvision: ({ namespaces }) => namespaces && namespaceAutoProvision(namespaces),
   NamespaceLifecycle: ({ namespaces }) => namespaces && namespaceLifecycle(namespaces),
@@ -82,9 +90,25 @@ export async function openAdmission(flags: ServerFlags, dependencies: AdmissionD
     if (deprecatedAdmissionPlugins.has(plugin))
       log.warn('admission plugin is deprecated; remove it from --enable-admission-plugins', { plugin });
   const measures = admissionMeasures(metrics);
-  const opened = chosen.plugins.flatMap((name) => plugins[name]({ ...dependencies, configuration }) ?? []);
-  const measured = [...always, ...opened].map((plugin) => measuredPlugin(plugin, clock, measures.plugin(plugin.name)));
+  const opened = await byFlag(flag, () =>
+    openAll(chosen.plugins.map(async (name) => plugins[name]({ ...dependencies, configuration }))),
+  );
+  const measured = [...always, reservedNames, ...opened.filter((plugin) => plugin !== undefined)].map((plugin) =>
+    measuredPlugin(plugin, clock, measures.plugin(plugin.name)),
+  );
   return measuredAdmission(admission(measured), clock, measures.step);
+}
+
+/** Throws a ConfigurationError with what is wrong with any of them. */
+async function openAll<T>(opening: readonly Promise<T>[]): Promise<readonly T[]> {
+  const faults: string[] = [];
+  for (const outcome of await Promise.allSettled(opening)) {
+    if (outcome.status === 'fulfilled') continue;
+    if (!(outcome.reason instanceof ConfigurationError)) throw outcome.reason;
+    faults.push(...outcome.reason.faults);
+  }
+  if (faults.length > 0) throw new ConfigurationError(faults);
+  return Promise.all(opening);
 }
 
 async function loadConfigurations(flags: ServerFlags, files: Files): Promise<AdmissionConfiguration> {

@@ -70,6 +70,19 @@ describe('the server does not start', () => {
         '--admission-control-config-file: plugins[1].path: Invalid value: "absent.yaml": cannot read it: no file /etc/admission/absent.yaml',
       ],
     ],
+    [
+      'with a directory of manifests that is not there',
+      '',
+      configuration({
+        name: 'ValidatingAdmissionPolicy',
+        configuration: {
+          apiVersion: 'apiserver.config.k8s.io/v1',
+          kind: 'ValidatingAdmissionPolicyConfiguration',
+          staticManifestsDir: '/etc/absent',
+        },
+      }),
+      ['--admission-control-config-file: cannot read /etc/absent: no directory /etc/absent'],
+    ],
   ])('%s', async (_, plugins, content, faults) => {
     await expect(serve(plugins, content)).rejects.toMatchObject({ name: 'FlagError', message: faults.join('\n') });
   });
