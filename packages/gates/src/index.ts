@@ -15,12 +15,7 @@ export {
   problemOfPluginName,
 } from './admission/choose-plugins.ts';
 export { eventRateLimit } from './admission/event-rate-limit.ts';
-export {
-  type AdmissionStep,
-  measuredAdmission,
-  measuredPlugin,
-  type ObserveAdmission,
-} from './admission/measured.ts';
+export { type AdmissionMeasures, measuredAdmission, type ObserveAdmission } from './admission/measured.ts';
 export { namespaceExists } from './admission/namespace-exists.ts';
 export {
   type KnownNamespace,

@@ -1,11 +1,5 @@
-import type { AdmissionStep, ObserveAdmission } from '@cluster-apiserver/gates';
+import type { AdmissionMeasures, ObserveAdmission } from '@cluster-apiserver/gates';
 import type { Metrics } from '@cluster-apiserver/telemetry';
-
-export interface AdmissionMeasures {
-  readonly step: (step: AdmissionStep) => ObserveAdmission;
-  /** Of one plugin. */
-  readonly plugin: (name: string) => (step: AdmissionStep) => ObserveAdmission;
-}
 
 /** Upstream's buckets. */
 const buckets = [0.005, 0.025, 0.1, 0.5, 1, 2.5];
@@ -28,24 +22,20 @@ export function admissionMeasures(metrics: Metrics): AdmissionMeasures {
     buckets,
   });
   return {
-    step: (type) => {
-      const labels = labelsOf((operation, rejected) => ({ type, operation, rejected }));
-      return (operation, rejected, seconds) => steps.observe(labels[operation][`${rejected}`], seconds);
-    },
-    plugin: (name) => (type) => {
-      const labels = labelsOf((operation, rejected) => ({ name, type, operation, rejected }));
-      return (operation, rejected, seconds) => plugins.observe(labels[operation][`${rejected}`], seconds);
-    },
+    step: (type) => observerOf((operation, rejected) => steps.series({ type, operation, rejected })),
+    plugin: (name, type) => observerOf((operation, rejected) => plugins.series({ name, type, operation, rejected })),
   };
 }
 
 type Operation = (typeof operations)[number];
 type Rejected = 'true' | 'false';
+type Observe = (seconds: number) => void;
 
-/** The labels of each outcome, made once: a write observes several of them. */
-const labelsOf = <Labels>(
-  make: (operation: Operation, rejected: Rejected) => Labels,
-): Readonly<Record<Operation, Readonly<Record<Rejected, Labels>>>> => {
-  const of = (operation: Operation) => ({ true: make(operation, 'true'), false: make(operation, 'false') });
-  return { CREATE: of('CREATE'), UPDATE: of('UPDATE'), DELETE: of('DELETE') };
-};
+/** Looks each series up once: every write observes several of them. */
+function observerOf(seriesOf: (operation: Operation, rejected: Rejected) => Observe): ObserveAdmission {
+  const found: Readonly<Record<Operation, Partial<Record<Rejected, Observe>>>> = { CREATE: {}, UPDATE: {}, DELETE: {} };
+  return (operation, rejected, seconds) => {
+    const outcome = rejected ? 'true' : 'false';
+    (found[operation][outcome] ??= seriesOf(operation, outcome))(seconds);
+  };
+}

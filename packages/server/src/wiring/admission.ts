@@ -5,13 +5,11 @@ import {
   type AdmissionPlugin,
   type AdmissionPluginName,
   type Authorizer,
-  admission,
   alwaysDenyWrites,
   chooseAdmissionPlugins,
   deprecatedAdmissionPlugins,
   eventRateLimit,
   measuredAdmission,
-  measuredPlugin,
   namespaceAutoProvision,
   namespaceExists,
   namespaceLifecycle,
@@ -89,14 +87,11 @@ export async function openAdmission(flags: ServerFlags, dependencies: AdmissionD
   for (const plugin of chosen.plugins)
     if (deprecatedAdmissionPlugins.has(plugin))
       log.warn('admission plugin is deprecated; remove it from --enable-admission-plugins', { plugin });
-  const measures = admissionMeasures(metrics);
   const opened = await byFlag(flag, () =>
     openAll(chosen.plugins.map(async (name) => plugins[name]({ ...dependencies, configuration }))),
   );
-  const measured = [...always, reservedNames, ...opened.filter((plugin) => plugin !== undefined)].map((plugin) =>
-    measuredPlugin(plugin, clock, measures.plugin(plugin.name)),
-  );
-  return measuredAdmission(admission(measured), clock, measures.step);
+  const all = [...always, reservedNames, ...opened.filter((plugin) => plugin !== undefined)];
+  return measuredAdmission(all, clock, admissionMeasures(metrics));
 }
 
 /** Throws a ConfigurationError with what is wrong with any of them. */
