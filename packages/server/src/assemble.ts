@@ -126,6 +126,7 @@ export async function assemble(
       random,
       files: surroundings.files,
       metrics,
+      serverId: following.serverId,
       log,
       scope,
     });

@@ -25,6 +25,7 @@ import type { Files } from '../surroundings.ts';
 import { admissionMeasures } from './admission-measures.ts';
 import { byFlag, flagFile } from './flag-files.ts';
 import { openPolicies } from './policies.ts';
+import { type ReloadMeasures, reloadMeasures } from './reload-measures.ts';
 
 /** What a plugin can be made of. */
 export interface AdmissionDependencies {
@@ -41,6 +42,8 @@ export interface AdmissionDependencies {
   readonly random: Random;
   readonly files: Files;
   readonly metrics: Metrics;
+  /** Of this process, in metrics that are compared over replicas. */
+  readonly serverId: string;
   readonly log: Log;
   /** What plugins follow ends with it. */
   readonly scope: Scope;
@@ -48,6 +51,8 @@ export interface AdmissionDependencies {
 
 export interface ConfiguredAdmission extends AdmissionDependencies {
   readonly configuration: AdmissionConfiguration;
+  /** Of the plugin whose name is the label `plugin`. */
+  readonly manifestMeasures: (labels: { readonly plugin: AdmissionPluginName }) => ReloadMeasures;
 }
 
 /** A factory answers undefined where the plugin would have nothing to check. */
@@ -87,9 +92,14 @@ export async function openAdmission(flags: ServerFlags, dependencies: AdmissionD
   for (const plugin of chosen.plugins)
     if (deprecatedAdmissionPlugins.has(plugin))
       log.warn('admission plugin is deprecated; remove it from --enable-admission-plugins', { plugin });
-  const opened = await byFlag(flag, () =>
-    openAll(chosen.plugins.map(async (name) => plugins[name]({ ...dependencies, configuration }))),
-  );
+  const manifestMeasures = reloadMeasures({
+    ...dependencies,
+    prefix: 'apiserver_manifest_admission_config_controller',
+    what: 'static admission manifests',
+    labels: ['plugin'],
+  });
+  const configured = { ...dependencies, configuration, manifestMeasures };
+  const opened = await byFlag(flag, () => openAll(chosen.plugins.map(async (name) => plugins[name](configured))));
   const all = [...always, reservedNames, ...opened.filter((plugin) => plugin !== undefined)];
   return measuredAdmission(all, clock, admissionMeasures(metrics));
 }

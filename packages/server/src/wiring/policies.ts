@@ -24,7 +24,7 @@ export async function openPolicies(
   policyKind: keyof typeof plugins,
   dependencies: ConfiguredAdmission,
 ): Promise<AdmissionPlugin | undefined> {
-  const { resources, views, clock, configuration, scope } = dependencies;
+  const { resources, views, clock, configuration, manifestMeasures, scope } = dependencies;
   const [policies, bindings] = [policyKind, `${policyKind}Binding`].map((name) =>
     resources.find(({ kind }) => kind.kind === name),
   );
@@ -41,7 +41,16 @@ export async function openPolicies(
     staticObjects:
       directory === undefined
         ? undefined
-        : await followStaticManifests({ ...dependencies, directory, build, resources: [policies, bindings] }, scope),
+        : await followStaticManifests(
+            {
+              ...dependencies,
+              directory,
+              build,
+              resources: [policies, bindings],
+              measures: manifestMeasures({ plugin: policyKind }),
+            },
+            scope,
+          ),
     clock,
     surroundings: surroundingsOf(dependencies),
     findParams: paramsIn([...resources, ...views]),

@@ -8,6 +8,7 @@ import { buildNew, type Resource } from '@cluster-apiserver/registry';
 import type { Log } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
 import type { Files } from '../surroundings.ts';
+import type { ReloadMeasures } from './reload-measures.ts';
 
 export interface StaticManifestsOptions<Objects> {
   readonly directory: string;
@@ -16,6 +17,7 @@ export interface StaticManifestsOptions<Objects> {
   /** The objects as they come into force. */
   readonly build: (objects: StaticManifests) => Objects;
   readonly files: Files;
+  readonly measures: ReloadMeasures;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -41,9 +43,14 @@ export async function followStaticManifests<Objects>(
   options: StaticManifestsOptions<Objects>,
   scope: Scope,
 ): Promise<() => Objects> {
-  const { directory, build, files, clock, log } = options;
+  const { directory, build, files, measures, clock, log } = options;
   const first = await readFiles(directory, files);
   let current = build(await load(first, options));
+  const applied = (content: readonly ManifestFile[]): void => {
+    measures.inService(bytesOf(content));
+    measures.reloaded('success');
+  };
+  applied(first);
   const stop = follow(
     {
       clock,
@@ -52,13 +59,16 @@ export async function followStaticManifests<Objects>(
       same: (one, other) => isDeepStrictEqual(one, other),
       use: async (next) => {
         current = build(await load(next, options));
+        applied(next);
         log.info('static admission manifests reloaded', { directory });
       },
-      failed: (error) =>
+      failed: (error) => {
+        measures.reloaded('failure');
         log.error('static admission manifests cannot be used; keeping the previous ones', {
           directory,
           error: asError(error),
-        }),
+        });
+      },
     },
     first,
   );
@@ -70,6 +80,10 @@ interface ManifestFile {
   readonly file: string;
   readonly text: string;
 }
+
+/** For their hash, which kube-apiserver makes of the same bytes. */
+const bytesOf = (files: readonly ManifestFile[]): Buffer =>
+  Buffer.from(files.map(({ text }) => (text === '' ? '' : `${text}\0`)).join(''));
 
 async function readFiles(directory: string, files: Files): Promise<readonly ManifestFile[]> {
   try {

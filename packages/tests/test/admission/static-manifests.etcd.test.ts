@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/gl
 import { until } from '../../../base/test/until.ts';
 import { kinds } from '@cluster-apiserver/kinds';
 import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
+import { metric } from '../authorization/configuration.ts';
 import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
 
 let etcd: RealEtcd;
@@ -169,7 +170,8 @@ test('they are asked before the policies of the API, and both hold', async () =>
 test('changed files come into force as a whole, and faulty ones leave the old ones there', async () => {
   const policy = (label: string): string =>
     bound(validating('changing.static.k8s.io', `!("${label}" in object.metadata.labels)`, rules('serviceaccounts')));
-  const { ask, write, logged } = await serve({ '/etc/validating/a.yaml': policy('one') }, true);
+  const served = await serve({ '/etc/validating/a.yaml': policy('one') }, true);
+  const { ask, write, logged } = served;
   const status = async (label: string): Promise<number> =>
     (await ask('POST', accounts, account({ [label]: '' }))).status;
   expect(await status('one')).toBe(422);
@@ -183,6 +185,11 @@ test('changed files come into force as a whole, and faulty ones leave the old on
   await seen('static admission manifests reloaded');
   await until('the new policy is in force', async () => (await status('two')) === 422 || undefined);
   expect(await status('one')).toBe(201);
+  const prefix = 'apiserver_manifest_admission_config_controller';
+  const plugin = 'ValidatingAdmissionPolicy';
+  expect(await metric(served, `${prefix}_automatic_reloads_total`, { plugin, status: 'failure' })).toBe(1);
+  expect(await metric(served, `${prefix}_automatic_reloads_total`, { plugin, status: 'success' })).toBeGreaterThan(1);
+  expect(await metric(served, `${prefix}_last_config_info`, { plugin })).toBe(1);
 });
 
 describe('the server does not start with', () => {
