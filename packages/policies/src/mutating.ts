@@ -9,7 +9,6 @@ import {
   jsonPatchFrom,
   requestStepsMax,
 } from '@cluster-apiserver/expressions';
-import { nameOf } from '@cluster-apiserver/gates';
 import type { MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding } from '@cluster-apiserver/kinds';
 import {
   decode,
@@ -33,7 +32,7 @@ import { ConfigurationFault, mergeConfiguration } from './apply-configuration.ts
 import { meetsConditions, PolicyCompileError, PolicyCompiler } from './compiled.ts';
 import { type Matches, matcherOf } from './matching.ts';
 import { ConfigurationError, type FindParams, paramsOf, requireParams } from './params.ts';
-import type { PolicyRequest } from './request.ts';
+import { nameOf, type PolicyRequest } from './request.ts';
 
 /** A policy, ready to be evaluated. */
 export interface CompiledMutatingPolicy {

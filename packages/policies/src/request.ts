@@ -3,6 +3,8 @@ import { type Authorize, type AdmissionValues, admissionValues, type Value } fro
 import type { AdmissionContext } from '@cluster-apiserver/gates';
 import type { KubeObject, ObjectSchema, ServedKind } from '@cluster-apiserver/model';
 
+export { nameOf } from '@cluster-apiserver/gates';
+
 /** What policies have to know of the server. */
 export interface Surroundings {
   /** The resources that serve the same objects in other groups or versions. */

@@ -7,7 +7,6 @@ import {
   requestStepsMax,
   type Value,
 } from '@cluster-apiserver/expressions';
-import { nameOf } from '@cluster-apiserver/gates';
 import type {
   AuditAnnotation,
   ValidatingAdmissionPolicy,
@@ -26,7 +25,7 @@ import { meetsConditions, outcomeOf, PolicyCompiler, PolicyCompileError } from '
 import type { ActivePolicy } from './active-policies.ts';
 import { type Matches, matcherOf } from './matching.ts';
 import { ConfigurationError, type FindParams, type ParamObjects, paramsOf, requireParams } from './params.ts';
-import type { PolicyRequest } from './request.ts';
+import { nameOf, type PolicyRequest } from './request.ts';
 
 /** A policy, ready to be evaluated. */
 export interface CompiledValidatingPolicy {
