@@ -1,6 +1,7 @@
 /** Admission plugins in the server as it is assembled, chosen by flags and configured by a file. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
+import { until } from '../../../base/test/until.ts';
 import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
 import { ask as askAs } from '../authentication/caller.ts';
 import { metric } from '../authorization/configuration.ts';
@@ -94,7 +95,9 @@ test('AlwaysDeny refuses each write and reads nothing less, and is called deprec
     status: 403,
     body: { message: expect.stringMatching(/: admission control is denying all modifications$/) },
   });
-  expect(await ask('DELETE', `${namespaces}/default`)).toMatchObject({ status: 403 });
+  const ofSystem = `${namespaces}/default`;
+  await until('the server has made it', async () => (await ask('GET', ofSystem)).status === 200 || undefined);
+  expect(await ask('DELETE', ofSystem)).toMatchObject({ status: 403 });
   const review = { spec: { token: 'x' } };
   expect(await ask('POST', '/apis/authentication.k8s.io/v1/tokenreviews', review)).toMatchObject({
     status: 403,
