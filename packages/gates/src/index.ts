@@ -3,16 +3,27 @@ export {
   type AdmissionContext,
   type AdmissionPlugin,
   admission,
+  nameOf,
   type OperationOptions,
   type Precondition,
 } from './admission/admission.ts';
-export { type AdmissionPluginName, chooseAdmissionPlugins } from './admission/choose-plugins.ts';
+export { alwaysDenyWrites } from './admission/always-deny.ts';
+export {
+  type AdmissionPluginName,
+  chooseAdmissionPlugins,
+  deprecatedAdmissionPlugins,
+  problemOfPluginName,
+} from './admission/choose-plugins.ts';
+export { eventRateLimit } from './admission/event-rate-limit.ts';
+export { type AdmissionMeasures, measuredAdmission, type ObserveAdmission } from './admission/measured.ts';
+export { namespaceExists } from './admission/namespace-exists.ts';
 export {
   type KnownNamespace,
   namespaceAutoProvision,
   namespaceLifecycle,
   type Namespaces,
 } from './admission/namespaces.ts';
+export { ownerReferencesPermissionEnforcement } from './admission/owner-references.ts';
 export { rbacEscalation } from './admission/rbac-escalation.ts';
 export type { Authenticator, Credentials } from './authentication/authenticator.ts';
 export { orAnonymous } from './authentication/anonymous.ts';

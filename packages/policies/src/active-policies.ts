@@ -1,3 +1,4 @@
+import { bindPolicies } from './bind-policies.ts';
 import type { CompiledObjects } from './policy-set.ts';
 
 /** A policy with its bindings. */
@@ -20,11 +21,7 @@ export function activePolicies<
     const [ofNow, bound] = [policies.all, bindings.all];
     if (made?.policies === ofNow && made.bindings === bound) return active;
     made = { policies: ofNow, bindings: bound };
-    const byPolicy = Map.groupBy(bound, ({ policyName }) => policyName);
-    active = ofNow.flatMap((policy) => {
-      const own = byPolicy.get(policy.name);
-      return own ? [{ policy, bindings: own }] : [];
-    });
+    active = bindPolicies(ofNow, bound);
     return active;
   };
 }

@@ -3,6 +3,8 @@ import { type Authorize, type AdmissionValues, admissionValues, type Value } fro
 import type { AdmissionContext } from '@cluster-apiserver/gates';
 import type { KubeObject, ObjectSchema, ServedKind } from '@cluster-apiserver/model';
 
+export { nameOf } from '@cluster-apiserver/gates';
+
 /** What policies have to know of the server. */
 export interface Surroundings {
   /** The resources that serve the same objects in other groups or versions. */
@@ -164,10 +166,6 @@ export class PolicyRequest {
 }
 
 const resourceIn = ({ group, version, plural }: ServedKind): object => ({ group, version, resource: plural });
-
-/** By which name an answer speaks of the object. */
-export const nameOf = ({ name, object }: AdmissionContext): string =>
-  name || object?.metadata.name || object?.metadata.generateName || 'Unknown';
 
 const labelsOf = (object: KubeObject | undefined): Readonly<Record<string, string>> => object?.metadata.labels ?? {};
 

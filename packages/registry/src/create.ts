@@ -83,6 +83,14 @@ function* writeOf(resource: Resource, named: KubeObject, options: WriteOptions):
   return { object, bytes: options.dryRun ? undefined : encodeStored(object) };
 }
 
+/** The object that a creation would store, without the store. Throws the answer if its kind refuses it. */
+export const buildNew = async (resource: Resource, incoming: KubeObject, options: WriteOptions): Promise<KubeObject> =>
+  perform(resource.clock, undefined, newObject(resource, incoming, options));
+
+function* newObject(resource: Resource, incoming: KubeObject, options: WriteOptions): Work<KubeObject> {
+  return yield* finished(resource, yield* asNew(resource, incoming, options), options);
+}
+
 /** A new object with an owner for each of its fields and an identity, but perhaps no name yet. */
 export function* asNew(resource: Resource, incoming: KubeObject, options: WriteOptions): Work<KubeObject> {
   const { kind, served, clock } = resource;

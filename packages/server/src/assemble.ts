@@ -121,7 +121,20 @@ export async function assemble(
     const rbac = roles?.authorizer ?? firstToDecide([]);
     const authorizer = await openAuthorization({ ...following, isAlwaysAllowed, rbac }, scope);
     const always = roles ? [roles.escalationCheck(authorizer)] : [];
-    const admission = openAdmission(flags, { namespaces, resources, views, authorizer, always, clock, random });
+    const admission = await openAdmission(flags, {
+      namespaces,
+      resources,
+      views,
+      authorizer,
+      always,
+      clock,
+      random,
+      files: surroundings.files,
+      metrics,
+      serverId: following.serverId,
+      log,
+      scope,
+    });
     const accounts = accountTokens?.authenticator(findAccountIn(resources));
     const authenticators = await openAuthenticators(authentication, accounts, scope);
     const reviews = openReviews({

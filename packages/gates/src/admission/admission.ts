@@ -47,6 +47,10 @@ export interface AdmissionContext {
   annotate(key: string, value: string): void;
 }
 
+/** By which name an answer speaks of the object. */
+export const nameOf = ({ name, object }: AdmissionContext): string =>
+  name || object?.metadata.name || object?.metadata.generateName || 'Unknown';
+
 /** The options of the request, as the client sent them, in the form of meta.k8s.io/v1. */
 export interface OperationOptions {
   readonly kind: 'CreateOptions' | 'UpdateOptions' | 'PatchOptions' | 'DeleteOptions';

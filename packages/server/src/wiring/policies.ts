@@ -4,12 +4,15 @@ import { asServed, asStored, type KubeObject, type ServedKind } from '@cluster-a
 import {
   type FindParams,
   type ParamObjects,
+  type StaticObjects,
+  staticProblems,
   type Surroundings,
   mutatingAdmissionPolicy,
   validatingAdmissionPolicy,
 } from '@cluster-apiserver/policies';
 import { known, type Resource } from '@cluster-apiserver/registry';
-import type { AdmissionDependencies } from './admission.ts';
+import type { AdmissionDependencies, ConfiguredAdmission } from './admission.ts';
+import { followStaticManifests, type StaticManifests } from './static-manifests.ts';
 
 const plugins = {
   MutatingAdmissionPolicy: mutatingAdmissionPolicy,
@@ -17,18 +20,37 @@ const plugins = {
 };
 
 /** The plugin of a kind of policies; undefined for a server that does not serve them. */
-export function openPolicies(
+export async function openPolicies(
   policyKind: keyof typeof plugins,
-  dependencies: AdmissionDependencies,
-): AdmissionPlugin | undefined {
-  const { resources, views, clock } = dependencies;
+  dependencies: ConfiguredAdmission,
+): Promise<AdmissionPlugin | undefined> {
+  const { resources, views, clock, configuration, manifestMeasures, scope } = dependencies;
   const [policies, bindings] = [policyKind, `${policyKind}Binding`].map((name) =>
     resources.find(({ kind }) => kind.kind === name),
   );
   if (!policies || !bindings) return undefined;
+  const directory = configuration[policyKind]?.staticManifestsDir;
+  const build = (manifests: StaticManifests): StaticObjects => {
+    const objects = { policies: manifests.of(policies), bindings: manifests.of(bindings) };
+    manifests.requireNoProblems(staticProblems(objects));
+    return objects;
+  };
   return plugins[policyKind]({
     policies,
     bindings,
+    staticObjects:
+      directory === undefined
+        ? undefined
+        : await followStaticManifests(
+            {
+              ...dependencies,
+              directory,
+              build,
+              resources: [policies, bindings],
+              measures: manifestMeasures({ plugin: policyKind }),
+            },
+            scope,
+          ),
     clock,
     surroundings: surroundingsOf(dependencies),
     findParams: paramsIn([...resources, ...views]),
