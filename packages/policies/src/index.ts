@@ -1,4 +1,10 @@
 export { mutatingAdmissionPolicy } from './mutating-plugin.ts';
+export { mutatingAdmissionWebhook } from './mutating-webhook-plugin.ts';
 export type { FindParams, ParamObjects } from './params.ts';
 export type { Surroundings } from './request.ts';
 export { type PolicyPluginOptions, validatingAdmissionPolicy } from './validating-plugin.ts';
+export { validatingAdmissionWebhook } from './validating-webhook-plugin.ts';
+export type { WebhookFailure } from './webhook/invoke.ts';
+export type { AdmissionWebhookMeasures } from './webhook/measures.ts';
+export { WebhookClients } from './webhook/webhook-clients.ts';
+export type { WebhookPluginOptions } from './webhook/webhook-plugin.ts';

@@ -116,7 +116,8 @@ export async function assemble(
     const rbac = roles?.authorizer ?? firstToDecide([]);
     const authorizer = await openAuthorization({ ...following, isAlwaysAllowed, rbac }, scope);
     const always = roles ? [roles.escalationCheck(authorizer)] : [];
-    const admission = openAdmission(flags, { namespaces, resources, views, authorizer, always, clock, random });
+    const ofAdmission = { namespaces, resources, views, authorizer, always, clock, random, metrics, log };
+    const admission = openAdmission(flags, ofAdmission, scope);
     const accounts = accountTokens?.authenticator(findAccountIn(resources));
     const authenticators = await openAuthenticators(authentication, accounts, scope);
     const reviews = openReviews({

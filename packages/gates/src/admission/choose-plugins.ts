@@ -4,13 +4,18 @@ import { nearestName } from '@cluster-apiserver/base';
 const namespaces = { default: 'NamespaceAutoProvision', instead: 'NamespaceLifecycle' } as const;
 
 /** Those that let operators decide by objects of the API. */
-const policies = ['MutatingAdmissionPolicy', 'ValidatingAdmissionPolicy'] as const;
+const dynamic = [
+  'MutatingAdmissionPolicy',
+  'MutatingAdmissionWebhook',
+  'ValidatingAdmissionPolicy',
+  'ValidatingAdmissionWebhook',
+] as const;
 
 /** All plugins, in the order in which they are asked. */
-const admissionPlugins = [namespaces.instead, namespaces.default, ...policies] as const;
+const admissionPlugins = [namespaces.instead, namespaces.default, ...dynamic] as const;
 export type AdmissionPluginName = (typeof admissionPlugins)[number];
 
-const byDefault: readonly AdmissionPluginName[] = [namespaces.default, ...policies];
+const byDefault: readonly AdmissionPluginName[] = [namespaces.default, ...dynamic];
 
 export interface Chosen {
   /** In their order, however they were written. */

@@ -1,4 +1,4 @@
-import type { Clock, Random } from '@cluster-apiserver/base';
+import type { Clock, Random, Scope } from '@cluster-apiserver/base';
 import {
   type Admission,
   type AdmissionPlugin,
@@ -11,7 +11,9 @@ import {
   type Namespaces,
 } from '@cluster-apiserver/gates';
 import type { Resource } from '@cluster-apiserver/registry';
-import { openPolicies } from './policies.ts';
+import type { Log, Metrics } from '@cluster-apiserver/telemetry';
+import { type AdmissionWebhooks, openAdmissionWebhooks } from './admission-webhooks.ts';
+import { openPolicies, surroundingsOf } from './policies.ts';
 import { FlagError, type ServerFlags } from '../flags.ts';
 
 /** What a plugin can be made of. */
@@ -27,21 +29,32 @@ export interface AdmissionDependencies {
   readonly always: readonly AdmissionPlugin[];
   readonly clock: Clock;
   readonly random: Random;
+  readonly metrics: Metrics;
+  readonly log: Log;
+}
+
+interface PluginDependencies extends AdmissionDependencies {
+  readonly webhooks: AdmissionWebhooks;
 }
 
 /** A factory answers undefined where the plugin would have nothing to check. */
 const plugins: Readonly<
-  Record<AdmissionPluginName, (dependencies: AdmissionDependencies) => AdmissionPlugin | undefined>
+  Record<AdmissionPluginName, (dependencies: PluginDependencies) => AdmissionPlugin | undefined>
 > = {
   NamespaceLifecycle: ({ namespaces }) => namespaces && namespaceLifecycle(namespaces),
   NamespaceAutoProvision: ({ namespaces }) => namespaces && namespaceAutoProvision(namespaces),
   MutatingAdmissionPolicy: (dependencies) => openPolicies('MutatingAdmissionPolicy', dependencies),
+  MutatingAdmissionWebhook: ({ webhooks }) => webhooks.mutating(),
   ValidatingAdmissionPolicy: (dependencies) => openPolicies('ValidatingAdmissionPolicy', dependencies),
+  ValidatingAdmissionWebhook: ({ webhooks }) => webhooks.validating(),
 };
 
 /** The plugins that the flags choose. */
-export function openAdmission(flags: ServerFlags, dependencies: AdmissionDependencies): Admission {
+export function openAdmission(flags: ServerFlags, dependencies: AdmissionDependencies, scope: Scope): Admission {
   const chosen = chooseAdmissionPlugins(flags['enable-admission-plugins'], flags['disable-admission-plugins']);
   if (chosen.faults.length > 0) throw new FlagError(chosen.faults);
-  return admission([...dependencies.always, ...chosen.plugins.flatMap((name) => plugins[name](dependencies) ?? [])]);
+  const surroundings = surroundingsOf(dependencies);
+  const webhooks = openAdmissionWebhooks(flags, { ...dependencies, surroundings }, scope);
+  const given = { ...dependencies, webhooks };
+  return admission([...dependencies.always, ...chosen.plugins.flatMap((name) => plugins[name](given) ?? [])]);
 }
