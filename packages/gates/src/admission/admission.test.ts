@@ -103,6 +103,11 @@ describe('admission', () => {
     expect(rounds).toEqual([false, true]);
   });
 
+  test('asks again when a plugin of several parts has changed the object itself', () => {
+    const parts: AdmissionPlugin = { ...saying('one'), reinvocable: true, reinvokedByOwnChanges: true };
+    expect(admission([parts]).mutate(context)).toMatchObject({ words: ['one', 'one'] });
+  });
+
   test.each<[string, readonly AdmissionPlugin[]]>([
     ['none wants to see it', [saying('one'), saying('two')]],
     ['only earlier ones changed it', [saying('one'), { ...saying('two'), reinvocable: true }]],
@@ -184,13 +189,20 @@ describe('The plugins of namespaces', () => {
 });
 
 describe('the plugins that an operator chooses', () => {
+  const dynamic = [
+    'MutatingAdmissionPolicy',
+    'MutatingAdmissionWebhook',
+    'ValidatingAdmissionPolicy',
+    'ValidatingAdmissionWebhook',
+  ];
   test.each([
-    [[], [], ['NamespaceAutoProvision']],
-    [[], ['NamespaceAutoProvision'], []],
-    [['NamespaceLifecycle'], [], ['NamespaceLifecycle']],
-    [['NamespaceLifecycle'], ['NamespaceAutoProvision'], ['NamespaceLifecycle']],
-    [['NamespaceAutoProvision'], [], ['NamespaceAutoProvision']],
-    [['NamespaceAutoProvision'], ['NamespaceLifecycle'], ['NamespaceAutoProvision']],
+    [[], [], ['NamespaceAutoProvision', ...dynamic]],
+    [[], ['NamespaceAutoProvision'], dynamic],
+    [[], ['NamespaceAutoProvision', ...dynamic], []],
+    [['NamespaceLifecycle'], [], ['NamespaceLifecycle', ...dynamic]],
+    [['NamespaceLifecycle'], ['NamespaceAutoProvision'], ['NamespaceLifecycle', ...dynamic]],
+    [['NamespaceAutoProvision'], [], ['NamespaceAutoProvision', ...dynamic]],
+    [['NamespaceAutoProvision'], ['NamespaceLifecycle'], ['NamespaceAutoProvision', ...dynamic]],
   ])('with %j on and %j off are %j', (enabled, disabled, plugins) => {
     expect(chooseAdmissionPlugins(enabled, disabled)).toEqual({ plugins, faults: [] });
   });
@@ -198,7 +210,7 @@ describe('the plugins that an operator chooses', () => {
   test('are named by names that there are, each on one side', () => {
     expect(chooseAdmissionPlugins(['NamespaceLifecycl'], ['Nothing']).faults).toEqual([
       '--enable-admission-plugins: there is no "NamespaceLifecycl"; did you mean NamespaceLifecycle?',
-      '--disable-admission-plugins: there is no "Nothing"; there is NamespaceLifecycle, NamespaceAutoProvision',
+      `--disable-admission-plugins: there is no "Nothing"; there is NamespaceLifecycle, NamespaceAutoProvision, ${dynamic.join(', ')}`,
     ]);
     expect(chooseAdmissionPlugins(['NamespaceLifecycle'], ['NamespaceLifecycle']).faults).toHaveLength(1);
     expect(chooseAdmissionPlugins(['NamespaceLifecycle', 'NamespaceAutoProvision'], []).faults).toHaveLength(1);

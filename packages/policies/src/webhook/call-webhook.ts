@@ -73,7 +73,8 @@ const asCallFailure = ({ message, code, cause }: WebhookCallError): WebhookCallE
 
 function reasonOf(error: HttpsError): string {
   if (error instanceof HttpsTimeoutError) return deadlineExceeded;
-  return error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message;
+  const { message } = (error.cause ?? {}) as { readonly message?: unknown };
+  return typeof message === 'string' ? `${error.message}: ${message}` : error.message;
 }
 
 function reviewIn({ status, body }: HttpsAnswer): unknown {
