@@ -63,7 +63,7 @@ export class MutatingWebhooks {
       const matched = yield* matchWebhook(webhook, now, this.#options);
       if (!matched) continue;
       const before = now;
-      const object = (yield* resultOf(this.#invoke(webhook, index, matched, before))) as KubeObject | undefined;
+      const object = yield* resultOf(this.#invoke(webhook, index, matched, before));
       if (object !== undefined && object !== before.context.object) {
         now = before.withObject(object);
         rounds.changed();

@@ -1,4 +1,3 @@
-import type { WebhookConfiguration, ValidatingWebhook } from '@cluster-apiserver/kinds';
 import type { Resource } from '@cluster-apiserver/registry';
 import { CompiledObjects } from '../policy-set.ts';
 import type { Surroundings } from '../request.ts';
@@ -12,9 +11,7 @@ export interface WebhookPluginOptions extends InvokeOptions {
 
 /** The webhooks of all configurations in the order of their names; the same list for as long as nothing changes. */
 export function webhooksIn({ configurations, clients }: WebhookPluginOptions): () => readonly CompiledWebhook[] {
-  const compiled = new CompiledObjects(configurations, (object) =>
-    compileWebhooks(object as WebhookConfiguration<ValidatingWebhook>, clients),
-  );
+  const compiled = new CompiledObjects(configurations, (object) => compileWebhooks(object, clients));
   let madeFrom: object | undefined;
   let webhooks: readonly CompiledWebhook[] = [];
   return () => {
