@@ -7,6 +7,7 @@ import {
   writableOf,
   encodeStored,
   formatTime,
+  hasValidManagedFields,
   invalid,
   labelCountErrors,
   type Kind,
@@ -64,12 +65,26 @@ function* draftOf(resource: Resource, incoming: KubeObject, options: WriteOption
   const wanted = yield* resultOf(
     mutate(resource, options, { operation: 'CREATE', name, object: fresh, oldObject: undefined }),
   );
-  return wanted === fresh ? fresh : withDefaults(resource, wanted, options);
+  return wanted === fresh ? fresh : yield* completeMutated(resource, wanted, fresh, options);
 }
 
-/** What admission has changed may lack what a writer leaves out, and must stay in its namespace. */
-export const withDefaults = ({ kind }: Resource, object: KubeObject, { namespace }: WriteOptions): KubeObject =>
-  inNamespace(kind.defaults?.(object) ?? object, namespace);
+/**
+ * What admission has changed may lack what a writer leaves out, and must stay in its namespace. Who owns which field is
+ * as before if admission has made it unreadable.
+ */
+export function* completeMutated(
+  { kind }: Resource,
+  mutated: KubeObject,
+  before: KubeObject,
+  { namespace, warn }: WriteOptions,
+): Work<KubeObject> {
+  const object = inNamespace(kind.defaults?.(mutated) ?? mutated, namespace);
+  if (yield* hasValidManagedFields(kind.schema, object)) return object;
+  warn(
+    '.metadata.managedFields was in an invalid state after admission; this could be caused by an outdated mutating admission controller; please fix your requests',
+  );
+  return withManagedFields(object, before.metadata.managedFields);
+}
 
 interface Write {
   readonly object: KubeObject;

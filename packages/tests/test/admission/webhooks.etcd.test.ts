@@ -569,6 +569,37 @@ describe('A patch', () => {
     expect((await create()).status).toBe(201);
   });
 
+  test('of an apply that creates is bound to its namespace, too', async () => {
+    await mutating(hooks.webhook('first'));
+    hooks.answers.set('first', patches({ op: 'replace', path: '/metadata/namespace', value: 'else' }));
+    const name = nameOfNext();
+    const applied = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name } };
+    const path = `${accounts}/${name}?fieldManager=me`;
+    expect((await server.ask('PATCH', path, applied, 'application/apply-patch+yaml')).status).toBe(400);
+    hooks.answers.set('first', labels('first'));
+    const { status, body } = await server.ask('PATCH', path, applied, 'application/apply-patch+yaml');
+    expect([status, body.metadata.labels]).toEqual([201, { first: 'yes' }]);
+  });
+
+  test('that breaks managedFields leaves them as they were, with a warning', async () => {
+    const broken = [
+      { manager: 'm', operation: 'Update', apiVersion: 'v1', fieldsType: 'FieldsV1', fieldsV1: { x: 1 } },
+    ];
+    await mutating(hooks.webhook('first'));
+    hooks.answers.set('first', patches({ op: 'add', path: '/metadata/managedFields', value: broken }));
+    const metadata = { name: nameOfNext(), labels: { a: 'b' } };
+    const created = await create({ metadata });
+    expect([created.status, created.warnings]).toEqual([
+      201,
+      [expect.stringContaining('managedFields was in an invalid')],
+    ]);
+    expect(created.body.metadata.managedFields).toMatchObject([{ fieldsV1: { 'f:metadata': { 'f:labels': {} } } }]);
+    const path = `${accounts}/${metadata.name}`;
+    const label = { metadata: { labels: { a: 'c' } } };
+    const changed = await server.ask('PATCH', path, label, 'application/merge-patch+json');
+    expect([changed.status, changed.warnings.length]).toEqual([200, 1]);
+  });
+
   test('of a deletion is refused, and an empty one is none', async () => {
     const { body } = await create();
     const path = `${accounts}/${body.metadata.name}`;
