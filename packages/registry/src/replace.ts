@@ -87,7 +87,7 @@ export function* createdInstead(resource: Resource, fresh: KubeObject, options: 
   const draft = yield* resultOf(
     mutate(resource, options, { operation: 'CREATE', name, object: fresh, oldObject: undefined }),
   );
-  const completed = draft === fresh ? fresh : yield* completeMutated(resource, draft, fresh, options);
+  const completed = draft === fresh ? fresh : yield* completeMutated(resource, draft, fresh, options, false);
   const object = yield* finished(resource, completed, options);
   yield* resultOf(options.requester?.authorizeCreate());
   return { write: object };
@@ -123,7 +123,7 @@ export function* settled(
   const write = { operation: 'UPDATE', name: live.metadata.name, oldObject: live } as const;
   const asked = withIdentityOf(live, owned);
   const wanted = yield* resultOf(mutate(resource, options, { ...write, object: asked }));
-  const object = wanted === asked ? asked : yield* completeMutated(resource, wanted, asked, options);
+  const object = wanted === asked ? asked : yield* completeMutated(resource, wanted, asked, options, true);
   yield;
   const decision = yield* decidedUpdate(resource, object, live, options);
   yield* resultOf(admit(resource, options, { ...write, object: decision.write ?? decision.remove }));

@@ -478,6 +478,8 @@ describe('A webhook that gives no valid answer', () => {
 });
 
 describe('A patch', () => {
+  const label = (name: string): object[] => [{ op: 'add', path: '/metadata/labels', value: { [name]: 'yes' } }];
+
   test('changes what is written, and what later webhooks get', async () => {
     await mutating(hooks.webhook('first'), hooks.webhook('second'));
     await validating(hooks.webhook('see'));
@@ -579,6 +581,51 @@ describe('A patch', () => {
     hooks.answers.set('first', labels('first'));
     const { status, body } = await server.ask('PATCH', path, applied, 'application/apply-patch+yaml');
     expect([status, body.metadata.labels]).toEqual([201, { first: 'yes' }]);
+  });
+
+  test.each(['uid', 'creationTimestamp'])('cannot take away the %s of an object, nor change it', async (field) => {
+    await mutating(hooks.webhook('first'));
+    hooks.answers.set('first', patches({ op: 'remove', path: `/metadata/${field}` }, ...label('created')));
+    const created = await create();
+    expect([created.status, created.body.metadata]).toEqual([
+      201,
+      expect.objectContaining({
+        uid: expect.any(String),
+        creationTimestamp: expect.any(String),
+        labels: { created: 'yes' },
+      }),
+    ]);
+    const { name = '', ...before } = created.body.metadata;
+    const other = { uid: 'other', creationTimestamp: '2020-01-01T00:00:00Z' }[field];
+    hooks.answers.set(
+      'first',
+      patches({ op: 'replace', path: `/metadata/${field}`, value: other }, ...label('changed')),
+    );
+    const path = `${accounts}/${name}`;
+    await server.ask('PATCH', path, { metadata: { annotations: { a: 'b' } } }, 'application/merge-patch+json');
+    const { body } = await server.ask('GET', path);
+    expect(body.metadata).toMatchObject({
+      uid: before.uid,
+      creationTimestamp: before.creationTimestamp,
+      labels: { changed: 'yes' },
+    });
+  });
+
+  test('of a write to one path leaves the fields of others alone', async () => {
+    const rules = [
+      { operations: ['*'], apiGroups: [''], apiVersions: ['v1'], resources: ['namespaces', 'namespaces/status'] },
+    ];
+    await mutating(hooks.webhook('first', { rules }));
+    hooks.answers.set('first', patches({ op: 'add', path: '/status', value: { phase: 'Terminating' } }));
+    const created = await server.ask('POST', '/api/v1/namespaces', { metadata: { name: 'parts' } });
+    expect([created.status, created.body['status']]).toEqual([201, { phase: 'Active' }]);
+    hooks.answers.set('first', patches({ op: 'replace', path: '/spec/finalizers', value: [] }));
+    const change = { metadata: { labels: { a: 'b' } } };
+    for (const path of ['', '/status']) {
+      const target = `/api/v1/namespaces/parts${path}`;
+      const { status, body } = await server.ask('PATCH', target, change, 'application/merge-patch+json');
+      expect([status, body['spec']]).toEqual([200, { finalizers: ['kubernetes'] }]);
+    }
   });
 
   test('that breaks managedFields leaves them as they were, with a warning', async () => {
