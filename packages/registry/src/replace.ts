@@ -88,6 +88,8 @@ export function* createdInstead(resource: Resource, fresh: KubeObject, options: 
     mutate(resource, options, { operation: 'CREATE', name, object: fresh, oldObject: undefined }),
   );
   const completed = draft === fresh ? fresh : yield* completeMutated(resource, draft, fresh, options, false);
+  // The key is settled already, by the path.
+  requireName(completed, name ?? '');
   const object = yield* finished(resource, completed, options);
   yield* resultOf(options.requester?.authorizeCreate());
   return { write: object };

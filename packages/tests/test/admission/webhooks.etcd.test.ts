@@ -583,6 +583,26 @@ describe('A patch', () => {
     expect([status, body.metadata.labels]).toEqual([201, { first: 'yes' }]);
   });
 
+  test('may rename a new object only where the path does not name it', async () => {
+    await mutating(hooks.webhook('first'));
+    const [given, other] = [nameOfNext(), nameOfNext()];
+    hooks.answers.set('first', patches({ op: 'replace', path: '/metadata/name', value: other }));
+    const applied = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: given } };
+    const apply = await server.ask(
+      'PATCH',
+      `${accounts}/${given}?fieldManager=me`,
+      applied,
+      'application/apply-patch+yaml',
+    );
+    expect(apply.status).toBe(400);
+    expect((await create({ metadata: { name: given } })).body.metadata.name).toBe(other);
+    hooks.answers.set('first', patches({ op: 'replace', path: '/metadata/name', value: given }));
+    const change = { metadata: { labels: { a: 'b' } } };
+    const changed = await server.ask('PATCH', `${accounts}/${other}`, change, 'application/merge-patch+json');
+    expect(changed.status).toBe(422);
+    expect((await server.ask('GET', `${accounts}/${given}`)).status).toBe(404);
+  });
+
   test.each(['uid', 'creationTimestamp'])('cannot take away the %s of an object, nor change it', async (field) => {
     await mutating(hooks.webhook('first'));
     hooks.answers.set('first', patches({ op: 'remove', path: `/metadata/${field}` }, ...label('created')));
