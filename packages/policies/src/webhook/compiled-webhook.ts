@@ -72,8 +72,6 @@ function endpointOf({ clientConfig }: AnyWebhook, clients: WebhookClients): Endp
     return clients.endpointOf(clientConfig);
   } catch (error) {
     if (error instanceof WebhookCallError) return error;
-    // Validation refuses such URLs, but an older server may have stored one.
-    if (error instanceof TypeError) return new WebhookCallError('the URL of the webhook is not valid');
     throw error;
   }
 }

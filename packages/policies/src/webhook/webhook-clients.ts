@@ -39,8 +39,12 @@ export class WebhookClients {
   }
 
   /** Throws a WebhookCallError if the webhook cannot be reached as it is configured. */
-  endpointOf({ url, service, caBundle = '' }: WebhookClientConfig): Endpoint {
-    if (!service) return endpoint({ url: new URL(url ?? ''), serverName: undefined, headers: {}, caBundle });
+  endpointOf({ url = '', service, caBundle = '' }: WebhookClientConfig): Endpoint {
+    if (!service) {
+      // Validation refuses such URLs, but an older server may have stored one.
+      if (!URL.canParse(url)) throw new WebhookCallError('the URL of the webhook is not valid');
+      return endpoint({ url: new URL(url), serverName: undefined, headers: {}, caBundle });
+    }
     const { namespace, name, path = '/', port = 443 } = service;
     const address = this.#options.resolveService(namespace, name);
     if (address === undefined)
