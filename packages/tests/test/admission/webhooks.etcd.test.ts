@@ -454,6 +454,17 @@ describe('A webhook that gives no valid answer', () => {
     expect(hooks.asked).toEqual([]);
   });
 
+  test.each([
+    ['is no PEM', 'nonsense'],
+    ['holds a broken certificate', '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n'],
+  ])('because its CA bundle %s gets nothing', async (_, bundle) => {
+    const clientConfig = { url: `${hooks.server.origin}/see`, caBundle: base64(bundle) };
+    await validating(hooks.webhook('see', { clientConfig }));
+    for (let times = 0; times < 2; times++)
+      expect((await create()).body).toMatchObject({ code: 500, message: expect.stringMatching(/cannot be reached/) });
+    expect(hooks.asked).toEqual([]);
+  });
+
   test('because its service has no address is told so', async () => {
     const clientConfig = { service: { namespace: 'team', name: 'other' }, caBundle: authority.content };
     await validating(hooks.webhook('see', { clientConfig }));
@@ -755,6 +766,16 @@ describe('A second call', () => {
     for (const list of [path, bindings]) await server.ask('DELETE', list);
     for (const list of [path, bindings]) await server.ask('GET', list);
   });
+});
+
+test.each([
+  ['policy=10.0.0.7', '"policy" is not namespace/name'],
+  ['team/policy=https://10.0.0.7', '"https://10.0.0.7" is not host or host:port'],
+  ['team/policy=10.0.0.7:http', '"10.0.0.7:http" is not host or host:port'],
+])('A server is not started with the services %s', async (services, fault) => {
+  await expect(
+    serveKinds(kinds, { etcd: server.etcd, flags: [`--admission-webhook-services=${services}`] }),
+  ).rejects.toMatchObject({ message: expect.stringContaining(`--admission-webhook-services: ${fault}`) });
 });
 
 test('A changed configuration is in force at once, and a deleted one is not', async () => {
