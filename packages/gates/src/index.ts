@@ -82,4 +82,13 @@ export {
 export type { WebhookConnection } from './webhook/ask-webhook.ts';
 export { webhookTokens } from './authentication/webhook/webhook-tokens.ts';
 export { type ConnectProxy, type ProxyTls, throughProxy } from './https/connect-proxy.ts';
-export { type Dial, type HttpsClient, httpsClient } from './https/https-client.ts';
+export {
+  type Dial,
+  type HttpsAnswer,
+  type HttpsClient,
+  type HttpsClientOptions,
+  HttpsError,
+  HttpsTimeoutError,
+  httpsClient,
+} from './https/https-client.ts';
+export { type RetirableClient, retirable } from './https/retirable-client.ts';

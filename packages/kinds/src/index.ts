@@ -10,10 +10,15 @@ import { roleBinding } from './rbac/role-binding.ts';
 import { serviceAccount } from './service-account/service-account.ts';
 import type { KindServices } from './services.ts';
 
+export type { WebhookClientConfig } from './admission-registration/client-config.ts';
 export type { MatchCondition } from './admission-registration/match-conditions.ts';
 export type { MatchResources } from './admission-registration/match-resources.ts';
 export type { MutatingAdmissionPolicy, Mutation } from './admission-registration/mutating-admission-policy.ts';
 export type { MutatingAdmissionPolicyBinding } from './admission-registration/mutating-admission-policy-binding.ts';
+export type {
+  MutatingWebhook,
+  MutatingWebhookConfiguration,
+} from './admission-registration/mutating-webhook-configuration.ts';
 export type { ParamKind, ParamRef } from './admission-registration/params.ts';
 export type { PolicySpec } from './admission-registration/policy.ts';
 export type { NamedRuleWithOperations } from './admission-registration/rules.ts';
@@ -23,6 +28,11 @@ export type {
   Validation,
 } from './admission-registration/validating-admission-policy.ts';
 export type { ValidatingAdmissionPolicyBinding } from './admission-registration/validating-admission-policy-binding.ts';
+export type {
+  ValidatingWebhook,
+  ValidatingWebhookConfiguration,
+} from './admission-registration/validating-webhook-configuration.ts';
+export type { WebhookConfiguration } from './admission-registration/webhook.ts';
 export { contentFinalizer, type Namespace, namespace, type NamespaceCondition } from './namespace/namespace.ts';
 export type { AggregationRule, ClusterRole } from './rbac/cluster-role.ts';
 export type { ClusterRoleBinding } from './rbac/cluster-role-binding.ts';

@@ -53,7 +53,13 @@ export { type Applied, readApplied } from './fields/applied.ts';
 export { ApplyConflictError, conflictCauses } from './fields/apply.ts';
 export { UnkeyedEntryError } from './fields/compare.ts';
 export { applyAsKubectlDid } from './fields/last-applied.ts';
-export { managedFieldsAfterUpdate, sameOwnership, withExplicitReset, type Writer } from './fields/managed-fields.ts';
+export {
+  hasValidManagedFields,
+  managedFieldsAfterUpdate,
+  sameOwnership,
+  withExplicitReset,
+  type Writer,
+} from './fields/managed-fields.ts';
 export { withoutManagedFields } from './fields/ownership.ts';
 export { defineKind, type Kind, type Part, type Verb } from './kind.ts';
 export { boundTo, writableOf, partOf } from './part.ts';

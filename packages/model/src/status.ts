@@ -11,18 +11,15 @@ export class StatusError extends Error {
   /** The token with which an expired list may go on. */
   readonly #continue: string | undefined;
   readonly #code: number | undefined;
+  readonly #statedReason: string | undefined;
 
-  constructor(
-    reason: Reason,
-    message: string,
-    details?: StatusDetails,
-    options?: ErrorOptions & { readonly continue?: string; readonly code?: number },
-  ) {
+  constructor(reason: Reason, message: string, details?: StatusDetails, options?: StatusErrorOptions) {
     super(message, options);
     this.reason = reason;
     this.details = details;
     this.#continue = options?.continue;
     this.#code = options?.code;
+    this.#statedReason = options?.statedReason;
     this.retryAfterSeconds = details?.retryAfterSeconds;
   }
 
@@ -32,17 +29,25 @@ export class StatusError extends Error {
   }
 
   toStatus(): Status {
+    const reason = this.#statedReason ?? this.reason;
     return {
       kind: 'Status',
       apiVersion: 'v1',
       metadata: this.#continue === undefined ? {} : { continue: this.#continue },
       status: 'Failure',
       message: this.message,
-      reason: this.reason,
+      ...(reason !== '' && { reason }),
       ...(this.details && { details: this.details }),
       code: this.code,
     };
   }
+}
+
+interface StatusErrorOptions extends ErrorOptions {
+  readonly continue?: string;
+  readonly code?: number;
+  /** What clients read instead of the reason, where others choose it: any word, or none. */
+  readonly statedReason?: string;
 }
 
 export interface Status {

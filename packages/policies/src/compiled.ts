@@ -77,5 +77,6 @@ export function* meetsConditions(evaluation: Evaluation, conditions: readonly Ex
     else if (!value) return { value: false };
   }
   if (errors.length === 0) return { value: true };
-  return { error: errors.length === 1 ? (errors[0] as string) : `[${errors.join(', ')}]` };
+  const [first] = errors;
+  return { error: errors.length === 1 && first !== undefined ? first : `[${errors.join(', ')}]` };
 }

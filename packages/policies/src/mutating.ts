@@ -11,11 +11,9 @@ import {
 } from '@cluster-apiserver/expressions';
 import type { MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding } from '@cluster-apiserver/kinds';
 import {
-  decode,
   forbiddenName,
   type KubeObject,
   matcherOfField,
-  type ObjectSchema,
   PatchFailedError,
   PatchFormError,
   patchedByOperations,
@@ -214,24 +212,21 @@ function* mutated(
   request: PolicyRequest,
   evaluation: Evaluation,
 ): Work<KubeObject> {
-  const schema = request.schemaFor(matched);
   const value = yield* evaluation.evaluate(compiled);
   const object = request.objectFor(matched);
   if (patchType === 'ApplyConfiguration') {
-    const merged = mergeConfiguration(schema, object, applyConfigurationFrom(value));
-    return request.stored(matched, withoutOwnership(decoded(schema, merged)));
+    const merged = mergeConfiguration(request.schemaFor(matched), object, applyConfigurationFrom(value));
+    return withoutOwnership(request.storedFrom(matched, merged));
   }
   const operations = readJsonPatch(jsonPatchFrom(value));
   try {
     const patched = yield* patchedByOperations(object, operations);
-    return request.stored(matched, decoded(schema, patched));
+    return request.storedFrom(matched, patched);
   } catch (error) {
     if (error instanceof PatchTestFailedError) return request.object;
     throw error;
   }
 }
-
-const decoded = (schema: ObjectSchema, value: unknown): KubeObject => decode(schema, value, () => {}) as KubeObject;
 
 /** Who owns the fields of an applied configuration is not recorded: kube-apiserver then records no owners at all. */
 function withoutOwnership(object: KubeObject): KubeObject {

@@ -1,7 +1,7 @@
 import { type Call, invariant } from '@cluster-apiserver/base';
 import { type Authorize, type AdmissionValues, admissionValues, type Value } from '@cluster-apiserver/expressions';
 import type { AdmissionContext } from '@cluster-apiserver/gates';
-import type { KubeObject, ObjectSchema, ServedKind } from '@cluster-apiserver/model';
+import { decode, type KubeObject, type ObjectSchema, type ServedKind, WrongTypeError } from '@cluster-apiserver/model';
 
 export { nameOf } from '@cluster-apiserver/gates';
 
@@ -115,6 +115,28 @@ export class PolicyRequest {
 
   schemaFor(matched: ServedKind): ObjectSchema {
     return this.#isSubresource(matched) ? this.context.kind.schema : matched.schema;
+  }
+
+  /** What became of `objectFor`, as a checked object in the form in which it is stored. Throws a WrongTypeError. */
+  storedFrom(matched: ServedKind, patched: unknown): KubeObject {
+    const object = decode(this.schemaFor(matched), patched, () => {}) as KubeObject;
+    const before = this.objectFor(matched);
+    if (object.kind !== before.kind || object.apiVersion !== before.apiVersion)
+      throw new WrongTypeError('', `kind and apiVersion must stay ${before.kind} of ${before.apiVersion}`);
+    return this.stored(matched, object);
+  }
+
+  /** The request of an AdmissionReview for the resource by which a webhook matched. */
+  reviewRequest(matched: ServedKind, uid: string): object {
+    const { object, oldObject } = this.context;
+    // Empty strings are left out, and what is not there is null, as by kube-apiserver.
+    const named = Object.entries(this.#asJson(matched)).filter(([, value]) => value !== '');
+    return {
+      uid,
+      ...Object.fromEntries(named),
+      object: this.#formed(matched, object) ?? null,
+      oldObject: this.#formed(matched, oldObject) ?? null,
+    };
   }
 
   /** An object of that form, in the form in which it is stored. */

@@ -3,10 +3,12 @@ import {
   alreadyExists,
   badRequest,
   type ByteString,
+  boundTo,
   bytesOf,
   writableOf,
   encodeStored,
   formatTime,
+  hasValidManagedFields,
   invalid,
   labelCountErrors,
   type Kind,
@@ -25,7 +27,14 @@ import { MadeObject, type Outcome } from './outcome.ts';
 import { placeOf, type Resource } from './resource.ts';
 import { answering } from './storage-answers.ts';
 import { readStored } from './stored-object.ts';
-import { canonical, inNamespace, withDistinctOwners, withIdentity, withoutSystemFields } from './system-fields.ts';
+import {
+  canonical,
+  inNamespace,
+  withDistinctOwners,
+  withIdentity,
+  withoutSystemFields,
+  withSystemFieldsOf,
+} from './system-fields.ts';
 import type { WriteOptions } from './write-options.ts';
 
 /** How many names are tried for one `generateName`: with 27^5 of them a second try is rare and an eighth a sign. */
@@ -64,12 +73,32 @@ function* draftOf(resource: Resource, incoming: KubeObject, options: WriteOption
   const wanted = yield* resultOf(
     mutate(resource, options, { operation: 'CREATE', name, object: fresh, oldObject: undefined }),
   );
-  return wanted === fresh ? fresh : withDefaults(resource, wanted, options);
+  return wanted === fresh ? fresh : yield* completeMutated(resource, wanted, fresh, options, false);
 }
 
-/** What admission has changed may lack what a writer leaves out, and must stay in its namespace. */
-export const withDefaults = ({ kind }: Resource, object: KubeObject, { namespace }: WriteOptions): KubeObject =>
-  inNamespace(kind.defaults?.(object) ?? object, namespace);
+/**
+ * What admission has changed is held to what holds for a writer: its identity and the fields of other paths stay, what
+ * is left out gets its defaults. Who owns which field is as before if admission has made it unreadable.
+ */
+export function* completeMutated(
+  resource: Resource,
+  mutated: KubeObject,
+  before: KubeObject,
+  options: WriteOptions,
+  isUpdate: boolean,
+): Work<KubeObject> {
+  const { kind } = resource;
+  const { namespace, part, warn } = options;
+  requireFewLabels(kind, mutated);
+  const bound = isUpdate ? boundTo(kind, part, mutated, before) : writableOf(kind, undefined, mutated);
+  const placed = inNamespace(withSystemFieldsOf(before, bound), namespace);
+  const object = withDistinctOwners(kind.defaults?.(placed) ?? placed, warn);
+  if (yield* hasValidManagedFields(kind.schema, object)) return object;
+  warn(
+    '.metadata.managedFields was in an invalid state after admission; this could be caused by an outdated mutating admission controller; please fix your requests',
+  );
+  return withManagedFields(object, before.metadata.managedFields);
+}
 
 interface Write {
   readonly object: KubeObject;

@@ -1,4 +1,4 @@
-import { resultOf, type Work } from '@cluster-apiserver/base';
+import type { Work } from '@cluster-apiserver/base';
 import {
   type FieldError,
   foregroundFinalizer,
@@ -17,7 +17,7 @@ import {
   success,
 } from '@cluster-apiserver/model';
 import { type Call, CorruptValueError } from '@cluster-apiserver/storage';
-import { type Requester, admit } from './admit.ts';
+import { type Requester, admitDeletion } from './admit.ts';
 import { deleteUnreadable } from './delete-unreadable.ts';
 import type { Outcome } from './outcome.ts';
 import { isHeld } from './replace.ts';
@@ -92,7 +92,7 @@ function* decided(
   const next = withFinalizers(kind, object, finalizers);
   const decision = isHeld(kind, next) ? { write: marked(resource, next) } : { remove: next };
   const asked = options.ofCollection ? undefined : name;
-  yield* resultOf(admit(resource, options, { operation: 'DELETE', name: asked, object: undefined, oldObject: object }));
+  yield* admitDeletion(resource, options, { name: asked, oldObject: object });
   return decision;
 }
 

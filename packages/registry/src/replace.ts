@@ -17,7 +17,7 @@ import {
   validateObjectMetaUpdate,
 } from '@cluster-apiserver/model';
 import { admit, mutate } from './admit.ts';
-import { asNew, finished, formOf, requireFewLabels, withDefaults, withManagedFields } from './create.ts';
+import { asNew, completeMutated, finished, formOf, requireFewLabels, withManagedFields } from './create.ts';
 import { MadeObject, type Outcome } from './outcome.ts';
 import type { Resource } from './resource.ts';
 import { parseResourceVersion } from './resource-version.ts';
@@ -87,7 +87,10 @@ export function* createdInstead(resource: Resource, fresh: KubeObject, options: 
   const draft = yield* resultOf(
     mutate(resource, options, { operation: 'CREATE', name, object: fresh, oldObject: undefined }),
   );
-  const object = yield* finished(resource, draft, options);
+  const completed = draft === fresh ? fresh : yield* completeMutated(resource, draft, fresh, options, false);
+  // The key is settled already, by the path.
+  requireName(completed, name ?? '');
+  const object = yield* finished(resource, completed, options);
   yield* resultOf(options.requester?.authorizeCreate());
   return { write: object };
 }
@@ -122,7 +125,7 @@ export function* settled(
   const write = { operation: 'UPDATE', name: live.metadata.name, oldObject: live } as const;
   const asked = withIdentityOf(live, owned);
   const wanted = yield* resultOf(mutate(resource, options, { ...write, object: asked }));
-  const object = wanted === asked ? asked : withDefaults(resource, wanted, options);
+  const object = wanted === asked ? asked : yield* completeMutated(resource, wanted, asked, options, true);
   yield;
   const decision = yield* decidedUpdate(resource, object, live, options);
   yield* resultOf(admit(resource, options, { ...write, object: decision.write ?? decision.remove }));

@@ -451,6 +451,11 @@ const flags = {
     fallback: '',
     help: 'Admission plugins to disable although they are enabled by default.',
   }),
+  'admission-webhook-services': pairs({
+    group: admission,
+    fallback: '',
+    help: 'Addresses of services that webhook configurations refer to, each as namespace/name=host:port. Without a port, that of the reference is used. Webhooks of other services fail.',
+  }),
   'system-namespaces': list({
     group: admission,
     fallback: 'default,kube-system,kube-public',

@@ -31,6 +31,7 @@ function typeFaults(schema: Schema, value: unknown, path: string): string[] {
     case 'any':
       return [];
     case 'string':
+    case 'bytes':
       return typeof value === 'string'
         ? []
         : wrong(`expected string, got &value.valueUnstructured{Value:${goText(value)}}`);

@@ -73,6 +73,11 @@ describe('admission', () => {
     expect(rounds).toEqual([false, true]);
   });
 
+  test('asks again when a plugin of several parts has changed the object itself', () => {
+    const parts: AdmissionPlugin = { ...saying('one'), reinvocable: true, reinvokedByOwnChanges: true };
+    expect(admission([parts]).mutate(context)).toMatchObject({ words: ['one', 'one'] });
+  });
+
   test.each<[string, readonly AdmissionPlugin[]]>([
     ['none wants to see it', [saying('one'), saying('two')]],
     ['only earlier ones changed it', [saying('one'), { ...saying('two'), reinvocable: true }]],
@@ -198,17 +203,22 @@ describe('AlwaysDeny', () => {
 });
 
 describe('the plugins that an operator chooses', () => {
-  const policies = ['MutatingAdmissionPolicy', 'ValidatingAdmissionPolicy'];
+  const dynamic = [
+    'MutatingAdmissionPolicy',
+    'MutatingAdmissionWebhook',
+    'ValidatingAdmissionPolicy',
+    'ValidatingAdmissionWebhook',
+  ];
   test.each([
-    [[], [], ['NamespaceAutoProvision', ...policies]],
-    [[], ['NamespaceAutoProvision'], policies],
-    [[], ['NamespaceAutoProvision', 'MutatingAdmissionPolicy'], ['ValidatingAdmissionPolicy']],
-    [['NamespaceLifecycle'], [], ['NamespaceLifecycle', ...policies]],
-    [['NamespaceLifecycle'], ['NamespaceAutoProvision'], ['NamespaceLifecycle', ...policies]],
-    [['NamespaceAutoProvision'], [], ['NamespaceAutoProvision', ...policies]],
-    [['NamespaceAutoProvision'], ['NamespaceLifecycle'], ['NamespaceAutoProvision', ...policies]],
-    [['NamespaceExists'], [], ['NamespaceLifecycle', 'NamespaceExists', ...policies]],
-    [['NamespaceExists'], ['NamespaceLifecycle'], ['NamespaceExists', ...policies]],
+    [[], [], ['NamespaceAutoProvision', ...dynamic]],
+    [[], ['NamespaceAutoProvision'], dynamic],
+    [[], ['NamespaceAutoProvision', ...dynamic], []],
+    [['NamespaceLifecycle'], [], ['NamespaceLifecycle', ...dynamic]],
+    [['NamespaceLifecycle'], ['NamespaceAutoProvision'], ['NamespaceLifecycle', ...dynamic]],
+    [['NamespaceAutoProvision'], [], ['NamespaceAutoProvision', ...dynamic]],
+    [['NamespaceAutoProvision'], ['NamespaceLifecycle'], ['NamespaceAutoProvision', ...dynamic]],
+    [['NamespaceExists'], [], ['NamespaceLifecycle', 'NamespaceExists', ...dynamic]],
+    [['NamespaceExists'], ['NamespaceLifecycle'], ['NamespaceExists', ...dynamic]],
     [
       [
         'AlwaysDeny',
@@ -223,7 +233,7 @@ describe('the plugins that an operator chooses', () => {
         'NamespaceAutoProvision',
         'EventRateLimit',
         'OwnerReferencesPermissionEnforcement',
-        ...policies,
+        ...dynamic,
         'AlwaysDeny',
       ],
     ],

@@ -8,7 +8,12 @@ const namespaces = {
 } as const;
 
 /** Those that let operators decide by objects of the API. */
-const policies = ['MutatingAdmissionPolicy', 'ValidatingAdmissionPolicy'] as const;
+const dynamic = [
+  'MutatingAdmissionPolicy',
+  'MutatingAdmissionWebhook',
+  'ValidatingAdmissionPolicy',
+  'ValidatingAdmissionWebhook',
+] as const;
 
 /** All plugins, in the order in which they are asked: that of kube-apiserver. */
 const admissionPlugins = [
@@ -18,12 +23,12 @@ const admissionPlugins = [
   'NamespaceExists',
   'EventRateLimit',
   'OwnerReferencesPermissionEnforcement',
-  ...policies,
+  ...dynamic,
   'AlwaysDeny',
 ] as const;
 export type AdmissionPluginName = (typeof admissionPlugins)[number];
 
-const alwaysByDefault: readonly AdmissionPluginName[] = policies;
+const alwaysByDefault: readonly AdmissionPluginName[] = dynamic;
 
 /** As in kube-apiserver: they can be enabled, and nobody needs them. */
 export const deprecatedAdmissionPlugins: ReadonlySet<AdmissionPluginName> = new Set(['AlwaysAdmit', 'AlwaysDeny']);

@@ -20,11 +20,12 @@ import {
 import { reservedNames } from '@cluster-apiserver/policies';
 import type { Resource } from '@cluster-apiserver/registry';
 import type { Log, Metrics } from '@cluster-apiserver/telemetry';
+import { type AdmissionWebhooks, openAdmissionWebhooks } from './admission-webhooks.ts';
 import { FlagError, type ServerFlags } from '../flags.ts';
 import type { Files } from '../surroundings.ts';
 import { admissionMeasures } from './admission-measures.ts';
 import { byFlag, flagFile } from './flag-files.ts';
-import { openPolicies } from './policies.ts';
+import { openPolicies, surroundingsOf } from './policies.ts';
 import { type ReloadMeasures, reloadMeasures } from './reload-measures.ts';
 
 /** What a plugin can be made of. */
@@ -53,6 +54,7 @@ export interface ConfiguredAdmission extends AdmissionDependencies {
   readonly configuration: AdmissionConfiguration;
   /** Of the plugin whose name is the label `plugin`. */
   readonly manifestMeasures: (labels: { readonly plugin: AdmissionPluginName }) => ReloadMeasures;
+  readonly webhooks: AdmissionWebhooks;
 }
 
 /** A factory answers undefined where the plugin would have nothing to check. */
@@ -70,7 +72,9 @@ const plugins: Readonly<
   OwnerReferencesPermissionEnforcement: ({ authorizer, ...all }) =>
     ownerReferencesPermissionEnforcement({ authorizer, resourceOf: findResource(all) }),
   MutatingAdmissionPolicy: (dependencies) => openPolicies('MutatingAdmissionPolicy', dependencies),
+  MutatingAdmissionWebhook: ({ webhooks }) => webhooks.mutating(),
   ValidatingAdmissionPolicy: (dependencies) => openPolicies('ValidatingAdmissionPolicy', dependencies),
+  ValidatingAdmissionWebhook: ({ webhooks }) => webhooks.validating(),
   AlwaysDeny: () => alwaysDenyWrites,
 };
 
@@ -83,7 +87,7 @@ const flag = 'admission-control-config-file';
 
 /** The plugins that the flags choose, as the file of the flag configures them. */
 export async function openAdmission(flags: ServerFlags, dependencies: AdmissionDependencies): Promise<Admission> {
-  const { always, clock, files, metrics, log } = dependencies;
+  const { always, clock, files, metrics, log, scope } = dependencies;
   const chosen = chooseAdmissionPlugins(flags['enable-admission-plugins'], flags['disable-admission-plugins']);
   if (chosen.faults.length > 0) throw new FlagError(chosen.faults);
   const configuration = await loadConfigurations(flags, files);
@@ -98,7 +102,9 @@ export async function openAdmission(flags: ServerFlags, dependencies: AdmissionD
     what: 'static admission manifests',
     labels: ['plugin'],
   });
-  const configured = { ...dependencies, configuration, manifestMeasures };
+  const surroundings = surroundingsOf(dependencies);
+  const webhooks = openAdmissionWebhooks(flags, { ...dependencies, surroundings }, scope);
+  const configured = { ...dependencies, configuration, manifestMeasures, webhooks };
   const opened = await byFlag(flag, () => openAll(chosen.plugins.map(async (name) => plugins[name](configured))));
   const all = [...always, reservedNames, ...opened.filter((plugin) => plugin !== undefined)];
   return measuredAdmission(all, clock, admissionMeasures(metrics));

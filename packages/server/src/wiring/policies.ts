@@ -57,7 +57,8 @@ export async function openPolicies(
   });
 }
 
-function surroundingsOf({ resources, views, authorizer }: AdmissionDependencies): Surroundings {
+/** What policies and webhooks have to know of the server. */
+export function surroundingsOf({ resources, views, authorizer }: AdmissionDependencies): Surroundings {
   const namespaces = resources.find(({ kind }) => kind === namespaceKind);
   const all = [...resources, ...views];
   const resourceOf = (served: ServedKind): Resource | undefined => all.find((one) => one.served === served);
