@@ -12,6 +12,8 @@ export const workers = os.cpus().length + 1;
 export const oneByOne = [
   'packages/tests/fuzz/fuzz\\.cluster\\.test\\.ts',
   'packages/tests/test/watch/campaign\\.cluster\\.test\\.ts',
+  'packages/tests/test/fault/faults\\.cluster\\.test\\.ts',
+  'packages/tests/test/fault/quorum-lost\\.cluster\\.test\\.ts',
   'packages/tests/test/fault/rolling-restart\\.cluster\\.test\\.ts',
 ];
 
