@@ -151,7 +151,10 @@ export function object<Name extends string>(
 
 /** Without their numbers, which are those of another message. */
 const embeddedFields = (embedded: Embedded | undefined): [string, Field][] =>
-  [...(embedded?.schema.fields ?? [])].map(([name, { number: _, ...field }]) => [name, field]);
+  [...(embedded?.schema.fields ?? [])].map(([name, { schema, description, presence }]) => [
+    name,
+    { name, schema, description, presence },
+  ]);
 
 /** From the names of a version, each with that of the same field in the stored version. */
 export const fieldNames = (renamed: Readonly<Record<string, string>>): FieldNames => ({

@@ -43,9 +43,10 @@ export function openAdmissionWebhooks(
   scope.onClose('connections to admission webhooks', () => clients.close());
   const measures = admissionWebhookMeasures(metrics);
   const failed = ({ webhook, configuration, isIgnored, error }: WebhookFailure): void =>
-    log.warn(isIgnored ? 'admission webhook failed; failing open' : 'admission webhook failed; failing closed', {
+    log.warn('admission webhook failed', {
       webhook,
       configuration,
+      failurePolicy: isIgnored ? 'Ignore' : 'Fail',
       error: asError(error),
     });
   const open = (
