@@ -424,7 +424,8 @@ describe('descriptors', () => {
     });
     const connectBy = async (localPort?: number): Promise<{ tcp: Socket; socket: TLSSocket }> => {
       const { port } = served.listener;
-      const tcp = connectTcp({ port, host: '127.0.0.1', ...(localPort && { localPort }) });
+      // An address of its own: beside this test others take every port that is free for a moment.
+      const tcp = connectTcp({ port, host: '127.0.0.1', localAddress: '127.0.0.7', ...(localPort && { localPort }) });
       const socket = connectTls({ socket: tcp, rejectUnauthorized: false, ALPNProtocols: ['http/1.1'] });
       socket.on('error', () => {});
       await once(socket, 'secureConnect');
