@@ -10,7 +10,10 @@ export function matcherOf(match: MatchResources | undefined): Matches {
   if (!match) return (request) => request.context.resource;
   const { resourceRules = [], excludeResourceRules = [], matchPolicy } = match;
   const matchesNamespace = matcherOfField(match.namespaceSelector ?? {});
-  const matchesObject = matcherOfField(match.objectSelector ?? {});
+  const { objectSelector = {} } = match;
+  const matchesObject = matcherOfField(objectSelector);
+  // A request without any object has no labels, and still nothing is demanded of them.
+  const selectsAll = !objectSelector.matchLabels && !objectSelector.matchExpressions;
   const isEquivalent = matchPolicy === 'Equivalent';
   return (request) => {
     const found =
@@ -18,7 +21,7 @@ export function matcherOf(match: MatchResources | undefined): Matches {
     if (!found || matchedBy(excludeResourceRules, isEquivalent, request)) return undefined;
     const { namespaceLabels } = request;
     if (namespaceLabels && !matchesNamespace(namespaceLabels)) return undefined;
-    return request.objectLabels.some(matchesObject) ? found : undefined;
+    return selectsAll || request.objectLabels.some(matchesObject) ? found : undefined;
   };
 }
 

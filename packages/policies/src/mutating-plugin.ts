@@ -1,30 +1,39 @@
 import { perform } from '@cluster-apiserver/base';
 import type { AdmissionPlugin } from '@cluster-apiserver/gates';
 import type { MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding } from '@cluster-apiserver/kinds';
-import { activePolicies } from './active-policies.ts';
+import { compileBinding, compilePolicy } from './compiled.ts';
 import { isAboutPolicies } from './exempt.ts';
-import { compileMutatingBinding, compileMutatingPolicy, mutateByPolicies } from './mutating.ts';
-import { CompiledObjects } from './policy-set.ts';
+import { followPolicies } from './followed-policies.ts';
+import { compileMutations, mutateByPolicies } from './mutating.ts';
 import { PolicyRequest } from './request.ts';
-import type { PolicyPluginOptions } from './validating-plugin.ts';
+import type { PolicyPlugin, PolicyPluginOptions } from './validating-plugin.ts';
 
 /** Changes objects as the MutatingAdmissionPolicies in force want them. */
-export function mutatingAdmissionPolicy(options: PolicyPluginOptions): AdmissionPlugin {
-  const policies = new CompiledObjects(options.policies, (object) =>
-    compileMutatingPolicy(object as MutatingAdmissionPolicy),
-  );
-  const bindings = new CompiledObjects(options.bindings, (object) =>
-    compileMutatingBinding(object as MutatingAdmissionPolicyBinding),
-  );
-  const active = activePolicies(policies, bindings);
+export function mutatingAdmissionPolicy(options: PolicyPluginOptions): PolicyPlugin {
+  const { surroundings, findParams, clock } = options;
+  const followed = followPolicies({
+    ...options,
+    // Decoded by the schemas of their kinds.
+    compilePolicy: (object) => compilePolicy(object as MutatingAdmissionPolicy, compileMutations),
+    compileBinding: (object) => compileBinding(object as MutatingAdmissionPolicyBinding),
+  });
+  const mutate: NonNullable<AdmissionPlugin['mutate']> = (context) => {
+    const { current } = followed;
+    if (current.length === 0 || !context.object) return context.object;
+    return perform(
+      clock,
+      context.call,
+      mutateByPolicies(current, new PolicyRequest(context, surroundings), findParams),
+    );
+  };
   return {
     name: 'MutatingAdmissionPolicy',
     reinvocable: true,
     mutate: (context) => {
-      const inForce = active();
-      if (inForce.length === 0 || !context.object || isAboutPolicies(context.resource)) return context.object;
-      const request = new PolicyRequest(context, options.surroundings);
-      return perform(options.clock, context.call, mutateByPolicies(inForce, request, options.findParams));
+      if (isAboutPolicies(context.resource)) return context.object;
+      const settled = followed.settle(context.call);
+      return settled ? settled.then(() => mutate(context)) : mutate(context);
     },
+    close: () => followed.close(),
   };
 }

@@ -1,5 +1,13 @@
 import { type Call, invariant } from '@cluster-apiserver/base';
-import { type Authorize, type AdmissionValues, admissionValues, type Value } from '@cluster-apiserver/expressions';
+import {
+  type Authorize,
+  type AdmissionValues,
+  admissionValues,
+  Budget,
+  fromApiJson,
+  requestStepsMax,
+  type Value,
+} from '@cluster-apiserver/expressions';
 import type { AdmissionContext } from '@cluster-apiserver/gates';
 import type { KubeObject, ObjectSchema, ServedKind } from '@cluster-apiserver/model';
 
@@ -17,20 +25,30 @@ export interface Surroundings {
   authorize(question: Parameters<Authorize>[0], call: Call): ReturnType<Authorize>;
 }
 
-/** A write as policies see it. It is made for each write that meets a policy, and computes what is asked of it once. */
+type Values = ReadonlyMap<string, Value>;
+
+/**
+ * A write as the policies of one type see it, while at least one is in force. What policies read is computed when the
+ * first one reads it; the next ones find it there.
+ */
 export class PolicyRequest {
   readonly context: AdmissionContext;
+  /** For the expressions of all policies together. */
+  readonly budget: Budget;
   readonly #surroundings: Surroundings;
   #namespace: KubeObject | undefined;
+  /** By the resource in whose form objects are, without parameters. */
+  #values: Map<ServedKind, Values> | undefined;
 
-  constructor(context: AdmissionContext, surroundings: Surroundings) {
+  constructor(context: AdmissionContext, surroundings: Surroundings, budget = new Budget(requestStepsMax)) {
     this.context = context;
+    this.budget = budget;
     this.#surroundings = surroundings;
   }
 
   /** The same write with another object. */
   withObject(object: KubeObject): PolicyRequest {
-    return new PolicyRequest({ ...this.context, object }, this.#surroundings);
+    return new PolicyRequest({ ...this.context, object }, this.#surroundings, this.budget);
   }
 
   /** Of a write that is no deletion. */
@@ -82,13 +100,19 @@ export class PolicyRequest {
   }
 
   /** The values of an expression for the resource by which a policy matched, with an object if another one is meant. */
-  valuesFor(matched: ServedKind, params: KubeObject | undefined): ReadonlyMap<string, Value> {
+  valuesFor(matched: ServedKind, params: KubeObject | undefined): Values {
+    this.#values ??= new Map();
+    const known = this.#values.get(matched) ?? this.#makeValues(matched);
+    this.#values.set(matched, known);
+    return params ? new Map(known).set('params', fromApiJson(params)) : known;
+  }
+
+  #makeValues(matched: ServedKind): Values {
     const { context } = this;
     const { user, call } = context;
     const given: AdmissionValues = {
       object: this.#formed(matched, context.object),
       oldObject: this.#formed(matched, context.oldObject),
-      params,
       request: this.#asJson(matched),
       namespaceObject: withoutHidden(this.namespaceObject),
       authorizer: {

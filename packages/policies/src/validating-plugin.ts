@@ -2,12 +2,12 @@ import { type Clock, perform } from '@cluster-apiserver/base';
 import type { AdmissionPlugin } from '@cluster-apiserver/gates';
 import type { ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding } from '@cluster-apiserver/kinds';
 import type { Resource } from '@cluster-apiserver/registry';
-import type { FindParams } from './params.ts';
-import { activePolicies } from './active-policies.ts';
+import { compileBinding, compilePolicy } from './compiled.ts';
 import { isAboutPolicies } from './exempt.ts';
-import { CompiledObjects } from './policy-set.ts';
+import { followPolicies } from './followed-policies.ts';
+import type { FindParams } from './params.ts';
 import { PolicyRequest, type Surroundings } from './request.ts';
-import { compileValidatingBinding, compileValidatingPolicy, validateByPolicies } from './validating.ts';
+import { compileValidations, validateByPolicies } from './validating.ts';
 
 export interface PolicyPluginOptions {
   readonly policies: Resource;
@@ -15,25 +15,37 @@ export interface PolicyPluginOptions {
   readonly surroundings: Surroundings;
   readonly findParams: FindParams;
   readonly clock: Clock;
+  /** Policies could not be compiled, by an internal error; they are compiled again. */
+  readonly failed: (error: unknown) => void;
+}
+
+export interface PolicyPlugin extends AdmissionPlugin {
+  close(): void;
 }
 
 /** Refuses what the ValidatingAdmissionPolicies in force deny. */
-export function validatingAdmissionPolicy(options: PolicyPluginOptions): AdmissionPlugin {
-  const policies = new CompiledObjects(options.policies, (object) =>
-    compileValidatingPolicy(object as ValidatingAdmissionPolicy),
-  );
-  const bindings = new CompiledObjects(options.bindings, (object) =>
-    compileValidatingBinding(object as ValidatingAdmissionPolicyBinding),
-  );
-  const active = activePolicies(policies, bindings);
+export function validatingAdmissionPolicy(options: PolicyPluginOptions): PolicyPlugin {
+  const { surroundings, findParams, clock } = options;
+  const followed = followPolicies({
+    ...options,
+    // Decoded by the schemas of their kinds.
+    compilePolicy: (object) => compilePolicy(object as ValidatingAdmissionPolicy, compileValidations),
+    compileBinding: (object) => compileBinding(object as ValidatingAdmissionPolicyBinding),
+  });
+  const validate: NonNullable<AdmissionPlugin['validate']> = (context) => {
+    const { current } = followed;
+    if (current.length === 0) return undefined;
+    const request = new PolicyRequest(context, surroundings);
+    const done = perform(clock, context.call, validateByPolicies(current, request, findParams));
+    return done instanceof Promise ? done.then(() => undefined) : undefined;
+  };
   return {
     name: 'ValidatingAdmissionPolicy',
     validate: (context) => {
-      const inForce = active();
-      if (inForce.length === 0 || isAboutPolicies(context.resource)) return undefined;
-      const request = new PolicyRequest(context, options.surroundings);
-      const done = perform(options.clock, context.call, validateByPolicies(inForce, request, options.findParams));
-      return done instanceof Promise ? done.then(() => undefined) : undefined;
+      if (isAboutPolicies(context.resource)) return undefined;
+      const settled = followed.settle(context.call);
+      return settled ? settled.then(() => validate(context)) : validate(context);
     },
+    close: () => followed.close(),
   };
 }

@@ -114,9 +114,20 @@ export async function assemble(
     const { filled } = cache;
     const roles = openRbac({ resources, filled, clock, random, health, log }, scope);
     const rbac = roles?.authorizer ?? firstToDecide([]);
-    const authorizer = await openAuthorization({ ...following, isAlwaysAllowed, rbac }, scope);
+    const authorization = await openAuthorization({ ...following, isAlwaysAllowed, rbac }, scope);
+    const authorizer = authorization.ofRequests;
     const always = roles ? [roles.escalationCheck(authorizer)] : [];
-    const admission = openAdmission(flags, { namespaces, resources, views, authorizer, always, clock, random });
+    const admission = openAdmission(flags, {
+      namespaces,
+      resources,
+      views,
+      authorizer: authorization.ofAdmission,
+      always,
+      clock,
+      random,
+      log,
+      scope,
+    });
     const accounts = accountTokens?.authenticator(findAccountIn(resources));
     const authenticators = await openAuthenticators(authentication, accounts, scope);
     const reviews = openReviews({

@@ -1,3 +1,4 @@
+import { setOwn, type Steps } from '@cluster-apiserver/base';
 import { type ObjectType, type Type, types } from '../check/type.ts';
 import { compileIn, type Expression } from '../compile.ts';
 import type { Environment } from './environment.ts';
@@ -11,14 +12,17 @@ export interface WrittenVariable {
 export class VariableSet {
   readonly type: ObjectType;
   readonly #expressions: ReadonlyMap<string, Expression>;
+  #names: ReadonlySet<string> | undefined;
 
   constructor(expressions: ReadonlyMap<string, Expression>, fields: Readonly<Record<string, Type>>) {
     this.#expressions = expressions;
     this.type = types.object('kubernetes.variables', fields);
   }
 
+  /** Once all are compiled. */
   get names(): ReadonlySet<string> {
-    return new Set(this.#expressions.keys());
+    this.#names ??= new Set(this.#expressions.keys());
+    return this.#names;
   }
 
   expressionOf(name: string): Expression | undefined {
@@ -26,28 +30,34 @@ export class VariableSet {
   }
 }
 
+export interface CompiledVariables {
+  readonly variables: VariableSet;
+  /** By the index of the variable. */
+  readonly faults: ReadonlyMap<number, string>;
+}
+
 /**
  * Compiles the variables of a policy in the environment of its other expressions. Of two with one name the later counts.
  * One that does not compile has the type `dyn`, so that its fault is the only one.
  */
-export function compileVariables(
+export function* compileVariables(
   environment: Environment,
   written: readonly WrittenVariable[],
-): {
-  readonly variables: VariableSet;
-  /** By the index of the variable. */
-  readonly faults: ReadonlyMap<number, string>;
-} {
+): Steps<CompiledVariables> {
   const expressions = new Map<string, Expression>();
   const faults = new Map<number, string>();
-  let fields: Readonly<Record<string, Type>> = {};
+  // It grows with each variable: a type of its own for each of them would cost as much as all before it.
+  const fields: Record<string, Type> = {};
+  const variables = new VariableSet(expressions, fields);
+  const growing = withVariables(environment, variables);
   for (const [index, { name, expression }] of written.entries()) {
-    const compiled = compileIn(withVariables(environment, new VariableSet(expressions, fields)), expression);
+    const compiled = compileIn(growing, expression);
     if ('faults' in compiled) faults.set(index, `compilation failed: ${compiled.faults.join('\n')}`);
     else expressions.set(name, compiled.expression);
-    fields = { ...fields, [name]: 'faults' in compiled ? types.dyn : typeOfVariable(compiled.expression.type) };
+    setOwn(fields, name, 'faults' in compiled ? types.dyn : typeOfVariable(compiled.expression.type));
+    yield;
   }
-  return { variables: new VariableSet(expressions, fields), faults };
+  return { variables, faults };
 }
 
 export const withVariables = (environment: Environment, { type }: VariableSet): Environment => ({

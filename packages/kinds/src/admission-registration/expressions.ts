@@ -1,3 +1,4 @@
+import type { Steps } from '@cluster-apiserver/base';
 import {
   admissionEnvironment,
   type AdmissionOptions,
@@ -32,9 +33,10 @@ export interface ExpressionNames {
 /** Webhooks have neither parameters nor variables. */
 export const noNames: ExpressionNames = { hasParams: false, variables: [] };
 
-export function expressionChecker({ hasParams, variables: written }: ExpressionNames): ExpressionChecker {
+/** Compiles the variables first. Each of its checks compiles an expression, which is worth a step. */
+export function* expressionChecker({ hasParams, variables: written }: ExpressionNames): Steps<ExpressionChecker> {
   const full = admissionEnvironment({ hasParams, hasAuthorizer: true });
-  const { variables, faults } = compileVariables(full, written);
+  const { variables, faults } = yield* compileVariables(full, written);
   const checking =
     (options: AdmissionOptions, ...allowed: readonly Type[]) =>
     (expression: string): readonly string[] =>

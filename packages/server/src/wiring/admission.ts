@@ -1,4 +1,4 @@
-import type { Clock, Random } from '@cluster-apiserver/base';
+import type { Clock, Random, Scope } from '@cluster-apiserver/base';
 import {
   type Admission,
   type AdmissionPlugin,
@@ -11,6 +11,7 @@ import {
   type Namespaces,
 } from '@cluster-apiserver/gates';
 import type { Resource } from '@cluster-apiserver/registry';
+import type { Log } from '@cluster-apiserver/telemetry';
 import { openPolicies } from './policies.ts';
 import { FlagError, type ServerFlags } from '../flags.ts';
 
@@ -27,6 +28,9 @@ export interface AdmissionDependencies {
   readonly always: readonly AdmissionPlugin[];
   readonly clock: Clock;
   readonly random: Random;
+  readonly log: Log;
+  /** What plugins follow ends with it. */
+  readonly scope: Scope;
 }
 
 /** A factory answers undefined where the plugin would have nothing to check. */

@@ -1,14 +1,15 @@
-import type { AdmissionPlugin } from '@cluster-apiserver/gates';
 import { namespace as namespaceKind } from '@cluster-apiserver/kinds';
 import { asServed, asStored, type KubeObject, type ServedKind } from '@cluster-apiserver/model';
 import {
   type FindParams,
+  type PolicyPlugin,
   type ParamObjects,
   type Surroundings,
   mutatingAdmissionPolicy,
   validatingAdmissionPolicy,
 } from '@cluster-apiserver/policies';
 import { known, type Resource } from '@cluster-apiserver/registry';
+import { asError } from '../as-error.ts';
 import type { AdmissionDependencies } from './admission.ts';
 
 const plugins = {
@@ -20,19 +21,23 @@ const plugins = {
 export function openPolicies(
   policyKind: keyof typeof plugins,
   dependencies: AdmissionDependencies,
-): AdmissionPlugin | undefined {
-  const { resources, views, clock } = dependencies;
+): PolicyPlugin | undefined {
+  const { resources, views, clock, log, scope } = dependencies;
   const [policies, bindings] = [policyKind, `${policyKind}Binding`].map((name) =>
     resources.find(({ kind }) => kind.kind === name),
   );
   if (!policies || !bindings) return undefined;
-  return plugins[policyKind]({
+  const plugin = plugins[policyKind]({
     policies,
     bindings,
     clock,
     surroundings: surroundingsOf(dependencies),
     findParams: paramsIn([...resources, ...views]),
+    failed: (error) =>
+      log.error('compiling admission policies failed; trying again', { kind: policyKind, error: asError(error) }),
   });
+  scope.onClose(policyKind, () => plugin.close());
+  return plugin;
 }
 
 function surroundingsOf({ resources, views, authorizer }: AdmissionDependencies): Surroundings {
