@@ -13,6 +13,7 @@ export {
   namespaceLifecycle,
   type Namespaces,
 } from './admission/namespaces.ts';
+export { paramRights, type ParamRightsOptions } from './admission/param-rights.ts';
 export { rbacEscalation } from './admission/rbac-escalation.ts';
 export type { Authenticator, Credentials } from './authentication/authenticator.ts';
 export { orAnonymous } from './authentication/anonymous.ts';

@@ -35,6 +35,7 @@ import { checkStorage, openHealth } from './wiring/health.ts';
 import { openListener } from './wiring/listener.ts';
 import { inFlightMeasures, requestMeasures, tokenCacheMeasure } from './wiring/measures.ts';
 import { makeSystemNamespaces, namespacesIn } from './wiring/namespaces.ts';
+import { openParamRights } from './wiring/param-rights.ts';
 import { openRbac } from './wiring/rbac.ts';
 import { openReviews } from './wiring/reviews.ts';
 import { apiAudiences } from './wiring/service-account-flags.ts';
@@ -116,7 +117,10 @@ export async function assemble(
     const rbac = roles?.authorizer ?? firstToDecide([]);
     const authorization = await openAuthorization({ ...following, isAlwaysAllowed, rbac }, scope);
     const authorizer = authorization.ofRequests;
-    const always = roles ? [roles.escalationCheck(authorizer)] : [];
+    const always = [
+      ...(roles ? [roles.escalationCheck(authorizer)] : []),
+      ...openParamRights(resources, views, authorization.ofAdmission),
+    ];
     const admission = openAdmission(flags, {
       namespaces,
       resources,
