@@ -51,13 +51,31 @@ function faultsOf(schema: Schema, value: unknown, path: string): string[] {
       return Object.entries(value).flatMap(([key, held]) => faultsOf(schema.values, held, `${path}.${key}`));
     case 'list':
       if (!Array.isArray(value)) return [wrongType(path, 'list', value)];
-      return value.flatMap((entry: unknown, index) => faultsOf(schema.items, entry, `${path}[${index}]`));
+      return [
+        ...value.flatMap((entry: unknown, index) => faultsOf(schema.items, entry, `${path}[${index}]`)),
+        ...identityFaults(schema, value, path),
+      ];
     default: {
       const wanted = jsonTypes[schema.type];
       const given = typeof value === 'number' ? 'numeric' : typeof value;
       return given === wanted ? [] : [wrongType(path, wanted, value)];
     }
   }
+}
+
+/** Entries of a set and of a list with a key have to be told apart. */
+function identityFaults({ sharing }: ListSchema, entries: readonly unknown[], path: string): string[] {
+  if (sharing === 'atomic') return [];
+  const seen = new Set<unknown>();
+  return entries.flatMap((entry, index) => {
+    const key = typeof sharing === 'object' ? sharing.key : undefined;
+    const identity = key === undefined ? entry : isMap(entry) ? getOwn(entry, key) : undefined;
+    if (key !== undefined && (identity === undefined || identity === null))
+      return [`${path}: element ${index}: associative list with keys has an element that omits key field "${key}"`];
+    const isSeen = seen.has(identity);
+    seen.add(identity);
+    return isSeen ? [`${path}: duplicate entries for key [${key ?? ''}=${JSON.stringify(identity)}]`] : [];
+  });
 }
 
 const wrongType = (path: string, wanted: string, value: unknown): string =>

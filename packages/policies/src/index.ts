@@ -1,4 +1,3 @@
+export { policyEnvironment } from './environment.ts';
 export { mutatingAdmissionPolicy } from './mutating-plugin.ts';
-export type { FindParams, ParamObjects } from './params.ts';
-export type { Surroundings } from './request.ts';
-export { type PolicyPlugin, type PolicyPluginOptions, validatingAdmissionPolicy } from './validating-plugin.ts';
+export { type PolicyPlugin, validatingAdmissionPolicy } from './validating-plugin.ts';

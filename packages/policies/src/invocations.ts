@@ -1,8 +1,10 @@
+import type { Steps } from '@cluster-apiserver/base';
 import type { ParamRef, PolicySpec } from '@cluster-apiserver/kinds';
 import type { KubeObject, ServedKind } from '@cluster-apiserver/model';
 import type { CompiledBinding, CompiledPolicy } from './compiled.ts';
+import type { PolicyEnvironment } from './environment.ts';
 import type { ActivePolicy } from './followed-policies.ts';
-import { ConfigurationError, type FindParams, type ParamObjects, paramsOf, requireParams } from './params.ts';
+import { ConfigurationError, type ParamObjects, paramsOf, requireParams } from './params.ts';
 import type { PolicyRequest } from './request.ts';
 
 /** A policy with a binding and a parameter that a request meets. */
@@ -27,19 +29,16 @@ export interface Misconfiguration<Policy, Binding> {
 type AnyPolicy = CompiledPolicy<{ readonly spec: PolicySpec }, unknown>;
 type AnyBinding = CompiledBinding<{ readonly spec: { readonly paramRef?: ParamRef } }>;
 
-const none: readonly never[] = [];
-
-/** How a request meets a policy, binding by binding. */
-export function invocationsOf<Policy extends AnyPolicy, Binding extends AnyBinding>(
+/** How a request that a policy matches meets it, binding by binding. */
+export function* invocationsOf<Policy extends AnyPolicy, Binding extends AnyBinding>(
   { policy, bindings }: ActivePolicy<Policy, Binding>,
+  matched: ServedKind,
   request: PolicyRequest,
-  findParams: FindParams,
-): readonly (Invocation<Policy, Binding> | Misconfiguration<Policy, Binding>)[] {
-  const matched = policy.matches(request);
-  if (!matched) return none;
+  environment: PolicyEnvironment,
+): Steps<readonly (Invocation<Policy, Binding> | Misconfiguration<Policy, Binding>)[]> {
   let objects: ParamObjects | undefined;
   try {
-    objects = requireParams(policy.policy.spec.paramKind, findParams);
+    objects = requireParams(policy.policy.spec.paramKind, environment);
   } catch (error) {
     return [misconfigured(policy, undefined, error)];
   }
@@ -47,8 +46,9 @@ export function invocationsOf<Policy extends AnyPolicy, Binding extends AnyBindi
   for (const binding of bindings) {
     if (!binding.matches(request)) continue;
     try {
-      for (const param of paramsOf(objects, binding.binding.spec.paramRef, binding.matchesParam, request.namespace))
-        found.push({ policy, binding, matched, param });
+      const { paramRef } = binding.binding.spec;
+      const params = yield* paramsOf(objects, paramRef, binding.matchesParam, request.namespace);
+      for (const param of params) found.push({ policy, binding, matched, param });
     } catch (error) {
       found.push(misconfigured(policy, binding, error));
     }

@@ -10,7 +10,7 @@ import type { PolicyPlugin, PolicyPluginOptions } from './validating-plugin.ts';
 
 /** Changes objects as the MutatingAdmissionPolicies in force want them. */
 export function mutatingAdmissionPolicy(options: PolicyPluginOptions): PolicyPlugin {
-  const { surroundings, findParams, clock } = options;
+  const { environment, clock } = options;
   const followed = followPolicies({
     ...options,
     // Decoded by the schemas of their kinds.
@@ -23,7 +23,7 @@ export function mutatingAdmissionPolicy(options: PolicyPluginOptions): PolicyPlu
     return perform(
       clock,
       context.call,
-      mutateByPolicies(current, new PolicyRequest(context, surroundings), findParams),
+      mutateByPolicies(current, new PolicyRequest(context, environment), environment),
     );
   };
   return {

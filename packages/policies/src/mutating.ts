@@ -28,7 +28,7 @@ import { ConfigurationFault, mergeConfiguration } from './apply-configuration.ts
 import { type CompiledBinding, type CompiledPolicy, type CompileExpression, meetsConditions } from './compiled.ts';
 import type { ActivePolicy } from './followed-policies.ts';
 import { type Invocation, invocationsOf } from './invocations.ts';
-import type { FindParams } from './params.ts';
+import type { PolicyEnvironment } from './environment.ts';
 import { nameOf, type PolicyRequest } from './request.ts';
 
 export interface CompiledMutation {
@@ -68,17 +68,19 @@ interface PolicyFailure {
 export function* mutateByPolicies(
   active: readonly ActiveMutatingPolicy[],
   request: PolicyRequest,
-  findParams: FindParams,
+  environment: PolicyEnvironment,
 ): Work<KubeObject> {
   const failures: PolicyFailure[] = [];
   const invocations: MutatingInvocation[] = [];
   for (const one of active) {
-    for (const invocation of invocationsOf(one, request, findParams)) {
+    yield;
+    const matched = one.policy.matches(request);
+    if (!matched) continue;
+    for (const invocation of yield* invocationsOf(one, matched, request, environment)) {
       const { policy, binding, fault } = invocation;
       if (fault !== undefined) failures.push({ policy, binding, message: fault, reason: 'Forbidden' });
       else if (isReinvocable(invocation) || !request.context.reinvocation) invocations.push(invocation);
     }
-    yield;
   }
   let now = request;
   const invoke = function* (invocation: MutatingInvocation): Work<boolean> {

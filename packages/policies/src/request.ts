@@ -1,6 +1,5 @@
-import { type Call, invariant } from '@cluster-apiserver/base';
+import { invariant } from '@cluster-apiserver/base';
 import {
-  type Authorize,
   type AdmissionValues,
   admissionValues,
   Budget,
@@ -10,20 +9,7 @@ import {
 } from '@cluster-apiserver/expressions';
 import type { AdmissionContext } from '@cluster-apiserver/gates';
 import type { KubeObject, ObjectSchema, ServedKind } from '@cluster-apiserver/model';
-
-/** What policies have to know of the server. */
-export interface Surroundings {
-  /** The resources that serve the same objects in other groups or versions. */
-  equivalentsOf(resource: ServedKind): readonly ServedKind[];
-  /** An object in the form of another of these resources. */
-  inFormOf(resource: ServedKind, object: KubeObject): KubeObject;
-  /** An object of the form of this resource, in the form in which it is stored. */
-  inStoredForm(resource: ServedKind, object: KubeObject): KubeObject;
-  /** A namespace as far as is known here. */
-  namespace(name: string): KubeObject | undefined;
-  /** The kind of what a subresource speaks, or of the resource itself. */
-  authorize(question: Parameters<Authorize>[0], call: Call): ReturnType<Authorize>;
-}
+import type { PolicyEnvironment } from './environment.ts';
 
 type Values = ReadonlyMap<string, Value>;
 
@@ -35,20 +21,20 @@ export class PolicyRequest {
   readonly context: AdmissionContext;
   /** For the expressions of all policies together. */
   readonly budget: Budget;
-  readonly #surroundings: Surroundings;
+  readonly #environment: PolicyEnvironment;
   #namespace: KubeObject | undefined;
   /** By the resource in whose form objects are, without parameters. */
   #values: Map<ServedKind, Values> | undefined;
 
-  constructor(context: AdmissionContext, surroundings: Surroundings, budget = new Budget(requestStepsMax)) {
+  constructor(context: AdmissionContext, environment: PolicyEnvironment, budget = new Budget(requestStepsMax)) {
     this.context = context;
     this.budget = budget;
-    this.#surroundings = surroundings;
+    this.#environment = environment;
   }
 
   /** The same write with another object. */
   withObject(object: KubeObject): PolicyRequest {
-    return new PolicyRequest({ ...this.context, object }, this.#surroundings, this.budget);
+    return new PolicyRequest({ ...this.context, object }, this.#environment, this.budget);
   }
 
   /** Of a write that is no deletion. */
@@ -65,7 +51,7 @@ export class PolicyRequest {
   }
 
   get equivalents(): readonly ServedKind[] {
-    return this.#surroundings.equivalentsOf(this.context.resource);
+    return this.#environment.equivalentsOf(this.context.resource);
   }
 
   /** Whether the object is a namespace, which counts as lying in itself. */
@@ -85,7 +71,7 @@ export class PolicyRequest {
   get namespaceObject(): KubeObject | undefined {
     const { namespace } = this.context;
     if (namespace === undefined || this.isNamespace) return undefined;
-    this.#namespace ??= this.#surroundings.namespace(namespace) ?? {
+    this.#namespace ??= this.#environment.namespace(namespace) ?? {
       kind: 'Namespace',
       apiVersion: 'v1',
       metadata: { name: namespace, labels: { 'kubernetes.io/metadata.name': namespace } },
@@ -117,7 +103,7 @@ export class PolicyRequest {
       namespaceObject: withoutHidden(this.namespaceObject),
       authorizer: {
         user,
-        authorize: (question) => this.#surroundings.authorize(question, call),
+        authorize: (question) => this.#environment.authorize(question, call),
         requestResource: {
           group: context.resource.group,
           resource: context.resource.plural,
@@ -141,7 +127,7 @@ export class PolicyRequest {
 
   /** An object of that form, in the form in which it is stored. */
   stored(matched: ServedKind, object: KubeObject): KubeObject {
-    return this.#isSubresource(matched) ? object : this.#surroundings.inStoredForm(matched, object);
+    return this.#isSubresource(matched) ? object : this.#environment.asStored(matched, object);
   }
 
   /** Whether the object is what a subresource speaks, which is the same in all versions of its resource. */
@@ -152,7 +138,7 @@ export class PolicyRequest {
 
   #formed(matched: ServedKind, object: KubeObject | undefined): KubeObject | undefined {
     if (!object || this.#isSubresource(matched)) return object;
-    return this.#surroundings.inFormOf(matched, object);
+    return this.#environment.asServed(matched, object);
   }
 
   #asJson(matched: ServedKind): object {

@@ -3,17 +3,16 @@ import type { AdmissionPlugin } from '@cluster-apiserver/gates';
 import type { ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding } from '@cluster-apiserver/kinds';
 import type { Resource } from '@cluster-apiserver/registry';
 import { compileBinding, compilePolicy } from './compiled.ts';
+import type { PolicyEnvironment } from './environment.ts';
 import { isAboutPolicies } from './exempt.ts';
 import { followPolicies } from './followed-policies.ts';
-import type { FindParams } from './params.ts';
-import { PolicyRequest, type Surroundings } from './request.ts';
+import { PolicyRequest } from './request.ts';
 import { compileValidations, validateByPolicies } from './validating.ts';
 
 export interface PolicyPluginOptions {
   readonly policies: Resource;
   readonly bindings: Resource;
-  readonly surroundings: Surroundings;
-  readonly findParams: FindParams;
+  readonly environment: PolicyEnvironment;
   readonly clock: Clock;
   /** Policies could not be compiled, by an internal error; they are compiled again. */
   readonly failed: (error: unknown) => void;
@@ -25,7 +24,7 @@ export interface PolicyPlugin extends AdmissionPlugin {
 
 /** Refuses what the ValidatingAdmissionPolicies in force deny. */
 export function validatingAdmissionPolicy(options: PolicyPluginOptions): PolicyPlugin {
-  const { surroundings, findParams, clock } = options;
+  const { environment, clock } = options;
   const followed = followPolicies({
     ...options,
     // Decoded by the schemas of their kinds.
@@ -35,8 +34,8 @@ export function validatingAdmissionPolicy(options: PolicyPluginOptions): PolicyP
   const validate: NonNullable<AdmissionPlugin['validate']> = (context) => {
     const { current } = followed;
     if (current.length === 0) return undefined;
-    const request = new PolicyRequest(context, surroundings);
-    const done = perform(clock, context.call, validateByPolicies(current, request, findParams));
+    const request = new PolicyRequest(context, environment);
+    const done = perform(clock, context.call, validateByPolicies(current, request, environment));
     return done instanceof Promise ? done.then(() => undefined) : undefined;
   };
   return {

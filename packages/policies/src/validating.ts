@@ -17,7 +17,7 @@ import {
 } from './compiled.ts';
 import type { ActivePolicy } from './followed-policies.ts';
 import { type Invocation, invocationsOf } from './invocations.ts';
-import type { FindParams } from './params.ts';
+import type { PolicyEnvironment } from './environment.ts';
 import { nameOf, type PolicyRequest } from './request.ts';
 
 export interface ValidatingParts {
@@ -69,12 +69,15 @@ interface Denial {
 export function* validateByPolicies(
   active: readonly ActiveValidatingPolicy[],
   request: PolicyRequest,
-  findParams: FindParams,
+  environment: PolicyEnvironment,
 ): Work<void> {
   let first: Denial | undefined;
   for (const one of active) {
+    yield;
+    const matched = one.policy.matches(request);
+    if (!matched) continue;
     const annotations = new Annotations();
-    for (const invocation of invocationsOf(one, request, findParams)) {
+    for (const invocation of yield* invocationsOf(one, matched, request, environment)) {
       const { policy, binding, fault } = invocation;
       if (fault === undefined) {
         const denial = yield* denialOf(invocation, request, annotations);
@@ -83,7 +86,6 @@ export function* validateByPolicies(
         first ??= { policy: policy.name, binding: binding?.name, message: fault, reason: invalid };
     }
     annotations.publish(one.policy.name, request);
-    yield;
   }
   if (first) throw denied(request, first);
 }

@@ -205,7 +205,7 @@ export async function assemble(
     roles?.startDefaultRoles();
     if (namespaces)
       makeSystemNamespaces({ names: flags['system-namespaces'], namespaces, filled, clock, random, log }, scope);
-    startControllers({ flags, surroundings, log, metrics, client, resources, ownPrefix }, scope);
+    startControllers({ flags, surroundings, log, metrics, client, resources, views, ownPrefix }, scope);
     const listener = await openListener(handler, flags, surroundings, log, metrics, scope);
     return {
       port: listener.port,

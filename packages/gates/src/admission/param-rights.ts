@@ -84,8 +84,7 @@ async function requireRight(check: Check, right: () => Right): Promise<undefined
   // The policy, or a right of the writer, may just have been written through another replica.
   await options.refresh(context.call);
   const refusal = await refusalOf(check, right());
-  if (refusal !== undefined)
-    throw invalid(context.resource, object.metadata.name ?? '', [forbidden(field, refusal)]);
+  if (refusal !== undefined) throw invalid(context.resource, object.metadata.name ?? '', [forbidden(field, refusal)]);
 }
 
 async function refusalOf({ context, options }: Check, right: Right): Promise<string | undefined> {
@@ -125,7 +124,8 @@ function ofBinding(
     resource: { ...found, subresource: undefined, namespace: namespace || undefined, name: name || undefined },
     refusal: (user) => {
       const everywhere = `${lacks(user)} for all groups, versions and resources`;
-      if (!policy) return `unable to get policy ${policyName} to determine minimum required permissions and ${everywhere}`;
+      if (!policy)
+        return `unable to get policy ${policyName} to determine minimum required permissions and ${everywhere}`;
       if (paramKind && found.resource === '*')
         return `unable to resolve paramKind ${paramKind.apiVersion ?? ''}, Kind=${paramKind.kind ?? ''} to determine minimum required permissions and ${everywhere}`;
       return `${lacks(user)} on the object referenced by paramRef`;
