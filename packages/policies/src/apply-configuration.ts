@@ -71,7 +71,9 @@ function identityFaults({ sharing }: ListSchema, entries: readonly unknown[], pa
     const key = typeof sharing === 'object' ? sharing.key : undefined;
     const identity = key === undefined ? entry : isMap(entry) ? getOwn(entry, key) : undefined;
     if (key !== undefined && (identity === undefined || identity === null))
-      return [`${path}: element ${index}: associative list with keys has an element that omits key field "${key}"`];
+      return [
+        `${path}: element ${index}: associative list with keys has an element that omits all key fields ["${key}"] (and doesn't have default values for any key fields)`,
+      ];
     const isSeen = seen.has(identity);
     seen.add(identity);
     return isSeen ? [`${path}: duplicate entries for key [${key ?? ''}=${JSON.stringify(identity)}]`] : [];
