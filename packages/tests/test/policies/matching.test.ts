@@ -95,9 +95,17 @@ describe('a policy is asked about', () => {
     ],
     ['no other version', { resourceRules: [rule({ apiVersions: ['v2'] })] }, []],
     ['several groups', { resourceRules: [rule({ apiGroups: ['a', ''] })] }, ['account', 'blue account']],
-    ['an operation', { resourceRules: [rule({ operations: ['DELETE'], resources: ['*'] })] }, ['deletion of a namespace']],
+    [
+      'an operation',
+      { resourceRules: [rule({ operations: ['DELETE'], resources: ['*'] })] },
+      ['deletion of a namespace'],
+    ],
     ['operations', { resourceRules: [rule({ operations: ['UPDATE', 'CREATE'] })] }, ['account', 'blue account']],
-    ['what lies in namespaces', { resourceRules: [{ ...everything, scope: 'Namespaced' }] }, ['account', 'blue account', 'event', 'new event']],
+    [
+      'what lies in namespaces',
+      { resourceRules: [{ ...everything, scope: 'Namespaced' }] },
+      ['account', 'blue account', 'event', 'new event'],
+    ],
     [
       'what lies in none, namespaces among it',
       { resourceRules: [{ ...everything, scope: 'Cluster' }] },
@@ -138,10 +146,17 @@ describe('a policy is asked about', () => {
     ],
     [
       'namespaces by an expression',
-      { resourceRules: [rule({})], namespaceSelector: { matchExpressions: [{ key: 'team', operator: 'NotIn', values: ['red'] }] } },
+      {
+        resourceRules: [rule({})],
+        namespaceSelector: { matchExpressions: [{ key: 'team', operator: 'NotIn', values: ['red'] }] },
+      },
       ['blue account'],
     ],
-    ['objects with a label', { resourceRules: [everything], objectSelector: { matchLabels: { app: 'web' } } }, ['account']],
+    [
+      'objects with a label',
+      { resourceRules: [everything], objectSelector: { matchLabels: { app: 'web' } } },
+      ['account'],
+    ],
     [
       'objects without a label',
       { resourceRules: [rule({})], objectSelector: { matchExpressions: [{ key: 'app', operator: 'DoesNotExist' }] } },

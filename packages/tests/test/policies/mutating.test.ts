@@ -6,10 +6,15 @@ import { openPolicyServer, type PolicyAnswer, type PolicyServer } from './policy
 let later: NonNullable<AdmissionPlugin['mutate']> = ({ object }) => object;
 let server: PolicyServer;
 beforeAll(async () => {
-  server = await openPolicyServer({ later: [{ name: 'Later', mutate: (context) => later(context) }] });
+  server = await openPolicyServer({
+    authorizer: { authorize: () => ({ verdict: 'allow' }) },
+    later: [{ name: 'Later', mutate: (context) => later(context) }],
+  });
   for (const name of ['a', 'b']) await server.ask('POST', '/api/v1/namespaces', { metadata: { name } });
   for (const name of ['one', 'two'])
-    await server.ask('POST', '/api/v1/namespaces/b/serviceaccounts', { metadata: { name, labels: { role: 'params' } } });
+    await server.ask('POST', '/api/v1/namespaces/b/serviceaccounts', {
+      metadata: { name, labels: { role: 'params' } },
+    });
 });
 afterAll(async () => {
   expect(server.faults).toEqual([]);
@@ -65,16 +70,10 @@ describe('an apply configuration', () => {
       { finalizers: ['e.com/a', 'e.com/b'] },
     ],
     [
-      'adds to a list with keys',
-      'Object{metadata: Object.metadata{ownerReferences: [Object.metadata.ownerReferences{apiVersion: "v1", kind: "Event", name: "e", uid: "u-2"}]}}',
-      { ownerReferences: [owner, { apiVersion: 'v1', kind: 'Event', name: 'e', uid: 'u-2' }] },
+      'reads the object',
+      'Object{metadata: Object.metadata{labels: {"of": object.metadata.name}}}',
+      { labels: { app: 'web', of: 'new' } },
     ],
-    [
-      'changes the entry of a key',
-      'Object{metadata: Object.metadata{ownerReferences: [Object.metadata.ownerReferences{uid: "u-1", name: "b"}]}}',
-      { ownerReferences: [{ ...owner, name: 'b' }] },
-    ],
-    ['reads the object', 'Object{metadata: Object.metadata{labels: {"of": object.metadata.name}}}', { labels: { app: 'web', of: 'new' } }],
     ['leaves out what is optional', 'Object{?automountServiceAccountToken: optional.none()}', {}],
     ['changes nothing', 'Object{}', {}],
   ])('%s', async (_, expression, expected) => {
@@ -85,11 +84,15 @@ describe('an apply configuration', () => {
   const typed = 'error applying patch: failed to convert patch object to typed object:';
   test.each<[string, string, string]>([
     ['of an unknown field', 'Object{nothing: 1}', `${typed} .nothing: field not declared in schema`],
-    ['of a wrong type', 'Object{automountServiceAccountToken: "no"}', `${typed} .automountServiceAccountToken: expected boolean, got &{no}`],
+    [
+      'of a wrong type',
+      'Object{automountServiceAccountToken: "no"}',
+      `${typed} .automountServiceAccountToken: expected boolean, got &{no}`,
+    ],
     [
       'of a list that has one owner',
       'Object{secrets: [Object.secrets{name: "t"}]}',
-      'error applying patch: invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: .secrets',
+      'error applying patch: invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: .secrets[0]',
     ],
     [
       'of an entry without its key',
@@ -135,7 +138,11 @@ describe('a JSON patch', () => {
       { secrets: [{ name: 't' }, { name: 'u' }] },
     ],
     ['removes', '[JSONPatch{op: "remove", path: "/secrets"}]', { secrets: undefined }],
-    ['replaces', '[JSONPatch{op: "replace", path: "/automountServiceAccountToken", value: false}]', { automount: false }],
+    [
+      'replaces',
+      '[JSONPatch{op: "replace", path: "/automountServiceAccountToken", value: false}]',
+      { automount: false },
+    ],
     [
       'moves and copies',
       '[JSONPatch{op: "copy", from: "/metadata/labels/app", path: "/metadata/labels/b"}, JSONPatch{op: "move", from: "/metadata/labels/app", path: "/metadata/labels/c"}]',
@@ -156,7 +163,6 @@ describe('a JSON patch', () => {
       '[JSONPatch{op: "add", path: "/metadata/labels/" + jsonpatch.escapeKey("e.com/a"), value: "b"}]',
       { labels: { app: 'web', 'e.com/a': 'b' } },
     ],
-    ['is empty', '[]', {}],
   ])('%s', async (_, expression, expected) => {
     await enforce({ mutations: [patch(expression)] });
     expect(outcomeOf(await create())).toEqual({ ...unchanged, ...(expected as object) });
@@ -177,8 +183,7 @@ describe('a JSON patch', () => {
 });
 
 describe('policies', () => {
-  const count = (key: string): object =>
-    label(key, `string(int(object.metadata.labels[?"${key}"].orValue("0")) + 1)`);
+  const count = (key: string): object => label(key, `string(int(object.metadata.labels[?"${key}"].orValue("0")) + 1)`);
   const copies = label('seen', '(object.metadata.labels[?"late"].orValue("no"))');
 
   test('act in the order of their names, each on what those before have made', async () => {
@@ -191,9 +196,9 @@ describe('policies', () => {
     await enforce(
       {
         paramKind: { apiVersion: 'v1', kind: 'ServiceAccount' },
-        mutations: [label('${name}', '"x"')].map(() =>
+        mutations: [
           patch('[JSONPatch{op: "add", path: "/metadata/labels/" + string(params.metadata.name), value: "x"}]'),
-        ),
+        ],
       },
       { paramRef: { namespace: 'b', selector: { matchLabels: { role: 'params' } }, parameterNotFoundAction: 'Deny' } },
     );
@@ -256,7 +261,9 @@ describe('policies', () => {
 
   test('see events in the version that their rules name, and both versions show what they made', async () => {
     const path = 'namespaces/a/events';
-    const rules = [{ apiGroups: ['events.k8s.io'], apiVersions: ['v1'], operations: ['CREATE'], resources: ['events'] }];
+    const rules = [
+      { apiGroups: ['events.k8s.io'], apiVersions: ['v1'], operations: ['CREATE'], resources: ['events'] },
+    ];
     await enforce({
       matchConstraints: { resourceRules: rules },
       mutations: [apply('Object{note: object.note + "!", reportingController: "e.com/p"}')],

@@ -117,9 +117,27 @@ const everywhere = (verb: string): string => `user ${described} does not have "$
 test.each(
   (['validating', 'mutating'] as const).flatMap((type) =>
     [
-      ['a name', 'of-accounts', { name: 'x', namespace: 'a' }, 'get', { resource: 'serviceaccounts', namespace: 'a', name: 'x' }],
-      ['a name in every namespace', 'of-accounts', { name: 'x' }, 'get', { resource: 'serviceaccounts', namespace: undefined }],
-      ['a selector', 'of-accounts', { selector: {}, namespace: 'a' }, 'list', { resource: 'serviceaccounts', name: undefined }],
+      [
+        'a name',
+        'of-accounts',
+        { name: 'x', namespace: 'a' },
+        'get',
+        { resource: 'serviceaccounts', namespace: 'a', name: 'x' },
+      ],
+      [
+        'a name in every namespace',
+        'of-accounts',
+        { name: 'x' },
+        'get',
+        { resource: 'serviceaccounts', namespace: undefined },
+      ],
+      [
+        'a selector',
+        'of-accounts',
+        { selector: {}, namespace: 'a' },
+        'list',
+        { resource: 'serviceaccounts', name: undefined },
+      ],
       ['no kind', 'plain', { name: 'x' }, 'get', { group: '*', version: '*', resource: '*' }],
     ].map((one) => [type, ...one] as [keyof typeof types, string, string, object, string, object]),
   ),

@@ -10,13 +10,10 @@ import {
 import { kinds } from '@cluster-apiserver/kinds';
 import type { UserInfo } from '@cluster-apiserver/model';
 import type { ApiResponse } from '@cluster-apiserver/pipeline';
-import {
-  mutatingAdmissionPolicy,
-  policyEnvironment,
-  validatingAdmissionPolicy,
-} from '@cluster-apiserver/policies';
+import { mutatingAdmissionPolicy, policyEnvironment, validatingAdmissionPolicy } from '@cluster-apiserver/policies';
 import { known, type Resource } from '@cluster-apiserver/registry';
 import { textOf, warningsOf } from '../answers/places.ts';
+import type { Store } from '@cluster-apiserver/storage';
 import { openPipeline } from '../../../pipeline/test/open-pipeline.ts';
 
 export interface PolicyServer {
@@ -27,7 +24,9 @@ export interface PolicyServer {
   takeAnnotations(): readonly string[];
   /** Who asks from now on. */
   user: UserInfo;
-  readonly faults: readonly unknown[];
+  readonly store: Store;
+  /** Internal errors that were reported. */
+  readonly faults: unknown[];
   close(): Promise<void>;
 }
 
@@ -89,8 +88,7 @@ export async function openPolicyServer({
     chain: { authenticator: { authenticate: () => user } },
   });
   const { resources, faults } = pipeline;
-  const resourceOf = (plural: string): Resource =>
-    resources.find(({ served }) => served.plural === plural) as Resource; // all kinds are served
+  const resourceOf = (plural: string): Resource => resources.find(({ served }) => served.plural === plural) as Resource; // all kinds are served
   const environment = policyEnvironment({ resources, views: [], authorizer });
   const failed = (error: unknown): void => void pipeline.faults.push(error);
   const pluginOptions = (type: PolicyType) => ({
@@ -144,6 +142,7 @@ export async function openPolicyServer({
     set user(next) {
       user = next;
     },
+    store: pipeline.store,
     faults,
     close: async () => {
       mutating.close();

@@ -48,7 +48,10 @@ describe('an expression', () => {
     ['request.resource.resource == "serviceaccounts" && request.kind.kind == "ServiceAccount"', 'admitted'],
     ['namespaceObject.metadata.labels.team == "a"', 'admitted'],
     ['!has(object.metadata.labels) || object.metadata.labels.all(k, k.size() < 10)', 'admitted'],
-    ['object.secrets.size() > 0', "422 Invalid expression 'object.secrets.size() > 0' resulted in error: no such key: secrets"],
+    [
+      'object.secrets.size() > 0',
+      "422 Invalid expression 'object.secrets.size() > 0' resulted in error: no such key: secrets",
+    ],
     ['object.metadata.name.matches("^[a-z]+$")', 'admitted'],
     ["authorizer.group('').resource('secrets').namespace('a').check('get').allowed()", 'admitted'],
     ["authorizer.requestResource.check('delete').allowed()", 'admitted'],
@@ -102,7 +105,11 @@ describe('a denial', () => {
       { ...denies, message: 'no', reason: 'RequestEntityTooLarge' },
       '413 RequestEntityTooLarge no',
     ],
-    ['with a message that is computed', { ...denies, messageExpression: '"not " + object.metadata.name' }, '422 Invalid not new'],
+    [
+      'with a message that is computed',
+      { ...denies, messageExpression: '"not " + object.metadata.name' },
+      '422 Invalid not new',
+    ],
     ['whose message fails', { ...denies, message: 'no', messageExpression: 'string(object.a.b)' }, '422 Invalid no'],
     ['whose message is empty', { ...denies, message: 'no', messageExpression: '"  "' }, '422 Invalid no'],
     ['whose message has lines', { ...denies, message: 'no', messageExpression: '"a\\nb"' }, '422 Invalid no'],
@@ -208,7 +215,11 @@ describe('match conditions', () => {
       ['object.a == 1', 'object.b == 1'],
       "422 Invalid [expression 'object.a == 1' resulted in error: no such key: a, expression 'object.b == 1' resulted in error: no such key: b]",
     ],
-    ['one asks the authorizer', ["authorizer.requestResource.check('get').allowed()"], '422 Invalid failed expression: false'],
+    [
+      'one asks the authorizer',
+      ["authorizer.requestResource.check('get').allowed()"],
+      '422 Invalid failed expression: false',
+    ],
   ])('%s', async (_, conditions, expected) => {
     await enforce({ matchConditions: named(...conditions), validations: [{ expression: 'false' }] });
     expect(shortOf(await create())).toBe(expected);
@@ -264,7 +275,11 @@ describe('parameters', () => {
     ['that the binding does not name are null', noBinding, '422 Invalid null'],
     ['by name are in the namespace of the request', ref({ name: 'limits' }), '422 Invalid a/limits'],
     ['by name and namespace', ref({ name: 'limits', namespace: 'elsewhere' }), '422 Invalid elsewhere/limits'],
-    ['by labels: each of them is tried', ref({ selector: { matchLabels: { role: 'params' } } }), '422 Invalid a/limits'],
+    [
+      'by labels: each of them is tried',
+      ref({ selector: { matchLabels: { role: 'params' } } }),
+      '422 Invalid a/limits',
+    ],
     [
       'by labels and namespace',
       ref({ selector: { matchLabels: { of: 'elsewhere' } }, namespace: 'elsewhere' }),
@@ -323,7 +338,9 @@ describe('deletions', () => {
     const path = '/api/v1/namespaces/elsewhere/serviceaccounts';
     await enforce({
       matchConstraints: {
-        resourceRules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['DELETE'], resources: ['serviceaccounts'] }],
+        resourceRules: [
+          { apiGroups: [''], apiVersions: ['v1'], operations: ['DELETE'], resources: ['serviceaccounts'] },
+        ],
       },
       validations: [{ expression: 'object == null && oldObject.metadata.name != "limits"', message: 'kept' }],
     });
