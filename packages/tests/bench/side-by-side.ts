@@ -3,7 +3,8 @@
  * machine with other guests no other comparison of two versions means much. Needs 2 cores, wrk and the bench kit beside
  * the checkout:
  * `taskset -c 1 node --conditions=source packages/tests/bench/side-by-side.ts OTHER-CHECKOUT WORKLOAD,WORKLOAD [FLAG ...]`
- * Flags are for the server of this checkout. The servers share core 0; load and etcd have that of the command.
+ * Flags are for the server of this checkout, but for `--policies=COUNT` and `--policies=COUNT:matching`: so many
+ * ValidatingAdmissionPolicies are in force there, of which none matches, or the last one. OTHER-CHECKOUT may be this one. The servers share core 0; load and etcd have that of the command.
  */
 import { execFile, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -22,7 +23,12 @@ const serverCore = '0';
 const microsecondsPerTick = 10_000;
 const token = 't';
 
-const [other = '', workloads = '', ...flags] = process.argv.slice(2);
+const [other = '', workloads = '', ...rest] = process.argv.slice(2);
+const policiesFlag = '--policies=';
+const flags = rest.filter((flag) => !flag.startsWith(policiesFlag));
+const [policies = '0', matching] = (rest.find((flag) => flag.startsWith(policiesFlag)) ?? '')
+  .slice(policiesFlag.length)
+  .split(':');
 const here = path.resolve(import.meta.dirname, '..', '..', '..');
 const kit = path.resolve(here, '..', 'shared', 'bench');
 const home = fs.mkdtempSync(path.join(os.tmpdir(), 'side-by-side-'));
@@ -63,13 +69,14 @@ async function start(checkout: string, name: string, more: readonly string[]): P
   const env = { ...process.env, PATH: `${path.dirname(process.execPath)}:${process.env.PATH}` };
   const served = [`--secure-port=${port}`, '--bind-address=127.0.0.1', `--cert-dir=${certificates}`];
   const stored = [`--etcd-servers=${etcd.endpoints.join()}`, `--etcd-prefix=/${name}`];
-  const rest = [`--token-auth-file=${tokens}`, '--controllers=-garbage-collector', ...more];
-  const server = spawn('env', [...node, ...served, ...stored, ...rest], { stdio: 'ignore', env });
+  const others = [`--token-auth-file=${tokens}`, '--controllers=-garbage-collector', ...more];
+  const server = spawn('env', [...node, ...served, ...stored, ...others], { stdio: 'ignore', env });
   const pid = server.pid as number; // there is one unless spawning failed, and then nothing becomes ready
   const url = `https://127.0.0.1:${port}`;
   await until('the server', () => isReady(url, path.join(certificates, 'apiserver.crt')));
   const target = ['--server', url, '--token', token, '--pids', `${pid}`, '--no-pin'];
   await run(process.execPath, [path.join(kit, 'bench.mjs'), ...target, '--only', 'get-rv0', '--seconds', '1']);
+  if (name === 'ours') await enforcePolicies(url, path.join(certificates, 'apiserver.crt'));
   execFileSync('taskset', ['-acp', serverCore, `${pid}`]);
   return {
     url,
@@ -80,6 +87,32 @@ async function start(checkout: string, name: string, more: readonly string[]): P
       return exited;
     },
   };
+}
+
+/** They look at what they match: a label, a name and the user. */
+async function enforcePolicies(url: string, certificate: string): Promise<void> {
+  const client = http1Client(url, { ca: fs.readFileSync(certificate), token });
+  const post = async (plural: string, body: object): Promise<void> => {
+    const { status } = await client.request('POST', `/apis/admissionregistration.k8s.io/v1/${plural}`, { body });
+    if (status !== 201) throw new Error(`${plural}: ${status}`);
+  };
+  for (let index = 1; index <= Number(policies); index++) {
+    const isMatching = matching !== undefined && index === Number(policies);
+    const resources = isMatching ? ['serviceaccounts', 'events'] : ['namespaces'];
+    const metadata = { name: `policy-${index}` };
+    const rule = { apiGroups: ['', 'events.k8s.io'], apiVersions: ['*'], operations: ['CREATE', 'UPDATE'], resources };
+    const validations = [
+      { expression: "!has(object.metadata.labels) || object.metadata.labels.all(key, key != 'forbidden')" },
+      { expression: "object.metadata.name.size() < 100 || request.userInfo.username == 'nobody'" },
+    ];
+    await post('validatingadmissionpolicies', {
+      metadata,
+      spec: { matchConstraints: { resourceRules: [rule] }, validations },
+    });
+    const spec = { policyName: metadata.name, validationActions: ['Deny'] };
+    await post('validatingadmissionpolicybindings', { metadata, spec });
+  }
+  client.close();
 }
 
 async function isReady(url: string, certificate: string): Promise<true | undefined> {

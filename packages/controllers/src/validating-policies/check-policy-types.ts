@@ -53,7 +53,7 @@ export async function checkPolicyTypes(options: PolicyTypeCheckOptions): Promise
     if (!stored) return;
     const policy = stored.object as ValidatingAdmissionPolicy; // decoded by the schema of its kind
     const generation = Number(policy.metadata.generation ?? 0);
-    if (generation <= Number(policy.status.observedGeneration ?? 0)) return;
+    if (generation <= (policy.status.observedGeneration ?? 0)) return;
     const warnings = await perform(clock, call(), checkTypes(policy, served), true);
     await writeTypeChecking(policies, stored, { generation, warnings }, call());
     report({ type: 'checked', policy: stored.name, warnings: warnings.length });

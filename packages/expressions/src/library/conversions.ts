@@ -1,6 +1,6 @@
 import type { Budget } from '../run/budget.ts';
 import { formatDouble } from '../values/double.ts';
-import { MapValue } from '../values/map-value.ts';
+import type { MapValue } from '../values/map-value.ts';
 import {
   formatDuration,
   formatTimestamp,
@@ -9,7 +9,7 @@ import {
   perSecond,
   timestamp,
 } from '../values/time.ts';
-import { Duration, EvaluationError, Timestamp, TypeValue, Uint, type Value } from '../values/value.ts';
+import { Duration, EvaluationError, type Timestamp, TypeValue, type Uint, type Value } from '../values/value.ts';
 import { typeNameOf } from '../values/type-name.ts';
 import { int, uint } from '../values/whole.ts';
 import { fn, method, type Overload, withCost } from './overload.ts';

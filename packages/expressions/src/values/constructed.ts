@@ -1,5 +1,3 @@
-import type { Budget } from '../run/budget.ts';
-import { equal } from './equal.ts';
 import { EvaluationError, type Value } from './value.ts';
 
 /**
@@ -14,19 +12,7 @@ export class ConstructedObject {
     this.typeName = typeName;
     this.fields = fields;
   }
-
-  equals(other: Value, budget: Budget): boolean {
-    if (!(other instanceof ConstructedObject) || other.typeName !== this.typeName) return false;
-    budget.charge(this.fields.size);
-    if (other.fields.size !== this.fields.size) return false;
-    return [...this.fields].every(([name, value]) => {
-      const its = other.fields.get(name);
-      return its !== undefined && equal(value, its, budget);
-    });
-  }
 }
-
-export const jsonPatchFields = ['op', 'path', 'from', 'value'] as const;
 
 /** One operation of a JSON patch. Its texts are empty when they are not given. */
 export class JsonPatchOperation {
@@ -46,17 +32,5 @@ export class JsonPatchOperation {
     this.path = text('path');
     this.from = text('from');
     this.value = fields.get('value');
-  }
-
-  equals(other: Value, budget: Budget): boolean {
-    return (
-      other instanceof JsonPatchOperation &&
-      this.op === other.op &&
-      this.path === other.path &&
-      this.from === other.from &&
-      (this.value === undefined || other.value === undefined
-        ? this.value === other.value
-        : equal(this.value, other.value, budget))
-    );
   }
 }

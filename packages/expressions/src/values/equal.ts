@@ -18,14 +18,10 @@ export function equal(left: Value, right: Value, budget: Budget): boolean {
   if (left instanceof Timestamp) return right instanceof Timestamp && left.nanoseconds === right.nanoseconds;
   if (left instanceof Duration) return right instanceof Duration && left.nanoseconds === right.nanoseconds;
   if (left instanceof TypeValue) return right instanceof TypeValue && left.name === right.name;
-  if (left instanceof Optional)
-    return (
-      right instanceof Optional &&
-      (left.value === undefined || right.value === undefined
-        ? left.value === right.value
-        : equal(left.value, right.value, budget))
-    );
-  if (left instanceof ConstructedObject || left instanceof JsonPatchOperation) return left.equals(right, budget);
+  if (left instanceof Optional) return right instanceof Optional && equalIfAny(left.value, right.value, budget);
+  if (left instanceof ConstructedObject) return right instanceof ConstructedObject && equalObjects(left, right, budget);
+  if (left instanceof JsonPatchOperation)
+    return right instanceof JsonPatchOperation && equalOperations(left, right, budget);
   return false;
 }
 
@@ -34,6 +30,25 @@ function equalOpaque(left: Opaque, right: Value): boolean {
   if (right instanceof Opaque && left.typeName === right.typeName) return left.equals(right);
   throw new EvaluationError(`no such overload: a ${left.typeName} equals only another`);
 }
+
+/** Undefined stands for absent. */
+const equalIfAny = (left: Value | undefined, right: Value | undefined, budget: Budget): boolean =>
+  left === undefined || right === undefined ? left === right : equal(left, right, budget);
+
+function equalObjects(left: ConstructedObject, right: ConstructedObject, budget: Budget): boolean {
+  if (left.typeName !== right.typeName || left.fields.size !== right.fields.size) return false;
+  budget.charge(left.fields.size);
+  return [...left.fields].every(([name, value]) => {
+    const other = right.fields.get(name);
+    return other !== undefined && equal(value, other, budget);
+  });
+}
+
+const equalOperations = (left: JsonPatchOperation, right: JsonPatchOperation, budget: Budget): boolean =>
+  left.op === right.op &&
+  left.path === right.path &&
+  left.from === right.from &&
+  equalIfAny(left.value, right.value, budget);
 
 function equalLists(left: readonly Value[], right: readonly Value[], budget: Budget): boolean {
   if (left.length !== right.length) return false;

@@ -9,7 +9,7 @@ type Json = Readonly<Record<string, unknown>>;
  * the rules of authentication escape is not escaped here, as in kube-apiserver. A policy looks at a few fields of a large
  * object, so a part becomes a value when it is looked at.
  */
-export class JsonMap extends MapValue {
+class JsonMap extends MapValue {
   readonly json: Json;
   /** Objects and lists that were looked at. */
   #parts: Map<string, Value> | undefined;

@@ -33,11 +33,13 @@ export const paramRights = (options: ParamRightsOptions): AdmissionPlugin => ({
     const { operation, resource, subresource } = context;
     if (operation === 'DELETE' || subresource !== undefined || resource.group !== 'admissionregistration.k8s.io')
       return undefined;
-    const object = context.object as PolicyOrBinding | undefined; // decoded by the schema of a kind of the group
+    // Decoded by the schemas of the kinds of this group.
+    const object: PolicyOrBinding | undefined = context.object;
+    const current: PolicyOrBinding | undefined = context.oldObject;
     if (!object?.spec || context.user.groups.includes(mastersGroup)) return undefined;
     const { paramKind, paramRef } = object.spec;
     if (paramKind) {
-      const before = (context.oldObject as PolicyOrBinding | undefined)?.spec?.paramKind;
+      const before = current?.spec?.paramKind;
       if (before && sameJson(before, paramKind)) return undefined;
       return requireRight({ context, options, object, field: 'spec.paramKind' }, () => ofPolicy(paramKind, options));
     }
@@ -114,7 +116,7 @@ function ofBinding(
   options: ParamRightsOptions,
 ): Right {
   const { policyName = '' } = spec;
-  const policy = options.policyNamed(bindingKind.replace(/Binding$/, ''), policyName) as PolicyOrBinding | undefined;
+  const policy: PolicyOrBinding | undefined = options.policyNamed(bindingKind.replace(/Binding$/, ''), policyName);
   const paramKind = policy?.spec?.paramKind;
   const found = paramKind ? resourceIn(paramKind, options) : everything;
   const verb = name === '' ? 'list' : 'get';

@@ -8,7 +8,7 @@ import {
   paramRights,
 } from '@cluster-apiserver/gates';
 import { kinds } from '@cluster-apiserver/kinds';
-import type { UserInfo } from '@cluster-apiserver/model';
+import type { Kind, UserInfo } from '@cluster-apiserver/model';
 import type { ApiResponse } from '@cluster-apiserver/pipeline';
 import { mutatingAdmissionPolicy, policyEnvironment, validatingAdmissionPolicy } from '@cluster-apiserver/policies';
 import { known, type Resource } from '@cluster-apiserver/registry';
@@ -51,6 +51,8 @@ export interface PolicyAnswer {
 export interface PolicyServerOptions {
   readonly clock?: Clock;
   readonly authorizer?: Authorizer;
+  /** Besides those that the server serves. */
+  readonly moreKinds?: readonly Kind[];
   /** Plugins that come after the mutating policies. */
   readonly later?: readonly AdmissionPlugin[];
 }
@@ -69,6 +71,7 @@ export async function openPolicyServer({
   clock = systemClock,
   authorizer = nobodyElse,
   later = [],
+  moreKinds = [],
 }: PolicyServerOptions = {}): Promise<PolicyServer> {
   let inForce: Admission = admission([]);
   let user: UserInfo = { name: 'alice', groups: ['system:authenticated'] };
@@ -83,7 +86,7 @@ export async function openPolicyServer({
   };
   const pipeline = await openPipeline({
     clock,
-    kinds: kinds({ eventLifetimeSeconds: 3_600 }),
+    kinds: [...kinds({ eventLifetimeSeconds: 3_600 }), ...moreKinds],
     routes: { checks },
     chain: { authenticator: { authenticate: () => user } },
   });
