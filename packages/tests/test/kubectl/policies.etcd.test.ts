@@ -100,30 +100,36 @@ describeWithKubectl('kubectl and admission', () => {
   });
   afterAll(() => kubectl.close());
 
-  test.each(objects)('creates, shows, applies and deletes a $kind', async ({ kind, fields, changed, header, cells }) => {
-    const name = `${kind.toLowerCase()}.${apiVersion.split('/')[0]}/one`;
-    const object = (more: object): string => JSON.stringify({ apiVersion, kind, metadata: { name: 'one' }, ...more });
-    const isWebhook = kind.endsWith('WebhookConfiguration');
-    expect(await kubectl.says('apply -f -', object(fields))).toBe(`${name} created\n`);
-    const [head = '', row = ''] = rows(await kubectl.says(`get ${kind.toLowerCase()}`)).map((row) => row.join(' '));
-    expect([head, row.replace(/\S+$/, 'AGE')]).toEqual([`NAME ${header} AGE`, `one ${cells} AGE`]);
-    const described = await kubectl.says(`describe ${kind.toLowerCase()} one`);
-    expect(described).toMatch(/^Name: +one\n/);
-    expect(described).toContain(`Kind:         ${kind}`);
-    expect(described).toContain(isWebhook ? 'https://hook.example.com/admit\n' : 'Spec:');
-    expect(await kubectl.says('apply -f -', object(fields))).toBe(`${name} unchanged\n`);
-    expect(await kubectl.says('apply -f -', object(changed))).toBe(`${name} configured\n`);
-    expect(await kubectl.says('apply --server-side --force-conflicts -f -', object(fields))).toBe(
-      `${name} serverside-applied\n`,
-    );
-    const { metadata } = JSON.parse(await kubectl.says(`get ${kind.toLowerCase()} one -o json`)) as {
-      metadata: { generation: number };
-    };
-    expect(metadata.generation).toBeGreaterThanOrEqual(2);
-    expect(await kubectl.says(`delete ${kind.toLowerCase()} one`)).toMatch(/^\S+ "one" deleted\n$/);
-    const mistaken = await kubectl.run('apply -f -', object(isWebhook ? { webhooks: [{ name: 'x' }] } : { spec: {} }));
-    expect([mistaken.code, mistaken.error]).toEqual([1, expect.stringContaining('is invalid')]);
-  });
+  test.each(objects)(
+    'creates, shows, applies and deletes a $kind',
+    async ({ kind, fields, changed, header, cells }) => {
+      const name = `${kind.toLowerCase()}.${apiVersion.split('/')[0]}/one`;
+      const object = (more: object): string => JSON.stringify({ apiVersion, kind, metadata: { name: 'one' }, ...more });
+      const isWebhook = kind.endsWith('WebhookConfiguration');
+      expect(await kubectl.says('apply -f -', object(fields))).toBe(`${name} created\n`);
+      const [head = '', row = ''] = rows(await kubectl.says(`get ${kind.toLowerCase()}`)).map((row) => row.join(' '));
+      expect([head, row.replace(/\S+$/, 'AGE')]).toEqual([`NAME ${header} AGE`, `one ${cells} AGE`]);
+      const described = await kubectl.says(`describe ${kind.toLowerCase()} one`);
+      expect(described).toMatch(/^Name: +one\n/);
+      expect(described).toContain(`Kind:         ${kind}`);
+      expect(described).toContain(isWebhook ? 'https://hook.example.com/admit\n' : 'Spec:');
+      expect(await kubectl.says('apply -f -', object(fields))).toBe(`${name} unchanged\n`);
+      expect(await kubectl.says('apply -f -', object(changed))).toBe(`${name} configured\n`);
+      expect(await kubectl.says('apply --server-side --force-conflicts -f -', object(fields))).toBe(
+        `${name} serverside-applied\n`,
+      );
+      const { metadata } = JSON.parse(await kubectl.says(`get ${kind.toLowerCase()} one -o json`)) as {
+        metadata: { generation: number };
+      };
+      expect(metadata.generation).toBeGreaterThanOrEqual(2);
+      expect(await kubectl.says(`delete ${kind.toLowerCase()} one`)).toMatch(/^\S+ "one" deleted\n$/);
+      const mistaken = await kubectl.run(
+        'apply -f -',
+        object(isWebhook ? { webhooks: [{ name: 'x' }] } : { spec: {} }),
+      );
+      expect([mistaken.code, mistaken.error]).toEqual([1, expect.stringContaining('is invalid')]);
+    },
+  );
 
   test('says what a policy refuses, and what it warns of', async () => {
     const policy = {

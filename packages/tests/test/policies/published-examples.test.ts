@@ -135,17 +135,37 @@ describe('a limit of replicas', () => {
     ],
   };
   test.each([
-    ['by name, of the namespace', { name: 'replica-limit' }, 'test', 4, 'Invalid: object.spec.replicas must be no greater than 3'],
+    [
+      'by name, of the namespace',
+      { name: 'replica-limit' },
+      'test',
+      4,
+      'Invalid: object.spec.replicas must be no greater than 3',
+    ],
     ['by name, of the namespace', { name: 'replica-limit' }, 'prod', 4, 'admitted'],
-    ['by name, of one namespace for all', { name: 'replica-limit', namespace: 'test' }, 'prod', 4, 'Invalid: object.spec.replicas must be no greater than 3'],
-    ['by label', { selector: { matchLabels: { kind: 'limit' } } }, 'prod', 101, 'Invalid: object.spec.replicas must be no greater than 100'],
+    [
+      'by name, of one namespace for all',
+      { name: 'replica-limit', namespace: 'test' },
+      'prod',
+      4,
+      'Invalid: object.spec.replicas must be no greater than 3',
+    ],
+    [
+      'by label',
+      { selector: { matchLabels: { kind: 'limit' } } },
+      'prod',
+      101,
+      'Invalid: object.spec.replicas must be no greater than 100',
+    ],
   ])('as a parameter, %s: %j in %s, %i replicas', async (_, paramRef, namespace, replicas, expected) => {
     await validate(limit, { paramRef: { parameterNotFoundAction: 'Deny', ...paramRef } });
     expect(shortOf(await deploy(namespace, { replicas }))).toBe(expected);
   });
 
   test('with null parameters by default', async () => {
-    const validations = [{ expression: 'params != null', message: 'params missing but required to bind to this policy' }];
+    const validations = [
+      { expression: 'params != null', message: 'params missing but required to bind to this policy' },
+    ];
     await validate({ ...limit, validations });
     expect(shortOf(await deploy('test', { replicas: 1 }))).toBe(
       'Invalid: params missing but required to bind to this policy',
@@ -181,7 +201,10 @@ describe('variables', () => {
     [{}, "Invalid: failed expression: variables.foo == 'bar'"],
   ])('with a default: %j', async (labels, expected) => {
     const expression = "'foo' in object.spec.metadata.labels ? object.spec.metadata.labels['foo'] : 'default'";
-    await validate({ variables: [{ name: 'foo', expression }], validations: [{ expression: "variables.foo == 'bar'" }] });
+    await validate({
+      variables: [{ name: 'foo', expression }],
+      validations: [{ expression: "variables.foo == 'bar'" }],
+    });
     expect(shortOf(await deploy('test', { metadata: { labels } }))).toBe(expected);
   });
 
@@ -197,22 +220,27 @@ describe('variables', () => {
       variables: [
         {
           name: environment,
-          expression: "'environment' in namespaceObject.metadata.labels ? namespaceObject.metadata.labels['environment'] : 'prod'",
+          expression:
+            "'environment' in namespaceObject.metadata.labels ? namespaceObject.metadata.labels['environment'] : 'prod'",
         },
         {
           name: exempt,
-          expression: "has(object.metadata.labels) && 'exempt' in object.metadata.labels && object.metadata.labels['exempt'] == 'true'",
+          expression:
+            "has(object.metadata.labels) && 'exempt' in object.metadata.labels && object.metadata.labels['exempt'] == 'true'",
         },
         { name: 'containers', expression: 'object.spec.template.spec.containers' },
         {
           name: 'containersToCheck',
-          expression: "variables.containers.filter(c, c.image.contains('example.com/') && !(c.image.startsWith('example.com/')))",
+          expression:
+            "variables.containers.filter(c, c.image.contains('example.com/') && !(c.image.startsWith('example.com/')))",
         },
       ],
       validations: [
         {
-          expression: "variables.exempt || variables.containersToCheck.all(c, c.image.startsWith(variables.environment + '.'))",
-          messageExpression: "'only ' + variables.environment + ' images are allowed in namespace ' + namespaceObject.metadata.name",
+          expression:
+            "variables.exempt || variables.containersToCheck.all(c, c.image.startsWith(variables.environment + '.'))",
+          messageExpression:
+            "'only ' + variables.environment + ' images are allowed in namespace ' + namespaceObject.metadata.name",
         },
       ],
     });
@@ -223,7 +251,12 @@ describe('variables', () => {
 
 test.each([
   ['web', 'alice', [], 'admitted'],
-  ['demo', 'alice', [], "Invalid: failed expression: !object.metadata.name.contains('demo') || object.metadata.namespace == 'demo'"],
+  [
+    'demo',
+    'alice',
+    [],
+    "Invalid: failed expression: !object.metadata.name.contains('demo') || object.metadata.namespace == 'demo'",
+  ],
   ['demo', 'system:node:n', ['system:nodes'], 'admitted'],
 ])('match conditions by resource and user: %s by %s', async (name, user, groups, expected) => {
   await validate({
@@ -262,7 +295,7 @@ test.each([
   "authorizer.serviceAccount('default', 'myserviceaccount').resource('deployments').check('delete').allowed()",
   "authorizer.path('/healthz').check('get').allowed()",
   "authorizer.group('apps').resource('deployments').subresource('status').namespace('test').name('backend').check('create').reason() == ''",
-  "oldObject == null || object.spec.replicas >= oldObject.spec.replicas",
+  'oldObject == null || object.spec.replicas >= oldObject.spec.replicas',
 ])('the expression %s is taken', async (expression) => {
   const isUnknown = expression.includes('serviceAccount'); // a resource without a group: kept as published
   const body = { metadata: { name: 'taken' }, spec: { ...onDeployments, validations: [{ expression }] } };
@@ -295,14 +328,18 @@ describe('a sidecar', () => {
   ])('by JSON patch %s', async (_, spec, expected) => {
     const expression = `[JSONPatch{op: "add", path: "/spec/initContainers/-", value: ${made}}]`;
     const mutations = [{ patchType: 'JSONPatch', jsonPatch: { expression } }];
-    ends.push(await server.enforce('mutating', { ...onPods, matchConditions, mutations, reinvocationPolicy: 'IfNeeded' }));
+    ends.push(
+      await server.enforce('mutating', { ...onPods, matchConditions, mutations, reinvocationPolicy: 'IfNeeded' }),
+    );
     expect(await create(spec)).toEqual(expected);
   });
 
   test('by apply configuration needs lists without one owner', async () => {
     const expression = `Object{spec: Object.spec{initContainers: [Object.spec.initContainers{name: "mesh-proxy", image: "mesh/proxy:v1.0.0", restartPolicy: "Always"}]}}`;
     const mutations = [{ patchType: 'ApplyConfiguration', applyConfiguration: { expression } }];
-    ends.push(await server.enforce('mutating', { ...onPods, matchConditions, mutations, reinvocationPolicy: 'IfNeeded' }));
+    ends.push(
+      await server.enforce('mutating', { ...onPods, matchConditions, mutations, reinvocationPolicy: 'IfNeeded' }),
+    );
     const { args: _, ...withoutArgs } = proxy;
     expect(await create({ initContainers: [{ name: 'a' }] })).toEqual({ initContainers: [{ name: 'a' }, withoutArgs] });
     expect(await create({})).toEqual({ initContainers: [withoutArgs] });
