@@ -14,6 +14,7 @@ export interface PolicyEnvironment {
   asServed(resource: ServedKind, object: KubeObject): KubeObject;
   /** An object of the form of this resource, in the form in which it is stored. */
   asStored(resource: ServedKind, object: KubeObject): KubeObject;
+  /** As expressions see it: without managed fields and owner references. */
   namespace(name: string): KubeObject | undefined;
   authorize(question: Parameters<Authorize>[0], call: Call): ReturnType<Authorize>;
   /** The objects of a kind; undefined if it is not served. */
@@ -28,6 +29,8 @@ export interface PolicyEnvironmentOptions {
 }
 
 export function policyEnvironment({ resources, views, authorizer }: PolicyEnvironmentOptions): PolicyEnvironment {
+  /** Every write of a namespace looks at it, and it hardly ever changes. */
+  const decodedNamespaces = new WeakMap<object, KubeObject>();
   const namespaces = resources.find(({ kind }) => kind === namespaceKind);
   const all = [...resources, ...views];
   const resourceOf = new Map(all.map((one) => [one.served, one]));
@@ -47,13 +50,24 @@ export function policyEnvironment({ resources, views, authorizer }: PolicyEnviro
     equivalentsOf: (resource) => equivalents.get(resource as Resource['served']) ?? [],
     asServed: converted(asServed),
     asStored: converted(asStored),
-    namespace: (name) => namespaces && known(namespaces, undefined, name)?.object,
+    namespace: (name) => {
+      const stored = namespaces && known(namespaces, undefined, name);
+      if (!stored) return undefined;
+      const object = decodedNamespaces.get(stored) ?? withoutHidden(stored.object);
+      decodedNamespaces.set(stored, object);
+      return object;
+    },
     authorize: (question, call) => authorizer.authorize(question, call),
     params: ({ apiVersion, kind }) => {
       const found = all.find(({ served }) => served.apiVersion === apiVersion && served.kind === kind);
       return found && paramObjects(found);
     },
   };
+}
+
+function withoutHidden(namespace: KubeObject): KubeObject {
+  const { managedFields: _, ownerReferences: __, ...metadata } = namespace.metadata;
+  return { ...namespace, metadata };
 }
 
 const itemsPerStep = 32;

@@ -100,7 +100,7 @@ export class PolicyRequest {
       object: this.#formed(matched, context.object),
       oldObject: this.#formed(matched, context.oldObject),
       request: this.#asJson(matched),
-      namespaceObject: withoutHidden(this.namespaceObject),
+      namespaceObject: this.namespaceObject,
       authorizer: {
         user,
         authorize: (question) => this.#environment.authorize(question, call),
@@ -180,12 +180,6 @@ export const nameOf = ({ name, object }: AdmissionContext): string =>
   name || object?.metadata.name || object?.metadata.generateName || 'Unknown';
 
 const labelsOf = (object: KubeObject | undefined): Readonly<Record<string, string>> => object?.metadata.labels ?? {};
-
-function withoutHidden(namespace: KubeObject | undefined): KubeObject | undefined {
-  if (!namespace) return undefined;
-  const { managedFields: _, ownerReferences: __, ...metadata } = namespace.metadata;
-  return { ...namespace, metadata };
-}
 
 const withoutUndefined = (options: object): object =>
   Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));

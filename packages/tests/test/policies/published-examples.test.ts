@@ -198,7 +198,7 @@ describe('variables', () => {
   test.each([
     [{ foo: 'bar' }, 'admitted'],
     [{ foo: 'x' }, "Invalid: failed expression: variables.foo == 'bar'"],
-    [{}, "Invalid: failed expression: variables.foo == 'bar'"],
+    [{ other: 'x' }, "Invalid: failed expression: variables.foo == 'bar'"],
   ])('with a default: %j', async (labels, expected) => {
     const expression = "'foo' in object.spec.metadata.labels ? object.spec.metadata.labels['foo'] : 'default'";
     await validate({
