@@ -61,7 +61,7 @@ const reasons: readonly (readonly [RegExp, string])[] = [
 const reasonOf = (fault: string): string =>
   reasons.find(([pattern]) => pattern.test(fault.split('\n')[0] as string))?.[1] ?? 'literal';
 
-export function show(value: Value): string {
+function show(value: Value): string {
   if (value === null || typeof value === 'bigint' || typeof value === 'boolean') return String(value);
   if (typeof value === 'string') return JSON.stringify(value).replaceAll('\ufffd', '\\ufffd');
   if (typeof value === 'number')

@@ -248,8 +248,9 @@ describe('a deletion', () => {
       call,
     );
     expect(attempts.map(({ operation, name, oldObject }) => [operation, name, oldObject?.metadata.name])).toEqual([
-      ['DELETE', 'a', 'a'],
-      ['DELETE', 'b', 'b'],
+      // As in kube-apiserver, a request for a collection names no object.
+      ['DELETE', undefined, 'a'],
+      ['DELETE', undefined, 'b'],
     ]);
     expect(await stored(namespace, 'a')).toBeUndefined();
   });

@@ -192,13 +192,14 @@ describe('the plugins that an operator chooses', () => {
     [['NamespaceAutoProvision'], [], ['NamespaceAutoProvision']],
     [['NamespaceAutoProvision'], ['NamespaceLifecycle'], ['NamespaceAutoProvision']],
   ])('with %j on and %j off are %j', (enabled, disabled, plugins) => {
-    expect(chooseAdmissionPlugins(enabled, disabled)).toEqual({ plugins, faults: [] });
+    const always = ['MutatingAdmissionPolicy', 'ValidatingAdmissionPolicy'];
+    expect(chooseAdmissionPlugins(enabled, disabled)).toEqual({ plugins: [...plugins, ...always], faults: [] });
   });
 
   test('are named by names that there are, each on one side', () => {
     expect(chooseAdmissionPlugins(['NamespaceLifecycl'], ['Nothing']).faults).toEqual([
       '--enable-admission-plugins: there is no "NamespaceLifecycl"; did you mean NamespaceLifecycle?',
-      '--disable-admission-plugins: there is no "Nothing"; there is NamespaceLifecycle, NamespaceAutoProvision',
+      '--disable-admission-plugins: there is no "Nothing"; there is NamespaceLifecycle, NamespaceAutoProvision, MutatingAdmissionPolicy, ValidatingAdmissionPolicy',
     ]);
     expect(chooseAdmissionPlugins(['NamespaceLifecycle'], ['NamespaceLifecycle']).faults).toHaveLength(1);
     expect(chooseAdmissionPlugins(['NamespaceLifecycle', 'NamespaceAutoProvision'], []).faults).toHaveLength(1);
