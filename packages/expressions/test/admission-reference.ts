@@ -96,7 +96,7 @@ function* work(
   { answersLater, turnSteps }: Conditions,
 ): Work<Outcome> {
   const written = variables.map(([name, expression]) => ({ name, expression }));
-  const composed = compileVariables(environments.policy, written);
+  const composed = yield* compileVariables(environments.policy, written);
   const [fault] = composed.faults.values();
   if (fault !== undefined) return { refused: firstFault(fault) };
   const hasVariables = env !== 'typed' && env !== 'authorization';

@@ -24,6 +24,7 @@ export {
   type Namespaces,
 } from './admission/namespaces.ts';
 export { ownerReferencesPermissionEnforcement } from './admission/owner-references.ts';
+export { paramRights, type ParamRightsOptions } from './admission/param-rights.ts';
 export { rbacEscalation } from './admission/rbac-escalation.ts';
 export type { Authenticator, Credentials } from './authentication/authenticator.ts';
 export { orAnonymous } from './authentication/anonymous.ts';

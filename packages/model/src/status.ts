@@ -170,7 +170,9 @@ export function invalid(
   const listed = errors.slice(0, fieldErrorsMax);
   const omitted = errors.length - listed.length + errors.reduce((sum, { omitted = 0 }) => sum + omitted, 0);
   const more = omitted > 0 ? [`and ${omitted} more`] : [];
-  const sentences = [...withinMessage(listed.map(({ field, message }) => `${field}: ${message}`)), ...more];
+  // What is found twice is two causes and one sentence, as in kube-apiserver.
+  const found = new Set(listed.map(({ field, message }) => `${field}: ${message}`));
+  const sentences = [...withinMessage([...found]), ...more];
   const all = sentences.length === 1 ? sentences[0] : `[${sentences.join(', ')}]`;
   const shownName = name.length <= nameCharactersMax ? name : `${name.slice(0, nameCharactersMax)}…`;
   return new StatusError(

@@ -1,4 +1,5 @@
 import { getOwn, setOwn } from '@cluster-apiserver/base';
+import { findApplyFault } from '@cluster-apiserver/expressions';
 import type { ListSchema, ObjectSchema, Schema } from '@cluster-apiserver/model';
 
 type Values = Readonly<Record<string, unknown>>;
@@ -13,72 +14,9 @@ export class ConfigurationFault extends Error {
  * be named: the rest of it would be lost.
  */
 export function mergeConfiguration(schema: ObjectSchema, live: object, configuration: object): Record<string, unknown> {
-  const faults = faultsOf(schema, configuration, '');
-  if (faults.length > 0)
-    throw new ConfigurationFault(`failed to convert patch object to typed object: ${faults.join('\n')}`);
-  const atomic = atomicsOf(schema, configuration, '');
-  if (atomic.length > 0)
-    throw new ConfigurationFault(
-      `invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: ${atomic.join(', ')}`,
-    );
+  const fault = findApplyFault(schema, configuration as Values);
+  if (fault !== undefined) throw new ConfigurationFault(fault);
   return mergeObject(schema, live as Values, configuration as Values);
-}
-
-const jsonTypes = {
-  string: 'string',
-  bytes: 'string',
-  time: 'string',
-  microTime: 'string',
-  boolean: 'boolean',
-  int32: 'numeric',
-  int64: 'numeric',
-} as const;
-
-/** What the schema does not allow, in the words of upstream. */
-function faultsOf(schema: Schema, value: unknown, path: string): string[] {
-  if (value === null || schema.type === 'any') return [];
-  switch (schema.type) {
-    case 'object':
-      if (!isMap(value)) return [wrongType(path, 'map', value)];
-      return Object.entries(value).flatMap(([name, held]) => {
-        const field = schema.fields.get(name);
-        return field
-          ? faultsOf(field.schema, held, `${path}.${name}`)
-          : [`${path}.${name}: field not declared in schema`];
-      });
-    case 'map':
-      if (!isMap(value)) return [wrongType(path, 'map', value)];
-      return Object.entries(value).flatMap(([key, held]) => faultsOf(schema.values, held, `${path}.${key}`));
-    case 'list':
-      if (!Array.isArray(value)) return [wrongType(path, 'list', value)];
-      return value.flatMap((entry: unknown, index) => faultsOf(schema.items, entry, `${path}[${index}]`));
-    default: {
-      const wanted = jsonTypes[schema.type];
-      const given = typeof value === 'number' ? 'numeric' : typeof value;
-      return given === wanted ? [] : [wrongType(path, wanted, value)];
-    }
-  }
-}
-
-const wrongType = (path: string, wanted: string, value: unknown): string =>
-  `${path}: expected ${wanted}, got &{${typeof value === 'string' ? value : JSON.stringify(value)}}`;
-
-/** The paths of what has one owner as a whole. */
-function atomicsOf(schema: Schema, value: unknown, path: string): string[] {
-  if (schema.type === 'object' && isMap(value))
-    return [
-      ...(schema.atomic ? [path] : []),
-      ...Object.entries(value).flatMap(([name, held]) => {
-        const field = schema.fields.get(name);
-        return field ? atomicsOf(field.schema, held, `${path}.${name}`) : [];
-      }),
-    ];
-  if (schema.type === 'list' && Array.isArray(value))
-    return [
-      ...(schema.sharing === 'atomic' ? [path] : []),
-      ...value.flatMap((entry: unknown, index) => atomicsOf(schema.items, entry, `${path}[${index}]`)),
-    ];
-  return [];
 }
 
 function mergeObject({ fields }: ObjectSchema, live: Values, given: Values): Record<string, unknown> {

@@ -1,4 +1,4 @@
-import type { ActivePolicy } from './active-policies.ts';
+import type { ActivePolicy } from './followed-policies.ts';
 
 /** The policies that have bindings, with those. */
 export function bindPolicies<Policy extends { readonly name: string }, Binding extends { readonly policyName: string }>(

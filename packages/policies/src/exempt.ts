@@ -14,6 +14,9 @@ const policyResources: ReadonlySet<string> = new Set([
 export const isPolicy = (resource: ServedKind): boolean =>
   isAboutPolicies(resource) && policyResources.has(resource.plural);
 
+/** Whether policies of the API apply to writes of a resource. */
+export const obeysApiPolicies = (resource: ServedKind): boolean => !isReview(resource) && !isPolicy(resource);
+
 /** Nothing is written by a review of a user or of access, and a cluster in which they are refused does not work. */
 export const isReview = ({ group }: ServedKind): boolean =>
   group === 'authentication.k8s.io' || group === 'authorization.k8s.io';

@@ -1,10 +1,9 @@
+export { policyEnvironment, type PolicyEnvironment } from './environment.ts';
 export { mutatingAdmissionPolicy } from './mutating-plugin.ts';
 export { mutatingAdmissionWebhook } from './mutating-webhook-plugin.ts';
-export type { FindParams, ParamObjects } from './params.ts';
-export type { Surroundings } from './request.ts';
 export { reservedNames } from './reserved-names.ts';
 export { type StaticObjects, staticProblems, staticSuffix } from './static-policies.ts';
-export { type PolicyPluginOptions, validatingAdmissionPolicy } from './validating-plugin.ts';
+export { validatingAdmissionPolicy } from './validating-plugin.ts';
 export { validatingAdmissionWebhook } from './validating-webhook-plugin.ts';
 export type { WebhookFailure } from './webhook/invoke.ts';
 export type { AdmissionWebhookMeasures } from './webhook/measures.ts';

@@ -1,5 +1,5 @@
 import type { MatchResources, NamedRuleWithOperations } from '@cluster-apiserver/kinds';
-import { matcherOfField, type ServedKind } from '@cluster-apiserver/model';
+import { type LabelSelectorField, matcherOfField, type ServedKind } from '@cluster-apiserver/model';
 import type { PolicyRequest } from './request.ts';
 
 /** The resource by which a request matches, whose form its objects then have; undefined if it does not match. */
@@ -9,18 +9,25 @@ export type Matches = (request: PolicyRequest) => ServedKind | undefined;
 export function matcherOf(match: MatchResources | undefined): Matches {
   if (!match) return (request) => request.context.resource;
   const { resourceRules = [], excludeResourceRules = [], matchPolicy } = match;
-  const matchesNamespace = matcherOfField(match.namespaceSelector ?? {});
-  const matchesObject = matcherOfField(match.objectSelector ?? {});
+  const { namespaceSelector = {} } = match;
+  const matchesNamespace = matcherOfField(namespaceSelector);
+  const selectsAllNamespaces = isEmpty(namespaceSelector);
+  const { objectSelector = {} } = match;
+  const matchesObject = matcherOfField(objectSelector);
+  // A request without any object has no labels, and still nothing is demanded of them.
+  const selectsAll = isEmpty(objectSelector);
   const isEquivalent = matchPolicy === 'Equivalent';
   return (request) => {
     const found =
       resourceRules.length === 0 ? request.context.resource : matchedBy(resourceRules, isEquivalent, request);
     if (!found || matchedBy(excludeResourceRules, isEquivalent, request)) return undefined;
-    const { namespaceLabels } = request;
+    const namespaceLabels = selectsAllNamespaces ? undefined : request.namespaceLabels;
     if (namespaceLabels && !matchesNamespace(namespaceLabels)) return undefined;
-    return request.objectLabels.some(matchesObject) ? found : undefined;
+    return selectsAll || request.objectLabels.some(matchesObject) ? found : undefined;
   };
 }
+
+const isEmpty = ({ matchLabels, matchExpressions }: LabelSelectorField): boolean => !matchLabels && !matchExpressions;
 
 function matchedBy(
   rules: readonly NamedRuleWithOperations[],

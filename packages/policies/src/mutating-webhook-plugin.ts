@@ -16,7 +16,7 @@ export function mutatingAdmissionWebhook(options: WebhookPluginOptions): Admissi
     mutate: (context) => {
       const inForce = webhooks();
       if (inForce.length === 0 || isAboutPolicies(context.resource)) return context.object;
-      const request = new PolicyRequest(context, options.surroundings);
+      const request = new PolicyRequest(context, options.environment);
       return perform(options.clock, context.call, mutating.mutate(inForce, request));
     },
   };

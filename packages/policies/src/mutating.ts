@@ -1,19 +1,16 @@
-import type { Work } from '@cluster-apiserver/base';
+import type { Steps, Work } from '@cluster-apiserver/base';
 import {
   applyConfigurationFrom,
-  Budget,
   BudgetExceededError,
   Evaluation,
   EvaluationError,
   type Expression,
   jsonPatchFrom,
-  requestStepsMax,
 } from '@cluster-apiserver/expressions';
 import type { MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding } from '@cluster-apiserver/kinds';
 import {
   forbiddenName,
   type KubeObject,
-  matcherOfField,
   PatchFailedError,
   PatchFormError,
   patchedByOperations,
@@ -25,86 +22,42 @@ import {
   TooManyOperationsError,
   WrongTypeError,
 } from '@cluster-apiserver/model';
-import type { ActivePolicy } from './active-policies.ts';
 import { ConfigurationFault, mergeConfiguration } from './apply-configuration.ts';
-import { meetsConditions, PolicyCompileError, PolicyCompiler } from './compiled.ts';
-import { type Matches, matcherOf } from './matching.ts';
-import { ConfigurationError, type FindParams, paramsOf, requireParams } from './params.ts';
+import { type CompiledBinding, type CompiledPolicy, type CompileExpression, meetsConditions } from './compiled.ts';
+import type { ActivePolicy } from './followed-policies.ts';
+import { type Invocation, invocationsOf } from './invocations.ts';
+import type { PolicyEnvironment } from './environment.ts';
 import { nameOf, type PolicyRequest } from './request.ts';
 
-/** A policy, ready to be evaluated. */
-export interface CompiledMutatingPolicy {
-  readonly name: string;
-  readonly policy: MutatingAdmissionPolicy;
-  readonly matches: Matches;
-  /** Set when its expressions cannot be used. */
-  readonly fault?: string;
-  readonly compiler?: PolicyCompiler;
-  readonly conditions: readonly Expression[];
-  readonly mutations: readonly CompiledMutation[];
-}
-
-interface CompiledMutation {
+export interface CompiledMutation {
   readonly patchType: string;
   readonly compiled: Expression;
 }
 
-export interface CompiledMutatingBinding {
-  readonly name: string;
-  readonly policyName: string;
-  readonly binding: MutatingAdmissionPolicyBinding;
-  readonly matches: Matches;
-  readonly matchesParam: (labels: Readonly<Record<string, string>>) => boolean;
-}
-
+export type CompiledMutatingPolicy = CompiledPolicy<MutatingAdmissionPolicy, readonly CompiledMutation[]>;
+export type CompiledMutatingBinding = CompiledBinding<MutatingAdmissionPolicyBinding>;
 export type ActiveMutatingPolicy = ActivePolicy<CompiledMutatingPolicy, CompiledMutatingBinding>;
+type MutatingInvocation = Invocation<CompiledMutatingPolicy, CompiledMutatingBinding>;
 
 const patching = { hasAuthorizer: true, hasPatchTypes: true };
 
-export function compileMutatingPolicy(policy: MutatingAdmissionPolicy): CompiledMutatingPolicy {
-  const { spec, metadata } = policy;
-  const base = { name: metadata.name ?? '', policy, matches: matcherOf(spec.matchConstraints) };
-  try {
-    const compiler = new PolicyCompiler(spec);
-    return {
-      ...base,
-      compiler,
-      conditions: compiler.conditions(spec.matchConditions ?? []),
-      mutations: (spec.mutations ?? []).map(({ patchType, applyConfiguration, jsonPatch }) => ({
-        patchType,
-        compiled: compiler.compile((applyConfiguration ?? jsonPatch)?.expression ?? '', patching),
-      })),
-    };
-  } catch (error) {
-    if (!(error instanceof PolicyCompileError)) throw error;
-    return { ...base, conditions: [], mutations: [], fault: error.message };
+export function* compileMutations(
+  { spec }: MutatingAdmissionPolicy,
+  compile: CompileExpression,
+): Steps<readonly CompiledMutation[]> {
+  const mutations: CompiledMutation[] = [];
+  for (const { patchType, applyConfiguration, jsonPatch } of spec.mutations ?? []) {
+    const expression = (applyConfiguration ?? jsonPatch)?.expression ?? '';
+    mutations.push({ patchType, compiled: compile(expression, patching) });
+    yield;
   }
-}
-
-export function compileMutatingBinding(binding: MutatingAdmissionPolicyBinding): CompiledMutatingBinding {
-  const { spec, metadata } = binding;
-  return {
-    name: metadata.name ?? '',
-    policyName: spec.policyName ?? '',
-    binding,
-    matches: matcherOf(spec.matchResources),
-    matchesParam: matcherOfField(spec.paramRef?.selector ?? {}),
-  };
-}
-
-/** A policy with a binding and a parameter that a request meets. */
-interface Invocation {
-  readonly policy: CompiledMutatingPolicy;
-  readonly binding: CompiledMutatingBinding;
-  readonly matched: ServedKind;
-  readonly param: KubeObject | undefined;
-  /** Whether the policy acts again when others have changed the object after it. */
-  readonly isReinvocable: boolean;
+  return mutations;
 }
 
 /** What a policy could not do. */
 interface PolicyFailure {
   readonly policy: CompiledMutatingPolicy;
+  readonly binding: CompiledMutatingBinding | undefined;
   readonly message: string;
   readonly reason: 'Invalid' | 'Forbidden';
 }
@@ -113,14 +66,22 @@ interface PolicyFailure {
 export function* mutateByPolicies(
   active: readonly ActiveMutatingPolicy[],
   request: PolicyRequest,
-  findParams: FindParams,
+  environment: PolicyEnvironment,
 ): Work<KubeObject> {
   const failures: PolicyFailure[] = [];
-  const invocations = invocationsFor(active, request, findParams, failures).filter(
-    ({ isReinvocable }) => isReinvocable || !request.context.reinvocation,
-  );
+  const invocations: MutatingInvocation[] = [];
+  for (const one of active) {
+    yield;
+    const matched = one.policy.matches(request);
+    if (!matched) continue;
+    for (const invocation of yield* invocationsOf(one, matched, request, environment)) {
+      const { policy, binding, fault } = invocation;
+      if (fault !== undefined) failures.push({ policy, binding, message: fault, reason: 'Forbidden' });
+      else if (isReinvocable(invocation) || !request.context.reinvocation) invocations.push(invocation);
+    }
+  }
   let now = request;
-  const invoke = function* (invocation: Invocation): Work<boolean> {
+  const invoke = function* (invocation: MutatingInvocation): Work<boolean> {
     const before = now.object;
     const object = yield* invoked(invocation, now, failures);
     if (object === before || sameJson(object, before)) return false;
@@ -130,69 +91,35 @@ export function* mutateByPolicies(
   let lastChange = -1;
   for (const [index, invocation] of invocations.entries()) if (yield* invoke(invocation)) lastChange = index;
   for (const [index, invocation] of invocations.entries())
-    if (invocation.isReinvocable && index < lastChange) yield* invoke(invocation);
+    if (isReinvocable(invocation) && index < lastChange) yield* invoke(invocation);
   const refused = failures.filter(({ policy }) => policy.policy.spec.failurePolicy !== 'Ignore');
   if (refused.length > 0) throw denied(request, refused);
   return now.object;
 }
 
-function invocationsFor(
-  active: readonly ActiveMutatingPolicy[],
-  request: PolicyRequest,
-  findParams: FindParams,
-  failures: PolicyFailure[],
-): readonly Invocation[] {
-  const found: Invocation[] = [];
-  for (const { policy, bindings } of active) {
-    const matched = policy.matches(request);
-    if (!matched) continue;
-    const { paramKind, reinvocationPolicy } = policy.policy.spec;
-    const failed = (by: string, error: unknown): void => {
-      if (!(error instanceof ConfigurationError)) throw error;
-      failures.push({ policy, message: `${by} ${error.message}`, reason: 'Forbidden' });
-    };
-    try {
-      const objects = requireParams(paramKind, findParams);
-      for (const binding of bindings) {
-        if (!binding.matches(request)) continue;
-        try {
-          const { paramRef } = binding.binding.spec;
-          for (const param of paramsOf(objects, paramRef, binding.matchesParam, request.namespace))
-            found.push({ policy, binding, matched, param, isReinvocable: reinvocationPolicy === 'IfNeeded' });
-        } catch (error) {
-          failed(`${told(policy, binding)} failed to configure binding:`, error);
-        }
-      }
-    } catch (error) {
-      failed(`policy ${JSON.stringify(policy.name)} denied request: failed to configure policy:`, error);
-    }
-  }
-  return found;
-}
-
-const told = ({ name }: CompiledMutatingPolicy, binding: CompiledMutatingBinding): string =>
-  `policy '${name}' with binding '${binding.name}' denied request:`;
+/** Whether the policy acts again when others have changed the object after it. */
+const isReinvocable = ({ policy }: MutatingInvocation): boolean => policy.policy.spec.reinvocationPolicy === 'IfNeeded';
 
 /** The object after the mutations of one policy. What fails changes nothing. */
 function* invoked(
-  { policy, binding, matched, param }: Invocation,
+  { policy, binding, matched, param }: MutatingInvocation,
   request: PolicyRequest,
   failures: PolicyFailure[],
 ): Work<KubeObject> {
-  const failed = (message: string): void =>
-    void failures.push({ policy, message: `${told(policy, binding)} ${message}`, reason: 'Invalid' });
-  const evaluationOver = (over: PolicyRequest): Evaluation =>
-    new Evaluation(over.valuesFor(matched, param), policy.compiler?.variables, new Budget(requestStepsMax));
-  if (policy.fault !== undefined) {
-    failed(policy.fault);
+  const { program } = policy;
+  const failed = (message: string): void => void failures.push({ policy, binding, message, reason: 'Invalid' });
+  if (program.fault !== undefined) {
+    failed(program.fault);
     return request.object;
   }
+  const evaluationOver = (over: PolicyRequest): Evaluation =>
+    new Evaluation(over.valuesFor(matched, param), program.variables, over.budget);
   let now = request;
   try {
-    const met = yield* meetsConditions(evaluationOver(now), policy.conditions);
+    const met = yield* meetsConditions(evaluationOver(now), program.conditions);
     if (met.error !== undefined) failed(met.error);
     if (met.error !== undefined || !met.value) return request.object;
-    for (const mutation of policy.mutations) {
+    for (const mutation of program.parts) {
       try {
         now = now.withObject(yield* mutated(mutation, matched, now, evaluationOver(now)));
       } catch (error) {
@@ -234,7 +161,7 @@ function withoutOwnership(object: KubeObject): KubeObject {
   return { ...object, metadata };
 }
 
-/** In the words of an answer. Faults of ours are thrown. */
+/** In the words of an answer. Internal errors are thrown. */
 function faultIn({ compiled }: CompiledMutation, error: unknown): string {
   if (error instanceof EvaluationError) return `expression '${compiled.text}' resulted in error: ${error.message}`;
   if (error instanceof ConfigurationFault) return `error applying patch: ${error.message}`;
@@ -245,8 +172,12 @@ function faultIn({ compiled }: CompiledMutation, error: unknown): string {
 }
 
 function denied({ context }: PolicyRequest, failures: readonly PolicyFailure[]): StatusError {
-  const [{ message, reason }] = failures as [PolicyFailure, ...PolicyFailure[]];
-  const causes = failures.map((one) => ({ message: one.message }));
+  const [first] = failures as [PolicyFailure, ...PolicyFailure[]];
+  const message = describeFailure(first);
+  const causes = failures.map((failure) => ({ message: describeFailure(failure) }));
   const { details } = forbiddenName(context.resource, nameOf(context), message, causes);
-  return new StatusError(reason, message, details, { code: 403 });
+  return new StatusError(first.reason, message, details, { code: 403 });
 }
+
+const describeFailure = ({ policy: { name }, binding, message }: PolicyFailure): string =>
+  `policy ${binding ? `'${name}' with binding '${binding.name}'` : JSON.stringify(name)} denied request: ${message}`;

@@ -1,38 +1,42 @@
-import { type Call, invariant } from '@cluster-apiserver/base';
-import { type Authorize, type AdmissionValues, admissionValues, type Value } from '@cluster-apiserver/expressions';
+import { invariant } from '@cluster-apiserver/base';
+import {
+  type AdmissionValues,
+  admissionValues,
+  Budget,
+  fromApiJson,
+  requestStepsMax,
+  type Value,
+} from '@cluster-apiserver/expressions';
 import type { AdmissionContext } from '@cluster-apiserver/gates';
 import { decode, type KubeObject, type ObjectSchema, type ServedKind, WrongTypeError } from '@cluster-apiserver/model';
+import type { PolicyEnvironment } from './environment.ts';
 
 export { nameOf } from '@cluster-apiserver/gates';
 
-/** What policies have to know of the server. */
-export interface Surroundings {
-  /** The resources that serve the same objects in other groups or versions. */
-  equivalentsOf(resource: ServedKind): readonly ServedKind[];
-  /** An object in the form of another of these resources. */
-  inFormOf(resource: ServedKind, object: KubeObject): KubeObject;
-  /** An object of the form of this resource, in the form in which it is stored. */
-  inStoredForm(resource: ServedKind, object: KubeObject): KubeObject;
-  /** A namespace as far as is known here. */
-  namespace(name: string): KubeObject | undefined;
-  /** The kind of what a subresource speaks, or of the resource itself. */
-  authorize(question: Parameters<Authorize>[0], call: Call): ReturnType<Authorize>;
-}
+type Values = ReadonlyMap<string, Value>;
 
-/** A write as policies see it. It is made for each write that meets a policy, and computes what is asked of it once. */
+/**
+ * A write as the policies of one type see it, while at least one is in force. What policies read is computed when the
+ * first one reads it; the next ones find it there.
+ */
 export class PolicyRequest {
   readonly context: AdmissionContext;
-  readonly #surroundings: Surroundings;
+  /** For the expressions of all policies together. */
+  readonly budget: Budget;
+  readonly #environment: PolicyEnvironment;
   #namespace: KubeObject | undefined;
+  /** By the resource in whose form objects are, without parameters. */
+  #values: Map<ServedKind, Values> | undefined;
 
-  constructor(context: AdmissionContext, surroundings: Surroundings) {
+  constructor(context: AdmissionContext, environment: PolicyEnvironment, budget = new Budget(requestStepsMax)) {
     this.context = context;
-    this.#surroundings = surroundings;
+    this.budget = budget;
+    this.#environment = environment;
   }
 
   /** The same write with another object. */
   withObject(object: KubeObject): PolicyRequest {
-    return new PolicyRequest({ ...this.context, object }, this.#surroundings);
+    return new PolicyRequest({ ...this.context, object }, this.#environment, this.budget);
   }
 
   /** Of a write that is no deletion. */
@@ -49,7 +53,7 @@ export class PolicyRequest {
   }
 
   get equivalents(): readonly ServedKind[] {
-    return this.#surroundings.equivalentsOf(this.context.resource);
+    return this.#environment.equivalentsOf(this.context.resource);
   }
 
   /** Whether the object is a namespace, which counts as lying in itself. */
@@ -69,7 +73,7 @@ export class PolicyRequest {
   get namespaceObject(): KubeObject | undefined {
     const { namespace } = this.context;
     if (namespace === undefined || this.isNamespace) return undefined;
-    this.#namespace ??= this.#surroundings.namespace(namespace) ?? {
+    this.#namespace ??= this.#environment.namespace(namespace) ?? {
       kind: 'Namespace',
       apiVersion: 'v1',
       metadata: { name: namespace, labels: { 'kubernetes.io/metadata.name': namespace } },
@@ -84,18 +88,24 @@ export class PolicyRequest {
   }
 
   /** The values of an expression for the resource by which a policy matched, with an object if another one is meant. */
-  valuesFor(matched: ServedKind, params: KubeObject | undefined): ReadonlyMap<string, Value> {
+  valuesFor(matched: ServedKind, params: KubeObject | undefined): Values {
+    this.#values ??= new Map();
+    const known = this.#values.get(matched) ?? this.#makeValues(matched);
+    this.#values.set(matched, known);
+    return params ? new Map(known).set('params', fromApiJson(params)) : known;
+  }
+
+  #makeValues(matched: ServedKind): Values {
     const { context } = this;
     const { user, call } = context;
     const given: AdmissionValues = {
       object: this.#formed(matched, context.object),
       oldObject: this.#formed(matched, context.oldObject),
-      params,
       request: this.#asJson(matched),
-      namespaceObject: withoutHidden(this.namespaceObject),
+      namespaceObject: this.namespaceObject,
       authorizer: {
         user,
-        authorize: (question) => this.#surroundings.authorize(question, call),
+        authorize: (question) => this.#environment.authorize(question, call),
         requestResource: {
           group: context.resource.group,
           resource: context.resource.plural,
@@ -141,7 +151,7 @@ export class PolicyRequest {
 
   /** An object of that form, in the form in which it is stored. */
   stored(matched: ServedKind, object: KubeObject): KubeObject {
-    return this.#isSubresource(matched) ? object : this.#surroundings.inStoredForm(matched, object);
+    return this.#isSubresource(matched) ? object : this.#environment.asStored(matched, object);
   }
 
   /** Whether the object is what a subresource speaks, which is the same in all versions of its resource. */
@@ -152,7 +162,7 @@ export class PolicyRequest {
 
   #formed(matched: ServedKind, object: KubeObject | undefined): KubeObject | undefined {
     if (!object || this.#isSubresource(matched)) return object;
-    return this.#surroundings.inFormOf(matched, object);
+    return this.#environment.asServed(matched, object);
   }
 
   #asJson(matched: ServedKind): object {
@@ -190,12 +200,6 @@ export class PolicyRequest {
 const resourceIn = ({ group, version, plural }: ServedKind): object => ({ group, version, resource: plural });
 
 const labelsOf = (object: KubeObject | undefined): Readonly<Record<string, string>> => object?.metadata.labels ?? {};
-
-function withoutHidden(namespace: KubeObject | undefined): KubeObject | undefined {
-  if (!namespace) return undefined;
-  const { managedFields: _, ownerReferences: __, ...metadata } = namespace.metadata;
-  return { ...namespace, metadata };
-}
 
 const withoutUndefined = (options: object): object =>
   Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));

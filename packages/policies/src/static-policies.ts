@@ -1,5 +1,6 @@
+import { atOnce } from '@cluster-apiserver/base';
 import type { KubeObject } from '@cluster-apiserver/model';
-import type { ActivePolicy } from './active-policies.ts';
+import type { ActivePolicy, FollowPoliciesOptions } from './followed-policies.ts';
 import { bindPolicies } from './bind-policies.ts';
 
 /** Policies of one type and their bindings, as files have them. Each change makes another object of it. */
@@ -40,18 +41,24 @@ function problemsOfBinding({ spec = {} }: PolicyOrBinding, names: ReadonlySet<st
   ];
 }
 
-/** Compiled now, so that no write waits for it, and again after each change. */
+/** Compiled now, so that no write waits for it, and again after each change. There are none without objects. */
 export function staticPolicies<
   Policy extends { readonly name: string },
   Binding extends { readonly policyName: string },
 >(
-  objects: () => StaticObjects,
-  compilePolicy: (object: KubeObject) => Policy,
-  compileBinding: (object: KubeObject) => Binding,
+  objects: (() => StaticObjects) | undefined,
+  {
+    compilePolicy,
+    compileBinding,
+  }: Pick<FollowPoliciesOptions<Policy, Binding>, 'compilePolicy' | 'compileBinding'>,
 ): () => readonly ActivePolicy<Policy, Binding>[] {
+  if (!objects) return () => none;
   const compile = (from: StaticObjects) => ({
     from,
-    active: bindPolicies(from.policies.map(compilePolicy), from.bindings.map(compileBinding)),
+    active: bindPolicies(
+      from.policies.map((policy) => atOnce(compilePolicy(policy))),
+      from.bindings.map(compileBinding),
+    ),
   });
   let compiled = compile(objects());
   return () => {
@@ -60,3 +67,5 @@ export function staticPolicies<
     return compiled.active;
   };
 }
+
+const none: readonly never[] = [];

@@ -13,7 +13,7 @@ export function validatingAdmissionWebhook(options: WebhookPluginOptions): Admis
     validate: (context) => {
       const inForce = webhooks();
       if (inForce.length === 0 || isAboutPolicies(context.resource)) return undefined;
-      const request = new PolicyRequest(context, options.surroundings);
+      const request = new PolicyRequest(context, options.environment);
       const done = perform(options.clock, context.call, validateByWebhooks(inForce, request, options));
       return done instanceof Promise ? done.then(() => undefined) : undefined;
     },

@@ -1,41 +1,26 @@
-import type { Work } from '@cluster-apiserver/base';
-import {
-  BudgetExceededError,
-  Budget,
-  Evaluation,
-  type Expression,
-  requestStepsMax,
-  type Value,
-} from '@cluster-apiserver/expressions';
+import type { Steps, Work } from '@cluster-apiserver/base';
+import { BudgetExceededError, Evaluation, type Expression, type Value } from '@cluster-apiserver/expressions';
 import type {
   AuditAnnotation,
   ValidatingAdmissionPolicy,
   ValidatingAdmissionPolicyBinding,
   Validation,
 } from '@cluster-apiserver/kinds';
+import { forbiddenName, type Reason, StatusError } from '@cluster-apiserver/model';
 import {
-  forbiddenName,
-  type KubeObject,
-  matcherOfField,
-  type Reason,
-  type ServedKind,
-  StatusError,
-} from '@cluster-apiserver/model';
-import { meetsConditions, outcomeOf, PolicyCompiler, PolicyCompileError } from './compiled.ts';
-import type { ActivePolicy } from './active-policies.ts';
-import { type Matches, matcherOf } from './matching.ts';
-import { ConfigurationError, type FindParams, type ParamObjects, paramsOf, requireParams } from './params.ts';
+  type CompiledBinding,
+  type CompiledPolicy,
+  type CompileExpression,
+  meetsConditions,
+  outcomeOf,
+  type Program,
+} from './compiled.ts';
+import type { ActivePolicy } from './followed-policies.ts';
+import { type Invocation, invocationsOf } from './invocations.ts';
+import type { PolicyEnvironment } from './environment.ts';
 import { nameOf, type PolicyRequest } from './request.ts';
 
-/** A policy, ready to be evaluated. */
-export interface CompiledValidatingPolicy {
-  readonly name: string;
-  readonly policy: ValidatingAdmissionPolicy;
-  readonly matches: Matches;
-  /** Set when its expressions cannot be used. */
-  readonly fault?: string;
-  readonly compiler?: PolicyCompiler;
-  readonly conditions: readonly Expression[];
+export interface ValidatingParts {
   readonly validations: readonly CompiledValidation[];
   readonly auditAnnotations: readonly (AuditAnnotation & { readonly compiled: Expression })[];
 }
@@ -45,49 +30,31 @@ interface CompiledValidation extends Validation {
   readonly compiledMessage: Expression | undefined;
 }
 
-export interface CompiledValidatingBinding {
-  readonly name: string;
-  readonly policyName: string;
-  readonly binding: ValidatingAdmissionPolicyBinding;
-  readonly matches: Matches;
-  readonly matchesParam: (labels: Readonly<Record<string, string>>) => boolean;
-}
+export type CompiledValidatingPolicy = CompiledPolicy<ValidatingAdmissionPolicy, ValidatingParts>;
+export type CompiledValidatingBinding = CompiledBinding<ValidatingAdmissionPolicyBinding>;
+export type ActiveValidatingPolicy = ActivePolicy<CompiledValidatingPolicy, CompiledValidatingBinding>;
+type ValidatingInvocation = Invocation<CompiledValidatingPolicy, CompiledValidatingBinding>;
 
-export function compileValidatingPolicy(policy: ValidatingAdmissionPolicy): CompiledValidatingPolicy {
-  const { spec, metadata } = policy;
-  const base = { name: metadata.name ?? '', policy, matches: matcherOf(spec.matchConstraints) };
-  const nothing = { conditions: [], validations: [], auditAnnotations: [] };
-  try {
-    const compiler = new PolicyCompiler(spec);
-    return {
-      ...base,
-      compiler,
-      conditions: compiler.conditions(spec.matchConditions ?? []),
-      validations: (spec.validations ?? []).map((validation) => ({
-        ...validation,
-        compiled: compiler.compile(validation.expression),
-        compiledMessage: validation.messageExpression ? compiler.compile(validation.messageExpression, {}) : undefined,
-      })),
-      auditAnnotations: (spec.auditAnnotations ?? []).map((annotation) => ({
-        ...annotation,
-        compiled: compiler.compile(annotation.valueExpression),
-      })),
-    };
-  } catch (error) {
-    if (!(error instanceof PolicyCompileError)) throw error;
-    return { ...base, ...nothing, fault: error.message };
+export function* compileValidations(
+  { spec }: ValidatingAdmissionPolicy,
+  compile: CompileExpression,
+): Steps<ValidatingParts> {
+  const validations: CompiledValidation[] = [];
+  for (const validation of spec.validations ?? []) {
+    const { expression, messageExpression } = validation;
+    validations.push({
+      ...validation,
+      compiled: compile(expression),
+      compiledMessage: messageExpression ? compile(messageExpression, {}) : undefined,
+    });
+    yield;
   }
-}
-
-export function compileValidatingBinding(binding: ValidatingAdmissionPolicyBinding): CompiledValidatingBinding {
-  const { spec, metadata } = binding;
-  return {
-    name: metadata.name ?? '',
-    policyName: spec.policyName ?? '',
-    binding,
-    matches: matcherOf(spec.matchResources),
-    matchesParam: matcherOfField(spec.paramRef?.selector ?? {}),
-  };
+  const auditAnnotations: ValidatingParts['auditAnnotations'][number][] = [];
+  for (const annotation of spec.auditAnnotations ?? []) {
+    auditAnnotations.push({ ...annotation, compiled: compile(annotation.valueExpression) });
+    yield;
+  }
+  return { validations, auditAnnotations };
 }
 
 /** Why a request is denied. */
@@ -98,6 +65,33 @@ interface Denial {
   readonly reason: Reason;
 }
 
+/** Throws the denial of the first policy that denies. All of them are evaluated: each may warn and annotate. */
+export function* validateByPolicies(
+  active: readonly ActiveValidatingPolicy[],
+  request: PolicyRequest,
+  environment: PolicyEnvironment,
+): Work<void> {
+  let first: Denial | undefined;
+  for (const one of active) {
+    yield;
+    const matched = one.policy.matches(request);
+    if (!matched) continue;
+    const annotations = new Annotations();
+    for (const invocation of yield* invocationsOf(one, matched, request, environment)) {
+      const { policy, binding, fault } = invocation;
+      if (fault === undefined) {
+        const denial = yield* denialOf(invocation, request, annotations);
+        first ??= denial;
+      } else if (failsOnErrors(policy))
+        first ??= { policy: policy.name, binding: binding?.name, message: fault, reason: invalid };
+    }
+    annotations.publish(one.policy.name, request);
+  }
+  if (first) throw denied(request, first);
+}
+
+const failsOnErrors = ({ policy }: CompiledValidatingPolicy): boolean => policy.spec.failurePolicy !== 'Ignore';
+
 /** What one evaluation found wrong: a validation that failed, or an error that counts as one. */
 interface Failure {
   readonly index: number;
@@ -105,133 +99,122 @@ interface Failure {
   readonly reason: Reason;
 }
 
-export type ActiveValidatingPolicy = ActivePolicy<CompiledValidatingPolicy, CompiledValidatingBinding>;
-
-/** Throws the denial of the first policy that denies. */
-export function* validateByPolicies(
-  active: readonly ActiveValidatingPolicy[],
+/** Does what the binding says about failures, and gives the first that denies. */
+function* denialOf(
+  { policy, binding, matched, param }: ValidatingInvocation,
   request: PolicyRequest,
-  findParams: FindParams,
-): Work<void> {
-  const denials: Denial[] = [];
-  for (const { policy, bindings } of active) {
-    const matched = policy.matches(request);
-    if (!matched) continue;
-    const denyBy = (binding: string | undefined, message: string): void => {
-      if (policy.policy.spec.failurePolicy !== 'Ignore')
-        denials.push({ policy: policy.name, binding, message, reason: invalid });
-    };
-    let objects: ParamObjects | undefined;
-    try {
-      objects = requireParams(policy.policy.spec.paramKind, findParams);
-    } catch (error) {
-      if (!(error instanceof ConfigurationError)) throw error;
-      denyBy(undefined, `failed to configure policy: ${error.message}`);
-      continue;
-    }
-    const annotations = new Map<string, Set<string>>();
-    for (const binding of bindings) {
-      if (!binding.matches(request)) continue;
-      try {
-        for (const param of paramsFor(objects, binding, request))
-          denials.push(...(yield* denialsOf(policy, binding, request, matched, param, annotations)));
-      } catch (error) {
-        if (!(error instanceof ConfigurationError)) throw error;
-        denyBy(binding.name, `failed to configure binding: ${error.message}`);
-      }
-    }
-    for (const [key, values] of annotations) request.context.annotate(`${policy.name}/${key}`, [...values].join(', '));
-  }
-  const [first] = denials;
-  if (first) throw denied(request, first);
-}
-
-const paramsFor = (
-  objects: ParamObjects | undefined,
-  { binding, matchesParam }: CompiledValidatingBinding,
-  { namespace }: PolicyRequest,
-): readonly (KubeObject | undefined)[] => paramsOf(objects, binding.spec.paramRef, matchesParam, namespace);
-
-/** Does what the binding says about failures, and gives those that deny. */
-function* denialsOf(
-  policy: CompiledValidatingPolicy,
-  { name, binding }: CompiledValidatingBinding,
-  request: PolicyRequest,
-  matched: ServedKind,
-  param: KubeObject | undefined,
-  annotations: Map<string, Set<string>>,
-): Work<Denial[]> {
-  const values = request.valuesFor(matched, param);
-  const evaluation = evaluationOf(policy, values);
-  // What is told to people and to the audit may not ask for rights, not even by a variable.
-  const telling = evaluationOf(policy, new Map([...values].filter(([name]) => !name.startsWith('authorizer'))));
-  const actions = binding.spec.validationActions ?? [];
-  const failures = yield* failuresOf(policy, evaluation, telling);
-  if (failures === undefined) return [];
-  const denials: Denial[] = [];
-  for (const { index, message, reason } of failures) {
-    const { warn, annotate } = request.context;
-    if (actions.includes('Deny')) denials.push({ policy: policy.name, binding: name, message, reason });
+  annotations: Annotations,
+): Work<Denial | undefined> {
+  const evaluator = new Evaluator(policy, request, request.valuesFor(matched, param));
+  const actions = binding.binding.spec.validationActions ?? [];
+  const { failures, errors } = yield* findingsOf(evaluator, annotations);
+  const { warn, annotate } = request.context;
+  for (const { index, message } of failures) {
     if (actions.includes('Audit'))
       annotate(
         'validation.policy.admission.k8s.io/validation_failure',
         JSON.stringify([
-          { message, policy: policy.name, binding: name, expressionIndex: index, validationActions: actions },
+          {
+            message,
+            policy: policy.name,
+            binding: binding.name,
+            expressionIndex: index,
+            validationActions: actions,
+          },
         ]),
       );
     if (actions.includes('Warn'))
-      warn(`Validation failed for ValidatingAdmissionPolicy '${policy.name}' with binding '${name}': ${message}`);
+      warn(
+        `Validation failed for ValidatingAdmissionPolicy '${policy.name}' with binding '${binding.name}': ${message}`,
+      );
   }
-  const errors = yield* collectAnnotations(policy, telling, annotations);
-  if (policy.policy.spec.failurePolicy !== 'Ignore')
-    denials.push(...errors.map((message) => ({ policy: policy.name, binding: name, message, reason: invalid })));
-  return denials;
+  const [failure] = actions.includes('Deny') ? failures : [];
+  const [error] = errors;
+  if (failure) return { policy: policy.name, binding: binding.name, ...failure };
+  return error === undefined
+    ? undefined
+    : { policy: policy.name, binding: binding.name, message: error, reason: invalid };
 }
 
-const evaluationOf = ({ compiler }: CompiledValidatingPolicy, values: ReadonlyMap<string, Value>): Evaluation =>
-  new Evaluation(values, compiler?.variables, new Budget(requestStepsMax));
+/** The expressions of a policy over one request, with one parameter. */
+class Evaluator {
+  readonly policy: CompiledValidatingPolicy;
+  readonly deciding: Evaluation;
+  readonly #values: ReadonlyMap<string, Value>;
+  readonly #request: PolicyRequest;
+  #describing: Evaluation | undefined;
 
-/** Undefined when a match condition does not hold. */
-function* failuresOf(
-  policy: CompiledValidatingPolicy,
-  evaluation: Evaluation,
-  telling: Evaluation,
-): Work<Failure[] | undefined> {
-  const { fault, policy: written } = policy;
-  const ofErrors = (message: string): Failure[] =>
-    written.spec.failurePolicy === 'Ignore' ? [] : [{ index: 0, message, reason: invalid }];
-  if (fault !== undefined) return ofErrors(fault);
+  constructor(policy: CompiledValidatingPolicy, request: PolicyRequest, values: ReadonlyMap<string, Value>) {
+    this.policy = policy;
+    this.#request = request;
+    this.#values = values;
+    this.deciding = this.#over(values);
+  }
+
+  /** Messages and audit annotations cannot ask for rights, not even by a variable. */
+  get describing(): Evaluation {
+    this.#describing ??= this.#over(new Map([...this.#values].filter(([name]) => !name.startsWith('authorizer'))));
+    return this.#describing;
+  }
+
+  #over(values: ReadonlyMap<string, Value>): Evaluation {
+    const { program } = this.policy;
+    return new Evaluation(values, program.fault === undefined ? program.variables : undefined, this.#request.budget);
+  }
+}
+
+interface Findings {
+  readonly failures: readonly Failure[];
+  /** Of audit annotations: they deny whatever the binding says. */
+  readonly errors: readonly string[];
+}
+
+const nothing: Findings = { failures: [], errors: [] };
+
+function* findingsOf(evaluator: Evaluator, annotations: Annotations): Work<Findings> {
+  const { policy, deciding } = evaluator;
+  const { program } = policy;
+  const ofError = (message: string): Findings =>
+    failsOnErrors(policy) ? { failures: [{ index: 0, message, reason: invalid }], errors: [] } : nothing;
+  if (program.fault !== undefined) return ofError(program.fault);
   try {
-    const met = yield* meetsConditions(evaluation, policy.conditions);
-    if (met.error !== undefined) return ofErrors(met.error);
-    if (!met.value) return undefined;
-    const failures: Failure[] = [];
-    for (const [index, validation] of policy.validations.entries()) {
-      const outcome = yield* outcomeOf(evaluation, validation.compiled, (value) => value === true);
-      if (outcome.error !== undefined) failures.push(...ofErrors(outcome.error).map((one) => ({ ...one, index })));
-      else if (!outcome.value)
-        failures.push({
-          index,
-          message: yield* messageOf(validation, telling),
-          reason: (validation.reason as Reason | undefined) ?? invalid, // validation knows no others
-        });
-    }
-    return failures;
+    const met = yield* meetsConditions(deciding, program.conditions);
+    if (met.error !== undefined) return ofError(met.error);
+    if (!met.value) return nothing;
+    const failures = yield* failuresOf(evaluator, program);
+    const errors = yield* collectAnnotations(evaluator, program, annotations);
+    return { failures, errors: failsOnErrors(policy) ? errors : [] };
   } catch (error) {
-    if (error instanceof BudgetExceededError) return ofErrors(error.message);
+    if (error instanceof BudgetExceededError) return ofError(error.message);
     throw error;
   }
 }
 
-/** Of what an expression says; a longer text is no message. */
+function* failuresOf(evaluator: Evaluator, { parts }: Program<ValidatingParts>): Work<Failure[]> {
+  const failures: Failure[] = [];
+  for (const [index, validation] of parts.validations.entries()) {
+    const outcome = yield* outcomeOf(evaluator.deciding, validation.compiled, (value) => value === true);
+    if (outcome.error !== undefined) {
+      if (failsOnErrors(evaluator.policy)) failures.push({ index, message: outcome.error, reason: invalid });
+    } else if (!outcome.value)
+      failures.push({
+        index,
+        message: yield* messageOf(validation, evaluator),
+        reason: (validation.reason as Reason | undefined) ?? invalid, // validation knows no others
+      });
+  }
+  return failures;
+}
+
+/** Of the value of messageExpression; message takes the place of a longer one. */
 const messageBytesMax = 5 * 1024;
 
 function* messageOf(
   { compiledMessage, message = '', expression }: CompiledValidation,
-  evaluation: Evaluation,
+  evaluator: Evaluator,
 ): Work<string> {
   if (compiledMessage) {
-    const outcome = yield* outcomeOf(evaluation, compiledMessage, (value) =>
+    const outcome = yield* outcomeOf(evaluator.describing, compiledMessage, (value) =>
       typeof value === 'string' ? value.trim() : '',
     );
     const made = outcome.error === undefined ? outcome.value : '';
@@ -243,20 +226,37 @@ function* messageOf(
 /** Of one annotation. */
 const annotationBytesMax = 10 * 1024;
 
+/** The audit annotations of one policy: different values of one key, by several bindings or parameters, are joined. */
+class Annotations {
+  #values: Map<string, Set<string>> | undefined;
+
+  add(key: string, value: string): void {
+    this.#values ??= new Map();
+    const values = this.#values.get(key) ?? new Set();
+    this.#values.set(key, values.add(firstBytesOf(value, annotationBytesMax)));
+  }
+
+  publish(policyName: string, { context }: PolicyRequest): void {
+    for (const [key, values] of this.#values ?? []) context.annotate(`${policyName}/${key}`, [...values].join(', '));
+  }
+}
+
+const firstBytesOf = (text: string, bytes: number): string =>
+  Buffer.byteLength(text) <= bytes ? text : Buffer.from(text).subarray(0, bytes).toString();
+
 /** Adds what the policy tells the audit, and gives what went wrong with it. */
 function* collectAnnotations(
-  { auditAnnotations }: CompiledValidatingPolicy,
-  evaluation: Evaluation,
-  annotations: Map<string, Set<string>>,
+  evaluator: Evaluator,
+  { parts }: Program<ValidatingParts>,
+  annotations: Annotations,
 ): Work<string[]> {
   const errors: string[] = [];
-  for (const { key, compiled } of auditAnnotations) {
-    const outcome = yield* outcomeOf(evaluation, compiled, (value) => (typeof value === 'string' ? value.trim() : ''));
+  for (const { key, compiled } of parts.auditAnnotations) {
+    const outcome = yield* outcomeOf(evaluator.describing, compiled, (value) =>
+      typeof value === 'string' ? value.trim() : '',
+    );
     if (outcome.error !== undefined) errors.push(outcome.error);
-    else if (outcome.value !== '') {
-      const values = annotations.get(key) ?? new Set();
-      annotations.set(key, values.add(Buffer.from(outcome.value).subarray(0, annotationBytesMax).toString()));
-    }
+    else if (outcome.value !== '') annotations.add(key, outcome.value);
   }
   return errors;
 }

@@ -248,7 +248,7 @@ describe('a deletion', () => {
       call,
     );
     expect(attempts.map(({ operation, name, oldObject }) => [operation, name, oldObject?.metadata.name])).toEqual([
-      // The request names a collection.
+      // As in kube-apiserver, a request for a collection names no object.
       ['DELETE', undefined, 'a'],
       ['DELETE', undefined, 'b'],
     ]);

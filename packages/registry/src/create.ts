@@ -141,7 +141,8 @@ export function* finished({ kind }: Resource, draft: KubeObject, options: WriteO
   requireBoundedValues(object);
   // Whatever is wrong with its form is told first: the rules of the kind rely on it.
   const errors = kind.validate?.(object, undefined) ?? [];
-  const all = [...validateObjectMeta(object.metadata, kind), ...errors];
+  const more = kind.validateInSteps ? yield* kind.validateInSteps(object, undefined) : [];
+  const all = [...validateObjectMeta(object.metadata, kind), ...errors, ...more];
   if (all.length > 0) throw invalid(formOf(kind), object.metadata.name ?? '', all);
   for (const warning of kind.warnings?.(object, undefined) ?? []) options.warn(warning);
   return object;

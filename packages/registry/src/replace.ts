@@ -139,10 +139,14 @@ function* decidedUpdate({ kind }: Resource, next: KubeObject, live: KubeObject, 
   const object = withUntouchedTimes(live, written);
   yield;
   requireBoundedValues(object);
+  const immutable = validateObjectMetaUpdate(object, live);
   const errors = [
     ...validateObjectMeta(object.metadata, kind),
-    ...validateObjectMetaUpdate(object, live),
+    // Twice, as kube-apiserver reports them: by the rules of all objects, and by those of the kind.
+    ...immutable,
+    ...immutable,
     ...(kind.validate?.(object, live) ?? []),
+    ...(kind.validateInSteps ? yield* kind.validateInSteps(object, live) : []),
   ];
   if (errors.length > 0) throw invalid(formOf(kind), object.metadata.name ?? '', errors);
   for (const warning of kind.warnings?.(object, live) ?? []) options.warn(warning);

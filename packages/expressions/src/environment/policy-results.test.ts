@@ -1,3 +1,4 @@
+import { atOnce } from '@cluster-apiserver/base';
 import { describe, expect, test } from '@jest/globals';
 import { widget } from '../../test/widget.ts';
 import {
@@ -10,6 +11,7 @@ import {
   policyResults,
   typeOfKind,
   withVariables,
+  type WrittenVariable,
 } from '../index.ts';
 
 const policy = admissionEnvironment({ hasParams: true, hasAuthorizer: true });
@@ -75,8 +77,10 @@ describe('an expression of a policy', () => {
 });
 
 describe('variables', () => {
+  const compiled = (written: readonly WrittenVariable[]) => atOnce(compileVariables(policy, written));
+
   test('have the types of their expressions, and can be read by those behind them', () => {
-    const { variables, faults } = compileVariables(policy, [
+    const { variables, faults } = compiled([
       { name: 'l', expression: '["a"]' },
       { name: 'n', expression: 'variables.l.size()' },
       { name: 'o', expression: 'request.userInfo' },
@@ -91,7 +95,7 @@ describe('variables', () => {
   });
 
   test('that do not compile are told with their index, and do not make others wrong', () => {
-    const { faults } = compileVariables(policy, [
+    const { faults } = compiled([
       { name: 'a', expression: '1 +' },
       { name: 'b', expression: 'variables.a + 1' },
       { name: 'c', expression: 'variables.d' },

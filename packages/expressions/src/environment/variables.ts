@@ -1,9 +1,7 @@
-import { setOwn } from '@cluster-apiserver/base';
+import { setOwn, type Steps } from '@cluster-apiserver/base';
 import { type ObjectType, type Type, types } from '../check/type.ts';
 import { compileIn, type Expression } from '../compile.ts';
 import type { Environment } from './environment.ts';
-
-const typeName = 'kubernetes.variables';
 
 export interface WrittenVariable {
   readonly name: string;
@@ -13,13 +11,18 @@ export interface WrittenVariable {
 /** The variables of a policy: each may read those before it, and what follows them may read all of them. */
 export class VariableSet {
   readonly type: ObjectType;
-  readonly names: ReadonlySet<string>;
   readonly #expressions: ReadonlyMap<string, Expression>;
+  #names: ReadonlySet<string> | undefined;
 
   constructor(expressions: ReadonlyMap<string, Expression>, fields: Readonly<Record<string, Type>>) {
     this.#expressions = expressions;
-    this.names = new Set(expressions.keys());
-    this.type = types.object(typeName, fields);
+    this.type = types.object('kubernetes.variables', fields);
+  }
+
+  /** Once all are compiled. */
+  get names(): ReadonlySet<string> {
+    this.#names ??= new Set(this.#expressions.keys());
+    return this.#names;
   }
 
   expressionOf(name: string): Expression | undefined {
@@ -27,36 +30,37 @@ export class VariableSet {
   }
 }
 
+export interface CompiledVariables {
+  readonly variables: VariableSet;
+  /** By the index of the variable. */
+  readonly faults: ReadonlyMap<number, string>;
+}
+
 /**
  * Compiles the variables of a policy in the environment of its other expressions. Of two with one name the later counts.
  * One that does not compile has the type `dyn`, so that its fault is the only one.
  */
-export function compileVariables(
+export function* compileVariables(
   environment: Environment,
   written: readonly WrittenVariable[],
-): {
-  readonly variables: VariableSet;
-  /** By the index of the variable. */
-  readonly faults: ReadonlyMap<number, string>;
-} {
+): Steps<CompiledVariables> {
   const expressions = new Map<string, Expression>();
   const faults = new Map<number, string>();
-  // It grows by one field with each variable: copies would make many variables slow.
+  // It grows with each variable: a type of its own for each of them would cost as much as all before it.
   const fields: Record<string, Type> = {};
-  const within = withType(environment, types.object(typeName, fields));
+  const variables = new VariableSet(expressions, fields);
+  const growing = withVariables(environment, variables);
   for (const [index, { name, expression }] of written.entries()) {
-    const compiled = compileIn(within, expression);
+    const compiled = compileIn(growing, expression);
     if ('faults' in compiled) faults.set(index, `compilation failed: ${compiled.faults.join('\n')}`);
     else expressions.set(name, compiled.expression);
     setOwn(fields, name, 'faults' in compiled ? types.dyn : typeOfVariable(compiled.expression.type));
+    yield;
   }
-  return { variables: new VariableSet(expressions, fields), faults };
+  return { variables, faults };
 }
 
-export const withVariables = (environment: Environment, { type }: VariableSet): Environment =>
-  withType(environment, type);
-
-const withType = (environment: Environment, type: ObjectType): Environment => ({
+export const withVariables = (environment: Environment, { type }: VariableSet): Environment => ({
   ...environment,
   variables: { ...environment.variables, variables: type },
 });

@@ -28,10 +28,8 @@ interface Policy {
 const environment = admissionEnvironment({ hasAuthorizer: true });
 
 function policy({ object = {}, written = {}, authorize = allow, total }: Policy = {}) {
-  const { variables, faults } = compileVariables(
-    environment,
-    Object.entries(written).map(([name, expression]) => ({ name, expression })),
-  );
+  const all = Object.entries(written).map(([name, expression]) => ({ name, expression }));
+  const { variables, faults } = atOnce(compileVariables(environment, all));
   expect([...faults]).toEqual([]);
   const user = { name: 'alice', groups: ['dev'] };
   const requestResource = { group: 'g', resource: 'things', namespace: 'ns' };
@@ -92,10 +90,8 @@ describe('variables', () => {
   });
 
   test('of which the later of one name reads itself do not go on for ever', () => {
-    const { variables } = compileVariables(environment, [
-      { name: 'x', expression: '1' },
-      { name: 'x', expression: 'variables.x + 1' },
-    ]);
+    const written = ['1', 'variables.x + 1'].map((expression) => ({ name: 'x', expression }));
+    const { variables } = atOnce(compileVariables(environment, written));
     const compiled = compileIn(withVariables(environment, variables), 'variables.x');
     if ('faults' in compiled) throw new Error(compiled.faults.join('\n'));
     const evaluation = new Evaluation(new Map(), variables);

@@ -1,12 +1,11 @@
+import type { Steps } from '@cluster-apiserver/base';
 import {
   admissionEnvironment,
   type AdmissionOptions,
-  applyConfigurationType,
   compileTyped,
   compileVariables,
-  jsonPatchType,
+  policyResults,
   type Type,
-  types,
   withVariables,
   type WrittenVariable,
 } from '@cluster-apiserver/expressions';
@@ -32,11 +31,12 @@ export interface ExpressionNames {
 /** Webhooks have neither parameters nor variables. */
 export const noNames: ExpressionNames = { hasParams: false, variables: [] };
 
-export function expressionChecker({ hasParams, variables: written }: ExpressionNames): ExpressionChecker {
+/** Compiles the variables first. Each of its checks compiles an expression, which is worth a step. */
+export function* expressionChecker({ hasParams, variables: written }: ExpressionNames): Steps<ExpressionChecker> {
   const full = admissionEnvironment({ hasParams, hasAuthorizer: true });
-  const { variables, faults } = compileVariables(full, written);
+  const { variables, faults } = yield* compileVariables(full, written);
   const checking =
-    (options: AdmissionOptions, ...allowed: readonly Type[]) =>
+    (options: AdmissionOptions, allowed: readonly Type[]) =>
     (expression: string): readonly string[] =>
       faultOf(
         compileTyped(withVariables(admissionEnvironment({ hasParams, ...options }), variables), expression, allowed),
@@ -44,12 +44,12 @@ export function expressionChecker({ hasParams, variables: written }: ExpressionN
   const authorized = { hasAuthorizer: true };
   const patching = { hasAuthorizer: true, hasPatchTypes: true };
   return {
-    matchCondition: (expression) => faultOf(compileTyped(full, expression, [types.bool])),
-    validation: checking(authorized, types.bool),
-    message: checking({}, types.string),
-    auditAnnotation: checking(authorized, types.string, types.null),
-    applyConfiguration: checking(patching, applyConfigurationType),
-    jsonPatch: checking(patching, types.list(jsonPatchType)),
+    matchCondition: (expression) => faultOf(compileTyped(full, expression, policyResults.condition)),
+    validation: checking(authorized, policyResults.condition),
+    message: checking({}, policyResults.message),
+    auditAnnotation: checking(authorized, policyResults.auditAnnotation),
+    applyConfiguration: checking(patching, policyResults.applyConfiguration),
+    jsonPatch: checking(patching, policyResults.jsonPatch),
     variable: (index) => {
       const fault = faults.get(index);
       return fault === undefined ? [] : [fault];
@@ -59,12 +59,3 @@ export function expressionChecker({ hasParams, variables: written }: ExpressionN
 
 const faultOf = (compiled: ReturnType<typeof compileTyped>): readonly string[] =>
   'fault' in compiled ? [compiled.fault] : [];
-
-const reserved = new Set(
-  'true false null in as break const continue else for function if import let loop package namespace return var void while'.split(
-    ' ',
-  ),
-);
-
-/** Whether an expression can name something by this word. */
-export const isIdentifier = (name: string): boolean => /^[_a-zA-Z][_a-zA-Z0-9]*$/.test(name) && !reserved.has(name);

@@ -1,3 +1,4 @@
+import type { Steps } from '@cluster-apiserver/base';
 import {
   duplicate,
   field,
@@ -46,12 +47,12 @@ export const matchConditions = field(
 
 const matchConditionsMax = 64;
 
-export function addMatchConditionErrors(
+export function* addMatchConditionErrors(
   errors: FieldErrors,
   at: string,
   conditions: readonly MatchCondition[],
   check: ExpressionChecker,
-): void {
+): Steps<void> {
   if (conditions.length > matchConditionsMax) errors.add(() => tooMany(at, conditions.length, matchConditionsMax));
   const seen = new Set<string>();
   for (const [index, { name, expression }] of conditions.entries()) {
@@ -63,5 +64,6 @@ export function addMatchConditionErrors(
     else errors.addAll(qualifiedName(name), (problem) => invalidValue(`${where}.name`, name, problem));
     if (name !== '' && seen.has(name)) errors.add(() => duplicate(`${where}.name`, name));
     seen.add(name);
+    yield;
   }
 }

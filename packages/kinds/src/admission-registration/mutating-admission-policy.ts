@@ -1,3 +1,4 @@
+import type { Steps } from '@cluster-apiserver/base';
 import {
   ageColumn,
   defineKind,
@@ -114,7 +115,7 @@ export const mutatingAdmissionPolicy = defineKind<MutatingAdmissionPolicy>({
   numbers: { spec: 2 },
   defaults: (policy) => ({ ...policy, spec: withPolicyDefaults(policy.spec) }),
   prepare: countingChangesOf('spec'),
-  validate: policyErrors,
+  validateInSteps: policyErrors,
   columns: [
     nameColumn,
     {
@@ -128,16 +129,18 @@ export const mutatingAdmissionPolicy = defineKind<MutatingAdmissionPolicy>({
   ],
 });
 
-function policyErrors({ spec }: MutatingAdmissionPolicy): FieldError[] {
+function* policyErrors({ spec }: MutatingAdmissionPolicy): Steps<FieldError[]> {
   const { mutations = [], variables = [], matchConstraints, reinvocationPolicy = '' } = spec;
   const errors = new FieldErrors();
-  const check = expressionChecker({ hasParams: spec.paramKind !== undefined, variables });
-  addPolicyErrors(errors, spec, check);
+  const check = yield* expressionChecker({ hasParams: spec.paramKind !== undefined, variables });
+  yield* addPolicyErrors(errors, spec, check);
   for (const error of mutatedOperationErrors('spec.matchConstraints', matchConstraints)) errors.add(() => error);
   addVariableErrors(errors, variables, check);
   if (mutations.length === 0) errors.add(() => required('spec.mutations', 'mutations must contain at least one item'));
-  for (const [index, mutation] of mutations.entries())
+  for (const [index, mutation] of mutations.entries()) {
     addMutationErrors(errors, `spec.mutations[${index}]`, mutation, check);
+    yield;
+  }
   if (reinvocationPolicy === '') errors.add(() => required('spec.reinvocationPolicy'));
   else
     for (const error of reinvocationPolicyErrors('spec.reinvocationPolicy', reinvocationPolicy))

@@ -62,7 +62,7 @@ export const mutatingWebhookConfiguration = defineKind<MutatingWebhookConfigurat
   numbers: { webhooks: 2 },
   defaults: (object) => (object.webhooks ? { ...object, webhooks: object.webhooks.map(withDefaults) } : object),
   prepare: countingChangesOf('webhooks'),
-  validate: ({ webhooks = [] }) =>
+  validateInSteps: ({ webhooks = [] }) =>
     webhooksErrors(webhooks, (at, { reinvocationPolicy }) =>
       reinvocationPolicy === undefined ? [] : reinvocationPolicyErrors(`${at}.reinvocationPolicy`, reinvocationPolicy),
     ),

@@ -1,3 +1,5 @@
+import type { Steps } from '@cluster-apiserver/base';
+import { isIdentifier } from '@cluster-apiserver/expressions';
 import {
   type Column,
   type FieldErrors,
@@ -11,7 +13,7 @@ import {
   string,
 } from '@cluster-apiserver/model';
 import { admissionRegistration } from './admission-registration.ts';
-import { type ExpressionChecker, isIdentifier } from './expressions.ts';
+import type { ExpressionChecker } from './expressions.ts';
 import { failurePolicyErrors } from './failure-policy.ts';
 import { addMatchConditionErrors, type MatchCondition } from './match-conditions.ts';
 import { matchErrors, matchResources, type MatchResources, withMatchDefaults } from './match-resources.ts';
@@ -65,7 +67,7 @@ export const withPolicyDefaults = <T extends PolicySpec>(spec: T): T => ({
 });
 
 /** What is wrong with the parts that come first in the specs of both kinds. */
-export function addPolicyErrors(errors: FieldErrors, spec: PolicySpec, check: ExpressionChecker): void {
+export function* addPolicyErrors(errors: FieldErrors, spec: PolicySpec, check: ExpressionChecker): Steps<void> {
   const { paramKind, matchConstraints, matchConditions = [] } = spec;
   for (const error of failurePolicyErrors('spec.failurePolicy', spec.failurePolicy)) errors.add(() => error);
   if (paramKind) for (const error of paramKindErrors('spec.paramKind', paramKind)) errors.add(() => error);
@@ -73,7 +75,7 @@ export function addPolicyErrors(errors: FieldErrors, spec: PolicySpec, check: Ex
   else
     for (const error of matchErrors('spec.matchConstraints', matchConstraints, { needsRules: true }))
       errors.add(() => error);
-  addMatchConditionErrors(errors, 'spec.matchConditions', matchConditions, check);
+  yield* addMatchConditionErrors(errors, 'spec.matchConditions', matchConditions, check);
 }
 
 /** Each variable is known to the expressions behind it. */

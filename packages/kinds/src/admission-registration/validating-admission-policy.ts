@@ -1,3 +1,4 @@
+import type { Steps } from '@cluster-apiserver/base';
 import {
   ageColumn,
   defineKind,
@@ -193,7 +194,7 @@ export const validatingAdmissionPolicy = defineKind<ValidatingAdmissionPolicy>({
   parts: [{ name: 'status', verbs: ['get', 'patch', 'update'], fields: ['status'], givenOnCreate: false }],
   defaults: (policy) => ({ ...policy, spec: withPolicyDefaults(policy.spec) }),
   prepare: countingChangesOf('spec'),
-  validate: policyErrors,
+  validateInSteps: policyErrors,
   columns: [
     nameColumn,
     {
@@ -209,17 +210,19 @@ export const validatingAdmissionPolicy = defineKind<ValidatingAdmissionPolicy>({
 
 const auditAnnotationsMax = 20;
 
-function policyErrors({ spec, metadata, status }: ValidatingAdmissionPolicy): FieldError[] {
+function* policyErrors({ spec, metadata, status }: ValidatingAdmissionPolicy): Steps<FieldError[]> {
   const { validations = [], auditAnnotations = [], variables = [] } = spec;
   const errors = new FieldErrors();
-  const check = expressionChecker({ hasParams: spec.paramKind !== undefined, variables });
-  addPolicyErrors(errors, spec, check);
+  const check = yield* expressionChecker({ hasParams: spec.paramKind !== undefined, variables });
+  yield* addPolicyErrors(errors, spec, check);
   addVariableErrors(errors, variables, check);
   if (validations.length === 0 && auditAnnotations.length === 0)
     for (const name of ['validations', 'auditAnnotations'])
       errors.add(() => required(`spec.${name}`, 'validations or auditAnnotations must contain at least one item'));
-  for (const [index, validation] of validations.entries())
+  for (const [index, validation] of validations.entries()) {
     addValidationErrors(errors, `spec.validations[${index}]`, validation, check);
+    yield;
+  }
   if (auditAnnotations.length > auditAnnotationsMax)
     errors.add(() =>
       invalidValue(
@@ -234,6 +237,7 @@ function policyErrors({ spec, metadata, status }: ValidatingAdmissionPolicy): Fi
     addAuditAnnotationErrors(errors, at, annotation, metadata.name ?? '', check);
     if (seen.has(annotation.key)) errors.add(() => duplicate(`${at}.key`, annotation.key));
     seen.add(annotation.key);
+    yield;
   }
   addStatusErrors(errors, status);
   return errors.all;

@@ -50,6 +50,6 @@ export const validatingWebhookConfiguration = defineKind<ValidatingWebhookConfig
   numbers: { webhooks: 2 },
   defaults: (object) => (object.webhooks ? { ...object, webhooks: object.webhooks.map(withWebhookDefaults) } : object),
   prepare: countingChangesOf('webhooks'),
-  validate: ({ webhooks = [] }) => webhooksErrors(webhooks),
+  validateInSteps: ({ webhooks = [] }) => webhooksErrors(webhooks),
   columns: webhookColumns,
 });

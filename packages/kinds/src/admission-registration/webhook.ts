@@ -1,3 +1,4 @@
+import type { Steps } from '@cluster-apiserver/base';
 import {
   ageColumn,
   type Column,
@@ -82,16 +83,16 @@ export function withWebhookDefaults<T extends Webhook>(webhook: T): T {
 }
 
 /** What is wrong with the webhooks of a configuration. `more` finds what is wrong with one of this kind alone. */
-export function webhooksErrors<T extends Webhook>(
+export function* webhooksErrors<T extends Webhook>(
   webhooks: readonly T[],
   more: (at: string, webhook: T) => readonly FieldError[] = () => [],
-): FieldError[] {
+): Steps<FieldError[]> {
   const errors = new FieldErrors();
-  const check = expressionChecker(noNames);
+  const check = yield* expressionChecker(noNames);
   const seen = new Set<string>();
   for (const [index, webhook] of webhooks.entries()) {
     const at = `webhooks[${index}]`;
-    addWebhookErrors(errors, at, webhook, check);
+    yield* addWebhookErrors(errors, at, webhook, check);
     for (const error of more(at, webhook)) errors.add(() => error);
     addVersionErrors(errors, `${at}.admissionReviewVersions`, webhook.admissionReviewVersions ?? []);
     if (webhook.name !== '' && seen.has(webhook.name)) errors.add(() => duplicate(`${at}.name`, webhook.name));
@@ -103,7 +104,7 @@ export function webhooksErrors<T extends Webhook>(
 const sideEffectClasses = ['None', 'NoneOnDryRun'];
 const timeoutSecondsMax = 30;
 
-function addWebhookErrors(errors: FieldErrors, at: string, webhook: Webhook, check: ExpressionChecker): void {
+function* addWebhookErrors(errors: FieldErrors, at: string, webhook: Webhook, check: ExpressionChecker): Steps<void> {
   const { name, rules = [], sideEffects, timeoutSeconds, matchConditions = [] } = webhook;
   addNameErrors(errors, `${at}.name`, name);
   for (const [index, rule] of rules.entries()) addRuleErrors(errors, `${at}.rules[${index}]`, rule);
@@ -122,7 +123,7 @@ function addWebhookErrors(errors: FieldErrors, at: string, webhook: Webhook, che
     );
   for (const error of selectorErrors(at, webhook)) errors.add(() => error);
   addClientConfigErrors(errors, `${at}.clientConfig`, webhook.clientConfig);
-  addMatchConditionErrors(errors, `${at}.matchConditions`, matchConditions, check);
+  yield* addMatchConditionErrors(errors, `${at}.matchConditions`, matchConditions, check);
 }
 
 const nameSegmentsMin = 3;

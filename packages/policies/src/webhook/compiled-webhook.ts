@@ -1,6 +1,7 @@
+import { atOnce } from '@cluster-apiserver/base';
 import type { MutatingWebhook, ValidatingWebhook, WebhookConfiguration } from '@cluster-apiserver/kinds';
-import type { Expression } from '@cluster-apiserver/expressions';
-import { PolicyCompileError, PolicyCompiler } from '../compiled.ts';
+import { admissionEnvironment, type Expression } from '@cluster-apiserver/expressions';
+import { compileConditions, PolicyCompileError } from '../compiled.ts';
 import { type Matches, matcherOf } from '../matching.ts';
 import { type ReviewVersion, reviewVersionOf } from './admission-review.ts';
 import { WebhookCallError } from './errors.ts';
@@ -13,7 +14,6 @@ export interface CompiledWebhook {
   readonly name: string;
   readonly configuration: string;
   readonly matches: Matches;
-  readonly compiler: PolicyCompiler;
   readonly conditions: readonly Expression[];
   /** Set when its match conditions cannot be used. */
   readonly fault?: string;
@@ -29,6 +29,8 @@ export interface CompiledWebhook {
 type AnyWebhook = ValidatingWebhook & Pick<MutatingWebhook, 'reinvocationPolicy'>;
 
 const defaultTimeoutSeconds = 10;
+/** Webhooks have neither parameters nor variables. */
+const environment = admissionEnvironment({ hasAuthorizer: true, hasParams: false });
 /** Those that change nothing for a dry run. */
 const withoutSideEffects = ['None', 'NoneOnDryRun'];
 
@@ -45,7 +47,7 @@ function compileWebhook(configuration: string, webhook: AnyWebhook, clients: Web
     configuration,
     // A webhook without rules receives nothing, whereas policies without rules apply to everything.
     matches: rules.length === 0 ? () => undefined : matcherOf({ ...webhook, resourceRules: rules }),
-    ...compileConditions(matchConditions),
+    ...conditionsOf(matchConditions),
     isIgnoredOnFailure: webhook.failurePolicy === 'Ignore',
     hasSideEffects: !withoutSideEffects.includes(sideEffects),
     isReinvocable: webhook.reinvocationPolicy === 'IfNeeded',
@@ -55,15 +57,14 @@ function compileWebhook(configuration: string, webhook: AnyWebhook, clients: Web
   };
 }
 
-function compileConditions(
+function conditionsOf(
   conditions: NonNullable<AnyWebhook['matchConditions']>,
-): Pick<CompiledWebhook, 'compiler' | 'conditions' | 'fault'> {
-  const compiler = new PolicyCompiler({});
+): Pick<CompiledWebhook, 'conditions' | 'fault'> {
   try {
-    return { compiler, conditions: compiler.conditions(conditions) };
+    return { conditions: atOnce(compileConditions(environment, conditions)) };
   } catch (error) {
     if (!(error instanceof PolicyCompileError)) throw error;
-    return { compiler, conditions: [], fault: error.message };
+    return { conditions: [], fault: error.message };
   }
 }
 

@@ -49,14 +49,14 @@ export function* matchWebhook(
 }
 
 function* evaluateConditions(
-  { compiler, conditions, fault }: CompiledWebhook,
+  { conditions, fault }: CompiledWebhook,
   request: PolicyRequest,
   matched: ServedKind,
 ): Work<{ readonly isMet?: boolean; readonly error?: string }> {
   if (fault !== undefined) return { error: fault };
   const values = request.valuesFor(matched, undefined);
   try {
-    const evaluation = new Evaluation(values, compiler.variables, new Budget(requestStepsMax));
+    const evaluation = new Evaluation(values, undefined, new Budget(requestStepsMax));
     const met = yield* meetsConditions(evaluation, conditions);
     return met.error === undefined ? { isMet: met.value } : { error: met.error };
   } catch (error) {

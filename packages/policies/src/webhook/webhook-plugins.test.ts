@@ -56,12 +56,13 @@ const configurationsOf = (...webhooks: MutatingWebhook[]): Resource => {
 
 const options = (...webhooks: MutatingWebhook[]) => ({
   configurations: configurationsOf(...webhooks),
-  surroundings: {
+  environment: {
     equivalentsOf: () => [],
-    inFormOf: (_: object, object: KubeObject) => object,
-    inStoredForm: (_: object, object: KubeObject) => object,
+    asServed: (_: object, object: KubeObject) => object,
+    asStored: (_: object, object: KubeObject) => object,
     namespace: () => undefined,
     authorize: () => ({ verdict: 'noOpinion' as const }),
+    params: () => undefined,
   },
   clients: new WebhookClients({
     open: () => ({

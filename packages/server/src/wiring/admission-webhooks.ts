@@ -2,7 +2,7 @@ import type { Clock, Random, Scope } from '@cluster-apiserver/base';
 import { type AdmissionPlugin, httpsClient, retirable } from '@cluster-apiserver/gates';
 import {
   mutatingAdmissionWebhook,
-  type Surroundings,
+  type PolicyEnvironment,
   validatingAdmissionWebhook,
   WebhookClients,
   type WebhookFailure,
@@ -16,7 +16,7 @@ import { admissionWebhookMeasures } from './admission-webhook-measures.ts';
 
 export interface AdmissionWebhookOptions {
   readonly resources: readonly Resource[];
-  readonly surroundings: Surroundings;
+  readonly environment: PolicyEnvironment;
   readonly metrics: Metrics;
   readonly log: Log;
   readonly clock: Clock;
@@ -32,7 +32,7 @@ export interface AdmissionWebhooks {
 /** What both plugins that call webhooks have in common: clients, metrics and the log. */
 export function openAdmissionWebhooks(
   flags: ServerFlags,
-  { resources, surroundings, metrics, log, clock, random }: AdmissionWebhookOptions,
+  { resources, environment, metrics, log, clock, random }: AdmissionWebhookOptions,
   scope: Scope,
 ): AdmissionWebhooks {
   const services = webhookServices(flags);
@@ -57,7 +57,7 @@ export function openAdmissionWebhooks(
     const configurations = resources.find(({ kind }) => kind.kind === kindName);
     return (
       configurations &&
-      plugin({ configurations, surroundings, clients, measures: measures[type], failed, clock, random })
+      plugin({ configurations, environment, clients, measures: measures[type], failed, clock, random })
     );
   };
   return {

@@ -17,7 +17,7 @@ import {
   ownerReferencesPermissionEnforcement,
   problemOfPluginName,
 } from '@cluster-apiserver/gates';
-import { reservedNames } from '@cluster-apiserver/policies';
+import { policyEnvironment, type PolicyEnvironment, reservedNames } from '@cluster-apiserver/policies';
 import type { Resource } from '@cluster-apiserver/registry';
 import type { Log, Metrics } from '@cluster-apiserver/telemetry';
 import { type AdmissionWebhooks, openAdmissionWebhooks } from './admission-webhooks.ts';
@@ -25,7 +25,7 @@ import { FlagError, type ServerFlags } from '../flags.ts';
 import type { Files } from '../surroundings.ts';
 import { admissionMeasures } from './admission-measures.ts';
 import { byFlag, flagFile } from './flag-files.ts';
-import { openPolicies, surroundingsOf } from './policies.ts';
+import { openPolicies } from './policies.ts';
 import { type ReloadMeasures, reloadMeasures } from './reload-measures.ts';
 
 /** What a plugin can be made of. */
@@ -54,6 +54,8 @@ export interface ConfiguredAdmission extends AdmissionDependencies {
   readonly configuration: AdmissionConfiguration;
   /** Of the plugin whose name is the label `plugin`. */
   readonly manifestMeasures: (labels: { readonly plugin: AdmissionPluginName }) => ReloadMeasures;
+  /** What policies and webhooks have in common. */
+  readonly environment: PolicyEnvironment;
   readonly webhooks: AdmissionWebhooks;
 }
 
@@ -102,9 +104,9 @@ export async function openAdmission(flags: ServerFlags, dependencies: AdmissionD
     what: 'static admission manifests',
     labels: ['plugin'],
   });
-  const surroundings = surroundingsOf(dependencies);
-  const webhooks = openAdmissionWebhooks(flags, { ...dependencies, surroundings }, scope);
-  const configured = { ...dependencies, configuration, manifestMeasures, webhooks };
+  const environment = policyEnvironment(dependencies);
+  const webhooks = openAdmissionWebhooks(flags, { ...dependencies, environment }, scope);
+  const configured = { ...dependencies, configuration, manifestMeasures, environment, webhooks };
   const opened = await byFlag(flag, () => openAll(chosen.plugins.map(async (name) => plugins[name](configured))));
   const all = [...always, reservedNames, ...opened.filter((plugin) => plugin !== undefined)];
   return measuredAdmission(all, clock, admissionMeasures(metrics));
