@@ -47,10 +47,7 @@ export function staticPolicies<
   Binding extends { readonly policyName: string },
 >(
   objects: (() => StaticObjects) | undefined,
-  {
-    compilePolicy,
-    compileBinding,
-  }: Pick<FollowPoliciesOptions<Policy, Binding>, 'compilePolicy' | 'compileBinding'>,
+  { compilePolicy, compileBinding }: Pick<FollowPoliciesOptions<Policy, Binding>, 'compilePolicy' | 'compileBinding'>,
 ): () => readonly ActivePolicy<Policy, Binding>[] {
   if (!objects) return () => none;
   const compile = (from: StaticObjects) => ({
