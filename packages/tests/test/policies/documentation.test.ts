@@ -6,7 +6,9 @@ import { parseYaml } from '@cluster-apiserver/model';
 import { openPolicyServer, type PolicyAnswer, type PolicyServer, registration } from './policy-server.ts';
 
 const page = path.resolve(import.meta.dirname, '..', '..', '..', '..', 'docs', 'admission.md');
-const files = [...fs.readFileSync(page, 'utf8').matchAll(/```yaml\n([^]*?)```/g)].map(([, text = '']) => text);
+const sections = fs.readFileSync(page, 'utf8').split(/^## /m);
+const section = sections.find((text) => text.startsWith('Policies\n')) ?? '';
+const files = [...section.matchAll(/```yaml\n([^]*?)```/g)].map(([, text = '']) => text);
 
 let server: PolicyServer;
 beforeAll(async () => {
