@@ -65,14 +65,17 @@ function listFaults(schema: ListSchema, list: readonly unknown[], path: string):
   return list.flatMap((element, index) => {
     const step = stepOf(schema, element, index);
     if (step === undefined)
-      return [
-        `${path}: element ${index}: associative list with keys has an element that omits key field ${JSON.stringify(keyOf(schema))} (and doesn't have default value)`,
-      ];
+      return [`${path}: element ${index}: associative list with keys ${keyProblem(schema, element)}`];
     const repeated =
       schema.sharing !== 'atomic' && taken.has(step) ? [`${path}: duplicate entries for key ${step}`] : [];
     taken.add(step);
     return [...repeated, ...typeFaults(schema.items, element, path + step)];
   });
+}
+
+function keyProblem(schema: ListSchema, element: unknown): string {
+  if (!isObject(element)) return `may not have ${element === null ? 'a null element' : 'non-map elements'}`;
+  return `has an element that omits all key fields ["${keyOf(schema)}"] (and doesn't have default values for any key fields)`;
 }
 
 const keyOf = ({ sharing }: ListSchema): string => (typeof sharing === 'object' ? sharing.key : '');

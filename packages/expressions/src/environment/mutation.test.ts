@@ -85,9 +85,18 @@ describe('an apply configuration', () => {
       ].join('\n'),
     ],
     [
+      'elements that can have no key',
+      { spec: { ports: [null, 1] } },
+      [
+        'failed to convert patch object to typed object: errors:',
+        '  .spec.ports: element 0: associative list with keys may not have a null element',
+        '  .spec.ports: element 1: associative list with keys may not have non-map elements',
+      ].join('\n'),
+    ],
+    [
       'an element without its key',
       { spec: { ports: [{ number: 1 }] } },
-      'failed to convert patch object to typed object: .spec.ports: element 0: associative list with keys has an element that omits key field "name" (and doesn\'t have default value)',
+      'failed to convert patch object to typed object: .spec.ports: element 0: associative list with keys has an element that omits all key fields ["name"] (and doesn\'t have default values for any key fields)',
     ],
     [
       'an atomic list',

@@ -174,8 +174,8 @@ describe('the authorizer', () => {
         subresource: 'scale',
         namespace: 'n',
         name: 'x',
-        fieldSelector: { rawSelector: 'a=b' },
-        labelSelector: { rawSelector: 'c in (d)' },
+        fieldSelector: { requirements: [{ key: 'a', operator: 'In', values: ['b'] }] },
+        labelSelector: { requirements: [{ key: 'c', operator: 'In', values: ['d'] }] },
       },
     });
   });

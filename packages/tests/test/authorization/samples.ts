@@ -20,7 +20,10 @@ const webhook = {
   sideEffects: 'None',
   admissionReviewVersions: ['v1'],
 };
-const mutation = { patchType: 'JSONPatch', jsonPatch: { expression: '[]' } };
+const mutation = {
+  patchType: 'JSONPatch',
+  jsonPatch: { expression: '[JSONPatch{op: "remove", path: "/metadata/labels"}]' },
+};
 
 const metadata = ({ name }: Place): object => ({ metadata: { name } });
 
