@@ -194,6 +194,19 @@ describe('What is counted', () => {
   });
 });
 
+test('a configuration that can be read no more holds as it was', async () => {
+  const mine = options(webhook('a'));
+  const { collection } = mine.configurations;
+  let { items } = collection.view();
+  const configurations = { collection: { view: () => ({ items }) } } as unknown as Resource;
+  const plugin = validatingAdmissionWebhook({ ...mine, configurations });
+  await plugin.validate?.(context());
+  const unreadable = { key: 'all', unreadable: new Error('no key') };
+  items = { visit: (_: string, see: (item: object) => boolean) => void see(unreadable) } as unknown as typeof items;
+  await plugin.validate?.(context());
+  expect(sent).toHaveLength(2);
+});
+
 test('validating webhooks are called at once, mutating ones one after the other', async () => {
   const waiting: (() => void)[] = [];
   send = (request) => new Promise((resolve) => void waiting.push(() => resolve(answer(request, { allowed: true }))));
