@@ -1,9 +1,9 @@
 import { notFound } from '@cluster-apiserver/model';
 import type { Call } from '@cluster-apiserver/storage';
 import { reach } from './reach.ts';
-import { placeOf, type Resource } from './resource.ts';
+import { known, placeOf, type Resource } from './resource.ts';
 import { parseResourceVersion } from './resource-version.ts';
-import { answering } from './storage-answers.ts';
+import { answerFor, answering } from './storage-answers.ts';
 import type { StoredObject } from './stored-object.ts';
 
 /** The whole meaning of "get", for every kind. `resourceVersion` asks for a state at least that new. */
@@ -21,4 +21,22 @@ export function get(
     if (found.unreadable) throw found.unreadable;
     return found;
   });
+}
+
+/**
+ * The object as this replica last told anybody, or undefined when there is none: nearly always at once, because
+ * authentication asks for one with nearly every request.
+ */
+export function getRemembered(
+  resource: Resource,
+  { namespace, name }: { readonly namespace: string | undefined; readonly name: string },
+  call: Call,
+): StoredObject | undefined | Promise<StoredObject | undefined> {
+  const find = (): StoredObject | undefined => known(resource, namespace, name);
+  try {
+    const reaching = reach(resource.collection, 'any', call);
+    return reaching ? answering(() => reaching.then(find)) : find();
+  } catch (error) {
+    throw answerFor(error);
+  }
 }

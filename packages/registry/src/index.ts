@@ -4,7 +4,7 @@ export { buildNew, create } from './create.ts';
 export { createSubresource } from './create-subresource.ts';
 export { type DeleteOptions, type Deletion, deleteObject } from './delete.ts';
 export { deleteCollection } from './delete-collection.ts';
-export { get } from './get.ts';
+export { get, getRemembered } from './get.ts';
 export { list, type ListOptions, type ObjectList } from './list.ts';
 export type { Outcome } from './outcome.ts';
 export { patch, type PatchOptions } from './patch.ts';

@@ -15,6 +15,8 @@ export interface Client {
 export interface RequestOptions {
   readonly body?: object;
   readonly contentType?: string;
+  /** For how long the answer may say nothing more: watches of a server that waits for something. */
+  readonly quietMs?: number;
 }
 
 export interface Answer {
@@ -47,7 +49,7 @@ export function http1Client(url: string, { ca, token }: Credentials, { keepAlive
   const agent = new https.Agent({ ca, keepAlive, maxSockets: 1 });
   const connected = new WeakMap<object, number>();
   return {
-    request: (method, path, { body, contentType = 'application/json' } = {}) =>
+    request: (method, path, { body, contentType = 'application/json', quietMs = hangMs } = {}) =>
       new Promise((resolve, reject) => {
         let socket: TLSSocket | undefined;
         const content = body && { 'content-type': contentType };
@@ -62,7 +64,7 @@ export function http1Client(url: string, { ca, token }: Credentials, { keepAlive
           if (!connected.has(given)) connected.set(given, clock.monotonicMs());
         });
         request.on('error', fail);
-        request.setTimeout(hangMs, () => request.destroy(new Error(`no answer within ${hangMs} ms`)));
+        request.setTimeout(quietMs, () => request.destroy(new Error(`no answer within ${quietMs} ms`)));
         request.on('response', (response) => {
           const pieces: Buffer[] = [];
           response.on('data', (piece: Buffer) => pieces.push(piece));
@@ -98,7 +100,11 @@ export function http2Client(url: string, { ca, token }: Credentials): Client {
     }
     return session;
   };
-  const attempt = (method: string, path: string, { body, contentType = 'application/json' }: RequestOptions) =>
+  const attempt = (
+    method: string,
+    path: string,
+    { body, contentType = 'application/json', quietMs = hangMs }: RequestOptions,
+  ) =>
     new Promise<Answer | 'refused'>((resolve, reject) => {
       const content = body && { 'content-type': contentType };
       const stream = current().request({
@@ -115,7 +121,7 @@ export function http2Client(url: string, { ca, token }: Credentials): Client {
         if (stream.rstCode === constants.NGHTTP2_REFUSED_STREAM) resolve('refused');
         else reject(new NoAnswerError(undefined, error));
       });
-      stream.setTimeout(hangMs, () => stream.destroy(new Error(`no answer within ${hangMs} ms`)));
+      stream.setTimeout(quietMs, () => stream.destroy(new Error(`no answer within ${quietMs} ms`)));
       stream.on('close', () => {
         const bytes = Buffer.concat(pieces);
         const whole = head && stream.readableEnded && bytes.length === Number(head['content-length']);

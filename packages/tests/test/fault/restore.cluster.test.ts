@@ -99,7 +99,9 @@ restorable(etcdctl ? 'etcd restored from a snapshot' : 'skipped: there is no etc
       await make(`kept-${label}`);
       const snapshot = etcd.snapshot(`backup-${label}`);
       const lost = await make(`lost-${label}`);
-      const watches = replicas.map(({ watcher }) => watcher.request('GET', `${path}?watch=1&resourceVersion=${lost}`));
+      const watches = replicas.map(({ watcher }) =>
+        watcher.request('GET', `${path}?watch=1&resourceVersion=${lost}`, { quietMs: recoveryMs }),
+      );
       // Each has seen what will be lost.
       for (const { client } of replicas)
         expect((await client.request('GET', `${path}/lost-${label}`)).status).toBe(200);

@@ -30,7 +30,8 @@ describeWithKubectl('kubectl deletes and waits', () => {
     });
     expect(await kubectl.says('delete sa held --wait=false')).toContain('"held" deleted');
     expect(await kubectl.says('get sa held -o jsonpath={.metadata.deletionTimestamp}')).not.toBe('');
-    const waiting = kubectl.begin('wait sa/held --for=delete --timeout=20s');
+    const waiting = kubectl.begin('wait sa/held --for=delete --timeout=20s -v=6');
+    await waiting.saw(/watch=true/);
     await kubectl.says(['patch', 'sa', 'held', '--type=merge', '-p', '{"metadata":{"finalizers":null}}']);
     await waiting.saw(/serviceaccount\/held condition met/);
     expect(await kubectl.run('delete sa held')).toMatchObject({

@@ -81,7 +81,8 @@ export async function openKubectl(options: Parameters<typeof serveKinds>[1] = {}
       const child = spawned(command);
       scope.onClose('kubectl', () => ended(child));
       let output = '';
-      child.stdout.on('data', (piece: Buffer) => (output += piece.toString()));
+      for (const stream of [child.stdout, child.stderr])
+        stream.on('data', (piece: Buffer) => (output += piece.toString()));
       return {
         saw: (pattern) => until(`${pattern}`, () => (pattern.test(output) ? output : undefined), sawLimitMs),
         get output() {

@@ -74,12 +74,12 @@ export interface FoundAccount {
   readonly deletedAtMs: number | undefined;
 }
 
-/** Looks into memory or, when asked `freshly`, at what is stored now. */
+/** Looks into memory, nearly always at once, or, when asked `freshly`, at what is stored now. */
 export type FindAccount = (
   account: Pick<AccountReference, 'namespace' | 'name'>,
   freshly: boolean,
   call: Call,
-) => Promise<FoundAccount | undefined>;
+) => FoundAccount | undefined | Promise<FoundAccount | undefined>;
 
 /** What an account that is being deleted has begun, it may finish. */
 const deletedLeewayMs = 60_000;
@@ -120,21 +120,31 @@ export function ofLivingAccounts(
     noteAbsent(key);
     return undefined;
   };
-  const living = async (answer: AccountAnswer | undefined, call: Call): Promise<TokenAnswer | undefined> => {
-    if (!answer) return undefined;
-    const { account } = answer;
-    const isIt = (found: FoundAccount | undefined): found is FoundAccount => found?.uid === account.uid;
-    const remembered = await findAccount(account, false, call);
-    const found = isIt(remembered) ? remembered : await findFreshly(account, isIt, call);
+  const accepted = (answer: AccountAnswer, found: FoundAccount | undefined): AccountAnswer => {
     if (!found) throw new TokenRejectedError('the service account of the token does not exist any more');
     if (found.deletedAtMs !== undefined && found.deletedAtMs < clock.now() - deletedLeewayMs)
       throw new TokenRejectedError('the service account of the token has been deleted');
     return answer;
   };
+  /** Waits for nobody while memory knows the account: these tokens come with nearly every request. */
+  const living = (
+    answer: AccountAnswer | undefined,
+    call: Call,
+  ): AccountAnswer | undefined | Promise<AccountAnswer | undefined> => {
+    if (!answer) return undefined;
+    const { account } = answer;
+    const isIt = (found: FoundAccount | undefined): found is FoundAccount => found?.uid === account.uid;
+    const checked = (remembered: FoundAccount | undefined): AccountAnswer | Promise<AccountAnswer> =>
+      isIt(remembered)
+        ? accepted(answer, remembered)
+        : findFreshly(account, isIt, call).then((found) => accepted(answer, found));
+    const remembered = findAccount(account, false, call);
+    return remembered instanceof Promise ? remembered.then(checked) : checked(remembered);
+  };
   return {
     authenticateToken: (token, call, audiences) => {
       const answer = signed.authenticateToken(token, call, audiences);
-      return answer instanceof Promise ? answer.then((found) => living(found, call)) : answer && living(answer, call);
+      return answer instanceof Promise ? answer.then((found) => living(found, call)) : living(answer, call);
     },
   };
 }
