@@ -4,6 +4,7 @@
  * several callers share takes a call of its own (`detached`), and each of them waits for it with `withinCall`.
  */
 import type { Clock } from './clock.ts';
+import type { LatencyTracker } from './latency.ts';
 
 export interface Call {
   /** On the monotonic clock. */
@@ -16,6 +17,8 @@ export interface Call {
   /** Whether the caller has left: what a check between two steps asks instead of making a signal. */
   readonly isAborted: boolean;
   readonly trace: TraceContext | undefined;
+  /** Where waits of the request are noted; undefined for work that is not one request's alone. */
+  readonly latency?: LatencyTracker | undefined;
 }
 
 /** W3C Trace Context, as far as it is passed on. */
@@ -65,12 +68,14 @@ const timerMsMax = 2 ** 31 - 1;
  */
 export class RequestCall implements Call {
   readonly deadlineMs: number;
+  readonly latency: LatencyTracker | undefined;
   readonly #caller: Caller;
   readonly #clock: Clock;
   #ending: AbortController | undefined;
 
-  constructor(caller: Caller, clock: Clock, deadlineMs: number) {
+  constructor(caller: Caller, clock: Clock, deadlineMs: number, latency?: LatencyTracker) {
     this.deadlineMs = deadlineMs;
+    this.latency = latency;
     this.#caller = caller;
     this.#clock = clock;
   }
@@ -90,7 +95,7 @@ export class RequestCall implements Call {
 
   /** The same request, with less time for a part of its work. */
   until(deadlineMs: number): RequestCall {
-    return new RequestCall(this.#caller, this.#clock, Math.min(this.deadlineMs, deadlineMs));
+    return new RequestCall(this.#caller, this.#clock, Math.min(this.deadlineMs, deadlineMs), this.latency);
   }
 
   #end(): AbortController {
@@ -113,7 +118,7 @@ export class RequestCall implements Call {
 export const withDeadline = (call: Call, deadlineMs: number): Call =>
   call instanceof RequestCall
     ? call.until(deadlineMs)
-    : { ...detached(call), signal: call.signal, deadlineMs: Math.min(call.deadlineMs, deadlineMs) };
+    : { ...detached(call), signal: call.signal, latency: call.latency, deadlineMs: Math.min(call.deadlineMs, deadlineMs) };
 
 /** Before the next step of work that nobody waits for any more. Throws what ended the call. */
 export function throwIfAborted(call: Call): void {

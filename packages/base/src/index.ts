@@ -15,6 +15,7 @@ export { type Clock, sleep, systemClock } from './clock.ts';
 export { parseDuration } from './duration.ts';
 export { follow } from './follow.ts';
 export { invariant, unreachable } from './invariant.ts';
+export { type LatencyPart, latencyParts, LatencyTracker, trackLatency } from './latency.ts';
 export { nearestName } from './nearest-name.ts';
 export { getOwn, setOwn } from './own.ts';
 export { type Random, seededRandom, systemRandom } from './random.ts';

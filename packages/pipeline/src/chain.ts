@@ -1,4 +1,4 @@
-import type { Clock, Random } from '@cluster-apiserver/base';
+import { type Clock, LatencyTracker, type Random } from '@cluster-apiserver/base';
 import type { Authenticator, Authorizer } from '@cluster-apiserver/gates';
 import type { Auditor } from './audit.ts';
 import type { ApiRequest, Handler } from './exchange.ts';
@@ -11,6 +11,7 @@ import { type AllowedOrigin, refuseForeignOrigins, shareWithOrigins } from './st
 import { boundTime } from './stages/deadline.ts';
 import { impersonate } from './stages/impersonate.ts';
 import { type InFlightLimits, type InFlightMeasures, limitInFlight } from './stages/in-flight.ts';
+import { logRequests, type RequestLog } from './stages/log-requests.ts';
 import { type Measures, measure } from './stages/measure.ts';
 import { nameRequest } from './stages/request-id.ts';
 import { understand } from './stages/understand.ts';
@@ -26,6 +27,7 @@ export interface ChainOptions {
   readonly inFlightMeasures: InFlightMeasures;
   readonly auditor?: Auditor | undefined;
   readonly measures: Measures;
+  readonly requestLog: RequestLog;
   readonly report: ReportFault;
   readonly reportRejection: ReportRejection;
 }
@@ -70,5 +72,6 @@ export function chain(options: ChainOptions, routes: Handler<Authenticated>): Ha
       ),
     ),
   );
-  return (request) => way({ request });
+  const logged = logRequests(options.requestLog)(way);
+  return (request) => logged({ request, latency: new LatencyTracker(options.clock) });
 }

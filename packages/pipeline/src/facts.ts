@@ -1,4 +1,4 @@
-import type { Call } from '@cluster-apiserver/base';
+import type { Call, LatencyTracker } from '@cluster-apiserver/base';
 import type { UserInfo } from '@cluster-apiserver/model';
 import type { AuditRecorder } from './audit.ts';
 import type { ApiRequest } from './exchange.ts';
@@ -10,6 +10,7 @@ import type { RequestInfo } from './request-info.ts';
  */
 export interface Received {
   readonly request: ApiRequest;
+  readonly latency: LatencyTracker;
 }
 export interface Named extends Received {
   readonly auditId: string;

@@ -18,4 +18,5 @@ export { routes } from './routes.ts';
 export type { ReportFault } from './stages/answer-errors.ts';
 export type { ReportRejection } from './stages/authenticate.ts';
 export type { InFlightMeasures } from './stages/in-flight.ts';
+export type { EndedRequest, RequestLog } from './stages/log-requests.ts';
 export type { Measures } from './stages/measure.ts';

@@ -1,7 +1,7 @@
 import { gunzipSync } from 'node:zlib';
 import { admission, type Authorizer } from '@cluster-apiserver/gates';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { type Call, seededRandom, sleep, systemClock, withinCall } from '@cluster-apiserver/base';
+import { type Call, LatencyTracker, seededRandom, sleep, systemClock, withinCall } from '@cluster-apiserver/base';
 import {
   type AccessQuestion,
   deleteOptions,
@@ -407,7 +407,7 @@ describe('an exchange', () => {
       throw new StatusError('ServiceUnavailable', 'no answer in time');
     };
     const stage = boundTime({ clock: systemClock, requestTimeoutMs: 60_000 })(late);
-    const asking = (target: string) => stage({ request: { target } as ApiRequest, auditId: 'a' });
+    const asking = (target: string) => stage({ request: { target } as ApiRequest, latency: new LatencyTracker(systemClock), auditId: 'a' });
     await expect(asking('/x?timeout=10ms')).rejects.toMatchObject({ reason: 'Timeout', code: 504 });
     await expect(asking('/x?timeout=10s')).rejects.toMatchObject({ reason: 'ServiceUnavailable' });
     await expect(asking('/x')).rejects.toMatchObject({ reason: 'ServiceUnavailable' });

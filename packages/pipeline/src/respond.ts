@@ -1,4 +1,4 @@
-import type { Clock } from '@cluster-apiserver/base';
+import { type Clock, trackLatency } from '@cluster-apiserver/base';
 import {
   type KubeObject,
   type SpokenKind,
@@ -57,7 +57,8 @@ function answer(
   status: number,
   body: Bytes | Flow | Promise<Bytes>,
 ): ApiResponse | Promise<ApiResponse> {
-  if (body instanceof Promise) return body.then((bytes) => answer(facts, encoding, status, bytes));
+  if (body instanceof Promise)
+    return trackLatency(facts.latency, 'encoding', body).then((bytes) => answer(facts, encoding, status, bytes));
   const warnings = facts.warnings.size > 0 ? { warning: warningHeaders(facts.warnings) } : undefined;
   const headers = { ...standardHeaders(facts.auditId, encoding), ...warnings };
   return compressed(facts.request, { status, headers, body });

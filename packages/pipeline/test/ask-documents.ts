@@ -1,4 +1,5 @@
 /** Documents without a socket and without the stages before them. */
+import { LatencyTracker, systemClock } from '@cluster-apiserver/base';
 import { type Documents, documentRoutes } from '../src/documents.ts';
 import type { ApiRequest, ApiResponse } from '../src/exchange.ts';
 import { requestInfo } from '../src/request-info.ts';
@@ -28,6 +29,7 @@ export function askDocuments(documents: Documents): AskDocument {
         clientCertificates: [],
         headerLines: (name) => (headers[name] === undefined ? [] : [headers[name]]),
       } as Partial<ApiRequest> as ApiRequest, // documents read nothing else
+      latency: new LatencyTracker(systemClock),
       auditId: 'audit',
       info: requestInfo(method, target),
       warnings: new Set(),

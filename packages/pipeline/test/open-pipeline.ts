@@ -97,6 +97,7 @@ export async function openPipeline({
       authorizer,
       inFlightLimits: { readOnly: 0, mutating: 0 },
       inFlightMeasures: { used: () => {}, rejected: () => {} },
+      requestLog: { logsAll: false, ended: () => {} },
       measures: { ended: ({ code }) => void codes.push(code) },
       report,
       reportRejection: () => {},

@@ -1,4 +1,4 @@
-import { type Call, resultOf, throwIfAborted, type Work } from '@cluster-apiserver/base';
+import { type Call, resultOf, throwIfAborted, trackLatency, type Work } from '@cluster-apiserver/base';
 import type { Admission, AdmissionContext, OperationOptions, Precondition } from '@cluster-apiserver/gates';
 import {
   type KubeObject,
@@ -47,7 +47,9 @@ export function mutate(
   const { requester } = options;
   // Only in a deletion there is no object.
   return requester
-    ? (requester.admission.mutate(contextOf(admitted, options, requester, write)) as KubeObject | Promise<KubeObject>)
+    ? (tracked(requester, requester.admission.mutate(contextOf(admitted, options, requester, write))) as
+        | KubeObject
+        | Promise<KubeObject>)
     : write.object;
 }
 
@@ -58,7 +60,8 @@ export function admit(
   write: Write,
 ): readonly Precondition[] | Promise<readonly Precondition[]> {
   const { requester } = options;
-  return requester ? requester.admission.validate(contextOf(admitted, options, requester, write)) : none;
+  if (!requester) return none;
+  return tracked(requester, requester.admission.validate(contextOf(admitted, options, requester, write)));
 }
 
 /** Throws the answer when admission refuses the deletion. Mutating plugins receive it too, though there is no object. */
@@ -70,8 +73,8 @@ export function* admitDeletion(
   const { requester } = options;
   if (!requester) return;
   const context = contextOf(admitted, options, requester, { operation: 'DELETE', name, object: undefined, oldObject });
-  yield* resultOf(requester.admission.mutate(context));
-  yield* resultOf(requester.admission.validate(context));
+  yield* resultOf(tracked(requester, requester.admission.mutate(context)));
+  yield* resultOf(tracked(requester, requester.admission.validate(context)));
 }
 
 /** What is answered and never stored, as admission wants it. It relies on nothing: there is no write to refuse later. */
@@ -86,6 +89,9 @@ export async function admitAnswered(
   await admit(admitted, options, { ...write, object });
   return object;
 }
+
+const tracked = <Result>({ call }: Requester, result: Result): Result =>
+  trackLatency(call.latency, 'admission', result);
 
 const none: readonly Precondition[] = [];
 

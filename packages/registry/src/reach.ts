@@ -8,7 +8,13 @@ export function reach(
   wanted: Revision | 'any' | undefined,
   call: Call,
 ): Promise<void> | undefined {
-  return collection.reach(wanted, call)?.catch((error: unknown) => {
+  const reaching = collection.reach(wanted, call);
+  if (!reaching) return undefined;
+  const { latency } = call;
+  latency?.begin('storage');
+  const ended = (): void => latency?.end('storage');
+  return reaching.then(ended, (error: unknown) => {
+    ended();
     if (!(error instanceof RevisionTooLargeError)) throw error;
     throw tooLargeResourceVersion(`Too large resource version: ${wanted}, current: ${collection.reached}`, {
       cause: error,

@@ -11,6 +11,7 @@ import {
 } from '@cluster-apiserver/storage';
 import { Channels } from './channels.ts';
 import { type Cached, cachedForm, type StoredObject } from './stored-object.ts';
+import { trackedStore } from './tracked-store.ts';
 import { WatchTurns } from './watch-turns.ts';
 
 /** A kind with what its verbs need of the world. */
@@ -64,10 +65,11 @@ export function openRegistry(options: RegistryOptions): Registry {
   const forms = stored.map((kind) => ({ ...cachedForm(kind, keyPrefix), measures: readMeasures?.(kind) }));
   const cache = openWatchCache({ ...surroundings, prefix: `${keyPrefix}/`, forms });
   const sharedByWatches = { clock, turns: new WatchTurns(clock) };
+  const tracked = trackedStore(store);
   const resources = stored.map((kind, index): Resource => {
     const collection = cache.collections[index] as Collection<Cached>; // one for each form
     const channels = new Channels(collection, sharedByWatches);
-    return { kind, served: kind, store, collection, channels, shardedReads, clock, random };
+    return { kind, served: kind, store: tracked, collection, channels, shardedReads, clock, random };
   });
   const views = kinds.flatMap((kind) => viewOf(kind, resources));
   return { resources, views, cache, retryUnreadable: () => cache.retryUnreadable() };

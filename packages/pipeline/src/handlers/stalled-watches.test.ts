@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { type ClientHttp2Session, type ClientHttp2Stream, connect } from 'node:http2';
-import { callUntil, seededRandom, systemClock } from '@cluster-apiserver/base';
+import { callUntil, LatencyTracker, seededRandom, systemClock } from '@cluster-apiserver/base';
 import { decode, type KubeObject } from '@cluster-apiserver/model';
 import { create, openRegistry, type Registry, type Resource } from '@cluster-apiserver/registry';
 import { memoryStore } from '@cluster-apiserver/storage';
@@ -53,6 +53,7 @@ beforeEach(async () => {
       handler({
         request,
         call,
+        latency: new LatencyTracker(clock),
         auditId: 'a',
         info: requestInfo('GET', request.target),
         user: { name: 'tester', groups: [] },

@@ -29,10 +29,17 @@ export const authenticate =
         return refused(facts, error);
       }
       if (!(user instanceof Promise)) return known(facts, user);
+      facts.latency.begin('authentication');
       // Only what authentication throws is its rejection: two arguments, and no catch behind the rest of the way.
       return user.then(
-        (found) => known(facts, found),
-        (error: unknown) => refused(facts, error),
+        (found) => {
+          facts.latency.end('authentication');
+          return known(facts, found);
+        },
+        (error: unknown) => {
+          facts.latency.end('authentication');
+          return refused(facts, error);
+        },
       );
     };
   };

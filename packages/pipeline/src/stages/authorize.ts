@@ -1,3 +1,4 @@
+import { trackLatency } from '@cluster-apiserver/base';
 import type { Authorizer } from '@cluster-apiserver/gates';
 import {
   type AccessDecision,
@@ -29,7 +30,7 @@ export const authorize =
     };
     return (facts) => {
       const attributes = attributesOf(facts);
-      const decision = authorizer.authorize(attributes, facts.call);
+      const decision = trackLatency(facts.latency, 'authorization', authorizer.authorize(attributes, facts.call));
       return decision instanceof Promise
         ? decision.then((found) => decided(facts, attributes, found))
         : decided(facts, attributes, decision);

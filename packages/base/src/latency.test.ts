@@ -1,0 +1,58 @@
+import { beforeEach, expect, test } from '@jest/globals';
+import { type Clock, LatencyTracker, systemClock, trackLatency } from './index.ts';
+
+let nowMs: number;
+let reads: number;
+let tracker: LatencyTracker;
+const clock: Clock = {
+  ...systemClock,
+  monotonicMs: () => {
+    reads++;
+    return nowMs;
+  },
+};
+beforeEach(() => {
+  nowMs = 1_000;
+  reads = 0;
+  tracker = new LatencyTracker(clock);
+});
+
+test('waits of one part add up, and those at the same time count once', () => {
+  tracker.begin('storage');
+  nowMs += 10;
+  tracker.begin('storage');
+  nowMs += 10;
+  tracker.end('storage');
+  nowMs += 10;
+  tracker.end('storage');
+  nowMs += 100;
+  tracker.begin('storage');
+  nowMs += 1;
+  tracker.end('storage');
+  expect(tracker.totalMs('storage')).toBe(31);
+  expect(tracker.totalMs('admission')).toBe(0);
+  expect(tracker.sinceStartMs()).toBe(131);
+});
+
+test('what is done at once is no wait and does not read the clock', () => {
+  const before = reads;
+  expect(trackLatency(tracker, 'authorization', 'decision')).toBe('decision');
+  expect(reads).toBe(before);
+  expect(tracker.totalMs('authorization')).toBe(0);
+});
+
+test.each([
+  ['succeeds', Promise.resolve('x'), { status: 'fulfilled', value: 'x' }],
+  ['fails', Promise.reject(new Error('no')), { status: 'rejected', reason: new Error('no') }],
+])('work that %s is noted until then, and its outcome stays', async (_, work, outcome) => {
+  const tracked = trackLatency(tracker, 'admission', work);
+  nowMs += 5;
+  expect(await Promise.allSettled([tracked])).toEqual([outcome]);
+  nowMs += 5;
+  expect(tracker.totalMs('admission')).toBe(5);
+});
+
+test('work of no request is left as it is', () => {
+  const work = Promise.resolve();
+  expect(trackLatency(undefined, 'storage', work)).toBe(work);
+});

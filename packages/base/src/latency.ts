@@ -1,0 +1,67 @@
+import type { Clock } from './clock.ts';
+
+/** What a request waits for. Whatever is left of its latency is our own work, or waiting for the processor. */
+export const latencyParts = ['authentication', 'authorization', 'body', 'admission', 'storage', 'encoding'] as const;
+
+export type LatencyPart = (typeof latencyParts)[number];
+
+/**
+ * Where the time of one request goes. Every request has one, so only waits are measured: a part that is done at once
+ * reads no clock and counts as 0. Parts may overlap, as storage does when an admission plugin reads it.
+ */
+export class LatencyTracker {
+  readonly startedMs: number;
+  readonly #clock: Clock;
+  readonly #waits: { [part in LatencyPart]?: Wait } = {};
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.startedMs = clock.monotonicMs();
+  }
+
+  /** Each `begin` needs its `end`. Several waits for one part at the same time count as one. */
+  begin(part: LatencyPart): void {
+    const wait = (this.#waits[part] ??= new Wait());
+    if (wait.running++ === 0) wait.sinceMs = this.#clock.monotonicMs();
+  }
+
+  end(part: LatencyPart): void {
+    const wait = this.#waits[part];
+    if (wait && --wait.running === 0) wait.totalMs += this.#clock.monotonicMs() - wait.sinceMs;
+  }
+
+  totalMs(part: LatencyPart): number {
+    return this.#waits[part]?.totalMs ?? 0;
+  }
+
+  sinceStartMs(): number {
+    return this.#clock.monotonicMs() - this.startedMs;
+  }
+}
+
+class Wait {
+  running = 0;
+  sinceMs = 0;
+  totalMs = 0;
+}
+
+/** Counts what work waits for; what it gives at once has waited for nothing. */
+export function trackLatency<Result>(
+  tracker: LatencyTracker | undefined,
+  part: LatencyPart,
+  result: Result,
+): Result {
+  if (!tracker || !(result instanceof Promise)) return result;
+  tracker.begin(part);
+  const tracked: Promise<unknown> = result.then(
+    (value: unknown) => {
+      tracker.end(part);
+      return value;
+    },
+    (error: unknown) => {
+      tracker.end(part);
+      throw error;
+    },
+  );
+  return tracked as Result; // it settles as the result does
+}

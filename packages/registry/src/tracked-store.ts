@@ -1,0 +1,21 @@
+import { trackLatency } from '@cluster-apiserver/base';
+import type { Store } from '@cluster-apiserver/storage';
+
+/** The store as verbs use it: what a request waits for is noted as its storage latency. */
+export const trackedStore = (store: Store): Store => ({
+  get: (key, call) => trackLatency(call.latency, 'storage', store.get(key, call)),
+  list: (range, call) => trackLatency(call.latency, 'storage', store.list(range, call)),
+  create: (key, value, options, call) =>
+    trackLatency(call.latency, 'storage', store.create(key, value, options, call)),
+  update: (key, value, expected, options, call) =>
+    trackLatency(call.latency, 'storage', store.update(key, value, expected, options, call)),
+  delete: (key, expected, call) => trackLatency(call.latency, 'storage', store.delete(key, expected, call)),
+  watch: (...watched) => store.watch(...watched),
+  head: (call) => trackLatency(call.latency, 'storage', store.head(call)),
+  askForProgress: () => store.askForProgress(),
+  reopenWatches: () => store.reopenWatches(),
+  get history() {
+    return store.history;
+  },
+  onHistoryReplaced: (listener) => store.onHistoryReplaced(listener),
+});
