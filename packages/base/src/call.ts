@@ -118,7 +118,12 @@ export class RequestCall implements Call {
 export const withDeadline = (call: Call, deadlineMs: number): Call =>
   call instanceof RequestCall
     ? call.until(deadlineMs)
-    : { ...detached(call), signal: call.signal, latency: call.latency, deadlineMs: Math.min(call.deadlineMs, deadlineMs) };
+    : {
+        ...detached(call),
+        signal: call.signal,
+        latency: call.latency,
+        deadlineMs: Math.min(call.deadlineMs, deadlineMs),
+      };
 
 /** Before the next step of work that nobody waits for any more. Throws what ended the call. */
 export function throwIfAborted(call: Call): void {

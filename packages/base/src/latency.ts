@@ -46,11 +46,7 @@ class Wait {
 }
 
 /** Counts what work waits for; what it gives at once has waited for nothing. */
-export function trackLatency<Result>(
-  tracker: LatencyTracker | undefined,
-  part: LatencyPart,
-  result: Result,
-): Result {
+export function trackLatency<Result>(tracker: LatencyTracker | undefined, part: LatencyPart, result: Result): Result {
   if (!tracker || !(result instanceof Promise)) return result;
   tracker.begin(part);
   const tracked: Promise<unknown> = result.then(

@@ -1,4 +1,12 @@
-import { type Call, type Clock, getOwn, largeBytesMin, perform, type Steps, trackLatency } from '@cluster-apiserver/base';
+import {
+  type Call,
+  type Clock,
+  getOwn,
+  largeBytesMin,
+  perform,
+  type Steps,
+  trackLatency,
+} from '@cluster-apiserver/base';
 import {
   badRequest,
   decode,

@@ -102,6 +102,7 @@ beforeEach(() => {
       },
       inFlightLimits: { readOnly: 400, mutating: 200 },
       inFlightMeasures: { used: () => {}, rejected: () => {} },
+      requestLog: { logsAll: false, ended: () => {} },
       measures: { ended: ({ verb, code }) => void counted.push({ verb, code }) },
       report: (error) => void faults.push(error),
       reportRejection: () => {},
@@ -407,7 +408,8 @@ describe('an exchange', () => {
       throw new StatusError('ServiceUnavailable', 'no answer in time');
     };
     const stage = boundTime({ clock: systemClock, requestTimeoutMs: 60_000 })(late);
-    const asking = (target: string) => stage({ request: { target } as ApiRequest, latency: new LatencyTracker(systemClock), auditId: 'a' });
+    const asking = (target: string) =>
+      stage({ request: { target } as ApiRequest, latency: new LatencyTracker(systemClock), auditId: 'a' });
     await expect(asking('/x?timeout=10ms')).rejects.toMatchObject({ reason: 'Timeout', code: 504 });
     await expect(asking('/x?timeout=10s')).rejects.toMatchObject({ reason: 'ServiceUnavailable' });
     await expect(asking('/x')).rejects.toMatchObject({ reason: 'ServiceUnavailable' });

@@ -5,8 +5,7 @@ import type { Store } from '@cluster-apiserver/storage';
 export const trackedStore = (store: Store): Store => ({
   get: (key, call) => trackLatency(call.latency, 'storage', store.get(key, call)),
   list: (range, call) => trackLatency(call.latency, 'storage', store.list(range, call)),
-  create: (key, value, options, call) =>
-    trackLatency(call.latency, 'storage', store.create(key, value, options, call)),
+  create: (key, value, options, call) => trackLatency(call.latency, 'storage', store.create(key, value, options, call)),
   update: (key, value, expected, options, call) =>
     trackLatency(call.latency, 'storage', store.update(key, value, expected, options, call)),
   delete: (key, expected, call) => trackLatency(call.latency, 'storage', store.delete(key, expected, call)),

@@ -72,6 +72,7 @@ const kind: Kind = defineKind({
 let wallMs: number;
 const clock: Clock = { ...systemClock, now: () => wallMs };
 const call = callUntil(Number.POSITIVE_INFINITY);
+let memory: ReturnType<typeof memoryStore>;
 let resource: Resource;
 let registry: Registry;
 let warnings: string[];
@@ -79,7 +80,8 @@ let warnings: string[];
 beforeEach(() => {
   wallMs = Date.UTC(2026, 0, 1);
   warnings = [];
-  open(memoryStore(clock));
+  memory = memoryStore(clock);
+  open(memory);
 });
 afterEach(() => registry.cache.close());
 
@@ -484,7 +486,7 @@ describe('a list in chunks', () => {
     for (const name of ['a', 'b', 'd']) await make({ name });
     const first = await chunk({ limit: 1 });
     const { revision } = await make({ name: 'c' });
-    (resource.store as ReturnType<typeof memoryStore>).compact(revision as NonNullable<typeof revision>);
+    memory.compact(revision as NonNullable<typeof revision>);
     await anotherReplica();
     const error = await failing(chunk({ limit: 1, continue: first.continue }));
     expect(error).toMatchObject({ reason: 'Expired', code: 410 });

@@ -33,6 +33,8 @@ import { startControllers } from './wiring/controllers.ts';
 import { findAccountIn } from './wiring/find-account.ts';
 import { checkStorage, openHealth } from './wiring/health.ts';
 import { monitorHeap } from './wiring/heap.ts';
+import { openRequestLog } from './wiring/request-log.ts';
+import { logMeasures } from './wiring/log-measures.ts';
 import { openListener } from './wiring/listener.ts';
 import { inFlightMeasures, requestMeasures, tokenCacheMeasure } from './wiring/measures.ts';
 import { makeSystemNamespaces, namespacesIn } from './wiring/namespaces.ts';
@@ -69,6 +71,7 @@ export async function assemble(
     if (faults.length > 0) throw new FlagError(faults.map((fault) => `--feature-gates: ${fault}`));
 
     const metrics = createMetrics({ ofProcess: true });
+    logMeasures(metrics, log);
     monitorHeap(surroundings, metrics, log, scope);
     const keyPrefix = flags['etcd-prefix'].replace(/\/+$/, '');
     // What the server keeps for itself. It lies among the rest, so that one watch sees every write of ours.
@@ -174,6 +177,7 @@ export async function assemble(
         },
         inFlightMeasures: inFlightMeasures(metrics, outward, clock, scope),
         measures: requestMeasures(metrics, outward),
+        requestLog: openRequestLog(log),
         report: reportFault,
         reportRejection,
       },

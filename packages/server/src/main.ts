@@ -1,16 +1,16 @@
 #!/usr/bin/env -S MALLOC_MMAP_THRESHOLD_=65536 node --max-semi-space-size=16 --heap-growing-percent=45
-import fs from 'node:fs';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { getHeapStatistics } from 'node:v8';
 import { systemClock, systemRandom } from '@cluster-apiserver/base';
 import { listen } from '@cluster-apiserver/pipeline';
 import { http2Connect, kmsV1Service, kmsV2Service } from '@cluster-apiserver/storage';
-import { createLog, createLogOutput } from '@cluster-apiserver/telemetry';
+import { createLog, createLogOutput, type Log } from '@cluster-apiserver/telemetry';
 import { assemble } from './assemble.ts';
 import { asError } from './as-error.ts';
 import { FlagError, flagHelp, parseFlags, type ServerFlags } from './flags.ts';
 import { stop } from './lifecycle.ts';
+import { openStderr } from './stderr.ts';
 import { storageCommand, storageHelp } from './storage-command/storage-command.ts';
 import type { Surroundings } from './surroundings.ts';
 import { version } from './version.ts';
@@ -22,14 +22,7 @@ import { version } from './version.ts';
  * when they are mapped one by one, and seldom otherwise. What each costs and saves stands in docs/performance.md.
  */
 
-const stderr = 2;
-const logOutput = createLogOutput(
-  {
-    write: (bytes, done) => fs.write(stderr, bytes, done),
-    writeSync: (bytes) => fs.writeSync(stderr, bytes),
-  },
-  systemClock,
-);
+const logOutput = createLogOutput(openStderr(), systemClock);
 process.on('exit', logOutput.flushSync);
 
 const surroundings: Surroundings = {
@@ -57,9 +50,19 @@ const surroundings: Surroundings = {
   write: logOutput.write,
 };
 
+const openLog = (format: ServerFlags['logging-format'], verbosity: number): Log =>
+  createLog({
+    format,
+    verbosity,
+    pid: process.pid,
+    clock: surroundings.clock,
+    write: surroundings.write,
+    lostLines: () => logOutput.lostLines,
+  });
+
 async function serve(flags: ServerFlags): Promise<void> {
   const { clock } = surroundings;
-  const log = createLog({ clock, format: flags['logging-format'], verbosity: flags.v, write: surroundings.write });
+  const log = openLog(flags['logging-format'], flags.v);
   const die = (what: string) => (error: unknown) => {
     log.error(what, { error: asError(error), stack: asError(error).stack });
     process.exit(1);
@@ -89,7 +92,7 @@ async function serve(flags: ServerFlags): Promise<void> {
 }
 
 async function workOnStorage(args: readonly string[]): Promise<void> {
-  const log = createLog({ clock: surroundings.clock, format: 'text', verbosity: 0, write: surroundings.write });
+  const log = openLog('text', 0);
   const stopping = new AbortController();
   for (const name of ['SIGTERM', 'SIGINT'] as const) process.on(name, () => stopping.abort());
   const print = (line: string): void => void process.stdout.write(`${line}\n`);

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { Clock } from '@cluster-apiserver/base';
-import { createLog, createLogOutput } from './index.ts';
+import { createLogOutput } from './index.ts';
 
 let nowMs: number;
 let timers: { readonly atMs: number; readonly ring: () => void }[];
@@ -75,6 +75,9 @@ describe('The output of a log', () => {
     output.write('b');
     writes[0]?.done(failure('EPIPE'), 0);
     expect(writes.map(({ text }) => text)).toEqual(['a', 'b']);
+    expect(output.lostLines).toBe(1);
+    writes[1]?.done(null, 1);
+    expect(output.lostLines).toBe(1);
   });
 
   test('drops what a slow reader leaves no room for', () => {
@@ -106,57 +109,5 @@ describe('The output of a log', () => {
     move(201);
     output.flushSync();
     expect(written).toBe('');
-  });
-});
-
-describe('A log that clients can fill', () => {
-  const lines: string[] = [];
-  const openLog = (write: (line: string) => unknown = (line) => lines.push(line)) => {
-    lines.length = 0;
-    return createLog({ clock, format: 'text', verbosity: 1, write });
-  };
-
-  test('holds a hundred lines with one message at once, then one in a second, and how many are missing', () => {
-    const log = openLog();
-    for (let count = 0; count < 1_000; count++) log.warn('authentication failed', { count });
-    expect(lines).toHaveLength(100);
-    move(1_000);
-    log.warn('authentication failed', { count: 1_000 });
-    log.warn('authentication failed', { count: 1_001 });
-    expect(lines).toHaveLength(101);
-    expect(lines.at(-1)).toContain('authentication failed count=1000 suppressed=900');
-  });
-
-  test('reports what is missing also when nothing follows', () => {
-    const log = openLog();
-    for (let count = 0; count < 150; count++) log.warn('authentication failed');
-    move(10_000);
-    expect(lines.at(-1)).toContain('authentication failed suppressed=50');
-    expect(timers).toEqual([]);
-  });
-
-  test('holds other messages, and details that were asked for', () => {
-    const log = openLog();
-    for (let count = 0; count < 200; count++) log.warn('authentication failed');
-    log.error('etcd unreachable');
-    for (let count = 0; count < 200; count++) log.debug(1, 'detail');
-    expect(lines.filter((line) => line.includes('etcd unreachable'))).toHaveLength(1);
-    expect(lines.filter((line) => line.includes('detail'))).toHaveLength(200);
-  });
-
-  test('remembers no more messages than there can be, whatever stands in them', () => {
-    const log = openLog();
-    for (let count = 0; count < 1_000; count++) log.warn(`message ${count}`);
-    expect(lines).toHaveLength(256 + 100);
-  });
-
-  test('says how many lines its reader was too slow for', () => {
-    let full = false;
-    const log = openLog((line) => !full && lines.push(line) > 0);
-    full = true;
-    for (let count = 0; count < 3; count++) log.info(`lost ${count}`);
-    full = false;
-    log.info('found');
-    expect(lines.map((line) => line.slice(25).trim())).toEqual(['WARN  log lines dropped count=3', 'INFO  found']);
   });
 });

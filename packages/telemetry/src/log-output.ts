@@ -13,10 +13,12 @@ export interface LogOutput {
   write(line: string): boolean;
   /** Writes what is queued before the process ends. Gives up on a reader that does not read. */
   flushSync(): void;
+  /** Lines that were taken and could not be written. */
+  readonly lostLines: number;
 }
 
 /** Some thousand lines. A reader that is further behind than this loses lines. */
-const backlogBytesMax = 1024 * 1024;
+const backlogCharactersMax = 1024 * 1024;
 /** A pipe in non-blocking mode is full: time for its reader to read. */
 const fullPauseMs = 20;
 /** A write that takes longer waits for a reader that does not read, and so would a process that wants to end. */
@@ -24,25 +26,28 @@ const stuckMs = 200;
 
 /**
  * Log lines on their way out. Writing to a pipe blocks while it is full, so it is done beside the event loop, one write
- * at a time; the lines that come meanwhile leave together with the next one.
+ * at a time; the lines that come meanwhile leave together with the next one. A write is whole lines, so that several
+ * processes can share an output.
  */
 export function createLogOutput(output: ByteOutput, clock: Clock): LogOutput {
   let queue: string[] = [];
-  let queuedBytes = 0;
+  let queuedCharacters = 0;
   /** What is being written, and since when. */
-  let current: { rest: Buffer; readonly sinceMs: number } | undefined;
+  let current: { rest: Buffer; readonly lines: number; readonly sinceMs: number } | undefined;
   let scheduled = false;
+  let lostLines = 0;
 
   const take = (): Buffer => {
     const bytes = Buffer.from(queue.join(''));
     queue = [];
-    queuedBytes = 0;
+    queuedCharacters = 0;
     return bytes;
   };
   const next = (): void => {
     scheduled = false;
     if (current || queue.length === 0) return;
-    current = { rest: take(), sinceMs: clock.monotonicMs() };
+    const lines = queue.length;
+    current = { rest: take(), lines, sinceMs: clock.monotonicMs() };
     writeRest();
   };
   const writeRest = (): void => {
@@ -50,6 +55,7 @@ export function createLogOutput(output: ByteOutput, clock: Clock): LogOutput {
     output.write(current.rest, (error, written) => {
       if (!current) return;
       if (error?.code === 'EAGAIN') return void clock.after(fullPauseMs, writeRest);
+      if (error) lostLines += current.lines;
       // Nobody reads any more: what goes on is more important than its log.
       current.rest = error ? Buffer.alloc(0) : current.rest.subarray(written);
       if (current.rest.length > 0) return writeRest();
@@ -59,10 +65,9 @@ export function createLogOutput(output: ByteOutput, clock: Clock): LogOutput {
   };
   return {
     write: (line) => {
-      const bytes = Buffer.byteLength(line);
-      if (queuedBytes + bytes > backlogBytesMax) return false;
+      if (queuedCharacters + line.length > backlogCharactersMax) return false;
       queue.push(line);
-      queuedBytes += bytes;
+      queuedCharacters += line.length;
       // What is logged right before the process ends is thereby still here when it does.
       if (!current && !scheduled) {
         scheduled = true;
@@ -80,6 +85,9 @@ export function createLogOutput(output: ByteOutput, clock: Clock): LogOutput {
       } catch {
         // There is nobody left to tell.
       }
+    },
+    get lostLines() {
+      return lostLines;
     },
   };
 }

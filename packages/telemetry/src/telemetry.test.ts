@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { type Clock, systemClock } from '@cluster-apiserver/base';
-import { createHealth, createLog, createMetrics, type Endpoint } from './index.ts';
+import { createHealth, createMetrics, type Endpoint } from './index.ts';
 
 test('a bucket counts what lies below it, its bound included, and the last one everything', async () => {
   const metrics = createMetrics({ ofProcess: false });
@@ -103,52 +103,6 @@ describe('health', () => {
     const silent = health(impatient);
     silent.add({ name: 'silent', endpoints: everywhere, check: () => new Promise(() => {}) });
     expect((await silent.answer('livez', { verbose: false, exclude: [] })).status).toBe(500);
-  });
-});
-
-describe('log', () => {
-  const at: Clock = { ...systemClock, now: () => Date.UTC(2026, 0, 1) };
-  const open = (format: 'text' | 'json', verbosity = 0) => {
-    const written: string[] = [];
-    return { written, log: createLog({ clock: at, format, verbosity, write: (line) => void written.push(line) }) };
-  };
-
-  test('a line says when, what and the chain of causes', () => {
-    const { written, log } = open('text');
-    log.error('a request failed', {
-      verb: 'get',
-      left: undefined,
-      error: new Error('no answer', { cause: new TypeError('refused') }),
-    });
-    expect(written).toEqual([
-      '2026-01-01T00:00:00.000Z ERROR a request failed verb=get error="no answer: TypeError: refused"\n',
-    ]);
-  });
-
-  test('a text from outside cannot begin a line or a field of its own', () => {
-    for (const format of ['text', 'json'] as const) {
-      const { written, log } = open(format);
-      log.info('x\ny', { agent: 'a\nE forged user="b' });
-      expect(written.join('').trimEnd()).not.toContain('\n');
-    }
-  });
-
-  test('credentials inside other texts are hidden', () => {
-    const { written, log } = open('text');
-    log.warn('header was "Bearer hush1"', {
-      url: 'https://joe:hush2@host/',
-      error: new Error('-----BEGIN PRIVATE KEY-----\nhush3'),
-    });
-    expect(written.join('')).not.toMatch(/hush/);
-  });
-
-  test('details are written from their level on, and JSON lines are JSON', () => {
-    const { written, log } = open('json', 2);
-    log.debug(2, 'shown', { n: 1 });
-    log.debug(3, 'hidden');
-    expect(written.map((line) => JSON.parse(line) as unknown)).toEqual([
-      { time: '2026-01-01T00:00:00.000Z', level: 'debug', message: 'shown', n: 1 },
-    ]);
   });
 });
 

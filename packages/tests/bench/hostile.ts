@@ -94,7 +94,7 @@ async function message<T>(child: ChildProcess, kind: 'string' | 'object', limitM
 const errorLines = (log: string): string[] =>
   log
     .split('\n')
-    .filter((line) => / ERROR |[Uu]ncaught|^\s+at |TypeError|RangeError/.test(line) && !/ check=etcd /.test(line));
+    .filter((line) => /^E\d{4} |[Uu]ncaught|^\s+at |TypeError|RangeError/.test(line) && !/ check="etcd" /.test(line));
 
 async function prepareServer(): Promise<void> {
   await untilReady(files);

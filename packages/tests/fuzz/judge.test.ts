@@ -59,13 +59,13 @@ test('faults that differ in numbers are one fault', () => {
 });
 
 test.each([
-  ['2026-01-01T00:00:00Z ERROR a request failed', 1],
+  ['E0101 00:00:00.000000    4711 server] "a request failed"', 1],
   ['TypeError: x is not a function', 1],
   ['    at serve (listener.js:1:1)', 1],
   ['(node:1) MaxListenersExceededWarning: Possible leak', 1],
   ['Uncaught exception', 1],
-  ['2026-01-01T00:00:00Z INFO  serving', 0],
-  ['2026-01-01T00:00:00Z ERROR a health check failed check=etcd error=x', 0],
+  ['I0101 00:00:00.000000    4711 server] "serving"', 0],
+  ['E0101 00:00:00.000000    4711 health] "a health check failed" check="etcd" err="x"', 0],
 ])('the log line %j counts %i times', (line, times) => {
   expect(errorLines(`first\n${line}\nlast`)).toHaveLength(times);
 });

@@ -64,5 +64,5 @@ export const errorLines = (log: string): string[] =>
     .split('\n')
     .filter(
       (line) =>
-        /( ERROR )|[Uu]ncaught|[Uu]nhandled|^\s+at |^\w*Error: |Warning: /.test(line) && !/ check=etcd /.test(line),
+        /^E\d{4} |[Uu]ncaught|[Uu]nhandled|^\s+at |^\w*Error: |Warning: /.test(line) && !/ check="etcd" /.test(line),
     );

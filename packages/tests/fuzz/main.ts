@@ -177,5 +177,5 @@ console.log(seen.size === 0 ? 'no faults' : `${seen.size} faults`);
 process.exit(seen.size === 0 ? 0 : 1);
 
 function withoutTime(line: string): string {
-  return line.replace(/^\S+Z\s+/, '');
+  return line.replace(/^([IWE])\d{4} \S+ +\d+ /, '$1 ');
 }

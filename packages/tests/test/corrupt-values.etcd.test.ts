@@ -49,7 +49,7 @@ test.each<[string, string | Buffer]>([
   ['a list', `["${secret}"]`],
   ['protobuf that breaks off', Buffer.concat([Buffer.from('k8s\0\n\x7f'), Buffer.from(secret)])],
   ['a prefix of no provider', `k8s:enc:${secret}:v1:${secret}`],
-  ['lines of its own', `x\n2026-01-01T00:00:00.000Z ERROR ${secret}`],
+  ['lines of its own', `x\nE0101 00:00:00.000000       1 server] "${secret}"`],
 ])('%s is refused, and neither the log nor an answer quotes it', async (_, value) => {
   const before = server.logged.length;
   await put('quoted/x', value);

@@ -65,7 +65,7 @@ test('a full etcd refuses writes, is reported, serves reads and deletions, and i
   ];
   for (const write of writes) expect([write[0], await server.ask(...write)]).toMatchObject([write[0], refused]);
 
-  expect(linesAbout('ERROR etcd is out of space')).toBe(1);
+  expect(linesAbout('"etcd is out of space')).toBe(1);
   const [status, readiness] = await readText('/readyz');
   expect(status).toBe(500);
   expect(readiness).toContain('[-]etcd failed');
@@ -89,7 +89,7 @@ test('a full etcd refuses writes, is reported, serves reads and deletions, and i
   await makeRoom(etcd.endpoints[0] as string);
   // A load balancer sends no write to a replica that is not ready.
   await until('readiness without a write', async () => (await readText('/readyz'))[0] === 200 || undefined, 10_000);
-  expect(linesAbout('INFO  etcd accepts data again')).toBe(1);
+  expect(linesAbout('"etcd accepts data again"')).toBe(1);
   expect((await readText('/metrics'))[1]).toContain('\netcd_out_of_space 0\n');
   expect((await create('again')).status).toBe(201);
 });

@@ -90,10 +90,11 @@ export async function serveKinds(
   const quiet = createLog({
     clock,
     format: 'text',
-    verbosity: 0,
+    verbosity: flags.v,
+    pid: 1,
     write: (line) => {
       logged.push(line);
-      if (line.includes(' ERROR ') && !errorsExpected && !isWaiting) write(line);
+      if (line.startsWith('E') && !errorsExpected && !isWaiting) write(line);
     },
   });
   const server = await assemble(flags, surroundings, quiet, kinds).catch(async (error: unknown) => {

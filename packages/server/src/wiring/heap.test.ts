@@ -7,7 +7,7 @@ import { monitorHeap } from './heap.ts';
 test('the heap limit is logged and published, and nearing it is warned of once each time', async () => {
   const clock = handClock();
   const lines: string[] = [];
-  const log = createLog({ clock, format: 'text', verbosity: 0, write: (line) => lines.push(line) });
+  const log = createLog({ clock, format: 'text', verbosity: 0, pid: 1, write: (line) => lines.push(line) });
   const metrics = createMetrics({ ofProcess: false });
   const scope = new Scope();
   let usedBytes = 0;

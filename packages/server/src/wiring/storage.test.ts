@@ -45,7 +45,7 @@ async function openWithFiles() {
       return http2Connect(used, of, more);
     }) satisfies typeof http2Connect,
   };
-  const log = createLog({ clock, format: 'text', verbosity: 0, write: (line) => lines.push(line) });
+  const log = createLog({ clock, format: 'text', verbosity: 0, pid: 1, write: (line) => lines.push(line) });
   const metrics = createMetrics({ ofProcess: false });
   const storage = { ownPrefix: '/registry/.own/', transformer: identity, metrics, kinds: [] };
   const { client } = await openStorage(flags, storage, surroundings as never, log, scope); // it uses no more of them

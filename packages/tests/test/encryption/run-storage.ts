@@ -24,7 +24,7 @@ export async function runStorage(
     heap: () => ({ usedBytes: 1, limitBytes: 2 ** 30 }),
     write: () => {},
   };
-  const log = createLog({ clock, format: 'text', verbosity: 0, write: () => {} });
+  const log = createLog({ clock, format: 'text', verbosity: 0, pid: 1, write: () => {} });
   const all = [...args, `--etcd-servers=${etcd.endpoints.join(',')}`, `--encryption-provider-config=${file}`];
   const code = await storageCommand(all, surroundings, log, (line) => lines.push(line), new AbortController().signal);
   return { code, lines };

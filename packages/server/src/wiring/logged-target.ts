@@ -1,0 +1,46 @@
+/** Parameters of the API, whose values say what a request asks for. Whatever else a client sends may be a secret. */
+const shownParameters: ReadonlySet<string> = new Set([
+  'allowWatchBookmarks',
+  'continue',
+  'dryRun',
+  'exclude',
+  'fieldManager',
+  'fieldSelector',
+  'fieldValidation',
+  'force',
+  'gracePeriodSeconds',
+  'hash',
+  'ignoreStoreReadErrorWithClusterBreakingPotential',
+  'labelSelector',
+  'limit',
+  'orphanDependents',
+  'pretty',
+  'propagationPolicy',
+  'resourceVersion',
+  'resourceVersionMatch',
+  'sendInitialEvents',
+  'shardSelector',
+  'timeout',
+  'timeoutSeconds',
+  'verbose',
+  'watch',
+]);
+
+/** Path and query of a request for the log, without values that no API parameter has: clients put tokens into queries. */
+export function loggedTarget(target: string): string {
+  const mark = target.indexOf('?');
+  if (mark < 0) return target;
+  const query = target
+    .slice(mark + 1)
+    .split('&')
+    .map(loggedPair)
+    .join('&');
+  return `${target.slice(0, mark)}?${query}`;
+}
+
+function loggedPair(pair: string): string {
+  const equals = pair.indexOf('=');
+  if (equals < 0) return shownParameters.has(pair) || pair === '' ? pair : '[hidden]';
+  const name = pair.slice(0, equals);
+  return shownParameters.has(name) ? pair : `${name}=[hidden]`;
+}

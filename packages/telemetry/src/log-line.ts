@@ -1,0 +1,124 @@
+/**
+ * One entry as a line: in the form of klog's structured lines, or as JSON with the members that kube-apiserver's JSON
+ * has. Nothing in a value can end its field or its line, or reach the terminal of whoever reads it.
+ */
+export interface Entry {
+  readonly timeMs: number;
+  readonly severity: Severity;
+  /** The verbosity from which on it is written. */
+  readonly level: number;
+  readonly component: string;
+  readonly message: string;
+  readonly fields: LogFields;
+}
+
+export type Severity = 'info' | 'warning' | 'error';
+export type LogFields = Readonly<Record<string, LogValue>>;
+export type LogValue = string | number | boolean | undefined | Error;
+
+/** `I1122 18:00:00.123000    4711 etcd] "etcd reachable again" afterMs=12` */
+export function textLine(pid: number): (entry: Entry) => string {
+  const process = String(pid).padStart(pidWidth);
+  const time = secondsOnce((at) => `${at.slice(5, 7)}${at.slice(8, 10)} ${at.slice(11, 19)}`);
+  return ({ timeMs, severity, component, message, fields }) => {
+    let line = `${letters[severity]}${time(timeMs)}.${digits(timeMs)}000 ${process} ${component}] ${quoted(redacted(message))}`;
+    for (const name in fields) {
+      const value = fields[name];
+      if (value !== undefined) line += ` ${fieldName(name)}=${shown(value)}`;
+    }
+    return `${line}\n`;
+  };
+}
+
+/** `{"ts":1763834400123,"level":"info","logger":"etcd","msg":"etcd reachable again","v":0,"afterMs":12}` */
+export function jsonLine({ timeMs, severity, level, component, message, fields }: Entry): string {
+  let line = `{"ts":${timeMs},"level":"${severity}","logger":"${component}","msg":${quoted(redacted(message))},"v":${level}`;
+  for (const name in fields) {
+    const value = fields[name];
+    if (value !== undefined) line += `,"${fieldName(name)}":${shown(value)}`;
+  }
+  return `${line}}\n`;
+}
+
+const letters: Readonly<Record<Severity, string>> = { info: 'I', warning: 'W', error: 'E' };
+
+/** As wide as klog prints it. */
+const pidWidth = 7;
+
+const msPerSecond = 1000;
+
+/** What a time reads like up to its seconds, in UTC. Most lines fall into the second of the line before. */
+function secondsOnce(read: (iso: string) => string): (timeMs: number) => string {
+  let second: number | undefined;
+  let text = '';
+  return (timeMs) => {
+    const at = Math.floor(timeMs / msPerSecond);
+    if (at !== second) {
+      second = at;
+      text = read(new Date(timeMs).toISOString());
+    }
+    return text;
+  };
+}
+
+const digits = (timeMs: number): string => String(Math.floor(timeMs) % msPerSecond).padStart(3, '0');
+
+/** klog's name for the error of a line. */
+const fieldName = (name: string): string => (name === 'error' ? 'err' : name);
+
+function shown(value: Exclude<LogValue, undefined>): string {
+  if (typeof value === 'string') return quoted(redacted(value));
+  if (value instanceof Error) return quoted(redacted(withCauses(value)));
+  return typeof value === 'number' && !Number.isFinite(value) ? `"${value}"` : String(value);
+}
+
+/** A chain of causes longer than this is a circle. */
+const causesMax = 10;
+
+/** `reading the key: etcd 10.0.0.1: connection refused`. A cause whose words the message repeats is not said twice. */
+function withCauses(error: unknown): string {
+  const said: string[] = [];
+  let count = 0;
+  for (
+    let cause = error;
+    cause !== undefined && count < causesMax;
+    cause = cause instanceof Error ? cause.cause : undefined
+  ) {
+    const text = cause instanceof Error ? nameAndMessage(cause) : String(cause);
+    if (!said.some((earlier) => earlier.includes(text))) said.push(text);
+    count++;
+  }
+  return said.join(': ');
+}
+
+const nameAndMessage = ({ name, message }: Error): string =>
+  name === 'Error' || name === '' ? message : `${name}: ${message}`;
+
+/** A value longer than this is somebody's body, not a fact about it. */
+const valueLengthMax = 2_000;
+const hidden = '[hidden]';
+/** Credentials that came along inside other text: a header that was quoted, a JWT, a key, a URL with a password. */
+const credentials =
+  /\b(Bearer|Basic)\s+[\w.~+/=-]+|\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*|-----BEGIN [A-Z ]*PRIVATE KEY-----[^]*?(-----END [A-Z ]*PRIVATE KEY-----|$)|(?<=:\/\/[^\s:/@]{0,100}:)[^\s/@]+(?=@)/g;
+/** What each of them has: most texts are looked through only once. */
+const credentialsHint = /Bea|Bas|eyJ|PRIVATE|:\/\//;
+
+export function redacted(text: string): string {
+  const short = text.length > valueLengthMax ? `${text.slice(0, valueLengthMax)}…` : text;
+  return credentialsHint.test(short) ? short.replace(credentials, hidden) : short;
+}
+
+/** Printable ASCII that stands for itself between quotes. */
+const plain = /^[ !#-[\]-~]*$/;
+/** Controls, what changes the direction of text, separators of lines, blanks that look like a space, halves of characters. */
+const invisible = /[\p{C}\p{Zl}\p{Zp}]|(?! )\p{Zs}/gu;
+
+/** Both JSON and, for what is written here, what Go prints with %q. */
+const quoted = (text: string): string =>
+  plain.test(text) ? `"${text}"` : JSON.stringify(text).replace(invisible, escaped);
+
+const escaped = (character: string): string =>
+  Array.from(
+    { length: character.length },
+    (_, at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, '0')}`,
+  ).join('');
