@@ -3,7 +3,6 @@
  * has. Nothing in a value can end its field or its line, or reach the terminal of whoever reads it.
  */
 export interface Entry {
-  readonly timeMs: number;
   readonly severity: Severity;
   /** The verbosity from which on it is written. */
   readonly level: number;
@@ -17,25 +16,25 @@ export type LogFields = Readonly<Record<string, LogValue>>;
 export type LogValue = string | number | boolean | undefined | Error;
 
 /** `I1122 18:00:00.123000    4711 etcd] "etcd reachable again" afterMs=12` */
-export function textLine(pid: number): (entry: Entry) => string {
+export function textLine(pid: number): (entry: Entry, timeMs: number) => string {
   const process = String(pid).padStart(pidWidth);
   const time = secondsOnce((at) => `${at.slice(5, 7)}${at.slice(8, 10)} ${at.slice(11, 19)}`);
-  return ({ timeMs, severity, component, message, fields }) => {
-    let line = `${letters[severity]}${time(timeMs)}.${digits(timeMs)}000 ${process} ${component}] ${quoted(redacted(message))}`;
+  return ({ severity, component, message, fields }, timeMs) => {
+    let line = `${letters[severity]}${time(timeMs)}.${digits(timeMs)}000 ${process} ${component}] ${shown(message)}`;
     for (const name in fields) {
       const value = fields[name];
-      if (value !== undefined) line += ` ${fieldName(name)}=${shown(value)}`;
+      if (value !== undefined) line += textNames.of(name) + shown(value);
     }
     return `${line}\n`;
   };
 }
 
 /** `{"ts":1763834400123,"level":"info","logger":"etcd","msg":"etcd reachable again","v":0,"afterMs":12}` */
-export function jsonLine({ timeMs, severity, level, component, message, fields }: Entry): string {
-  let line = `{"ts":${timeMs},"level":"${severity}","logger":"${component}","msg":${quoted(redacted(message))},"v":${level}`;
+export function jsonLine({ severity, level, component, message, fields }: Entry, timeMs: number): string {
+  let line = `{"ts":${timeMs},"level":"${severity}","logger":"${component}","msg":${shown(message)},"v":${level}`;
   for (const name in fields) {
     const value = fields[name];
-    if (value !== undefined) line += `,"${fieldName(name)}":${shown(value)}`;
+    if (value !== undefined) line += jsonNames.of(name) + shown(value);
   }
   return `${line}}\n`;
 }
@@ -63,12 +62,29 @@ function secondsOnce(read: (iso: string) => string): (timeMs: number) => string 
 
 const digits = (timeMs: number): string => String(Math.floor(timeMs) % msPerSecond).padStart(3, '0');
 
-/** klog's name for the error of a line. */
-const fieldName = (name: string): string => (name === 'error' ? 'err' : name);
+/** What stands before the values of fields. Their names are ours and few, and a request has twenty. */
+class FieldNames {
+  readonly #known = new Map<string, string>();
+  readonly #form: (name: string) => string;
+
+  constructor(form: (name: string) => string) {
+    this.#form = form;
+  }
+
+  of(name: string): string {
+    let text = this.#known.get(name);
+    // `err` is klog's name for the error of a line.
+    if (text === undefined) this.#known.set(name, (text = this.#form(name === 'error' ? 'err' : name)));
+    return text;
+  }
+}
+
+const textNames = new FieldNames((name) => ` ${name}=`);
+const jsonNames = new FieldNames((name) => `,"${name}":`);
 
 function shown(value: Exclude<LogValue, undefined>): string {
-  if (typeof value === 'string') return quoted(redacted(value));
-  if (value instanceof Error) return quoted(redacted(withCauses(value)));
+  if (typeof value === 'string') return shownText(value);
+  if (value instanceof Error) return shownText(withCauses(value));
   return typeof value === 'number' && !Number.isFinite(value) ? `"${value}"` : String(value);
 }
 
@@ -96,26 +112,22 @@ const nameAndMessage = ({ name, message }: Error): string =>
 
 /** A value longer than this is somebody's body, not a fact about it. */
 const valueLengthMax = 2_000;
-const hidden = '[hidden]';
+
+/** Between quotes. Most texts are printable ASCII and hold nothing that looks like a credential: one look is enough. */
+function shownText(text: string): string {
+  if (text.length <= valueLengthMax && !needsCare.test(text)) return `"${text}"`;
+  const short = text.length > valueLengthMax ? `${text.slice(0, valueLengthMax)}…` : text;
+  // Both JSON and, for what is written here, what Go prints with %q.
+  return JSON.stringify(short.replace(credentials, '[hidden]')).replace(invisible, escaped);
+}
+
 /** Credentials that came along inside other text: a header that was quoted, a JWT, a key, a URL with a password. */
 const credentials =
   /\b(Bearer|Basic)\s+[\w.~+/=-]+|\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*|-----BEGIN [A-Z ]*PRIVATE KEY-----[^]*?(-----END [A-Z ]*PRIVATE KEY-----|$)|(?<=:\/\/[^\s:/@]{0,100}:)[^\s/@]+(?=@)/g;
-/** What each of them has: most texts are looked through only once. */
-const credentialsHint = /Bea|Bas|eyJ|PRIVATE|:\/\//;
-
-export function redacted(text: string): string {
-  const short = text.length > valueLengthMax ? `${text.slice(0, valueLengthMax)}…` : text;
-  return credentialsHint.test(short) ? short.replace(credentials, hidden) : short;
-}
-
-/** Printable ASCII that stands for itself between quotes. */
-const plain = /^[ !#-[\]-~]*$/;
+/** What is not printable ASCII or means something between quotes, and what each credential has. */
+const needsCare = /[^ !#-[\]-~]|Bea|Bas|eyJ|PRIVATE|:\/\//;
 /** Controls, what changes the direction of text, separators of lines, blanks that look like a space, halves of characters. */
 const invisible = /[\p{C}\p{Zl}\p{Zp}]|(?! )\p{Zs}/gu;
-
-/** Both JSON and, for what is written here, what Go prints with %q. */
-const quoted = (text: string): string =>
-  plain.test(text) ? `"${text}"` : JSON.stringify(text).replace(invisible, escaped);
 
 const escaped = (character: string): string =>
   Array.from(

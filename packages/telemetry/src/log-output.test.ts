@@ -54,7 +54,22 @@ describe('The output of a log', () => {
     turn();
     expect(writes.map(({ text }) => text)).toEqual(['a\nb\n']);
     writes[0]?.done(null, 4);
-    expect(writes.map(({ text }) => text)).toEqual(['a\nb\n', 'c\nd\n']);
+    output.write('e\n');
+    turn();
+    expect(writes).toHaveLength(1);
+    move(10);
+    expect(writes.map(({ text }) => text)).toEqual(['a\nb\n', 'c\nd\ne\n']);
+  });
+
+  test('writes a line after a pause as soon as it can', () => {
+    const output = open();
+    output.write('a\n');
+    turn();
+    writes[0]?.done(null, 2);
+    move(10);
+    output.write('b\n');
+    turn();
+    expect(writes.map(({ text }) => text)).toEqual(['a\n', 'b\n']);
   });
 
   test('goes on after a part, and after a pause where a pipe is full', () => {
@@ -74,6 +89,7 @@ describe('The output of a log', () => {
     turn();
     output.write('b');
     writes[0]?.done(failure('EPIPE'), 0);
+    move(10);
     expect(writes.map(({ text }) => text)).toEqual(['a', 'b']);
     expect(output.lostLines).toBe(1);
     writes[1]?.done(null, 1);
@@ -88,6 +104,7 @@ describe('The output of a log', () => {
     expect(Array.from({ length: 1024 }, () => output.write(line)).every(Boolean)).toBe(true);
     expect(output.write(line)).toBe(false);
     writes[0]?.done(null, 5);
+    move(10);
     expect(output.write(line)).toBe(true);
   });
 

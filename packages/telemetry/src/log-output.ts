@@ -19,6 +19,8 @@ export interface LogOutput {
 
 /** Some thousand lines. A reader that is further behind than this loses lines. */
 const backlogCharactersMax = 1024 * 1024;
+/** Under load lines gather for so long, because each write costs as much as several lines. */
+const gatherMs = 10;
 /** A pipe in non-blocking mode is full: time for its reader to read. */
 const fullPauseMs = 20;
 /** A write that takes longer waits for a reader that does not read, and so would a process that wants to end. */
@@ -26,8 +28,8 @@ const stuckMs = 200;
 
 /**
  * Log lines on their way out. Writing to a pipe blocks while it is full, so it is done beside the event loop, one write
- * at a time; the lines that come meanwhile leave together with the next one. A write is whole lines, so that several
- * processes can share an output.
+ * at a time; the lines that come meanwhile, and for a moment after it, leave together with the next one. A write is
+ * whole lines, so that several processes can share an output.
  */
 export function createLogOutput(output: ByteOutput, clock: Clock): LogOutput {
   let queue: string[] = [];
@@ -35,6 +37,7 @@ export function createLogOutput(output: ByteOutput, clock: Clock): LogOutput {
   /** What is being written, and since when. */
   let current: { rest: Buffer; readonly lines: number; readonly sinceMs: number } | undefined;
   let scheduled = false;
+  let writtenMs = Number.NEGATIVE_INFINITY;
   let lostLines = 0;
 
   const take = (): Buffer => {
@@ -47,8 +50,17 @@ export function createLogOutput(output: ByteOutput, clock: Clock): LogOutput {
     scheduled = false;
     if (current || queue.length === 0) return;
     const lines = queue.length;
-    current = { rest: take(), lines, sinceMs: clock.monotonicMs() };
+    writtenMs = clock.monotonicMs();
+    current = { rest: take(), lines, sinceMs: writtenMs };
     writeRest();
+  };
+  /** A line after a pause leaves as soon as the event loop gets to it. */
+  const schedule = (): void => {
+    if (scheduled) return;
+    scheduled = true;
+    const sinceMs = clock.monotonicMs() - writtenMs;
+    if (sinceMs >= gatherMs) clock.soon(next);
+    else clock.after(gatherMs - sinceMs, next);
   };
   const writeRest = (): void => {
     if (!current) return;
@@ -60,7 +72,7 @@ export function createLogOutput(output: ByteOutput, clock: Clock): LogOutput {
       current.rest = error ? Buffer.alloc(0) : current.rest.subarray(written);
       if (current.rest.length > 0) return writeRest();
       current = undefined;
-      next();
+      if (queue.length > 0) schedule();
     });
   };
   return {
@@ -69,10 +81,7 @@ export function createLogOutput(output: ByteOutput, clock: Clock): LogOutput {
       queue.push(line);
       queuedCharacters += line.length;
       // What is logged right before the process ends is thereby still here when it does.
-      if (!current && !scheduled) {
-        scheduled = true;
-        clock.soon(next);
-      }
+      if (!current) schedule();
       return true;
     },
     flushSync: () => {

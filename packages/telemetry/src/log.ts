@@ -40,25 +40,27 @@ export interface LogOptions {
 /** Of lines that no component has written. */
 const wholeServer = 'server';
 
+const droppedLines = (count: number): Entry => ({
+  severity: 'warning',
+  level: 0,
+  component: 'log',
+  message: 'log lines dropped',
+  fields: { count },
+});
+
 export function createLog({ clock, format, verbosity, pid, write, lostLines = () => 0 }: LogOptions): Log {
   const lineOf = format === 'json' ? jsonLine : textLine(pid);
   const limit = createLogLimit(clock);
   const omitted = { rate_limit: 0, backlog: 0, output_error: 0 };
   let reported = 0;
 
-  const emit = (severity: Severity, level: number, component: string, message: string, fields: LogFields): boolean => {
-    const entry: Entry = { timeMs: clock.now(), severity, level, component, message, fields };
-    return write(lineOf(entry)) !== false;
-  };
+  const written = (entry: Entry): boolean => write(lineOf(entry, clock.now())) !== false;
   /** Says first how many lines are missing before this one. */
-  const line: typeof emit = (...entry) => {
+  const line = (severity: Severity, level: number, component: string, message: string, fields: LogFields): void => {
     omitted.output_error = lostLines();
     const missing = omitted.backlog + omitted.output_error;
-    if (missing > reported && emit('warning', 0, 'log', 'log lines dropped', { count: missing - reported }))
-      reported = missing;
-    if (emit(...entry)) return true;
-    omitted.backlog++;
-    return false;
+    if (missing > reported && written(droppedLines(missing - reported))) reported = missing;
+    if (!written({ severity, level, component, message, fields })) omitted.backlog++;
   };
   /** Clients can cause these lines, so there are never more of one than an operator can read. */
   const limited = (severity: Severity, component: string, message: string, fields: LogFields = {}): void => {

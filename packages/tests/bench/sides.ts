@@ -64,7 +64,9 @@ export async function startSide({
   const served = [`--secure-port=${port}`, '--bind-address=127.0.0.1', `--cert-dir=${certificates}`];
   const stored = [`--etcd-servers=${endpoints.join()}`, `--etcd-prefix=/${name}`];
   const rest = [`--token-auth-file=${tokens}`, '--controllers=-garbage-collector', ...flags];
-  const server = spawn('env', [...node, ...served, ...stored, ...rest], { stdio: 'ignore', env });
+  const log = fs.openSync(path.join(home, `${name}.log`), 'a');
+  const server = spawn('env', [...node, ...served, ...stored, ...rest], { stdio: ['ignore', 'ignore', log], env });
+  fs.closeSync(log);
   const pid = server.pid as number; // there is one unless spawning failed, and then nothing becomes ready
   const url = `https://127.0.0.1:${port}`;
   await until('the server', () => isReady(url, path.join(certificates, 'apiserver.crt')));

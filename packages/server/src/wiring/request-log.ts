@@ -69,6 +69,9 @@ function milliseconds(value: number): string | undefined {
   const microseconds = Math.round(value * microsecondsPerMillisecond);
   if (microseconds <= 0) return undefined;
   const whole = Math.floor(microseconds / microsecondsPerMillisecond);
-  const rest = String(microseconds % microsecondsPerMillisecond).padStart(3, '0');
-  return `${whole}.${rest}ms`;
+  return `${whole}.${thousandths[microseconds % microsecondsPerMillisecond]}ms`;
 }
+
+const thousandths: readonly string[] = Array.from({ length: microsecondsPerMillisecond }, (_, count) =>
+  String(count).padStart(3, '0'),
+);
