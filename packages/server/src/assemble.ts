@@ -154,7 +154,7 @@ export async function assemble(
     const outward = [...served, ...reviews];
     const about = versionInfo(surroundings.runtime);
     const reportFault: ReportFault = (error, { request, auditId }) =>
-      log.error('internal error', {
+      log.named('http').error('internal error', {
         method: request.method,
         path: request.target.split('?', 1)[0],
         auditId,
@@ -162,7 +162,9 @@ export async function assemble(
         stack: asError(error).stack,
       });
     const reportRejection: ReportRejection = (error, { request, auditId }) =>
-      log.warn('authentication failed', { auditId, remoteAddress: request.remoteAddress, error });
+      log
+        .named('authentication')
+        .warn('authentication failed', { auditId, remoteAddress: request.remoteAddress, error });
     const handler = chain(
       {
         clock,
@@ -196,7 +198,9 @@ export async function assemble(
             clock,
             maxPerUser: flags['max-watches-per-user'],
             reportStalled: (count) =>
-              log.info('ended watches whose clients stopped reading; they can resume where they were', { count }),
+              log
+                .named('watch')
+                .info('ended watches whose clients stopped reading; they can resume where they were', { count }),
           }),
           measures: watchMeasures(metrics, outward),
           report: reportFault,

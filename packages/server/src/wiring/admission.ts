@@ -97,7 +97,9 @@ export async function openAdmission(flags: ServerFlags, dependencies: AdmissionD
     throw new FlagError([`--enable-admission-plugins: EventRateLimit needs its limits in the file of --${flag}`]);
   for (const plugin of chosen.plugins)
     if (deprecatedAdmissionPlugins.has(plugin))
-      log.warn('admission plugin is deprecated; remove it from --enable-admission-plugins', { plugin });
+      log
+        .named('admission')
+        .warn('admission plugin is deprecated; remove it from --enable-admission-plugins', { plugin });
   const manifestMeasures = reloadMeasures({
     ...dependencies,
     prefix: 'apiserver_manifest_admission_config_controller',

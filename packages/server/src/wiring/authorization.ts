@@ -130,7 +130,8 @@ async function openChains(options: AuthorizationOptions, scope: Scope): Promise<
       random: surroundings.random,
       signal: stopped.signal,
       measures: measures.webhook(name),
-      failed: (error) => options.log.warn('authorization webhook failed', { authorizer: name, error }),
+      failed: (error) =>
+        options.log.named('authorization').warn('authorization webhook failed', { authorizer: name, error }),
     });
   return {
     open: ({ authorizers }) => {

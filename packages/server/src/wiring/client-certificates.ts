@@ -77,10 +77,10 @@ async function followAuthorities(
       same: (one, other) => one.equals(other),
       use: (content) => {
         use(readAuthorities(content.toString()));
-        log.info('other authorities of client certificates are in service', { flag, file });
+        log.named('authentication').info('other authorities of client certificates are in service', { flag, file });
       },
       failed: (error) =>
-        log.error('authorities of client certificates are not usable, the old ones stay', {
+        log.named('authentication').error('authorities of client certificates are not usable, the old ones stay', {
           flag,
           file,
           error: asError(error),

@@ -46,27 +46,46 @@ export function startControllers(
   const chosen = chosenControllers(flags.controllers);
   const measuresOf = controllerMeasures(metrics);
   const lead = async (term: AbortSignal): Promise<void> => {
-    log.info('acquired leadership; starting controllers', { controllers: [...chosen].join(',') });
+    log.named('controllers').info('acquired leadership; starting controllers', { controllers: [...chosen].join(',') });
     const own = resources.map((one) => ({ ...one, store: whileLeading(one.store, () => election.leading) }));
     const options = { resources: own, clock, random, signal: term };
     const run = async (name: string, work: () => Promise<void>): Promise<void> => {
       if (!chosen.has(name)) return;
       const failed = (error: unknown): void =>
-        log.error('controller failed; restarting it after a pause', { controller: name, error: asError(error) });
+        log
+          .named('controllers')
+          .error('controller failed; restarting it after a pause', { controller: name, error: asError(error) });
       await restarting({ clock, random, signal: term, work, failed });
     };
-    const collector = { ...options, report: collectorReport(log), measures: measuresOf(garbageCollector) };
-    const drain = { ...options, report: namespaceReport(log), measures: measuresOf(namespaceController) };
-    const aggregation = { ...options, report: aggregationReport(log), measures: measuresOf(clusterRoleAggregation) };
+    const collector = {
+      ...options,
+      report: collectorReport(log.named(garbageCollector)),
+      measures: measuresOf(garbageCollector),
+    };
+    const drain = {
+      ...options,
+      report: namespaceReport(log.named(namespaceController)),
+      measures: measuresOf(namespaceController),
+    };
+    const aggregation = {
+      ...options,
+      report: aggregationReport(log.named(clusterRoleAggregation)),
+      measures: measuresOf(clusterRoleAggregation),
+    };
     const served = [...resources, ...views].map((one) => one.served);
-    const policyTypes = { ...options, served, report: policyTypeReport(log), measures: measuresOf(policyStatus) };
+    const policyTypes = {
+      ...options,
+      served,
+      report: policyTypeReport(log.named(policyStatus)),
+      measures: measuresOf(policyStatus),
+    };
     await Promise.all([
       run(garbageCollector, () => collectGarbage(collector)),
       run(namespaceController, () => drainNamespaces(drain)),
       run(clusterRoleAggregation, () => aggregateClusterRoles(aggregation)),
       run(policyStatus, () => checkPolicyTypes(policyTypes)),
     ]);
-    log.info('stopped controllers', { reason: String(term.reason) });
+    log.named('controllers').info('stopped controllers', { reason: String(term.reason) });
   };
   const election = campaign({
     client,
@@ -74,7 +93,9 @@ export function startControllers(
     identity: random.uuid(),
     lead,
     report: ({ key, value }) =>
-      log.error('removed a leader election key without a lease; nobody could have led', { key, value }),
+      log
+        .named('controllers')
+        .error('removed a leader election key without a lease; nobody could have led', { key, value }),
   });
   scope.onClose('controllers', () => election.close());
   const intervalMs = flags['etcd-compaction-interval'];
@@ -84,9 +105,10 @@ export function startControllers(
     election,
     intervalMs,
     report: (event) => {
-      if (event.type === 'compacted') log.debug(2, 'compacted the history of etcd', { revision: event.revision });
+      if (event.type === 'compacted')
+        log.named('compaction').debug(2, 'compacted the history of etcd', { revision: event.revision });
       else
-        log.warn('compacting the history of etcd failed; the next interval tries again', {
+        log.named('compaction').warn('compacting the history of etcd failed; the next interval tries again', {
           error: asError(event.cause),
         });
     },

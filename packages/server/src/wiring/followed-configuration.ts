@@ -80,13 +80,15 @@ export async function followConfiguration<T>(
         current = next;
         measures.inService(content);
         measures.reloaded('success');
-        log.info(`a new ${what} is in service`, { file });
+        log.named('configuration').info(`a new ${what} is in service`, { file });
         close(old);
         changed();
       },
       failed: (error) => {
         measures.reloaded('failure');
-        log.error(`the new ${what} is not usable, the old one stays`, { file, error: asError(error) });
+        log
+          .named('configuration')
+          .error(`the new ${what} is not usable, the old one stays`, { file, error: asError(error) });
       },
     },
     first,

@@ -49,7 +49,9 @@ export async function openPolicies(
     environment,
     clock,
     failed: (error) =>
-      log.error('compiling admission policies failed; trying again', { kind: policyKind, error: asError(error) }),
+      log
+        .named('admission')
+        .error('compiling admission policies failed; trying again', { kind: policyKind, error: asError(error) }),
   });
   scope.onClose(policyKind, () => plugin.close());
   return plugin;

@@ -43,7 +43,9 @@ export async function followKeys(
   const use = async (next: Contents): Promise<void> => {
     keys = await keysIn(next, settings);
     contents = next;
-    log.info('the keys for tokens of service accounts are others now', { signingWith: keys.signing.kid });
+    log
+      .named('authentication')
+      .info('the keys for tokens of service accounts are others now', { signingWith: keys.signing.kid });
     for (const listener of listeners) listener();
   };
   const stop = follow(
@@ -55,9 +57,11 @@ export async function followKeys(
       same: (next) => areSame(next, contents),
       use,
       failed: (error) =>
-        log.error('the new keys for tokens of service accounts are not usable, the old ones stay', {
-          error: asError(error),
-        }),
+        log
+          .named('authentication')
+          .error('the new keys for tokens of service accounts are not usable, the old ones stay', {
+            error: asError(error),
+          }),
     },
     contents,
   );

@@ -37,7 +37,8 @@ export async function openStorage(
   scope: Scope,
 ): Promise<{ client: EtcdClient; store: Store; measures: StorageMeasures }> {
   const measures = etcdMeasures(metrics, kinds);
-  const credentials = await followCredentials(flags, { clock, files }, log, scope);
+  const etcdLog = log.named('etcd');
+  const credentials = await followCredentials(flags, { clock, files }, etcdLog, scope);
   const client = openEtcdClient({
     endpoints: flags['etcd-servers'],
     connect: connectEtcd(clock, credentials, {
@@ -50,7 +51,7 @@ export async function openStorage(
     headKey: `${ownPrefix}head`,
     electionTimeoutMs: flags['etcd-election-timeout'],
     measures,
-    report: (event) => reportEtcd(event, log, measures),
+    report: (event) => reportEtcd(event, etcdLog, measures),
   });
   scope.onClose('etcd', () => client.close());
   return { client, store: etcdStore({ client, transformer, ownPrefix }), measures };
@@ -145,12 +146,16 @@ export const watchCacheReporter =
     switch (event.type) {
       case 'loaded': {
         const { items, revision, tookMs } = event;
-        return log.info('watch cache ready', { objects: items, revision, tookMs: Math.round(tookMs) });
+        return log
+          .named('watch-cache')
+          .info('watch cache ready', { objects: items, revision, tookMs: Math.round(tookMs) });
       }
       case 'history replaced':
         return measures.historyReplaced(event.reason);
       case 'lost':
         measures.cacheLost();
-        return log.warn('watch cache lost its watch; listing all objects again', { error: asError(event.cause) });
+        return log
+          .named('watch-cache')
+          .warn('watch cache lost its watch; listing all objects again', { error: asError(event.cause) });
     }
   };

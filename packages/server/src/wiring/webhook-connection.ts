@@ -65,10 +65,10 @@ export function followConnection(
         const old = current;
         current = open(next);
         old.client.retire();
-        log.info(`connection of the ${of} reloaded`, { file });
+        log.named('configuration').info(`connection of the ${of} reloaded`, { file });
       },
       failed: (error) =>
-        log.error(`the changed connection of the ${of} is not usable, the old one stays`, {
+        log.named('configuration').error(`the changed connection of the ${of} is not usable, the old one stays`, {
           file,
           error: asError(error),
         }),
