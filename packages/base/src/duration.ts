@@ -10,6 +10,20 @@ const unitsMs: Readonly<Record<string, number>> = {
   h: 3_600_000,
 };
 
+/** As Go writes it: `1h30m0s`, `1.5s`, `20ms`, `0s`. */
+export function formatDuration(ms: number): string {
+  if (ms < 0) return `-${formatDuration(-ms)}`;
+  if (ms > 0 && ms < msPerSecond) return `${ms}ms`;
+  const seconds = (ms % msPerMinute) / msPerSecond;
+  const minutes = Math.floor(ms / msPerMinute) % minutesPerHour;
+  const hours = Math.floor(ms / msPerMinute / minutesPerHour);
+  return `${hours > 0 ? `${hours}h` : ''}${hours > 0 || minutes > 0 ? `${minutes}m` : ''}${seconds}s`;
+}
+
+const msPerSecond = 1000;
+const msPerMinute = 60_000;
+const minutesPerHour = 60;
+
 /** Milliseconds of a duration as operators write it: `1h30m`, `500ms`, `1.5s`, `0`. Undefined when it is none. */
 export function parseDuration(text: string): number | undefined {
   if (/^[-+]?0$/.test(text)) return 0;

@@ -4,10 +4,11 @@ import type { ApiResponse, Handler } from './exchange.ts';
 import type { Authenticated } from './facts.ts';
 import { textResponse } from './respond.ts';
 
-/** What answers a path that is no resource. The parameters are the named parts of its pattern. */
+/** What answers a path that is no resource. The parameters are the named parts of its pattern, and `paths` all patterns. */
 export type Document = (
   facts: Authenticated,
   parameters: Readonly<Record<string, string>>,
+  paths: readonly string[],
 ) => ApiResponse | Promise<ApiResponse>;
 
 export type Documents = Readonly<Record<string, Document>>;
@@ -18,12 +19,13 @@ export type Documents = Readonly<Record<string, Document>>;
  */
 export function documentRoutes(documents: Documents): Handler<Authenticated> {
   const router = Router({ caseSensitive: true, strict: true });
+  const paths = Object.keys(documents);
   for (const [pattern, document] of Object.entries(documents)) {
     // Every method, because the router would answer OPTIONS by itself, and into a socket that it does not have.
     router.all(pattern, (request: Request, response: Response) => {
       const { facts, answer, fail } = response as unknown as Journey;
       Promise.resolve()
-        .then(() => (isRead(request.method) ? document(facts, parametersOf(request)) : notAllowed()))
+        .then(() => (isRead(request.method) ? document(facts, parametersOf(request), paths) : notAllowed()))
         .then(answer, fail);
     });
   }

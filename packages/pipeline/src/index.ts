@@ -20,3 +20,5 @@ export type { ReportRejection } from './stages/authenticate.ts';
 export type { InFlightMeasures } from './stages/in-flight.ts';
 export type { EndedRequest, RequestLog } from './stages/log-requests.ts';
 export type { Measures } from './stages/measure.ts';
+export { rootDocuments } from './zpages/listed-paths.ts';
+export { zpages } from './zpages/zpages.ts';

@@ -43,6 +43,7 @@ import { openRbac } from './wiring/rbac.ts';
 import { openReviews } from './wiring/reviews.ts';
 import { apiAudiences } from './wiring/service-account-flags.ts';
 import { openServiceAccountTokens } from './wiring/service-account-tokens.ts';
+import { statusDocuments } from './wiring/status-documents.ts';
 import { openStorage, watchCacheReporter } from './wiring/storage.ts';
 import { publishWatchCache, readMeasures } from './wiring/watch-cache-measures.ts';
 import { watchMeasures } from './wiring/watch-measures.ts';
@@ -210,6 +211,7 @@ export async function assemble(
           ...openApiDocuments(outward, about.gitVersion, clock),
           ...healthDocuments(health),
           ...accountTokens?.documents,
+          ...statusDocuments({ flags, version: about, clock, random }),
           '/metrics': async ({ auditId }) => {
             const { contentType, text } = await metrics.exposition();
             return textResponse(auditId, 200, text, { 'content-type': contentType });

@@ -524,6 +524,9 @@ export function parseFlags(args: readonly string[]): ServerFlags {
   return Object.fromEntries(values) as ServerFlags; // each value was read by its own flag
 }
 
+/** What stands behind a flag in the help, such as `duration`; undefined for a switch. */
+export const placeholderOf = (name: keyof ServerFlags): string | undefined => flags[name].placeholder;
+
 const isFlag = (name: string): name is keyof Flags => Object.hasOwn(flags, name);
 
 function unknownFlag(name: string): string {

@@ -59,9 +59,9 @@ function rootDocument(list: object, groups: readonly ServedGroup[]): Document {
       ready(aggregatedType(version), `${JSON.stringify(aggregatedList(groups, version))}\n`),
     ]),
   );
-  return (facts, parameters) => {
+  return (facts, parameters, paths) => {
     const asked = aggregatedAsked(facts.request);
     const found = asked && atOnce.get(asked);
-    return found ? answerReady(facts, found) : inPieces(facts, parameters);
+    return found ? answerReady(facts, found) : inPieces(facts, parameters, paths);
   };
 }

@@ -159,7 +159,7 @@ function included(query: URLSearchParams | undefined): TableOptions['include'] {
   );
 }
 
-function isPretty(request: ApiRequest, query: URLSearchParams | undefined): boolean {
+export function isPretty(request: ApiRequest, query: URLSearchParams | undefined): boolean {
   const asked = query?.get('pretty');
   if (asked !== null && asked !== undefined) return asked === 'true' || asked === '1';
   const agent = request.header('user-agent') ?? '';

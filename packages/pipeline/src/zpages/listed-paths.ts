@@ -1,0 +1,22 @@
+import type { Document, Documents } from '../documents.ts';
+
+const root: Document = ({ auditId }, _, paths) => ({
+  status: 200,
+  headers: { 'audit-id': auditId, 'cache-control': 'no-cache, private', 'content-type': 'application/json' },
+  body: Buffer.from(`${JSON.stringify({ paths: listedPaths(paths) }, null, 2)}\n`),
+});
+
+/** The paths that are served besides resources, as kube-apiserver lists them. */
+export const rootDocuments: Documents = { '/': root, '/index.html': root };
+
+/** Without patterns, other spellings of a path, and what lists them. */
+const listedPaths = (patterns: readonly string[]): readonly string[] =>
+  patterns.filter((path) => !path.includes('*') && !path.endsWith('/') && path !== '/index.html').sort();
+
+/** The first segments of paths that help to look into the server; those of the API itself are found by discovery. */
+export const listedFolders = (patterns: readonly string[]): readonly string[] =>
+  [...new Set(listedPaths(patterns).map((path) => `/${path.split('/')[1] ?? ''}`))].filter(
+    (folder) => !apiFolders.has(folder),
+  );
+
+const apiFolders: ReadonlySet<string> = new Set(['/apis', '/api', '/openid', '/openapi', '/.well-known']);

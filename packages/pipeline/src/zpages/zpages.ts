@@ -1,0 +1,122 @@
+import type { Clock, Random } from '@cluster-apiserver/base';
+import { formatTime } from '@cluster-apiserver/model';
+import type { VersionInfo } from '../discovery/discovery-documents.ts';
+import type { Document, Documents } from '../documents.ts';
+import { contentTypes, encoded } from '../forms/encoded.ts';
+import { textResponse } from '../respond.ts';
+import { listedFolders } from './listed-paths.ts';
+import { zpageForm, zpageGroup } from './negotiate.ts';
+
+export interface ZpageOptions {
+  readonly component: string;
+  readonly version: VersionInfo;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** The values of the flags by their names, without secrets. */
+  readonly flags: Readonly<Record<string, string>>;
+}
+
+/**
+ * `/statusz` and `/flagz` as kube-apiserver 1.36 serves them: text for people, whose separators vary so that no program
+ * comes to rely on them, and a structured form for programs that ask for it.
+ */
+export function zpages(options: ZpageOptions): Documents {
+  const { component, version, clock, random, flags } = options;
+  const started = { atMs: clock.now(), monotonicMs: clock.monotonicMs() };
+  const uptimeSeconds = (): number => Math.floor((clock.monotonicMs() - started.monotonicMs) / msPerSecond);
+  const separator = (): string => separators[random.below(separators.length)] as string; // below their number
+  const about = {
+    goVersion: version.goVersion,
+    binaryVersion: version.gitVersion.replace(/^v/, ''),
+    emulationVersion: `${version.major}.${version.minor}`,
+  };
+  const sortedFlags = Object.entries(flags).sort(([left], [right]) => (left < right ? -1 : 1));
+  const flagSeparator = separator();
+  return {
+    [statusPath]: zpage('Statusz', component, {
+      text: (paths) => {
+        const separated = separator();
+        const lines = statusText(about, started.atMs, uptimeSeconds(), paths);
+        return ['\n', ...lines.map(([name, value]) => `${name}${separated} ${value}\n`)];
+      },
+      members: (paths) => ({
+        startTime: formatTime(started.atMs),
+        uptimeSeconds: uptimeSeconds(),
+        ...about,
+        paths: listedFolders(paths),
+      }),
+    }),
+    [flagsPath]: zpage('Flagz', component, {
+      text: () => sortedFlags.map(([name, value]) => `${name}${flagSeparator}${value}\n`),
+      members: () => ({ flags: Object.fromEntries(sortedFlags) }),
+    }),
+  };
+}
+
+const statusPath = '/statusz';
+const flagsPath = '/flagz';
+const separators = [':', ': ', '=', ' '];
+const msPerSecond = 1000;
+const warning =
+  'Warning: This endpoint is not meant to be machine parseable, has no formatting compatibility guarantees and is for debugging purposes only.';
+/** Clients may still ask for it. */
+const deprecatedVersion = 'v1alpha1';
+
+interface Zpage {
+  /** Lines behind the heading. */
+  text(paths: readonly string[]): readonly string[];
+  /** What the structured form has besides its names. */
+  members(paths: readonly string[]): object;
+}
+
+const zpage =
+  (kind: 'Statusz' | 'Flagz', component: string, { text, members }: Zpage): Document =>
+  (facts, _, paths) => {
+    const form = zpageForm(facts, kind);
+    const name = kind.toLowerCase();
+    if (form === 'text')
+      return textResponse(facts.auditId, 200, `\n${component} ${name}\n${warning}\n${text(paths).join('')}`);
+    const { version, encoding } = form;
+    const value = { kind, apiVersion: `${zpageGroup}/${version}`, metadata: { name: component }, ...members(paths) };
+    const deprecation = `299 - "This version of the ${name} endpoint is deprecated. Please use a newer version."`;
+    return {
+      status: 200,
+      headers: {
+        'audit-id': facts.auditId,
+        'cache-control': 'no-cache, private',
+        'content-type': contentTypes[encoding],
+        ...(version === deprecatedVersion && { warning: deprecation }),
+      },
+      body: encoded(encoding, value),
+    };
+  };
+
+const statusText = (
+  about: Readonly<Record<'goVersion' | 'binaryVersion' | 'emulationVersion', string>>,
+  startedMs: number,
+  uptimeSeconds: number,
+  paths: readonly string[],
+): readonly (readonly [name: string, value: string])[] => [
+  ['Started', unixDate(startedMs)],
+  ['Up', uptimeText(uptimeSeconds)],
+  ['Go version', about.goVersion],
+  ['Binary version', about.binaryVersion],
+  ['Emulation version', about.emulationVersion],
+  ['Paths', listedFolders(paths).join(' ')],
+];
+
+/** `Sun Nov 22 18:00:00 UTC 2026`, the day at least two characters wide. */
+function unixDate(timeMs: number): string {
+  const [day, date, month, year, time] = new Date(timeMs).toUTCString().replace(',', '').split(' ');
+  return `${day} ${month} ${String(Number(date)).padStart(2)} ${time} UTC ${year}`;
+}
+
+const secondsPerMinute = 60;
+const secondsPerHour = 3600;
+
+/** `0 hr 01 min 05 sec` */
+function uptimeText(seconds: number): string {
+  const padded = (value: number): string => String(value).padStart(2, '0');
+  const minutes = Math.floor(seconds / secondsPerMinute) % secondsPerMinute;
+  return `${Math.floor(seconds / secondsPerHour)} hr ${padded(minutes)} min ${padded(seconds % secondsPerMinute)} sec`;
+}

@@ -1,0 +1,218 @@
+/** What the log says of requests, with the whole server and a real etcd. */
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { once } from 'node:events';
+import https from 'node:https';
+import { buffer } from 'node:stream/consumers';
+import { kinds } from '@cluster-apiserver/kinds';
+import { until } from '../../../base/test/until.ts';
+import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
+
+let server: ServedKinds;
+let agent: https.Agent;
+let seen: number;
+const accounts = '/api/v1/namespaces/team/serviceaccounts';
+
+beforeAll(async () => {
+  server = await serveKinds(kinds, { flags: ['--v=2', '--anonymous-auth=false'], errorsExpected: true });
+  agent = new https.Agent({ keepAlive: true, ca: server.certificate });
+  await server.ask('POST', accounts, { metadata: { name: 'first' } });
+});
+afterAll(async () => {
+  agent.destroy();
+  await server.close();
+});
+afterEach(() => {
+  seen = server.logged.length;
+});
+
+async function send(method: string, path: string, headers: Readonly<Record<string, string>> = {}): Promise<number> {
+  const all = { authorization: `Bearer ${server.token}`, 'user-agent': 'tester/1', ...headers };
+  const request = https.request(`${server.url}${path}`, { method, agent, headers: all });
+  request.end();
+  const [response] = await once(request, 'response');
+  await buffer(response);
+  return response.statusCode;
+}
+
+/** Lines with this message since the last test; they are written when the response has been sent. */
+const lineOf = (auditId: string, message = 'HTTP'): Promise<string> =>
+  until(`the line of ${auditId}`, () =>
+    server.logged.slice(seen).find((line) => line.includes(`] "${message}" `) && line.includes(`"${auditId}"`)),
+  );
+
+describe('At --v=2 each request has a line', () => {
+  test.each<[string, string, string, Readonly<Record<string, string>>, RegExp]>([
+    [
+      'that is read',
+      'GET',
+      `${accounts}/first`,
+      {},
+      /verb="get" URI="\/api\/v1\/namespaces\/team\/serviceaccounts\/first" latency="[\d.]+ms" userAgent="tester\/1" audit-ID="[\w-]+" srcIP="127\.0\.0\.1" user="admin" resource="serviceaccounts" resp=200 bytes=[1-9]\d* (.* )?storage="[\d.]+ms"/,
+    ],
+    [
+      'that lists',
+      'GET',
+      `${accounts}?limit=2&labelSelector=a%3Db`,
+      {},
+      /verb="list" URI="[^"]*\?limit=2&labelSelector=a%3Db" .*resp=200/,
+    ],
+    [
+      'of a group',
+      'GET',
+      '/apis/rbac.authorization.k8s.io/v1/clusterroles',
+      {},
+      /resource="clusterroles\.rbac\.authorization\.k8s\.io"/,
+    ],
+    ['of a document', 'GET', '/version', {}, /verb="get" URI="\/version" .* user="admin" resp=200/],
+    [
+      'of nobody',
+      'GET',
+      accounts,
+      { authorization: 'Bearer made-up' },
+      /verb="list" [^\n]*srcIP="127\.0\.0\.1" resource="serviceaccounts" resp=401/,
+    ],
+    [
+      'of somebody without rights',
+      'GET',
+      accounts,
+      { 'impersonate-user': 'bob' },
+      /user="bob" impersonator="admin" .*resp=403/,
+    ],
+    ['that finds nothing', 'GET', `${accounts}/none`, {}, /resp=404/],
+    ['of a method that is not served', 'OPTIONS', '/version', {}, /verb="options" .*resp=405/],
+    ['with a path that is none', 'GET', '/a%zz', {}, /verb="get" URI="\/a%zz" .*resp=400/],
+  ])('%s', async (name, method, path, headers, line) => {
+    const auditId = `line-${name.replaceAll(' ', '-')}`;
+    await send(method, path, { 'audit-id': auditId, ...headers });
+    expect(await lineOf(auditId)).toMatch(line);
+    expect(server.logged.filter((one) => one.includes(auditId) && one.includes('"HTTP"'))).toHaveLength(1);
+  });
+
+  test('that writes, with what it waited for', async () => {
+    const auditId = 'line-write';
+    const body = JSON.stringify({ metadata: { name: 'second' } });
+    const headers = { authorization: `Bearer ${server.token}`, 'audit-id': auditId, 'content-length': body.length };
+    const request = https.request(`${server.url}${accounts}`, { method: 'POST', agent, headers });
+    request.end(body);
+    const [response] = await once(request, 'response');
+    response.resume();
+    const line = await lineOf(auditId);
+    expect(line).toMatch(/verb="create" .*resp=201 bytes=[1-9]\d* (.* )?storage="[\d.]+ms"/);
+    expect(line).not.toContain('userAgent');
+  });
+
+  test('that watches, when it is over', async () => {
+    const auditId = 'line-watch';
+    await send('GET', `${accounts}?watch=1&timeoutSeconds=1`, { 'audit-id': auditId });
+    const line = await lineOf(auditId);
+    expect(line).toMatch(/verb="watch" URI="[^"]*\?watch=1&timeoutSeconds=1" latency="1\d{3}\.\d+ms"/);
+    expect(server.logged.filter((one) => one.includes('"slow re') && one.includes(auditId))).toEqual([]);
+  });
+
+  test('that its client gave up', async () => {
+    const auditId = 'line-aborted';
+    const request = https.request(`${server.url}${accounts}?watch=1`, {
+      agent: new https.Agent({ ca: server.certificate }),
+      headers: { authorization: `Bearer ${server.token}`, 'audit-id': auditId },
+    });
+    request.on('error', () => {});
+    request.end();
+    await once(request, 'response');
+    request.destroy();
+    expect(await lineOf(auditId)).toContain(' aborted=true');
+  });
+});
+
+test('what a client sends forges no line and shows no secret', async () => {
+  const auditId = 'line-forged';
+  await send('GET', `/a%0aE0101?token=hush1&access_token=hush2&hush3&limit=1&Bearer%20hush4=x`, {
+    'audit-id': auditId,
+    // Node's client sends no control characters but a tab, and these two bytes, which are one in UTF-8.
+    'user-agent': 'a" user="admin"\t\u00c2\u009b2J Bearer hush5hush',
+    authorization: `Bearer ${server.token}`,
+  });
+  const line = await lineOf(auditId);
+  expect(line.indexOf('\n')).toBe(line.length - 1);
+  expect(line).toContain('token=[hidden]&access_token=[hidden]&[hidden]&limit=1');
+  expect(line).toContain(String.raw`userAgent="a\" user=\"admin\"\t\u009b2J [hidden]"`);
+  expect(line).toContain(' user="admin" resp=');
+  expect(line).not.toMatch(/hush[1235]/);
+  expect(line).not.toContain(server.token);
+});
+
+test('a slow request says what it waited for, whatever the verbosity', async () => {
+  const quiet = await serveKinds(kinds, { etcd: server.etcd });
+  try {
+    const [member] = server.etcd.members;
+    const headers = { authorization: `Bearer ${quiet.token}`, 'audit-id': 'slow-read' };
+    const request = https.request(`${quiet.url}${accounts}/first`, { ca: quiet.certificate, headers });
+    await member?.signal('SIGSTOP');
+    request.end();
+    const resume = setTimeout(() => void member?.signal('SIGCONT'), 800);
+    const [response] = await once(request, 'response');
+    clearTimeout(resume);
+    await member?.signal('SIGCONT');
+    response.resume();
+    const line = await until('the line', () => quiet.logged.find((one) => one.includes('"slow-read"')));
+    expect(line).toMatch(/^I\d{4} .* http\] "slow request" verb="get" .*resp=200 .*storage="\d{3,}\.\d{3}ms"/);
+    expect(quiet.logged.filter((one) => one.includes('"HTTP"'))).toEqual([]);
+  } finally {
+    await quiet.close();
+  }
+});
+
+describe('/statusz, /flagz and /', () => {
+  test.each(['/statusz', '/flagz', '/'])('%s is served to who may read it, and nobody else', async (path) => {
+    expect(await send('GET', path)).toBe(200);
+    expect(await send('GET', path, { authorization: '' })).toBe(401);
+    expect(await send('GET', path, { 'impersonate-user': 'bob' })).toBe(403);
+  });
+
+  test.each(['/statusz', '/flagz'])('%s is served to system:monitoring', async (path) => {
+    const monitoring = { 'impersonate-user': 'bob', 'impersonate-group': 'system:monitoring' };
+    expect(await send('GET', path, monitoring)).toBe(200);
+    expect(await send('GET', '/', monitoring)).toBe(403);
+  });
+
+  test('the flags are those that are in force', async () => {
+    const accept = 'application/json;v=v1beta1;g=config.k8s.io;as=Flagz';
+    const request = https.request(`${server.url}/flagz`, {
+      agent,
+      headers: { authorization: `Bearer ${server.token}`, accept },
+    });
+    request.end();
+    const [response] = await once(request, 'response');
+    const { flags } = JSON.parse((await buffer(response)).toString()) as { flags: Readonly<Record<string, string>> };
+    expect(flags).toMatchObject({
+      v: '2',
+      'anonymous-auth': 'false',
+      'event-ttl': '1h0m0s',
+      'token-auth-file': 'tokens',
+      'system-namespaces': 'default,kube-system,kube-public',
+      'oidc-issuer-url': '',
+    });
+  });
+
+  test('/ lists them', async () => {
+    const { body } = await server.ask('GET', '/');
+    expect((body as unknown as { paths: readonly string[] }).paths).toEqual(
+      expect.arrayContaining([
+        '/api/v1',
+        '/apis',
+        '/flagz',
+        '/livez',
+        '/metrics',
+        '/openapi/v3',
+        '/statusz',
+        '/version',
+      ]),
+    );
+  });
+});
+
+test('lines that were not written are counted', async () => {
+  const response = await server.open('GET', '/metrics');
+  const text = (await buffer(response)).toString();
+  for (const reason of ['rate_limit', 'backlog', 'output_error'])
+    expect(text).toMatch(new RegExp(`^apiserver_log_lines_omitted_total\\{reason="${reason}"\\} \\d+$`, 'm'));
+});
