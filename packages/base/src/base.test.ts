@@ -5,6 +5,7 @@ import {
   follow,
   getOwn,
   invariant,
+  formatDuration,
   parseDuration,
   Scope,
   seededRandom,
@@ -33,6 +34,19 @@ test.each([
   ['soon', undefined],
   ['1d', undefined],
 ])('the duration %j is %s ms', (text, ms) => {
+  expect(parseDuration(text)).toBe(ms);
+});
+
+test.each([
+  [0, '0s'],
+  [20, '20ms'],
+  [1_500, '1.5s'],
+  [60_000, '1m0s'],
+  [3_600_000, '1h0m0s'],
+  [5_400_500, '1h30m0.5s'],
+  [-120_000, '-2m0s'],
+])('%s ms are the duration %j', (ms, text) => {
+  expect(formatDuration(ms)).toBe(text);
   expect(parseDuration(text)).toBe(ms);
 });
 

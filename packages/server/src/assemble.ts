@@ -158,14 +158,16 @@ export async function assemble(
       log.named('http').error('internal error', {
         method: request.method,
         path: request.target.split('?', 1)[0],
-        auditId,
+        'audit-ID': auditId,
         error: asError(error),
         stack: asError(error).stack,
       });
     const reportRejection: ReportRejection = (error, { request, auditId }) =>
-      log
-        .named('authentication')
-        .warn('authentication failed', { auditId, remoteAddress: request.remoteAddress, error });
+      log.named('authentication').warn('authentication failed', {
+        'audit-ID': auditId,
+        srcIP: request.remoteAddress,
+        error,
+      });
     const handler = chain(
       {
         clock,

@@ -11,6 +11,7 @@ const shownParameters: ReadonlySet<string> = new Set([
   'gracePeriodSeconds',
   'hash',
   'ignoreStoreReadErrorWithClusterBreakingPotential',
+  'includeObject',
   'labelSelector',
   'limit',
   'orphanDependents',

@@ -52,6 +52,7 @@ const doors: readonly Door[] = [
     modules: ['node:fs', 'node:fs/promises'],
     allowed: {
       'server/src/main.ts': 'the entry: hands in how files are read and written',
+      'server/src/stderr.ts': 'standard error, for the log of the entry',
       'devcluster/src/': launcher,
     },
   },
@@ -66,6 +67,7 @@ const doors: readonly Door[] = [
       'gates/src/https/https-client.ts': 'asks issuers and webhooks, for the real server',
       'gates/src/https/connect-proxy.ts': 'leads such a request through a proxy',
       'certificates/src/extensions.ts': 'asks of a text whether it is an address, and opens nothing',
+      'server/src/stderr.ts': 'standard error may be a socket',
       'devcluster/src/': launcher,
     },
   },

@@ -80,8 +80,8 @@ test.each<[string, (nth: number) => Promise<unknown>, string | undefined]>([
   const before = server.logged.length;
   for (let sent = 0; sent < times; sent += 10)
     await Promise.all(Array.from({ length: 10 }, (_value, nth) => act(sent + nth)));
-  // The garbage collector finds the corrupt object in its own time.
-  const lines = server.logged.slice(before).filter((line) => !line.includes('garbage collection'));
+  // The garbage collector finds the corrupt object in its own time, and on a busy machine requests are slow.
+  const lines = server.logged.slice(before).filter((line) => !/garbage collection|"slow re/.test(line));
   expect(lines.length).toBeLessThan(linesMax);
   for (const line of lines) expect(line).toContain(message ?? 'no line at all');
   // A line is a line, whatever stands in it.

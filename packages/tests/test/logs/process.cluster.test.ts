@@ -30,7 +30,7 @@ beforeEach(() => {
   started = [];
 });
 afterEach(async () => {
-  for (const stop of started.reverse()) await stop();
+  for (const stop of started.toReversed()) await stop();
   fs.rmSync(home, { recursive: true });
 });
 

@@ -1,0 +1,72 @@
+import { beforeEach, expect, test } from '@jest/globals';
+import { LatencyTracker } from '@cluster-apiserver/base';
+import type { ApiRequest, ApiResponse, ExchangeEnd } from '../exchange.ts';
+import { type HandClock, handClock } from '../node/testing.ts';
+import { type EndedRequest, logRequests } from './log-requests.ts';
+
+let clock: HandClock;
+let ended: EndedRequest[];
+let listeners: ((end: ExchangeEnd) => void)[];
+const whole: ExchangeEnd = { outcome: 'complete', bodyBytes: 7 };
+
+beforeEach(() => {
+  clock = handClock();
+  ended = [];
+  listeners = [];
+});
+
+/** A request that takes so long until it is answered, and then until its end. */
+async function run(
+  logsAll: boolean,
+  body: ApiResponse['body'],
+  { readyMs = 0, sendingMs = 0, isAborted = false }: { readyMs?: number; sendingMs?: number; isAborted?: boolean },
+): Promise<void> {
+  const request = {
+    isAborted,
+    onEnd: (listener) => void listeners.push(listener),
+  } as Partial<ApiRequest> as ApiRequest; // nothing else is asked
+  const stage = logRequests({ logsAll, ended: (one) => ended.push(one) })(async () => {
+    clock.advance(readyMs);
+    return { status: 200, headers: {}, ...(body !== undefined && { body }) };
+  });
+  await stage({ request, latency: new LatencyTracker(clock) });
+  clock.advance(sendingMs);
+  for (const listener of listeners) listener(whole);
+}
+
+const large = { length: 1, pieces: () => [] };
+const flow = { flow: async function* (): AsyncIterable<Buffer> {} };
+const stream = { stream: async () => {} };
+
+test.each<[string, ApiResponse['body'], Parameters<typeof run>[2], EndedRequest['slow'][]]>([
+  ['quick', 'x', { readyMs: 500 }, []],
+  ['slow', 'x', { readyMs: 501 }, ['request']],
+  ['slow without a body', undefined, { readyMs: 501 }, ['request']],
+  ['quick, and read slowly', 'x', { sendingMs: 60_000 }, []],
+  ['large and quick', large, { readyMs: 200, sendingMs: 300 }, []],
+  ['large, and made slowly while it is sent', large, { readyMs: 200, sendingMs: 301 }, ['response']],
+  ['of unknown length, and made slowly while it is sent', flow, { sendingMs: 501 }, ['response']],
+  ['large and slow', flow, { readyMs: 501, sendingMs: 501 }, ['request']],
+  ['long-running', stream, { readyMs: 501, sendingMs: 60_000 }, []],
+])('without request logs, a request that is %s', async (_, body, times, slow) => {
+  await run(false, body, times);
+  expect(ended.map((one) => one.slow)).toEqual(slow);
+});
+
+test('what is quick and small is not even followed', async () => {
+  await run(false, Buffer.from('x'), {});
+  expect(listeners).toEqual([]);
+});
+
+test('with request logs, each request is reported once it has been sent', async () => {
+  await run(true, stream, { readyMs: 600, sendingMs: 5_000 });
+  expect(ended).toEqual([
+    expect.objectContaining({ status: 200, end: whole, readyMs: 600, totalMs: 5_600, slow: undefined }),
+  ]);
+});
+
+test('a request whose client has left before is reported at once', async () => {
+  await run(true, 'x', { readyMs: 10, isAborted: true });
+  expect(listeners).toEqual([]);
+  expect(ended).toMatchObject([{ end: { outcome: 'aborted', bodyBytes: 0 }, readyMs: 10, totalMs: 10 }]);
+});

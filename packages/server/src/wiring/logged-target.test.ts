@@ -1,0 +1,18 @@
+import { expect, test } from '@jest/globals';
+import { loggedTarget } from './logged-target.ts';
+
+test.each([
+  ['/api/v1/pods', '/api/v1/pods'],
+  ['/api/v1/pods?', '/api/v1/pods?'],
+  ['/api/v1/pods?limit=500&continue=abc', '/api/v1/pods?limit=500&continue=abc'],
+  ['/api/v1/pods?watch&labelSelector=a%3Db%3Dc', '/api/v1/pods?watch&labelSelector=a%3Db%3Dc'],
+  ['/x?token=hush', '/x?token=[hidden]'],
+  ['/x?Limit=1&limit=1', '/x?Limit=[hidden]&limit=1'],
+  ['/x?hush', '/x?[hidden]'],
+  ['/x?token=a=b?c&limit=1', '/x?token=[hidden]&limit=1'],
+  ['/x?lim%69t=hush', '/x?lim%69t=[hidden]'],
+  ['/x?&&limit=1&', '/x?&&limit=1&'],
+  ['/x?=hush', '/x?=[hidden]'],
+])('the log shows of %s %s', (target, shown) => {
+  expect(loggedTarget(target)).toBe(shown);
+});
