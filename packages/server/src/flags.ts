@@ -466,15 +466,15 @@ const flags = {
     fallback: '',
     help: 'What to switch on or off before its time: AllowUnsafeMalformedObjectDeletion (alpha, off), ShardedListAndWatch (alpha, off), AllAlpha, AllBeta.',
   }),
-  'logging-format': oneOf<'text' | 'json'>({ group: logs, fallback: 'text', help: 'How log lines are written.' }, [
-    'text',
-    'json',
-  ]),
+  'logging-format': oneOf<'text' | 'json'>(
+    { group: logs, fallback: 'text', help: 'Log format: text as klog writes it, or JSON.' },
+    ['text', 'json'],
+  ),
   v: integer(
     {
       group: logs,
       fallback: '0',
-      help: 'How much is logged: 0 what operators need, 2 every request, 4 what helps to find faults.',
+      help: 'Verbosity of the log: 0 for operators, 1 adds steps at the start, 2 adds each request and what controllers do.',
     },
     [0, 10],
   ),

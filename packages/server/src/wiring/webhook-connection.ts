@@ -65,10 +65,11 @@ export function followConnection(
         const old = current;
         current = open(next);
         old.client.retire();
-        log.named('configuration').info(`connection of the ${of} reloaded`, { file });
+        log.named('configuration').info('webhook connection reloaded', { webhook: of, file });
       },
       failed: (error) =>
-        log.named('configuration').error(`the changed connection of the ${of} is not usable, the old one stays`, {
+        log.named('configuration').error('webhook connection unusable; keeping the previous one', {
+          webhook: of,
           file,
           error: asError(error),
         }),

@@ -15,10 +15,6 @@ const computed: Readonly<Record<string, readonly [expression: string, reason: st
     ['`a new ${what} is in service`', 'one of the kinds of configuration files'],
     ['`the new ${what} is not usable, the old one stays`', 'one of the kinds of configuration files'],
   ],
-  'server/src/wiring/webhook-connection.ts': [
-    ['`connection of the ${of} reloaded`', 'one of the webhooks that operators have configured'],
-    ['`the changed connection of the ${of} is not usable, the old one stays`', 'one of those webhooks'],
-  ],
 };
 
 interface LogCall {

@@ -222,7 +222,7 @@ describe('A webhook that gives no answer is decided by its failure policy', () =
     const before = hook.asked.length;
     expect(await statusOf(at)).toBe(500);
     expect(hook.asked).toHaveLength(before);
-    await rewrite(at, file, hook.connection({}, other), 'connection of the authorizer "hook" reloaded');
+    await rewrite(at, file, hook.connection({}, other), 'webhook connection reloaded');
     await until('the webhook to be asked again', async () => ((await statusOf(at)) === 200 ? true : undefined));
     hook.trusted = other;
   });
@@ -237,14 +237,14 @@ describe('The connection', () => {
     const at = await open([webhook(uncached)], { files: { ...files, [file]: hook.connection(user) } });
     expect(await statusOf(at)).toBe(200);
     expect(hook.asked.at(-1)).toMatchObject({ authorization: 'Bearer one', certificate: 'CN=first' });
-    await rewrite(at, '/hook/token', 'two\n', 'connection of the authorizer "hook" reloaded');
+    await rewrite(at, '/hook/token', 'two\n', 'webhook connection reloaded');
     expect(await statusOf(at)).toBe(200);
     expect(hook.asked.at(-1)).toMatchObject({ authorization: 'Bearer two', certificate: 'CN=first' });
     // A certificate without its key changes nothing until the key is there, too.
     await rewrite(at, '/hook/own.crt', second.chain, 'do not belong together');
     expect(await statusOf(at)).toBe(200);
     expect(hook.asked.at(-1)).toMatchObject({ certificate: 'CN=first' });
-    await rewrite(at, '/hook/own.key', second.privateKey, 'connection of the authorizer "hook" reloaded');
+    await rewrite(at, '/hook/own.key', second.privateKey, 'webhook connection reloaded');
     expect(await statusOf(at)).toBe(200);
     expect(hook.asked.at(-1)).toMatchObject({ certificate: 'CN=second' });
   });
