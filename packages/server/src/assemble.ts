@@ -155,7 +155,7 @@ export async function assemble(
     const outward = [...served, ...reviews];
     const about = versionInfo(surroundings.runtime);
     const reportFault: ReportFault = (error, { request, auditId }) =>
-      log.named('http').error('internal error', {
+      log.withName('http').error('internal error', {
         method: request.method,
         path: request.target.split('?', 1)[0],
         'audit-ID': auditId,
@@ -163,7 +163,7 @@ export async function assemble(
         stack: asError(error).stack,
       });
     const reportRejection: ReportRejection = (error, { request, auditId }) =>
-      log.named('authentication').warn('authentication failed', {
+      log.withName('authentication').warn('authentication failed', {
         'audit-ID': auditId,
         srcIP: request.remoteAddress,
         error,
@@ -202,7 +202,7 @@ export async function assemble(
             maxPerUser: flags['max-watches-per-user'],
             reportStalled: (count) =>
               log
-                .named('watch')
+                .withName('watch')
                 .info('ended watches whose clients stopped reading; they can resume where they were', { count }),
           }),
           measures: watchMeasures(metrics, outward),

@@ -20,10 +20,10 @@ export function textLine(pid: number): (entry: Entry, timeMs: number) => string 
   const process = String(pid).padStart(pidWidth);
   const time = secondsOnce((at) => `${at.slice(5, 7)}${at.slice(8, 10)} ${at.slice(11, 19)}`);
   return ({ severity, component, message, fields }, timeMs) => {
-    let line = `${letters[severity]}${time(timeMs)}.${digits(timeMs)}000 ${process} ${component}] ${shown(message)}`;
+    let line = `${letters[severity]}${time(timeMs)}.${digits(timeMs)}000 ${process} ${component}] ${formatValue(message)}`;
     for (const name in fields) {
       const value = fields[name];
-      if (value !== undefined) line += textNames.of(name) + shown(value);
+      if (value !== undefined) line += textNames.of(name) + formatValue(value);
     }
     return `${line}\n`;
   };
@@ -31,10 +31,10 @@ export function textLine(pid: number): (entry: Entry, timeMs: number) => string 
 
 /** `{"ts":1763834400123,"level":"info","logger":"etcd","msg":"etcd reachable again","v":0,"afterMs":12}` */
 export function jsonLine({ severity, level, component, message, fields }: Entry, timeMs: number): string {
-  let line = `{"ts":${timeMs},"level":"${severity}","logger":"${component}","msg":${shown(message)},"v":${level}`;
+  let line = `{"ts":${timeMs},"level":"${severity}","logger":"${component}","msg":${formatValue(message)},"v":${level}`;
   for (const name in fields) {
     const value = fields[name];
-    if (value !== undefined) line += jsonNames.of(name) + shown(value);
+    if (value !== undefined) line += jsonNames.of(name) + formatValue(value);
   }
   return `${line}}\n`;
 }
@@ -82,9 +82,9 @@ class FieldNames {
 const textNames = new FieldNames((name) => ` ${name}=`);
 const jsonNames = new FieldNames((name) => `,"${name}":`);
 
-function shown(value: Exclude<LogValue, undefined>): string {
-  if (typeof value === 'string') return shownText(value);
-  if (value instanceof Error) return shownText(withCauses(value));
+function formatValue(value: Exclude<LogValue, undefined>): string {
+  if (typeof value === 'string') return quote(value);
+  if (value instanceof Error) return quote(withCauses(value));
   return typeof value === 'number' && !Number.isFinite(value) ? `"${value}"` : String(value);
 }
 
@@ -114,7 +114,7 @@ const nameAndMessage = ({ name, message }: Error): string =>
 const valueLengthMax = 2_000;
 
 /** Between quotes. Most texts are printable ASCII and hold nothing that looks like a credential: one look is enough. */
-function shownText(text: string): string {
+function quote(text: string): string {
   if (text.length <= valueLengthMax && !needsCare.test(text)) return `"${text}"`;
   const short = text.length > valueLengthMax ? `${text.slice(0, valueLengthMax)}…` : text;
   // Both JSON and, for what is written here, what Go prints with %q.

@@ -38,7 +38,7 @@ describe('A line', () => {
   const failure = new Error('no answer', { cause: new TypeError('refused') });
 
   test('has the form of klog, with a component in the place of file and line', () => {
-    const log = open({ verbosity: 2 }).named('etcd');
+    const log = open({ verbosity: 2 }).withName('etcd');
     log.error('request failed', { verb: 'get', left: undefined, attempts: 3, again: false, error: failure });
     nowMs = 3_723_045;
     log.warn('slow');
@@ -53,7 +53,7 @@ describe('A line', () => {
   test("has the members of kube-apiserver's JSON, and its severity", () => {
     const log = open({ format: 'json', verbosity: 2 });
     log.debug(2, 'shown', { n: 1, unmeasured: Number.NaN });
-    log.named('etcd').error('request failed', { error: failure });
+    log.withName('etcd').error('request failed', { error: failure });
     expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual([
       { ts: new2026, level: 'info', logger: 'server', msg: 'shown', v: 2, n: 1, unmeasured: 'NaN' },
       {
@@ -165,7 +165,7 @@ describe('A log that clients can fill', () => {
     const log = open({ verbosity: 1 });
     for (let count = 0; count < 200; count++) log.warn('request failed');
     log.error('etcd unreachable');
-    log.named('etcd').warn('request failed');
+    log.withName('etcd').warn('request failed');
     for (let count = 0; count < 200; count++) log.debug(1, 'detail');
     expect(lines.filter((line) => line.includes('etcd unreachable'))).toHaveLength(1);
     expect(lines.filter((line) => line.includes('etcd] "request failed"'))).toHaveLength(1);

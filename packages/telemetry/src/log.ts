@@ -15,7 +15,7 @@ export interface Log {
   debug(level: number, message: string, fields?: LogFields): void;
   readonly verbosity: number;
   /** The same log for one component, which stands in its lines where klog has file and line. */
-  named(component: string): Log;
+  withName(component: string): Log;
   /** Lines that were not written so far. */
   readonly omitted: Readonly<Record<Omission, number>>;
 }
@@ -54,33 +54,33 @@ export function createLog({ clock, format, verbosity, pid, write, lostLines = ()
   const omitted = { rate_limit: 0, backlog: 0, output_error: 0 };
   let reported = 0;
 
-  const written = (entry: Entry): boolean => write(lineOf(entry, clock.now())) !== false;
+  const emit = (entry: Entry): boolean => write(lineOf(entry, clock.now())) !== false;
   /** Says first how many lines are missing before this one. */
-  const line = (severity: Severity, level: number, component: string, message: string, fields: LogFields): void => {
+  const logLine = (severity: Severity, level: number, component: string, message: string, fields: LogFields): void => {
     omitted.output_error = lostLines();
     const missing = omitted.backlog + omitted.output_error;
-    if (missing > reported && written(droppedLines(missing - reported))) reported = missing;
-    if (!written({ severity, level, component, message, fields })) omitted.backlog++;
+    if (missing > reported && emit(droppedLines(missing - reported))) reported = missing;
+    if (!emit({ severity, level, component, message, fields })) omitted.backlog++;
   };
   /** Clients can cause these lines, so there are never more of one than an operator can read. */
-  const limited = (severity: Severity, component: string, message: string, fields: LogFields = {}): void => {
+  const logLimited = (severity: Severity, component: string, message: string, fields: LogFields = {}): void => {
     const suppressed = limit(`${component} ${message}`, (count) =>
-      line(severity, 0, component, message, { suppressed: count }),
+      logLine(severity, 0, component, message, { suppressed: count }),
     );
     if (suppressed === undefined) omitted.rate_limit++;
-    else line(severity, 0, component, message, suppressed > 0 ? { ...fields, suppressed } : fields);
+    else logLine(severity, 0, component, message, suppressed > 0 ? { ...fields, suppressed } : fields);
   };
-  const named = (component: string): Log => ({
-    info: (message, fields) => limited('info', component, message, fields),
-    warn: (message, fields) => limited('warning', component, message, fields),
-    error: (message, fields) => limited('error', component, message, fields),
+  const withName = (component: string): Log => ({
+    info: (message, fields) => logLimited('info', component, message, fields),
+    warn: (message, fields) => logLimited('warning', component, message, fields),
+    error: (message, fields) => logLimited('error', component, message, fields),
     // Whoever sets the verbosity wants to see them all.
     debug: (level, message, fields = {}) => {
-      if (level <= verbosity) line('info', level, component, message, fields);
+      if (level <= verbosity) logLine('info', level, component, message, fields);
     },
     verbosity,
-    named,
+    withName,
     omitted,
   });
-  return named(wholeServer);
+  return withName(wholeServer);
 }

@@ -43,7 +43,7 @@ export function openAdmissionWebhooks(
   scope.onClose('connections to admission webhooks', () => clients.close());
   const measures = admissionWebhookMeasures(metrics);
   const failed = ({ webhook, configuration, isIgnored, error }: WebhookFailure): void =>
-    log.named('admission').warn('admission webhook failed', {
+    log.withName('admission').warn('admission webhook failed', {
       webhook,
       configuration,
       failurePolicy: isIgnored ? 'Ignore' : 'Fail',

@@ -98,7 +98,7 @@ export async function openAdmission(flags: ServerFlags, dependencies: AdmissionD
   for (const plugin of chosen.plugins)
     if (deprecatedAdmissionPlugins.has(plugin))
       log
-        .named('admission')
+        .withName('admission')
         .warn('admission plugin is deprecated; remove it from --enable-admission-plugins', { plugin });
   const manifestMeasures = reloadMeasures({
     ...dependencies,

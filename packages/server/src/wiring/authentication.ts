@@ -97,7 +97,7 @@ function builder(
       signal: stopped.signal,
       failed: (error) =>
         log
-          .named('authentication')
+          .withName('authentication')
           .error('the keys of an issuer cannot be fetched', { issuer: url, error: asError(error) }),
     });
   };

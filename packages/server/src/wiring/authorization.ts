@@ -131,7 +131,7 @@ async function openChains(options: AuthorizationOptions, scope: Scope): Promise<
       signal: stopped.signal,
       measures: measures.webhook(name),
       failed: (error) =>
-        options.log.named('authorization').warn('authorization webhook failed', { authorizer: name, error }),
+        options.log.withName('authorization').warn('authorization webhook failed', { authorizer: name, error }),
     });
   return {
     open: ({ authorizers }) => {

@@ -77,10 +77,10 @@ async function followAuthorities(
       same: (one, other) => one.equals(other),
       use: (content) => {
         use(readAuthorities(content.toString()));
-        log.named('authentication').info('other authorities of client certificates are in service', { flag, file });
+        log.withName('authentication').info('other authorities of client certificates are in service', { flag, file });
       },
       failed: (error) =>
-        log.named('authentication').error('authorities of client certificates are not usable, the old ones stay', {
+        log.withName('authentication').error('authorities of client certificates are not usable, the old ones stay', {
           flag,
           file,
           error: asError(error),

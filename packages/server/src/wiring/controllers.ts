@@ -46,37 +46,39 @@ export function startControllers(
   const chosen = chosenControllers(flags.controllers);
   const measuresOf = controllerMeasures(metrics);
   const lead = async (term: AbortSignal): Promise<void> => {
-    log.named('controllers').info('acquired leadership; starting controllers', { controllers: [...chosen].join(',') });
+    log
+      .withName('controllers')
+      .info('acquired leadership; starting controllers', { controllers: [...chosen].join(',') });
     const own = resources.map((one) => ({ ...one, store: whileLeading(one.store, () => election.leading) }));
     const options = { resources: own, clock, random, signal: term };
     const run = async (name: string, work: () => Promise<void>): Promise<void> => {
       if (!chosen.has(name)) return;
       const failed = (error: unknown): void =>
         log
-          .named('controllers')
+          .withName('controllers')
           .error('controller failed; restarting it after a pause', { controller: name, error: asError(error) });
       await restarting({ clock, random, signal: term, work, failed });
     };
     const collector = {
       ...options,
-      report: collectorReport(log.named(garbageCollector)),
+      report: collectorReport(log.withName(garbageCollector)),
       measures: measuresOf(garbageCollector),
     };
     const drain = {
       ...options,
-      report: namespaceReport(log.named(namespaceController)),
+      report: namespaceReport(log.withName(namespaceController)),
       measures: measuresOf(namespaceController),
     };
     const aggregation = {
       ...options,
-      report: aggregationReport(log.named(clusterRoleAggregation)),
+      report: aggregationReport(log.withName(clusterRoleAggregation)),
       measures: measuresOf(clusterRoleAggregation),
     };
     const served = [...resources, ...views].map((one) => one.served);
     const policyTypes = {
       ...options,
       served,
-      report: policyTypeReport(log.named(policyStatus)),
+      report: policyTypeReport(log.withName(policyStatus)),
       measures: measuresOf(policyStatus),
     };
     await Promise.all([
@@ -85,7 +87,7 @@ export function startControllers(
       run(clusterRoleAggregation, () => aggregateClusterRoles(aggregation)),
       run(policyStatus, () => checkPolicyTypes(policyTypes)),
     ]);
-    log.named('controllers').info('stopped controllers', { reason: String(term.reason) });
+    log.withName('controllers').info('stopped controllers', { reason: String(term.reason) });
   };
   const election = campaign({
     client,
@@ -94,7 +96,7 @@ export function startControllers(
     lead,
     report: ({ key, value }) =>
       log
-        .named('controllers')
+        .withName('controllers')
         .error('removed a leader election key without a lease; nobody could have led', { key, value }),
   });
   scope.onClose('controllers', () => election.close());
@@ -106,9 +108,9 @@ export function startControllers(
     intervalMs,
     report: (event) => {
       if (event.type === 'compacted')
-        log.named('compaction').debug(2, 'compacted the history of etcd', { revision: event.revision });
+        log.withName('compaction').debug(2, 'compacted the history of etcd', { revision: event.revision });
       else
-        log.named('compaction').warn('compacting the history of etcd failed; the next interval tries again', {
+        log.withName('compaction').warn('compacting the history of etcd failed; the next interval tries again', {
           error: asError(event.cause),
         });
     },

@@ -82,7 +82,7 @@ function nonceBudgets(metrics: Metrics, log: Log): (key: string) => () => void {
     if (known) return known;
     const spend = nonceBudget((drawn) =>
       log
-        .named('encryption')
+        .withName('encryption')
         .warn('a key of AES-GCM has been used often: rotate it before all replicas together reach 2^32 writes', {
           key,
           writesOfThisReplica: drawn,

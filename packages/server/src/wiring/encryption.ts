@@ -56,7 +56,7 @@ export async function openEncryption(options: EncryptionOptions, scope: Scope): 
   if (!current) return { transformer: identity, onChange: () => {} };
   // A plugin that is not there keeps the server from being ready, and not from starting: it may need us to start.
   for (const fault of faultsOf(current()))
-    log.named('encryption').error('a key management plugin is not well', { error: fault });
+    log.withName('encryption').error('a key management plugin is not well', { error: fault });
   addHealthChecks(health, () => current().plugins, reloads);
   return {
     transformer: {

@@ -80,14 +80,14 @@ export async function followConfiguration<T>(
         current = next;
         measures.inService(content);
         measures.reloaded('success');
-        log.named('configuration').info(`a new ${what} is in service`, { file });
+        log.withName('configuration').info(`a new ${what} is in service`, { file });
         close(old);
         changed();
       },
       failed: (error) => {
         measures.reloaded('failure');
         log
-          .named('configuration')
+          .withName('configuration')
           .error(`the new ${what} is not usable, the old one stays`, { file, error: asError(error) });
       },
     },

@@ -10,7 +10,7 @@ export const openHealth = (clock: Clock, log: Log): Health =>
   createHealth({
     clock,
     failed: (endpoint, check, error) =>
-      log.named('health').error('a health check failed', { endpoint, check, error: asError(error) }),
+      log.withName('health').error('a health check failed', { endpoint, check, error: asError(error) }),
   });
 
 /** A restart does not help against a lost etcd, so only readiness asks for it. */

@@ -30,7 +30,7 @@ export async function openListener(
   const { clock, random, listen } = surroundings;
   const certificate = await servingCertificate(flags, surroundings, log);
   const report: ReportFailure = (what, error, request) =>
-    log.named('listener').error(what, { ...request, error: asError(error), stack: asError(error).stack });
+    log.withName('listener').error(what, { ...request, error: asError(error), stack: asError(error).stack });
   const listener = await listen(
     {
       host: flags['bind-address'],

@@ -89,7 +89,9 @@ async function makeAll(
         if (!namespaces.known(name)) await namespaces.make(name, callUntil(clock.monotonicMs() + makeTimeoutMs));
       return;
     } catch (error) {
-      log.named('namespaces').warn('making the system namespaces failed; it is tried again', { error: asError(error) });
+      log
+        .withName('namespaces')
+        .warn('making the system namespaces failed; it is tried again', { error: asError(error) });
     }
     // Ends early, by the signal, when the server closes.
     await sleep(clock, pauses.nextMs(), signal).catch(() => {});

@@ -50,7 +50,7 @@ export async function openPolicies(
     clock,
     failed: (error) =>
       log
-        .named('admission')
+        .withName('admission')
         .error('compiling admission policies failed; trying again', { kind: policyKind, error: asError(error) }),
   });
   scope.onClose(policyKind, () => plugin.close());

@@ -39,7 +39,7 @@ export function openRbac(
   );
   if (!clusterRoles || !clusterRoleBindings) return undefined;
   const failed = (error: unknown): void =>
-    log.named('rbac').error('indexing roles and bindings failed; reading them anew', { error: asError(error) });
+    log.withName('rbac').error('indexing roles and bindings failed; reading them anew', { error: asError(error) });
   const policy = followPolicy({ resources, clock, failed });
   scope.onClose('RBAC policy', () => policy.close());
   const { current, refresh } = policy;
@@ -65,7 +65,7 @@ export function openRbac(
           signal.throwIfAborted();
           return callUntil(clock.monotonicMs() + callTimeoutMs);
         },
-        report: reporterTo(log.named('rbac')),
+        report: reporterTo(log.withName('rbac')),
       };
       const reconciled = untilDone({ work: () => reconcileDefaultRoles(options), filled, clock, random, log, signal });
       scope.onClose('default roles', async () => {
@@ -102,7 +102,7 @@ async function untilDone({
       return await work();
     } catch (error) {
       if (!signal.aborted)
-        log.named('rbac').warn('reconciling default roles and bindings failed; retrying', {
+        log.withName('rbac').warn('reconciling default roles and bindings failed; retrying', {
           error: asError(error instanceof AggregateError ? error.errors[0] : error),
         });
     }

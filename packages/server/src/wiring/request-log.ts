@@ -8,7 +8,7 @@ const everyRequest = 2;
 
 /** One line for each request at `--v=2`, and one for each that was slow at any verbosity. See docs/logs.md. */
 export function openRequestLog(all: Log): RequestLog {
-  const log = all.named('http');
+  const log = all.withName('http');
   const logsAll = log.verbosity >= everyRequest;
   return {
     logsAll,

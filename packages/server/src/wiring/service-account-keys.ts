@@ -44,7 +44,7 @@ export async function followKeys(
     keys = await keysIn(next, settings);
     contents = next;
     log
-      .named('authentication')
+      .withName('authentication')
       .info('the keys for tokens of service accounts are others now', { signingWith: keys.signing.kid });
     for (const listener of listeners) listener();
   };
@@ -58,7 +58,7 @@ export async function followKeys(
       use,
       failed: (error) =>
         log
-          .named('authentication')
+          .withName('authentication')
           .error('the new keys for tokens of service accounts are not usable, the old ones stay', {
             error: asError(error),
           }),

@@ -40,7 +40,7 @@ export async function openServiceAccountTokens(
   const keys = await followKeys(settings, surroundings, log, scope);
   const tokens = tokenIssuer({ issuer, signingKey: () => keys.current().signing, clock, random });
   if (!isDiscoverable(issuer))
-    log.named('authentication').info('no https URL issues tokens, so nobody else can find the keys', { issuer });
+    log.withName('authentication').info('no https URL issues tokens, so nobody else can find the keys', { issuer });
   return {
     forKinds: { audiences, lifetimeSecondsMax, issue: tokens.issue },
     authenticator: (findAccount) => {

@@ -60,11 +60,11 @@ export async function followStaticManifests<Objects>(
       use: async (next) => {
         current = build(await load(next, options));
         applied(next);
-        log.named('admission').info('static admission manifests reloaded', { directory });
+        log.withName('admission').info('static admission manifests reloaded', { directory });
       },
       failed: (error) => {
         measures.reloaded('failure');
-        log.named('admission').error('static admission manifests cannot be used; keeping the previous ones', {
+        log.withName('admission').error('static admission manifests cannot be used; keeping the previous ones', {
           directory,
           error: asError(error),
         });

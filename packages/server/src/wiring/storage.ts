@@ -37,7 +37,7 @@ export async function openStorage(
   scope: Scope,
 ): Promise<{ client: EtcdClient; store: Store; measures: StorageMeasures }> {
   const measures = etcdMeasures(metrics, kinds);
-  const etcdLog = log.named('etcd');
+  const etcdLog = log.withName('etcd');
   const credentials = await followCredentials(flags, { clock, files }, etcdLog, scope);
   const client = openEtcdClient({
     endpoints: flags['etcd-servers'],
@@ -147,7 +147,7 @@ export const watchCacheReporter =
       case 'loaded': {
         const { items, revision, tookMs } = event;
         return log
-          .named('watch-cache')
+          .withName('watch-cache')
           .info('watch cache ready', { objects: items, revision, tookMs: Math.round(tookMs) });
       }
       case 'history replaced':
@@ -155,7 +155,7 @@ export const watchCacheReporter =
       case 'lost':
         measures.cacheLost();
         return log
-          .named('watch-cache')
+          .withName('watch-cache')
           .warn('watch cache lost its watch; listing all objects again', { error: asError(event.cause) });
     }
   };

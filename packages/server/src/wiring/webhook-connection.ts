@@ -65,10 +65,10 @@ export function followConnection(
         const old = current;
         current = open(next);
         old.client.retire();
-        log.named('configuration').info('webhook connection reloaded', { webhook: of, file });
+        log.withName('configuration').info('webhook connection reloaded', { webhook: of, file });
       },
       failed: (error) =>
-        log.named('configuration').error('webhook connection unusable; keeping the previous one', {
+        log.withName('configuration').error('webhook connection unusable; keeping the previous one', {
           webhook: of,
           file,
           error: asError(error),

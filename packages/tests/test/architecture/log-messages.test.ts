@@ -41,11 +41,11 @@ interface Node {
 
 const methods = new Set(['info', 'warn', 'error', 'debug']);
 
-/** `log.info(…)` and `log.named('etcd').info(…)`. */
+/** `log.info(…)` and `log.withName('etcd').info(…)`. */
 const isLog = (node: Node | undefined): boolean =>
   node?.type === 'Identifier'
     ? node.value === 'log' || node.value === 'etcdLog'
-    : node?.type === 'CallExpression' && node.callee?.property?.value === 'named';
+    : node?.type === 'CallExpression' && node.callee?.property?.value === 'withName';
 
 function logCallsIn(file: string): LogCall[] {
   const source = fs.readFileSync(path.join(packages, file), 'utf8');
