@@ -57,6 +57,7 @@ const openLog = (format: ServerFlags['logging-format'], verbosity: number): Log 
     pid: process.pid,
     clock: surroundings.clock,
     write: surroundings.write,
+    writeLater: logOutput.writeLater,
     lostLines: () => logOutput.lostLines,
   });
 

@@ -57,7 +57,7 @@ describe('The output of a log', () => {
     output.write('e\n');
     turn();
     expect(writes).toHaveLength(1);
-    move(10);
+    move(50);
     expect(writes.map(({ text }) => text)).toEqual(['a\nb\n', 'c\nd\ne\n']);
   });
 
@@ -66,10 +66,33 @@ describe('The output of a log', () => {
     output.write('a\n');
     turn();
     writes[0]?.done(null, 2);
-    move(10);
+    move(50);
     output.write('b\n');
     turn();
     expect(writes.map(({ text }) => text)).toEqual(['a\n', 'b\n']);
+  });
+
+  test('formats what may wait when it is written, in its place', () => {
+    const output = open();
+    let formatted = 0;
+    output.write('a\n');
+    output.writeLater(() => `b${++formatted}\n`);
+    output.write('c\n');
+    expect(formatted).toBe(0);
+    turn();
+    expect(writes.map(({ text }) => text)).toEqual(['a\nb1\nc\n']);
+  });
+
+  test('does not gather more than there is room for', () => {
+    const output = open();
+    output.write('a\n');
+    turn();
+    writes[0]?.done(null, 2);
+    for (let count = 0; count < 512; count++) output.writeLater(() => 'x');
+    turn();
+    expect(writes.map(({ text }) => text.length)).toEqual([2, 512]);
+    move(50);
+    expect(writes).toHaveLength(2);
   });
 
   test('goes on after a part, and after a pause where a pipe is full', () => {
@@ -89,7 +112,7 @@ describe('The output of a log', () => {
     turn();
     output.write('b');
     writes[0]?.done(failure('EPIPE'), 0);
-    move(10);
+    move(50);
     expect(writes.map(({ text }) => text)).toEqual(['a', 'b']);
     expect(output.lostLines).toBe(1);
     writes[1]?.done(null, 1);
@@ -104,7 +127,7 @@ describe('The output of a log', () => {
     expect(Array.from({ length: 1024 }, () => output.write(line)).every(Boolean)).toBe(true);
     expect(output.write(line)).toBe(false);
     writes[0]?.done(null, 5);
-    move(10);
+    turn();
     expect(output.write(line)).toBe(true);
   });
 

@@ -11,6 +11,8 @@ export interface ByteOutput {
 export interface LogOutput {
   /** Queues a line and returns at once. False when there is no room for it: whoever reads the log is too slow. */
   write(line: string): boolean;
+  /** The same for a line that is formatted when it is written. */
+  writeLater(format: () => string): boolean;
   /** Writes what is queued before the process ends. Gives up on a reader that does not read. */
   flushSync(): void;
   /** Lines that were taken and could not be written. */
@@ -19,8 +21,15 @@ export interface LogOutput {
 
 /** Some thousand lines. A reader that is further behind than this loses lines. */
 const backlogCharactersMax = 1024 * 1024;
-/** Under load lines gather for so long, because each write costs as much as several lines. */
-const gatherMs = 10;
+/**
+ * Under load lines gather for so long: each write costs as much as many lines, and lines that are formatted one after
+ * the other cost a fraction of what each costs in the middle of a request.
+ */
+const gatherMs = 50;
+/** More does not gather, so that there is room for what comes while it is written. */
+const gatherCharactersMax = backlogCharactersMax / 4;
+/** What a line counts before it is formatted: a request with usual names. */
+const unformattedCharacters = 512;
 /** A pipe in non-blocking mode is full: time for its reader to read. */
 const fullPauseMs = 20;
 /** A write that takes longer waits for a reader that does not read, and so would a process that wants to end. */
@@ -32,22 +41,22 @@ const stuckMs = 200;
  * whole lines, so that several processes can share an output.
  */
 export function createLogOutput(output: ByteOutput, clock: Clock): LogOutput {
-  let queue: string[] = [];
+  let queue: (string | (() => string))[] = [];
   let queuedCharacters = 0;
   /** What is being written, and since when. */
   let current: { rest: Buffer; readonly lines: number; readonly sinceMs: number } | undefined;
-  let scheduled = false;
+  let scheduled: 'soon' | 'later' | undefined;
   let writtenMs = Number.NEGATIVE_INFINITY;
   let lostLines = 0;
 
   const take = (): Buffer => {
-    const bytes = Buffer.from(queue.join(''));
+    const bytes = Buffer.from(queue.map((line) => (typeof line === 'string' ? line : line())).join(''));
     queue = [];
     queuedCharacters = 0;
     return bytes;
   };
   const next = (): void => {
-    scheduled = false;
+    scheduled = undefined;
     if (current || queue.length === 0) return;
     const lines = queue.length;
     writtenMs = clock.monotonicMs();
@@ -56,10 +65,10 @@ export function createLogOutput(output: ByteOutput, clock: Clock): LogOutput {
   };
   /** A line after a pause leaves as soon as the event loop gets to it. */
   const schedule = (): void => {
-    if (scheduled) return;
-    scheduled = true;
+    if (scheduled === 'soon' || (scheduled === 'later' && queuedCharacters < gatherCharactersMax)) return;
     const sinceMs = clock.monotonicMs() - writtenMs;
-    if (sinceMs >= gatherMs) clock.soon(next);
+    scheduled = sinceMs >= gatherMs || queuedCharacters >= gatherCharactersMax ? 'soon' : 'later';
+    if (scheduled === 'soon') clock.soon(next);
     else clock.after(gatherMs - sinceMs, next);
   };
   const writeRest = (): void => {
@@ -75,15 +84,17 @@ export function createLogOutput(output: ByteOutput, clock: Clock): LogOutput {
       if (queue.length > 0) schedule();
     });
   };
+  const add = (line: string | (() => string), characters: number): boolean => {
+    if (queuedCharacters + characters > backlogCharactersMax) return false;
+    queue.push(line);
+    queuedCharacters += characters;
+    // What is logged right before the process ends is thereby still here when it does.
+    if (!current) schedule();
+    return true;
+  };
   return {
-    write: (line) => {
-      if (queuedCharacters + line.length > backlogCharactersMax) return false;
-      queue.push(line);
-      queuedCharacters += line.length;
-      // What is logged right before the process ends is thereby still here when it does.
-      if (!current) schedule();
-      return true;
-    },
+    write: (line) => add(line, line.length),
+    writeLater: (format) => add(format, unformattedCharacters),
     flushSync: () => {
       if (current && clock.monotonicMs() - current.sinceMs > stuckMs) return;
       // What is being written may then be written twice, which is better than not at all.

@@ -74,6 +74,14 @@ describe('A line', () => {
     expect(lines).toHaveLength(1);
   });
 
+  test('that is formatted later is of the time at which it was logged', () => {
+    const later: (() => string)[] = [];
+    const log = open({ verbosity: 2, writeLater: (format) => later.push(format) });
+    log.debug(2, 'HTTP', () => ({ resp: 200 }));
+    nowMs = 1_000;
+    expect(later.map((format) => format())).toEqual(['I0101 00:00:00.000000    4711 server] "HTTP" resp=200\n']);
+  });
+
   test('is of the time at which it was written, also when the clock goes back', () => {
     const log = open();
     for (const at of [999, 1_000, 500]) {

@@ -11,8 +11,11 @@ export interface Log {
   warn(message: string, fields?: LogFields): void;
   /** An error among the fields is printed with its causes, outermost first. */
   error(message: string, fields?: LogFields): void;
-  /** For whoever looks for a fault: written only when the verbosity reaches the level. */
-  debug(level: number, message: string, fields?: LogFields): void;
+  /**
+   * For whoever looks for a fault: written only when the verbosity reaches the level. Fields of what is logged often
+   * may be found out later, when many lines are formatted together.
+   */
+  debug(level: number, message: string, fields?: LogFields | (() => LogFields)): void;
   readonly verbosity: number;
   /** The same log for one component, which stands in its lines where klog has file and line. */
   withName(component: string): Log;
@@ -33,6 +36,8 @@ export interface LogOptions {
   readonly clock: Clock;
   /** Must not block. Returns false for a line that it had to drop. */
   readonly write: (line: string) => unknown;
+  /** The same for a line that may be formatted when it is written, many together. Without it they are at once. */
+  readonly writeLater?: (format: () => string) => unknown;
   /** How many lines it had taken and could not write after all. */
   readonly lostLines?: () => number;
 }
@@ -48,7 +53,9 @@ const droppedLines = (count: number): Entry => ({
   fields: { count },
 });
 
-export function createLog({ clock, format, verbosity, pid, write, lostLines = () => 0 }: LogOptions): Log {
+export function createLog(options: LogOptions): Log {
+  const { clock, format, verbosity, pid, write, lostLines = () => 0 } = options;
+  const { writeLater = (line) => write(line()) } = options;
   const lineOf = format === 'json' ? jsonLine : textLine(pid);
   const limit = createLogLimit(clock);
   const omitted = { rate_limit: 0, backlog: 0, output_error: 0 };
@@ -56,10 +63,13 @@ export function createLog({ clock, format, verbosity, pid, write, lostLines = ()
 
   const emit = (entry: Entry): boolean => write(lineOf(entry, clock.now())) !== false;
   /** Says first how many lines are missing before this one. */
-  const logLine = (severity: Severity, level: number, component: string, message: string, fields: LogFields): void => {
+  const reportMissing = (): void => {
     omitted.output_error = lostLines();
     const missing = omitted.backlog + omitted.output_error;
     if (missing > reported && emit(droppedLines(missing - reported))) reported = missing;
+  };
+  const logLine = (severity: Severity, level: number, component: string, message: string, fields: LogFields): void => {
+    reportMissing();
     if (!emit({ severity, level, component, message, fields })) omitted.backlog++;
   };
   /** Clients can cause these lines, so there are never more of one than an operator can read. */
@@ -76,7 +86,12 @@ export function createLog({ clock, format, verbosity, pid, write, lostLines = ()
     error: (message, fields) => logLimited('error', component, message, fields),
     // Whoever sets the verbosity wants to see them all.
     debug: (level, message, fields = {}) => {
-      if (level <= verbosity) logLine('info', level, component, message, fields);
+      if (level > verbosity) return;
+      if (typeof fields !== 'function') return logLine('info', level, component, message, fields);
+      reportMissing();
+      const timeMs = clock.now();
+      const format = (): string => lineOf({ severity: 'info', level, component, message, fields: fields() }, timeMs);
+      if (writeLater(format) === false) omitted.backlog++;
     },
     verbosity,
     withName,

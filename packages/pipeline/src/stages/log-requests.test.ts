@@ -22,6 +22,7 @@ async function run(
   { readyMs = 0, sendingMs = 0, isAborted = false }: { readyMs?: number; sendingMs?: number; isAborted?: boolean },
 ): Promise<void> {
   const request = {
+    method: 'GET',
     isAborted,
     onEnd: (listener) => void listeners.push(listener),
   } as Partial<ApiRequest> as ApiRequest; // nothing else is asked
@@ -58,7 +59,13 @@ test('what is quick and small is not even followed', async () => {
   expect(listeners).toEqual([]);
 });
 
-test('with request logs, each request is reported once it has been sent', async () => {
+test('with request logs, what leaves at once is reported when it is ready', async () => {
+  await run(true, 'four', { readyMs: 3, sendingMs: 5_000 });
+  expect(listeners).toEqual([]);
+  expect(ended).toMatchObject([{ end: { outcome: 'complete', bodyBytes: 4 }, readyMs: 3, totalMs: 3 }]);
+});
+
+test('with request logs, a stream is reported once it is over', async () => {
   await run(true, stream, { readyMs: 600, sendingMs: 5_000 });
   expect(ended).toEqual([
     expect.objectContaining({ status: 200, end: whole, readyMs: 600, totalMs: 5_600, slow: undefined }),

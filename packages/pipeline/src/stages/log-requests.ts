@@ -15,34 +15,42 @@ export interface EndedRequest {
   readonly end: ExchangeEnd;
   /** Until the response was ready to be sent. */
   readonly readyMs: number;
-  /** Until it had been sent. */
+  /** Until it had been sent, which for a small one is not waited for: it leaves at once. */
   readonly totalMs: number;
   /** What took too long, if anything. Long-running requests are never slow. */
   readonly slow: 'request' | 'response' | undefined;
 }
 
+const abortedEnd: ExchangeEnd = { outcome: 'aborted', bodyBytes: 0 };
+
 /** As kube-apiserver, which logs a trace of what takes longer. */
 const slowMs = 500;
 
-/** Outermost, so that every response is logged. Only what has to be logged is followed until it has been sent. */
+/** Outermost, so that every response is logged. Only what does not leave at once is followed until it has been sent. */
 export const logRequests =
   (log: RequestLog) =>
   (next: Handler<Received>): Handler<Received> => {
     const ready = (facts: Received, response: ApiResponse): ApiResponse => {
-      const readyMs = facts.latency.sinceStartMs();
+      const { request, latency } = facts;
+      const readyMs = latency.sinceStartMs();
       const { body, status } = response;
-      const isLongRunning = typeof body === 'object' && 'stream' in body;
-      const isSlow = readyMs > slowMs && !isLongRunning;
-      // A large body is made while it is sent. What is ready leaves at once.
-      const isLarge = typeof body === 'object' && !Buffer.isBuffer(body) && !isLongRunning;
-      if (!log.logsAll && !isSlow && !isLarge) return response;
+      if (body === undefined || typeof body === 'string' || Buffer.isBuffer(body)) {
+        const slow = readyMs > slowMs ? 'request' : undefined;
+        if (!log.logsAll && !slow) return response;
+        const bodyBytes = body === undefined || request.method === 'HEAD' ? 0 : body.length;
+        const end = request.isAborted ? abortedEnd : ({ outcome: 'complete', bodyBytes } as const);
+        log.ended({ facts, status, end, readyMs, totalMs: readyMs, slow });
+        return response;
+      }
+      const isLongRunning = 'stream' in body;
+      if (isLongRunning && !log.logsAll) return response;
       const ended = (end: ExchangeEnd): void => {
-        const totalMs = facts.latency.sinceStartMs();
-        const slow = isSlow ? 'request' : isLarge && totalMs > slowMs ? 'response' : undefined;
+        const totalMs = latency.sinceStartMs();
+        const slow = isLongRunning || totalMs <= slowMs ? undefined : readyMs > slowMs ? 'request' : 'response';
         if (log.logsAll || slow) log.ended({ facts, status, end, readyMs, totalMs, slow });
       };
-      if (facts.request.isAborted) ended({ outcome: 'aborted', bodyBytes: 0 });
-      else facts.request.onEnd(ended);
+      if (request.isAborted) ended(abortedEnd);
+      else request.onEnd(ended);
       return response;
     };
     return (facts) => {

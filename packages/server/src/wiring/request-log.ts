@@ -1,6 +1,6 @@
 import { latencyParts } from '@cluster-apiserver/base';
 import type { EndedRequest, RequestLog } from '@cluster-apiserver/pipeline';
-import type { Log } from '@cluster-apiserver/telemetry';
+import type { Log, LogFields } from '@cluster-apiserver/telemetry';
 import { loggedTarget } from './logged-target.ts';
 
 /** The verbosity from which on each request is logged. */
@@ -13,42 +13,58 @@ export function openRequestLog(all: Log): RequestLog {
   return {
     logsAll,
     ended: (request) => {
-      const fields = fieldsOf(request);
-      if (logsAll) log.debug(everyRequest, 'HTTP', fields);
-      if (request.slow === 'request') log.info('slow request', fields);
-      if (request.slow === 'response') log.info('slow response', fields);
+      const seen = seenOf(request);
+      if (logsAll) log.debug(everyRequest, 'HTTP', () => fieldsOf(seen));
+      if (request.slow === 'request') log.info('slow request', fieldsOf(seen));
+      if (request.slow === 'response') log.info('slow response', fieldsOf(seen));
     },
   };
 }
 
+/** What is left of a request until its line is formatted: no socket, no headers, no body. */
+const seenOf = ({ facts, status, end, readyMs, totalMs }: EndedRequest) => ({
+  method: facts.request.method,
+  target: facts.request.target,
+  userAgent: facts.request.header('user-agent'),
+  remoteAddress: facts.request.remoteAddress,
+  latency: facts.latency,
+  info: facts.info,
+  auditId: facts.auditId,
+  user: facts.user?.name,
+  impersonator: facts.impersonator?.name,
+  status,
+  end,
+  readyMs,
+  totalMs,
+});
+
 /** The names of kube-apiserver's request log where it has them. A part that was not waited for is left out. */
-function fieldsOf({ facts, status, end, readyMs, totalMs }: EndedRequest) {
-  const { request, latency, info, auditId, user, impersonator } = facts;
+function fieldsOf(seen: ReturnType<typeof seenOf>): LogFields {
+  const { info, latency, end, readyMs, totalMs } = seen;
   const resource = info?.resource;
+  const fields: { [name: string]: string | number | boolean | undefined } = {
+    verb: info?.verb || seen.method.toLowerCase(),
+    URI: loggedTarget(seen.target),
+    latency: milliseconds(totalMs),
+    userAgent: seen.userAgent,
+    'audit-ID': seen.auditId,
+    srcIP: seen.remoteAddress,
+    user: seen.user,
+    impersonator: seen.impersonator,
+    resource: resource && resourceName(resource),
+    resp: seen.status,
+    bytes: end.bodyBytes,
+    aborted: end.outcome === 'aborted' ? true : undefined,
+  };
   let waitedMs = 0;
-  const waits: { [part in (typeof latencyParts)[number]]?: string | undefined } = {};
   for (const part of latencyParts) {
     const partMs = latency.totalMs(part);
     waitedMs += partMs;
-    waits[part] = milliseconds(partMs);
+    if (partMs > 0) fields[part] = milliseconds(partMs);
   }
-  return {
-    verb: info?.verb || request.method.toLowerCase(),
-    URI: loggedTarget(request.target),
-    latency: milliseconds(totalMs),
-    userAgent: request.header('user-agent'),
-    'audit-ID': auditId,
-    srcIP: request.remoteAddress,
-    user: user?.name,
-    impersonator: impersonator?.name,
-    resource: resource && resourceName(resource),
-    resp: status,
-    bytes: end.bodyBytes,
-    aborted: end.outcome === 'aborted' ? true : undefined,
-    ...waits,
-    other: milliseconds(readyMs - waitedMs),
-    sending: milliseconds(totalMs - readyMs),
-  };
+  fields['other'] = milliseconds(readyMs - waitedMs);
+  fields['sending'] = milliseconds(totalMs - readyMs);
+  return fields;
 }
 
 /** As RBAC and `kubectl` write it, such as `deployments.apps` or `pods/status`. */

@@ -79,7 +79,7 @@ const fieldsOf = (fields: Node | undefined): string[] =>
     ? []
     : fields.type === 'ObjectExpression'
       ? (fields.properties ?? []).map((property) => textOf(property.key ?? property))
-      : [`...${textOf(fields)}`];
+      : ['…'];
 
 /** A name, a literal, or a template with the names in it. */
 function textOf(node: Node | undefined): string {
