@@ -11,7 +11,12 @@ const kit = path.join(shared, 'conformance', 'run.mjs');
 const expectations = path.join(root, 'packages', 'tests', 'conformance', 'expected.json');
 
 /** What the recorded conversations need of the server they are held with. */
-const replicaFlags = ['--', '--feature-gates=ShardedListAndWatch=true', '--controllers=-garbage-collector'];
+const replicaFlags = [
+  '--',
+  '--feature-gates=ShardedListAndWatch=true',
+  // They were recorded of a kube-apiserver alone, without a controller manager.
+  '--controllers=-garbage-collector,-validatingadmissionpolicy-status-controller',
+];
 
 /**
  * Holds the recorded conversations with a cluster of its own, all of them, and judges those that are required by now.

@@ -4,6 +4,8 @@ export {
   type AuthenticationFlags,
   loadAuthenticationConfiguration,
 } from './authentication-configuration.ts';
+export { type AdmissionConfiguration, loadAdmissionConfiguration } from './admission-configuration.ts';
+export type { EventLimit, EventLimitType, EventRateLimitConfiguration } from './admission/event-rate-limit.ts';
 export { type AbacPolicy, loadAbacPolicies } from './abac-policies.ts';
 export {
   type AuthorizationConfiguration,
@@ -31,4 +33,5 @@ export {
 export { type FeatureGate, type FeatureGates, featureGates } from './feature-gates.ts';
 export { type Content, type Kubeconfig, loadKubeconfig } from './kubeconfig.ts';
 export { ConfigurationError } from './load.ts';
+export { type Manifest, readManifests } from './manifests.ts';
 export { loadWebhookConnection, type ReadFile, type WebhookConnection } from './webhook-connection.ts';

@@ -42,19 +42,25 @@ export function loadConfiguration<T>(kind: ConfigurationKind<T>, text: string): 
  * Throws a ConfigurationError for a text in which nothing can be found.
  */
 export function readConfiguration<T>(
-  { kind, groups = usualGroups, versions, fields, read }: ConfigurationKind<T>,
+  kind: ConfigurationKind<T>,
   text: string,
 ): { readonly configuration: T; readonly faults: readonly string[] } {
-  const { value, faults: ofText, hasMoreDocuments } = parsed(text);
-  const faults = ofText.map(duplicateKey);
-  if (hasMoreDocuments) faults.push('the file holds more than one document: remove all but one');
+  const { value, faults } = parseText(text);
   const root = new Written(value, '', faults);
   if (root.absent) throw new ConfigurationError(faults.length > 0 ? faults : ['the file is empty']);
-  const written = root.fields(['apiVersion', 'kind', ...fields]);
+  return { configuration: readEmbedded(kind, root), faults };
+}
+
+/** Reads a configuration that is a part of another one. */
+export function readEmbedded<T>(
+  { kind, groups = usualGroups, versions, fields, read }: ConfigurationKind<T>,
+  written: Written,
+): T {
+  const found = written.fields(['apiVersion', 'kind', ...fields]);
   const known = groups.flatMap((group) => versions.map((version) => (group ? `${group}/${version}` : version)));
-  require(written.kind as Written, [kind]);
-  require(written.apiVersion as Written, known);
-  return { configuration: read(written), faults };
+  require(found.kind as Written, [kind]);
+  require(found.apiVersion as Written, known);
+  return read(found);
 }
 
 /** Throws a ConfigurationError. A field that says two things is read twice, and what is wrong with it is said once. */
@@ -74,6 +80,14 @@ function require(written: Written, allowed: readonly string[]): void {
 
 /** Read at start and at reloads, and by operators: far beyond any file, and still a fraction of a second. */
 const configurationBytesMax = 512 * 1024;
+
+/** Throws a ConfigurationError for a text in which nothing can be found. */
+export function parseText(text: string): { readonly value: unknown; readonly faults: string[] } {
+  const { value, faults: ofText, hasMoreDocuments } = parsed(text);
+  const faults = ofText.map(duplicateKey);
+  if (hasMoreDocuments) faults.push('the file holds more than one document: remove all but one');
+  return { value, faults };
+}
 
 function parsed(text: string): Parsed {
   try {

@@ -10,6 +10,11 @@ export {
   type NamespaceControllerOptions,
 } from './namespaces/namespace-controller.ts';
 export {
+  checkPolicyTypes,
+  type PolicyTypeCheckEvent,
+  type PolicyTypeCheckOptions,
+} from './validating-policies/check-policy-types.ts';
+export {
   aggregateClusterRoles,
   type ClusterRoleAggregationEvent,
   type ClusterRoleAggregationOptions,

@@ -45,7 +45,7 @@ describe('before there are values', () => {
   test.each([
     ['user.foo', "1:5: undefined field 'foo'"],
     ['claim.sub', "1:1: undeclared reference to 'claim'"],
-    ['claims.sub +', "1:13: Syntax error: unexpected '<EOF>'"],
+    ['claims.sub +', "1:13: Syntax error: mismatched input '<EOF>'"],
     ['user.username == 1', "found no matching overload for '_==_' applied to '(string, int)'"],
     ['user.username + 1', "found no matching overload for '_+_' applied to '(string, int)'"],
     ['user.username.startWith("a")', "undeclared reference to 'startWith'"],

@@ -1,8 +1,13 @@
 import { check } from './check/check.ts';
 import { validateLiterals } from './check/literals.ts';
-import type { Type } from './check/type.ts';
+import { formatTypeName, type Type } from './check/type.ts';
+import type { Environment } from './environment/environment.ts';
+import { patchTypeNamed } from './environment/patch-types.ts';
+import { commonLibrary, mutationLibrary } from './library/index.ts';
 import { Budget } from './run/budget.ts';
+import { type Plan, Slots } from './run/frame.ts';
 import { plan } from './run/plan.ts';
+import { Progress } from './run/progress.ts';
 import { describeFault, type Fault, SyntaxFault } from './syntax/fault.ts';
 import { childrenOf, type Node, qualifiedName } from './syntax/node.ts';
 import { parse } from './syntax/parser.ts';
@@ -14,41 +19,77 @@ export interface Expression {
   readonly type: Type;
   /**
    * Throws `EvaluationError` when there is no answer and `BudgetExceededError` when it would cost too much. A budget can
-   * be for several evaluations together; a number of steps is for this one.
+   * be for several evaluations together; a number of steps is for this one. What may wait for an answer is evaluated by
+   * an `Evaluation`.
    */
   evaluate(variables: ReadonlyMap<string, Value>, budget?: number | Budget): Value;
   /** Whether it looks at a field of a variable, as `claims.email`, `claims.?email` or `claims['email']`. */
   readsField(variable: string, field: string): boolean;
+  /** How an `Evaluation` runs it. */
+  readonly plan: Plan;
+  /** How deep its parts are in one another, and so how much of the stack it takes. */
+  readonly depth: number;
 }
 
-/** About a tenth of a second, far more than any rule needs: it is there for the one that never ends. */
-const budgetStepsMax = 250_000;
+export type Compiled = { readonly expression: Expression } | { readonly faults: readonly string[] };
 
 /**
  * Reads and checks an expression. What is wrong comes back as one text for each fault, with its place; an expression
  * that could only fail later is refused now, when somebody is there to mend it.
  */
-export function compile(
-  text: string,
-  variables: Readonly<Record<string, Type>>,
-): { readonly expression: Expression } | { readonly faults: readonly string[] } {
-  const declared = { variables: new Map(Object.entries(variables)), container: '' };
+export const compile = (text: string, variables: Readonly<Record<string, Type>>): Compiled =>
+  compileIn({ variables }, text);
+
+/** The same in an environment that has more than variables. */
+export function compileIn(environment: Environment, text: string): Compiled {
+  const { variables, hasPatchTypes = false, showsValues = false } = environment;
+  const library = hasPatchTypes ? mutationLibrary : commonLibrary;
+  const declared = {
+    variables: new Map(Object.entries(variables)),
+    container: '',
+    library,
+    ...(hasPatchTypes && { constructible: patchTypeNamed }),
+  };
   const node = parsed(text);
   if ('message' in node) return { faults: [describeFault(text, node)] };
   const checked = check(node, declared);
-  const faults = [...checked.faults, ...validateLiterals(node, checked.typeOf)];
-  const { type } = checked;
+  const faults = [...checked.faults, ...validateLiterals(node, checked.typeOf, library)];
   if (faults.length > 0) return { faults: faults.map((fault) => describeFault(text, fault)) };
-  const run = plan(node, { ...declared, overloadsOf: checked.overloadsOf });
+  const run = plan(node, { ...declared, overloadsOf: checked.overloadsOf, slots: new Slots(), showsValues });
   return {
     expression: {
       text,
-      type,
-      evaluate: (values, budget = budgetStepsMax) =>
-        run({ variables: values, locals: [], budget: typeof budget === 'number' ? new Budget(budget) : budget }),
+      type: checked.type,
+      plan: run,
+      depth: node.depth,
+      evaluate: (values, budget) =>
+        run({
+          variables: values,
+          locals: [],
+          budget: budget instanceof Budget ? budget : new Budget(budget),
+          progress: new Progress(),
+        }),
       readsField: (variable, field) => readsField(node, variable, field),
     },
   };
+}
+
+/**
+ * An expression whose value has one of these types, or what kube-apiserver says of it when it is not: the detail of an
+ * `Invalid` field error.
+ */
+export function compileTyped(
+  environment: Environment,
+  text: string,
+  allowed: readonly Type[],
+): { readonly expression: Expression } | { readonly fault: string } {
+  const compiled = compileIn(environment, text);
+  if ('faults' in compiled) return { fault: `compilation failed: ${compiled.faults.join('\n')}` };
+  const names = allowed.map(formatTypeName);
+  const type = formatTypeName(compiled.expression.type);
+  if (names.includes(type)) return compiled;
+  const wanted = names.length === 1 ? names[0] : `one of [${names.join(' ')}]`;
+  return { fault: `must evaluate to ${wanted} but got ${type}` };
 }
 
 function parsed(text: string): Node | Fault {

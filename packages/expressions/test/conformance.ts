@@ -1,11 +1,14 @@
 import { tests as suite } from '@bufbuild/cel-spec/testdata/conformance.js';
 import { check } from '../src/check/check.ts';
 import { formatType, type Type, types } from '../src/check/type.ts';
+import { commonLibrary } from '../src/library/index.ts';
 import { Budget } from '../src/run/budget.ts';
+import { Slots } from '../src/run/frame.ts';
 import { plan } from '../src/run/plan.ts';
+import { Progress } from '../src/run/progress.ts';
 import { parse } from '../src/syntax/parser.ts';
 import { equal } from '../src/values/equal.ts';
-import { MapValue } from '../src/values/map-value.ts';
+import { EntryMap, MapValue } from '../src/values/map-value.ts';
 import { parseDuration, parseTimestamp } from '../src/values/time.ts';
 import { Optional, TypeValue, Uint, type Value } from '../src/values/value.ts';
 
@@ -89,6 +92,7 @@ function run(of: Case): { readonly value?: Value; readonly type?: string; readon
           .map(({ name, ident }) => [name, typeOf(ident.type)] as const),
       ]),
       container: of.container ?? '',
+      library: commonLibrary,
     };
     let type: string | undefined;
     if (!of.disableCheck) {
@@ -98,7 +102,12 @@ function run(of: Case): { readonly value?: Value; readonly type?: string; readon
     }
     if (of.checkOnly) return { ...(type && { type }) };
     const variables = new Map(bound.map(([name, { value }]) => [name, valueOf(value)]));
-    const value = plan(node, declared)({ variables, locals: [], budget: new Budget(1_000_000) });
+    const value = plan(node, { ...declared, slots: new Slots() })({
+      variables,
+      locals: [],
+      budget: new Budget(1_000_000),
+      progress: new Progress(),
+    });
     return { value, ...(type && { type }) };
   } catch (error) {
     if (!/^(EvaluationError|BudgetExceededError|Error)$/.test((error as Error).name)) throw error;
@@ -124,7 +133,7 @@ function valueOf(json: Json): Value {
     case 'listValue':
       return (held.values ?? []).map(valueOf);
     case 'mapValue':
-      return new MapValue((held.entries ?? []).map((entry: Json) => [valueOf(entry.key), valueOf(entry.value)]));
+      return new EntryMap((held.entries ?? []).map((entry: Json) => [valueOf(entry.key), valueOf(entry.value)]));
     case 'objectValue':
       return held['@type'].endsWith('Timestamp') ? parseTimestamp(held.value) : parseDuration(held.value);
     default:

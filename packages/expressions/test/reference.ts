@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { compile, EvaluationError, formatType, fromJson, types, type Value } from '../src/index.ts';
+import { ConstructedObject, JsonPatchOperation } from '../src/values/constructed.ts';
 import { MapValue } from '../src/values/map-value.ts';
 import { Quantity } from '../src/values/quantity.ts';
 import { Semver } from '../src/values/semver.ts';
@@ -60,7 +61,7 @@ const reasons: readonly (readonly [RegExp, string])[] = [
 const reasonOf = (fault: string): string =>
   reasons.find(([pattern]) => pattern.test(fault.split('\n')[0] as string))?.[1] ?? 'literal';
 
-function show(value: Value): string {
+export function show(value: Value): string {
   if (value === null || typeof value === 'bigint' || typeof value === 'boolean') return String(value);
   if (typeof value === 'string') return JSON.stringify(value).replaceAll('\ufffd', '\\ufffd');
   if (typeof value === 'number')
@@ -76,7 +77,19 @@ function show(value: Value): string {
       .sort()
       .join(', ')}}`;
   if (value instanceof Opaque) return [value.typeName, showOpaque(value)].join(' ').trim();
+  if (value instanceof ConstructedObject) return `${value.typeName}{${showFields(value.fields)}}`;
+  if (value instanceof JsonPatchOperation) return showOperation(value);
   return `[${value.map(show).join(', ')}]`;
+}
+
+const showFields = (fields: ReadonlyMap<string, Value>): string =>
+  Array.from(fields, ([name, value]) => `${name}: ${show(value)}`)
+    .sort()
+    .join(', ');
+
+function showOperation({ op, path, from, value }: JsonPatchOperation): string {
+  const texts = Object.entries({ op, path, from }).map(([name, text]) => `${name}: ${JSON.stringify(text)}`);
+  return `JSONPatch{${[...texts, ...(value === undefined ? [] : [`value: ${show(value)}`])].join(', ')}}`;
 }
 
 function showOpaque(value: Opaque): string {
@@ -85,7 +98,8 @@ function showOpaque(value: Opaque): string {
     const [release, before] = [value.numbers.join('.'), value.preRelease.join('.')];
     return before === '' ? release : `${release}-${before}`;
   }
-  return value.typeName === 'kubernetes.NamedFormat' ? '' : String(value);
+  // What only has functions shows nothing.
+  return value.toString === Object.prototype.toString ? '' : String(value);
 }
 
 function showQuantity({ units, exponent }: Quantity): string {

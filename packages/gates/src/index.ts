@@ -3,16 +3,28 @@ export {
   type AdmissionContext,
   type AdmissionPlugin,
   admission,
+  nameOf,
   type OperationOptions,
   type Precondition,
 } from './admission/admission.ts';
-export { type AdmissionPluginName, chooseAdmissionPlugins } from './admission/choose-plugins.ts';
+export { alwaysDenyWrites } from './admission/always-deny.ts';
+export {
+  type AdmissionPluginName,
+  chooseAdmissionPlugins,
+  deprecatedAdmissionPlugins,
+  problemOfPluginName,
+} from './admission/choose-plugins.ts';
+export { eventRateLimit } from './admission/event-rate-limit.ts';
+export { type AdmissionMeasures, measuredAdmission, type ObserveAdmission } from './admission/measured.ts';
+export { namespaceExists } from './admission/namespace-exists.ts';
 export {
   type KnownNamespace,
   namespaceAutoProvision,
   namespaceLifecycle,
   type Namespaces,
 } from './admission/namespaces.ts';
+export { ownerReferencesPermissionEnforcement } from './admission/owner-references.ts';
+export { paramRights, type ParamRightsOptions } from './admission/param-rights.ts';
 export { rbacEscalation } from './admission/rbac-escalation.ts';
 export type { Authenticator, Credentials } from './authentication/authenticator.ts';
 export { orAnonymous } from './authentication/anonymous.ts';
@@ -71,4 +83,13 @@ export {
 export type { WebhookConnection } from './webhook/ask-webhook.ts';
 export { webhookTokens } from './authentication/webhook/webhook-tokens.ts';
 export { type ConnectProxy, type ProxyTls, throughProxy } from './https/connect-proxy.ts';
-export { type Dial, type HttpsClient, httpsClient } from './https/https-client.ts';
+export {
+  type Dial,
+  type HttpsAnswer,
+  type HttpsClient,
+  type HttpsClientOptions,
+  HttpsError,
+  HttpsTimeoutError,
+  httpsClient,
+} from './https/https-client.ts';
+export { type RetirableClient, retirable } from './https/retirable-client.ts';

@@ -1,4 +1,5 @@
 import type { Kind } from '@cluster-apiserver/model';
+import { admissionRegistrationKinds } from './admission-registration/kinds.ts';
 import { event } from './event/event.ts';
 import { eventOfEvents } from './event/events-v1.ts';
 import { namespace } from './namespace/namespace.ts';
@@ -9,6 +10,30 @@ import { roleBinding } from './rbac/role-binding.ts';
 import { serviceAccount } from './service-account/service-account.ts';
 import type { KindServices } from './services.ts';
 
+export type { BindingSpec } from './admission-registration/binding.ts';
+export type { WebhookClientConfig } from './admission-registration/client-config.ts';
+export type { MatchCondition } from './admission-registration/match-conditions.ts';
+export type { MatchResources } from './admission-registration/match-resources.ts';
+export type { MutatingAdmissionPolicy, Mutation } from './admission-registration/mutating-admission-policy.ts';
+export type { MutatingAdmissionPolicyBinding } from './admission-registration/mutating-admission-policy-binding.ts';
+export type {
+  MutatingWebhook,
+  MutatingWebhookConfiguration,
+} from './admission-registration/mutating-webhook-configuration.ts';
+export type { ParamKind, ParamRef } from './admission-registration/params.ts';
+export type { PolicySpec } from './admission-registration/policy.ts';
+export type { NamedRuleWithOperations } from './admission-registration/rules.ts';
+export type {
+  AuditAnnotation,
+  ValidatingAdmissionPolicy,
+  Validation,
+} from './admission-registration/validating-admission-policy.ts';
+export type { ValidatingAdmissionPolicyBinding } from './admission-registration/validating-admission-policy-binding.ts';
+export type {
+  ValidatingWebhook,
+  ValidatingWebhookConfiguration,
+} from './admission-registration/validating-webhook-configuration.ts';
+export type { WebhookConfiguration } from './admission-registration/webhook.ts';
 export { contentFinalizer, type Namespace, namespace, type NamespaceCondition } from './namespace/namespace.ts';
 export type { AggregationRule, ClusterRole } from './rbac/cluster-role.ts';
 export type { ClusterRoleBinding } from './rbac/cluster-role-binding.ts';
@@ -30,5 +55,6 @@ export function kinds(services: KindServices): readonly Kind[] {
     clusterRole,
     roleBinding,
     clusterRoleBinding,
+    ...admissionRegistrationKinds,
   ];
 }

@@ -67,17 +67,22 @@ describe.each(forms)('%s', (_, schema) => {
 /** Kind and version of a whole object stand around its message, and those of the items of a list around the list. */
 const namesStandAround = (schema: ObjectSchema): boolean => schema === deleteOptions || schema.fields.has('metadata');
 
+/** Those of a message of their own are looked at there. */
+const isEmbedded = ({ embedded }: ObjectSchema, name: string): boolean => embedded?.schema.fields.has(name) === true;
+
 /** The paths of fields that have no number, and numbers that two fields have. */
 function faultsOf(schema: ObjectSchema): string[] {
   const fields = [...schema.fields.values()].filter(
-    ({ name }) => !(namesStandAround(schema) && (name === 'kind' || name === 'apiVersion')),
+    ({ name }) =>
+      !(namesStandAround(schema) && (name === 'kind' || name === 'apiVersion')) && !isEmbedded(schema, name),
   );
-  const numbers = fields.map(({ number }) => number);
-  return fields.flatMap(({ name, number, schema: held }, index) => [
+  const numbers = [...fields.map(({ number }) => number), schema.embedded?.number];
+  const faults = fields.flatMap(({ name, number, schema: held }, index) => [
     ...(number === undefined ? [`${name} has no number`] : []),
-    ...(numbers.indexOf(number) === index ? [] : [`${name} has the number of another`]),
+    ...(numbers.lastIndexOf(number) === index ? [] : [`${name} has the number of another`]),
     ...faultsInside(held).map((fault) => `${name}.${fault}`),
   ]);
+  return schema.embedded ? [...faults, ...faultsOf(schema.embedded.schema)] : faults;
 }
 
 function faultsInside(schema: Schema): string[] {

@@ -92,6 +92,12 @@ export const notSupported = (field: string, value: unknown, supported: readonly 
   message: `Unsupported value: ${shown(value)}: supported values: ${supported.map((entry) => JSON.stringify(entry)).join(', ')}`,
 });
 
+export const duplicate = (field: string, value: unknown): FieldError => ({
+  field,
+  reason: 'FieldValueDuplicate',
+  message: `Duplicate value: ${shown(value)}`,
+});
+
 export const forbidden = (field: string, detail: string): FieldError => ({
   field,
   reason: 'FieldValueForbidden',

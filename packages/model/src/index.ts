@@ -42,20 +42,28 @@ export {
   type FieldError,
   FieldErrors,
   fieldErrorsMax,
+  duplicate,
   forbidden,
   invalidValue,
   notSupported,
   required,
+  tooMany,
 } from './field-error.ts';
 export { type Applied, readApplied } from './fields/applied.ts';
 export { ApplyConflictError, conflictCauses } from './fields/apply.ts';
 export { UnkeyedEntryError } from './fields/compare.ts';
 export { applyAsKubectlDid } from './fields/last-applied.ts';
-export { managedFieldsAfterUpdate, sameOwnership, withExplicitReset, type Writer } from './fields/managed-fields.ts';
+export {
+  hasValidManagedFields,
+  managedFieldsAfterUpdate,
+  sameOwnership,
+  withExplicitReset,
+  type Writer,
+} from './fields/managed-fields.ts';
 export { withoutManagedFields } from './fields/ownership.ts';
 export { defineKind, type Kind, type Part, type Verb } from './kind.ts';
 export { boundTo, writableOf, partOf } from './part.ts';
-export { PatchFailedError, PatchFormError, TooManyOperationsError } from './patch/errors.ts';
+export { PatchFailedError, PatchFormError, PatchTestFailedError, TooManyOperationsError } from './patch/errors.ts';
 export { type JsonPatch, patchedByOperations, readJsonPatch } from './patch/json-patch.ts';
 export { mergedBy } from './patch/merge-patch.ts';
 export { sameJson } from './patch/same-json.ts';
@@ -71,11 +79,12 @@ export {
   statusSchema,
   watchEvent,
 } from './schema/common.ts';
-export { decode, type Integer, isRawNumber, numberOf, WrongTypeError } from './schema/decode.ts';
+export { decode, type Integer, isRawNumber, numberOf, rawNumber, WrongTypeError } from './schema/decode.ts';
 export { definitions, type Dialect, type JsonSchema, jsonSchema } from './schema/json-schema.ts';
 export { publicationOf, sharedPublication } from './schema/publication.ts';
 export {
   boolean,
+  bytes,
   type Field,
   field,
   type GroupVersionKind,
@@ -83,6 +92,7 @@ export {
   int64,
   list,
   listMap,
+  type ListSchema,
   microTime,
   type ObjectSchema,
   object,
@@ -96,6 +106,7 @@ export { type FieldSelector, fieldMatcher, parseFieldSelector } from './selector
 export {
   type LabelSelector,
   labelMatcher,
+  matcherOfField,
   type LabelRequirement,
   parseLabelSelector,
   SelectorSyntaxError,
@@ -145,6 +156,7 @@ export {
   labelSelectorErrors,
 } from './validation/label-selector.ts';
 export {
+  dnsWordLabel,
   labelNames,
   labelValueRule,
   type NameRule,

@@ -1,3 +1,4 @@
+import type { Steps } from '@cluster-apiserver/base';
 import { isOfKubernetes } from './kubernetes-groups.ts';
 import type { FieldError } from './field-error.ts';
 import type { KubeObject } from './object.ts';
@@ -42,6 +43,8 @@ export interface KindForm<T extends KubeObject> {
   readonly qualifiedFinalizers: boolean;
   /** Whether PUT makes an object that is not there. */
   readonly createOnReplace: boolean;
+  /** Whether a replace has to name the resourceVersion that it replaces. */
+  readonly replaceNeedsVersion?: boolean;
   /** Whether others may depend on objects of this kind, so that `orphan` and `foregroundDeletion` mean something. */
   readonly ownsOthers: boolean;
   /** What a deletion that left nothing behind answers. */
@@ -58,6 +61,8 @@ export interface KindForm<T extends KubeObject> {
   readonly prepare?: (object: T, current: T | undefined) => T;
   /** On a create there is no current object. */
   readonly validate?: (object: T, current: T | undefined) => readonly FieldError[];
+  /** The same, besides or instead, for what may take longer than the event loop can give at once. */
+  readonly validateInSteps?: (object: T, current: T | undefined) => Steps<readonly FieldError[]>;
   /** What the writer should know although the write succeeds. On a create there is no current object. */
   readonly warnings?: (object: T, current: T | undefined) => readonly string[];
   /** What a deletion waits for besides the finalizers in the metadata. */

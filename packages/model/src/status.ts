@@ -10,36 +10,44 @@ export class StatusError extends Error {
 
   /** The token with which an expired list may go on. */
   readonly #continue: string | undefined;
+  readonly #code: number | undefined;
+  readonly #statedReason: string | undefined;
 
-  constructor(
-    reason: Reason,
-    message: string,
-    details?: StatusDetails,
-    options?: ErrorOptions & { readonly continue?: string },
-  ) {
+  constructor(reason: Reason, message: string, details?: StatusDetails, options?: StatusErrorOptions) {
     super(message, options);
     this.reason = reason;
     this.details = details;
     this.#continue = options?.continue;
+    this.#code = options?.code;
+    this.#statedReason = options?.statedReason;
     this.retryAfterSeconds = details?.retryAfterSeconds;
   }
 
+  /** That of the reason, unless another one was asked for. */
   get code(): number {
-    return codes[this.reason];
+    return this.#code ?? codes[this.reason];
   }
 
   toStatus(): Status {
+    const reason = this.#statedReason ?? this.reason;
     return {
       kind: 'Status',
       apiVersion: 'v1',
       metadata: this.#continue === undefined ? {} : { continue: this.#continue },
       status: 'Failure',
       message: this.message,
-      reason: this.reason,
+      ...(reason !== '' && { reason }),
       ...(this.details && { details: this.details }),
       code: this.code,
     };
   }
+}
+
+interface StatusErrorOptions extends ErrorOptions {
+  readonly continue?: string;
+  readonly code?: number;
+  /** What clients read instead of the reason, where others choose it: any word, or none. */
+  readonly statedReason?: string;
 }
 
 export interface Status {
@@ -63,7 +71,7 @@ export interface StatusDetails {
 }
 
 export interface StatusCause {
-  readonly reason: string;
+  readonly reason?: string;
   readonly message: string;
   readonly field?: string;
 }
@@ -162,7 +170,9 @@ export function invalid(
   const listed = errors.slice(0, fieldErrorsMax);
   const omitted = errors.length - listed.length + errors.reduce((sum, { omitted = 0 }) => sum + omitted, 0);
   const more = omitted > 0 ? [`and ${omitted} more`] : [];
-  const sentences = [...withinMessage(listed.map(({ field, message }) => `${field}: ${message}`)), ...more];
+  // What is found twice is two causes and one sentence, as in kube-apiserver.
+  const found = new Set(listed.map(({ field, message }) => `${field}: ${message}`));
+  const sentences = [...withinMessage([...found]), ...more];
   const all = sentences.length === 1 ? sentences[0] : `[${sentences.join(', ')}]`;
   const shownName = name.length <= nameCharactersMax ? name : `${name.slice(0, nameCharactersMax)}…`;
   return new StatusError(

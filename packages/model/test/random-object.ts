@@ -11,7 +11,7 @@ export function randomObject(random: Random, schema: ObjectSchema): Record<strin
   const object: Record<string, unknown> = {};
   for (const field of schema.fields.values())
     if (field.number !== undefined && random.below(3) > 0) object[field.name] = randomValue(random, field.schema);
-  return object;
+  return schema.embedded ? { ...object, ...randomObject(random, schema.embedded.schema) } : object;
 }
 
 const randomValue = (random: Random, schema: Schema): unknown =>
@@ -30,6 +30,8 @@ function randomOf(random: Random, schema: Schema): unknown {
   switch (schema.type) {
     case 'string':
       return oneOf(random, texts);
+    case 'bytes':
+      return oneOf(random, ['', 'AA==', '/+8=', 'YWJj'.repeat(100)]);
     case 'boolean':
       return random.below(2) === 0;
     case 'int32':

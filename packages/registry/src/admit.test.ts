@@ -248,16 +248,18 @@ describe('a deletion', () => {
       call,
     );
     expect(attempts.map(({ operation, name, oldObject }) => [operation, name, oldObject?.metadata.name])).toEqual([
-      ['DELETE', 'a', 'a'],
-      ['DELETE', 'b', 'b'],
+      // As in kube-apiserver, a request for a collection names no object.
+      ['DELETE', undefined, 'a'],
+      ['DELETE', undefined, 'b'],
     ]);
     expect(await stored(namespace, 'a')).toBeUndefined();
   });
 
-  test('takes nothing away when it is refused', async () => {
+  test.each(['mutate', 'validate'])('takes nothing away when it is refused by %s', async (step) => {
     const namespace = fresh();
     await create(resource, robot('a'), asking(namespace, []), call);
-    const options = asking(namespace, [refusing('DELETE')]);
+    const { validate } = refusing('DELETE');
+    const options = asking(namespace, [{ name: 'refusing', [step]: validate }]);
     await expect(deleteObject(resource, 'a', options, call)).rejects.toThrow('not today');
     expect(await stored(namespace, 'a')).toBeDefined();
   });

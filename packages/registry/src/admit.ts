@@ -1,4 +1,4 @@
-import { type Call, throwIfAborted } from '@cluster-apiserver/base';
+import { type Call, resultOf, throwIfAborted, type Work } from '@cluster-apiserver/base';
 import type { Admission, AdmissionContext, OperationOptions, Precondition } from '@cluster-apiserver/gates';
 import {
   type KubeObject,
@@ -59,6 +59,19 @@ export function admit(
 ): readonly Precondition[] | Promise<readonly Precondition[]> {
   const { requester } = options;
   return requester ? requester.admission.validate(contextOf(admitted, options, requester, write)) : none;
+}
+
+/** Throws the answer when admission refuses the deletion. Mutating plugins receive it too, though there is no object. */
+export function* admitDeletion(
+  admitted: Admitted,
+  options: AdmissionOptions,
+  { name, oldObject }: Pick<Write, 'name' | 'oldObject'>,
+): Work<void> {
+  const { requester } = options;
+  if (!requester) return;
+  const context = contextOf(admitted, options, requester, { operation: 'DELETE', name, object: undefined, oldObject });
+  yield* resultOf(requester.admission.mutate(context));
+  yield* resultOf(requester.admission.validate(context));
 }
 
 /** What is answered and never stored, as admission wants it. It relies on nothing: there is no write to refuse later. */

@@ -59,6 +59,7 @@ function* decided(
   const { kind } = resource;
   requireFewLabels(kind, configuration.values);
   const applied = yield* withConfiguration(resource, configuration, current, options);
+  // Defaults belong to nobody: the configuration does not name them.
   const whole = kind.defaults?.(canonical(kind, applied)) ?? applied;
   const next = withDistinctOwners(inNamespace(whole, options.namespace), options.warn);
   requireName(next, name);

@@ -3,10 +3,12 @@ import {
   alreadyExists,
   badRequest,
   type ByteString,
+  boundTo,
   bytesOf,
   writableOf,
   encodeStored,
   formatTime,
+  hasValidManagedFields,
   invalid,
   labelCountErrors,
   type Kind,
@@ -25,7 +27,14 @@ import { MadeObject, type Outcome } from './outcome.ts';
 import { placeOf, type Resource } from './resource.ts';
 import { answering } from './storage-answers.ts';
 import { readStored } from './stored-object.ts';
-import { canonical, inNamespace, withDistinctOwners, withIdentity, withoutSystemFields } from './system-fields.ts';
+import {
+  canonical,
+  inNamespace,
+  withDistinctOwners,
+  withIdentity,
+  withoutSystemFields,
+  withSystemFieldsOf,
+} from './system-fields.ts';
 import type { WriteOptions } from './write-options.ts';
 
 /** How many names are tried for one `generateName`: with 27^5 of them a second try is rare and an eighth a sign. */
@@ -61,7 +70,34 @@ export function create(resource: Resource, incoming: KubeObject, options: WriteO
 function* draftOf(resource: Resource, incoming: KubeObject, options: WriteOptions): Work<KubeObject> {
   const fresh = yield* asNew(resource, incoming, options);
   const { name } = fresh.metadata;
-  return yield* resultOf(mutate(resource, options, { operation: 'CREATE', name, object: fresh, oldObject: undefined }));
+  const wanted = yield* resultOf(
+    mutate(resource, options, { operation: 'CREATE', name, object: fresh, oldObject: undefined }),
+  );
+  return wanted === fresh ? fresh : yield* completeMutated(resource, wanted, fresh, options, false);
+}
+
+/**
+ * What admission has changed is held to what holds for a writer: its identity and the fields of other paths stay, what
+ * is left out gets its defaults. Who owns which field is as before if admission has made it unreadable.
+ */
+export function* completeMutated(
+  resource: Resource,
+  mutated: KubeObject,
+  before: KubeObject,
+  options: WriteOptions,
+  isUpdate: boolean,
+): Work<KubeObject> {
+  const { kind } = resource;
+  const { namespace, part, warn } = options;
+  requireFewLabels(kind, mutated);
+  const bound = isUpdate ? boundTo(kind, part, mutated, before) : writableOf(kind, undefined, mutated);
+  const placed = inNamespace(withSystemFieldsOf(before, bound), namespace);
+  const object = withDistinctOwners(kind.defaults?.(placed) ?? placed, warn);
+  if (yield* hasValidManagedFields(kind.schema, object)) return object;
+  warn(
+    '.metadata.managedFields was in an invalid state after admission; this could be caused by an outdated mutating admission controller; please fix your requests',
+  );
+  return withManagedFields(object, before.metadata.managedFields);
 }
 
 interface Write {
@@ -74,6 +110,14 @@ function* writeOf(resource: Resource, named: KubeObject, options: WriteOptions):
   const object = yield* finished(resource, named, options);
   yield;
   return { object, bytes: options.dryRun ? undefined : encodeStored(object) };
+}
+
+/** The object that a creation would store, without the store. Throws the answer if its kind refuses it. */
+export const buildNew = async (resource: Resource, incoming: KubeObject, options: WriteOptions): Promise<KubeObject> =>
+  perform(resource.clock, undefined, newObject(resource, incoming, options));
+
+function* newObject(resource: Resource, incoming: KubeObject, options: WriteOptions): Work<KubeObject> {
+  return yield* finished(resource, yield* asNew(resource, incoming, options), options);
 }
 
 /** A new object with an owner for each of its fields and an identity, but perhaps no name yet. */
@@ -97,7 +141,8 @@ export function* finished({ kind }: Resource, draft: KubeObject, options: WriteO
   requireBoundedValues(object);
   // Whatever is wrong with its form is told first: the rules of the kind rely on it.
   const errors = kind.validate?.(object, undefined) ?? [];
-  const all = [...validateObjectMeta(object.metadata, kind), ...errors];
+  const more = kind.validateInSteps ? yield* kind.validateInSteps(object, undefined) : [];
+  const all = [...validateObjectMeta(object.metadata, kind), ...errors, ...more];
   if (all.length > 0) throw invalid(formOf(kind), object.metadata.name ?? '', all);
   for (const warning of kind.warnings?.(object, undefined) ?? []) options.warn(warning);
   return object;

@@ -34,7 +34,7 @@ export async function deleteCollection(
         throwIfAborted(call);
         // A dry run never waits for etcd, and would delete the whole collection in one turn of the event loop.
         await turns.take(() => {});
-        await deleteObject(resource, name, { ...deletion, namespace: options.namespace }, call);
+        await deleteObject(resource, name, { ...deletion, namespace: options.namespace, ofCollection: true }, call);
         deleted++;
       } catch (error) {
         // Another client was quicker, which is as good.

@@ -1,4 +1,4 @@
-import { resultOf, type Work } from '@cluster-apiserver/base';
+import type { Work } from '@cluster-apiserver/base';
 import {
   type FieldError,
   foregroundFinalizer,
@@ -17,7 +17,7 @@ import {
   success,
 } from '@cluster-apiserver/model';
 import { type Call, CorruptValueError } from '@cluster-apiserver/storage';
-import { type Requester, admit } from './admit.ts';
+import { type Requester, admitDeletion } from './admit.ts';
 import { deleteUnreadable } from './delete-unreadable.ts';
 import type { Outcome } from './outcome.ts';
 import { isHeld } from './replace.ts';
@@ -38,6 +38,8 @@ export interface DeleteOptions {
     | undefined;
   readonly orphanDependents?: boolean | undefined;
   readonly propagationPolicy?: string | undefined;
+  /** Admission is told no name, because the request has none. */
+  readonly ofCollection?: boolean | undefined;
   /** What cannot be read is taken away all the same, without a look at finalizers and preconditions. */
   readonly ignoreReadErrors?: boolean | undefined;
 }
@@ -89,7 +91,8 @@ function* decided(
   const finalizers = finalizersAfter(kind, object.metadata.finalizers ?? [], options);
   const next = withFinalizers(kind, object, finalizers);
   const decision = isHeld(kind, next) ? { write: marked(resource, next) } : { remove: next };
-  yield* resultOf(admit(resource, options, { operation: 'DELETE', name, object: undefined, oldObject: object }));
+  const asked = options.ofCollection ? undefined : name;
+  yield* admitDeletion(resource, options, { name: asked, oldObject: object });
   return decision;
 }
 

@@ -1,6 +1,6 @@
 export type { Requester } from './admit.ts';
 export { apply, type ApplyOptions } from './apply.ts';
-export { create } from './create.ts';
+export { buildNew, create } from './create.ts';
 export { createSubresource } from './create-subresource.ts';
 export { type DeleteOptions, type Deletion, deleteObject } from './delete.ts';
 export { deleteCollection } from './delete-collection.ts';

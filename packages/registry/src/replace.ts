@@ -4,6 +4,7 @@ import {
   conflict,
   formatTime,
   invalid,
+  invalidValue,
   type Kind,
   type KubeObject,
   managedFieldsAfterUpdate,
@@ -11,11 +12,12 @@ import {
   requireBoundedValues,
   sameJson,
   sameOwnership,
+  type StatusError,
   validateObjectMeta,
   validateObjectMetaUpdate,
 } from '@cluster-apiserver/model';
 import { admit, mutate } from './admit.ts';
-import { asNew, finished, formOf, requireFewLabels, withManagedFields } from './create.ts';
+import { asNew, completeMutated, finished, formOf, requireFewLabels, withManagedFields } from './create.ts';
 import { MadeObject, type Outcome } from './outcome.ts';
 import type { Resource } from './resource.ts';
 import { parseResourceVersion } from './resource-version.ts';
@@ -65,9 +67,15 @@ function* decided(
     const { resourceVersion: _, ...metadata } = next.metadata;
     return yield* createdInstead(resource, yield* asNew(resource, { ...next, metadata }, options), options);
   }
+  if (kind.replaceNeedsVersion && !options.part && typeof expected !== 'number') throw versionMissing(kind, name);
   if (typeof expected === 'number' && expected !== current.revision) throw conflict(kind, name, modified);
   return yield* updated(resource, next, current, options);
 }
+
+const versionMissing = ({ group, plural }: Kind, name: string): StatusError =>
+  invalid({ group, kind: plural }, name, [
+    invalidValue('metadata.resourceVersion', 0, 'must be specified for an update'),
+  ]);
 
 /** An update that removed the object answers like any update: with the state that was asked for, not with a deletion. */
 export const asUpdate = (written: Written): Written =>
@@ -79,7 +87,10 @@ export function* createdInstead(resource: Resource, fresh: KubeObject, options: 
   const draft = yield* resultOf(
     mutate(resource, options, { operation: 'CREATE', name, object: fresh, oldObject: undefined }),
   );
-  const object = yield* finished(resource, draft, options);
+  const completed = draft === fresh ? fresh : yield* completeMutated(resource, draft, fresh, options, false);
+  // The key is settled already, by the path.
+  requireName(completed, name ?? '');
+  const object = yield* finished(resource, completed, options);
   yield* resultOf(options.requester?.authorizeCreate());
   return { write: object };
 }
@@ -112,7 +123,9 @@ export function* settled(
 ): Work<Decision> {
   const live = current.object;
   const write = { operation: 'UPDATE', name: live.metadata.name, oldObject: live } as const;
-  const object = yield* resultOf(mutate(resource, options, { ...write, object: withIdentityOf(live, owned) }));
+  const asked = withIdentityOf(live, owned);
+  const wanted = yield* resultOf(mutate(resource, options, { ...write, object: asked }));
+  const object = wanted === asked ? asked : yield* completeMutated(resource, wanted, asked, options, true);
   yield;
   const decision = yield* decidedUpdate(resource, object, live, options);
   yield* resultOf(admit(resource, options, { ...write, object: decision.write ?? decision.remove }));
@@ -126,10 +139,14 @@ function* decidedUpdate({ kind }: Resource, next: KubeObject, live: KubeObject, 
   const object = withUntouchedTimes(live, written);
   yield;
   requireBoundedValues(object);
+  const immutable = validateObjectMetaUpdate(object, live);
   const errors = [
     ...validateObjectMeta(object.metadata, kind),
-    ...validateObjectMetaUpdate(object, live),
+    // Twice, as kube-apiserver reports them: by the rules of all objects, and by those of the kind.
+    ...immutable,
+    ...immutable,
     ...(kind.validate?.(object, live) ?? []),
+    ...(kind.validateInSteps ? yield* kind.validateInSteps(object, live) : []),
   ];
   if (errors.length > 0) throw invalid(formOf(kind), object.metadata.name ?? '', errors);
   for (const warning of kind.warnings?.(object, live) ?? []) options.warn(warning);

@@ -16,20 +16,28 @@ function without<K extends keyof ObjectMeta>(meta: ObjectMeta, ...names: K[]): O
   return rest;
 }
 
+const systemFields = [
+  'uid',
+  'creationTimestamp',
+  'deletionTimestamp',
+  'deletionGracePeriodSeconds',
+  'selfLink',
+  'resourceVersion',
+] as const;
+
 /** What a client may not decide when it creates an object; it is dropped without a word, as it always was. */
-export function withoutSystemFields(object: KubeObject): KubeObject {
-  return {
-    ...object,
-    metadata: without(
-      object.metadata,
-      'uid',
-      'creationTimestamp',
-      'deletionTimestamp',
-      'deletionGracePeriodSeconds',
-      'selfLink',
-      'resourceVersion',
-    ),
-  };
+export const withoutSystemFields = (object: KubeObject): KubeObject => ({
+  ...object,
+  metadata: without(object.metadata, ...systemFields),
+});
+
+/** These fields, and the generation, from another state of the same object. */
+export function withSystemFieldsOf(before: KubeObject, object: KubeObject): KubeObject {
+  const metadata: ObjectMeta = without(object.metadata, ...systemFields, 'generation');
+  const kept = Object.entries(before.metadata).filter(
+    ([name]) => name === 'generation' || systemFields.some((field) => field === name),
+  );
+  return { ...object, metadata: { ...metadata, ...Object.fromEntries(kept) } };
 }
 
 /** Gives a new object its identity. */

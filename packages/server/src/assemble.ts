@@ -36,6 +36,7 @@ import { monitorHeap } from './wiring/heap.ts';
 import { openListener } from './wiring/listener.ts';
 import { inFlightMeasures, requestMeasures, tokenCacheMeasure } from './wiring/measures.ts';
 import { makeSystemNamespaces, namespacesIn } from './wiring/namespaces.ts';
+import { openParamRights } from './wiring/param-rights.ts';
 import { openRbac } from './wiring/rbac.ts';
 import { openReviews } from './wiring/reviews.ts';
 import { apiAudiences } from './wiring/service-account-flags.ts';
@@ -119,9 +120,26 @@ export async function assemble(
     const { filled } = cache;
     const roles = openRbac({ resources, filled, clock, random, health, log }, scope);
     const rbac = roles?.authorizer ?? firstToDecide([]);
-    const authorizer = await openAuthorization({ ...following, isAlwaysAllowed, rbac }, scope);
-    const always = roles ? [roles.escalationCheck(authorizer)] : [];
-    const admission = openAdmission(flags, { namespaces, resources, authorizer, always, clock, random });
+    const authorization = await openAuthorization({ ...following, isAlwaysAllowed, rbac }, scope);
+    const authorizer = authorization.ofRequests;
+    const always = [
+      ...(roles ? [roles.escalationCheck(authorizer)] : []),
+      ...openParamRights(resources, views, authorization.ofAdmission),
+    ];
+    const admission = await openAdmission(flags, {
+      namespaces,
+      resources,
+      views,
+      authorizer: authorization.ofAdmission,
+      always,
+      clock,
+      random,
+      files: surroundings.files,
+      metrics,
+      serverId: following.serverId,
+      log,
+      scope,
+    });
     const accounts = accountTokens?.authenticator(findAccountIn(resources));
     const authenticators = await openAuthenticators(authentication, accounts, scope);
     const reviews = openReviews({
@@ -195,7 +213,7 @@ export async function assemble(
     roles?.startDefaultRoles();
     if (namespaces)
       makeSystemNamespaces({ names: flags['system-namespaces'], namespaces, filled, clock, random, log }, scope);
-    startControllers({ flags, surroundings, log, metrics, client, resources, ownPrefix }, scope);
+    startControllers({ flags, surroundings, log, metrics, client, resources, views, ownPrefix }, scope);
     const listener = await openListener(handler, flags, surroundings, log, metrics, scope);
     return {
       port: listener.port,

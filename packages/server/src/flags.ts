@@ -436,15 +436,25 @@ const flags = {
     fallback: '/healthz,/readyz,/livez',
     help: 'Paths that may be read without authorization; a trailing * matches any rest. Requests without a credential may get them too, unless --anonymous-auth or anonymous in --authentication-config is set.',
   }),
+  'admission-control-config-file': path({
+    group: admission,
+    fallback: '',
+    help: 'File with admission control configuration (AdmissionConfiguration), by which plugins are configured.',
+  }),
   'enable-admission-plugins': list({
     group: admission,
     fallback: '',
-    help: 'Admission plugins to switch on besides the defaults. There are NamespaceAutoProvision (on: an object brings its namespace along) and in its place NamespaceLifecycle (off: an object needs a namespace that is there).',
+    help: 'Admission plugins to enable in addition to the default ones: NamespaceAutoProvision (replaced by NamespaceLifecycle if that or NamespaceExists is enabled), MutatingAdmissionPolicy, ValidatingAdmissionPolicy. There are also EventRateLimit, OwnerReferencesPermissionEnforcement, AlwaysAdmit and AlwaysDeny. The order does not matter.',
   }),
   'disable-admission-plugins': list({
     group: admission,
     fallback: '',
-    help: 'Admission plugins to switch off although they are on by default.',
+    help: 'Admission plugins to disable although they are enabled by default.',
+  }),
+  'admission-webhook-services': pairs({
+    group: admission,
+    fallback: '',
+    help: 'Addresses of services that webhook configurations refer to, each as namespace/name=host:port. Without a port, that of the reference is used. Webhooks of other services fail.',
   }),
   'system-namespaces': list({
     group: admission,

@@ -1,6 +1,6 @@
 #!/usr/bin/env -S MALLOC_MMAP_THRESHOLD_=65536 node --max-semi-space-size=16 --heap-growing-percent=45
 import fs from 'node:fs';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { getHeapStatistics } from 'node:v8';
 import { systemClock, systemRandom } from '@cluster-apiserver/base';
@@ -37,6 +37,10 @@ const surroundings: Surroundings = {
   random: systemRandom(),
   files: {
     read: (file) => readFile(file),
+    list: async (directory) => {
+      const entries = await readdir(directory, { withFileTypes: true });
+      return entries.filter((entry) => !entry.isDirectory()).map(({ name }) => name);
+    },
     write: async (file, content) => {
       await mkdir(path.dirname(file), { recursive: true });
       await writeFile(file, content, { mode: 0o600 });

@@ -41,6 +41,8 @@ export interface Heap {
 
 export interface Files {
   read(path: string): Promise<Buffer>;
+  /** The names of the files in a directory, without those of directories in it. */
+  list(directory: string): Promise<readonly string[]>;
   /** Makes the folders above it; only the owner may read it. */
   write(path: string, content: string): Promise<void>;
 }

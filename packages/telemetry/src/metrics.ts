@@ -40,6 +40,8 @@ export interface Gauge<Label extends string> extends Counter<Label> {
 
 export interface Histogram<Label extends string> {
   observe(labels: LabelValues<Label>, value: number): void;
+  /** Observes values with these labels. For who observes the same ones often: the series is looked up once. */
+  series(labels: LabelValues<Label>): (value: number) => void;
 }
 
 /** What a metric without its own buckets for seconds would wish for: from a cached read to the request timeout. */
@@ -95,7 +97,13 @@ export function createMetrics({ ofProcess }: { readonly ofProcess: boolean }): M
       publish('histogram', declaration, () =>
         Array.from(series.all, ({ labels, series }) => series.published(name, labels)).flat(),
       );
-      return { observe: (labels, value) => series.of(labels).observe(value) };
+      return {
+        observe: (labels, value) => series.of(labels).observe(value),
+        series: (labels) => {
+          const found = series.of(labels);
+          return (value) => found.observe(value);
+        },
+      };
     },
     readAtScrape: (type, declaration, read) => publish(type, declaration, read),
     exposition: async () => ({ contentType: `${register.contentType}; ${escaping}`, text: await register.metrics() }),

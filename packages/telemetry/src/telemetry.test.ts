@@ -6,7 +6,8 @@ test('a bucket counts what lies below it, its bound included, and the last one e
   const metrics = createMetrics({ ofProcess: false });
   const histogram = metrics.histogram({ name: 'bytes', help: 'Sizes.', labels: { of: 'any' }, buckets: [1, 2, 4] });
   for (const value of [0.5, 1, 2, 3, 100]) histogram.observe({ of: 'this' }, value);
-  histogram.observe({ of: 'that' }, 4);
+  const observeOther = histogram.series({ of: 'that' });
+  observeOther(4);
   const { text } = await metrics.exposition();
   expect(text.split('\n').filter((line) => line.includes('this'))).toEqual([
     'bytes_bucket{le="1",of="this"} 2',

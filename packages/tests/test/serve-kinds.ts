@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import https from 'node:https';
+import { basename, dirname } from 'node:path';
 import { Scope, systemClock as clock, systemRandom } from '@cluster-apiserver/base';
 import { mastersGroup } from '@cluster-apiserver/gates';
 import type { KindServices } from '@cluster-apiserver/kinds';
@@ -159,6 +160,11 @@ function filesInMemory(initial: Readonly<Record<string, string>>): Surroundings[
       const content = contents.get(path);
       if (content === undefined) throw Object.assign(new Error(`no file ${path}`), { code: 'ENOENT' });
       return Buffer.from(content);
+    },
+    list: async (directory) => {
+      const names = [...contents.keys()].filter((path) => dirname(path) === directory).map((path) => basename(path));
+      if (names.length === 0) throw new Error(`no directory ${directory}`);
+      return names;
     },
     write: async (path, content) => void contents.set(path, content),
   };

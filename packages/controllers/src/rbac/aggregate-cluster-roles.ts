@@ -7,14 +7,7 @@
  */
 import type { Clock, Random } from '@cluster-apiserver/base';
 import type { AggregationRule, ClusterRole } from '@cluster-apiserver/kinds';
-import {
-  labelMatcher,
-  type LabelRequirement,
-  type LabelSelectorField,
-  type PolicyRule,
-  rbacGroup,
-  sameJson,
-} from '@cluster-apiserver/model';
+import { matcherOfField, type PolicyRule, rbacGroup, sameJson } from '@cluster-apiserver/model';
 import type { Cached, Resource, StoredObject } from '@cluster-apiserver/registry';
 import { type ItemChange, textOfKey } from '@cluster-apiserver/storage';
 import type { ControllerMeasures } from '../measures.ts';
@@ -92,7 +85,7 @@ export async function aggregateClusterRoles(options: ClusterRoleAggregationOptio
   const note = (key: string, item: Cached | undefined): boolean => {
     const role = readable(item);
     const rule = role && aggregationRuleOf(role);
-    if (rule) aggregated.set(key, (rule.clusterRoleSelectors ?? []).map(matcherOf));
+    if (rule) aggregated.set(key, (rule.clusterRoleSelectors ?? []).map(matcherOfField));
     // One that cannot be read for now is looked at again when it can.
     else aggregated.delete(key);
     return rule !== undefined;
@@ -160,23 +153,4 @@ class DistinctRules {
       this.#known.add(text);
     }
   }
-}
-
-const operators: Readonly<Record<string, LabelRequirement['operator']>> = {
-  In: 'in',
-  NotIn: 'notin',
-  Exists: 'exists',
-  DoesNotExist: 'absent',
-};
-
-function matcherOf({ matchLabels = {}, matchExpressions = [] }: LabelSelectorField): Matches {
-  const byLabel = Object.entries(matchLabels).map(
-    ([key, value]) => ({ key, operator: 'in', values: [value] }) as const,
-  );
-  const byExpression = matchExpressions.map(({ key, operator, values = [] }) => ({
-    key,
-    operator: operators[operator] as LabelRequirement['operator'], // validation knows no others
-    values,
-  }));
-  return labelMatcher({ requirements: [...byLabel, ...byExpression] });
 }

@@ -1,11 +1,10 @@
-import { functionCalled, overloadsNamed } from '../library/index.ts';
 import type { Overload } from '../library/overload.ts';
 import { Uint, type Value } from '../values/value.ts';
 import type { Fault } from '../syntax/fault.ts';
 import type { Fold, Node } from '../syntax/node.ts';
 import { Inference } from './inference.ts';
 import { type Declarations, type Locals, referenceOf, withLocal } from './names.ts';
-import { formatType, type Type, types } from './type.ts';
+import { fieldOf, formatType, type Type, types } from './type.ts';
 
 /** The type of an expression's value, and all that cannot work in it. */
 export function check(node: Node, declared: Declarations): Checked {
@@ -80,8 +79,7 @@ class Checker {
           this.#joined(node.entries.map(({ value, optional }) => this.#element(value, optional, locals))),
         );
       case 'message':
-        for (const value of node.values) this.typeOf(value, locals);
-        return this.#fault(node, `undeclared reference to '${node.name}' (in container '${this.#declared.container}')`);
+        return this.#message(node, locals);
       case 'fold':
         return this.#fold(node, locals);
       case 'optional map':
@@ -110,17 +108,19 @@ class Checker {
       case 'map':
         return container.of;
       case 'object':
-        if (Object.hasOwn(container.fields, node.field)) return container.fields[node.field] as Type;
-        return this.#fault(node, `undefined field '${node.field}'`);
+        return fieldOf(container, node.field) ?? this.#fault(node, `undefined field '${node.field}'`);
+      case 'opaque':
+        return this.#fault(node, `unexpected failed resolution of '${container.name}'`);
       default:
         return this.#fault(node, `type '${this.#format(container)}' does not support field selection`);
     }
   }
 
   #call(node: Node & { kind: 'call' }, locals: Locals | undefined): Type {
-    const { name, method, args } = functionCalled(node);
+    const { library } = this.#declared;
+    const { name, method, args } = library.functionCalled(node);
     const given = args.map((arg) => this.typeOf(arg, locals));
-    const overloads = overloadsNamed(name);
+    const overloads = library.overloadsNamed(name);
     if (overloads.length === 0)
       return this.#fault(node, `undeclared reference to '${name}' (in container '${this.#declared.container}')`);
     let gives: Type | undefined;
@@ -130,10 +130,9 @@ class Checker {
       const [result, ...takes] = this.inference.instance(overload.gives, ...overload.takes) as [Type, ...Type[]];
       if (!this.inference.assign(given, takes)) continue;
       fitting.push(overload);
-      const type = this.inference.resolve(result);
       // Arguments of unknown types may mean several functions; what they have in common is all that is known.
       if (gives === undefined) gives = result;
-      else if (this.#format(gives) !== formatType(type)) gives = dyn;
+      else if (formatType(this.inference.known(gives)) !== formatType(this.inference.known(result))) gives = dyn;
     }
     this.overloads.set(node, fitting);
     return (
@@ -155,7 +154,27 @@ class Checker {
     if (!optional) return type;
     const of = this.inference.fresh();
     if (this.inference.assign([type], [types.optional(of)])) return of;
-    return this.#fault(node, `expected type 'optional_type(_)' but found '${this.#format(type)}'`);
+    return this.#fault(node, `expected type 'optional_type(${this.#format(type)})' but found '${this.#format(type)}'`);
+  }
+
+  #message(node: Node & { kind: 'message' }, locals: Locals | undefined): Type {
+    const given = node.fields.map((field) => ({
+      field,
+      type: this.#element(field.value, field.optional, locals),
+    }));
+    const made = this.#declared.constructible?.(node.name.replace(/^\./, ''));
+    if (made?.kind !== 'object')
+      return this.#fault(node, `undeclared reference to '${node.name}' (in container '${this.#declared.container}')`);
+    for (const { field, type } of given) {
+      const wanted = fieldOf(made, field.name);
+      if (!wanted) this.#fault(field.value, `undefined field '${field.name}'`);
+      else if (!this.inference.assign([type], [wanted]))
+        this.#fault(
+          field.value,
+          `expected type of field '${field.name}' is '${formatType(wanted)}' but provided type is '${this.#format(type)}'`,
+        );
+    }
+    return made;
   }
 
   #joined(all: readonly Type[]): Type {

@@ -39,6 +39,11 @@ export class Inference {
     return known.kind === 'parameter' ? types.dyn : withParts(known, (part) => this.resolve(part));
   }
 
+  /** The same, with parameters that stand for nothing yet. */
+  known(type: Type): Type {
+    return withParts(found(this.#bound, type), (part) => this.known(part));
+  }
+
   /** As far as it is known, with parameters left to be found. */
   shallow(type: Type): Type {
     return found(this.#bound, type);

@@ -1,5 +1,5 @@
 import { validateFormat } from '../library/format.ts';
-import { functionCalled, overloadsNamed } from '../library/index.ts';
+import type { Library } from '../library/index.ts';
 import { accepts, call } from '../library/overload.ts';
 import { patternFault } from '../library/regular-expressions.ts';
 import { Budget } from '../run/budget.ts';
@@ -14,11 +14,11 @@ type TypeOf = (node: Node) => Type;
  * What Kubernetes refuses of expressions whose types are right: lists and maps of several types, and literals that a
  * function could only fail on.
  */
-export function validateLiterals(node: Node, typeOf: TypeOf): Fault[] {
+export function validateLiterals(node: Node, typeOf: TypeOf, library: Library): Fault[] {
   const faults: Fault[] = [];
   const visit = (part: Node, mayMix: boolean): void => {
-    const called = part.kind === 'call' ? functionCalled(part) : undefined;
-    if (called) faults.push(...validateCall(called, part.at, typeOf));
+    const called = part.kind === 'call' ? library.functionCalled(part) : undefined;
+    if (called) faults.push(...validateCall(called, part.at, typeOf, library));
     else if (!mayMix) faults.push(...findMixed(part, typeOf));
     // What is formatted stands in one list whatever its types.
     for (const child of childrenOf(part)) visit(child, mayMix || (called?.method === true && called.name === 'format'));
@@ -51,9 +51,10 @@ function findMixedTypes(elements: readonly Element[], typeOf: TypeOf): Fault[] {
 }
 
 function validateCall(
-  { name, method, args }: ReturnType<typeof functionCalled>,
+  { name, method, args }: ReturnType<Library['functionCalled']>,
   at: number,
   typeOf: TypeOf,
+  library: Library,
 ): readonly Fault[] {
   const [first, second] = args;
   switch (name) {
@@ -68,7 +69,7 @@ function validateCall(
     case 'string':
     case 'duration':
     case 'timestamp':
-      return first && !method ? validateConversion(name, first) : [];
+      return first && !method ? validateConversion(name, first, library) : [];
     case 'format':
       return method && first && second ? validateFormat(first, second, at, typeOf) : [];
     default:
@@ -76,9 +77,9 @@ function validateCall(
   }
 }
 
-function validateConversion(name: string, node: Node): Fault[] {
+function validateConversion(name: string, node: Node, library: Library): Fault[] {
   if (node.kind !== 'literal') return [];
-  const overload = overloadsNamed(name).find((candidate) => accepts(candidate, [node.value]));
+  const overload = library.overloadsNamed(name).find((candidate) => accepts(candidate, [node.value]));
   try {
     // What is converted was written here, and an expression is short.
     if (overload) call(overload, [node.value], new Budget(Number.POSITIVE_INFINITY));

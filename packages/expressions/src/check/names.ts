@@ -1,3 +1,4 @@
+import type { Library } from '../library/index.ts';
 import { TypeValue, type Value } from '../values/value.ts';
 import { type Node, qualifiedName } from '../syntax/node.ts';
 import { formatType, type Type, types } from './type.ts';
@@ -8,6 +9,9 @@ export interface Declarations {
   readonly variables: ReadonlyMap<string, Type>;
   /** Names are looked for in here first, then in what it stands in. */
   readonly container: string;
+  readonly library: Library;
+  /** Types that an expression may make objects of, by their names. */
+  readonly constructible?: (name: string) => Type | undefined;
 }
 
 /** The variables of macros around a place, innermost first. */
@@ -53,10 +57,12 @@ function candidates(name: string, container: string): readonly string[] {
 }
 
 const { dyn } = types;
-const selfNamed = ['bool', 'int', 'uint', 'double', 'string', 'bytes', 'timestamp', 'duration'] as const;
+const selfNamed = ['bool', 'int', 'uint', 'double', 'string', 'bytes'] as const;
 const named: readonly (readonly [string, Type])[] = [
   ...selfNamed.map((kind) => [formatType(types[kind]), types[kind]] as const),
   ...['net.IP', 'net.CIDR'].map((name) => [name, types.opaque(name)] as const),
+  ['google.protobuf.Timestamp', types.timestamp],
+  ['google.protobuf.Duration', types.duration],
   ['null_type', types.null],
   ['list', types.list(dyn)],
   ['map', types.map(dyn, dyn)],

@@ -15,12 +15,19 @@ export type Type =
     }
   | { readonly kind: 'list' | 'optional' | 'type'; readonly of: Type }
   | { readonly kind: 'map'; readonly key: Type; readonly of: Type }
-  /** A map with known fields: naming another is a fault. */
-  | { readonly kind: 'object'; readonly name: string; readonly fields: Readonly<Record<string, Type>> }
+  /** A map with known fields: naming another is a fault, unless it is open. */
+  | ObjectType
   /** What values of a library's own class have: `net.IP`. */
   | { readonly kind: 'opaque'; readonly name: string }
   /** Stands for one type throughout a declaration, as A in `list(A)`; inference gives it a number. */
   | { readonly kind: 'parameter'; readonly name: string };
+
+export interface ObjectType {
+  readonly kind: 'object';
+  readonly name: string;
+  readonly fields: Readonly<Record<string, Type>>;
+  readonly isOpen?: boolean;
+}
 
 const simple = <K extends string>(kind: K): { readonly kind: K } => ({ kind });
 
@@ -39,12 +46,13 @@ export const types = {
   optional: (of: Type): Type => ({ kind: 'optional', of }),
   type: (of: Type): Type => ({ kind: 'type', of }),
   map: (key: Type, of: Type): Type => ({ kind: 'map', key, of }),
-  object: (name: string, fields: Readonly<Record<string, Type>>): Type => ({ kind: 'object', name, fields }),
+  object: (name: string, fields: Readonly<Record<string, Type>>): ObjectType => ({ kind: 'object', name, fields }),
+  openObject: (name: string): ObjectType => ({ kind: 'object', name, fields: {}, isOpen: true }),
   opaque: (name: string): Type => ({ kind: 'opaque', name }),
   parameter: (name: string): Type => ({ kind: 'parameter', name }),
 } as const;
 
-/** As people write it, with the names that CEL gives to types. */
+/** As faults write it. */
 export function formatType(type: Type): string {
   switch (type.kind) {
     case 'list':
@@ -58,13 +66,25 @@ export function formatType(type: Type): string {
     case 'opaque':
     case 'parameter':
       return type.name;
-    case 'timestamp':
-      return 'google.protobuf.Timestamp';
-    case 'duration':
-      return 'google.protobuf.Duration';
     default:
       return type.kind;
   }
+}
+
+/** By the names that CEL gives to types: `must evaluate to one of [string null_type]`. */
+export const formatTypeName = (type: Type): string =>
+  formatType(type).replaceAll(/\b(?:null|timestamp|duration)\b/g, (name) => typeNames[name] as string);
+
+const typeNames: Readonly<Record<string, string>> = {
+  null: 'null_type',
+  timestamp: 'google.protobuf.Timestamp',
+  duration: 'google.protobuf.Duration',
+};
+
+/** What a field of an object is; undefined when it has none of this name. */
+export function fieldOf({ fields, isOpen }: ObjectType, name: string): Type | undefined {
+  if (Object.hasOwn(fields, name)) return fields[name];
+  return isOpen ? types.dyn : undefined;
 }
 
 /** The types inside of a type. */

@@ -7,14 +7,20 @@ import type { Budget } from '../run/budget.ts';
 const halves = /[\ud800-\udfff]/;
 
 export function lengthOf(text: string, budget: Budget): number {
-  budget.charge(text.length >> 4);
-  return halves.test(text) ? Array.from(text).length : text.length;
+  return chargeFor(text, budget) ? Array.from(text).length : text.length;
 }
 
 /** Something that can be indexed and sliced by code points. */
 export function pointsOf(text: string, budget: Budget): string | readonly string[] {
+  return chargeFor(text, budget) ? Array.from(text) : text;
+}
+
+/** Whether it has halves: each of its characters becomes a text of its own then, which takes longer. */
+function chargeFor(text: string, budget: Budget): boolean {
   budget.charge(text.length >> 4);
-  return halves.test(text) ? Array.from(text) : text;
+  if (!halves.test(text)) return false;
+  budget.charge(text.length >> 1);
+  return true;
 }
 
 /** Where a unit of the text stands in code points. */

@@ -1,6 +1,6 @@
 import type { Budget } from '../run/budget.ts';
 import { formatDouble } from '../values/double.ts';
-import { MapValue } from '../values/map-value.ts';
+import type { MapValue } from '../values/map-value.ts';
 import {
   formatDuration,
   formatTimestamp,
@@ -9,16 +9,8 @@ import {
   perSecond,
   timestamp,
 } from '../values/time.ts';
-import {
-  Duration,
-  EvaluationError,
-  Opaque,
-  Optional,
-  Timestamp,
-  TypeValue,
-  Uint,
-  type Value,
-} from '../values/value.ts';
+import { Duration, EvaluationError, type Timestamp, TypeValue, type Uint, type Value } from '../values/value.ts';
+import { typeNameOf } from '../values/type-name.ts';
 import { int, uint } from '../values/whole.ts';
 import { fn, method, type Overload, withCost } from './overload.ts';
 import { lengthOf } from './code-points.ts';
@@ -34,7 +26,7 @@ export const conversions: readonly Overload[] = [
   fn('bool(string) -> bool', (text: string) => {
     if (['1', 't', 'true', 'TRUE', 'True'].includes(text)) return true;
     if (['0', 'f', 'false', 'FALSE', 'False'].includes(text)) return false;
-    throw new EvaluationError('type conversion error from string to bool');
+    throw new EvaluationError("type conversion error from 'string' to 'bool'");
   }),
 
   fn('int(int) -> int', same),
@@ -44,7 +36,7 @@ export const conversions: readonly Overload[] = [
     if (!(Math.abs(value) < 2 ** 63)) throw new EvaluationError('integer overflow');
     return int(BigInt(Math.trunc(value)));
   }),
-  fn('int(string) -> int', (text: string) => int(wholeIn(text))),
+  fn('int(string) -> int', (text: string) => int(wholeIn(text, 'int'))),
   fn('int(timestamp) -> int', ({ nanoseconds }: Timestamp) => {
     const seconds = nanoseconds / perSecond;
     return nanoseconds % perSecond < 0n ? seconds - 1n : seconds;
@@ -57,7 +49,7 @@ export const conversions: readonly Overload[] = [
     if (!(value > -1 && value < 2 ** 64)) throw new EvaluationError('unsigned integer overflow');
     return uint(BigInt(Math.trunc(value)));
   }),
-  fn('uint(string) -> uint', (text: string) => uint(wholeIn(text))),
+  fn('uint(string) -> uint', (text: string) => uint(wholeIn(text, 'uint'))),
 
   fn('double(double) -> double', same),
   fn('double(int) -> double', Number),
@@ -100,11 +92,14 @@ function sizes(type: string, count: (value: never, budget: Budget) => number): O
   return [fn(`size(${type}) -> int`, run), method(type, 'size() -> int', run)];
 }
 
-function wholeIn(text: string): bigint {
+function wholeIn(text: string, type: string): bigint {
   // A text is as long as its sender likes, and reading digits takes more than linear time.
-  if (!/^[-+]?\d{1,100}$/.test(text)) throw new EvaluationError('type conversion error: the text is no whole number');
+  if (!/^[-+]?\d{1,100}$/.test(text)) throw notConvertible(type);
   return BigInt(text.replace(/^\+/, ''));
 }
+
+const notConvertible = (type: string): EvaluationError =>
+  new EvaluationError(`type conversion error from 'string' to '${type}'`);
 
 function doubleIn(text: string): number {
   if (/^[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?$/.test(text)) {
@@ -112,29 +107,6 @@ function doubleIn(text: string): number {
     return Number(text);
   }
   const [, sign, name] = /^([-+]?)(nan|inf|infinity)$/i.exec(text) ?? [];
-  if (name === undefined) throw new EvaluationError('type conversion error: the text is no number');
+  if (name === undefined) throw notConvertible('double');
   return name.toLowerCase() === 'nan' ? Number.NaN : (sign === '-' ? -1 : 1) * Number.POSITIVE_INFINITY;
-}
-
-function typeNameOf(value: Value): string {
-  switch (typeof value) {
-    case 'boolean':
-      return 'bool';
-    case 'bigint':
-      return 'int';
-    case 'number':
-      return 'double';
-    case 'string':
-      return 'string';
-    default:
-      if (value === null) return 'null_type';
-      if (value instanceof Uint) return 'uint';
-      if (value instanceof Uint8Array) return 'bytes';
-      if (value instanceof Timestamp) return 'google.protobuf.Timestamp';
-      if (value instanceof Duration) return 'google.protobuf.Duration';
-      if (value instanceof TypeValue) return 'type';
-      if (value instanceof Optional) return 'optional_type';
-      if (value instanceof Opaque) return value.typeName;
-      return value instanceof MapValue ? 'map' : 'list';
-  }
 }

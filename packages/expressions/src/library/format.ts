@@ -211,7 +211,7 @@ function writeValue(value: Value, budget: Budget): string {
 }
 
 function writeElement(value: Value, budget: Budget): string {
-  budget.charge(1);
+  budget.charge(8);
   if (typeof value === 'string') return quote(value, budget);
   if (typeof value === 'number')
     return Number.isFinite(value) ? digitsOf(value, precisionDefault) : `"${formatDouble(value)}"`;

@@ -44,7 +44,7 @@ export const lists: readonly Overload[] = [
   method('list(A)', 'last() -> optional(A)', (list: List) => new Optional(list.at(-1))),
   fn('lists.range(int) -> list(int)', (length: bigint, budget: Budget) => {
     const count = Math.max(Number(length), 0);
-    budget.charge(count);
+    budget.charge(2 * count);
     return Array.from({ length: count }, (_, index) => BigInt(index));
   }),
   fn('sets.contains(list(A), list(A)) -> bool', (list: List, part: List, budget: Budget) =>
@@ -61,9 +61,9 @@ export const lists: readonly Overload[] = [
 
 /** What a list of unknown values holds is seen only here. Texts are compared up to where they differ. */
 function order(one: Value, other: Value, budget: Budget): number {
-  if (typeof one === 'string' && typeof other === 'string') budget.charge(Math.min(one.length, other.length) >> 4);
+  if (typeof one === 'string' && typeof other === 'string') budget.charge(Math.min(one.length, other.length) >> 3);
   const found = compare(one, other);
-  if (found === undefined) throw new EvaluationError('no such overload: these have no order');
+  if (found === undefined) throw new EvaluationError('no such overload');
   return found;
 }
 
@@ -71,7 +71,7 @@ function order(one: Value, other: Value, budget: Budget): number {
 export function sortByKeys(list: List, keys: List, budget: Budget): List {
   // Each comparison is a step, and there are about as many for each element as its number has digits.
   budget.charge(list.length * Math.ceil(Math.log2(list.length + 1)));
-  if (!isUniform(keys)) throw new EvaluationError('no such overload: list elements must have the same type');
+  if (!isUniform(keys)) throw new EvaluationError('list elements must have the same type');
   for (const key of keys) order(key, key, budget);
   const indexes = list.map((_, index) => index);
   indexes.sort((one, other) => order(keys[one] as Value, keys[other] as Value, budget));
@@ -117,7 +117,7 @@ function addNumbers(sum: Value, next: Value): Value {
   if (typeof sum === 'number' && typeof next === 'number') return sum + next;
   if (sum instanceof Uint && next instanceof Uint) return uint(sum.value + next.value);
   if (sum instanceof Duration && next instanceof Duration) return duration(sum.nanoseconds + next.nanoseconds);
-  throw new EvaluationError('no such overload: only numbers of one type have a sum');
+  throw new EvaluationError('no such overload');
 }
 
 function holds(list: List, wanted: Value, budget: Budget): boolean {

@@ -68,7 +68,7 @@ function dns1035Label(text: string): readonly string[] {
     ...(/^[a-z]([-a-z0-9]*[a-z0-9])?$/.test(text)
       ? []
       : [
-          "must be lower case letters, digits or '-', start with a letter and end with a letter or digit, as an RFC 1035 label does",
+          "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')",
         ]),
   ];
 }

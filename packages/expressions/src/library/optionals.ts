@@ -1,4 +1,5 @@
 import type { Budget } from '../run/budget.ts';
+import { ConstructedObject } from '../values/constructed.ts';
 import { MapValue } from '../values/map-value.ts';
 import { Duration, EvaluationError, Optional, Uint, type Value } from '../values/value.ts';
 import { fn, method, type Overload } from './overload.ts';
@@ -40,5 +41,6 @@ function isZero(value: Value): boolean {
   if (value instanceof Uint) return value.value === 0n;
   if (value instanceof Duration) return value.nanoseconds === 0n;
   if (value instanceof MapValue) return value.size === 0;
+  if (value instanceof ConstructedObject) return value.fields.size === 0;
   return (Array.isArray(value) || value instanceof Uint8Array) && value.length === 0;
 }

@@ -84,7 +84,7 @@ function found(text: string, pattern: string, budget: Budget, limit = Number.POS
   let end = -1;
   while (all.length < limit && matcher.find()) {
     // Each search begins anew behind the last find, and may come to the end of the text before it decides.
-    budget.charge(1 + costOf(program, text.length - matcher.end()));
+    budget.charge(2 + 2 * costOf(program, text.length - matcher.end()));
     // Nothing is found right behind a find.
     if (matcher.end() > matcher.start() || matcher.start() !== end) all.push(matcher.group() ?? '');
     end = matcher.end();

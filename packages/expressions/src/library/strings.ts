@@ -116,8 +116,7 @@ function splitBy(whole: string, by: string, budget: Budget, limit = -1n): string
 }
 
 function joined(parts: readonly string[], by: string, budget: Budget): string {
-  if (parts.some((part) => typeof part !== 'string'))
-    throw new EvaluationError('no such overload: only texts can be joined');
+  if (parts.some((part) => typeof part !== 'string')) throw new EvaluationError('no such overload: join(list, string)');
   budget.charge(parts.length + parts.reduce((sum, part) => sum + part.length + by.length, 0) / 16);
   return parts.join(by);
 }

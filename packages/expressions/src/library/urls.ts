@@ -1,5 +1,5 @@
 import type { Budget } from '../run/budget.ts';
-import { MapValue } from '../values/map-value.ts';
+import { EntryMap } from '../values/map-value.ts';
 import { parseUrl, readQuery, type Url } from '../values/url.ts';
 import type { Value } from '../values/value.ts';
 import { fn, method, type Overload } from './overload.ts';
@@ -19,7 +19,7 @@ export const urls: readonly Overload[] = [
   part('getEscapedPath() -> string', ({ path }) => path),
   method('kubernetes.URL', 'getQuery() -> map(string, list(string))', ({ query }: Url, budget: Budget) => {
     budget.charge(query.length >> 2);
-    return new MapValue(readQuery(query));
+    return new EntryMap(readQuery(query));
   }),
 ];
 

@@ -2,103 +2,190 @@ import { type Locals, withLocal } from '../check/names.ts';
 import { types } from '../check/type.ts';
 import { sortByKeys } from '../library/lists.ts';
 import type { Fold, Node } from '../syntax/node.ts';
-import { MapValue } from '../values/map-value.ts';
+import { EntryMap, MapValue } from '../values/map-value.ts';
+import { typeNameOf } from '../values/type-name.ts';
 import { EvaluationError, type Value } from '../values/value.ts';
-import { type Frame, type Plan, truth } from './frame.ts';
+import type { Budget } from './budget.ts';
+import { type Frame, type Plan, type Slots, truth } from './frame.ts';
+import { Interruption, type Outcome } from './progress.ts';
 
-/** The macros that walk over a list or a map. Each step is charged, so loops in loops end with the budget. */
+/**
+ * The macros that walk over a list or a map. Each round is charged, so loops in loops end with the budget, and a walk
+ * can be interrupted between and within rounds: it keeps where it is, and goes on there.
+ */
 export function planFold(
   node: Fold,
   locals: Locals | undefined,
+  slots: Slots,
   plan: (node: Node, locals: Locals | undefined) => Plan,
 ): Plan {
   const [one, two] = node.variables;
   const first = withLocal(locals, one, types.dyn);
-  const innermost = two === undefined ? first : withLocal(first, two, types.dyn);
+  const second = two === undefined ? undefined : withLocal(first, two, types.dyn);
   const range = plan(node.range, locals);
-  const predicate = node.predicate && plan(node.predicate, innermost);
-  const result = node.result && plan(node.result, innermost);
+  const slot = slots.take();
+  const predicate = node.predicate && plan(node.predicate, second ?? first);
+  const result = node.result && plan(node.result, second ?? first);
+  const innerEnd = slots.next;
+  const loop = loopOf(node, {
+    counts: predicate ? (frame) => truth(predicate(frame)) : () => true,
+    result: result ?? (() => null),
+  });
 
-  function* steps(frame: Frame): Generator<Step> {
-    const walked = range(frame);
-    for (const [key, value] of entriesOf(walked)) {
-      frame.budget.charge(1);
-      const element = Array.isArray(walked) ? value : key;
-      frame.locals[first.slot] = two === undefined ? element : key;
-      if (two !== undefined) frame.locals[innermost.slot] = value;
-      yield { key, element };
+  function walkOn(walk: Walk, frame: Frame): Value {
+    const { budget, progress } = frame;
+    for (; walk.at < walk.elements.length; walk.at++) {
+      walk.left = budget.left;
+      if (budget.isTurnOver) throw new Interruption();
+      budget.charge(1);
+      const element = walk.elements[walk.at] as Value;
+      frame.locals[first.slot] = second ? keyOf(walk) : element;
+      if (second) frame.locals[second.slot] = element;
+      const isDone = loop.round(frame, walk);
+      if (innerEnd > slot + 1) progress.forgetBetween(slot + 1, innerEnd);
+      if (isDone) break;
     }
+    return loop.end(walk, budget);
   }
-  const counts = (frame: Frame): boolean => !predicate || truth(predicate(frame));
 
+  return (frame) => {
+    const { budget, progress } = frame;
+    const kept = progress.get(slot) as Walk | Outcome<Value> | undefined;
+    if (kept && 'result' in kept) return resultOf(kept, budget);
+    const walk = kept ?? walkOver(range(frame), second !== undefined);
+    if (kept) budget.goOnAt(kept.left);
+    try {
+      const value = walkOn(walk, frame);
+      if (progress.wasInterrupted) progress.set(slot, { left: budget.left, result: { value } });
+      return value;
+    } catch (error) {
+      if (error instanceof Interruption) progress.set(slot, walk);
+      else if (progress.wasInterrupted) progress.set(slot, { left: budget.left, result: { error } });
+      throw error;
+    }
+  };
+}
+
+function resultOf({ left, result }: Outcome<Value>, budget: Budget): Value {
+  budget.left = left;
+  if ('error' in result) throw result.error;
+  return result.value;
+}
+
+interface Walk {
+  readonly elements: readonly Value[];
+  /** Those of a map. With one variable they are its elements. */
+  readonly keys: readonly Value[] | undefined;
+  at: number;
+  /** The budget before the round that it is in. */
+  left: number;
+  /** What the rounds have made so far. */
+  readonly made: Value[];
+  readonly entries: (readonly [Value, Value])[];
+  failed: EvaluationError | undefined;
+  decided: boolean;
+}
+
+function walkOver(range: Value, withValues: boolean): Walk {
+  const start = { at: 0, left: 0, made: [], entries: [], failed: undefined, decided: false };
+  if (Array.isArray(range)) return { ...start, elements: range, keys: undefined };
+  if (!(range instanceof MapValue)) throw notWalkable(range, withValues);
+  const entries = [...range.entries()];
+  const keys = entries.map(([key]) => key);
+  return { ...start, keys, elements: withValues ? entries.map(([, value]) => value) : keys };
+}
+
+/** In the words of kube-apiserver. */
+const notWalkable = (range: Value, withValues: boolean): EvaluationError =>
+  new EvaluationError(
+    withValues
+      ? `unsupported comprehension range type: ${goTypeOf(range)}`
+      : `got '${goTypeOf(range)}', expected iterable type`,
+  );
+
+const goTypeNames: Readonly<Record<string, string>> = { null_type: 'Null', optional_type: 'Optional' };
+
+function goTypeOf(value: Value): string {
+  const name = typeNameOf(value).replace('google.protobuf.', '');
+  return `types.${goTypeNames[name] ?? name.charAt(0).toUpperCase() + name.slice(1)}`;
+}
+
+interface Loop {
+  /** Whether it was the last one. What it adds to the walk it adds at its end: before that it may be interrupted. */
+  round(frame: Frame, walk: Walk): boolean;
+  end(walk: Walk, budget: Budget): Value;
+}
+
+interface Body {
+  counts(frame: Frame): boolean;
+  result(frame: Frame): Value;
+}
+
+function loopOf(node: Fold, { counts, result }: Body): Loop {
   switch (node.form) {
     case 'all':
     case 'exists':
-      return (frame) => quantified(steps(frame), () => counts(frame), node.form === 'exists');
+      return quantifier(node.form === 'exists', counts);
     case 'existsOne':
-      return (frame) => {
-        let found = 0;
-        for (const _ of steps(frame)) if (counts(frame)) found++;
-        return found === 1;
-      };
+      return collector(
+        (frame, { made }) => counts(frame) && made.push(true),
+        ({ made }) => made.length === 1,
+      );
     case 'filter':
-      return (frame) => collected(steps(frame), ({ element }) => (counts(frame) ? [element] : []));
+      return collector((frame, { made, elements, at }) => counts(frame) && made.push(elements[at] as Value));
     case 'map':
-      return (frame) => collected(steps(frame), () => (counts(frame) && result ? [result(frame)] : []));
+      return collector((frame, { made }) => counts(frame) && made.push(result(frame)));
     case 'sortBy':
-      return (frame) => {
-        const elements: Value[] = [];
-        const keys = collected(steps(frame), ({ element }) => {
-          elements.push(element);
-          return result ? [result(frame)] : [];
-        });
-        return sortByKeys(elements, keys, frame.budget);
-      };
+      return collector(
+        (frame, { made }) => made.push(result(frame)),
+        ({ elements, made }, budget) => sortByKeys(elements, made, budget),
+      );
     case 'transformMap':
-      return (frame) =>
-        new MapValue(
-          collected(steps(frame), ({ key }) => (counts(frame) && result ? [[key, result(frame)] as const] : [])),
-        );
+      return collector(
+        (frame, walk) => counts(frame) && walk.entries.push([keyOf(walk), result(frame)]),
+        ({ entries }) => new EntryMap(entries),
+      );
     case 'transformMapEntry':
-      return (frame) =>
-        new MapValue(collected(steps(frame), () => (counts(frame) && result ? entriesIn(result(frame)) : [])));
+      return collector(
+        (frame, walk) => counts(frame) && walk.entries.push(...entriesIn(result(frame))),
+        ({ entries }) => new EntryMap(entries),
+      );
   }
 }
 
-interface Step {
-  readonly key: Value;
-  readonly element: Value;
-}
-
-function collected<T>(steps: Iterable<Step>, take: (step: Step) => Iterable<T>): T[] {
-  const all: T[] = [];
-  for (const step of steps) for (const taken of take(step)) all.push(taken);
-  return all;
+/** Takes from every element; a list of what was made unless something else follows from it. */
+function collector(take: (frame: Frame, walk: Walk) => unknown, end: Loop['end'] = ({ made }) => made): Loop {
+  return {
+    end,
+    round: (frame, walk) => {
+      take(frame, walk);
+      return false;
+    },
+  };
 }
 
 /** As with `||` and `&&`: one element that decides outweighs others that cannot be told. */
-function quantified(steps: Iterable<Step>, holds: () => boolean, deciding: boolean): boolean {
-  let failed: EvaluationError | undefined;
-  for (const _ of steps) {
-    try {
-      if (holds() === deciding) return deciding;
-    } catch (error) {
-      if (!(error instanceof EvaluationError)) throw error;
-      failed ??= error;
-    }
-  }
-  if (failed) throw failed;
-  return !deciding;
+function quantifier(deciding: boolean, holds: Body['counts']): Loop {
+  return {
+    round: (frame, walk) => {
+      try {
+        walk.decided = holds(frame) === deciding;
+      } catch (error) {
+        if (!(error instanceof EvaluationError)) throw error;
+        walk.failed ??= error;
+      }
+      return walk.decided;
+    },
+    end: ({ decided, failed }) => {
+      if (!decided && failed) throw failed;
+      return decided === deciding;
+    },
+  };
 }
 
-function* entriesOf(range: Value): Iterable<readonly [Value, Value]> {
-  if (range instanceof MapValue) yield* range.entries();
-  else if (Array.isArray(range))
-    for (const [index, element] of range.entries()) yield [BigInt(index), element as Value];
-  else throw new EvaluationError('no such overload: only lists and maps can be walked over');
-}
+const keyOf = ({ keys, at }: Walk): Value => keys?.[at] ?? BigInt(at);
 
 function entriesIn(value: Value): Iterable<readonly [Value, Value]> {
   if (value instanceof MapValue) return value.entries();
-  throw new EvaluationError('no such overload: an entry is written as a map');
+  throw new EvaluationError('no such overload');
 }

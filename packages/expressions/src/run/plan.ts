@@ -1,19 +1,26 @@
 import type { OverloadsOf } from '../check/check.ts';
 import { type Declarations, type Locals, referenceOf, withLocal } from '../check/names.ts';
+import { jsonPatchType } from '../environment/patch-types.ts';
 import { types } from '../check/type.ts';
 import { accepts, call } from '../library/overload.ts';
-import { functionCalled, overloadsNamed } from '../library/index.ts';
 import type { Node } from '../syntax/node.ts';
-import { equal } from '../values/equal.ts';
-import { MapValue } from '../values/map-value.ts';
+import { ConstructedObject, JsonPatchOperation } from '../values/constructed.ts';
+import { EntryMap } from '../values/map-value.ts';
 import { EvaluationError, Optional, type Value } from '../values/value.ts';
+import { planEquality } from './equality.ts';
 import { planFold } from './fold.ts';
-import { type Plan, truth } from './frame.ts';
+import { type Plan, type Slots, truth } from './frame.ts';
+import { planIndex, planOptionalIndex, planSelect } from './members.ts';
+import { noOverload } from './no-overload.ts';
+import { Interruption } from './progress.ts';
 
 /** What is known of an expression when it is planned. */
 export interface PlanContext extends Declarations {
+  readonly slots: Slots;
   /** Without it, all functions of the right name are tried on the values. */
   readonly overloadsOf?: OverloadsOf;
+  /** Whether errors may name keys that the expression has computed. */
+  readonly showsValues?: boolean;
 }
 
 export function plan(node: Node, declared: PlanContext, locals?: Locals): Plan {
@@ -34,9 +41,9 @@ function planForm(node: Node, declared: PlanContext, locals: Locals | undefined)
     case 'name':
       return planReference(node, declared, locals) ?? failing(`undeclared reference to '${node.name}'`);
     case 'select':
-      return planReference(node, declared, locals) ?? planSelect(node, inner(node.operand));
+      return planReference(node, declared, locals) ?? planSelect(inner(node.operand), node.field, node.mode);
     case 'call':
-      return planCall(node, inner, declared.overloadsOf);
+      return planCall(node, inner, declared);
     case 'logic':
       return planLogic(node.operator === '||', node.operands.map(inner));
     case 'conditional': {
@@ -50,9 +57,9 @@ function planForm(node: Node, declared: PlanContext, locals: Locals | undefined)
         node.entries.map(({ key, value, optional }) => ({ optional, key: inner(key), value: inner(value) })),
       );
     case 'message':
-      return failing(`undeclared reference to '${node.name}'`);
+      return planMessage(node, declared, inner);
     case 'fold':
-      return planFold(node, locals, (child, at) => plan(child, declared, at));
+      return planFold(node, locals, declared.slots, (child, at) => plan(child, declared, at));
     case 'optional map': {
       const local = withLocal(locals, node.variable, types.dyn);
       const [target, body] = [inner(node.target), plan(node.body, declared, local)];
@@ -86,77 +93,76 @@ function planReference(node: Node, declared: Declarations, locals: Locals | unde
   }
 }
 
-function planSelect({ field, mode }: Node & { kind: 'select' }, operand: Plan): Plan {
-  return (frame) => {
-    const container = operand(frame);
-    const found = mode === 'value' ? memberOf(container, field) : memberIfAny(container, field);
-    if (mode === 'presence') return found !== undefined;
-    if (mode === 'optional' || container instanceof Optional) return new Optional(found);
-    if (found === undefined) throw new EvaluationError(`no such key: ${field}`);
-    return found;
-  };
-}
-
-/** Undefined when it is not there. A list has no member at half an index, and at none outside of it. */
-function memberOf(container: Value, key: Value): Value | undefined {
-  if (container instanceof MapValue) return container.select(key);
-  if (container instanceof Optional) return memberIfAny(container.value, key);
-  throw new EvaluationError('no such overload: only maps have fields');
-}
-
-/** What has no members at all has none of this name either. */
-const memberIfAny = (container: Value | undefined, key: Value): Value | undefined =>
-  container instanceof MapValue || container instanceof Optional || Array.isArray(container)
-    ? memberOf(container, key)
-    : undefined;
-
-function elementOf(container: Value, key: Value): Value | undefined {
-  if (container instanceof Optional)
-    return Array.isArray(container.value) ? elementOf(container.value, key) : memberIfAny(container.value, key);
-  if (!Array.isArray(container)) return memberOf(container, key);
-  const index = numericIndex(key);
-  return index >= 0 && index < container.length ? container[index] : undefined;
-}
-
-function numericIndex(key: Value): number {
-  const index = typeof key === 'object' && key !== null && 'value' in key ? key.value : key;
-  if ((typeof index !== 'bigint' && typeof index !== 'number') || !Number.isInteger(Number(index)))
-    throw new EvaluationError('no such overload: a list is indexed by whole numbers');
-  return Number(index);
-}
-
-function planCall(node: Node & { kind: 'call' }, inner: (child: Node) => Plan, overloadsOf?: OverloadsOf): Plan {
-  const { name, method, args } = functionCalled(node);
+function planCall(node: Node & { kind: 'call' }, inner: (child: Node) => Plan, context: PlanContext): Plan {
+  const { library } = context;
+  const { name, method, args } = library.functionCalled(node);
   const plans = args.map(inner);
   const [left, right] = plans;
   if (left && right && plans.length === 2)
     switch (name) {
       case '_==_':
-        return (frame) => equal(left(frame), right(frame), frame.budget);
       case '_!=_':
-        return (frame) => !equal(left(frame), right(frame), frame.budget);
+        return planEquality(context.slots.take(), left, right, name === '_==_');
       case '_[_]':
-        return (frame) => {
-          const container = left(frame);
-          const found = elementOf(container, right(frame));
-          if (container instanceof Optional) return new Optional(found);
-          if (found === undefined)
-            throw new EvaluationError(Array.isArray(container) ? 'index out of bounds' : 'no such key');
-          return found;
-        };
+        return planIndex(left, right, context.showsValues === true || node.args[1]?.kind === 'literal');
       case '_[?_]':
-        return (frame) => new Optional(elementOf(left(frame), right(frame)));
+        return planOptionalIndex(left, right);
       default:
     }
-  const overloads = (overloadsOf?.(node) ?? overloadsNamed(name)).filter(
+  const overloads = (context.overloadsOf?.(node) ?? library.overloadsNamed(name)).filter(
     (overload) => overload.method === method && overload.takes.length === args.length,
   );
-  return (frame) => {
+  return keepingIfCostly(context.slots.take(), (frame) => {
     const values = plans.map((value) => value(frame));
     for (const value of values) frame.budget.charge(sizeOf(value));
     const overload = overloads.find((candidate) => accepts(candidate, values));
-    if (!overload) throw new EvaluationError(`no such overload: ${name}`);
+    if (!overload) throw noOverload(name, values);
     return call(overload, values, frame.budget);
+  });
+}
+
+/** What a call costs from which on it is not repeated when the evaluation begins again after an interruption. */
+const costlySteps = 32;
+
+interface Kept {
+  readonly left: number;
+  readonly value: Value;
+}
+
+function keepingIfCostly(slot: number, run: Plan): Plan {
+  return (frame) => {
+    const { budget, progress } = frame;
+    const kept = progress.get(slot) as Kept | undefined;
+    if (kept) {
+      budget.left = kept.left;
+      return kept.value;
+    }
+    const before = budget.left;
+    const value = run(frame);
+    if (before - budget.left >= costlySteps) {
+      progress.set(slot, { left: budget.left, value });
+      if (budget.isTurnOver) throw new Interruption();
+    }
+    return value;
+  };
+}
+
+function planMessage(
+  { name, fields }: Node & { kind: 'message' },
+  { constructible }: Declarations,
+  inner: (child: Node) => Plan,
+): Plan {
+  const plain = name.replace(/^\./, '');
+  if (!constructible?.(plain)) return failing(`undeclared reference to '${name}'`);
+  const planned = fields.map((field) => ({ ...field, value: inner(field.value) }));
+  return (frame) => {
+    const given = new Map<string, Value>();
+    for (const { name: field, optional, value } of planned) {
+      const held = value(frame);
+      const present = optional ? asOptional(held).value : held;
+      if (present !== undefined) given.set(field, present);
+    }
+    return plain === jsonPatchType.name ? new JsonPatchOperation(given) : new ConstructedObject(plain, given);
   };
 }
 
@@ -193,7 +199,7 @@ function planList(elements: readonly { optional: boolean; value: Plan }[]): Plan
 
 function planMap(entries: readonly { optional: boolean; key: Plan; value: Plan }[]): Plan {
   return (frame) =>
-    new MapValue(
+    new EntryMap(
       entries.flatMap(({ optional, key, value }): (readonly [Value, Value])[] => {
         const entry = [key(frame), value(frame)] as const;
         if (!optional) return [entry];
@@ -210,6 +216,6 @@ const failing =
   };
 
 function asOptional(value: Value): Optional {
-  if (!(value instanceof Optional)) throw new EvaluationError('no such overload: an optional is needed here');
+  if (!(value instanceof Optional)) throw new EvaluationError('no such overload');
   return value;
 }

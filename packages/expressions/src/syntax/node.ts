@@ -18,7 +18,7 @@ export type Form =
   | { readonly kind: 'conditional'; readonly condition: Node; readonly yes: Node; readonly no: Node }
   | { readonly kind: 'list'; readonly elements: readonly { readonly optional: boolean; readonly value: Node }[] }
   | { readonly kind: 'map'; readonly entries: readonly MapEntry[] }
-  | { readonly kind: 'message'; readonly name: string; readonly values: readonly Node[] }
+  | { readonly kind: 'message'; readonly name: string; readonly fields: readonly MessageField[] }
   | Fold
   | {
       readonly kind: 'optional map';
@@ -28,6 +28,12 @@ export type Form =
       /** The body gives an optional itself. */
       readonly flat: boolean;
     };
+
+export interface MessageField {
+  readonly optional: boolean;
+  readonly name: string;
+  readonly value: Node;
+}
 
 export interface MapEntry {
   readonly optional: boolean;
@@ -65,7 +71,7 @@ export function childrenOf(node: Form): readonly Node[] {
     case 'map':
       return node.entries.flatMap(({ key, value }) => [key, value]);
     case 'message':
-      return node.values;
+      return node.fields.map(({ value }) => value);
     case 'fold':
       return [node.range, node.predicate, node.result].filter((child) => child !== undefined);
     case 'optional map':

@@ -1,7 +1,7 @@
 import type { Value } from '../values/value.ts';
 import { SyntaxFault } from './fault.ts';
 import { expandMacro } from './macros.ts';
-import { childrenOf, type Form, type MapEntry, type Node, qualifiedName } from './node.ts';
+import { childrenOf, type Form, type MapEntry, type MessageField, type Node, qualifiedName } from './node.ts';
 import { intMax, type Token, tokensOf } from './token.ts';
 
 /** All the claims of a login and then some; whoever needs more should ask the issuer for a better claim. */
@@ -29,6 +29,10 @@ export function parse(text: string): Node {
     throw new SyntaxFault(0, `the expression is longer than ${expressionLengthMax} characters`);
   return new Parser(text).whole();
 }
+
+/** In the words of kube-apiserver, since this is the mistake that people see most. */
+const endedEarly =
+  "Syntax error: mismatched input '<EOF>' expecting {'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}";
 
 type Make = (at: number, form: Form) => Node;
 
@@ -122,7 +126,7 @@ class Parser {
         const name = qualifiedName(node);
         if (name === undefined) throw this.#unexpected();
         this.#next();
-        node = make(at, { kind: 'message', name, values: this.#until('}', () => this.#messageField(), true) });
+        node = make(at, { kind: 'message', name, fields: this.#until('}', () => this.#messageField(), true) });
       } else return node;
     }
   }
@@ -164,6 +168,7 @@ class Parser {
     }
     if (this.#accept('{'))
       return make(token.at, { kind: 'map', entries: this.#until('}', () => this.#mapEntry(), true) });
+    if (token.kind === 'end') throw new SyntaxFault(token.at, endedEarly);
     throw this.#unexpected();
   }
 
@@ -199,13 +204,13 @@ class Parser {
     return { optional, key, value: this.#expression() };
   }
 
-  /** `Name{field: value}`. There are no messages here, yet the fault should say so and not speak of brackets. */
-  #messageField(): Node {
-    this.#accept('?');
+  /** `Name{field: value}` */
+  #messageField(): MessageField {
+    const optional = this.#accept('?');
     const field = this.#next();
-    if (field.kind !== 'name' && field.kind !== 'quoted name') throw this.#unexpected(field);
+    if (field.kind !== 'quoted name' && (field.kind !== 'name' || words.has(field.text))) throw this.#unexpected(field);
     this.#expect(':');
-    return this.#expression();
+    return { optional, name: field.text, value: this.#expression() };
   }
 
   #until<T>(end: string, read: () => T, trailingComma: boolean): T[] {

@@ -1,4 +1,5 @@
 import type { Budget } from '../run/budget.ts';
+import { ConstructedObject, JsonPatchOperation } from './constructed.ts';
 import { MapValue } from './map-value.ts';
 import { Duration, EvaluationError, Opaque, Optional, Timestamp, TypeValue, Uint, type Value } from './value.ts';
 
@@ -17,20 +18,17 @@ export function equal(left: Value, right: Value, budget: Budget): boolean {
   if (left instanceof Timestamp) return right instanceof Timestamp && left.nanoseconds === right.nanoseconds;
   if (left instanceof Duration) return right instanceof Duration && left.nanoseconds === right.nanoseconds;
   if (left instanceof TypeValue) return right instanceof TypeValue && left.name === right.name;
-  if (left instanceof Optional)
-    return (
-      right instanceof Optional &&
-      (left.value === undefined || right.value === undefined
-        ? left.value === right.value
-        : equal(left.value, right.value, budget))
-    );
+  if (left instanceof Optional) return right instanceof Optional && equalIfAny(left.value, right.value, budget);
+  if (left instanceof ConstructedObject) return right instanceof ConstructedObject && equalObjects(left, right, budget);
+  if (left instanceof JsonPatchOperation)
+    return right instanceof JsonPatchOperation && equalOperations(left, right, budget);
   return false;
 }
 
 /** Only unknown types get here mixed: the checker compares a value with one of its type, or with null. */
 function equalOpaque(left: Opaque, right: Value): boolean {
   if (right instanceof Opaque && left.typeName === right.typeName) return left.equals(right);
-  throw new EvaluationError(`no such overload: a ${left.typeName} equals only another`);
+  throw new EvaluationError('no such overload');
 }
 
 function equalLists(left: readonly Value[], right: readonly Value[], budget: Budget): boolean {
@@ -48,6 +46,21 @@ function equalMaps(left: MapValue, right: MapValue, budget: Budget): boolean {
   }
   return true;
 }
+
+function equalObjects(left: ConstructedObject, right: ConstructedObject, budget: Budget): boolean {
+  if (left.typeName !== right.typeName || left.fields.size !== right.fields.size) return false;
+  budget.charge(left.fields.size);
+  return [...left.fields].every(([name, value]) => equalIfAny(value, right.fields.get(name), budget));
+}
+
+const equalOperations = (left: JsonPatchOperation, right: JsonPatchOperation, budget: Budget): boolean =>
+  left.op === right.op &&
+  left.path === right.path &&
+  left.from === right.from &&
+  equalIfAny(left.value, right.value, budget);
+
+const equalIfAny = (left: Value | undefined, right: Value | undefined, budget: Budget): boolean =>
+  left === undefined || right === undefined ? left === right : equal(left, right, budget);
 
 /** The number behind an int, a uint or a double. */
 function magnitude(value: Value): bigint | number | undefined {

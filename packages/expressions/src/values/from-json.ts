@@ -1,12 +1,10 @@
 import { JsonObject } from './json-object.ts';
+import { jsonDepthMax, tooDeep } from './json-depth.ts';
 import { EvaluationError, type Value } from './value.ts';
-
-/** Whoever sends JSON chooses its depth, and the stack is shared by all requests. */
-const jsonDepthMax = 200;
 
 /** JSON as a value: numbers are doubles, objects are maps. Only an object's own properties count. */
 export function fromJson(json: unknown, depth = 0): Value {
-  if (depth > jsonDepthMax) throw new EvaluationError(`the value is nested deeper than ${jsonDepthMax} levels`);
+  if (depth > jsonDepthMax) throw tooDeep();
   if (json === null || typeof json === 'string' || typeof json === 'number' || typeof json === 'boolean') return json;
   if (Array.isArray(json)) return json.map((element) => fromJson(element, depth + 1));
   if (typeof json === 'object')

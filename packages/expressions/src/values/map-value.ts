@@ -1,12 +1,25 @@
 import { EvaluationError, Uint, type Value } from './value.ts';
 
-type Entry = readonly [key: Value, value: Value];
+export type Entry = readonly [key: Value, value: Value];
+
+/** A map, however its entries are kept. */
+export abstract class MapValue {
+  abstract readonly size: number;
+  abstract get(key: Value): Value | undefined;
+  abstract entries(): Iterable<Entry>;
+
+  /** What stands behind a dot or in brackets. */
+  select(key: Value): Value | undefined {
+    return this.get(key);
+  }
+}
 
 /** A map whose keys 1, 1u and 1.0 are one key, and in which `__proto__` and `constructor` are keys like others. */
-export class MapValue {
+export class EntryMap extends MapValue {
   readonly #entries = new Map<string | boolean | bigint, Entry>();
 
   constructor(entries: Iterable<Entry>) {
+    super();
     for (const [key, value] of entries) {
       if (typeof key === 'number') throw new EvaluationError('unsupported key type: double');
       const plain = plainKey(key);
@@ -25,17 +38,8 @@ export class MapValue {
     return plain === undefined ? undefined : this.#entries.get(plain)?.[1];
   }
 
-  /** What stands behind a dot or in brackets. */
-  select(key: Value): Value | undefined {
-    return this.get(key);
-  }
-
   entries(): Iterable<Entry> {
     return this.#entries.values();
-  }
-
-  keys(): Value[] {
-    return Array.from(this.#entries.values(), ([key]) => key);
   }
 }
 

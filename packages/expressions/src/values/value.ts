@@ -1,3 +1,4 @@
+import type { ConstructedObject, JsonPatchOperation } from './constructed.ts';
 import type { MapValue } from './map-value.ts';
 
 /**
@@ -18,6 +19,8 @@ export type Value =
   | Optional
   | MapValue
   | Opaque
+  | ConstructedObject
+  | JsonPatchOperation
   | readonly Value[];
 
 export class Uint {

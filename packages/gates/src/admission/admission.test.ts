@@ -1,45 +1,15 @@
-import { callUntil, getOwn } from '@cluster-apiserver/base';
+import { getOwn } from '@cluster-apiserver/base';
 import { describe, expect, test } from '@jest/globals';
-import { defineKind, type KubeObject, subdomainNames } from '@cluster-apiserver/model';
+import type { KubeObject } from '@cluster-apiserver/model';
+import { contextOf } from '../../test/admission.ts';
 import { type AdmissionPlugin, type AdmissionContext, admission } from './admission.ts';
-import { chooseAdmissionPlugins } from './choose-plugins.ts';
+import { chooseAdmissionPlugins, problemOfPluginName } from './choose-plugins.ts';
+import { alwaysDenyWrites } from './always-deny.ts';
+import { namespaceExists } from './namespace-exists.ts';
 import { namespaceAutoProvision, namespaceLifecycle, type Namespaces } from './namespaces.ts';
 
-const kind = defineKind({
-  group: '',
-  version: 'v1',
-  kind: 'Robot',
-  plural: 'robots',
-  singular: 'robot',
-  shortNames: [],
-  description: '',
-  fields: {},
-  names: subdomainNames,
-  qualifiedFinalizers: false,
-  createOnReplace: false,
-  ownsOthers: false,
-  deletedAnswer: 'object',
-  subresources: [],
-  selectableFields: {},
-  unknownSelectorField: (name) => name,
-});
-const context: AdmissionContext = {
-  operation: 'CREATE',
-  resource: kind,
-  kind,
-  subresource: undefined,
-  namespace: 'n',
-  name: 'a',
-  object: { metadata: { name: 'a' }, words: [] },
-  oldObject: undefined,
-  user: { name: 'somebody', groups: [] },
-  dryRun: false,
-  options: { kind: 'CreateOptions' },
-  call: callUntil(0),
-  reinvocation: false,
-  warn: () => {},
-  annotate: () => {},
-};
+const context = contextOf({ object: { metadata: { name: 'a' }, words: [] } });
+const kind = context.resource;
 const saying = (word: string, later = false): AdmissionPlugin => {
   const mutate = ({ object }: AdmissionContext): KubeObject =>
     ({ ...object, words: [...((object as KubeObject).words as string[]), word] }) as KubeObject;
@@ -101,6 +71,11 @@ describe('admission', () => {
     };
     expect(await admission([first, last]).mutate(context)).toMatchObject({ words: ['one', 'two', 'one', 'two'] });
     expect(rounds).toEqual([false, true]);
+  });
+
+  test('asks again when a plugin of several parts has changed the object itself', () => {
+    const parts: AdmissionPlugin = { ...saying('one'), reinvocable: true, reinvokedByOwnChanges: true };
+    expect(admission([parts]).mutate(context)).toMatchObject({ words: ['one', 'one'] });
   });
 
   test.each<[string, readonly AdmissionPlugin[]]>([
@@ -181,26 +156,111 @@ describe('The plugins of namespaces', () => {
     }
     expect(made).toEqual([]);
   });
+
+  const missing = { reason: 'NotFound', message: 'namespaces "none" not found' };
+  test.each<[string, Partial<AdmissionContext>, object | readonly object[]]>([
+    ['a creation in a namespace', { namespace: 'there' }, [{ key: 'there', revision: 1 }]],
+    ['a creation in a namespace that terminates', { namespace: 'leaving' }, [{ key: 'leaving', revision: 1 }]],
+    ['an update in a namespace', { operation: 'UPDATE', namespace: 'there' }, []],
+    ['a cluster-scoped object', { namespace: undefined }, []],
+    ['a namespace', { resource: { ...kind, plural: 'namespaces' }, namespace: 'none' }, []],
+    ['a creation in none', { namespace: 'none' }, missing],
+    ['an update in none', { operation: 'UPDATE', namespace: 'none' }, missing],
+    ['a deletion in none', { operation: 'DELETE', namespace: 'none', object: undefined }, missing],
+    ['an access review in none', { resource: reviews, namespace: 'none' }, missing],
+    ['what is behind an object in none', { subresource: 'token', namespace: 'none' }, missing],
+    ['a namespace that somebody else has just made', { namespace: 'new' }, [{ key: 'new', revision: 1 }]],
+  ])('NamespaceExists sees %s', async (_, asked, expected) => {
+    const states: Record<string, { terminating: boolean }> = {
+      there: { terminating: false },
+      leaving: { terminating: true },
+    };
+    const known: Namespaces = {
+      ...namespaces(states),
+      refresh: async () => void Object.assign(states, { new: { terminating: false } }),
+    };
+    const answer = (async () => admission([namespaceExists(known)]).validate({ ...context, ...asked }))();
+    if (Array.isArray(expected)) expect(await answer).toEqual(expected);
+    else await expect(answer).rejects.toMatchObject(expected);
+  });
+});
+
+describe('AlwaysDeny', () => {
+  test.each<[string, Partial<AdmissionContext>, string]>([
+    ['a creation', {}, 'robots "a" is forbidden'],
+    [
+      'what has no name yet',
+      { name: undefined, object: { metadata: { generateName: 'a-' } } },
+      'robots "a-" is forbidden',
+    ],
+    ['a deletion', { operation: 'DELETE', object: undefined }, 'robots "a" is forbidden'],
+    ['a deletion of all', { operation: 'DELETE', object: undefined, name: undefined }, 'robots "Unknown" is forbidden'],
+  ])('refuses %s', (_, asked, message) => {
+    const one = admission([alwaysDenyWrites]);
+    for (const act of [one.mutate, one.validate])
+      expect(() => act({ ...context, ...asked })).toThrow(`${message}: admission control is denying all modifications`);
+  });
 });
 
 describe('the plugins that an operator chooses', () => {
+  const dynamic = [
+    'MutatingAdmissionPolicy',
+    'MutatingAdmissionWebhook',
+    'ValidatingAdmissionPolicy',
+    'ValidatingAdmissionWebhook',
+  ];
   test.each([
-    [[], [], ['NamespaceAutoProvision']],
-    [[], ['NamespaceAutoProvision'], []],
-    [['NamespaceLifecycle'], [], ['NamespaceLifecycle']],
-    [['NamespaceLifecycle'], ['NamespaceAutoProvision'], ['NamespaceLifecycle']],
-    [['NamespaceAutoProvision'], [], ['NamespaceAutoProvision']],
-    [['NamespaceAutoProvision'], ['NamespaceLifecycle'], ['NamespaceAutoProvision']],
+    [[], [], ['NamespaceAutoProvision', ...dynamic]],
+    [[], ['NamespaceAutoProvision'], dynamic],
+    [[], ['NamespaceAutoProvision', ...dynamic], []],
+    [['NamespaceLifecycle'], [], ['NamespaceLifecycle', ...dynamic]],
+    [['NamespaceLifecycle'], ['NamespaceAutoProvision'], ['NamespaceLifecycle', ...dynamic]],
+    [['NamespaceAutoProvision'], [], ['NamespaceAutoProvision', ...dynamic]],
+    [['NamespaceAutoProvision'], ['NamespaceLifecycle'], ['NamespaceAutoProvision', ...dynamic]],
+    [['NamespaceExists'], [], ['NamespaceLifecycle', 'NamespaceExists', ...dynamic]],
+    [['NamespaceExists'], ['NamespaceLifecycle'], ['NamespaceExists', ...dynamic]],
+    [
+      [
+        'AlwaysDeny',
+        'ValidatingAdmissionPolicy',
+        'OwnerReferencesPermissionEnforcement',
+        'EventRateLimit',
+        'AlwaysAdmit',
+      ],
+      [],
+      [
+        'AlwaysAdmit',
+        'NamespaceAutoProvision',
+        'EventRateLimit',
+        'OwnerReferencesPermissionEnforcement',
+        ...dynamic,
+        'AlwaysDeny',
+      ],
+    ],
   ])('with %j on and %j off are %j', (enabled, disabled, plugins) => {
     expect(chooseAdmissionPlugins(enabled, disabled)).toEqual({ plugins, faults: [] });
   });
 
+  test.each([
+    ['NamespaceLifecycl', 'did you mean NamespaceLifecycle?'],
+    ['Nothing', expect.stringMatching(/^there is AlwaysAdmit, NamespaceAutoProvision, .*, AlwaysDeny$/)],
+    ['', expect.stringMatching(/^there is /)],
+    ['constructor', expect.stringMatching(/^there is /)],
+    ['ResourceQuota', 'it is about resource quotas, which are not served'],
+    ['NodeRestriction', 'it is about nodes, which are not served'],
+    ['PodSecurityPolicy', 'kube-apiserver has removed it, too'],
+    ['EventRateLimit', undefined],
+  ])('are none by the name %j: %s', (name, problem) => {
+    expect(problemOfPluginName(name)).toEqual(problem);
+  });
+
   test('are named by names that there are, each on one side', () => {
-    expect(chooseAdmissionPlugins(['NamespaceLifecycl'], ['Nothing']).faults).toEqual([
-      '--enable-admission-plugins: there is no "NamespaceLifecycl"; did you mean NamespaceLifecycle?',
-      '--disable-admission-plugins: there is no "Nothing"; there is NamespaceLifecycle, NamespaceAutoProvision',
+    expect(chooseAdmissionPlugins(['NamespaceLifecycl'], ['ResourceQuota']).faults).toEqual([
+      '--enable-admission-plugins: there is no "NamespaceLifecycl": did you mean NamespaceLifecycle?',
+      '--disable-admission-plugins: there is no "ResourceQuota": it is about resource quotas, which are not served',
     ]);
     expect(chooseAdmissionPlugins(['NamespaceLifecycle'], ['NamespaceLifecycle']).faults).toHaveLength(1);
     expect(chooseAdmissionPlugins(['NamespaceLifecycle', 'NamespaceAutoProvision'], []).faults).toHaveLength(1);
+    expect(chooseAdmissionPlugins(['NamespaceExists', 'NamespaceAutoProvision'], []).faults).toHaveLength(1);
   });
 });

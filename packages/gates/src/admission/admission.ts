@@ -7,7 +7,7 @@ import type { Integer, KubeObject, ServedKind, SpokenKind, UserInfo } from '@clu
  * nothing is: only a plugin that really waits answers with a promise.
  */
 export interface Admission {
-  /** The object as the plugins want it written. There is none in a deletion. */
+  /** The object as the plugins want it written; undefined for a deletion, which a plugin can still refuse here. */
   mutate(context: AdmissionContext): KubeObject | undefined | Promise<KubeObject | undefined>;
   /**
    * What a creation relies on besides; throws the answer when a plugin refuses. May be asked again for the same write:
@@ -47,6 +47,10 @@ export interface AdmissionContext {
   annotate(key: string, value: string): void;
 }
 
+/** By which name an answer speaks of the object. */
+export const nameOf = ({ name, object }: AdmissionContext): string =>
+  name || object?.metadata.name || object?.metadata.generateName || 'Unknown';
+
 /** The options of the request, as the client sent them, in the form of meta.k8s.io/v1. */
 export interface OperationOptions {
   readonly kind: 'CreateOptions' | 'UpdateOptions' | 'PatchOptions' | 'DeleteOptions';
@@ -78,11 +82,15 @@ export interface AdmissionPlugin {
   readonly validate?: (context: AdmissionContext) => Precondition | undefined | Promise<Precondition | undefined>;
   /** It wants to see what later plugins have made of the object: then all are asked to mutate it once more. */
   readonly reinvocable?: boolean;
+  /** Its own changes count like those of later plugins: it consists of several parts that see each other's. */
+  readonly reinvokedByOwnChanges?: boolean;
 }
 
 /** Asks one plugin after the other, in their order. */
 export function admission(plugins: readonly AdmissionPlugin[]): Admission {
-  const mutators = plugins.flatMap(({ mutate, reinvocable = false }) => (mutate ? [{ mutate, reinvocable }] : []));
+  const mutators = plugins.flatMap(({ mutate, reinvocable = false, reinvokedByOwnChanges = false }) =>
+    mutate ? [{ mutate, reinvocable, reinvokedByOwnChanges }] : [],
+  );
   const validators = plugins.flatMap(({ validate }) => validate ?? []);
   const firstReinvocable = mutators.findIndex(({ reinvocable }) => reinvocable);
 
@@ -95,10 +103,10 @@ export function admission(plugins: readonly AdmissionPlugin[]): Admission {
     let { object } = context;
     let again = changed;
     for (let next = at; next < mutators.length; next++) {
-      const { mutate } = mutators[next] as (typeof mutators)[number];
+      const { mutate, reinvokedByOwnChanges } = mutators[next] as (typeof mutators)[number];
       const before = object;
       const mutated = mutate(object === context.object ? context : { ...context, object });
-      const isLater = firstReinvocable >= 0 && next > firstReinvocable;
+      const isLater = firstReinvocable >= 0 && (next > firstReinvocable || reinvokedByOwnChanges);
       if (mutated instanceof Promise)
         return mutated.then((waitedFor) =>
           mutatedFrom(next + 1, { ...context, object: waitedFor }, again || (isLater && waitedFor !== before)),

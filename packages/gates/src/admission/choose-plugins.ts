@@ -1,13 +1,92 @@
-import { nearestName } from '@cluster-apiserver/base';
+import { getOwn, nearestName } from '@cluster-apiserver/base';
 
-/** By default, then what stands in the one's place if it is chosen. */
-const namespaces = { default: 'NamespaceAutoProvision', instead: 'NamespaceLifecycle' } as const;
+/** By default, then the plugin that replaces it once one of `replacedFor` is enabled. */
+const namespaces = {
+  default: 'NamespaceAutoProvision',
+  instead: 'NamespaceLifecycle',
+  replacedFor: ['NamespaceLifecycle', 'NamespaceExists'],
+} as const;
 
-/** All plugins, in the order in which they are asked. */
-const admissionPlugins = [namespaces.instead, namespaces.default] as const;
+/** Those that let operators decide by objects of the API. */
+const dynamic = [
+  'MutatingAdmissionPolicy',
+  'MutatingAdmissionWebhook',
+  'ValidatingAdmissionPolicy',
+  'ValidatingAdmissionWebhook',
+] as const;
+
+/** All plugins, in the order in which they are asked: that of kube-apiserver. */
+const admissionPlugins = [
+  'AlwaysAdmit',
+  'NamespaceAutoProvision',
+  'NamespaceLifecycle',
+  'NamespaceExists',
+  'EventRateLimit',
+  'OwnerReferencesPermissionEnforcement',
+  ...dynamic,
+  'AlwaysDeny',
+] as const;
 export type AdmissionPluginName = (typeof admissionPlugins)[number];
 
-const byDefault: readonly AdmissionPluginName[] = [namespaces.default];
+const alwaysByDefault: readonly AdmissionPluginName[] = dynamic;
+
+/** As in kube-apiserver: they can be enabled, and nobody needs them. */
+export const deprecatedAdmissionPlugins: ReadonlySet<AdmissionPluginName> = new Set(['AlwaysAdmit', 'AlwaysDeny']);
+
+/** Plugins of kube-apiserver that cannot work here, by what they are about: no such objects are served. */
+const aboutWhatIsNotServed: Readonly<Record<string, string>> = {
+  AlwaysPullImages: 'pods',
+  CertificateApproval: 'certificate signing requests',
+  CertificateSigning: 'certificate signing requests',
+  CertificateSubjectRestriction: 'certificate signing requests',
+  ClusterTrustBundleAttest: 'cluster trust bundles',
+  DefaultIngressClass: 'ingresses',
+  DefaultStorageClass: 'persistent volume claims',
+  DefaultTolerationSeconds: 'pods',
+  DenyServiceExternalIPs: 'services',
+  ExtendedResourceToleration: 'pods',
+  ImagePolicyWebhook: 'pods',
+  JobValidation: 'jobs',
+  LimitPodHardAntiAffinityTopology: 'pods',
+  LimitRanger: 'limit ranges',
+  NodeDeclaredFeatureValidator: 'pods',
+  NodeRestriction: 'nodes',
+  PersistentVolumeClaimResize: 'persistent volume claims',
+  PodGroupProtection: 'pod groups',
+  PodGroupWorkloadExists: 'pod groups',
+  PodNodeSelector: 'pods',
+  PodResizeValidator: 'pods',
+  PodSecurity: 'pods',
+  PodTolerationRestriction: 'pods',
+  PodTopologyLabels: 'pods',
+  Priority: 'pods',
+  ResourceQuota: 'resource quotas',
+  RuntimeClass: 'pods',
+  ServiceAccount: 'pods',
+  StorageObjectInUseProtection: 'persistent volume claims',
+  TaintNodesByCondition: 'nodes',
+};
+
+/** Names from older releases, which some files of flags still have. */
+const removed: ReadonlySet<string> = new Set([
+  'DenyEscalatingExec',
+  'DenyExecOnPrivileged',
+  'Initializers',
+  'PersistentVolumeLabel',
+  'PodPreset',
+  'PodSecurityPolicy',
+  'SecurityContextDeny',
+]);
+
+/** Why there is no plugin of that name; undefined if there is one. */
+export function problemOfPluginName(name: string): string | undefined {
+  if (admissionPlugins.some((plugin) => plugin === name)) return undefined;
+  const objects = getOwn(aboutWhatIsNotServed, name);
+  if (objects !== undefined) return `it is about ${objects}, which are not served`;
+  if (removed.has(name)) return 'kube-apiserver has removed it, too';
+  const near = nearestName(name, admissionPlugins);
+  return near ? `did you mean ${near}?` : `there is ${admissionPlugins.join(', ')}`;
+}
 
 export interface Chosen {
   /** In their order, however they were written. */
@@ -17,28 +96,28 @@ export interface Chosen {
 
 /** Which plugins an operator wants, out of what is switched on and off besides the defaults. */
 export function chooseAdmissionPlugins(enabled: readonly string[], disabled: readonly string[]): Chosen {
+  const replacements = namespaces.replacedFor.filter((name) => enabled.includes(name));
   const faults = [
     ...unknown('enable-admission-plugins', enabled),
     ...unknown('disable-admission-plugins', disabled),
     ...enabled
       .filter((name) => disabled.includes(name))
       .map((name) => `--enable-admission-plugins: ${name} is in --disable-admission-plugins, too`),
-    ...(enabled.includes(namespaces.default) && enabled.includes(namespaces.instead)
-      ? [
-          `--enable-admission-plugins: ${namespaces.default} makes the namespaces that ${namespaces.instead} asks for; choose one of them`,
-        ]
+    ...(enabled.includes(namespaces.default)
+      ? replacements.map(
+          (name) =>
+            `--enable-admission-plugins: ${namespaces.default} makes the namespaces that ${name} asks for; choose one of them`,
+        )
       : []),
   ];
-  const replaced = enabled.includes(namespaces.instead) ? namespaces.default : undefined;
-  const wanted = (name: AdmissionPluginName): boolean =>
-    enabled.includes(name) || (byDefault.includes(name) && name !== replaced);
-  return { plugins: admissionPlugins.filter((name) => wanted(name) && !disabled.includes(name)), faults };
+  const ofNamespaces = replacements.length > 0 ? namespaces.instead : namespaces.default;
+  const isOn = (name: AdmissionPluginName): boolean =>
+    enabled.includes(name) || name === ofNamespaces || alwaysByDefault.includes(name);
+  return { plugins: admissionPlugins.filter((name) => isOn(name) && !disabled.includes(name)), faults };
 }
 
 const unknown = (flag: string, names: readonly string[]): string[] =>
-  names
-    .filter((name) => !admissionPlugins.some((plugin) => plugin === name))
-    .map((name) => {
-      const near = nearestName(name, admissionPlugins);
-      return `--${flag}: there is no ${JSON.stringify(name)}${near ? `; did you mean ${near}?` : `; there is ${admissionPlugins.join(', ')}`}`;
-    });
+  names.flatMap((name) => {
+    const problem = problemOfPluginName(name);
+    return problem === undefined ? [] : [`--${flag}: there is no ${JSON.stringify(name)}: ${problem}`];
+  });

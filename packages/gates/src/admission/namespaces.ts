@@ -65,7 +65,7 @@ function living(namespaces: Namespaces, context: AdmissionContext): Precondition
   // Here it may be old news; a refusal only counts for what is there now.
   return namespaces.refresh(context.call).then(() => {
     const now = namespaces.known(namespace);
-    if (!now) throw notFound(ofNamespaces, namespace);
+    if (!now) throw namespaceNotFound(namespace);
     return preconditionOf(now, namespace, context);
   });
 }
@@ -113,6 +113,8 @@ function preconditionOf(
 }
 
 const ofNamespaces = { group: '', kind: 'Namespace', plural: 'namespaces' };
+
+export const namespaceNotFound = (name: string): StatusError => notFound(ofNamespaces, name);
 
 /** What a cluster is looked for in by everybody. */
 const immortal: ReadonlySet<string | undefined> = new Set(['default', 'kube-system', 'kube-public']);

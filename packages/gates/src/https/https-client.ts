@@ -33,7 +33,17 @@ export interface HttpsAnswer {
 
 /** No whole answer. The message holds nothing of what was sent. */
 export class HttpsError extends Error {
-  override readonly name = 'HttpsError';
+  override readonly name: string = 'HttpsError';
+}
+
+/** The server took longer than the request allows. */
+export class HttpsTimeoutError extends HttpsError {
+  override readonly name = 'HttpsTimeoutError';
+}
+
+/** The server had closed an idle connection that was used for the request. */
+class StaleConnectionError extends HttpsError {
+  override readonly name = 'StaleConnectionError';
 }
 
 /** Connects to a host in a way of its own, such as through a proxy. */
@@ -52,11 +62,16 @@ export interface HttpsClientOptions {
   readonly connectionsMax?: number | undefined;
 }
 
+/** As long as Go's client keeps one; many servers close it earlier. */
+const idleConnectionMs = 90_000;
+
 export function httpsClient(options: HttpsClientOptions): HttpsClient {
   const { clock, cert, key, serverName, dial, connectionsMax } = options;
   const ca = options.ca ?? [...getCACertificates('default'), ...getCACertificates('system')];
   const trust = { ca, ...(cert && key && { cert, key }), ...(serverName && { servername: serverName }) };
-  const agent = connectionsMax ? new https.Agent({ keepAlive: true, maxSockets: connectionsMax, ...trust }) : undefined;
+  const agent = connectionsMax
+    ? new https.Agent({ keepAlive: true, maxSockets: connectionsMax, timeout: idleConnectionMs, ...trust })
+    : undefined;
   const closed = new AbortController();
 
   const send = async (request: HttpsRequest, call: Call): Promise<HttpsAnswer> => {
@@ -64,7 +79,9 @@ export function httpsClient(options: HttpsClientOptions): HttpsClient {
     const late = new AbortController();
     const callLeftMs = call.deadlineMs - clock.monotonicMs();
     const isOfCall = callLeftMs < request.timeoutMs;
-    const problem = isOfCall ? new DeadlineExceededError() : new HttpsError(`no answer in ${request.timeoutMs} ms`);
+    const problem = isOfCall
+      ? new DeadlineExceededError()
+      : new HttpsTimeoutError(`no answer in ${request.timeoutMs} ms`);
     const cancel = clock.after(Math.max(0, Math.ceil(Math.min(callLeftMs, request.timeoutMs))), () =>
       late.abort(problem),
     );
@@ -73,13 +90,18 @@ export function httpsClient(options: HttpsClientOptions): HttpsClient {
     let connection: Duplex | undefined;
     try {
       connection = await dial?.(addressOf(request.url), signal);
-      return await exchange(request, {
-        // An agent, even a new one, would connect by itself and leave the connection aside.
-        ...(connection
-          ? { createConnection: throughTls(request.url, connection, trust) }
-          : { ...trust, agent: agent ?? false }),
-        signal,
-      });
+      const way = connection
+        ? // An agent, even a new one, would connect by itself and leave the connection aside.
+          { createConnection: throughTls(request.url, connection, trust) }
+        : { ...trust, agent: agent ?? false };
+      for (;;) {
+        try {
+          return await exchange(request, { ...way, signal });
+        } catch (error) {
+          // Each try takes one such connection away, and the last one uses a new connection.
+          if (!(error instanceof StaleConnectionError) || signal.aborted) throw error;
+        }
+      }
     } catch (cause) {
       for (const { aborted, reason } of ended) if (aborted) throw reason;
       throw cause instanceof HttpsError ? cause : new HttpsError('the server cannot be reached', { cause });
@@ -109,6 +131,9 @@ const throughTls =
     return tls.connect({ socket: connection, host, ...(isIP(host) === 0 && { servername: host }), ...trust });
   };
 
+/** What becomes of a request over a connection that the server closes at the same moment. */
+const staleCodes = ['ECONNRESET', 'EPIPE'];
+
 function exchange(
   { method, url, headers, body, bodyBytesMax }: HttpsRequest,
   options: https.RequestOptions,
@@ -124,8 +149,11 @@ function exchange(
       request.destroy();
       reject(error);
     };
-    request.on('error', fail);
     let isAnswered = false;
+    request.on('error', (error: NodeJS.ErrnoException) => {
+      const isStale = request.reusedSocket && !isAnswered && staleCodes.includes(error.code ?? '');
+      fail(isStale ? new StaleConnectionError('the server closed an idle connection', { cause: error }) : error);
+    });
     // Node ends an answer that changes the protocol without an error.
     request.on('close', () => {
       if (!isAnswered) reject(new HttpsError('the connection was closed without an answer'));

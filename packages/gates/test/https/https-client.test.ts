@@ -50,6 +50,15 @@ describe('A request to a server of others', () => {
     await expect(client.send(request('/a'), call)).rejects.toThrow(message);
   });
 
+  test('takes a new connection when the server closes the one that it was sent over', async () => {
+    provider.answers.set('/a', (answer) => answer.end('first'));
+    expect(await client.send(request('/a'), call)).toEqual({ status: 200, body: 'first' });
+    let times = 0;
+    provider.answers.set('/a', (answer) => (times++ === 0 ? answer.destroy() : answer.end('second')));
+    expect(await client.send(request('/a'), call)).toEqual({ status: 200, body: 'second' });
+    expect(times).toBe(2);
+  });
+
   test('fails when its time is over, and with the deadline of its call if that comes first', async () => {
     for (const [deadlineMs, expected] of [
       [Number.POSITIVE_INFINITY, 'no answer in 10000 ms'],

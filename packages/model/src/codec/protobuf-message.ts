@@ -68,6 +68,8 @@ export function* messageParts(
     } else parts.push(encodedBy((to) => writeValue(to, number, held, given)));
     yield;
   }
+  const { embedded } = schema;
+  if (embedded) parts.push(...delimitedParts(embedded.number, yield* messageParts(embedded.schema, value, levels)));
   return parts;
 }
 
@@ -149,6 +151,8 @@ function writeObject(to: ProtobufWriter, schema: ObjectSchema, value: Values): v
     else if (held.type === 'map') writeMap(to, number, held, given as Values);
     else writeValue(to, number, held, given);
   }
+  const { embedded } = schema;
+  if (embedded) nested(to, embedded.number, (message) => writeObject(message, embedded.schema, value));
 }
 
 const writeMap = (to: ProtobufWriter, number: number, schema: MapSchema, map: Values): void =>
@@ -179,6 +183,9 @@ function writeValue(to: ProtobufWriter, number: number, schema: Schema, value: u
   switch (schema.type) {
     case 'string':
       tagged(to, number, delimited).string(value as string);
+      return;
+    case 'bytes':
+      tagged(to, number, delimited).bytes(Buffer.from(value as string, 'base64'));
       return;
     case 'boolean':
       tagged(to, number, varint).bool(value as boolean);
@@ -226,7 +233,13 @@ function fieldsInto(value: Record<string, unknown>, schema: ObjectSchema, budget
   const fields = byNumber(schema);
   return (number, type, reader) => {
     const field = fields.get(number);
-    if (!field) return false;
+    if (!field) {
+      const { embedded } = schema;
+      if (number !== embedded?.number) return false;
+      requireType(type, delimited, 'embedded fields');
+      readNested(reader, fieldsInto(value, embedded.schema, budget));
+      return true;
+    }
     spend(budget, 1);
     const { name, schema: held } = field;
     requireType(type, wireType(held), name);
@@ -274,6 +287,8 @@ function readValue(reader: Reader, schema: Schema, name: string, budget: Budget)
   switch (schema.type) {
     case 'string':
       return reader.string();
+    case 'bytes':
+      return Buffer.from(reader.bytes()).toString('base64');
     case 'boolean':
       return reader.bool();
     case 'int32':

@@ -75,6 +75,11 @@ export function* managedFieldsAfterUpdate(
   return yield* encodeEntries(schema, capped(all, writer.apiVersion));
 }
 
+/** Whether the entries of an object can be read, so that the next write can go on from them. */
+export function* hasValidManagedFields(schema: ObjectSchema, { metadata }: KubeObject): Steps<boolean> {
+  return (yield* decodeEntries(schema, metadata.managedFields ?? [])) !== undefined;
+}
+
 /** Whether two lists of entries say the same but for the times at which they say it. */
 export function sameOwnership(
   left: readonly ManagedFieldsEntry[] = [],

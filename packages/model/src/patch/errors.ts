@@ -8,6 +8,9 @@ export class PatchFailedError extends Error {
   override readonly name = 'PatchFailedError';
 }
 
+/** A test of a JSON patch found something else than it wants. */
+export class PatchTestFailedError extends PatchFailedError {}
+
 /** More operations than one patch may have. */
 export class TooManyOperationsError extends Error {
   override readonly name = 'TooManyOperationsError';

@@ -1,7 +1,7 @@
 import { getOwn, setOwn, type Steps } from '@cluster-apiserver/base';
 import { jsonValuesMax, nestingMax } from '../codec/json-scan.ts';
 import { isRawNumber } from '../schema/decode.ts';
-import { PatchFailedError, PatchFormError, TooManyOperationsError } from './errors.ts';
+import { PatchFailedError, PatchFormError, PatchTestFailedError, TooManyOperationsError } from './errors.ts';
 import { sameJson } from './same-json.ts';
 
 /**
@@ -59,6 +59,7 @@ export function* patchedByOperations(document: unknown, { operations }: JsonPatc
     try {
       evaluation.perform(operation);
     } catch (error) {
+      if (error instanceof PatchTestFailedError) throw new PatchTestFailedError(`operation ${index}: ${error.message}`);
       if (error instanceof PatchFailedError) throw new PatchFailedError(`operation ${index}: ${error.message}`);
       throw error;
     }
@@ -98,7 +99,7 @@ class Evaluation {
         return this.#add(path, this.#copyOf(this.#read(pathOf(operation, 'from'))));
       case 'test':
         if (!sameJson(this.#read(path), valueOf(operation), this.#spendOnTests))
-          throw new PatchFailedError(`${shown(path)} is something else`);
+          throw new PatchTestFailedError(`${shown(path)} is something else`);
         return;
       default:
         throw new PatchFailedError('op must be add, remove, replace, move, copy or test');

@@ -81,6 +81,9 @@ function decodeValue(schema: Schema, value: unknown, path: string, unknownField:
     case 'string':
       if (typeof value !== 'string') throw wrongType(path, 'a string', value);
       return value;
+    case 'bytes':
+      if (typeof value !== 'string') throw wrongType(path, 'bytes in base64', value);
+      return decodeBase64(value, path);
     case 'boolean':
       if (typeof value !== 'boolean') throw wrongType(path, 'true or false', value);
       return value;
@@ -107,6 +110,14 @@ function decodeValue(schema: Schema, value: unknown, path: string, unknownField:
     case 'any':
       return value;
   }
+}
+
+/** With padding, and perhaps in several lines, as Go's standard encoding reads it. */
+function decodeBase64(text: string, path: string): string {
+  const line = /[\r\n]/.test(text) ? text.replaceAll(/[\r\n]/g, '') : text;
+  if (line.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(line))
+    throw new WrongTypeError(path, 'expected bytes in base64, got another string');
+  return Buffer.from(line, 'base64').toString('base64');
 }
 
 /** More than any time has. */
@@ -157,6 +168,7 @@ function decodeInteger(type: 'int32' | 'int64', value: unknown, path: string): I
 function zero(schema: Schema): unknown {
   switch (schema.type) {
     case 'string':
+    case 'bytes':
       return '';
     case 'boolean':
       return false;

@@ -63,6 +63,8 @@ export function jsonSchema(schema: Schema, dialect: Dialect): JsonSchema {
     case 'string':
     case 'boolean':
       return { type: schema.type };
+    case 'bytes':
+      return { type: 'string', format: 'byte' };
     case 'int32':
     case 'int64':
       return { type: 'integer', format: schema.type };

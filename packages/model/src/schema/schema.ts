@@ -6,6 +6,7 @@ import { invariant } from '@cluster-apiserver/base';
  */
 export type Schema =
   | StringSchema
+  | BytesSchema
   | BooleanSchema
   | IntegerSchema
   | TimeSchema
@@ -16,6 +17,10 @@ export type Schema =
 
 export interface StringSchema {
   readonly type: 'string';
+}
+/** Base64 in JSON. */
+export interface BytesSchema {
+  readonly type: 'bytes';
 }
 export interface BooleanSchema {
   readonly type: 'boolean';
@@ -43,10 +48,17 @@ export interface ObjectSchema {
   readonly fields: ReadonlyMap<string, Field>;
   /** One writer owns the whole object. */
   readonly atomic: boolean;
+  readonly embedded?: Embedded;
   /** Documents define it once, under this name; a form without one is written out where it is used. */
   readonly publication?: Publication;
   /** The versions in which the fields of a kind may be named, by apiVersion; absent where any may. */
   readonly versions?: ReadonlyMap<string, FieldNames>;
+}
+/** Fields that stand among those of the object around them, and are a message of their own in protobuf. */
+export interface Embedded {
+  readonly schema: ObjectSchema;
+  /** What the message is called in protobuf. */
+  readonly number: number;
 }
 /** The fields that have another name in one version than in the stored one. */
 export interface FieldNames {
@@ -88,6 +100,7 @@ export interface Field {
 }
 
 export const string: StringSchema = { type: 'string' };
+export const bytes: BytesSchema = { type: 'bytes' };
 export const boolean: BooleanSchema = { type: 'boolean' };
 export const int32: IntegerSchema = { type: 'int32' };
 export const int64: IntegerSchema = { type: 'int64' };
@@ -116,6 +129,8 @@ export function object<Name extends string>(
     /** By field, in the order of the numbers. An object without them, or inside of one without them, has no protobuf. */
     readonly numbers?: Readonly<Partial<Record<Name, number>>>;
     readonly versions?: ReadonlyMap<string, FieldNames>;
+    /** Its fields come behind the object's own. */
+    readonly embedded?: Embedded;
   } = {},
 ): ObjectSchema {
   const numbers: Readonly<Record<string, number | undefined>> = options.numbers ?? {};
@@ -126,12 +141,20 @@ export function object<Name extends string>(
   };
   return {
     type: 'object',
-    fields: new Map(Object.entries<FieldForm>(forms).map(fieldOf)),
+    fields: new Map([...Object.entries<FieldForm>(forms).map(fieldOf), ...embeddedFields(options.embedded)]),
     atomic: options.atomic ?? false,
+    ...(options.embedded && { embedded: options.embedded }),
     ...(options.publication && { publication: options.publication }),
     ...(options.versions && { versions: options.versions }),
   };
 }
+
+/** Without their numbers, which are those of another message. */
+const embeddedFields = (embedded: Embedded | undefined): [string, Field][] =>
+  [...(embedded?.schema.fields ?? [])].map(([name, { schema, description, presence }]) => [
+    name,
+    { name, schema, description, presence },
+  ]);
 
 /** From the names of a version, each with that of the same field in the stored version. */
 export const fieldNames = (renamed: Readonly<Record<string, string>>): FieldNames => ({

@@ -1,3 +1,4 @@
+import type { LabelSelectorField } from '../validation/label-selector.ts';
 import { labelValueRule, qualifiedName } from '../validation/names.ts';
 
 /** A parsed label selector: every requirement must hold. */
@@ -216,4 +217,27 @@ function checked(requirement: LabelRequirement): LabelRequirement {
     if (bad) throw new SelectorSyntaxError(`values[${index}][${key}]: Invalid value: ${JSON.stringify(value)}: ${bad}`);
   }
   return requirement;
+}
+
+const fieldOperators: Readonly<Record<string, LabelRequirement['operator']>> = {
+  In: 'in',
+  NotIn: 'notin',
+  Exists: 'exists',
+  DoesNotExist: 'absent',
+};
+
+/** A test of labels by a selector that is a field of an object. */
+export function matcherOfField({
+  matchLabels = {},
+  matchExpressions = [],
+}: LabelSelectorField): (labels: Labels) => boolean {
+  const byLabel = Object.entries(matchLabels).map(
+    ([key, value]) => ({ key, operator: 'in', values: [value] }) as const,
+  );
+  const byExpression = matchExpressions.map(({ key, operator, values = [] }) => ({
+    key,
+    operator: fieldOperators[operator] as LabelRequirement['operator'], // validation knows no others
+    values,
+  }));
+  return labelMatcher({ requirements: [...byLabel, ...byExpression] });
 }

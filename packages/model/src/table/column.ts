@@ -8,7 +8,7 @@ export interface Column<T extends KubeObject> {
   /** `name` marks the column by which a person names the object. */
   readonly format?: 'name';
   /** What the cells hold, if it is not text for people. */
-  readonly type?: 'date';
+  readonly type?: 'date' | 'integer';
   /** Whether it is shown only to those who want it all, as `kubectl get -o wide` does. */
   readonly wide?: boolean;
   /** Depends on the time, because ages are told and not dates. */

@@ -1,5 +1,6 @@
 import type { KubeObject } from '../object.ts';
 import type { SpokenKind } from '../served-kind.ts';
+import type { Column } from './column.ts';
 import { type ListMetadata, type MetaVersion, metaApiVersion, partialObjectMetadata } from './partial-metadata.ts';
 
 export interface TableOptions {
@@ -20,7 +21,7 @@ export interface Table {
 }
 export interface ColumnDefinition {
   readonly name: string;
-  readonly type: 'string' | 'date';
+  readonly type: 'string' | NonNullable<Column<KubeObject>['type']>;
   readonly format: string;
   readonly description: string;
   readonly priority: number;
@@ -52,7 +53,6 @@ const columnDefinitions = ({ columns }: SpokenKind): ColumnDefinition[] =>
   columns.map(
     ({ name, description, type, format = '', wide = false }): ColumnDefinition => ({
       name,
-      // Columns of numbers are strings too, as the reference has it.
       type: type ?? 'string',
       format,
       description,

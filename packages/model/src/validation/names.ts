@@ -5,10 +5,12 @@
 export type NameRule = (name: string) => readonly string[];
 
 const label = '[a-z0-9]([-a-z0-9]*[a-z0-9])?';
+const wordLabel = '[a-z]([-a-z0-9]*[a-z0-9])?';
 const qualifiedPart = '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]';
 const labelValue = `(${qualifiedPart})?`;
 
 const labelForm = new RegExp(`^${label}$`);
+const wordLabelForm = new RegExp(`^${wordLabel}$`);
 const subdomainForm = new RegExp(`^${label}(\\.${label})*$`);
 const qualifiedPartForm = new RegExp(`^${qualifiedPart}$`);
 const labelValueForm = new RegExp(`^${labelValue}$`);
@@ -29,7 +31,15 @@ export const dnsLabel: NameRule = (name) =>
   problems(
     isLonger(name, 63) && tooLong(63),
     !labelForm.test(name) &&
-      `a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name', or '123-abc', regex used for validation is '${label}')`,
+      `a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '${label}')`,
+  );
+
+/** A label that begins with a letter, as versions do. */
+export const dnsWordLabel: NameRule = (name) =>
+  problems(
+    isLonger(name, 63) && tooLong(63),
+    !wordLabelForm.test(name) &&
+      `a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '${wordLabel}')`,
   );
 
 export const dnsSubdomain: NameRule = (name) =>
@@ -73,14 +83,14 @@ export const qualifiedName: NameRule = (name) => {
   const slash = name.indexOf('/');
   if (slash !== name.lastIndexOf('/')) {
     return [
-      `a qualified name must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName', or 'my.name', or '123-abc', regex used for validation is '${qualifiedPart}') with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`,
+      `a qualified name must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '${qualifiedPart}') with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`,
     ];
   }
   const part = name.slice(slash + 1);
   const ofPart = problems(
     part === '' ? 'name part must be non-empty' : isLonger(part, 63) && `name part ${tooLong(63)}`,
     !qualifiedPartForm.test(part) &&
-      `name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName', or 'my.name', or '123-abc', regex used for validation is '${qualifiedPart}')`,
+      `name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '${qualifiedPart}')`,
   );
   if (slash < 0) return ofPart;
   const ofPrefix = slash === 0 ? ['must be non-empty'] : dnsSubdomain(name.slice(0, slash));
@@ -91,5 +101,5 @@ export const labelValueRule: NameRule = (value) =>
   problems(
     isLonger(value, 63) && tooLong(63),
     !labelValueForm.test(value) &&
-      `a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue', or 'my_value', or '12345', regex used for validation is '${labelValue}')`,
+      `a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '${labelValue}')`,
   );

@@ -1,17 +1,32 @@
-import type { Clock, Random } from '@cluster-apiserver/base';
+import type { Clock, Random, Scope } from '@cluster-apiserver/base';
+import { type AdmissionConfiguration, ConfigurationError, loadAdmissionConfiguration } from '@cluster-apiserver/config';
 import {
   type Admission,
   type AdmissionPlugin,
   type AdmissionPluginName,
   type Authorizer,
-  admission,
+  alwaysDenyWrites,
   chooseAdmissionPlugins,
+  deprecatedAdmissionPlugins,
+  eventRateLimit,
+  measuredAdmission,
   namespaceAutoProvision,
+  namespaceExists,
   namespaceLifecycle,
   type Namespaces,
+  ownerReferencesPermissionEnforcement,
+  problemOfPluginName,
 } from '@cluster-apiserver/gates';
+import { policyEnvironment, type PolicyEnvironment, reservedNames } from '@cluster-apiserver/policies';
 import type { Resource } from '@cluster-apiserver/registry';
+import type { Log, Metrics } from '@cluster-apiserver/telemetry';
+import { type AdmissionWebhooks, openAdmissionWebhooks } from './admission-webhooks.ts';
 import { FlagError, type ServerFlags } from '../flags.ts';
+import type { Files } from '../surroundings.ts';
+import { admissionMeasures } from './admission-measures.ts';
+import { byFlag, flagFile } from './flag-files.ts';
+import { openPolicies } from './policies.ts';
+import { type ReloadMeasures, reloadMeasures } from './reload-measures.ts';
 
 /** What a plugin can be made of. */
 export interface AdmissionDependencies {
@@ -19,24 +34,104 @@ export interface AdmissionDependencies {
   readonly namespaces: Namespaces | undefined;
   /** The collections of all kinds, in memory. */
   readonly resources: readonly Resource[];
+  /** The same, as other groups and versions see them. */
+  readonly views: readonly Resource[];
   readonly authorizer: Required<Authorizer>;
   /** What no flag switches off, asked before the chosen plugins. */
   readonly always: readonly AdmissionPlugin[];
   readonly clock: Clock;
   readonly random: Random;
+  readonly files: Files;
+  readonly metrics: Metrics;
+  /** Of this process, in metrics that are compared over replicas. */
+  readonly serverId: string;
+  readonly log: Log;
+  /** What plugins follow ends with it. */
+  readonly scope: Scope;
+}
+
+export interface ConfiguredAdmission extends AdmissionDependencies {
+  readonly configuration: AdmissionConfiguration;
+  /** Of the plugin whose name is the label `plugin`. */
+  readonly manifestMeasures: (labels: { readonly plugin: AdmissionPluginName }) => ReloadMeasures;
+  /** What policies and webhooks have in common. */
+  readonly environment: PolicyEnvironment;
+  readonly webhooks: AdmissionWebhooks;
 }
 
 /** A factory answers undefined where the plugin would have nothing to check. */
 const plugins: Readonly<
-  Record<AdmissionPluginName, (dependencies: AdmissionDependencies) => AdmissionPlugin | undefined>
+  Record<
+    AdmissionPluginName,
+    (configured: ConfiguredAdmission) => AdmissionPlugin | undefined | Promise<AdmissionPlugin | undefined>
+  >
 > = {
-  NamespaceLifecycle: ({ namespaces }) => namespaces && namespaceLifecycle(namespaces),
+  AlwaysAdmit: () => undefined,
   NamespaceAutoProvision: ({ namespaces }) => namespaces && namespaceAutoProvision(namespaces),
+  NamespaceLifecycle: ({ namespaces }) => namespaces && namespaceLifecycle(namespaces),
+  NamespaceExists: ({ namespaces }) => namespaces && namespaceExists(namespaces),
+  EventRateLimit: ({ configuration, clock }) => eventRateLimit(configuration.EventRateLimit?.limits ?? [], clock),
+  OwnerReferencesPermissionEnforcement: ({ authorizer, ...all }) =>
+    ownerReferencesPermissionEnforcement({ authorizer, resourceOf: findResource(all) }),
+  MutatingAdmissionPolicy: (dependencies) => openPolicies('MutatingAdmissionPolicy', dependencies),
+  MutatingAdmissionWebhook: ({ webhooks }) => webhooks.mutating(),
+  ValidatingAdmissionPolicy: (dependencies) => openPolicies('ValidatingAdmissionPolicy', dependencies),
+  ValidatingAdmissionWebhook: ({ webhooks }) => webhooks.validating(),
+  AlwaysDeny: () => alwaysDenyWrites,
 };
 
-/** The plugins that the flags choose. */
-export function openAdmission(flags: ServerFlags, dependencies: AdmissionDependencies): Admission {
+const findResource =
+  ({ resources, views }: Pick<AdmissionDependencies, 'resources' | 'views'>) =>
+  (apiVersion: string, kind: string) =>
+    [...resources, ...views].find(({ served }) => served.apiVersion === apiVersion && served.kind === kind)?.served;
+
+const flag = 'admission-control-config-file';
+
+/** The plugins that the flags choose, as the file of the flag configures them. */
+export async function openAdmission(flags: ServerFlags, dependencies: AdmissionDependencies): Promise<Admission> {
+  const { always, clock, files, metrics, log, scope } = dependencies;
   const chosen = chooseAdmissionPlugins(flags['enable-admission-plugins'], flags['disable-admission-plugins']);
   if (chosen.faults.length > 0) throw new FlagError(chosen.faults);
-  return admission([...dependencies.always, ...chosen.plugins.flatMap((name) => plugins[name](dependencies) ?? [])]);
+  const configuration = await loadConfigurations(flags, files);
+  if (chosen.plugins.includes('EventRateLimit') && !configuration.EventRateLimit)
+    throw new FlagError([`--enable-admission-plugins: EventRateLimit needs its limits in the file of --${flag}`]);
+  for (const plugin of chosen.plugins)
+    if (deprecatedAdmissionPlugins.has(plugin))
+      log.warn('admission plugin is deprecated; remove it from --enable-admission-plugins', { plugin });
+  const manifestMeasures = reloadMeasures({
+    ...dependencies,
+    prefix: 'apiserver_manifest_admission_config_controller',
+    what: 'static admission manifests',
+    labels: ['plugin'],
+  });
+  const environment = policyEnvironment(dependencies);
+  const webhooks = openAdmissionWebhooks(flags, { ...dependencies, environment }, scope);
+  const configured = { ...dependencies, configuration, manifestMeasures, environment, webhooks };
+  const opened = await byFlag(flag, () => openAll(chosen.plugins.map(async (name) => plugins[name](configured))));
+  const all = [...always, reservedNames, ...opened.filter((plugin) => plugin !== undefined)];
+  return measuredAdmission(all, clock, admissionMeasures(metrics));
+}
+
+/** Throws a ConfigurationError with what is wrong with any of them. */
+async function openAll<T>(opening: readonly Promise<T>[]): Promise<readonly T[]> {
+  const faults: string[] = [];
+  for (const outcome of await Promise.allSettled(opening)) {
+    if (outcome.status === 'fulfilled') continue;
+    if (!(outcome.reason instanceof ConfigurationError)) throw outcome.reason;
+    faults.push(...outcome.reason.faults);
+  }
+  if (faults.length > 0) throw new ConfigurationError(faults);
+  return Promise.all(opening);
+}
+
+async function loadConfigurations(flags: ServerFlags, files: Files): Promise<AdmissionConfiguration> {
+  const content = await flagFile(flag, flags, files);
+  if (!content) return {};
+  return byFlag(flag, () =>
+    loadAdmissionConfiguration(content.toString(), {
+      file: flags[flag],
+      readFile: files.read,
+      problemOfName: problemOfPluginName,
+    }),
+  );
 }

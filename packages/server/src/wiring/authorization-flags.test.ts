@@ -9,7 +9,11 @@ const kubeconfig = JSON.stringify({
   contexts: [{ name: 'x', context: { cluster: 'c' } }],
   'current-context': 'x',
 });
-const files = { read: async (path: string) => Buffer.from(path === 'hook' ? kubeconfig : 'x'), write: async () => {} };
+const files = {
+  read: async (path: string) => Buffer.from(path === 'hook' ? kubeconfig : 'x'),
+  list: async () => [],
+  write: async () => {},
+};
 const read = async (...args: string[]) => {
   const flags = parseFlags(args.map((arg) => `--${arg}`));
   checkAuthorizationFlags(flags);

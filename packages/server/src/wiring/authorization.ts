@@ -29,11 +29,18 @@ export interface AuthorizationOptions extends FollowingOptions {
   readonly rbac: Required<Authorizer>;
 }
 
+export interface Authorization {
+  /** Decides requests, and reviews of access. */
+  readonly ofRequests: Required<Authorizer>;
+  /** Decides what admission asks. That a path is open to everybody is no right of a user. */
+  readonly ofAdmission: Required<Authorizer>;
+}
+
 /**
  * Who decides, in this order: the privileged group, the paths that are open to everybody, and the configured
  * authorizers. Each request is decided by the configuration that is in service when it comes, and by no other.
  */
-export async function openAuthorization(options: AuthorizationOptions, scope: Scope): Promise<Required<Authorizer>> {
+export async function openAuthorization(options: AuthorizationOptions, scope: Scope): Promise<Authorization> {
   const { flags, surroundings, isAlwaysAllowed } = options;
   checkAuthorizationFlags(flags);
   const chains = await openChains(options, scope);
@@ -57,7 +64,11 @@ export async function openAuthorization(options: AuthorizationOptions, scope: Sc
   const configured = followed
     ? currentOf(() => followed().authorizer)
     : chains.open(await configurationOfFlags(flags, surroundings.files)).authorizer;
-  return firstToDecide([privilegedGroups([mastersGroup]), alwaysAllowedPaths(isAlwaysAllowed), configured]);
+  const privileged = privilegedGroups([mastersGroup]);
+  return {
+    ofRequests: firstToDecide([privileged, alwaysAllowedPaths(isAlwaysAllowed), configured]),
+    ofAdmission: firstToDecide([privileged, configured]),
+  };
 }
 
 const currentOf = (current: () => Required<Authorizer>): Required<Authorizer> => ({

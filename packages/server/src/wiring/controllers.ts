@@ -2,11 +2,13 @@ import { nearestName, type Scope } from '@cluster-apiserver/base';
 import {
   aggregateClusterRoles,
   type ClusterRoleAggregationEvent,
+  checkPolicyTypes,
   collectGarbage,
   type ControllerMeasures,
   drainNamespaces,
   type GarbageCollectorEvent,
   type NamespaceControllerEvent,
+  type PolicyTypeCheckEvent,
 } from '@cluster-apiserver/controllers';
 import type { Resource } from '@cluster-apiserver/registry';
 import { campaign, type EtcdClient, startCompaction } from '@cluster-apiserver/storage';
@@ -24,17 +26,20 @@ export interface ControllerWiring {
   readonly metrics: Metrics;
   readonly client: EtcdClient;
   readonly resources: readonly Resource[];
+  /** What clients see of them in other groups and versions. */
+  readonly views: readonly Resource[];
   readonly ownPrefix: string;
 }
 
 const garbageCollector = 'garbage-collector';
 const namespaceController = 'namespace-controller';
 const clusterRoleAggregation = 'clusterrole-aggregation-controller';
-const controllers = [garbageCollector, namespaceController, clusterRoleAggregation];
+const policyStatus = 'validatingadmissionpolicy-status-controller';
+const controllers = [garbageCollector, namespaceController, clusterRoleAggregation, policyStatus];
 
 /** What one replica at a time does for all of them. */
 export function startControllers(
-  { flags, surroundings, log, metrics, client, resources, ownPrefix }: ControllerWiring,
+  { flags, surroundings, log, metrics, client, resources, views, ownPrefix }: ControllerWiring,
   scope: Scope,
 ): void {
   const { clock, random } = surroundings;
@@ -53,10 +58,13 @@ export function startControllers(
     const collector = { ...options, report: collectorReport(log), measures: measuresOf(garbageCollector) };
     const drain = { ...options, report: namespaceReport(log), measures: measuresOf(namespaceController) };
     const aggregation = { ...options, report: aggregationReport(log), measures: measuresOf(clusterRoleAggregation) };
+    const served = [...resources, ...views].map((one) => one.served);
+    const policyTypes = { ...options, served, report: policyTypeReport(log), measures: measuresOf(policyStatus) };
     await Promise.all([
       run(garbageCollector, () => collectGarbage(collector)),
       run(namespaceController, () => drainNamespaces(drain)),
       run(clusterRoleAggregation, () => aggregateClusterRoles(aggregation)),
+      run(policyStatus, () => checkPolicyTypes(policyTypes)),
     ]);
     log.info('stopped controllers', { reason: String(term.reason) });
   };
@@ -208,6 +216,20 @@ const aggregationReport =
     else if (event.tries > ordinaryTries)
       log.warn('aggregating a ClusterRole failed; retrying', {
         clusterRole,
+        tries: event.tries,
+        error: asError(event.cause),
+      });
+  };
+
+const policyTypeReport =
+  (log: Log) =>
+  (event: PolicyTypeCheckEvent): void => {
+    const { policy } = event;
+    if (event.type === 'checked')
+      log.debug(2, 'checked the types of a ValidatingAdmissionPolicy', { policy, warnings: event.warnings });
+    else if (event.tries > ordinaryTries)
+      log.warn('checking the types of a ValidatingAdmissionPolicy failed; retrying', {
+        policy,
         tries: event.tries,
         error: asError(event.cause),
       });

@@ -10,6 +10,7 @@ type FileFlag =
   | 'requestheader-client-ca-file'
   | 'oidc-ca-file'
   | 'egress-selector-config-file'
+  | 'admission-control-config-file'
   | 'etcd-cafile'
   | 'etcd-certfile'
   | 'etcd-keyfile'

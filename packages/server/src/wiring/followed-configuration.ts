@@ -1,10 +1,10 @@
-import { hash } from 'node:crypto';
-import { type Clock, follow, type Scope } from '@cluster-apiserver/base';
+import { follow, type Scope } from '@cluster-apiserver/base';
 import type { Log, Metrics } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
 import type { ServerFlags } from '../flags.ts';
 import type { Surroundings } from '../surroundings.ts';
 import { byFlag, type ConfigurationFlag, flagFile } from './flag-files.ts';
+import { reloadMeasures } from './reload-measures.ts';
 
 /** What is followed, and what stands in service because of it. */
 export interface Following<T> {
@@ -53,7 +53,13 @@ export async function followConfiguration<T>(
     close(current);
   });
   if (!reloads) return () => current;
-  const measures = reloadMeasures({ name, serverId, metrics, clock });
+  const measures = reloadMeasures({
+    prefix: `apiserver_${name}_config_controller`,
+    what: `the ${name} configuration`,
+    serverId,
+    metrics,
+    clock,
+  })({});
   measures.inService(first);
   const stop = follow(
     {
@@ -88,54 +94,3 @@ export async function followConfiguration<T>(
   scope.onClose(what, stop);
   return () => current;
 }
-
-interface MeasuresOptions {
-  readonly name: string;
-  readonly serverId: string;
-  readonly metrics: Metrics;
-  readonly clock: Clock;
-}
-
-interface ReloadMeasures {
-  readonly reloaded: (status: 'success' | 'failure') => void;
-  readonly inService: (content: Buffer) => void;
-}
-
-/** Upstream's metrics, by the same names. */
-function reloadMeasures({ name, serverId, metrics, clock }: MeasuresOptions): ReloadMeasures {
-  const prefix = `apiserver_${name}_config_controller`;
-  const labels = { apiserver_id_hash: 'any', status: ['success', 'failure'] } as const;
-  const total = metrics.counter({
-    name: `${prefix}_automatic_reloads_total`,
-    help: `Changes of the ${name} configuration that were taken into service, or could not be.`,
-    labels,
-  });
-  const last = metrics.gauge({
-    name: `${prefix}_automatic_reload_last_timestamp_seconds`,
-    help: 'When that happened last.',
-    labels,
-  });
-  const info = metrics.gauge({
-    name: `${prefix}_last_config_info`,
-    help: 'One for the file that is in service, by its hash, and none for those that were. Replicas should agree.',
-    labels: { apiserver_id_hash: 'any', hash: 'any' },
-  });
-  const server = { apiserver_id_hash: hashOf(serverId) };
-  const lastSeconds = { success: 0, failure: 0 };
-  let shown: string | undefined;
-  return {
-    reloaded: (status) => {
-      const seconds = clock.now() / 1000;
-      total.add({ ...server, status });
-      last.add({ ...server, status }, seconds - lastSeconds[status]);
-      lastSeconds[status] = seconds;
-    },
-    inService: (content) => {
-      if (shown) info.add({ ...server, hash: shown }, -1);
-      shown = hashOf(content);
-      info.add({ ...server, hash: shown }, 1);
-    },
-  };
-}
-
-const hashOf = (content: Buffer | string): string => `sha256:${hash('sha256', content, 'hex')}`;

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { follow } from '@cluster-apiserver/base';
 import { loadWebhookConnection, type WebhookConnection as ConnectionFile } from '@cluster-apiserver/config';
-import { type HttpsClient, httpsClient, type WebhookConnection } from '@cluster-apiserver/gates';
+import { httpsClient, retirable, type WebhookConnection } from '@cluster-apiserver/gates';
 import type { Log } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
 import type { Surroundings } from '../surroundings.ts';
@@ -80,35 +80,6 @@ export function followConnection(
     close: () => {
       stop();
       current.client.close();
-    },
-  };
-}
-
-interface RetirableClient extends HttpsClient {
-  /** Closes it once its last request has ended. */
-  retire(): void;
-}
-
-function retirable(inner: HttpsClient): RetirableClient {
-  let inFlight = 0;
-  let isRetired = false;
-  const closeIfUnused = (): void => {
-    if (isRetired && inFlight === 0) inner.close();
-  };
-  return {
-    send: async (request, call) => {
-      inFlight++;
-      try {
-        return await inner.send(request, call);
-      } finally {
-        inFlight--;
-        closeIfUnused();
-      }
-    },
-    close: inner.close,
-    retire: () => {
-      isRetired = true;
-      closeIfUnused();
     },
   };
 }

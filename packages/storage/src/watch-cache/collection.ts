@@ -110,6 +110,8 @@ export class Collection<Item extends CacheItem> {
   #newest = new Map<string, Item>();
   /** What was read before this revision may be of another history. */
   #historyFrom = revision(0);
+  /** The latest write that was acknowledged here. */
+  #wroteAt = revision(0);
   #interrupting = false;
   #cancelTrim: (() => void) | undefined;
   #initializations = 0;
@@ -156,6 +158,13 @@ export class Collection<Item extends CacheItem> {
   /** A write below the prefix was acknowledged at this revision. */
   wrote(at: Revision): void {
     this.#freshness.wrote(at);
+    if (at > this.#wroteAt) this.#wroteAt = at;
+  }
+
+  /** Whether the memory has come to every write below the prefix that was acknowledged here. Throws while nothing is known. */
+  get knowsLocalWrites(): boolean {
+    this.#freshness.requireKnown();
+    return this.#wroteAt <= this.reached && this.reached > 0;
   }
 
   /** The number of the history that the collection is of. */
@@ -310,6 +319,7 @@ export class Collection<Item extends CacheItem> {
     this.#kept.clear();
     this.#window.beginAt(now);
     this.#historyFrom = now;
+    this.#wroteAt = revision(0);
     for (const follower of this.#followers) follower.interrupted('read anew');
   }
 

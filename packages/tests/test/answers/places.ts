@@ -102,7 +102,7 @@ export async function ask(
 export const warningsOf = ({ warning = [] }: ApiResponse['headers']): readonly string[] =>
   typeof warning === 'string' ? [warning] : warning;
 
-function textOf({ body }: ApiResponse): string {
+export function textOf({ body }: ApiResponse): string {
   if (typeof body === 'string') return Buffer.from(bytesOf(body)).toString();
   if (Buffer.isBuffer(body)) return body.toString();
   if (body && 'pieces' in body)

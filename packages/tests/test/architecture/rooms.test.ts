@@ -10,7 +10,7 @@ const ladder = [
   ['expressions'],
   ['storage', 'gates', 'kinds', 'config', 'client'],
   ['registry'],
-  ['pipeline', 'controllers'],
+  ['pipeline', 'controllers', 'policies'],
   ['server'],
   ['devcluster', 'tools'],
   ['tests'],

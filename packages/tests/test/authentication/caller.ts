@@ -13,6 +13,9 @@ export interface Told {
 export interface Asked {
   readonly path?: string;
   readonly headers?: Readonly<Record<string, string>>;
+  /** GET if there is none. */
+  readonly method?: string;
+  readonly body?: string;
 }
 
 /** Where nobody of these callers has a right, so that the refusal tells who asks. */
@@ -21,19 +24,20 @@ const accounts = '/api/v1/namespaces/team/serviceaccounts';
 export async function ask(
   { url, certificate }: Pick<ServedKinds, 'url' | 'certificate'>,
   token: string | undefined,
-  { path = accounts, headers = {} }: Asked = {},
+  { path = accounts, headers = {}, method = 'GET', body }: Asked = {},
 ): Promise<Told> {
   const { hostname, port } = new URL(url);
   const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` };
   const request = https.request({
     host: hostname,
     port,
+    method,
     path,
     ca: certificate,
     agent: false,
     headers: { ...authorization, ...headers },
   });
-  request.end();
+  request.end(body);
   const [response] = (await once(request, 'response')) as [IncomingMessage];
   const pieces: Buffer[] = [];
   for await (const piece of response) pieces.push(piece as Buffer);

@@ -1,13 +1,9 @@
 /** A real authorization webhook: HTTPS with certificates of its own, and answers of the test's choice. */
-import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import https from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import type { TLSSocket } from 'node:tls';
-import { systemClock, systemRandom } from '@cluster-apiserver/base';
-import { createAuthority, type CertificateAuthority } from '@cluster-apiserver/certificates';
 import { type TestAuthority, testAuthority } from '../../../certificates/test/test-authority.ts';
+import { startHttpsServer } from '../https-server.ts';
 
 export interface Asked {
   readonly apiVersion: string;
@@ -42,10 +38,6 @@ export interface RealWebhook {
 
 export async function startWebhook(): Promise<RealWebhook> {
   const clients = await testAuthority('clients of webhooks');
-  const newAuthority = () => createAuthority('webhooks', systemClock, systemRandom());
-  const issue = (by: CertificateAuthority) => by.issueForServer({ commonName: 'webhook', hosts: ['127.0.0.1'] });
-  const authority = await newAuthority();
-  const { certificate, privateKey } = await issue(authority);
   const receive = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const review = JSON.parse(await text(request)) as Asked;
     const shown = (request.socket as TLSSocket).getPeerX509Certificate()?.subject;
@@ -53,21 +45,14 @@ export async function startWebhook(): Promise<RealWebhook> {
     webhook.asked.push(asked);
     webhook.answer(asked, response);
   };
-  const server = https.createServer(
-    { cert: certificate, key: privateKey, ca: clients.certificate, requestCert: true, rejectUnauthorized: false },
+  const server = await startHttpsServer(
     (request, response) => void receive(request, response).catch(() => request.destroy()),
+    { clientAuthority: clients.certificate },
   );
-  let port = 0;
-  const listen = async (): Promise<void> => {
-    server.listen(port, '127.0.0.1');
-    await once(server, 'listening');
-    ({ port } = server.address() as AddressInfo);
-  };
-  await listen();
   const webhook: RealWebhook = {
     asked: [],
     answer: says({ allowed: true }),
-    trusted: authority.certificate,
+    trusted: server.authority,
     clients,
     connection: (user = {}, trusted = webhook.trusted) =>
       JSON.stringify({
@@ -77,7 +62,7 @@ export async function startWebhook(): Promise<RealWebhook> {
           {
             name: 'c',
             cluster: {
-              server: `https://127.0.0.1:${port}/authorize`,
+              server: `${server.origin}/authorize`,
               'certificate-authority-data': Buffer.from(trusted).toString('base64'),
             },
           },
@@ -86,20 +71,9 @@ export async function startWebhook(): Promise<RealWebhook> {
         contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
         'current-context': 'x',
       }),
-    leave: async () => {
-      const closed = once(server, 'close');
-      server.close();
-      server.closeAllConnections();
-      await closed;
-    },
-    comeBack: listen,
-    rotate: async () => {
-      const other = await newAuthority();
-      const issued = await issue(other);
-      server.setSecureContext({ cert: issued.certificate, key: issued.privateKey, ca: clients.certificate });
-      server.closeAllConnections();
-      return other.certificate;
-    },
+    leave: server.leave,
+    comeBack: server.comeBack,
+    rotate: server.rotate,
   };
   return webhook;
 }

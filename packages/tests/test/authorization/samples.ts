@@ -7,10 +7,23 @@ interface Place {
 
 type Sample = (place: Place) => object;
 
-const rule = { verbs: ['get'], apiGroups: [''], resources: ['events'] };
+const events = { apiGroups: [''], resources: ['events'] };
+const rule = { ...events, verbs: ['get'] };
 const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'view' };
 const resourceAttributes = { namespace: 'n', verb: 'list', resource: 'events' };
 const event = { reason: 'R', action: 'a', type: 'Normal', eventTime: '2026-01-01T00:00:00.000000Z' };
+
+const matchConstraints = { resourceRules: [{ ...events, apiVersions: ['v1'], operations: ['CREATE'] }] };
+const webhook = {
+  name: 'a.example.com',
+  clientConfig: { url: 'https://a.example.com/' },
+  sideEffects: 'None',
+  admissionReviewVersions: ['v1'],
+};
+const mutation = {
+  patchType: 'JSONPatch',
+  jsonPatch: { expression: '[JSONPatch{op: "remove", path: "/metadata/labels"}]' },
+};
 
 const metadata = ({ name }: Place): object => ({ metadata: { name } });
 
@@ -34,6 +47,30 @@ export const samples: Readonly<Record<string, Sample>> = {
   'rbac.authorization.k8s.io/clusterroles': (place) => ({ ...metadata(place), rules: [rule] }),
   'rbac.authorization.k8s.io/rolebindings': (place) => ({ ...metadata(place), roleRef, subjects: [] }),
   'rbac.authorization.k8s.io/clusterrolebindings': (place) => ({ ...metadata(place), roleRef, subjects: [] }),
+  'admissionregistration.k8s.io/mutatingadmissionpolicies': (place) => ({
+    ...metadata(place),
+    spec: { matchConstraints, mutations: [mutation], reinvocationPolicy: 'Never' },
+  }),
+  'admissionregistration.k8s.io/mutatingadmissionpolicybindings': (place) => ({
+    ...metadata(place),
+    spec: { policyName: 'a' },
+  }),
+  'admissionregistration.k8s.io/mutatingwebhookconfigurations': (place) => ({
+    ...metadata(place),
+    webhooks: [webhook],
+  }),
+  'admissionregistration.k8s.io/validatingadmissionpolicies': (place) => ({
+    ...metadata(place),
+    spec: { matchConstraints, validations: [{ expression: 'true' }] },
+  }),
+  'admissionregistration.k8s.io/validatingadmissionpolicybindings': (place) => ({
+    ...metadata(place),
+    spec: { policyName: 'a', validationActions: ['Deny'] },
+  }),
+  'admissionregistration.k8s.io/validatingwebhookconfigurations': (place) => ({
+    ...metadata(place),
+    webhooks: [webhook],
+  }),
   'authentication.k8s.io/tokenreviews': () => ({ spec: { token: 'x' } }),
   'authentication.k8s.io/selfsubjectreviews': () => ({}),
   'authorization.k8s.io/selfsubjectaccessreviews': () => ({ spec: { resourceAttributes } }),

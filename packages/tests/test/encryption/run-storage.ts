@@ -16,7 +16,7 @@ export async function runStorage(
   const surroundings = {
     clock,
     random: systemRandom(),
-    files: { read: async () => Buffer.from(configuration), write: async () => {} },
+    files: { read: async () => Buffer.from(configuration), list: async () => [], write: async () => {} },
     connectEtcd: http2Connect,
     connectKms: { v1: kmsV1Service, v2: kmsV2Service },
     listen,

@@ -1,0 +1,59 @@
+import type { ConfigurationKind } from '../load.ts';
+import type { Written } from '../written.ts';
+
+export interface EventRateLimitConfiguration {
+  /** At least one. */
+  readonly limits: readonly EventLimit[];
+}
+
+export interface EventLimit {
+  readonly type: EventLimitType;
+  /** Events per second that are admitted once the burst is used up. */
+  readonly qps: number;
+  readonly burst: number;
+  /** How many buckets are kept; a bucket that was dropped starts full again. */
+  readonly cacheSize: number;
+}
+
+const types = ['Server', 'Namespace', 'User', 'SourceAndObject'] as const;
+export type EventLimitType = (typeof types)[number];
+
+/** As in kube-apiserver. */
+const defaultCacheSize = 4096;
+
+export const eventRateLimitKind: ConfigurationKind<EventRateLimitConfiguration> = {
+  kind: 'Configuration',
+  groups: ['eventratelimit.admission.k8s.io'],
+  versions: ['v1alpha1'],
+  fields: ['limits'],
+  read: ({ limits }) => ({ limits: readLimits(limits as Written) }),
+};
+
+function readLimits(written: Written): readonly EventLimit[] {
+  const items = written.items();
+  if (items.length === 0) written.invalid([], 'must not be empty');
+  return items.flatMap((item) => {
+    const fields = item.fields(['type', 'qps', 'burst', 'cacheSize']);
+    const type = readType(fields.type);
+    const [burst, qps] = [readPositive(fields.burst), readPositive(fields.qps)];
+    const cacheSize = fields.cacheSize.int32() ?? 0;
+    if (cacheSize < 0 && type !== 'Server') fields.cacheSize.invalid(cacheSize, 'must not be negative');
+    return type ? [{ type, qps, burst, cacheSize: cacheSize || defaultCacheSize }] : [];
+  });
+}
+
+function readType(written: Written): EventLimitType | undefined {
+  const text = written.text() ?? '';
+  const type = types.find((one) => one === text);
+  if (!type) {
+    const supported = types.map((one) => JSON.stringify(one)).join(', ');
+    written.wrong(`Unsupported value: ${JSON.stringify(text)}: supported values: ${supported}`);
+  }
+  return type;
+}
+
+function readPositive(written: Written): number {
+  const number = written.int32() ?? 0;
+  if (number <= 0) written.invalid(number, 'must be positive');
+  return number;
+}

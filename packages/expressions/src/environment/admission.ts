@@ -1,0 +1,133 @@
+import type { UserInfo } from '@cluster-apiserver/model';
+import { type Type, types } from '../check/type.ts';
+import {
+  AccessQuestions,
+  type Authorize,
+  AuthorizerValue,
+  type CheckedResource,
+  ResourceCheck,
+} from '../values/authorizer.ts';
+import { fromApiJson } from '../values/json-map.ts';
+import type { Value } from '../values/value.ts';
+import type { Environment } from './environment.ts';
+
+const { string, list, map, object } = types;
+
+const groupVersionKind = object('kubernetes.GroupVersionKind', { group: string, version: string, kind: string });
+const groupVersionResource = object('kubernetes.GroupVersionResource', {
+  group: string,
+  version: string,
+  resource: string,
+});
+
+/** The AdmissionRequest without its objects, which are variables of their own. */
+const requestType = object('kubernetes.AdmissionRequest', {
+  kind: groupVersionKind,
+  resource: groupVersionResource,
+  subResource: string,
+  requestKind: groupVersionKind,
+  requestResource: groupVersionResource,
+  requestSubResource: string,
+  name: string,
+  namespace: string,
+  operation: string,
+  userInfo: object('kubernetes.UserInfo', {
+    username: string,
+    uid: string,
+    groups: list(string),
+    extra: map(string, list(string)),
+  }),
+  dryRun: types.bool,
+  options: types.dyn,
+});
+
+/** Without managed fields and owner references. That the UID is written so is what kube-apiserver does. */
+const namespaceType = object('kubernetes.Namespace', {
+  metadata: object('kubernetes.NamespaceMetadata', {
+    name: string,
+    generateName: string,
+    namespace: string,
+    labels: map(string, string),
+    annotations: map(string, string),
+    UID: string,
+    creationTimestamp: types.timestamp,
+    deletionGracePeriodSeconds: types.int,
+    deletionTimestamp: types.timestamp,
+    generation: types.int,
+    resourceVersion: string,
+    finalizers: list(string),
+  }),
+  spec: object('kubernetes.NamespaceSpec', { finalizers: list(string) }),
+  status: object('kubernetes.NamespaceStatus', {
+    conditions: list(
+      object('kubernetes.NamespaceCondition', {
+        status: string,
+        type: string,
+        lastTransitionTime: types.timestamp,
+        message: string,
+        reason: string,
+      }),
+    ),
+    phase: string,
+  }),
+});
+
+export interface AdmissionOptions {
+  /** Whether the policy has a paramKind. */
+  readonly hasParams?: boolean;
+  readonly hasAuthorizer?: boolean;
+  readonly hasPatchTypes?: boolean;
+  /** For checking types: what `object`, `oldObject` and `params` are when one kind is meant. */
+  readonly objectType?: Type;
+  readonly paramsType?: Type;
+}
+
+/** What the expressions of policies and of match conditions of webhooks may use. */
+export function admissionEnvironment(options: AdmissionOptions): Environment {
+  const { objectType = types.dyn, paramsType = types.dyn } = options;
+  return {
+    variables: {
+      object: objectType,
+      oldObject: objectType,
+      namespaceObject: namespaceType,
+      request: requestType,
+      ...(options.hasParams && { params: paramsType }),
+      ...(options.hasAuthorizer && {
+        authorizer: types.opaque('kubernetes.authorization.Authorizer'),
+        'authorizer.requestResource': types.opaque('kubernetes.authorization.ResourceCheck'),
+      }),
+    },
+    hasPatchTypes: options.hasPatchTypes ?? false,
+    showsValues: true,
+  };
+}
+
+/** JSON of the API; undefined and null are null. */
+export interface AdmissionValues {
+  readonly object: object | null | undefined;
+  readonly oldObject: object | null | undefined;
+  readonly params?: object | null | undefined;
+  /** The `request` of an AdmissionReview, with options and without objects. */
+  readonly request: object;
+  readonly namespaceObject: object | null | undefined;
+  /** Whose rights `authorizer` asks for, and of which resource the request is. */
+  readonly authorizer?: {
+    readonly authorize: Authorize;
+    readonly user: UserInfo;
+    readonly requestResource: CheckedResource;
+  };
+}
+
+/** The values of those variables for one request. The objects may not change while they are used. */
+export function admissionValues(given: AdmissionValues): ReadonlyMap<string, Value> {
+  const { authorizer } = given;
+  const values = new Map<string, Value>();
+  for (const name of ['object', 'oldObject', 'params', 'request', 'namespaceObject'] as const)
+    values.set(name, fromApiJson(given[name] ?? null));
+  if (authorizer) {
+    const value = new AuthorizerValue(new AccessQuestions(authorizer.authorize), authorizer.user);
+    values.set('authorizer', value);
+    values.set('authorizer.requestResource', new ResourceCheck(value, authorizer.requestResource));
+  }
+  return values;
+}

@@ -1,0 +1,132 @@
+import { atOnce, type Steps } from '@cluster-apiserver/base';
+import { describe, expect, test } from '@jest/globals';
+import { widget } from '../../test/widget.ts';
+import {
+  admissionEnvironment,
+  admissionValues,
+  applyConfigurationFrom,
+  applyConfigurationType,
+  compileTyped,
+  Evaluation,
+  EvaluationError,
+  findApplyFault,
+  jsonPatchFrom,
+  jsonPatchType,
+  types,
+  type Value,
+} from '../index.ts';
+
+const environment = admissionEnvironment({ hasPatchTypes: true });
+const object = { metadata: { name: 'a' }, spec: { size: 3, ports: [{ name: 'http', number: 80 }] } };
+
+function valueOf(text: string): Value {
+  const compiled = compileTyped(environment, text, [applyConfigurationType, types.list(jsonPatchType)]);
+  if ('fault' in compiled) throw new Error(compiled.fault);
+  const values = admissionValues({ object, oldObject: null, request: {}, namespaceObject: null });
+  return atOnce(new Evaluation(values).evaluate(compiled.expression) as Steps<Value>);
+}
+
+describe('an apply configuration', () => {
+  test.each([
+    ['Object{}', {}],
+    ['Object{spec: Object.spec{size: object.spec.size + 1}}', { spec: { size: 4 } }],
+    ['Object{spec: Object.spec{?size: object.spec.?nothing}}', { spec: {} }],
+    [
+      'Object{spec: Object.spec{ports: object.spec.ports.map(p, Object.spec.ports{name: p.name, number: 1})}}',
+      { spec: { ports: [{ name: 'http', number: 1 }] } },
+    ],
+    [
+      'Object{metadata: Object.metadata{annotations: {"__proto__": "x"}}}',
+      JSON.parse('{"metadata":{"annotations":{"__proto__":"x"}}}'),
+    ],
+  ])('%s is JSON of what it names', (text, json) => {
+    expect(JSON.stringify(applyConfigurationFrom(valueOf(text)))).toBe(JSON.stringify(json));
+  });
+
+  test.each([
+    ['Object{spec: Object.status{}}', 'type mismatch: unexpected type name "Object.status", expected "Object.spec"'],
+    ['Object{a: double("NaN")}', 'NaN is no JSON'],
+    ['Object{a: {1: 2}}', 'keys that are no strings'],
+    ['Object{a: quantity("1")}', 'kubernetes.Quantity is no JSON'],
+  ])('%s is an error of the expression: %s', (text, message) => {
+    expect(() => applyConfigurationFrom(valueOf(text))).toThrow(EvaluationError);
+    expect(() => applyConfigurationFrom(valueOf(text))).toThrow(message);
+  });
+
+  test.each([
+    [
+      'a field of the kind',
+      { spec: { size: 1, on: null, raw: { a: [1] }, at: 'x' }, metadata: { labels: { a: 'b' } } },
+      undefined,
+    ],
+    ['a list that writers share', { spec: { ports: [{ name: 'a', number: 1 }], tags: ['a'] } }, undefined],
+    [
+      'an unknown field',
+      { colour: 'red' },
+      'failed to convert patch object to typed object: .colour: field not declared in schema',
+    ],
+    [
+      'another type',
+      { spec: { on: 'yes' } },
+      'failed to convert patch object to typed object: .spec.on: expected boolean, got &{yes}',
+    ],
+    [
+      'several mistakes',
+      { spec: { size: 'a', ports: {}, selector: 1, namespace: 1, at: {}, tags: ['a', 'a'] }, words: [{}] },
+      [
+        'failed to convert patch object to typed object: errors:',
+        '  .spec.size: expected numeric (int or float), got string',
+        '  .spec.ports: expected list, got &{map[]}',
+        '  .spec.selector: expected map, got &{1}',
+        '  .spec.namespace: expected string, got &value.valueUnstructured{Value:1}',
+        '  .spec.at: expected any scalar, got &{map[]}',
+        '  .spec.tags: duplicate entries for key [="a"]',
+        '  .words[0]: expected string, got &value.valueUnstructured{Value:map[]}',
+      ].join('\n'),
+    ],
+    [
+      'elements that can have no key',
+      { spec: { ports: [null, 1] } },
+      [
+        'failed to convert patch object to typed object: errors:',
+        '  .spec.ports: element 0: associative list with keys may not have a null element',
+        '  .spec.ports: element 1: associative list with keys may not have non-map elements',
+      ].join('\n'),
+    ],
+    [
+      'an element without its key',
+      { spec: { ports: [{ number: 1 }] } },
+      'failed to convert patch object to typed object: .spec.ports: element 0: associative list with keys has an element that omits all key fields ["name"] (and doesn\'t have default values for any key fields)',
+    ],
+    [
+      'an atomic list',
+      { words: ['a'], metadata: { ownerReferences: [{ uid: 'u' }] } },
+      'invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: .words, .metadata.ownerReferences[0]',
+    ],
+  ])('with %s is told as by kube-apiserver', (_, configuration, fault) => {
+    expect(findApplyFault(widget.schema, configuration)).toBe(fault);
+  });
+});
+
+describe('a JSON patch', () => {
+  test('has what its operations were given, and nothing else', () => {
+    const text =
+      '[JSONPatch{op: "add", path: "/a", value: {"b": [dyn(1), dyn(null), dyn(1.5), object.spec.ports]}}, JSONPatch{op: "move", from: "/a", path: "/b"}, JSONPatch{op: "remove", path: "/c"}]';
+    expect(jsonPatchFrom(valueOf(text))).toEqual([
+      { op: 'add', path: '/a', value: { b: [1, null, 1.5, [{ name: 'http', number: 80 }]] } },
+      { op: 'move', from: '/a', path: '/b' },
+      { op: 'remove', path: '/c' },
+    ]);
+  });
+
+  test('may add typed objects, also in lists', () => {
+    expect(jsonPatchFrom(valueOf('[JSONPatch{op: "add", path: "/a", value: [Object.spec.ports{name: "x"}]}]'))).toEqual(
+      [{ op: 'add', path: '/a', value: [{ name: 'x' }] }],
+    );
+  });
+
+  test('keeps the digits of a large number', () => {
+    const patch = jsonPatchFrom(valueOf('[JSONPatch{op: "add", path: "/a", value: 9007199254740993}]'));
+    expect(JSON.stringify(patch)).toContain('9007199254740993');
+  });
+});

@@ -1,0 +1,16 @@
+import { reservedWords } from '../values/escaped-name.ts';
+import { types } from '../check/type.ts';
+import { applyConfigurationType, jsonPatchType } from './patch-types.ts';
+
+/** What the expressions of policies have to give, for `compileTyped`. A variable may be anything. */
+export const policyResults = {
+  /** A validation or a match condition. */
+  condition: [types.bool],
+  message: [types.string],
+  auditAnnotation: [types.string, types.null],
+  applyConfiguration: [applyConfigurationType],
+  jsonPatch: [types.list(jsonPatchType)],
+} as const;
+
+/** Whether a variable can be called so. */
+export const isIdentifier = (name: string): boolean => /^[_a-zA-Z]\w*$/.test(name) && !reservedWords.has(name);

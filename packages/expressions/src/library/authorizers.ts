@@ -1,0 +1,65 @@
+import { labelNames, subdomainNames } from '@cluster-apiserver/model';
+import {
+  AuthorizerValue,
+  type CheckedResource,
+  type DecisionValue,
+  GroupCheck,
+  PathCheck,
+  ResourceCheck,
+} from '../values/authorizer.ts';
+import { type Budget, expressionStepsMax } from '../run/budget.ts';
+import { EvaluationError } from '../values/value.ts';
+import { method, type Overload } from './overload.ts';
+
+/** As in kube-apiserver, two checks are all that an expression is granted. */
+const checkSteps = Math.floor(expressionStepsMax * 0.35);
+
+const [authorizer, pathCheck, groupCheck, resourceCheck, decision] = [
+  'Authorizer',
+  'PathCheck',
+  'GroupCheck',
+  'ResourceCheck',
+  'Decision',
+].map((name) => `kubernetes.authorization.${name}`) as [string, string, string, string, string];
+
+/** Whether users may do something: `authorizer.group('').resource('pods').namespace('a').check('get').allowed()`. */
+export const authorizers: readonly Overload[] = [
+  method(authorizer, `path(string) -> ${pathCheck}`, (of: AuthorizerValue, path: string) => {
+    if (path.trim() === '') throw new EvaluationError('path must not be empty');
+    return new PathCheck(of, path);
+  }),
+  method(
+    authorizer,
+    `group(string) -> ${groupCheck}`,
+    (of: AuthorizerValue, group: string) => new GroupCheck(of, group),
+  ),
+  method(authorizer, `serviceAccount(string, string) -> ${authorizer}`, asServiceAccount),
+  method(groupCheck, `resource(string) -> ${resourceCheck}`, (of: GroupCheck, resource: string) => {
+    if (resource.trim() === '') throw new EvaluationError('resource must not be empty');
+    return new ResourceCheck(of.authorizer, { group: of.group, resource });
+  }),
+  ...(['subresource', 'namespace', 'name', 'fieldSelector', 'labelSelector'] as const).map((part) =>
+    method(resourceCheck, `${part}(string) -> ${resourceCheck}`, (of: ResourceCheck, value: string) =>
+      of.with({ [part]: value } satisfies Partial<CheckedResource>),
+    ),
+  ),
+  ...[pathCheck, resourceCheck].map((type) =>
+    method(type, `check(string) -> ${decision}`, (of: PathCheck | ResourceCheck, verb: string, budget: Budget) => {
+      budget.chargeElsewhere(checkSteps);
+      return of.check(verb);
+    }),
+  ),
+  method(decision, 'allowed() -> bool', (of: DecisionValue) => of.decision.verdict === 'allow'),
+  method(decision, 'reason() -> string', (of: DecisionValue) => of.decision.reason ?? ''),
+  method(decision, 'errored() -> bool', (of: DecisionValue) => of.decision.error !== undefined),
+  method(decision, 'error() -> string', (of: DecisionValue) => of.decision.error?.message ?? ''),
+];
+
+function asServiceAccount({ questions }: AuthorizerValue, namespace: string, name: string): AuthorizerValue {
+  if (subdomainNames.whole(name).length > 0) throw new EvaluationError('Invalid service account name');
+  if (labelNames.whole(namespace).length > 0) throw new EvaluationError('Invalid service account namespace');
+  return new AuthorizerValue(questions, {
+    name: `system:serviceaccount:${namespace}:${name}`,
+    groups: ['system:serviceaccounts', `system:serviceaccounts:${namespace}`],
+  });
+}

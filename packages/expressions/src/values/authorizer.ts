@@ -1,0 +1,148 @@
+import {
+  type AccessDecision,
+  type AccessQuestion,
+  decisionNotReady,
+  readFieldSelector,
+  readLabelSelector,
+  type UserInfo,
+} from '@cluster-apiserver/model';
+import { Interruption } from '../run/progress.ts';
+import { EvaluationError, Opaque } from './value.ts';
+
+/** Answers at once where it can. */
+export type Authorize = (question: AccessQuestion) => AccessDecision | Promise<AccessDecision>;
+
+/** The questions of one evaluation: each is asked once, and what is waited for interrupts the evaluation. */
+export class AccessQuestions {
+  readonly #authorize: Authorize;
+  readonly #decisions = new Map<string, AccessDecision>();
+
+  constructor(authorize: Authorize) {
+    this.#authorize = authorize;
+  }
+
+  decide(question: AccessQuestion): AccessDecision {
+    const key = JSON.stringify(question);
+    const known = this.#decisions.get(key);
+    if (known) return known;
+    const decision = this.#authorize(question);
+    if (decision instanceof Promise) throw new Interruption(decision.then((decided) => this.#keep(key, decided)));
+    return this.#keep(key, decision);
+  }
+
+  #keep(key: string, decision: AccessDecision): AccessDecision {
+    if (decision.verdict === 'notReady') throw decisionNotReady();
+    this.#decisions.set(key, decision);
+    return decision;
+  }
+}
+
+/** What has functions and nothing else: it is equal to nothing, not even itself. */
+abstract class Receiver extends Opaque {
+  override equals(): boolean {
+    throw new EvaluationError('no such overload');
+  }
+}
+
+const typeNameOf = (kind: string): string => `kubernetes.authorization.${kind}`;
+
+/** `authorizer`: whether a user may do something. */
+export class AuthorizerValue extends Receiver {
+  override readonly typeName = typeNameOf('Authorizer');
+  readonly questions: AccessQuestions;
+  readonly user: UserInfo;
+
+  constructor(questions: AccessQuestions, user: UserInfo) {
+    super();
+    this.questions = questions;
+    this.user = user;
+  }
+}
+
+export class PathCheck extends Receiver {
+  override readonly typeName = typeNameOf('PathCheck');
+  readonly authorizer: AuthorizerValue;
+  readonly path: string;
+
+  constructor(authorizer: AuthorizerValue, path: string) {
+    super();
+    this.authorizer = authorizer;
+    this.path = path;
+  }
+
+  check(verb: string): DecisionValue {
+    const { questions, user } = this.authorizer;
+    return new DecisionValue(questions.decide({ user, verb, path: this.path }));
+  }
+}
+
+export class GroupCheck extends Receiver {
+  override readonly typeName = typeNameOf('GroupCheck');
+  readonly authorizer: AuthorizerValue;
+  readonly group: string;
+
+  constructor(authorizer: AuthorizerValue, group: string) {
+    super();
+    this.authorizer = authorizer;
+    this.group = group;
+  }
+}
+
+/** Texts are empty where nothing is said. */
+export interface CheckedResource {
+  readonly group: string;
+  readonly resource: string;
+  readonly subresource?: string;
+  readonly namespace?: string;
+  readonly name?: string;
+  readonly fieldSelector?: string;
+  readonly labelSelector?: string;
+}
+
+export class ResourceCheck extends Receiver {
+  override readonly typeName = typeNameOf('ResourceCheck');
+  readonly authorizer: AuthorizerValue;
+  readonly resource: CheckedResource;
+
+  constructor(authorizer: AuthorizerValue, resource: CheckedResource) {
+    super();
+    this.authorizer = authorizer;
+    this.resource = resource;
+  }
+
+  with(more: Partial<CheckedResource>): ResourceCheck {
+    return new ResourceCheck(this.authorizer, { ...this.resource, ...more });
+  }
+
+  check(verb: string): DecisionValue {
+    const { questions, user } = this.authorizer;
+    const { group, resource, subresource, namespace, name, fieldSelector, labelSelector } = this.resource;
+    return new DecisionValue(
+      questions.decide({
+        user,
+        verb,
+        path: '',
+        resource: {
+          group,
+          version: '*',
+          resource,
+          subresource: subresource || undefined,
+          namespace: namespace || undefined,
+          name: name || undefined,
+          fieldSelector: readFieldSelector({ rawSelector: fieldSelector }).selector,
+          labelSelector: readLabelSelector({ rawSelector: labelSelector }).selector,
+        },
+      }),
+    );
+  }
+}
+
+export class DecisionValue extends Receiver {
+  override readonly typeName = typeNameOf('Decision');
+  readonly decision: AccessDecision;
+
+  constructor(decision: AccessDecision) {
+    super();
+    this.decision = decision;
+  }
+}

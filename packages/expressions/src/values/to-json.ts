@@ -1,0 +1,47 @@
+import { setOwn } from '@cluster-apiserver/base';
+import { rawNumber } from '@cluster-apiserver/model';
+import { ConstructedObject } from './constructed.ts';
+import { formatDouble } from './double.ts';
+import { MapValue } from './map-value.ts';
+import { formatDuration, formatTimestamp } from './time.ts';
+import { typeNameOf } from './type-name.ts';
+import { Duration, EvaluationError, Optional, Timestamp, Uint, type Value } from './value.ts';
+
+/** A value as JSON. What JSON has no form for is an error of the expression. */
+export function toJson(value: Value): unknown {
+  if (value === null || typeof value === 'string' || typeof value === 'boolean') return value;
+  if (typeof value === 'bigint') return integer(value);
+  if (typeof value === 'number') return finite(value);
+  if (value instanceof Uint) return integer(value.value);
+  if (value instanceof Uint8Array) return Buffer.from(value).toString('base64');
+  if (value instanceof Timestamp) return formatTimestamp(value);
+  if (value instanceof Duration) return formatDuration(value);
+  if (value instanceof MapValue)
+    return jsonObject(
+      Array.from(value.entries(), ([key, held]) => {
+        if (typeof key !== 'string') throw new EvaluationError('a map with keys that are no strings is no JSON');
+        return [key, held];
+      }),
+    );
+  if (value instanceof ConstructedObject) return jsonObject(value.fields);
+  if (value instanceof Optional) {
+    if (value.value === undefined) throw new EvaluationError('optional.none() dereference');
+    return toJson(value.value);
+  }
+  if (Array.isArray(value)) return value.map(toJson);
+  throw new EvaluationError(`a value of type ${typeNameOf(value)} is no JSON`);
+}
+
+function jsonObject(entries: Iterable<readonly [string, Value]>): Record<string, unknown> {
+  const json: Record<string, unknown> = {};
+  for (const [name, value] of entries) setOwn(json, name, toJson(value));
+  return json;
+}
+
+const integer = (value: bigint): unknown =>
+  Number.isSafeInteger(Number(value)) ? Number(value) : rawNumber(String(value));
+
+function finite(value: number): number {
+  if (!Number.isFinite(value)) throw new EvaluationError(`${formatDouble(value)} is no JSON`);
+  return value;
+}

@@ -1,0 +1,117 @@
+import type { Call, Clock } from '@cluster-apiserver/base';
+import { getOwn } from '@cluster-apiserver/base';
+import { type KubeObject, StatusError } from '@cluster-apiserver/model';
+import type { AdmissionContext, AdmissionPlugin } from './admission.ts';
+
+export interface EventLimit {
+  readonly type: keyof typeof keyOf;
+  /** Tokens that a bucket gets in a second. */
+  readonly qps: number;
+  /** Tokens of a full bucket. */
+  readonly burst: number;
+  /** How many buckets are kept. The least recently used goes first, and starts full if it is needed again. */
+  readonly cacheSize: number;
+}
+
+/** What the events of one bucket have in common. */
+const keyOf = {
+  Server: () => '',
+  Namespace: ({ namespace = '' }: AdmissionContext) => namespace,
+  User: ({ user }: AdmissionContext) => user.name,
+  SourceAndObject: ({ object }: AdmissionContext) => {
+    const { source = {}, involvedObject = {} } = object as StoredEvent;
+    const { kind, namespace, name, uid, apiVersion } = involvedObject;
+    return [source.component, source.host, kind, namespace, name, uid, apiVersion].join('');
+  },
+};
+
+/** An event in the form in which it is stored, whichever group it was written through. */
+type StoredEvent = KubeObject & {
+  readonly source?: { readonly component?: string; readonly host?: string };
+  readonly involvedObject?: Readonly<
+    Partial<Record<'kind' | 'namespace' | 'name' | 'uid' | 'apiVersion', string | undefined>>
+  >;
+};
+
+/** Limits how many events are created and updated, in both groups. Each limit takes a token, also if another refuses. */
+export function eventRateLimit(limits: readonly EventLimit[], clock: Clock): AdmissionPlugin {
+  const buckets = limits.map((limit) => new Buckets(limit, clock));
+  /** A request takes its tokens once, however often it is admitted: after a conflict, or for another generated name. */
+  const refusals = new WeakMap<Call, StatusError | 'admitted'>();
+  return {
+    name: 'EventRateLimit',
+    validate: (context) => {
+      if (!isWriteOfEvent(context)) return undefined;
+      const { call } = context;
+      let refusal = refusals.get(call);
+      if (!refusal) refusals.set(call, (refusal = takeTokens(buckets, context) ?? 'admitted'));
+      if (refusal !== 'admitted') throw refusal;
+      return undefined;
+    },
+  };
+}
+
+const groups: Readonly<Record<string, true>> = { '': true, 'events.k8s.io': true };
+
+/** Nothing is written by a dry run. */
+const isWriteOfEvent = ({ resource, operation, dryRun }: AdmissionContext): boolean =>
+  resource.plural === 'events' && getOwn(groups, resource.group) === true && operation !== 'DELETE' && !dryRun;
+
+/** The answer if a bucket is empty. */
+function takeTokens(buckets: readonly Buckets[], context: AdmissionContext): StatusError | undefined {
+  const refusals = buckets.flatMap((one) => one.take(context) ?? []);
+  if (refusals.length === 0) return undefined;
+  const problems = refusals.map(({ problem }) => problem);
+  const text = problems.length === 1 ? problems[0] : `[${problems.join(', ')}]`;
+  return new StatusError('TooManyRequests', `Too many requests: ${text}`, {
+    retryAfterSeconds: Math.max(...refusals.map(({ waitSeconds }) => Math.ceil(waitSeconds))),
+  });
+}
+
+interface Bucket {
+  tokens: number;
+  filledAtMs: number;
+}
+
+/** The buckets of one limit, by what their events have in common. */
+class Buckets {
+  readonly #limit: EventLimit;
+  readonly #clock: Clock;
+  /** The least recently used comes first. */
+  readonly #byKey = new Map<string, Bucket>();
+
+  constructor(limit: EventLimit, clock: Clock) {
+    this.#limit = limit;
+    this.#clock = clock;
+  }
+
+  /** Takes a token, or says until when there is none. */
+  take(context: AdmissionContext): { readonly problem: string; readonly waitSeconds: number } | undefined {
+    const { type, qps } = this.#limit;
+    const key = keyOf[type](context);
+    const bucket = this.#filled(key);
+    if (bucket.tokens >= 1) {
+      bucket.tokens--;
+      return undefined;
+    }
+    return { problem: `limit reached on type ${type} for key ${key}`, waitSeconds: (1 - bucket.tokens) / qps };
+  }
+
+  #filled(key: string): Bucket {
+    const { qps, burst, cacheSize } = this.#limit;
+    const nowMs = this.#clock.monotonicMs();
+    const known = this.#byKey.get(key);
+    if (!known) {
+      const [oldest] = this.#byKey.keys();
+      if (oldest !== undefined && this.#byKey.size >= cacheSize) this.#byKey.delete(oldest);
+      const full = { tokens: burst, filledAtMs: nowMs };
+      this.#byKey.set(key, full);
+      return full;
+    }
+    this.#byKey.delete(key); // so that it goes to the end
+    this.#byKey.set(key, known);
+    known.tokens = Math.min(burst, known.tokens + ((nowMs - known.filledAtMs) / 1000) * qps);
+    known.filledAtMs = nowMs;
+    return known;
+  }
+}

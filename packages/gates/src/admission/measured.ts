@@ -1,0 +1,76 @@
+import type { Clock } from '@cluster-apiserver/base';
+import { type Admission, type AdmissionContext, type AdmissionPlugin, admission } from './admission.ts';
+
+/** The part of admission that changes objects, and the one that only refuses. Named as in kube-apiserver. */
+export type AdmissionStep = 'admit' | 'validate';
+
+/** Reports how long something took, and whether it refused the write. */
+export type ObserveAdmission = (operation: AdmissionContext['operation'], rejected: boolean, seconds: number) => void;
+
+export interface AdmissionMeasures {
+  /** Of all plugins together. */
+  readonly step: (step: AdmissionStep) => ObserveAdmission;
+  readonly plugin: (name: string, step: AdmissionStep) => ObserveAdmission;
+}
+
+/** Admission that reports each of its steps, and each plugin in them. */
+export function measuredAdmission(
+  plugins: readonly AdmissionPlugin[],
+  clock: Clock,
+  measures: AdmissionMeasures,
+): Admission {
+  /**
+   * When the step began or the last plugin ended: then the next plugin begins, and the step ends with its last plugin. So
+   * the clock is read once for each of them: a reading costs more than most plugins, which have nothing to do.
+   */
+  let lapMs = 0;
+  const lap = (): number => (lapMs = clock.monotonicMs());
+  const lastLap = (): number => lapMs;
+  const measured = plugins.map(({ mutate, validate, ...plugin }): AdmissionPlugin => {
+    const { name } = plugin;
+    return {
+      ...plugin,
+      ...(mutate && { mutate: timed(mutate, lastLap, lap, measures.plugin(name, 'admit')) }),
+      ...(validate && { validate: timed(validate, lastLap, lap, measures.plugin(name, 'validate')) }),
+    };
+  });
+  const { mutate, validate } = admission(measured);
+  return {
+    mutate: timed(mutate, lap, lastLap, measures.step('admit')),
+    validate: timed(validate, lap, lastLap, measures.step('validate')),
+  };
+}
+
+/** What answers at once is measured at once: nothing is made for it. */
+function timed<T>(
+  act: (context: AdmissionContext) => T | Promise<T>,
+  start: () => number,
+  end: () => number,
+  observe: ObserveAdmission,
+): (context: AdmissionContext) => T | Promise<T> {
+  const observeSince = (startMs: number, { operation }: AdmissionContext, rejected: boolean): void =>
+    observe(operation, rejected, (end() - startMs) / 1000);
+  const observeLater = async (startMs: number, context: AdmissionContext, waitedFor: Promise<T>): Promise<T> => {
+    let rejected = true;
+    try {
+      const answer = await waitedFor;
+      rejected = false;
+      return answer;
+    } finally {
+      observeSince(startMs, context, rejected);
+    }
+  };
+  return (context) => {
+    const startMs = start();
+    let answer: T | Promise<T>;
+    try {
+      answer = act(context);
+    } catch (refusal) {
+      observeSince(startMs, context, true);
+      throw refusal;
+    }
+    if (answer instanceof Promise) return observeLater(startMs, context, answer);
+    observeSince(startMs, context, false);
+    return answer;
+  };
+}

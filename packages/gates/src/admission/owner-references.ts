@@ -1,0 +1,123 @@
+import {
+  decisionNotReady,
+  forbiddenName,
+  type KubeObject,
+  type OwnerReference,
+  type ResourceQuestion,
+  sameJson,
+  type StatusError,
+} from '@cluster-apiserver/model';
+import type { Authorizer } from '../authorization/authorizer.ts';
+import { type AdmissionContext, type AdmissionPlugin, nameOf } from './admission.ts';
+
+/** A resource that serves a kind. */
+export interface OwnerResource {
+  readonly group: string;
+  readonly version: string;
+  readonly plural: string;
+  readonly namespaced: boolean;
+}
+
+export interface OwnerReferencesOptions {
+  readonly authorizer: Authorizer;
+  readonly resourceOf: (apiVersion: string, kind: string) => OwnerResource | undefined;
+}
+
+/**
+ * Owners decide when an object is deleted, so who changes them needs the verb `delete` for the object; who makes an
+ * object block the deletion of an owner needs `update` for the owner's finalizers.
+ */
+export const ownerReferencesPermissionEnforcement = (options: OwnerReferencesOptions): AdmissionPlugin => ({
+  name: 'OwnerReferencesPermissionEnforcement',
+  validate: (context) => {
+    const { object, oldObject } = context;
+    if (!object || !changesOwners(object, oldObject)) return undefined;
+    return requireRights(context, object, options);
+  },
+});
+
+/** In this order: a list in another order is another list. */
+const changesOwners = (object: KubeObject, oldObject: KubeObject | undefined): boolean =>
+  !sameJson(ownersOf(object), ownersOf(oldObject));
+
+const ownersOf = (object: KubeObject | undefined): readonly OwnerReference[] => object?.metadata.ownerReferences ?? [];
+
+async function requireRights(
+  context: AdmissionContext,
+  object: KubeObject,
+  options: OwnerReferencesOptions,
+): Promise<undefined> {
+  if (context.operation !== 'CREATE') {
+    const refusal = await refusalOf(context, options, 'delete', resourceIn(context));
+    if (refusal) throw forbidden(context, `cannot set an ownerRef on a resource you can't delete: ${refusal.reason}`);
+  }
+  const blocking = newBlockingOwners(object, context.oldObject);
+  if (blocking.length === 0 || !(await refusalOf(context, options, 'update', anyFinalizers))) return;
+  for (const owner of blocking) {
+    const refusal = await refusalOf(context, options, 'update', finalizersOf(owner, context, options));
+    if (refusal)
+      throw forbidden(
+        context,
+        `cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on: ${refusal.reason}`,
+      );
+  }
+}
+
+const resourceIn = ({ resource, subresource, namespace, name }: AdmissionContext): ResourceQuestion => ({
+  group: resource.group,
+  version: resource.version,
+  resource: resource.plural,
+  subresource,
+  namespace,
+  name,
+});
+
+const anyFinalizers: ResourceQuestion = {
+  group: '*',
+  version: '*',
+  resource: '*',
+  subresource: 'finalizers',
+  namespace: undefined,
+  name: '*',
+};
+
+/** An owner with a namespace is in that of the object. */
+function finalizersOf(
+  { apiVersion = '', kind = '', name }: OwnerReference,
+  context: AdmissionContext,
+  { resourceOf }: OwnerReferencesOptions,
+): ResourceQuestion {
+  const found = resourceOf(apiVersion, kind);
+  if (!found)
+    throw forbidden(
+      context,
+      `cannot set blockOwnerDeletion in this case because cannot find RESTMapping for APIVersion ${apiVersion} Kind ${kind}: no matches for kind ${JSON.stringify(kind)} in version ${JSON.stringify(apiVersion)}`,
+    );
+  const { group, version, plural, namespaced } = found;
+  const namespace = namespaced ? context.namespace : undefined;
+  return { group, version, resource: plural, subresource: 'finalizers', namespace, name };
+}
+
+/** Owners that the object did not have, or whose deletion it did not block. */
+function newBlockingOwners(object: KubeObject, oldObject: KubeObject | undefined): readonly OwnerReference[] {
+  const before = new Map(ownersOf(oldObject).map((owner) => [owner.uid, owner]));
+  return ownersOf(object).filter(
+    ({ uid, blockOwnerDeletion }) => blockOwnerDeletion === true && before.get(uid)?.blockOwnerDeletion !== true,
+  );
+}
+
+/** Undefined for what the writer may do. */
+async function refusalOf(
+  { user, call }: AdmissionContext,
+  { authorizer }: OwnerReferencesOptions,
+  verb: string,
+  resource: ResourceQuestion,
+): Promise<{ readonly reason: string } | undefined> {
+  const { verdict, reason = '', error } = await authorizer.authorize({ user, verb, path: '', resource }, call);
+  if (verdict === 'allow') return undefined;
+  if (verdict === 'notReady') throw decisionNotReady();
+  return { reason: `${reason}, ${error?.message ?? '<nil>'}` };
+}
+
+const forbidden = (context: AdmissionContext, problem: string): StatusError =>
+  forbiddenName(context.resource, nameOf(context), problem);

@@ -1,0 +1,152 @@
+import type { Call } from '@cluster-apiserver/base';
+import {
+  type AccessQuestion,
+  decisionNotReady,
+  forbidden,
+  invalid,
+  type KubeObject,
+  sameJson,
+  type UserInfo,
+} from '@cluster-apiserver/model';
+import type { Authorizer } from '../authorization/authorizer.ts';
+import { mastersGroup } from '../authorization/privileged-groups.ts';
+import type { AdmissionContext, AdmissionPlugin } from './admission.ts';
+
+export interface ParamRightsOptions {
+  readonly authorizer: Authorizer;
+  /** The resource of a kind, by its plural name; undefined if it is not served. */
+  resourceOf(apiVersion: string, kind: string): string | undefined;
+  /** A policy, of the kind of this name, as far as it is known here. */
+  policyNamed(kind: string, name: string): KubeObject | undefined;
+  /** Resolves when everything is known that was written before. */
+  refresh(call: Call): Promise<void>;
+}
+
+/**
+ * A policy lets its users learn of its parameters, by what it denies and by its messages. So who writes a policy with a
+ * paramKind must be allowed to get all objects of that kind, and who writes a binding with a paramRef must be allowed to
+ * read what it names. It cannot be switched off.
+ */
+export const paramRights = (options: ParamRightsOptions): AdmissionPlugin => ({
+  name: 'ParamRights',
+  validate: (context) => {
+    const { operation, resource, subresource } = context;
+    if (operation === 'DELETE' || subresource !== undefined || resource.group !== 'admissionregistration.k8s.io')
+      return undefined;
+    // Decoded by the schemas of the kinds of this group.
+    const object: PolicyOrBinding | undefined = context.object;
+    const current: PolicyOrBinding | undefined = context.oldObject;
+    if (!object?.spec || context.user.groups.includes(mastersGroup)) return undefined;
+    const { paramKind, paramRef } = object.spec;
+    if (paramKind) {
+      const before = current?.spec?.paramKind;
+      if (before && sameJson(before, paramKind)) return undefined;
+      return requireRight({ context, options, object, field: 'spec.paramKind' }, () => ofPolicy(paramKind, options));
+    }
+    // An update is checked even if it leaves the reference alone, as kube-apiserver does: the policy may be another.
+    if (paramRef)
+      return requireRight({ context, options, object, field: 'spec.paramRef' }, () =>
+        ofBinding(resource.kind, object, paramRef, options),
+      );
+    return undefined;
+  },
+});
+
+/** Which of them it is, its fields tell. */
+interface PolicyOrBinding extends KubeObject {
+  readonly spec?: {
+    readonly paramKind?: ParamKind;
+    readonly policyName?: string;
+    readonly paramRef?: { readonly name?: string; readonly namespace?: string };
+  };
+}
+
+interface ParamKind {
+  readonly apiVersion?: string;
+  readonly kind?: string;
+}
+
+/** What the writer must be allowed, and what to say if not. */
+interface Right {
+  readonly verb: string;
+  readonly resource: NonNullable<AccessQuestion['resource']>;
+  refusal(user: string): string;
+}
+
+interface Check {
+  readonly context: AdmissionContext;
+  readonly options: ParamRightsOptions;
+  readonly object: KubeObject;
+  readonly field: string;
+}
+
+async function requireRight(check: Check, right: () => Right): Promise<undefined> {
+  const { context, options, object, field } = check;
+  if ((await refusalOf(check, right())) === undefined) return;
+  // The policy, or a right of the writer, may just have been written through another replica.
+  await options.refresh(context.call);
+  const refusal = await refusalOf(check, right());
+  if (refusal !== undefined) throw invalid(context.resource, object.metadata.name ?? '', [forbidden(field, refusal)]);
+}
+
+async function refusalOf({ context, options }: Check, right: Right): Promise<string | undefined> {
+  const { user, call } = context;
+  const { verb, resource } = right;
+  const decision = await options.authorizer.authorize({ user, verb, path: '', resource }, call);
+  if (decision.verdict === 'notReady') throw decisionNotReady();
+  if (decision.verdict === 'allow') return undefined;
+  return decision.error ? `failed to authorize request: ${decision.error.message}` : right.refusal(describeUser(user));
+}
+
+/** Of all objects of the kind, wherever they are. */
+function ofPolicy(paramKind: ParamKind, options: ParamRightsOptions): Right {
+  const { apiVersion = '', kind = '' } = paramKind;
+  return {
+    verb: 'get',
+    resource: { ...resourceIn(paramKind, options), subresource: undefined, namespace: '*', name: '*' },
+    refusal: (user) =>
+      `user ${user} must have "get" permission on all objects of the referenced paramKind (kind=${kind}, apiVersion=${apiVersion})`,
+  };
+}
+
+function ofBinding(
+  bindingKind: string,
+  { spec = {} }: PolicyOrBinding,
+  { name = '', namespace = '' }: { readonly name?: string; readonly namespace?: string },
+  options: ParamRightsOptions,
+): Right {
+  const { policyName = '' } = spec;
+  const policy: PolicyOrBinding | undefined = options.policyNamed(bindingKind.replace(/Binding$/, ''), policyName);
+  const paramKind = policy?.spec?.paramKind;
+  const found = paramKind ? resourceIn(paramKind, options) : everything;
+  const verb = name === '' ? 'list' : 'get';
+  const lacks = (user: string): string => `user ${user} does not have "${verb}" permission`;
+  return {
+    verb,
+    resource: { ...found, subresource: undefined, namespace: namespace || undefined, name: name || undefined },
+    refusal: (user) => {
+      const everywhere = `${lacks(user)} for all groups, versions and resources`;
+      if (!policy)
+        return `unable to get policy ${policyName} to determine minimum required permissions and ${everywhere}`;
+      if (paramKind && found.resource === '*')
+        return `unable to resolve paramKind ${paramKind.apiVersion ?? ''}, Kind=${paramKind.kind ?? ''} to determine minimum required permissions and ${everywhere}`;
+      return `${lacks(user)} on the object referenced by paramRef`;
+    },
+  };
+}
+
+/** What has to be allowed as long as nobody knows what is read. */
+const everything = { group: '*', version: '*', resource: '*' };
+
+function resourceIn({ apiVersion = '', kind = '' }: ParamKind, { resourceOf }: ParamRightsOptions): typeof everything {
+  const [version = '', group = ''] = apiVersion.split('/').toReversed();
+  return { group, version, resource: resourceOf(apiVersion, kind) ?? '*' };
+}
+
+/** As kube-apiserver prints users: &{name uid [groups] map[extra]}. */
+function describeUser({ name, uid = '', groups, extra = {} }: UserInfo): string {
+  const more = Object.entries(extra)
+    .toSorted(([one], [other]) => (one < other ? -1 : 1))
+    .map(([key, values]) => `${key}:[${values.join(' ')}]`);
+  return `&{${name} ${uid} [${groups.join(' ')}] map[${more.join(' ')}]}`;
+}

@@ -1,0 +1,31 @@
+import { type KubeObject, sameJson, subdomainNames } from '@cluster-apiserver/model';
+
+/** The group of the kinds by which operators govern what may be written. */
+export const admissionRegistration = { group: 'admissionregistration.k8s.io', version: 'v1' };
+
+/** What its kinds have in common. */
+export const admissionKind = {
+  ...admissionRegistration,
+  namespaced: false,
+  shortNames: [],
+  categories: ['api-extensions'],
+  names: subdomainNames,
+  qualifiedFinalizers: true,
+  createOnReplace: false,
+  replaceNeedsVersion: true,
+  ownsOthers: true,
+  deletedAnswer: 'status',
+  subresources: [],
+  selectableFields: {},
+  unknownSelectorField: (name: string) =>
+    `"${name}" is not a known field selector: only "metadata.name", "metadata.namespace"`,
+} as const;
+
+/** Sets metadata.generation: 1 on a create, and one more with each change of this field. */
+export const countingChangesOf =
+  (field: string) =>
+  <T extends KubeObject>(object: T, current: T | undefined): T => {
+    const before = Number(current?.metadata.generation ?? 0);
+    const changed = !current || !sameJson(current[field], object[field]);
+    return { ...object, metadata: { ...object.metadata, generation: changed ? before + 1 : before } };
+  };

@@ -1,0 +1,64 @@
+import {
+  ageColumn,
+  type Column,
+  type FieldError,
+  field,
+  invalidValue,
+  type KubeObject,
+  nameColumn,
+  required,
+  string,
+  subdomainNames,
+} from '@cluster-apiserver/model';
+import { matchErrors, matchResources, type MatchResources, withMatchDefaults } from './match-resources.ts';
+import { type ParamRef, paramRef, paramRefErrors } from './params.ts';
+
+/** What bindings of validating and mutating policies have in common. */
+export interface BindingSpec {
+  policyName?: string;
+  paramRef?: ParamRef;
+  matchResources?: MatchResources;
+}
+
+export const bindingFields = {
+  policyName: field(string, 'Name of the policy that is put into force.'),
+  paramRef: field(paramRef, 'Objects that hold the parameters of the policy.'),
+  matchResources: field(matchResources, 'Narrows the requests that the policy is asked about.'),
+};
+
+/** Adds what a writer leaves out. */
+export const withBindingDefaults = <T extends { spec: BindingSpec }>(binding: T): T => {
+  const { matchResources } = binding.spec;
+  return matchResources
+    ? { ...binding, spec: { ...binding.spec, matchResources: withMatchDefaults(matchResources) } }
+    : binding;
+};
+
+export const bindingErrors = ({ policyName = '', paramRef, matchResources }: BindingSpec): FieldError[] => [
+  ...(policyName === ''
+    ? [required('spec.policyName')]
+    : subdomainNames.whole(policyName).map((problem) => invalidValue('spec.policyName', policyName, problem))),
+  ...(paramRef ? paramRefErrors('spec.paramRef', paramRef) : []),
+  ...(matchResources ? matchErrors('spec.matchResources', matchResources, { needsRules: false }) : []),
+];
+
+export const bindingColumns: readonly Column<KubeObject & { spec: BindingSpec }>[] = [
+  nameColumn,
+  {
+    name: 'PolicyName',
+    description: 'Policy that is put into force.',
+    value: ({ spec: { policyName = '' } }) => policyName,
+  },
+  {
+    name: 'ParamRef',
+    description: 'Namespace and name of the object that holds the parameters.',
+    value: ({ spec: { paramRef } }) => paramRefCell(paramRef),
+  },
+  ageColumn,
+];
+
+function paramRefCell(ref: ParamRef | undefined): string {
+  if (!ref) return '<unset>';
+  const { namespace = '*', name = '' } = ref;
+  return name === '' ? '<selector>' : `${namespace}/${name}`;
+}

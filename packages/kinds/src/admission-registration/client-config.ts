@@ -1,0 +1,113 @@
+import {
+  bytes,
+  field,
+  type FieldErrors,
+  int32,
+  invalidValue,
+  object,
+  publicationOf,
+  required,
+  string,
+  subdomainNames,
+} from '@cluster-apiserver/model';
+import { admissionRegistration } from './admission-registration.ts';
+
+/** Where a webhook is. */
+export interface WebhookClientConfig {
+  url?: string;
+  service?: ServiceReference;
+  caBundle?: string;
+}
+
+export interface ServiceReference {
+  namespace: string;
+  name: string;
+  path?: string;
+  port?: number;
+}
+
+const serviceReference = object(
+  {
+    namespace: field(string, 'Namespace of the service.', 'always'),
+    name: field(string, 'Name of the service.', 'always'),
+    path: field(string, 'URL path of the requests.', 'given'),
+    port: field(int32, 'Port of the service. Defaults to 443.', 'given'),
+  },
+  {
+    numbers: { namespace: 1, name: 2, path: 3, port: 4 },
+    publication: publicationOf(
+      { ...admissionRegistration, kind: 'ServiceReference' },
+      'A service that webhook requests are sent to.',
+      ['namespace', 'name'],
+    ),
+  },
+);
+
+export const clientConfig = object(
+  {
+    url: field(string, 'HTTPS URL of the webhook. Either this or service is set.', 'given'),
+    service: field(serviceReference, 'Service that the webhook is reached by. Either this or url is set.'),
+    caBundle: field(
+      bytes,
+      'PEM certificates that the certificate of the webhook is verified with. Defaults to the trusted certificates of the system.',
+    ),
+  },
+  {
+    numbers: { service: 1, caBundle: 2, url: 3 },
+    publication: publicationOf({ ...admissionRegistration, kind: 'WebhookClientConfig' }, 'How a webhook is reached.'),
+  },
+);
+
+const defaultServicePort = 443;
+
+/** Adds what a writer leaves out. */
+export const withServicePort = (config: WebhookClientConfig): WebhookClientConfig =>
+  config.service
+    ? { ...config, service: { ...config.service, port: config.service.port ?? defaultServicePort } }
+    : config;
+
+export function addClientConfigErrors(errors: FieldErrors, at: string, { url, service }: WebhookClientConfig): void {
+  if ((url === undefined) === (service === undefined))
+    errors.add(() => required(at, 'exactly one of url or service is required'));
+  else if (url !== undefined) addUrlErrors(errors, `${at}.url`, url);
+  else if (service) addServiceErrors(errors, `${at}.service`, service);
+}
+
+/** Scheme, authority, path, query and fragment, as RFC 3986 splits any text. */
+const urlParts = /^(?:([^:/?#]+):)?(?:\/\/([^/?#]*))?[^?#]*(?:\?([^#]*))?(?:#(.*))?$/s;
+
+function addUrlErrors(errors: FieldErrors, at: string, url: string): void {
+  const form = '; desired format: https://host[/path]';
+  const [, scheme = '', authority = '', query = '', fragment = ''] = urlParts.exec(url) ?? [];
+  if (scheme === 'https' && authority !== '' && !URL.canParse(url))
+    return errors.add(() => required(at, `url must be a valid URL${form}`));
+  const refuse = (value: string, detail: string): void => errors.add(() => invalidValue(at, value, detail));
+  const [host = '', user] = authority.split('@').toReversed();
+  if (scheme !== 'https') refuse(scheme, `'https' is the only allowed URL scheme${form}`);
+  if (host === '') refuse(host, `host must be specified${form}`);
+  if (user !== undefined) refuse(user, 'user information is not permitted in the URL');
+  if (fragment !== '') refuse(fragment, 'fragments are not permitted in the URL');
+  if (query !== '') refuse(query, 'query parameters are not permitted in the URL');
+}
+
+const portMax = 65_535;
+
+function addServiceErrors(
+  errors: FieldErrors,
+  at: string,
+  { namespace, name, path = '', port = 0 }: ServiceReference,
+): void {
+  if (name === '') errors.add(() => required(`${at}.name`));
+  if (namespace === '') errors.add(() => required(`${at}.namespace`));
+  if (port < 1 || port > portMax)
+    errors.add(() =>
+      invalidValue(`${at}.port`, port, `port is not valid: must be between 1 and ${portMax}, inclusive`),
+    );
+  if (path === '' || path === '/') return;
+  const refuse = (detail: string): void => errors.add(() => invalidValue(`${at}.path`, path, detail));
+  if (!path.startsWith('/')) refuse("must start with a '/'");
+  const segments = path === '//' ? [''] : path.slice(1).replace(/\/$/, '').split('/');
+  for (const [index, segment] of segments.entries())
+    if (segment === '') refuse(`segment[${index}] may not be empty`);
+    else for (const problem of subdomainNames.whole(segment)) refuse(`segment[${index}]: ${problem}`);
+}

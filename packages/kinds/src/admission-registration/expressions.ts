@@ -1,0 +1,61 @@
+import type { Steps } from '@cluster-apiserver/base';
+import {
+  admissionEnvironment,
+  type AdmissionOptions,
+  compileTyped,
+  compileVariables,
+  policyResults,
+  type Type,
+  withVariables,
+  type WrittenVariable,
+} from '@cluster-apiserver/expressions';
+
+/** Says what is wrong with an expression, for each place where one may stand. Nothing wrong is an empty list. */
+export interface ExpressionChecker {
+  matchCondition(expression: string): readonly string[];
+  validation(expression: string): readonly string[];
+  message(expression: string): readonly string[];
+  auditAnnotation(expression: string): readonly string[];
+  applyConfiguration(expression: string): readonly string[];
+  jsonPatch(expression: string): readonly string[];
+  /** The variable of this index. */
+  variable(index: number): readonly string[];
+}
+
+/** Those that expressions of a webhook or a policy may use. */
+export interface ExpressionNames {
+  readonly hasParams: boolean;
+  readonly variables: readonly WrittenVariable[];
+}
+
+/** Webhooks have neither parameters nor variables. */
+export const noNames: ExpressionNames = { hasParams: false, variables: [] };
+
+/** Compiles the variables first. Each of its checks compiles an expression, which is worth a step. */
+export function* expressionChecker({ hasParams, variables: written }: ExpressionNames): Steps<ExpressionChecker> {
+  const full = admissionEnvironment({ hasParams, hasAuthorizer: true });
+  const { variables, faults } = yield* compileVariables(full, written);
+  const checking =
+    (options: AdmissionOptions, allowed: readonly Type[]) =>
+    (expression: string): readonly string[] =>
+      faultOf(
+        compileTyped(withVariables(admissionEnvironment({ hasParams, ...options }), variables), expression, allowed),
+      );
+  const authorized = { hasAuthorizer: true };
+  const patching = { hasAuthorizer: true, hasPatchTypes: true };
+  return {
+    matchCondition: (expression) => faultOf(compileTyped(full, expression, policyResults.condition)),
+    validation: checking(authorized, policyResults.condition),
+    message: checking({}, policyResults.message),
+    auditAnnotation: checking(authorized, policyResults.auditAnnotation),
+    applyConfiguration: checking(patching, policyResults.applyConfiguration),
+    jsonPatch: checking(patching, policyResults.jsonPatch),
+    variable: (index) => {
+      const fault = faults.get(index);
+      return fault === undefined ? [] : [fault];
+    },
+  };
+}
+
+const faultOf = (compiled: ReturnType<typeof compileTyped>): readonly string[] =>
+  'fault' in compiled ? [compiled.fault] : [];

@@ -1,0 +1,69 @@
+import type { Steps } from '@cluster-apiserver/base';
+import {
+  duplicate,
+  field,
+  type FieldErrors,
+  invalidValue,
+  list,
+  object,
+  publicationOf,
+  qualifiedName,
+  required,
+  string,
+  tooMany,
+} from '@cluster-apiserver/model';
+import { admissionRegistration } from './admission-registration.ts';
+import type { ExpressionChecker } from './expressions.ts';
+
+/** Must hold for a request, or the webhook or policy is not asked about it. */
+export interface MatchCondition {
+  name: string;
+  expression: string;
+}
+
+const matchCondition = object(
+  {
+    name: field(string, 'Name of the condition, for errors and logs.', 'always'),
+    expression: field(
+      string,
+      'CEL expression that must be true. It sees object, oldObject, request and authorizer, and in policies params.',
+      'always',
+    ),
+  },
+  {
+    numbers: { name: 1, expression: 2 },
+    publication: publicationOf(
+      { ...admissionRegistration, kind: 'MatchCondition' },
+      'A condition that a request must fulfil.',
+      ['name', 'expression'],
+    ),
+  },
+);
+
+export const matchConditions = field(
+  list(matchCondition, { key: 'name' }),
+  'Conditions that a request must fulfil, at most 64. One that is false means no; otherwise an error of one counts as failurePolicy says.',
+);
+
+const matchConditionsMax = 64;
+
+export function* addMatchConditionErrors(
+  errors: FieldErrors,
+  at: string,
+  conditions: readonly MatchCondition[],
+  check: ExpressionChecker,
+): Steps<void> {
+  if (conditions.length > matchConditionsMax) errors.add(() => tooMany(at, conditions.length, matchConditionsMax));
+  const seen = new Set<string>();
+  for (const [index, { name, expression }] of conditions.entries()) {
+    const where = `${at}[${index}]`;
+    const trimmed = expression.trim();
+    if (trimmed === '') errors.add(() => required(`${where}.expression`));
+    else errors.addAll(check.matchCondition(trimmed), (fault) => invalidValue(`${where}.expression`, trimmed, fault));
+    if (name === '') errors.add(() => required(`${where}.name`));
+    else errors.addAll(qualifiedName(name), (problem) => invalidValue(`${where}.name`, name, problem));
+    if (name !== '' && seen.has(name)) errors.add(() => duplicate(`${where}.name`, name));
+    seen.add(name);
+    yield;
+  }
+}

@@ -1,0 +1,116 @@
+import {
+  field,
+  FieldErrors,
+  type FieldError,
+  labelSelector,
+  type LabelSelectorField,
+  labelSelectorErrors,
+  list,
+  notSupported,
+  object,
+  publicationOf,
+  required,
+  string,
+} from '@cluster-apiserver/model';
+import { admissionRegistration } from './admission-registration.ts';
+import { addNamedRuleErrors, type NamedRuleWithOperations, namedRuleWithOperations, withScopes } from './rules.ts';
+
+/** Which requests a policy is asked about. */
+export interface MatchResources extends Selectors {
+  resourceRules?: NamedRuleWithOperations[];
+  excludeResourceRules?: NamedRuleWithOperations[];
+}
+
+/** By which requests are selected besides rules. */
+export interface Selectors {
+  namespaceSelector?: LabelSelectorField;
+  objectSelector?: LabelSelectorField;
+  matchPolicy?: string;
+}
+
+export const selectorFields = {
+  namespaceSelector: field(
+    labelSelector,
+    'Labels of the namespaces whose objects are meant, or of a namespace that is itself the object. Cluster-scoped objects are always meant. Defaults to all namespaces.',
+  ),
+  objectSelector: field(
+    labelSelector,
+    'Labels of the objects that are meant. Either the old or the new object must match. A user can leave the labels out, so this is for opting in only. Defaults to all objects.',
+  ),
+  matchPolicy: field(
+    string,
+    'Exact: a request matches only in a version that a rule names. Equivalent: also in other versions of the same resource. Defaults to Equivalent.',
+    'given',
+  ),
+};
+
+export const matchResources = object(
+  {
+    namespaceSelector: selectorFields.namespaceSelector,
+    objectSelector: selectorFields.objectSelector,
+    resourceRules: field(
+      list(namedRuleWithOperations, 'atomic'),
+      'Operations on resources that are meant. At least one of the rules must match.',
+    ),
+    excludeResourceRules: field(
+      list(namedRuleWithOperations, 'atomic'),
+      'Operations on resources that are not meant. They win over resourceRules.',
+    ),
+    matchPolicy: selectorFields.matchPolicy,
+  },
+  {
+    atomic: true,
+    numbers: { namespaceSelector: 1, objectSelector: 2, resourceRules: 3, excludeResourceRules: 4, matchPolicy: 7 },
+    publication: publicationOf(
+      { ...admissionRegistration, kind: 'MatchResources' },
+      'Selects requests by their resource, namespace and object. All of its members must match.',
+    ),
+  },
+);
+
+/** Adds what a writer leaves out. */
+export const withSelectors = <T extends Selectors>(selectors: T): T => ({
+  ...selectors,
+  namespaceSelector: selectors.namespaceSelector ?? {},
+  objectSelector: selectors.objectSelector ?? {},
+  matchPolicy: selectors.matchPolicy ?? 'Equivalent',
+});
+
+/** Adds what a writer leaves out. */
+export function withMatchDefaults(match: MatchResources): MatchResources {
+  const { resourceRules, excludeResourceRules } = match;
+  return {
+    ...withSelectors(match),
+    ...(resourceRules && { resourceRules: withScopes(resourceRules) }),
+    ...(excludeResourceRules && { excludeResourceRules: withScopes(excludeResourceRules) }),
+  };
+}
+
+/** What is wrong with the selectors of a webhook or policy. */
+export const selectorErrors = (
+  at: string,
+  { namespaceSelector, objectSelector, matchPolicy }: Selectors,
+): FieldError[] => [
+  ...(matchPolicy === undefined || matchPolicies.includes(matchPolicy)
+    ? []
+    : [notSupported(`${at}.matchPolicy`, matchPolicy, matchPolicies)]),
+  ...(namespaceSelector ? labelSelectorErrors(`${at}.namespaceSelector`, namespaceSelector) : []),
+  ...(objectSelector ? labelSelectorErrors(`${at}.objectSelector`, objectSelector) : []),
+];
+
+const matchPolicies = ['Equivalent', 'Exact'];
+
+/** Those of a policy have to name resources; those of a binding only narrow them. */
+export function matchErrors(
+  at: string,
+  match: MatchResources,
+  { needsRules }: { readonly needsRules: boolean },
+): FieldError[] {
+  const { resourceRules = [], excludeResourceRules = [] } = match;
+  const errors = new FieldErrors();
+  for (const error of selectorErrors(at, match)) errors.add(() => error);
+  if (needsRules && resourceRules.length === 0) errors.add(() => required(`${at}.resourceRules`));
+  for (const [name, rules] of Object.entries({ resourceRules, excludeResourceRules }))
+    for (const [index, rule] of rules.entries()) addNamedRuleErrors(errors, `${at}.${name}[${index}]`, rule);
+  return errors.all;
+}

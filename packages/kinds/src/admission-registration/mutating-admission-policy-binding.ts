@@ -1,0 +1,33 @@
+import { defineKind, field, type KubeObject, object, publicationOf } from '@cluster-apiserver/model';
+import { admissionKind, admissionRegistration, countingChangesOf } from './admission-registration.ts';
+import { bindingColumns, bindingErrors, bindingFields, type BindingSpec, withBindingDefaults } from './binding.ts';
+import { mutatedOperationErrors } from './mutated-operations.ts';
+
+export interface MutatingAdmissionPolicyBinding extends KubeObject {
+  spec: BindingSpec;
+}
+
+const spec = object(bindingFields, {
+  numbers: { policyName: 1, paramRef: 2, matchResources: 3 },
+  publication: publicationOf(
+    { ...admissionRegistration, kind: 'MutatingAdmissionPolicyBindingSpec' },
+    'Which policy is in force, for which requests and with which parameters.',
+  ),
+});
+
+export const mutatingAdmissionPolicyBinding = defineKind<MutatingAdmissionPolicyBinding>({
+  ...admissionKind,
+  kind: 'MutatingAdmissionPolicyBinding',
+  plural: 'mutatingadmissionpolicybindings',
+  singular: 'mutatingadmissionpolicybinding',
+  description: 'Puts a MutatingAdmissionPolicy into force, with parameters if it needs some.',
+  fields: { spec: field(spec, 'Which policy is in force, for which requests and with which parameters.', 'always') },
+  numbers: { spec: 2 },
+  defaults: withBindingDefaults,
+  prepare: countingChangesOf('spec'),
+  validate: ({ spec }) => [
+    ...bindingErrors(spec),
+    ...mutatedOperationErrors('spec.matchResources', spec.matchResources),
+  ],
+  columns: bindingColumns,
+});

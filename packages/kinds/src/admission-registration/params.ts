@@ -1,0 +1,122 @@
+import {
+  dnsWordLabel,
+  type FieldError,
+  field,
+  forbidden,
+  invalidValue,
+  labelSelector,
+  type LabelSelectorField,
+  labelSelectorErrors,
+  notSupported,
+  object,
+  pathSegment,
+  publicationOf,
+  required,
+  string,
+  subdomainNames,
+} from '@cluster-apiserver/model';
+import { admissionRegistration } from './admission-registration.ts';
+
+/** The kind of the objects that a policy takes its parameters from. */
+export interface ParamKind {
+  apiVersion?: string;
+  kind?: string;
+}
+
+/** Which objects of that kind a binding takes. */
+export interface ParamRef {
+  name?: string;
+  namespace?: string;
+  selector?: LabelSelectorField;
+  parameterNotFoundAction?: string;
+}
+
+export const paramKind = object(
+  {
+    apiVersion: field(string, 'API group and version, such as rules.example.com/v1.'),
+    kind: field(string, 'Kind of the parameters.'),
+  },
+  {
+    atomic: true,
+    numbers: { apiVersion: 1, kind: 2 },
+    publication: publicationOf(
+      { ...admissionRegistration, kind: 'ParamKind' },
+      'The kind of the objects that hold the parameters of a policy.',
+    ),
+  },
+);
+
+export const paramRef = object(
+  {
+    name: field(string, 'Name of the object. Either this or selector is set.'),
+    namespace: field(
+      string,
+      'Namespace of the object. If empty, that of the request. Must be empty for a cluster-scoped kind.',
+    ),
+    selector: field(
+      labelSelector,
+      'Selects objects by their labels; the policy is evaluated with each of them. Either this or name is set.',
+    ),
+    parameterNotFoundAction: field(
+      string,
+      'What it means if there is no such object. Allow: the binding does not apply. Deny: failurePolicy decides.',
+      'given',
+    ),
+  },
+  {
+    atomic: true,
+    numbers: { name: 1, namespace: 2, selector: 3, parameterNotFoundAction: 4 },
+    publication: publicationOf(
+      { ...admissionRegistration, kind: 'ParamRef' },
+      'Names the objects that hold the parameters of a policy.',
+    ),
+  },
+);
+
+export function paramKindErrors(at: string, { apiVersion = '', kind = '' }: ParamKind): FieldError[] {
+  return [
+    ...(apiVersion === '' ? [required(`${at}.apiVersion`)] : versionErrors(`${at}.apiVersion`, apiVersion)),
+    ...(kind === ''
+      ? [required(`${at}.kind`)]
+      : joined(dnsWordLabel(kind.toLowerCase())).map((problem) =>
+          invalidValue(`${at}.kind`, kind, `may have mixed case, but should otherwise match: ${problem}`),
+        )),
+  ];
+}
+
+function versionErrors(at: string, apiVersion: string): FieldError[] {
+  const parts = apiVersion.split('/');
+  if (parts.length > 2) return [invalidValue(at, apiVersion, `unexpected GroupVersion string: ${apiVersion}`)];
+  const [version = '', group = ''] = parts.toReversed();
+  return [
+    ...(group === '' ? [] : joined(subdomainNames.whole(group)).map((problem) => invalidValue(at, group, problem))),
+    ...(version === ''
+      ? [invalidValue(at, apiVersion, 'version must be specified')]
+      : joined(dnsWordLabel(version)).map((problem) => invalidValue(at, version, problem))),
+  ];
+}
+
+/** As one problem, if there is any. */
+const joined = (problems: readonly string[]): string[] => (problems.length > 0 ? [problems.join(',')] : []);
+
+const notFoundActions = ['Deny', 'Allow'];
+
+export function paramRefErrors(
+  at: string,
+  { name = '', selector, parameterNotFoundAction = '' }: ParamRef,
+): FieldError[] {
+  const both = name !== '' && selector !== undefined;
+  const exclusive = 'name and selector are mutually exclusive';
+  return [
+    ...(name === '' ? [] : pathSegment(name).map((problem) => invalidValue(`${at}.name`, name, problem))),
+    ...(both ? [forbidden(`${at}.name`, exclusive)] : []),
+    ...(selector ? labelSelectorErrors(`${at}.selector`, selector) : []),
+    ...(both ? [forbidden(`${at}.selector`, exclusive)] : []),
+    ...(name === '' && !selector ? [required(at, 'one of name or selector must be specified')] : []),
+    ...(parameterNotFoundAction === ''
+      ? [required(`${at}.parameterNotFoundAction`)]
+      : notFoundActions.includes(parameterNotFoundAction)
+        ? []
+        : [notSupported(`${at}.parameterNotFoundAction`, parameterNotFoundAction, notFoundActions)]),
+  ];
+}

@@ -1,0 +1,96 @@
+import type { Steps } from '@cluster-apiserver/base';
+import { isIdentifier } from '@cluster-apiserver/expressions';
+import {
+  type Column,
+  type FieldErrors,
+  field,
+  invalidValue,
+  type KubeObject,
+  list,
+  object,
+  publicationOf,
+  required,
+  string,
+} from '@cluster-apiserver/model';
+import { admissionRegistration } from './admission-registration.ts';
+import type { ExpressionChecker } from './expressions.ts';
+import { failurePolicyErrors } from './failure-policy.ts';
+import { addMatchConditionErrors, type MatchCondition } from './match-conditions.ts';
+import { matchErrors, matchResources, type MatchResources, withMatchDefaults } from './match-resources.ts';
+import { type ParamKind, paramKind, paramKindErrors } from './params.ts';
+
+/** What the specs of validating and mutating policies have in common. */
+export interface PolicySpec {
+  paramKind?: ParamKind;
+  matchConstraints?: MatchResources;
+  failurePolicy?: string;
+  matchConditions?: MatchCondition[];
+  variables?: Variable[];
+}
+
+/** An expression with a name, for others to use. */
+export interface Variable {
+  name: string;
+  expression: string;
+}
+
+const variable = object(
+  {
+    name: field(string, 'Name, by which expressions behind it use the value: variables.NAME.', 'always'),
+    expression: field(string, 'CEL expression of the value. It is evaluated when the value is first used.', 'always'),
+  },
+  {
+    atomic: true,
+    numbers: { name: 1, expression: 2 },
+    publication: publicationOf(
+      { ...admissionRegistration, kind: 'Variable' },
+      'A value that expressions of a policy share.',
+      ['name', 'expression'],
+    ),
+  },
+);
+
+export const policyFields = {
+  paramKind: field(
+    paramKind,
+    'Kind of the objects that hold the parameters of the policy. Without it there are no parameters.',
+  ),
+  matchConstraints: field(matchResources, 'Requests that the policy is asked about.'),
+  variables: field(list(variable, { key: 'name' }), 'Values that expressions behind them can use.'),
+};
+
+/** Adds what a writer leaves out. */
+export const withPolicyDefaults = <T extends PolicySpec>(spec: T): T => ({
+  ...spec,
+  ...(spec.matchConstraints && { matchConstraints: withMatchDefaults(spec.matchConstraints) }),
+  failurePolicy: spec.failurePolicy ?? 'Fail',
+});
+
+/** What is wrong with the parts that come first in the specs of both kinds. */
+export function* addPolicyErrors(errors: FieldErrors, spec: PolicySpec, check: ExpressionChecker): Steps<void> {
+  const { paramKind, matchConstraints, matchConditions = [] } = spec;
+  for (const error of failurePolicyErrors('spec.failurePolicy', spec.failurePolicy)) errors.add(() => error);
+  if (paramKind) for (const error of paramKindErrors('spec.paramKind', paramKind)) errors.add(() => error);
+  if (!matchConstraints) errors.add(() => required('spec.matchConstraints'));
+  else
+    for (const error of matchErrors('spec.matchConstraints', matchConstraints, { needsRules: true }))
+      errors.add(() => error);
+  yield* addMatchConditionErrors(errors, 'spec.matchConditions', matchConditions, check);
+}
+
+/** Each variable is known to the expressions behind it. */
+export function addVariableErrors(errors: FieldErrors, variables: readonly Variable[], check: ExpressionChecker): void {
+  for (const [index, { name, expression }] of variables.entries()) {
+    const at = `spec.variables[${index}]`;
+    if (name.trim() === '') errors.add(() => required(`${at}.name`, 'name is not specified'));
+    else if (!isIdentifier(name)) errors.add(() => invalidValue(`${at}.name`, name, 'must be a valid CEL identifier'));
+    if (expression.trim() === '') errors.add(() => required(`${at}.expression`, 'expression is not specified'));
+    else errors.addAll(check.variable(index), (fault) => invalidValue(`${at}.expression`, expression, fault));
+  }
+}
+
+export const paramKindColumn: Column<KubeObject & { spec: PolicySpec }> = {
+  name: 'ParamKind',
+  description: 'Kind of the objects that hold the parameters.',
+  value: ({ spec: { paramKind } }) => (paramKind ? `${paramKind.apiVersion ?? ''}/${paramKind.kind ?? ''}` : '<unset>'),
+};

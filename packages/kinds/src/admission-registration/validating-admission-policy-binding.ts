@@ -1,0 +1,75 @@
+import {
+  defineKind,
+  duplicate,
+  type FieldError,
+  field,
+  invalidValue,
+  type KubeObject,
+  list,
+  notSupported,
+  object,
+  publicationOf,
+  required,
+  string,
+} from '@cluster-apiserver/model';
+import { admissionKind, admissionRegistration, countingChangesOf } from './admission-registration.ts';
+import { bindingColumns, bindingErrors, bindingFields, type BindingSpec, withBindingDefaults } from './binding.ts';
+
+export interface ValidatingAdmissionPolicyBinding extends KubeObject {
+  spec: ValidatingBindingSpec;
+}
+
+export interface ValidatingBindingSpec extends BindingSpec {
+  validationActions?: string[];
+}
+
+const spec = object(
+  {
+    ...bindingFields,
+    validationActions: field(
+      list(string, 'set'),
+      'What a validation that fails leads to. Deny: the request is refused. Warn: the user is warned. Audit: the audit event tells it. Deny and Warn exclude each other.',
+    ),
+  },
+  {
+    numbers: { policyName: 1, paramRef: 2, matchResources: 3, validationActions: 4 },
+    publication: publicationOf(
+      { ...admissionRegistration, kind: 'ValidatingAdmissionPolicyBindingSpec' },
+      'Which policy is in force, for which requests and with which parameters.',
+    ),
+  },
+);
+
+export const validatingAdmissionPolicyBinding = defineKind<ValidatingAdmissionPolicyBinding>({
+  ...admissionKind,
+  kind: 'ValidatingAdmissionPolicyBinding',
+  plural: 'validatingadmissionpolicybindings',
+  singular: 'validatingadmissionpolicybinding',
+  description: 'Puts a ValidatingAdmissionPolicy into force, with parameters if it needs some.',
+  fields: { spec: field(spec, 'Which policy is in force, for which requests and with which parameters.', 'always') },
+  numbers: { spec: 2 },
+  defaults: withBindingDefaults,
+  prepare: countingChangesOf('spec'),
+  validate: ({ spec }) => [...bindingErrors(spec), ...actionErrors(spec.validationActions ?? [])],
+  columns: bindingColumns,
+});
+
+const at = 'spec.validationActions';
+const knownActions = ['Audit', 'Deny', 'Warn'];
+
+const actionErrors = (actions: readonly string[]): FieldError[] => [
+  ...actions.flatMap((action, index) => [
+    ...(knownActions.includes(action) ? [] : [notSupported(`${at}[${index}]`, action, knownActions)]),
+    ...(actions.indexOf(action) < index ? [duplicate(`${at}[${index}]`, action)] : []),
+  ]),
+  ...(actions.includes('Deny') && actions.includes('Warn')
+    ? [
+        invalidValue(
+          at,
+          actions,
+          'must not contain both Deny and Warn (repeating the same validation failure information in the API response and headers serves no purpose)',
+        ),
+      ]
+    : []),
+  ...(actions.length === 0 ? [required(at, 'at least one validation action is required')] : []),
+];

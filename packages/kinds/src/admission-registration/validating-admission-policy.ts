@@ -1,0 +1,298 @@
+import type { Steps } from '@cluster-apiserver/base';
+import {
+  ageColumn,
+  defineKind,
+  duplicate,
+  type FieldError,
+  FieldErrors,
+  field,
+  int64,
+  invalidValue,
+  type KubeObject,
+  list,
+  nameColumn,
+  notSupported,
+  object,
+  publicationOf,
+  qualifiedName,
+  required,
+  sharedPublication,
+  string,
+  time,
+} from '@cluster-apiserver/model';
+import { admissionKind, admissionRegistration, countingChangesOf } from './admission-registration.ts';
+import { type ExpressionChecker, expressionChecker } from './expressions.ts';
+import { failurePolicy } from './failure-policy.ts';
+import { matchConditions } from './match-conditions.ts';
+import {
+  addPolicyErrors,
+  addVariableErrors,
+  paramKindColumn,
+  policyFields,
+  type PolicySpec,
+  withPolicyDefaults,
+} from './policy.ts';
+
+export interface ValidatingAdmissionPolicy extends KubeObject {
+  spec: ValidatingPolicySpec;
+  status: ValidatingPolicyStatus;
+}
+
+export interface ValidatingPolicySpec extends PolicySpec {
+  validations?: Validation[];
+  auditAnnotations?: AuditAnnotation[];
+}
+
+export interface Validation {
+  expression: string;
+  message?: string;
+  reason?: string;
+  messageExpression?: string;
+}
+
+export interface AuditAnnotation {
+  key: string;
+  valueExpression: string;
+}
+
+export interface ValidatingPolicyStatus {
+  observedGeneration?: number;
+  typeChecking?: { expressionWarnings?: { fieldRef: string; warning: string }[] };
+}
+
+const publication = (kind: string, description: string, requiredFields: readonly string[] = []) =>
+  publicationOf({ ...admissionRegistration, kind }, description, requiredFields);
+
+const validation = object(
+  {
+    expression: field(
+      string,
+      'CEL expression that must be true for the request to be admitted. It sees object, oldObject, request, params, namespaceObject, variables and authorizer.',
+      'always',
+    ),
+    message: field(string, 'What the user is told if the expression is not true.'),
+    reason: field(
+      string,
+      'Reason of the failure: Forbidden, Invalid or RequestEntityTooLarge. Defaults to Invalid.',
+      'given',
+    ),
+    messageExpression: field(
+      string,
+      'CEL expression of the message; it wins over message if it has a value. It cannot use authorizer.',
+    ),
+  },
+  {
+    numbers: { expression: 1, message: 2, reason: 3, messageExpression: 4 },
+    publication: publication('Validation', 'A rule that requests must follow.', ['expression']),
+  },
+);
+
+const auditAnnotation = object(
+  {
+    key: field(string, 'Name of the annotation, behind the name of the policy and a slash.', 'always'),
+    valueExpression: field(string, 'CEL expression of its value; null means that there is none.', 'always'),
+  },
+  {
+    numbers: { key: 1, valueExpression: 2 },
+    publication: publication('AuditAnnotation', 'An annotation of the audit events of matching requests.', [
+      'key',
+      'valueExpression',
+    ]),
+  },
+);
+
+const spec = object(
+  {
+    paramKind: policyFields.paramKind,
+    matchConstraints: policyFields.matchConstraints,
+    validations: field(list(validation, 'atomic'), 'Rules that matching requests must follow.'),
+    failurePolicy,
+    auditAnnotations: field(list(auditAnnotation, 'atomic'), 'Annotations of the audit events of matching requests.'),
+    matchConditions,
+    variables: policyFields.variables,
+  },
+  {
+    numbers: {
+      paramKind: 1,
+      matchConstraints: 2,
+      validations: 3,
+      failurePolicy: 4,
+      auditAnnotations: 5,
+      matchConditions: 6,
+      variables: 7,
+    },
+    publication: publication('ValidatingAdmissionPolicySpec', 'What a policy demands, and of which requests.'),
+  },
+);
+
+const expressionWarning = object(
+  {
+    fieldRef: field(string, 'Path of the expression, such as spec.validations[0].expression.', 'always'),
+    warning: field(string, 'What the type checker found.', 'always'),
+  },
+  {
+    numbers: { fieldRef: 2, warning: 3 },
+    publication: publication('ExpressionWarning', 'Something that may be wrong with an expression.', [
+      'fieldRef',
+      'warning',
+    ]),
+  },
+);
+
+const condition = object(
+  {
+    type: field(string, 'What the condition is about.', 'always'),
+    status: field(string, 'True, False or Unknown.', 'always'),
+    observedGeneration: field(int64, 'Generation of the object that the condition was made for.'),
+    lastTransitionTime: field(time, 'Since when the status is what it is.', 'always'),
+    reason: field(string, 'Why, in one word for programs.', 'always'),
+    message: field(string, 'Why, for people.', 'always'),
+  },
+  {
+    numbers: { type: 1, status: 2, observedGeneration: 3, lastTransitionTime: 4, reason: 5, message: 6 },
+    publication: {
+      ...sharedPublication('Condition', 'One aspect of the current state of an object.'),
+      required: ['type', 'status', 'lastTransitionTime', 'reason', 'message'],
+    },
+  },
+);
+
+const status = object(
+  {
+    observedGeneration: field(int64, 'Generation of the policy that this status was made for.'),
+    typeChecking: field(
+      object(
+        {
+          expressionWarnings: field(list(expressionWarning, 'atomic'), 'What the type checker found.'),
+        },
+        {
+          numbers: { expressionWarnings: 1 },
+          publication: publication('TypeChecking', 'The result of checking the types of all expressions.'),
+        },
+      ),
+      'The result of checking the types of all expressions. Present once it was done.',
+    ),
+    conditions: field(list(condition, { key: 'type' }), 'Aspects of the current state of the policy.'),
+  },
+  {
+    numbers: { observedGeneration: 1, typeChecking: 2, conditions: 3 },
+    publication: publication('ValidatingAdmissionPolicyStatus', 'What the server found out about a policy.'),
+  },
+);
+
+export const validatingAdmissionPolicy = defineKind<ValidatingAdmissionPolicy>({
+  ...admissionKind,
+  kind: 'ValidatingAdmissionPolicy',
+  plural: 'validatingadmissionpolicies',
+  singular: 'validatingadmissionpolicy',
+  description: 'Rules in CEL that accept or reject objects without changing them. A binding puts them into force.',
+  fields: {
+    spec: field(spec, 'What the policy demands, and of which requests.', 'always'),
+    status: field(status, 'What the server found out about the policy.', 'always'),
+  },
+  numbers: { spec: 2, status: 3 },
+  parts: [{ name: 'status', verbs: ['get', 'patch', 'update'], fields: ['status'], givenOnCreate: false }],
+  defaults: (policy) => ({ ...policy, spec: withPolicyDefaults(policy.spec) }),
+  prepare: countingChangesOf('spec'),
+  validateInSteps: policyErrors,
+  columns: [
+    nameColumn,
+    {
+      name: 'Validations',
+      description: 'Number of validations.',
+      type: 'integer',
+      value: ({ spec: { validations = [] } }) => validations.length,
+    },
+    paramKindColumn,
+    ageColumn,
+  ],
+});
+
+const auditAnnotationsMax = 20;
+
+function* policyErrors({ spec, metadata, status }: ValidatingAdmissionPolicy): Steps<FieldError[]> {
+  const { validations = [], auditAnnotations = [], variables = [] } = spec;
+  const errors = new FieldErrors();
+  const check = yield* expressionChecker({ hasParams: spec.paramKind !== undefined, variables });
+  yield* addPolicyErrors(errors, spec, check);
+  addVariableErrors(errors, variables, check);
+  if (validations.length === 0 && auditAnnotations.length === 0)
+    for (const name of ['validations', 'auditAnnotations'])
+      errors.add(() => required(`spec.${name}`, 'validations or auditAnnotations must contain at least one item'));
+  for (const [index, validation] of validations.entries()) {
+    addValidationErrors(errors, `spec.validations[${index}]`, validation, check);
+    yield;
+  }
+  if (auditAnnotations.length > auditAnnotationsMax)
+    errors.add(() =>
+      invalidValue(
+        'spec.auditAnnotations',
+        auditAnnotations,
+        `must not have more than ${auditAnnotationsMax} auditAnnotations`,
+      ),
+    );
+  const seen = new Set<string>();
+  for (const [index, annotation] of auditAnnotations.entries()) {
+    const at = `spec.auditAnnotations[${index}]`;
+    addAuditAnnotationErrors(errors, at, annotation, metadata.name ?? '', check);
+    if (seen.has(annotation.key)) errors.add(() => duplicate(`${at}.key`, annotation.key));
+    seen.add(annotation.key);
+    yield;
+  }
+  addStatusErrors(errors, status);
+  return errors.all;
+}
+
+const reasons = ['Forbidden', 'Invalid', 'RequestEntityTooLarge'];
+
+function addValidationErrors(
+  errors: FieldErrors,
+  at: string,
+  { expression, message = '', reason, messageExpression = '' }: Validation,
+  check: ExpressionChecker,
+): void {
+  if (expression.trim() === '') errors.add(() => required(`${at}.expression`, 'expression is not specified'));
+  else errors.addAll(check.validation(expression), (fault) => invalidValue(`${at}.expression`, expression, fault));
+  if (messageExpression !== '' && messageExpression.trim() === '')
+    errors.add(() => invalidValue(`${at}.messageExpression`, messageExpression, 'must be non-empty if specified'));
+  else if (messageExpression !== '')
+    errors.addAll(check.message(messageExpression), (fault) =>
+      invalidValue(`${at}.messageExpression`, messageExpression, fault),
+    );
+  if (message !== '' && message.trim() === '')
+    errors.add(() => invalidValue(`${at}.message`, message, 'must be non-empty if specified'));
+  else if (/[\n\r]/.test(message.trim()))
+    errors.add(() => invalidValue(`${at}.message`, message, 'must not contain line breaks'));
+  if (reason !== undefined && !reasons.includes(reason))
+    errors.add(() => notSupported(`${at}.reason`, reason, reasons));
+}
+
+const valueExpressionBytesMax = 5 * 1024;
+
+function addAuditAnnotationErrors(
+  errors: FieldErrors,
+  at: string,
+  { key, valueExpression }: AuditAnnotation,
+  policyName: string,
+  check: ExpressionChecker,
+): void {
+  const whole = `${policyName}/${key}`;
+  if (policyName === '') errors.add(() => invalidValue(`${at}.key`, key, 'requires metadata.name be non-empty'));
+  else errors.addAll(qualifiedName(whole), (problem) => invalidValue(`${at}.key`, whole, problem));
+  const trimmed = valueExpression.trim();
+  if (trimmed === '') errors.add(() => required(`${at}.valueExpression`, 'valueExpression is not specified'));
+  else if (Buffer.byteLength(trimmed) > valueExpressionBytesMax)
+    errors.add(() => required(`${at}.valueExpression`, `must not exceed ${valueExpressionBytesMax} bytes in length`));
+  else
+    errors.addAll(check.auditAnnotation(trimmed), (fault) =>
+      invalidValue(`${at}.valueExpression`, valueExpression, fault),
+    );
+}
+
+function addStatusErrors(errors: FieldErrors, { typeChecking }: ValidatingPolicyStatus): void {
+  for (const [index, { fieldRef, warning }] of (typeChecking?.expressionWarnings ?? []).entries()) {
+    const at = `status.typeChecking.expressionWarnings[${index}]`;
+    if (warning === '') errors.add(() => required(`${at}.warning`));
+    if (fieldRef.trim() === '') errors.add(() => required(`${at}.fieldRef`));
+  }
+}

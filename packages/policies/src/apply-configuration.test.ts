@@ -1,0 +1,83 @@
+import { describe, expect, test } from '@jest/globals';
+import { boolean, field, int32, list, listMap, object, string } from '@cluster-apiserver/model';
+import { ConfigurationFault, mergeConfiguration } from './apply-configuration.ts';
+
+const port = object({ name: field(string, ''), port: field(int32, ''), open: field(boolean, '') }, { numbers: {} });
+const schema = object(
+  {
+    text: field(string, ''),
+    number: field(int32, ''),
+    inner: field(object({ a: field(string, ''), b: field(string, '') }, { numbers: {} }), ''),
+    labels: field({ type: 'map', values: string }, ''),
+    lists: field(listMap, ''),
+    set: field(list(string, 'set'), ''),
+    ports: field(list(port, { key: 'name' }), ''),
+    atomicList: field(list(string, 'atomic'), ''),
+  },
+  { numbers: {} },
+);
+const merged = (live: object, configuration: object): unknown => mergeConfiguration(schema, live, configuration);
+
+describe('an apply configuration', () => {
+  test.each<[string, object, object, object]>([
+    ['adds a field', { text: 'a' }, { number: 1 }, { text: 'a', number: 1 }],
+    ['replaces a field', { text: 'a' }, { text: 'b' }, { text: 'b' }],
+    ['merges objects', { inner: { a: '1' } }, { inner: { b: '2' } }, { inner: { a: '1', b: '2' } }],
+    ['merges maps', { labels: { a: '1', b: '2' } }, { labels: { b: '3' } }, { labels: { a: '1', b: '3' } }],
+    [
+      'takes every key for data',
+      { labels: {} },
+      { labels: JSON.parse('{"__proto__": "x"}') as object },
+      { labels: JSON.parse('{"__proto__": "x"}') as object },
+    ],
+    ['adds to a set', { set: ['a', 'b'] }, { set: ['c', 'a'] }, { set: ['a', 'b', 'c'] }],
+    [
+      'merges the entries of a list by their keys',
+      {
+        ports: [
+          { name: 'x', port: 1 },
+          { name: 'y', port: 2 },
+        ],
+      },
+      {
+        ports: [
+          { name: 'z', port: 3 },
+          { name: 'x', open: true },
+        ],
+      },
+      {
+        ports: [
+          { name: 'x', port: 1, open: true },
+          { name: 'y', port: 2 },
+          { name: 'z', port: 3 },
+        ],
+      },
+    ],
+    [
+      'replaces the lists of a map',
+      { lists: { a: ['1'], b: ['2'] } },
+      { lists: { a: ['3'] } },
+      { lists: { a: ['3'], b: ['2'] } },
+    ],
+    ['makes what is not there', {}, { set: ['a'], inner: { a: '1' } }, { set: ['a'], inner: { a: '1' } }],
+    ['takes away by null', { text: 'a', number: 1 }, { text: null }, { text: null, number: 1 }],
+  ])('%s', (_, live, configuration, expected) => {
+    expect(merged(live, configuration)).toEqual(expected);
+  });
+
+  // What else is refused stands with `findApplyFault`.
+  test.each<[string, object, string]>([
+    [
+      'an unknown field',
+      { inner: { c: 1 } },
+      'failed to convert patch object to typed object: .inner.c: field not declared in schema',
+    ],
+    [
+      'a list that has one owner',
+      { atomicList: ['a'] },
+      'invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: .atomicList',
+    ],
+  ])('with %s is refused', (_, configuration, message) => {
+    expect(() => merged({}, configuration)).toThrow(new ConfigurationFault(message));
+  });
+});

@@ -1,0 +1,13 @@
+import type { ActivePolicy } from './followed-policies.ts';
+
+/** The policies that have bindings, with those. */
+export function bindPolicies<Policy extends { readonly name: string }, Binding extends { readonly policyName: string }>(
+  policies: readonly Policy[],
+  bindings: readonly Binding[],
+): readonly ActivePolicy<Policy, Binding>[] {
+  const byPolicy = Map.groupBy(bindings, ({ policyName }) => policyName);
+  return policies.flatMap((policy) => {
+    const own = byPolicy.get(policy.name);
+    return own ? [{ policy, bindings: own }] : [];
+  });
+}

@@ -1,0 +1,128 @@
+import type { Steps, Work } from '@cluster-apiserver/base';
+import {
+  admissionEnvironment,
+  type AdmissionOptions,
+  compileIn,
+  compileVariables,
+  type Environment,
+  type Evaluation,
+  type Expression,
+  EvaluationError,
+  type VariableSet,
+  withVariables,
+} from '@cluster-apiserver/expressions';
+import type { BindingSpec, MatchCondition, PolicySpec } from '@cluster-apiserver/kinds';
+import { type KubeObject, matcherOfField } from '@cluster-apiserver/model';
+import { type Matches, matcherOf } from './matching.ts';
+
+/** A policy, ready to be evaluated. */
+export interface CompiledPolicy<Policy, Parts> {
+  readonly name: string;
+  readonly policy: Policy;
+  readonly matches: Matches;
+  /** What its expressions came to, or why they cannot be used. */
+  readonly program: Program<Parts> | { readonly fault: string };
+}
+
+export interface Program<Parts> {
+  readonly fault?: undefined;
+  readonly variables: VariableSet;
+  readonly conditions: readonly Expression[];
+  readonly parts: Parts;
+}
+
+export interface CompiledBinding<Binding> {
+  readonly name: string;
+  readonly policyName: string;
+  readonly binding: Binding;
+  readonly matches: Matches;
+  readonly matchesParam: (labels: Readonly<Record<string, string>>) => boolean;
+}
+
+/** Compiles an expression of a policy. */
+export type CompileExpression = (expression: string, options?: AdmissionOptions) => Expression;
+
+/** `compileParts` compiles what only this type of policies has, and yields between expressions. */
+export function* compilePolicy<Policy extends KubeObject & { readonly spec: PolicySpec }, Parts>(
+  policy: Policy,
+  compileParts: (policy: Policy, compile: CompileExpression) => Steps<Parts>,
+): Steps<CompiledPolicy<Policy, Parts>> {
+  const { spec, metadata } = policy;
+  const base = { name: metadata.name ?? '', policy, matches: matcherOf(spec.matchConstraints) };
+  try {
+    const hasParams = spec.paramKind !== undefined;
+    const environment = admissionEnvironment({ hasAuthorizer: true, hasParams });
+    const { variables, faults } = yield* compileVariables(environment, spec.variables ?? []);
+    for (const fault of faults.values()) throw new PolicyCompileError(fault);
+    const compile: CompileExpression = (expression, options = { hasAuthorizer: true }) =>
+      required(compileIn(withVariables(admissionEnvironment({ ...options, hasParams }), variables), expression));
+    const conditions = yield* compileConditions(environment, spec.matchConditions ?? []);
+    return { ...base, program: { variables, conditions, parts: yield* compileParts(policy, compile) } };
+  } catch (error) {
+    if (!(error instanceof PolicyCompileError)) throw error;
+    return { ...base, program: { fault: error.message } };
+  }
+}
+
+export const compileBinding = <Binding extends KubeObject & { readonly spec: BindingSpec }>(
+  binding: Binding,
+): CompiledBinding<Binding> => ({
+  name: binding.metadata.name ?? '',
+  policyName: binding.spec.policyName ?? '',
+  binding,
+  matches: matcherOf(binding.spec.matchResources),
+  matchesParam: matcherOfField(binding.spec.paramRef?.selector ?? {}),
+});
+
+/** They see no variables. Throws a PolicyCompileError. */
+export function* compileConditions(
+  environment: Environment,
+  conditions: readonly MatchCondition[],
+): Steps<readonly Expression[]> {
+  const compiled: Expression[] = [];
+  for (const { expression } of conditions) {
+    compiled.push(required(compileIn(environment, expression)));
+    yield;
+  }
+  return compiled;
+}
+
+/** An expression that was refused although validation had accepted it, by another version perhaps. */
+export class PolicyCompileError extends Error {
+  override readonly name = 'PolicyCompileError';
+}
+
+function required(compiled: ReturnType<typeof compileIn>): Expression {
+  if ('faults' in compiled) throw new PolicyCompileError(`compilation failed: ${compiled.faults.join('\n')}`);
+  return compiled.expression;
+}
+
+/** What an expression came to, or in the words of an answer why it came to nothing. */
+export type Outcome<T> = { readonly value: T; readonly error?: undefined } | { readonly error: string };
+
+/** Evaluates and keeps what went wrong. Internal errors are thrown. */
+export function* outcomeOf<T>(
+  evaluation: Evaluation,
+  expression: Expression,
+  convert: (value: unknown) => T,
+): Work<Outcome<T>> {
+  try {
+    return { value: convert(yield* evaluation.evaluate(expression)) };
+  } catch (error) {
+    if (!(error instanceof EvaluationError)) throw error;
+    return { error: `expression '${expression.text}' resulted in error: ${error.message}` };
+  }
+}
+
+/** Whether all conditions hold. One that is false wins over errors of others. */
+export function* meetsConditions(evaluation: Evaluation, conditions: readonly Expression[]): Work<Outcome<boolean>> {
+  const errors: string[] = [];
+  for (const condition of conditions) {
+    const outcome: Outcome<boolean> = yield* outcomeOf(evaluation, condition, (held) => held === true);
+    if (outcome.error !== undefined) errors.push(outcome.error);
+    else if (!outcome.value) return { value: false };
+  }
+  const [first] = errors;
+  if (first === undefined) return { value: true };
+  return { error: errors.length === 1 ? first : `[${errors.join(', ')}]` };
+}

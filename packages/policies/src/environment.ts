@@ -1,0 +1,95 @@
+import type { Call } from '@cluster-apiserver/base';
+import type { Authorize } from '@cluster-apiserver/expressions';
+import type { Authorizer } from '@cluster-apiserver/gates';
+import { namespace as namespaceKind, type ParamKind } from '@cluster-apiserver/kinds';
+import { asServed, asStored, type KubeObject, type ServedKind } from '@cluster-apiserver/model';
+import { type Cached, known, type Resource } from '@cluster-apiserver/registry';
+import type { ParamObjects } from './params.ts';
+
+/** What policies need of the server, all of it from memory. */
+export interface PolicyEnvironment {
+  /** The resources that serve the same objects in other groups or versions. */
+  equivalentsOf(resource: ServedKind): readonly ServedKind[];
+  /** A stored object in the form of this resource. */
+  asServed(resource: ServedKind, object: KubeObject): KubeObject;
+  /** An object of the form of this resource, in the form in which it is stored. */
+  asStored(resource: ServedKind, object: KubeObject): KubeObject;
+  /** As expressions see it: without managed fields and owner references. */
+  namespace(name: string): KubeObject | undefined;
+  authorize(question: Parameters<Authorize>[0], call: Call): ReturnType<Authorize>;
+  /** The objects of a kind; undefined if it is not served. */
+  params(kind: ParamKind): ParamObjects | undefined;
+}
+
+export interface PolicyEnvironmentOptions {
+  readonly resources: readonly Resource[];
+  /** The same, as other groups and versions see them. */
+  readonly views: readonly Resource[];
+  readonly authorizer: Authorizer;
+}
+
+export function policyEnvironment({ resources, views, authorizer }: PolicyEnvironmentOptions): PolicyEnvironment {
+  /** Every write of a namespace looks at it, and it hardly ever changes. */
+  const decodedNamespaces = new WeakMap<object, KubeObject>();
+  const namespaces = resources.find(({ kind }) => kind === namespaceKind);
+  const all = [...resources, ...views];
+  const resourceOf = new Map(all.map((one) => [one.served, one]));
+  const equivalents = new Map(
+    all.map((one) => [
+      one.served,
+      all.flatMap((other) => (other !== one && other.collection === one.collection ? [other.served] : [])),
+    ]),
+  );
+  const converted =
+    (convert: typeof asServed) =>
+    (resource: ServedKind, object: KubeObject): KubeObject => {
+      const own = resourceOf.get(resource as Resource['served']);
+      return own ? convert(own.served, object) : object;
+    };
+  return {
+    equivalentsOf: (resource) => equivalents.get(resource as Resource['served']) ?? [],
+    asServed: converted(asServed),
+    asStored: converted(asStored),
+    namespace: (name) => {
+      const stored = namespaces && known(namespaces, undefined, name);
+      if (!stored) return undefined;
+      const object = decodedNamespaces.get(stored) ?? withoutHidden(stored.object);
+      decodedNamespaces.set(stored, object);
+      return object;
+    },
+    authorize: (question, call) => authorizer.authorize(question, call),
+    params: ({ apiVersion, kind }) => {
+      const found = all.find(({ served }) => served.apiVersion === apiVersion && served.kind === kind);
+      return found && paramObjects(found);
+    },
+  };
+}
+
+function withoutHidden(namespace: KubeObject): KubeObject {
+  const { managedFields: _, ownerReferences: __, ...metadata } = namespace.metadata;
+  return { ...namespace, metadata };
+}
+
+const itemsPerStep = 32;
+
+function paramObjects(resource: Resource): ParamObjects {
+  const { served, collection, kind } = resource;
+  return {
+    namespaced: kind.namespaced,
+    get: (namespace, name) => {
+      const found = known(resource, namespace, name);
+      return found && asServed(served, found.object);
+    },
+    select: function* (namespace, matches) {
+      const within = namespace === undefined ? '' : `${namespace}/`;
+      const items: Cached[] = [];
+      collection.view().items.visit(within, (item) => item.key.startsWith(within) && items.push(item) > 0);
+      const found: KubeObject[] = [];
+      for (const [index, item] of items.entries()) {
+        if (!item.unreadable && matches(item.labels ?? {})) found.push(asServed(served, item.object));
+        if (index % itemsPerStep === 0) yield;
+      }
+      return found;
+    },
+  };
+}

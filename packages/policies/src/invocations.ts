@@ -1,0 +1,66 @@
+import type { Steps } from '@cluster-apiserver/base';
+import type { ParamRef, PolicySpec } from '@cluster-apiserver/kinds';
+import type { KubeObject, ServedKind } from '@cluster-apiserver/model';
+import type { CompiledBinding, CompiledPolicy } from './compiled.ts';
+import type { PolicyEnvironment } from './environment.ts';
+import type { ActivePolicy } from './followed-policies.ts';
+import { ConfigurationError, type ParamObjects, paramsOf, requireParams } from './params.ts';
+import type { PolicyRequest } from './request.ts';
+
+/** A policy with a binding and a parameter that a request meets. */
+export interface Invocation<Policy, Binding> {
+  readonly fault?: undefined;
+  readonly policy: Policy;
+  readonly binding: Binding;
+  /** In whose form the policy sees the object. */
+  readonly matched: ServedKind;
+  /** Undefined stands for null. */
+  readonly param: KubeObject | undefined;
+}
+
+/** A policy that a request meets, and that cannot be evaluated: failurePolicy says what that means. */
+export interface Misconfiguration<Policy, Binding> {
+  readonly fault: string;
+  readonly policy: Policy;
+  /** Undefined when it concerns all of them. */
+  readonly binding: Binding | undefined;
+}
+
+type AnyPolicy = CompiledPolicy<{ readonly spec: PolicySpec }, unknown>;
+type AnyBinding = CompiledBinding<{ readonly spec: { readonly paramRef?: ParamRef } }>;
+
+/** How a request that a policy matches meets it, binding by binding. */
+export function* invocationsOf<Policy extends AnyPolicy, Binding extends AnyBinding>(
+  { policy, bindings }: ActivePolicy<Policy, Binding>,
+  matched: ServedKind,
+  request: PolicyRequest,
+  environment: PolicyEnvironment,
+): Steps<readonly (Invocation<Policy, Binding> | Misconfiguration<Policy, Binding>)[]> {
+  let objects: ParamObjects | undefined;
+  try {
+    objects = requireParams(policy.policy.spec.paramKind, environment);
+  } catch (error) {
+    return [misconfigured(policy, undefined, error)];
+  }
+  const found: (Invocation<Policy, Binding> | Misconfiguration<Policy, Binding>)[] = [];
+  for (const binding of bindings) {
+    if (!binding.matches(request)) continue;
+    try {
+      const { paramRef } = binding.binding.spec;
+      const params = yield* paramsOf(objects, paramRef, binding.matchesParam, request.namespace);
+      for (const param of params) found.push({ policy, binding, matched, param });
+    } catch (error) {
+      found.push(misconfigured(policy, binding, error));
+    }
+  }
+  return found;
+}
+
+function misconfigured<Policy, Binding>(
+  policy: Policy,
+  binding: Binding | undefined,
+  error: unknown,
+): Misconfiguration<Policy, Binding> {
+  if (!(error instanceof ConfigurationError)) throw error;
+  return { policy, binding, fault: `failed to configure ${binding ? 'binding' : 'policy'}: ${error.message}` };
+}

@@ -1,0 +1,68 @@
+import type { MatchResources, NamedRuleWithOperations } from '@cluster-apiserver/kinds';
+import { type LabelSelectorField, matcherOfField, type ServedKind } from '@cluster-apiserver/model';
+import type { PolicyRequest } from './request.ts';
+
+/** The resource by which a request matches, whose form its objects then have; undefined if it does not match. */
+export type Matches = (request: PolicyRequest) => ServedKind | undefined;
+
+/** Compiles what selects requests. Without rules every request matches. */
+export function matcherOf(match: MatchResources | undefined): Matches {
+  if (!match) return (request) => request.context.resource;
+  const { resourceRules = [], excludeResourceRules = [], matchPolicy } = match;
+  const { namespaceSelector = {} } = match;
+  const matchesNamespace = matcherOfField(namespaceSelector);
+  const selectsAllNamespaces = isEmpty(namespaceSelector);
+  const { objectSelector = {} } = match;
+  const matchesObject = matcherOfField(objectSelector);
+  // A request without any object has no labels, and still nothing is demanded of them.
+  const selectsAll = isEmpty(objectSelector);
+  const isEquivalent = matchPolicy === 'Equivalent';
+  return (request) => {
+    const found =
+      resourceRules.length === 0 ? request.context.resource : matchedBy(resourceRules, isEquivalent, request);
+    if (!found || matchedBy(excludeResourceRules, isEquivalent, request)) return undefined;
+    const namespaceLabels = selectsAllNamespaces ? undefined : request.namespaceLabels;
+    if (namespaceLabels && !matchesNamespace(namespaceLabels)) return undefined;
+    return selectsAll || request.objectLabels.some(matchesObject) ? found : undefined;
+  };
+}
+
+const isEmpty = ({ matchLabels, matchExpressions }: LabelSelectorField): boolean => !matchLabels && !matchExpressions;
+
+function matchedBy(
+  rules: readonly NamedRuleWithOperations[],
+  isEquivalent: boolean,
+  request: PolicyRequest,
+): ServedKind | undefined {
+  const { resource } = request.context;
+  const matchesAs = (as: ServedKind): boolean => rules.some((rule) => matchesRule(rule, as, request));
+  if (matchesAs(resource)) return resource;
+  return isEquivalent ? request.equivalents.find(matchesAs) : undefined;
+}
+
+function matchesRule(
+  rule: NamedRuleWithOperations,
+  resource: ServedKind,
+  { context, isNamespace }: PolicyRequest,
+): boolean {
+  const { operations, apiGroups, apiVersions, resources = [], scope = '*', resourceNames = [] } = rule;
+  const { namespace, subresource, operation, name } = context;
+  return (
+    includes(operations, operation) &&
+    includes(apiGroups, resource.group) &&
+    includes(apiVersions, resource.version) &&
+    resources.some((pattern) => matchesResource(pattern, resource.plural, subresource)) &&
+    // A namespace lies in none.
+    (scope === '*' || (scope === 'Namespaced') === (namespace !== undefined && !isNamespace)) &&
+    (resourceNames.length === 0 || resourceNames.includes(name ?? ''))
+  );
+}
+
+const includes = (words: readonly string[] = [], word: string): boolean => words.includes('*') || words.includes(word);
+
+function matchesResource(pattern: string, plural: string, subresource = ''): boolean {
+  const slash = pattern.indexOf('/');
+  const resource = slash < 0 ? pattern : pattern.slice(0, slash);
+  const part = slash < 0 ? '' : pattern.slice(slash + 1);
+  return (resource === '*' || resource === plural) && (part === subresource || (part === '*' && slash > 0));
+}

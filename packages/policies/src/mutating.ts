@@ -1,0 +1,183 @@
+import type { Steps, Work } from '@cluster-apiserver/base';
+import {
+  applyConfigurationFrom,
+  BudgetExceededError,
+  Evaluation,
+  EvaluationError,
+  type Expression,
+  jsonPatchFrom,
+} from '@cluster-apiserver/expressions';
+import type { MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding } from '@cluster-apiserver/kinds';
+import {
+  forbiddenName,
+  type KubeObject,
+  PatchFailedError,
+  PatchFormError,
+  patchedByOperations,
+  PatchTestFailedError,
+  readJsonPatch,
+  sameJson,
+  type ServedKind,
+  StatusError,
+  TooManyOperationsError,
+  WrongTypeError,
+} from '@cluster-apiserver/model';
+import { ConfigurationFault, mergeConfiguration } from './apply-configuration.ts';
+import { type CompiledBinding, type CompiledPolicy, type CompileExpression, meetsConditions } from './compiled.ts';
+import type { ActivePolicy } from './followed-policies.ts';
+import { type Invocation, invocationsOf } from './invocations.ts';
+import type { PolicyEnvironment } from './environment.ts';
+import { nameOf, type PolicyRequest } from './request.ts';
+
+export interface CompiledMutation {
+  readonly patchType: string;
+  readonly compiled: Expression;
+}
+
+export type CompiledMutatingPolicy = CompiledPolicy<MutatingAdmissionPolicy, readonly CompiledMutation[]>;
+export type CompiledMutatingBinding = CompiledBinding<MutatingAdmissionPolicyBinding>;
+export type ActiveMutatingPolicy = ActivePolicy<CompiledMutatingPolicy, CompiledMutatingBinding>;
+type MutatingInvocation = Invocation<CompiledMutatingPolicy, CompiledMutatingBinding>;
+
+const patching = { hasAuthorizer: true, hasPatchTypes: true };
+
+export function* compileMutations(
+  { spec }: MutatingAdmissionPolicy,
+  compile: CompileExpression,
+): Steps<readonly CompiledMutation[]> {
+  const mutations: CompiledMutation[] = [];
+  for (const { patchType, applyConfiguration, jsonPatch } of spec.mutations ?? []) {
+    const expression = (applyConfiguration ?? jsonPatch)?.expression ?? '';
+    mutations.push({ patchType, compiled: compile(expression, patching) });
+    yield;
+  }
+  return mutations;
+}
+
+/** What a policy could not do. */
+interface PolicyFailure {
+  readonly policy: CompiledMutatingPolicy;
+  readonly binding: CompiledMutatingBinding | undefined;
+  readonly message: string;
+  readonly reason: 'Invalid' | 'Forbidden';
+}
+
+/** The object as the policies want it, in their order. Throws when one that must not be left out fails. */
+export function* mutateByPolicies(
+  active: readonly ActiveMutatingPolicy[],
+  request: PolicyRequest,
+  environment: PolicyEnvironment,
+): Work<KubeObject> {
+  const failures: PolicyFailure[] = [];
+  const invocations: MutatingInvocation[] = [];
+  for (const one of active) {
+    yield;
+    const matched = one.policy.matches(request);
+    if (!matched) continue;
+    for (const invocation of yield* invocationsOf(one, matched, request, environment)) {
+      const { policy, binding, fault } = invocation;
+      if (fault !== undefined) failures.push({ policy, binding, message: fault, reason: 'Forbidden' });
+      else if (isReinvocable(invocation) || !request.context.reinvocation) invocations.push(invocation);
+    }
+  }
+  let now = request;
+  const invoke = function* (invocation: MutatingInvocation): Work<boolean> {
+    const before = now.object;
+    const object = yield* invoked(invocation, now, failures);
+    if (object === before || sameJson(object, before)) return false;
+    now = now.withObject(object);
+    return true;
+  };
+  let lastChange = -1;
+  for (const [index, invocation] of invocations.entries()) if (yield* invoke(invocation)) lastChange = index;
+  for (const [index, invocation] of invocations.entries())
+    if (isReinvocable(invocation) && index < lastChange) yield* invoke(invocation);
+  const refused = failures.filter(({ policy }) => policy.policy.spec.failurePolicy !== 'Ignore');
+  if (refused.length > 0) throw denied(request, refused);
+  return now.object;
+}
+
+/** Whether the policy acts again when others have changed the object after it. */
+const isReinvocable = ({ policy }: MutatingInvocation): boolean => policy.policy.spec.reinvocationPolicy === 'IfNeeded';
+
+/** The object after the mutations of one policy. What fails changes nothing. */
+function* invoked(
+  { policy, binding, matched, param }: MutatingInvocation,
+  request: PolicyRequest,
+  failures: PolicyFailure[],
+): Work<KubeObject> {
+  const { program } = policy;
+  const failed = (message: string): void => void failures.push({ policy, binding, message, reason: 'Invalid' });
+  if (program.fault !== undefined) {
+    failed(program.fault);
+    return request.object;
+  }
+  const evaluationOver = (over: PolicyRequest): Evaluation =>
+    new Evaluation(over.valuesFor(matched, param), program.variables, over.budget);
+  let now = request;
+  try {
+    const met = yield* meetsConditions(evaluationOver(now), program.conditions);
+    if (met.error !== undefined) failed(met.error);
+    if (met.error !== undefined || !met.value) return request.object;
+    for (const mutation of program.parts) {
+      try {
+        now = now.withObject(yield* mutated(mutation, matched, now, evaluationOver(now)));
+      } catch (error) {
+        failed(faultIn(mutation, error));
+      }
+    }
+  } catch (error) {
+    if (!(error instanceof BudgetExceededError)) throw error;
+    failed(error.message);
+  }
+  return now.object;
+}
+
+function* mutated(
+  { patchType, compiled }: CompiledMutation,
+  matched: ServedKind,
+  request: PolicyRequest,
+  evaluation: Evaluation,
+): Work<KubeObject> {
+  const value = yield* evaluation.evaluate(compiled);
+  const object = request.objectFor(matched);
+  if (patchType === 'ApplyConfiguration') {
+    const merged = mergeConfiguration(request.schemaFor(matched), object, applyConfigurationFrom(value));
+    return withoutOwnership(request.storedFrom(matched, merged));
+  }
+  const operations = readJsonPatch(jsonPatchFrom(value));
+  try {
+    const patched = yield* patchedByOperations(object, operations);
+    return request.storedFrom(matched, patched);
+  } catch (error) {
+    if (error instanceof PatchTestFailedError) return request.object;
+    throw error;
+  }
+}
+
+/** Who owns the fields of an applied configuration is not recorded: kube-apiserver then records no owners at all. */
+function withoutOwnership(object: KubeObject): KubeObject {
+  const { managedFields: _, ...metadata } = object.metadata;
+  return { ...object, metadata };
+}
+
+/** In the words of an answer. Internal errors are thrown. */
+function faultIn({ compiled }: CompiledMutation, error: unknown): string {
+  if (error instanceof EvaluationError) return `expression '${compiled.text}' resulted in error: ${error.message}`;
+  if (error instanceof ConfigurationFault) return `error applying patch: ${error.message}`;
+  if (error instanceof PatchFailedError || error instanceof PatchFormError || error instanceof TooManyOperationsError)
+    return `JSON Patch: ${error.message}`;
+  if (error instanceof WrongTypeError) return `the patched object is invalid: ${error.message}`;
+  throw error;
+}
+
+function denied({ context }: PolicyRequest, failures: readonly PolicyFailure[]): StatusError {
+  const [first] = failures as [PolicyFailure, ...PolicyFailure[]];
+  const message = describeFailure(first);
+  const causes = failures.map((failure) => ({ message: describeFailure(failure) }));
+  const { details } = forbiddenName(context.resource, nameOf(context), message, causes);
+  return new StatusError(first.reason, message, details, { code: 403 });
+}
+
+const describeFailure = ({ policy: { name }, binding, message }: PolicyFailure): string =>
+  `policy ${binding ? `'${name}' with binding '${binding.name}'` : JSON.stringify(name)} denied request: ${message}`;

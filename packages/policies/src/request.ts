@@ -1,0 +1,205 @@
+import { invariant } from '@cluster-apiserver/base';
+import {
+  type AdmissionValues,
+  admissionValues,
+  Budget,
+  fromApiJson,
+  requestStepsMax,
+  type Value,
+} from '@cluster-apiserver/expressions';
+import type { AdmissionContext } from '@cluster-apiserver/gates';
+import { decode, type KubeObject, type ObjectSchema, type ServedKind, WrongTypeError } from '@cluster-apiserver/model';
+import type { PolicyEnvironment } from './environment.ts';
+
+export { nameOf } from '@cluster-apiserver/gates';
+
+type Values = ReadonlyMap<string, Value>;
+
+/**
+ * A write as the policies of one type see it, while at least one is in force. What policies read is computed when the
+ * first one reads it; the next ones find it there.
+ */
+export class PolicyRequest {
+  readonly context: AdmissionContext;
+  /** For the expressions of all policies together. */
+  readonly budget: Budget;
+  readonly #environment: PolicyEnvironment;
+  #namespace: KubeObject | undefined;
+  /** By the resource in whose form objects are, without parameters. */
+  #values: Map<ServedKind, Values> | undefined;
+
+  constructor(context: AdmissionContext, environment: PolicyEnvironment, budget = new Budget(requestStepsMax)) {
+    this.context = context;
+    this.budget = budget;
+    this.#environment = environment;
+  }
+
+  /** The same write with another object. */
+  withObject(object: KubeObject): PolicyRequest {
+    return new PolicyRequest({ ...this.context, object }, this.#environment, this.budget);
+  }
+
+  /** Of a write that is no deletion. */
+  get object(): KubeObject {
+    const { object } = this.context;
+    invariant(object, 'a deletion has no object that could be changed');
+    return object;
+  }
+
+  /** The namespace of the request; of a write of a namespace, that one. */
+  get namespace(): string | undefined {
+    const { context } = this;
+    return this.isNamespace ? context.name : context.namespace;
+  }
+
+  get equivalents(): readonly ServedKind[] {
+    return this.#environment.equivalentsOf(this.context.resource);
+  }
+
+  /** Whether the object is a namespace, which counts as lying in itself. */
+  get isNamespace(): boolean {
+    const { group, plural } = this.context.resource;
+    return group === '' && plural === 'namespaces';
+  }
+
+  /** Undefined for what is in no namespace. */
+  get namespaceLabels(): Readonly<Record<string, string>> | undefined {
+    const { context } = this;
+    if (this.isNamespace) return labelsOf(context.object ?? context.oldObject);
+    return context.namespace === undefined ? undefined : labelsOf(this.namespaceObject);
+  }
+
+  /** One that does not exist yet is about to be provided, with the label that each of them has. */
+  get namespaceObject(): KubeObject | undefined {
+    const { namespace } = this.context;
+    if (namespace === undefined || this.isNamespace) return undefined;
+    this.#namespace ??= this.#environment.namespace(namespace) ?? {
+      kind: 'Namespace',
+      apiVersion: 'v1',
+      metadata: { name: namespace, labels: { 'kubernetes.io/metadata.name': namespace } },
+    };
+    return this.#namespace;
+  }
+
+  /** The labels by which objects are selected: of the new and of the old one. */
+  get objectLabels(): readonly Readonly<Record<string, string>>[] {
+    const { object, oldObject } = this.context;
+    return [object, oldObject].flatMap((one) => (one ? [labelsOf(one)] : []));
+  }
+
+  /** The values of an expression for the resource by which a policy matched, with an object if another one is meant. */
+  valuesFor(matched: ServedKind, params: KubeObject | undefined): Values {
+    this.#values ??= new Map();
+    const known = this.#values.get(matched) ?? this.#makeValues(matched);
+    this.#values.set(matched, known);
+    return params ? new Map(known).set('params', fromApiJson(params)) : known;
+  }
+
+  #makeValues(matched: ServedKind): Values {
+    const { context } = this;
+    const { user, call } = context;
+    const given: AdmissionValues = {
+      object: this.#formed(matched, context.object),
+      oldObject: this.#formed(matched, context.oldObject),
+      request: this.#asJson(matched),
+      namespaceObject: this.namespaceObject,
+      authorizer: {
+        user,
+        authorize: (question) => this.#environment.authorize(question, call),
+        requestResource: {
+          group: context.resource.group,
+          resource: context.resource.plural,
+          subresource: context.subresource ?? '',
+          namespace: context.namespace ?? '',
+          name: context.name ?? '',
+        },
+      },
+    };
+    return admissionValues(given);
+  }
+
+  /** The object in the form of the resource by which a policy matched. */
+  objectFor(matched: ServedKind): KubeObject {
+    return this.#formed(matched, this.object) ?? this.object;
+  }
+
+  schemaFor(matched: ServedKind): ObjectSchema {
+    return this.#isSubresource(matched) ? this.context.kind.schema : matched.schema;
+  }
+
+  /** What became of `objectFor`, as a checked object in the form in which it is stored. Throws a WrongTypeError. */
+  storedFrom(matched: ServedKind, patched: unknown): KubeObject {
+    const object = decode(this.schemaFor(matched), patched, () => {}) as KubeObject;
+    const before = this.objectFor(matched);
+    if (object.kind !== before.kind || object.apiVersion !== before.apiVersion)
+      throw new WrongTypeError('', `kind and apiVersion must stay ${before.kind} of ${before.apiVersion}`);
+    return this.stored(matched, object);
+  }
+
+  /** The request of an AdmissionReview for the resource by which a webhook matched. */
+  reviewRequest(matched: ServedKind, uid: string): object {
+    const { object, oldObject } = this.context;
+    // Empty strings are left out, and what is not there is null, as by kube-apiserver.
+    const named = Object.entries(this.#asJson(matched)).filter(([, value]) => value !== '');
+    return {
+      uid,
+      ...Object.fromEntries(named),
+      object: this.#formed(matched, object) ?? null,
+      oldObject: this.#formed(matched, oldObject) ?? null,
+    };
+  }
+
+  /** An object of that form, in the form in which it is stored. */
+  stored(matched: ServedKind, object: KubeObject): KubeObject {
+    return this.#isSubresource(matched) ? object : this.#environment.asStored(matched, object);
+  }
+
+  /** Whether the object is what a subresource speaks, which is the same in all versions of its resource. */
+  #isSubresource(matched: ServedKind): boolean {
+    const { subresource, kind } = this.context;
+    return subresource !== undefined && kind.kind !== matched.kind;
+  }
+
+  #formed(matched: ServedKind, object: KubeObject | undefined): KubeObject | undefined {
+    if (!object || this.#isSubresource(matched)) return object;
+    return this.#environment.asServed(matched, object);
+  }
+
+  #asJson(matched: ServedKind): object {
+    const { context } = this;
+    const { resource, subresource = '', user, options } = context;
+    const { kind: optionsKind, ...rest } = options;
+    return {
+      kind: this.#kindIn(matched),
+      resource: resourceIn(matched),
+      subResource: subresource,
+      requestKind: this.#kindIn(resource),
+      requestResource: resourceIn(resource),
+      requestSubResource: subresource,
+      name: context.name ?? '',
+      namespace: context.namespace ?? (this.isNamespace ? (context.name ?? '') : ''),
+      operation: context.operation,
+      userInfo: {
+        username: user.name,
+        ...(user.uid && { uid: user.uid }),
+        groups: user.groups,
+        ...(user.extra && { extra: user.extra }),
+      },
+      dryRun: context.dryRun,
+      options: { kind: optionsKind, apiVersion: 'meta.k8s.io/v1', ...withoutUndefined(rest) },
+    };
+  }
+
+  /** What a subresource speaks has a kind of its own; the other resources speak theirs. */
+  #kindIn(resource: ServedKind): object {
+    const { group, version, kind } = this.#isSubresource(resource) ? this.context.kind : resource;
+    return { group, version, kind };
+  }
+}
+
+const resourceIn = ({ group, version, plural }: ServedKind): object => ({ group, version, resource: plural });
+
+const labelsOf = (object: KubeObject | undefined): Readonly<Record<string, string>> => object?.metadata.labels ?? {};
+
+const withoutUndefined = (options: object): object =>
+  Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));

@@ -1,0 +1,75 @@
+import { describe, expect, test } from '@jest/globals';
+import { responseIn, reviewVersionOf } from './admission-review.ts';
+import { denialBy } from './errors.ts';
+
+const review = (response: object): object => ({
+  kind: 'AdmissionReview',
+  apiVersion: 'admission.k8s.io/v1',
+  response: { uid: 'u', ...response },
+});
+const read = (response: object, isMutating = true) =>
+  responseIn(review(response), { version: 'v1', uid: 'u', isMutating });
+
+test.each<[string[], string | undefined]>([
+  [['v1'], 'v1'],
+  [['v1beta1', 'v1'], 'v1beta1'],
+  [['v3', 'v2', 'v1'], 'v1'],
+  [['v2'], undefined],
+  [[], undefined],
+])('of the versions %j the first that is known is spoken: %s', (understood, version) => {
+  expect(reviewVersionOf(understood)).toBe(version);
+});
+
+test('what a response leaves out, or says by null, is empty', () => {
+  const empty = {
+    allowed: false,
+    result: { code: 0, reason: '', message: '', details: undefined },
+    patch: Buffer.alloc(0),
+    auditAnnotations: new Map(),
+    warnings: [],
+  };
+  expect(read({})).toEqual(empty);
+  const nulls = { allowed: null, status: null, patch: null, patchType: null, auditAnnotations: null, warnings: null };
+  expect(read(nulls)).toEqual(empty);
+});
+
+describe('A response is bounded', () => {
+  test('in its message and causes', () => {
+    const long = 'x'.repeat(100_000);
+    const { result } = read({
+      status: { message: long, details: { causes: Array.from({ length: 1000 }, () => ({ message: long })) } },
+    });
+    expect(result.message).toHaveLength(16 * 1024);
+    expect(result.details?.causes).toHaveLength(100);
+    expect(denialBy('w', result).status.message.length).toBeLessThan(17 * 1024);
+  });
+
+  test('in its warnings and audit annotations', () => {
+    const many = Array.from({ length: 1000 }, (_, at) => String(at));
+    const { warnings, auditAnnotations } = read({
+      warnings: many,
+      auditAnnotations: Object.fromEntries(many.map((key) => [`k${key}`, 'v'.repeat(100_000)])),
+    });
+    expect([warnings.length, auditAnnotations.size]).toEqual([100, 100]);
+    expect(auditAnnotations.get('k0')).toHaveLength(10 * 1024);
+  });
+});
+
+test.each<[string, object, string]>([
+  ['response', { status: [] }, 'response.status is not an object'],
+  ['code', { status: { code: '400' } }, 'code is not a 32-bit integer'],
+  ['code beyond its type', { status: { code: 2 ** 40 } }, 'code is not a 32-bit integer'],
+  ['message', { status: { message: {} } }, 'message is not a string'],
+  ['details', { status: { details: 'x' } }, 'response.status.details is not an object'],
+  ['causes', { status: { details: { causes: {} } } }, 'causes is not a list'],
+  ['audit annotation', { auditAnnotations: { a: 1 } }, 'response.auditAnnotations is not a string'],
+  ['patch', { patch: 'a', patchType: 'JSONPatch' }, 'patch is not base64'],
+])('a %s of a wrong type is refused', (_, response, problem) => {
+  expect(() => read(response)).toThrow(`received invalid webhook response: ${problem}`);
+});
+
+test('names that objects inherit are not members', () => {
+  expect(() =>
+    responseIn(JSON.parse('{"__proto__":{"response":{}}}'), { version: 'v1beta1', uid: '', isMutating: true }),
+  ).toThrow('webhook response was absent');
+});

@@ -1,0 +1,78 @@
+import { atOnce } from '@cluster-apiserver/base';
+import type { MutatingWebhook, ValidatingWebhook, WebhookConfiguration } from '@cluster-apiserver/kinds';
+import { admissionEnvironment, type Expression } from '@cluster-apiserver/expressions';
+import { compileConditions, PolicyCompileError } from '../compiled.ts';
+import { type Matches, matcherOf } from '../matching.ts';
+import { type ReviewVersion, reviewVersionOf } from './admission-review.ts';
+import { WebhookCallError } from './errors.ts';
+import type { Endpoint, WebhookClients } from './webhook-clients.ts';
+
+/** A webhook, ready to be called. */
+export interface CompiledWebhook {
+  /** Of the webhook among all of its kind. */
+  readonly key: string;
+  readonly name: string;
+  readonly configuration: string;
+  readonly matches: Matches;
+  readonly conditions: readonly Expression[];
+  /** Set when its match conditions cannot be used. */
+  readonly fault?: string;
+  readonly isIgnoredOnFailure: boolean;
+  readonly hasSideEffects: boolean;
+  readonly isReinvocable: boolean;
+  readonly timeoutMs: number;
+  readonly version: ReviewVersion | undefined;
+  /** Where it is, or why it cannot be called. */
+  readonly endpoint: Endpoint | WebhookCallError;
+}
+
+type AnyWebhook = ValidatingWebhook & Pick<MutatingWebhook, 'reinvocationPolicy'>;
+
+const defaultTimeoutSeconds = 10;
+/** Webhooks have neither parameters nor variables. */
+const environment = admissionEnvironment({ hasAuthorizer: true, hasParams: false });
+/** Those that change nothing for a dry run. */
+const withoutSideEffects = ['None', 'NoneOnDryRun'];
+
+export const compileWebhooks = (
+  { metadata, webhooks = [] }: WebhookConfiguration<AnyWebhook>,
+  clients: WebhookClients,
+): readonly CompiledWebhook[] => webhooks.map((webhook) => compileWebhook(metadata.name ?? '', webhook, clients));
+
+function compileWebhook(configuration: string, webhook: AnyWebhook, clients: WebhookClients): CompiledWebhook {
+  const { name, rules = [], matchConditions = [], timeoutSeconds = defaultTimeoutSeconds, sideEffects = '' } = webhook;
+  return {
+    key: `${configuration}/${name}`,
+    name,
+    configuration,
+    // A webhook without rules receives nothing, whereas policies without rules apply to everything.
+    matches: rules.length === 0 ? () => undefined : matcherOf({ ...webhook, resourceRules: rules }),
+    ...conditionsOf(matchConditions),
+    isIgnoredOnFailure: webhook.failurePolicy === 'Ignore',
+    hasSideEffects: !withoutSideEffects.includes(sideEffects),
+    isReinvocable: webhook.reinvocationPolicy === 'IfNeeded',
+    timeoutMs: timeoutSeconds * 1000,
+    version: reviewVersionOf(webhook.admissionReviewVersions ?? []),
+    endpoint: endpointOf(webhook, clients),
+  };
+}
+
+function conditionsOf(
+  conditions: NonNullable<AnyWebhook['matchConditions']>,
+): Pick<CompiledWebhook, 'conditions' | 'fault'> {
+  try {
+    return { conditions: atOnce(compileConditions(environment, conditions)) };
+  } catch (error) {
+    if (!(error instanceof PolicyCompileError)) throw error;
+    return { conditions: [], fault: error.message };
+  }
+}
+
+function endpointOf({ clientConfig }: AnyWebhook, clients: WebhookClients): Endpoint | WebhookCallError {
+  try {
+    return clients.endpointOf(clientConfig);
+  } catch (error) {
+    if (error instanceof WebhookCallError) return error;
+    throw error;
+  }
+}

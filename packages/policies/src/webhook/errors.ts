@@ -1,0 +1,65 @@
+import { StatusError } from '@cluster-apiserver/model';
+import type { WebhookResult } from './admission-review.ts';
+
+/** A call that failed: `failurePolicy` decides what that means. The message says why, and nothing of the object. */
+export class WebhookCallError extends Error {
+  override readonly name = 'WebhookCallError';
+  /** The HTTP status of the webhook, or that of a service that is unavailable; for metrics. */
+  readonly code: number;
+
+  constructor(message: string, { code = 503, ...options }: ErrorOptions & { readonly code?: number } = {}) {
+    super(message, options);
+    this.code = code;
+  }
+}
+
+/** A webhook that answered, and denied the request. */
+export class WebhookDenialError extends Error {
+  override readonly name = 'WebhookDenialError';
+  readonly status: StatusError;
+
+  constructor(status: StatusError) {
+    super(status.message);
+    this.status = status;
+  }
+}
+
+/** Denials are errors: a webhook cannot choose a code of success, and none that HTTP does not have. */
+const codeMin = 400;
+const codeMax = 599;
+
+export function denialBy(webhook: string, { code, reason, message, details }: WebhookResult): WebhookDenialError {
+  const denied = `admission webhook ${JSON.stringify(webhook)} denied the request`;
+  const explanation = message || reason;
+  return new WebhookDenialError(
+    new StatusError(
+      'Forbidden',
+      explanation ? `${denied}: ${explanation}` : `${denied} without explanation`,
+      details && {
+        ...(details.name && { name: details.name }),
+        ...(details.group && { group: details.group }),
+        ...(details.kind && { kind: details.kind }),
+        ...(details.uid && { uid: details.uid }),
+        ...(details.causes.length > 0 && {
+          causes: details.causes.map(({ reason: why, message: text, field }) => ({
+            ...(why && { reason: why }),
+            message: text,
+            ...(field && { field }),
+          })),
+        }),
+        ...(details.retryAfterSeconds > 0 && { retryAfterSeconds: details.retryAfterSeconds }),
+      },
+      { code: code < codeMin ? codeMin : Math.min(code, codeMax), statedReason: reason },
+    ),
+  );
+}
+
+export const dryRunUnsupported = (webhook: string): StatusError =>
+  new StatusError('BadRequest', `admission webhook ${JSON.stringify(webhook)} does not support dry run`);
+
+/** What clients read when a call failed that must not. */
+export const callFailed = (webhook: string, { message }: WebhookCallError): StatusError =>
+  internalError(`failed calling webhook ${JSON.stringify(webhook)}: ${message}`);
+
+export const internalError = (message: string): StatusError =>
+  new StatusError('InternalError', `Internal error occurred: ${message}`, { causes: [{ message }] });

@@ -1,0 +1,139 @@
+import { type Call, perform, resultOf, type Work } from '@cluster-apiserver/base';
+import {
+  type JsonPatch,
+  type KubeObject,
+  MalformedTextError,
+  parseJson,
+  PatchFailedError,
+  PatchFormError,
+  patchedByOperations,
+  readJsonPatch,
+  sameJson,
+  type ServedKind,
+  TooManyOperationsError,
+  TooManyValuesError,
+  WrongTypeError,
+} from '@cluster-apiserver/model';
+import type { PolicyRequest } from '../request.ts';
+import { callWebhook } from './call-webhook.ts';
+import type { CompiledWebhook } from './compiled-webhook.ts';
+import { internalError, WebhookCallError } from './errors.ts';
+import { type InvokeOptions, invokeWebhook, matchWebhook } from './invoke.ts';
+
+/** What has to be known of the first round of a write when plugins are asked a second time. */
+class Rounds {
+  /** Webhooks that will be called again if the object changes from now on. */
+  #waiting = new Set<string>();
+  readonly #due = new Set<string>();
+  /** The object after the first round. */
+  object: KubeObject | undefined;
+
+  called({ key, isReinvocable }: CompiledWebhook): void {
+    if (isReinvocable) this.#waiting.add(key);
+  }
+
+  changed(): void {
+    for (const key of this.#waiting) this.#due.add(key);
+    this.#waiting = new Set();
+  }
+
+  isDue({ key }: CompiledWebhook): boolean {
+    return this.#due.has(key);
+  }
+}
+
+/** Calls the webhooks that match, one after the other, each with what the ones before have made of the object. */
+export class MutatingWebhooks {
+  readonly #options: InvokeOptions;
+  /** By the call of the request, which mutates one object at a time. */
+  readonly #rounds = new WeakMap<Call, Rounds>();
+
+  constructor(options: InvokeOptions) {
+    this.#options = options;
+  }
+
+  /** The object as the webhooks want it: the same if none changes it, undefined in a deletion. Throws a denial. */
+  *mutate(webhooks: readonly CompiledWebhook[], request: PolicyRequest): Work<KubeObject | undefined> {
+    const { call, reinvocation } = request.context;
+    const rounds = (reinvocation ? this.#rounds.get(call) : undefined) ?? new Rounds();
+    let now = request;
+    if (reinvocation && !sameJson(rounds.object, now.context.object)) rounds.changed();
+    for (const [index, webhook] of webhooks.entries()) {
+      if (reinvocation && !rounds.isDue(webhook)) continue;
+      const matched = yield* matchWebhook(webhook, now, this.#options);
+      if (!matched) continue;
+      const before = now;
+      const object = yield* resultOf(this.#invoke(webhook, index, matched, before));
+      if (object !== undefined && object !== before.context.object) {
+        now = before.withObject(object);
+        rounds.changed();
+      }
+      rounds.called(webhook);
+    }
+    rounds.object = now.context.object;
+    // Deletions have no second round, and those of a collection share a call.
+    if (now.context.object && !reinvocation) this.#rounds.set(call, rounds);
+    return now.context.object;
+  }
+
+  /** The object after one webhook; undefined if there is none, or the webhook failed and that is ignored. */
+  #invoke(
+    webhook: CompiledWebhook,
+    index: number,
+    matched: ServedKind,
+    request: PolicyRequest,
+  ): Promise<KubeObject | undefined> {
+    const { context } = request;
+    const at = `mutation.webhook.admission.k8s.io/round_${context.reinvocation ? 1 : 0}_index_${index}`;
+    let mutated = false;
+    const work = async (): Promise<KubeObject | undefined> => {
+      const { patch } = await callWebhook(webhook, matched, request, { isMutating: true }, this.#options);
+      const before = context.object;
+      if (patch.length === 0) return before;
+      const { operations } = operationsIn(patch);
+      if (operations.length === 0) return before;
+      if (!before)
+        throw internalError(
+          `admission webhook ${JSON.stringify(webhook.name)} attempted to modify the object, which is not supported for this operation`,
+        );
+      const patched = await perform(this.#options.clock, context.call, patchedBy(operations, matched, request));
+      mutated = !sameJson(patched, before);
+      return mutated ? patched : before;
+    };
+    const { name, configuration } = webhook;
+    return invokeWebhook(webhook, context, `failed-open.${at}`, this.#options, work).finally(() =>
+      context.annotate(at, JSON.stringify({ configuration, webhook: name, mutated })),
+    );
+  }
+}
+
+function operationsIn(patch: Buffer): JsonPatch {
+  try {
+    return readJsonPatch(parseJson(patch.toString()).value);
+  } catch (cause) {
+    if (
+      cause instanceof MalformedTextError ||
+      cause instanceof TooManyValuesError ||
+      cause instanceof PatchFormError ||
+      cause instanceof TooManyOperationsError
+    )
+      throw new WebhookCallError(`received undecodable patch in webhook response: ${cause.message}`, { cause });
+    throw cause;
+  }
+}
+
+/** The patch changes the form that was sent. What cannot be applied is refused, whatever the failure policy. */
+function* patchedBy(
+  operations: JsonPatch['operations'],
+  matched: ServedKind,
+  request: PolicyRequest,
+): Work<KubeObject> {
+  try {
+    const patched = yield* patchedByOperations(request.objectFor(matched), { operations, unknownMembers: [] });
+    return request.storedFrom(matched, patched);
+  } catch (error) {
+    if (error instanceof PatchFailedError) throw internalError(`JSON Patch: ${error.message}`);
+    if (error instanceof WrongTypeError) throw internalError(`the patched object is invalid: ${error.message}`);
+    throw error;
+  }
+}

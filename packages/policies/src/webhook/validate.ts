@@ -1,0 +1,48 @@
+import { resultOf, throwIfAborted, type Work } from '@cluster-apiserver/base';
+import { type ServedKind, StatusError } from '@cluster-apiserver/model';
+import type { PolicyRequest } from '../request.ts';
+import { callWebhook } from './call-webhook.ts';
+import type { CompiledWebhook } from './compiled-webhook.ts';
+import { type InvokeOptions, invokeWebhook, matchWebhook } from './invoke.ts';
+
+interface Invocation {
+  readonly webhook: CompiledWebhook;
+  readonly matched: ServedKind;
+}
+
+/** Calls all webhooks that match at once, and throws the first denial in their order when all have answered. */
+export function* validateByWebhooks(
+  webhooks: readonly CompiledWebhook[],
+  request: PolicyRequest,
+  options: InvokeOptions,
+): Work<void> {
+  const invocations: Invocation[] = [];
+  for (const webhook of webhooks) {
+    const matched = yield* matchWebhook(webhook, request, options);
+    if (matched) invocations.push({ webhook, matched });
+  }
+  if (invocations.length === 0) return;
+  throwIfAborted(request.context.call);
+  const denials = yield* resultOf(
+    Promise.all(invocations.map((invocation, index) => denialOf(invocation, index, request, options))),
+  );
+  for (const denial of denials) if (denial) throw denial;
+}
+
+async function denialOf(
+  { webhook, matched }: Invocation,
+  index: number,
+  request: PolicyRequest,
+  options: InvokeOptions,
+): Promise<StatusError | undefined> {
+  const failedOpenKey = `failed-open.validating.webhook.admission.k8s.io/round_0_index_${index}`;
+  try {
+    await invokeWebhook(webhook, request.context, failedOpenKey, options, () =>
+      callWebhook(webhook, matched, request, { isMutating: false }, options),
+    );
+    return undefined;
+  } catch (error) {
+    if (error instanceof StatusError) return error;
+    throw error;
+  }
+}

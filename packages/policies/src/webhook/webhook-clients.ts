@@ -1,0 +1,83 @@
+import type { HttpsClientOptions, RetirableClient } from '@cluster-apiserver/gates';
+import type { WebhookClientConfig } from '@cluster-apiserver/kinds';
+import { WebhookCallError } from './errors.ts';
+
+/** The `host[:port]` where a service is reached; undefined for a service that is not configured. */
+export type ResolveService = (namespace: string, name: string) => string | undefined;
+
+export interface WebhookClientsOptions {
+  /** Opens a client that ends its connections when it is closed. */
+  readonly open: (options: Pick<HttpsClientOptions, 'ca' | 'serverName' | 'connectionsMax'>) => RetirableClient;
+  readonly resolveService: ResolveService;
+}
+
+/** Where a webhook is. Plain data, so that one that changes in nothing else keeps its connections. */
+export interface Endpoint {
+  readonly url: URL;
+  /** By which name the server is known, if not by that of its URL. */
+  readonly serverName: string | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+  /** In base64. */
+  readonly caBundle: string;
+  /** By which the client of the endpoint is found. */
+  readonly clientKey: string;
+}
+
+/** As many as kube-apiserver keeps. The least recently used is closed for another one. */
+const clientsMax = 200;
+/** Of one client: as many requests as are in flight at most by default, so none waits for the connection of another. */
+const connectionsMax = 200;
+
+/** Clients of webhooks, one for each server and CA bundle. Connections are kept open for the next request. */
+export class WebhookClients {
+  readonly #options: WebhookClientsOptions;
+  /** The least recently used comes first. */
+  readonly #clients = new Map<string, RetirableClient>();
+
+  constructor(options: WebhookClientsOptions) {
+    this.#options = options;
+  }
+
+  /** Throws a WebhookCallError if the webhook cannot be reached as it is configured. */
+  endpointOf({ url = '', service, caBundle = '' }: WebhookClientConfig): Endpoint {
+    if (!service) {
+      // Validation refuses such URLs, but an older server may have stored one.
+      if (!URL.canParse(url)) throw new WebhookCallError('the URL of the webhook is not valid');
+      return endpoint({ url: new URL(url), serverName: undefined, headers: {}, caBundle });
+    }
+    const { namespace, name, path = '/', port = 443 } = service;
+    const address = this.#options.resolveService(namespace, name);
+    if (address === undefined)
+      throw new WebhookCallError(
+        `no address is known for the service ${namespace}/${name}: this server resolves only services that --admission-webhook-services names`,
+      );
+    const target = new URL(`https://${address}`);
+    if (!/:\d+$/.test(address)) target.port = String(port);
+    target.pathname = path;
+    const serverName = `${name}.${namespace}.svc`;
+    return endpoint({ url: target, serverName, headers: { host: `${serverName}:${port}` }, caBundle });
+  }
+
+  clientOf({ serverName, caBundle, clientKey }: Endpoint): Pick<RetirableClient, 'send'> {
+    const known = this.#clients.get(clientKey);
+    this.#clients.delete(clientKey);
+    const ca = caBundle === '' ? undefined : Buffer.from(caBundle, 'base64');
+    const client = known ?? this.#options.open({ ca, serverName, connectionsMax });
+    this.#clients.set(clientKey, client);
+    for (const [oldest, unused] of this.#clients) {
+      if (this.#clients.size <= clientsMax) break;
+      this.#clients.delete(oldest);
+      unused.retire();
+    }
+    return client;
+  }
+
+  close(): void {
+    for (const client of this.#clients.values()) client.close();
+  }
+}
+
+const endpoint = (of: Omit<Endpoint, 'clientKey'>): Endpoint => ({
+  ...of,
+  clientKey: JSON.stringify([of.url.host, of.serverName, of.caBundle]),
+});

@@ -1,0 +1,16 @@
+import { expect, test } from '@jest/globals';
+import { createMetrics } from '@cluster-apiserver/telemetry';
+import { admissionWebhookMeasures } from './admission-webhook-measures.ts';
+
+test('webhooks under ever new names do not make ever new series', async () => {
+  const metrics = createMetrics({ ofProcess: false });
+  const { admit, validating } = admissionWebhookMeasures(metrics);
+  for (let at = 0; at < 1_500; at++) (at % 2 ? admit : validating).called(`hook-${at}`, 'CREATE', false, 200, 0.01);
+  const { text } = await metrics.exposition();
+  const lines = text.split('\n').filter((line) => line.startsWith('apiserver_admission_webhook_request_total{'));
+  expect(lines).toHaveLength(1_002);
+  for (const type of ['admit', 'validating'])
+    expect(lines).toContain(
+      `apiserver_admission_webhook_request_total{name="other",type="${type}",operation="CREATE",code="200",rejected="false"} 250`,
+    );
+});

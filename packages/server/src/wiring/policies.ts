@@ -1,0 +1,56 @@
+import type { AdmissionPlugin } from '@cluster-apiserver/gates';
+import {
+  mutatingAdmissionPolicy,
+  type StaticObjects,
+  staticProblems,
+  validatingAdmissionPolicy,
+} from '@cluster-apiserver/policies';
+import { asError } from '../as-error.ts';
+import type { ConfiguredAdmission } from './admission.ts';
+import { followStaticManifests, type StaticManifests } from './static-manifests.ts';
+
+const plugins = {
+  MutatingAdmissionPolicy: mutatingAdmissionPolicy,
+  ValidatingAdmissionPolicy: validatingAdmissionPolicy,
+};
+
+/** The plugin of a kind of policies; undefined for a server that does not serve them. */
+export async function openPolicies(
+  policyKind: keyof typeof plugins,
+  dependencies: ConfiguredAdmission,
+): Promise<AdmissionPlugin | undefined> {
+  const { resources, environment, clock, configuration, manifestMeasures, log, scope } = dependencies;
+  const [policies, bindings] = [policyKind, `${policyKind}Binding`].map((name) =>
+    resources.find(({ kind }) => kind.kind === name),
+  );
+  if (!policies || !bindings) return undefined;
+  const directory = configuration[policyKind]?.staticManifestsDir;
+  const build = (manifests: StaticManifests): StaticObjects => {
+    const objects = { policies: manifests.of(policies), bindings: manifests.of(bindings) };
+    manifests.requireNoProblems(staticProblems(objects));
+    return objects;
+  };
+  const plugin = plugins[policyKind]({
+    policies,
+    bindings,
+    staticObjects:
+      directory === undefined
+        ? undefined
+        : await followStaticManifests(
+            {
+              ...dependencies,
+              directory,
+              build,
+              resources: [policies, bindings],
+              measures: manifestMeasures({ plugin: policyKind }),
+            },
+            scope,
+          ),
+    environment,
+    clock,
+    failed: (error) =>
+      log.error('compiling admission policies failed; trying again', { kind: policyKind, error: asError(error) }),
+  });
+  scope.onClose(policyKind, () => plugin.close());
+  return plugin;
+}

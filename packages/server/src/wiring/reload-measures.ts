@@ -1,0 +1,65 @@
+import { hash } from 'node:crypto';
+import type { Clock } from '@cluster-apiserver/base';
+import type { Metrics } from '@cluster-apiserver/telemetry';
+
+export interface ReloadMeasuresOptions {
+  /** Of the names of the metrics. */
+  readonly prefix: string;
+  /** What is reloaded, such as `the encryption configuration`. */
+  readonly what: string;
+  /** What tells several of them apart. */
+  readonly labels?: readonly string[];
+  readonly serverId: string;
+  readonly metrics: Metrics;
+  readonly clock: Clock;
+}
+
+export interface ReloadMeasures {
+  readonly reloaded: (status: 'success' | 'failure') => void;
+  readonly inService: (content: Buffer) => void;
+}
+
+/** Upstream's metrics, by the same names, for each of the things that the values of the labels tell apart. */
+export function reloadMeasures({
+  prefix,
+  what,
+  labels = [],
+  serverId,
+  metrics,
+  clock,
+}: ReloadMeasuresOptions): (values: Readonly<Record<string, string>>) => ReloadMeasures {
+  const more = Object.fromEntries(labels.map((label) => [label, 'any'] as const));
+  const ofReloads = { ...more, apiserver_id_hash: 'any', status: ['success', 'failure'] } as const;
+  const total = metrics.counter<string>({
+    name: `${prefix}_automatic_reloads_total`,
+    help: `Changes of ${what} that were taken into service, or could not be.`,
+    labels: ofReloads,
+  });
+  const last = metrics.gauge<string>({
+    name: `${prefix}_automatic_reload_last_timestamp_seconds`,
+    help: 'When that happened last.',
+    labels: ofReloads,
+  });
+  const info = metrics.gauge<string>({
+    name: `${prefix}_last_config_info`,
+    help: 'One for what is in service, by its hash, and none for what was. Replicas should agree.',
+    labels: { ...more, apiserver_id_hash: 'any', hash: 'any' },
+  });
+  return (values) => {
+    const own = { ...values, apiserver_id_hash: hashOf(serverId) };
+    let shown: string | undefined;
+    return {
+      reloaded: (status) => {
+        total.add({ ...own, status });
+        last.set({ ...own, status }, clock.now() / 1000);
+      },
+      inService: (content) => {
+        if (shown) info.set({ ...own, hash: shown }, 0);
+        shown = hashOf(content);
+        info.set({ ...own, hash: shown }, 1);
+      },
+    };
+  };
+}
+
+const hashOf = (content: Buffer | string): string => `sha256:${hash('sha256', content, 'hex')}`;

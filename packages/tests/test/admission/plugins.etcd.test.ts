@@ -1,0 +1,257 @@
+/** Admission plugins in the server as it is assembled, chosen by flags and configured by a file. */
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { kinds } from '@cluster-apiserver/kinds';
+import { until } from '../../../base/test/until.ts';
+import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
+import { ask as askAs } from '../authentication/caller.ts';
+import { metric } from '../authorization/configuration.ts';
+import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
+
+let etcd: RealEtcd;
+let server: ServedKinds | undefined;
+beforeAll(async () => {
+  etcd = await startEtcd();
+});
+afterAll(() => etcd.stop());
+afterEach(async () => {
+  await server?.close();
+  server = undefined;
+});
+
+const serve = async (plugins: string, configuration?: object, files: Readonly<Record<string, string>> = {}) => {
+  server = await serveKinds(kinds, {
+    etcd,
+    flags: [
+      `--enable-admission-plugins=${plugins}`,
+      ...(configuration ? ['--admission-control-config-file=/etc/admission/admission.yaml'] : []),
+    ],
+    files: {
+      ...files,
+      ...(configuration && {
+        '/etc/admission/admission.yaml': JSON.stringify({
+          apiVersion: 'apiserver.config.platform.io/v1',
+          kind: 'AdmissionConfiguration',
+          ...configuration,
+        }),
+      }),
+    },
+  });
+  return server;
+};
+
+const namespaces = '/api/v1/namespaces';
+let run = 0;
+const fresh = (): string => `admission-${++run}`;
+const mergePatch = 'application/merge-patch+json';
+
+describe('the server does not start', () => {
+  const configuration = (...plugins: object[]): object => ({ plugins });
+  test.each<[string, string, object | undefined, string[]]>([
+    [
+      'with plugins that cannot work here',
+      'ResourceQuota,NodeRestriction',
+      undefined,
+      [
+        '--enable-admission-plugins: there is no "ResourceQuota": it is about resource quotas, which are not served',
+        '--enable-admission-plugins: there is no "NodeRestriction": it is about nodes, which are not served',
+      ],
+    ],
+    [
+      'with EventRateLimit and no limits',
+      'EventRateLimit',
+      configuration(),
+      ['--enable-admission-plugins: EventRateLimit needs its limits in the file of --admission-control-config-file'],
+    ],
+    [
+      'with a faulty configuration',
+      '',
+      configuration({ name: 'PodSecurity' }, { name: 'EventRateLimit', path: 'absent.yaml' }),
+      [
+        '--admission-control-config-file: plugins[0].name: Unsupported value: "PodSecurity": it is about pods, which are not served',
+        '--admission-control-config-file: plugins[1].path: Invalid value: "absent.yaml": cannot read it: no file /etc/admission/absent.yaml',
+      ],
+    ],
+    [
+      'with a directory of manifests that is not there',
+      '',
+      configuration({
+        name: 'ValidatingAdmissionPolicy',
+        configuration: {
+          apiVersion: 'apiserver.config.k8s.io/v1',
+          kind: 'ValidatingAdmissionPolicyConfiguration',
+          staticManifestsDir: '/etc/absent',
+        },
+      }),
+      ['--admission-control-config-file: cannot read /etc/absent: no directory /etc/absent'],
+    ],
+  ])('%s', async (_, plugins, content, faults) => {
+    await expect(serve(plugins, content)).rejects.toMatchObject({ name: 'FlagError', message: faults.join('\n') });
+  });
+});
+
+test('AlwaysDeny refuses each write and reads nothing less, and is called deprecated', async () => {
+  const { ask, logged } = await serve('AlwaysDeny');
+  expect(await ask('POST', namespaces, { metadata: { name: fresh() } })).toMatchObject({
+    status: 403,
+    body: { message: expect.stringMatching(/: admission control is denying all modifications$/) },
+  });
+  const ofSystem = `${namespaces}/default`;
+  await until('the server has made it', async () => (await ask('GET', ofSystem)).status === 200 || undefined);
+  expect(await ask('DELETE', ofSystem)).toMatchObject({ status: 403 });
+  const review = { spec: { token: 'x' } };
+  expect(await ask('POST', '/apis/authentication.k8s.io/v1/tokenreviews', review)).toMatchObject({
+    status: 403,
+    body: { message: expect.stringContaining('tokenreviews.authentication.k8s.io "Unknown" is forbidden') },
+  });
+  expect(await ask('GET', namespaces)).toMatchObject({ status: 200 });
+  expect(logged.join()).toContain('admission plugin is deprecated');
+});
+
+test('NamespaceExists refuses writes in namespaces that are not there', async () => {
+  const { ask } = await serve('NamespaceExists');
+  const name = fresh();
+  const missing = { status: 404, body: { message: `namespaces "${name}" not found` } };
+  const accounts = `${namespaces}/${name}/serviceaccounts`;
+  expect(await ask('POST', accounts, { metadata: { name: 'a' } })).toMatchObject(missing);
+  const review = { spec: { user: 'ann', resourceAttributes: { namespace: name, verb: 'get', resource: 'events' } } };
+  const reviews = `/apis/authorization.k8s.io/v1/namespaces/${name}/localsubjectaccessreviews`;
+  expect(await ask('POST', reviews, review)).toMatchObject(missing);
+  expect(await ask('POST', namespaces, { metadata: { name } })).toMatchObject({ status: 201 });
+  expect(await ask('POST', accounts, { metadata: { name: 'a' } })).toMatchObject({ status: 201 });
+  expect(await ask('POST', reviews, review)).toMatchObject({ status: 201 });
+  expect(await ask('DELETE', `${accounts}/a`)).toMatchObject({ status: 200 });
+});
+
+describe('EventRateLimit', () => {
+  const limits = (...all: object[]): object => ({
+    apiVersion: 'eventratelimit.admission.k8s.io/v1alpha1',
+    kind: 'Configuration',
+    limits: all,
+  });
+  const event = (namespace: string, name: string, more: object = {}): object => ({
+    metadata: { name, namespace },
+    involvedObject: { kind: 'Robot', name, namespace },
+    ...more,
+  });
+  /** So many that some meet an empty bucket, however slow the machine is. */
+  const many = Array.from({ length: 20 }, (_, at) => `e-${at}`);
+
+  test('refuses events beyond a limit of its file, with 429 and Retry-After', async () => {
+    const { open, ask } = await serve(
+      'EventRateLimit',
+      { plugins: [{ name: 'EventRateLimit', path: 'limits.json' }] },
+      { '/etc/admission/limits.json': JSON.stringify(limits({ type: 'Namespace', qps: 1, burst: 1 })) },
+    );
+    const namespace = fresh();
+    const path = `${namespaces}/${namespace}/events`;
+    const responses = await Promise.all(
+      many.map(async (name) => {
+        const response = await open('POST', path, event(namespace, name));
+        response.resume();
+        return response;
+      }),
+    );
+    const refused = responses.filter(({ statusCode }) => statusCode === 429);
+    expect(refused.length).toBeGreaterThan(0);
+    expect(refused[0]?.headers['retry-after']).toBe('1');
+    expect(responses.some(({ statusCode }) => statusCode === 201)).toBe(true);
+    const dry = await Promise.all(
+      many.map((name) => ask('POST', `${path}?dryRun=All`, event(namespace, `${name}-dry`))),
+    );
+    expect(new Set(dry.map(({ status }) => status))).toEqual(new Set([201]));
+    const others = await Promise.all(
+      many.map((name) => ask('POST', `${namespaces}/${namespace}/serviceaccounts`, { metadata: { name } })),
+    );
+    expect(new Set(others.map(({ status }) => status))).toEqual(new Set([201]));
+  });
+
+  test('counts updates and events of events.k8s.io, by the source and the object of the stored form', async () => {
+    const { ask } = await serve('EventRateLimit', {
+      plugins: [
+        {
+          name: 'EventRateLimit',
+          configuration: limits({ type: 'SourceAndObject', qps: 1, burst: 1 }),
+          path: 'unused',
+        },
+      ],
+    });
+    const namespace = fresh();
+    const path = `/apis/events.k8s.io/v1/namespaces/${namespace}/events`;
+    const source = { component: 'c', host: 'h' };
+    const written = await ask('POST', `${namespaces}/${namespace}/events`, event(namespace, 'first', { source }));
+    expect(written.status).toBe(201);
+    const patches = await Promise.all(
+      many.map((name) => ask('PATCH', `${path}/first`, { metadata: { labels: { [name]: 'x' } } }, mergePatch)),
+    );
+    const refused = patches.filter(({ status }) => status === 429);
+    expect(refused.length).toBeGreaterThan(0);
+    expect(refused[0]?.body).toMatchObject({
+      reason: 'TooManyRequests',
+      message: `Too many requests: limit reached on type SourceAndObject for key chRobot${namespace}first`,
+    });
+  });
+});
+
+test('OwnerReferencesPermissionEnforcement needs rights for owners and their finalizers', async () => {
+  const served = await serve('OwnerReferencesPermissionEnforcement');
+  const { ask } = served;
+  const name = fresh();
+  const rbac = `/apis/rbac.authorization.k8s.io/v1/namespaces/${name}`;
+  const accounts = `${namespaces}/${name}/serviceaccounts`;
+  const created = await ask('POST', accounts, { metadata: { name: 'owner' } });
+  await ask('POST', accounts, { metadata: { name: 'owned' } });
+  const grant = (resources: string[], verbs: string[]) =>
+    ask('PUT', `${rbac}/roles/writer`, {
+      metadata: { name: 'writer' },
+      rules: [{ apiGroups: [''], resources, verbs }],
+    });
+  await ask('POST', `${rbac}/roles`, {
+    metadata: { name: 'writer' },
+    rules: [{ apiGroups: [''], resources: ['serviceaccounts'], verbs: ['create', 'patch'] }],
+  });
+  await ask('POST', `${rbac}/rolebindings`, {
+    metadata: { name: 'writer' },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'writer' },
+    subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'ann' }],
+  });
+  const owner = { apiVersion: 'v1', kind: 'ServiceAccount', name: 'owner', uid: created.body.metadata.uid };
+  const patch = (metadata: object) =>
+    askAs(served, served.token, {
+      method: 'PATCH',
+      path: `${accounts}/owned`,
+      headers: { 'impersonate-user': 'ann', 'content-type': mergePatch },
+      body: JSON.stringify({ metadata }),
+    });
+  expect(await patch({ labels: { a: 'b' } })).toMatchObject({ status: 200 });
+  expect(await patch({ ownerReferences: [owner] })).toMatchObject({
+    status: 403,
+    message: expect.stringContaining("cannot set an ownerRef on a resource you can't delete"),
+  });
+  await grant(['serviceaccounts'], ['create', 'patch', 'delete']);
+  expect(await patch({ ownerReferences: [owner] })).toMatchObject({ status: 200 });
+  const blocking = { ownerReferences: [{ ...owner, blockOwnerDeletion: true }] };
+  expect(await patch(blocking)).toMatchObject({
+    status: 403,
+    message: expect.stringContaining("refers to a resource you can't set finalizers on"),
+  });
+  await grant(['serviceaccounts', 'serviceaccounts/finalizers'], ['create', 'patch', 'delete', 'update']);
+  expect(await patch(blocking)).toMatchObject({ status: 200 });
+});
+
+test('each plugin and each step is timed, by operation and outcome', async () => {
+  const served = await serve('NamespaceLifecycle,AlwaysAdmit');
+  const before = { name: fresh() };
+  await served.ask('POST', `${namespaces}/${before.name}/serviceaccounts`, { metadata: { name: 'a' } });
+  await served.ask('POST', namespaces, { metadata: before });
+  await served.ask('DELETE', `${namespaces}/${before.name}`);
+  const plugin = 'apiserver_admission_controller_admission_duration_seconds_count';
+  const ofLifecycle = { name: 'NamespaceLifecycle', type: 'admit', operation: 'CREATE' };
+  expect(await metric(served, plugin, { ...ofLifecycle, rejected: 'true' })).toBe(1);
+  expect(await metric(served, plugin, { ...ofLifecycle, rejected: 'false' })).toBe(1);
+  expect(
+    await metric(served, plugin, { name: 'ValidatingAdmissionPolicy', type: 'validate', operation: 'DELETE' }),
+  ).toBe(1);
+  const step = 'apiserver_admission_step_admission_duration_seconds_count';
+  expect(await metric(served, step, { type: 'admit', operation: 'CREATE', rejected: 'true' })).toBe(1);
+  expect(await metric(served, step, { type: 'validate', operation: 'DELETE', rejected: 'false' })).toBe(1);
+});

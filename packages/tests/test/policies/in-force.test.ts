@@ -1,0 +1,192 @@
+/** When policies come into force, and that neither they nor what they compute hold anybody up. */
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { callUntil, type Clock, systemClock } from '@cluster-apiserver/base';
+import { revision as revisionOf } from '@cluster-apiserver/storage';
+import { until } from '../../../base/test/until.ts';
+import { openPolicyServer, type PolicyServer, registration } from './policy-server.ts';
+
+let server: PolicyServer;
+afterEach(async () => {
+  expect(server.faults).toEqual([]);
+  await server.close();
+});
+
+const accounts = '/api/v1/namespaces/default/serviceaccounts';
+const dryRun = `${accounts}?dryRun=All`;
+const account = { metadata: { name: 'a' } };
+const statusOf = async (method: string, path: string, body?: object): Promise<number> =>
+  (await server.ask(method, path, body)).status;
+
+test('an acknowledged policy is in force at once, and out of force once its deletion is acknowledged', async () => {
+  server = await openPolicyServer();
+  for (let round = 0; round < 50; round++) {
+    const end = await server.enforce('validating', { validations: [{ expression: 'false' }] });
+    expect(await statusOf('POST', dryRun, account)).toBe(422);
+    await end();
+    expect(await statusOf('POST', dryRun, account)).toBe(201);
+  }
+});
+
+test('what changes under load is in force for every write that begins after it', async () => {
+  server = await openPolicyServer();
+  let expected = 'changing';
+  let isOver = false;
+  const faults: string[] = [];
+  let writes = 0;
+  const write = async (): Promise<void> => {
+    while (!isOver) {
+      const before = expected;
+      const { body } = await server.ask('POST', dryRun, account);
+      const found = body.message?.replace(/^.*denied request: /s, '') ?? '';
+      if (before !== 'changing' && before === expected && found !== before)
+        faults.push(`${found} instead of ${before}`);
+      writes++;
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  };
+  const writers = [write(), write(), write()];
+  const end = await server.enforce('validating', { validations: [{ expression: 'false', message: 'start' }] });
+  expected = 'start';
+  const policies = `${registration}/validatingadmissionpolicies`;
+  const { items } = (await server.ask('GET', policies)).body as unknown as { items: { metadata: { name: string } }[] };
+  const name = items[0]?.metadata.name ?? '';
+  for (let round = 0; round < 50; round++) {
+    const spec = { validations: [{ expression: 'false', message: `round ${round}` }] };
+    expected = 'changing';
+    await server.ask('PATCH', `${policies}/${name}`, { spec }, 'application/merge-patch+json');
+    expected = `round ${round}`;
+    const seen = writes;
+    await until('writes under this policy', () => writes > seen + 2 || undefined);
+  }
+  expected = 'changing';
+  await end();
+  isOver = true;
+  await Promise.all(writers);
+  expect(faults).toEqual([]);
+});
+
+/** A clock by which every look takes as long as a slice of work may: whatever takes several steps takes turns. */
+function slowClock(): Clock & { readonly turns: number } {
+  let ms = 0;
+  let turns = 0;
+  return {
+    ...systemClock,
+    monotonicMs: () => (ms += 10),
+    soon: (callback) => {
+      turns++;
+      setImmediate(callback);
+    },
+    get turns() {
+      return turns;
+    },
+  };
+}
+
+describe('the event loop is free between the steps', () => {
+  const many = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
+
+  test.each<[string, object]>([
+    ['many validations', { validations: many(500).map((i) => ({ expression: `object.metadata.name != 'x${i}'` })) }],
+    [
+      'many variables',
+      {
+        variables: many(500).map((i) => ({ name: `v${i}`, expression: i === 0 ? '1' : `variables.v${i - 1} + 1` })),
+        validations: [{ expression: 'true' }],
+      },
+    ],
+    [
+      'many conditions and annotations',
+      {
+        matchConditions: many(60).map((i) => ({ name: `c${i}`, expression: `object.metadata.name != 'x${i}'` })),
+        auditAnnotations: many(20).map((i) => ({ key: `k${i}`, valueExpression: `'x${i}'` })),
+      },
+    ],
+  ])('of checking, compiling and evaluating a policy with %s', async (_, spec) => {
+    const clock = slowClock();
+    server = await openPolicyServer({ clock });
+    const before = clock.turns;
+    await server.enforce('validating', spec);
+    const checked = clock.turns;
+    expect(checked - before).toBeGreaterThan(20);
+    expect(await statusOf('POST', dryRun, account)).toBe(201);
+    expect(clock.turns - checked).toBeGreaterThan(20);
+  });
+
+  test('of compiling many policies', async () => {
+    const clock = slowClock();
+    server = await openPolicyServer({ clock });
+    for (const index of many(30))
+      await server.enforce('validating', { validations: [{ expression: `object.metadata.name != 'x${index}'` }] });
+    expect(await statusOf('POST', dryRun, { metadata: { name: 'x29' } })).toBe(422);
+    expect(await statusOf('POST', dryRun, { metadata: { name: 'x0' } })).toBe(422);
+    expect(await statusOf('POST', dryRun, account)).toBe(201);
+  });
+
+  test('of an expression that never ends', async () => {
+    const clock = slowClock();
+    server = await openPolicyServer({ clock });
+    const digits = '[0,1,2,3,4,5,6,7,8,9]';
+    const endless = `${many(7)
+      .map((i) => `${digits}.all(x${i}, `)
+      .join('')}true${')'.repeat(7)}`;
+    await server.enforce('validating', { validations: [{ expression: endless }] });
+    const before = clock.turns;
+    expect(await statusOf('POST', dryRun, account)).toBe(422);
+    // 250,000 steps, of which a turn takes 5,000.
+    expect(clock.turns - before).toBeGreaterThan(20);
+  });
+
+  test('of a selector that finds many parameters', async () => {
+    const clock = slowClock();
+    server = await openPolicyServer({ clock, authorizer: { authorize: () => ({ verdict: 'allow' }) } });
+    for (const index of many(200))
+      await server.ask('POST', accounts, { metadata: { name: `param-${index}`, labels: { role: 'param' } } });
+    await server.enforce(
+      'validating',
+      { paramKind: { apiVersion: 'v1', kind: 'ServiceAccount' }, validations: [{ expression: 'params != null' }] },
+      { paramRef: { selector: { matchLabels: { role: 'param' } }, parameterNotFoundAction: 'Deny' } },
+    );
+    const before = clock.turns;
+    expect(await statusOf('POST', dryRun, account)).toBe(201);
+    expect(clock.turns - before).toBeGreaterThan(3);
+  });
+});
+
+describe('what cannot be read', () => {
+  const call = callUntil(Number.POSITIVE_INFINITY);
+  const garbage = Buffer.from('{');
+  const key = (name: string, plural = 'validatingadmissionpolicies'): string => `/registry/${plural}/${name}`;
+
+  test.each(['validatingadmissionpolicies', 'validatingadmissionpolicybindings', 'mutatingadmissionpolicies'])(
+    'of %s refuses writes until it is gone, but none of the kinds of admission',
+    async (plural) => {
+      server = await openPolicyServer();
+      expect(await statusOf('POST', dryRun, account)).toBe(201);
+      const revision = await server.store.create(key('lost', plural), garbage, {}, call);
+      const answer = await until('the policy is known to be unreadable', async () => {
+        const found = await server.ask('POST', dryRun, account);
+        return found.status === 201 ? undefined : found;
+      });
+      expect([answer.status, answer.body.message]).toEqual([
+        503,
+        `no writes are admitted while a stored admission policy cannot be read: ${plural}/lost`,
+      ]);
+      const end = await server.enforce('validating', { validations: [{ expression: 'true' }] });
+      await end();
+      await server.store.delete(key('lost', plural), revision, call);
+      await until('the policy is gone', async () => (await statusOf('POST', dryRun, account)) === 201 || undefined);
+    },
+  );
+
+  test('any more holds as it was', async () => {
+    server = await openPolicyServer();
+    await server.enforce('validating', { validations: [{ expression: 'false' }] });
+    expect(await statusOf('POST', dryRun, account)).toBe(422);
+    const { stored } = await server.store.get(key('p1'), call);
+    await server.store.update(key('p1'), garbage, stored?.revision ?? revisionOf(0), {}, call);
+    const path = `${registration}/validatingadmissionpolicies/p1`;
+    await until('the policy cannot be read', async () => (await statusOf('GET', path)) === 500 || undefined);
+    expect(await statusOf('POST', dryRun, account)).toBe(422);
+    expect(server.faults.splice(0)).not.toEqual([]); // of the reads
+  });
+});

@@ -1,0 +1,179 @@
+/** All kinds with admission policies in force behind the whole pipeline, without a socket and without etcd. */
+import { type Clock, systemClock } from '@cluster-apiserver/base';
+import {
+  type Admission,
+  admission,
+  type AdmissionPlugin,
+  type Authorizer,
+  paramRights,
+} from '@cluster-apiserver/gates';
+import { kinds } from '@cluster-apiserver/kinds';
+import type { Kind, UserInfo } from '@cluster-apiserver/model';
+import type { ApiResponse } from '@cluster-apiserver/pipeline';
+import { mutatingAdmissionPolicy, policyEnvironment, validatingAdmissionPolicy } from '@cluster-apiserver/policies';
+import { known, type Resource } from '@cluster-apiserver/registry';
+import { textOf, warningsOf } from '../answers/places.ts';
+import type { Store } from '@cluster-apiserver/storage';
+import { openPipeline } from '../../../pipeline/test/open-pipeline.ts';
+
+export interface PolicyServer {
+  ask(method: string, path: string, body?: object, type?: string): Promise<PolicyAnswer>;
+  /** Puts a policy into force, and gives what takes it out of force again. */
+  enforce(type: PolicyType, spec: object, bindingSpec?: object): Promise<() => Promise<void>>;
+  /** What policies have told the audit since the last look. */
+  takeAnnotations(): readonly string[];
+  /** Who asks from now on. */
+  user: UserInfo;
+  readonly store: Store;
+  /** Internal errors that were reported. */
+  readonly faults: unknown[];
+  close(): Promise<void>;
+}
+
+export type PolicyType = 'validating' | 'mutating';
+
+export interface PolicyAnswer {
+  readonly status: number;
+  readonly warnings: readonly string[];
+  readonly body: {
+    readonly message?: string;
+    readonly reason?: string;
+    readonly details?: { readonly causes?: readonly { readonly message: string; readonly field?: string }[] };
+    readonly metadata: {
+      readonly name?: string;
+      readonly labels?: Readonly<Record<string, string>>;
+      readonly [field: string]: unknown;
+    };
+    readonly [field: string]: unknown;
+  };
+}
+
+export interface PolicyServerOptions {
+  readonly clock?: Clock;
+  readonly authorizer?: Authorizer;
+  /** Besides those that the server serves. */
+  readonly moreKinds?: readonly Kind[];
+  /** Plugins that come after the mutating policies. */
+  readonly later?: readonly AdmissionPlugin[];
+}
+
+export const registration = '/apis/admissionregistration.k8s.io/v1';
+const policiesOf = { validating: 'validatingadmissionpolicies', mutating: 'mutatingadmissionpolicies' } as const;
+const bindingsOf = {
+  validating: 'validatingadmissionpolicybindings',
+  mutating: 'mutatingadmissionpolicybindings',
+} as const;
+
+const everybody: Authorizer = { authorize: () => ({ verdict: 'allow' }) };
+const nobodyElse: Authorizer = { authorize: () => ({ verdict: 'noOpinion' }) };
+
+export async function openPolicyServer({
+  clock = systemClock,
+  authorizer = nobodyElse,
+  later = [],
+  moreKinds = [],
+}: PolicyServerOptions = {}): Promise<PolicyServer> {
+  let inForce: Admission = admission([]);
+  let user: UserInfo = { name: 'alice', groups: ['system:authenticated'] };
+  let annotations: string[] = [];
+  const annotate = (key: string, value: string): void => void annotations.push(`${key}=${value}`);
+  const checks = {
+    authorizer: everybody,
+    admission: {
+      mutate: (context: Parameters<Admission['mutate']>[0]) => inForce.mutate({ ...context, annotate }),
+      validate: (context: Parameters<Admission['validate']>[0]) => inForce.validate({ ...context, annotate }),
+    },
+  };
+  const pipeline = await openPipeline({
+    clock,
+    kinds: [...kinds({ eventLifetimeSeconds: 3_600 }), ...moreKinds],
+    routes: { checks },
+    chain: { authenticator: { authenticate: () => user } },
+  });
+  const { resources, faults } = pipeline;
+  const resourceOf = (plural: string): Resource => resources.find(({ served }) => served.plural === plural) as Resource; // all kinds are served
+  const environment = policyEnvironment({ resources, views: [], authorizer });
+  const failed = (error: unknown): void => void pipeline.faults.push(error);
+  const pluginOptions = (type: PolicyType) => ({
+    policies: resourceOf(policiesOf[type]),
+    bindings: resourceOf(bindingsOf[type]),
+    staticObjects: undefined,
+    clock,
+    environment,
+    failed,
+  });
+  const mutating = mutatingAdmissionPolicy(pluginOptions('mutating'));
+  const validating = validatingAdmissionPolicy(pluginOptions('validating'));
+  const rights = paramRights({
+    authorizer,
+    resourceOf: (apiVersion, kind) =>
+      resources.find(({ served }) => served.apiVersion === apiVersion && served.kind === kind)?.served.plural,
+    policyNamed: (kind, name) => {
+      const found = resources.find((resource) => resource.kind.kind === kind);
+      return found && known(found, undefined, name)?.object;
+    },
+    refresh: async (call) => resourceOf(policiesOf.validating).collection.reach(undefined, call),
+  });
+  inForce = admission([rights, mutating, ...later, validating]);
+
+  const ask: PolicyServer['ask'] = async (method, path, body, type = 'application/json') => {
+    const message = { body: body ? JSON.stringify(body) : '', headers: { 'content-type': type } };
+    return readAnswer(await pipeline.ask(method, path, message));
+  };
+  let policies = 0;
+  return {
+    ask,
+    enforce: async (type, spec, bindingSpec = {}) => {
+      const name = `p${++policies}`;
+      const actions = type === 'validating' && { validationActions: ['Deny'] };
+      const objects = [
+        [policiesOf[type], { metadata: { name }, spec: withDefaults(type, spec) }],
+        [bindingsOf[type], { metadata: { name }, spec: { policyName: name, ...actions, ...bindingSpec } }],
+      ] as const;
+      for (const [plural, object] of objects) await expectStatus(201, ask('POST', `${registration}/${plural}`, object));
+      return async () => {
+        for (const [plural] of objects) await expectStatus(200, ask('DELETE', `${registration}/${plural}/${name}`));
+      };
+    },
+    takeAnnotations: () => {
+      const taken = annotations;
+      annotations = [];
+      return taken;
+    },
+    get user() {
+      return user;
+    },
+    set user(next) {
+      user = next;
+    },
+    store: pipeline.store,
+    faults,
+    close: async () => {
+      mutating.close();
+      validating.close();
+      await pipeline.close();
+    },
+  };
+}
+
+/** Matches creates and updates of service accounts unless something else is said. */
+const withDefaults = (type: PolicyType, spec: object): object => ({
+  matchConstraints: {
+    resourceRules: [
+      { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE', 'UPDATE'], resources: ['serviceaccounts'] },
+    ],
+  },
+  ...(type === 'mutating' && { reinvocationPolicy: 'Never' }),
+  ...spec,
+});
+
+async function expectStatus(status: number, answer: Promise<PolicyAnswer>): Promise<void> {
+  const found = await answer;
+  if (found.status !== status) throw new Error(`${found.status} instead of ${status}: ${found.body.message}`);
+}
+
+const readAnswer = (response: ApiResponse): PolicyAnswer => ({
+  status: response.status,
+  warnings: warningsOf(response.headers),
+  body: JSON.parse(textOf(response)),
+});

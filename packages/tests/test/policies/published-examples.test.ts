@@ -1,0 +1,355 @@
+/** The examples of the Kubernetes documentation on admission policies, by what they do there. */
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import {
+  defineKind,
+  field,
+  int32,
+  type Kind,
+  list,
+  object,
+  type Schema,
+  string,
+  subdomainNames,
+} from '@cluster-apiserver/model';
+import { openPolicyServer, type PolicyAnswer, type PolicyServer, registration } from './policy-server.ts';
+
+const strings: Schema = { type: 'map', values: string };
+const container = object(
+  {
+    name: field(string, ''),
+    image: field(string, ''),
+    args: field(list(string, 'atomic'), ''),
+    restartPolicy: field(string, ''),
+  },
+  { numbers: {} },
+);
+const podSpec = object(
+  {
+    containers: field(list(container, { key: 'name' }), ''),
+    initContainers: field(list(container, { key: 'name' }), ''),
+  },
+  { numbers: {} },
+);
+const template = object({ spec: field(podSpec, '') }, { numbers: {} });
+const ofTemplate = object({ labels: field(strings, '') }, { numbers: {} });
+const deploymentSpec = object(
+  { replicas: field(int32, ''), template: field(template, ''), metadata: field(ofTemplate, '') },
+  { numbers: {} },
+);
+
+/** As much of the kinds of the examples as they look at. */
+const kindOf = (group: string, kind: string, fields: Parameters<typeof defineKind>[0]['fields']): Kind =>
+  defineKind({
+    group,
+    version: 'v1',
+    kind,
+    plural: `${kind.toLowerCase()}s`,
+    singular: kind.toLowerCase(),
+    shortNames: [],
+    description: '',
+    namespaced: true,
+    fields,
+    names: subdomainNames,
+    qualifiedFinalizers: false,
+    createOnReplace: false,
+    ownsOthers: false,
+    deletedAnswer: 'object',
+    subresources: [],
+    selectableFields: {},
+    unknownSelectorField: (name) => name,
+  });
+const moreKinds = [
+  kindOf('apps', 'Deployment', { spec: field(deploymentSpec, '') }),
+  kindOf('', 'Pod', { spec: field(podSpec, '') }),
+  kindOf('rules.example.com', 'ReplicaLimit', { maxReplicas: field(int32, '') }),
+];
+
+let server: PolicyServer;
+beforeAll(async () => {
+  server = await openPolicyServer({ moreKinds, authorizer: { authorize: () => ({ verdict: 'allow' }) } });
+  for (const environment of ['test', 'prod'])
+    await server.ask('POST', '/api/v1/namespaces', { metadata: { name: environment, labels: { environment } } });
+  for (const [namespace, maxReplicas] of [
+    ['test', 3],
+    ['prod', 100],
+  ] as const)
+    await server.ask('POST', `/apis/rules.example.com/v1/namespaces/${namespace}/replicalimits`, {
+      metadata: { name: 'replica-limit', labels: { kind: 'limit' } },
+      maxReplicas,
+    });
+});
+afterAll(async () => {
+  expect(server.faults).toEqual([]);
+  await server.close();
+});
+let ends: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const end of ends) await end();
+  ends = [];
+  server.takeAnnotations();
+});
+const onDeployments = {
+  matchConstraints: {
+    resourceRules: [
+      { apiGroups: ['apps'], apiVersions: ['v1'], operations: ['CREATE', 'UPDATE'], resources: ['deployments'] },
+    ],
+  },
+};
+const onPods = {
+  matchConstraints: {
+    resourceRules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['pods'] }],
+  },
+};
+const validate = async (spec: object, binding?: object): Promise<void> =>
+  void ends.push(await server.enforce('validating', { ...onDeployments, ...spec }, binding));
+
+const deploy = (namespace: string, spec: object, metadata: object = {}): Promise<PolicyAnswer> =>
+  server.ask('POST', `/apis/apps/v1/namespaces/${namespace}/deployments?dryRun=All`, {
+    metadata: { name: 'web', ...metadata },
+    spec,
+  });
+const shortOf = ({ status, body }: PolicyAnswer): string =>
+  status < 300 ? 'admitted' : `${body.reason}: ${(body.message ?? '').replace(/^.*?denied request: /s, '')}`;
+
+describe('a limit of replicas', () => {
+  test.each([
+    ['test', 5, 'admitted'],
+    ['test', 6, 'Invalid: failed expression: object.spec.replicas <= 5'],
+    ['prod', 6, 'admitted'],
+  ])('in %s: %i is %s', async (namespace, replicas, expected) => {
+    await validate(
+      { validations: [{ expression: 'object.spec.replicas <= 5' }] },
+      { matchResources: { namespaceSelector: { matchLabels: { environment: 'test' } } } },
+    );
+    expect(shortOf(await deploy(namespace, { replicas }))).toBe(expected);
+  });
+
+  const limit = {
+    paramKind: { apiVersion: 'rules.example.com/v1', kind: 'ReplicaLimit' },
+    validations: [
+      {
+        expression: 'object.spec.replicas <= params.maxReplicas',
+        messageExpression: "'object.spec.replicas must be no greater than ' + string(params.maxReplicas)",
+        reason: 'Invalid',
+      },
+    ],
+  };
+  test.each([
+    [
+      'by name, of the namespace',
+      { name: 'replica-limit' },
+      'test',
+      4,
+      'Invalid: object.spec.replicas must be no greater than 3',
+    ],
+    ['by name, of the namespace', { name: 'replica-limit' }, 'prod', 4, 'admitted'],
+    [
+      'by name, of one namespace for all',
+      { name: 'replica-limit', namespace: 'test' },
+      'prod',
+      4,
+      'Invalid: object.spec.replicas must be no greater than 3',
+    ],
+    [
+      'by label',
+      { selector: { matchLabels: { kind: 'limit' } } },
+      'prod',
+      101,
+      'Invalid: object.spec.replicas must be no greater than 100',
+    ],
+  ])('as a parameter, %s: %j in %s, %i replicas', async (_, paramRef, namespace, replicas, expected) => {
+    await validate(limit, { paramRef: { parameterNotFoundAction: 'Deny', ...paramRef } });
+    expect(shortOf(await deploy(namespace, { replicas }))).toBe(expected);
+  });
+
+  test('with null parameters by default', async () => {
+    const validations = [
+      { expression: 'params != null', message: 'params missing but required to bind to this policy' },
+    ];
+    await validate({ ...limit, validations });
+    expect(shortOf(await deploy('test', { replicas: 1 }))).toBe(
+      'Invalid: params missing but required to bind to this policy',
+    );
+  });
+
+  test.each([
+    [50, 'admitted', []],
+    [51, 'admitted', ['high-replica-count=Deployment spec.replicas set to 51']],
+  ])('that the audit tells: %i', async (replicas, expected, annotations) => {
+    await validate(
+      {
+        failurePolicy: 'Fail',
+        matchConditions: [{ name: 'many', expression: 'object.spec.replicas > 50' }],
+        auditAnnotations: [
+          {
+            key: 'high-replica-count',
+            valueExpression: "'Deployment spec.replicas set to ' + string(object.spec.replicas)",
+          },
+        ],
+      },
+      { validationActions: ['Audit'] },
+    );
+    expect(shortOf(await deploy('test', { replicas }))).toBe(expected);
+    expect(server.takeAnnotations().map((one) => one.replace(/^p\d+\//, ''))).toEqual(annotations);
+  });
+});
+
+describe('variables', () => {
+  test.each([
+    [{ foo: 'bar' }, 'admitted'],
+    [{ foo: 'x' }, "Invalid: failed expression: variables.foo == 'bar'"],
+    [{ other: 'x' }, "Invalid: failed expression: variables.foo == 'bar'"],
+  ])('with a default: %j', async (labels, expected) => {
+    const expression = "'foo' in object.spec.metadata.labels ? object.spec.metadata.labels['foo'] : 'default'";
+    await validate({
+      variables: [{ name: 'foo', expression }],
+      validations: [{ expression: "variables.foo == 'bar'" }],
+    });
+    expect(shortOf(await deploy('test', { metadata: { labels } }))).toBe(expected);
+  });
+
+  test.each([
+    ['test', 'test.example.com/nginx', {}, 'admitted'],
+    ['test', 'prod.example.com/nginx', {}, 'Invalid: only test images are allowed in namespace test'],
+    ['prod', 'prod.example.com/nginx', {}, 'admitted'],
+    ['prod', 'docker.io/nginx', {}, 'admitted'],
+    ['prod', 'test.example.com/nginx', { exempt: 'true' }, 'admitted'],
+  ])('over the namespace: images of %s, %s with %j', async (namespace, image, labels, expected) => {
+    const [environment, exempt] = ['environment', 'exempt'];
+    await validate({
+      variables: [
+        {
+          name: environment,
+          expression:
+            "'environment' in namespaceObject.metadata.labels ? namespaceObject.metadata.labels['environment'] : 'prod'",
+        },
+        {
+          name: exempt,
+          expression:
+            "has(object.metadata.labels) && 'exempt' in object.metadata.labels && object.metadata.labels['exempt'] == 'true'",
+        },
+        { name: 'containers', expression: 'object.spec.template.spec.containers' },
+        {
+          name: 'containersToCheck',
+          expression:
+            "variables.containers.filter(c, c.image.contains('example.com/') && !(c.image.startsWith('example.com/')))",
+        },
+      ],
+      validations: [
+        {
+          expression:
+            "variables.exempt || variables.containersToCheck.all(c, c.image.startsWith(variables.environment + '.'))",
+          messageExpression:
+            "'only ' + variables.environment + ' images are allowed in namespace ' + namespaceObject.metadata.name",
+        },
+      ],
+    });
+    const containers = [{ name: 'a', image }];
+    expect(shortOf(await deploy(namespace, { template: { spec: { containers } } }, { labels }))).toBe(expected);
+  });
+});
+
+test.each([
+  ['web', 'alice', [], 'admitted'],
+  [
+    'demo',
+    'alice',
+    [],
+    "Invalid: failed expression: !object.metadata.name.contains('demo') || object.metadata.namespace == 'demo'",
+  ],
+  ['demo', 'system:node:n', ['system:nodes'], 'admitted'],
+])('match conditions by resource and user: %s by %s', async (name, user, groups, expected) => {
+  await validate({
+    matchConditions: [
+      {
+        name: 'exclude-leases',
+        expression: '!(request.resource.group == "coordination.k8s.io" && request.resource.resource == "leases")',
+      },
+      { name: 'exclude-kubelet-requests', expression: '!("system:nodes" in request.userInfo.groups)' },
+      { name: 'rbac', expression: 'request.resource.group != "rbac.authorization.k8s.io"' },
+    ],
+    validations: [{ expression: "!object.metadata.name.contains('demo') || object.metadata.namespace == 'demo'" }],
+  });
+  const before = server.user;
+  server.user = { name: user, groups };
+  const answer = await deploy('test', {}, { name });
+  server.user = before;
+  expect(shortOf(answer)).toBe(expected);
+});
+
+test.each([
+  'object.minReplicas <= object.replicas && object.replicas <= object.maxReplicas',
+  "'Available' in object.stateCounts",
+  '(size(object.list1) == 0) != (size(object.list2) == 0)',
+  "!('MY_KEY' in object.map1) || object['MY_KEY'].matches('^[a-zA-Z]*$')",
+  "object.envars.filter(e, e.name == 'MY_ENV').all(e, e.value.matches('^[a-zA-Z]*$'))",
+  'has(object.expired) && object.created + object.ttl < object.expired',
+  "object.health.startsWith('ok')",
+  "object.widgets.exists(w, w.key == 'x' && w.foo < 10)",
+  "type(object) == string ? object == '100%' : object == 1000",
+  'object.metadata.name.startsWith(object.prefix)',
+  'object.set1.all(e, !(e in object.set2))',
+  'size(object.names) == size(object.details) && object.names.all(n, n in object.details)',
+  'size(object.clusters.filter(c, c.name == object.primary)) == 1',
+  "authorizer.group('').resource('pods').namespace('default').check('create').allowed()",
+  "authorizer.serviceAccount('default', 'myserviceaccount').resource('deployments').check('delete').allowed()",
+  "authorizer.path('/healthz').check('get').allowed()",
+  "authorizer.group('apps').resource('deployments').subresource('status').namespace('test').name('backend').check('create').reason() == ''",
+  'oldObject == null || object.spec.replicas >= oldObject.spec.replicas',
+])('the expression %s is taken', async (expression) => {
+  const isUnknown = expression.includes('serviceAccount'); // a resource without a group: kept as published
+  const body = { metadata: { name: 'taken' }, spec: { ...onDeployments, validations: [{ expression }] } };
+  const { status } = await server.ask('POST', `${registration}/validatingadmissionpolicies?dryRun=All`, body);
+  expect(status).toBe(isUnknown ? 422 : 201);
+});
+
+describe('a sidecar', () => {
+  const proxy = { name: 'mesh-proxy', image: 'mesh/proxy:v1.0.0', args: ['proxy', 'sidecar'], restartPolicy: 'Always' };
+  const made =
+    'Object.spec.initContainers{name: "mesh-proxy", image: "mesh/proxy:v1.0.0", args: ["proxy", "sidecar"], restartPolicy: "Always"}';
+  const matchConditions = [
+    {
+      name: 'does-not-already-have-sidecar',
+      expression: '!has(object.spec.initContainers) || !object.spec.initContainers.exists(ic, ic.name == "mesh-proxy")',
+    },
+  ];
+  const create = async (spec: object): Promise<unknown> => {
+    const path = '/api/v1/namespaces/test/pods?dryRun=All';
+    return (await server.ask('POST', path, { metadata: { name: 'p' }, spec })).body['spec'];
+  };
+
+  test.each<[string, object, object]>([
+    ['is added', { initContainers: [{ name: 'a' }] }, { initContainers: [{ name: 'a' }, proxy] }],
+    [
+      'that is there stays as it is',
+      { initContainers: [{ name: 'mesh-proxy', image: 'own' }] },
+      { initContainers: [{ name: 'mesh-proxy', image: 'own' }] },
+    ],
+  ])('by JSON patch %s', async (_, spec, expected) => {
+    const expression = `[JSONPatch{op: "add", path: "/spec/initContainers/-", value: ${made}}]`;
+    const mutations = [{ patchType: 'JSONPatch', jsonPatch: { expression } }];
+    ends.push(
+      await server.enforce('mutating', { ...onPods, matchConditions, mutations, reinvocationPolicy: 'IfNeeded' }),
+    );
+    expect(await create(spec)).toEqual(expected);
+  });
+
+  test('by apply configuration needs lists without one owner', async () => {
+    const expression = `Object{spec: Object.spec{initContainers: [Object.spec.initContainers{name: "mesh-proxy", image: "mesh/proxy:v1.0.0", restartPolicy: "Always"}]}}`;
+    const mutations = [{ patchType: 'ApplyConfiguration', applyConfiguration: { expression } }];
+    ends.push(
+      await server.enforce('mutating', { ...onPods, matchConditions, mutations, reinvocationPolicy: 'IfNeeded' }),
+    );
+    const { args: _, ...withoutArgs } = proxy;
+    expect(await create({ initContainers: [{ name: 'a' }] })).toEqual({ initContainers: [{ name: 'a' }, withoutArgs] });
+    expect(await create({})).toEqual({ initContainers: [withoutArgs] });
+  });
+});
+
+test('a label is added even where there are none', async () => {
+  const expression = `(!has(object.metadata.labels) ? [JSONPatch{op: "add", path: "/metadata/labels", value: {}}] : []) + [JSONPatch{op: "add", path: "/metadata/labels/" + jsonpatch.escapeKey("example.com/environment"), value: "test"}]`;
+  const mutations = [{ patchType: 'JSONPatch', jsonPatch: { expression } }];
+  ends.push(await server.enforce('mutating', { ...onPods, mutations }));
+  const { body } = await server.ask('POST', '/api/v1/namespaces/test/pods?dryRun=All', { metadata: { name: 'p' } });
+  expect(body.metadata.labels).toEqual({ 'example.com/environment': 'test' });
+});

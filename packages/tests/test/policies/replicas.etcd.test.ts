@@ -1,0 +1,137 @@
+/** Policies by two replicas over one etcd: in force at once where they were written, and a moment later on the other. */
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { kinds } from '@cluster-apiserver/kinds';
+import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
+import { until } from '../../../base/test/until.ts';
+import { type Answer, type ServedKinds, serveKinds } from '../serve-kinds.ts';
+
+const registration = '/apis/admissionregistration.k8s.io/v1';
+const policies = `${registration}/validatingadmissionpolicies`;
+const bindings = `${registration}/validatingadmissionpolicybindings`;
+const accounts = '/api/v1/namespaces/default/serviceaccounts';
+const merge = 'application/merge-patch+json';
+
+const matchConstraints = {
+  resourceRules: [
+    { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE', 'UPDATE'], resources: ['serviceaccounts'] },
+  ],
+};
+const policy = (name: string, spec: object): object => ({ metadata: { name }, spec: { matchConstraints, ...spec } });
+const binding = (name: string): object => ({
+  metadata: { name },
+  spec: { policyName: name, validationActions: ['Deny'] },
+});
+const denying = (message: string): object => ({ validations: [{ expression: 'false', message }] });
+
+let etcd: RealEtcd;
+let server: ServedKinds;
+let other: ServedKinds;
+beforeAll(async () => {
+  etcd = await startEtcd();
+  server = await serveKinds(kinds, { etcd });
+  other = await serveKinds(kinds, { etcd });
+});
+afterAll(async () => {
+  await server.close();
+  await other.close();
+  await etcd.stop();
+});
+
+const write = (through: ServedKinds): Promise<Answer> =>
+  through.ask('POST', `${accounts}?dryRun=All`, { metadata: { name: 'a' } });
+const messageOf = ({ body }: Answer): string => String(body['message'] ?? '').replace(/^.*denied request: /s, '');
+
+test('a policy that changes while both replicas write is obeyed by the one at once, by the other soon', async () => {
+  const faults: string[] = [];
+  let acknowledged: string | undefined;
+  let isOver = false;
+  const writing = async (): Promise<void> => {
+    while (!isOver) {
+      const before = acknowledged;
+      const found = messageOf(await write(server));
+      if (before !== undefined && before === acknowledged && found !== before) faults.push(`${found}, not ${before}`);
+    }
+  };
+  const keepsOtherBusy = async (): Promise<void> => {
+    while (!isOver) await write(other);
+  };
+  await server.ask('POST', policies, policy('changing', denying('at first')));
+  await server.ask('POST', bindings, binding('changing'));
+  const work = [writing(), writing(), keepsOtherBusy()];
+  for (let round = 0; round < 15; round++) {
+    const message = `round ${round}`;
+    acknowledged = undefined;
+    await server.ask('PATCH', `${policies}/changing`, { spec: denying(message) }, merge);
+    acknowledged = message;
+    await until('the other replica obeys', async () => messageOf(await write(other)) === message || undefined);
+  }
+  acknowledged = undefined;
+  await server.ask('DELETE', `${bindings}/changing`);
+  acknowledged = '';
+  expect((await write(server)).status).toBe(201);
+  await until('the other replica admits', async () => (await write(other)).status === 201 || undefined);
+  isOver = true;
+  await Promise.all(work);
+  expect(faults).toEqual([]);
+  await server.ask('DELETE', `${policies}/changing`);
+});
+
+test('a replica that begins obeys from its first write on', async () => {
+  await server.ask('POST', policies, policy('before', denying('stored before')));
+  await server.ask('POST', bindings, binding('before'));
+  const late = await serveKinds(kinds, { etcd });
+  try {
+    expect(messageOf(await write(late))).toBe('stored before');
+  } finally {
+    await late.close();
+    await server.ask('DELETE', `${bindings}/before`);
+    await server.ask('DELETE', `${policies}/before`);
+  }
+});
+
+test('authorizers answer expressions of policies, and always allowed paths are no rights', async () => {
+  const validations = [
+    { expression: "authorizer.path('/healthz').check('get').allowed()", message: 'masters may' },
+    {
+      expression: "authorizer.serviceAccount('default', 'a').path('/healthz').check('get').allowed()",
+      message: 'others may not',
+    },
+  ];
+  await server.ask('POST', policies, policy('asking', { validations }));
+  await server.ask('POST', bindings, binding('asking'));
+  expect(messageOf(await write(server))).toBe('others may not');
+  await server.ask('DELETE', `${bindings}/asking`);
+  await server.ask('DELETE', `${policies}/asking`);
+});
+
+describe('the types of a policy', () => {
+  const statusOf = (name: string): Promise<object> =>
+    until(`${name} is checked`, async () => {
+      const { body } = await server.ask('GET', `${policies}/${name}`);
+      const status = body['status'] as { readonly observedGeneration?: number };
+      return status.observedGeneration === body.metadata.generation ? status : undefined;
+    });
+
+  test('are checked once for each generation', async () => {
+    const spec = { validations: [{ expression: 'object.metadata.nam == "a"' }, { expression: 'object.secrets == 1' }] };
+    await server.ask('POST', policies, policy('checked', spec));
+    expect(await statusOf('checked')).toEqual({
+      observedGeneration: 1,
+      typeChecking: {
+        expressionWarnings: [
+          {
+            fieldRef: 'spec.validations[0].expression',
+            warning: expect.stringContaining("/v1, Kind=ServiceAccount: ERROR: <input>:1:16: undefined field 'nam'"),
+          },
+          {
+            fieldRef: 'spec.validations[1].expression',
+            warning: expect.stringContaining('found no matching overload'),
+          },
+        ],
+      },
+    });
+    const right = { validations: [{ expression: 'object.metadata.name == "a"' }] };
+    await server.ask('PATCH', `${policies}/checked`, { spec: right }, merge);
+    expect(await statusOf('checked')).toEqual({ observedGeneration: 2, typeChecking: {} });
+  });
+});
