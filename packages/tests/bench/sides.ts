@@ -13,6 +13,7 @@ import { freePorts } from '../../storage/test/real-etcd.ts';
 import { http1Client } from '../test/fault/client.ts';
 
 const pairs = 5;
+const turns = 30;
 const seconds = 4;
 const connections = 16;
 const serverCore = '0';
@@ -84,18 +85,41 @@ export async function startSide({
   };
 }
 
-/** Both under the same load, several times; `tokens` are whose requests they get. */
-export async function compare(
-  workload: string,
-  [theirs, ours]: readonly [Side, Side],
-  tokens: readonly [string, string] = [adminToken, adminToken],
-): Promise<void> {
+/** Both under the same load, several times. */
+export async function compare(workload: string, [theirs, ours]: readonly [Side, Side]): Promise<void> {
   for (let pair = 0; pair < pairs; pair++) {
-    const [one, other] = await Promise.all([costOf(theirs, workload, tokens[0]), costOf(ours, workload, tokens[1])]);
+    const load = { workload, token: adminToken, seconds };
+    const [one, other] = await Promise.all([costOf(theirs, load), costOf(ours, load)]);
     console.log(
       `${workload}: ${theirs.name} ${one.toFixed(1)} us, ${ours.name} ${other.toFixed(1)} us, ${ours.name} by ${theirs.name} ${(other / one).toFixed(3)}`,
     );
   }
+}
+
+/**
+ * One server under the requests of one user and then of another, in turns so short that the machine is much the same:
+ * two servers differ by a tenth even when they do the same.
+ */
+export async function compareUsers(
+  workload: string,
+  side: Side,
+  [first, second]: readonly [token: string, token: string],
+): Promise<void> {
+  const ratios: number[] = [];
+  const total = { first: 0, second: 0 };
+  for (let turn = 0; turn < turns; turn++) {
+    const one = await costOf(side, { workload, token: first, seconds: 1 });
+    const other = await costOf(side, { workload, token: second, seconds: 1 });
+    total.first += one;
+    total.second += other;
+    ratios.push(other / one);
+  }
+  const [low, median, high] = [0.25, 0.5, 0.75].map((part) =>
+    ratios.toSorted((left, right) => left - right)[Math.floor(turns * part)]?.toFixed(3),
+  );
+  console.log(
+    `${workload}, ${side.name}: ${(total.first / turns).toFixed(1)} us and ${(total.second / turns).toFixed(1)} us, ratio ${median} (half of ${turns} turns between ${low} and ${high})`,
+  );
 }
 
 async function isReady(url: string, certificate: string): Promise<true | undefined> {
@@ -106,8 +130,15 @@ async function isReady(url: string, certificate: string): Promise<true | undefin
   return answer?.status === 200 ? true : undefined;
 }
 
+interface Load {
+  readonly workload: string;
+  /** Of the user who sends it. */
+  readonly token: string;
+  readonly seconds: number;
+}
+
 /** Microseconds of processor time for each request. */
-async function costOf({ url, pid }: Side, workload: string, token: string): Promise<number> {
+async function costOf({ url, pid }: Side, { workload, token, seconds }: Load): Promise<number> {
   const before = usedTicks(pid);
   const load = ['-t1', `-c${connections}`, `-d${seconds}`, '-s', path.join(kit, 'wrk.lua'), url, '--', token, workload];
   const { stdout } = await run('wrk', load);
