@@ -1,18 +1,8 @@
+import type { AbacPolicy } from '@cluster-apiserver/model';
 import { ConfigurationError } from './load.ts';
 import { Written } from './written.ts';
 
-/** What one subject may do, as kube-apiserver's attribute-based access control has it. `*` stands for all. */
-export interface AbacPolicy {
-  readonly user: string;
-  readonly group: string;
-  readonly namespace: string;
-  readonly resource: string;
-  readonly apiGroup: string;
-  readonly nonResourcePath: string;
-  readonly readonly: boolean;
-}
-
-/** Those that concern a caller may all have to be looked at for each of his requests. */
+/** All policies of a user may have to be compared with each of its requests. */
 const policiesMax = 10_000;
 
 /**

@@ -6,7 +6,7 @@ export {
 } from './authentication-configuration.ts';
 export { type AdmissionConfiguration, loadAdmissionConfiguration } from './admission-configuration.ts';
 export type { EventLimit, EventLimitType, EventRateLimitConfiguration } from './admission/event-rate-limit.ts';
-export { type AbacPolicy, loadAbacPolicies } from './abac-policies.ts';
+export { loadAbacPolicies } from './abac-policies.ts';
 export {
   type AuthorizationConfiguration,
   type AuthorizationFiles,

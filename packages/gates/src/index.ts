@@ -57,7 +57,7 @@ export { staticTokens, TokenFileError } from './authentication/static-tokens.ts'
 export type { TokenAnswer, TokenAuthenticator } from './authentication/token-authenticator.ts';
 export { TokenRejectedError } from './authentication/token-rejected.ts';
 export { firstToKnow, firstToKnowToken } from './authentication/union.ts';
-export { type AbacPolicy, abac } from './authorization/abac.ts';
+export { abac } from './authorization/abac.ts';
 export { alwaysAllow, alwaysDeny } from './authorization/always.ts';
 export { alwaysAllowedPaths, PathPatternError, pathMatcher } from './authorization/always-allowed-paths.ts';
 export type { Authorizer } from './authorization/authorizer.ts';

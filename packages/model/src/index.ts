@@ -1,4 +1,5 @@
 export {
+  type AbacPolicy,
   type AccessDecision,
   type AccessQuestion,
   type AccessRules,
