@@ -105,7 +105,7 @@ export function refusal(
   reword?: Reword,
 ): StatusError {
   if (verdict === 'notReady') return decisionNotReady();
-  // As in kube-apiserver: nobody knows whether it would have been allowed, so the client may try again.
+  // As in kube-apiserver: it is unknown whether the request would be allowed, so the client may retry.
   if (error) return new StatusError('InternalError', `Internal error occurred: ${error.message}`, {}, { cause: error });
   const who = `User ${JSON.stringify(user.name)}`;
   const because = reason ? `: ${reason}` : '';
