@@ -125,13 +125,13 @@ const flags = {
   'request-timeout': durationMs({
     group: generic,
     fallback: '1m0s',
-    help: 'How long a request may take, unless it is a watch.',
+    help: 'Maximum duration of a non-watch request.',
   }),
   'min-request-timeout': integer(
     {
       group: generic,
       fallback: '1800',
-      help: 'Seconds after which, and within as many again, a watch ends that names no end.',
+      help: 'Minimum duration in seconds of a watch without timeoutSeconds; each ends at a random time between this and twice this.',
     },
     [1, 2 ** 20],
   ),
@@ -168,17 +168,17 @@ const flags = {
     {
       group: generic,
       fallback: '0',
-      help: 'How likely an HTTP/2 request makes its client open the next ones on a new connection, so that a load balancer can choose anew; 0.001 is a good beginning with several replicas.',
+      help: 'Probability that an HTTP/2 request triggers GOAWAY, so that clients reconnect and a load balancer can rebalance. Recommended with several replicas: 0.001.',
     },
     [0, 0.02],
   ),
   'shutdown-delay-duration': durationMs({
     group: generic,
     fallback: '0s',
-    help: 'After a signal to stop: how long to serve on while /readyz already fails, so that load balancers notice.',
+    help: 'Time to keep serving after a termination signal while /readyz fails, so that load balancers stop sending requests.',
   }),
   'delete-collection-workers': integer(
-    { group: generic, fallback: '1', help: 'How many objects of a collection are deleted at a time.' },
+    { group: generic, fallback: '1', help: 'Number of concurrent deletions per collection delete.' },
     [1, 1000],
   ),
   controllers: list({
@@ -186,53 +186,53 @@ const flags = {
     fallback: '*',
     help: 'Controllers to run: * for all, name for one, -name for all but one. There are garbage-collector, namespace-controller, clusterrole-aggregation-controller.',
   }),
-  'etcd-servers': list({ group: etcd, fallback: 'http://127.0.0.1:2379', help: 'The members of the etcd cluster.' }),
-  'etcd-prefix': path({ group: etcd, fallback: '/registry', help: 'What all keys in etcd begin with.' }),
-  'etcd-cafile': path({ group: etcd, fallback: '', help: 'Certificate authority of the etcd members.' }),
-  'etcd-certfile': path({ group: etcd, fallback: '', help: 'Client certificate for etcd.' }),
-  'etcd-keyfile': path({ group: etcd, fallback: '', help: 'Key of the client certificate for etcd.' }),
+  'etcd-servers': list({ group: etcd, fallback: 'http://127.0.0.1:2379', help: 'URLs of the etcd members.' }),
+  'etcd-prefix': path({ group: etcd, fallback: '/registry', help: 'Prefix of all keys in etcd.' }),
+  'etcd-cafile': path({ group: etcd, fallback: '', help: 'CA bundle to verify the certificates of the etcd members.' }),
+  'etcd-certfile': path({ group: etcd, fallback: '', help: 'Client certificate for connections to etcd.' }),
+  'etcd-keyfile': path({ group: etcd, fallback: '', help: 'Private key of --etcd-certfile.' }),
   'etcd-transport': oneOf<(typeof etcdTransports)[number]>(
     {
       group: etcd,
       fallback: 'native',
-      help: "HTTP/2 implementation for connections to etcd: the server's own, or Node's, which is slower, for emergencies.",
+      help: "HTTP/2 implementation for connections to etcd: the server's own, or that of Node.js, which is slower and a fallback.",
     },
     etcdTransports,
   ),
   'etcd-election-timeout': durationMs({
     group: etcd,
     fallback: '1s',
-    help: "The election timeout that etcd's members run with; waiting for etcd is measured in it.",
+    help: 'Election timeout of the etcd members (their --election-timeout). Timeouts and retries of calls to etcd are derived from it.',
   }),
   'etcd-compaction-interval': durationMs({
     group: etcd,
     fallback: '5m0s',
-    help: 'How much history is kept at least; 0 leaves compaction to others.',
+    help: 'Interval of compaction requests to etcd, and the history that is retained at least; 0 disables compaction by this server.',
   }),
   'encryption-provider-config': path({
     group: etcd,
     fallback: '',
-    help: 'An EncryptionConfiguration: how which resources are stored. Without it they are stored as they are.',
+    help: 'File with the EncryptionConfiguration for encryption at rest. Without it, resources are stored unencrypted.',
   }),
   'encryption-provider-config-automatic-reload': flagSwitch({
     group: etcd,
-    help: 'Take a changed --encryption-provider-config into service without a restart.',
+    help: 'Reload --encryption-provider-config when it changes.',
   }),
   'event-ttl': durationMs({
     group: etcd,
     fallback: '1h0m0s',
     help: 'Time to retain events after their last update; 0 retains them until they are deleted.',
   }),
-  'bind-address': text({ group: serving, fallback: '0.0.0.0', help: 'The address to listen on.' }, 'ip'),
+  'bind-address': text({ group: serving, fallback: '0.0.0.0', help: 'IP address to listen on.' }, 'ip'),
   'secure-port': integer(
-    { group: serving, fallback: '6443', help: 'The port for HTTPS; 0 lets the system choose.' },
+    { group: serving, fallback: '6443', help: 'Port to serve HTTPS on; 0 lets the system choose.' },
     [0, 65_535],
   ),
   'http2-max-streams-per-connection': integer(
     {
       group: serving,
       fallback: '0',
-      help: 'Requests that a client may have open on one HTTP/2 connection; 0 for 100.',
+      help: 'Maximum number of concurrent streams per HTTP/2 connection; 0 means 100.',
     },
     [0, 2 ** 31 - 1],
   ),
@@ -240,55 +240,55 @@ const flags = {
     {
       group: serving,
       fallback: '0',
-      help: 'Maximum number of connections that one client address may have open; 0 is no limit. Clients behind one load balancer or NAT share an address.',
+      help: 'Maximum number of open connections per client address; 0 for no limit. Clients behind the same load balancer or NAT share an address.',
     },
     [0, 20_000],
   ),
   'cert-dir': path({
     group: serving,
     fallback: 'certificates',
-    help: 'Where a self-signed certificate is kept when none is given.',
+    help: 'Directory of the self-signed certificate that is generated if --tls-cert-file is not set.',
   }),
   'tls-cert-file': path({
     group: serving,
     fallback: '',
-    help: 'Certificate chain to serve with. It is read again when the file changes.',
+    help: 'Serving certificate with its chain, in PEM. Reloaded when it changes.',
   }),
-  'tls-private-key-file': path({ group: serving, fallback: '', help: 'Key of --tls-cert-file.' }),
+  'tls-private-key-file': path({ group: serving, fallback: '', help: 'Private key of --tls-cert-file.' }),
   'client-ca-file': path({
     group: authentication,
     fallback: '',
-    help: 'Authorities of client certificates: the common name is the user, each organization a group. It is read again when it changes.',
+    help: 'CA bundle for client certificates: the common name is the user name, organizations are groups. Reloaded when it changes.',
   }),
   'requestheader-client-ca-file': path({
     group: authentication,
     fallback: '',
-    help: 'Authorities of front proxies, whose headers are believed. It is read again when it changes.',
+    help: 'CA bundle for client certificates of front proxies, whose --requestheader-* headers are trusted. Reloaded when it changes.',
   }),
   'requestheader-allowed-names': list({
     group: authentication,
     fallback: '',
-    help: 'Common names that the certificates of front proxies have; empty means any.',
+    help: 'Allowed common names of front proxy certificates; empty allows all.',
   }),
   'requestheader-username-headers': list({
     group: authentication,
     fallback: 'X-Remote-User',
-    help: 'Headers in which a front proxy names the user. The first that is there counts.',
+    help: 'Headers to read the user name from; the first one present is used.',
   }),
   'requestheader-uid-headers': list({
     group: authentication,
     fallback: 'X-Remote-Uid',
-    help: "Headers in which it names the user's UID. The first that is there counts.",
+    help: 'Headers to read the UID from; the first one present is used.',
   }),
   'requestheader-group-headers': list({
     group: authentication,
     fallback: 'X-Remote-Group',
-    help: 'Headers in which it names a group of the user, each in a line of its own.',
+    help: 'Headers to read groups from, one group per header line.',
   }),
   'requestheader-extra-headers-prefix': list({
     group: authentication,
     fallback: 'X-Remote-Extra-',
-    help: 'What the headers begin with that hold whatever else it knows of the user.',
+    help: 'Prefixes of headers to read extra attributes of the user from.',
   }),
   'token-auth-file': path({
     group: authentication,
@@ -298,95 +298,95 @@ const flags = {
   'authentication-token-webhook-config-file': path({
     group: authentication,
     fallback: '',
-    help: 'A kubeconfig that says whom to ask about tokens that nobody here knows, and with which credentials.',
+    help: 'Kubeconfig with the address and the credentials of the token webhook. Reloaded when it changes.',
   }),
   'authentication-token-webhook-version': oneOf<'v1beta1' | 'v1'>(
-    { group: authentication, fallback: 'v1beta1', help: 'The version of TokenReview that it is asked with.' },
+    { group: authentication, fallback: 'v1beta1', help: 'Version of the TokenReview sent to the webhook.' },
     ['v1beta1', 'v1'],
   ),
   'authentication-token-webhook-cache-ttl': durationMs({
     group: authentication,
     fallback: '2m0s',
-    help: 'How long its answers are remembered; 0 to ask each time.',
+    help: 'Time to cache authenticated tokens of the webhook; 0 disables the cache.',
   }),
   'authentication-config': path({
     group: authentication,
     fallback: '',
-    help: 'An AuthenticationConfiguration: whose signed tokens are believed, and what needs none. It is read again when it changes.',
+    help: 'File with the AuthenticationConfiguration: JWT issuers and anonymous requests. Reloaded when it changes.',
   }),
   'anonymous-auth': openSwitch({
     group: authentication,
-    help: 'Let requests without any credential come in as system:anonymous, of the group system:unauthenticated. Not together with anonymous in --authentication-config.',
+    help: 'Serve requests without credentials as system:anonymous in the group system:unauthenticated. Excludes anonymous in --authentication-config.',
   }),
   'egress-selector-config-file': path({
     group: authentication,
     fallback: '',
-    help: 'An EgressSelectorConfiguration: through which proxies issuers of --authentication-config are reached.',
+    help: 'File with the EgressSelectorConfiguration: proxies for connections to issuers of --authentication-config.',
   }),
   'oidc-issuer-url': text(
     {
       group: authentication,
       fallback: '',
-      help: 'The one issuer whose signed tokens are believed, with https. Not together with --authentication-config.',
+      help: 'URL of the OpenID issuer, with https. Excludes --authentication-config.',
     },
     'url',
   ),
-  'oidc-client-id': text({ group: authentication, fallback: '', help: 'The audience that its tokens must be for.' }),
+  'oidc-client-id': text({ group: authentication, fallback: '', help: 'Required audience of ID tokens.' }),
   'oidc-ca-file': path({
     group: authentication,
     fallback: '',
-    help: "The issuer's certificate authority; without it those of the system are trusted.",
+    help: "CA bundle to verify the issuer's certificate. Defaults to the CAs of the system.",
   }),
-  'oidc-username-claim': text({ group: authentication, fallback: 'sub', help: 'The claim that is the user name.' }),
+  'oidc-username-claim': text({ group: authentication, fallback: 'sub', help: 'Claim to use as the user name.' }),
   'oidc-username-prefix': text({
     group: authentication,
     fallback: '',
-    help: 'What user names begin with; - for nothing. Without it, the issuer and a #, but nothing for the claim email.',
+    help: 'Prefix of user names; - for none. Defaults to the issuer and #, or to none for the claim email.',
   }),
-  'oidc-groups-claim': text({ group: authentication, fallback: '', help: "The claim that holds the user's groups." }),
-  'oidc-groups-prefix': text({ group: authentication, fallback: '', help: 'What names of groups begin with.' }),
+  'oidc-groups-claim': text({ group: authentication, fallback: '', help: 'Claim to use as the groups.' }),
+  'oidc-groups-prefix': text({ group: authentication, fallback: '', help: 'Prefix of group names.' }),
   'oidc-required-claim': pair({
     group: authentication,
     fallback: '',
-    help: 'A claim that a token must have, and its value. Give the flag several times for several claims.',
+    help: 'Required claim and its value. Can be repeated.',
   }),
   'oidc-signing-algs': list({
     group: authentication,
     fallback: 'RS256',
-    help: 'What tokens may be signed with: RS, ES and PS with 256, 384 or 512, EdDSA.',
+    help: 'Accepted signing algorithms: RS, ES and PS with 256, 384 or 512, EdDSA.',
   }),
   'service-account-issuer': list({
     group: authentication,
     fallback: '',
-    help: 'Who the tokens of service accounts say that they are of, best an https URL. Of several the first one issues, and all are believed. Without it there are no such tokens.',
+    help: 'Issuer (iss) of service account tokens; the first signs, all are accepted. Should be an https URL. Without it, no tokens are issued.',
   }),
   'service-account-signing-key-file': path({
     group: authentication,
     fallback: '',
-    help: 'The private key, RSA or EC as PEM, that signs the tokens of service accounts. It is read again when the file changes.',
+    help: 'Private key to sign service account tokens with, RSA or EC in PEM. Reloaded when it changes.',
   }),
   'service-account-key-file': list({
     group: authentication,
     fallback: '',
-    help: 'Further keys whose tokens are believed, RSA or EC as PEM, public or private. They are read again when a file changes.',
+    help: 'Additional keys to verify service account tokens with, public or private, RSA or EC in PEM. Reloaded when they change.',
   }),
   'service-account-max-token-expiration': durationMs({
     group: authentication,
     fallback: '0s',
-    help: 'The longest that a token of a service account lives, at least 1h; who asks for more is given this. 0 for no bound but 2^32 seconds.',
+    help: 'Maximum lifetime of service account tokens, at least 1h; longer requests are shortened to it. 0 for no limit below 2^32 seconds.',
   }),
   'service-account-jwks-uri': text(
     {
       group: authentication,
       fallback: '',
-      help: 'Where /.well-known/openid-configuration says that the keys are. Without it, at /openid/v1/jwks below the issuer.',
+      help: 'URL of the key set in /.well-known/openid-configuration. Defaults to /openid/v1/jwks below the issuer.',
     },
     'url',
   ),
   'api-audiences': list({
     group: authentication,
     fallback: '',
-    help: 'Who this API is: a token is for it when it names one of these. Without it, the issuers of service account tokens.',
+    help: 'Audiences accepted in service account tokens. Defaults to the service account issuers.',
   }),
   'authorization-config': path({
     group: authorization,
@@ -401,7 +401,7 @@ const flags = {
   'authorization-modes': list({
     group: authorization,
     fallback: '',
-    help: 'Another spelling of --authorization-mode.',
+    help: 'Alias of --authorization-mode.',
   }),
   'authorization-policy-file': path({
     group: authorization,
@@ -434,12 +434,12 @@ const flags = {
   'authorization-always-allow-paths': list({
     group: authorization,
     fallback: '/healthz,/readyz,/livez',
-    help: 'Paths that may be read without authorization; a trailing * matches any rest. Requests without a credential may get them too, unless --anonymous-auth or anonymous in --authentication-config is set.',
+    help: 'Paths to allow GET and HEAD on without authorization; a trailing * matches any rest. Also open to requests without credentials unless --anonymous-auth or anonymous in --authentication-config is set.',
   }),
   'admission-control-config-file': path({
     group: admission,
     fallback: '',
-    help: 'File with admission control configuration (AdmissionConfiguration), by which plugins are configured.',
+    help: 'File with the AdmissionConfiguration, which configures admission plugins.',
   }),
   'enable-admission-plugins': list({
     group: admission,
@@ -449,7 +449,7 @@ const flags = {
   'disable-admission-plugins': list({
     group: admission,
     fallback: '',
-    help: 'Admission plugins to disable although they are enabled by default.',
+    help: 'Admission plugins to disable that are enabled by default.',
   }),
   'admission-webhook-services': pairs({
     group: admission,
@@ -459,14 +459,14 @@ const flags = {
   'system-namespaces': list({
     group: admission,
     fallback: 'default,kube-system,kube-public',
-    help: 'Namespaces that are made when the server starts, unless they are there.',
+    help: 'Namespaces to create at startup if they do not exist.',
   }),
   'feature-gates': pairs({
     group: features,
     fallback: '',
-    help: 'What to switch on or off before its time: AllowUnsafeMalformedObjectDeletion (alpha, off), ShardedListAndWatch (alpha, off), AllAlpha, AllBeta.',
+    help: 'Feature gates to set: AllowUnsafeMalformedObjectDeletion (alpha, off), ShardedListAndWatch (alpha, off), AllAlpha, AllBeta.',
   }),
-  'logging-format': oneOf<'text' | 'json'>({ group: logs, fallback: 'text', help: 'How log lines are written.' }, [
+  'logging-format': oneOf<'text' | 'json'>({ group: logs, fallback: 'text', help: 'Format of log lines.' }, [
     'text',
     'json',
   ]),
@@ -474,7 +474,7 @@ const flags = {
     {
       group: logs,
       fallback: '0',
-      help: 'How much is logged: 0 what operators need, 2 every request, 4 what helps to find faults.',
+      help: 'Log verbosity: 0 for operators, 2 for each request, 4 for debugging.',
     },
     [0, 10],
   ),

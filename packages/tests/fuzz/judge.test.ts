@@ -65,7 +65,7 @@ test.each([
   ['(node:1) MaxListenersExceededWarning: Possible leak', 1],
   ['Uncaught exception', 1],
   ['2026-01-01T00:00:00Z INFO  serving', 0],
-  ['2026-01-01T00:00:00Z ERROR a health check failed check=etcd error=x', 0],
+  ['2026-01-01T00:00:00Z ERROR health check failed check=etcd error=x', 0],
 ])('the log line %j counts %i times', (line, times) => {
   expect(errorLines(`first\n${line}\nlast`)).toHaveLength(times);
 });

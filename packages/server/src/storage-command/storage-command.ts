@@ -10,9 +10,9 @@ import { inspect } from './inspect.ts';
 import { rewrite } from './rewrite.ts';
 
 export const storageHelp = `cluster-apiserver storage inspect [flags of the server]
-      Counts what is stored, by resource and by what encrypts it. Shows neither values nor keys.
+      Counts stored objects by resource and encryption provider. Shows neither values nor keys.
 cluster-apiserver storage rewrite [--dry-run] [--objects-per-second N] [--after KEY] [flags of the server]
-      Writes anew, with the first provider, what any other one wrote. Other writers go on meanwhile. It may be
+      Re-encrypts stored objects with the first provider of the encryption configuration. Other writers go on meanwhile. It may be
       stopped at any time and begun again: what is up to date is left alone, and --after skips what lies before a key.
 `;
 

@@ -95,7 +95,7 @@ function builder(
       ),
       clock,
       signal: stopped.signal,
-      failed: (error) => log.error('the keys of an issuer cannot be fetched', { issuer: url, error: asError(error) }),
+      failed: (error) => log.error('cannot fetch the keys of an issuer', { issuer: url, error: asError(error) }),
     });
   };
   // An issuer that stays as it is keeps its keys: it may be away just now.

@@ -27,7 +27,7 @@ export async function servingCertificate(
     );
     await files.write(keyFile, made.privateKey);
     await files.write(certFile, made.certificate);
-    log.info('made a self-signed certificate, because none was given', { file: certFile });
+    log.info('generated a self-signed serving certificate', { file: certFile });
   }
   const current = await read();
   checkCertificate(current);

@@ -77,10 +77,10 @@ async function followAuthorities(
       same: (one, other) => one.equals(other),
       use: (content) => {
         use(readAuthorities(content.toString()));
-        log.info('other authorities of client certificates are in service', { flag, file });
+        log.info('client CA bundle reloaded', { flag, file });
       },
       failed: (error) =>
-        log.error('authorities of client certificates are not usable, the old ones stay', {
+        log.error('cannot reload the client CA bundle; keeping the previous one', {
           flag,
           file,
           error: asError(error),

@@ -74,7 +74,7 @@ export function startControllers(
     identity: random.uuid(),
     lead,
     report: ({ key, value }) =>
-      log.error('removed a leader election key without a lease; nobody could have led', { key, value }),
+      log.error('removed a leader election key without a lease, which blocked elections', { key, value }),
   });
   scope.onClose('controllers', () => election.close());
   const intervalMs = flags['etcd-compaction-interval'];
@@ -86,7 +86,7 @@ export function startControllers(
     report: (event) => {
       if (event.type === 'compacted') log.debug(2, 'compacted the history of etcd', { revision: event.revision });
       else
-        log.warn('compacting the history of etcd failed; the next interval tries again', {
+        log.warn('compacting the history of etcd failed; retrying after the interval', {
           error: asError(event.cause),
         });
     },

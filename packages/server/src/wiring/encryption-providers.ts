@@ -81,7 +81,7 @@ function nonceBudgets(metrics: Metrics, log: Log): (key: string) => () => void {
     const known = budgets.get(key);
     if (known) return known;
     const spend = nonceBudget((drawn) =>
-      log.warn('a key of AES-GCM has been used often: rotate it before all replicas together reach 2^32 writes', {
+      log.warn('AES-GCM key used often; rotate it before all replicas together reach 2^32 writes', {
         key,
         writesOfThisReplica: drawn,
       }),

@@ -55,7 +55,7 @@ export async function openEncryption(options: EncryptionOptions, scope: Scope): 
   );
   if (!current) return { transformer: identity, onChange: () => {} };
   // A plugin that is not there keeps the server from being ready, and not from starting: it may need us to start.
-  for (const fault of faultsOf(current())) log.error('a key management plugin is not well', { error: fault });
+  for (const fault of faultsOf(current())) log.error('KMS plugin unhealthy', { error: fault });
   addHealthChecks(health, () => current().plugins, reloads);
   return {
     transformer: {

@@ -9,7 +9,7 @@ const etcdTimeoutMs = 700;
 export const openHealth = (clock: Clock, log: Log): Health =>
   createHealth({
     clock,
-    failed: (endpoint, check, error) => log.error('a health check failed', { endpoint, check, error: asError(error) }),
+    failed: (endpoint, check, error) => log.error('health check failed', { endpoint, check, error: asError(error) }),
   });
 
 /** A restart does not help against a lost etcd, so only readiness asks for it. */

@@ -17,8 +17,7 @@ export function pluginOpener({
     const { version, name, socket, timeoutMs, cacheSize } = provider;
     const measures = measuresOf(provider);
     const connection = { socket, timeoutMs, clock, called: measures.called };
-    const failed = (error: unknown): void =>
-      log.error('a key management plugin is not well', { plugin: name, error: asError(error) });
+    const failed = (error: unknown): void => log.error('KMS plugin unhealthy', { plugin: name, error: asError(error) });
     const options = { clock, random, measures, recovered, failed };
     const plugin =
       version === 'v1'

@@ -89,7 +89,7 @@ async function makeAll(
         if (!namespaces.known(name)) await namespaces.make(name, callUntil(clock.monotonicMs() + makeTimeoutMs));
       return;
     } catch (error) {
-      log.warn('making the system namespaces failed; it is tried again', { error: asError(error) });
+      log.warn('creating the system namespaces failed; retrying', { error: asError(error) });
     }
     // Ends early, by the signal, when the server closes.
     await sleep(clock, pauses.nextMs(), signal).catch(() => {});

@@ -43,7 +43,7 @@ export async function followKeys(
   const use = async (next: Contents): Promise<void> => {
     keys = await keysIn(next, settings);
     contents = next;
-    log.info('the keys for tokens of service accounts are others now', { signingWith: keys.signing.kid });
+    log.info('keys of service account tokens reloaded', { signingWith: keys.signing.kid });
     for (const listener of listeners) listener();
   };
   const stop = follow(
@@ -55,7 +55,7 @@ export async function followKeys(
       same: (next) => areSame(next, contents),
       use,
       failed: (error) =>
-        log.error('the new keys for tokens of service accounts are not usable, the old ones stay', {
+        log.error('cannot reload the keys of service account tokens; keeping the previous ones', {
           error: asError(error),
         }),
     },

@@ -39,7 +39,8 @@ export async function openServiceAccountTokens(
   const { clock, random } = surroundings;
   const keys = await followKeys(settings, surroundings, log, scope);
   const tokens = tokenIssuer({ issuer, signingKey: () => keys.current().signing, clock, random });
-  if (!isDiscoverable(issuer)) log.info('no https URL issues tokens, so nobody else can find the keys', { issuer });
+  if (!isDiscoverable(issuer))
+    log.info('no service account issuer is an https URL; other services cannot discover the keys', { issuer });
   return {
     forKinds: { audiences, lifetimeSecondsMax, issue: tokens.issue },
     authenticator: (findAccount) => {

@@ -129,9 +129,9 @@ function reportEtcd(event: EtcdEvent, log: Log, measures: StorageMeasures): void
       return log.error('etcd is out of space; rejecting writes other than deletions until an operator makes room');
     case 'not full':
       measures.isFull(false);
-      return log.info('etcd accepts data again');
+      return log.info('etcd accepts writes again');
     case 'watch refused':
-      return log.error('etcd refuses the watch of all objects; changes of others are not seen', {
+      return log.error('etcd rejects the watch of all objects; changes of other writers are not visible', {
         error: asError(event.cause),
       });
     case 'watch accepted':
