@@ -25,6 +25,9 @@ export const thisCheckout = path.resolve(import.meta.dirname, '..', '..', '..');
 const kit = path.resolve(thisCheckout, '..', 'shared', 'bench');
 const run = promisify(execFile);
 
+// A bench that is interrupted stops its servers too.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
+
 export interface Side {
   readonly name: string;
   readonly url: string;
@@ -66,6 +69,7 @@ export async function startSide({
   const stored = [`--etcd-servers=${endpoints.join()}`, `--etcd-prefix=/${name}`];
   const rest = [`--token-auth-file=${tokens}`, '--controllers=-garbage-collector', ...flags];
   const server = spawn('env', [...node, ...served, ...stored, ...rest], { stdio: 'ignore', env });
+  process.once('exit', () => server.kill());
   const pid = server.pid as number; // there is one unless spawning failed, and then nothing becomes ready
   const url = `https://127.0.0.1:${port}`;
   await until('the server', () => isReady(url, path.join(certificates, 'apiserver.crt')));
