@@ -5,9 +5,40 @@ import {
   loadAuthenticationConfiguration,
 } from '@cluster-apiserver/config';
 import { algorithmNames } from '@cluster-apiserver/gates';
-import { FlagError, parseFlags, type ServerFlags } from '../flags.ts';
+import { FlagError, isGiven, list, pair, path, text } from '../flag.ts';
+import type { ServerFlags } from '../flags.ts';
 import type { Files } from '../surroundings.ts';
 import { flagFile } from './flag-files.ts';
+
+export const oidcFlags = {
+  'oidc-issuer-url': text(
+    {
+      fallback: '',
+      help: 'The one issuer whose signed tokens are believed, with https. Not together with --authentication-config.',
+    },
+    'url',
+  ),
+  'oidc-client-id': text({ fallback: '', help: 'The audience that its tokens must be for.' }),
+  'oidc-ca-file': path({
+    fallback: '',
+    help: "The issuer's certificate authority; without it those of the system are trusted.",
+  }),
+  'oidc-username-claim': text({ fallback: 'sub', help: 'The claim that is the user name.' }),
+  'oidc-username-prefix': text({
+    fallback: '',
+    help: 'What user names begin with; - for nothing. Without it, the issuer and a #, but nothing for the claim email.',
+  }),
+  'oidc-groups-claim': text({ fallback: '', help: "The claim that holds the user's groups." }),
+  'oidc-groups-prefix': text({ fallback: '', help: 'What names of groups begin with.' }),
+  'oidc-required-claim': pair({
+    fallback: '',
+    help: 'A claim that a token must have, and its value. Give the flag several times for several claims.',
+  }),
+  'oidc-signing-algs': list({
+    fallback: 'RS256',
+    help: 'What tokens may be signed with: RS, ES and PS with 256, 384 or 512, EdDSA.',
+  }),
+};
 
 /** The flags, with where what they say stands in a configuration. */
 const places = {
@@ -29,8 +60,7 @@ export async function configurationOfOidcFlags(
   said: AuthenticationFlags,
   files: Files,
 ): Promise<AuthenticationConfiguration | undefined> {
-  const unset = parseFlags([]);
-  const given = names.filter((name) => shown(flags[name]) !== shown(unset[name]));
+  const given = names.filter((name) => isGiven(oidcFlags[name], flags[name]));
   if (given.length === 0) return undefined;
   checkTogether(flags, given);
   const certificateAuthority = (await flagFile('oidc-ca-file', flags, files))?.toString();
@@ -41,9 +71,6 @@ export async function configurationOfOidcFlags(
     throw error;
   }
 }
-
-const shown = (value: ServerFlags[keyof ServerFlags]): string =>
-  JSON.stringify(value instanceof Map ? [...value] : value);
 
 function checkTogether(flags: ServerFlags, given: readonly string[]): void {
   const faults: string[] = [];

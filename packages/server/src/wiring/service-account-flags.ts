@@ -1,4 +1,35 @@
-import { FlagError, type ServerFlags } from '../flags.ts';
+import { FlagError, durationMs, list, path, text } from '../flag.ts';
+import type { ServerFlags } from '../flags.ts';
+
+export const serviceAccountFlags = {
+  'service-account-issuer': list({
+    fallback: '',
+    help: 'Who the tokens of service accounts say that they are of, best an https URL. Of several the first one issues, and all are believed. Without it there are no such tokens.',
+  }),
+  'service-account-signing-key-file': path({
+    fallback: '',
+    help: 'The private key, RSA or EC as PEM, that signs the tokens of service accounts. It is read again when the file changes.',
+  }),
+  'service-account-key-file': list({
+    fallback: '',
+    help: 'Further keys whose tokens are believed, RSA or EC as PEM, public or private. They are read again when a file changes.',
+  }),
+  'service-account-max-token-expiration': durationMs({
+    fallback: '0s',
+    help: 'The longest that a token of a service account lives, at least 1h; who asks for more is given this. 0 for no bound but 2^32 seconds.',
+  }),
+  'service-account-jwks-uri': text(
+    {
+      fallback: '',
+      help: 'Where /.well-known/openid-configuration says that the keys are. Without it, at /openid/v1/jwks below the issuer.',
+    },
+    'url',
+  ),
+  'api-audiences': list({
+    fallback: '',
+    help: 'Who this API is: a token is for it when it names one of these. Without it, the issuers of service account tokens.',
+  }),
+};
 
 /** What the flags say of tokens of service accounts, after it was found to make sense. */
 export interface ServiceAccountSettings {
