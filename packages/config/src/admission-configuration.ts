@@ -53,6 +53,13 @@ const configurable: Readonly<Record<keyof AdmissionConfiguration, PluginConfigur
   ValidatingAdmissionPolicy: reading(validatingPolicyKind, readStaticManifests),
 };
 
+/** Reads the configuration of a plugin from a file of its own. Throws a ConfigurationError with everything that is wrong. */
+export const loadPluginConfiguration = (
+  plugin: keyof AdmissionConfiguration,
+  text: string,
+  findings: Findings,
+): AdmissionConfiguration => ({ [plugin]: configurable[plugin].load(text, findings) });
+
 const fields = {
   plugins: list(
     'Plugins that are configured, each once.',
@@ -84,14 +91,21 @@ export interface AdmissionFiles {
 }
 
 /** Throws a ConfigurationError with everything that is wrong, also with the files that it names. */
-export async function loadAdmissionConfiguration(
+export async function loadAdmissionConfiguration(text: string, files: AdmissionFiles): Promise<AdmissionConfiguration> {
+  const findings = new Findings(text);
+  const configuration = await readAdmissionConfiguration(text, files, findings);
+  findings.requireNoProblems();
+  return configuration;
+}
+
+/** The same for whoever finds more: the configurations of the plugins that have no problems. */
+export async function readAdmissionConfiguration(
   text: string,
   files: AdmissionFiles,
-  findings = new Findings(text),
+  findings: Findings,
 ): Promise<AdmissionConfiguration> {
   const configuration = readConfiguration(admissionKind, ({ plugins }) => readPlugins(plugins, files), text, findings);
   const loaded = await Promise.all(configuration.map((load) => load()));
-  findings.requireNoProblems();
   return Object.fromEntries(loaded.flatMap((one) => (one ? [one] : [])));
 }
 

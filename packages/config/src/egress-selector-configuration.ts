@@ -11,6 +11,8 @@ export type EgressProxy = { readonly socket: string } | { readonly url: URL; rea
 
 /** Names of files; without an authority of its own those of the system are trusted. */
 export interface EgressTls {
+  /** Where the configuration names them. */
+  readonly path: string;
   readonly caBundle: string | undefined;
   readonly clientCert: string;
   readonly clientKey: string;
@@ -127,5 +129,10 @@ function readTls(written: Written<typeof tlsSchema>): EgressTls {
     if (name === '' && !written.absent) file.required('the name of a file');
     return name;
   };
-  return { caBundle: caBundle.text() || undefined, clientCert: needed(clientCert), clientKey: needed(clientKey) };
+  return {
+    path: written.path,
+    caBundle: caBundle.text() || undefined,
+    clientCert: needed(clientCert),
+    clientKey: needed(clientKey),
+  };
 }

@@ -1,6 +1,5 @@
-import { createPrivateKey, X509Certificate } from 'node:crypto';
 import path from 'node:path';
-import { holdsCertificates } from './certificates.ts';
+import { areTogether, holdsCertificates } from './certificates.ts';
 import { ConfigurationError, Findings } from './findings.ts';
 import { type Content, type Kubeconfig, loadKubeconfig } from './kubeconfig.ts';
 
@@ -67,12 +66,4 @@ export async function readWebhookConnection(
   const { server, tlsServerName }: Kubeconfig = config;
   const connection = { server, tlsServerName, certificateAuthority, clientCertificate, clientKey, token: bearer };
   return { connection, findings };
-}
-
-function areTogether(certificate: Buffer, key: Buffer): boolean {
-  try {
-    return new X509Certificate(certificate).checkPrivateKey(createPrivateKey(key));
-  } catch {
-    return false; // OpenSSL's reasons could show a piece of the key
-  }
 }

@@ -1,4 +1,4 @@
-import { parseDuration } from '@cluster-apiserver/base';
+import { formatDuration, parseDuration } from '@cluster-apiserver/base';
 
 /** The declaration of a flag. Reading, `--help`, the reference in docs/flags.md and the typed options follow from it. */
 export interface Flag<T> {
@@ -124,3 +124,10 @@ export const isGiven = (flag: Flag<unknown>, value: unknown): boolean =>
   shownValue(value) !== shownValue(flag.read(flag.fallback));
 
 const shownValue = (value: unknown): string => JSON.stringify(value instanceof Map ? [...value] : value);
+
+/** A value as it would be written on the command line. */
+export function flagText({ placeholder }: Flag<unknown>, value: unknown): string {
+  if (placeholder === 'duration') return formatDuration(Number(value));
+  if (value instanceof Map) return [...value].map(([name, given]) => `${name}=${given}`).join(',');
+  return value === 'unset' ? '' : String(value);
+}

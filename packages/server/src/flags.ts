@@ -1,5 +1,5 @@
-import { nearestName } from '@cluster-apiserver/base';
 import { type Flag, FlagError, type FlagValues, flagSwitch } from './flag.ts';
+import { parseFlagsOf } from './parse-flags.ts';
 import { admissionFlags } from './wiring/admission-flags.ts';
 import { authenticationFlags } from './wiring/authentication-flags.ts';
 import { authorizationFlags } from './wiring/authorization-flags.ts';
@@ -35,53 +35,23 @@ type Intersection<Union> = (Union extends unknown ? (one: Union) => void : never
   ? All
   : never;
 
-export type ServerFlags = FlagValues<Intersection<(typeof groups)[keyof typeof groups]>>;
+type Flags = Intersection<(typeof groups)[keyof typeof groups]>;
+export type ServerFlags = FlagValues<Flags>;
 
-const flags = new Map(Object.values(groups).flatMap((group) => Object.entries<Flag<unknown>>(group)));
+const flags = Object.assign({}, ...Object.values(groups)) as Flags; // of all groups
 
-/** Reads `--name value`, `--name=value` and, for switches, `--name`. Several lists are one; of other values the last counts. */
-export function parseFlags(args: readonly string[]): ServerFlags {
-  const faults: string[] = [];
-  const written = new Map<string, string[]>();
-  const write = (name: string, value: string): void => void written.set(name, [...(written.get(name) ?? []), value]);
-  for (let i = 0; i < args.length; i++) {
-    const match = /^--?([A-Za-z][^=]*)(?:=(.*))?$/s.exec(args[i] as string);
-    if (!match) {
-      faults.push(`unexpected argument: ${args[i]}`);
-      continue;
-    }
-    const name = match[1] as string;
-    const flag = flags.get(name);
-    if (!flag) faults.push(unknownFlag(name));
-    else if (match[2] !== undefined) write(name, match[2]);
-    else if (flag.placeholder === undefined) write(name, 'true');
-    else if (i + 1 < args.length) write(name, args[++i] as string);
-    else faults.push(`--${name} needs a value`);
-  }
-  const values = [...flags].map(([name, flag]) => {
-    const given = written.get(name) ?? [flag.fallback];
-    const values = given.map((one) => {
-      const value = flag.read(one);
-      if (value === undefined) faults.push(`--${name}: ${JSON.stringify(one)} is not ${flag.wanted}`);
-      return value;
-    });
-    return [name, flag.join && !values.includes(undefined) ? flag.join(values) : values.at(-1)];
-  });
-  if (faults.length > 0) throw new FlagError(faults);
-  return Object.fromEntries(values) as ServerFlags; // each value was read by its own flag
-}
+export const parseFlags = (args: readonly string[]): ServerFlags => parseFlagsOf(flags, args);
 
-function unknownFlag(name: string): string {
-  const nearest = nearestName(name, [...flags.keys()]);
-  return `unknown flag: --${name}${nearest ? `; did you mean --${nearest}?` : ''}`;
-}
+/** The flags with their titles, in the order of the help. */
+export const flagGroups: readonly (readonly [title: string, flags: Readonly<Record<string, Flag<unknown>>>])[] =
+  Object.entries(groups);
 
 /** The help, by groups. */
 export function flagHelp(): string {
   const lines = ['cluster-apiserver serves the API of a cluster from etcd.', ''];
-  for (const [title, members] of Object.entries(groups)) {
+  for (const [title, members] of flagGroups) {
     lines.push(`${title}:`, '');
-    for (const [name, { placeholder, fallback, help }] of Object.entries<Flag<unknown>>(members)) {
+    for (const [name, { placeholder, fallback, help }] of Object.entries(members)) {
       lines.push(
         `      --${name}${placeholder ? ` ${placeholder}` : ''}`,
         `                ${help}${fallback && fallback !== 'false' ? ` (default ${fallback})` : ''}`,
