@@ -24,3 +24,15 @@ export function parseDuration(text: string): number | undefined {
     sum += Number(number) * (unitsMs[unit as string] as number);
   return text.startsWith('-') ? -sum : sum;
 }
+
+/** As Go writes it: `1h0m0s`, `1.5s`, `250ms`. */
+export function formatDuration(ms: number): string {
+  if (ms === 0) return '0s';
+  const sign = ms < 0 ? '-' : '';
+  const whole = Math.abs(ms);
+  if (whole < 1000) return `${sign}${whole}ms`;
+  const [hours, minutes] = [Math.floor(whole / 3_600_000), Math.floor(whole / 60_000) % 60];
+  const seconds = (whole % 60_000) / 1000;
+  if (hours > 0) return `${sign}${hours}h${minutes}m${seconds}s`;
+  return minutes > 0 ? `${sign}${minutes}m${seconds}s` : `${sign}${seconds}s`;
+}

@@ -12,7 +12,7 @@ export {
   withinCall,
 } from './call.ts';
 export { type Clock, sleep, systemClock } from './clock.ts';
-export { parseDuration } from './duration.ts';
+export { formatDuration, parseDuration } from './duration.ts';
 export { follow } from './follow.ts';
 export { invariant, unreachable } from './invariant.ts';
 export { nearestName } from './nearest-name.ts';

@@ -23,6 +23,7 @@ import type { Surroundings } from './surroundings.ts';
 import { versionInfo } from './version.ts';
 import { openAdmission } from './wiring/admission.ts';
 import { alwaysAllowedPathsOf } from './wiring/always-allowed-paths.ts';
+import { configzDocument, configzPath, fileRecords, recordFilesReadAtStart } from './wiring/configz.ts';
 import { allowedOrigins } from './wiring/allowed-origins.ts';
 import { openAuthorization } from './wiring/authorization.ts';
 import { openAuthenticators } from './wiring/authenticators.ts';
@@ -74,7 +75,15 @@ export async function assemble(
     // What the server keeps for itself. It lies among the rest, so that one watch sees every write of ours.
     const ownPrefix = `${keyPrefix}/.own/`;
     const health = openHealth(clock, log);
-    const following: FollowingOptions = { flags, surroundings, metrics, log, serverId: random.uuid() };
+    const following: FollowingOptions = {
+      flags,
+      surroundings,
+      metrics,
+      log,
+      serverId: random.uuid(),
+      records: fileRecords(clock),
+    };
+    await recordFilesReadAtStart(flags, surroundings.files, following.records);
     const isAlwaysAllowed = alwaysAllowedPathsOf(flags);
     const authentication = { ...following, isAlwaysAllowed, tokenAsked: tokenCacheMeasure(metrics) };
     const accountTokens = await openServiceAccountTokens(authentication, scope);
@@ -135,6 +144,7 @@ export async function assemble(
       clock,
       random,
       files: surroundings.files,
+      records: following.records,
       metrics,
       serverId: following.serverId,
       log,
@@ -202,6 +212,7 @@ export async function assemble(
           ...openApiDocuments(outward, about.gitVersion, clock),
           ...healthDocuments(health),
           ...accountTokens?.documents,
+          [configzPath]: configzDocument(flags, following.records, clock),
           '/metrics': async ({ auditId }) => {
             const { contentType, text } = await metrics.exposition();
             return textResponse(auditId, 200, text, { 'content-type': contentType });
@@ -214,7 +225,7 @@ export async function assemble(
     if (namespaces)
       makeSystemNamespaces({ names: flags['system-namespaces'], namespaces, filled, clock, random, log }, scope);
     startControllers({ flags, surroundings, log, metrics, client, resources, views, ownPrefix }, scope);
-    const listener = await openListener(handler, flags, surroundings, log, metrics, scope);
+    const listener = await openListener(handler, following, scope);
     return {
       port: listener.port,
       beginShutdown: () => {

@@ -4,6 +4,7 @@ import { etcdStore, rawTransformer } from '@cluster-apiserver/storage';
 import { createHealth, createMetrics, type Log } from '@cluster-apiserver/telemetry';
 import { FlagError, parseFlags, type ServerFlags } from '../flags.ts';
 import type { Surroundings } from '../surroundings.ts';
+import { fileRecords } from '../wiring/configz.ts';
 import { openEncryption } from '../wiring/encryption.ts';
 import { openStorage } from '../wiring/storage.ts';
 import { inspect } from './inspect.ts';
@@ -34,7 +35,8 @@ export async function storageCommand(
     const health = createHealth({ clock, failed: () => {} });
     const serverId = surroundings.random.uuid();
     const kinds = kindsOf({ eventLifetimeSeconds: Math.ceil(flags['event-ttl'] / 1000) }).filter(({ view }) => !view);
-    const options = { flags, keyPrefix, kinds, surroundings, metrics, health, log, serverId };
+    const records = fileRecords(clock);
+    const options = { flags, keyPrefix, kinds, surroundings, metrics, health, log, serverId, records };
     const { transformer } = await openEncryption(options, scope);
     const storage = { ownPrefix, transformer, metrics, kinds };
     const { client, store } = await openStorage(flags, storage, surroundings, log, scope);

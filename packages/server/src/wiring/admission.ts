@@ -24,6 +24,7 @@ import { type AdmissionWebhooks, openAdmissionWebhooks } from './admission-webho
 import { FlagError, type ServerFlags } from '../flags.ts';
 import type { Files } from '../surroundings.ts';
 import { admissionMeasures } from './admission-measures.ts';
+import type { FileRecords } from './configz.ts';
 import { byFlag, flagFile } from './flag-files.ts';
 import { openPolicies } from './policies.ts';
 import { type ReloadMeasures, reloadMeasures } from './reload-measures.ts';
@@ -42,6 +43,7 @@ export interface AdmissionDependencies {
   readonly clock: Clock;
   readonly random: Random;
   readonly files: Files;
+  readonly records: FileRecords;
   readonly metrics: Metrics;
   /** Of this process, in metrics that are compared over replicas. */
   readonly serverId: string;

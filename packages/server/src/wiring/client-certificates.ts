@@ -14,7 +14,7 @@ export const asksForCertificates = (flags: ServerFlags): boolean => flags[ofClie
 
 /** Those who know a caller by the connection: proxies that speak for others first, because they come with certificates too. */
 export async function openClientCertificates(
-  options: Pick<FollowingOptions, 'flags' | 'surroundings' | 'log'>,
+  options: Pick<FollowingOptions, 'flags' | 'surroundings' | 'log' | 'records'>,
   scope: Scope,
 ): Promise<readonly Authenticator[]> {
   const { flags, surroundings } = options;
@@ -57,7 +57,12 @@ const pollMs = 1_000;
 
 async function followAuthorities(
   flag: AuthorityFlag,
-  { flags, surroundings: { clock, files }, log }: Pick<FollowingOptions, 'flags' | 'surroundings' | 'log'>,
+  {
+    flags,
+    surroundings: { clock, files },
+    log,
+    records,
+  }: Pick<FollowingOptions, 'flags' | 'surroundings' | 'log' | 'records'>,
   scope: Scope,
   use: (next: Authorities) => void,
 ): Promise<boolean> {
@@ -69,6 +74,8 @@ async function followAuthorities(
   } catch (error) {
     throw new FlagError([`--${flag}: ${file} is not usable: ${asError(error).message}`]);
   }
+  const record = records.add({ flag, kind: 'certificates', path: file });
+  record.applied(first);
   const stop = follow(
     {
       clock,
@@ -77,14 +84,17 @@ async function followAuthorities(
       same: (one, other) => one.equals(other),
       use: (content) => {
         use(readAuthorities(content.toString()));
+        record.applied(content);
         log.info('client CA bundle reloaded', { flag, file });
       },
-      failed: (error) =>
+      failed: (error) => {
+        record.failed(error);
         log.error('cannot reload the client CA bundle; keeping the previous one', {
           flag,
           file,
           error: asError(error),
-        }),
+        });
+      },
     },
     first,
   );

@@ -1,5 +1,6 @@
 import { ConfigurationError } from '@cluster-apiserver/config';
-import { FlagError, type ServerFlags } from '../flags.ts';
+import { FlagError } from '../flag.ts';
+import type { ServerFlags } from '../flags.ts';
 import type { Files } from '../surroundings.ts';
 
 type FileFlag =

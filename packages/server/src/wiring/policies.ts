@@ -1,13 +1,9 @@
 import type { AdmissionPlugin } from '@cluster-apiserver/gates';
-import {
-  mutatingAdmissionPolicy,
-  type StaticObjects,
-  staticProblems,
-  validatingAdmissionPolicy,
-} from '@cluster-apiserver/policies';
+import { mutatingAdmissionPolicy, validatingAdmissionPolicy } from '@cluster-apiserver/policies';
 import { asError } from '../as-error.ts';
 import type { ConfiguredAdmission } from './admission.ts';
-import { followStaticManifests, type StaticManifests } from './static-manifests.ts';
+import { policiesOf } from './read-static-manifests.ts';
+import { followStaticManifests } from './static-manifests.ts';
 
 const plugins = {
   MutatingAdmissionPolicy: mutatingAdmissionPolicy,
@@ -19,17 +15,12 @@ export async function openPolicies(
   policyKind: keyof typeof plugins,
   dependencies: ConfiguredAdmission,
 ): Promise<AdmissionPlugin | undefined> {
-  const { resources, environment, clock, configuration, manifestMeasures, log, scope } = dependencies;
+  const { resources, environment, clock, configuration, manifestMeasures, records, log, scope } = dependencies;
   const [policies, bindings] = [policyKind, `${policyKind}Binding`].map((name) =>
     resources.find(({ kind }) => kind.kind === name),
   );
   if (!policies || !bindings) return undefined;
   const directory = configuration[policyKind]?.staticManifestsDir;
-  const build = (manifests: StaticManifests): StaticObjects => {
-    const objects = { policies: manifests.of(policies), bindings: manifests.of(bindings) };
-    manifests.requireNoProblems(staticProblems(objects));
-    return objects;
-  };
   const plugin = plugins[policyKind]({
     policies,
     bindings,
@@ -40,9 +31,14 @@ export async function openPolicies(
             {
               ...dependencies,
               directory,
-              build,
+              build: (manifests) => policiesOf(manifests, { policies, bindings }),
               resources: [policies, bindings],
               measures: manifestMeasures({ plugin: policyKind }),
+              record: records.add({
+                flag: 'admission-control-config-file',
+                kind: `static manifests of ${policyKind}`,
+                path: directory,
+              }),
             },
             scope,
           ),
