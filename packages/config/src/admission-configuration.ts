@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { eventRateLimitKind } from './admission/event-rate-limit.ts';
-import { staticManifestsKind } from './admission/static-manifests.ts';
+import { staticManifestsKind, webhookAdmissionKind } from './admission/static-manifests.ts';
 import {
   ConfigurationError,
   type ConfigurationKind,
@@ -16,7 +16,9 @@ import type { Written } from './written.ts';
 const kinds = {
   EventRateLimit: eventRateLimitKind,
   MutatingAdmissionPolicy: staticManifestsKind('MutatingAdmissionPolicyConfiguration'),
+  MutatingAdmissionWebhook: webhookAdmissionKind,
   ValidatingAdmissionPolicy: staticManifestsKind('ValidatingAdmissionPolicyConfiguration'),
+  ValidatingAdmissionWebhook: webhookAdmissionKind,
 } as const;
 
 /** The configurations of admission plugins, by their names. */

@@ -24,7 +24,7 @@ import {
 } from '@cluster-apiserver/model';
 import { ConfigurationFault, mergeConfiguration } from './apply-configuration.ts';
 import { type CompiledBinding, type CompiledPolicy, type CompileExpression, meetsConditions } from './compiled.ts';
-import type { ActivePolicy } from './followed-policies.ts';
+import type { ActivePolicy } from './bind-policies.ts';
 import { type Invocation, invocationsOf } from './invocations.ts';
 import type { PolicyEnvironment } from './environment.ts';
 import { nameOf, type PolicyRequest } from './request.ts';

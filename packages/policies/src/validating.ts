@@ -15,7 +15,7 @@ import {
   outcomeOf,
   type Program,
 } from './compiled.ts';
-import type { ActivePolicy } from './followed-policies.ts';
+import type { ActivePolicy } from './bind-policies.ts';
 import { type Invocation, invocationsOf } from './invocations.ts';
 import type { PolicyEnvironment } from './environment.ts';
 import { nameOf, type PolicyRequest } from './request.ts';

@@ -15,6 +15,17 @@ export const staticManifestsKind = (kind: string): ConfigurationKind<StaticManif
   read: ({ staticManifestsDir }) => ({ staticManifestsDir: readDirectory(staticManifestsDir as Written) }),
 });
 
+/** Configures a plugin that calls webhooks. Its kubeconfig would hold credentials, which are sent to no webhook here. */
+export const webhookAdmissionKind: ConfigurationKind<StaticManifestsConfiguration> = {
+  kind: 'WebhookAdmissionConfiguration',
+  versions: ['v1'],
+  fields: ['kubeConfigFile', 'staticManifestsDir'],
+  read: ({ kubeConfigFile, staticManifestsDir }) => {
+    if (kubeConfigFile?.text()) kubeConfigFile.wrong('Forbidden: no credentials are sent to admission webhooks');
+    return { staticManifestsDir: readDirectory(staticManifestsDir as Written) };
+  },
+};
+
 function readDirectory(written: Written): string | undefined {
   const directory = written.text() || undefined;
   if (directory !== undefined && !path.isAbsolute(directory))

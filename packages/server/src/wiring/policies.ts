@@ -1,13 +1,13 @@
 import type { AdmissionPlugin } from '@cluster-apiserver/gates';
 import {
   mutatingAdmissionPolicy,
-  type StaticObjects,
-  staticProblems,
+  problemsOfStaticPolicies,
+  type StaticPolicies,
   validatingAdmissionPolicy,
 } from '@cluster-apiserver/policies';
 import { asError } from '../as-error.ts';
 import type { ConfiguredAdmission } from './admission.ts';
-import { followStaticManifests, type StaticManifests } from './static-manifests.ts';
+import { openStaticManifests, type StaticManifests } from './static-manifests.ts';
 
 const plugins = {
   MutatingAdmissionPolicy: mutatingAdmissionPolicy,
@@ -19,36 +19,23 @@ export async function openPolicies(
   policyKind: keyof typeof plugins,
   dependencies: ConfiguredAdmission,
 ): Promise<AdmissionPlugin | undefined> {
-  const { resources, environment, clock, configuration, manifestMeasures, log, scope } = dependencies;
+  const { resources, environment, clock, log, scope } = dependencies;
   const [policies, bindings] = [policyKind, `${policyKind}Binding`].map((name) =>
     resources.find(({ kind }) => kind.kind === name),
   );
   if (!policies || !bindings) return undefined;
-  const directory = configuration[policyKind]?.staticManifestsDir;
-  const build = (manifests: StaticManifests): StaticObjects => {
+  const build = (manifests: StaticManifests): StaticPolicies => {
     const objects = { policies: manifests.of(policies), bindings: manifests.of(bindings) };
-    manifests.requireNoProblems(staticProblems(objects));
+    manifests.requireNoProblems(problemsOfStaticPolicies(objects));
     return objects;
   };
   const plugin = plugins[policyKind]({
     policies,
     bindings,
-    staticObjects:
-      directory === undefined
-        ? undefined
-        : await followStaticManifests(
-            {
-              ...dependencies,
-              directory,
-              build,
-              resources: [policies, bindings],
-              measures: manifestMeasures({ plugin: policyKind }),
-            },
-            scope,
-          ),
+    staticObjects: await openStaticManifests(policyKind, [policies, bindings], build, dependencies),
     environment,
     clock,
-    failed: (error) =>
+    compileFailed: (error) =>
       log.error('compiling admission policies failed; trying again', { kind: policyKind, error: asError(error) }),
   });
   scope.onClose(policyKind, () => plugin.close());

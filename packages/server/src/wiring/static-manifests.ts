@@ -1,16 +1,23 @@
 import path from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { type Clock, follow, type Scope } from '@cluster-apiserver/base';
-import { ConfigurationError, type Manifest, readManifests } from '@cluster-apiserver/config';
+import {
+  type AdmissionConfiguration,
+  ConfigurationError,
+  type Manifest,
+  readManifests,
+} from '@cluster-apiserver/config';
+import type { AdmissionPluginName } from '@cluster-apiserver/gates';
 import { decode, type KubeObject, StatusError, WrongTypeError } from '@cluster-apiserver/model';
-import { staticSuffix } from '@cluster-apiserver/policies';
+import { type StaticProblems, staticSuffix } from '@cluster-apiserver/policies';
 import { buildNew, type Resource } from '@cluster-apiserver/registry';
 import type { Log } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
 import type { Files } from '../surroundings.ts';
+import type { ConfiguredAdmission } from './admission.ts';
 import type { ReloadMeasures } from './reload-measures.ts';
 
-export interface StaticManifestsOptions<Objects> {
+interface StaticManifestsOptions<Objects> {
   readonly directory: string;
   /** What the objects may be of. */
   readonly resources: readonly Resource[];
@@ -27,7 +34,22 @@ export interface StaticManifests {
   /** In the order of their names. */
   of(resource: Resource): readonly KubeObject[];
   /** Throws a ConfigurationError with everything that is wrong with the objects. */
-  requireNoProblems(problems: ReadonlyMap<KubeObject, readonly string[]>): void;
+  requireNoProblems(problems: StaticProblems): void;
+}
+
+/** Those of the directory that a plugin is configured with; undefined for none. */
+export async function openStaticManifests<Objects>(
+  plugin: AdmissionPluginName & keyof AdmissionConfiguration,
+  resources: readonly Resource[],
+  build: (objects: StaticManifests) => Objects,
+  { configuration, manifestMeasures, scope, ...dependencies }: ConfiguredAdmission,
+): Promise<(() => Objects) | undefined> {
+  const configured = configuration[plugin];
+  if (!configured || !('staticManifestsDir' in configured)) return undefined;
+  const { staticManifestsDir: directory } = configured;
+  if (directory === undefined) return undefined;
+  const measures = manifestMeasures({ plugin });
+  return followStaticManifests({ ...dependencies, directory, resources, build, measures }, scope);
 }
 
 /** Some small files. Whoever changes one waits for it to be read, and not for much longer than that. */
@@ -39,7 +61,7 @@ const extensions = ['.yaml', '.yml', '.json'];
  * The objects of the files of a directory, now and after each change of it. The first ones must be without fault, or a
  * ConfigurationError is thrown; later ones are in force as a whole, or refused and reported.
  */
-export async function followStaticManifests<Objects>(
+async function followStaticManifests<Objects>(
   options: StaticManifestsOptions<Objects>,
   scope: Scope,
 ): Promise<() => Objects> {
