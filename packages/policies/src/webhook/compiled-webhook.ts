@@ -43,11 +43,7 @@ export function* compileWebhooks(object: KubeObject, clients: WebhookClients): S
   return compiled;
 }
 
-function* compileWebhook(
-  configuration: string,
-  webhook: AnyWebhook,
-  clients: WebhookClients,
-): Steps<CompiledWebhook> {
+function* compileWebhook(configuration: string, webhook: AnyWebhook, clients: WebhookClients): Steps<CompiledWebhook> {
   const { name, rules = [], matchConditions = [], timeoutSeconds = defaultTimeoutSeconds, sideEffects = '' } = webhook;
   return {
     key: `${configuration}/${name}`,

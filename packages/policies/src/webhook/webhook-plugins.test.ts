@@ -52,7 +52,12 @@ const webhook = (name: string, part: Partial<MutatingWebhook> = {}): MutatingWeb
 const configurationsOf = (...webhooks: MutatingWebhook[]): Resource => {
   const object = { kind: 'MutatingWebhookConfiguration', metadata: { name: 'all' }, webhooks };
   const items = { visit: (_: string, see: (item: object) => boolean) => void see({ key: 'all', object }) };
-  const collection = { view: () => ({ items }), follow: () => () => {}, knowsLocalWrites: true, reach: () => undefined };
+  const collection = {
+    view: () => ({ items }),
+    follow: () => () => {},
+    knowsLocalWrites: true,
+    reach: () => undefined,
+  };
   return { collection } as unknown as Resource;
 };
 

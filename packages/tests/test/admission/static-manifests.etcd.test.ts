@@ -199,7 +199,7 @@ describe('webhooks of files', () => {
   beforeAll(async () => {
     hooks = await startAdmissionWebhooks();
   });
-  afterAll(() => hooks.server.close());
+  afterAll(() => hooks.server.leave());
   beforeEach(() => {
     hooks.asked.length = 0;
     hooks.answers.clear();
