@@ -13,6 +13,6 @@ export type { FollowingPlugin } from './policy-plugin.ts';
 export { validatingAdmissionPolicy } from './validating-plugin.ts';
 export { validatingAdmissionWebhook } from './validating-webhook-plugin.ts';
 export type { WebhookFailure } from './webhook/invoke.ts';
-export type { AdmissionWebhookMeasures } from './webhook/measures.ts';
+export type { AdmissionWebhookMeasures, ConditionMeasures, PolicyMeasures } from './measures.ts';
 export { WebhookClients } from './webhook/webhook-clients.ts';
 export type { WebhookPluginOptions } from './webhook/webhook-plugin.ts';

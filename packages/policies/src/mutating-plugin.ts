@@ -20,7 +20,7 @@ export function mutatingAdmissionPolicy(options: PolicyPluginOptions): Following
     mutate: withInForce(sources, (context, active) => {
       if (active.length === 0 || !context.object) return context.object;
       const request = new PolicyRequest(context, environment);
-      return perform(clock, context.call, mutateByPolicies(active, request, environment));
+      return perform(clock, context.call, mutateByPolicies(active, request, options));
     }),
     close: () => sources.fromApi.close(),
   };

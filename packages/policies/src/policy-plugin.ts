@@ -7,16 +7,22 @@ import type { PolicyEnvironment } from './environment.ts';
 import { obeysPolicies } from './exempt.ts';
 import { CompiledObjects, followObjects } from './followed-objects.ts';
 import type { Sources } from './in-force.ts';
+import type { PolicyMeasures } from './measures.ts';
 import { compiledFromFiles, type StaticPolicies } from './static-objects.ts';
 
+/** What evaluating policies needs besides the request. */
+export interface EvaluateOptions {
+  readonly environment: PolicyEnvironment;
+  readonly measures: PolicyMeasures;
+  readonly clock: Clock;
+}
+
 /** What both plugins of policies are opened with. */
-export interface PolicyPluginOptions {
+export interface PolicyPluginOptions extends EvaluateOptions {
   readonly policies: Resource;
   readonly bindings: Resource;
   /** Those that come from files; undefined if none do. */
   readonly staticObjects: (() => StaticPolicies) | undefined;
-  readonly environment: PolicyEnvironment;
-  readonly clock: Clock;
   /** Policies could not be compiled, by an internal error; they are compiled again. */
   readonly compileFailed: (error: unknown) => void;
 }

@@ -12,6 +12,7 @@ import { asError } from '../as-error.ts';
 import { FlagError, type ServerFlags } from '../flags.ts';
 import type { AdmissionDependencies, ConfiguredAdmission } from './admission.ts';
 import { admissionWebhookMeasures } from './admission-webhook-measures.ts';
+import type { OpenConditionMeasures } from './match-condition-measures.ts';
 import { openStaticManifests } from './static-manifests.ts';
 
 /** What both plugins that call webhooks share. */
@@ -22,6 +23,7 @@ export interface WebhookCalls extends Pick<WebhookPluginOptions, 'clients' | 'fa
 export function openWebhookCalls(
   flags: ServerFlags,
   { metrics, log, clock, scope }: Pick<AdmissionDependencies, 'metrics' | 'log' | 'clock' | 'scope'>,
+  openConditions: OpenConditionMeasures,
 ): WebhookCalls {
   const services = webhookServices(flags);
   const clients = new WebhookClients({
@@ -31,7 +33,7 @@ export function openWebhookCalls(
   scope.onClose('connections to admission webhooks', () => clients.close());
   return {
     clients,
-    measures: admissionWebhookMeasures(metrics),
+    measures: admissionWebhookMeasures(metrics, openConditions),
     failed: ({ webhook, configuration, isIgnored, error }) =>
       log.warn('admission webhook failed', {
         webhook,

@@ -25,6 +25,7 @@ import { FlagError, type ServerFlags } from '../flags.ts';
 import type { Files } from '../surroundings.ts';
 import { admissionMeasures } from './admission-measures.ts';
 import { byFlag, flagFile } from './flag-files.ts';
+import { matchConditionMeasures, type OpenConditionMeasures } from './match-condition-measures.ts';
 import { openPolicies } from './policies.ts';
 import { type ReloadMeasures, reloadMeasures } from './reload-measures.ts';
 
@@ -54,6 +55,7 @@ export interface ConfiguredAdmission extends AdmissionDependencies {
   readonly configuration: AdmissionConfiguration;
   /** Of the plugin whose name is the label `plugin`. */
   readonly manifestMeasures: (labels: { readonly plugin: AdmissionPluginName }) => ReloadMeasures;
+  readonly conditionMeasures: OpenConditionMeasures;
   /** What policies and webhooks have in common. */
   readonly environment: PolicyEnvironment;
   readonly webhookCalls: WebhookCalls;
@@ -105,8 +107,16 @@ export async function openAdmission(flags: ServerFlags, dependencies: AdmissionD
     labels: ['plugin'],
   });
   const environment = policyEnvironment(dependencies);
-  const webhookCalls = openWebhookCalls(flags, dependencies);
-  const configured = { ...dependencies, configuration, manifestMeasures, environment, webhookCalls };
+  const conditionMeasures = matchConditionMeasures(metrics);
+  const webhookCalls = openWebhookCalls(flags, dependencies, conditionMeasures);
+  const configured = {
+    ...dependencies,
+    configuration,
+    manifestMeasures,
+    conditionMeasures,
+    environment,
+    webhookCalls,
+  };
   const opened = await byFlag(flag, () => openAll(chosen.plugins.map(async (name) => plugins[name](configured))));
   const all = [...always, reservedNames, ...opened.filter((plugin) => plugin !== undefined)];
   return measuredAdmission(all, clock, admissionMeasures(metrics));

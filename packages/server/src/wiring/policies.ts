@@ -7,11 +7,12 @@ import {
 } from '@cluster-apiserver/policies';
 import { asError } from '../as-error.ts';
 import type { ConfiguredAdmission } from './admission.ts';
+import { mutatingPolicyMeasures, validatingPolicyMeasures } from './admission-policy-measures.ts';
 import { openStaticManifests, type StaticManifests } from './static-manifests.ts';
 
 const plugins = {
-  MutatingAdmissionPolicy: mutatingAdmissionPolicy,
-  ValidatingAdmissionPolicy: validatingAdmissionPolicy,
+  MutatingAdmissionPolicy: { openPlugin: mutatingAdmissionPolicy, openMeasures: mutatingPolicyMeasures },
+  ValidatingAdmissionPolicy: { openPlugin: validatingAdmissionPolicy, openMeasures: validatingPolicyMeasures },
 };
 
 /** The plugin of a kind of policies; undefined for a server that does not serve them. */
@@ -19,7 +20,8 @@ export async function openPolicies(
   policyKind: keyof typeof plugins,
   dependencies: ConfiguredAdmission,
 ): Promise<AdmissionPlugin | undefined> {
-  const { resources, environment, clock, log, scope } = dependencies;
+  const { resources, environment, metrics, conditionMeasures, clock, log, scope } = dependencies;
+  const { openPlugin, openMeasures } = plugins[policyKind];
   const [policies, bindings] = [policyKind, `${policyKind}Binding`].map((name) =>
     resources.find(({ kind }) => kind.kind === name),
   );
@@ -29,11 +31,12 @@ export async function openPolicies(
     manifests.requireNoProblems(problemsOfStaticPolicies(objects));
     return objects;
   };
-  const plugin = plugins[policyKind]({
+  const plugin = openPlugin({
     policies,
     bindings,
     staticObjects: await openStaticManifests(policyKind, [policies, bindings], build, dependencies),
     environment,
+    measures: openMeasures(metrics, conditionMeasures),
     clock,
     compileFailed: (error) =>
       log.error('compiling admission policies failed; trying again', { kind: policyKind, error: asError(error) }),

@@ -31,6 +31,8 @@ export interface PolicyServer {
   enforce(type: PolicyType, spec: object, bindingSpec?: object): Promise<() => Promise<void>>;
   /** What policies have told the audit since the last look. */
   takeAnnotations(): readonly string[];
+  /** What policies have counted since the last look: expressions, and match conditions. */
+  takeCounted(): readonly string[];
   /** Who asks from now on. */
   user: UserInfo;
   readonly store: Store;
@@ -112,12 +114,23 @@ export async function openPolicyServer({
   const resourceOf = (plural: string): Resource => resources.find(({ served }) => served.plural === plural) as Resource; // all kinds are served
   const environment = policyEnvironment({ resources, views: [], authorizer });
   const compileFailed = (error: unknown): void => void pipeline.faults.push(error);
+  let counted: string[] = [];
+  const count = (...what: readonly unknown[]): void => void counted.push(what.join(' '));
+  const conditions = {
+    evaluated: () => {},
+    excluded: (name: string, operation: string) => count('excluded', name, operation),
+    failed: (name: string, operation: string) => count('failed', name, operation),
+  };
   const pluginOptions = (type: PolicyType) => ({
     policies: resourceOf(policiesOf[type]),
     bindings: resourceOf(bindingsOf[type]),
     staticObjects: type === 'validating' ? fromFiles.validating : undefined,
     clock,
     environment,
+    measures: {
+      conditions,
+      checked: (...what: readonly unknown[]) => count('checked', ...what.slice(0, -1)), // but for the time
+    },
     compileFailed,
   });
   const mutating = mutatingAdmissionPolicy(pluginOptions('mutating'));
@@ -132,7 +145,7 @@ export async function openPolicyServer({
       called: () => {},
       rejected: () => {},
       failedOpen: () => {},
-      conditions: { evaluated: () => {}, excluded: () => {}, failed: () => {} },
+      conditions,
     },
     failed: () => {},
     compileFailed,
@@ -183,6 +196,11 @@ export async function openPolicyServer({
     takeAnnotations: () => {
       const taken = annotations;
       annotations = [];
+      return taken;
+    },
+    takeCounted: () => {
+      const taken = counted;
+      counted = [];
       return taken;
     },
     get user() {
