@@ -27,7 +27,7 @@ import type { CompiledBinding, CompiledPolicy, CompileExpression } from './compi
 import type { ActivePolicy } from './bind-policies.ts';
 import { type Invocation, invocationsOf } from './invocations.ts';
 import type { CheckError } from './measures.ts';
-import { meetsConditions, secondsSince } from './outcomes.ts';
+import { meetsConditions, secondsSince, typeOf } from './outcomes.ts';
 import type { EvaluateOptions } from './policy-plugin.ts';
 import { nameOf, type PolicyRequest } from './request.ts';
 
@@ -143,9 +143,11 @@ function* invoked(
       counted('no_error');
     } catch (error) {
       failed(faultIn(mutation, error));
-      const isOutOfBudget = error instanceof BudgetExceededError;
-      counted(isOutOfBudget ? 'out_of_budget' : 'invalid_error');
-      if (isOutOfBudget) break;
+      if (error instanceof BudgetExceededError) {
+        counted('out_of_budget');
+        break;
+      }
+      counted(error instanceof EvaluationError ? typeOf(error) : 'invalid_error');
     }
   }
   return now.object;

@@ -21,9 +21,13 @@ export function* outcomeOf<T>(
     return { value: convert(yield* evaluation.evaluate(expression)) };
   } catch (error) {
     if (!(error instanceof EvaluationError)) throw error;
-    return { error: `expression '${expression.text}' resulted in error: ${error.message}`, type: 'invalid_error' };
+    return { error: `expression '${expression.text}' resulted in error: ${error.message}`, type: typeOf(error) };
   }
 }
+
+/** One expression may use up what it alone may cost, or what all of the request may cost together. */
+export const typeOf = ({ cause }: EvaluationError): Failed['type'] =>
+  cause instanceof BudgetExceededError ? 'out_of_budget' : 'invalid_error';
 
 export const outOfBudget = ({ message }: BudgetExceededError): Failed => ({ error: message, type: 'out_of_budget' });
 
