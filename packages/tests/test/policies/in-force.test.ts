@@ -152,6 +152,45 @@ describe('the event loop is free between the steps', () => {
   });
 });
 
+describe('a hostile policy over an object of a megabyte', () => {
+  const words = many(4_000).map((i) => `word-${i}-${'x'.repeat(200)}`);
+  const large = {
+    metadata: { name: 'large', annotations: { text: 'a'.repeat(200_000) } },
+    secrets: words.map((name) => ({ name })),
+  };
+  const text = 'object.metadata.annotations.text';
+
+  test.each<[string, string]>([
+    ['walks over lists in lists', 'object.secrets.all(a, object.secrets.all(b, a.name != b.name || a == b))'],
+    ['makes lists of lists', 'object.secrets.map(a, object.secrets.map(b, [a, b])).size() > 0'],
+    ['compares the object with itself', 'object.secrets.all(a, object == object)'],
+    ['looks for a pattern in all of it', `object.secrets.all(a, !${text}.matches('^(a+)+$b'))`],
+    ['finds all that nearly is there', `object.secrets.all(a, ${text}.findAll('a*b|a').size() > 0)`],
+    ['doubles a text', `${many(30).reduce((inner) => `[${inner}].map(t, t + t)[0]`, text)}.size() > 0`],
+    ['joins texts', `object.secrets.map(a, ${text}).join(${text}).size() > 0`],
+    ['replaces each letter by the text', `${text}.replace('a', ${text}).size() > 0`],
+    ['sorts long texts', `object.secrets.map(a, ${text} + a.name).isSorted()`],
+  ])('that %s is ended by its cost, and others are served meanwhile', async (_, expression) => {
+    server = await openPolicyServer();
+    await server.enforce('validating', {
+      matchConditions: [{ name: 'large', expression: "object.metadata.name == 'large'" }],
+      validations: [{ expression }],
+    });
+    let isOver = false;
+    const denied = server.ask('POST', dryRun, large).finally(() => (isOver = true));
+    let servedMeanwhile = 0;
+    for (;;) {
+      expect(await statusOf('POST', dryRun, account)).toBe(201);
+      if (isOver) break;
+      servedMeanwhile++;
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    const { status, body } = await denied;
+    expect([status, body.message]).toEqual([422, expect.stringContaining('cost')]);
+    expect(servedMeanwhile).toBeGreaterThan(0);
+  });
+});
+
 /** A webhook that denies everything with the message of its path. */
 const denies: PolicyServerOptions = {
   webhook: async ({ url, body = '' }) => {
