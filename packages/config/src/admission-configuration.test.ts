@@ -1,7 +1,13 @@
 import { describe, expect, test } from '@jest/globals';
 import { type AdmissionConfiguration, ConfigurationError, loadAdmissionConfiguration } from './index.ts';
 
-const names = ['NamespaceExists', 'EventRateLimit', 'ValidatingAdmissionPolicy', 'MutatingAdmissionPolicy'];
+const names = [
+  'NamespaceExists',
+  'EventRateLimit',
+  'ValidatingAdmissionPolicy',
+  'MutatingAdmissionPolicy',
+  'MutatingAdmissionWebhook',
+];
 const limits = { apiVersion: 'eventratelimit.admission.k8s.io/v1alpha1', kind: 'Configuration' };
 const server = { type: 'Server', qps: 5, burst: 10 };
 const contents: Readonly<Record<string, string>> = {
@@ -86,10 +92,20 @@ describe('an admission configuration is accepted', () => {
             kind: 'MutatingAdmissionPolicyConfiguration',
           },
         },
+        {
+          name: 'MutatingAdmissionWebhook',
+          configuration: {
+            apiVersion: 'apiserver.config.k8s.io/v1',
+            kind: 'WebhookAdmissionConfiguration',
+            kubeConfigFile: '',
+            staticManifestsDir: '/etc/webhooks',
+          },
+        },
       ],
       {
         ValidatingAdmissionPolicy: { staticManifestsDir: '/etc/policies' },
         MutatingAdmissionPolicy: { staticManifestsDir: undefined },
+        MutatingAdmissionWebhook: { staticManifestsDir: '/etc/webhooks' },
       },
     ],
   ])('%s', async (_, plugins, expected) => {
@@ -202,6 +218,20 @@ describe('an admission configuration is refused with', () => {
         },
       ],
       ['plugins[0].configuration.staticManifestsDir: Invalid value: "policies": must be an absolute file path'],
+    ],
+    [
+      'credentials of webhooks',
+      [
+        {
+          name: 'MutatingAdmissionWebhook',
+          configuration: {
+            apiVersion: 'apiserver.config.k8s.io/v1',
+            kind: 'WebhookAdmissionConfiguration',
+            kubeConfigFile: '/etc/kubeconfig',
+          },
+        },
+      ],
+      ['plugins[0].configuration.kubeConfigFile: Forbidden: no credentials are sent to admission webhooks'],
     ],
   ])('%s', async (_, plugins, faults) => {
     expect(await faultsOf(plugins)).toEqual(faults);

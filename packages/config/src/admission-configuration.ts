@@ -6,8 +6,10 @@ import {
 } from './admission/event-rate-limit.ts';
 import {
   readStaticManifests,
+  readWebhookAdmission,
   type StaticManifestsConfiguration,
   staticManifestsKind,
+  webhookAdmissionKind,
 } from './admission/static-manifests.ts';
 import { ConfigurationError, Findings } from './findings.ts';
 import {
@@ -29,7 +31,9 @@ export const validatingPolicyKind = staticManifestsKind('ValidatingAdmissionPoli
 export interface AdmissionConfiguration {
   readonly EventRateLimit?: EventRateLimitConfiguration;
   readonly MutatingAdmissionPolicy?: StaticManifestsConfiguration;
+  readonly MutatingAdmissionWebhook?: StaticManifestsConfiguration;
   readonly ValidatingAdmissionPolicy?: StaticManifestsConfiguration;
+  readonly ValidatingAdmissionWebhook?: StaticManifestsConfiguration;
 }
 
 /** How the configuration of a plugin is read: as a file of its own, or as a part of another one. */
@@ -50,7 +54,9 @@ const reading = <Declared extends Fields>(
 const configurable: Readonly<Record<keyof AdmissionConfiguration, PluginConfiguration>> = {
   EventRateLimit: reading(eventRateLimitKind, readEventRateLimit),
   MutatingAdmissionPolicy: reading(mutatingPolicyKind, readStaticManifests),
+  MutatingAdmissionWebhook: reading(webhookAdmissionKind, readWebhookAdmission),
   ValidatingAdmissionPolicy: reading(validatingPolicyKind, readStaticManifests),
+  ValidatingAdmissionWebhook: reading(webhookAdmissionKind, readWebhookAdmission),
 };
 
 /** Reads the configuration of a plugin from a file of its own. Throws a ConfigurationError with everything that is wrong. */

@@ -1,13 +1,11 @@
-import type { Steps, Work } from '@cluster-apiserver/base';
+import type { Steps } from '@cluster-apiserver/base';
 import {
   admissionEnvironment,
   type AdmissionOptions,
   compileIn,
   compileVariables,
   type Environment,
-  type Evaluation,
   type Expression,
-  EvaluationError,
   type VariableSet,
   withVariables,
 } from '@cluster-apiserver/expressions';
@@ -95,34 +93,4 @@ export class PolicyCompileError extends Error {
 function required(compiled: ReturnType<typeof compileIn>): Expression {
   if ('faults' in compiled) throw new PolicyCompileError(`compilation failed: ${compiled.faults.join('\n')}`);
   return compiled.expression;
-}
-
-/** What an expression came to, or in the words of an answer why it came to nothing. */
-export type Outcome<T> = { readonly value: T; readonly error?: undefined } | { readonly error: string };
-
-/** Evaluates and keeps what went wrong. Internal errors are thrown. */
-export function* outcomeOf<T>(
-  evaluation: Evaluation,
-  expression: Expression,
-  convert: (value: unknown) => T,
-): Work<Outcome<T>> {
-  try {
-    return { value: convert(yield* evaluation.evaluate(expression)) };
-  } catch (error) {
-    if (!(error instanceof EvaluationError)) throw error;
-    return { error: `expression '${expression.text}' resulted in error: ${error.message}` };
-  }
-}
-
-/** Whether all conditions hold. One that is false wins over errors of others. */
-export function* meetsConditions(evaluation: Evaluation, conditions: readonly Expression[]): Work<Outcome<boolean>> {
-  const errors: string[] = [];
-  for (const condition of conditions) {
-    const outcome: Outcome<boolean> = yield* outcomeOf(evaluation, condition, (held) => held === true);
-    if (outcome.error !== undefined) errors.push(outcome.error);
-    else if (!outcome.value) return { value: false };
-  }
-  const [first] = errors;
-  if (first === undefined) return { value: true };
-  return { error: errors.length === 1 ? first : `[${errors.join(', ')}]` };
 }

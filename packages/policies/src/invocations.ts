@@ -3,7 +3,7 @@ import type { ParamRef, PolicySpec } from '@cluster-apiserver/kinds';
 import type { KubeObject, ServedKind } from '@cluster-apiserver/model';
 import type { CompiledBinding, CompiledPolicy } from './compiled.ts';
 import type { PolicyEnvironment } from './environment.ts';
-import type { ActivePolicy } from './followed-policies.ts';
+import type { ActivePolicy } from './bind-policies.ts';
 import { ConfigurationError, type ParamObjects, paramsOf, requireParams } from './params.ts';
 import type { PolicyRequest } from './request.ts';
 

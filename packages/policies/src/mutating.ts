@@ -23,10 +23,12 @@ import {
   WrongTypeError,
 } from '@cluster-apiserver/model';
 import { ConfigurationFault, mergeConfiguration } from './apply-configuration.ts';
-import { type CompiledBinding, type CompiledPolicy, type CompileExpression, meetsConditions } from './compiled.ts';
-import type { ActivePolicy } from './followed-policies.ts';
+import type { CompiledBinding, CompiledPolicy, CompileExpression } from './compiled.ts';
+import type { ActivePolicy } from './bind-policies.ts';
 import { type Invocation, invocationsOf } from './invocations.ts';
-import type { PolicyEnvironment } from './environment.ts';
+import type { CheckError } from './measures.ts';
+import { meetsConditions, secondsSince, typeOf } from './outcomes.ts';
+import type { EvaluateOptions } from './policy-plugin.ts';
 import { nameOf, type PolicyRequest } from './request.ts';
 
 export interface CompiledMutation {
@@ -66,7 +68,7 @@ interface PolicyFailure {
 export function* mutateByPolicies(
   active: readonly ActiveMutatingPolicy[],
   request: PolicyRequest,
-  environment: PolicyEnvironment,
+  options: EvaluateOptions,
 ): Work<KubeObject> {
   const failures: PolicyFailure[] = [];
   const invocations: MutatingInvocation[] = [];
@@ -74,7 +76,7 @@ export function* mutateByPolicies(
     yield;
     const matched = one.policy.matches(request);
     if (!matched) continue;
-    for (const invocation of yield* invocationsOf(one, matched, request, environment)) {
+    for (const invocation of yield* invocationsOf(one, matched, request, options.environment)) {
       const { policy, binding, fault } = invocation;
       if (fault !== undefined) failures.push({ policy, binding, message: fault, reason: 'Forbidden' });
       else if (isReinvocable(invocation) || !request.context.reinvocation) invocations.push(invocation);
@@ -83,7 +85,7 @@ export function* mutateByPolicies(
   let now = request;
   const invoke = function* (invocation: MutatingInvocation): Work<boolean> {
     const before = now.object;
-    const object = yield* invoked(invocation, now, failures);
+    const object = yield* invoked(invocation, now, failures, options);
     if (object === before || sameJson(object, before)) return false;
     now = now.withObject(object);
     return true;
@@ -105,30 +107,48 @@ function* invoked(
   { policy, binding, matched, param }: MutatingInvocation,
   request: PolicyRequest,
   failures: PolicyFailure[],
+  { measures, clock }: EvaluateOptions,
 ): Work<KubeObject> {
-  const { program } = policy;
+  const { name, program } = policy;
   const failed = (message: string): void => void failures.push({ policy, binding, message, reason: 'Invalid' });
   if (program.fault !== undefined) {
+    measures.checked(name, binding.name, 'compile_error', 'deny', 0);
     failed(program.fault);
     return request.object;
   }
   const evaluationOver = (over: PolicyRequest): Evaluation =>
     new Evaluation(over.valuesFor(matched, param), program.variables, over.budget);
+  const { operation } = request.context;
+  const met = yield* meetsConditions(evaluationOver(request), program.conditions, {
+    name,
+    operation,
+    measures: measures.conditions,
+    clock,
+  });
+  if (met.error !== undefined) failed(met.error);
+  if (met.error !== undefined || !met.value) return request.object;
   let now = request;
-  try {
-    const met = yield* meetsConditions(evaluationOver(now), program.conditions);
-    if (met.error !== undefined) failed(met.error);
-    if (met.error !== undefined || !met.value) return request.object;
-    for (const mutation of program.parts) {
-      try {
-        now = now.withObject(yield* mutated(mutation, matched, now, evaluationOver(now)));
-      } catch (error) {
-        failed(faultIn(mutation, error));
+  for (const mutation of program.parts) {
+    const startMs = clock.monotonicMs();
+    const counted = (error: CheckError): void =>
+      measures.checked(
+        name,
+        binding.name,
+        error,
+        error === 'no_error' ? 'allow' : 'deny',
+        secondsSince(startMs, clock),
+      );
+    try {
+      now = now.withObject(yield* mutated(mutation, matched, now, evaluationOver(now)));
+      counted('no_error');
+    } catch (error) {
+      failed(faultIn(mutation, error));
+      if (error instanceof BudgetExceededError) {
+        counted('out_of_budget');
+        break;
       }
+      counted(error instanceof EvaluationError ? typeOf(error) : 'invalid_error');
     }
-  } catch (error) {
-    if (!(error instanceof BudgetExceededError)) throw error;
-    failed(error.message);
   }
   return now.object;
 }
@@ -163,6 +183,7 @@ function withoutOwnership(object: KubeObject): KubeObject {
 
 /** In the words of an answer. Internal errors are thrown. */
 function faultIn({ compiled }: CompiledMutation, error: unknown): string {
+  if (error instanceof BudgetExceededError) return error.message;
   if (error instanceof EvaluationError) return `expression '${compiled.text}' resulted in error: ${error.message}`;
   if (error instanceof ConfigurationFault) return `error applying patch: ${error.message}`;
   if (error instanceof PatchFailedError || error instanceof PatchFormError || error instanceof TooManyOperationsError)

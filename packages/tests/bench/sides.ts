@@ -45,6 +45,8 @@ export interface SideOptions {
   readonly flags?: readonly string[];
   /** Lines of the token file besides the administrator's. */
   readonly users?: readonly string[];
+  /** Of Node. */
+  readonly nodeOptions?: string;
 }
 
 /** A server with its own prefix in the store, filled by the kit. */
@@ -55,6 +57,7 @@ export async function startSide({
   home,
   flags = [],
   users = [],
+  nodeOptions = '',
 }: SideOptions): Promise<Side> {
   const [port] = await freePorts(1);
   const tokens = path.join(home, `${name}.tokens`);
@@ -64,7 +67,11 @@ export async function startSide({
   // Started as the first line of the program says, by the same Node.
   const [firstLine = ''] = fs.readFileSync(main, 'utf8').split('\n', 1);
   const node = ['-S', firstLine.replace(/^#!\S+ (-S )?/, ''), '--conditions=source', main];
-  const env = { ...process.env, PATH: `${path.dirname(process.execPath)}:${process.env.PATH}` };
+  const env = {
+    ...process.env,
+    NODE_OPTIONS: nodeOptions,
+    PATH: `${path.dirname(process.execPath)}:${process.env.PATH}`,
+  };
   const served = [`--secure-port=${port}`, '--bind-address=127.0.0.1', `--cert-dir=${certificates}`];
   const stored = [`--etcd-servers=${endpoints.join()}`, `--etcd-prefix=/${name}`];
   const rest = [`--token-auth-file=${tokens}`, '--controllers=-garbage-collector', ...flags];
@@ -134,20 +141,26 @@ async function isReady(url: string, certificate: string): Promise<true | undefin
   return answer?.status === 200 ? true : undefined;
 }
 
-interface Load {
+export interface Load {
   readonly workload: string;
   /** Of the user who sends it. */
   readonly token: string;
   readonly seconds: number;
 }
 
+/** Puts a server under load, and gives how many requests it answered in a second. */
+export async function putUnderLoad({ url }: Pick<Side, 'url'>, { workload, token, seconds }: Load): Promise<number> {
+  const script = ['-s', path.join(kit, 'wrk.lua'), url, '--', token, workload];
+  const { stdout } = await run('wrk', ['-t1', `-c${connections}`, `-d${seconds}`, ...script]);
+  return Number(/RESULT (\S+)/.exec(stdout)?.[1]);
+}
+
 /** Microseconds of processor time for each request. */
-async function costOf({ url, pid }: Side, { workload, token, seconds }: Load): Promise<number> {
+async function costOf(side: Side, load: Load): Promise<number> {
+  const { pid } = side;
   const before = usedTicks(pid);
-  const load = ['-t1', `-c${connections}`, `-d${seconds}`, '-s', path.join(kit, 'wrk.lua'), url, '--', token, workload];
-  const { stdout } = await run('wrk', load);
-  const perSecond = Number(/RESULT (\S+)/.exec(stdout)?.[1]);
-  return ((usedTicks(pid) - before) * microsecondsPerTick) / (perSecond * seconds);
+  const perSecond = await putUnderLoad(side, load);
+  return ((usedTicks(pid) - before) * microsecondsPerTick) / (perSecond * load.seconds);
 }
 
 /** In user and kernel mode: fields 14 and 15, of which the name before them may hold anything but the last parenthesis. */

@@ -1,13 +1,13 @@
-import { type Clock, type Work } from '@cluster-apiserver/base';
-import { Budget, BudgetExceededError, Evaluation, requestStepsMax } from '@cluster-apiserver/expressions';
+import type { Work } from '@cluster-apiserver/base';
+import { Budget, Evaluation, requestStepsMax } from '@cluster-apiserver/expressions';
 import type { AdmissionContext } from '@cluster-apiserver/gates';
 import { forbiddenName, type ServedKind, StatusError } from '@cluster-apiserver/model';
-import { meetsConditions } from '../compiled.ts';
+import type { AdmissionWebhookMeasures } from '../measures.ts';
+import { meetsConditions, type Outcome, secondsSince } from '../outcomes.ts';
 import { nameOf, type PolicyRequest } from '../request.ts';
 import type { CallOptions } from './call-webhook.ts';
 import type { CompiledWebhook } from './compiled-webhook.ts';
 import { callFailed, WebhookCallError, WebhookDenialError } from './errors.ts';
-import type { AdmissionWebhookMeasures } from './measures.ts';
 
 export interface InvokeOptions extends CallOptions {
   readonly measures: AdmissionWebhookMeasures;
@@ -30,39 +30,24 @@ export interface WebhookFailure {
 export function* matchWebhook(
   webhook: CompiledWebhook,
   request: PolicyRequest,
-  { measures: { conditions }, clock }: InvokeOptions,
+  { measures, clock }: InvokeOptions,
 ): Work<ServedKind | undefined> {
   const matched = webhook.matches(request);
   if (!matched || (webhook.conditions.length === 0 && webhook.fault === undefined)) return matched;
-  const { name } = webhook;
-  const { operation } = request.context;
-  const startMs = clock.monotonicMs();
-  const { isMet, error } = yield* evaluateConditions(webhook, request, matched);
-  conditions.evaluated(name, operation, secondsSince(startMs, clock));
-  if (error === undefined) {
-    if (!isMet) conditions.excluded(name, operation);
-    return isMet ? matched : undefined;
+  const { name, conditions, fault } = webhook;
+  const { resource, operation } = request.context;
+  let met: Outcome<boolean>;
+  if (fault === undefined) {
+    // Each webhook has a budget of its own: its failure policy decides alone.
+    const evaluation = new Evaluation(request.valuesFor(matched, undefined), undefined, new Budget(requestStepsMax));
+    met = yield* meetsConditions(evaluation, conditions, { name, operation, measures: measures.conditions, clock });
+  } else {
+    measures.conditions.failed(name, operation);
+    met = { error: fault, type: 'compile_error' };
   }
-  conditions.failed(name, operation);
+  if (met.error === undefined) return met.value ? matched : undefined;
   if (webhook.isIgnoredOnFailure) return undefined;
-  throw forbiddenName(request.context.resource, nameOf(request.context), error);
-}
-
-function* evaluateConditions(
-  { conditions, fault }: CompiledWebhook,
-  request: PolicyRequest,
-  matched: ServedKind,
-): Work<{ readonly isMet?: boolean; readonly error?: string }> {
-  if (fault !== undefined) return { error: fault };
-  const values = request.valuesFor(matched, undefined);
-  try {
-    const evaluation = new Evaluation(values, undefined, new Budget(requestStepsMax));
-    const met = yield* meetsConditions(evaluation, conditions);
-    return met.error === undefined ? { isMet: met.value } : { error: met.error };
-  } catch (error) {
-    if (error instanceof BudgetExceededError) return { error: error.message };
-    throw error;
-  }
+  throw forbiddenName(resource, nameOf(request.context), met.error);
 }
 
 /**
@@ -108,5 +93,3 @@ export async function invokeWebhook<T>(
     return undefined;
   }
 }
-
-const secondsSince = (startMs: number, clock: Clock): number => (clock.monotonicMs() - startMs) / 1000;

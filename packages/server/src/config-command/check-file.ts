@@ -28,6 +28,7 @@ import {
   readManifestFiles,
   readStaticManifests,
   type ManifestFile,
+  webhooksOf,
 } from '../wiring/read-static-manifests.ts';
 
 export interface CheckEnvironment {
@@ -93,8 +94,11 @@ const checks: Readonly<Record<string, Check>> = {
   AdmissionConfiguration: checkAdmission,
   'Configuration.eventratelimit.admission.k8s.io': ({ text, findings }) =>
     loadPluginConfiguration('EventRateLimit', text, findings),
-  MutatingAdmissionPolicyConfiguration: (checking) => checkPolicyPlugin('MutatingAdmissionPolicy', checking),
-  ValidatingAdmissionPolicyConfiguration: (checking) => checkPolicyPlugin('ValidatingAdmissionPolicy', checking),
+  MutatingAdmissionPolicyConfiguration: (checking) => checkPlugin(['MutatingAdmissionPolicy'], checking),
+  ValidatingAdmissionPolicyConfiguration: (checking) => checkPlugin(['ValidatingAdmissionPolicy'], checking),
+  // It does not say for which of the two plugins it is.
+  WebhookAdmissionConfiguration: (checking) =>
+    checkPlugin(['MutatingAdmissionWebhook', 'ValidatingAdmissionWebhook'], checking),
   EncryptionConfiguration: ({ text, findings }) => loadEncryptionConfiguration(text, findings),
   Config: async ({ file, files, findings }) => {
     const { certificates } = (await readWebhookConnection(file, files.read)).findings;
@@ -152,26 +156,39 @@ async function checkAdmission({ file, files, text, findings, ...machine }: Check
     { file, readFile: files.read, problemOfName: problemOfPluginName },
     findings,
   );
-  for (const plugin of policyPlugins)
-    await checkDirectory(plugin, configuration, { file, files, text, findings, ...machine });
+  for (const plugin of staticPlugins)
+    await checkDirectory(configuration[plugin], [plugin], { file, files, text, findings, ...machine });
 }
 
-type PolicyPlugin = 'MutatingAdmissionPolicy' | 'ValidatingAdmissionPolicy';
-const policyPlugins: readonly PolicyPlugin[] = ['MutatingAdmissionPolicy', 'ValidatingAdmissionPolicy'];
+type StaticPlugin = 'MutatingAdmissionPolicy' | 'ValidatingAdmissionPolicy' | WebhookPlugin;
+type WebhookPlugin = 'MutatingAdmissionWebhook' | 'ValidatingAdmissionWebhook';
 
-const checkPolicyPlugin = (plugin: PolicyPlugin, checking: Checking): Promise<void> =>
-  checkDirectory(plugin, loadPluginConfiguration(plugin, checking.text, checking.findings), checking);
+/** The kinds of the objects that a plugin reads from files. */
+const kindsOf: Readonly<Record<StaticPlugin, readonly string[]>> = {
+  MutatingAdmissionPolicy: ['MutatingAdmissionPolicy', 'MutatingAdmissionPolicyBinding'],
+  MutatingAdmissionWebhook: ['MutatingWebhookConfiguration'],
+  ValidatingAdmissionPolicy: ['ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding'],
+  ValidatingAdmissionWebhook: ['ValidatingWebhookConfiguration'],
+};
+const staticPlugins = Object.keys(kindsOf) as readonly StaticPlugin[];
 
-/** The files of the directory that a configuration names. */
+/** A file with the configuration of one of these plugins. */
+function checkPlugin(plugins: readonly [StaticPlugin, ...StaticPlugin[]], checking: Checking): Promise<void> {
+  const [plugin] = plugins;
+  const configuration = loadPluginConfiguration(plugin, checking.text, checking.findings);
+  return checkDirectory(configuration[plugin], plugins, checking);
+}
+
+/** The files of the directory that the configuration of a plugin names. */
 async function checkDirectory(
-  plugin: PolicyPlugin,
-  configuration: AdmissionConfiguration,
+  configuration: AdmissionConfiguration[StaticPlugin],
+  plugins: readonly StaticPlugin[],
   { findings, ...checking }: Checking,
 ): Promise<void> {
-  const directory = configuration[plugin]?.staticManifestsDir;
+  const directory = configuration?.staticManifestsDir;
   if (directory === undefined) return;
   try {
-    await checkPolicies(await readManifestFiles(directory, checking.files), [plugin], checking);
+    await checkObjects(await readManifestFiles(directory, checking.files), plugins, checking);
   } catch (error) {
     if (!(error instanceof ConfigurationError)) throw error;
     findings.include(error, (sentence) => sentence);
@@ -179,19 +196,21 @@ async function checkDirectory(
 }
 
 const checkManifests = ({ file, text, ...checking }: Checking): Promise<void> =>
-  checkPolicies([{ file, text }], policyPlugins, checking);
+  checkObjects([{ file, text }], staticPlugins, checking);
 
-async function checkPolicies(
-  manifests: readonly ManifestFile[],
-  plugins: readonly PolicyPlugin[],
+async function checkObjects(
+  files: readonly ManifestFile[],
+  plugins: readonly StaticPlugin[],
   { clock, random }: Pick<CheckEnvironment, 'clock' | 'random'>,
 ): Promise<void> {
   const served = kinds({ eventLifetimeSeconds: 0, serviceAccountTokens: undefined });
   const resourceOf = (name: string): ResourceKind[] =>
     served.filter(({ kind }) => kind === name).map((kind) => ({ kind, served: kind, clock, random }));
-  const all = plugins.map((plugin) => [plugin, `${plugin}Binding`].flatMap(resourceOf));
-  const read = await readStaticManifests(manifests, all.flat());
-  for (const [policies, bindings] of all) if (policies && bindings) policiesOf(read, { policies, bindings });
+  const all = plugins.map((plugin) => kindsOf[plugin].flatMap(resourceOf));
+  const manifests = await readStaticManifests(files, all.flat());
+  for (const [objects, bindings] of all)
+    if (objects && bindings) policiesOf(manifests, { policies: objects, bindings });
+    else if (objects) webhooksOf(manifests, objects);
 }
 
 const pemBlock = /-----BEGIN ([A-Z0-9 ]+)-----[^-]*-----END \1-----/g;

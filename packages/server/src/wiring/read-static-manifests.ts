@@ -1,7 +1,13 @@
 import path from 'node:path';
 import { ConfigurationError, type Manifest, type Problem, readManifests } from '@cluster-apiserver/config';
 import { decode, type KubeObject, StatusError, WrongTypeError } from '@cluster-apiserver/model';
-import { type StaticObjects, staticProblems, staticSuffix } from '@cluster-apiserver/policies';
+import {
+  problemsOfStaticPolicies,
+  problemsOfStaticWebhooks,
+  type StaticPolicies,
+  type StaticProblems,
+  staticSuffix,
+} from '@cluster-apiserver/policies';
 import { buildNew, type ResourceKind } from '@cluster-apiserver/registry';
 import type { Files } from '../surroundings.ts';
 
@@ -10,16 +16,23 @@ export interface StaticManifests {
   /** In the order of their names. */
   of(resource: ResourceKind): readonly KubeObject[];
   /** Throws a ConfigurationError with everything that is wrong with the objects. */
-  requireNoProblems(problems: ReadonlyMap<KubeObject, readonly string[]>): void;
+  requireNoProblems(problems: StaticProblems): void;
 }
 
 /** Policies with their bindings. Throws a ConfigurationError with what is wrong with them together. */
 export function policiesOf(
   manifests: StaticManifests,
   of: { readonly policies: ResourceKind; readonly bindings: ResourceKind },
-): StaticObjects {
+): StaticPolicies {
   const objects = { policies: manifests.of(of.policies), bindings: manifests.of(of.bindings) };
-  manifests.requireNoProblems(staticProblems(objects));
+  manifests.requireNoProblems(problemsOfStaticPolicies(objects));
+  return objects;
+}
+
+/** Configurations of webhooks. Throws a ConfigurationError with what is wrong with them together. */
+export function webhooksOf(manifests: StaticManifests, configurations: ResourceKind): readonly KubeObject[] {
+  const objects = manifests.of(configurations);
+  manifests.requireNoProblems(problemsOfStaticWebhooks(objects));
   return objects;
 }
 

@@ -1,19 +1,22 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type Clock, follow, type Scope } from '@cluster-apiserver/base';
+import type { AdmissionConfiguration } from '@cluster-apiserver/config';
+import type { AdmissionPluginName } from '@cluster-apiserver/gates';
 import type { Resource } from '@cluster-apiserver/registry';
 import type { Log } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
 import type { Files } from '../surroundings.ts';
+import type { ConfiguredAdmission } from './admission.ts';
+import type { FileRecord } from './configz.ts';
 import {
   type ManifestFile,
   readManifestFiles,
   readStaticManifests,
   type StaticManifests,
 } from './read-static-manifests.ts';
-import type { FileRecord } from './configz.ts';
 import type { ReloadMeasures } from './reload-measures.ts';
 
-export interface StaticManifestsOptions<Objects> {
+interface StaticManifestsOptions<Objects> {
   readonly directory: string;
   /** What the objects may be of. */
   readonly resources: readonly Resource[];
@@ -26,6 +29,23 @@ export interface StaticManifestsOptions<Objects> {
   readonly log: Log;
 }
 
+/** Those of the directory that a plugin is configured with; undefined for none. */
+export async function openStaticManifests<Objects>(
+  plugin: AdmissionPluginName & keyof AdmissionConfiguration,
+  resources: readonly Resource[],
+  build: (objects: StaticManifests) => Objects,
+  { configuration, manifestMeasures, records, scope, ...dependencies }: ConfiguredAdmission,
+): Promise<(() => Objects) | undefined> {
+  const configured = configuration[plugin];
+  if (!configured || !('staticManifestsDir' in configured)) return undefined;
+  const { staticManifestsDir: directory } = configured;
+  if (directory === undefined) return undefined;
+  const measures = manifestMeasures({ plugin });
+  const kind = `static manifests of ${plugin}`;
+  const record = records.add({ flag: 'admission-control-config-file', kind, path: directory });
+  return followStaticManifests({ ...dependencies, directory, resources, build, measures, record }, scope);
+}
+
 /** Some small files. Whoever changes one waits for it to be read, and not for much longer than that. */
 const pollMs = 1_000;
 
@@ -33,7 +53,7 @@ const pollMs = 1_000;
  * The objects of the files of a directory, now and after each change of it. The first ones must be without fault, or a
  * ConfigurationError is thrown; later ones are in force as a whole, or refused and reported.
  */
-export async function followStaticManifests<Objects>(
+async function followStaticManifests<Objects>(
   options: StaticManifestsOptions<Objects>,
   scope: Scope,
 ): Promise<() => Objects> {

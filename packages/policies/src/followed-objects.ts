@@ -1,55 +1,44 @@
 /**
- * The policies of one type with their bindings, compiled, as the watch cache has them. A change is compiled in the
- * background, in steps; what did not change is kept. A write waits for what is being compiled, and for the policies that
- * this replica has acknowledged: so a policy is in force on the replica that wrote it as soon as the writer knows.
+ * What writes have to obey, compiled from objects of the API as the watch cache has them. A change is compiled in the
+ * background, in steps; what did not change is kept. A write waits for what is being compiled, and for the objects that
+ * this replica has acknowledged: so an object is in force on the replica that wrote it as soon as its writer knows.
  */
-import { type Call, type Clock, inOneStep, perform, type Steps } from '@cluster-apiserver/base';
+import { type Call, type Clock, perform, type Steps } from '@cluster-apiserver/base';
 import { type KubeObject, StatusError } from '@cluster-apiserver/model';
 import type { Cached, Resource } from '@cluster-apiserver/registry';
 import { textOfKey } from '@cluster-apiserver/storage';
-import { bindPolicies } from './bind-policies.ts';
 
-/** A policy with its bindings. */
-export interface ActivePolicy<Policy, Binding> {
-  readonly policy: Policy;
-  readonly bindings: readonly Binding[];
-}
-
-export interface FollowPoliciesOptions<Policy, Binding> {
-  readonly policies: Resource;
-  readonly bindings: Resource;
-  readonly compilePolicy: (object: KubeObject) => Steps<Policy>;
-  readonly compileBinding: (object: KubeObject) => Binding;
+export interface FollowOptions<Compiled> {
+  /** What an object is called in answers. */
+  readonly what: string;
+  /** In the order in which they are compiled. All are in one watch cache. */
+  readonly kinds: readonly [CompiledObjects<unknown>, ...CompiledObjects<unknown>[]];
+  /** What a write has to obey, as all kinds have been compiled. */
+  readonly combine: () => Compiled;
   readonly clock: Clock;
-  /** What went wrong in compiling all of them. It is tried again. */
-  readonly failed: (error: unknown) => void;
+  /** Compiling failed, by an internal error. It is tried again. */
+  readonly compileFailed: (error: unknown) => void;
 }
 
-export interface FollowedPolicies<Policy, Binding> {
+export interface Followed<Compiled> {
   /** Undefined, or resolves, when `current` has what a write has to obey. Throws while nothing is known. */
   settle(call: Call): Promise<void> | undefined;
-  /** In the order of their names; empty while none has a binding. */
-  readonly current: readonly ActivePolicy<Policy, Binding>[];
+  readonly current: Compiled;
   close(): void;
 }
 
-/** Compiling fails by a fault of ours only, and may do so again. */
+/** Only an internal error keeps objects from being compiled, and it may be there again. */
 const retryDelayMs = 1_000;
 
-export function followPolicies<
-  Policy extends { readonly name: string },
-  Binding extends { readonly policyName: string },
->({
-  policies,
-  bindings,
-  compilePolicy,
-  compileBinding,
+export function followObjects<Compiled>({
+  what,
+  kinds,
+  combine,
   clock,
-  failed,
-}: FollowPoliciesOptions<Policy, Binding>): FollowedPolicies<Policy, Binding> {
-  const compiledPolicies = new CompiledObjects(policies, compilePolicy);
-  const compiledBindings = new CompiledObjects(bindings, inOneStep(compileBinding));
-  let active: readonly ActivePolicy<Policy, Binding>[] = [];
+  compileFailed,
+}: FollowOptions<Compiled>): Followed<Compiled> {
+  const [{ collection: anyOfThem }] = kinds;
+  let current = combine();
   let unreadable: string | undefined;
   /** The changes that have come, and those that are compiled. */
   let [changes, compiledChanges] = [0, 0];
@@ -59,10 +48,9 @@ export function followPolicies<
 
   function* compileAll(): Steps<void> {
     const upTo = changes;
-    const allPolicies = yield* compiledPolicies.refresh();
-    const allBindings = yield* compiledBindings.refresh();
-    active = bindPolicies(allPolicies, allBindings);
-    unreadable = compiledPolicies.unreadable ?? compiledBindings.unreadable;
+    for (const kind of kinds) yield* kind.refresh();
+    current = combine();
+    unreadable = kinds.find((kind) => kind.unreadable !== undefined)?.unreadable;
     compiledChanges = upTo;
   }
   const startRound = (): void => {
@@ -75,7 +63,7 @@ export function followPolicies<
       },
       (error: unknown) => {
         round = undefined;
-        failed(error);
+        compileFailed(error);
         if (!isClosed) cancelRetry = clock.after(retryDelayMs, startRound);
       },
     );
@@ -84,19 +72,19 @@ export function followPolicies<
     changes++;
     if (!round && !isClosed) startRound();
   };
-  const stops = [policies, bindings].map(({ collection }) => collection.follow({ changed, interrupted: changed }));
+  const stops = kinds.map(({ collection }) => collection.follow({ changed, interrupted: changed }));
   changed();
 
   const requireReadable = (): void => {
     if (unreadable === undefined) return;
     throw new StatusError(
       'ServiceUnavailable',
-      `no writes are admitted while a stored admission policy cannot be read: ${unreadable}`,
+      `no writes are admitted while a stored ${what} cannot be read; make it readable or delete it: ${unreadable}`,
       { retryAfterSeconds: 1 },
     );
   };
   const settleLater = async (call: Call): Promise<void> => {
-    await policies.collection.reach('any', call);
+    await anyOfThem.reach('any', call);
     const upTo = changes;
     while (compiledChanges < upTo && !isClosed) {
       if (!round) startRound();
@@ -106,13 +94,13 @@ export function followPolicies<
   };
   return {
     settle: (call) => {
-      const isKnown = policies.collection.knowsLocalWrites && bindings.collection.knowsLocalWrites;
-      if (!isKnown || compiledChanges < changes) return settleLater(call);
+      if (compiledChanges < changes) return settleLater(call);
+      for (const { collection } of kinds) if (!collection.knowsLocalWrites) return settleLater(call);
       requireReadable();
       return undefined;
     },
     get current() {
-      return active;
+      return current;
     },
     close: () => {
       isClosed = true;
@@ -128,10 +116,12 @@ interface Version<Compiled> {
 }
 
 /** Objects of one kind, compiled. Each version of an object is compiled once. */
-class CompiledObjects<Compiled> {
+export class CompiledObjects<Compiled> {
   readonly #resource: Resource;
   readonly #compile: (object: KubeObject) => Steps<Compiled>;
   #byKey = new Map<string, Version<Compiled>>();
+  /** In the order of their names. */
+  current: readonly Compiled[] = [];
   /** One that is stored and has not been read since this replica began, if there is one. */
   unreadable: string | undefined;
 
@@ -140,10 +130,13 @@ class CompiledObjects<Compiled> {
     this.#compile = compile;
   }
 
-  /** All of them, in the order of their names. */
-  *refresh(): Steps<readonly Compiled[]> {
+  get collection(): Resource['collection'] {
+    return this.#resource.collection;
+  }
+
+  *refresh(): Steps<void> {
     const items: Cached[] = [];
-    this.#resource.collection.view().items.visit('', (item) => items.push(item) > 0);
+    this.collection.view().items.visit('', (item) => items.push(item) > 0);
     const next = new Map<string, Version<Compiled>>();
     let unreadable: string | undefined;
     for (const item of items) {
@@ -156,6 +149,6 @@ class CompiledObjects<Compiled> {
     }
     this.#byKey = next;
     this.unreadable = unreadable;
-    return [...next.values()].map(({ compiled }) => compiled);
+    this.current = [...next.values()].map(({ compiled }) => compiled);
   }
 }
