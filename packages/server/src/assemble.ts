@@ -8,12 +8,12 @@ import {
   discoveryDocuments,
   documentRoutes,
   healthDocuments,
+  metricsDocuments,
   type ReportFault,
   type ReportRejection,
   openApiDocuments,
   OpenWatches,
   routes,
-  textResponse,
 } from '@cluster-apiserver/pipeline';
 import { openRegistry } from '@cluster-apiserver/registry';
 import { createMetrics, type Log } from '@cluster-apiserver/telemetry';
@@ -34,10 +34,11 @@ import { findAccountIn } from './wiring/find-account.ts';
 import { checkStorage, openHealth } from './wiring/health.ts';
 import { monitorHeap } from './wiring/heap.ts';
 import { openListener } from './wiring/listener.ts';
-import { inFlightMeasures, requestMeasures, tokenCacheMeasure } from './wiring/measures.ts';
+import { inFlightMeasures, tokenCacheMeasure } from './wiring/measures.ts';
 import { makeSystemNamespaces, namespacesIn } from './wiring/namespaces.ts';
 import { openParamRights } from './wiring/param-rights.ts';
 import { openRbac } from './wiring/rbac.ts';
+import { requestMeasures } from './wiring/request-measures.ts';
 import { openReviews } from './wiring/reviews.ts';
 import { apiAudiences } from './wiring/service-account-flags.ts';
 import { openServiceAccountTokens } from './wiring/service-account-tokens.ts';
@@ -69,11 +70,12 @@ export async function assemble(
     if (faults.length > 0) throw new FlagError(faults.map((fault) => `--feature-gates: ${fault}`));
 
     const metrics = createMetrics({ ofProcess: true });
+    const slis = createMetrics({ ofProcess: false });
     monitorHeap(surroundings, metrics, log, scope);
     const keyPrefix = flags['etcd-prefix'].replace(/\/+$/, '');
     // What the server keeps for itself. It lies among the rest, so that one watch sees every write of ours.
     const ownPrefix = `${keyPrefix}/.own/`;
-    const health = openHealth(clock, log);
+    const health = openHealth(clock, log, slis);
     const following: FollowingOptions = { flags, surroundings, metrics, log, serverId: random.uuid() };
     const isAlwaysAllowed = alwaysAllowedPathsOf(flags);
     const authentication = { ...following, isAlwaysAllowed, tokenAsked: tokenCacheMeasure(metrics) };
@@ -173,7 +175,7 @@ export async function assemble(
           mutating: flags['max-mutating-requests-inflight'],
         },
         inFlightMeasures: inFlightMeasures(metrics, outward, clock, scope),
-        measures: requestMeasures(metrics, outward),
+        measures: requestMeasures(metrics, outward, clock),
         report: reportFault,
         reportRejection,
       },
@@ -202,10 +204,7 @@ export async function assemble(
           ...openApiDocuments(outward, about.gitVersion, clock),
           ...healthDocuments(health),
           ...accountTokens?.documents,
-          '/metrics': async ({ auditId }) => {
-            const { contentType, text } = await metrics.exposition();
-            return textResponse(auditId, 200, text, { 'content-type': contentType });
-          },
+          ...metricsDocuments(metrics, slis),
         }),
       }),
     );
