@@ -1,6 +1,6 @@
 import { Scope } from '@cluster-apiserver/base';
 import { featureGates } from '@cluster-apiserver/config';
-import { firstToDecide } from '@cluster-apiserver/gates';
+import { firstToDecide, measuredAuthenticator, measuredAuthorizer } from '@cluster-apiserver/gates';
 import { type KindServices, kinds as kindsOf, namespace as namespaceKind } from '@cluster-apiserver/kinds';
 import type { Kind } from '@cluster-apiserver/model';
 import {
@@ -29,12 +29,14 @@ import { openAuthenticators } from './wiring/authenticators.ts';
 import { requirePairs } from './wiring/flag-files.ts';
 import type { FollowingOptions } from './wiring/followed-configuration.ts';
 import { openEncryption } from './wiring/encryption.ts';
+import { certificateMeasures } from './wiring/certificate-measures.ts';
 import { startControllers } from './wiring/controllers.ts';
 import { findAccountIn } from './wiring/find-account.ts';
 import { checkStorage, openHealth } from './wiring/health.ts';
 import { monitorHeap } from './wiring/heap.ts';
 import { openListener } from './wiring/listener.ts';
-import { inFlightMeasures, tokenCacheMeasure } from './wiring/measures.ts';
+import { authenticationMeasures, authorizationAttemptMeasures, tokenCacheMeasure } from './wiring/identity-measures.ts';
+import { inFlightMeasures } from './wiring/measures.ts';
 import { makeSystemNamespaces, namespacesIn } from './wiring/namespaces.ts';
 import { openParamRights } from './wiring/param-rights.ts';
 import { openRbac } from './wiring/rbac.ts';
@@ -44,6 +46,7 @@ import { apiAudiences } from './wiring/service-account-flags.ts';
 import { openServiceAccountTokens } from './wiring/service-account-tokens.ts';
 import { openStorage, watchCacheReporter } from './wiring/storage.ts';
 import { publishWatchCache, readMeasures } from './wiring/watch-cache-measures.ts';
+import { publishVersion } from './wiring/version-measures.ts';
 import { watchMeasures } from './wiring/watch-measures.ts';
 
 /** A server that serves. */
@@ -76,9 +79,10 @@ export async function assemble(
     // What the server keeps for itself. It lies among the rest, so that one watch sees every write of ours.
     const ownPrefix = `${keyPrefix}/.own/`;
     const health = openHealth(clock, log, slis);
+    const certificates = certificateMeasures(metrics);
     const following: FollowingOptions = { flags, surroundings, metrics, log, serverId: random.uuid() };
     const isAlwaysAllowed = alwaysAllowedPathsOf(flags);
-    const authentication = { ...following, isAlwaysAllowed, tokenAsked: tokenCacheMeasure(metrics) };
+    const authentication = { ...following, certificates, isAlwaysAllowed, tokenAsked: tokenCacheMeasure(metrics) };
     const accountTokens = await openServiceAccountTokens(authentication, scope);
     const served = kinds({
       eventLifetimeSeconds: Math.ceil(flags['event-ttl'] / 1000),
@@ -89,7 +93,7 @@ export async function assemble(
       scope,
     );
     const { transformer } = encryption;
-    const storage = { ownPrefix, transformer, metrics, kinds: served };
+    const storage = { ownPrefix, transformer, metrics, certificates, kinds: served };
     const { client, store, measures } = await openStorage(flags, storage, surroundings, log, scope);
     const { resources, views, cache, retryUnreadable } = openRegistry({
       kinds: served,
@@ -152,6 +156,7 @@ export async function assemble(
     });
     const outward = [...served, ...reviews];
     const about = versionInfo(surroundings.runtime);
+    publishVersion(metrics, about, gates);
     const reportFault: ReportFault = (error, { request, auditId }) =>
       log.error('internal error', {
         method: request.method,
@@ -168,8 +173,8 @@ export async function assemble(
         random,
         requestTimeoutMs: flags['request-timeout'],
         allowedOrigin: allowedOrigins(flags['cors-allowed-origins']),
-        authenticator: authenticators.requests,
-        authorizer,
+        authenticator: measuredAuthenticator(authenticators.requests, clock, authenticationMeasures(metrics)),
+        authorizer: measuredAuthorizer(authorizer, clock, authorizationAttemptMeasures(metrics)),
         inFlightLimits: {
           readOnly: flags['max-requests-inflight'],
           mutating: flags['max-mutating-requests-inflight'],
@@ -213,7 +218,7 @@ export async function assemble(
     if (namespaces)
       makeSystemNamespaces({ names: flags['system-namespaces'], namespaces, filled, clock, random, log }, scope);
     startControllers({ flags, surroundings, log, metrics, client, resources, views, ownPrefix }, scope);
-    const listener = await openListener(handler, flags, surroundings, log, metrics, scope);
+    const listener = await openListener(handler, flags, surroundings, log, metrics, certificates, scope);
     return {
       port: listener.port,
       beginShutdown: () => {

@@ -4,6 +4,7 @@ import { etcdStore, rawTransformer } from '@cluster-apiserver/storage';
 import { createHealth, createMetrics, type Log } from '@cluster-apiserver/telemetry';
 import { FlagError, parseFlags, type ServerFlags } from '../flags.ts';
 import type { Surroundings } from '../surroundings.ts';
+import { certificateMeasures } from '../wiring/certificate-measures.ts';
 import { openEncryption } from '../wiring/encryption.ts';
 import { openStorage } from '../wiring/storage.ts';
 import { inspect } from './inspect.ts';
@@ -36,7 +37,7 @@ export async function storageCommand(
     const kinds = kindsOf({ eventLifetimeSeconds: Math.ceil(flags['event-ttl'] / 1000) }).filter(({ view }) => !view);
     const options = { flags, keyPrefix, kinds, surroundings, metrics, health, log, serverId };
     const { transformer } = await openEncryption(options, scope);
-    const storage = { ownPrefix, transformer, metrics, kinds };
+    const storage = { ownPrefix, transformer, metrics, certificates: certificateMeasures(metrics), kinds };
     const { client, store } = await openStorage(flags, storage, surroundings, log, scope);
     const walk = { keyPrefix, ownPrefix, clock, print, signal };
     if (command === 'inspect')

@@ -13,6 +13,7 @@ import type { ServerFlags } from '../flags.ts';
 import type { Surroundings } from '../surroundings.ts';
 import { servingCertificate } from './certificate.ts';
 import { asksForCertificates } from './client-certificates.ts';
+import type { CertificateMeasures } from './certificate-measures.ts';
 import { listenerMeasures } from './listener-measures.ts';
 
 /** How long clients are asked to leave by themselves. What they have sent by then is still answered, in its own time. */
@@ -25,12 +26,18 @@ export async function openListener(
   surroundings: Surroundings,
   log: Log,
   metrics: Metrics,
+  certificates: CertificateMeasures,
   scope: Scope,
 ): Promise<Listener> {
   const { clock, random, listen } = surroundings;
   const certificate = await servingCertificate(flags, surroundings, log);
   const report: ReportFailure = (what, error, request) =>
     log.error(what, { ...request, error: asError(error), stack: asError(error).stack });
+  const reportReload = (what: string, error: unknown): void => {
+    certificates.reloaded('serving', 'failure');
+    report(what, error);
+  };
+  certificates.inUse('serving', certificate.current.cert);
   const listener = await listen(
     {
       host: flags['bind-address'],
@@ -53,9 +60,11 @@ export async function openListener(
   });
   scope.onClose(
     'certificate',
-    followCertificate({ read: certificate.read, clock, report }, certificate.current, (next) =>
-      listener.useCertificate(next),
-    ),
+    followCertificate({ read: certificate.read, clock, report: reportReload }, certificate.current, (next) => {
+      listener.useCertificate(next);
+      certificates.inUse('serving', next.cert);
+      certificates.reloaded('serving', 'success');
+    }),
   );
   return listener;
 }

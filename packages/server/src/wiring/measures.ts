@@ -62,13 +62,3 @@ export function inFlightMeasures(
     },
   };
 }
-
-/** What authentication remembers of tokens that it has verified. */
-export function tokenCacheMeasure(metrics: Metrics): (status: 'hit' | 'miss') => void {
-  const total = metrics.counter({
-    name: 'authentication_token_cache_request_total',
-    help: 'Signed tokens that were remembered, or had to be looked at.',
-    labels: { status: ['hit', 'miss'] },
-  });
-  return (status) => total.add({ status });
-}
