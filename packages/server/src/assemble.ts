@@ -16,7 +16,7 @@ import {
   routes,
 } from '@cluster-apiserver/pipeline';
 import { openRegistry } from '@cluster-apiserver/registry';
-import { createMetrics, type Log } from '@cluster-apiserver/telemetry';
+import { createMetrics, type DeclaredMetric, type Log } from '@cluster-apiserver/telemetry';
 import { asError } from './as-error.ts';
 import { FlagError, type ServerFlags } from './flags.ts';
 import type { Surroundings } from './surroundings.ts';
@@ -52,6 +52,8 @@ import { watchMeasures } from './wiring/watch-measures.ts';
 /** A server that serves. */
 export interface Server {
   readonly port: number;
+  /** What it counts, by the path where that is read. */
+  readonly metrics: Readonly<Record<'/metrics' | '/metrics/slis', readonly DeclaredMetric[]>>;
   /** /readyz fails from now on; everything else goes on. */
   beginShutdown(): void;
   /** Asks clients to leave, answers what they have sent, and closes everything in reverse. */
@@ -221,6 +223,7 @@ export async function assemble(
     const listener = await openListener(handler, flags, surroundings, log, metrics, certificates, scope);
     return {
       port: listener.port,
+      metrics: { '/metrics': metrics.declared, '/metrics/slis': slis.declared },
       beginShutdown: () => {
         shuttingDown = true;
       },
