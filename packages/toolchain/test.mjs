@@ -6,6 +6,7 @@ import { olderSeries, provisionEtcd, provisionEtcdctl, provisionOlderEtcd } from
 import { nothing, reportSkipped, reportSlowest, runJest, together } from './jest.mjs';
 import { prepare } from './prepare.mjs';
 import { Failure, main } from './project.mjs';
+import { provisionPrometheus } from './prometheus.mjs';
 import { buildRooms } from './rooms.mjs';
 import { onBothEtcds, oneByOne, workers } from './test-plan.mjs';
 
@@ -58,13 +59,18 @@ async function runAll() {
 async function testTools() {
   const { node, env } = prepare();
   const etcd = await provisionEtcd();
-  const tools = { node, env: { ...env, ...variablesOf({ etcd, etcdctl: await provisionEtcdctl(etcd) }) } };
+  const programs = { etcd, etcdctl: await provisionEtcdctl(etcd), ...provisionPrometheus() };
+  const tools = { node, env: { ...env, ...variablesOf(programs) } };
   buildRooms(tools); // tests that start clusters run what is built
   return { tools, etcd };
 }
 
-function variablesOf({ etcd, etcdctl }) {
-  return { ETCD_BIN: etcd, ...(etcdctl && { ETCDCTL_BIN: etcdctl }) };
+function variablesOf({ etcd, etcdctl, prometheus, promtool }) {
+  return {
+    ETCD_BIN: etcd,
+    ...(etcdctl && { ETCDCTL_BIN: etcdctl }),
+    ...(prometheus && { PROMETHEUS_BIN: prometheus, PROMTOOL_BIN: promtool }),
+  };
 }
 
 function ignoring(patterns) {

@@ -16,6 +16,28 @@ export interface Call {
   /** Whether the caller has left: what a check between two steps asks instead of making a signal. */
   readonly isAborted: boolean;
   readonly trace: TraceContext | undefined;
+  /** Time in which the work waited for others, such as admission webhooks. Undefined where nobody measures it. */
+  readonly externalWait?: ExternalWait;
+}
+
+/** The time in which at least one of several waits was going on. */
+export class ExternalWait {
+  #waits = 0;
+  #sinceMs = 0;
+  #totalMs = 0;
+
+  /** Of the waits that have ended together. */
+  get totalMs(): number {
+    return this.#totalMs;
+  }
+
+  begin(nowMs: number): void {
+    if (this.#waits++ === 0) this.#sinceMs = nowMs;
+  }
+
+  end(nowMs: number): void {
+    if (--this.#waits === 0) this.#totalMs += nowMs - this.#sinceMs;
+  }
 }
 
 /** W3C Trace Context, as far as it is passed on. */
@@ -67,12 +89,16 @@ export class RequestCall implements Call {
   readonly deadlineMs: number;
   readonly #caller: Caller;
   readonly #clock: Clock;
+  readonly #whole: RequestCall | undefined;
   #ending: AbortController | undefined;
+  #externalWait: ExternalWait | undefined;
 
-  constructor(caller: Caller, clock: Clock, deadlineMs: number) {
+  /** `whole` is the call that this one is a part of. */
+  constructor(caller: Caller, clock: Clock, deadlineMs: number, whole?: RequestCall) {
     this.deadlineMs = deadlineMs;
     this.#caller = caller;
     this.#clock = clock;
+    this.#whole = whole;
   }
 
   get signal(): AbortSignal {
@@ -88,9 +114,18 @@ export class RequestCall implements Call {
     return parseTraceparent(this.#caller.header('traceparent'));
   }
 
+  get externalWait(): ExternalWait {
+    return this.#whole ? this.#whole.externalWait : (this.#externalWait ??= new ExternalWait());
+  }
+
+  /** What externalWait has counted, without making one. */
+  get externalWaitMs(): number {
+    return this.#externalWait?.totalMs ?? 0;
+  }
+
   /** The same request, with less time for a part of its work. */
   until(deadlineMs: number): RequestCall {
-    return new RequestCall(this.#caller, this.#clock, Math.min(this.deadlineMs, deadlineMs));
+    return new RequestCall(this.#caller, this.#clock, Math.min(this.deadlineMs, deadlineMs), this.#whole ?? this);
   }
 
   #end(): AbortController {

@@ -5,6 +5,7 @@ export {
   type Caller,
   DeadlineExceededError,
   detached,
+  ExternalWait,
   RequestCall,
   throwIfAborted,
   type TraceContext,

@@ -102,7 +102,9 @@ beforeEach(() => {
       },
       inFlightLimits: { readOnly: 400, mutating: 200 },
       inFlightMeasures: { used: () => {}, rejected: () => {} },
-      measures: { ended: ({ verb, code }) => void counted.push({ verb, code }) },
+      measures: {
+        ended: ({ request, info, code }) => void counted.push({ verb: info?.verb || request.method, code }),
+      },
       report: (error) => void faults.push(error),
       reportRejection: () => {},
     },
@@ -118,7 +120,7 @@ beforeEach(() => {
         minRequestTimeoutMs: 1000,
         report: (error) => void faults.push(error),
         openWatches: new OpenWatches({ clock, maxPerUser: 0, reportStalled: () => {} }),
-        measures: { began: () => {}, ended: () => {}, stalled: () => {} },
+        measures: { began: () => ({ sent: () => {}, stalled: () => {}, ended: () => {} }) },
       },
       documents: documentRoutes({
         '/hello': ({ auditId }) => textResponse(auditId, 200, 'hello'),

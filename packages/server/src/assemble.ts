@@ -1,6 +1,6 @@
 import { Scope } from '@cluster-apiserver/base';
 import { featureGates } from '@cluster-apiserver/config';
-import { firstToDecide } from '@cluster-apiserver/gates';
+import { firstToDecide, measuredAuthenticator, measuredAuthorizer } from '@cluster-apiserver/gates';
 import { type KindServices, kinds as kindsOf, namespace as namespaceKind } from '@cluster-apiserver/kinds';
 import type { Kind } from '@cluster-apiserver/model';
 import {
@@ -8,15 +8,15 @@ import {
   discoveryDocuments,
   documentRoutes,
   healthDocuments,
+  metricsDocuments,
   type ReportFault,
   type ReportRejection,
   openApiDocuments,
   OpenWatches,
   routes,
-  textResponse,
 } from '@cluster-apiserver/pipeline';
 import { openRegistry } from '@cluster-apiserver/registry';
-import { createMetrics, type Log } from '@cluster-apiserver/telemetry';
+import { createMetrics, type DeclaredMetric, type Log } from '@cluster-apiserver/telemetry';
 import { asError } from './as-error.ts';
 import { FlagError, type ServerFlags } from './flags.ts';
 import type { Surroundings } from './surroundings.ts';
@@ -30,25 +30,31 @@ import { openAuthenticators } from './wiring/authenticators.ts';
 import { requirePairs } from './wiring/flag-files.ts';
 import type { FollowingOptions } from './wiring/followed-configuration.ts';
 import { openEncryption } from './wiring/encryption.ts';
+import { certificateMeasures } from './wiring/certificate-measures.ts';
 import { startControllers } from './wiring/controllers.ts';
 import { findAccountIn } from './wiring/find-account.ts';
 import { checkStorage, openHealth } from './wiring/health.ts';
 import { monitorHeap } from './wiring/heap.ts';
 import { openListener } from './wiring/listener.ts';
-import { inFlightMeasures, requestMeasures, tokenCacheMeasure } from './wiring/measures.ts';
+import { authenticationMeasures, authorizationAttemptMeasures, tokenCacheMeasure } from './wiring/identity-measures.ts';
+import { inFlightMeasures } from './wiring/measures.ts';
 import { makeSystemNamespaces, namespacesIn } from './wiring/namespaces.ts';
 import { openParamRights } from './wiring/param-rights.ts';
 import { openRbac } from './wiring/rbac.ts';
+import { requestMeasures } from './wiring/request-measures.ts';
 import { openReviews } from './wiring/reviews.ts';
 import { apiAudiences } from './wiring/service-account-flags.ts';
 import { openServiceAccountTokens } from './wiring/service-account-tokens.ts';
 import { openStorage, watchCacheReporter } from './wiring/storage.ts';
 import { publishWatchCache, readMeasures } from './wiring/watch-cache-measures.ts';
+import { publishVersion } from './wiring/version-measures.ts';
 import { watchMeasures } from './wiring/watch-measures.ts';
 
 /** A server that serves. */
 export interface Server {
   readonly port: number;
+  /** What it counts, by the path where that is read. */
+  readonly metrics: Readonly<Record<'/metrics' | '/metrics/slis', readonly DeclaredMetric[]>>;
   /** /readyz fails from now on; everything else goes on. */
   beginShutdown(): void;
   /** Asks clients to leave, answers what they have sent, and closes everything in reverse. */
@@ -70,11 +76,13 @@ export async function assemble(
     if (faults.length > 0) throw new FlagError(faults.map((fault) => `--feature-gates: ${fault}`));
 
     const metrics = createMetrics({ ofProcess: true });
+    const slis = createMetrics({ ofProcess: false });
     monitorHeap(surroundings, metrics, log, scope);
     const keyPrefix = flags['etcd-prefix'].replace(/\/+$/, '');
     // What the server keeps for itself. It lies among the rest, so that one watch sees every write of ours.
     const ownPrefix = `${keyPrefix}/.own/`;
-    const health = openHealth(clock, log);
+    const health = openHealth(clock, log, slis);
+    const certificates = certificateMeasures(metrics);
     const following: FollowingOptions = {
       flags,
       surroundings,
@@ -85,7 +93,7 @@ export async function assemble(
     };
     await recordFilesReadAtStart(flags, surroundings.files, following.records);
     const isAlwaysAllowed = alwaysAllowedPathsOf(flags);
-    const authentication = { ...following, isAlwaysAllowed, tokenAsked: tokenCacheMeasure(metrics) };
+    const authentication = { ...following, certificates, isAlwaysAllowed, tokenAsked: tokenCacheMeasure(metrics) };
     const accountTokens = await openServiceAccountTokens(authentication, scope);
     const served = kinds({
       eventLifetimeSeconds: Math.ceil(flags['event-ttl'] / 1000),
@@ -96,7 +104,7 @@ export async function assemble(
       scope,
     );
     const { transformer } = encryption;
-    const storage = { ownPrefix, transformer, metrics, kinds: served };
+    const storage = { ownPrefix, transformer, metrics, certificates, kinds: served };
     const { client, store, measures } = await openStorage(flags, storage, surroundings, log, scope);
     const { resources, views, cache, retryUnreadable } = openRegistry({
       kinds: served,
@@ -160,6 +168,7 @@ export async function assemble(
     });
     const outward = [...served, ...reviews];
     const about = versionInfo(surroundings.runtime);
+    publishVersion(metrics, about, gates);
     const reportFault: ReportFault = (error, { request, auditId }) =>
       log.error('internal error', {
         method: request.method,
@@ -176,14 +185,14 @@ export async function assemble(
         random,
         requestTimeoutMs: flags['request-timeout'],
         allowedOrigin: allowedOrigins(flags['cors-allowed-origins']),
-        authenticator: authenticators.requests,
-        authorizer,
+        authenticator: measuredAuthenticator(authenticators.requests, clock, authenticationMeasures(metrics)),
+        authorizer: measuredAuthorizer(authorizer, clock, authorizationAttemptMeasures(metrics)),
         inFlightLimits: {
           readOnly: flags['max-requests-inflight'],
           mutating: flags['max-mutating-requests-inflight'],
         },
         inFlightMeasures: inFlightMeasures(metrics, outward, clock, scope),
-        measures: requestMeasures(metrics, outward),
+        measures: requestMeasures(metrics, outward, clock),
         report: reportFault,
         reportRejection,
       },
@@ -212,11 +221,8 @@ export async function assemble(
           ...openApiDocuments(outward, about.gitVersion, clock),
           ...healthDocuments(health),
           ...accountTokens?.documents,
+          ...metricsDocuments(metrics, slis),
           [configzPath]: configzDocument(flags, following.records, clock),
-          '/metrics': async ({ auditId }) => {
-            const { contentType, text } = await metrics.exposition();
-            return textResponse(auditId, 200, text, { 'content-type': contentType });
-          },
         }),
       }),
     );
@@ -225,9 +231,10 @@ export async function assemble(
     if (namespaces)
       makeSystemNamespaces({ names: flags['system-namespaces'], namespaces, filled, clock, random, log }, scope);
     startControllers({ flags, surroundings, log, metrics, client, resources, views, ownPrefix }, scope);
-    const listener = await openListener(handler, following, scope);
+    const listener = await openListener(handler, { ...following, certificates }, scope);
     return {
       port: listener.port,
+      metrics: { '/metrics': metrics.declared, '/metrics/slis': slis.declared },
       beginShutdown: () => {
         shuttingDown = true;
       },

@@ -1,4 +1,13 @@
 export { createHealth, type Endpoint, type Health } from './health.ts';
 export { createLog, type Log } from './log.ts';
 export { createLogOutput } from './log-output.ts';
-export { createMetrics, doublingBuckets, type Metrics, secondsBuckets } from './metrics.ts';
+export type { ExpositionFormat } from './exposition.ts';
+export {
+  createMetrics,
+  type DeclaredMetric,
+  doublingBuckets,
+  type Exposition,
+  type Metrics,
+  type Observe,
+  secondsBuckets,
+} from './metrics.ts';

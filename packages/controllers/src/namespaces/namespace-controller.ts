@@ -86,7 +86,7 @@ export async function drainNamespaces(options: NamespaceControllerOptions): Prom
       measures.retried();
       report({ type: 'failed', namespace: textOfKey(key), tries, cause });
     },
-    depthChanged: measures.queued,
+    measures,
   });
 
   let unreadableReports = 0;

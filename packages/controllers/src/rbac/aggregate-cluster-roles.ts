@@ -76,7 +76,7 @@ export async function aggregateClusterRoles(options: ClusterRoleAggregationOptio
       measures.retried();
       report({ type: 'failed', clusterRole: textOfKey(key), tries, cause });
     },
-    depthChanged: measures.queued,
+    measures,
   });
 
   /** Whether the role is aggregated. */

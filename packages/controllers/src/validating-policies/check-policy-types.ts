@@ -66,7 +66,7 @@ export async function checkPolicyTypes(options: PolicyTypeCheckOptions): Promise
       measures.retried();
       report({ type: 'failed', policy: textOfKey(key), tries, cause });
     },
-    depthChanged: measures.queued,
+    measures,
   });
   const changed = (_: Resource, { key, previous, current }: ItemChange<Cached>): void => {
     if (previous?.unreadable || current?.unreadable) measures.unreadable(unreadableCount([policies]));

@@ -63,7 +63,9 @@ export async function invokeWebhook<T>(
 ): Promise<T | undefined> {
   const { name, configuration, isIgnoredOnFailure } = webhook;
   const { operation } = context;
+  const { externalWait } = context.call;
   const startMs = clock.monotonicMs();
+  externalWait?.begin(startMs);
   const called = (isRejected: boolean, code: number): void =>
     measures.called(name, operation, isRejected, code, secondsSince(startMs, clock));
   try {
@@ -91,5 +93,7 @@ export async function invokeWebhook<T>(
     measures.failedOpen(name);
     context.annotate(failedOpenKey, name);
     return undefined;
+  } finally {
+    externalWait?.end(clock.monotonicMs());
   }
 }

@@ -4,6 +4,7 @@ import { etcdStore, rawTransformer } from '@cluster-apiserver/storage';
 import { createHealth, createMetrics, type Log } from '@cluster-apiserver/telemetry';
 import { FlagError, parseFlags, type ServerFlags } from '../flags.ts';
 import type { Surroundings } from '../surroundings.ts';
+import { certificateMeasures } from '../wiring/certificate-measures.ts';
 import { fileRecords } from '../wiring/configz.ts';
 import { openEncryption } from '../wiring/encryption.ts';
 import { openStorage } from '../wiring/storage.ts';
@@ -38,7 +39,7 @@ export async function storageCommand(
     const records = fileRecords(clock);
     const options = { flags, keyPrefix, kinds, surroundings, metrics, health, log, serverId, records };
     const { transformer } = await openEncryption(options, scope);
-    const storage = { ownPrefix, transformer, metrics, kinds };
+    const storage = { ownPrefix, transformer, metrics, certificates: certificateMeasures(metrics), kinds };
     const { client, store } = await openStorage(flags, storage, surroundings, log, scope);
     const walk = { keyPrefix, ownPrefix, clock, print, signal };
     if (command === 'inspect')

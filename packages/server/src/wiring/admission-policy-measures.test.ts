@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { createMetrics } from '@cluster-apiserver/telemetry';
+import { exposed } from '../../../telemetry/test/exposed.ts';
 import { mutatingPolicyMeasures, validatingPolicyMeasures } from './admission-policy-measures.ts';
 import { matchConditionMeasures } from './match-condition-measures.ts';
 
@@ -13,7 +14,7 @@ test('checks and conditions of policies are counted under the names and labels o
   validating.conditions.evaluated('p', 'CREATE', 0.001);
   validating.conditions.excluded('p', 'UPDATE');
   mutating.conditions.failed('p', 'DELETE');
-  const { text } = await metrics.exposition();
+  const text = await exposed(metrics);
   const lines = text.split('\n');
   for (const line of [
     'apiserver_validating_admission_policy_check_total{policy="p",policy_binding="b",error_type="no_error",enforcement_action="deny"} 1',
@@ -31,7 +32,7 @@ test('policies under ever new names do not make ever new series', async () => {
   const metrics = createMetrics({ ofProcess: false });
   const { checked } = validatingPolicyMeasures(metrics, matchConditionMeasures(metrics));
   for (let at = 0; at < 1_500; at++) checked(`p${at}`, `p${at}`, 'no_error', 'deny', 0);
-  const { text } = await metrics.exposition();
+  const text = await exposed(metrics);
   const lines = text
     .split('\n')
     .filter((line) => line.startsWith('apiserver_validating_admission_policy_check_total{'));

@@ -16,6 +16,7 @@ import {
   type TokenAuthenticator,
 } from '@cluster-apiserver/gates';
 import { asError } from '../as-error.ts';
+import type { CertificateMeasures } from './certificate-measures.ts';
 import { openEgress } from './egress.ts';
 import { type FollowingOptions, followConfiguration } from './followed-configuration.ts';
 import { configurationOfOidcFlags } from './oidc-flags.ts';
@@ -29,6 +30,7 @@ export interface ConfiguredAuthentication {
 }
 
 export interface AuthenticationOptions extends FollowingOptions {
+  readonly certificates: CertificateMeasures;
   /** The paths of --authorization-always-allow-paths, for which probes need no credential. */
   readonly isAlwaysAllowed: (path: string) => boolean;
   /** Counts signed tokens that were remembered, and those that had to be looked at. */

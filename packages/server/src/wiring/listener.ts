@@ -11,16 +11,21 @@ import {
 import { asError } from '../as-error.ts';
 import { servingCertificate } from './certificate.ts';
 import { asksForCertificates } from './client-certificates.ts';
+import type { CertificateMeasures } from './certificate-measures.ts';
 import type { FollowingOptions } from './followed-configuration.ts';
 import { listenerMeasures } from './listener-measures.ts';
 
 /** How long clients are asked to leave by themselves. What they have sent by then is still answered, in its own time. */
 const drainMs = 10_000;
 
+export interface ListenerOptions extends Omit<FollowingOptions, 'serverId'> {
+  readonly certificates: CertificateMeasures;
+}
+
 /** The port, with the certificate that lies in its file at the time. */
 export async function openListener(
   handler: Handler<ApiRequest>,
-  { flags, surroundings, log, metrics, records }: Omit<FollowingOptions, 'serverId'>,
+  { flags, surroundings, log, metrics, records, certificates }: ListenerOptions,
   scope: Scope,
 ): Promise<Listener> {
   const { clock, random, listen } = surroundings;
@@ -50,11 +55,13 @@ export async function openListener(
   const noteCertificate = ({ cert, key }: ServingCertificate): void => {
     certRecord.applied(cert);
     keyRecord.applied(key);
+    certificates.inUse('serving', cert);
   };
   noteCertificate(certificate.current);
   const reportCertificate: ReportFailure = (what, error) => {
     // They are used together or not at all.
     for (const record of [certRecord, keyRecord]) record.failed(error);
+    certificates.reloaded('serving', 'failure');
     report(what, error);
   };
   scope.onClose('listener', async () => {
@@ -66,6 +73,7 @@ export async function openListener(
     followCertificate({ read: certificate.read, clock, report: reportCertificate }, certificate.current, (next) => {
       listener.useCertificate(next);
       noteCertificate(next);
+      certificates.reloaded('serving', 'success');
     }),
   );
   return listener;

@@ -15,6 +15,8 @@ import type { Log, Metrics } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
 import type { ServerFlags } from '../flags.ts';
 import type { Surroundings } from '../surroundings.ts';
+import type { CertificateMeasures } from './certificate-measures.ts';
+import { publishDatabaseSize } from './database-size.ts';
 import { etcdMeasures, type StorageMeasures } from './etcd-measures.ts';
 import { flagFile } from './flag-files.ts';
 
@@ -26,7 +28,9 @@ export async function openStorage(
     transformer,
     metrics,
     kinds,
+    certificates,
   }: {
+    readonly certificates: CertificateMeasures;
     readonly ownPrefix: string;
     readonly transformer: Transformer;
     readonly metrics: Metrics;
@@ -37,7 +41,7 @@ export async function openStorage(
   scope: Scope,
 ): Promise<{ client: EtcdClient; store: Store; measures: StorageMeasures }> {
   const measures = etcdMeasures(metrics, kinds);
-  const credentials = await followCredentials(flags, { clock, files }, log, scope);
+  const credentials = await followCredentials(flags, { clock, files, certificates }, log, scope);
   const client = openEtcdClient({
     endpoints: flags['etcd-servers'],
     connect: connectEtcd(clock, credentials, {
@@ -53,6 +57,7 @@ export async function openStorage(
     report: (event) => reportEtcd(event, log, measures),
   });
   scope.onClose('etcd', () => client.close());
+  scope.onClose('size of etcd', publishDatabaseSize(metrics, client));
   return { client, store: etcdStore({ client, transformer, ownPrefix }), measures };
 }
 
@@ -62,16 +67,25 @@ const credentialsPollMs = 10_000;
 /** What connections to etcd are opened with, as the files have it. */
 async function followCredentials(
   flags: ServerFlags,
-  { clock, files }: Pick<Surroundings, 'clock' | 'files'>,
+  {
+    clock,
+    files,
+    certificates,
+  }: Pick<Surroundings, 'clock' | 'files'> & { readonly certificates: CertificateMeasures },
   log: Log,
   scope: Scope,
 ): Promise<CredentialsOf> {
+  const noteUse = ({ ca, cert }: Credentials): void => {
+    certificates.inUse('etcd-ca', ca);
+    certificates.inUse('etcd-client', cert);
+  };
   const read = async (): Promise<Credentials> => ({
     ca: await flagFile('etcd-cafile', flags, files),
     cert: await flagFile('etcd-certfile', flags, files),
     key: await flagFile('etcd-keyfile', flags, files),
   });
   let current = await read();
+  noteUse(current);
   const stop = follow<Credentials>(
     {
       clock,
@@ -82,10 +96,14 @@ async function followCredentials(
         // While one file is replaced and the other not yet, they do not fit.
         if (next.cert && next.key) checkCertificate({ cert: next.cert, key: next.key });
         current = next;
+        noteUse(next);
+        certificates.reloaded('etcd-client', 'success');
         log.info('etcd client credentials reloaded');
       },
-      failed: (error) =>
-        log.error('cannot reload etcd client credentials; keeping the old ones', { error: asError(error) }),
+      failed: (error) => {
+        certificates.reloaded('etcd-client', 'failure');
+        log.error('cannot reload etcd client credentials; keeping the old ones', { error: asError(error) });
+      },
     },
     current,
   );
