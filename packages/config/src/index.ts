@@ -4,6 +4,16 @@ export {
   type AuthenticationFlags,
   loadAuthenticationConfiguration,
 } from './authentication-configuration.ts';
+export {
+  type AuditedResources,
+  type AuditLevel,
+  auditLevels,
+  type AuditPolicy,
+  type AuditRule,
+  type AuditStage,
+  auditStages,
+  loadAuditPolicy,
+} from './audit-policy.ts';
 export { type AdmissionConfiguration, loadAdmissionConfiguration } from './admission-configuration.ts';
 export type { EventLimit, EventLimitType, EventRateLimitConfiguration } from './admission/event-rate-limit.ts';
 export { type AbacPolicy, loadAbacPolicies } from './abac-policies.ts';

@@ -24,6 +24,7 @@ import { versionInfo } from './version.ts';
 import { openAdmission } from './wiring/admission.ts';
 import { alwaysAllowedPathsOf } from './wiring/always-allowed-paths.ts';
 import { allowedOrigins } from './wiring/allowed-origins.ts';
+import { openAudit } from './wiring/audit.ts';
 import { openAuthorization } from './wiring/authorization.ts';
 import { openAuthenticators } from './wiring/authenticators.ts';
 import { requirePairs } from './wiring/flag-files.ts';
@@ -148,6 +149,7 @@ export async function assemble(
       authorizer,
       apiAudiences: apiAudiences(flags),
     });
+    const auditor = await openAudit(following, scope);
     const outward = [...served, ...reviews];
     const about = versionInfo(surroundings.runtime);
     const reportFault: ReportFault = (error, { request, auditId }) =>
@@ -168,6 +170,7 @@ export async function assemble(
         allowedOrigin: allowedOrigins(flags['cors-allowed-origins']),
         authenticator: authenticators.requests,
         authorizer,
+        auditor,
         inFlightLimits: {
           readOnly: flags['max-requests-inflight'],
           mutating: flags['max-mutating-requests-inflight'],

@@ -1,5 +1,6 @@
 import { nearestName, parseDuration } from '@cluster-apiserver/base';
 import { etcdTransports } from '@cluster-apiserver/storage';
+import { auditFlags } from './audit-flags.ts';
 
 /**
  * The flags of the server. One declaration each, from which reading, `--help`, checking and the typed options follow.
@@ -110,6 +111,10 @@ const openSwitch = (flag: Omit<Described<boolean>, 'fallback'>): Flag<boolean | 
   read: (value) => (value === '' ? 'unset' : value === 'true' ? true : value === 'false' ? false : undefined),
   wanted: 'true or false',
 });
+
+const flagKinds = { path, integer, fraction, durationMs, oneOf, flagSwitch };
+/** What flags that are declared in other files are made of. */
+export type FlagKinds = typeof flagKinds;
 
 const generic = 'Generic flags';
 const etcd = 'Etcd flags';
@@ -461,6 +466,7 @@ const flags = {
     fallback: 'default,kube-system,kube-public',
     help: 'Namespaces that are made when the server starts, unless they are there.',
   }),
+  ...auditFlags(flagKinds),
   'feature-gates': pairs({
     group: features,
     fallback: '',

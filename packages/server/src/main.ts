@@ -9,6 +9,7 @@ import { http2Connect, kmsV1Service, kmsV2Service } from '@cluster-apiserver/sto
 import { createLog, createLogOutput } from '@cluster-apiserver/telemetry';
 import { assemble } from './assemble.ts';
 import { asError } from './as-error.ts';
+import { auditFiles } from './audit-files.ts';
 import { FlagError, flagHelp, parseFlags, type ServerFlags } from './flags.ts';
 import { stop } from './lifecycle.ts';
 import { storageCommand, storageHelp } from './storage-command/storage-command.ts';
@@ -46,6 +47,7 @@ const surroundings: Surroundings = {
       await writeFile(file, content, { mode: 0o600 });
     },
   },
+  auditFiles,
   connectEtcd: http2Connect,
   connectKms: { v1: kmsV1Service, v2: kmsV2Service },
   listen,

@@ -10,7 +10,7 @@ import { reloadMeasures } from './reload-measures.ts';
 export interface Following<T> {
   readonly flag: ConfigurationFlag;
   /** In names of metrics and in the log. */
-  readonly name: 'encryption' | 'authentication' | 'authorization' | 'abac_policy';
+  readonly name: 'encryption' | 'authentication' | 'authorization' | 'abac_policy' | 'audit_policy';
   readonly reloads: boolean;
   /** Throws a ConfigurationError for a content that cannot come into service. */
   readonly build: (content: string) => T | Promise<T>;
