@@ -93,8 +93,12 @@ export function openBackend(options: BackendOptions): AuditBackend & { readonly 
   };
 }
 
-/** All of them: what one of them does not record is not recorded. */
-export const allBackends = (backends: readonly AuditBackend[]): AuditBackend => ({
+/** All of them, of which there is one at least: what one of them does not record is not recorded. */
+export function allBackends(backends: readonly [AuditBackend, ...AuditBackend[]]): AuditBackend {
+  return backends.length === 1 ? backends[0] : union(backends);
+}
+
+const union = (backends: readonly AuditBackend[]): AuditBackend => ({
   isBlocking: backends.some(({ isBlocking }) => isBlocking),
   objectCharactersMax: Math.max(...backends.map(({ objectCharactersMax }) => objectCharactersMax)),
   process: (event) => {

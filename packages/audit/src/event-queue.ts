@@ -27,6 +27,8 @@ export interface BatchOptions {
 export interface ThrottleOptions {
   readonly perSecond: number;
   readonly burst: number;
+  /** Whether a batch that has its maximum size is sent all the same. */
+  readonly exceptFull: boolean;
 }
 
 interface Queued {
@@ -47,6 +49,7 @@ export class EventQueue {
   /** That wait or are being sent. */
   #events = 0;
   #characters = 0;
+  #waitingCharacters = 0;
   #sends = 0;
   #isOverdue = false;
   #isScheduled = false;
@@ -79,6 +82,7 @@ export class EventQueue {
     this.#waiting.push(queued);
     this.#events++;
     this.#characters += text.length;
+    this.#waitingCharacters += text.length;
     if (done) this.#block(queued);
     if (this.#waiting.length >= batch.dueEvents || batch.waitMs === 0) this.#scheduleSends();
     else
@@ -129,8 +133,10 @@ export class EventQueue {
     const { eventsMax, charactersMax } = this.#options.batch;
     let count = 0;
     for (let characters = 0; count < Math.min(this.#waiting.length, eventsMax); count++) {
-      characters += (this.#waiting[count] as Queued).text.length;
+      const { length } = (this.#waiting[count] as Queued).text;
+      characters += length;
       if (count > 0 && characters > charactersMax) break;
+      this.#waitingCharacters -= length;
     }
     const batch = this.#waiting.splice(0, count);
     if (this.#waiting.length === 0) {
@@ -165,8 +171,10 @@ export class EventQueue {
   }
 
   #takeToken(): boolean {
-    const { clock, throttle } = this.#options;
+    const { batch, clock, throttle } = this.#options;
     if (!throttle || this.#isClosing) return true;
+    const isFull = this.#waiting.length >= batch.eventsMax || this.#waitingCharacters >= batch.charactersMax;
+    if (isFull && throttle.exceptFull) return true;
     const nowMs = clock.monotonicMs();
     const earned = ((nowMs - this.#tokensAtMs) / 1_000) * throttle.perSecond;
     this.#tokens = Math.min(throttle.burst, this.#tokens + earned);

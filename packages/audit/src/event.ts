@@ -21,23 +21,59 @@ export interface ObjectReference {
   apiVersion: string;
   resourceVersion: string | undefined;
   subresource: string | undefined;
+  /** As JSON; undefined again when a member has changed. */
+  text: string | undefined;
+}
+
+/** What all events of a request say. It is written as JSON once, since there is no request with a single event. */
+export class RequestFacts {
+  readonly user: UserInfo | undefined;
+  readonly sourceIps: readonly string[];
+  readonly userAgent: string;
+  readonly verb: string;
+  readonly auditId: string;
+  readonly requestUri: string;
+  readonly receivedMs: number;
+  readonly beforeStage: string;
+  readonly behindStage: string;
+  readonly source: string;
+  readonly receivedTime: string;
+
+  constructor(request: {
+    readonly level: AuditLevel;
+    readonly auditId: string;
+    readonly requestUri: string;
+    readonly verb: string;
+    readonly user: UserInfo | undefined;
+    readonly sourceIps: readonly string[];
+    readonly userAgent: string;
+    readonly receivedMs: number;
+  }) {
+    const { level, auditId, requestUri, verb, user, sourceIps, userAgent, receivedMs } = request;
+    this.user = user;
+    this.sourceIps = sourceIps;
+    this.userAgent = userAgent;
+    this.verb = verb;
+    this.auditId = auditId;
+    this.requestUri = requestUri;
+    this.receivedMs = receivedMs;
+    const kind = '{"kind":"Event","apiVersion":"audit.k8s.io/v1"';
+    this.beforeStage = `${kind},"level":"${level}","auditID":${quote(auditId)},"stage":"`;
+    this.behindStage = `","requestURI":${quote(requestUri)},"verb":${quote(verb)},"user":${user ? userText(user) : '{}'}`;
+    const ips = sourceIps.length > 0 ? `,"sourceIPs":["${sourceIps.join('","')}"]` : '';
+    this.source = `${ips}${userAgent === '' ? '' : `,"userAgent":${quote(userAgent)}`}`;
+    this.receivedTime = microTime(receivedMs);
+  }
 }
 
 /** What an event says, besides its objects. */
 export interface EventFacts {
-  readonly level: AuditLevel;
-  readonly auditId: string;
+  readonly request: RequestFacts;
   readonly stage: AuditStage;
-  readonly requestUri: string;
-  readonly verb: string;
-  readonly user: UserInfo | undefined;
   readonly impersonatedUser: UserInfo | undefined;
   readonly impersonationConstraint: string | undefined;
-  readonly sourceIps: readonly string[];
-  readonly userAgent: string;
   readonly objectRef: ObjectReference | undefined;
   readonly response: ResponseStatus | undefined;
-  readonly receivedMs: number;
   readonly stageMs: number;
   readonly annotations: ReadonlyMap<string, string> | undefined;
 }
@@ -54,44 +90,59 @@ export interface EventObjects {
 
 const truncatedKey = 'audit.k8s.io/truncated';
 
-/** `isTruncated` is an event that lacks objects which its level would have. */
-export function auditEvent(facts: EventFacts, objects: EventObjects | undefined, isTruncated: boolean): AuditEvent {
-  const head = headOf(facts);
-  const tail = tailOf(facts, isTruncated);
-  return {
-    json: `${head}${objects ? objectsOf(objects) : ''}${tail}`,
-    hasObjects: objects !== undefined,
-    truncatedJson: () => `${head}${tailOf(facts, true)}`,
-    legacyLine: () => legacyLine(facts),
-  };
+/** One event, as it is written. A class, because each request has some. */
+export class WrittenEvent implements AuditEvent {
+  readonly #facts: EventFacts;
+  readonly #head: string;
+  readonly json: string;
+  readonly hasObjects: boolean;
+
+  /** `isTruncated` is an event that lacks objects which its level would have. */
+  constructor(facts: EventFacts, objects: EventObjects | undefined, isTruncated: boolean) {
+    this.#facts = facts;
+    this.#head = headOf(facts);
+    this.json = `${this.#head}${objects ? objectsOf(objects) : ''}${tailOf(facts, isTruncated)}`;
+    this.hasObjects = objects !== undefined;
+  }
+
+  truncatedJson(): string {
+    return `${this.#head}${tailOf(this.#facts, true)}`;
+  }
+
+  legacyLine(): string {
+    return legacyLine(this.#facts);
+  }
 }
 
 const quote = JSON.stringify as (text: string) => string;
 
 /** In the order in which kube-apiserver writes the members. */
-function headOf(facts: EventFacts): string {
-  const { user, impersonatedUser, impersonationConstraint, sourceIps, userAgent, objectRef, response } = facts;
-  return (
-    `{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"${facts.level}","auditID":${quote(facts.auditId)}` +
-    `,"stage":"${facts.stage}","requestURI":${quote(facts.requestUri)},"verb":${quote(facts.verb)}` +
-    `,"user":${user ? userText(user) : '{}'}` +
-    (impersonatedUser ? `,"impersonatedUser":${userText(impersonatedUser)}` : '') +
-    (impersonationConstraint
-      ? `,"authenticationMetadata":{"impersonationConstraint":${quote(impersonationConstraint)}}`
-      : '') +
-    (sourceIps.length > 0 ? `,"sourceIPs":${JSON.stringify(sourceIps)}` : '') +
-    (userAgent === '' ? '' : `,"userAgent":${quote(userAgent)}`) +
-    (objectRef ? `,"objectRef":${objectRefText(objectRef)}` : '') +
-    (response ? `,"responseStatus":${responseText(response)}` : '')
-  );
+function headOf({
+  request,
+  stage,
+  impersonatedUser,
+  impersonationConstraint,
+  objectRef,
+  response,
+}: EventFacts): string {
+  const impersonated = impersonatedUser ? `,"impersonatedUser":${userText(impersonatedUser)}` : '';
+  const constraint = impersonationConstraint
+    ? `,"authenticationMetadata":{"impersonationConstraint":${quote(impersonationConstraint)}}`
+    : '';
+  const reference = objectRef ? `,"objectRef":${objectRefText(objectRef)}` : '';
+  const status = response ? `,"responseStatus":${responseText(response)}` : '';
+  const { beforeStage, behindStage, source } = request;
+  return `${beforeStage}${stage}${behindStage}${impersonated}${constraint}${source}${reference}${status}`;
 }
 
 const objectsOf = ({ request, response }: EventObjects): string =>
   (request === undefined ? '' : `,"requestObject":${request}`) +
   (response === undefined ? '' : `,"responseObject":${response}`);
 
-function tailOf({ receivedMs, stageMs, annotations }: EventFacts, isTruncated: boolean): string {
-  const times = `,"requestReceivedTimestamp":"${microTime(receivedMs)}","stageTimestamp":"${microTime(stageMs)}"`;
+function tailOf({ request, stageMs, annotations }: EventFacts, isTruncated: boolean): string {
+  const { receivedMs, receivedTime } = request;
+  const stageTime = stageMs === receivedMs ? receivedTime : microTime(stageMs);
+  const times = `,"requestReceivedTimestamp":"${receivedTime}","stageTimestamp":"${stageTime}"`;
   const all = isTruncated ? new Map([...(annotations ?? []), [truncatedKey, 'true'] as const]) : annotations;
   if (!all || all.size === 0) return `${times}}`;
   // Go writes maps in the order of their keys.
@@ -119,6 +170,11 @@ function userText(user: UserInfo): string {
 }
 
 function objectRefText(ref: ObjectReference): string {
+  ref.text ??= writtenReference(ref);
+  return ref.text;
+}
+
+function writtenReference(ref: ObjectReference): string {
   const member = (name: string, value: string | undefined): string => (value ? `,"${name}":${quote(value)}` : '');
   const text =
     member('resource', ref.resource) +
@@ -145,16 +201,16 @@ function microTime(ms: number): string {
 }
 
 /** One line with the most important facts, as old versions of Kubernetes wrote it. */
-function legacyLine(facts: EventFacts): string {
-  const { user, impersonatedUser, sourceIps, objectRef, response } = facts;
+function legacyLine({ request, stage, impersonatedUser, objectRef, response }: EventFacts): string {
+  const { user, sourceIps } = request;
   const list = (values: readonly string[]): string => quote(values.map(quote).join(','));
   const groups = user && user.groups.length > 0 ? list(user.groups) : '"<none>"';
   const asGroups = impersonatedUser ? list(impersonatedUser.groups) : '"<lookup>"';
   return (
-    `${microTime(facts.receivedMs)} AUDIT: id=${quote(facts.auditId)} stage=${quote(facts.stage)}` +
-    ` ip=${quote(sourceIps[0] ?? '<unknown>')} method=${quote(facts.verb)} user=${quote(user?.name || '<none>')}` +
+    `${request.receivedTime} AUDIT: id=${quote(request.auditId)} stage=${quote(stage)}` +
+    ` ip=${quote(sourceIps[0] ?? '<unknown>')} method=${quote(request.verb)} user=${quote(user?.name || '<none>')}` +
     ` groups=${groups} as=${quote(impersonatedUser?.name ?? '<self>')} asgroups=${asGroups}` +
-    ` user-agent=${quote(facts.userAgent)} namespace=${quote(objectRef?.namespace || '<none>')}` +
-    ` uri=${quote(facts.requestUri)} response="${response?.code ?? '<deferred>'}"`
+    ` user-agent=${quote(request.userAgent)} namespace=${quote(objectRef?.namespace || '<none>')}` +
+    ` uri=${quote(request.requestUri)} response="${response?.code ?? '<deferred>'}"`
   );
 }

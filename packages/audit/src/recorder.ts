@@ -2,7 +2,14 @@ import { largeBytesMin, perform, type Steps } from '@cluster-apiserver/base';
 import type { AuditRule, AuditStage } from '@cluster-apiserver/config';
 import { type Status, StatusError, type UserInfo } from '@cluster-apiserver/model';
 import type { AuditorOptions } from './auditor.ts';
-import { auditEvent, type EventFacts, type EventObjects, type ObjectReference, type ResponseStatus } from './event.ts';
+import {
+  type EventFacts,
+  type EventObjects,
+  type ObjectReference,
+  RequestFacts,
+  type ResponseStatus,
+  WrittenEvent,
+} from './event.ts';
 import { compact, holdsTokens, joined, jsonOf, withoutManagedFields, withoutTokens } from './object-text.ts';
 import { type AuditedResource, evaluatePolicy } from './policy.ts';
 import { type RequestSource, sourceIps } from './source-ips.ts';
@@ -54,8 +61,8 @@ export class Recorder {
   #user: UserInfo | undefined;
   #impersonatedUser: UserInfo | undefined;
   #impersonationConstraint: string | undefined;
-  #sourceIps: readonly string[] | undefined;
-  #userAgent = '';
+  /** Undefined like the rule. */
+  #facts: RequestFacts | undefined;
   #annotations: Map<string, string> | undefined;
   #responseStatus: Status | undefined;
   #requestObject: ObjectText | undefined;
@@ -79,6 +86,7 @@ export class Recorder {
       apiVersion: resource.version,
       resourceVersion: undefined,
       subresource: resource.subresource,
+      text: undefined,
     };
   }
 
@@ -164,10 +172,19 @@ export class Recorder {
     this.#rule = evaluatePolicy(policy(), attributes);
     measures.level(this.#rule?.level ?? 'None');
     if (!this.#rule) return;
-    this.#sourceIps = sourceIps(this.#request.request);
-    const agent = this.#request.request.header('user-agent') ?? '';
-    this.#userAgent =
-      agent.length > userAgentCharactersMax ? agent.slice(0, userAgentCharactersMax) + userAgentSuffix : agent;
+    const { auditId, request } = this.#request;
+    const agent = request.header('user-agent') ?? '';
+    this.#facts = new RequestFacts({
+      level: this.#rule.level,
+      auditId,
+      requestUri: request.target,
+      verb: info.verb,
+      user: this.#user,
+      sourceIps: sourceIps(request),
+      userAgent:
+        agent.length > userAgentCharactersMax ? agent.slice(0, userAgentCharactersMax) + userAgentSuffix : agent,
+      receivedMs: this.#receivedMs,
+    });
   }
 
   #requireRecorded(isRecorded: boolean): void {
@@ -186,6 +203,7 @@ export class Recorder {
     const metadata = 'metadata' in object ? object.metadata : undefined;
     if (!this.#objectRef || typeof metadata !== 'object' || metadata === null) return;
     const { namespace, name, uid, resourceVersion } = metadata as Readonly<Record<string, unknown>>;
+    this.#objectRef.text = undefined;
     this.#objectRef.namespace ||= textOf(namespace);
     this.#objectRef.name ||= textOf(name);
     this.#objectRef.uid ||= textOf(uid);
@@ -208,25 +226,17 @@ export class Recorder {
 
   /** Hands the event of a stage to the backends. A promise where somebody has to wait for it. */
   #record(stage: AuditStage, response: ResponseStatus | undefined): boolean | Promise<boolean> {
-    const rule = this.#rule;
-    if (!rule || rule.omitStages.has(stage)) return true;
+    const request = this.#facts;
+    if (!this.#rule || !request || this.#rule.omitStages.has(stage)) return true;
     const { clock, measures } = this.#context;
-    const { auditId, request, info } = this.#request;
     measures.event();
     const facts: EventFacts = {
-      level: rule.level,
-      auditId,
+      request,
       stage,
-      requestUri: request.target,
-      verb: info.verb,
-      user: this.#user,
       impersonatedUser: this.#impersonatedUser,
       impersonationConstraint: this.#impersonationConstraint,
-      sourceIps: this.#sourceIps ?? [],
-      userAgent: this.#userAgent,
       objectRef: this.#objectRef,
       response,
-      receivedMs: this.#receivedMs,
       stageMs: stage === 'RequestReceived' ? this.#receivedMs : this.#receivedMs + clock.monotonicMs() - this.#beganMs,
       annotations: this.#annotations,
     };
@@ -236,7 +246,7 @@ export class Recorder {
   }
 
   #process(facts: EventFacts, objects: EventObjects | undefined): boolean | Promise<boolean> {
-    return this.#context.backend.process(auditEvent(facts, objects, this.#isTruncated));
+    return this.#context.backend.process(new WrittenEvent(facts, objects, this.#isTruncated));
   }
 
   #recordWithObjects(facts: EventFacts): boolean | Promise<boolean> {

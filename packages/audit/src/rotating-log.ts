@@ -42,7 +42,7 @@ export class RotatingLog {
 
   /** Writes the lines at the end of the file. One call at a time. */
   async append(lines: readonly string[]): Promise<void> {
-    const bytes = Buffer.from(lines.map((line) => `${line}\n`).join(''));
+    const bytes = Buffer.from(`${lines.join('\n')}\n`);
     if (await this.#isFull(bytes.length)) await this.#rotate();
     const file = await this.#opened();
     try {

@@ -1,6 +1,5 @@
 import {
   allBackends,
-  type AuditBackend,
   type AuditMode,
   auditWebhook,
   createAuditor,
@@ -19,7 +18,12 @@ import { followConnection } from './webhook-connection.ts';
 
 const megabyte = 1024 * 1024;
 /** What one write holds: the next events wait no longer for it than a disk takes for so much. */
-const writeCharactersMax = 1024 * 1024;
+const writeCharactersMax = 256 * 1024;
+/**
+ * A write costs as much as some ten events, so under load many leave together: nobody waits for those of `batch`, and
+ * requests that are held wait at most one millisecond more.
+ */
+const writesPerSecond = { batch: 20, blocking: 1_000, 'blocking-strict': 1_000 } as const;
 /** Of a webhook, whose body is one piece. */
 const bodyCharactersMax = 10 * megabyte;
 /** A webhook that is slow may have some more batches meanwhile, and one that is dead costs no more than this. */
@@ -37,60 +41,54 @@ export async function openAudit(options: FollowingOptions, scope: Scope): Promis
   const hasBackend = flags['audit-log-path'] !== '' || flags['audit-webhook-config-file'] !== '';
   if (hasBackend !== (policy !== undefined))
     log.warn('no audit events are recorded: that takes --audit-policy-file and a backend, and one of them is not set');
-  if (!policy || !hasBackend) return undefined;
+  if (!policy) return undefined;
 
   const stopping = new AbortController();
-  const opened = new Map<AuditPlugin, ReturnType<typeof openBackend>>();
+  const opened = new Map<AuditPlugin, OpenBackend>();
   const measuresOf = backendMeasures(metrics, log, opened);
+  const { clock } = surroundings;
   if (flags['audit-log-path'] !== '') {
     const file = await openLog(options, scope);
-    const send = (lines: readonly string[]): Promise<void> => file.append(lines);
     const batch = { eventsMax: Number.POSITIVE_INFINITY, charactersMax: writeCharactersMax };
-    const measures = measuresOf('log');
-    const { clock } = surroundings;
-    opened.set(
-      'log',
-      openBackend({
-        ...settingsOf('log', flags, batch),
-        format: flags['audit-log-format'],
-        send,
-        sendsMax: 1,
-        measures,
-        clock,
-      }),
-    );
+    const backend = openBackend({
+      ...settingsOf('log', flags, batch),
+      format: flags['audit-log-format'],
+      send: (lines) => file.append(lines),
+      sendsMax: 1,
+      measures: measuresOf('log'),
+      clock,
+    });
+    opened.set('log', backend);
   }
   if (flags['audit-webhook-config-file'] !== '') {
-    const send = await openWebhook(options, stopping.signal, scope);
-    const eventsMax = flags['audit-webhook-batch-max-size'];
-    const batch = { eventsMax, charactersMax: bodyCharactersMax };
-    const measures = measuresOf('webhook');
-    const { clock } = surroundings;
-    opened.set(
-      'webhook',
-      openBackend({
-        ...settingsOf('webhook', flags, batch),
-        format: 'json',
-        send,
-        sendsMax: webhookSendsMax,
-        measures,
-        clock,
-      }),
-    );
+    const batch = { eventsMax: flags['audit-webhook-batch-max-size'], charactersMax: bodyCharactersMax };
+    const backend = openBackend({
+      ...settingsOf('webhook', flags, batch),
+      format: 'json',
+      send: await openWebhook(options, stopping.signal, scope),
+      sendsMax: webhookSendsMax,
+      measures: measuresOf('webhook'),
+      clock,
+    });
+    opened.set('webhook', backend);
   }
-  const backend: AuditBackend = allBackends([...opened.values()]);
+  const [first, ...others] = opened.values();
+  if (!first) return undefined;
+  const backend = allBackends([first, ...others]);
   scope.onClose('audit backends', () => {
     stopping.abort();
     return backend.close();
   });
   return createAuditor({
-    clock: surroundings.clock,
+    clock,
     policy,
     backend,
     measures: auditMeasures(metrics),
     report: (error) => log.error('audit event truncated', { error: asError(error) }),
   });
 }
+
+type OpenBackend = ReturnType<typeof openBackend>;
 
 /** Throws a FlagError with everything that is wrong with the flags of the audit. */
 function checkAuditFlags(flags: ServerFlags): void {
@@ -131,8 +129,11 @@ function settingsOf(
         ? {
             perSecond: flags[`audit-${plugin}-batch-throttle-qps`],
             burst: flags[`audit-${plugin}-batch-throttle-burst`],
+            exceptFull: false,
           }
-        : undefined,
+        : plugin === 'log'
+          ? { perSecond: writesPerSecond[mode], burst: 1, exceptFull: true }
+          : undefined,
   };
 }
 
