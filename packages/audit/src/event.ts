@@ -144,11 +144,22 @@ function tailOf({ request, stageMs, annotations }: EventFacts, isTruncated: bool
   const stageTime = stageMs === receivedMs ? receivedTime : microTime(stageMs);
   const times = `,"requestReceivedTimestamp":"${receivedTime}","stageTimestamp":"${stageTime}"`;
   const all = isTruncated ? new Map([...(annotations ?? []), [truncatedKey, 'true'] as const]) : annotations;
-  if (!all || all.size === 0) return `${times}}`;
-  // Go writes maps in the order of their keys.
-  const sorted = Array.from(all).sort(([one], [other]) => (one < other ? -1 : 1));
-  return `${times},"annotations":{${sorted.map(([key, value]) => `${quote(key)}:${quote(value)}`).join(',')}}}`;
+  return all && all.size > 0 ? `${times},"annotations":{${annotationsText(all)}}}` : `${times}}`;
 }
+
+/** In the order of their keys, in which Go writes maps. */
+function annotationsText(annotations: ReadonlyMap<string, string>): string {
+  let text = '';
+  let last = '';
+  for (const [key, value] of annotations) {
+    if (key < last) return annotationsText(new Map(Array.from(annotations).sort(byKey)));
+    text += `${last === '' ? '' : ','}${quote(key)}:${quote(value)}`;
+    last = key;
+  }
+  return text;
+}
+
+const byKey = ([one]: [string, string], [other]: [string, string]): number => (one < other ? -1 : 1);
 
 const userTexts = new WeakMap<UserInfo, string>();
 
@@ -193,11 +204,16 @@ function responseText({ status, message, reason, details, code }: ResponseStatus
   return JSON.stringify({ metadata: {}, status, message: message || undefined, reason, details, code });
 }
 
+/** A second and how it is written: events of the same second are many. */
+let lastSecond = { second: Number.NaN, text: '' };
+
 /** UTC with six digits of the second. */
 function microTime(ms: number): string {
-  const micros = Math.floor(ms * 1_000);
-  const text = new Date(Math.floor(micros / 1_000)).toISOString();
-  return `${text.slice(0, -'Z'.length)}${String(micros % 1_000).padStart(3, '0')}Z`;
+  const second = Math.floor(ms / 1_000);
+  if (second !== lastSecond.second)
+    lastSecond = { second, text: new Date(second * 1_000).toISOString().slice(0, -'000Z'.length) };
+  const micros = Math.floor((ms - second * 1_000) * 1_000);
+  return `${lastSecond.text}${String(micros).padStart(6, '0')}Z`;
 }
 
 /** One line with the most important facts, as old versions of Kubernetes wrote it. */
