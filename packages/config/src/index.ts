@@ -5,6 +5,16 @@ export {
   loadAuthenticationConfiguration,
 } from './authentication-configuration.ts';
 export {
+  type AuditedResources,
+  type AuditLevel,
+  auditLevels,
+  type AuditPolicy,
+  type AuditRule,
+  type AuditStage,
+  auditStages,
+  loadAuditPolicy,
+} from './audit-policy.ts';
+export {
   type AdmissionConfiguration,
   loadAdmissionConfiguration,
   loadPluginConfiguration,

@@ -2,6 +2,7 @@ import { abacPolicyKind } from './abac-policies.ts';
 import { admissionKind, mutatingPolicyKind, validatingPolicyKind } from './admission-configuration.ts';
 import { eventRateLimitKind } from './admission/event-rate-limit.ts';
 import { webhookAdmissionKind } from './admission/static-manifests.ts';
+import { auditPolicyKind } from './audit-policy.ts';
 import { authenticationKind } from './authentication-configuration.ts';
 import { authorizationKind } from './authorization-configuration.ts';
 import { egressSelectorKind } from './egress-selector-configuration.ts';
@@ -21,6 +22,7 @@ export const configurationKinds: readonly DeclaredKind[] = [
   validatingPolicyKind,
   webhookAdmissionKind,
   encryptionKind,
+  auditPolicyKind,
   kubeconfigKind,
 ];
 

@@ -55,6 +55,7 @@ function problemOf({ keyword, params, data, parentSchema }: ErrorObject): Found 
     case 'required':
       return { message: 'Required value', below: String(missingProperty), isOfForm: false };
     case 'enum': {
+      if (typeof data !== 'string') return undefined; // its type is wrong
       const supported = (allowedValues as readonly unknown[]).filter((one) => one !== '');
       return {
         message: `Unsupported value: supported values: ${supported.map((one) => JSON.stringify(one)).join(', ')}`,

@@ -86,7 +86,7 @@ export {
   type WantedUser,
   wantedUser,
 } from './impersonation/wanted-user.ts';
-export type { WebhookConnection } from './webhook/ask-webhook.ts';
+export { sendToWebhook, type WebhookConnection } from './webhook/ask-webhook.ts';
 export { webhookTokens } from './authentication/webhook/webhook-tokens.ts';
 export { type ConnectProxy, type ProxyTls, throughProxy } from './https/connect-proxy.ts';
 export {

@@ -1,3 +1,4 @@
+export type { Auditor } from './audit.ts';
 export { chain } from './chain.ts';
 export { discoveryDocuments, type VersionInfo } from './discovery/discovery-documents.ts';
 export { type Documents, documentRoutes } from './documents.ts';

@@ -14,6 +14,7 @@ import {
 } from '@cluster-apiserver/model';
 import { openRegistry, type Registry } from '@cluster-apiserver/registry';
 import { memoryStore } from '@cluster-apiserver/storage';
+import { recorder } from '../test/recorder.ts';
 import { machineKind, noteKind, robotKind, token } from '../test/robots.ts';
 import { chain } from './chain.ts';
 import { documentRoutes } from './documents.ts';
@@ -89,16 +90,8 @@ beforeEach(() => {
       },
       authorizer,
       auditor: {
-        begin: ({ info }) =>
-          info.query.has('audited')
-            ? {
-                user: ({ name }) => void recorded.push(`user ${name}`),
-                impersonatedUser: ({ name }, constraint = 'impersonate') =>
-                  void recorded.push(`as ${name} by ${constraint}`),
-                annotate: (key, value) => void recorded.push(`${key}=${value}`),
-                responded: ({ status }) => void recorded.push(`status ${status}`),
-              }
-            : undefined,
+        begin: ({ info: { query } }) =>
+          recorder((line) => query.has('audited') && recorded.push(line), query.get('audited') === 'RequestResponse'),
       },
       inFlightLimits: { readOnly: 400, mutating: 200 },
       inFlightMeasures: { used: () => {}, rejected: () => {} },

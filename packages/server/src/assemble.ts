@@ -25,6 +25,7 @@ import { openAdmission } from './wiring/admission.ts';
 import { alwaysAllowedPathsOf } from './wiring/always-allowed-paths.ts';
 import { configzDocument, configzPath, fileRecords, recordFilesReadAtStart } from './wiring/configz.ts';
 import { allowedOrigins } from './wiring/allowed-origins.ts';
+import { openAudit } from './wiring/audit.ts';
 import { openAuthorization } from './wiring/authorization.ts';
 import { openAuthenticators } from './wiring/authenticators.ts';
 import { requirePairs } from './wiring/flag-files.ts';
@@ -166,6 +167,7 @@ export async function assemble(
       authorizer,
       apiAudiences: apiAudiences(flags),
     });
+    const auditor = await openAudit(following, scope);
     const outward = [...served, ...reviews];
     const about = versionInfo(surroundings.runtime);
     publishVersion(metrics, about, gates);
@@ -187,6 +189,7 @@ export async function assemble(
         allowedOrigin: allowedOrigins(flags['cors-allowed-origins']),
         authenticator: measuredAuthenticator(authenticators.requests, clock, authenticationMeasures(metrics)),
         authorizer: measuredAuthorizer(authorizer, clock, authorizationAttemptMeasures(metrics)),
+        auditor,
         inFlightLimits: {
           readOnly: flags['max-requests-inflight'],
           mutating: flags['max-mutating-requests-inflight'],

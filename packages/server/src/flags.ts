@@ -1,6 +1,7 @@
 import { type Flag, FlagError, type FlagValues, flagSwitch } from './flag.ts';
 import { parseFlagsOf } from './parse-flags.ts';
 import { admissionFlags } from './wiring/admission-flags.ts';
+import { auditFlags } from './wiring/audit-flags.ts';
 import { authenticationFlags } from './wiring/authentication-flags.ts';
 import { authorizationFlags } from './wiring/authorization-flags.ts';
 import { etcdFlags } from './wiring/etcd-flags.ts';
@@ -26,6 +27,7 @@ const groups = {
   'Authentication flags': { ...authenticationFlags, ...oidcFlags, ...serviceAccountFlags },
   'Authorization flags': authorizationFlags,
   'Admission flags': admissionFlags,
+  'Audit flags': auditFlags,
   'Features flags': featureFlags,
   'Logs flags': loggingFlags,
   'Global flags': globalFlags,

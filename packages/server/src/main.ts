@@ -10,6 +10,7 @@ import { createLog, createLogOutput } from '@cluster-apiserver/telemetry';
 import { assemble } from './assemble.ts';
 import { asError } from './as-error.ts';
 import { configCommand, configHelp } from './config-command/config-command.ts';
+import { auditFiles } from './audit-files.ts';
 import { FlagError, flagHelp, parseFlags, type ServerFlags } from './flags.ts';
 import { stop } from './lifecycle.ts';
 import { storageCommand, storageHelp } from './storage-command/storage-command.ts';
@@ -47,6 +48,7 @@ const surroundings: Surroundings = {
       await writeFile(file, content, { mode: 0o600 });
     },
   },
+  auditFiles,
   connectEtcd: http2Connect,
   connectKms: { v1: kmsV1Service, v2: kmsV2Service },
   listen,

@@ -12,8 +12,9 @@ export const authenticate =
   (next: Handler<Authenticated>): Handler<Understood> => {
     const known = (facts: Understood, user: UserInfo | undefined): ApiResponse | Promise<ApiResponse> => {
       if (!user) throw unauthorized();
-      facts.audit?.user(user);
-      return next(Object.assign(facts, { user }));
+      const recorded = facts.audit?.received(user);
+      const known = Object.assign(facts, { user });
+      return recorded ? recorded.then(() => next(known)) : next(known);
     };
     const refused = (facts: Understood, error: unknown): never => {
       if (!(error instanceof TokenRejectedError)) throw error;

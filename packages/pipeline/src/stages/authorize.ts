@@ -78,6 +78,14 @@ export function attributesOf({ info, user }: Authenticated): AccessQuestion {
   return { user, verb, path, resource: selects ? { ...question, ...selectionOf(info) } : question };
 }
 
+/** Of a list or a watch: the name that its field selector requires. */
+export function selectedName({ verb, resource, query }: RequestInfo): string | undefined {
+  if (!resource || query.size === 0 || !selectingVerbs.has(verb) || verb === 'deletecollection') return undefined;
+  const fields = query.get('fieldSelector');
+  const selector = fields ? readFieldSelector({ rawSelector: fields }).selector : undefined;
+  return selector && requiredName(selector);
+}
+
 const selectingVerbs: ReadonlySet<string> = new Set(['list', 'watch', 'deletecollection']);
 
 /** The part of a collection that a request is about. A collection delete is never about one name. */

@@ -7,6 +7,7 @@ import {
   Findings,
   kindOf,
   loadAbacPolicies,
+  loadAuditPolicy,
   loadAuthenticationConfiguration,
   loadAuthorizationConfiguration,
   loadEgressSelectorConfiguration,
@@ -91,6 +92,7 @@ const checks: Readonly<Record<string, Check>> = {
   AuthorizationConfiguration: ({ text, findings, files }) =>
     loadAuthorizationConfiguration(text, { readFile: files.read, policyFileGiven: true }, findings),
   'Policy.abac.authorization.kubernetes.io': ({ text }) => loadAbacPolicies(text),
+  'Policy.audit.k8s.io': ({ text, findings }) => loadAuditPolicy(text, findings),
   AdmissionConfiguration: checkAdmission,
   'Configuration.eventratelimit.admission.k8s.io': ({ text, findings }) =>
     loadPluginConfiguration('EventRateLimit', text, findings),

@@ -8,6 +8,7 @@ type FileFlag =
   | 'client-ca-file'
   | 'authentication-token-webhook-config-file'
   | 'authorization-webhook-config-file'
+  | 'audit-webhook-config-file'
   | 'requestheader-client-ca-file'
   | 'oidc-ca-file'
   | 'egress-selector-config-file'
@@ -22,7 +23,8 @@ export type ConfigurationFlag =
   | 'encryption-provider-config'
   | 'authentication-config'
   | 'authorization-config'
-  | 'authorization-policy-file';
+  | 'authorization-policy-file'
+  | 'audit-policy-file';
 
 /** The content of a file that a flag names; undefined when the flag names none. What is wrong is told by the flag. */
 export async function flagFile(name: FileFlag, flags: ServerFlags, files: Files): Promise<Buffer | undefined> {

@@ -11,7 +11,7 @@ import { reloadMeasures } from './reload-measures.ts';
 export interface Following<T> {
   readonly flag: ConfigurationFlag;
   /** In names of metrics and in the log. */
-  readonly name: 'encryption' | 'authentication' | 'authorization' | 'abac_policy';
+  readonly name: 'encryption' | 'authentication' | 'authorization' | 'abac_policy' | 'audit_policy';
   readonly reloads: boolean;
   /** Throws a ConfigurationError for a content that cannot come into service. */
   readonly build: (content: string) => T | Promise<T>;
@@ -38,6 +38,7 @@ const kinds: Readonly<Record<ConfigurationFlag, string>> = {
   'authentication-config': 'AuthenticationConfiguration',
   'authorization-config': 'AuthorizationConfiguration',
   'authorization-policy-file': 'Policy',
+  'audit-policy-file': 'Policy',
 };
 
 /** One small file. Whoever changes it waits for it to be read, and not for much longer than that. */

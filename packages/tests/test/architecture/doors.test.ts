@@ -52,6 +52,7 @@ const doors: readonly Door[] = [
     modules: ['node:fs', 'node:fs/promises'],
     allowed: {
       'server/src/main.ts': 'the entry: hands in how files are read and written',
+      'server/src/audit-files.ts': 'the files of the audit log, which the entry hands in',
       'devcluster/src/': launcher,
     },
   },
@@ -65,6 +66,7 @@ const doors: readonly Door[] = [
       'storage/src/etcd/http2/node-connection.ts': 'the same, over another HTTP/2',
       'gates/src/https/https-client.ts': 'asks issuers and webhooks, for the real server',
       'gates/src/https/connect-proxy.ts': 'leads such a request through a proxy',
+      'audit/src/source-ips.ts': 'asks of a text whether it is an address, and opens nothing',
       'certificates/src/extensions.ts': 'asks of a text whether it is an address, and opens nothing',
       'devcluster/src/': launcher,
     },
