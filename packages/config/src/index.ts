@@ -34,4 +34,5 @@ export { type FeatureGate, type FeatureGates, featureGates } from './feature-gat
 export { type Content, type Kubeconfig, loadKubeconfig } from './kubeconfig.ts';
 export { ConfigurationError } from './load.ts';
 export { type Manifest, readManifests } from './manifests.ts';
+export { loadTracingConfiguration, type TracingConfiguration, type TracingEndpoint } from './tracing-configuration.ts';
 export { loadWebhookConnection, type ReadFile, type WebhookConnection } from './webhook-connection.ts';

@@ -43,6 +43,7 @@ import { apiAudiences } from './wiring/service-account-flags.ts';
 import { openServiceAccountTokens } from './wiring/service-account-tokens.ts';
 import { openStorage, watchCacheReporter } from './wiring/storage.ts';
 import { publishWatchCache, readMeasures } from './wiring/watch-cache-measures.ts';
+import { openTracing } from './wiring/tracing.ts';
 import { watchMeasures } from './wiring/watch-measures.ts';
 
 /** A server that serves. */
@@ -75,6 +76,7 @@ export async function assemble(
     const ownPrefix = `${keyPrefix}/.own/`;
     const health = openHealth(clock, log);
     const following: FollowingOptions = { flags, surroundings, metrics, log, serverId: random.uuid() };
+    const tracer = await openTracing(following, scope);
     const isAlwaysAllowed = alwaysAllowedPathsOf(flags);
     const authentication = { ...following, isAlwaysAllowed, tokenAsked: tokenCacheMeasure(metrics) };
     const accountTokens = await openServiceAccountTokens(authentication, scope);
@@ -174,6 +176,7 @@ export async function assemble(
         },
         inFlightMeasures: inFlightMeasures(metrics, outward, clock, scope),
         measures: requestMeasures(metrics, outward),
+        tracer,
         report: reportFault,
         reportRejection,
       },

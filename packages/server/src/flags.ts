@@ -119,6 +119,7 @@ const authorization = 'Authorization flags';
 const admission = 'Admission flags';
 const features = 'Features flags';
 const logs = 'Logs flags';
+const traces = 'Traces flags';
 const global = 'Global flags';
 
 const flags = {
@@ -478,6 +479,11 @@ const flags = {
     },
     [0, 10],
   ),
+  'tracing-config-file': path({
+    group: traces,
+    fallback: '',
+    help: 'File with tracing configuration (TracingConfiguration). Without it, no request is traced.',
+  }),
   help: flagSwitch({ group: global, help: 'Print this help.' }),
   version: flagSwitch({ group: global, help: 'Print the version.' }),
 } satisfies Record<string, Flag<unknown>>;
