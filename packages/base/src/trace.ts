@@ -68,7 +68,7 @@ export function traceHeaders(context: TraceContext): Readonly<Record<string, str
 /** Where a request to somebody else goes. Path and query may hold what is secret to him, and are left out. */
 export const serverAttributes = ({ hostname, port, protocol }: URL): SpanAttributes => ({
   'server.address': hostname,
-  'server.port': port === '' ? defaultPorts[protocol] ?? 0 : Number(port),
+  'server.port': port === '' ? (defaultPorts[protocol] ?? 0) : Number(port),
 });
 
 const defaultPorts: Readonly<Record<string, number>> = { 'http:': 80, 'https:': 443 };

@@ -54,7 +54,8 @@ const million = 1_000_000;
 
 function readRate(written: Written): number | undefined {
   const rate = written.int32();
-  if (rate !== undefined && (rate < 0 || rate > million)) written.invalid(rate, `expected a number from 0 to ${million}`);
+  if (rate !== undefined && (rate < 0 || rate > million))
+    written.invalid(rate, `expected a number from 0 to ${million}`);
   return rate;
 }
 
@@ -73,7 +74,9 @@ function readEndpoint(written: Written): TracingEndpoint {
   }
   if (scheme !== undefined && scheme !== 'dns') {
     // A URL of another scheme may hold a password.
-    written.wrong(`unsupported scheme ${JSON.stringify(scheme)}: expected none, dns, unix or unix-abstract; there is no TLS`);
+    written.wrong(
+      `unsupported scheme ${JSON.stringify(scheme)}: expected none, dns, unix or unix-abstract; there is no TLS`,
+    );
     return defaultEndpoint;
   }
   const address = scheme === undefined ? text : rest.replace(/^\//, '');

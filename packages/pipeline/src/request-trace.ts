@@ -1,10 +1,4 @@
-import {
-  type Clock,
-  isSampled,
-  type Span,
-  type TraceContext,
-  type Traced,
-} from '@cluster-apiserver/base';
+import { type Clock, isSampled, type Span, type TraceContext, type Traced } from '@cluster-apiserver/base';
 import type { UserInfo } from '@cluster-apiserver/model';
 import { mastersGroup, monitoringGroup } from '@cluster-apiserver/gates';
 import type { Tracer } from '@cluster-apiserver/telemetry';

@@ -2,4 +2,11 @@ export { createHealth, type Endpoint, type Health } from './health.ts';
 export { createLog, type Log } from './log.ts';
 export { createLogOutput } from './log-output.ts';
 export { createMetrics, doublingBuckets, type Metrics, secondsBuckets } from './metrics.ts';
-export { type DropReason, type OpenTracer, openTracer, type RequestSpan, type Tracer, type TracerMeasures } from './tracer.ts';
+export {
+  type DropReason,
+  type OpenTracer,
+  openTracer,
+  type RequestSpan,
+  type Tracer,
+  type TracerMeasures,
+} from './tracer.ts';

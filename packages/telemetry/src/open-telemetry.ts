@@ -1,6 +1,5 @@
 /** The only file that knows OpenTelemetry's SDK. Its globals are left alone: spans are handed on, not looked up. */
 import {
-  type Attributes,
   createTraceState,
   type HrTime,
   ROOT_CONTEXT,
@@ -15,7 +14,14 @@ import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-grpc';
 import { resourceFromAttributes } from '@opentelemetry/resources';
 import { AlwaysOnSampler, TracerProvider } from '@opentelemetry/sdk-trace';
 import { credentials } from '@grpc/grpc-js';
-import { type Clock, type Random, type Span, type SpanAttributes, type SpanOptions, type TraceContext } from '@cluster-apiserver/base';
+import {
+  type Clock,
+  type Random,
+  type Span,
+  type SpanAttributes,
+  type SpanOptions,
+  type TraceContext,
+} from '@cluster-apiserver/base';
 import { boundedProcessor } from './bounded-spans.ts';
 import type { OpenTracer, RequestSpan, TracerOptions } from './tracer.ts';
 
@@ -144,7 +150,7 @@ class RecordedSpan implements Span {
   }
 
   set(attributes: SpanAttributes): void {
-    if (!this.#hasEnded) this.#span.setAttributes(attributes as Attributes);
+    if (!this.#hasEnded) this.#span.setAttributes(attributes);
   }
 
   fail(type: string): void {

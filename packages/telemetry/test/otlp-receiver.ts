@@ -87,10 +87,7 @@ const errorCode = 2;
 export async function startReceiver(address = '127.0.0.1:0'): Promise<OtlpReceiver> {
   const spans: ReceivedSpan[] = [];
   const server = new Server();
-  const exportSpans = async (
-    call: ServerUnaryCall<Buffer, Buffer>,
-    done: sendUnaryData<Buffer>,
-  ): Promise<void> => {
+  const exportSpans = async (call: ServerUnaryCall<Buffer, Buffer>, done: sendUnaryData<Buffer>): Promise<void> => {
     await receiver.ready;
     if (receiver.refusing) return done({ code: status.UNAVAILABLE, details: 'refusing' });
     spans.push(...spansIn(call.request));
@@ -108,7 +105,7 @@ export async function startReceiver(address = '127.0.0.1:0'): Promise<OtlpReceiv
         responseDeserialize: (bytes: Buffer) => bytes,
       },
     },
-    { export: exportSpans },
+    { export: (call: ServerUnaryCall<Buffer, Buffer>, done: sendUnaryData<Buffer>) => void exportSpans(call, done) },
   );
   const port = await new Promise<number>((resolve, reject) =>
     server.bindAsync(address, ServerCredentials.createInsecure(), (error, bound) =>
@@ -158,14 +155,3 @@ const attributesIn = (attributes: readonly KeyValue[]): Attributes =>
       text ?? fact ?? (integer === undefined ? (number ?? 0) : Number(integer)),
     ]),
   );
-
-/** A trace as people read it: each span below the one it is part of, in the order of their starts. */
-export function treeOf(spans: readonly ReceivedSpan[], describe: (span: ReceivedSpan) => string): string[] {
-  const ids = new Set(spans.map(({ spanId }) => spanId));
-  const sorted = [...spans].sort((one, other) => (one.startNanos < other.startNanos ? -1 : 1));
-  const below = (parent: string, depth: number): string[] =>
-    sorted
-      .filter(({ parentSpanId }) => (depth === 0 ? !ids.has(parentSpanId) : parentSpanId === parent))
-      .flatMap((span) => [`${'  '.repeat(depth)}${describe(span)}`, ...below(span.spanId, depth + 1)]);
-  return below('', 0);
-}

@@ -51,7 +51,12 @@ export async function requireVerb(
   reword?: Reword,
 ): Promise<void> {
   const attributes = { ...attributesOf(facts), verb };
-  requireAllowed(facts, attributes, await inSpan(facts.call, 'authorization', (call) => authorizer.authorize(attributes, call)), reword);
+  requireAllowed(
+    facts,
+    attributes,
+    await inSpan(facts.call, 'authorization', (call) => authorizer.authorize(attributes, call)),
+    reword,
+  );
 }
 
 function requireAllowed(

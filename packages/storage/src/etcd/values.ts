@@ -10,7 +10,7 @@ import type { KeyValue } from './wire/key-value.ts';
 export function readValue(
   transformer: Transformer,
   keyValue: KeyValue,
-  trace?: Span | undefined,
+  trace?: Span,
 ): Stored | Promise<Stored> {
   const { key, modRevision } = keyValue;
   const stored = ({ value, stale, source }: Transformed): Stored => ({

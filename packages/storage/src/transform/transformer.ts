@@ -7,9 +7,9 @@ import type { Pieces } from '../pieces.ts';
  */
 export interface Transformer {
   /** Each layer adds its own pieces. `trace` is the span of the write, if it is recorded. */
-  toStorage(value: Uint8Array, key: string, trace?: Span | undefined): Pieces | Promise<Pieces>;
+  toStorage(value: Uint8Array, key: string, trace?: Span): Pieces | Promise<Pieces>;
   /** Throws or rejects when the value is not one that it can read. `trace` is the span of the read, if it is recorded. */
-  fromStorage(value: Buffer, key: string, trace?: Span | undefined): Transformed | Promise<Transformed>;
+  fromStorage(value: Buffer, key: string, trace?: Span): Transformed | Promise<Transformed>;
 }
 
 /** One that waits for nobody. */

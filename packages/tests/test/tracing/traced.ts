@@ -21,11 +21,27 @@ export const serveTraced = (fields: object, options: ServeOptions = {}): Promise
     },
   });
 
-/** The spans of one request, by its audit id, once all of them have come: the request's own is sent as the last. */
-export async function traceOf(receiver: OtlpReceiver, auditId: string): Promise<readonly ReceivedSpan[]> {
+/** The spans of one request, by its audit id, its own first. They come together with it or before. */
+export async function spansOf(receiver: OtlpReceiver, auditId: string): Promise<readonly ReceivedSpan[]> {
   const request = await until(`the trace of ${auditId}`, () => requestSpan(receiver, auditId));
-  return receiver.spans.filter(({ traceId }) => traceId === request.traceId);
+  // A caller may have sent several requests in his trace.
+  const below = ({ spanId }: ReceivedSpan): ReceivedSpan[] =>
+    receiver.spans
+      .filter(({ traceId, parentSpanId }) => traceId === request.traceId && parentSpanId === spanId)
+      .flatMap((span) => [span, ...below(span)]);
+  return [request, ...below(request)];
 }
 
 export const requestSpan = ({ spans }: OtlpReceiver, auditId: string): ReceivedSpan | undefined =>
   spans.find(({ attributes }) => attributes['audit-id'] === auditId);
+
+/** A trace as people read it: each span below the one that it is part of, in the order of their starts. */
+export function treeOf(spans: readonly ReceivedSpan[], describe: (span: ReceivedSpan) => string): string[] {
+  const ids = new Set(spans.map(({ spanId }) => spanId));
+  const sorted = [...spans].sort((one, other) => Number(one.startNanos - other.startNanos));
+  const below = (parent: string | undefined, depth: number): string[] =>
+    sorted
+      .filter(({ parentSpanId }) => (parent === undefined ? !ids.has(parentSpanId) : parentSpanId === parent))
+      .flatMap((span) => [`${'  '.repeat(depth)}${describe(span)}`, ...below(span.spanId, depth + 1)]);
+  return below(undefined, 0);
+}

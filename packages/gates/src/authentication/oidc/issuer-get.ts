@@ -2,7 +2,7 @@ import { callUntil, type Clock, type Span } from '@cluster-apiserver/base';
 import { type HttpsClient, HttpsError } from '../../https/https-client.ts';
 
 /** Fetches a document of an issuer. It is shared by all who wait for it, so it has a time of its own; it shows in the trace of one. */
-export type Get = (url: string, signal: AbortSignal, trace?: Span | undefined) => Promise<string>;
+export type Get = (url: string, signal: AbortSignal, trace?: Span) => Promise<string>;
 
 /** Keys and discovery are some kilobytes. */
 const bodyBytesMax = 1024 * 1024;

@@ -41,7 +41,7 @@ export function kmsV1Service(connection: KmsConnection): KmsV1Service {
 const loadGrpc = () => import('@grpc/grpc-js');
 
 function open({ socket, timeoutMs, clock, called }: KmsConnection): {
-  ask: <Request, Answer>(rpc: Rpc<Request, Answer>, request: Request, trace?: Span | undefined) => Promise<Answer>;
+  ask: <Request, Answer>(rpc: Rpc<Request, Answer>, request: Request, trace?: Span) => Promise<Answer>;
   close: () => void;
 } {
   const connected = loadGrpc().then((grpc) => ({ grpc, client: connect(grpc, socket) }));

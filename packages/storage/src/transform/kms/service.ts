@@ -8,7 +8,7 @@ import type { Span } from '@cluster-apiserver/base';
 export interface KmsV2Service {
   status(): Promise<KmsStatus>;
   encrypt(plain: Uint8Array, uid: string): Promise<EncryptedKey>;
-  decrypt(encrypted: EncryptedKey, uid: string, trace?: Span | undefined): Promise<Buffer>;
+  decrypt(encrypted: EncryptedKey, uid: string, trace?: Span): Promise<Buffer>;
   close(): void;
 }
 
@@ -31,7 +31,7 @@ export interface EncryptedKey {
 /** The older protocol: the plugin is asked for each key, and says nothing of its own. */
 export interface KmsV1Service {
   version(): Promise<string>;
-  encrypt(plain: Uint8Array, trace?: Span | undefined): Promise<Buffer>;
-  decrypt(encrypted: Uint8Array, trace?: Span | undefined): Promise<Buffer>;
+  encrypt(plain: Uint8Array, trace?: Span): Promise<Buffer>;
+  decrypt(encrypted: Uint8Array, trace?: Span): Promise<Buffer>;
   close(): void;
 }
