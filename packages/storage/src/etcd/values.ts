@@ -7,11 +7,7 @@ import type { Transformed, Transformer } from '../transform/transformer.ts';
 import type { KeyValue } from './wire/key-value.ts';
 
 /** Most transformers answer at once, and then nothing is waited for. */
-export function readValue(
-  transformer: Transformer,
-  keyValue: KeyValue,
-  trace?: Span,
-): Stored | Promise<Stored> {
+export function readValue(transformer: Transformer, keyValue: KeyValue, trace?: Span): Stored | Promise<Stored> {
   const { key, modRevision } = keyValue;
   const stored = ({ value, stale, source }: Transformed): Stored => ({
     key,
