@@ -88,7 +88,7 @@ export async function readBody({
   call,
 }: Pick<Authenticated, 'request' | 'seat' | 'call'>): Promise<Buffer> {
   seat?.giveBack();
-  const body = await inSpan(call, 'read body', () => receivedBody(request));
+  const body = await (call.trace ? inSpan(call, 'read body', () => receivedBody(request)) : receivedBody(request));
   seat?.retake();
   return body;
 }

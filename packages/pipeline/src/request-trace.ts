@@ -60,7 +60,9 @@ export class RequestTrace implements Traced {
     const span = this.#request ?? this.#begin(facts, {});
     span.set({ 'http.response.status_code': status });
     if (status >= serverErrorMin) span.fail(String(status));
-    facts.request.onEnd((end) => this.#ended(end));
+    // Whoever has left is not told of again.
+    if (facts.request.isAborted) this.#ended({ outcome: 'aborted', bodyBytes: 0 });
+    else facts.request.onEnd((end) => this.#ended(end));
   }
 
   /** Ends the span before the response, which goes on for long. */

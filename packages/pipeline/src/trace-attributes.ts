@@ -21,8 +21,11 @@ const knownMethods: ReadonlySet<string> = new Set([
 /** As kube-apiserver's: the method, and the path of a resource with names left out. */
 export function spanName({ request, info }: Known): string {
   const method = knownMethods.has(request.method) ? request.method : 'HTTP';
-  return info?.resource ? `${method} ${routeOf(info.resource)}` : method;
+  return info?.resource ? `${method} ${routeOf(info.resource)}`.slice(0, nameCharactersMax) : method;
 }
+
+/** The resource may be the client's own word. */
+const nameCharactersMax = 256;
 
 function routeOf({ group, version, inNamespace, plural, name, subresource, watchPath }: ResourceInfo): string {
   return [

@@ -109,6 +109,14 @@ test.each<[string, ExchangeEnd['outcome'], number, readonly string[]]>([
   expect(log).toEqual(['authentication begins', 'authentication ends', ...failures, 'request ends']);
 });
 
+test('the span of a client who left before the answer ends with it', async () => {
+  samples = true;
+  const request = Object.assign(requestWith({}), { isAborted: true });
+  await traceRequests(tracer, clock)(answering([]))({ request });
+  expect(log.slice(2)).toEqual(['request fails: aborted', 'request ends']);
+  expect(ends).toEqual([]);
+});
+
 test('what is refused before anybody is known has a span too', async () => {
   samples = true;
   await send({}, async () => ({ status: 400, headers: {} }));
