@@ -4,7 +4,6 @@ import {
   callUntil,
   DeadlineExceededError,
   detached,
-  type TraceContext,
   RequestCall,
   throwIfAborted,
   withDeadline,
@@ -28,7 +27,6 @@ const clock: Clock = {
 class TestCaller implements Caller {
   readonly #gone = new AbortController();
   signals = 0;
-  traceparent: string | undefined;
   #listeners: (() => void)[] = [];
 
   get isAborted(): boolean {
@@ -37,9 +35,6 @@ class TestCaller implements Caller {
   get signal(): AbortSignal {
     this.signals++;
     return this.#gone.signal;
-  }
-  header(name: string): string | undefined {
-    return name === 'traceparent' ? this.traceparent : undefined;
   }
   onEnd(listener: () => void): void {
     this.#listeners.push(listener);
@@ -113,27 +108,6 @@ describe('The call of a request', () => {
   test('knows nobody who could leave when it is detached', () => {
     caller.leave();
     expect(detached(call)).toEqual(callUntil(3_000));
-  });
-
-  test.each<[string | undefined, TraceContext | undefined]>([
-    [undefined, undefined],
-    ['', undefined],
-    [
-      '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
-      { traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b7169203331', flags: 1 },
-    ],
-    [
-      '01-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-more',
-      { traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b7169203331', flags: 1 },
-    ],
-    ['00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-more', undefined],
-    ['ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01', undefined],
-    ['00-00000000000000000000000000000000-b7ad6b7169203331-01', undefined],
-    ['00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01', undefined],
-    ['00-0AF7651916CD43DD8448EB211C80319C-b7ad6b7169203331-01', undefined],
-  ])('carries the trace of %s', (traceparent, trace) => {
-    caller.traceparent = traceparent;
-    expect(call.trace).toEqual(trace);
   });
 });
 

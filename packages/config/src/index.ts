@@ -54,6 +54,7 @@ export { configurationKinds, kindNamed, kindOf, nameOf } from './kinds.ts';
 export type { DeclaredKind } from './load.ts';
 export type { Schema } from './schema.ts';
 export { type Manifest, readManifests } from './manifests.ts';
+export { loadTracingConfiguration, type TracingConfiguration, type TracingEndpoint } from './tracing-configuration.ts';
 export {
   loadWebhookConnection,
   readWebhookConnection,

@@ -9,6 +9,7 @@ import { egressSelectorKind } from './egress-selector-configuration.ts';
 import { encryptionKind } from './encryption-configuration.ts';
 import { kubeconfigKind } from './kubeconfig.ts';
 import type { DeclaredKind } from './load.ts';
+import { tracingKind } from './tracing-configuration.ts';
 
 /** Every kind of configuration file: one exists for `config schema` and for docs/configuration.md by its line here. */
 export const configurationKinds: readonly DeclaredKind[] = [
@@ -23,6 +24,7 @@ export const configurationKinds: readonly DeclaredKind[] = [
   webhookAdmissionKind,
   encryptionKind,
   auditPolicyKind,
+  tracingKind,
   kubeconfigKind,
 ];
 

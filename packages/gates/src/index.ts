@@ -68,7 +68,7 @@ export { alwaysAllowedPaths, PathPatternError, pathMatcher } from './authorizati
 export type { Authorizer } from './authorization/authorizer.ts';
 export { instrumented } from './authorization/instrumented.ts';
 export { type AuthorizationResult, measuredAuthorizer, type ObserveAuthorization } from './authorization/measured.ts';
-export { mastersGroup, privilegedGroups } from './authorization/privileged-groups.ts';
+export { mastersGroup, monitoringGroup, privilegedGroups } from './authorization/privileged-groups.ts';
 export { type IndexedBinding, type IndexedRole, PolicyIndex } from './authorization/rbac/policy-index.ts';
 export { missingRules } from './authorization/rbac/missing-rules.ts';
 export { type CurrentPolicy, rbacAuthorizer } from './authorization/rbac/rbac-authorizer.ts';

@@ -1,4 +1,4 @@
-import { type Call, type Clock, getOwn, largeBytesMin, perform, type Steps } from '@cluster-apiserver/base';
+import { type Call, type Clock, getOwn, inSpan, largeBytesMin, perform, type Steps } from '@cluster-apiserver/base';
 import {
   badRequest,
   decode,
@@ -82,9 +82,13 @@ const formats: Readonly<Record<string, BodyFormat>> = {
 export type FieldValidation = 'Ignore' | 'Warn' | 'Strict';
 
 /** The body of a request, which holds no seat while it arrives: clients that send slowly would take those of all others. */
-export async function readBody({ request, seat }: Pick<Authenticated, 'request' | 'seat'>): Promise<Buffer> {
+export async function readBody({
+  request,
+  seat,
+  call,
+}: Pick<Authenticated, 'request' | 'seat' | 'call'>): Promise<Buffer> {
   seat?.giveBack();
-  const body = await receivedBody(request);
+  const body = await (call.trace ? inSpan(call, 'read body', () => receivedBody(request)) : receivedBody(request));
   seat?.retake();
   return body;
 }

@@ -1,5 +1,6 @@
 import type { Clock, Random } from '@cluster-apiserver/base';
 import type { Authenticator, Authorizer } from '@cluster-apiserver/gates';
+import type { Tracer } from '@cluster-apiserver/telemetry';
 import type { Auditor } from './audit.ts';
 import type { ApiRequest, Handler } from './exchange.ts';
 import type { Authenticated, Received } from './facts.ts';
@@ -13,6 +14,7 @@ import { impersonate } from './stages/impersonate.ts';
 import { type InFlightLimits, type InFlightMeasures, limitInFlight } from './stages/in-flight.ts';
 import { type Measures, measure } from './stages/measure.ts';
 import { nameRequest } from './stages/request-id.ts';
+import { traceRequests } from './stages/trace.ts';
 import { understand } from './stages/understand.ts';
 
 export interface ChainOptions {
@@ -26,6 +28,8 @@ export interface ChainOptions {
   readonly inFlightMeasures: InFlightMeasures;
   readonly auditor?: Auditor | undefined;
   readonly measures: Measures;
+  /** Undefined for no tracing at all. */
+  readonly tracer?: Tracer | undefined;
   readonly report: ReportFault;
   readonly reportRejection: ReportRejection;
 }
@@ -37,7 +41,7 @@ export interface ChainOptions {
  */
 export function chain(options: ChainOptions, routes: Handler<Authenticated>): Handler<ApiRequest> {
   const { allowedOrigin, auditor, authenticator, authorizer, measures, random, report, reportRejection } = options;
-  const way: Handler<Received> = measure(
+  const answer: Handler<Received> = measure(
     measures,
     options.clock,
   )(
@@ -70,5 +74,6 @@ export function chain(options: ChainOptions, routes: Handler<Authenticated>): Ha
       ),
     ),
   );
+  const way = traceRequests(options.tracer, options.clock)(answer);
   return (request) => way({ request });
 }

@@ -1,4 +1,4 @@
-import { type Call, resultOf, throwIfAborted, type Work } from '@cluster-apiserver/base';
+import { type Call, inSpan, resultOf, throwIfAborted, type Work } from '@cluster-apiserver/base';
 import type { Admission, AdmissionContext, OperationOptions, Precondition } from '@cluster-apiserver/gates';
 import {
   type KubeObject,
@@ -47,7 +47,7 @@ export function mutate(
   const { requester } = options;
   // Only in a deletion there is no object.
   return requester
-    ? (requester.admission.mutate(contextOf(admitted, options, requester, write)) as KubeObject | Promise<KubeObject>)
+    ? (mutateTraced(requester, contextOf(admitted, options, requester, write)) as KubeObject | Promise<KubeObject>)
     : write.object;
 }
 
@@ -58,8 +58,19 @@ export function admit(
   write: Write,
 ): readonly Precondition[] | Promise<readonly Precondition[]> {
   const { requester } = options;
-  return requester ? requester.admission.validate(contextOf(admitted, options, requester, write)) : none;
+  return requester ? validateTraced(requester, contextOf(admitted, options, requester, write)) : none;
 }
+
+/** Both phases show in the trace of a recorded request, and webhooks below them. */
+const mutateTraced = ({ admission }: Requester, context: AdmissionContext): ReturnType<Admission['mutate']> =>
+  context.call.trace
+    ? inSpan(context.call, 'mutating admission', (call) => admission.mutate({ ...context, call }))
+    : admission.mutate(context);
+
+const validateTraced = ({ admission }: Requester, context: AdmissionContext): ReturnType<Admission['validate']> =>
+  context.call.trace
+    ? inSpan(context.call, 'validating admission', (call) => admission.validate({ ...context, call }))
+    : admission.validate(context);
 
 /** Throws the answer when admission refuses the deletion. Mutating plugins receive it too, though there is no object. */
 export function* admitDeletion(
@@ -70,8 +81,8 @@ export function* admitDeletion(
   const { requester } = options;
   if (!requester) return;
   const context = contextOf(admitted, options, requester, { operation: 'DELETE', name, object: undefined, oldObject });
-  yield* resultOf(requester.admission.mutate(context));
-  yield* resultOf(requester.admission.validate(context));
+  yield* resultOf(mutateTraced(requester, context));
+  yield* resultOf(validateTraced(requester, context));
 }
 
 /** What is answered and never stored, as admission wants it. It relies on nothing: there is no write to refuse later. */

@@ -1,3 +1,4 @@
+import { inSpan } from '@cluster-apiserver/base';
 import { type Call, type Collection, type Revision, RevisionTooLargeError } from '@cluster-apiserver/storage';
 import { tooLargeResourceVersion } from './storage-answers.ts';
 import type { Cached } from './stored-object.ts';
@@ -8,7 +9,12 @@ export function reach(
   wanted: Revision | 'any' | undefined,
   call: Call,
 ): Promise<void> | undefined {
-  return collection.reach(wanted, call)?.catch((error: unknown) => {
+  // What needs no fresh state waits for hardly anything.
+  const isRecorded = call.trace !== undefined && wanted !== 'any';
+  const reaching = isRecorded
+    ? inSpan(call, 'read barrier', (traced) => collection.reach(wanted, traced))
+    : collection.reach(wanted, call);
+  return reaching?.catch((error: unknown) => {
     if (!(error instanceof RevisionTooLargeError)) throw error;
     throw tooLargeResourceVersion(`Too large resource version: ${wanted}, current: ${collection.reached}`, {
       cause: error,

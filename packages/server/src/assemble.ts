@@ -49,6 +49,7 @@ import { openServiceAccountTokens } from './wiring/service-account-tokens.ts';
 import { openStorage, watchCacheReporter } from './wiring/storage.ts';
 import { publishWatchCache, readMeasures } from './wiring/watch-cache-measures.ts';
 import { publishVersion } from './wiring/version-measures.ts';
+import { openTracing } from './wiring/tracing.ts';
 import { watchMeasures } from './wiring/watch-measures.ts';
 
 /** A server that serves. */
@@ -93,6 +94,7 @@ export async function assemble(
       records: fileRecords(clock),
     };
     await recordFilesReadAtStart(flags, surroundings.files, following.records);
+    const tracer = await openTracing(following, scope);
     const isAlwaysAllowed = alwaysAllowedPathsOf(flags);
     const authentication = { ...following, certificates, isAlwaysAllowed, tokenAsked: tokenCacheMeasure(metrics) };
     const accountTokens = await openServiceAccountTokens(authentication, scope);
@@ -196,6 +198,7 @@ export async function assemble(
         },
         inFlightMeasures: inFlightMeasures(metrics, outward, clock, scope),
         measures: requestMeasures(metrics, outward, clock),
+        tracer,
         report: reportFault,
         reportRejection,
       },

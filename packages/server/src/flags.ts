@@ -11,6 +11,7 @@ import { loggingFlags } from './wiring/logging-flags.ts';
 import { oidcFlags } from './wiring/oidc-flags.ts';
 import { serviceAccountFlags } from './wiring/service-account-flags.ts';
 import { servingFlags } from './wiring/serving-flags.ts';
+import { tracingFlags } from './wiring/tracing-flags.ts';
 
 export { FlagError };
 
@@ -30,6 +31,7 @@ const groups = {
   'Audit flags': auditFlags,
   'Features flags': featureFlags,
   'Logs flags': loggingFlags,
+  'Traces flags': tracingFlags,
   'Global flags': globalFlags,
 } satisfies Record<string, Record<string, Flag<unknown>>>;
 

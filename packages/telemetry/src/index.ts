@@ -11,3 +11,11 @@ export {
   type Observe,
   secondsBuckets,
 } from './metrics.ts';
+export {
+  type DropReason,
+  type OpenTracer,
+  openTracer,
+  type RequestSpan,
+  type Tracer,
+  type TracerMeasures,
+} from './tracer.ts';

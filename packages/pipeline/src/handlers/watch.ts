@@ -78,6 +78,7 @@ export const watchHandler = (resource: Resource, limits: WatchLimits): Handler<A
       openWatches: limits.openWatches,
       measures,
       fault: (error: unknown) => limits.report(error, facts),
+      caughtUp: initialEventsSpan(facts),
     };
     return {
       status: webSocket ? 101 : 200,
@@ -91,6 +92,18 @@ export const watchHandler = (resource: Resource, limits: WatchLimits): Handler<A
     };
   };
 };
+
+/** The trace of a watch ends with its initial events, since a watch may last for hours. */
+function initialEventsSpan({ request, call, trace }: Authenticated): (() => void) | undefined {
+  const span = call.trace?.child('initial events');
+  if (!trace || !span) return undefined;
+  const end = (): void => {
+    span.end();
+    trace.end();
+  };
+  request.onEnd(end);
+  return end;
+}
 
 const watchedBy = ({ served: { group, version, plural } }: Resource, { resource }: RequestInfo): Watched => ({
   group,
@@ -119,6 +132,8 @@ interface Ending {
   readonly openWatches: OpenWatches;
   readonly measures: OpenWatchMeasures;
   readonly fault: (error: unknown) => void;
+  /** Called once, when all that was there when the watch began has been written. */
+  readonly caughtUp: (() => void) | undefined;
 }
 
 /** Takes from a watch what there is, as fast as its client reads, until one of them or the time is at its end. */
@@ -134,6 +149,7 @@ class Stream implements WatchStream {
   #cutBy: Error | undefined;
   #isOver = false;
   #draining = false;
+  #caughtUp: (() => void) | undefined;
   #giveUpDraining: (() => void) | undefined;
   #cancelBookmark: (() => void) | undefined;
 
@@ -142,6 +158,7 @@ class Stream implements WatchStream {
     this.#sink = sink;
     this.#frames = frames;
     this.#ending = ending;
+    this.#caughtUp = ending.caughtUp;
   }
 
   get writtenBytes(): number {
@@ -225,6 +242,8 @@ class Stream implements WatchStream {
       this.#send(this.#frames.error(status));
       return this.#end();
     }
+    this.#caughtUp?.();
+    this.#caughtUp = undefined;
     if (this.#watching.ended) this.#end();
     else this.#watching.wait(this.#pump);
   });

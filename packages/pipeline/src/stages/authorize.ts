@@ -1,3 +1,4 @@
+import { inSpan } from '@cluster-apiserver/base';
 import type { Authorizer } from '@cluster-apiserver/gates';
 import {
   type AccessDecision,
@@ -29,7 +30,10 @@ export const authorize =
     };
     return (facts) => {
       const attributes = attributesOf(facts);
-      const decision = authorizer.authorize(attributes, facts.call);
+      const { call } = facts;
+      const decision = call.trace
+        ? inSpan(call, 'authorization', (traced) => authorizer.authorize(attributes, traced))
+        : authorizer.authorize(attributes, call);
       return decision instanceof Promise
         ? decision.then((found) => decided(facts, attributes, found))
         : decided(facts, attributes, decision);
@@ -47,7 +51,12 @@ export async function requireVerb(
   reword?: Reword,
 ): Promise<void> {
   const attributes = { ...attributesOf(facts), verb };
-  requireAllowed(facts, attributes, await authorizer.authorize(attributes, facts.call), reword);
+  requireAllowed(
+    facts,
+    attributes,
+    await inSpan(facts.call, 'authorization', (call) => authorizer.authorize(attributes, call)),
+    reword,
+  );
 }
 
 function requireAllowed(

@@ -11,7 +11,9 @@ export const boundTime =
     const asked = askedMs(facts.request.target);
     const timeoutMs = Math.min(asked ?? requestTimeoutMs, requestTimeoutMs);
     const deadlineMs = clock.monotonicMs() + timeoutMs;
-    const response = next(Object.assign(facts, { call: new RequestCall(facts.request, clock, deadlineMs) }));
+    const response = next(
+      Object.assign(facts, { call: new RequestCall(facts.request, clock, deadlineMs, facts.trace) }),
+    );
     if (asked === undefined || !(response instanceof Promise)) return response;
     return response.catch((error: unknown) => {
       throw asTimeout(error, deadlineMs, clock);

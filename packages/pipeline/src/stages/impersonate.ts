@@ -1,3 +1,4 @@
+import { inSpan } from '@cluster-apiserver/base';
 import {
   type Authorizer,
   type Impersonation,
@@ -25,7 +26,8 @@ export const impersonate =
     return (facts) => {
       const wanted = wantedIn(facts.request);
       if (!wanted) return next(facts);
-      return decide(wanted, attributesOf(facts), facts.call).then((found) => goOn(facts, found));
+      const decided = inSpan(facts.call, 'impersonation', (call) => decide(wanted, attributesOf(facts), call));
+      return decided.then((found) => goOn(facts, found));
     };
   };
 

@@ -33,7 +33,6 @@ export const measure =
       const { info, call }: Partial<Understood> = facts as Received & Partial<Understood>; // added by the stages below
       const seconds = (clock.monotonicMs() - beganMs) / 1000;
       const waitedMs = call instanceof RequestCall ? call.externalWaitMs : 0;
-      const trace = call?.trace;
       measures.ended({
         request: facts.request,
         info,
@@ -41,7 +40,7 @@ export const measure =
         seconds,
         ownSeconds: seconds - waitedMs / 1000,
         bytes,
-        trace: trace && (trace.flags & sampledFlag) !== 0 ? trace : undefined,
+        trace: call?.trace?.context,
       });
     };
     const answered = (response: ApiResponse): ApiResponse => {
@@ -56,6 +55,3 @@ export const measure =
     const response = next(facts);
     return response instanceof Promise ? response.then(answered) : answered(response);
   };
-
-/** Of W3C Trace Context. */
-const sampledFlag = 1;

@@ -13,6 +13,7 @@ import {
   loadEgressSelectorConfiguration,
   loadEncryptionConfiguration,
   loadPluginConfiguration,
+  loadTracingConfiguration,
   nameOf,
   type Problem,
   readAdmissionConfiguration,
@@ -93,6 +94,7 @@ const checks: Readonly<Record<string, Check>> = {
     loadAuthorizationConfiguration(text, { readFile: files.read, policyFileGiven: true }, findings),
   'Policy.abac.authorization.kubernetes.io': ({ text }) => loadAbacPolicies(text),
   'Policy.audit.k8s.io': ({ text, findings }) => loadAuditPolicy(text, findings),
+  TracingConfiguration: ({ text, findings }) => loadTracingConfiguration(text, findings),
   AdmissionConfiguration: checkAdmission,
   'Configuration.eventratelimit.admission.k8s.io': ({ text, findings }) =>
     loadPluginConfiguration('EventRateLimit', text, findings),

@@ -132,8 +132,8 @@ function transformationMeasures(
       }
     };
     return {
-      toStorage: (value, key) => measured('to_storage', () => transformer.toStorage(value, key)),
-      fromStorage: (value, key) => measured('from_storage', () => transformer.fromStorage(value, key)),
+      toStorage: (value, key, trace) => measured('to_storage', () => transformer.toStorage(value, key, trace)),
+      fromStorage: (value, key, trace) => measured('from_storage', () => transformer.fromStorage(value, key, trace)),
     };
   };
 }

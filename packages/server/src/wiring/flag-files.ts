@@ -13,6 +13,7 @@ type FileFlag =
   | 'oidc-ca-file'
   | 'egress-selector-config-file'
   | 'admission-control-config-file'
+  | 'tracing-config-file'
   | 'etcd-cafile'
   | 'etcd-certfile'
   | 'etcd-keyfile'

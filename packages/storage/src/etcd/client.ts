@@ -3,7 +3,7 @@
  * is a series of short attempts, each at the likeliest member. How long the series goes on depends on whether waiting
  * can help: as long as most members live, a leader will be found; when they do not, nothing can be found.
  */
-import { callUntil, type Clock, type Random, throwIfAborted } from '@cluster-apiserver/base';
+import { callUntil, type Clock, type Random, serverAttributes, throwIfAborted } from '@cluster-apiserver/base';
 import { HistoryReplacedError, StorageFullError, StorageUnavailableError } from '../errors.ts';
 import { type Revision, revision } from '../revision.ts';
 import type { Call } from '../store.ts';
@@ -237,6 +237,7 @@ export function openEtcdClient(options: EtcdOptions): EtcdClient {
           timeoutMs: answerMs,
           late: { withinMs: slowAttemptMaxMs, came: cameLate },
           requireLeader: true,
+          trace: call.trace?.context,
         };
         const asked = member.transport.unary(rpc.path, message, options);
         const first = late ? await late.orElse(asked) : { message: await asked };
@@ -251,6 +252,7 @@ export function openEtcdClient(options: EtcdOptions): EtcdClient {
           history.saw(header.revision);
         }
         members.served(member);
+        call.trace?.set({ ...serverAttributes(new URL(member.endpoint)), 'etcd.attempts': attempt + 1 });
         slowness.answered(time.nowMs() - sentMs);
         measures.attempted('answered');
         outage.end();
