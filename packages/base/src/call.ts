@@ -16,7 +16,7 @@ export interface Call {
   readonly signal: AbortSignal | undefined;
   /** Whether the caller has left: what a check between two steps asks instead of making a signal. */
   readonly isAborted: boolean;
-  /** The span that the work is part of; undefined where the request is not recorded. */
+  /** The span that the work is part of; undefined where the request is not sampled. */
   readonly trace: Span | undefined;
   /** Time in which the work waited for others, such as admission webhooks. Undefined where nobody measures it. */
   readonly externalWait?: ExternalWait;
@@ -79,7 +79,7 @@ export interface Traced {
 
 /**
  * The call of a request. A class and no literal: a literal with a getter has a shape of its own each time. The signal is
- * made when it is first asked for, which most requests never do.
+ * made on first use, which most requests never do.
  */
 export class RequestCall implements Call {
   readonly deadlineMs: number;
@@ -163,7 +163,7 @@ export const withSpan = (call: Call, span: Span): Call =>
     ? call.within(span)
     : { ...detached(call), signal: call.signal, isAborted: call.isAborted, trace: span };
 
-/** Does work in a span of its own where the request is recorded, and otherwise nothing but the work. */
+/** Does work in a span of its own where the request is sampled, and otherwise nothing but the work. */
 export function inSpan<T>(call: Call, name: string, work: (call: Call) => T, options?: SpanOptions): T {
   const span = call.trace?.child(name, options);
   return span ? endAfter(span, () => work(withSpan(call, span))) : work(call);

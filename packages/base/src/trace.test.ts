@@ -43,7 +43,7 @@ describe('A part of the work', () => {
   });
   const failure = new Error('failed');
 
-  test('has no span where the request is not recorded', () => {
+  test('has no span where the request is not sampled', () => {
     expect(inSpan(callUntil(1), 'part', (call) => call)).toEqual(callUntil(1));
   });
 

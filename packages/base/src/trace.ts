@@ -1,6 +1,6 @@
 /**
- * Tracing as far as everything between the socket and etcd knows of it: a span of a recorded request, below which each
- * stage that waits begins a span of its own. A request that is not recorded has no span at all, so it costs one look.
+ * Tracing as far as everything between the socket and etcd knows of it: a span of a sampled request, below which each
+ * stage that waits begins a span of its own. A request that is not sampled has no span at all, so it costs one look.
  */
 
 /** W3C Trace Context, as it is passed on. */
@@ -15,7 +15,7 @@ export interface TraceContext {
   readonly state?: string;
 }
 
-/** A part of a recorded request. Nothing here throws or waits. */
+/** A part of a sampled request. Nothing here throws or waits. */
 export interface Span {
   /** For the headers of requests to others. */
   readonly context: TraceContext;
@@ -24,7 +24,7 @@ export interface Span {
   set(attributes: SpanAttributes): void;
   /** Marks it as failed, by a kind of failure such as a status code. */
   fail(type: string): void;
-  /** Only the first call counts. Of an error nothing but its name is recorded: its message may repeat what was sent. */
+  /** Only the first call counts. Of an error only the name is exported: its message may repeat what was sent. */
   end(error?: unknown): void;
 }
 
@@ -58,14 +58,14 @@ export function endAfter<T>(span: Span, work: () => T): T {
   }
 }
 
-/** The headers that make a request to somebody else a part of the trace. */
+/** The headers that make a request to another server a part of the trace. */
 export function traceHeaders(context: TraceContext): Readonly<Record<string, string>> {
   const { traceId, spanId, flags, state } = context;
   const traceparent = `00-${traceId}-${spanId}-${flags.toString(16).padStart(2, '0')}`;
   return { traceparent, ...(state !== undefined && { tracestate: state }) };
 }
 
-/** Where a request to somebody else goes. Path and query may hold what is secret to him, and are left out. */
+/** Where a request goes. Path and query may hold secrets of that server, and are left out. */
 export const serverAttributes = ({ hostname, port, protocol }: URL): SpanAttributes => ({
   'server.address': hostname,
   'server.port': port === '' ? (defaultPorts[protocol] ?? 0) : Number(port),
@@ -75,7 +75,7 @@ const defaultPorts: Readonly<Record<string, number>> = { 'http:': 80, 'https:': 
 
 const traceparentForm = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
 
-/** What the W3C asks everybody to pass on; a longer `tracestate` is dropped, which it allows. */
+/** What W3C Trace Context requires to propagate; a longer `tracestate` is dropped, which it allows. */
 const stateCharactersMax = 512;
 
 /** Undefined for headers that are absent or hold nothing that could be passed on. */

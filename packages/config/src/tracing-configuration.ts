@@ -3,10 +3,10 @@ import { declareKind, loadConfiguration } from './load.ts';
 import { int32, object, string } from './schema.ts';
 import type { Written, WrittenFields } from './written.ts';
 
-/** Where traces go, and of which requests. */
+/** Where traces are sent, and which requests are sampled. */
 export interface TracingConfiguration {
   readonly endpoint: TracingEndpoint;
-  /** Of a million requests whose trace nobody has begun before; undefined for none of them. */
+  /** How many of a million root spans to sample; undefined for none. */
   readonly samplingRatePerMillion: number | undefined;
 }
 
@@ -88,7 +88,7 @@ function readEndpoint(written: Written): TracingEndpoint {
   }
   const address = scheme === undefined ? text : rest.replace(/^\//, '');
   const port = Number(hostAndPort.exec(address)?.[2] ?? 0);
-  // gRPC would take a host before the slash for the DNS server to ask.
+  // gRPC would take a host before the slash for a DNS server.
   if (port < 1 || port > portMax || (scheme !== undefined && !rest.startsWith('/')))
     written.wrong('expected a host and a port such as localhost:4317 or dns:///collector:4317');
   return { type: 'tcp', address };

@@ -19,7 +19,7 @@ const response: ApiResponse = { status: 200, headers: {} };
 const next: Handler<Received> = () => response;
 const tracedBy = (samples: () => boolean): Handler<Received> => {
   const begin = (): never => {
-    throw new Error('nothing is recorded here');
+    throw new Error('nothing is sampled here');
   };
   return traceRequests({ samples, begin }, clock)(next);
 };

@@ -6,7 +6,7 @@ import type { ExchangeEnd } from './exchange.ts';
 import type { Received, Understood } from './facts.ts';
 import { requestAttributes, spanName } from './trace-attributes.ts';
 
-/** As in kube-apiserver: whose traces we join. Everybody else could make us record all that he sends. */
+/** As in kube-apiserver: callers whose sampling decision is followed. Others could force all their requests to be sampled. */
 const trustedGroups: readonly string[] = [mastersGroup, monitoringGroup];
 
 /**
@@ -24,7 +24,7 @@ export class RequestTrace implements Traced {
   #isDecided: boolean;
   #span: Span | undefined;
 
-  /** Without a trace of the caller's the request is recorded; else it depends on who he is. */
+  /** Without a trace of the caller's the request is sampled; else it depends on who he is. */
   constructor(tracer: Tracer, clock: Clock, caller: TraceContext | undefined) {
     this.#tracer = tracer;
     this.#clock = clock;
@@ -43,7 +43,7 @@ export class RequestTrace implements Traced {
     if (this.#isDecided) this.#span = this.#begin(facts, {}).child(authentication);
   }
 
-  /** The caller is known, or known to be nobody. */
+  /** Ends the span of authentication; `user` is undefined if it failed. */
   endAuthentication(facts: Understood, user: UserInfo | undefined, error?: unknown): void {
     this.#decide(facts, user);
     const span = this.#span ?? this.#request?.child(authentication, { startMs: this.#authenticationMs });
@@ -60,7 +60,7 @@ export class RequestTrace implements Traced {
     const span = this.#request ?? this.#begin(facts, {});
     span.set({ 'http.response.status_code': status });
     if (status >= serverErrorMin) span.fail(String(status));
-    // Whoever has left is not told of again.
+    // The end of a request is not reported again to later listeners.
     if (facts.request.isAborted) this.#ended({ outcome: 'aborted', bodyBytes: 0 });
     else facts.request.onEnd((end) => this.#ended(end));
   }

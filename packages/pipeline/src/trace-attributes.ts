@@ -5,7 +5,7 @@ import type { RequestInfo, ResourceInfo } from './request-info.ts';
 /** What is known of a request when its span begins: nothing of it if it is refused at once. */
 type Known = Partial<Understood> & Received;
 
-/** As OpenTelemetry asks: other methods are the client's own words. */
+/** As the semantic conventions require: any other method is the client's own word. */
 const knownMethods: ReadonlySet<string> = new Set([
   'GET',
   'HEAD',

@@ -61,7 +61,7 @@ export function admit(
   return requester ? validateTraced(requester, contextOf(admitted, options, requester, write)) : none;
 }
 
-/** Both phases show in the trace of a recorded request, and webhooks below them. */
+/** Both phases show in the trace of a sampled request, and webhooks below them. */
 const mutateTraced = ({ admission }: Requester, context: AdmissionContext): ReturnType<Admission['mutate']> =>
   context.call.trace
     ? inSpan(context.call, 'mutating admission', (call) => admission.mutate({ ...context, call }))

@@ -10,8 +10,8 @@ export function reach(
   call: Call,
 ): Promise<void> | undefined {
   // What needs no fresh state waits for hardly anything.
-  const isRecorded = call.trace !== undefined && wanted !== 'any';
-  const reaching = isRecorded
+  const isTraced = call.trace !== undefined && wanted !== 'any';
+  const reaching = isTraced
     ? inSpan(call, 'read barrier', (traced) => collection.reach(wanted, traced))
     : collection.reach(wanted, call);
   return reaching?.catch((error: unknown) => {

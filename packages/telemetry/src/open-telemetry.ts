@@ -45,7 +45,7 @@ export function openTelemetry(options: TracerOptions): OpenTracer {
   });
   const provider = new TracerProvider({
     resource: resourceFromAttributes(resource),
-    // What is not recorded never comes here.
+    // What is not sampled never comes here.
     sampler: new AlwaysOnSampler(),
     idGenerator: idsFrom(random),
     spanLimits: { attributeValueLengthLimit: attributeCharactersMax },
@@ -56,7 +56,7 @@ export function openTelemetry(options: TracerOptions): OpenTracer {
     samples: () => samplingRatePerMillion > 0 && random.below(million) < samplingRatePerMillion,
     begin: (request) => beginRequest(tracer, clock, request),
     close: async () => {
-      // What cannot be sent is counted, and nobody waits for it.
+      // Spans that cannot be sent are counted as dropped.
       const flushed = provider.shutdown().catch(() => {});
       let cancel = (): void => {};
       await Promise.race([
@@ -102,7 +102,7 @@ const sdkContext = ({ traceId, spanId, flags, state }: TraceContext): SpanContex
   ...(state !== undefined && { traceState: createTraceState(state) }),
 });
 
-/** All spans of a request are told in the same wall time, which does not jump while it is worked on. */
+/** All spans of a request use one offset to wall time, so that a jump of the wall clock changes no duration. */
 interface Times {
   readonly clock: Clock;
   /** Wall time when the monotonic clock was 0. */

@@ -131,7 +131,7 @@ test.each([
   [0, 0],
   [250_000, 250],
   [million, 1_000],
-])('of a million requests %i are recorded, as chance has it', async (samplingRatePerMillion, expected) => {
+])('of a million requests %i are sampled, as chance has it', async (samplingRatePerMillion, expected) => {
   const by = await open('127.0.0.1:1', { samplingRatePerMillion });
   const sampled = Array.from({ length: 1_000 }, () => by.samples()).filter(Boolean).length;
   expect(Math.abs(sampled - expected)).toBeLessThanOrEqual(40);

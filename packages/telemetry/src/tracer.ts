@@ -1,8 +1,8 @@
 import type { Clock, Random, Span, SpanAttributes, TraceContext } from '@cluster-apiserver/base';
 
-/** What begins the spans of requests that are recorded. */
+/** What begins the spans of requests that are sampled. */
 export interface Tracer {
-  /** Whether a request is recorded whose trace nobody has begun whose choice counts. */
+  /** Draws whether to sample a request that has no parent. */
   samples(): boolean;
   begin(request: RequestSpan): Span;
 }
@@ -12,9 +12,9 @@ export interface RequestSpan {
   /** When it began, on the monotonic clock. */
   readonly startMs: number;
   readonly attributes: SpanAttributes;
-  /** The span of a caller who decides about recording; the request becomes a part of that trace. */
+  /** The span of a trusted caller; the request becomes a part of that trace. */
   readonly parent?: TraceContext | undefined;
-  /** The span of a caller who does not: only named, in a trace of our own. */
+  /** The span of any other caller: linked from a trace of our own. */
   readonly link?: TraceContext | undefined;
 }
 
@@ -23,7 +23,7 @@ export interface TracerOptions {
   readonly address: string;
   /** Of a million requests. */
   readonly samplingRatePerMillion: number;
-  /** What the traces are told to come from, such as `service.name`. */
+  /** Attributes of this process, such as `service.name`. */
   readonly resource: SpanAttributes;
   readonly clock: Clock;
   readonly random: Random;

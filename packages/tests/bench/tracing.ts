@@ -37,8 +37,16 @@ const unsampled = await start('traced-parents');
 const sparse = await start('traced-sparsely', 100);
 const all = await start('traced-all', recordAll);
 try {
+  const least = new Map<string, number>();
+  const note = (side: Side, us: number): unknown =>
+    least.set(side.name, Math.min(us, least.get(side.name) ?? Number.POSITIVE_INFINITY));
   for (let round = 0; round < rounds; round++)
-    for (const side of [again, unsampled, sparse]) await compare('get-quorum', [plain, side]);
+    for (const side of [again, unsampled, sparse]) {
+      const [one, other] = await compare('get-quorum', [plain, side]);
+      note(plain, one);
+      note(side, other);
+    }
+  for (const [name, us] of least) console.log(`${name}: ${us.toFixed(1)} us at least`);
   await compare('get-quorum', [plain, all]);
 } finally {
   await Promise.all([plain, again, unsampled, sparse, all].map((side) => side.stop()));

@@ -82,7 +82,7 @@ export function httpsClient(options: HttpsClientOptions): HttpsClient {
     : undefined;
   const closed = new AbortController();
 
-  /** A request for a recorded one shows below its span, and its server may go on with the trace. */
+  /** A request for a sampled one shows below its span, and its server may go on with the trace. */
   const send = (request: HttpsRequest, call: Call): Promise<HttpsAnswer> => {
     const span = call.trace?.child(request.method, spanOptions(request));
     if (!span) return sendPlain(request, call);

@@ -4,7 +4,7 @@ import type { ApiResponse, Handler } from '../exchange.ts';
 import type { Received } from '../facts.ts';
 import { RequestTrace } from '../request-trace.ts';
 
-/** Outermost: records requests with their answers, refusals included. Of most it finds out that they are not recorded. */
+/** Outermost: records requests with their answers, refusals included. Of most it finds out that they are not sampled. */
 export const traceRequests =
   (tracer: Tracer | undefined, clock: Clock) =>
   (next: Handler<Received>): Handler<Received> => {

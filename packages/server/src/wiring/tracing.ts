@@ -16,7 +16,7 @@ export interface TracingOptions {
   readonly serverId: string;
 }
 
-/** Undefined without a configuration: then nothing is recorded, and nothing of OpenTelemetry is loaded. */
+/** Undefined without a configuration: then nothing is sampled, and nothing of OpenTelemetry is loaded. */
 export async function openTracing(
   { flags, surroundings, metrics, log, serverId }: TracingOptions,
   scope: Scope,
@@ -68,7 +68,7 @@ function tracerMeasures(metrics: Metrics): TracerMeasures {
   };
 }
 
-/** A collector that is away is told of once, and once when it is back: batches fail every second meanwhile. */
+/** Logs an unreachable collector once, and once when it is back: batches fail every second meanwhile. */
 function exportReporter(log: Log, endpoint: string): (error: Error | undefined) => void {
   let isFailing = false;
   return (error) => {

@@ -26,7 +26,7 @@ export interface UnaryOptions {
   readonly late?: LateAnswer | undefined;
   /** Refuse instead of wait while the member knows of no leader. Only questions about the member itself say false. */
   readonly requireLeader: boolean;
-  /** The span that the call is made for, if it is recorded. */
+  /** The span that the call is made for, if it is sampled. */
   readonly trace?: TraceContext | undefined;
 }
 

@@ -176,7 +176,7 @@ export class Freshness {
 
   async #askFor(readers: readonly Reader[]): Promise<void> {
     try {
-      // One question for all of them shows in one trace: that of the first who is recorded.
+      // The shared read is in one trace: that of the first sampled reader.
       const trace = this.#trace;
       this.#trace = undefined;
       const head = await this.#store.head(callUntil(this.#clock.monotonicMs() + questionTimeoutMs, trace));

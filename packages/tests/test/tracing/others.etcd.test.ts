@@ -1,4 +1,4 @@
-/** What others are asked for the sake of a recorded request is a part of its trace, there and here. */
+/** What others are asked for the sake of a sampled request is a part of its trace, there and here. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import os from 'node:os';

@@ -182,26 +182,26 @@ describe('A caller who comes with a trace', () => {
     return auditId;
   };
 
-  test('has the request recorded as a part of it if he is a master', async () => {
+  test('has the request sampled as a part of it if he is a master', async () => {
     const spans = await spansOf(receiver, await sent(others, others.token, '01'));
     const { traceId, parentSpanId, traceState, links } = requestIn(spans);
     expect([traceId, parentSpanId, traceState, links]).toEqual([caller.traceId, caller.spanId, 'vendor=1', []]);
     expect(names(spans).slice(1)).toEqual(['  authentication', '  authorization']);
   });
 
-  test('has it recorded in a trace of our own, with a link, if he is not', async () => {
+  test('has it sampled in a trace of our own, with a link, if he is not', async () => {
     const { traceId, parentSpanId, links } = requestIn(await spansOf(receiver, await sent(server, undefined, '01')));
     expect(traceId).not.toBe(caller.traceId);
     expect([parentSpanId, links]).toEqual(['', [caller]]);
   });
 
   test.each<[string, () => ServedKinds, boolean, string]>([
-    ['cannot force it where nothing is recorded', () => others, false, '01'],
+    ['cannot force it where nothing is sampled', () => others, false, '01'],
     ['can forbid it if he is a master', () => server, true, '00'],
   ])('%s', async (_, to, isMaster, flags) => {
-    const unrecorded = await sent(to(), isMaster ? to().token : undefined, flags);
-    // What is recorded after it has come, and so would it have.
+    const unsampled = await sent(to(), isMaster ? to().token : undefined, flags);
+    // What is sampled after it has come, and so would it have.
     await spansOf(receiver, await sent(to(), to().token, '01'));
-    expect(requestSpan(receiver, unrecorded)).toBeUndefined();
+    expect(requestSpan(receiver, unsampled)).toBeUndefined();
   });
 });

@@ -3,7 +3,7 @@ import type { Span } from '@cluster-apiserver/base';
 /**
  * What keeps the key that our keys are encrypted with: a plugin on the same machine, in front of a key management
  * service. It sees keys and never an object. Every method rejects with a KeyUnavailableError when the plugin does not
- * answer in time, and with any other error when it refuses. A call for a recorded request shows below its span.
+ * answer in time, and with any other error when it refuses. A call for a sampled request shows below its span.
  */
 export interface KmsV2Service {
   status(): Promise<KmsStatus>;
