@@ -71,7 +71,8 @@ async function openLog(options: Partial<RotatingLogOptions> = {}): Promise<Rotat
   return log;
 }
 
-const all = (): Record<string, string> => Object.fromEntries([...contents].sort());
+const all = (): Record<string, string> =>
+  Object.fromEntries([...contents].sort(([one], [other]) => (one < other ? -1 : 1)));
 
 describe('A log', () => {
   test('has a line for each event', async () => {

@@ -41,7 +41,15 @@ async function askAs(
   method = 'GET',
 ): Promise<IncomingMessage> {
   const { hostname, port } = new URL(server.url);
-  const request = https.request({ hostname, port, path: target, method, headers, ca: server.certificate, agent: false });
+  const request = https.request({
+    hostname,
+    port,
+    path: target,
+    method,
+    headers,
+    ca: server.certificate,
+    agent: false,
+  });
   request.end();
   const [response] = (await once(request, 'response')) as [IncomingMessage];
   response.resume();
@@ -144,7 +152,11 @@ describe('An audit log', () => {
     expect(begun.map(({ stage }) => stage)).toEqual(['RequestReceived', 'ResponseStarted']);
     response.destroy();
     const all = await eventsOf('watch=1', 3);
-    expect(all[2]).toMatchObject({ verb: 'watch', stage: 'ResponseComplete', responseStatus: { metadata: {}, code: 200 } });
+    expect(all[2]).toMatchObject({
+      verb: 'watch',
+      stage: 'ResponseComplete',
+      responseStatus: { metadata: {}, code: 200 },
+    });
     expect(all[2]).not.toHaveProperty('responseObject');
   });
 
@@ -153,7 +165,11 @@ describe('An audit log', () => {
     const { eventsOf, server } = running;
     const authorization = `Bearer ${server.token}`;
     await askAs(running, { authorization: 'Bearer wrong', 'user-agent': 'curl' }, `${accounts}?of=unknown`);
-    await askAs(running, { authorization, 'impersonate-user': 'bob', 'x-forwarded-for': '1.2.3.4' }, `${accounts}?of=bob`);
+    await askAs(
+      running,
+      { authorization, 'impersonate-user': 'bob', 'x-forwarded-for': '1.2.3.4' },
+      `${accounts}?of=bob`,
+    );
     const unknown = await eventsOf('of=unknown', 1);
     expect(unknown).toMatchObject([
       {
@@ -200,7 +216,10 @@ describe('An audit log', () => {
       metadata: { name: 'names' },
       spec: { policyName: 'names', validationActions: ['Audit'] },
     });
-    expect([policy, binding]).toMatchObject([{ status: 201, body: { kind: 'ValidatingAdmissionPolicy' } }, { status: 201 }]);
+    expect([policy, binding]).toMatchObject([
+      { status: 201, body: { kind: 'ValidatingAdmissionPolicy' } },
+      { status: 201 },
+    ]);
     await server.ask('GET', `${group}/validatingadmissionpolicies`);
     await server.ask('GET', `${group}/validatingadmissionpolicybindings`);
     await server.ask('POST', `${accounts}?of=bad`, { metadata: { name: 'bad' } });
@@ -252,7 +271,10 @@ describe.each(['blocking', 'batch'])('Of 1,000 requests of every verb in the mod
     const three = ['RequestReceived', 'ResponseStarted', 'ResponseComplete'];
     for (const [index, ofRequest] of byRequest) {
       const stages = ofRequest.map(({ stage }) => stage).sort();
-      expect({ index, stages }).toEqual({ index, stages: (index % verbs.length === watchIndex ? three : two).toSorted() });
+      expect({ index, stages }).toEqual({
+        index,
+        stages: (index % verbs.length === watchIndex ? three : two).toSorted(),
+      });
       expect(new Set(ofRequest.map(({ auditID }) => auditID)).size).toBe(1);
     }
     expect(await metric('apiserver_audit_error_total{plugin="log"}')).toBe(0);
@@ -264,7 +286,10 @@ describe.each(['blocking', 'batch'])('Of 1,000 requests of every verb in the mod
 
 describe('A log file', () => {
   const flood = async ({ server }: Audited, requests: number): Promise<void> => {
-    for (let i = 0; i < requests; i++) await server.ask('POST', `${accounts}?of=flood`, { metadata: { name: `f${i}`, annotations: { a: 'a'.repeat(20_000) } } });
+    for (let i = 0; i < requests; i++)
+      await server.ask('POST', `${accounts}?of=flood`, {
+        metadata: { name: `f${i}`, annotations: { a: 'a'.repeat(20_000) } },
+      });
   };
   const backups = ({ logFile }: Audited): string[] =>
     fs.readdirSync(path.dirname(logFile)).filter((name) => name !== 'audit.log');
@@ -275,12 +300,18 @@ describe('A log file', () => {
       flags: ['--audit-log-maxsize=1', '--audit-log-maxbackup=2', '--audit-log-compress'],
     });
     await flood(running, 120);
-    await until('two compressed files', () => backups(running).filter((name) => name.endsWith('.gz')).length === 2 || undefined);
+    await until(
+      'two compressed files',
+      () => backups(running).filter((name) => name.endsWith('.gz')).length === 2 || undefined,
+    );
     const directory = path.dirname(running.logFile);
     await until('no other file', () => backups(running).length === 2 || undefined);
     for (const name of backups(running)) {
       expect(name).toMatch(/^audit-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}\.log\.gz$/);
-      const lines = gunzipSync(fs.readFileSync(path.join(directory, name))).toString().trimEnd().split('\n');
+      const lines = gunzipSync(fs.readFileSync(path.join(directory, name)))
+        .toString()
+        .trimEnd()
+        .split('\n');
       for (const line of lines) expect(JSON.parse(line)).toMatchObject({ kind: 'Event' });
     }
     expect(fs.statSync(running.logFile).size).toBeLessThanOrEqual(1024 * 1024);
@@ -291,15 +322,23 @@ describe('A log file', () => {
     const running = await serve({ policy: metadata, flags: ['--audit-log-format=legacy'] });
     await running.server.ask('GET', `${accounts}?of=legacy`);
     const line = await until('a line', () =>
-      fs.readFileSync(running.logFile, 'utf8').split('\n').find((one) => one.includes('of=legacy') && one.includes('ResponseComplete')),
+      fs
+        .readFileSync(running.logFile, 'utf8')
+        .split('\n')
+        .find((one) => one.includes('of=legacy') && one.includes('ResponseComplete')),
     );
-    expect(line).toContain('method="list" user="admin" groups="\\"system:masters\\",\\"system:authenticated\\"" as="<self>"');
+    expect(line).toContain(
+      'method="list" user="admin" groups="\\"system:masters\\",\\"system:authenticated\\"" as="<self>"',
+    );
     expect(line).toContain('namespace="team"');
     expect(line).toMatch(/ response="200"$/);
   });
 
   test('holds events without their objects where those are too large', async () => {
-    const running = await serve({ policy: everything, flags: ['--audit-log-truncate-enabled', '--audit-log-truncate-max-event-size=10000'] });
+    const running = await serve({
+      policy: everything,
+      flags: ['--audit-log-truncate-enabled', '--audit-log-truncate-max-event-size=10000'],
+    });
     await flood(running, 1);
     const [, complete] = await running.eventsOf('of=flood', 2);
     expect(complete).not.toHaveProperty('requestObject');
@@ -330,13 +369,18 @@ describe('A policy', () => {
     [metadata, ['--audit-log-truncate-max-batch-size=1'], '--audit-log-truncate-max-batch-size must be at least'],
     [metadata, ['--audit-webhook-config-file=none'], '--audit-webhook-config-file: cannot read none'],
   ])('or a flag that cannot be used keeps the server from starting: %j %j', async (policy, flags, fault) => {
-    await expect(serve({ policy: { apiVersion: 'audit.k8s.io/v1', kind: 'Policy', ...policy }, flags })).rejects.toThrow(fault);
+    await expect(
+      serve({ policy: { apiVersion: 'audit.k8s.io/v1', kind: 'Policy', ...policy }, flags }),
+    ).rejects.toThrow(fault);
   });
 });
 
 describe('A disk that is full', () => {
   // Writes to this device fail as those to a full disk do.
-  const full = { policy: policyOf({ level: 'None', nonResourceURLs: ['*'] }, { level: 'Metadata' }), logPath: '/dev/full' };
+  const full = {
+    policy: policyOf({ level: 'None', nonResourceURLs: ['*'] }, { level: 'Metadata' }),
+    logPath: '/dev/full',
+  };
   const lost = 'apiserver_audit_error_total{plugin="log"}';
 
   test.each(['batch', 'blocking'])('costs events and no requests in the mode %s', async (mode) => {
@@ -363,10 +407,18 @@ describe('A client that goes away', () => {
   test('in the middle of a response has all its stages', async () => {
     const running = await serve({ policy: metadata });
     const { server, eventsOf } = running;
-    for (let i = 0; i < 40; i++) await server.ask('POST', accounts, { metadata: { name: `l${i}`, annotations: { a: 'a'.repeat(100_000) } } });
+    for (let i = 0; i < 40; i++)
+      await server.ask('POST', accounts, { metadata: { name: `l${i}`, annotations: { a: 'a'.repeat(100_000) } } });
     const { hostname, port } = new URL(server.url);
     const headers = { authorization: `Bearer ${server.token}`, accept: 'application/yaml' };
-    const request = https.request({ hostname, port, path: `${accounts}?of=gone`, headers, ca: server.certificate, agent: false });
+    const request = https.request({
+      hostname,
+      port,
+      path: `${accounts}?of=gone`,
+      headers,
+      ca: server.certificate,
+      agent: false,
+    });
     request.on('error', () => {});
     request.end();
     const [response] = (await once(request, 'response')) as [IncomingMessage];
@@ -385,8 +437,15 @@ test('a server that stops writes what waits', async () => {
   await running.server.ask('GET', `${accounts}?of=stop`);
   expect(running.events()).toEqual([]);
   await running.server.close();
-  const stages = running.events().filter(({ requestURI }) => requestURI.includes('of=stop')).map(({ stage }) => stage);
-  expect(stages.toSorted()).toEqual(
-    ['RequestReceived', 'RequestReceived', 'ResponseComplete', 'ResponseComplete', 'ResponseStarted'],
-  );
+  const stages = running
+    .events()
+    .filter(({ requestURI }) => requestURI.includes('of=stop'))
+    .map(({ stage }) => stage);
+  expect(stages.toSorted()).toEqual([
+    'RequestReceived',
+    'RequestReceived',
+    'ResponseComplete',
+    'ResponseComplete',
+    'ResponseStarted',
+  ]);
 }, 60_000);
