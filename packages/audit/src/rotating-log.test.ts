@@ -82,6 +82,14 @@ describe('A log', () => {
     expect(all()).toEqual({ '/logs/audit.log': 'a\nb\nc\n' });
   });
 
+  test('has all of a batch that is larger than the memory for usual ones, and of one in other scripts', async () => {
+    const log = await openLog({ fileBytesMax: 10_000_000 });
+    const lines = ['a'.repeat(600_000), 'ä€😀'.repeat(1_000), 'b'.repeat(600_000)];
+    await log.append(lines);
+    await log.append(['ä€😀']);
+    expect(all()).toEqual({ '/logs/audit.log': `${[...lines, 'ä€😀'].join('\n')}\n` });
+  });
+
   test('goes on where it was', async () => {
     contents.set('/logs/audit.log', 'old\n');
     await (await openLog()).append(['new']);
