@@ -104,7 +104,7 @@ const union = (backends: readonly AuditBackend[]): AuditBackend => ({
   process: (event) => {
     const outcomes = backends.map((backend) => backend.process(event));
     if (outcomes.every((outcome) => typeof outcome === 'boolean')) return outcomes.every(Boolean);
-    return Promise.all(outcomes).then((all) => all.every(Boolean));
+    return allTrue(outcomes);
   },
   wait: (event) => {
     for (const backend of backends) backend.wait(event);
@@ -113,3 +113,9 @@ const union = (backends: readonly AuditBackend[]): AuditBackend => ({
     await Promise.all(backends.map((backend) => backend.close()));
   },
 });
+
+async function allTrue(outcomes: readonly (boolean | Promise<boolean>)[]): Promise<boolean> {
+  let isTrue = true;
+  for (const outcome of outcomes) isTrue = (await outcome) && isTrue;
+  return isTrue;
+}

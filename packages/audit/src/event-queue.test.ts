@@ -14,6 +14,7 @@ function openQueue(options: Partial<EventQueueOptions> = {}) {
     eventsMax: 10,
     charactersMax: 1_000,
     batch: { dueEvents: 1, waitMs: 0, eventsMax: 3, charactersMax: 100 },
+    iterations: 1,
     throttle: undefined,
     sendsMax: 1,
     send: (events) => {
@@ -28,7 +29,7 @@ function openQueue(options: Partial<EventQueueOptions> = {}) {
   return { clock, queue, sent, sends, lost };
 }
 
-const addAll = (queue: EventQueue, events: string): boolean[] => [...events].map((event) => queue.add(event));
+const addAll = (queue: EventQueue, events: string): boolean[] => events.split('').map((event) => queue.add(event));
 
 describe('Events', () => {
   test('of one turn leave in one batch, and those that come meanwhile in the next ones', async () => {
@@ -106,6 +107,16 @@ describe('Events', () => {
     clock.advance(1_000);
     expect(sent).toHaveLength(6);
   });
+});
+
+test('events wait for others that come in some iterations of the event loop', async () => {
+  const { queue, sent } = openQueue({ iterations: 3 });
+  for (const event of 'abc') {
+    queue.add(event);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  await untilTurned(() => sent.length === 1);
+  expect(sent).toEqual([['a', 'b', 'c']]);
 });
 
 describe('Events that are sent only now and then', () => {

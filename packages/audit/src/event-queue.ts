@@ -6,6 +6,11 @@ export interface EventQueueOptions {
   readonly eventsMax: number;
   readonly charactersMax: number;
   readonly batch: BatchOptions;
+  /**
+   * Iterations of the event loop that a batch which is due waits for more events: they take microseconds where there is
+   * nothing else to do, and bring many together under load.
+   */
+  readonly iterations: number;
   /** How often batches are sent; undefined for no limit. */
   readonly throttle: ThrottleOptions | undefined;
   /** Batches that are sent at a time. */
@@ -110,11 +115,15 @@ export class EventQueue {
     if (this.#events > 0) this.#options.lost(new Error('the server stopped before they were sent'), this.#events);
   }
 
-  /** What is added in one turn of the event loop leaves together. */
   #scheduleSends(): void {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
+    this.#waitIterations(this.#options.iterations);
+  }
+
+  #waitIterations(iterations: number): void {
     this.#options.clock.soon(() => {
+      if (iterations > 1) return this.#waitIterations(iterations - 1);
       this.#isScheduled = false;
       this.#sendDue();
     });
@@ -157,7 +166,8 @@ export class EventQueue {
         this.#blocked.delete(queued);
         finish(queued, isSent);
       }
-      this.#sendDue();
+      if (this.#isClosing) this.#sendDue();
+      else if (this.#waiting.length > 0) this.#scheduleSends();
       if (this.#events === 0 && this.#isClosing) this.#empty.resolve();
     };
     this.#options.send(batch.map(({ text }) => text)).then(

@@ -1,19 +1,19 @@
 import { atOnce } from '@cluster-apiserver/base';
 import { describe, expect, test } from '@jest/globals';
-import fc from 'fast-check';
+import { assert, jsonValue, property } from 'fast-check';
 import { compact, holdsTokens, joined, jsonOf, withoutManagedFields, withoutTokens } from './object-text.ts';
 
-const json = fc.jsonValue({ maxDepth: 6 });
+const json = jsonValue({ maxDepth: 6 });
 const text = (value: unknown): string => JSON.stringify(value);
 
 describe('Objects as JSON', () => {
   test('are written in steps as they are written at once', () => {
-    fc.assert(fc.property(json, (value) => atOnce(jsonOf(value)) === text(value)));
+    assert(property(json, (value) => atOnce(jsonOf(value)) === text(value)));
     expect(atOnce(jsonOf({ a: undefined, b: [undefined, 1] }))).toBe('{"b":[null,1]}');
   });
 
   test('of a client lose their white space and nothing else', () => {
-    fc.assert(fc.property(json, (value) => atOnce(compact(JSON.stringify(value, null, '\t \r\n'))) === text(value)));
+    assert(property(json, (value) => atOnce(compact(JSON.stringify(value, null, '\t \r\n'))) === text(value)));
     expect(atOnce(compact(' {"a b" : "c\\" d" , "e":[ 1 , -2.5e3 ] }\n'))).toBe('{"a b":"c\\" d","e":[1,-2.5e3]}');
   });
 

@@ -144,16 +144,16 @@ export class Recorder {
     return undefined;
   }
 
-  failed(error: StatusError, isInternal: boolean): Promise<void> | undefined {
-    const status = error.toStatus();
+  failed(failure: StatusError, isInternal: boolean): Promise<void> | undefined {
+    const status = failure.toStatus();
     const isKnown = this.#user !== undefined;
     this.#evaluate();
     if (isInternal) {
-      const message = `APIServer panic'd: ${error.cause instanceof Error ? error.cause.message : String(error.cause)}`;
-      const response: ResponseStatus = { status: 'Failure', message, reason: 'InternalError', code: error.code };
+      const message = `APIServer panic'd: ${failure.cause instanceof Error ? failure.cause.message : String(failure.cause)}`;
+      const response: ResponseStatus = { status: 'Failure', message, reason: 'InternalError', code: failure.code };
       return waitFor(this.#record('Panic', response));
     }
-    const response: ResponseStatus = { ...status, code: error.code };
+    const response: ResponseStatus = { ...status, code: failure.code };
     this.#recordStatus(status);
     const isWatch = this.#request.info.resource !== undefined && this.#request.info.verb === 'watch';
     const started = isWatch || !isKnown ? waitFor(this.#record('ResponseStarted', response)) : undefined;

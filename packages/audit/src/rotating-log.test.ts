@@ -71,7 +71,8 @@ async function openLog(options: Partial<RotatingLogOptions> = {}): Promise<Rotat
   return log;
 }
 
-const all = (): Record<string, string> => Object.fromEntries([...contents].sort());
+const all = (): Record<string, string> =>
+  Object.fromEntries([...contents].sort(([one], [other]) => (one < other ? -1 : 1)));
 
 describe('A log', () => {
   test('has a line for each event', async () => {
@@ -79,6 +80,14 @@ describe('A log', () => {
     await log.append(['a', 'b']);
     await log.append(['c']);
     expect(all()).toEqual({ '/logs/audit.log': 'a\nb\nc\n' });
+  });
+
+  test('has all of a batch that is larger than the memory for usual ones, and of one in other scripts', async () => {
+    const log = await openLog({ fileBytesMax: 10_000_000 });
+    const lines = ['a'.repeat(600_000), 'ä€😀'.repeat(1_000), 'b'.repeat(600_000)];
+    await log.append(lines);
+    await log.append(['ä€😀']);
+    expect(all()).toEqual({ '/logs/audit.log': `${[...lines, 'ä€😀'].join('\n')}\n` });
   });
 
   test('goes on where it was', async () => {

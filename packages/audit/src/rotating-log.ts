@@ -18,6 +18,10 @@ export interface RotatingLogOptions {
 }
 
 const dayMs = 24 * 60 * 60 * 1_000;
+/** In UTF-8, of a character of JavaScript. */
+const bytesPerCharacterMax = 3;
+/** What the writes of usual events need. */
+const scratchBytes = 1024 * 1024;
 const compressedSuffix = '.gz';
 
 /** A log file that is renamed when it is full: `audit.log` becomes `audit-2026-01-31T12-00-00.000.log`. */
@@ -26,6 +30,8 @@ export class RotatingLog {
   readonly #isStandardOutput: boolean;
   #file: LogFile | undefined;
   #sizeBytes = 0;
+  /** Used by one write after the other: memory that is new each time costs as much as making the events. */
+  #scratch: Buffer | undefined;
   /** Of the clean-up after rotations, one at a time. */
   #cleaned: Promise<void> = Promise.resolve();
 
@@ -42,7 +48,7 @@ export class RotatingLog {
 
   /** Writes the lines at the end of the file. One call at a time. */
   async append(lines: readonly string[]): Promise<void> {
-    const bytes = Buffer.from(`${lines.join('\n')}\n`);
+    const bytes = this.#encode(lines);
     if (await this.#isFull(bytes.length)) await this.#rotate();
     const file = await this.#opened();
     try {
@@ -54,6 +60,18 @@ export class RotatingLog {
       await this.#close();
       throw error;
     }
+  }
+
+  #encode(lines: readonly string[]): Buffer {
+    const characters = lines.reduce((sum, { length }) => sum + length + 1, 0);
+    if (characters * bytesPerCharacterMax > scratchBytes) return Buffer.from(`${lines.join('\n')}\n`);
+    const scratch = (this.#scratch ??= Buffer.allocUnsafeSlow(scratchBytes));
+    let end = 0;
+    for (const line of lines) {
+      end += scratch.write(line, end);
+      end += scratch.write('\n', end);
+    }
+    return scratch.subarray(0, end);
   }
 
   async close(): Promise<void> {

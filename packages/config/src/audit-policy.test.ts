@@ -112,7 +112,7 @@ rules:
     ['no rules', file({}), 'rules: Required value: a policy without rules would record nothing'],
     [
       'too many rules',
-      file({ rules: Array(1001).fill({ level: 'None' }) }),
+      file({ rules: Array.from({ length: 1001 }, () => ({ level: 'None' })) }),
       'rules: Too many: 1001: must have at most 1000 items',
     ],
     [

@@ -1,7 +1,6 @@
-import type { AuditMode } from '@cluster-apiserver/audit';
+import { type AuditMode, auditModes } from '@cluster-apiserver/audit';
 import { durationMs, fraction, flagSwitch, integer, oneOf, path } from '../flag.ts';
 
-const modes = ['batch', 'blocking', 'blocking-strict'] as const satisfies readonly AuditMode[];
 const versions = ['audit.k8s.io/v1'] as const;
 /** Enough for what anybody means, and small enough to be counted in bytes. */
 const countMax = 2 ** 31 - 1;
@@ -45,7 +44,7 @@ export const auditFlags = {
       fallback: 'blocking',
       help: 'What happens when an event cannot be written: batch never holds a request, blocking holds it until the event is written or has failed, blocking-strict also rejects a request whose first event fails.',
     },
-    modes,
+    auditModes,
   ),
   'audit-log-maxsize': integer(
     { fallback: '100', help: 'Maximum size of the audit log file in megabytes before it is rotated.' },
@@ -88,7 +87,7 @@ export const auditFlags = {
       fallback: 'batch',
       help: 'What happens when an event cannot be sent: batch never holds a request, blocking holds it until the event is sent or has failed, blocking-strict also rejects a request whose first event fails.',
     },
-    modes,
+    auditModes,
   ),
   'audit-webhook-initial-backoff': durationMs({
     fallback: '10s',

@@ -20,11 +20,12 @@ const megabyte = 1024 * 1024;
 /** What one write holds: the next events wait no longer for it than a disk takes for so much. */
 const writeCharactersMax = 256 * 1024;
 /**
- * A write costs as much as some ten events, so under load many leave together: nobody waits for those of `batch`, and
- * requests that are held wait at most one millisecond more. Events that wait for longer cost the garbage collector more
- * than is saved.
+ * A write costs as much as some ten events, so under load many leave together. Requests that are held wait for as many
+ * iterations of the event loop as long work does; nobody waits for the events of `batch`, which cost the garbage
+ * collector more than is saved if they wait for longer.
  */
-const writesPerSecond = { batch: 200, blocking: 1_000, 'blocking-strict': 1_000 } as const;
+const iterations = { log: 4, webhook: 1 } as const;
+const batchWritesPerSecond = 200;
 /** Of a webhook, whose body is one piece. */
 const bodyCharactersMax = 10 * megabyte;
 /** A webhook that is slow may have some more batches meanwhile, and one that is dead costs no more than this. */
@@ -115,6 +116,7 @@ function settingsOf(
   const isBatching = mode === 'batch';
   return {
     mode,
+    iterations: iterations[plugin],
     eventsMax: flags[`audit-${plugin}-batch-buffer-size`],
     eventCharactersMax: isTruncating ? flags[`audit-${plugin}-truncate-max-event-size`] : undefined,
     batch: {
@@ -132,8 +134,8 @@ function settingsOf(
             burst: flags[`audit-${plugin}-batch-throttle-burst`],
             exceptFull: false,
           }
-        : plugin === 'log'
-          ? { perSecond: writesPerSecond[mode], burst: 1, exceptFull: true }
+        : plugin === 'log' && isBatching
+          ? { perSecond: batchWritesPerSecond, burst: 1, exceptFull: true }
           : undefined,
   };
 }
