@@ -1,4 +1,4 @@
-import { type Clock, RequestCall, type TraceContext } from '@cluster-apiserver/base';
+import { type Call, type Clock, RequestCall } from '@cluster-apiserver/base';
 import type { ApiRequest, ApiResponse, Handler } from '../exchange.ts';
 import type { Received, Understood } from '../facts.ts';
 import type { RequestInfo } from '../request-info.ts';
@@ -20,7 +20,12 @@ export interface MeasuredRequest {
   /** Of the body; undefined for a stream. */
   readonly bytes: number | undefined;
   /** The trace of the request, if it is recorded. */
-  readonly trace: TraceContext | undefined;
+  readonly trace: RecordedTrace | undefined;
+}
+
+export interface RecordedTrace {
+  readonly traceId: string;
+  readonly spanId: string;
 }
 
 /** Counts every request, those that fail included. */
@@ -33,7 +38,6 @@ export const measure =
       const { info, call }: Partial<Understood> = facts as Received & Partial<Understood>; // added by the stages below
       const seconds = (clock.monotonicMs() - beganMs) / 1000;
       const waitedMs = call instanceof RequestCall ? call.externalWaitMs : 0;
-      const trace = call?.trace;
       measures.ended({
         request: facts.request,
         info,
@@ -41,7 +45,7 @@ export const measure =
         seconds,
         ownSeconds: seconds - waitedMs / 1000,
         bytes,
-        trace: trace && (trace.flags & sampledFlag) !== 0 ? trace : undefined,
+        trace: call && recordedTrace(call),
       });
     };
     const answered = (response: ApiResponse): ApiResponse => {
@@ -56,6 +60,10 @@ export const measure =
     const response = next(facts);
     return response instanceof Promise ? response.then(answered) : answered(response);
   };
+
+function recordedTrace({ trace }: Call): RecordedTrace | undefined {
+  return trace && (trace.flags & sampledFlag) !== 0 ? trace : undefined;
+}
 
 /** Of W3C Trace Context. */
 const sampledFlag = 1;
