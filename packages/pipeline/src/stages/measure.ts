@@ -1,4 +1,4 @@
-import { type Clock, RequestCall, type TraceContext } from '@cluster-apiserver/base';
+import { type Clock, RequestCall } from '@cluster-apiserver/base';
 import type { ApiRequest, ApiResponse, Handler } from '../exchange.ts';
 import type { Received, Understood } from '../facts.ts';
 import type { RequestInfo } from '../request-info.ts';
@@ -20,7 +20,12 @@ export interface MeasuredRequest {
   /** Of the body; undefined for a stream. */
   readonly bytes: number | undefined;
   /** The trace of the request, if it is recorded. */
-  readonly trace: TraceContext | undefined;
+  readonly trace: RecordedTrace | undefined;
+}
+
+export interface RecordedTrace {
+  readonly traceId: string;
+  readonly spanId: string;
 }
 
 /** Counts every request, those that fail included. */

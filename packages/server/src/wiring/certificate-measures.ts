@@ -36,7 +36,7 @@ export function certificateMeasures(metrics: Metrics): CertificateMeasures {
 const certificates = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
 /** Undefined for a file without a certificate that can be read, which whoever uses it complains of. */
-export function firstExpirationSeconds(pem: Buffer): number | undefined {
+function firstExpirationSeconds(pem: Buffer): number | undefined {
   const all = Array.from(pem.toString().matchAll(certificates), ([text]) => expirationMs(text));
   const known = all.filter((ms) => ms !== undefined);
   return known.length > 0 ? Math.min(...known) / 1000 : undefined;

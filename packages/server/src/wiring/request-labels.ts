@@ -13,7 +13,7 @@ export interface RequestLabels extends Readonly<Record<string, string>> {
 }
 
 /** What the words of a client are counted as that nothing here is named by. */
-export const otherLabel = 'other';
+const otherLabel = 'other';
 
 /** As upstream, which names writes by their methods. */
 const labelOfVerb: Readonly<Record<string, string>> = {

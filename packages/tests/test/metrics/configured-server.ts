@@ -1,6 +1,7 @@
 /** A server with everything configured that has metrics of its own, and some load for it. */
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
+import type { IncomingMessage } from 'node:http';
 import https from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -62,7 +63,7 @@ export async function serveConfigured(): Promise<ConfiguredServer> {
       headers: { authorization: `Bearer ${server.token}`, ...headers },
     });
     request.end();
-    const [response] = (await once(request, 'response')) as [import('node:http').IncomingMessage];
+    const [response] = (await once(request, 'response')) as [IncomingMessage];
     const pieces: Buffer[] = [];
     for await (const piece of response) pieces.push(piece as Buffer);
     return { contentType: response.headers['content-type'] ?? '', text: Buffer.concat(pieces).toString() };
@@ -100,6 +101,6 @@ async function sendLoad({ ask, open, url, certificate }: ServedKinds): Promise<v
   await ask('DELETE', accounts);
   for (const path of ['/livez', '/readyz?verbose', '/version', '/nowhere']) (await open('GET', path)).resume();
   const stranger = https.get(`${url}${accounts}`, { ca: certificate, agent: false });
-  const [refused] = (await once(stranger, 'response')) as [import('node:http').IncomingMessage];
+  const [refused] = (await once(stranger, 'response')) as [IncomingMessage];
   refused.resume();
 }
