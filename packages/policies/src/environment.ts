@@ -6,13 +6,13 @@ import { asServed, asStored, type KubeObject, type ServedKind } from '@cluster-a
 import { type Cached, known, type Resource } from '@cluster-apiserver/registry';
 import type { ParamObjects } from './params.ts';
 
-/** What policies need of the server, all of it from memory. */
+/** What policies and webhooks need to know of the server, all from memory. */
 export interface PolicyEnvironment {
   /** The resources that serve the same objects in other groups or versions. */
   equivalentsOf(resource: ServedKind): readonly ServedKind[];
-  /** A stored object in the form of this resource. */
+  /** Converts a stored object to the version of this resource. */
   asServed(resource: ServedKind, object: KubeObject): KubeObject;
-  /** An object of the form of this resource, in the form in which it is stored. */
+  /** Converts an object of this resource to the version in which it is stored. */
   asStored(resource: ServedKind, object: KubeObject): KubeObject;
   /** As expressions see it: without managed fields and owner references. */
   namespace(name: string): KubeObject | undefined;
@@ -29,7 +29,7 @@ export interface PolicyEnvironmentOptions {
 }
 
 export function policyEnvironment({ resources, views, authorizer }: PolicyEnvironmentOptions): PolicyEnvironment {
-  /** Every write of a namespace looks at it, and it hardly ever changes. */
+  /** Every write in a namespace reads it, and it hardly ever changes. */
   const decodedNamespaces = new WeakMap<object, KubeObject>();
   const namespaces = resources.find(({ kind }) => kind === namespaceKind);
   const all = [...resources, ...views];

@@ -56,7 +56,7 @@ export function* compileMutations(
   return mutations;
 }
 
-/** What a policy could not do. */
+/** A policy that could not be evaluated or applied. */
 interface PolicyFailure {
   readonly policy: CompiledMutatingPolicy;
   readonly binding: CompiledMutatingBinding | undefined;
@@ -64,7 +64,7 @@ interface PolicyFailure {
   readonly reason: 'Invalid' | 'Forbidden';
 }
 
-/** The object as the policies want it, in their order. Throws when one that must not be left out fails. */
+/** The object as the policies have changed it, in their order. Throws if one with the failure policy `Fail` fails. */
 export function* mutateByPolicies(
   active: readonly ActiveMutatingPolicy[],
   request: PolicyRequest,
@@ -99,7 +99,7 @@ export function* mutateByPolicies(
   return now.object;
 }
 
-/** Whether the policy acts again when others have changed the object after it. */
+/** Whether the policy is applied again if others have changed the object after it. */
 const isReinvocable = ({ policy }: MutatingInvocation): boolean => policy.policy.spec.reinvocationPolicy === 'IfNeeded';
 
 /** The object after the mutations of one policy. What fails changes nothing. */
@@ -175,13 +175,13 @@ function* mutated(
   }
 }
 
-/** Who owns the fields of an applied configuration is not recorded: kube-apiserver then records no owners at all. */
+/** As in kube-apiserver, an apply configuration leaves no managedFields: the owners of its fields are unknown. */
 function withoutOwnership(object: KubeObject): KubeObject {
   const { managedFields: _, ...metadata } = object.metadata;
   return { ...object, metadata };
 }
 
-/** In the words of an answer. Internal errors are thrown. */
+/** The message of an error for the answer. Internal errors are thrown. */
 function faultIn({ compiled }: CompiledMutation, error: unknown): string {
   if (error instanceof BudgetExceededError) return error.message;
   if (error instanceof EvaluationError) return `expression '${compiled.text}' resulted in error: ${error.message}`;

@@ -13,7 +13,7 @@ export interface ParamObjects {
   ): Steps<readonly KubeObject[]>;
 }
 
-/** What keeps a policy or a binding from being evaluated: failurePolicy says what that means. */
+/** Why a policy or a binding cannot be evaluated; its failurePolicy applies. */
 export class ConfigurationError extends Error {
   override readonly name = 'ConfigurationError';
 }
@@ -31,7 +31,7 @@ export function requireParams(
   return found;
 }
 
-/** The parameters with which a binding is evaluated, once with each; undefined stands for null. */
+/** The parameters of a binding, which is evaluated once with each; undefined stands for null. */
 export function* paramsOf(
   objects: ParamObjects | undefined,
   ref: ParamRef | undefined,

@@ -20,7 +20,7 @@ import type { CompiledWebhook } from './compiled-webhook.ts';
 import { internalError, WebhookCallError } from './errors.ts';
 import { type InvokeOptions, invokeWebhook, matchWebhook } from './invoke.ts';
 
-/** What has to be known of the first round of a write when plugins are asked a second time. */
+/** The state of the first round of a write, for its second round. */
 class Rounds {
   /** Webhooks that will be called again if the object changes from now on. */
   #waiting = new Set<string>();
@@ -42,7 +42,7 @@ class Rounds {
   }
 }
 
-/** Calls the webhooks that match, one after the other, each with what the ones before have made of the object. */
+/** Calls the matching webhooks one after the other, each with the object as the previous ones have changed it. */
 export class MutatingWebhooks {
   readonly #options: InvokeOptions;
   /** By the call of the request, which mutates one object at a time. */
@@ -52,7 +52,7 @@ export class MutatingWebhooks {
     this.#options = options;
   }
 
-  /** The object as the webhooks want it: the same if none changes it, undefined in a deletion. Throws a denial. */
+  /** The object as the webhooks have changed it, the same one if none has; undefined in a deletion. Throws a denial. */
   *mutate(webhooks: readonly CompiledWebhook[], request: PolicyRequest): Work<KubeObject | undefined> {
     const { call, reinvocation } = request.context;
     const rounds = (reinvocation ? this.#rounds.get(call) : undefined) ?? new Rounds();
