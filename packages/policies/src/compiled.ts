@@ -53,7 +53,9 @@ export function* compilePolicy<Policy extends KubeObject & { readonly spec: Poli
     const { variables, faults } = yield* compileVariables(environment, spec.variables ?? []);
     for (const fault of faults.values()) throw new PolicyCompileError(fault);
     const compile: CompileExpression = (expression, options = { hasAuthorizer: true }) =>
-      required(compileIn(withVariables(admissionEnvironment({ ...options, hasParams }), variables), expression));
+      requireExpression(
+        compileIn(withVariables(admissionEnvironment({ ...options, hasParams }), variables), expression),
+      );
     const conditions = yield* compileConditions(environment, spec.matchConditions ?? []);
     return { ...base, program: { variables, conditions, parts: yield* compileParts(policy, compile) } };
   } catch (error) {
@@ -79,7 +81,7 @@ export function* compileConditions(
 ): Steps<readonly Expression[]> {
   const compiled: Expression[] = [];
   for (const { expression } of conditions) {
-    compiled.push(required(compileIn(environment, expression)));
+    compiled.push(requireExpression(compileIn(environment, expression)));
     yield;
   }
   return compiled;
@@ -90,7 +92,7 @@ export class PolicyCompileError extends Error {
   override readonly name = 'PolicyCompileError';
 }
 
-function required(compiled: ReturnType<typeof compileIn>): Expression {
+function requireExpression(compiled: ReturnType<typeof compileIn>): Expression {
   if ('faults' in compiled) throw new PolicyCompileError(`compilation failed: ${compiled.faults.join('\n')}`);
   return compiled.expression;
 }

@@ -40,7 +40,7 @@ export function policyEnvironment({ resources, views, authorizer }: PolicyEnviro
       all.flatMap((other) => (other !== one && other.collection === one.collection ? [other.served] : [])),
     ]),
   );
-  const converted =
+  const convertBy =
     (convert: typeof asServed) =>
     (resource: ServedKind, object: KubeObject): KubeObject => {
       const own = resourceOf.get(resource as Resource['served']);
@@ -48,8 +48,8 @@ export function policyEnvironment({ resources, views, authorizer }: PolicyEnviro
     };
   return {
     equivalentsOf: (resource) => equivalents.get(resource as Resource['served']) ?? [],
-    asServed: converted(asServed),
-    asStored: converted(asStored),
+    asServed: convertBy(asServed),
+    asStored: convertBy(asStored),
     namespace: (name) => {
       const stored = namespaces && known(namespaces, undefined, name);
       if (!stored) return undefined;

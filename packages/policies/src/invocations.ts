@@ -40,7 +40,7 @@ export function* invocationsOf<Policy extends AnyPolicy, Binding extends AnyBind
   try {
     objects = requireParams(policy.policy.spec.paramKind, environment);
   } catch (error) {
-    return [misconfigured(policy, undefined, error)];
+    return [toMisconfiguration(policy, undefined, error)];
   }
   const found: (Invocation<Policy, Binding> | Misconfiguration<Policy, Binding>)[] = [];
   for (const binding of bindings) {
@@ -50,13 +50,13 @@ export function* invocationsOf<Policy extends AnyPolicy, Binding extends AnyBind
       const params = yield* paramsOf(objects, paramRef, binding.matchesParam, request.namespace);
       for (const param of params) found.push({ policy, binding, matched, param });
     } catch (error) {
-      found.push(misconfigured(policy, binding, error));
+      found.push(toMisconfiguration(policy, binding, error));
     }
   }
   return found;
 }
 
-function misconfigured<Policy, Binding>(
+function toMisconfiguration<Policy, Binding>(
   policy: Policy,
   binding: Binding | undefined,
   error: unknown,

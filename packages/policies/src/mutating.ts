@@ -13,7 +13,6 @@ import {
   type KubeObject,
   PatchFailedError,
   PatchFormError,
-  patchedByOperations,
   PatchTestFailedError,
   readJsonPatch,
   sameJson,
@@ -85,7 +84,7 @@ export function* mutateByPolicies(
   let now = request;
   const invoke = function* (invocation: MutatingInvocation): Work<boolean> {
     const before = now.object;
-    const object = yield* invoked(invocation, now, failures, options);
+    const object = yield* applyPolicy(invocation, now, failures, options);
     if (object === before || sameJson(object, before)) return false;
     now = now.withObject(object);
     return true;
@@ -95,7 +94,7 @@ export function* mutateByPolicies(
   for (const [index, invocation] of invocations.entries())
     if (isReinvocable(invocation) && index < lastChange) yield* invoke(invocation);
   const refused = failures.filter(({ policy }) => policy.policy.spec.failurePolicy !== 'Ignore');
-  if (refused.length > 0) throw denied(request, refused);
+  if (refused.length > 0) throw refusalOf(request, refused);
   return now.object;
 }
 
@@ -103,7 +102,7 @@ export function* mutateByPolicies(
 const isReinvocable = ({ policy }: MutatingInvocation): boolean => policy.policy.spec.reinvocationPolicy === 'IfNeeded';
 
 /** The object after the mutations of one policy. What fails changes nothing. */
-function* invoked(
+function* applyPolicy(
   { policy, binding, matched, param }: MutatingInvocation,
   request: PolicyRequest,
   failures: PolicyFailure[],
@@ -139,10 +138,10 @@ function* invoked(
         secondsSince(startMs, clock),
       );
     try {
-      now = now.withObject(yield* mutated(mutation, matched, now, evaluationOver(now)));
+      now = now.withObject(yield* applyMutation(mutation, matched, now, evaluationOver(now)));
       counted('no_error');
     } catch (error) {
-      failed(faultIn(mutation, error));
+      failed(describeError(mutation, error));
       if (error instanceof BudgetExceededError) {
         counted('out_of_budget');
         break;
@@ -153,22 +152,21 @@ function* invoked(
   return now.object;
 }
 
-function* mutated(
+function* applyMutation(
   { patchType, compiled }: CompiledMutation,
   matched: ServedKind,
   request: PolicyRequest,
   evaluation: Evaluation,
 ): Work<KubeObject> {
   const value = yield* evaluation.evaluate(compiled);
-  const object = request.objectFor(matched);
   if (patchType === 'ApplyConfiguration') {
-    const merged = mergeConfiguration(request.schemaFor(matched), object, applyConfigurationFrom(value));
+    const configuration = applyConfigurationFrom(value);
+    const merged = mergeConfiguration(request.schemaFor(matched), request.objectFor(matched), configuration);
     return withoutOwnership(request.storedFrom(matched, merged));
   }
-  const operations = readJsonPatch(jsonPatchFrom(value));
+  const patch = readJsonPatch(jsonPatchFrom(value));
   try {
-    const patched = yield* patchedByOperations(object, operations);
-    return request.storedFrom(matched, patched);
+    return yield* request.applyPatch(matched, patch);
   } catch (error) {
     if (error instanceof PatchTestFailedError) return request.object;
     throw error;
@@ -182,7 +180,7 @@ function withoutOwnership(object: KubeObject): KubeObject {
 }
 
 /** The message of an error for the answer. Internal errors are thrown. */
-function faultIn({ compiled }: CompiledMutation, error: unknown): string {
+function describeError({ compiled }: CompiledMutation, error: unknown): string {
   if (error instanceof BudgetExceededError) return error.message;
   if (error instanceof EvaluationError) return `expression '${compiled.text}' resulted in error: ${error.message}`;
   if (error instanceof ConfigurationFault) return `error applying patch: ${error.message}`;
@@ -192,7 +190,7 @@ function faultIn({ compiled }: CompiledMutation, error: unknown): string {
   throw error;
 }
 
-function denied({ context }: PolicyRequest, failures: readonly PolicyFailure[]): StatusError {
+function refusalOf({ context }: PolicyRequest, failures: readonly PolicyFailure[]): StatusError {
   const [first] = failures as [PolicyFailure, ...PolicyFailure[]];
   const message = describeFailure(first);
   const causes = failures.map((failure) => ({ message: describeFailure(failure) }));

@@ -39,13 +39,13 @@ export function* paramsOf(
   namespace: string | undefined,
 ): Steps<readonly (KubeObject | undefined)[]> {
   if (!objects || !ref) return [undefined];
-  const found = yield* selected(objects, ref, matches, namespace);
+  const found = yield* selectParams(objects, ref, matches, namespace);
   if (found.length === 0 && ref.parameterNotFoundAction === 'Deny')
     throw new ConfigurationError('no params found for policy binding with `Deny` parameterNotFoundAction');
   return found;
 }
 
-function* selected(
+function* selectParams(
   objects: ParamObjects,
   { name = '', namespace: given = '' }: ParamRef,
   matches: (labels: Readonly<Record<string, string>>) => boolean,

@@ -1,4 +1,4 @@
-import { invariant } from '@cluster-apiserver/base';
+import { invariant, type Steps } from '@cluster-apiserver/base';
 import {
   type AdmissionValues,
   admissionValues,
@@ -8,7 +8,15 @@ import {
   type Value,
 } from '@cluster-apiserver/expressions';
 import type { AdmissionContext } from '@cluster-apiserver/gates';
-import { decode, type KubeObject, type ObjectSchema, type ServedKind, WrongTypeError } from '@cluster-apiserver/model';
+import {
+  decode,
+  type JsonPatch,
+  type KubeObject,
+  type ObjectSchema,
+  patchedByOperations,
+  type ServedKind,
+  WrongTypeError,
+} from '@cluster-apiserver/model';
 import type { PolicyEnvironment } from './environment.ts';
 
 export { nameOf } from '@cluster-apiserver/gates';
@@ -131,6 +139,11 @@ export class PolicyRequest {
     if (object.kind !== before.kind || object.apiVersion !== before.apiVersion)
       throw new WrongTypeError('', `kind and apiVersion must stay ${before.kind} of ${before.apiVersion}`);
     return this.stored(matched, object);
+  }
+
+  /** The object after a JSON patch to `objectFor`. Throws a PatchFailedError or a WrongTypeError. */
+  *applyPatch(matched: ServedKind, patch: JsonPatch): Steps<KubeObject> {
+    return this.storedFrom(matched, yield* patchedByOperations(this.objectFor(matched), patch));
   }
 
   /** The request of an AdmissionReview for the resource by which a webhook matched. */
