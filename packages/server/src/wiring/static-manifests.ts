@@ -9,7 +9,7 @@ import {
 } from '@cluster-apiserver/config';
 import type { AdmissionPluginName } from '@cluster-apiserver/gates';
 import { decode, type KubeObject, StatusError, WrongTypeError } from '@cluster-apiserver/model';
-import { type StaticProblems, staticSuffix } from '@cluster-apiserver/policies';
+import { type StaticProblems, type StaticSource, staticSuffix } from '@cluster-apiserver/policies';
 import { buildNew, type Resource } from '@cluster-apiserver/registry';
 import type { Log } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
@@ -43,7 +43,7 @@ export async function openStaticManifests<Objects>(
   resources: readonly Resource[],
   build: (objects: StaticManifests) => Objects,
   { configuration, manifestMeasures, scope, ...dependencies }: ConfiguredAdmission,
-): Promise<(() => Objects) | undefined> {
+): Promise<StaticSource<Objects> | undefined> {
   const configured = configuration[plugin];
   if (!configured || !('staticManifestsDir' in configured)) return undefined;
   const { staticManifestsDir: directory } = configured;
@@ -64,10 +64,11 @@ const extensions = ['.yaml', '.yml', '.json'];
 async function followStaticManifests<Objects>(
   options: StaticManifestsOptions<Objects>,
   scope: Scope,
-): Promise<() => Objects> {
+): Promise<StaticSource<Objects>> {
   const { directory, build, files, measures, clock, log } = options;
   const first = await readFiles(directory, files);
   let current = build(await load(first, options));
+  const listeners: (() => void)[] = [];
   const applied = (content: readonly ManifestFile[]): void => {
     measures.inService(bytesOf(content));
     measures.reloaded('success');
@@ -82,6 +83,7 @@ async function followStaticManifests<Objects>(
       use: async (next) => {
         current = build(await load(next, options));
         applied(next);
+        for (const listener of listeners) listener();
         log.info('static admission manifests reloaded', { directory });
       },
       failed: (error) => {
@@ -95,7 +97,12 @@ async function followStaticManifests<Objects>(
     first,
   );
   scope.onClose(`static manifests of ${directory}`, stop);
-  return () => current;
+  return {
+    get current() {
+      return current;
+    },
+    onChange: (listener) => void listeners.push(listener),
+  };
 }
 
 interface ManifestFile {

@@ -1,6 +1,8 @@
 /** When policies come into force, and that neither they nor what they compute hold anybody up. */
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { callUntil, type Clock, systemClock } from '@cluster-apiserver/base';
+import type { KubeObject } from '@cluster-apiserver/model';
+import type { StaticPolicies, StaticSource } from '@cluster-apiserver/policies';
 import { revision as revisionOf } from '@cluster-apiserver/storage';
 import { until } from '../../../base/test/until.ts';
 import { openPolicyServer, type PolicyServer, type PolicyServerOptions, registration } from './policy-server.ts';
@@ -236,6 +238,68 @@ describe.each(webhookPlurals)('webhooks of %s', (plural) => {
     const before = clock.turns;
     expect(await statusOf('POST', dryRun, account)).toBe(400);
     expect(clock.turns - before).toBeGreaterThan(100);
+  });
+});
+
+/** The objects of files, which a test changes. */
+function fileSource<Objects>(current: Objects): StaticSource<Objects> & { change(next: Objects): void } {
+  const listeners: (() => void)[] = [];
+  return {
+    get current() {
+      return current;
+    },
+    onChange: (listener) => void listeners.push(listener),
+    change: (next) => {
+      current = next;
+      for (const listener of listeners) listener();
+    },
+  };
+}
+
+describe('changed files are compiled in steps, and the previous ones are in force until then', () => {
+  const policies = (count: number, message: string): StaticPolicies => ({
+    policies: many(count).map((i) => ({
+      kind: 'ValidatingAdmissionPolicy',
+      apiVersion: 'admissionregistration.k8s.io/v1',
+      metadata: { name: `p${i}.static.k8s.io` },
+      spec: {
+        matchConstraints: {
+          resourceRules: [
+            { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['serviceaccounts'] },
+          ],
+        },
+        validations: [{ expression: 'false', message }],
+      },
+    })),
+    bindings: many(count).map((i) => ({
+      kind: 'ValidatingAdmissionPolicyBinding',
+      apiVersion: 'admissionregistration.k8s.io/v1',
+      metadata: { name: `p${i}.static.k8s.io` },
+      spec: { policyName: `p${i}.static.k8s.io`, validationActions: ['Deny'] },
+    })),
+  });
+
+  test('those of policies', async () => {
+    const clock = slowClock();
+    const validating = fileSource(policies(1, 'first'));
+    server = await openPolicyServer({ clock, fromFiles: { validating } });
+    const message = async (): Promise<string> =>
+      ((await server.ask('POST', dryRun, account)).body.message ?? '').replace(/^.*denied request: /s, '');
+    expect(await message()).toBe('first');
+    const before = clock.turns;
+    validating.change(policies(100, 'second'));
+    await until('the new files are in force', async () => (await message()) === 'second' || undefined);
+    expect(clock.turns - before).toBeGreaterThan(100);
+  });
+
+  test('those of webhooks', async () => {
+    const of = (name: string): KubeObject => configuration(name) as KubeObject;
+    const validatingWebhooks = fileSource([of('a')]);
+    server = await openPolicyServer({ ...denies, fromFiles: { validatingWebhooks } });
+    const message = async (): Promise<string> => (await server.ask('POST', dryRun, account)).body.message ?? '';
+    expect(await message()).toContain('denied the request: a');
+    validatingWebhooks.change([of('b')]);
+    await until('the new files are in force', async () => (await message()).endsWith('request: b') || undefined);
   });
 });
 
