@@ -1,10 +1,11 @@
-import type { Call } from '@cluster-apiserver/base';
+import type { Call, Steps } from '@cluster-apiserver/base';
 import type { Authorize } from '@cluster-apiserver/expressions';
 import type { Authorizer } from '@cluster-apiserver/gates';
 import { namespace as namespaceKind, type ParamKind } from '@cluster-apiserver/kinds';
 import { asServed, asStored, type KubeObject, type ServedKind } from '@cluster-apiserver/model';
 import { type Cached, known, type Resource } from '@cluster-apiserver/registry';
-import type { ParamObjects } from './params.ts';
+import { textOfKey } from '@cluster-apiserver/storage';
+import { ConfigurationError, type ParamObjects } from './params.ts';
 
 /** What policies and webhooks need to know of the server, all from memory. */
 export interface PolicyEnvironment {
@@ -70,26 +71,35 @@ function withoutHidden(namespace: KubeObject): KubeObject {
   return { ...namespace, metadata };
 }
 
-const itemsPerStep = 32;
-
 function paramObjects(resource: Resource): ParamObjects {
-  const { served, collection, kind } = resource;
+  const { served, kind } = resource;
   return {
     namespaced: kind.namespaced,
     get: (namespace, name) => {
       const found = known(resource, namespace, name);
       return found && asServed(served, found.object);
     },
-    select: function* (namespace, matches) {
-      const within = namespace === undefined ? '' : `${namespace}/`;
-      const items: Cached[] = [];
-      collection.view().items.visit(within, (item) => item.key.startsWith(within) && items.push(item) > 0);
-      const found: KubeObject[] = [];
-      for (const [index, item] of items.entries()) {
-        if (!item.unreadable && matches(item.labels ?? {})) found.push(asServed(served, item.object));
-        if (index % itemsPerStep === 0) yield;
-      }
-      return found;
-    },
+    select: (namespace, matches) => selectObjects(resource, namespace, matches),
   };
+}
+
+const itemsPerStep = 32;
+
+/** Throws a ConfigurationError for an object that cannot be read: nobody knows whether it would be selected. */
+function* selectObjects(
+  { served, collection, kind }: Resource,
+  namespace: string | undefined,
+  matches: (labels: Readonly<Record<string, string>>) => boolean,
+): Steps<readonly KubeObject[]> {
+  const within = namespace === undefined ? '' : `${namespace}/`;
+  const items: Cached[] = [];
+  collection.view().items.visit(within, (item) => item.key.startsWith(within) && items.push(item) > 0);
+  const found: KubeObject[] = [];
+  for (const [index, item] of items.entries()) {
+    if (item.unreadable)
+      throw new ConfigurationError(`a parameter cannot be read: ${kind.plural}/${textOfKey(item.key)}`);
+    if (matches(item.labels ?? {})) found.push(asServed(served, item.object));
+    if (index % itemsPerStep === 0) yield;
+  }
+  return found;
 }

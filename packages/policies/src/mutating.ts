@@ -82,17 +82,14 @@ export function* mutateByPolicies(
     }
   }
   let now = request;
-  const invoke = function* (invocation: MutatingInvocation): Work<boolean> {
-    const before = now.object;
-    const object = yield* applyPolicy(invocation, now, failures, options);
-    if (object === before || sameJson(object, before)) return false;
-    now = now.withObject(object);
-    return true;
-  };
   let lastChange = -1;
-  for (const [index, invocation] of invocations.entries()) if (yield* invoke(invocation)) lastChange = index;
+  for (const [index, invocation] of invocations.entries()) {
+    const after = yield* requestAfter(invocation, now, failures, options);
+    if (after !== now) lastChange = index;
+    now = after;
+  }
   for (const [index, invocation] of invocations.entries())
-    if (isReinvocable(invocation) && index < lastChange) yield* invoke(invocation);
+    if (isReinvocable(invocation) && index < lastChange) now = yield* requestAfter(invocation, now, failures, options);
   const refused = failures.filter(({ policy }) => policy.policy.spec.failurePolicy !== 'Ignore');
   if (refused.length > 0) throw refusalOf(request, refused);
   return now.object;
@@ -100,6 +97,17 @@ export function* mutateByPolicies(
 
 /** Whether the policy is applied again if others have changed the object after it. */
 const isReinvocable = ({ policy }: MutatingInvocation): boolean => policy.policy.spec.reinvocationPolicy === 'IfNeeded';
+
+/** The request with the object after one policy; the same request if nothing has changed. */
+function* requestAfter(
+  invocation: MutatingInvocation,
+  request: PolicyRequest,
+  failures: PolicyFailure[],
+  options: EvaluateOptions,
+): Work<PolicyRequest> {
+  const object = yield* applyPolicy(invocation, request, failures, options);
+  return object === request.object || sameJson(object, request.object) ? request : request.withObject(object);
+}
 
 /** The object after the mutations of one policy. What fails changes nothing. */
 function* applyPolicy(

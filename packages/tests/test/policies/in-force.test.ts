@@ -333,6 +333,29 @@ describe('what cannot be read', () => {
     expect(await statusOf('POST', dryRun, account)).toBe(201);
   });
 
+  test.each([
+    ['Fail', '422 failed to configure binding: a parameter cannot be read: serviceaccounts/default/lost'],
+    ['Ignore', '201 '],
+  ])('and might be a parameter is up to the failure policy: %s', async (failurePolicy, expected) => {
+    server = await openPolicyServer({ authorizer: { authorize: () => ({ verdict: 'allow' }) } });
+    await server.ask('POST', accounts, { metadata: { name: 'read', labels: { role: 'param' } } });
+    await server.enforce(
+      'validating',
+      {
+        paramKind: { apiVersion: 'v1', kind: 'ServiceAccount' },
+        validations: [{ expression: 'params.metadata.name == "read"' }],
+        failurePolicy,
+      },
+      { paramRef: { selector: { matchLabels: { role: 'param' } }, parameterNotFoundAction: 'Deny' } },
+    );
+    expect(await statusOf('POST', dryRun, account)).toBe(201);
+    await server.store.create(key('default/lost', 'serviceaccounts'), garbage, {}, call);
+    await until('it cannot be read', async () => (await statusOf('GET', `${accounts}/lost`)) === 500 || undefined);
+    const { status, body } = await server.ask('POST', dryRun, account);
+    expect(`${status} ${(body.message ?? '').replace(/^.*denied request: /s, '')}`).toBe(expected);
+    expect(server.faults.splice(0)).not.toEqual([]); // of the reads
+  });
+
   test('any more holds as it was', async () => {
     server = await openPolicyServer();
     await server.enforce('validating', { validations: [{ expression: 'false' }] });
