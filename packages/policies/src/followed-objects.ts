@@ -38,6 +38,7 @@ export function followObjects<Compiled>({
   compileFailed,
 }: FollowOptions<Compiled>): Followed<Compiled> {
   const [{ collection: anyOfThem }] = kinds;
+  const collections = kinds.map(({ collection }) => collection);
   let current = combine();
   let unreadable: string | undefined;
   /** The changes that have come, and those that are compiled. */
@@ -72,7 +73,7 @@ export function followObjects<Compiled>({
     changes++;
     if (!round && !isClosed) startRound();
   };
-  const stops = kinds.map(({ collection }) => collection.follow({ changed, interrupted: changed }));
+  const stops = collections.map((collection) => collection.follow({ changed, interrupted: changed }));
   changed();
 
   const requireReadable = (): void => {
@@ -95,7 +96,7 @@ export function followObjects<Compiled>({
   return {
     settle: (call) => {
       if (compiledChanges < changes) return settleLater(call);
-      for (const { collection } of kinds) if (!collection.knowsLocalWrites) return settleLater(call);
+      for (const collection of collections) if (!collection.knowsLocalWrites) return settleLater(call);
       requireReadable();
       return undefined;
     },

@@ -7,7 +7,7 @@ import type { Followed } from './followed-objects.ts';
 export interface Sources<One> {
   /** Which of them a write of a resource obeys. */
   readonly obeys: (resource: ServedKind) => Obeys;
-  /** The same list for as long as no file changes. */
+  /** The same list until the files change. */
   readonly fromFiles: () => readonly One[];
   readonly fromApi: Followed<readonly One[]>;
 }

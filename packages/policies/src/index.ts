@@ -7,6 +7,7 @@ export {
   problemsOfStaticWebhooks,
   type StaticPolicies,
   type StaticProblems,
+  type StaticSource,
   staticSuffix,
 } from './static-objects.ts';
 export type { FollowingPlugin } from './policy-plugin.ts';

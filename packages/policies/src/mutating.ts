@@ -13,7 +13,6 @@ import {
   type KubeObject,
   PatchFailedError,
   PatchFormError,
-  patchedByOperations,
   PatchTestFailedError,
   readJsonPatch,
   sameJson,
@@ -56,7 +55,7 @@ export function* compileMutations(
   return mutations;
 }
 
-/** What a policy could not do. */
+/** A policy that could not be evaluated or applied. */
 interface PolicyFailure {
   readonly policy: CompiledMutatingPolicy;
   readonly binding: CompiledMutatingBinding | undefined;
@@ -64,7 +63,7 @@ interface PolicyFailure {
   readonly reason: 'Invalid' | 'Forbidden';
 }
 
-/** The object as the policies want it, in their order. Throws when one that must not be left out fails. */
+/** The object as the policies have changed it, in their order. Throws if one with the failure policy `Fail` fails. */
 export function* mutateByPolicies(
   active: readonly ActiveMutatingPolicy[],
   request: PolicyRequest,
@@ -83,27 +82,35 @@ export function* mutateByPolicies(
     }
   }
   let now = request;
-  const invoke = function* (invocation: MutatingInvocation): Work<boolean> {
-    const before = now.object;
-    const object = yield* invoked(invocation, now, failures, options);
-    if (object === before || sameJson(object, before)) return false;
-    now = now.withObject(object);
-    return true;
-  };
   let lastChange = -1;
-  for (const [index, invocation] of invocations.entries()) if (yield* invoke(invocation)) lastChange = index;
+  for (const [index, invocation] of invocations.entries()) {
+    const after = yield* requestAfter(invocation, now, failures, options);
+    if (after !== now) lastChange = index;
+    now = after;
+  }
   for (const [index, invocation] of invocations.entries())
-    if (isReinvocable(invocation) && index < lastChange) yield* invoke(invocation);
+    if (isReinvocable(invocation) && index < lastChange) now = yield* requestAfter(invocation, now, failures, options);
   const refused = failures.filter(({ policy }) => policy.policy.spec.failurePolicy !== 'Ignore');
-  if (refused.length > 0) throw denied(request, refused);
+  if (refused.length > 0) throw refusalOf(request, refused);
   return now.object;
 }
 
-/** Whether the policy acts again when others have changed the object after it. */
+/** Whether the policy is applied again if others have changed the object after it. */
 const isReinvocable = ({ policy }: MutatingInvocation): boolean => policy.policy.spec.reinvocationPolicy === 'IfNeeded';
 
+/** The request with the object after one policy; the same request if nothing has changed. */
+function* requestAfter(
+  invocation: MutatingInvocation,
+  request: PolicyRequest,
+  failures: PolicyFailure[],
+  options: EvaluateOptions,
+): Work<PolicyRequest> {
+  const object = yield* applyPolicy(invocation, request, failures, options);
+  return object === request.object || sameJson(object, request.object) ? request : request.withObject(object);
+}
+
 /** The object after the mutations of one policy. What fails changes nothing. */
-function* invoked(
+function* applyPolicy(
   { policy, binding, matched, param }: MutatingInvocation,
   request: PolicyRequest,
   failures: PolicyFailure[],
@@ -139,10 +146,10 @@ function* invoked(
         secondsSince(startMs, clock),
       );
     try {
-      now = now.withObject(yield* mutated(mutation, matched, now, evaluationOver(now)));
+      now = now.withObject(yield* applyMutation(mutation, matched, now, evaluationOver(now)));
       counted('no_error');
     } catch (error) {
-      failed(faultIn(mutation, error));
+      failed(describeError(mutation, error));
       if (error instanceof BudgetExceededError) {
         counted('out_of_budget');
         break;
@@ -153,36 +160,35 @@ function* invoked(
   return now.object;
 }
 
-function* mutated(
+function* applyMutation(
   { patchType, compiled }: CompiledMutation,
   matched: ServedKind,
   request: PolicyRequest,
   evaluation: Evaluation,
 ): Work<KubeObject> {
   const value = yield* evaluation.evaluate(compiled);
-  const object = request.objectFor(matched);
   if (patchType === 'ApplyConfiguration') {
-    const merged = mergeConfiguration(request.schemaFor(matched), object, applyConfigurationFrom(value));
+    const configuration = applyConfigurationFrom(value);
+    const merged = mergeConfiguration(request.schemaFor(matched), request.objectFor(matched), configuration);
     return withoutOwnership(request.storedFrom(matched, merged));
   }
-  const operations = readJsonPatch(jsonPatchFrom(value));
+  const patch = readJsonPatch(jsonPatchFrom(value));
   try {
-    const patched = yield* patchedByOperations(object, operations);
-    return request.storedFrom(matched, patched);
+    return yield* request.applyPatch(matched, patch);
   } catch (error) {
     if (error instanceof PatchTestFailedError) return request.object;
     throw error;
   }
 }
 
-/** Who owns the fields of an applied configuration is not recorded: kube-apiserver then records no owners at all. */
+/** As in kube-apiserver, an apply configuration leaves no managedFields: the owners of its fields are unknown. */
 function withoutOwnership(object: KubeObject): KubeObject {
   const { managedFields: _, ...metadata } = object.metadata;
   return { ...object, metadata };
 }
 
-/** In the words of an answer. Internal errors are thrown. */
-function faultIn({ compiled }: CompiledMutation, error: unknown): string {
+/** The message of an error for the answer. Internal errors are thrown. */
+function describeError({ compiled }: CompiledMutation, error: unknown): string {
   if (error instanceof BudgetExceededError) return error.message;
   if (error instanceof EvaluationError) return `expression '${compiled.text}' resulted in error: ${error.message}`;
   if (error instanceof ConfigurationFault) return `error applying patch: ${error.message}`;
@@ -192,7 +198,7 @@ function faultIn({ compiled }: CompiledMutation, error: unknown): string {
   throw error;
 }
 
-function denied({ context }: PolicyRequest, failures: readonly PolicyFailure[]): StatusError {
+function refusalOf({ context }: PolicyRequest, failures: readonly PolicyFailure[]): StatusError {
   const [first] = failures as [PolicyFailure, ...PolicyFailure[]];
   const message = describeFailure(first);
   const causes = failures.map((failure) => ({ message: describeFailure(failure) }));

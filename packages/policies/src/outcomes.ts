@@ -47,14 +47,14 @@ export function* meetsConditions(
 ): Work<Outcome<boolean>> {
   if (conditions.length === 0) return { value: true };
   const startMs = clock.monotonicMs();
-  const met = yield* combined(evaluation, conditions);
+  const met = yield* evaluateAll(evaluation, conditions);
   measures.evaluated(name, operation, secondsSince(startMs, clock));
   if (met.error !== undefined) measures.failed(name, operation);
   else if (!met.value) measures.excluded(name, operation);
   return met;
 }
 
-function* combined(evaluation: Evaluation, conditions: readonly Expression[]): Work<Outcome<boolean>> {
+function* evaluateAll(evaluation: Evaluation, conditions: readonly Expression[]): Work<Outcome<boolean>> {
   const errors: string[] = [];
   try {
     for (const condition of conditions) {

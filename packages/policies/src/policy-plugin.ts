@@ -1,4 +1,4 @@
-import { atOnce, type Clock, inOneStep, type Steps } from '@cluster-apiserver/base';
+import { type Clock, inOneStep, type Steps } from '@cluster-apiserver/base';
 import type { AdmissionPlugin } from '@cluster-apiserver/gates';
 import type { KubeObject } from '@cluster-apiserver/model';
 import type { Resource } from '@cluster-apiserver/registry';
@@ -8,7 +8,7 @@ import { obeysPolicies } from './exempt.ts';
 import { CompiledObjects, followObjects } from './followed-objects.ts';
 import type { Sources } from './in-force.ts';
 import type { PolicyMeasures } from './measures.ts';
-import { compiledFromFiles, type StaticPolicies } from './static-objects.ts';
+import { compiledFromFiles, type StaticPolicies, type StaticSource } from './static-objects.ts';
 
 /** What evaluating policies needs besides the request. */
 export interface EvaluateOptions {
@@ -22,7 +22,7 @@ export interface PolicyPluginOptions extends EvaluateOptions {
   readonly policies: Resource;
   readonly bindings: Resource;
   /** Those that come from files; undefined if none do. */
-  readonly staticObjects: (() => StaticPolicies) | undefined;
+  readonly staticObjects: StaticSource<StaticPolicies> | undefined;
   /** Policies could not be compiled, by an internal error; they are compiled again. */
   readonly compileFailed: (error: unknown) => void;
 }
@@ -49,12 +49,7 @@ export function policySources<
   const compiledBindings = new CompiledObjects(bindings, inOneStep(compile.binding));
   return {
     obeys: obeysPolicies,
-    fromFiles: compiledFromFiles(staticObjects, (from) =>
-      bindPolicies(
-        from.policies.map((policy) => atOnce(compile.policy(policy))),
-        from.bindings.map(compile.binding),
-      ),
-    ),
+    fromFiles: compiledFromFiles(staticObjects, (objects) => compileStatic(objects, compile), { clock, compileFailed }),
     fromApi: followObjects({
       what: 'admission policy',
       kinds: [compiledPolicies, compiledBindings],
@@ -63,4 +58,13 @@ export function policySources<
       compileFailed,
     }),
   };
+}
+
+function* compileStatic<Policy extends { readonly name: string }, Binding extends { readonly policyName: string }>(
+  { policies, bindings }: StaticPolicies,
+  compile: Compile<Policy, Binding>,
+): Steps<readonly ActivePolicy<Policy, Binding>[]> {
+  const compiled: Policy[] = [];
+  for (const policy of policies) compiled.push(yield* compile.policy(policy));
+  return bindPolicies(compiled, bindings.map(compile.binding));
 }

@@ -3,7 +3,7 @@ import { invalid, invalidValue } from '@cluster-apiserver/model';
 import { isOfAdmission } from './exempt.ts';
 import { staticSuffix } from './static-objects.ts';
 
-/** Nobody creates an object that could be taken for one of a file. It cannot be switched off. */
+/** Rejects new objects that could be mistaken for those from files. It cannot be disabled. */
 export const reservedNames: AdmissionPlugin = {
   name: 'ReservedNames',
   validate: ({ operation, resource, subresource, object }) => {

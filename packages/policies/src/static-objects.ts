@@ -1,3 +1,4 @@
+import { atOnce, type Clock, perform, type Steps } from '@cluster-apiserver/base';
 import type { KubeObject } from '@cluster-apiserver/model';
 
 /** Ends the names of objects that come from files, and of no others. */
@@ -58,22 +59,31 @@ const problemsOfWebhooks = ({ webhooks = [] }: WebhooksOfFile): readonly string[
       : [],
   );
 
+/** Objects that files contain now. */
+export interface StaticSource<Objects> {
+  readonly current: Objects;
+  onChange(listener: () => void): void;
+}
+
 /**
- * What is compiled from files: now, so that no write waits for it, and again when a write first meets a change. There is
- * nothing without objects.
+ * The compiled objects of files: the first ones now, before the server serves; later ones in steps, in the background, and
+ * the previous ones stay in force until then. There are none without a source.
  */
 export function compiledFromFiles<Objects, One>(
-  objects: (() => Objects) | undefined,
-  compile: (objects: Objects) => readonly One[],
+  source: StaticSource<Objects> | undefined,
+  compile: (objects: Objects) => Steps<readonly One[]>,
+  { clock, compileFailed }: { readonly clock: Clock; readonly compileFailed: (error: unknown) => void },
 ): () => readonly One[] {
-  if (!objects) return () => none;
-  let from = objects();
-  let compiled = compile(from);
-  return () => {
-    const now = objects();
-    if (now !== from) [from, compiled] = [now, compile(now)];
-    return compiled;
-  };
+  if (!source) return () => none;
+  let compiled = atOnce(compile(source.current));
+  source.onChange(() => {
+    const objects = source.current;
+    const work = perform(clock, undefined, compile(objects), true) as Promise<readonly One[]>; // large work is never done at once
+    work.then((result) => {
+      if (source.current === objects) compiled = result;
+    }, compileFailed);
+  });
+  return () => compiled;
 }
 
 const none: readonly never[] = [];

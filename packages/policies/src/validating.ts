@@ -75,14 +75,14 @@ export function* validateByPolicies(
     for (const invocation of yield* invocationsOf(one, matched, request, options.environment)) {
       const { policy, binding, fault } = invocation;
       if (fault === undefined) {
-        const denial = yield* enforced(invocation, request, annotations, options);
+        const denial = yield* enforce(invocation, request, annotations, options);
         first ??= denial;
       } else if (failsOnErrors(policy))
         first ??= { policy: policy.name, binding: binding?.name, message: fault, reason: invalid };
     }
     annotations.publish(one.policy.name, request);
   }
-  if (first) throw denied(request, first);
+  if (first) throw refusalOf(request, first);
 }
 
 const failsOnErrors = ({ policy }: CompiledValidatingPolicy): boolean => policy.spec.failurePolicy !== 'Ignore';
@@ -98,7 +98,7 @@ interface Failure {
 }
 
 /** Does what the binding says about failures, and gives the first that denies. */
-function* enforced(
+function* enforce(
   { policy, binding, matched, param }: ValidatingInvocation,
   request: PolicyRequest,
   annotations: Annotations,
@@ -254,7 +254,7 @@ function* messageOf(
   evaluator: Evaluator,
 ): Work<string> {
   if (compiledMessage) {
-    const outcome = yield* outcomeOf(evaluator.describing, compiledMessage, trimmed);
+    const outcome = yield* outcomeOf(evaluator.describing, compiledMessage, trim);
     const made = outcome.error === undefined ? outcome.value : '';
     if (made !== '' && !made.includes('\n') && Buffer.byteLength(made) <= messageBytesMax) return made;
   }
@@ -292,7 +292,7 @@ function* collectAnnotations(
   const failures: Failure[] = [];
   for (const { key, compiled } of parts.auditAnnotations) {
     const startMs = clock.monotonicMs();
-    const outcome = yield* outcomeOf(evaluator.describing, compiled, trimmed);
+    const outcome = yield* outcomeOf(evaluator.describing, compiled, trim);
     if (outcome.error !== undefined) failures.push(failureOf(outcome, 0, secondsSince(startMs, clock)));
     else if (outcome.value !== '') annotations.add(key, outcome.value);
   }
@@ -300,11 +300,11 @@ function* collectAnnotations(
 }
 
 /** Empty for what is no text. */
-const trimmed = (value: unknown): string => (typeof value === 'string' ? value.trim() : '');
+const trim = (value: unknown): string => (typeof value === 'string' ? value.trim() : '');
 
 const invalid: Reason = 'Invalid';
 
-function denied({ context }: PolicyRequest, { policy, binding, message, reason }: Denial): StatusError {
+function refusalOf({ context }: PolicyRequest, { policy, binding, message, reason }: Denial): StatusError {
   const by = binding === undefined ? '' : ` with binding '${binding}'`;
   const text = `ValidatingAdmissionPolicy '${policy}'${by} denied request: ${message}`;
   const refusal = forbiddenName(context.resource, nameOf(context), text, [{ message: text }]);

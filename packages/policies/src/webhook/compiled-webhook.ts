@@ -23,7 +23,7 @@ export interface CompiledWebhook {
   readonly isReinvocable: boolean;
   readonly timeoutMs: number;
   readonly version: ReviewVersion | undefined;
-  /** Where it is, or why it cannot be called. */
+  /** Its address, or why it cannot be called. */
   readonly endpoint: Endpoint | WebhookCallError;
 }
 
@@ -32,7 +32,7 @@ type AnyWebhook = ValidatingWebhook & Pick<MutatingWebhook, 'reinvocationPolicy'
 const defaultTimeoutSeconds = 10;
 /** Webhooks have neither parameters nor variables. */
 const environment = admissionEnvironment({ hasAuthorizer: true, hasParams: false });
-/** Those that change nothing for a dry run. */
+/** Side effects with which a webhook may be called in a dry run. */
 const withoutSideEffects = ['None', 'NoneOnDryRun'];
 
 /** The webhooks of a configuration, decoded by the schema of its kind. */

@@ -50,10 +50,7 @@ export function* matchWebhook(
   throw forbiddenName(resource, nameOf(request.context), met.error);
 }
 
-/**
- * Does the work of one webhook, counts it, and turns a failure into what it means: undefined for one that is ignored,
- * else an answer that is thrown.
- */
+/** Calls one webhook by `work`, and counts it. Undefined if the call failed and that is ignored; else throws the answer. */
 export async function invokeWebhook<T>(
   webhook: CompiledWebhook,
   context: AdmissionContext,

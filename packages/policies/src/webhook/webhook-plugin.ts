@@ -1,11 +1,11 @@
-import { atOnce } from '@cluster-apiserver/base';
+import type { Steps } from '@cluster-apiserver/base';
 import type { KubeObject } from '@cluster-apiserver/model';
 import type { Resource } from '@cluster-apiserver/registry';
 import type { PolicyEnvironment } from '../environment.ts';
 import { obeysWebhooks } from '../exempt.ts';
 import { CompiledObjects, followObjects } from '../followed-objects.ts';
 import type { Sources } from '../in-force.ts';
-import { compiledFromFiles } from '../static-objects.ts';
+import { compiledFromFiles, type StaticSource } from '../static-objects.ts';
 import { type CompiledWebhook, compileWebhooks } from './compiled-webhook.ts';
 import type { InvokeOptions } from './invoke.ts';
 
@@ -13,7 +13,7 @@ import type { InvokeOptions } from './invoke.ts';
 export interface WebhookPluginOptions extends InvokeOptions {
   readonly configurations: Resource;
   /** Configurations that come from files; undefined if none do. */
-  readonly staticObjects: (() => readonly KubeObject[]) | undefined;
+  readonly staticObjects: StaticSource<readonly KubeObject[]> | undefined;
   readonly environment: PolicyEnvironment;
   /** Configurations could not be compiled, by an internal error; they are compiled again. */
   readonly compileFailed: (error: unknown) => void;
@@ -30,9 +30,7 @@ export function webhookSources({
   const compiled = new CompiledObjects(configurations, (object) => compileWebhooks(object, clients));
   return {
     obeys: obeysWebhooks,
-    fromFiles: compiledFromFiles(staticObjects, (objects) =>
-      objects.flatMap((object) => atOnce(compileWebhooks(object, clients))),
-    ),
+    fromFiles: compiledFromFiles(staticObjects, (objects) => compileAll(objects, clients), { clock, compileFailed }),
     fromApi: followObjects({
       what: 'webhook configuration',
       kinds: [compiled],
@@ -41,4 +39,13 @@ export function webhookSources({
       compileFailed,
     }),
   };
+}
+
+function* compileAll(
+  configurations: readonly KubeObject[],
+  clients: WebhookPluginOptions['clients'],
+): Steps<readonly CompiledWebhook[]> {
+  const compiled: CompiledWebhook[] = [];
+  for (const configuration of configurations) compiled.push(...(yield* compileWebhooks(configuration, clients)));
+  return compiled;
 }

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { type Clock, follow, type Scope } from '@cluster-apiserver/base';
 import type { AdmissionConfiguration } from '@cluster-apiserver/config';
 import type { AdmissionPluginName } from '@cluster-apiserver/gates';
+import type { StaticSource } from '@cluster-apiserver/policies';
 import type { Resource } from '@cluster-apiserver/registry';
 import type { Log } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
@@ -35,7 +36,7 @@ export async function openStaticManifests<Objects>(
   resources: readonly Resource[],
   build: (objects: StaticManifests) => Objects,
   { configuration, manifestMeasures, records, scope, ...dependencies }: ConfiguredAdmission,
-): Promise<(() => Objects) | undefined> {
+): Promise<StaticSource<Objects> | undefined> {
   const configured = configuration[plugin];
   if (!configured || !('staticManifestsDir' in configured)) return undefined;
   const { staticManifestsDir: directory } = configured;
@@ -56,10 +57,11 @@ const pollMs = 1_000;
 async function followStaticManifests<Objects>(
   options: StaticManifestsOptions<Objects>,
   scope: Scope,
-): Promise<() => Objects> {
+): Promise<StaticSource<Objects>> {
   const { directory, build, resources, files, measures, record, clock, log } = options;
   const first = await readManifestFiles(directory, files);
   let current = build(await readStaticManifests(first, resources));
+  const listeners: (() => void)[] = [];
   const applied = (content: readonly ManifestFile[]): void => {
     measures.inService(bytesOf(content));
     record.applied(bytesOf(content));
@@ -75,6 +77,7 @@ async function followStaticManifests<Objects>(
       use: async (next) => {
         current = build(await readStaticManifests(next, resources));
         applied(next);
+        for (const listener of listeners) listener();
         log.info('static admission manifests reloaded', { directory });
       },
       failed: (error) => {
@@ -89,7 +92,12 @@ async function followStaticManifests<Objects>(
     first,
   );
   scope.onClose(`static manifests of ${directory}`, stop);
-  return () => current;
+  return {
+    get current() {
+      return current;
+    },
+    onChange: (listener) => void listeners.push(listener),
+  };
 }
 
 /** For their hash, which kube-apiserver makes of the same bytes. */

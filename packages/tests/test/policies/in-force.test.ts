@@ -1,6 +1,8 @@
 /** When policies come into force, and that neither they nor what they compute hold anybody up. */
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { callUntil, type Clock, systemClock } from '@cluster-apiserver/base';
+import type { KubeObject } from '@cluster-apiserver/model';
+import type { StaticPolicies, StaticSource } from '@cluster-apiserver/policies';
 import { revision as revisionOf } from '@cluster-apiserver/storage';
 import { until } from '../../../base/test/until.ts';
 import { openPolicyServer, type PolicyServer, type PolicyServerOptions, registration } from './policy-server.ts';
@@ -239,6 +241,68 @@ describe.each(webhookPlurals)('webhooks of %s', (plural) => {
   });
 });
 
+/** The objects of files, which a test changes. */
+function fileSource<Objects>(current: Objects): StaticSource<Objects> & { change(next: Objects): void } {
+  const listeners: (() => void)[] = [];
+  return {
+    get current() {
+      return current;
+    },
+    onChange: (listener) => void listeners.push(listener),
+    change: (next) => {
+      current = next;
+      for (const listener of listeners) listener();
+    },
+  };
+}
+
+describe('changed files are compiled in steps, and the previous ones are in force until then', () => {
+  const policies = (count: number, message: string): StaticPolicies => ({
+    policies: many(count).map((i) => ({
+      kind: 'ValidatingAdmissionPolicy',
+      apiVersion: 'admissionregistration.k8s.io/v1',
+      metadata: { name: `p${i}.static.k8s.io` },
+      spec: {
+        matchConstraints: {
+          resourceRules: [
+            { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['serviceaccounts'] },
+          ],
+        },
+        validations: [{ expression: 'false', message }],
+      },
+    })),
+    bindings: many(count).map((i) => ({
+      kind: 'ValidatingAdmissionPolicyBinding',
+      apiVersion: 'admissionregistration.k8s.io/v1',
+      metadata: { name: `p${i}.static.k8s.io` },
+      spec: { policyName: `p${i}.static.k8s.io`, validationActions: ['Deny'] },
+    })),
+  });
+
+  test('those of policies', async () => {
+    const clock = slowClock();
+    const validating = fileSource(policies(1, 'first'));
+    server = await openPolicyServer({ clock, fromFiles: { validating } });
+    const message = async (): Promise<string> =>
+      ((await server.ask('POST', dryRun, account)).body.message ?? '').replace(/^.*denied request: /s, '');
+    expect(await message()).toBe('first');
+    const before = clock.turns;
+    validating.change(policies(100, 'second'));
+    await until('the new files are in force', async () => (await message()) === 'second' || undefined);
+    expect(clock.turns - before).toBeGreaterThan(100);
+  });
+
+  test('those of webhooks', async () => {
+    const of = (name: string): KubeObject => configuration(name) as KubeObject;
+    const validatingWebhooks = fileSource([of('a')]);
+    server = await openPolicyServer({ ...denies, fromFiles: { validatingWebhooks } });
+    const message = async (): Promise<string> => (await server.ask('POST', dryRun, account)).body.message ?? '';
+    expect(await message()).toContain('denied the request: a');
+    validatingWebhooks.change([of('b')]);
+    await until('the new files are in force', async () => (await message()).endsWith('request: b') || undefined);
+  });
+});
+
 describe('what cannot be read', () => {
   const call = callUntil(Number.POSITIVE_INFINITY);
   const garbage = Buffer.from('{');
@@ -267,6 +331,29 @@ describe('what cannot be read', () => {
     const unsafely = 'ignoreStoreReadErrorWithClusterBreakingPotential=true';
     expect(await statusOf('DELETE', `${registration}/${plural}/lost?${unsafely}`)).toBe(200);
     expect(await statusOf('POST', dryRun, account)).toBe(201);
+  });
+
+  test.each([
+    ['Fail', '422 failed to configure binding: a parameter cannot be read: serviceaccounts/default/lost'],
+    ['Ignore', '201 '],
+  ])('and might be a parameter is up to the failure policy: %s', async (failurePolicy, expected) => {
+    server = await openPolicyServer({ authorizer: { authorize: () => ({ verdict: 'allow' }) } });
+    await server.ask('POST', accounts, { metadata: { name: 'read', labels: { role: 'param' } } });
+    await server.enforce(
+      'validating',
+      {
+        paramKind: { apiVersion: 'v1', kind: 'ServiceAccount' },
+        validations: [{ expression: 'params.metadata.name == "read"' }],
+        failurePolicy,
+      },
+      { paramRef: { selector: { matchLabels: { role: 'param' } }, parameterNotFoundAction: 'Deny' } },
+    );
+    expect(await statusOf('POST', dryRun, account)).toBe(201);
+    await server.store.create(key('default/lost', 'serviceaccounts'), garbage, {}, call);
+    await until('it cannot be read', async () => (await statusOf('GET', `${accounts}/lost`)) === 500 || undefined);
+    const { status, body } = await server.ask('POST', dryRun, account);
+    expect(`${status} ${(body.message ?? '').replace(/^.*denied request: /s, '')}`).toBe(expected);
+    expect(server.faults.splice(0)).not.toEqual([]); // of the reads
   });
 
   test('any more holds as it was', async () => {

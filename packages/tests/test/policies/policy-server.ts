@@ -16,6 +16,7 @@ import {
   mutatingAdmissionWebhook,
   policyEnvironment,
   type StaticPolicies,
+  type StaticSource,
   validatingAdmissionPolicy,
   validatingAdmissionWebhook,
   WebhookClients,
@@ -69,9 +70,8 @@ export interface PolicyServerOptions {
   /** Answers the calls of all webhooks. */
   readonly webhook?: HttpsClient['send'];
   readonly fromFiles?: {
-    readonly validating?: () => StaticPolicies;
-    readonly validatingWebhooks?: () => readonly KubeObject[];
-    readonly mutatingWebhooks?: () => readonly KubeObject[];
+    readonly validating?: StaticSource<StaticPolicies>;
+    readonly validatingWebhooks?: StaticSource<readonly KubeObject[]>;
   };
 }
 
@@ -155,7 +155,7 @@ export async function openPolicyServer({
   const mutatingWebhooks = mutatingAdmissionWebhook({
     ...webhookOptions,
     configurations: resourceOf('mutatingwebhookconfigurations'),
-    staticObjects: fromFiles.mutatingWebhooks,
+    staticObjects: undefined,
   });
   const validatingWebhooks = validatingAdmissionWebhook({
     ...webhookOptions,
