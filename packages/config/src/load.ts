@@ -103,11 +103,15 @@ export function readEmbedded<Declared extends Fields, T>(
   // Whoever reads a value of another type finds none, and says so.
   const unreadable = new Set(refused.filter(({ key }) => key === undefined).map((problem) => problem.path));
   findings.dropFrom(before, (problem) => unreadable.has(problem.path));
-  const said = new Set(findings.problems.slice(before).map((problem) => problem.path));
+  const said = findings.problems.slice(before).map((problem) => problem.path);
   for (const problem of structure)
-    if (!problem.isOfForm && !said.has(problem.path)) findings.add(problem.path, problem.message);
+    if (!problem.isOfForm && !said.some((other) => isWithin(other, problem.path)))
+      findings.add(problem.path, problem.message);
   return configuration;
 }
+
+const isWithin = (path: string, other: string): boolean =>
+  path.startsWith(other) && (path.length === other.length || other === '' || '.['.includes(path.charAt(other.length)));
 
 const ownFields = { apiVersion: string(''), kind: string('') };
 
