@@ -59,9 +59,7 @@ describe('config check', () => {
 
   test('finds nothing wrong with the examples of docs/configuration.md', async () => {
     const { code, output, errors } = await run('check', ...files);
-    expect(output.trimEnd().split('\n').toSorted()).toEqual(
-      files.map((file) => expect.stringMatching(`^${file}: .+ is valid$`)).toSorted(),
-    );
+    expect(output.trimEnd().split('\n')).toEqual(files.map((file) => expect.stringMatching(`^${file}: .+ is valid$`)));
     expect([code, errors]).toEqual([0, '']);
   });
 

@@ -1,5 +1,5 @@
 /** A row of a table, whose cells may hold anything. */
-export const row = (...cells: readonly string[]): string =>
+const row = (...cells: readonly string[]): string =>
   `| ${cells.map((cell) => cell.replaceAll('|', '\\|').replaceAll('\n', ' ')).join(' | ')} |`;
 
 export const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
