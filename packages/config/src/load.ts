@@ -105,7 +105,7 @@ export function readEmbedded<Declared extends Fields, T>(
   findings.dropFrom(before, (problem) => unreadable.has(problem.path));
   const said = findings.problems.slice(before).map((problem) => problem.path);
   for (const problem of structure)
-    if (!problem.isOfForm && !said.some((other) => isWithin(other, problem.path)))
+    if (!problem.isOfForm && !unreadable.has(problem.path) && !said.some((other) => isWithin(other, problem.path)))
       findings.add(problem.path, problem.message);
   return configuration;
 }
