@@ -72,7 +72,10 @@ const ruleSchema = object(
 
 const fields = {
   metadata: anything('Ignored.'),
-  rules: list('Rules in their order. A request that none matches is not recorded.', ruleSchema),
+  rules: list('Rules in their order, at least one. A request that none matches is not recorded.', ruleSchema, {
+    minItems: 1,
+    maxItems: rulesMax,
+  }),
   omitStages: omitStages('Stages for which no event is recorded.'),
   omitManagedFields: boolean('Whether managedFields are left out of objects.', { default: false }),
 };

@@ -27,11 +27,11 @@ export class ConfigurationError extends Error {
   readonly problems: readonly Problem[];
   constructor(problems: readonly (string | Problem)[]) {
     const all = problems.map((one) => (typeof one === 'string' ? problemOfFile(one) : one));
-    const faults = [...new Set(all.map(({ text }) => text))];
-    super(faults.join('\n'));
-    this.faults = faults;
     // A field that says two things is read twice, and what is wrong with it is said once.
-    this.problems = faults.map((fault) => all.find(({ text }) => text === fault) as Problem);
+    const byText = new Map(all.map((problem) => [problem.text, problem]));
+    super([...byText.keys()].join('\n'));
+    this.faults = [...byText.keys()];
+    this.problems = [...byText.values()];
   }
 }
 

@@ -102,11 +102,18 @@ export function readEmbedded<Declared extends Fields, T>(
   const configuration = read(fields);
   // Whoever reads a value of another type finds none, and says so.
   const unreadable = new Set(refused.filter(({ key }) => key === undefined).map((problem) => problem.path));
-  findings.dropFrom(before, (problem) => unreadable.has(problem.path));
-  const said = new Set(findings.problems.slice(before).map((problem) => problem.path));
+  findings.dropFrom(before, (problem) => placesAround(problem.path).some((place) => unreadable.has(place)));
+  const said = new Set(findings.problems.slice(before).flatMap((problem) => placesAround(problem.path)));
   for (const problem of structure)
-    if (!problem.isOfForm && !said.has(problem.path)) findings.add(problem.path, problem.message);
+    if (!problem.isOfForm && !unreadable.has(problem.path) && !said.has(problem.path))
+      findings.add(problem.path, problem.message);
   return configuration;
+}
+
+/** A path with those of all that is around it: `a[0].b`, `a[0]`, `a` and the root. */
+function placesAround(path: string): readonly string[] {
+  const ends = Array.from(path.matchAll(/[.[]/g), ({ index }) => index);
+  return [path, ...ends.map((end) => path.slice(0, end)), ''];
 }
 
 const ownFields = { apiVersion: string(''), kind: string('') };

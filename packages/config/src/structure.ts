@@ -1,5 +1,6 @@
+import { createRequire } from 'node:module';
 import { isRawNumber } from '@cluster-apiserver/model';
-import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
+import type * as Ajv from 'ajv/dist/2020.js';
 import type { ObjectSchema } from './schema.ts';
 
 /** Something that a schema refuses. */
@@ -12,13 +13,14 @@ export interface StructureProblem {
   readonly isOfForm: boolean;
 }
 
-let ajv: Ajv2020 | undefined;
-/** Compiling takes some 10 ms, and a server needs a schema only if it has such a file. */
-const compiled = new WeakMap<ObjectSchema, ValidateFunction>();
+/** Loaded with the first file, because it takes 14 MB and 70 ms, and a server may have none. */
+let ajv: Ajv.Ajv2020 | undefined;
+/** A schema takes up to 100 ms, and is compiled for the same reason when it is needed. */
+const compiled = new WeakMap<ObjectSchema, Ajv.ValidateFunction>();
 
 /** All that is wrong with the structure of a value. Problems never repeat what is written there: it may be a secret. */
 export function structureProblems(schema: ObjectSchema, value: unknown, path: string): readonly StructureProblem[] {
-  ajv ??= new Ajv2020({ allErrors: true, verbose: true });
+  ajv ??= loadAjv();
   const validate = compiled.get(schema) ?? ajv.compile(schema);
   compiled.set(schema, validate);
   if (validate(withoutNulls(value))) return [];
@@ -26,6 +28,11 @@ export function structureProblems(schema: ObjectSchema, value: unknown, path: st
     const problem = problemOf(error);
     return problem ? [{ ...problem, path: joined(path, error.instancePath, problem.below) }] : [];
   });
+}
+
+function loadAjv(): Ajv.Ajv2020 {
+  const loaded = createRequire(import.meta.url)('ajv/dist/2020.js') as typeof Ajv;
+  return new loaded.Ajv2020({ allErrors: true, verbose: true });
 }
 
 /** A member that is null is one that is absent. */
@@ -42,7 +49,7 @@ const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
 type Found = Omit<StructureProblem, 'path'> & { readonly below?: string };
 
 /** Undefined for an item of a list that is null: that it is absent is said by whoever reads it. */
-function problemOf({ keyword, params, data, parentSchema }: ErrorObject): Found | undefined {
+function problemOf({ keyword, params, data, parentSchema }: Ajv.ErrorObject): Found | undefined {
   const { additionalProperty, missingProperty, limit, type, allowedValues } = params as Record<string, unknown>;
   switch (keyword) {
     case 'type':
@@ -82,7 +89,8 @@ export const notADuration = 'expected a duration such as 3s or 1m30s';
 export const notInt32 = 'expected a whole number of 32 bits, got another number';
 
 const isOfInt32 = (limit: unknown): boolean => limit === -(2 ** 31) || limit === 2 ** 31 - 1;
-const counted = (schema: ErrorObject['parentSchema']): string => (schema?.['type'] === 'array' ? 'items' : 'fields');
+const counted = (schema: Ajv.ErrorObject['parentSchema']): string =>
+  schema?.['type'] === 'array' ? 'items' : 'fields';
 
 const typeNames: Readonly<Record<string, string>> = {
   string: 'a string',

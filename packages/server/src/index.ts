@@ -1,5 +1,6 @@
 export { assemble, type Server } from './assemble.ts';
 export { auditFiles } from './audit-files.ts';
 export { storageCommand } from './storage-command/storage-command.ts';
-export { flagHelp, parseFlags } from './flags.ts';
+export { configCommand } from './config-command/config-command.ts';
+export { flagGroups, flagHelp, parseFlags } from './flags.ts';
 export type { Surroundings } from './surroundings.ts';

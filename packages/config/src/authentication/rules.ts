@@ -15,7 +15,7 @@ export interface ExpressionRule {
   readonly message: string | undefined;
 }
 
-const message = string('What the log says of a token for which the expression is not true.');
+const message = string('Message if the expression is not true.');
 
 export const claimRulesSchema = list(
   'Rules that the claims of a token must satisfy.',

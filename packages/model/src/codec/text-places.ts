@@ -30,7 +30,7 @@ interface Node {
  */
 export function textPlaces(text: string): TextPlaces {
   const { root, duplicateKeys } = treeOf(text);
-  const place = (offset: number): Place => placeAt(text, offset);
+  const place = placesIn(text);
   const find = (path: readonly (string | number)[]): { readonly offset: number; readonly node: Node } => {
     let found = { offset: root.offset, node: root };
     for (const step of path) {
@@ -64,10 +64,20 @@ function member({ members }: Node, name: string, text: string): { offset: number
   return { offset: spansLines ? keyOffset : node.offset, node };
 }
 
-function placeAt(text: string, offset: number): Place {
-  const before = text.slice(0, Math.max(0, offset));
-  const lineStart = before.lastIndexOf('\n') + 1;
-  return { line: before.split('\n').length, column: before.length - lineStart + 1 };
+/** The lines are counted once: a file of the wrong kind can have a fault on each of its lines. */
+function placesIn(text: string): (offset: number) => Place {
+  const lineStarts = [0];
+  for (let end = text.indexOf('\n'); end >= 0; end = text.indexOf('\n', end + 1)) lineStarts.push(end + 1);
+  return (offset) => {
+    const at = Math.max(0, offset);
+    let [low, high] = [0, lineStarts.length - 1];
+    while (low < high) {
+      const middle = Math.ceil((low + high) / 2);
+      if ((lineStarts[middle] as number) <= at) low = middle;
+      else high = middle - 1;
+    }
+    return { line: low + 1, column: at - (lineStarts[low] as number) + 1 };
+  };
 }
 
 interface Open {

@@ -112,6 +112,7 @@ const checks: Readonly<Record<string, Check>> = {
 
 function checkOf(text: string): { readonly kind: string | undefined; readonly check: Check } {
   if (/^-----BEGIN /m.test(text)) return { kind: 'PEM', check: checkPem };
+  if (isEmpty.test(text)) return { kind: undefined, check: ({ findings }) => findings.add('', 'the file is empty') };
   const written = documentIn(text);
   const known = written && kindOf(written['apiVersion'], written['kind']);
   const check = known && checks[nameOf(known)];
@@ -120,6 +121,8 @@ function checkOf(text: string): { readonly kind: string | undefined; readonly ch
   return { kind: undefined, check: checkUnknown };
 }
 
+/** Nothing but comments and marks of documents. */
+const isEmpty = /^(?:[ \t\r]*(?:#.*|---[ \t]*)?(?:\n|$))*$/;
 const firstPolicy = /^[ \t]*(\{.*\})[ \t\r]*$/m;
 const separator = /^---[ \t]*\r?$/m;
 

@@ -82,6 +82,7 @@ const readAtStart = {
   'oidc-ca-file': { kind: 'certificates' },
   'egress-selector-config-file': { kind: 'EgressSelectorConfiguration' },
   'admission-control-config-file': { kind: 'AdmissionConfiguration' },
+  'tracing-config-file': { kind: 'TracingConfiguration' },
 } as const;
 
 /** Notes those of them that flags name. A server that cannot use one of them does not start. */

@@ -165,5 +165,5 @@ function problemsOf({ message, details }: StatusError): readonly ObjectProblem[]
   const causes = details?.causes ?? [];
   return causes.length === 0
     ? [{ path: '', message }]
-    : causes.map(({ field = '', message: text = '' }) => ({ path: field, message: text }));
+    : causes.map(({ field = '', message: text }) => ({ path: field, message: text }));
 }

@@ -89,7 +89,7 @@ test.each([
         transport: { tcp: { url: 'https://p:1', tlsConfig: { clientCert: 'none.crt', clientKey: 'none.key' } } },
       },
     }),
-    '--egress-selector-config-file: cannot read none.crt',
+    '--egress-selector-config-file: egressSelections[0].connection.transport.tcp.tlsConfig.clientCert: cannot read none.crt',
   ],
 ])('the server does not start with %s', async (_, file, fault) => {
   const issuer = { url: 'https://localhost:1', certificateAuthority: '' } as RealIssuer; // nobody asks it
