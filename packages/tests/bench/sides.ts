@@ -84,21 +84,18 @@ export async function startSide({
   };
 }
 
-/** Both under the same load, several times; `tokens` are whose requests they get. Gives what a request took at least. */
+/** Both under the same load, several times; `tokens` are whose requests they get. */
 export async function compare(
   workload: string,
   [theirs, ours]: readonly [Side, Side],
   tokens: readonly [string, string] = [adminToken, adminToken],
-): Promise<readonly [number, number]> {
-  let least: readonly [number, number] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
+): Promise<void> {
   for (let pair = 0; pair < pairs; pair++) {
     const [one, other] = await Promise.all([costOf(theirs, workload, tokens[0]), costOf(ours, workload, tokens[1])]);
-    least = [Math.min(least[0], one), Math.min(least[1], other)];
     console.log(
       `${workload}: ${theirs.name} ${one.toFixed(1)} us, ${ours.name} ${other.toFixed(1)} us, ${ours.name} by ${theirs.name} ${(other / one).toFixed(3)}`,
     );
   }
-  return least;
 }
 
 async function isReady(url: string, certificate: string): Promise<true | undefined> {
