@@ -96,21 +96,15 @@ export async function startSide({
   };
 }
 
-/** Both under the same load, several times. Gives what a request took at least, in microseconds. */
-export async function compare(
-  workload: string,
-  [theirs, ours]: readonly [Side, Side],
-): Promise<readonly [number, number]> {
-  let least: readonly [number, number] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
+/** Both under the same load, several times. */
+export async function compare(workload: string, [theirs, ours]: readonly [Side, Side]): Promise<void> {
   for (let pair = 0; pair < pairs; pair++) {
     const load = { workload, token: adminToken, seconds };
     const [one, other] = await Promise.all([costOf(theirs, load), costOf(ours, load)]);
-    least = [Math.min(least[0], one), Math.min(least[1], other)];
     console.log(
       `${workload}: ${theirs.name} ${one.toFixed(1)} us, ${ours.name} ${other.toFixed(1)} us, ${ours.name} by ${theirs.name} ${(other / one).toFixed(3)}`,
     );
   }
-  return least;
 }
 
 /**

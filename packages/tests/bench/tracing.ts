@@ -1,6 +1,6 @@
 /**
- * What tracing costs a GET: two servers without it, to show the noise, one that records what masters ask for, one that
- * records a request of 10,000, and one that records all of them for a receiver in this process (see sides.ts).
+ * What tracing costs a GET, each time compared with a server without it: nothing, to show the noise; a tracer that only
+ * follows parents; one that samples a request of 10,000; and one that samples all of them (see sides.ts).
  * `taskset -c 1 node --conditions=source packages/tests/bench/tracing.ts`
  */
 import fs from 'node:fs';
@@ -10,8 +10,7 @@ import { startEtcd } from '../../storage/test/real-etcd.ts';
 import { startReceiver } from '../../telemetry/test/otlp-receiver.ts';
 import { compare, type Side, startSide, thisCheckout } from './sides.ts';
 
-/** Of five pairs each, in turn, since the machine is busier at one time than at another. */
-const rounds = 3;
+const rounds = 2;
 const home = fs.mkdtempSync(path.join(os.tmpdir(), 'tracing-'));
 const [etcd, receiver] = await Promise.all([startEtcd(), startReceiver()]);
 
@@ -30,26 +29,18 @@ const start = (name: string, samplingRatePerMillion?: number): Promise<Side> => 
   return startSide({ name, endpoints: etcd.endpoints, home, checkout: thisCheckout, flags });
 };
 
-const recordAll = 1_000_000;
-const plain = await start('plain');
-const again = await start('again');
-const unsampled = await start('traced-parents');
-const sparse = await start('traced-sparsely', 100);
-const all = await start('traced-all', recordAll);
+/** Each has a server to itself to be compared with, because a server gets faster with the requests that it has served. */
+const sides = [['plain'], ['traced-by-parents'], ['traced-sparsely', 100], ['traced-all', 1_000_000]] as const;
+const started: Side[] = [];
 try {
-  const least = new Map<string, number>();
-  const note = (side: Side, us: number): unknown =>
-    least.set(side.name, Math.min(us, least.get(side.name) ?? Number.POSITIVE_INFINITY));
-  for (let round = 0; round < rounds; round++)
-    for (const side of [again, unsampled, sparse]) {
-      const [one, other] = await compare('get-quorum', [plain, side]);
-      note(plain, one);
-      note(side, other);
-    }
-  for (const [name, us] of least) console.log(`${name}: ${us.toFixed(1)} us at least`);
-  await compare('get-quorum', [plain, all]);
+  for (const [name, rate] of sides) {
+    const pair = [await start(`beside-${name}`), await start(name, rate)] as const;
+    started.push(...pair);
+    for (let round = 0; round < rounds; round++) await compare('get-quorum', pair);
+    await Promise.all(started.splice(0).map((side) => side.stop()));
+  }
 } finally {
-  await Promise.all([plain, again, unsampled, sparse, all].map((side) => side.stop()));
+  await Promise.all(started.map((side) => side.stop()));
   await receiver.stop();
   await etcd.stop();
   fs.rmSync(home, { recursive: true });
