@@ -365,6 +365,20 @@ describe('an exchange', () => {
     expect(recorded).toEqual(['user manager', 'as bob by impersonate', ...noted('forbid', 'no rule'), 'status 403']);
   });
 
+  test('is recorded with what was sent and answered', async () => {
+    const headers = { authorization: 'master', 'content-type': 'application/json' };
+    const body = Buffer.from('{"metadata":{"name":"seen"}}');
+    await ask('POST', `${robots}?audited=RequestResponse`, { headers, body });
+    await ask('DELETE', `${robots}?audited=RequestResponse`, { headers });
+    expect(recorded.filter((line) => /^(request|response|status)/.test(line))).toEqual([
+      expect.stringMatching(/^request .*"name":"seen"/),
+      expect.stringMatching(/^response .*"name":"seen".*"uid":/),
+      'status 201',
+      'response Success',
+      'status 200',
+    ]);
+  });
+
   test('a fault of ours is told to the log and not to the client', async () => {
     const response = await ask('GET', '/broken/x');
     expect(response.status).toBe(500);
