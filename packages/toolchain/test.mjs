@@ -3,6 +3,7 @@
 import { wasInterrupted } from './child.mjs';
 import { runConformance } from './conformance.mjs';
 import { olderSeries, provisionEtcd, provisionEtcdctl, provisionOlderEtcd } from './etcd.mjs';
+import { provisionChartTools } from './helm.mjs';
 import { nothing, reportSkipped, reportSlowest, runJest, together } from './jest.mjs';
 import { prepare } from './prepare.mjs';
 import { Failure, main } from './project.mjs';
@@ -58,13 +59,19 @@ async function runAll() {
 async function testTools() {
   const { node, env } = prepare();
   const etcd = await provisionEtcd();
-  const tools = { node, env: { ...env, ...variablesOf({ etcd, etcdctl: await provisionEtcdctl(etcd) }) } };
+  const etcdVariables = variablesOf({ etcd, etcdctl: await provisionEtcdctl(etcd) });
+  const tools = { node, env: { ...env, ...etcdVariables, ...chartVariables(provisionChartTools({ node })) } };
   buildRooms(tools); // tests that start clusters run what is built
   return { tools, etcd };
 }
 
 function variablesOf({ etcd, etcdctl }) {
   return { ETCD_BIN: etcd, ...(etcdctl && { ETCDCTL_BIN: etcdctl }) };
+}
+
+function chartVariables({ reason, helm, kubeconform, schemas }) {
+  if (reason) return { HELM_MISSING: reason };
+  return { HELM_BIN: helm, KUBECONFORM_BIN: kubeconform, KUBERNETES_SCHEMAS: schemas };
 }
 
 function ignoring(patterns) {

@@ -1,4 +1,4 @@
 export { assemble, type Server } from './assemble.ts';
 export { storageCommand } from './storage-command/storage-command.ts';
-export { parseFlags } from './flags.ts';
+export { flagHelp, parseFlags } from './flags.ts';
 export type { Surroundings } from './surroundings.ts';

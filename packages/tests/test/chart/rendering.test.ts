@@ -1,0 +1,154 @@
+import { describe, expect, test } from '@jest/globals';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { parseFlags } from '@cluster-apiserver/server';
+import { chart, ownFlags, read, valueSets } from './chart-files.ts';
+import { describeWithHelm, find, helm, type Manifest, manifestsIn, render, template, validate } from './helm.ts';
+import { containerOf, podTemplateOf } from './pods.ts';
+
+const slowTestMs = 120_000;
+
+describeWithHelm('the chart', () => {
+  test(
+    'passes helm lint --strict with every value set',
+    () => {
+      for (const set of valueSets) {
+        const { code, out, error } = helm('lint', '--strict', chart, '--values', path.join(chart, 'ci', set));
+        expect({ set, code, said: code === 0 ? '' : `${out}${error}` }).toEqual({ set, code: 0, said: '' });
+      }
+    },
+    slowTestMs,
+  );
+
+  test('is packaged with what it needs and without the value sets of its tests', () => {
+    const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'chart-'));
+    try {
+      const { code, error } = helm('package', chart, '--destination', folder);
+      expect({ code, error }).toEqual({ code: 0, error: '' });
+      const [archive = ''] = fs.readdirSync(folder);
+      const shown = helm('show', 'readme', path.join(folder, archive));
+      expect(shown.out.trim()).toBe(read('README.md').trim());
+      expect(manifestsIn(helm('template', 'x', path.join(folder, archive), '--set', trial).out).length).toBeGreaterThan(5);
+    } finally {
+      fs.rmSync(folder, { recursive: true });
+    }
+  });
+
+  describe.each(valueSets)('with %s', (set) => {
+    const { code, out, error } = template([set]);
+
+    test('is rendered, and valid by the schemas of Kubernetes', () => {
+      expect({ code, error }).toEqual({ code: 0, error: '' });
+      expect(validate(out)).toEqual([]);
+    });
+
+    test('starts the server with flags that it takes, each once', () => {
+      const args = argsOf(manifestsIn(out));
+      expect(() => parseFlags(args)).not.toThrow();
+      const names = args.map((arg) => /^--([^=]+)/.exec(arg)?.[1] ?? '');
+      expect(names).toEqual([...new Set(names)]);
+    });
+
+    test('mounts a volume for each file that a flag names', () => {
+      const manifests = manifestsIn(out);
+      const mounts = containerOf(find(manifests, 'Deployment', nameIn(manifests)), 'apiserver').volumeMounts ?? [];
+      const files = argsOf(manifests).flatMap((arg) => /^--[^=]+=(\/etc\/cluster-apiserver\/.+)$/.exec(arg)?.[1]?.split(',') ?? []);
+      expect(files.length).toBeGreaterThan(1);
+      for (const file of files) expect(mounts.map(({ mountPath }) => mountPath)).toContain(path.dirname(file));
+    });
+
+    test('runs every pod without privileges, as one user, and with a root that cannot be written', () => {
+      const pods = manifestsIn(out).flatMap((one) => podTemplateOf(one) ?? []);
+      expect(pods.length).toBeGreaterThan(1);
+      for (const { spec } of pods) {
+        expect(spec.securityContext).toMatchObject({
+          runAsNonRoot: true,
+          runAsUser: 65_532,
+          seccompProfile: { type: 'RuntimeDefault' },
+        });
+        expect(spec.automountServiceAccountToken).toBe(false);
+        for (const container of spec.containers.filter(({ name }) => ours.includes(name)))
+          expect(container).toMatchObject({
+            securityContext: {
+              allowPrivilegeEscalation: false,
+              readOnlyRootFilesystem: true,
+              capabilities: { drop: ['ALL'] },
+            },
+            resources: { limits: { memory: expect.anything() }, requests: { cpu: expect.anything() } },
+          });
+      }
+    });
+  });
+
+  test('sets each flag of its own in some value set', () => {
+    const set = new Set(valueSets.flatMap((name) => argsOf(render([name]))).map((arg) => /^--([^=]+)/.exec(arg)?.[1]));
+    expect(ownFlags.filter((name) => !set.has(name))).toEqual([]);
+  });
+
+  test('gives pods the time that a server needs to stop', () => {
+    const manifests = render(['trial-values.yaml'], { shutdown: { delaySeconds: 7 }, requestTimeoutSeconds: 20 });
+    const pod = podTemplateOf(find(manifests, 'Deployment', 'api-cluster-apiserver'));
+    const flags = parseFlags(argsOf(manifests));
+    expect(flags['shutdown-delay-duration']).toBe(7_000);
+    expect(flags['request-timeout']).toBe(20_000);
+    expect(pod?.spec.terminationGracePeriodSeconds).toBe(7 + 10 + 20 + 5);
+  });
+
+  test('limits the heap to three quarters of the memory, and not where memory is not limited', () => {
+    const options = (memory: string | null): unknown =>
+      containerOf(
+        find(render(['trial-values.yaml'], { resources: { limits: { memory } } }), 'Deployment', 'api-cluster-apiserver'),
+        'apiserver',
+      ).env;
+    expect(options('2Gi')).toEqual([{ name: 'NODE_OPTIONS', value: '--max-old-space-size=1536' }]);
+    expect(options('600Mi')).toEqual([{ name: 'NODE_OPTIONS', value: '--max-old-space-size=450' }]);
+    expect(options(null)).toBeUndefined();
+  });
+
+  test('rolls the replicas for what the server reads at its start, and for nothing else', () => {
+    const checksum = (changes: Parameters<typeof render>[1]): unknown =>
+      podTemplateOf(find(render(['production-values.yaml'], changes), 'Deployment', 'api-cluster-apiserver'))?.metadata
+        .annotations?.['checksum/config'];
+    const before = checksum({});
+    expect(before).toMatch(/^[0-9a-f]{64}$/);
+    expect(checksum({ authentication: { configuration: { anonymous: { enabled: false } } } })).toBe(before);
+    expect(checksum({ admission: { configuration: { plugins: [] } } })).not.toBe(before);
+  });
+
+  test.each([
+    ['nothing to store into', {}, 'etcd.endpoints: required'],
+    ['two places to store into', { etcd: { endpoints: ['https://e:2379'], bundled: { enabled: true } } }, 'exclude each other'],
+    ['a flag that another value sets', { flags: { 'secure-port': 1 } }, "additional properties 'secure-port' not allowed"],
+    ['an unknown flag', { flags: { 'secure-prot': 1 } }, "additional properties 'secure-prot' not allowed"],
+    ['a flag of another type', { flags: { v: 'much' } }, '/flags/v'],
+    ['keys of encryption outside of a Secret', { encryption: { keys: ['x'] } }, "additional properties 'keys' not allowed"],
+    ['two members of etcd', { etcd: { bundled: { enabled: true, replicas: 2 } } }, '/etcd/bundled/replicas'],
+    ['an Ingress without a host', { ...stored, ingress: { enabled: true } }, 'ingress.hosts: required'],
+    [
+      'client certificates through a controller that cannot pass TLS through',
+      {
+        ...stored,
+        authentication: { clientCA: { existingConfigMap: 'ca' } },
+        ingress: { enabled: true, controller: 'traefik', hosts: ['a'] },
+      },
+      'passes no TLS through',
+    ],
+    ['metrics without a token', { ...stored, metrics: { serviceMonitor: { enabled: true } } }, 'serviceMonitor.tokenSecret'],
+  ])('refuses %s', (_, changes, message) => {
+    const { code, error } = template([], changes);
+    expect(code).not.toBe(0);
+    expect(error).toContain(message);
+  });
+});
+
+const trial = 'etcd.bundled.enabled=true';
+const stored = { etcd: { endpoints: ['https://etcd.example.com:2379'] } };
+/** The containers of the chart; those of value sets are their authors'. */
+const ours = ['apiserver', 'etcd', 'test'];
+
+const nameIn = (manifests: readonly Manifest[]): string =>
+  manifests.find(({ kind }) => kind === 'Deployment')?.metadata.name ?? '';
+
+const argsOf = (manifests: readonly Manifest[]): readonly string[] =>
+  containerOf(find(manifests, 'Deployment', nameIn(manifests)), 'apiserver').args ?? [];
