@@ -39,14 +39,17 @@ async function showUpgrade({ helm }, [revision]) {
       for (const set of fs.readdirSync(path.join(root, chart, 'ci')))
         fs.writeFileSync(path.join(scratch, side, set), rendered(helm, folder, path.join(root, chart, 'ci', set)));
     }
-    return (await run('git', ['diff', '--no-index', '--stat', '--patch', 'before', 'after'], { cwd: scratch })) > 1 ? 1 : 0;
+    return (await run('git', ['diff', '--no-index', '--stat', '--patch', 'before', 'after'], { cwd: scratch })) > 1
+      ? 1
+      : 0;
   } finally {
     fs.rmSync(scratch, { recursive: true, force: true });
   }
 }
 
 /** What Helm generates is new in each rendering. */
-const generated = /^( {2}[a-z-]+\.(?:crt|key|token|csv): ).+$|^ {4}-----BEGIN CERTIFICATE-----\n(?: {4}.*\n)*? {4}-----END CERTIFICATE-----$/gm;
+const generated =
+  /^( {2}[a-z-]+\.(?:crt|key|token|csv): ).+$|^ {4}-----BEGIN CERTIFICATE-----\n(?: {4}.*\n)*? {4}-----END CERTIFICATE-----$/gm;
 
 function rendered(helm, folder, values) {
   const { ok, output } = step(helm, ['template', 'upgraded', folder, '--namespace', 'platform', '--values', values]);

@@ -216,6 +216,22 @@ egress-selector.yaml: {{ include "cluster-apiserver.configuration" (dict "apiVer
 {{- if and .Values.serviceAccountTokens.acceptedKeys (not .Values.serviceAccountTokens.existingSecret) -}}
 {{- $faults = append $faults "serviceAccountTokens.acceptedKeys: requires serviceAccountTokens.existingSecret" -}}
 {{- end -}}
+{{- /* Probes have no credential. Without anonymous authentication of its own the server opens these paths to them. */ -}}
+{{- $anonymous := .Values.authentication.configuration.anonymous -}}
+{{- if not (kindIs "invalid" $anonymous) -}}
+{{- $open := list -}}
+{{- range $anonymous.conditions -}}{{- $open = append $open .path -}}{{- end -}}
+{{- if not (and $anonymous.enabled (or (not $open) (and (has "/livez" $open) (has "/readyz" $open)))) -}}
+{{- $faults = append $faults "authentication.configuration.anonymous: must be enabled for /livez and /readyz, which probes request without a credential" -}}
+{{- end -}}
+{{- end -}}
+{{- if and (hasKey .Values.flags "anonymous-auth") (eq (toString (index .Values.flags "anonymous-auth")) "false") -}}
+{{- $faults = append $faults "flags.anonymous-auth: must not be false, because probes have no credential; leave it out, and only the health paths are open" -}}
+{{- end -}}
+{{- $paths := index .Values.flags "authorization-always-allow-paths" -}}
+{{- if not (or (kindIs "invalid" $paths) (and (has "/livez" $paths) (has "/readyz" $paths))) -}}
+{{- $faults = append $faults "flags.authorization-always-allow-paths: must have /livez and /readyz, which probes request without a credential" -}}
+{{- end -}}
 {{- if .Values.ingress.enabled -}}
 {{- if not .Values.ingress.hosts -}}
 {{- $faults = append $faults "ingress.hosts: required by ingress.enabled" -}}

@@ -16,7 +16,7 @@ import { asksForCertificates } from './client-certificates.ts';
 import { listenerMeasures } from './listener-measures.ts';
 
 /** How long clients are asked to leave by themselves. What they have sent by then is still answered, in its own time. */
-const drainMs = 10_000;
+export const drainMs = 10_000;
 
 /** The port, with the certificate that lies in its file at the time. */
 export async function openListener(

@@ -46,9 +46,9 @@ export const valueSets = fs
 export const ownFlags: readonly string[] = [
   ...new Set(
     Array.from(
-      (/define "cluster-apiserver.ownFlags"[^]*?\{\{- end -\}\}\n\n/.exec(read('templates', '_flags.tpl'))?.[0] ?? '').matchAll(
-        /(?:set \$flags |^ {2})"([a-z0-9-]+)" /gm,
-      ),
+      (
+        /define "cluster-apiserver.ownFlags"[^]*?\{\{- end -\}\}\n\n/.exec(read('templates', '_flags.tpl'))?.[0] ?? ''
+      ).matchAll(/(?:set \$flags |^ {2})"([a-z0-9-]+)" /gm),
       ([, name = '']) => name,
     ),
   ),

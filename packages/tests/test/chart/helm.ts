@@ -92,7 +92,11 @@ export function find(manifests: readonly Manifest[], kind: string, name: string 
 /** Faults of manifests by the schemas of their kinds, in which unknown fields are faults, too. */
 export function validate(manifests: string): readonly string[] {
   const location = `${schemas}/{{.Group}}/{{.ResourceKind}}_{{.ResourceAPIVersion}}.json`;
-  const { out, error } = say(kubeconformProgram, ['-schema-location', location, '-output', 'json', '-verbose'], manifests);
+  const { out, error } = say(
+    kubeconformProgram,
+    ['-schema-location', location, '-output', 'json', '-verbose'],
+    manifests,
+  );
   if (error !== '') throw new Error(error);
   const { resources } = JSON.parse(out) as { resources: readonly Validated[] };
   if (resources.length === 0) throw new Error('kubeconform was given nothing');

@@ -2,12 +2,19 @@ import { describe, expect, test } from '@jest/globals';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { parseFlags } from '@cluster-apiserver/server';
+import { drainMs, parseFlags } from '@cluster-apiserver/server';
 import { chart, ownFlags, read, valueSets } from './chart-files.ts';
 import { describeWithHelm, find, helm, type Manifest, manifestsIn, render, template, validate } from './helm.ts';
 import { containerOf, podTemplateOf } from './pods.ts';
 
 const slowTestMs = 120_000;
+
+const trial = 'etcd.bundled.enabled=true';
+const stored = { etcd: { endpoints: ['https://etcd.example.com:2379'] } };
+/** To close connections to etcd and to write the last log lines. */
+const closeSeconds = 5;
+/** The containers of the chart; those of value sets are their authors'. */
+const ours = ['apiserver', 'etcd', 'test'];
 
 describeWithHelm('the chart', () => {
   test(
@@ -29,7 +36,9 @@ describeWithHelm('the chart', () => {
       const [archive = ''] = fs.readdirSync(folder);
       const shown = helm('show', 'readme', path.join(folder, archive));
       expect(shown.out.trim()).toBe(read('README.md').trim());
-      expect(manifestsIn(helm('template', 'x', path.join(folder, archive), '--set', trial).out).length).toBeGreaterThan(5);
+      expect(manifestsIn(helm('template', 'x', path.join(folder, archive), '--set', trial).out).length).toBeGreaterThan(
+        5,
+      );
     } finally {
       fs.rmSync(folder, { recursive: true });
     }
@@ -53,7 +62,9 @@ describeWithHelm('the chart', () => {
     test('mounts a volume for each file that a flag names', () => {
       const manifests = manifestsIn(out);
       const mounts = containerOf(find(manifests, 'Deployment', nameIn(manifests)), 'apiserver').volumeMounts ?? [];
-      const files = argsOf(manifests).flatMap((arg) => /^--[^=]+=(\/etc\/cluster-apiserver\/.+)$/.exec(arg)?.[1]?.split(',') ?? []);
+      const files = argsOf(manifests).flatMap(
+        (arg) => /^--[^=]+=(\/etc\/cluster-apiserver\/.+)$/.exec(arg)?.[1]?.split(',') ?? [],
+      );
       expect(files.length).toBeGreaterThan(1);
       for (const file of files) expect(mounts.map(({ mountPath }) => mountPath)).toContain(path.dirname(file));
     });
@@ -92,13 +103,17 @@ describeWithHelm('the chart', () => {
     const flags = parseFlags(argsOf(manifests));
     expect(flags['shutdown-delay-duration']).toBe(7_000);
     expect(flags['request-timeout']).toBe(20_000);
-    expect(pod?.spec.terminationGracePeriodSeconds).toBe(7 + 10 + 20 + 5);
+    expect(pod?.spec.terminationGracePeriodSeconds).toBe(7 + drainMs / 1_000 + 20 + closeSeconds);
   });
 
   test('limits the heap to three quarters of the memory, and not where memory is not limited', () => {
     const options = (memory: string | null): unknown =>
       containerOf(
-        find(render(['trial-values.yaml'], { resources: { limits: { memory } } }), 'Deployment', 'api-cluster-apiserver'),
+        find(
+          render(['trial-values.yaml'], { resources: { limits: { memory } } }),
+          'Deployment',
+          'api-cluster-apiserver',
+        ),
         'apiserver',
       ).env;
     expect(options('2Gi')).toEqual([{ name: 'NODE_OPTIONS', value: '--max-old-space-size=1536' }]);
@@ -112,17 +127,29 @@ describeWithHelm('the chart', () => {
         .annotations?.['checksum/config'];
     const before = checksum({});
     expect(before).toMatch(/^[0-9a-f]{64}$/);
-    expect(checksum({ authentication: { configuration: { anonymous: { enabled: false } } } })).toBe(before);
+    expect(checksum({ authentication: { configuration: { anonymous: { conditions: null } } } })).toBe(before);
     expect(checksum({ admission: { configuration: { plugins: [] } } })).not.toBe(before);
   });
 
   test.each([
     ['nothing to store into', {}, 'etcd.endpoints: required'],
-    ['two places to store into', { etcd: { endpoints: ['https://e:2379'], bundled: { enabled: true } } }, 'exclude each other'],
-    ['a flag that another value sets', { flags: { 'secure-port': 1 } }, "additional properties 'secure-port' not allowed"],
+    [
+      'two places to store into',
+      { etcd: { endpoints: ['https://e:2379'], bundled: { enabled: true } } },
+      'exclude each other',
+    ],
+    [
+      'a flag that another value sets',
+      { flags: { 'secure-port': 1 } },
+      "additional properties 'secure-port' not allowed",
+    ],
     ['an unknown flag', { flags: { 'secure-prot': 1 } }, "additional properties 'secure-prot' not allowed"],
     ['a flag of another type', { flags: { v: 'much' } }, '/flags/v'],
-    ['keys of encryption outside of a Secret', { encryption: { keys: ['x'] } }, "additional properties 'keys' not allowed"],
+    [
+      'keys of encryption outside of a Secret',
+      { encryption: { keys: ['x'] } },
+      "additional properties 'keys' not allowed",
+    ],
     ['two members of etcd', { etcd: { bundled: { enabled: true, replicas: 2 } } }, '/etcd/bundled/replicas'],
     ['an Ingress without a host', { ...stored, ingress: { enabled: true } }, 'ingress.hosts: required'],
     [
@@ -134,18 +161,31 @@ describeWithHelm('the chart', () => {
       },
       'passes no TLS through',
     ],
-    ['metrics without a token', { ...stored, metrics: { serviceMonitor: { enabled: true } } }, 'serviceMonitor.tokenSecret'],
+    [
+      'metrics without a token',
+      { ...stored, metrics: { serviceMonitor: { enabled: true } } },
+      'serviceMonitor.tokenSecret',
+    ],
+    [
+      'anonymous requests that keep probes out',
+      {
+        ...stored,
+        authentication: { configuration: { anonymous: { enabled: true, conditions: [{ path: '/livez' }] } } },
+      },
+      'authentication.configuration.anonymous: must be enabled for /livez and /readyz',
+    ],
+    ['a flag that keeps probes out', { ...stored, flags: { 'anonymous-auth': false } }, 'flags.anonymous-auth'],
+    [
+      'allowed paths that keep probes out',
+      { ...stored, flags: { 'authorization-always-allow-paths': ['/livez'] } },
+      'flags.authorization-always-allow-paths',
+    ],
   ])('refuses %s', (_, changes, message) => {
     const { code, error } = template([], changes);
     expect(code).not.toBe(0);
     expect(error).toContain(message);
   });
 });
-
-const trial = 'etcd.bundled.enabled=true';
-const stored = { etcd: { endpoints: ['https://etcd.example.com:2379'] } };
-/** The containers of the chart; those of value sets are their authors'. */
-const ours = ['apiserver', 'etcd', 'test'];
 
 const nameIn = (manifests: readonly Manifest[]): string =>
   manifests.find(({ kind }) => kind === 'Deployment')?.metadata.name ?? '';

@@ -13,7 +13,8 @@ for (const source of sources) {
   if (source.endsWith('.json')) writeSwagger(JSON.parse(fs.readFileSync(source, 'utf8')) as Fields);
   else
     for (const name of fs.readdirSync(source).filter((file) => file.endsWith('.yaml')))
-      for (const text of fs.readFileSync(path.join(source, name), 'utf8').split(/^---$/m)) writeDefinition(readYaml(text));
+      for (const text of fs.readFileSync(path.join(source, name), 'utf8').split(/^---$/m))
+        writeDefinition(readYaml(text));
 }
 
 function write(kind: string, group: string, version: string, schema: Value): void {
