@@ -61,6 +61,14 @@
 {{- if .Values.admission.configuration -}}{{- $_ := set $flags "admission-control-config-file" (printf "%s/config/admission.yaml" $directory) -}}{{- end -}}
 {{- if .Values.admission.enablePlugins -}}{{- $_ := set $flags "enable-admission-plugins" .Values.admission.enablePlugins -}}{{- end -}}
 {{- if .Values.admission.disablePlugins -}}{{- $_ := set $flags "disable-admission-plugins" .Values.admission.disablePlugins -}}{{- end -}}
+{{- if .Values.tracing.configuration -}}{{- $_ := set $flags "tracing-config-file" (printf "%s/config/tracing.yaml" $directory) -}}{{- end -}}
+{{- with .Values.audit -}}
+{{- if .policy -}}
+{{- $_ := set $flags "audit-policy-file" (printf "%s/config/audit-policy.yaml" $directory) -}}
+{{- if .logPath -}}{{- $_ := set $flags "audit-log-path" .logPath -}}{{- end -}}
+{{- end -}}
+{{- if .webhook.existingSecret -}}{{- $_ := set $flags "audit-webhook-config-file" (printf "%s/audit-webhook/%s" $directory .webhook.key) -}}{{- end -}}
+{{- end -}}
 {{- toJson $flags -}}
 {{- end -}}
 

@@ -180,6 +180,9 @@ authorization.yaml: {{ include "cluster-apiserver.configuration" (dict "kind" "A
 {{- with .Values.authorization.abacPolicies }}
 abac-policies.jsonl: {{ . | toJson }}
 {{- end }}
+{{- with .Values.audit.policy }}
+audit-policy.yaml: {{ include "cluster-apiserver.configuration" (dict "apiVersion" "audit.k8s.io/v1" "kind" "Policy" "fields" .) | toJson }}
+{{- end }}
 {{- end -}}
 
 {{- define "cluster-apiserver.files.restart" -}}
@@ -188,6 +191,9 @@ admission.yaml: {{ include "cluster-apiserver.configuration" (dict "kind" "Admis
 {{- end }}
 {{- with .Values.authentication.egressSelector }}
 egress-selector.yaml: {{ include "cluster-apiserver.configuration" (dict "apiVersion" "apiserver.k8s.io/v1beta1" "kind" "EgressSelectorConfiguration" "fields" .) | toJson }}
+{{- end }}
+{{- with .Values.tracing.configuration }}
+tracing.yaml: {{ include "cluster-apiserver.configuration" (dict "kind" "TracingConfiguration" "fields" .) | toJson }}
 {{- end }}
 {{- end -}}
 
@@ -245,6 +251,15 @@ egress-selector.yaml: {{ include "cluster-apiserver.configuration" (dict "apiVer
 {{- end -}}
 {{- if and .Values.metrics.serviceMonitor.enabled (not (include "cluster-apiserver.monitoringTokenSecret" .)) -}}
 {{- $faults = append $faults "metrics.serviceMonitor.tokenSecret: required, because metrics are served to members of system:monitoring" -}}
+{{- end -}}
+{{- if and .Values.audit.webhook.existingSecret (not .Values.audit.policy) -}}
+{{- $faults = append $faults "audit.policy: required by audit.webhook.existingSecret" -}}
+{{- end -}}
+{{- if and .Values.metrics.prometheusRule.enabled (not (.Files.Glob "monitoring/prometheus/*.yaml")) -}}
+{{- $faults = append $faults "metrics.prometheusRule.enabled: this chart was packaged without rules" -}}
+{{- end -}}
+{{- if and .Values.metrics.dashboards.enabled (not (.Files.Glob "monitoring/grafana/*.json")) -}}
+{{- $faults = append $faults "metrics.dashboards.enabled: this chart was packaged without dashboards" -}}
 {{- end -}}
 {{- if $faults -}}
 {{- fail (printf "\n  %s" (join "\n  " $faults)) -}}

@@ -77,6 +77,11 @@ admission-connections:
   secret:
     name: {{ . }}
 {{- end }}
+{{- with .Values.audit.webhook.existingSecret }}
+audit-webhook:
+  secret:
+    name: {{ . }}
+{{- end }}
 {{- if .Values.admission.manifests }}
 admission-manifests:
   configMap:

@@ -53,3 +53,28 @@ export const ownFlags: readonly string[] = [
     ),
   ),
 ].toSorted();
+
+/** Flags of tracing and auditing, which this server may not have yet. */
+export const awaitedFlags: readonly string[] = [
+  'tracing-config-file',
+  'audit-policy-file',
+  'audit-log-path',
+  'audit-webhook-config-file',
+];
+
+/** Rules and dashboards, which are maintained in deploy/monitoring and copied into the chart by npm run chart -- write. */
+export function monitoringFiles(folder: string): ReadonlyMap<string, string> {
+  const files = ['prometheus', 'grafana'].flatMap((name) => {
+    const below = path.join(folder, name);
+    if (!fs.existsSync(below)) return [];
+    return fs
+      .readdirSync(below)
+      .filter((file) => /\.(yaml|json)$/.test(file))
+      .toSorted()
+      .map((file) => path.join(name, file));
+  });
+  return new Map(files.map((file) => [file, fs.readFileSync(path.join(folder, file), 'utf8')]));
+}
+
+export const monitoringSource = path.join(root, 'deploy', 'monitoring');
+export const monitoringCopy = path.join(chart, 'monitoring');

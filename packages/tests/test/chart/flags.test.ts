@@ -1,6 +1,17 @@
 import { describe, expect, test } from '@jest/globals';
 import { parseFlags } from '@cluster-apiserver/server';
-import { isMap, ownFlags, read, type Value, valueAt, values } from './chart-files.ts';
+import {
+  awaitedFlags,
+  isMap,
+  monitoringCopy,
+  monitoringFiles,
+  monitoringSource,
+  ownFlags,
+  read,
+  type Value,
+  valueAt,
+  values,
+} from './chart-files.ts';
 import { declaredFlags } from './declared-flags.ts';
 import { readmeText, schemaText, undocumentedValues } from './generated.ts';
 
@@ -12,7 +23,7 @@ test('the help shows the flags that the server has', () => {
 
 test('each flag that the chart sets is one of the server', () => {
   expect(ownFlags.length).toBeGreaterThan(20);
-  expect(ownFlags.filter((name) => !declared.has(name))).toEqual([]);
+  expect(ownFlags.filter((name) => !declared.has(name) && !awaitedFlags.includes(name))).toEqual([]);
 });
 
 /** Values that the chart hands to a flag whether they are set or not. */
@@ -49,6 +60,10 @@ describe('values that carry the default of a flag', () => {
 // npm run chart -- write
 test('the schema of values names every flag that has no value of its own', () => {
   expect(read('values.schema.json')).toBe(schemaText());
+});
+
+test('the rules and dashboards of the chart are those of deploy/monitoring', () => {
+  expect(monitoringFiles(monitoringCopy)).toEqual(monitoringFiles(monitoringSource));
 });
 
 test('the schema describes exactly the values that there are', () => {

@@ -40,14 +40,14 @@ export function schemaText(): string {
   return `${JSON.stringify(schema, undefined, 2)}\n`;
 }
 
-export interface DocumentedValue {
+interface DocumentedValue {
   readonly section: string;
   readonly place: string;
   readonly text: string;
 }
 
 /** The comments of values.yaml that begin with `# --`, each with the key below it. */
-export function documentedValues(): readonly DocumentedValue[] {
+function documentedValues(): readonly DocumentedValue[] {
   const documented: DocumentedValue[] = [];
   let section = '';
   let comment: string | undefined;

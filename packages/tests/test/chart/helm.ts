@@ -43,7 +43,7 @@ export const helm = (...args: readonly string[]): Said => say(helmProgram, args)
 
 /** The release of all renderings. */
 export const release = 'api';
-export const namespace = 'platform';
+const namespace = 'platform';
 
 /** An object of the cluster that the chart is installed in. */
 export interface Manifest {

