@@ -10,6 +10,10 @@ import { cache, Failure, main, root } from './project.mjs';
 
 const chart = path.join('helm', 'cluster-apiserver');
 
+/** What Helm generates is new in each rendering. */
+const generated =
+  /^( {2}[a-z-]+\.(?:crt|key|token|csv): ).+$|^ {4}-----BEGIN CERTIFICATE-----\n(?: {4}.*\n)*? {4}-----END CERTIFICATE-----$/gm;
+
 await main(async ([command = 'test', ...args]) => {
   const tools = prepare();
   if (command === 'write')
@@ -20,7 +24,7 @@ await main(async ([command = 'test', ...args]) => {
   return run(tools.node, [path.join('packages', 'toolchain', 'test.mjs'), 'packages/tests/test/chart'], tools);
 });
 
-/** Renders the value sets of this checkout with the chart of a revision and with ours, and shows the difference. */
+/** Renders the value sets of a revision with the chart of that revision and with ours, and shows the difference. */
 async function showUpgrade({ helm }, [revision]) {
   if (!revision) throw new Failure('Name the revision to upgrade from: npm run chart -- diff main');
   const scratch = fs.mkdtempSync(path.join(cache, 'chart-'));
@@ -34,10 +38,11 @@ async function showUpgrade({ helm }, [revision]) {
       if (!ok) throw new Failure(`${revision}: ${output}`);
     }
     const sides = { before: path.join(scratch, chart), after: path.join(root, chart) };
+    const valueSets = path.join(sides.before, 'ci'); // whoever upgrades has values for the chart before
     for (const [side, folder] of Object.entries(sides)) {
       fs.mkdirSync(path.join(scratch, side));
-      for (const set of fs.readdirSync(path.join(root, chart, 'ci')))
-        fs.writeFileSync(path.join(scratch, side, set), rendered(helm, folder, path.join(root, chart, 'ci', set)));
+      for (const set of fs.readdirSync(valueSets))
+        fs.writeFileSync(path.join(scratch, side, set), rendered(helm, folder, path.join(valueSets, set)));
     }
     return (await run('git', ['diff', '--no-index', '--stat', '--patch', 'before', 'after'], { cwd: scratch })) > 1
       ? 1
@@ -46,10 +51,6 @@ async function showUpgrade({ helm }, [revision]) {
     fs.rmSync(scratch, { recursive: true, force: true });
   }
 }
-
-/** What Helm generates is new in each rendering. */
-const generated =
-  /^( {2}[a-z-]+\.(?:crt|key|token|csv): ).+$|^ {4}-----BEGIN CERTIFICATE-----\n(?: {4}.*\n)*? {4}-----END CERTIFICATE-----$/gm;
 
 function rendered(helm, folder, values) {
   const { ok, output } = step(helm, ['template', 'upgraded', folder, '--namespace', 'platform', '--values', values]);

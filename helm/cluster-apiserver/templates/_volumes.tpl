@@ -72,11 +72,6 @@ authorization-connections:
   secret:
     name: {{ . }}
 {{- end }}
-{{- with .Values.admission.connectionsSecret }}
-admission-connections:
-  secret:
-    name: {{ . }}
-{{- end }}
 {{- with .Values.audit.webhook.existingSecret }}
 audit-webhook:
   secret:
