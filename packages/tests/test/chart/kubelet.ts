@@ -46,10 +46,12 @@ export function startContainer(options: ContainerOptions): RunningContainer {
     const source = pod.spec.volumes?.find((volume) => volume.name === name)?.projected?.sources;
     return { mountPath, folder: path.join(directory, name), source };
   });
+  const mounted = (text: string): string =>
+    mounts.reduce((all, { mountPath, folder }) => all.replaceAll(mountPath, folder), text);
   const mount = (objects: readonly Manifest[]): void => {
     for (const { folder, source } of mounts) {
       fs.mkdirSync(folder, { recursive: true });
-      if (source) project(folder, source, objects);
+      if (source) project(folder, source, objects, mounted);
     }
   };
   mount(manifests);
@@ -57,7 +59,7 @@ export function startContainer(options: ContainerOptions): RunningContainer {
   const here = (text: string): string => {
     const named = text.replaceAll('$(POD_NAME)', podName);
     const reached = options.addresses.reduce((all, [inCluster, local]) => all.replaceAll(inCluster, local), named);
-    return mounts.reduce((all, { mountPath, folder }) => all.replaceAll(mountPath, folder), reached);
+    return mounted(reached);
   };
   const [command = '', ...words] = [...(container.command ?? entryPoint), ...(container.args ?? [])].map(here);
   const variables = (container.env ?? []).flatMap(({ name, value }) =>
@@ -98,10 +100,16 @@ process.on('exit', () => {
 });
 
 /** Writes the files of a projected volume beside those that are there, and swaps the link that leads to them. */
-function project(folder: string, sources: readonly VolumeSource[], manifests: readonly Manifest[]): void {
+function project(
+  folder: string,
+  sources: readonly VolumeSource[],
+  manifests: readonly Manifest[],
+  /** Files name each other by the paths at which they are mounted. */
+  mounted: (text: string) => string,
+): void {
   const version = fs.mkdtempSync(path.join(folder, '..version-'));
   for (const [name, content] of sources.flatMap((source) => filesOf(source, manifests)))
-    fs.writeFileSync(path.join(version, name), content, { mode: 0o440 });
+    fs.writeFileSync(path.join(version, name), mounted(content), { mode: 0o440 });
   const data = path.join(folder, '..data');
   fs.symlinkSync(path.basename(version), `${data}_tmp`);
   fs.renameSync(`${data}_tmp`, data);
@@ -114,7 +122,7 @@ function project(folder: string, sources: readonly VolumeSource[], manifests: re
 function filesOf(
   { secret, configMap }: VolumeSource,
   manifests: readonly Manifest[],
-): readonly (readonly [name: string, content: Buffer])[] {
+): readonly (readonly [name: string, content: string])[] {
   const [kind, projection] = secret ? ['Secret', secret] : ['ConfigMap', configMap];
   const found = manifests.find((one) => one.kind === kind && one.metadata.name === projection?.name);
   if (!found || !projection) throw new Error(`there is no ${kind} ${projection?.name} to mount`);
@@ -123,6 +131,6 @@ function filesOf(
   return items.map(({ key, path: name }) => {
     const content = data[key];
     if (content === undefined) throw new Error(`${kind} ${projection.name} has no ${key}`);
-    return [name, Buffer.from(content, kind === 'Secret' ? 'base64' : 'utf8')];
+    return [name, kind === 'Secret' ? Buffer.from(content, 'base64').toString() : content];
   });
 }

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
@@ -8,7 +8,8 @@ import os from 'node:os';
 import path from 'node:path';
 import { Scope } from '@cluster-apiserver/base';
 import { until } from '../../../base/test/until.ts';
-import { freePorts } from '../../../storage/test/real-etcd.ts';
+import { etcdctl, freePorts } from '../../../storage/test/real-etcd.ts';
+import { describeWithKubectl } from '../kubectl/kubectl.ts';
 import { isMap, root, type Value } from './chart-files.ts';
 import { describeWithHelm, find, type Manifest, release, render } from './helm.ts';
 import { type ContainerOptions, type RunningContainer, startContainer } from './kubelet.ts';
@@ -39,12 +40,62 @@ resources:
   },
 };
 
+/** Values with every kind of configuration that the server reads from files. */
 const withAnonymous = (paths: readonly string[]): Value => ({
   replicaCount,
   shutdown: { delaySeconds: 1 },
   encryption: { existingSecret: encryption.metadata.name },
-  authentication: { configuration: { anonymous: { enabled: true, conditions: paths.map((one) => ({ path: one })) } } },
+  authentication: {
+    configuration: {
+      anonymous: { enabled: true, conditions: paths.map((one) => ({ path: one })) },
+      jwt: [
+        {
+          issuer: { url: 'https://login.example.com', audiences: ['cluster'] },
+          claimMappings: { username: { claim: 'sub', prefix: 'login:' } },
+        },
+      ],
+    },
+  },
+  authorization: { configuration: { authorizers: [{ type: 'RBAC', name: 'rbac' }] } },
+  admission: {
+    enablePlugins: ['EventRateLimit'],
+    configuration: { plugins: [eventRateLimit, staticPolicies] },
+    manifests: { 'policy.yaml': guard, 'binding.json': JSON.stringify(guardBinding) },
+  },
 });
+const eventRateLimit: Value = {
+  name: 'EventRateLimit',
+  configuration: {
+    apiVersion: 'eventratelimit.admission.k8s.io/v1alpha1',
+    kind: 'Configuration',
+    limits: [{ type: 'Server', qps: 1_000, burst: 1_000 }],
+  },
+};
+const staticPolicies: Value = {
+  name: 'ValidatingAdmissionPolicy',
+  configuration: {
+    apiVersion: 'apiserver.config.k8s.io/v1',
+    kind: 'ValidatingAdmissionPolicyConfiguration',
+    staticManifestsDir: '/etc/cluster-apiserver/admission-manifests',
+  },
+};
+const guard: Value = {
+  apiVersion: 'admissionregistration.k8s.io/v1',
+  kind: 'ValidatingAdmissionPolicy',
+  metadata: { name: 'guard.static.k8s.io' },
+  spec: {
+    matchConstraints: {
+      resourceRules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['serviceaccounts'] }],
+    },
+    validations: [{ expression: "object.metadata.name != 'guarded'", message: 'this name is guarded' }],
+  },
+};
+const guardBinding: Value = {
+  apiVersion: 'admissionregistration.k8s.io/v1',
+  kind: 'ValidatingAdmissionPolicyBinding',
+  metadata: { name: 'guard.static.k8s.io' },
+  spec: { policyName: 'guard.static.k8s.io', validationActions: ['Deny'] },
+};
 const probePaths = ['/livez', '/readyz'];
 
 interface Replica {
@@ -54,6 +105,7 @@ interface Replica {
 
 describeWithHelm('the pods of a release', () => {
   const scope = new Scope();
+  let directory: string;
   let manifests: readonly Manifest[];
   let replicas: readonly [Replica, Replica];
   let addresses: readonly (readonly [string, string])[];
@@ -67,7 +119,7 @@ describeWithHelm('the pods of a release', () => {
   ];
 
   beforeAll(async () => {
-    const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'release-'));
+    directory = fs.mkdtempSync(path.join(os.tmpdir(), 'release-'));
     scope.onClose('files', () => fs.rmSync(directory, { recursive: true, force: true }));
     manifests = [...render(['trial-three-members-values.yaml'], withAnonymous(probePaths)), encryption];
     const secret = (of: string, key: string): string =>
@@ -238,32 +290,53 @@ describeWithHelm('the pods of a release', () => {
       await until('the changed configuration', async () => (await probe(replica, '/version')) === 200 || undefined);
   });
 
-  test('serve kubectl', async () => {
-    const found = spawnSync('kubectl', ['version', '--client']).status === 0;
-    if (!found) return; // the tests of kubectl say that there is none
-    const file = path.join(fs.mkdtempSync(path.join(os.tmpdir(), 'release-ca-')), 'ca.crt');
-    fs.writeFileSync(file, ca);
-    for (const { port } of replicas) {
-      const access = [`--server=https://localhost:${port}`, `--certificate-authority=${file}`, `--token=${adminToken}`];
-      const { status, stdout } = spawnSync(
-        'kubectl',
-        [...access, 'get', 'serviceaccounts', '-n', 'team', '-o', 'name'],
-        {
-          encoding: 'utf8',
-          env: { PATH: process.env.PATH, HOME: path.dirname(file) },
-        },
-      );
-      expect(status).toBe(0);
-      expect(stdout).toContain('serviceaccount/by-0\n');
+  test('admit what the policies of a ConfigMap allow', async () => {
+    for (const replica of replicas) {
+      const { status, body } = await create(replica, 'guarded');
+      expect(status).toBe(422);
+      expect(body.message).toContain('this name is guarded');
     }
-    fs.rmSync(path.dirname(file), { recursive: true });
+  });
+
+  describeWithEtcdctl('store', () => {
+    test('encrypted by the key of the Secret', () => {
+      const files = path.join(directory, `${name}-0`, 'etcd');
+      const [[, endpoint] = ['', '']] = addresses;
+      const access = ['--cacert', 'ca.crt', '--cert', 'tls.crt', '--key', 'tls.key'].map((word) =>
+        word.startsWith('--') ? word : path.join(files, word),
+      );
+      const { stdout } = spawnSync(
+        etcdctl ?? '',
+        ['--endpoints', `https://${endpoint}`, ...access, 'get', '/registry/serviceaccounts/team/by-0'],
+        { encoding: 'latin1', env: { PATH: process.env.PATH, ETCDCTL_API: '3' } },
+      );
+      expect(stdout).toContain('k8s:enc:aesgcm:v1:one:');
+    });
+  });
+
+  describeWithKubectl('serve', () => {
+    test('kubectl at each replica', () => {
+      const home = path.join(directory, 'kubectl');
+      fs.mkdirSync(home);
+      fs.writeFileSync(path.join(home, 'ca.crt'), ca);
+      const access = [`--certificate-authority=${path.join(home, 'ca.crt')}`, `--token=${adminToken}`];
+      for (const { port } of replicas) {
+        const { status, stdout } = spawnSync(
+          'kubectl',
+          [`--server=https://localhost:${port}`, ...access, 'get', 'serviceaccounts', '-n', 'team', '-o', 'name'],
+          { encoding: 'utf8', env: { PATH: process.env.PATH, HOME: home } },
+        );
+        expect(status).toBe(0);
+        expect(stdout).toContain('serviceaccount/by-0\n');
+      }
+    });
   });
 
   test('pass helm test, which fails when nobody serves', async () => {
     const pod = find(manifests, 'Pod', `${name}-test`);
     const testAt = (port: number, podName: string): Promise<number | null> => {
-      const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'helm-test-'));
-      scope.onClose(podName, () => fs.rmSync(directory, { recursive: true, force: true }));
+      const folder = path.join(directory, podName);
+      fs.mkdirSync(folder);
       const url = [`https://${name}.platform.svc`, `https://localhost:${port}`] as const;
       const once = ['60', '0'] as const; // the last argument: how long to wait
       const workload = { ...pod, spec: JSON.parse(JSON.stringify(pod.spec).replace(`"${once[0]}"`, `"${once[1]}"`)) };
@@ -272,7 +345,7 @@ describeWithHelm('the pods of a release', () => {
         workload,
         container: 'test',
         podName,
-        directory,
+        directory: folder,
         entryPoint: [],
         addresses: [url],
       }).exited;
@@ -290,6 +363,12 @@ describeWithHelm('the pods of a release', () => {
     expect(await second.container.stop()).toBe(0);
   });
 });
+
+/** Skipped where there is no etcdctl. */
+function describeWithEtcdctl(group: string, tests: () => void): void {
+  if (etcdctl) describe(group, tests);
+  else describe.skip(`skipped: there is no etcdctl; ${group}`, tests);
+}
 
 function requireRunning(container: RunningContainer | undefined): void {
   if (!container?.running) throw new Error(`a container ended:\n${container?.output}`);
