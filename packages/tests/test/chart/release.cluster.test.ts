@@ -21,6 +21,7 @@ const name = `${release}-cluster-apiserver`;
 const memberCount = 3;
 const replicaCount = 2;
 const limitMs = 180_000;
+const groupWithEtcdctl = etcdctl ? describe : describe.skip;
 
 const encryption: Manifest = {
   apiVersion: 'v1',
@@ -298,7 +299,7 @@ describeWithHelm('the pods of a release', () => {
     }
   });
 
-  describeWithEtcdctl('store', () => {
+  groupWithEtcdctl(etcdctl ? 'store' : 'skipped: there is no etcdctl; store', () => {
     test('encrypted by the key of the Secret', () => {
       const files = path.join(directory, `${name}-0`, 'etcd');
       const [[, endpoint] = ['', '']] = addresses;
@@ -363,12 +364,6 @@ describeWithHelm('the pods of a release', () => {
     expect(await second.container.stop()).toBe(0);
   });
 });
-
-/** Skipped where there is no etcdctl. */
-function describeWithEtcdctl(group: string, tests: () => void): void {
-  if (etcdctl) describe(group, tests);
-  else describe.skip(`skipped: there is no etcdctl; ${group}`, tests);
-}
 
 function requireRunning(container: RunningContainer | undefined): void {
   if (!container?.running) throw new Error(`a container ended:\n${container?.output}`);
