@@ -59,19 +59,14 @@ async function runAll() {
 async function testTools() {
   const { node, env } = prepare();
   const etcd = await provisionEtcd();
-  const etcdVariables = variablesOf({ etcd, etcdctl: await provisionEtcdctl(etcd) });
-  const tools = { node, env: { ...env, ...etcdVariables, ...chartVariables(provisionChartTools({ node })) } };
+  const tools = { node, env: { ...env, ...variablesOf({ etcd, etcdctl: await provisionEtcdctl(etcd) }) } };
   buildRooms(tools); // tests that start clusters run what is built
+  Object.assign(tools.env, chartVariables(provisionChartTools(tools)));
   return { tools, etcd };
 }
 
 function variablesOf({ etcd, etcdctl }) {
   return { ETCD_BIN: etcd, ...(etcdctl && { ETCDCTL_BIN: etcdctl }) };
-}
-
-function chartVariables({ reason, helm, kubeconform, schemas }) {
-  if (reason) return { HELM_MISSING: reason };
-  return { HELM_BIN: helm, KUBECONFORM_BIN: kubeconform, KUBERNETES_SCHEMAS: schemas };
 }
 
 function ignoring(patterns) {
@@ -92,4 +87,9 @@ function report(tests, conformance = []) {
   // The last line is read by programs.
   console.log(`${skipped}${tests.passed + cases.passed} passed, ${failed} failed`);
   return failed === 0 ? 0 : 1;
+}
+
+function chartVariables({ reason, helm, kubeconform, schemas }) {
+  if (reason) return { HELM_MISSING: reason };
+  return { HELM_BIN: helm, KUBECONFORM_BIN: kubeconform, KUBERNETES_SCHEMAS: schemas };
 }
