@@ -24,7 +24,7 @@ export function provisionChartTools(tools, { build = false } = {}) {
   const schemas = schemasOf();
   const missing = () => [helm, kubeconform, schemas].filter((file) => !fs.existsSync(file));
   if (missing().length === 0) return { helm, kubeconform, schemas };
-  if (!build) return { reason: 'helm and kubeconform are not built yet; npm run chart builds them' };
+  if (!build) return { reason: 'helm and kubeconform are not there yet, npm run chart builds them' };
   if (!outputOf('go', ['version'])) return { reason: 'there is no go on the PATH to build helm and kubeconform with' };
   for (const work of [() => install('helm'), () => install('kubeconform'), () => convertSchemas(tools)]) {
     const reason = work();

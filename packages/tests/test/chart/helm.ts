@@ -6,7 +6,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { chart, isMap, readYaml, type Value } from './chart-files.ts';
 
-const helmProgram = process.env.HELM_BIN;
+const helmProgram = process.env.HELM_MISSING === undefined ? process.env.HELM_BIN : undefined;
 const kubeconformProgram = process.env.KUBECONFORM_BIN;
 const schemas = process.env.KUBERNETES_SCHEMAS;
 

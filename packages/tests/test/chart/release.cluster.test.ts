@@ -200,7 +200,7 @@ describeWithHelm('the pods of a release', () => {
           'the port of a replica',
           () => {
             requireRunning(container);
-            return /"serving".*"port":(\d+)/.exec(container.output)?.[1];
+            return /"serving".*"port":"?(\d+)/.exec(container.output)?.[1];
           },
           60_000,
         );

@@ -1,9 +1,19 @@
-import { describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { drainMs, parseFlags } from '@cluster-apiserver/server';
-import { awaitedFlags, chart, monitoringFiles, monitoringSource, ownFlags, read, valueSets } from './chart-files.ts';
+import {
+  awaitedFlags,
+  chart,
+  monitoringFiles,
+  monitoringSource,
+  ownFlags,
+  read,
+  readYaml,
+  root,
+  valueSets,
+} from './chart-files.ts';
 import { declaredFlags } from './declared-flags.ts';
 import { describeWithHelm, find, helm, type Manifest, manifestsIn, render, template, validate } from './helm.ts';
 import { containerOf, podTemplateOf } from './pods.ts';
@@ -46,22 +56,27 @@ describeWithHelm('the chart', () => {
   });
 
   describe.each(valueSets)('with %s', (set) => {
-    const { code, out, error } = template([set]);
+    let out: string;
+    let manifests: readonly Manifest[];
+    beforeAll(() => {
+      const said = template([set]);
+      expect(said).toMatchObject({ code: 0, error: '' });
+      out = said.out;
+      manifests = manifestsIn(out);
+    });
 
     test('is rendered, and valid by the schemas of Kubernetes', () => {
-      expect({ code, error }).toEqual({ code: 0, error: '' });
       expect(validate(out)).toEqual([]);
     });
 
     test('starts the server with flags that it takes, each once', () => {
-      const args = argsOf(manifestsIn(out));
+      const args = argsOf(manifests);
       expect(() => parseFlags(args.filter(isDeclared))).not.toThrow();
       const names = args.map((arg) => /^--([^=]+)/.exec(arg)?.[1] ?? '');
       expect(names).toEqual([...new Set(names)]);
     });
 
     test('mounts a volume for each file that a flag names', () => {
-      const manifests = manifestsIn(out);
       const mounts = containerOf(find(manifests, 'Deployment', nameIn(manifests)), 'apiserver').volumeMounts ?? [];
       const files = argsOf(manifests).flatMap(
         (arg) => /^--[^=]+=(\/etc\/cluster-apiserver\/.+)$/.exec(arg)?.[1]?.split(',') ?? [],
@@ -71,7 +86,7 @@ describeWithHelm('the chart', () => {
     });
 
     test('runs every pod without privileges, as one user, and with a root that cannot be written', () => {
-      const pods = manifestsIn(out).flatMap((one) => podTemplateOf(one) ?? []);
+      const pods = manifests.flatMap((one) => podTemplateOf(one) ?? []);
       expect(pods.length).toBeGreaterThan(1);
       for (const { spec } of pods) {
         expect(spec.securityContext).toMatchObject({
@@ -91,6 +106,28 @@ describeWithHelm('the chart', () => {
           });
       }
     });
+  });
+
+  test('takes the values that the documentation shows for production', () => {
+    const page = fs.readFileSync(path.join(root, 'docs', 'install-helm.md'), 'utf8');
+    const shown = /## Production\n\n```yaml\n([^]*?)```/.exec(page)?.[1] ?? '';
+    const { code, out, error } = template([], readYaml(shown));
+    expect({ code, error }).toEqual({ code: 0, error: '' });
+    expect(validate(out)).toEqual([]);
+  });
+
+  test('tells in its notes how to use the release, and what is missing', () => {
+    const notes = (...args: readonly string[]): string =>
+      helm('install', 'api', chart, '--namespace', 'platform', '--dry-run=client', ...args).out.replace(
+        /^[^]*NOTES:/,
+        '',
+      );
+    const forTrial = notes('--set', trial, '--set', 'authentication.bootstrapTokens.enabled=true');
+    expect(forTrial).toContain('api-cluster-apiserver serves https://api-cluster-apiserver.platform.svc');
+    expect(forTrial).toContain("get secret api-cluster-apiserver-tls -o jsonpath='{.data.ca\\.crt}'");
+    expect(forTrial).toContain('FOR TRIALS ONLY');
+    expect(forTrial).not.toContain('NOBODY CAN LOG IN YET');
+    expect(notes('--set', 'etcd.endpoints={http://etcd:2379}')).toContain('NOBODY CAN LOG IN YET');
   });
 
   test('sets each flag of its own in some value set', () => {
