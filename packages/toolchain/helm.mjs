@@ -15,17 +15,18 @@ const homeOf = (name) => path.join(cache, `${name}-${modules[name].version}`);
 const programOf = (name) => path.join(homeOf(name), name);
 
 /**
- * Helm, kubeconform and the schemas, for the tests of the chart: what HELM_BIN names, or what was built before. A first
- * build takes minutes, so only `npm run chart` builds. Gives the reason where something is missing.
+ * Helm, kubeconform and the schemas, for the tests of the chart. A first build takes minutes, so only `npm run chart`
+ * builds. Gives the reason where something is missing.
  */
 export function provisionChartTools(tools, { build = false } = {}) {
-  const helm = process.env.HELM_BIN ?? programOf('helm');
-  const kubeconform = process.env.KUBECONFORM_BIN ?? programOf('kubeconform');
+  const helm = programOf('helm');
+  const kubeconform = programOf('kubeconform');
   const schemas = schemasOf();
   const missing = () => [helm, kubeconform, schemas].filter((file) => !fs.existsSync(file));
   if (missing().length === 0) return { helm, kubeconform, schemas };
   if (!build) return { reason: 'helm and kubeconform are not there yet, npm run chart builds them' };
   if (!outputOf('go', ['version'])) return { reason: 'there is no go on the PATH to build helm and kubeconform with' };
+  fs.mkdirSync(cache, { recursive: true });
   for (const work of [() => install('helm'), () => install('kubeconform'), () => convertSchemas(tools)]) {
     const reason = work();
     if (reason) return { reason };
@@ -48,7 +49,7 @@ function install(name) {
 /** Of what the schemas are made of. Kubernetes has the version whose answers ours are. */
 const schemaSources = [
   { module: 'k8s.io/kubernetes', version: 'v1.36.2', files: 'api/openapi-spec/swagger.json' },
-  { module: 'sigs.k8s.io/gateway-api', version: 'v1.7.0', files: 'config/crd/standard' },
+  { module: 'sigs.k8s.io/gateway-api', version: 'v1.6.3', files: 'config/crd/standard' },
   { module: 'github.com/cert-manager/cert-manager', version: 'v1.21.2', files: 'deploy/crds' },
   {
     module: 'github.com/prometheus-operator/prometheus-operator',
@@ -66,7 +67,7 @@ function convertSchemas({ node }) {
   const sources = [];
   for (const { module, version, files } of schemaSources) {
     const { ok, output } = step('go', ['mod', 'download', '-json', `${module}@${version}`], { cwd: cache });
-    if (!ok) return `${module} could not be fetched: ${output.split('\n').at(-1)}`;
+    if (!ok) return `${module} could not be fetched: ${/"Error": "(.*)"/.exec(output)?.[1] ?? output}`;
     sources.push(path.join(JSON.parse(output).Dir, files));
   }
   const scratch = fs.mkdtempSync(path.join(cache, 'schemas-'));
