@@ -3,6 +3,7 @@
 import { wasInterrupted } from './child.mjs';
 import { runConformance } from './conformance.mjs';
 import { olderSeries, provisionEtcd, provisionEtcdctl, provisionOlderEtcd } from './etcd.mjs';
+import { provisionChartTools } from './helm.mjs';
 import { nothing, reportSkipped, reportSlowest, runJest, together } from './jest.mjs';
 import { prepare } from './prepare.mjs';
 import { Failure, main } from './project.mjs';
@@ -62,6 +63,7 @@ async function testTools() {
   const programs = { etcd, etcdctl: await provisionEtcdctl(etcd), ...provisionPrometheus() };
   const tools = { node, env: { ...env, ...variablesOf(programs) } };
   buildRooms(tools); // tests that start clusters run what is built
+  Object.assign(tools.env, chartVariables(provisionChartTools(tools)));
   return { tools, etcd };
 }
 
@@ -91,4 +93,9 @@ function report(tests, conformance = []) {
   // The last line is read by programs.
   console.log(`${skipped}${tests.passed + cases.passed} passed, ${failed} failed`);
   return failed === 0 ? 0 : 1;
+}
+
+function chartVariables({ reason, helm, kubeconform, schemas }) {
+  if (reason) return { HELM_MISSING: reason };
+  return { HELM_BIN: helm, KUBECONFORM_BIN: kubeconform, KUBERNETES_SCHEMAS: schemas };
 }

@@ -4,3 +4,4 @@ export { storageCommand } from './storage-command/storage-command.ts';
 export { configCommand } from './config-command/config-command.ts';
 export { flagGroups, flagHelp, parseFlags } from './flags.ts';
 export type { Surroundings } from './surroundings.ts';
+export { drainMs } from './wiring/listener.ts';

@@ -16,7 +16,7 @@ import type { FollowingOptions } from './followed-configuration.ts';
 import { listenerMeasures } from './listener-measures.ts';
 
 /** How long clients are asked to leave by themselves. What they have sent by then is still answered, in its own time. */
-const drainMs = 10_000;
+export const drainMs = 10_000;
 
 export interface ListenerOptions extends Omit<FollowingOptions, 'serverId'> {
   readonly certificates: CertificateMeasures;
