@@ -1,7 +1,8 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { outputOf, step } from './child.mjs';
-import { cache, Failure, root } from './project.mjs';
+import { inScratch, librariesOf, mirror, must, unpack } from './debian.mjs';
+import { Failure, root } from './project.mjs';
 
 /**
  * The images that deploy/Dockerfile and docker-compose.yml begin with. An engine that reaches a registry pulls them.
@@ -60,7 +61,10 @@ function makeNode(folder, { node, env }) {
 
 function makeRuntime(folder) {
   unpack(folder, [...cLibraries, 'ca-certificates', 'tzdata', 'base-files', 'netbase']);
-  fs.writeFileSync(path.join(folder, 'etc', 'passwd'), 'root:x:0:0:root:/root:/sbin/nologin\nnonroot:x:65532:65532::/home/nonroot:/sbin/nologin\n');
+  fs.writeFileSync(
+    path.join(folder, 'etc', 'passwd'),
+    'root:x:0:0:root:/root:/sbin/nologin\nnonroot:x:65532:65532::/home/nonroot:/sbin/nologin\n',
+  );
   fs.writeFileSync(path.join(folder, 'etc', 'nsswitch.conf'), 'hosts: files dns\n');
 }
 
@@ -73,42 +77,4 @@ function makeEtcd(folder, { etcd }) {
 
 function makeHaproxy(folder) {
   unpack(folder, ['haproxy', 'zlib1g', ...librariesOf('haproxy')]);
-}
-
-function librariesOf(name) {
-  const without = ['recommends', 'suggests', 'conflicts', 'breaks', 'replaces', 'enhances'].map((what) => `--no-${what}`);
-  const found = outputOf('apt-cache', ['depends', '--recurse', ...without, name]) ?? '';
-  return found.split('\n').filter((line) => /^lib[a-z0-9.+-]+$/.test(line) && !/-perl|^libpam|^libdebconf/.test(line));
-}
-
-/** Unpacks packages without installing them. */
-function unpack(folder, packages) {
-  inScratch((scratch) => {
-    must('apt-get', ['-qq', 'download', ...packages], { cwd: scratch });
-    for (const file of fs.readdirSync(scratch)) must('dpkg-deb', ['-x', file, folder], { cwd: scratch });
-  });
-}
-
-/** Where this machine has its packages from. */
-function mirror() {
-  const addresses = outputOf('apt-get', ['indextargets', '--format', '$(REPO_URI)', 'Created-By: Packages']);
-  const found = addresses?.split('\n').find((address) => /\/debian\/?$/.test(address));
-  if (!found) throw new Failure('This machine has no mirror of Debian to make base images of.');
-  return found;
-}
-
-function must(command, args, options) {
-  const { ok, output } = step(command, args, options);
-  if (!ok) throw new Failure(`${command} ${args[0]} failed.\n${output}`);
-}
-
-function inScratch(work) {
-  fs.mkdirSync(cache, { recursive: true });
-  const folder = fs.mkdtempSync(path.join(cache, 'image-'));
-  fs.chmodSync(folder, 0o755); // it becomes the root of an image
-  try {
-    return work(folder);
-  } finally {
-    fs.rmSync(folder, { recursive: true, force: true });
-  }
 }

@@ -2,6 +2,7 @@
 // npm test: everything. npm test -- PATTERN: the jest tests of the files that match, and nothing else.
 import { wasInterrupted } from './child.mjs';
 import { runConformance } from './conformance.mjs';
+import { provisionHaproxy } from './haproxy.mjs';
 import { olderSeries, provisionEtcd, provisionEtcdctl, provisionOlderEtcd } from './etcd.mjs';
 import { nothing, reportSkipped, reportSlowest, runJest, together } from './jest.mjs';
 import { prepare } from './prepare.mjs';
@@ -58,7 +59,15 @@ async function runAll() {
 async function testTools() {
   const { node, env } = prepare();
   const etcd = await provisionEtcd();
-  const tools = { node, env: { ...env, ...variablesOf({ etcd, etcdctl: await provisionEtcdctl(etcd) }) } };
+  const haproxy = provisionHaproxy();
+  const tools = {
+    node,
+    env: {
+      ...env,
+      ...variablesOf({ etcd, etcdctl: await provisionEtcdctl(etcd) }),
+      ...(haproxy && { HAPROXY_BIN: haproxy }),
+    },
+  };
   buildRooms(tools); // tests that start clusters run what is built
   return { tools, etcd };
 }

@@ -20,10 +20,10 @@ export interface SetUp {
   readonly directory: string;
   /** Where clients on the host reach the load balancer. */
   readonly address: string;
-  /** Who the services run as. */
-  readonly service: Owner;
+  /** Who the services run as; undefined leaves all files to who runs this. */
+  readonly service: Owner | undefined;
   /** Who uses the credentials on the host. */
-  readonly user: Owner;
+  readonly user: Owner | undefined;
   readonly clock: Clock;
   readonly random: Random;
 }
@@ -60,7 +60,11 @@ export async function setUp(options: SetUp): Promise<{ readonly kubeconfig: stri
 
   write(at('apiserver', 'ca.crt'), cluster.certificate);
   write(at('apiserver', 'etcd-ca.crt'), etcd.certificate);
-  writePair(write, at('apiserver', 'etcd-client'), await etcd.issueForClient({ user: 'cluster-apiserver', groups: [] }));
+  writePair(
+    write,
+    at('apiserver', 'etcd-client'),
+    await etcd.issueForClient({ user: 'cluster-apiserver', groups: [] }),
+  );
   const hosts = [...replicas, ...loadBalancer];
   writePair(write, at('apiserver', 'server'), await cluster.issueForServer({ commonName: 'cluster-apiserver', hosts }));
   const signingKey = await readOrCreate(path.join(kept, 'service-accounts.key'), newPrivateKey);
@@ -97,12 +101,7 @@ export async function setUp(options: SetUp): Promise<{ readonly kubeconfig: stri
 
 export const ownerOf = (file: string): Owner => fs.statSync(file);
 
-async function authority(
-  directory: string,
-  name: string,
-  clock: Clock,
-  random: Random,
-): Promise<CertificateAuthority> {
+async function authority(directory: string, name: string, clock: Clock, random: Random): Promise<CertificateAuthority> {
   const [certificateFile, keyFile] = [path.join(directory, `${name}-ca.crt`), path.join(directory, `${name}-ca.key`)];
   const [certificate, privateKey] = [readIfThere(certificateFile), readIfThere(keyFile)];
   if (certificate && privateKey) return openAuthority({ certificate, privateKey }, clock, random);
@@ -123,12 +122,12 @@ type Write = (file: string, content: string, mode?: number) => void;
 
 /** Readers see a file only when it is theirs. */
 const writerFor =
-  (owner: Owner): Write =>
+  (owner: Owner | undefined): Write =>
   (file, content, mode = readable) => {
     own(path.dirname(file), owner);
     const next = `${file}.next`;
     fs.writeFileSync(next, content, { mode });
-    fs.chownSync(next, owner.uid, owner.gid);
+    if (owner) fs.chownSync(next, owner.uid, owner.gid);
     fs.renameSync(next, file);
   };
 
@@ -137,9 +136,9 @@ function writePair(write: Write, name: string, { certificate, privateKey }: Cred
   write(`${name}.crt`, certificate);
 }
 
-function own(directory: string, { uid, gid }: Owner): void {
+function own(directory: string, owner: Owner | undefined): void {
   fs.mkdirSync(directory, { recursive: true, mode: 0o700 });
-  fs.chownSync(directory, uid, gid);
+  if (owner) fs.chownSync(directory, owner.uid, owner.gid);
   fs.chmodSync(directory, 0o700);
 }
 
