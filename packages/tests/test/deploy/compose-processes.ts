@@ -1,5 +1,4 @@
 import { Scope } from '@cluster-apiserver/base';
-import { describe } from '@jest/globals';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
@@ -18,6 +17,8 @@ export interface ComposeProcesses {
   /** The load balancer. */
   readonly url: string;
   readonly ca: Buffer;
+  /** What a load balancer that ends TLS would serve with. */
+  readonly files: { readonly ca: string; readonly cert: string; readonly key: string };
   readonly admin: Identity;
   readonly developer: Identity;
   readonly replicas: readonly Replica[];
@@ -33,19 +34,13 @@ export interface Identity {
 
 export interface Replica {
   readonly url: string;
-  signal(name: 'SIGTERM' | 'SIGKILL'): void;
+  signal(name: NodeJS.Signals): void;
   /** Starts it again after its end. */
   restart(): Promise<void>;
   log(): string;
 }
 
 const haproxy = process.env.HAPROXY_BIN;
-
-/** A group of tests that is skipped where there is no HAProxy. The end of `npm test` tells how many were. */
-export function describeWithHaproxy(name: string, tests: () => void): void {
-  if (haproxy) describe(name, tests);
-  else describe.skip(`skipped: there is no haproxy; ${name}`, tests);
-}
 
 const readyMs = 60_000;
 const members = ['etcd-1', 'etcd-2', 'etcd-3'];
@@ -128,6 +123,11 @@ async function start(home: string, scope: Scope): Promise<ComposeProcesses> {
   return {
     url,
     ca,
+    files: {
+      ca: path.join(home, 'load-balancer', 'ca.crt'),
+      cert: path.join(home, 'apiserver', 'server.crt'),
+      key: path.join(home, 'apiserver', 'server.key'),
+    },
     admin: identity('admin'),
     developer: identity('developer'),
     replicas,
