@@ -208,17 +208,6 @@ ${ports.map((one) => `    server 127.0.0.1:${one} max_fails=1 fail_timeout=5s;\n
 const socketAddress = (port: number) => ({ socket_address: { address: '127.0.0.1', port_value: port } });
 
 const cluster = await startComposeProcesses();
-try {
-  const token = await tokenOfRobot();
-  const chosen = process.argv.slice(2).map((argument) => argument.split('=') as [string, string]);
-  console.log(
-    '| | request µs | new connection µs | event µs | KiB per idle connection | failed while one drains | failed while one stands still, seconds of them |',
-  );
-  console.log('|---|---|---|---|---|---|---|');
-  for (const [name, program] of chosen) console.log(await row(name, program, token));
-} finally {
-  await cluster.stop();
-}
 
 async function row(name: string, program: string, token: string): Promise<string> {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'balancer-'));
@@ -259,7 +248,7 @@ interface Target {
 
 /** Microseconds of the processor for each request on eight sessions with eight streams each. */
 async function requestCost({ url, pid, token }: Target): Promise<string> {
-  const sessions = Array.from({ length: 8 }, () => connect(url, { ca: cluster.ca }));
+  const sessions = Array.from({ length: 8 }, () => sessionWith(url));
   let count = 0;
   const before = cpuUs(pid);
   const endMs = clock.monotonicMs() + requestsMs;
@@ -267,14 +256,28 @@ async function requestCost({ url, pid, token }: Target): Promise<string> {
     sessions.flatMap((session) =>
       Array.from({ length: 8 }, async () => {
         while (clock.monotonicMs() < endMs) {
-          await drained(get(session, `${accounts}/robot`, token));
+          await drained(get(session.current(), `${accounts}/robot`, token));
           count += 1;
         }
       }),
     ),
   );
-  for (const session of sessions) session.destroy();
+  for (const session of sessions) session.current().destroy();
   return `${((cpuUs(pid) - before) / count).toFixed(1)} (${Math.round((count / requestsMs) * 1000)}/s)`;
+}
+
+/** A session, and the next one when a replica asks to go elsewhere. */
+function sessionWith(url: string): { current(): ClientHttp2Session } {
+  let session: ClientHttp2Session | undefined;
+  return {
+    current: () => {
+      if (session) return session;
+      const opened = connect(url, { ca: cluster.ca });
+      opened.on('goaway', () => (session = undefined));
+      session = opened;
+      return opened;
+    },
+  };
 }
 
 async function connectionCost(to: Target): Promise<string> {
@@ -448,4 +451,16 @@ async function ended(child: ChildProcess): Promise<void> {
   const exit = once(child, 'exit');
   child.kill('SIGKILL');
   await exit;
+}
+
+try {
+  const token = await tokenOfRobot();
+  const chosen = process.argv.slice(2).map((argument) => argument.split('=') as [string, string]);
+  console.log(
+    '| | request µs | new connection µs | event µs | KiB per idle connection | failed while one drains | failed while one stands still, seconds of them |',
+  );
+  console.log('|---|---|---|---|---|---|---|');
+  for (const [name, program] of chosen) console.log(await row(name, program, token));
+} finally {
+  await cluster.stop();
 }

@@ -78,7 +78,7 @@ async function start(home: string, scope: Scope): Promise<ComposeProcesses> {
     const { environment = {} } = services[member] ?? {};
     const variables = Object.entries(environment).map(([name, value]) => [
       name,
-      here(`${value}`.replaceAll(/0\.0\.0\.0:(\d+)/g, `${member}:$1`))
+      here(value.replaceAll(/0\.0\.0\.0:(\d+)/g, `${member}:$1`))
         .replace('/etc/etcd/', `${home}/etcd/`)
         .replace('/var/lib/etcd', `${home}/data/${member}`),
     ]);
@@ -159,7 +159,7 @@ function replicaOf(
       child = run(process.execPath, [program, ...flags], { PATH: process.env.PATH }, logFile);
       const started = child;
       await until(
-        `${name}`,
+        name,
         () => {
           if (started.exitCode !== null) throw new Error(`${name} ended: ${fs.readFileSync(logFile, 'utf8')}`);
           return isReady(url);

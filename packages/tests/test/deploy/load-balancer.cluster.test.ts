@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Scope, sleep, systemClock as clock } from '@cluster-apiserver/base';
+import type { ClientRequest, IncomingMessage } from 'node:http';
 import https from 'node:https';
 import tls from 'node:tls';
 import { text } from 'node:stream/consumers';
@@ -28,7 +29,7 @@ describeWithHaproxy('behind the load balancer', () => {
     path: string,
     { body, to = cluster.url, as = cluster.admin }: { body?: object; to?: string; as?: Identity } = {},
   ): Promise<Answer> => {
-    const response = await new Promise<import('node:http').IncomingMessage>((resolve, reject) => {
+    const response = await new Promise<IncomingMessage>((resolve, reject) => {
       const headers = body && { 'content-type': 'application/json' };
       const request = https.request(`${to}${path}`, { method, agent: false, ca: cluster.ca, ...as, headers });
       request.on('response', resolve);
@@ -216,7 +217,7 @@ function watching(
   let revision = from;
   let connections = 0;
   let stopping = false;
-  let current: import('node:http').ClientRequest | undefined;
+  let current: ClientRequest | undefined;
   const open = (): void => {
     if (stopping) return;
     connections += 1;
