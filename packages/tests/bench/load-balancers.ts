@@ -148,8 +148,10 @@ ${ports.map((one) => `    server 127.0.0.1:${one} max_fails=1 fail_timeout=5s;\n
                 ],
                 health_checks: [
                   {
-                    timeout: '2s',
+                    timeout: '1s',
                     interval: '1s',
+                    // Otherwise a minute passes between checks while nobody has sent anything.
+                    no_traffic_interval: '1s',
                     unhealthy_threshold: 2,
                     healthy_threshold: 1,
                     http_health_check: { path: '/readyz' },
@@ -266,14 +268,24 @@ async function requestCost({ url, pid, token }: Target): Promise<string> {
   return `${((cpuUs(pid) - before) / count).toFixed(1)} (${Math.round((count / requestsMs) * 1000)}/s)`;
 }
 
+/** What breaks it is seen by its requests. */
+function opening(url: string): ClientHttp2Session {
+  const session = connect(url, { ca: cluster.ca });
+  session.on('error', () => {});
+  return session;
+}
+
 /** A session, and the next one when a replica asks to go elsewhere. */
 function sessionWith(url: string): { current(): ClientHttp2Session } {
   let session: ClientHttp2Session | undefined;
   return {
     current: () => {
       if (session) return session;
-      const opened = connect(url, { ca: cluster.ca });
-      opened.on('goaway', () => (session = undefined));
+      const opened = opening(url);
+      for (const event of ['goaway', 'close'])
+        opened.on(event, () => {
+          if (session === opened) session = undefined;
+        });
       session = opened;
       return opened;
     },
@@ -288,7 +300,7 @@ async function connectionCost(to: Target): Promise<string> {
 
 /** Fifty watches on as many connections, one writer. */
 async function eventCost({ url, pid, token }: Target): Promise<string> {
-  const sessions = Array.from({ length: watches }, () => connect(url, { ca: cluster.ca }));
+  const sessions = Array.from({ length: watches }, () => opening(url));
   let events = 0;
   for (const session of sessions)
     get(session, `${accounts}?watch=true&fieldSelector=metadata.name%3Drobot`, token).on('data', (piece: Buffer) => {
