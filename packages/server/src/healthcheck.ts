@@ -9,7 +9,7 @@ import https from 'node:https';
 const [url = 'https://127.0.0.1:6443/readyz'] = process.argv.slice(2);
 
 /** Less than what engines give a check by our image, so that the reason is written before they kill it. */
-const timeoutMs = 4_000;
+const timeoutMs = 8_000;
 
 const fail = (reason: string): never => {
   process.stderr.write(`${url}: ${reason}\n`);

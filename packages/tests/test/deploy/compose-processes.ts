@@ -19,6 +19,8 @@ export interface ComposeProcesses {
   readonly ca: Buffer;
   /** What a load balancer that ends TLS would serve with. */
   readonly files: { readonly ca: string; readonly cert: string; readonly key: string };
+  /** A file of deploy/compose/config as the replicas get it. */
+  configuration(name: string): string;
   readonly admin: Identity;
   readonly developer: Identity;
   readonly replicas: readonly Replica[];
@@ -128,6 +130,7 @@ async function start(home: string, scope: Scope): Promise<ComposeProcesses> {
       cert: path.join(home, 'apiserver', 'server.crt'),
       key: path.join(home, 'apiserver', 'server.key'),
     },
+    configuration: (name) => fs.readFileSync(path.join(home, 'apiserver', name), 'utf8'),
     admin: identity('admin'),
     developer: identity('developer'),
     replicas,

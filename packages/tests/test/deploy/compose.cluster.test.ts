@@ -60,7 +60,11 @@ group(compose ? 'docker-compose.yml' : 'skipped: npm run compose tests it; docke
     port = await freePort();
     scope.onClose('directory', () => fs.rmSync(directory, { recursive: true, force: true }));
     scope.onClose('cluster', () => void runCompose('down', '--volumes', '--timeout', '5'));
-    runCompose('up', '--detach', '--no-build');
+    try {
+      runCompose('up', '--detach', '--no-build');
+    } catch (error) {
+      throw new Error(runCompose('logs', '--tail', '20'), { cause: error });
+    }
   }, startMs);
   afterAll(() => scope.close((what, error) => console.error(what, error)), startMs);
 

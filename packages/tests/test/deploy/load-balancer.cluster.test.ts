@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { loadAuthenticationConfiguration, loadEncryptionConfiguration } from '@cluster-apiserver/config';
 import { Scope, sleep, systemClock as clock } from '@cluster-apiserver/base';
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import https from 'node:https';
@@ -63,6 +64,13 @@ describeWithHaproxy('behind the load balancer', () => {
       status: { userInfo: { username: 'admin', groups: ['system:masters', 'system:authenticated'] } },
     });
     expect((await send('GET', accounts, { as: cluster.developer })).status).toBe(403);
+  });
+
+  test('the files of the profiles oidc and kms can be read, with the authority and the key filled in', () => {
+    const flags = { disallowedIssuers: [], anonymousAuthGiven: false, egressSelectors: [] };
+    const { jwt } = loadAuthenticationConfiguration(cluster.configuration('authentication-oidc.yaml'), flags);
+    expect(jwt).toMatchObject([{ issuer: { url: 'https://dex.localhost:5556/dex' } }]);
+    expect(loadEncryptionConfiguration(cluster.configuration('encryption-kms.yaml'))).toBeDefined();
   });
 
   test('connections are spread over all replicas', async () => {
