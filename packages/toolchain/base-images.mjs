@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { outputOf, step } from './child.mjs';
-import { inScratch, librariesOf, mirror, must, unpack } from './debian.mjs';
+import { inScratch, librariesOf, mirror, must, refreshPackages, unpack } from './debian.mjs';
 import { Failure, root } from './project.mjs';
 
 /**
@@ -9,16 +9,17 @@ import { Failure, root } from './project.mjs';
  * Elsewhere they are made of Debian's packages, under the same names, as root on Debian: what they hold is another build
  * of the same programs, good enough to build and run ours.
  */
-export function provideBaseImages(docker, { node, etcd, env }) {
+export function provideBaseImages(docker, { node, etcd, etcdctl, env }) {
   const missing = wanted().filter(({ image }) => !docker(['image', 'inspect', image]).ok);
   if (missing.length === 0) return;
   // One answer is enough: where the first one cannot be pulled, there is no registry.
   const pulled = docker(['pull', missing[0].image], { timeout: pullTimeoutMs }).ok;
+  if (!pulled) refreshPackages();
   for (const { image, make } of missing) {
     if (pulled && docker(['pull', image]).ok) continue;
     console.log(`Making ${image} of Debian's packages …`);
     inScratch((folder) => {
-      const changes = make(folder, { node, etcd, env }) ?? [];
+      const changes = make(folder, { node, etcd, etcdctl, env }) ?? [];
       const options = changes.flatMap((change) => ['--change', change]);
       const script = 'folder=$1; shift; tar -C "$folder" -c . | docker import "$@"';
       const imported = step('sh', ['-c', script, 'sh', folder, ...options, '-', image], { env });
@@ -27,7 +28,8 @@ export function provideBaseImages(docker, { node, etcd, env }) {
   }
 }
 
-const pullTimeoutMs = 30_000;
+/** An engine that reaches nobody gives up by itself, much sooner. */
+const pullTimeoutMs = 300_000;
 const debian = 'bookworm';
 
 function wanted() {
@@ -68,12 +70,17 @@ function makeRuntime(folder) {
   fs.writeFileSync(path.join(folder, 'etc', 'nsswitch.conf'), 'hosts: files dns\n');
 }
 
-function makeEtcd(folder, { etcd }) {
+function makeEtcd(folder, { etcd, etcdctl }) {
+  if (!etcdctl) throw new Failure('The image of etcd needs etcdctl for its health check, and there is none.');
   unpack(folder, ['libc6']);
-  fs.mkdirSync(path.join(folder, 'usr', 'local', 'bin'), { recursive: true });
-  for (const program of ['etcd', 'etcdctl'])
-    fs.copyFileSync(path.join(path.dirname(etcd), program), path.join(folder, 'usr', 'local', 'bin', program));
+  const bin = path.join(folder, 'usr', 'local', 'bin');
+  fs.mkdirSync(bin, { recursive: true });
+  fs.copyFileSync(fileOf(etcd), path.join(bin, 'etcd'));
+  fs.copyFileSync(fileOf(etcdctl), path.join(bin, 'etcdctl'));
 }
+
+/** A program may be named by its place on the PATH. */
+const fileOf = (program) => (path.isAbsolute(program) ? program : outputOf('which', [program]).trim());
 
 function makeHaproxy(folder) {
   unpack(folder, ['haproxy', 'zlib1g', ...librariesOf('haproxy')]);

@@ -7,8 +7,8 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { provideBaseImages } from './base-images.mjs';
-import { outputOf, step } from './child.mjs';
-import { provisionEtcd } from './etcd.mjs';
+import { handSignalsTo, outputOf, step } from './child.mjs';
+import { provisionEtcd, provisionEtcdctl } from './etcd.mjs';
 import { reportSkipped, runJest } from './jest.mjs';
 import { prepare } from './prepare.mjs';
 import { Failure, main, root } from './project.mjs';
@@ -33,7 +33,9 @@ await main(async () => {
     const tools = { node, env: { ...found.env, COMPOSE: JSON.stringify(found.compose) } };
     buildRooms(tools);
     const docker = (args, options = {}) => step('docker', args, { env: tools.env, ...options });
-    provideBaseImages(docker, { ...tools, etcd: await provisionEtcd() });
+    const etcd = await provisionEtcd();
+    const programs = { etcd, etcdctl: await provisionEtcdctl(etcd) };
+    provideBaseImages(docker, { ...tools, ...programs });
     for (const [target, name] of Object.entries(targets)) build(docker, target, `${name}:0.1.0`, tools.env);
     const tests = await runJest(tools, ['packages/tests/test/deploy/compose\\.cluster'], ['--runInBand']);
     reportSkipped(tests.skipped);
@@ -92,10 +94,13 @@ async function startEngine(runs) {
   const log = fs.openSync(at('log'), 'w');
   const child = spawn('dockerd', args, { cwd: root, stdio: ['ignore', log, log] });
   const ended = once(child, 'exit');
+  // It must not be left behind; what is under way then fails.
+  const release = handSignalsTo(child);
   const env = { ...runs.env, DOCKER_HOST: address };
   const stop = async () => {
     child.kill('SIGTERM');
     await ended;
+    release();
     fs.rmSync(folder, { recursive: true, force: true });
   };
   const endMs = performance.now() + startMaxMs;

@@ -5,6 +5,9 @@ import { cache, Failure } from './project.mjs';
 
 // Programs of Debian's packages that are not installed system-wide.
 
+/** Fetches the list of packages, which a fresh machine has none of. Without it the steps after it fail and say why. */
+export const refreshPackages = () => step('apt-get', ['-qq', 'update']);
+
 /** Unpacks packages of this Debian into a folder. Throws where there is no apt-get or no such package. */
 export function unpack(folder, packages) {
   fs.mkdirSync(folder, { recursive: true });

@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { outputOf } from './child.mjs';
-import { librariesOf, unpack } from './debian.mjs';
+import { librariesOf, refreshPackages, unpack } from './debian.mjs';
 import { cache } from './project.mjs';
 
 const folder = path.join(cache, 'haproxy');
@@ -17,6 +17,7 @@ export function provisionHaproxy() {
   if (present) return present;
   try {
     console.log('Fetching haproxy …');
+    refreshPackages();
     const own = librariesOf('haproxy').filter((name) => !/^lib(c6|gcc|stdc)/.test(name));
     unpack(folder, ['haproxy', ...own]);
     const libraries = fs
