@@ -1,7 +1,9 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { outputOf, step } from './child.mjs';
-import { cache } from './project.mjs';
+import { cache, Failure } from './project.mjs';
+
+// Programs of Debian's packages that are not installed system-wide: installing would start services.
 
 /** Which package of Debian has which program. */
 const packageOf = { etcd: 'etcd-server', etcdctl: 'etcd-client', prometheus: 'prometheus', promtool: 'prometheus' };
@@ -37,8 +39,7 @@ export function debianPackages(suite, copies) {
 
 /** Makes apt-get look at one other suite, with lists and signatures of its own. Undefined where that cannot be. */
 function aptOptionsFor(suite, scratch) {
-  const mirrors = outputOf('apt-get', ['indextargets', '--format', '$(REPO_URI)', 'Created-By: Packages']);
-  const mirror = mirrors?.split('\n').find((address) => /\/debian\/?$/.test(address));
+  const mirror = findMirror();
   if (!mirror || !fs.existsSync(debianKeyring)) return undefined;
   const sources = path.join(scratch, 'sources.list');
   const lists = path.join(scratch, 'lists');
@@ -54,12 +55,49 @@ export function keep(program, target) {
   fs.renameSync(program, target);
 }
 
+/** Fetches the list of packages, which a fresh machine has none of. Without it the steps after it fail and say why. */
+export const refreshPackages = () => step('apt-get', ['-qq', 'update']);
+
+/** Unpacks packages of this Debian into a folder. Throws where there is no apt-get or no such package. */
+export function unpack(folder, packages) {
+  fs.mkdirSync(folder, { recursive: true });
+  inScratch((scratch) => {
+    must('apt-get', ['-qq', 'download', ...packages], { cwd: scratch });
+    for (const file of fs.readdirSync(scratch)) must('dpkg-deb', ['-x', file, folder], { cwd: scratch });
+  });
+}
+
+/** The packages of the libraries that a package needs, and those that these need. */
+export function librariesOf(name) {
+  const kinds = ['recommends', 'suggests', 'conflicts', 'breaks', 'replaces', 'enhances'];
+  const found = outputOf('apt-cache', ['depends', '--recurse', ...kinds.map((kind) => `--no-${kind}`), name]) ?? '';
+  return found.split('\n').filter((line) => /^lib[a-z0-9.+-]+$/.test(line) && !/-perl|^libpam|^libdebconf/.test(line));
+}
+
+/** Where this machine has its packages from. */
+export function mirror() {
+  const found = findMirror();
+  if (!found) throw new Failure('This machine has no mirror of Debian.');
+  return found;
+}
+
+function findMirror() {
+  const addresses = outputOf('apt-get', ['indextargets', '--format', '$(REPO_URI)', 'Created-By: Packages']);
+  return addresses?.split('\n').find((address) => /\/debian\/?$/.test(address));
+}
+
+export function must(command, args, options) {
+  const { ok, output } = step(command, args, options);
+  if (!ok) throw new Failure(`${command} ${args[0]} failed.\n${output}`);
+}
+
 export function inScratch(work) {
   fs.mkdirSync(cache, { recursive: true });
-  const scratch = fs.mkdtempSync(path.join(cache, 'fetching-')); // beside the copy: a rename must not cross file systems
+  const folder = fs.mkdtempSync(path.join(cache, 'unpacking-'));
+  fs.chmodSync(folder, 0o755); // it may become the root of an image
   try {
-    return work(scratch);
+    return work(folder);
   } finally {
-    fs.rmSync(scratch, { recursive: true, force: true });
+    fs.rmSync(folder, { recursive: true, force: true });
   }
 }

@@ -2,6 +2,7 @@
 // npm test: everything. npm test -- PATTERN: the jest tests of the files that match, and nothing else.
 import { wasInterrupted } from './child.mjs';
 import { runConformance } from './conformance.mjs';
+import { provisionHaproxy } from './haproxy.mjs';
 import { olderSeries, provisionEtcd, provisionEtcdctl, provisionOlderEtcd } from './etcd.mjs';
 import { provisionChartTools } from './helm.mjs';
 import { nothing, reportSkipped, reportSlowest, runJest, together } from './jest.mjs';
@@ -60,8 +61,12 @@ async function runAll() {
 async function testTools() {
   const { node, env } = prepare();
   const etcd = await provisionEtcd();
+  const haproxy = provisionHaproxy();
   const programs = { etcd, etcdctl: await provisionEtcdctl(etcd), ...provisionPrometheus() };
-  const tools = { node, env: { ...env, ...variablesOf(programs) } };
+  const tools = {
+    node,
+    env: { ...env, ...variablesOf(programs), ...(haproxy && { HAPROXY_BIN: haproxy }) },
+  };
   buildRooms(tools); // tests that start clusters run what is built
   Object.assign(tools.env, chartVariables(provisionChartTools(tools)));
   return { tools, etcd };
