@@ -54,14 +54,6 @@ export const ownFlags: readonly string[] = [
   ),
 ].toSorted();
 
-/** Flags of tracing and auditing, which this server may not have yet. */
-export const awaitedFlags: readonly string[] = [
-  'tracing-config-file',
-  'audit-policy-file',
-  'audit-log-path',
-  'audit-webhook-config-file',
-];
-
 /** Rules and dashboards, which are maintained in deploy/monitoring and copied into the chart by npm run chart -- write. */
 export function monitoringFiles(folder: string): ReadonlyMap<string, string> {
   const files = ['prometheus', 'grafana'].flatMap((name) => {
