@@ -2,10 +2,13 @@
 // npm test: everything. npm test -- PATTERN: the jest tests of the files that match, and nothing else.
 import { wasInterrupted } from './child.mjs';
 import { runConformance } from './conformance.mjs';
+import { provisionHaproxy } from './haproxy.mjs';
 import { olderSeries, provisionEtcd, provisionEtcdctl, provisionOlderEtcd } from './etcd.mjs';
+import { provisionChartTools } from './helm.mjs';
 import { nothing, reportSkipped, reportSlowest, runJest, together } from './jest.mjs';
 import { prepare } from './prepare.mjs';
 import { Failure, main } from './project.mjs';
+import { provisionPrometheus } from './prometheus.mjs';
 import { buildRooms } from './rooms.mjs';
 import { onBothEtcds, oneByOne, workers } from './test-plan.mjs';
 
@@ -58,13 +61,23 @@ async function runAll() {
 async function testTools() {
   const { node, env } = prepare();
   const etcd = await provisionEtcd();
-  const tools = { node, env: { ...env, ...variablesOf({ etcd, etcdctl: await provisionEtcdctl(etcd) }) } };
+  const haproxy = provisionHaproxy();
+  const programs = { etcd, etcdctl: await provisionEtcdctl(etcd), ...provisionPrometheus() };
+  const tools = {
+    node,
+    env: { ...env, ...variablesOf(programs), ...(haproxy && { HAPROXY_BIN: haproxy }) },
+  };
   buildRooms(tools); // tests that start clusters run what is built
+  Object.assign(tools.env, chartVariables(provisionChartTools(tools)));
   return { tools, etcd };
 }
 
-function variablesOf({ etcd, etcdctl }) {
-  return { ETCD_BIN: etcd, ...(etcdctl && { ETCDCTL_BIN: etcdctl }) };
+function variablesOf({ etcd, etcdctl, prometheus, promtool }) {
+  return {
+    ETCD_BIN: etcd,
+    ...(etcdctl && { ETCDCTL_BIN: etcdctl }),
+    ...(prometheus && { PROMETHEUS_BIN: prometheus, PROMTOOL_BIN: promtool }),
+  };
 }
 
 function ignoring(patterns) {
@@ -85,4 +98,9 @@ function report(tests, conformance = []) {
   // The last line is read by programs.
   console.log(`${skipped}${tests.passed + cases.passed} passed, ${failed} failed`);
   return failed === 0 ? 0 : 1;
+}
+
+function chartVariables({ reason, helm, kubeconform, schemas }) {
+  if (reason) return { HELM_MISSING: reason };
+  return { HELM_BIN: helm, KUBECONFORM_BIN: kubeconform, KUBERNETES_SCHEMAS: schemas };
 }

@@ -4,7 +4,6 @@ import {
   callUntil,
   DeadlineExceededError,
   detached,
-  type TraceContext,
   RequestCall,
   throwIfAborted,
   withDeadline,
@@ -28,7 +27,6 @@ const clock: Clock = {
 class TestCaller implements Caller {
   readonly #gone = new AbortController();
   signals = 0;
-  traceparent: string | undefined;
   #listeners: (() => void)[] = [];
 
   get isAborted(): boolean {
@@ -37,9 +35,6 @@ class TestCaller implements Caller {
   get signal(): AbortSignal {
     this.signals++;
     return this.#gone.signal;
-  }
-  header(name: string): string | undefined {
-    return name === 'traceparent' ? this.traceparent : undefined;
   }
   onEnd(listener: () => void): void {
     this.#listeners.push(listener);
@@ -114,27 +109,6 @@ describe('The call of a request', () => {
     caller.leave();
     expect(detached(call)).toEqual(callUntil(3_000));
   });
-
-  test.each<[string | undefined, TraceContext | undefined]>([
-    [undefined, undefined],
-    ['', undefined],
-    [
-      '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
-      { traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b7169203331', flags: 1 },
-    ],
-    [
-      '01-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-more',
-      { traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b7169203331', flags: 1 },
-    ],
-    ['00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-more', undefined],
-    ['ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01', undefined],
-    ['00-00000000000000000000000000000000-b7ad6b7169203331-01', undefined],
-    ['00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01', undefined],
-    ['00-0AF7651916CD43DD8448EB211C80319C-b7ad6b7169203331-01', undefined],
-  ])('carries the trace of %s', (traceparent, trace) => {
-    caller.traceparent = traceparent;
-    expect(call.trace).toEqual(trace);
-  });
 });
 
 describe('Waiting for shared work', () => {
@@ -181,4 +155,17 @@ test('work that fails while the call cannot be followed ends nothing but its cal
   // Jest fails a test in which a rejection reaches the process.
   await expect(withinCall(clock, broken, work)).rejects.toThrow('no signal');
   await new Promise((resolve) => setImmediate(resolve));
+});
+
+test('waits for others that overlap count once, whichever part of the request waits', () => {
+  const whole = new RequestCall({} as Caller, systemClock, 1_000); // nothing else of it is asked for
+  expect(whole.externalWaitMs).toBe(0);
+  const part = whole.until(500).until(400);
+  part.externalWait.begin(10);
+  whole.externalWait.begin(20);
+  part.externalWait.end(40);
+  whole.externalWait.end(50);
+  part.externalWait.begin(100);
+  part.externalWait.end(101);
+  expect(whole.externalWaitMs).toBe(41);
 });

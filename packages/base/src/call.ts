@@ -5,6 +5,7 @@
  */
 import type { Clock } from './clock.ts';
 import type { LatencyTracker } from './latency.ts';
+import { endAfter, type Span, type SpanOptions } from './trace.ts';
 
 export interface Call {
   /** On the monotonic clock. */
@@ -16,19 +17,32 @@ export interface Call {
   readonly signal: AbortSignal | undefined;
   /** Whether the caller has left: what a check between two steps asks instead of making a signal. */
   readonly isAborted: boolean;
-  readonly trace: TraceContext | undefined;
+  /** The span that the work is part of; undefined where the request is not sampled. */
+  readonly trace: Span | undefined;
+  /** Time in which the work waited for others, such as admission webhooks. Undefined where nobody measures it. */
+  readonly externalWait?: ExternalWait;
   /** Where waits of the request are noted; undefined for work that is not one request's alone. */
   readonly latency?: LatencyTracker | undefined;
 }
 
-/** W3C Trace Context, as far as it is passed on. */
-export interface TraceContext {
-  /** 32 hexadecimal digits. */
-  readonly traceId: string;
-  /** 16 hexadecimal digits: the span that this work is part of. */
-  readonly spanId: string;
-  /** Bit 0: the caller records this trace. */
-  readonly flags: number;
+/** The time in which at least one of several waits was going on. */
+export class ExternalWait {
+  #waits = 0;
+  #sinceMs = 0;
+  #totalMs = 0;
+
+  /** Of the waits that have ended together. */
+  get totalMs(): number {
+    return this.#totalMs;
+  }
+
+  begin(nowMs: number): void {
+    if (this.#waits++ === 0) this.#sinceMs = nowMs;
+  }
+
+  end(nowMs: number): void {
+    if (--this.#waits === 0) this.#totalMs += nowMs - this.#sinceMs;
+  }
 }
 
 export class DeadlineExceededError extends Error {
@@ -39,7 +53,7 @@ export class DeadlineExceededError extends Error {
 }
 
 /** A call of the server itself: nobody waits for it who could leave. */
-export const callUntil = (deadlineMs: number, trace?: TraceContext): Call => ({
+export const callUntil = (deadlineMs: number, trace?: Span): Call => ({
   deadlineMs,
   signal: undefined,
   isAborted: false,
@@ -54,7 +68,6 @@ export interface Caller {
   readonly isAborted: boolean;
   /** Aborts when the caller has left. */
   readonly signal: AbortSignal;
-  header(name: string): string | undefined;
   /** Calls back once, when the caller has its answer or has left. */
   onEnd(listener: () => void): void;
 }
@@ -62,22 +75,42 @@ export interface Caller {
 /** Timers take 31 bits; nobody waits that long. */
 const timerMsMax = 2 ** 31 - 1;
 
+/** What has a span now, or will have one when it is known who the caller is. */
+export interface Traced {
+  readonly span: Span | undefined;
+}
+
 /**
- * The call of a request. A class and no literal: a literal with a getter has a shape of its own each time. Signal and
- * trace are made when they are first asked for, which most requests never do.
+ * The call of a request. A class and no literal: a literal with a getter has a shape of its own each time. The signal is
+ * made on first use, which most requests never do.
  */
 export class RequestCall implements Call {
   readonly deadlineMs: number;
   readonly latency: LatencyTracker | undefined;
   readonly #caller: Caller;
   readonly #clock: Clock;
+  readonly #traced: Traced | undefined;
+  readonly #whole: RequestCall | undefined;
   #ending: AbortController | undefined;
+  #externalWait: ExternalWait | undefined;
 
-  constructor(caller: Caller, clock: Clock, deadlineMs: number, latency?: LatencyTracker) {
+  /** `whole` is the call that this one is a part of. */
+  constructor(
+    caller: Caller,
+    clock: Clock,
+    deadlineMs: number,
+    {
+      traced,
+      latency,
+      whole,
+    }: { traced?: Traced | undefined; latency?: LatencyTracker | undefined; whole?: RequestCall } = {},
+  ) {
     this.deadlineMs = deadlineMs;
     this.latency = latency;
     this.#caller = caller;
     this.#clock = clock;
+    this.#traced = traced;
+    this.#whole = whole;
   }
 
   get signal(): AbortSignal {
@@ -89,13 +122,32 @@ export class RequestCall implements Call {
     return this.#caller.isAborted || this.#ending?.signal.aborted === true;
   }
 
-  get trace(): TraceContext | undefined {
-    return parseTraceparent(this.#caller.header('traceparent'));
+  get trace(): Span | undefined {
+    return this.#traced?.span;
+  }
+
+  get externalWait(): ExternalWait {
+    return this.#whole ? this.#whole.externalWait : (this.#externalWait ??= new ExternalWait());
+  }
+
+  /** What externalWait has counted, without making one. */
+  get externalWaitMs(): number {
+    return this.#externalWait?.totalMs ?? 0;
   }
 
   /** The same request, with less time for a part of its work. */
   until(deadlineMs: number): RequestCall {
-    return new RequestCall(this.#caller, this.#clock, Math.min(this.deadlineMs, deadlineMs), this.latency);
+    return this.#part(Math.min(this.deadlineMs, deadlineMs), this.#traced);
+  }
+
+  /** The same request, for a part of its work that has a span of its own. */
+  within(span: Span): RequestCall {
+    return this.#part(this.deadlineMs, { span });
+  }
+
+  #part(deadlineMs: number, traced: Traced | undefined): RequestCall {
+    const { latency } = this;
+    return new RequestCall(this.#caller, this.#clock, deadlineMs, { traced, latency, whole: this.#whole ?? this });
   }
 
   #end(): AbortController {
@@ -124,6 +176,18 @@ export const withDeadline = (call: Call, deadlineMs: number): Call =>
         latency: call.latency,
         deadlineMs: Math.min(call.deadlineMs, deadlineMs),
       };
+
+/** The same call, for a part of its work that has a span of its own. */
+export const withSpan = (call: Call, span: Span): Call =>
+  call instanceof RequestCall
+    ? call.within(span)
+    : { ...detached(call), signal: call.signal, isAborted: call.isAborted, latency: call.latency, trace: span };
+
+/** Does work in a span of its own where the request is sampled, and otherwise nothing but the work. */
+export function inSpan<T>(call: Call, name: string, work: (call: Call) => T, options?: SpanOptions): T {
+  const span = call.trace?.child(name, options);
+  return span ? endAfter(span, () => work(withSpan(call, span))) : work(call);
+}
 
 /** Before the next step of work that nobody waits for any more. Throws what ended the call. */
 export function throwIfAborted(call: Call): void {
@@ -160,16 +224,4 @@ export function withinCall<T>(clock: Clock, call: Call, work: Promise<T>): Promi
       signal?.removeEventListener('abort', aborted);
     };
   });
-}
-
-const traceparent = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
-
-/** Undefined for a header that is absent or says nothing that could be passed on. */
-function parseTraceparent(header: string | undefined): TraceContext | undefined {
-  if (header === undefined) return undefined;
-  const [, version = 'ff', traceId = '', spanId = '', flags = '', more] = traceparent.exec(header) ?? [];
-  // Version 00 ends with its flags, later ones may add to them, and ff is none.
-  if (version === 'ff' || (version === '00' && more !== undefined)) return undefined;
-  if (/^0+$/.test(traceId) || /^0+$/.test(spanId)) return undefined;
-  return { traceId, spanId, flags: Number.parseInt(flags, 16) };
 }

@@ -5,10 +5,13 @@ export {
   type Caller,
   DeadlineExceededError,
   detached,
+  ExternalWait,
+  inSpan,
   RequestCall,
   throwIfAborted,
-  type TraceContext,
+  type Traced,
   withDeadline,
+  withSpan,
   withinCall,
 } from './call.ts';
 export { type Clock, sleep, systemClock } from './clock.ts';
@@ -22,3 +25,14 @@ export { type Random, seededRandom, systemRandom } from './random.ts';
 export { Scope } from './scope.ts';
 export { atOnce, inOneStep, largeBytesMin, perform, resultOf, type Steps, type Work } from './steps.ts';
 export { TurnBudget, type Turns, turnsOf } from './turns.ts';
+export {
+  endAfter,
+  isSampled,
+  parseTraceContext,
+  serverAttributes,
+  type Span,
+  type SpanAttributes,
+  type SpanOptions,
+  type TraceContext,
+  traceHeaders,
+} from './trace.ts';

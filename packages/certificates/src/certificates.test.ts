@@ -43,6 +43,18 @@ describe('a certificate issued for a server', () => {
   });
 });
 
+test('a certificate issued for a client names its user and its groups, in the order in which they were given', async () => {
+  const issued = await authority.issueForClient({ user: 'ada', groups: ['system:masters', 'team-a'] });
+  expect(new X509Certificate(issued.certificate).subject).toBe('O=system:masters\nO=team-a\nCN=ada');
+  expect(new X509Certificate(issued.certificate).keyUsage).toEqual(['1.3.6.1.5.5.7.3.2']);
+});
+
+test('a certificate issued for a peer is good for serving and for dialling', async () => {
+  const issued = new X509Certificate((await authority.issueForPeer(names)).certificate);
+  expect(issued.keyUsage).toEqual(['1.3.6.1.5.5.7.3.1', '1.3.6.1.5.5.7.3.2']);
+  expect(issued.checkHost('localhost')).toBe('localhost');
+});
+
 test('an authority opened again goes on signing for those who trusted it before', async () => {
   const { certificate, privateKey } = authority;
   const reopened = await openAuthority({ certificate, privateKey }, systemClock, random);

@@ -35,10 +35,37 @@ export async function forServer(
   issuerKey: IssuerKey,
 ): Promise<Extension[]> {
   return [
+    ...(await leaf([ExtendedKeyUsage.serverAuth], publicKey, issuerKey)),
+    new SubjectAlternativeNameExtension(names.hosts.map(generalName)),
+  ];
+}
+
+/** For a client whose common name is its user, as kube-apiserver reads it. */
+export async function forClient(publicKey: webcrypto.CryptoKey, issuerKey: IssuerKey): Promise<Extension[]> {
+  return leaf([ExtendedKeyUsage.clientAuth], publicKey, issuerKey);
+}
+
+/** For a member of a cluster of servers: it dials the others and itself with the certificate that it serves with. */
+export async function forPeer(
+  names: Names,
+  publicKey: webcrypto.CryptoKey,
+  issuerKey: IssuerKey,
+): Promise<Extension[]> {
+  return [
+    ...(await leaf([ExtendedKeyUsage.serverAuth, ExtendedKeyUsage.clientAuth], publicKey, issuerKey)),
+    new SubjectAlternativeNameExtension(names.hosts.map(generalName)),
+  ];
+}
+
+async function leaf(
+  usages: readonly ExtendedKeyUsage[],
+  publicKey: webcrypto.CryptoKey,
+  issuerKey: IssuerKey,
+): Promise<Extension[]> {
+  return [
     new BasicConstraintsExtension(false, undefined, true),
     new KeyUsagesExtension(KeyUsageFlags.digitalSignature, true),
-    new ExtendedKeyUsageExtension([ExtendedKeyUsage.serverAuth]),
-    new SubjectAlternativeNameExtension(names.hosts.map(generalName)),
+    new ExtendedKeyUsageExtension([...usages]),
     await SubjectKeyIdentifierExtension.create(publicKey),
     await AuthorityKeyIdentifierExtension.create(issuerKey),
   ];

@@ -8,6 +8,7 @@ export {
   ExtendedKeyUsageExtension,
   Extension,
   type JsonGeneralNames,
+  type JsonName,
   KeyUsageFlags,
   KeyUsagesExtension,
   SubjectAlternativeNameExtension,

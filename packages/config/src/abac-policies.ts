@@ -1,19 +1,29 @@
-import { ConfigurationError } from './load.ts';
-import { Written } from './written.ts';
+import type { AbacPolicy } from '@cluster-apiserver/model';
+import { ConfigurationError, Findings } from './findings.ts';
+import { declareKind, readEmbedded } from './load.ts';
+import { boolean, object, string } from './schema.ts';
 
-/** What one subject may do, as kube-apiserver's attribute-based access control has it. `*` stands for all. */
-export interface AbacPolicy {
-  readonly user: string;
-  readonly group: string;
-  readonly namespace: string;
-  readonly resource: string;
-  readonly apiGroup: string;
-  readonly nonResourcePath: string;
-  readonly readonly: boolean;
-}
-
-/** Those that concern a caller may all have to be looked at for each of his requests. */
+/** All policies of a user may have to be compared with each of its requests. */
 const policiesMax = 10_000;
+
+export const abacPolicyKind = declareKind({
+  kind: 'Policy',
+  groups: ['abac.authorization.kubernetes.io'],
+  versions: ['v1beta1'],
+  description: 'One policy. The file has one of them in JSON on each line; empty lines and those with # are skipped.',
+  fields: {
+    spec: object('What a subject may do. An empty field matches nothing, and `*` everything.', {
+      user: string('Name of the user.'),
+      group: string('Group of the user. If both are set, both must match.'),
+      namespace: string('Namespace of the requested objects.'),
+      resource: string('Requested resource, in the plural.'),
+      apiGroup: string('API group of the resource.'),
+      nonResourcePath: string('Path that is no resource; a trailing `*` matches any rest.'),
+      readonly: boolean('Whether only get, list and watch are allowed.', { default: false }),
+    }),
+  },
+  required: ['spec'],
+});
 
 /**
  * Reads a policy file: one Policy in JSON on each line, besides empty lines and those that begin with #. Throws a
@@ -21,14 +31,20 @@ const policiesMax = 10_000;
  * somebody meant to write allows more than he wanted.
  */
 export function loadAbacPolicies(text: string): readonly AbacPolicy[] {
-  const faults: string[] = [];
-  const lines = text.split('\n').map((line, index) => ({ text: line.trim(), number: index + 1 }));
+  const lines = text.split('\n').map((line, index) => ({ text: line.trim(), line, number: index + 1 }));
   const written = lines.filter((line) => line.text !== '' && !line.text.startsWith('#'));
   if (written.length > policiesMax)
     throw new ConfigurationError([`Too many: ${written.length}: must have at most ${policiesMax} policies`]);
-  const policies = written.map((line) => readPolicy(new Written(parsed(line.text), `line ${line.number}`, faults)));
-  if (faults.length > 0) throw new ConfigurationError(faults);
-  return policies;
+  const all: Findings[] = [];
+  const policies = written.map(({ text: policy, line, number }) => {
+    const start = { line: number, indent: line.length - line.trimStart().length, name: `line ${number}` };
+    const findings = new Findings(policy, { start });
+    all.push(findings);
+    return readPolicy(policy, findings);
+  });
+  const problems = all.flatMap((findings) => findings.problems);
+  if (problems.length > 0) throw new ConfigurationError(problems);
+  return policies.filter((policy) => policy !== undefined); // what is none is a problem
 }
 
 /** Undefined for what is no JSON. */
@@ -40,24 +56,28 @@ function parsed(line: string): unknown {
   }
 }
 
-const apiVersions = ['abac.authorization.kubernetes.io/v1beta1'];
-
-function readPolicy(written: Written): AbacPolicy {
-  if (written.absent) written.wrong('expected a policy as JSON');
-  const { apiVersion, kind, spec } = written.fields(['apiVersion', 'kind', 'spec']);
-  if (!written.absent) {
-    if (!apiVersions.includes(apiVersion.text() ?? '')) apiVersion.wrong(`expected ${apiVersions.join(' or ')}`);
-    if (kind.text() !== 'Policy') kind.wrong('expected Policy');
-    if (spec.absent) spec.required();
+function readPolicy(text: string, findings: Findings): AbacPolicy | undefined {
+  const value = parsed(text);
+  if (value === undefined || value === null) {
+    findings.add('', 'expected a policy as JSON');
+    return undefined;
   }
-  const fields = spec.fields(['user', 'group', 'namespace', 'resource', 'apiGroup', 'nonResourcePath', 'readonly']);
-  return {
-    user: fields.user.text() ?? '',
-    group: fields.group.text() ?? '',
-    namespace: fields.namespace.text() ?? '',
-    resource: fields.resource.text() ?? '',
-    apiGroup: fields.apiGroup.text() ?? '',
-    nonResourcePath: fields.nonResourcePath.text() ?? '',
-    readonly: fields.readonly.fact() ?? false,
-  };
+  return readEmbedded(
+    abacPolicyKind,
+    ({ spec }) => {
+      const fields = spec.fields();
+      return {
+        user: fields.user.text() ?? '',
+        group: fields.group.text() ?? '',
+        namespace: fields.namespace.text() ?? '',
+        resource: fields.resource.text() ?? '',
+        apiGroup: fields.apiGroup.text() ?? '',
+        nonResourcePath: fields.nonResourcePath.text() ?? '',
+        readonly: fields.readonly.fact() ?? false,
+      };
+    },
+    value,
+    '',
+    findings,
+  );
 }

@@ -1,7 +1,13 @@
 import { describe, expect, test } from '@jest/globals';
 import { type AdmissionConfiguration, ConfigurationError, loadAdmissionConfiguration } from './index.ts';
 
-const names = ['NamespaceExists', 'EventRateLimit', 'ValidatingAdmissionPolicy', 'MutatingAdmissionPolicy'];
+const names = [
+  'NamespaceExists',
+  'EventRateLimit',
+  'ValidatingAdmissionPolicy',
+  'MutatingAdmissionPolicy',
+  'MutatingAdmissionWebhook',
+];
 const limits = { apiVersion: 'eventratelimit.admission.k8s.io/v1alpha1', kind: 'Configuration' };
 const server = { type: 'Server', qps: 5, burst: 10 };
 const contents: Readonly<Record<string, string>> = {
@@ -86,10 +92,20 @@ describe('an admission configuration is accepted', () => {
             kind: 'MutatingAdmissionPolicyConfiguration',
           },
         },
+        {
+          name: 'MutatingAdmissionWebhook',
+          configuration: {
+            apiVersion: 'apiserver.config.k8s.io/v1',
+            kind: 'WebhookAdmissionConfiguration',
+            kubeConfigFile: '',
+            staticManifestsDir: '/etc/webhooks',
+          },
+        },
       ],
       {
         ValidatingAdmissionPolicy: { staticManifestsDir: '/etc/policies' },
         MutatingAdmissionPolicy: { staticManifestsDir: undefined },
+        MutatingAdmissionWebhook: { staticManifestsDir: '/etc/webhooks' },
       },
     ],
   ])('%s', async (_, plugins, expected) => {
@@ -114,11 +130,7 @@ describe('an admission configuration is refused with', () => {
   test.each<[string, unknown, string[]]>([
     ['plugins that are no list', {}, ['plugins: expected a list, got an object']],
     ['a plugin without a name', [{ path: 'limits.yaml' }], ['plugins[0].name: Required value']],
-    [
-      'a name that is no text',
-      [{ name: 1 }],
-      ['plugins[0].name: expected a string, got a number', 'plugins[0].name: Required value'],
-    ],
+    ['a name that is no text', [{ name: 1 }], ['plugins[0].name: expected a string, got a number']],
     [
       'a plugin that is not there',
       [{ name: 'NamespaceExists' }, { name: 'PodSecurity', path: 'x' }],
@@ -165,10 +177,9 @@ describe('an admission configuration is refused with', () => {
       'limits that admit nothing',
       [embedded({ ...server, qps: 0 }, { type: 'User', qps: 1 }, { ...server, qps: 1.5 })],
       [
+        'plugins[0].configuration.limits[2].qps: expected a whole number of 32 bits, got another number',
         'plugins[0].configuration.limits[0].qps: Invalid value: 0: must be positive',
         'plugins[0].configuration.limits[1].burst: Invalid value: 0: must be positive',
-        'plugins[0].configuration.limits[2].qps: expected a whole number of 32 bits, got another number',
-        'plugins[0].configuration.limits[2].qps: Invalid value: 0: must be positive',
       ],
     ],
     [
@@ -207,6 +218,20 @@ describe('an admission configuration is refused with', () => {
         },
       ],
       ['plugins[0].configuration.staticManifestsDir: Invalid value: "policies": must be an absolute file path'],
+    ],
+    [
+      'credentials of webhooks',
+      [
+        {
+          name: 'MutatingAdmissionWebhook',
+          configuration: {
+            apiVersion: 'apiserver.config.k8s.io/v1',
+            kind: 'WebhookAdmissionConfiguration',
+            kubeConfigFile: '/etc/kubeconfig',
+          },
+        },
+      ],
+      ['plugins[0].configuration.kubeConfigFile: Forbidden: no credentials are sent to admission webhooks'],
     ],
   ])('%s', async (_, plugins, faults) => {
     expect(await faultsOf(plugins)).toEqual(faults);

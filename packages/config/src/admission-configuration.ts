@@ -1,28 +1,92 @@
 import path from 'node:path';
-import { eventRateLimitKind } from './admission/event-rate-limit.ts';
-import { staticManifestsKind } from './admission/static-manifests.ts';
 import {
-  ConfigurationError,
-  type ConfigurationKind,
+  type EventRateLimitConfiguration,
+  eventRateLimitKind,
+  readEventRateLimit,
+} from './admission/event-rate-limit.ts';
+import {
+  readStaticManifests,
+  readWebhookAdmission,
+  type StaticManifestsConfiguration,
+  staticManifestsKind,
+  webhookAdmissionKind,
+} from './admission/static-manifests.ts';
+import { ConfigurationError, Findings } from './findings.ts';
+import {
+  declareKind,
+  type DeclaredKind,
   loadConfiguration,
+  type Read,
   readConfiguration,
   readEmbedded,
-  requireNoFaults,
 } from './load.ts';
+import { anything, type Fields, list, object, string } from './schema.ts';
 import type { ReadFile } from './webhook-connection.ts';
 import type { Written } from './written.ts';
 
-/** The plugins that can be configured. */
-const kinds = {
-  EventRateLimit: eventRateLimitKind,
-  MutatingAdmissionPolicy: staticManifestsKind('MutatingAdmissionPolicyConfiguration'),
-  ValidatingAdmissionPolicy: staticManifestsKind('ValidatingAdmissionPolicyConfiguration'),
-} as const;
+export const mutatingPolicyKind = staticManifestsKind('MutatingAdmissionPolicyConfiguration');
+export const validatingPolicyKind = staticManifestsKind('ValidatingAdmissionPolicyConfiguration');
 
 /** The configurations of admission plugins, by their names. */
-export type AdmissionConfiguration = {
-  readonly [Name in keyof typeof kinds]?: ReturnType<(typeof kinds)[Name]['read']>;
+export interface AdmissionConfiguration {
+  readonly EventRateLimit?: EventRateLimitConfiguration;
+  readonly MutatingAdmissionPolicy?: StaticManifestsConfiguration;
+  readonly MutatingAdmissionWebhook?: StaticManifestsConfiguration;
+  readonly ValidatingAdmissionPolicy?: StaticManifestsConfiguration;
+  readonly ValidatingAdmissionWebhook?: StaticManifestsConfiguration;
+}
+
+/** How the configuration of a plugin is read: as a file of its own, or as a part of another one. */
+interface PluginConfiguration {
+  load(text: string, findings: Findings): unknown;
+  embedded(written: Written): unknown;
+}
+
+const reading = <Declared extends Fields>(
+  kind: DeclaredKind<Declared>,
+  read: Read<Declared, unknown>,
+): PluginConfiguration => ({
+  load: (text, findings) => loadConfiguration(kind, read, text, findings),
+  embedded: ({ value, path: place, findings }) => readEmbedded(kind, read, value, place, findings),
+});
+
+/** The plugins that can be configured. */
+const configurable: Readonly<Record<keyof AdmissionConfiguration, PluginConfiguration>> = {
+  EventRateLimit: reading(eventRateLimitKind, readEventRateLimit),
+  MutatingAdmissionPolicy: reading(mutatingPolicyKind, readStaticManifests),
+  MutatingAdmissionWebhook: reading(webhookAdmissionKind, readWebhookAdmission),
+  ValidatingAdmissionPolicy: reading(validatingPolicyKind, readStaticManifests),
+  ValidatingAdmissionWebhook: reading(webhookAdmissionKind, readWebhookAdmission),
 };
+
+/** Reads the configuration of a plugin from a file of its own. Throws a ConfigurationError with everything that is wrong. */
+export const loadPluginConfiguration = (
+  plugin: keyof AdmissionConfiguration,
+  text: string,
+  findings: Findings,
+): AdmissionConfiguration => ({ [plugin]: configurable[plugin].load(text, findings) });
+
+const fields = {
+  plugins: list(
+    'Plugins that are configured, each once.',
+    object(
+      'One plugin.',
+      {
+        name: string('Name of the plugin.'),
+        path: string('File with its configuration, absolute or relative to this file. `configuration` wins over it.'),
+        configuration: anything('Its configuration.'),
+      },
+      { required: ['name'] },
+    ),
+  ),
+};
+
+export const admissionKind = declareKind({
+  kind: 'AdmissionConfiguration',
+  versions: ['v1'],
+  description: 'Configurations of admission plugins.',
+  fields,
+});
 
 export interface AdmissionFiles {
   /** The path of the configuration, which the paths in it are relative to. */
@@ -34,43 +98,46 @@ export interface AdmissionFiles {
 
 /** Throws a ConfigurationError with everything that is wrong, also with the files that it names. */
 export async function loadAdmissionConfiguration(text: string, files: AdmissionFiles): Promise<AdmissionConfiguration> {
-  const { configuration, faults } = readConfiguration(
-    {
-      kind: 'AdmissionConfiguration',
-      versions: ['v1'],
-      fields: ['plugins'],
-      read: ({ plugins }) => readPlugins(plugins as Written, files),
-    },
-    text,
-  );
+  const findings = new Findings(text);
+  const configuration = await readAdmissionConfiguration(text, files, findings);
+  findings.requireNoProblems();
+  return configuration;
+}
+
+/** The same for whoever finds more: the configurations of the plugins that have no problems. */
+export async function readAdmissionConfiguration(
+  text: string,
+  files: AdmissionFiles,
+  findings: Findings,
+): Promise<AdmissionConfiguration> {
+  const configuration = readConfiguration(admissionKind, ({ plugins }) => readPlugins(plugins, files), text, findings);
   const loaded = await Promise.all(configuration.map((load) => load()));
-  requireNoFaults(faults);
   return Object.fromEntries(loaded.flatMap((one) => (one ? [one] : [])));
 }
 
 /** Reads the file of a plugin; undefined for a plugin without a configuration, or with a faulty one. */
 type LoadPlugin = () => Promise<readonly [name: string, configuration: unknown] | undefined>;
 
-function readPlugins(written: Written, files: AdmissionFiles): readonly LoadPlugin[] {
+function readPlugins(written: Written<typeof fields.plugins>, files: AdmissionFiles): readonly LoadPlugin[] {
   const taken = new Set<string>();
   return written.items().map((item) => {
-    const fields = item.fields(['name', 'path', 'configuration']);
-    const name = readName(fields.name, taken, files);
-    const file = fields.path.text();
-    const place = fields.configuration.absent ? fields.path : fields.configuration;
-    const kind = kindOf(name);
+    const declared = item.fields();
+    const name = readName(declared.name, taken, files);
+    const file = declared.path.text();
+    const place = declared.configuration.absent ? declared.path : declared.configuration;
+    const plugin = pluginOf(name);
     if (name === undefined || place.absent) return async () => undefined;
-    if (!kind) {
+    if (!plugin) {
       place.wrong(`Forbidden: ${name} has no configuration`);
       return async () => undefined;
     }
-    if (!fields.configuration.absent) {
-      const configuration = readEmbedded<unknown>(kind, fields.configuration);
+    if (!declared.configuration.absent) {
+      const configuration = plugin.embedded(declared.configuration);
       return async () => [name, configuration];
     }
     if (!file) return async () => undefined;
     return async () => {
-      const configuration = await readFrom(file, kind, fields.path, files);
+      const configuration = await readFrom(file, plugin, declared.path, files);
       return configuration === undefined ? undefined : [name, configuration];
     };
   });
@@ -90,22 +157,25 @@ function readName(written: Written, taken: Set<string>, { problemOfName }: Admis
   return undefined;
 }
 
-const kindOf = (name: string | undefined): ConfigurationKind<unknown> | undefined =>
-  name !== undefined && Object.hasOwn(kinds, name) ? kinds[name as keyof typeof kinds] : undefined;
+const pluginOf = (name: string | undefined): PluginConfiguration | undefined =>
+  name !== undefined && Object.hasOwn(configurable, name)
+    ? configurable[name as keyof AdmissionConfiguration]
+    : undefined;
 
 /** Undefined, with faults, if it cannot be used. */
 async function readFrom(
   name: string,
-  kind: ConfigurationKind<unknown>,
+  plugin: PluginConfiguration,
   place: Written,
   { file, readFile }: AdmissionFiles,
 ): Promise<unknown> {
+  const of = path.isAbsolute(name) ? name : path.join(path.dirname(file), name);
   try {
-    const content = await readFile(path.isAbsolute(name) ? name : path.join(path.dirname(file), name));
-    return loadConfiguration(kind, content.toString());
+    const text = (await readFile(of)).toString();
+    return plugin.load(text, new Findings(text, { file: of }));
   } catch (error) {
-    const faults = error instanceof ConfigurationError ? error.faults : [`cannot read it: ${(error as Error).message}`];
-    for (const fault of faults) place.invalid(name, fault);
+    if (error instanceof ConfigurationError) place.invalidFile(name, error);
+    else place.invalid(name, `cannot read it: ${(error as Error).message}`);
     return undefined;
   }
 }

@@ -1,7 +1,9 @@
 import { subdomainNames } from '@cluster-apiserver/model';
-import { type NamedFile, readWebhook, type WebhookSettings } from './authorization/webhook.ts';
-import { ConfigurationError, readConfiguration, requireNoFaults } from './load.ts';
-import { loadWebhookConnection, type ReadFile, type WebhookConnection } from './webhook-connection.ts';
+import { type NamedFile, readWebhook, webhookSchema, type WebhookSettings } from './authorization/webhook.ts';
+import { ConfigurationError, Findings } from './findings.ts';
+import { declareKind, readConfiguration } from './load.ts';
+import { list, object, string } from './schema.ts';
+import { readWebhookConnection, type ReadFile, type WebhookConnection } from './webhook-connection.ts';
 import type { Written } from './written.ts';
 
 /** Who decides what users may do, in order: the first authorizer with an opinion decides. */
@@ -30,22 +32,45 @@ export interface AuthorizationFiles {
 /** Each may be evaluated for every request. */
 const authorizersMax = 64;
 
+const authorizerSchema = object(
+  'One authorizer.',
+  {
+    type: string('Type of the authorizer. Only `Webhook` may be used several times.', { enum: authorizerTypes }),
+    name: string('Name of the authorizer, for metrics and the log: a DNS subdomain.'),
+    webhook: webhookSchema,
+  },
+  { required: ['type', 'name'] },
+);
+
+const fields = {
+  authorizers: list('Ordered authorizers: the first with an opinion decides.', authorizerSchema, {
+    minItems: 1,
+    maxItems: authorizersMax,
+  }),
+};
+
+export const authorizationKind = declareKind({
+  kind: 'AuthorizationConfiguration',
+  versions: ['v1', 'v1beta1'],
+  description: 'Ordered authorizers.',
+  fields,
+  required: ['authorizers'],
+});
+
 /** Throws a ConfigurationError with everything that is wrong, also with the connection files that it names. */
 export async function loadAuthorizationConfiguration(
   text: string,
   files: AuthorizationFiles,
+  findings = new Findings(text),
 ): Promise<AuthorizationConfiguration> {
-  const { configuration, faults } = readConfiguration(
-    {
-      kind: 'AuthorizationConfiguration',
-      versions: ['v1', 'v1beta1'],
-      fields: ['authorizers'],
-      read: ({ authorizers }) => readAuthorizers(authorizers as Written, files),
-    },
+  const configuration = readConfiguration(
+    authorizationKind,
+    ({ authorizers }) => readAuthorizers(authorizers, files),
     text,
+    findings,
   );
   const authorizers = await Promise.all(configuration.map((load) => load()));
-  requireNoFaults(faults);
+  findings.requireNoProblems();
   // Whatever could not be read is a fault.
   return { authorizers: authorizers.filter((one) => one !== undefined) };
 }
@@ -58,7 +83,10 @@ interface Taken {
   readonly types: Set<AuthorizerType>;
 }
 
-function readAuthorizers(written: Written, files: AuthorizationFiles): readonly LoadAuthorizer[] {
+function readAuthorizers(
+  written: Written<typeof fields.authorizers>,
+  files: AuthorizationFiles,
+): readonly LoadAuthorizer[] {
   const items = written.items();
   if (items.length === 0) written.required('at least one authorization mode must be defined');
   if (items.length > authorizersMax)
@@ -68,11 +96,11 @@ function readAuthorizers(written: Written, files: AuthorizationFiles): readonly 
 }
 
 function readAuthorizer(
-  written: Written,
+  written: Written<typeof authorizerSchema>,
   taken: Taken,
   { readFile, policyFileGiven }: AuthorizationFiles,
 ): LoadAuthorizer {
-  const fields = written.fields(['type', 'name', 'webhook']);
+  const fields = written.fields();
   const type = readType(fields.type, taken.types);
   const name = readName(fields.name, taken.names);
   if (type === 'ABAC' && !policyFileGiven) fields.type.wrong('Forbidden: needs the flag --authorization-policy-file');
@@ -117,10 +145,12 @@ function readName(written: Written, taken: Set<string>): string {
 
 async function readConnection({ place, file }: NamedFile, readFile: ReadFile): Promise<WebhookConnection | undefined> {
   try {
-    return await loadWebhookConnection(file, readFile);
+    const inner = await readWebhookConnection(file, readFile);
+    place.invalidFile(file, inner.findings);
+    return inner.connection;
   } catch (error) {
     if (!(error instanceof ConfigurationError)) throw error;
-    for (const fault of error.faults) place.invalid(file, fault);
+    place.invalidFile(file, error);
     return undefined;
   }
 }

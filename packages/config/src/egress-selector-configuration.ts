@@ -1,4 +1,6 @@
-import { loadConfiguration } from './load.ts';
+import type { Findings } from './findings.ts';
+import { declareKind, loadConfiguration } from './load.ts';
+import { list, object, string } from './schema.ts';
 import type { Written } from './written.ts';
 
 /** Through which proxy what lies in which direction is reached; undefined for directly. */
@@ -9,6 +11,8 @@ export type EgressProxy = { readonly socket: string } | { readonly url: URL; rea
 
 /** Names of files; without an authority of its own those of the system are trusted. */
 export interface EgressTls {
+  /** Where the configuration names them. */
+  readonly path: string;
   readonly caBundle: string | undefined;
   readonly clientCert: string;
   readonly clientKey: string;
@@ -17,23 +21,59 @@ export interface EgressTls {
 /** The reference has `etcd` too. Ours is reached by its own flags, so nobody shall think that it goes through a proxy. */
 const directions = ['cluster', 'controlplane'];
 
-/** Throws a ConfigurationError with everything that is wrong. */
-export const loadEgressSelectorConfiguration = (text: string): EgressConfiguration =>
-  loadConfiguration(
-    {
-      kind: 'EgressSelectorConfiguration',
-      groups: ['apiserver.config.platform.io', 'apiserver.k8s.io'],
-      versions: ['v1', 'v1beta1', 'v1alpha1'],
-      fields: ['egressSelections'],
-      read: ({ egressSelections }) => readSelections(egressSelections as Written),
-    },
-    text,
-  );
+const tlsSchema = object(
+  'Credentials for a proxy with https.',
+  {
+    caBundle: string('File with the certificates in PEM that are trusted. Those of the system are by default.'),
+    clientCert: string('File with the client certificate in PEM.'),
+    clientKey: string('File with the key of the client certificate in PEM.'),
+  },
+  { required: ['clientCert', 'clientKey'] },
+);
+const tcpSchema = object(
+  'Proxy behind a TCP port.',
+  { url: string('URL of the proxy, http or https, such as `https://proxy:8131`.'), tlsConfig: tlsSchema },
+  { required: ['url'] },
+);
+const udsSchema = object(
+  'Proxy behind a Unix socket.',
+  { udsName: string('Absolute path of the socket.') },
+  { required: ['udsName'] },
+);
+const transportSchema = object('Where the proxy is: set either `tcp` or `uds`.', { tcp: tcpSchema, uds: udsSchema });
+const connectionSchema = object(
+  'How it is reached.',
+  {
+    proxyProtocol: string('`Direct` for no proxy.', { enum: ['Direct', 'HTTPConnect'] }),
+    transport: transportSchema,
+  },
+  { required: ['proxyProtocol'] },
+);
+const selectionsSchema = list(
+  'Networks, each once.',
+  object(
+    'One network.',
+    { name: string('`cluster` or `controlplane`, in letters of any case.'), connection: connectionSchema },
+    { required: ['name', 'connection'] },
+  ),
+);
 
-function readSelections(written: Written): EgressConfiguration {
+export const egressSelectorKind = declareKind({
+  kind: 'EgressSelectorConfiguration',
+  groups: ['apiserver.config.platform.io', 'apiserver.k8s.io'],
+  versions: ['v1', 'v1beta1', 'v1alpha1'],
+  description: 'Proxies through which issuers of tokens are reached.',
+  fields: { egressSelections: selectionsSchema },
+});
+
+/** Throws a ConfigurationError with everything that is wrong. */
+export const loadEgressSelectorConfiguration = (text: string, findings?: Findings): EgressConfiguration =>
+  loadConfiguration(egressSelectorKind, ({ egressSelections }) => readSelections(egressSelections), text, findings);
+
+function readSelections(written: Written<typeof selectionsSchema>): EgressConfiguration {
   const read = new Map<string, EgressProxy | undefined>();
   for (const item of written.items()) {
-    const { name, connection } = item.fields(['name', 'connection']);
+    const { name, connection } = item.fields();
     const direction = name.text()?.toLowerCase() ?? '';
     if (!directions.includes(direction)) name.invalid(direction, `expected ${directions.join(' or ')}`);
     if (read.has(direction)) name.wrong(`Duplicate value: ${JSON.stringify(direction)}`);
@@ -42,8 +82,8 @@ function readSelections(written: Written): EgressConfiguration {
   return read;
 }
 
-function readConnection(written: Written): EgressProxy | undefined {
-  const { proxyProtocol, transport } = written.fields(['proxyProtocol', 'transport']);
+function readConnection(written: Written<typeof connectionSchema>): EgressProxy | undefined {
+  const { proxyProtocol, transport } = written.fields();
   const protocol = proxyProtocol.text() ?? '';
   if (protocol === 'HTTPConnect') return readTransport(transport);
   if (protocol !== 'Direct') proxyProtocol.invalid(protocol, 'expected Direct or HTTPConnect');
@@ -51,8 +91,8 @@ function readConnection(written: Written): EgressProxy | undefined {
   return undefined;
 }
 
-function readTransport(written: Written): EgressProxy | undefined {
-  const { tcp, uds } = written.fields(['tcp', 'uds']);
+function readTransport(written: Written<typeof transportSchema>): EgressProxy | undefined {
+  const { tcp, uds } = written.fields();
   if (tcp.absent === uds.absent) {
     written.wrong('set either tcp or uds for HTTPConnect');
     return undefined;
@@ -60,15 +100,15 @@ function readTransport(written: Written): EgressProxy | undefined {
   return tcp.absent ? readSocket(uds) : readTcp(tcp);
 }
 
-function readSocket(written: Written): EgressProxy | undefined {
-  const { udsName } = written.fields(['udsName']);
+function readSocket(written: Written<typeof udsSchema>): EgressProxy | undefined {
+  const { udsName } = written.fields();
   const socket = udsName.text() ?? '';
   if (!socket.startsWith('/')) udsName.invalid(socket, 'expected the absolute path of a Unix socket');
   return { socket };
 }
 
-function readTcp(written: Written): EgressProxy | undefined {
-  const { url: place, tlsConfig } = written.fields(['url', 'tlsConfig']);
+function readTcp(written: Written<typeof tcpSchema>): EgressProxy | undefined {
+  const { url: place, tlsConfig } = written.fields();
   const text = place.text() ?? '';
   const url = URL.parse(text);
   if (!url || !['http:', 'https:'].includes(url.protocol) || url.username !== '' || url.password !== '') {
@@ -81,13 +121,18 @@ function readTcp(written: Written): EgressProxy | undefined {
   return { url, tls: undefined };
 }
 
-function readTls(written: Written): EgressTls {
+function readTls(written: Written<typeof tlsSchema>): EgressTls {
   if (written.absent) written.required('it is needed for a URL with https');
-  const { caBundle, clientCert, clientKey } = written.fields(['caBundle', 'clientCert', 'clientKey']);
+  const { caBundle, clientCert, clientKey } = written.fields();
   const needed = (file: Written): string => {
     const name = file.text() ?? '';
     if (name === '' && !written.absent) file.required('the name of a file');
     return name;
   };
-  return { caBundle: caBundle.text() || undefined, clientCert: needed(clientCert), clientKey: needed(clientKey) };
+  return {
+    path: written.path,
+    caBundle: caBundle.text() || undefined,
+    clientCert: needed(clientCert),
+    clientKey: needed(clientKey),
+  };
 }

@@ -208,7 +208,7 @@ test.each<[string, string, string]>([
   ],
   ['an unknown field', JSON.stringify({ ...good, resource: [] }), 'unknown field "resource"'],
   ['a field twice', 'kind: A\nkind: B', 'line 2: the key is already set in this map'],
-  ['a field twice, in JSON', '{"kind":"A","kind":"B"}', 'a key is set twice'],
+  ['a field twice, in JSON', '{"kind":"A","kind":"B"}', 'line 1: the key is already set in this map'],
   ['two documents', `${JSON.stringify(good)}\n---\n${JSON.stringify(good)}`, moreDocuments],
   ['a document behind an empty one', `---\n---\n${JSON.stringify(good)}`, moreDocuments],
   ['a text behind the document', `kind: A\n---\nB`, moreDocuments],

@@ -1,6 +1,8 @@
 import { createSecretKey, type KeyObject } from 'node:crypto';
-import { loadConfiguration } from './load.ts';
+import type { Findings } from './findings.ts';
+import { declareKind, loadConfiguration } from './load.ts';
 import { matches, type PlacedPattern, readPattern, refuseMasked, type ResourcePattern } from './resource-patterns.ts';
+import { duration, int32, list, type ListSchema, object, type Schema, string } from './schema.ts';
 import type { Written } from './written.ts';
 
 /** How resources are stored. What no list names is stored as it is. */
@@ -43,24 +45,91 @@ export const providersFor = (
 ): readonly EncryptionProvider[] | undefined =>
   lists.find(({ resources }) => resources.some((pattern) => matches(pattern, resource, group)))?.providers;
 
-/** Throws a ConfigurationError with everything that is wrong. It never repeats a secret. */
-export const loadEncryptionConfiguration = (text: string): EncryptionConfiguration =>
-  loadConfiguration(
+/** The lengths of keys in bytes. */
+const keyBytes = { aesgcm: [16, 24, 32], aescbc: [32], secretbox: [32] } as const;
+const defaultCacheSize = 1_000;
+
+const keysSchema = (description: string, bytes: string) =>
+  object(
+    description,
     {
-      kind: 'EncryptionConfiguration',
-      versions: ['v1'],
-      fields: ['resources'],
-      read: ({ resources }) => ({ lists: readLists(resources as Written) }),
+      keys: list(
+        'The first key encrypts, all decrypt.',
+        object(
+          'One key.',
+          {
+            name: string('Name of the key, without colons. It is stored with each value.'),
+            secret: string(`Key of ${bytes} bytes in base64.`),
+          },
+          { required: ['name', 'secret'] },
+        ),
+        { minItems: 1 },
+      ),
     },
-    text,
+    { required: ['keys'] },
   );
 
-function readLists(written: Written): readonly EncryptedResources[] {
+const kmsSchema = object(
+  'Keys of a KMS plugin.',
+  {
+    apiVersion: string('Version of the plugin API.', { enum: ['v1', 'v2'], default: 'v1' }),
+    name: string('Name of the plugin, without colons. It is stored with each value.'),
+    cachesize: int32('Only for v1: maximum number of keys in memory; a negative number for none.', {
+      default: defaultCacheSize,
+    }),
+    endpoint: string('Unix socket of the plugin: `unix:///path`, or `unix:///@name` for an abstract one.'),
+    timeout: duration('Maximum duration of a call to the plugin.', { default: '3s' }),
+  },
+  { required: ['name', 'endpoint'] },
+);
+
+const providerSchema = object(
+  'One provider: set exactly one of the fields.',
+  {
+    aesgcm: keysSchema('AES-GCM.', '16, 24 or 32'),
+    aescbc: keysSchema('AES-CBC.', '32'),
+    secretbox: keysSchema('XSalsa20 and Poly1305.', '32'),
+    identity: object('No encryption.', {}),
+    kms: kmsSchema,
+  },
+  { minProperties: 1, maxProperties: 1 },
+);
+
+const listsSchema = list(
+  'Ordered lists of resources with their providers: the first that names a resource applies.',
+  object(
+    'Some resources and their providers.',
+    {
+      resources: list(
+        'Resources that are encrypted by the providers.',
+        string('`resource`, `resource.group`, `*.group`, `*.` for the core group or `*.*` for everything.'),
+        { minItems: 1 },
+      ),
+      providers: list('The first provider encrypts, all decrypt.', providerSchema, { minItems: 1 }),
+    },
+    { required: ['resources', 'providers'] },
+  ),
+  { minItems: 1 },
+);
+
+export const encryptionKind = declareKind({
+  kind: 'EncryptionConfiguration',
+  versions: ['v1'],
+  description: 'Which resources are encrypted in etcd, and how. What no list names is stored unencrypted.',
+  fields: { resources: listsSchema },
+  required: ['resources'],
+});
+
+/** Throws a ConfigurationError with everything that is wrong. It never repeats a secret. */
+export const loadEncryptionConfiguration = (text: string, findings?: Findings): EncryptionConfiguration =>
+  loadConfiguration(encryptionKind, ({ resources }) => ({ lists: readLists(resources) }), text, findings);
+
+function readLists(written: Written<typeof listsSchema>): readonly EncryptedResources[] {
   const lists = filled(written, 'a list of resources');
   const placed: PlacedPattern[] = [];
   const kmsNames = new Set<string>();
   const read = lists.map((item, list): EncryptedResources => {
-    const { resources, providers } = item.fields(['resources', 'providers']);
+    const { resources, providers } = item.fields();
     for (const one of filled(resources, 'a resource')) {
       const pattern = readPattern(one);
       if (pattern) placed.push({ written: one, pattern, list });
@@ -74,39 +143,38 @@ function readLists(written: Written): readonly EncryptedResources[] {
   return read;
 }
 
-function filled(written: Written, what: string): readonly Written[] {
+function filled<Item extends Schema>(written: Written<ListSchema<Item>>, what: string): readonly Written<Item>[] {
   const items = written.items();
   if (items.length === 0) written.wrong(`name at least ${what}`);
   return items;
 }
 
-/** The lengths of keys in bytes. */
-const keyBytes = { aesgcm: [16, 24, 32], aescbc: [32], secretbox: [32] } as const;
 const members = ['aesgcm', 'aescbc', 'secretbox', 'identity', 'kms'] as const;
 
-function readProvider(written: Written, kmsNames: Set<string>): EncryptionProvider | undefined {
-  const fields = written.fields(members);
+function readProvider(written: Written<typeof providerSchema>, kmsNames: Set<string>): EncryptionProvider | undefined {
+  const fields = written.fields();
   const [type, ...others] = members.filter((member) => !fields[member].absent);
   if (!type || others.length > 0) {
     written.wrong(`set exactly one of ${members.join(', ')}${type ? '; more go into entries of their own' : ''}`);
     return undefined;
   }
-  const own = fields[type];
   switch (type) {
     case 'identity':
-      own.fields([]);
       return { type };
     case 'kms':
-      return readKms(own, kmsNames);
+      return readKms(fields.kms, kmsNames);
     default:
-      return { type, keys: readKeys(own, keyBytes[type]) };
+      return { type, keys: readKeys(fields[type], keyBytes[type]) };
   }
 }
 
-function readKeys(written: Written, lengths: readonly number[]): readonly EncryptionKey[] {
+function readKeys(
+  written: Written<ReturnType<typeof keysSchema>>,
+  lengths: readonly number[],
+): readonly EncryptionKey[] {
   const names = new Set<string>();
-  return filled(written.fields(['keys']).keys, 'a key').flatMap((item): EncryptionKey[] => {
-    const fields = item.fields(['name', 'secret']);
+  return filled(written.fields().keys, 'a key').flatMap((item): EncryptionKey[] => {
+    const fields = item.fields();
     const name = readName(fields.name, 'key');
     if (name !== undefined && names.has(name)) fields.name.wrong('another key of this provider has the same name');
     if (name !== undefined) names.add(name);
@@ -146,11 +214,10 @@ function readSecret(written: Written, lengths: readonly number[]): KeyObject | u
   return createSecretKey(bytes);
 }
 
-const defaultCacheSize = 1_000;
 const defaultTimeoutMs = 3_000;
 
-function readKms(written: Written, names: Set<string>): KmsProvider | undefined {
-  const fields = written.fields(['apiVersion', 'name', 'cachesize', 'endpoint', 'timeout']);
+function readKms(written: Written<typeof kmsSchema>, names: Set<string>): KmsProvider | undefined {
+  const fields = written.fields();
   const version = fields.apiVersion.text() ?? 'v1';
   if (version !== 'v1' && version !== 'v2') fields.apiVersion.wrong('there are v1 and v2');
   const name = readName(fields.name, 'plugin');

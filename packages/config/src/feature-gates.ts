@@ -12,6 +12,7 @@ export type FeatureGate = keyof typeof gates;
 
 export interface FeatureGates {
   enabled(gate: FeatureGate): boolean;
+  readonly all: readonly { readonly name: FeatureGate; readonly stage: string; readonly enabled: boolean }[];
 }
 
 const groups = { AllAlpha: 'alpha', AllBeta: 'beta' } as const;
@@ -35,5 +36,10 @@ export function featureGates(written: ReadonlyMap<string, string>): {
     const said = written.get(gate) ?? ofGroup(stage);
     return said === undefined ? byDefault : said === 'true';
   };
-  return { gates: { enabled }, faults };
+  const all = (Object.keys(gates) as FeatureGate[]).map((name) => ({
+    name,
+    stage: gates[name].stage,
+    enabled: enabled(name),
+  }));
+  return { gates: { enabled, all }, faults };
 }

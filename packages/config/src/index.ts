@@ -4,9 +4,24 @@ export {
   type AuthenticationFlags,
   loadAuthenticationConfiguration,
 } from './authentication-configuration.ts';
-export { type AdmissionConfiguration, loadAdmissionConfiguration } from './admission-configuration.ts';
+export {
+  type AuditedResources,
+  type AuditLevel,
+  auditLevels,
+  type AuditPolicy,
+  type AuditRule,
+  type AuditStage,
+  auditStages,
+  loadAuditPolicy,
+} from './audit-policy.ts';
+export {
+  type AdmissionConfiguration,
+  loadAdmissionConfiguration,
+  loadPluginConfiguration,
+  readAdmissionConfiguration,
+} from './admission-configuration.ts';
 export type { EventLimit, EventLimitType, EventRateLimitConfiguration } from './admission/event-rate-limit.ts';
-export { type AbacPolicy, loadAbacPolicies } from './abac-policies.ts';
+export { loadAbacPolicies } from './abac-policies.ts';
 export {
   type AuthorizationConfiguration,
   type AuthorizationFiles,
@@ -32,6 +47,17 @@ export {
 } from './encryption-configuration.ts';
 export { type FeatureGate, type FeatureGates, featureGates } from './feature-gates.ts';
 export { type Content, type Kubeconfig, loadKubeconfig } from './kubeconfig.ts';
-export { ConfigurationError } from './load.ts';
+export { certificatesIn } from './certificates.ts';
+export { type EgressTlsFiles, readEgressTls } from './egress-tls.ts';
+export { ConfigurationError, Findings, type FoundCertificates, type Problem } from './findings.ts';
+export { configurationKinds, kindNamed, kindOf, nameOf } from './kinds.ts';
+export type { DeclaredKind } from './load.ts';
+export type { Schema } from './schema.ts';
 export { type Manifest, readManifests } from './manifests.ts';
-export { loadWebhookConnection, type ReadFile, type WebhookConnection } from './webhook-connection.ts';
+export { loadTracingConfiguration, type TracingConfiguration, type TracingEndpoint } from './tracing-configuration.ts';
+export {
+  loadWebhookConnection,
+  readWebhookConnection,
+  type ReadFile,
+  type WebhookConnection,
+} from './webhook-connection.ts';

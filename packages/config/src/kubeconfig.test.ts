@@ -21,10 +21,10 @@ test('the current context says where to ask and with what', () => {
   expect(loadKubeconfig(config({ cluster: { 'tls-server-name': 'reviews' } }))).toEqual({
     server: new URL('https://reviews.example/authenticate'),
     tlsServerName: 'reviews',
-    certificateAuthority: { file: 'ca.crt' },
-    clientCertificate: { file: 'a.crt' },
-    clientKey: { file: 'a.key' },
-    token: { data: Buffer.from('hush') },
+    certificateAuthority: { file: 'ca.crt', path: 'clusters[1].cluster.certificate-authority' },
+    clientCertificate: { file: 'a.crt', path: 'users[0].user.client-certificate' },
+    clientKey: { file: 'a.key', path: 'users[0].user.client-key' },
+    token: { data: Buffer.from('hush'), path: 'users[0].user.token' },
   });
 });
 
@@ -41,7 +41,22 @@ test('what stands in the file itself counts before other files', () => {
     clientCertificate: { data: Buffer.from('pem') },
     token: { data: Buffer.from('hush') },
   });
-  expect(loadKubeconfig(config({ user: { token: '', tokenFile: 'token' } })).token).toEqual({ file: 'token' });
+  expect(loadKubeconfig(config({ user: { token: '', tokenFile: 'token' } })).token).toEqual({
+    file: 'token',
+    path: 'users[0].user.tokenFile',
+  });
+});
+
+test('other contexts may say what this one must not', () => {
+  const users = [
+    { name: 'u', user },
+    { name: 'other', user: { exec: { command: 'sh' } } },
+  ];
+  const contexts = [
+    { name: 'other', context: { cluster: 7 } },
+    { name: 'x', context: { cluster: 'c', user: 'u' } },
+  ];
+  expect(loadKubeconfig(config({ root: { users, contexts } })).token).toMatchObject({ data: Buffer.from('hush') });
 });
 
 test('a user is not needed', () => {

@@ -1,76 +1,122 @@
-import {
-  MalformedTextError,
-  type Parsed,
-  parseYaml,
-  type TextFault,
-  YamlTooLargeError,
-} from '@cluster-apiserver/model';
-import { Written } from './written.ts';
+import { MalformedTextError, type Parsed, parseYaml, YamlTooLargeError } from '@cluster-apiserver/model';
+import { ConfigurationError, Findings } from './findings.ts';
+import { type Fields, type ObjectSchema, object, string } from './schema.ts';
+import { structureProblems } from './structure.ts';
+import { Written, type WrittenFields } from './written.ts';
 
-/** Everything that is wrong with a file, each as a sentence that begins with a path into it. */
-export class ConfigurationError extends Error {
-  override readonly name = 'ConfigurationError';
-  readonly faults: readonly string[];
-  constructor(faults: readonly string[]) {
-    super(faults.join('\n'));
-    this.faults = faults;
-  }
-}
+export { ConfigurationError };
 
 /** The group of our documentation, and the one that files for the reference have. */
 const usualGroups = ['apiserver.config.platform.io', 'apiserver.config.k8s.io'];
 
-export interface ConfigurationKind<T> {
+/** A kind of configuration: what its files are called and what may be in them. */
+export interface DeclaredKind<Declared extends Fields = Fields> {
+  readonly kind: string;
+  /** The first is the one to write. */
+  readonly apiVersions: readonly string[];
+  readonly schema: ObjectSchema<Declared>;
+}
+
+interface Declaration<Declared extends Fields> {
   readonly kind: string;
   /** Others than the usual ones. */
   readonly groups?: readonly string[];
   /** Without their group, newest first. */
   readonly versions: readonly string[];
-  readonly fields: readonly string[];
-  readonly read: (fields: Readonly<Record<string, Written>>) => T;
+  readonly description: string;
+  readonly fields: Declared;
+  readonly required?: readonly (keyof Declared & string)[];
 }
 
+export function declareKind<Declared extends Fields>({
+  kind,
+  groups = usualGroups,
+  versions,
+  description,
+  fields,
+  required = [],
+}: Declaration<Declared>): DeclaredKind<Declared> {
+  const apiVersions = groups.flatMap((group) => versions.map((version) => (group ? `${group}/${version}` : version)));
+  const own = {
+    apiVersion: string('Version of this schema.', { enum: apiVersions }),
+    kind: string('Kind of the file.', { enum: [kind] }),
+  };
+  const schema = object<Fields>(
+    description,
+    { ...own, ...fields },
+    { required: ['apiVersion', 'kind', ...required] },
+  ) as ObjectSchema<Declared>; // and the two that every file has
+  return { kind, apiVersions, schema };
+}
+
+export type Read<Declared extends Fields, T> = (fields: WrittenFields<Declared>) => T;
+
 /** Reads YAML or JSON strictly. Throws a ConfigurationError that holds all there is to say. */
-export function loadConfiguration<T>(kind: ConfigurationKind<T>, text: string): T {
-  const { configuration, faults } = readConfiguration(kind, text);
-  requireNoFaults(faults);
+export function loadConfiguration<Declared extends Fields, T>(
+  kind: DeclaredKind<Declared>,
+  read: Read<Declared, T>,
+  text: string,
+  findings = new Findings(text),
+): T {
+  const configuration = readConfiguration(kind, read, text, findings);
+  findings.requireNoProblems();
   return configuration;
 }
 
 /**
- * The same for a file that names other files: faults of those can be added before `requireNoFaults` reports all of them.
- * Throws a ConfigurationError for a text in which nothing can be found.
+ * The same for a file that names other files: what is wrong with those can be found before `requireNoProblems` reports
+ * all of it. Throws a ConfigurationError for a text in which nothing can be found.
  */
-export function readConfiguration<T>(
-  kind: ConfigurationKind<T>,
+export function readConfiguration<Declared extends Fields, T>(
+  kind: DeclaredKind<Declared>,
+  read: Read<Declared, T>,
   text: string,
-): { readonly configuration: T; readonly faults: readonly string[] } {
-  const { value, faults } = parseText(text);
-  const root = new Written(value, '', faults);
-  if (root.absent) throw new ConfigurationError(faults.length > 0 ? faults : ['the file is empty']);
-  return { configuration: readEmbedded(kind, root), faults };
-}
-
-/** Reads a configuration that is a part of another one. */
-export function readEmbedded<T>(
-  { kind, groups = usualGroups, versions, fields, read }: ConfigurationKind<T>,
-  written: Written,
+  findings: Findings,
 ): T {
-  const found = written.fields(['apiVersion', 'kind', ...fields]);
-  const known = groups.flatMap((group) => versions.map((version) => (group ? `${group}/${version}` : version)));
-  require(found.kind as Written, [kind]);
-  require(found.apiVersion as Written, known);
-  return read(found);
+  return readEmbedded(kind, read, requireContent(parseText(text, findings), findings), '', findings);
 }
 
-/** Throws a ConfigurationError. A field that says two things is read twice, and what is wrong with it is said once. */
-export function requireNoFaults(faults: readonly string[]): void {
-  if (faults.length > 0) throw new ConfigurationError([...new Set(faults)]);
+/** Throws a ConfigurationError for a file that says nothing. */
+export function requireContent(value: unknown, findings: Findings): unknown {
+  if (value !== null && value !== undefined) return value;
+  if (findings.problems.length === 0) findings.add('', 'the file is empty');
+  throw new ConfigurationError(findings.problems);
 }
 
-/** A key may be a secret that misses the blank behind its colon, so only its place is named. */
-const duplicateKey = ({ line }: TextFault): string =>
-  line === undefined ? 'a key is set twice' : `line ${line}: the key is already set in this map`;
+/** Reads a configuration that is a part of another one, at a path of that. */
+export function readEmbedded<Declared extends Fields, T>(
+  { kind, apiVersions, schema }: DeclaredKind<Declared>,
+  read: Read<Declared, T>,
+  value: unknown,
+  path: string,
+  findings: Findings,
+): T {
+  const structure = structureProblems(schema, value, path);
+  const refused = structure.filter(({ isOfForm }) => isOfForm);
+  for (const problem of refused) findings.add(problem.path, problem.message, problem.key);
+  const before = findings.problems.length;
+  const fields = new Written(schema, value, path, findings).fields();
+  const own = fields as WrittenFields<typeof ownFields>; // every kind has them
+  require(own.kind, [kind]);
+  require(own.apiVersion, apiVersions);
+  const configuration = read(fields);
+  // Whoever reads a value of another type finds none, and says so.
+  const unreadable = new Set(refused.filter(({ key }) => key === undefined).map((problem) => problem.path));
+  findings.dropFrom(before, (problem) => placesAround(problem.path).some((place) => unreadable.has(place)));
+  const said = new Set(findings.problems.slice(before).flatMap((problem) => placesAround(problem.path)));
+  for (const problem of structure)
+    if (!problem.isOfForm && !unreadable.has(problem.path) && !said.has(problem.path))
+      findings.add(problem.path, problem.message);
+  return configuration;
+}
+
+/** A path with those of all that is around it: `a[0].b`, `a[0]`, `a` and the root. */
+function placesAround(path: string): readonly string[] {
+  const ends = Array.from(path.matchAll(/[.[]/g), ({ index }) => index);
+  return [path, ...ends.map((end) => path.slice(0, end)), ''];
+}
+
+const ownFields = { apiVersion: string(''), kind: string('') };
 
 function require(written: Written, allowed: readonly string[]): void {
   const found = written.text();
@@ -82,21 +128,24 @@ function require(written: Written, allowed: readonly string[]): void {
 const configurationBytesMax = 512 * 1024;
 
 /** Throws a ConfigurationError for a text in which nothing can be found. */
-export function parseText(text: string): { readonly value: unknown; readonly faults: string[] } {
-  const { value, faults: ofText, hasMoreDocuments } = parsed(text);
-  const faults = ofText.map(duplicateKey);
-  if (hasMoreDocuments) faults.push('the file holds more than one document: remove all but one');
-  return { value, faults };
+export function parseText(text: string, findings: Findings): unknown {
+  const { value, faults, hasMoreDocuments } = parsed(text, findings);
+  if (faults.length > 0) findings.addDuplicateKeys();
+  if (hasMoreDocuments) findings.add('', 'the file holds more than one document: remove all but one');
+  return value;
 }
 
-function parsed(text: string): Parsed {
+function parsed(text: string, findings: Findings): Parsed {
   try {
     return parseYaml(text, configurationBytesMax);
   } catch (error) {
     if (error instanceof YamlTooLargeError) throw new ConfigurationError([error.message]);
     if (!(error instanceof MalformedTextError)) throw error;
     // Its message shows a piece of the text, which may be a secret: only the place is told.
-    const place = / at (line \d+, column \d+)/.exec(error.message)?.[1];
-    throw new ConfigurationError([`the file is not valid YAML${place ? ` at ${place}` : ''}`]);
+    const [, line, column] = / at line (\d+), column (\d+)/.exec(error.message) ?? [];
+    const place = line === undefined ? undefined : { line: Number(line), column: Number(column) };
+    const where = place ? ` at line ${place.line}, column ${place.column}` : '';
+    findings.addAt(place, '', `the file is not valid YAML${where}`);
+    throw new ConfigurationError(findings.problems);
   }
 }

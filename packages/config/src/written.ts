@@ -1,19 +1,35 @@
 import { parseDuration } from '@cluster-apiserver/base';
 import { type Integer, isRawNumber } from '@cluster-apiserver/model';
+import type { Findings } from './findings.ts';
+import type { ListSchema, ObjectSchema, Schema } from './schema.ts';
+import { notADuration, notInt32 } from './structure.ts';
+
+/** The parts of an object, each as its field is declared. */
+export type WrittenFields<Declared> = {
+  readonly [Name in keyof Declared]: Declared[Name] extends Schema ? Written<Declared[Name]> : never;
+};
 
 /**
  * A part of what an operator wrote, and where it stands. Reading it notes what is wrong and goes on, so that all faults
  * of a file are told at once. A fault names its place and never repeats what was written there: it may be a secret.
+ * What is of another type than declared reads as absent: the schema has refused it already.
  */
-export class Written {
+export class Written<S extends Schema = Schema> {
   readonly path: string;
+  readonly findings: Findings;
+  readonly #schema: S;
   readonly #value: unknown;
-  readonly #faults: string[];
 
-  constructor(value: unknown, path: string, faults: string[]) {
+  constructor(schema: S, value: unknown, path: string, findings: Findings) {
+    this.#schema = schema;
     this.#value = value ?? undefined; // null says nothing
     this.path = path;
-    this.#faults = faults;
+    this.findings = findings;
+  }
+
+  /** For a schema of its own, and for what nobody declared. */
+  get value(): unknown {
+    return this.#value;
   }
 
   get absent(): boolean {
@@ -21,7 +37,7 @@ export class Written {
   }
 
   wrong(problem: string): void {
-    this.#faults.push(this.path === '' ? problem : `${this.path}: ${problem}`);
+    this.findings.add(this.path, problem);
   }
 
   required(detail = ''): void {
@@ -30,85 +46,63 @@ export class Written {
 
   /** For values that are no secrets: to see one helps to find its place. */
   invalid(value: unknown, detail: string): void {
-    this.wrong(`Invalid value: ${JSON.stringify(value)}: ${detail}`);
+    this.wrong(invalidText(value, detail));
   }
 
-  /** Each of these fields, written or not; any other is a fault. */
-  fields<Name extends string>(names: readonly Name[]): Readonly<Record<Name, Written>> {
-    const found = this.#is('an object', isObject) ?? {};
-    for (const name of Object.keys(found))
-      if (!(names as readonly string[]).includes(name)) this.wrong(`unknown field ${shownName(name)}`);
-    const children = names.map((name) => [
+  /** What is wrong with a file that this one names, and what was found there. */
+  invalidFile(file: string, inner: Parameters<Findings['include']>[0]): void {
+    this.findings.include(inner, (text) => `${this.path}: ${invalidText(file, text)}`);
+  }
+
+  /** Each of the declared fields, written or not. */
+  fields(): S extends ObjectSchema<infer Declared> ? WrittenFields<Declared> : never {
+    const { properties } = this.#schema as ObjectSchema;
+    const found = isObject(this.#value) ? this.#value : {};
+    const children = Object.entries(properties).map(([name, schema]) => [
       name,
-      this.#child(name, Object.hasOwn(found, name) ? found[name] : undefined),
+      this.#child(schema, name, Object.hasOwn(found, name) ? found[name] : undefined),
     ]);
-    return Object.fromEntries(children) as Record<Name, Written>; // one for each name
+    // One for each of the properties, of the schema that is declared for it.
+    return Object.fromEntries(children) as S extends ObjectSchema<infer Declared> ? WrittenFields<Declared> : never;
   }
 
-  items(): readonly Written[] {
-    const found = this.#is('a list', isList);
-    return (found ?? []).map((item, index) => new Written(item, `${this.path}[${index}]`, this.#faults));
+  items(): readonly (S extends ListSchema<infer Item> ? Written<Item> : never)[] {
+    const { items } = this.#schema as ListSchema;
+    const found: readonly unknown[] = Array.isArray(this.#value) ? this.#value : [];
+    const written = found.map((item, index) => new Written(items, item, `${this.path}[${index}]`, this.findings));
+    return written as (S extends ListSchema<infer Item> ? Written<Item> : never)[]; // each is of the declared items
   }
 
   text(): string | undefined {
-    return this.#is('a string', isText);
+    return typeof this.#value === 'string' ? this.#value : undefined;
   }
 
   fact(): boolean | undefined {
-    return this.#is('true or false', isFact);
-  }
-
-  /** A place below, to say something about it. */
-  at(name: string): Written {
-    return this.#child(name, undefined);
+    return typeof this.#value === 'boolean' ? this.#value : undefined;
   }
 
   int32(): number | undefined {
-    const number = this.#is('a number', isNumber);
-    if (number === undefined) return undefined;
-    if (typeof number === 'number' && number === (number | 0)) return number;
-    this.wrong('expected a whole number of 32 bits, got another number');
+    if (!isNumber(this.#value)) return undefined;
+    if (typeof this.#value === 'number' && this.#value === (this.#value | 0)) return this.#value;
+    this.wrong(notInt32);
     return undefined;
   }
 
   durationMs(): number | undefined {
     const text = this.text();
     const parsed = text === undefined ? undefined : parseDuration(text);
-    if (text !== undefined && parsed === undefined) this.wrong('expected a duration such as 3s or 1m30s');
+    if (text !== undefined && parsed === undefined) this.wrong(notADuration);
     return parsed;
   }
 
-  #child(name: string, value: unknown): Written {
-    return new Written(value, this.path === '' ? name : `${this.path}.${name}`, this.#faults);
-  }
-
-  /** Undefined when it is absent or something else. */
-  #is<T>(wanted: string, fits: (value: unknown) => value is T): T | undefined {
-    if (this.absent) return undefined;
-    if (fits(this.#value)) return this.#value;
-    this.wrong(`expected ${wanted}, got ${typeName(this.#value)}`);
-    return undefined;
+  #child(schema: Schema, name: string, value: unknown): Written {
+    return new Written(schema, value, this.path === '' ? name : `${this.path}.${name}`, this.findings);
   }
 }
 
-const isText = (value: unknown): value is string => typeof value === 'string';
-
-const isFact = (value: unknown): value is boolean => typeof value === 'boolean';
+const invalidText = (value: unknown, detail: string): string => `Invalid value: ${JSON.stringify(value)}: ${detail}`;
 
 const isNumber = (value: unknown): value is Integer => typeof value === 'number' || isRawNumber(value);
 
-const isList = (value: unknown): value is readonly unknown[] => Array.isArray(value);
-
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && !isRawNumber(value);
-
-function typeName(value: unknown): string {
-  if (Array.isArray(value)) return 'a list';
-  if (isRawNumber(value)) return 'a number';
-  return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
-}
-
-/** Keys have 24 letters and more in base64, and fields have fewer. */
-const shownLettersMax = 20;
-const shownName = (name: string): string =>
-  name.length > shownLettersMax ? `of ${name.length} letters` : JSON.stringify(name);

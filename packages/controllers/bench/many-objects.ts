@@ -77,7 +77,13 @@ async function fill(namespace: string, more: Partial<ObjectMeta>): Promise<void>
   await accounts.collection.reach(last, within());
 }
 
-const unmeasured: ControllerMeasures = { queued: () => {}, retried: () => {}, unreadable: () => {} };
+const unmeasured: ControllerMeasures = {
+  queued: () => {},
+  added: () => {},
+  began: () => () => {},
+  retried: () => {},
+  unreadable: () => {},
+};
 const term = new AbortController();
 const options = { resources: registry.resources, clock, random: systemRandom(), signal: term.signal };
 let synced = (): void => {};

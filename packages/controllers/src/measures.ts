@@ -1,7 +1,15 @@
+/** What a queue counts of its keys. */
+export interface QueueMeasures {
+  /** How many keys wait for a worker, whenever that has changed. */
+  queued(keys: number): void;
+  /** A key was added that did not wait already. */
+  added(): void;
+  /** A worker has begun with a key that waited so long. What it gives is called when the work has ended. */
+  began(waitedSeconds: number): () => void;
+}
+
 /** What a controller counts. */
-export interface ControllerMeasures {
-  /** How many objects wait for a worker, whenever that has changed. */
-  queued(objects: number): void;
+export interface ControllerMeasures extends QueueMeasures {
   /** A worker failed and tries again after a pause. */
   retried(): void;
   /** How many stored objects the controller cannot read; whatever may depend on them waits. */

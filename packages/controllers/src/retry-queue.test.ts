@@ -9,6 +9,7 @@ function openQueue({ workers = 2 } = {}) {
   const begun: string[] = [];
   const ends = new Map<string, PromiseWithResolvers<void>>();
   const failures: number[] = [];
+  const measured = { depth: 0, added: 0, waited: [] as number[], ended: 0 };
   const queue = retryQueue<string>({
     clock,
     random: seededRandom(1),
@@ -21,7 +22,14 @@ function openQueue({ workers = 2 } = {}) {
       return end.promise;
     },
     failed: (_, { tries }) => failures.push(tries),
-    depthChanged: () => {},
+    measures: {
+      queued: (keys) => void (measured.depth = keys),
+      added: () => void measured.added++,
+      began: (waitedSeconds) => {
+        measured.waited.push(waitedSeconds);
+        return () => void measured.ended++;
+      },
+    },
   });
   const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
   const end = async (key: string): Promise<void> => {
@@ -32,7 +40,7 @@ function openQueue({ workers = 2 } = {}) {
     ends.get(key)?.reject(new Error('no'));
     await turn();
   };
-  return { clock, begun, failures, queue, end, fail };
+  return { clock, begun, failures, queue, end, fail, measured };
 }
 
 test('as many keys are worked on at a time as there are workers, first come first served', async () => {
@@ -105,6 +113,17 @@ test('pauses grow up to their bound and are short again after a success', async 
   clock.advance(100);
   expect(begun).toHaveLength(14);
   expect(failures).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 1]);
+});
+
+test('keys are measured from the time they were added, each as often as it is worked on', async () => {
+  const { queue, measured, end, fail, clock } = openQueue({ workers: 1 });
+  for (const key of ['a', 'a', 'a', 'b', 'b']) queue.add(key);
+  expect(measured).toEqual({ depth: 1, added: 3, waited: [0], ended: 0 });
+  clock.advance(2_000);
+  await end('a');
+  expect(measured).toEqual({ depth: 1, added: 3, waited: [0, 2], ended: 1 });
+  await fail('b');
+  expect(measured).toEqual({ depth: 0, added: 3, waited: [0, 2, 0], ended: 2 });
 });
 
 test('closing waits for what is under way, begins nothing and leaves no timers', async () => {

@@ -1,4 +1,5 @@
 import { type Backoff, backoff, type Clock, type Random } from '@cluster-apiserver/base';
+import type { QueueMeasures } from './measures.ts';
 
 /**
  * Work by key: one worker at a time works on a key, and a key waits in the queue once, so the number of keys bounds the
@@ -18,13 +19,13 @@ export interface RetryQueueOptions<Key> {
   readonly pauses: { readonly firstMs: number; readonly maxMs: number };
   readonly work: (key: Key) => Promise<void>;
   readonly failed: (key: Key, failure: { readonly tries: number; readonly cause: unknown }) => void;
-  /** Told how many keys wait for a worker. */
-  readonly depthChanged: (keys: number) => void;
+  readonly measures: QueueMeasures;
 }
 
 export function retryQueue<Key extends object | string>(options: RetryQueueOptions<Key>): RetryQueue<Key> {
-  const { clock, random, workers, pauses, work, failed, depthChanged } = options;
-  const ready = new Set<Key>();
+  const { clock, random, workers, pauses, work, failed, measures } = options;
+  /** Keys that wait for a worker, and since when. */
+  const ready = new Map<Key, number>();
   const running = new Map<Key, Promise<void>>();
   /** Keys that were added while they were worked on: that work may have seen an old state. */
   const again = new Set<Key>();
@@ -33,33 +34,36 @@ export function retryQueue<Key extends object | string>(options: RetryQueueOptio
   let closed = false;
 
   /** One iterator for many keys: a new one would first step over all the places that taken keys have left in the set. */
-  let waiting = ready.values();
-  const take = (): Key | undefined => {
+  let waiting = ready.entries();
+  const take = (): readonly [key: Key, sinceMs: number] | undefined => {
     let next = waiting.next();
     if (next.done) {
-      waiting = ready.values();
+      waiting = ready.entries();
       next = waiting.next();
     }
-    if (!next.done) ready.delete(next.value);
+    if (next.done) return undefined;
+    ready.delete(next.value[0]);
     return next.value;
   };
   const pump = (): void => {
     while (running.size < workers) {
-      const key = take();
-      if (key === undefined) break;
-      running.set(key, attempt(key));
+      const taken = take();
+      if (!taken) break;
+      const [key, sinceMs] = taken;
+      running.set(key, attempt(key, measures.began((clock.monotonicMs() - sinceMs) / 1000)));
     }
-    depthChanged(ready.size);
+    measures.queued(ready.size);
   };
-  const attempt = async (key: Key): Promise<void> => {
+  const attempt = async (key: Key, ended: () => void): Promise<void> => {
     try {
       await work(key);
       failures.delete(key);
     } catch (cause) {
       if (!closed) pauseAfter(key, cause);
     }
+    ended();
     running.delete(key);
-    if (again.delete(key)) add(key);
+    if (again.delete(key)) wait(key);
     // Also when `add` left the key to its pause: the worker is free for another key.
     pump();
   };
@@ -76,16 +80,20 @@ export function retryQueue<Key extends object | string>(options: RetryQueueOptio
   };
   const add = (key: Key): void => {
     if (closed || pausing.has(key)) return;
+    if (!ready.has(key) && !again.has(key)) measures.added();
     if (running.has(key)) again.add(key);
-    else ready.add(key);
+    else wait(key);
     pump();
+  };
+  const wait = (key: Key): void => {
+    if (!closed && !pausing.has(key) && !ready.has(key)) ready.set(key, clock.monotonicMs());
   };
   return {
     add,
     close: async () => {
       closed = true;
       ready.clear();
-      depthChanged(0);
+      measures.queued(0);
       for (const cancel of pausing.values()) cancel();
       pausing.clear();
       await Promise.all(running.values());

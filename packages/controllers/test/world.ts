@@ -169,6 +169,8 @@ export function recordedMeasures(): RecordedMeasures {
   return {
     last,
     queued: (objects) => void (last.queued = objects),
+    added: () => {},
+    began: () => () => {},
     retried: () => {},
     unreadable: (objects) => void (last.unreadable = objects),
   };

@@ -56,13 +56,19 @@ export { tokenIssuer } from './authentication/service-account/token-issuer.ts';
 export { staticTokens, TokenFileError } from './authentication/static-tokens.ts';
 export type { TokenAnswer, TokenAuthenticator } from './authentication/token-authenticator.ts';
 export { TokenRejectedError } from './authentication/token-rejected.ts';
+export {
+  type AuthenticationResult,
+  measuredAuthenticator,
+  type ObserveAuthentication,
+} from './authentication/measured.ts';
 export { firstToKnow, firstToKnowToken } from './authentication/union.ts';
-export { type AbacPolicy, abac } from './authorization/abac.ts';
+export { abac } from './authorization/abac.ts';
 export { alwaysAllow, alwaysDeny } from './authorization/always.ts';
 export { alwaysAllowedPaths, PathPatternError, pathMatcher } from './authorization/always-allowed-paths.ts';
 export type { Authorizer } from './authorization/authorizer.ts';
 export { instrumented } from './authorization/instrumented.ts';
-export { mastersGroup, privilegedGroups } from './authorization/privileged-groups.ts';
+export { type AuthorizationResult, measuredAuthorizer, type ObserveAuthorization } from './authorization/measured.ts';
+export { mastersGroup, monitoringGroup, privilegedGroups } from './authorization/privileged-groups.ts';
 export { type IndexedBinding, type IndexedRole, PolicyIndex } from './authorization/rbac/policy-index.ts';
 export { missingRules } from './authorization/rbac/missing-rules.ts';
 export { type CurrentPolicy, rbacAuthorizer } from './authorization/rbac/rbac-authorizer.ts';
@@ -80,7 +86,7 @@ export {
   type WantedUser,
   wantedUser,
 } from './impersonation/wanted-user.ts';
-export type { WebhookConnection } from './webhook/ask-webhook.ts';
+export { sendToWebhook, type WebhookConnection } from './webhook/ask-webhook.ts';
 export { webhookTokens } from './authentication/webhook/webhook-tokens.ts';
 export { type ConnectProxy, type ProxyTls, throughProxy } from './https/connect-proxy.ts';
 export {

@@ -78,3 +78,16 @@ export interface AccessRules {
   /** What went wrong while they were gathered. */
   readonly error?: Error | undefined;
 }
+
+/** What one subject may do by attribute-based access control. `*` stands for all. */
+export interface AbacPolicy {
+  readonly user: string;
+  readonly group: string;
+  readonly namespace: string;
+  readonly resource: string;
+  readonly apiGroup: string;
+  /** A whole path, or a beginning with a `*` at its end. */
+  readonly nonResourcePath: string;
+  /** Allows only get, list and watch. */
+  readonly readonly: boolean;
+}

@@ -1,4 +1,5 @@
 export {
+  type AbacPolicy,
   type AccessDecision,
   type AccessQuestion,
   type AccessRules,
@@ -35,6 +36,7 @@ export {
 export { encodeMessage, messageParts } from './codec/protobuf-message.ts';
 export { delimited, encodedBy, nested, tagged, varint, type ProtobufWriter } from './codec/protobuf-wire.ts';
 export { parseYaml, YamlTooLargeError } from './codec/yaml.ts';
+export { type Place, type TextPlaces, textPlaces } from './codec/text-places.ts';
 export { indentedJson } from './codec/json-indented.ts';
 export * as jsonTokens from './codec/json-tokens.ts';
 export { formatYaml, yamlText } from './codec/yaml-format.ts';

@@ -2,6 +2,7 @@ import {
   type Call,
   type Clock,
   getOwn,
+  inSpan,
   largeBytesMin,
   perform,
   type Steps,
@@ -93,10 +94,12 @@ export type FieldValidation = 'Ignore' | 'Warn' | 'Strict';
 export async function readBody({
   request,
   seat,
+  call,
   latency,
-}: Pick<Authenticated, 'request' | 'seat' | 'latency'>): Promise<Buffer> {
+}: Pick<Authenticated, 'request' | 'seat' | 'call' | 'latency'>): Promise<Buffer> {
   seat?.giveBack();
-  const body = await trackLatency(latency, 'body', receivedBody(request));
+  const received = call.trace ? inSpan(call, 'read body', () => receivedBody(request)) : receivedBody(request);
+  const body = await trackLatency(latency, 'body', received);
   seat?.retake();
   return body;
 }

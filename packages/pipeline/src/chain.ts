@@ -1,5 +1,6 @@
 import { type Clock, LatencyTracker, type Random } from '@cluster-apiserver/base';
 import type { Authenticator, Authorizer } from '@cluster-apiserver/gates';
+import type { Tracer } from '@cluster-apiserver/telemetry';
 import type { Auditor } from './audit.ts';
 import type { ApiRequest, Handler } from './exchange.ts';
 import type { Authenticated, Received } from './facts.ts';
@@ -14,6 +15,7 @@ import { type InFlightLimits, type InFlightMeasures, limitInFlight } from './sta
 import { logRequests, type RequestLog } from './stages/log-requests.ts';
 import { type Measures, measure } from './stages/measure.ts';
 import { nameRequest } from './stages/request-id.ts';
+import { traceRequests } from './stages/trace.ts';
 import { understand } from './stages/understand.ts';
 
 export interface ChainOptions {
@@ -28,6 +30,8 @@ export interface ChainOptions {
   readonly auditor?: Auditor | undefined;
   readonly measures: Measures;
   readonly requestLog: RequestLog;
+  /** Undefined for no tracing at all. */
+  readonly tracer?: Tracer | undefined;
   readonly report: ReportFault;
   readonly reportRejection: ReportRejection;
 }
@@ -39,7 +43,7 @@ export interface ChainOptions {
  */
 export function chain(options: ChainOptions, routes: Handler<Authenticated>): Handler<ApiRequest> {
   const { allowedOrigin, auditor, authenticator, authorizer, measures, random, report, reportRejection } = options;
-  const way: Handler<Received> = measure(
+  const answer: Handler<Received> = measure(
     measures,
     options.clock,
   )(
@@ -72,6 +76,7 @@ export function chain(options: ChainOptions, routes: Handler<Authenticated>): Ha
       ),
     ),
   );
-  const logged = logRequests(options.requestLog)(way);
-  return (request) => logged({ request, latency: new LatencyTracker(options.clock) });
+  const logged = logRequests(options.requestLog)(answer);
+  const way = traceRequests(options.tracer, options.clock)(logged);
+  return (request) => way({ request, latency: new LatencyTracker(options.clock) });
 }

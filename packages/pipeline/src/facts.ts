@@ -3,6 +3,7 @@ import type { UserInfo } from '@cluster-apiserver/model';
 import type { AuditRecorder } from './audit.ts';
 import type { ApiRequest } from './exchange.ts';
 import type { RequestInfo } from './request-info.ts';
+import type { RequestTrace } from './request-trace.ts';
 
 /**
  * What is known of a request after each stage. A stage adds its fact to the same object and hands it on, so the types
@@ -11,6 +12,8 @@ import type { RequestInfo } from './request-info.ts';
 export interface Received {
   readonly request: ApiRequest;
   readonly latency: LatencyTracker;
+  /** Undefined where the request is not recorded. */
+  readonly trace?: RequestTrace;
 }
 export interface Named extends Received {
   readonly auditId: string;

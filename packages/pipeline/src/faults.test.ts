@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { defineReview, encodeProtobuf, field, int32, type TypeNames } from '@cluster-apiserver/model';
 import { type Failure, FaultyModules, failures } from '../test/faulty-modules.ts';
 import type { OpenPipeline } from '../test/open-pipeline.ts';
+import { recorder } from '../test/recorder.ts';
 import { machineKind, noteKind, robotKind } from '../test/robots.ts';
 import type { ClientHttp2Session } from 'node:http2';
 import type { Served } from './node/testing.ts';
@@ -45,7 +46,7 @@ beforeAll(async () => {
     chain: {
       inFlightLimits: { readOnly: 400, mutating: 200 },
       auditor: {
-        begin: () => ({ user: () => {}, impersonatedUser: () => {}, annotate: () => {}, responded: () => {} }),
+        begin: () => recorder(() => {}, true),
       },
       allowedOrigin: () => true,
     },

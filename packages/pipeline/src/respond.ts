@@ -11,9 +11,11 @@ import type { ApiRequest, ApiResponse, Bytes, Flow, OutgoingHeaders } from './ex
 import type { Understood } from './facts.ts';
 import { compressed } from './forms/compressed.ts';
 import { contentTypes, type Encoding, encoded } from './forms/encoded.ts';
-import { listBody } from './forms/list-body.ts';
+import { charactersOf } from './forms/joined-items.ts';
+import { listBody, listText } from './forms/list-body.ts';
 import { errorEncoding, type Form } from './forms/negotiate.ts';
-import { madeObjectBody, objectBody } from './forms/object-body.ts';
+import { madeObjectBody, madeObjectText, objectBody } from './forms/object-body.ts';
+import { objectText } from './forms/object-text.ts';
 import { warningHeaders } from './warnings.ts';
 
 /** An object, as a verb gave it. */
@@ -23,7 +25,13 @@ export const objectResponse = (
   form: Form,
   status: number,
   outcome: Outcome,
-): ApiResponse | Promise<ApiResponse> => answer(facts, form.encoding, status, objectBody(resource, form, outcome));
+): ApiResponse | Promise<ApiResponse> => {
+  if (facts.audit?.wantsResponseObject) {
+    const text = objectText(resource.served, form.shown, outcome.json, resource.clock.now());
+    facts.audit.responseObject(text, outcome.json.length);
+  }
+  return answer(facts, form.encoding, status, objectBody(resource, form, outcome));
+};
 
 /** An object that was made for this answer and is stored nowhere. */
 export const madeResponse = (
@@ -33,8 +41,13 @@ export const madeResponse = (
   status: number,
   object: KubeObject,
   clock: Clock,
-): ApiResponse | Promise<ApiResponse> =>
-  answer(facts, form.encoding, status, madeObjectBody(kind, form, object, clock));
+): ApiResponse | Promise<ApiResponse> => {
+  if (facts.audit?.wantsResponseObject) {
+    const text = madeObjectText(kind, form.shown, object, clock);
+    facts.audit.responseObject([text], text.length);
+  }
+  return answer(facts, form.encoding, status, madeObjectBody(kind, form, object, clock));
+};
 
 /** A Status is nothing but itself, whatever else would be shown. */
 export const statusResponse = (
@@ -42,14 +55,23 @@ export const statusResponse = (
   { encoding }: Form,
   code: number,
   status: Status,
-): ApiResponse | Promise<ApiResponse> => answer(facts, encoding, code, encoded(encoding, status, statusSchema));
+): ApiResponse | Promise<ApiResponse> => {
+  facts.audit?.responseStatus(status);
+  return answer(facts, encoding, code, encoded(encoding, status, statusSchema));
+};
 
 export const listResponse = (
   facts: Understood,
   resource: Resource,
   form: Form,
   list: ObjectList,
-): ApiResponse | Promise<ApiResponse> => answer(facts, form.encoding, 200, listBody(resource, form, list));
+): ApiResponse | Promise<ApiResponse> => {
+  if (facts.audit?.wantsResponseObject) {
+    const text = listText(resource.served, form.shown, list, resource.clock.now());
+    facts.audit.responseObject(text, charactersOf(list.items));
+  }
+  return answer(facts, form.encoding, 200, listBody(resource, form, list));
+};
 
 function answer(
   facts: Understood,

@@ -82,7 +82,7 @@ export async function openPipeline({
       minRequestTimeoutMs: requestTimeoutMs,
       report,
       openWatches: new OpenWatches({ clock, maxPerUser: 0, reportStalled: () => {} }),
-      measures: { began: () => {}, ended: () => {}, stalled: () => {} },
+      measures: { began: () => ({ sent: () => {}, stalled: () => {}, ended: () => {} }) },
     },
     documents: documentRoutes({}),
     ...answers,

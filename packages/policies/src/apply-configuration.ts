@@ -4,14 +4,14 @@ import type { ListSchema, ObjectSchema, Schema } from '@cluster-apiserver/model'
 
 type Values = Readonly<Record<string, unknown>>;
 
-/** Why an apply configuration cannot be merged into an object. */
+/** An apply configuration cannot be merged into an object. */
 export class ConfigurationFault extends Error {
   override readonly name = 'ConfigurationFault';
 }
 
 /**
- * The object with the fields that the configuration names. Nothing is removed, and what has one owner as a whole may not
- * be named: the rest of it would be lost.
+ * The object with the fields that the configuration sets. Nothing is removed. Atomic lists and maps may not be set,
+ * because that would remove the rest of them.
  */
 export function mergeConfiguration(schema: ObjectSchema, live: object, configuration: object): Record<string, unknown> {
   const fault = findApplyFault(schema, configuration as Values);
@@ -48,7 +48,7 @@ function mergeMap(live: Values, given: Values): Values {
   return merged;
 }
 
-/** Entries of both, told apart by value or by key; the object's come first. */
+/** The entries of both, identified by value or by key; those of the object come first. */
 function mergeList({ items, sharing }: ListSchema, live: readonly unknown[], given: readonly unknown[]): unknown[] {
   const identityOf = (entry: unknown): unknown =>
     typeof sharing === 'object' && isMap(entry) ? getOwn(entry, sharing.key) : entry;

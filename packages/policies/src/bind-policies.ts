@@ -1,4 +1,8 @@
-import type { ActivePolicy } from './followed-policies.ts';
+/** A policy with its bindings. */
+export interface ActivePolicy<Policy, Binding> {
+  readonly policy: Policy;
+  readonly bindings: readonly Binding[];
+}
 
 /** The policies that have bindings, with those. */
 export function bindPolicies<Policy extends { readonly name: string }, Binding extends { readonly policyName: string }>(

@@ -1,13 +1,11 @@
-import type { Steps, Work } from '@cluster-apiserver/base';
+import type { Steps } from '@cluster-apiserver/base';
 import {
   admissionEnvironment,
   type AdmissionOptions,
   compileIn,
   compileVariables,
   type Environment,
-  type Evaluation,
   type Expression,
-  EvaluationError,
   type VariableSet,
   withVariables,
 } from '@cluster-apiserver/expressions';
@@ -20,7 +18,7 @@ export interface CompiledPolicy<Policy, Parts> {
   readonly name: string;
   readonly policy: Policy;
   readonly matches: Matches;
-  /** What its expressions came to, or why they cannot be used. */
+  /** Its compiled expressions, or why they could not be compiled. */
   readonly program: Program<Parts> | { readonly fault: string };
 }
 
@@ -42,7 +40,7 @@ export interface CompiledBinding<Binding> {
 /** Compiles an expression of a policy. */
 export type CompileExpression = (expression: string, options?: AdmissionOptions) => Expression;
 
-/** `compileParts` compiles what only this type of policies has, and yields between expressions. */
+/** `compileParts` compiles what is specific to this type of policies, and yields between expressions. */
 export function* compilePolicy<Policy extends KubeObject & { readonly spec: PolicySpec }, Parts>(
   policy: Policy,
   compileParts: (policy: Policy, compile: CompileExpression) => Steps<Parts>,
@@ -55,7 +53,9 @@ export function* compilePolicy<Policy extends KubeObject & { readonly spec: Poli
     const { variables, faults } = yield* compileVariables(environment, spec.variables ?? []);
     for (const fault of faults.values()) throw new PolicyCompileError(fault);
     const compile: CompileExpression = (expression, options = { hasAuthorizer: true }) =>
-      required(compileIn(withVariables(admissionEnvironment({ ...options, hasParams }), variables), expression));
+      requireExpression(
+        compileIn(withVariables(admissionEnvironment({ ...options, hasParams }), variables), expression),
+      );
     const conditions = yield* compileConditions(environment, spec.matchConditions ?? []);
     return { ...base, program: { variables, conditions, parts: yield* compileParts(policy, compile) } };
   } catch (error) {
@@ -74,55 +74,25 @@ export const compileBinding = <Binding extends KubeObject & { readonly spec: Bin
   matchesParam: matcherOfField(binding.spec.paramRef?.selector ?? {}),
 });
 
-/** They see no variables. Throws a PolicyCompileError. */
+/** Match conditions cannot use variables. Throws a PolicyCompileError. */
 export function* compileConditions(
   environment: Environment,
   conditions: readonly MatchCondition[],
 ): Steps<readonly Expression[]> {
   const compiled: Expression[] = [];
   for (const { expression } of conditions) {
-    compiled.push(required(compileIn(environment, expression)));
+    compiled.push(requireExpression(compileIn(environment, expression)));
     yield;
   }
   return compiled;
 }
 
-/** An expression that was refused although validation had accepted it, by another version perhaps. */
+/** An expression does not compile although validation accepted it, perhaps in another version of the server. */
 export class PolicyCompileError extends Error {
   override readonly name = 'PolicyCompileError';
 }
 
-function required(compiled: ReturnType<typeof compileIn>): Expression {
+function requireExpression(compiled: ReturnType<typeof compileIn>): Expression {
   if ('faults' in compiled) throw new PolicyCompileError(`compilation failed: ${compiled.faults.join('\n')}`);
   return compiled.expression;
-}
-
-/** What an expression came to, or in the words of an answer why it came to nothing. */
-export type Outcome<T> = { readonly value: T; readonly error?: undefined } | { readonly error: string };
-
-/** Evaluates and keeps what went wrong. Internal errors are thrown. */
-export function* outcomeOf<T>(
-  evaluation: Evaluation,
-  expression: Expression,
-  convert: (value: unknown) => T,
-): Work<Outcome<T>> {
-  try {
-    return { value: convert(yield* evaluation.evaluate(expression)) };
-  } catch (error) {
-    if (!(error instanceof EvaluationError)) throw error;
-    return { error: `expression '${expression.text}' resulted in error: ${error.message}` };
-  }
-}
-
-/** Whether all conditions hold. One that is false wins over errors of others. */
-export function* meetsConditions(evaluation: Evaluation, conditions: readonly Expression[]): Work<Outcome<boolean>> {
-  const errors: string[] = [];
-  for (const condition of conditions) {
-    const outcome: Outcome<boolean> = yield* outcomeOf(evaluation, condition, (held) => held === true);
-    if (outcome.error !== undefined) errors.push(outcome.error);
-    else if (!outcome.value) return { value: false };
-  }
-  const [first] = errors;
-  if (first === undefined) return { value: true };
-  return { error: errors.length === 1 ? first : `[${errors.join(', ')}]` };
 }

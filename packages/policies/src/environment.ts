@@ -1,18 +1,19 @@
-import type { Call } from '@cluster-apiserver/base';
+import type { Call, Steps } from '@cluster-apiserver/base';
 import type { Authorize } from '@cluster-apiserver/expressions';
 import type { Authorizer } from '@cluster-apiserver/gates';
 import { namespace as namespaceKind, type ParamKind } from '@cluster-apiserver/kinds';
 import { asServed, asStored, type KubeObject, type ServedKind } from '@cluster-apiserver/model';
 import { type Cached, known, type Resource } from '@cluster-apiserver/registry';
-import type { ParamObjects } from './params.ts';
+import { textOfKey } from '@cluster-apiserver/storage';
+import { ConfigurationError, type ParamObjects } from './params.ts';
 
-/** What policies need of the server, all of it from memory. */
+/** What policies and webhooks need to know of the server, all from memory. */
 export interface PolicyEnvironment {
   /** The resources that serve the same objects in other groups or versions. */
   equivalentsOf(resource: ServedKind): readonly ServedKind[];
-  /** A stored object in the form of this resource. */
+  /** Converts a stored object to the version of this resource. */
   asServed(resource: ServedKind, object: KubeObject): KubeObject;
-  /** An object of the form of this resource, in the form in which it is stored. */
+  /** Converts an object of this resource to the version in which it is stored. */
   asStored(resource: ServedKind, object: KubeObject): KubeObject;
   /** As expressions see it: without managed fields and owner references. */
   namespace(name: string): KubeObject | undefined;
@@ -29,7 +30,7 @@ export interface PolicyEnvironmentOptions {
 }
 
 export function policyEnvironment({ resources, views, authorizer }: PolicyEnvironmentOptions): PolicyEnvironment {
-  /** Every write of a namespace looks at it, and it hardly ever changes. */
+  /** Every write in a namespace reads it, and it hardly ever changes. */
   const decodedNamespaces = new WeakMap<object, KubeObject>();
   const namespaces = resources.find(({ kind }) => kind === namespaceKind);
   const all = [...resources, ...views];
@@ -40,7 +41,7 @@ export function policyEnvironment({ resources, views, authorizer }: PolicyEnviro
       all.flatMap((other) => (other !== one && other.collection === one.collection ? [other.served] : [])),
     ]),
   );
-  const converted =
+  const convertBy =
     (convert: typeof asServed) =>
     (resource: ServedKind, object: KubeObject): KubeObject => {
       const own = resourceOf.get(resource as Resource['served']);
@@ -48,8 +49,8 @@ export function policyEnvironment({ resources, views, authorizer }: PolicyEnviro
     };
   return {
     equivalentsOf: (resource) => equivalents.get(resource as Resource['served']) ?? [],
-    asServed: converted(asServed),
-    asStored: converted(asStored),
+    asServed: convertBy(asServed),
+    asStored: convertBy(asStored),
     namespace: (name) => {
       const stored = namespaces && known(namespaces, undefined, name);
       if (!stored) return undefined;
@@ -70,26 +71,35 @@ function withoutHidden(namespace: KubeObject): KubeObject {
   return { ...namespace, metadata };
 }
 
-const itemsPerStep = 32;
-
 function paramObjects(resource: Resource): ParamObjects {
-  const { served, collection, kind } = resource;
+  const { served, kind } = resource;
   return {
     namespaced: kind.namespaced,
     get: (namespace, name) => {
       const found = known(resource, namespace, name);
       return found && asServed(served, found.object);
     },
-    select: function* (namespace, matches) {
-      const within = namespace === undefined ? '' : `${namespace}/`;
-      const items: Cached[] = [];
-      collection.view().items.visit(within, (item) => item.key.startsWith(within) && items.push(item) > 0);
-      const found: KubeObject[] = [];
-      for (const [index, item] of items.entries()) {
-        if (!item.unreadable && matches(item.labels ?? {})) found.push(asServed(served, item.object));
-        if (index % itemsPerStep === 0) yield;
-      }
-      return found;
-    },
+    select: (namespace, matches) => selectObjects(resource, namespace, matches),
   };
+}
+
+const itemsPerStep = 32;
+
+/** Throws a ConfigurationError for an object that cannot be read: nobody knows whether it would be selected. */
+function* selectObjects(
+  { served, collection, kind }: Resource,
+  namespace: string | undefined,
+  matches: (labels: Readonly<Record<string, string>>) => boolean,
+): Steps<readonly KubeObject[]> {
+  const within = namespace === undefined ? '' : `${namespace}/`;
+  const items: Cached[] = [];
+  collection.view().items.visit(within, (item) => item.key.startsWith(within) && items.push(item) > 0);
+  const found: KubeObject[] = [];
+  for (const [index, item] of items.entries()) {
+    if (item.unreadable)
+      throw new ConfigurationError(`a parameter cannot be read: ${kind.plural}/${textOfKey(item.key)}`);
+    if (matches(item.labels ?? {})) found.push(asServed(served, item.object));
+    if (index % itemsPerStep === 0) yield;
+  }
+  return found;
 }

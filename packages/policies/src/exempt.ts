@@ -1,7 +1,21 @@
 import type { ServedKind } from '@cluster-apiserver/model';
 
-/** Writes of policies and webhooks are never subject to webhooks: whoever locked everybody out can come back in this way. */
-export const isAboutPolicies = ({ group }: ServedKind): boolean => group === 'admissionregistration.k8s.io';
+/**
+ * Which sources of policies, or of webhooks, a write obeys. What comes from the API never applies to what it is configured
+ * by: an administrator who is locked out deletes it. What comes from files does, and keeps it from being deleted.
+ */
+export type Obeys = 'nothing' | 'files' | 'filesAndApi';
+
+export function obeysPolicies(resource: ServedKind): Obeys {
+  // Nothing is written by a review of a user or of access, and a cluster in which reviews are refused does not work.
+  if (resource.group === 'authentication.k8s.io' || resource.group === 'authorization.k8s.io') return 'nothing';
+  return isOfAdmission(resource) && policyResources.has(resource.plural) ? 'files' : 'filesAndApi';
+}
+
+export const obeysWebhooks = (resource: ServedKind): Obeys => (isOfAdmission(resource) ? 'files' : 'filesAndApi');
+
+/** Whether objects of a resource configure admission. */
+export const isOfAdmission = ({ group }: ServedKind): boolean => group === 'admissionregistration.k8s.io';
 
 const policyResources: ReadonlySet<string> = new Set([
   'validatingadmissionpolicies',
@@ -9,14 +23,3 @@ const policyResources: ReadonlySet<string> = new Set([
   'mutatingadmissionpolicies',
   'mutatingadmissionpolicybindings',
 ]);
-
-/** Policies and bindings are never subject to policies of the API, for the same reason. */
-export const isPolicy = (resource: ServedKind): boolean =>
-  isAboutPolicies(resource) && policyResources.has(resource.plural);
-
-/** Whether policies of the API apply to writes of a resource. */
-export const obeysApiPolicies = (resource: ServedKind): boolean => !isReview(resource) && !isPolicy(resource);
-
-/** Nothing is written by a review of a user or of access, and a cluster in which they are refused does not work. */
-export const isReview = ({ group }: ServedKind): boolean =>
-  group === 'authentication.k8s.io' || group === 'authorization.k8s.io';

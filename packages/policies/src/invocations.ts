@@ -3,22 +3,22 @@ import type { ParamRef, PolicySpec } from '@cluster-apiserver/kinds';
 import type { KubeObject, ServedKind } from '@cluster-apiserver/model';
 import type { CompiledBinding, CompiledPolicy } from './compiled.ts';
 import type { PolicyEnvironment } from './environment.ts';
-import type { ActivePolicy } from './followed-policies.ts';
+import type { ActivePolicy } from './bind-policies.ts';
 import { ConfigurationError, type ParamObjects, paramsOf, requireParams } from './params.ts';
 import type { PolicyRequest } from './request.ts';
 
-/** A policy with a binding and a parameter that a request meets. */
+/** A policy that a request is evaluated by, with one binding and one parameter. */
 export interface Invocation<Policy, Binding> {
   readonly fault?: undefined;
   readonly policy: Policy;
   readonly binding: Binding;
-  /** In whose form the policy sees the object. */
+  /** The resource in whose version the policy sees the object. */
   readonly matched: ServedKind;
   /** Undefined stands for null. */
   readonly param: KubeObject | undefined;
 }
 
-/** A policy that a request meets, and that cannot be evaluated: failurePolicy says what that means. */
+/** A policy that matches a request and cannot be evaluated; its failurePolicy applies. */
 export interface Misconfiguration<Policy, Binding> {
   readonly fault: string;
   readonly policy: Policy;
@@ -29,7 +29,7 @@ export interface Misconfiguration<Policy, Binding> {
 type AnyPolicy = CompiledPolicy<{ readonly spec: PolicySpec }, unknown>;
 type AnyBinding = CompiledBinding<{ readonly spec: { readonly paramRef?: ParamRef } }>;
 
-/** How a request that a policy matches meets it, binding by binding. */
+/** How a matching policy is evaluated for a request, binding by binding. */
 export function* invocationsOf<Policy extends AnyPolicy, Binding extends AnyBinding>(
   { policy, bindings }: ActivePolicy<Policy, Binding>,
   matched: ServedKind,
@@ -40,7 +40,7 @@ export function* invocationsOf<Policy extends AnyPolicy, Binding extends AnyBind
   try {
     objects = requireParams(policy.policy.spec.paramKind, environment);
   } catch (error) {
-    return [misconfigured(policy, undefined, error)];
+    return [toMisconfiguration(policy, undefined, error)];
   }
   const found: (Invocation<Policy, Binding> | Misconfiguration<Policy, Binding>)[] = [];
   for (const binding of bindings) {
@@ -50,13 +50,13 @@ export function* invocationsOf<Policy extends AnyPolicy, Binding extends AnyBind
       const params = yield* paramsOf(objects, paramRef, binding.matchesParam, request.namespace);
       for (const param of params) found.push({ policy, binding, matched, param });
     } catch (error) {
-      found.push(misconfigured(policy, binding, error));
+      found.push(toMisconfiguration(policy, binding, error));
     }
   }
   return found;
 }
 
-function misconfigured<Policy, Binding>(
+function toMisconfiguration<Policy, Binding>(
   policy: Policy,
   binding: Binding | undefined,
   error: unknown,

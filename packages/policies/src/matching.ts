@@ -14,7 +14,7 @@ export function matcherOf(match: MatchResources | undefined): Matches {
   const selectsAllNamespaces = isEmpty(namespaceSelector);
   const { objectSelector = {} } = match;
   const matchesObject = matcherOfField(objectSelector);
-  // A request without any object has no labels, and still nothing is demanded of them.
+  // An empty selector also matches a request without any object, which has no labels.
   const selectsAll = isEmpty(objectSelector);
   const isEquivalent = matchPolicy === 'Equivalent';
   return (request) => {
@@ -52,7 +52,7 @@ function matchesRule(
     includes(apiGroups, resource.group) &&
     includes(apiVersions, resource.version) &&
     resources.some((pattern) => matchesResource(pattern, resource.plural, subresource)) &&
-    // A namespace lies in none.
+    // Namespaces are cluster-scoped.
     (scope === '*' || (scope === 'Namespaced') === (namespace !== undefined && !isNamespace)) &&
     (resourceNames.length === 0 || resourceNames.includes(name ?? ''))
   );

@@ -1,38 +1,27 @@
 import { perform } from '@cluster-apiserver/base';
-import type { AdmissionPlugin } from '@cluster-apiserver/gates';
 import type { MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding } from '@cluster-apiserver/kinds';
-import type { KubeObject } from '@cluster-apiserver/model';
 import { compileBinding, compilePolicy } from './compiled.ts';
-import { obeysApiPolicies } from './exempt.ts';
-import { followPolicies } from './followed-policies.ts';
+import { withInForce } from './in-force.ts';
 import { compileMutations, mutateByPolicies } from './mutating.ts';
-import { policiesInForce } from './policies-in-force.ts';
+import { type FollowingPlugin, type PolicyPluginOptions, policySources } from './policy-plugin.ts';
 import { PolicyRequest } from './request.ts';
-import { staticPolicies } from './static-policies.ts';
-import type { PolicyPlugin, PolicyPluginOptions } from './validating-plugin.ts';
 
 /** Changes objects as the MutatingAdmissionPolicies in force want them. */
-export function mutatingAdmissionPolicy(options: PolicyPluginOptions): PolicyPlugin {
-  const { staticObjects, environment, clock } = options;
-  const compiling = {
+export function mutatingAdmissionPolicy(options: PolicyPluginOptions): FollowingPlugin {
+  const { environment, clock } = options;
+  const sources = policySources(options, {
     // Decoded by the schemas of their kinds.
-    compilePolicy: (object: KubeObject) => compilePolicy(object as MutatingAdmissionPolicy, compileMutations),
-    compileBinding: (object: KubeObject) => compileBinding(object as MutatingAdmissionPolicyBinding),
-  };
-  const followed = followPolicies({ ...options, ...compiling });
-  const inForce = policiesInForce(staticPolicies(staticObjects, compiling), () => followed.current);
-  const mutate: NonNullable<AdmissionPlugin['mutate']> = (context) => {
-    const active = inForce(context.resource);
-    if (active.length === 0 || !context.object) return context.object;
-    return perform(clock, context.call, mutateByPolicies(active, new PolicyRequest(context, environment), environment));
-  };
+    policy: (object) => compilePolicy(object as MutatingAdmissionPolicy, compileMutations),
+    binding: (object) => compileBinding(object as MutatingAdmissionPolicyBinding),
+  });
   return {
     name: 'MutatingAdmissionPolicy',
     reinvocable: true,
-    mutate: (context) => {
-      const settled = obeysApiPolicies(context.resource) ? followed.settle(context.call) : undefined;
-      return settled ? settled.then(() => mutate(context)) : mutate(context);
-    },
-    close: () => followed.close(),
+    mutate: withInForce(sources, (context, active) => {
+      if (active.length === 0 || !context.object) return context.object;
+      const request = new PolicyRequest(context, environment);
+      return perform(clock, context.call, mutateByPolicies(active, request, options));
+    }),
+    close: () => sources.fromApi.close(),
   };
 }

@@ -1,23 +1,24 @@
 import { perform } from '@cluster-apiserver/base';
-import type { AdmissionPlugin } from '@cluster-apiserver/gates';
-import { isAboutPolicies } from './exempt.ts';
+import { withInForce } from './in-force.ts';
+import type { FollowingPlugin } from './policy-plugin.ts';
 import { PolicyRequest } from './request.ts';
 import { MutatingWebhooks } from './webhook/mutate.ts';
-import { type WebhookPluginOptions, webhooksIn } from './webhook/webhook-plugin.ts';
+import { type WebhookPluginOptions, webhookSources } from './webhook/webhook-plugin.ts';
 
 /** Changes objects as the webhooks of MutatingWebhookConfigurations want them. */
-export function mutatingAdmissionWebhook(options: WebhookPluginOptions): AdmissionPlugin {
-  const webhooks = webhooksIn(options);
+export function mutatingAdmissionWebhook(options: WebhookPluginOptions): FollowingPlugin {
+  const { environment, clock } = options;
+  const sources = webhookSources(options);
   const mutating = new MutatingWebhooks(options);
   return {
     name: 'MutatingAdmissionWebhook',
     reinvocable: true,
     reinvokedByOwnChanges: true,
-    mutate: (context) => {
-      const inForce = webhooks();
-      if (inForce.length === 0 || isAboutPolicies(context.resource)) return context.object;
-      const request = new PolicyRequest(context, options.environment);
-      return perform(options.clock, context.call, mutating.mutate(inForce, request));
-    },
+    mutate: withInForce(sources, (context, webhooks) => {
+      if (webhooks.length === 0) return context.object;
+      const request = new PolicyRequest(context, environment);
+      return perform(clock, context.call, mutating.mutate(webhooks, request));
+    }),
+    close: () => sources.fromApi.close(),
   };
 }

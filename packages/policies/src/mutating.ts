@@ -13,7 +13,6 @@ import {
   type KubeObject,
   PatchFailedError,
   PatchFormError,
-  patchedByOperations,
   PatchTestFailedError,
   readJsonPatch,
   sameJson,
@@ -23,10 +22,12 @@ import {
   WrongTypeError,
 } from '@cluster-apiserver/model';
 import { ConfigurationFault, mergeConfiguration } from './apply-configuration.ts';
-import { type CompiledBinding, type CompiledPolicy, type CompileExpression, meetsConditions } from './compiled.ts';
-import type { ActivePolicy } from './followed-policies.ts';
+import type { CompiledBinding, CompiledPolicy, CompileExpression } from './compiled.ts';
+import type { ActivePolicy } from './bind-policies.ts';
 import { type Invocation, invocationsOf } from './invocations.ts';
-import type { PolicyEnvironment } from './environment.ts';
+import type { CheckError } from './measures.ts';
+import { meetsConditions, secondsSince, typeOf } from './outcomes.ts';
+import type { EvaluateOptions } from './policy-plugin.ts';
 import { nameOf, type PolicyRequest } from './request.ts';
 
 export interface CompiledMutation {
@@ -54,7 +55,7 @@ export function* compileMutations(
   return mutations;
 }
 
-/** What a policy could not do. */
+/** A policy that could not be evaluated or applied. */
 interface PolicyFailure {
   readonly policy: CompiledMutatingPolicy;
   readonly binding: CompiledMutatingBinding | undefined;
@@ -62,11 +63,11 @@ interface PolicyFailure {
   readonly reason: 'Invalid' | 'Forbidden';
 }
 
-/** The object as the policies want it, in their order. Throws when one that must not be left out fails. */
+/** The object as the policies have changed it, in their order. Throws if one with the failure policy `Fail` fails. */
 export function* mutateByPolicies(
   active: readonly ActiveMutatingPolicy[],
   request: PolicyRequest,
-  environment: PolicyEnvironment,
+  options: EvaluateOptions,
 ): Work<KubeObject> {
   const failures: PolicyFailure[] = [];
   const invocations: MutatingInvocation[] = [];
@@ -74,95 +75,121 @@ export function* mutateByPolicies(
     yield;
     const matched = one.policy.matches(request);
     if (!matched) continue;
-    for (const invocation of yield* invocationsOf(one, matched, request, environment)) {
+    for (const invocation of yield* invocationsOf(one, matched, request, options.environment)) {
       const { policy, binding, fault } = invocation;
       if (fault !== undefined) failures.push({ policy, binding, message: fault, reason: 'Forbidden' });
       else if (isReinvocable(invocation) || !request.context.reinvocation) invocations.push(invocation);
     }
   }
   let now = request;
-  const invoke = function* (invocation: MutatingInvocation): Work<boolean> {
-    const before = now.object;
-    const object = yield* invoked(invocation, now, failures);
-    if (object === before || sameJson(object, before)) return false;
-    now = now.withObject(object);
-    return true;
-  };
   let lastChange = -1;
-  for (const [index, invocation] of invocations.entries()) if (yield* invoke(invocation)) lastChange = index;
+  for (const [index, invocation] of invocations.entries()) {
+    const after = yield* requestAfter(invocation, now, failures, options);
+    if (after !== now) lastChange = index;
+    now = after;
+  }
   for (const [index, invocation] of invocations.entries())
-    if (isReinvocable(invocation) && index < lastChange) yield* invoke(invocation);
+    if (isReinvocable(invocation) && index < lastChange) now = yield* requestAfter(invocation, now, failures, options);
   const refused = failures.filter(({ policy }) => policy.policy.spec.failurePolicy !== 'Ignore');
-  if (refused.length > 0) throw denied(request, refused);
+  if (refused.length > 0) throw refusalOf(request, refused);
   return now.object;
 }
 
-/** Whether the policy acts again when others have changed the object after it. */
+/** Whether the policy is applied again if others have changed the object after it. */
 const isReinvocable = ({ policy }: MutatingInvocation): boolean => policy.policy.spec.reinvocationPolicy === 'IfNeeded';
 
+/** The request with the object after one policy; the same request if nothing has changed. */
+function* requestAfter(
+  invocation: MutatingInvocation,
+  request: PolicyRequest,
+  failures: PolicyFailure[],
+  options: EvaluateOptions,
+): Work<PolicyRequest> {
+  const object = yield* applyPolicy(invocation, request, failures, options);
+  return object === request.object || sameJson(object, request.object) ? request : request.withObject(object);
+}
+
 /** The object after the mutations of one policy. What fails changes nothing. */
-function* invoked(
+function* applyPolicy(
   { policy, binding, matched, param }: MutatingInvocation,
   request: PolicyRequest,
   failures: PolicyFailure[],
+  { measures, clock }: EvaluateOptions,
 ): Work<KubeObject> {
-  const { program } = policy;
+  const { name, program } = policy;
   const failed = (message: string): void => void failures.push({ policy, binding, message, reason: 'Invalid' });
   if (program.fault !== undefined) {
+    measures.checked(name, binding.name, 'compile_error', 'deny', 0);
     failed(program.fault);
     return request.object;
   }
   const evaluationOver = (over: PolicyRequest): Evaluation =>
     new Evaluation(over.valuesFor(matched, param), program.variables, over.budget);
+  const { operation } = request.context;
+  const met = yield* meetsConditions(evaluationOver(request), program.conditions, {
+    name,
+    operation,
+    measures: measures.conditions,
+    clock,
+  });
+  if (met.error !== undefined) failed(met.error);
+  if (met.error !== undefined || !met.value) return request.object;
   let now = request;
-  try {
-    const met = yield* meetsConditions(evaluationOver(now), program.conditions);
-    if (met.error !== undefined) failed(met.error);
-    if (met.error !== undefined || !met.value) return request.object;
-    for (const mutation of program.parts) {
-      try {
-        now = now.withObject(yield* mutated(mutation, matched, now, evaluationOver(now)));
-      } catch (error) {
-        failed(faultIn(mutation, error));
+  for (const mutation of program.parts) {
+    const startMs = clock.monotonicMs();
+    const counted = (error: CheckError): void =>
+      measures.checked(
+        name,
+        binding.name,
+        error,
+        error === 'no_error' ? 'allow' : 'deny',
+        secondsSince(startMs, clock),
+      );
+    try {
+      now = now.withObject(yield* applyMutation(mutation, matched, now, evaluationOver(now)));
+      counted('no_error');
+    } catch (error) {
+      failed(describeError(mutation, error));
+      if (error instanceof BudgetExceededError) {
+        counted('out_of_budget');
+        break;
       }
+      counted(error instanceof EvaluationError ? typeOf(error) : 'invalid_error');
     }
-  } catch (error) {
-    if (!(error instanceof BudgetExceededError)) throw error;
-    failed(error.message);
   }
   return now.object;
 }
 
-function* mutated(
+function* applyMutation(
   { patchType, compiled }: CompiledMutation,
   matched: ServedKind,
   request: PolicyRequest,
   evaluation: Evaluation,
 ): Work<KubeObject> {
   const value = yield* evaluation.evaluate(compiled);
-  const object = request.objectFor(matched);
   if (patchType === 'ApplyConfiguration') {
-    const merged = mergeConfiguration(request.schemaFor(matched), object, applyConfigurationFrom(value));
+    const configuration = applyConfigurationFrom(value);
+    const merged = mergeConfiguration(request.schemaFor(matched), request.objectFor(matched), configuration);
     return withoutOwnership(request.storedFrom(matched, merged));
   }
-  const operations = readJsonPatch(jsonPatchFrom(value));
+  const patch = readJsonPatch(jsonPatchFrom(value));
   try {
-    const patched = yield* patchedByOperations(object, operations);
-    return request.storedFrom(matched, patched);
+    return yield* request.applyPatch(matched, patch);
   } catch (error) {
     if (error instanceof PatchTestFailedError) return request.object;
     throw error;
   }
 }
 
-/** Who owns the fields of an applied configuration is not recorded: kube-apiserver then records no owners at all. */
+/** As in kube-apiserver, an apply configuration leaves no managedFields: the owners of its fields are unknown. */
 function withoutOwnership(object: KubeObject): KubeObject {
   const { managedFields: _, ...metadata } = object.metadata;
   return { ...object, metadata };
 }
 
-/** In the words of an answer. Internal errors are thrown. */
-function faultIn({ compiled }: CompiledMutation, error: unknown): string {
+/** The message of an error for the answer. Internal errors are thrown. */
+function describeError({ compiled }: CompiledMutation, error: unknown): string {
+  if (error instanceof BudgetExceededError) return error.message;
   if (error instanceof EvaluationError) return `expression '${compiled.text}' resulted in error: ${error.message}`;
   if (error instanceof ConfigurationFault) return `error applying patch: ${error.message}`;
   if (error instanceof PatchFailedError || error instanceof PatchFormError || error instanceof TooManyOperationsError)
@@ -171,7 +198,7 @@ function faultIn({ compiled }: CompiledMutation, error: unknown): string {
   throw error;
 }
 
-function denied({ context }: PolicyRequest, failures: readonly PolicyFailure[]): StatusError {
+function refusalOf({ context }: PolicyRequest, failures: readonly PolicyFailure[]): StatusError {
   const [first] = failures as [PolicyFailure, ...PolicyFailure[]];
   const message = describeFailure(first);
   const causes = failures.map((failure) => ({ message: describeFailure(failure) }));

@@ -13,7 +13,7 @@ export interface ParamObjects {
   ): Steps<readonly KubeObject[]>;
 }
 
-/** What keeps a policy or a binding from being evaluated: failurePolicy says what that means. */
+/** Why a policy or a binding cannot be evaluated; its failurePolicy applies. */
 export class ConfigurationError extends Error {
   override readonly name = 'ConfigurationError';
 }
@@ -31,7 +31,7 @@ export function requireParams(
   return found;
 }
 
-/** The parameters with which a binding is evaluated, once with each; undefined stands for null. */
+/** The parameters of a binding, which is evaluated once with each; undefined stands for null. */
 export function* paramsOf(
   objects: ParamObjects | undefined,
   ref: ParamRef | undefined,
@@ -39,13 +39,13 @@ export function* paramsOf(
   namespace: string | undefined,
 ): Steps<readonly (KubeObject | undefined)[]> {
   if (!objects || !ref) return [undefined];
-  const found = yield* selected(objects, ref, matches, namespace);
+  const found = yield* selectParams(objects, ref, matches, namespace);
   if (found.length === 0 && ref.parameterNotFoundAction === 'Deny')
     throw new ConfigurationError('no params found for policy binding with `Deny` parameterNotFoundAction');
   return found;
 }
 
-function* selected(
+function* selectParams(
   objects: ParamObjects,
   { name = '', namespace: given = '' }: ParamRef,
   matches: (labels: Readonly<Record<string, string>>) => boolean,

@@ -1,4 +1,4 @@
-import { invariant } from '@cluster-apiserver/base';
+import { invariant, type Steps } from '@cluster-apiserver/base';
 import {
   type AdmissionValues,
   admissionValues,
@@ -8,17 +8,22 @@ import {
   type Value,
 } from '@cluster-apiserver/expressions';
 import type { AdmissionContext } from '@cluster-apiserver/gates';
-import { decode, type KubeObject, type ObjectSchema, type ServedKind, WrongTypeError } from '@cluster-apiserver/model';
+import {
+  decode,
+  type JsonPatch,
+  type KubeObject,
+  type ObjectSchema,
+  patchedByOperations,
+  type ServedKind,
+  WrongTypeError,
+} from '@cluster-apiserver/model';
 import type { PolicyEnvironment } from './environment.ts';
 
 export { nameOf } from '@cluster-apiserver/gates';
 
 type Values = ReadonlyMap<string, Value>;
 
-/**
- * A write as the policies of one type see it, while at least one is in force. What policies read is computed when the
- * first one reads it; the next ones find it there.
- */
+/** A write as expressions and webhooks see it. What they read is computed when it is first read, and then kept. */
 export class PolicyRequest {
   readonly context: AdmissionContext;
   /** For the expressions of all policies together. */
@@ -56,20 +61,20 @@ export class PolicyRequest {
     return this.#environment.equivalentsOf(this.context.resource);
   }
 
-  /** Whether the object is a namespace, which counts as lying in itself. */
+  /** Whether the object is a namespace; it is taken to be in itself. */
   get isNamespace(): boolean {
     const { group, plural } = this.context.resource;
     return group === '' && plural === 'namespaces';
   }
 
-  /** Undefined for what is in no namespace. */
+  /** Undefined for cluster-scoped objects. */
   get namespaceLabels(): Readonly<Record<string, string>> | undefined {
     const { context } = this;
     if (this.isNamespace) return labelsOf(context.object ?? context.oldObject);
     return context.namespace === undefined ? undefined : labelsOf(this.namespaceObject);
   }
 
-  /** One that does not exist yet is about to be provided, with the label that each of them has. */
+  /** A namespace that does not exist yet is about to be auto-provisioned, with the label that every namespace has. */
   get namespaceObject(): KubeObject | undefined {
     const { namespace } = this.context;
     if (namespace === undefined || this.isNamespace) return undefined;
@@ -81,13 +86,13 @@ export class PolicyRequest {
     return this.#namespace;
   }
 
-  /** The labels by which objects are selected: of the new and of the old one. */
+  /** The labels that object selectors apply to: those of the new and of the old object. */
   get objectLabels(): readonly Readonly<Record<string, string>>[] {
     const { object, oldObject } = this.context;
     return [object, oldObject].flatMap((one) => (one ? [labelsOf(one)] : []));
   }
 
-  /** The values of an expression for the resource by which a policy matched, with an object if another one is meant. */
+  /** The variables of an expression, with objects in the version of the resource by which the policy matched. */
   valuesFor(matched: ServedKind, params: KubeObject | undefined): Values {
     this.#values ??= new Map();
     const known = this.#values.get(matched) ?? this.#makeValues(matched);
@@ -118,7 +123,7 @@ export class PolicyRequest {
     return admissionValues(given);
   }
 
-  /** The object in the form of the resource by which a policy matched. */
+  /** The object in the version of the resource by which a policy matched. */
   objectFor(matched: ServedKind): KubeObject {
     return this.#formed(matched, this.object) ?? this.object;
   }
@@ -127,7 +132,7 @@ export class PolicyRequest {
     return this.#isSubresource(matched) ? this.context.kind.schema : matched.schema;
   }
 
-  /** What became of `objectFor`, as a checked object in the form in which it is stored. Throws a WrongTypeError. */
+  /** The patched result of `objectFor`, decoded and in the version in which it is stored. Throws a WrongTypeError. */
   storedFrom(matched: ServedKind, patched: unknown): KubeObject {
     const object = decode(this.schemaFor(matched), patched, () => {}) as KubeObject;
     const before = this.objectFor(matched);
@@ -136,10 +141,15 @@ export class PolicyRequest {
     return this.stored(matched, object);
   }
 
+  /** The object after a JSON patch to `objectFor`. Throws a PatchFailedError or a WrongTypeError. */
+  *applyPatch(matched: ServedKind, patch: JsonPatch): Steps<KubeObject> {
+    return this.storedFrom(matched, yield* patchedByOperations(this.objectFor(matched), patch));
+  }
+
   /** The request of an AdmissionReview for the resource by which a webhook matched. */
   reviewRequest(matched: ServedKind, uid: string): object {
     const { object, oldObject } = this.context;
-    // Empty strings are left out, and what is not there is null, as by kube-apiserver.
+    // Empty strings are omitted and absent objects are null, as in kube-apiserver.
     const named = Object.entries(this.#asJson(matched)).filter(([, value]) => value !== '');
     return {
       uid,
@@ -149,12 +159,12 @@ export class PolicyRequest {
     };
   }
 
-  /** An object of that form, in the form in which it is stored. */
+  /** Converts an object of that resource to the version in which it is stored. */
   stored(matched: ServedKind, object: KubeObject): KubeObject {
     return this.#isSubresource(matched) ? object : this.#environment.asStored(matched, object);
   }
 
-  /** Whether the object is what a subresource speaks, which is the same in all versions of its resource. */
+  /** Whether the object is of the kind of a subresource, which is the same in all versions of its resource. */
   #isSubresource(matched: ServedKind): boolean {
     const { subresource, kind } = this.context;
     return subresource !== undefined && kind.kind !== matched.kind;
@@ -190,7 +200,7 @@ export class PolicyRequest {
     };
   }
 
-  /** What a subresource speaks has a kind of its own; the other resources speak theirs. */
+  /** The kind of a subresource if it has one of its own, else that of the resource. */
   #kindIn(resource: ServedKind): object {
     const { group, version, kind } = this.#isSubresource(resource) ? this.context.kind : resource;
     return { group, version, kind };

@@ -7,17 +7,12 @@ import type {
   Validation,
 } from '@cluster-apiserver/kinds';
 import { forbiddenName, type Reason, StatusError } from '@cluster-apiserver/model';
-import {
-  type CompiledBinding,
-  type CompiledPolicy,
-  type CompileExpression,
-  meetsConditions,
-  outcomeOf,
-  type Program,
-} from './compiled.ts';
-import type { ActivePolicy } from './followed-policies.ts';
+import type { CompiledBinding, CompiledPolicy, CompileExpression, Program } from './compiled.ts';
+import type { ActivePolicy } from './bind-policies.ts';
 import { type Invocation, invocationsOf } from './invocations.ts';
-import type { PolicyEnvironment } from './environment.ts';
+import type { CheckError, Enforcement } from './measures.ts';
+import { type Failed, meetsConditions, outcomeOf, outOfBudget, secondsSince } from './outcomes.ts';
+import type { EvaluateOptions } from './policy-plugin.ts';
 import { nameOf, type PolicyRequest } from './request.ts';
 
 export interface ValidatingParts {
@@ -69,7 +64,7 @@ interface Denial {
 export function* validateByPolicies(
   active: readonly ActiveValidatingPolicy[],
   request: PolicyRequest,
-  environment: PolicyEnvironment,
+  options: EvaluateOptions,
 ): Work<void> {
   let first: Denial | undefined;
   for (const one of active) {
@@ -77,76 +72,101 @@ export function* validateByPolicies(
     const matched = one.policy.matches(request);
     if (!matched) continue;
     const annotations = new Annotations();
-    for (const invocation of yield* invocationsOf(one, matched, request, environment)) {
+    for (const invocation of yield* invocationsOf(one, matched, request, options.environment)) {
       const { policy, binding, fault } = invocation;
       if (fault === undefined) {
-        const denial = yield* denialOf(invocation, request, annotations);
+        const denial = yield* enforce(invocation, request, annotations, options);
         first ??= denial;
       } else if (failsOnErrors(policy))
         first ??= { policy: policy.name, binding: binding?.name, message: fault, reason: invalid };
     }
     annotations.publish(one.policy.name, request);
   }
-  if (first) throw denied(request, first);
+  if (first) throw refusalOf(request, first);
 }
 
 const failsOnErrors = ({ policy }: CompiledValidatingPolicy): boolean => policy.spec.failurePolicy !== 'Ignore';
 
-/** What one evaluation found wrong: a validation that failed, or an error that counts as one. */
+/** A validation that is false, or an error. */
 interface Failure {
+  /** Of the validation. */
   readonly index: number;
   readonly message: string;
   readonly reason: Reason;
+  readonly error: CheckError;
+  readonly seconds: number;
 }
 
 /** Does what the binding says about failures, and gives the first that denies. */
-function* denialOf(
+function* enforce(
   { policy, binding, matched, param }: ValidatingInvocation,
   request: PolicyRequest,
   annotations: Annotations,
+  options: EvaluateOptions,
 ): Work<Denial | undefined> {
-  const evaluator = new Evaluator(policy, request, request.valuesFor(matched, param));
+  const evaluator = new Evaluator(policy, request, request.valuesFor(matched, param), options);
   const actions = binding.binding.spec.validationActions ?? [];
-  const { failures, errors } = yield* findingsOf(evaluator, annotations);
+  const { validations, auditAnnotations } = yield* failuresOf(evaluator, annotations);
   const { warn, annotate } = request.context;
-  for (const { index, message } of failures) {
-    if (actions.includes('Audit'))
-      annotate(
-        'validation.policy.admission.k8s.io/validation_failure',
-        JSON.stringify([
-          {
-            message,
-            policy: policy.name,
-            binding: binding.name,
-            expressionIndex: index,
-            validationActions: actions,
-          },
-        ]),
-      );
-    if (actions.includes('Warn'))
+  const counted = ({ error, seconds }: Failure, action: Enforcement): void =>
+    options.measures.checked(policy.name, binding.name, error, action, seconds);
+  const isIgnored = ({ error }: Failure): boolean => error !== 'no_error' && !failsOnErrors(policy);
+  let first: Failure | undefined;
+  for (const failure of validations) {
+    const { index, message } = failure;
+    if (isIgnored(failure)) {
+      counted(failure, 'allow');
+      continue;
+    }
+    if (actions.includes('Audit')) {
+      const { name } = policy;
+      const found = {
+        message,
+        policy: name,
+        binding: binding.name,
+        expressionIndex: index,
+        validationActions: actions,
+      };
+      annotate('validation.policy.admission.k8s.io/validation_failure', JSON.stringify([found]));
+      counted(failure, 'audit');
+    }
+    if (actions.includes('Warn')) {
       warn(
         `Validation failed for ValidatingAdmissionPolicy '${policy.name}' with binding '${binding.name}': ${message}`,
       );
+      counted(failure, 'warn');
+    }
+    if (actions.includes('Deny')) {
+      counted(failure, 'deny');
+      first ??= failure;
+    }
   }
-  const [failure] = actions.includes('Deny') ? failures : [];
-  const [error] = errors;
-  if (failure) return { policy: policy.name, binding: binding.name, ...failure };
-  return error === undefined
-    ? undefined
-    : { policy: policy.name, binding: binding.name, message: error, reason: invalid };
+  for (const failure of auditAnnotations) {
+    if (isIgnored(failure)) continue;
+    counted(failure, 'deny');
+    first ??= failure;
+  }
+  return first && { policy: policy.name, binding: binding.name, message: first.message, reason: first.reason };
 }
 
 /** The expressions of a policy over one request, with one parameter. */
 class Evaluator {
   readonly policy: CompiledValidatingPolicy;
+  readonly request: PolicyRequest;
+  readonly options: EvaluateOptions;
   readonly deciding: Evaluation;
   readonly #values: ReadonlyMap<string, Value>;
-  readonly #request: PolicyRequest;
   #describing: Evaluation | undefined;
 
-  constructor(policy: CompiledValidatingPolicy, request: PolicyRequest, values: ReadonlyMap<string, Value>) {
+  constructor(
+    policy: CompiledValidatingPolicy,
+    request: PolicyRequest,
+    values: ReadonlyMap<string, Value>,
+    options: EvaluateOptions,
+  ) {
     this.policy = policy;
-    this.#request = request;
+    this.request = request;
+    this.options = options;
     this.#values = values;
     this.deciding = this.#over(values);
   }
@@ -159,48 +179,68 @@ class Evaluator {
 
   #over(values: ReadonlyMap<string, Value>): Evaluation {
     const { program } = this.policy;
-    return new Evaluation(values, program.fault === undefined ? program.variables : undefined, this.#request.budget);
+    return new Evaluation(values, program.fault === undefined ? program.variables : undefined, this.request.budget);
   }
 }
 
-interface Findings {
-  readonly failures: readonly Failure[];
-  /** Of audit annotations: they deny whatever the binding says. */
-  readonly errors: readonly string[];
+interface Failures {
+  readonly validations: readonly Failure[];
+  /** They deny whatever the binding says. */
+  readonly auditAnnotations: readonly Failure[];
 }
 
-const nothing: Findings = { failures: [], errors: [] };
+const none: Failures = { validations: [], auditAnnotations: [] };
 
-function* findingsOf(evaluator: Evaluator, annotations: Annotations): Work<Findings> {
-  const { policy, deciding } = evaluator;
-  const { program } = policy;
-  const ofError = (message: string): Findings =>
-    failsOnErrors(policy) ? { failures: [{ index: 0, message, reason: invalid }], errors: [] } : nothing;
-  if (program.fault !== undefined) return ofError(program.fault);
+function* failuresOf(evaluator: Evaluator, annotations: Annotations): Work<Failures> {
+  const { policy, deciding, request, options } = evaluator;
+  const { name, program } = policy;
+  if (program.fault !== undefined) return ofAll({ error: program.fault, type: 'compile_error' });
+  const { operation } = request.context;
+  const { measures, clock } = options;
+  const met = yield* meetsConditions(deciding, program.conditions, {
+    name,
+    operation,
+    measures: measures.conditions,
+    clock,
+  });
+  if (met.error !== undefined) return ofAll(met);
+  if (!met.value) return none;
   try {
-    const met = yield* meetsConditions(deciding, program.conditions);
-    if (met.error !== undefined) return ofError(met.error);
-    if (!met.value) return nothing;
-    const failures = yield* failuresOf(evaluator, program);
-    const errors = yield* collectAnnotations(evaluator, program, annotations);
-    return { failures, errors: failsOnErrors(policy) ? errors : [] };
+    const validations = yield* failedValidations(evaluator, program);
+    return { validations, auditAnnotations: yield* collectAnnotations(evaluator, program, annotations) };
   } catch (error) {
-    if (error instanceof BudgetExceededError) return ofError(error.message);
+    if (error instanceof BudgetExceededError) return ofAll(outOfBudget(error));
     throw error;
   }
 }
 
-function* failuresOf(evaluator: Evaluator, { parts }: Program<ValidatingParts>): Work<Failure[]> {
+const failureOf = ({ error, type }: Failed, index: number, seconds: number): Failure => ({
+  index,
+  message: error,
+  reason: invalid,
+  error: type,
+  seconds,
+});
+
+/** An error that keeps the whole policy from being evaluated. */
+const ofAll = (failed: Failed): Failures => ({ ...none, validations: [failureOf(failed, 0, 0)] });
+
+function* failedValidations(evaluator: Evaluator, { parts }: Program<ValidatingParts>): Work<readonly Failure[]> {
+  const { deciding, options } = evaluator;
   const failures: Failure[] = [];
   for (const [index, validation] of parts.validations.entries()) {
-    const outcome = yield* outcomeOf(evaluator.deciding, validation.compiled, (value) => value === true);
-    if (outcome.error !== undefined) {
-      if (failsOnErrors(evaluator.policy)) failures.push({ index, message: outcome.error, reason: invalid });
-    } else if (!outcome.value)
+    const startMs = options.clock.monotonicMs();
+    const outcome = yield* outcomeOf(deciding, validation.compiled, (value) => value === true);
+    if (outcome.error === undefined && outcome.value) continue;
+    const seconds = secondsSince(startMs, options.clock);
+    if (outcome.error !== undefined) failures.push(failureOf(outcome, index, seconds));
+    else
       failures.push({
         index,
         message: yield* messageOf(validation, evaluator),
         reason: (validation.reason as Reason | undefined) ?? invalid, // validation knows no others
+        error: 'no_error',
+        seconds,
       });
   }
   return failures;
@@ -214,9 +254,7 @@ function* messageOf(
   evaluator: Evaluator,
 ): Work<string> {
   if (compiledMessage) {
-    const outcome = yield* outcomeOf(evaluator.describing, compiledMessage, (value) =>
-      typeof value === 'string' ? value.trim() : '',
-    );
+    const outcome = yield* outcomeOf(evaluator.describing, compiledMessage, trim);
     const made = outcome.error === undefined ? outcome.value : '';
     if (made !== '' && !made.includes('\n') && Buffer.byteLength(made) <= messageBytesMax) return made;
   }
@@ -244,28 +282,31 @@ class Annotations {
 const firstBytesOf = (text: string, bytes: number): string =>
   Buffer.byteLength(text) <= bytes ? text : Buffer.from(text).subarray(0, bytes).toString();
 
-/** Adds what the policy tells the audit, and gives what went wrong with it. */
+/** Adds the audit annotations of a policy, and gives those that could not be evaluated. */
 function* collectAnnotations(
   evaluator: Evaluator,
   { parts }: Program<ValidatingParts>,
   annotations: Annotations,
-): Work<string[]> {
-  const errors: string[] = [];
+): Work<readonly Failure[]> {
+  const { clock } = evaluator.options;
+  const failures: Failure[] = [];
   for (const { key, compiled } of parts.auditAnnotations) {
-    const outcome = yield* outcomeOf(evaluator.describing, compiled, (value) =>
-      typeof value === 'string' ? value.trim() : '',
-    );
-    if (outcome.error !== undefined) errors.push(outcome.error);
+    const startMs = clock.monotonicMs();
+    const outcome = yield* outcomeOf(evaluator.describing, compiled, trim);
+    if (outcome.error !== undefined) failures.push(failureOf(outcome, 0, secondsSince(startMs, clock)));
     else if (outcome.value !== '') annotations.add(key, outcome.value);
   }
-  return errors;
+  return failures;
 }
+
+/** Empty for what is no text. */
+const trim = (value: unknown): string => (typeof value === 'string' ? value.trim() : '');
 
 const invalid: Reason = 'Invalid';
 
-function denied({ context }: PolicyRequest, { policy, binding, message, reason }: Denial): StatusError {
+function refusalOf({ context }: PolicyRequest, { policy, binding, message, reason }: Denial): StatusError {
   const by = binding === undefined ? '' : ` with binding '${binding}'`;
-  const told = `ValidatingAdmissionPolicy '${policy}'${by} denied request: ${message}`;
-  const refusal = forbiddenName(context.resource, nameOf(context), told, [{ message: told }]);
+  const text = `ValidatingAdmissionPolicy '${policy}'${by} denied request: ${message}`;
+  const refusal = forbiddenName(context.resource, nameOf(context), text, [{ message: text }]);
   return new StatusError(reason, refusal.message, refusal.details);
 }

@@ -1,4 +1,4 @@
-import { type Call, resultOf, throwIfAborted, trackLatency, type Work } from '@cluster-apiserver/base';
+import { type Call, inSpan, resultOf, throwIfAborted, trackLatency, type Work } from '@cluster-apiserver/base';
 import type { Admission, AdmissionContext, OperationOptions, Precondition } from '@cluster-apiserver/gates';
 import {
   type KubeObject,
@@ -47,9 +47,7 @@ export function mutate(
   const { requester } = options;
   // Only in a deletion there is no object.
   return requester
-    ? (tracked(requester, requester.admission.mutate(contextOf(admitted, options, requester, write))) as
-        | KubeObject
-        | Promise<KubeObject>)
+    ? (mutateTraced(requester, contextOf(admitted, options, requester, write)) as KubeObject | Promise<KubeObject>)
     : write.object;
 }
 
@@ -60,9 +58,25 @@ export function admit(
   write: Write,
 ): readonly Precondition[] | Promise<readonly Precondition[]> {
   const { requester } = options;
-  if (!requester) return none;
-  return tracked(requester, requester.admission.validate(contextOf(admitted, options, requester, write)));
+  return requester ? validateTraced(requester, contextOf(admitted, options, requester, write)) : none;
 }
+
+/** Both phases show in the trace of a sampled request, and webhooks below them. */
+const mutateTraced = ({ admission }: Requester, context: AdmissionContext): ReturnType<Admission['mutate']> =>
+  tracked(
+    context.call,
+    context.call.trace
+      ? inSpan(context.call, 'mutating admission', (call) => admission.mutate({ ...context, call }))
+      : admission.mutate(context),
+  );
+
+const validateTraced = ({ admission }: Requester, context: AdmissionContext): ReturnType<Admission['validate']> =>
+  tracked(
+    context.call,
+    context.call.trace
+      ? inSpan(context.call, 'validating admission', (call) => admission.validate({ ...context, call }))
+      : admission.validate(context),
+  );
 
 /** Throws the answer when admission refuses the deletion. Mutating plugins receive it too, though there is no object. */
 export function* admitDeletion(
@@ -73,8 +87,8 @@ export function* admitDeletion(
   const { requester } = options;
   if (!requester) return;
   const context = contextOf(admitted, options, requester, { operation: 'DELETE', name, object: undefined, oldObject });
-  yield* resultOf(tracked(requester, requester.admission.mutate(context)));
-  yield* resultOf(tracked(requester, requester.admission.validate(context)));
+  yield* resultOf(mutateTraced(requester, context));
+  yield* resultOf(validateTraced(requester, context));
 }
 
 /** What is answered and never stored, as admission wants it. It relies on nothing: there is no write to refuse later. */
@@ -90,8 +104,7 @@ export async function admitAnswered(
   return object;
 }
 
-const tracked = <Result>({ call }: Requester, result: Result): Result =>
-  trackLatency(call.latency, 'admission', result);
+const tracked = <Result>(call: Call, result: Result): Result => trackLatency(call.latency, 'admission', result);
 
 const none: readonly Precondition[] = [];
 

@@ -24,7 +24,7 @@ import { CorruptValueError, KeyExistsError, type Stored } from '@cluster-apiserv
 import { admit, createAdmitted, mutate } from './admit.ts';
 import { generatedName } from './names.ts';
 import { MadeObject, type Outcome } from './outcome.ts';
-import { placeOf, type Resource } from './resource.ts';
+import { placeOf, type Resource, type ResourceKind } from './resource.ts';
 import { answering } from './storage-answers.ts';
 import { readStored } from './stored-object.ts';
 import {
@@ -113,15 +113,18 @@ function* writeOf(resource: Resource, named: KubeObject, options: WriteOptions):
 }
 
 /** The object that a creation would store, without the store. Throws the answer if its kind refuses it. */
-export const buildNew = async (resource: Resource, incoming: KubeObject, options: WriteOptions): Promise<KubeObject> =>
-  perform(resource.clock, undefined, newObject(resource, incoming, options));
+export const buildNew = async (
+  resource: ResourceKind,
+  incoming: KubeObject,
+  options: WriteOptions,
+): Promise<KubeObject> => perform(resource.clock, undefined, newObject(resource, incoming, options));
 
-function* newObject(resource: Resource, incoming: KubeObject, options: WriteOptions): Work<KubeObject> {
+function* newObject(resource: ResourceKind, incoming: KubeObject, options: WriteOptions): Work<KubeObject> {
   return yield* finished(resource, yield* asNew(resource, incoming, options), options);
 }
 
 /** A new object with an owner for each of its fields and an identity, but perhaps no name yet. */
-export function* asNew(resource: Resource, incoming: KubeObject, options: WriteOptions): Work<KubeObject> {
+export function* asNew(resource: ResourceKind, incoming: KubeObject, options: WriteOptions): Work<KubeObject> {
   const { kind, served, clock } = resource;
   requireFewLabels(kind, incoming);
   const version = incoming.metadata.resourceVersion;
@@ -135,7 +138,7 @@ export function* asNew(resource: Resource, incoming: KubeObject, options: WriteO
 }
 
 /** A new object with its name, as its kind wants it and in canonical form, or an answer that says all that is wrong with it. */
-export function* finished({ kind }: Resource, draft: KubeObject, options: WriteOptions): Work<KubeObject> {
+export function* finished({ kind }: ResourceKind, draft: KubeObject, options: WriteOptions): Work<KubeObject> {
   const object = canonical(kind, kind.prepare?.(draft, undefined) ?? draft);
   yield;
   requireBoundedValues(object);

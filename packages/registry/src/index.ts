@@ -9,7 +9,7 @@ export { list, type ListOptions, type ObjectList } from './list.ts';
 export type { Outcome } from './outcome.ts';
 export { patch, type PatchOptions } from './patch.ts';
 export { replace } from './replace.ts';
-export { known, openRegistry, type Registry, type Resource } from './resource.ts';
+export { known, openRegistry, type Registry, type Resource, type ResourceKind } from './resource.ts';
 export { answerReview } from './review.ts';
 export type { Selection } from './selection.ts';
 export { type Cached, cachedForm, type StoredObject, unreadableTerm } from './stored-object.ts';

@@ -1,3 +1,4 @@
+import { inSpan } from '@cluster-apiserver/base';
 import { type Call, type Collection, type Revision, RevisionTooLargeError } from '@cluster-apiserver/storage';
 import { tooLargeResourceVersion } from './storage-answers.ts';
 import type { Cached } from './stored-object.ts';
@@ -8,7 +9,11 @@ export function reach(
   wanted: Revision | 'any' | undefined,
   call: Call,
 ): Promise<void> | undefined {
-  const reaching = collection.reach(wanted, call);
+  // What needs no fresh state waits for hardly anything.
+  const isTraced = call.trace !== undefined && wanted !== 'any';
+  const reaching = isTraced
+    ? inSpan(call, 'read barrier', (traced) => collection.reach(wanted, traced))
+    : collection.reach(wanted, call);
   if (!reaching) return undefined;
   const { latency } = call;
   latency?.begin('storage');

@@ -31,6 +31,9 @@ export interface Resource {
   readonly random: Random;
 }
 
+/** What is needed to tell what an object would be. */
+export type ResourceKind = Pick<Resource, 'kind' | 'served' | 'clock' | 'random'>;
+
 export interface RegistryOptions {
   readonly kinds: readonly Kind[];
   readonly store: Store;

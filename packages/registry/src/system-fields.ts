@@ -41,7 +41,7 @@ export function withSystemFieldsOf(before: KubeObject, object: KubeObject): Kube
 }
 
 /** Gives a new object its identity. */
-export function withIdentity(object: KubeObject, { clock, random }: Resource): KubeObject {
+export function withIdentity(object: KubeObject, { clock, random }: Pick<Resource, 'clock' | 'random'>): KubeObject {
   return {
     ...object,
     metadata: { ...object.metadata, uid: random.uuid(), creationTimestamp: formatTime(clock.now()) },

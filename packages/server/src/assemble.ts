@@ -1,6 +1,6 @@
 import { Scope } from '@cluster-apiserver/base';
 import { featureGates } from '@cluster-apiserver/config';
-import { firstToDecide } from '@cluster-apiserver/gates';
+import { firstToDecide, measuredAuthenticator, measuredAuthorizer } from '@cluster-apiserver/gates';
 import { type KindServices, kinds as kindsOf, namespace as namespaceKind } from '@cluster-apiserver/kinds';
 import type { Kind } from '@cluster-apiserver/model';
 import {
@@ -8,27 +8,30 @@ import {
   discoveryDocuments,
   documentRoutes,
   healthDocuments,
+  metricsDocuments,
   type ReportFault,
   type ReportRejection,
   openApiDocuments,
   OpenWatches,
   routes,
-  textResponse,
 } from '@cluster-apiserver/pipeline';
 import { openRegistry } from '@cluster-apiserver/registry';
-import { createMetrics, type Log } from '@cluster-apiserver/telemetry';
+import { createMetrics, type DeclaredMetric, type Log } from '@cluster-apiserver/telemetry';
 import { asError } from './as-error.ts';
 import { FlagError, type ServerFlags } from './flags.ts';
 import type { Surroundings } from './surroundings.ts';
 import { versionInfo } from './version.ts';
 import { openAdmission } from './wiring/admission.ts';
 import { alwaysAllowedPathsOf } from './wiring/always-allowed-paths.ts';
+import { configzDocument, configzPath, fileRecords, recordFilesReadAtStart } from './wiring/configz.ts';
 import { allowedOrigins } from './wiring/allowed-origins.ts';
+import { openAudit } from './wiring/audit.ts';
 import { openAuthorization } from './wiring/authorization.ts';
 import { openAuthenticators } from './wiring/authenticators.ts';
 import { requirePairs } from './wiring/flag-files.ts';
 import type { FollowingOptions } from './wiring/followed-configuration.ts';
 import { openEncryption } from './wiring/encryption.ts';
+import { certificateMeasures } from './wiring/certificate-measures.ts';
 import { startControllers } from './wiring/controllers.ts';
 import { findAccountIn } from './wiring/find-account.ts';
 import { checkStorage, openHealth } from './wiring/health.ts';
@@ -36,21 +39,27 @@ import { monitorHeap } from './wiring/heap.ts';
 import { openRequestLog } from './wiring/request-log.ts';
 import { logMeasures } from './wiring/log-measures.ts';
 import { openListener } from './wiring/listener.ts';
-import { inFlightMeasures, requestMeasures, tokenCacheMeasure } from './wiring/measures.ts';
+import { authenticationMeasures, authorizationAttemptMeasures, tokenCacheMeasure } from './wiring/identity-measures.ts';
+import { inFlightMeasures } from './wiring/measures.ts';
 import { makeSystemNamespaces, namespacesIn } from './wiring/namespaces.ts';
 import { openParamRights } from './wiring/param-rights.ts';
 import { openRbac } from './wiring/rbac.ts';
+import { requestMeasures } from './wiring/request-measures.ts';
 import { openReviews } from './wiring/reviews.ts';
 import { apiAudiences } from './wiring/service-account-flags.ts';
 import { openServiceAccountTokens } from './wiring/service-account-tokens.ts';
 import { statusDocuments } from './wiring/status-documents.ts';
 import { openStorage, watchCacheReporter } from './wiring/storage.ts';
 import { publishWatchCache, readMeasures } from './wiring/watch-cache-measures.ts';
+import { publishVersion } from './wiring/version-measures.ts';
+import { openTracing } from './wiring/tracing.ts';
 import { watchMeasures } from './wiring/watch-measures.ts';
 
 /** A server that serves. */
 export interface Server {
   readonly port: number;
+  /** What it counts, by the path where that is read. */
+  readonly metrics: Readonly<Record<'/metrics' | '/metrics/slis', readonly DeclaredMetric[]>>;
   /** /readyz fails from now on; everything else goes on. */
   beginShutdown(): void;
   /** Asks clients to leave, answers what they have sent, and closes everything in reverse. */
@@ -73,14 +82,25 @@ export async function assemble(
 
     const metrics = createMetrics({ ofProcess: true });
     logMeasures(metrics, log);
+    const slis = createMetrics({ ofProcess: false });
     monitorHeap(surroundings, metrics, log, scope);
     const keyPrefix = flags['etcd-prefix'].replace(/\/+$/, '');
     // What the server keeps for itself. It lies among the rest, so that one watch sees every write of ours.
     const ownPrefix = `${keyPrefix}/.own/`;
-    const health = openHealth(clock, log);
-    const following: FollowingOptions = { flags, surroundings, metrics, log, serverId: random.uuid() };
+    const health = openHealth(clock, log, slis);
+    const certificates = certificateMeasures(metrics);
+    const following: FollowingOptions = {
+      flags,
+      surroundings,
+      metrics,
+      log,
+      serverId: random.uuid(),
+      records: fileRecords(clock),
+    };
+    await recordFilesReadAtStart(flags, surroundings.files, following.records);
+    const tracer = await openTracing(following, scope);
     const isAlwaysAllowed = alwaysAllowedPathsOf(flags);
-    const authentication = { ...following, isAlwaysAllowed, tokenAsked: tokenCacheMeasure(metrics) };
+    const authentication = { ...following, certificates, isAlwaysAllowed, tokenAsked: tokenCacheMeasure(metrics) };
     const accountTokens = await openServiceAccountTokens(authentication, scope);
     const served = kinds({
       eventLifetimeSeconds: Math.ceil(flags['event-ttl'] / 1000),
@@ -91,7 +111,7 @@ export async function assemble(
       scope,
     );
     const { transformer } = encryption;
-    const storage = { ownPrefix, transformer, metrics, kinds: served };
+    const storage = { ownPrefix, transformer, metrics, certificates, kinds: served };
     const { client, store, measures } = await openStorage(flags, storage, surroundings, log, scope);
     const { resources, views, cache, retryUnreadable } = openRegistry({
       kinds: served,
@@ -139,6 +159,7 @@ export async function assemble(
       clock,
       random,
       files: surroundings.files,
+      records: following.records,
       metrics,
       serverId: following.serverId,
       log,
@@ -152,8 +173,10 @@ export async function assemble(
       authorizer,
       apiAudiences: apiAudiences(flags),
     });
+    const auditor = await openAudit(following, scope);
     const outward = [...served, ...reviews];
     const about = versionInfo(surroundings.runtime);
+    publishVersion(metrics, about, gates);
     const reportFault: ReportFault = (error, { request, auditId }) =>
       log.withName('http').error('internal error', {
         method: request.method,
@@ -174,15 +197,17 @@ export async function assemble(
         random,
         requestTimeoutMs: flags['request-timeout'],
         allowedOrigin: allowedOrigins(flags['cors-allowed-origins']),
-        authenticator: authenticators.requests,
-        authorizer,
+        authenticator: measuredAuthenticator(authenticators.requests, clock, authenticationMeasures(metrics)),
+        authorizer: measuredAuthorizer(authorizer, clock, authorizationAttemptMeasures(metrics)),
+        auditor,
         inFlightLimits: {
           readOnly: flags['max-requests-inflight'],
           mutating: flags['max-mutating-requests-inflight'],
         },
         inFlightMeasures: inFlightMeasures(metrics, outward, clock, scope),
-        measures: requestMeasures(metrics, outward),
+        measures: requestMeasures(metrics, outward, clock),
         requestLog: openRequestLog(log),
+        tracer,
         report: reportFault,
         reportRejection,
       },
@@ -214,10 +239,8 @@ export async function assemble(
           ...healthDocuments(health),
           ...accountTokens?.documents,
           ...statusDocuments({ flags, version: about, clock, random }),
-          '/metrics': async ({ auditId }) => {
-            const { contentType, text } = await metrics.exposition();
-            return textResponse(auditId, 200, text, { 'content-type': contentType });
-          },
+          ...metricsDocuments(metrics, slis),
+          [configzPath]: configzDocument(flags, following.records, clock),
         }),
       }),
     );
@@ -226,9 +249,10 @@ export async function assemble(
     if (namespaces)
       makeSystemNamespaces({ names: flags['system-namespaces'], namespaces, filled, clock, random, log }, scope);
     startControllers({ flags, surroundings, log, metrics, client, resources, views, ownPrefix }, scope);
-    const listener = await openListener(handler, flags, surroundings, log, metrics, scope);
+    const listener = await openListener(handler, { ...following, certificates }, scope);
     return {
       port: listener.port,
+      metrics: { '/metrics': metrics.declared, '/metrics/slis': slis.declared },
       beginShutdown: () => {
         shuttingDown = true;
       },

@@ -90,8 +90,6 @@ test('a name that every object has is no flag', () => {
   expect(() => parseFlags(['--constructor=1'])).toThrow('unknown flag: --constructor');
 });
 
-test('the help names every flag in its group', () => {
-  expect(flagHelp()).toMatch(
-    /Etcd flags:[^]*--etcd-servers strings[^]*Secure serving flags:[^]*--secure-port int\n.*\(default 6443\)/,
-  );
+test('the help is as it was', () => {
+  expect(flagHelp()).toMatchSnapshot();
 });

@@ -8,10 +8,10 @@ export async function stop(
   options: { readonly clock: Clock; readonly log: Log; readonly shutdownDelayMs: number },
 ): Promise<void> {
   const { clock, log, shutdownDelayMs } = options;
-  log.info('stopping: not ready any more', { servingOnMs: shutdownDelayMs });
+  log.info('shutting down: no longer ready', { servingOnMs: shutdownDelayMs });
   server.beginShutdown();
   await sleep(clock, shutdownDelayMs);
-  log.info('stopping: waiting for what has begun');
+  log.info('shutting down: waiting for requests in flight');
   await server.close();
   log.info('stopped');
 }

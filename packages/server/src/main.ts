@@ -8,6 +8,8 @@ import { http2Connect, kmsV1Service, kmsV2Service } from '@cluster-apiserver/sto
 import { createLog, createLogOutput, type Log } from '@cluster-apiserver/telemetry';
 import { assemble } from './assemble.ts';
 import { asError } from './as-error.ts';
+import { configCommand, configHelp } from './config-command/config-command.ts';
+import { auditFiles } from './audit-files.ts';
 import { FlagError, flagHelp, parseFlags, type ServerFlags } from './flags.ts';
 import { stop } from './lifecycle.ts';
 import { openStderr } from './stderr.ts';
@@ -39,6 +41,7 @@ const surroundings: Surroundings = {
       await writeFile(file, content, { mode: 0o600 });
     },
   },
+  auditFiles,
   connectEtcd: http2Connect,
   connectKms: { v1: kmsV1Service, v2: kmsV2Service },
   listen,
@@ -92,19 +95,22 @@ async function serve(flags: ServerFlags): Promise<void> {
   }
 }
 
+const print = (line: string): void => void process.stdout.write(`${line}\n`);
+
 async function workOnStorage(args: readonly string[]): Promise<void> {
   const log = openLog('text', 0);
   const stopping = new AbortController();
   for (const name of ['SIGTERM', 'SIGINT'] as const) process.on(name, () => stopping.abort());
-  const print = (line: string): void => void process.stdout.write(`${line}\n`);
   process.exit(await storageCommand(args, surroundings, log, print, stopping.signal));
 }
 
 try {
   const [command, ...args] = process.argv.slice(2);
   if (command === 'storage') await workOnStorage(args);
+  if (command === 'config')
+    process.exit(await configCommand(args, surroundings, print, (line) => void process.stderr.write(`${line}\n`)));
   const flags = parseFlags(process.argv.slice(2));
-  if (flags.help) process.stdout.write(`${flagHelp()}${storageHelp}`);
+  if (flags.help) process.stdout.write(`${flagHelp()}${configHelp}${storageHelp}`);
   else if (flags.version) process.stdout.write(`cluster-apiserver ${version}\n`);
   else await serve(flags);
 } catch (error) {

@@ -1,3 +1,4 @@
+import type { LogFiles } from '@cluster-apiserver/audit';
 import type { Clock, Random } from '@cluster-apiserver/base';
 import type { listen } from '@cluster-apiserver/pipeline';
 import type { http2Connect, kmsV1Service, kmsV2Service } from '@cluster-apiserver/storage';
@@ -7,6 +8,8 @@ export interface Surroundings {
   readonly clock: Clock;
   readonly random: Random;
   readonly files: Files;
+  /** Where the audit log is written. */
+  readonly auditFiles: LogFiles;
   /** How etcd is reached. */
   readonly connectEtcd: typeof http2Connect;
   /** How plugins that keep keys are reached. */

@@ -3,7 +3,7 @@
  * are such as a server may send, in any order; some are not. What is judged does not depend on them: nothing is thrown,
  * each call ends at most once and hears nothing afterwards, all have ended with the connection, and what is sent keeps
  * to the windows, frame sizes and numbers that the other side has allowed. Only a call that the other side cannot have
- * looked at is told to be unsent: one that never left, was refused, or is beyond the last one that GOAWAY names. As long
+ * processed is reported as not sent: one that never left, was refused, or is beyond the last one that GOAWAY names. As long
  * as the other side breaks no rule, the connection stays, and GOAWAY ends what it does not name, at once, and nothing else.
  */
 import { invariant, type Random } from '@cluster-apiserver/base';
@@ -257,7 +257,7 @@ export function runFrameSequence(random: Random, connecting: typeof connect = co
     invariant(end !== 'lost' || stream.sent, 'a call that never left is lost');
     invariant(end !== 'ended' || stream.sent, 'a call that never left has an answer');
     const mayBeRepeated = !stream.sent || !judge.mayHaveTaken(at) || judge.sawNoise;
-    invariant(end !== 'unsent' || mayBeRepeated, 'a call that may have been looked at is told to be unsent');
+    invariant(end !== 'unsent' || mayBeRepeated, 'a call that may have been processed is reported as not sent');
     invariant(ends.length === (cancelled ? 0 : 1), `a call ended ${ends.length} times: ${ends.join(', ')}`);
     invariant(!heardAfterEnd, 'a call heard something after its end');
   }

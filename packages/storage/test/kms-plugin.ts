@@ -21,16 +21,20 @@ export interface RealPlugin {
   ready: Promise<void>;
   /** How often each method was called. */
   readonly calls: Map<string, number>;
+  /** The trace contexts that calls came with, in their order. */
+  readonly traceparents: string[];
   stop(): Promise<void>;
 }
 
 export async function startPlugin(socket: string): Promise<RealPlugin> {
   const calls = new Map<string, number>();
+  const traceparents: string[] = [];
   const server = new Server();
   const method =
     (name: string, answer: (fields: Fields) => Uint8Array) =>
     async (call: ServerUnaryCall<Buffer, Uint8Array>, done: sendUnaryData<Uint8Array>): Promise<void> => {
       calls.set(name, (calls.get(name) ?? 0) + 1);
+      traceparents.push(...call.metadata.get('traceparent').map(String));
       await plugin.ready;
       try {
         done(null, answer(fieldsOf(call.request)));
@@ -87,6 +91,7 @@ export async function startPlugin(socket: string): Promise<RealPlugin> {
     refusing: false,
     ready: Promise.resolve(),
     calls,
+    traceparents,
     stop: async () => server.forceShutdown(),
   };
   return plugin;

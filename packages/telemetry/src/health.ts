@@ -30,19 +30,23 @@ export interface Health {
 
 export interface HealthOptions {
   readonly clock: Clock;
+  /** Called with the result of each check. */
+  checked?(endpoint: Endpoint, check: string, passed: boolean): void;
   failed(endpoint: Endpoint, check: string, error: unknown): void;
 }
 
 /** A check that has not answered by then has: probes wait for a second by default, and ask again soon. */
 const checkTimeoutMs = 800;
 
-export function createHealth({ clock, failed }: HealthOptions): Health {
+export function createHealth({ clock, checked, failed }: HealthOptions): Health {
   const checks: HealthCheck[] = [{ name: 'ping', endpoints: ['livez', 'readyz', 'healthz'], check: () => {} }];
   const passes = async (endpoint: Endpoint, check: HealthCheck): Promise<boolean> => {
     try {
       await inTime(check, clock);
+      checked?.(endpoint, check.name, true);
       return true;
     } catch (error) {
+      checked?.(endpoint, check.name, false);
       failed(endpoint, check.name, error);
       return false;
     }

@@ -1,10 +1,20 @@
-import { collectDefaultMetrics, type Metric, Registry } from 'prom-client';
-import { type Labels, SeriesOf } from './series.ts';
+import { invariant } from '@cluster-apiserver/base';
+import { Distribution, type ExemplarTrace } from './distribution.ts';
+import {
+  contentTypes,
+  expose,
+  type ExpositionFormat,
+  type MetricFamily,
+  type MetricType,
+  type Sample,
+} from './exposition.ts';
+import { processMetrics } from './process-metrics.ts';
+import { type Labels, labelsText, SeriesOf } from './series.ts';
 
 /**
  * Numbers for Prometheus, under upstream's names where upstream counts the same. Each is declared beside the code that
  * moves it, with the values its labels may have where a client has a say in them: whatever else comes is counted as
- * `other`, so that nobody can grow the series from outside.
+ * `other`, so that nobody can grow the series from outside. See docs/decisions/0021-metrics.md and 0048.
  */
 export interface Metrics {
   counter<Label extends string = never>(declaration: Declaration<Label>): Counter<Label>;
@@ -15,11 +25,27 @@ export interface Metrics {
   /** Read at each scrape: for what is counted elsewhere, or changes by itself as an age does. */
   readAtScrape<Label extends string = never>(
     type: 'counter' | 'gauge',
-    declaration: Omit<Declaration<Label>, 'labels'>,
+    declaration: Omit<Declaration<Label>, 'labels'> & { readonly labels?: readonly Label[] },
     read: () => readonly { readonly labels: LabelValues<Label>; readonly value: number }[],
   ): void;
-  /** All of them in the text format, with its content type. */
-  exposition(): Promise<{ readonly contentType: string; readonly text: string }>;
+  /** What there is, sorted by name. */
+  readonly declared: readonly DeclaredMetric[];
+  exposition(format: ExpositionFormat): Promise<Exposition>;
+}
+
+/** All metrics as a scraper reads them. The pieces are made when they are taken. */
+export interface Exposition {
+  readonly contentType: string;
+  readonly pieces: Iterable<string>;
+}
+
+/** A metric as documentation shows it. */
+export interface DeclaredMetric {
+  readonly name: string;
+  readonly help: string;
+  readonly type: MetricType;
+  readonly labels: readonly string[];
+  readonly buckets: readonly number[];
 }
 
 export interface Declaration<Label extends string> {
@@ -32,6 +58,8 @@ type LabelValues<Label extends string> = Readonly<Record<Label, string>>;
 
 export interface Counter<Label extends string> {
   add(labels: LabelValues<Label>, difference?: number): void;
+  /** Adds to the series with these labels. For who counts the same often: the series is looked up once. */
+  series(labels: LabelValues<Label>): (difference?: number) => void;
 }
 
 export interface Gauge<Label extends string> extends Counter<Label> {
@@ -41,8 +69,13 @@ export interface Gauge<Label extends string> extends Counter<Label> {
 export interface Histogram<Label extends string> {
   observe(labels: LabelValues<Label>, value: number): void;
   /** Observes values with these labels. For who observes the same ones often: the series is looked up once. */
-  series(labels: LabelValues<Label>): (value: number) => void;
+  series(labels: LabelValues<Label>): Observe;
+  /** Observes so many values at once that are known by their sum alone, each as their mean. */
+  means(labels: LabelValues<Label>): (sum: number, count: number) => void;
 }
+
+/** Observes a value; with a trace it becomes the exemplar of its bucket. */
+export type Observe = (value: number, exemplar?: Readonly<{ trace: ExemplarTrace; atSeconds: number }>) => void;
 
 /** What a metric without its own buckets for seconds would wish for: from a cached read to the request timeout. */
 export const secondsBuckets = [
@@ -54,105 +87,81 @@ export const doublingBuckets = (first: number, count: number): readonly number[]
   Array.from({ length: count }, (_, at) => first * 2 ** at);
 
 /** With the metrics of the process itself (memory, CPU, event loop) where `ofProcess` says so; a test needs none of them. */
-/** No name of ours needs an escape: this is what kube-apiserver says, too. */
-const escaping = 'escaping=underscores';
-
 export function createMetrics({ ofProcess }: { readonly ofProcess: boolean }): Metrics {
-  const register = new Registry();
-  if (ofProcess) collectDefaultMetrics({ register });
-  const publish = (type: string, declaration: Declaration<string>, values: () => readonly Published[]): void => {
-    const { name, help } = declaration;
-    const metric = { name, get: async () => ({ name, help, type, aggregator: 'sum', values: values() }) };
-    // The registry asks a metric for its name and what `get` gives, and for nothing else.
-    register.registerMetric(metric as unknown as Metric);
+  const families: MetricFamily[] = [];
+  const declared: DeclaredMetric[] = [];
+  const ofThisProcess = ofProcess ? processMetrics() : undefined;
+  const names = new Set(ofThisProcess?.declared.map(({ name }) => name));
+  const publish = (metric: DeclaredMetric, samples: () => Iterable<Sample>): void => {
+    const { name, help, type } = metric;
+    invariant(!names.has(name), `two metrics are named ${name}`);
+    names.add(name);
+    declared.push(metric);
+    families.push({ name, help, type, samples });
   };
-  const numbers = (type: string, declaration: Declaration<string>): SeriesOf<{ value: number }> => {
-    const series = new SeriesOf(labelsOf(declaration), () => ({ value: 0 }));
-    publish(type, declaration, () => Array.from(series.all, ({ labels, series: { value } }) => ({ labels, value })));
+  const declare = (type: MetricType, { name, help, labels = {} }: Declaration<string>): DeclaredMetric => ({
+    name,
+    help,
+    type,
+    labels: Object.keys(labels),
+    buckets: [],
+  });
+  const numbers = (type: MetricType, declaration: Declaration<string>): SeriesOf<{ value: number }> => {
+    const series = new SeriesOf(declaration.labels ?? {}, () => ({ value: 0 }));
+    publish(declare(type, declaration), () => series.all.map(({ labels, series: { value } }) => ({ labels, value })));
     return series;
   };
-  return {
-    counter: (declaration) => {
-      const series = numbers('counter', declaration);
-      return {
-        add: (labels, difference = 1) => {
-          series.of(labels).value += difference;
-        },
+  const counterOf = (series: SeriesOf<{ value: number }>): Counter<string> => ({
+    add: (labels, difference = 1) => {
+      series.of(labels).value += difference;
+    },
+    series: (labels) => {
+      const found = series.of(labels);
+      return (difference = 1) => {
+        found.value += difference;
       };
     },
+  });
+  return {
+    counter: (declaration) => counterOf(numbers('counter', declaration)),
     gauge: (declaration) => {
       const series = numbers('gauge', declaration);
       return {
-        add: (labels, difference = 1) => {
-          series.of(labels).value += difference;
-        },
+        ...counterOf(series),
         set: (labels, value) => {
           series.of(labels).value = value;
         },
       };
     },
     histogram: (declaration) => {
-      const { name, buckets } = declaration;
-      const series = new SeriesOf(labelsOf(declaration), () => new Distribution(buckets));
-      publish('histogram', declaration, () =>
-        Array.from(series.all, ({ labels, series }) => series.published(name, labels)).flat(),
+      const { buckets } = declaration;
+      const series = new SeriesOf(declaration.labels ?? {}, () => new Distribution(buckets));
+      publish({ ...declare('histogram', declaration), buckets }, () =>
+        series.all.map(({ labels, series: distribution }) => ({ labels, distribution })),
       );
       return {
         observe: (labels, value) => series.of(labels).observe(value),
         series: (labels) => {
           const found = series.of(labels);
-          return (value) => found.observe(value);
+          return (value, exemplar) =>
+            exemplar ? found.observeIn(exemplar.trace, value, exemplar.atSeconds) : found.observe(value);
+        },
+        means: (labels) => {
+          const found = series.of(labels);
+          return (sum, count) => found.observeMeans(sum, count);
         },
       };
     },
-    readAtScrape: (type, declaration, read) => publish(type, declaration, read),
-    exposition: async () => ({ contentType: `${register.contentType}; ${escaping}`, text: await register.metrics() }),
+    readAtScrape: (type, { labels = [], ...declaration }, read) =>
+      publish({ ...declare(type, declaration), labels }, () =>
+        read().map((sample) => ({ labels: labelsText(sample.labels), value: sample.value })),
+      ),
+    get declared() {
+      return [...declared, ...(ofThisProcess?.declared ?? [])].sort((one, other) => (one.name < other.name ? -1 : 1));
+    },
+    exposition: async (format) => {
+      const all = [...families, ...((await ofThisProcess?.read()) ?? [])];
+      return { contentType: contentTypes[format], pieces: expose(all, format) };
+    },
   };
-}
-
-const labelsOf = ({ labels = {} }: Declaration<string>): Labels => labels;
-
-/** A line of the text format. */
-interface Published {
-  readonly labels: Readonly<Record<string, string | number>>;
-  readonly value: number;
-  readonly metricName?: string;
-}
-
-/** How many values lay in each bucket, and not in a smaller one. */
-class Distribution {
-  readonly #bounds: readonly number[];
-  readonly #counts: number[];
-  #count = 0;
-  #sum = 0;
-
-  constructor(bounds: readonly number[]) {
-    this.#bounds = bounds;
-    this.#counts = bounds.map(() => 0);
-  }
-
-  observe(value: number): void {
-    this.#count++;
-    this.#sum += value;
-    for (let at = 0; at < this.#bounds.length; at++) {
-      if (value > (this.#bounds[at] as number)) continue;
-      this.#counts[at] = (this.#counts[at] as number) + 1;
-      return;
-    }
-  }
-
-  /** Each bucket counts what lies in the smaller ones too. */
-  published(name: string, labels: Readonly<Record<string, string>>): Published[] {
-    let below = 0;
-    const buckets = this.#bounds.map((le, at) => {
-      below += this.#counts[at] as number;
-      return { labels: { le, ...labels }, value: below, metricName: `${name}_bucket` };
-    });
-    return [
-      ...buckets,
-      { labels: { le: '+Inf', ...labels }, value: this.#count, metricName: `${name}_bucket` },
-      { labels, value: this.#sum, metricName: `${name}_sum` },
-      { labels, value: this.#count, metricName: `${name}_count` },
-    ];
-  }
 }

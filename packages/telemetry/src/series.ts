@@ -21,7 +21,7 @@ type LabelValues = Readonly<Record<string, string>>;
 export class SeriesOf<Series> {
   readonly #levels: readonly Level[];
   readonly #begin: () => Series;
-  readonly #all: { readonly labels: LabelValues; readonly series: Series }[] = [];
+  readonly #all: { readonly labels: string; readonly series: Series }[] = [];
   /** The branches of the first label; without labels the one series that there is, from the beginning. */
   readonly #root: unknown;
 
@@ -34,7 +34,8 @@ export class SeriesOf<Series> {
     this.#root = this.#levels.length === 0 ? this.#added({}) : new Map();
   }
 
-  get all(): Iterable<{ readonly labels: LabelValues; readonly series: Series }> {
+  /** Each with its labels as they are exposed, without braces: they are written down once, and read at each scrape. */
+  get all(): readonly { readonly labels: string; readonly series: Series }[] {
     return this.#all;
   }
 
@@ -65,7 +66,16 @@ export class SeriesOf<Series> {
 
   #added(labels: LabelValues): Series {
     const series = this.#begin();
-    this.#all.push({ labels, series });
+    this.#all.push({ labels: labelsText(labels), series });
     return series;
   }
 }
+
+/** `verb="GET",code="200"` */
+export const labelsText = (labels: Readonly<Record<string, string | number>>): string =>
+  Object.entries(labels)
+    .map(([name, value]) => `${name}="${escapedValue(String(value))}"`)
+    .join(',');
+
+const escapedValue = (value: string): string =>
+  value.replaceAll('\\', '\\\\').replaceAll('\n', '\\n').replaceAll('"', '\\"');

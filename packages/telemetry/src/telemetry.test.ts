@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { type Clock, systemClock } from '@cluster-apiserver/base';
 import { createHealth, createMetrics, type Endpoint } from './index.ts';
+import { exposed } from '../test/exposed.ts';
 
 test('a bucket counts what lies below it, its bound included, and the last one everything', async () => {
   const metrics = createMetrics({ ofProcess: false });
@@ -8,7 +9,7 @@ test('a bucket counts what lies below it, its bound included, and the last one e
   for (const value of [0.5, 1, 2, 3, 100]) histogram.observe({ of: 'this' }, value);
   const observeOther = histogram.series({ of: 'that' });
   observeOther(4);
-  const { text } = await metrics.exposition();
+  const text = await exposed(metrics);
   expect(text.split('\n').filter((line) => line.includes('this'))).toEqual([
     'bytes_bucket{le="1",of="this"} 2',
     'bytes_bucket{le="2",of="this"} 3',
@@ -32,7 +33,7 @@ test('series of several labels are told apart, and strangers on each level are c
     ['GET', '2'],
   ])
     total.add({ verb: verb as string, code: code as string });
-  const { text } = await metrics.exposition();
+  const text = await exposed(metrics);
   expect(
     text
       .split('\n')
@@ -115,7 +116,7 @@ test('what was counted stands in the exposition, and a label from outside has fe
   metrics.gauge({ name: 'inflight', help: 'Under way.' }).add({}, 2);
   metrics.gauge({ name: 'keys', help: 'In memory.' }).set({}, 7);
   metrics.histogram({ name: 'seconds', help: 'Durations.', buckets: [0.1, 1] }).observe({}, 0.5);
-  const { text } = await metrics.exposition();
+  const text = await exposed(metrics);
   expect(text).toContain('requests_total{verb="GET",code="200"} 1');
   expect(text).toContain('requests_total{verb="other",code="200"} 2');
   expect(text).toContain('inflight 2');

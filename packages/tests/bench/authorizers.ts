@@ -14,20 +14,22 @@ import { systemClock, systemRandom } from '@cluster-apiserver/base';
 import { selfSigned } from '@cluster-apiserver/certificates';
 import { startEtcd } from '../../storage/test/real-etcd.ts';
 import { http1Client } from '../test/fault/client.ts';
-import { adminToken, compare, type Side, startSide, thisCheckout } from './sides.ts';
+import { adminToken, compareUsers, type Side, startSide, thisCheckout } from './sides.ts';
 
 const roles = 1_000;
 const bindings = 10_000;
 const namespaces = 100;
-/** Requests that fill the store at a time. */
+/** Of the kit, in as many namespaces. */
+const objects = 10_000;
+/** Requests that fill the store, or the cache of the webhook's decisions, at a time. */
 const writers = 16;
+const readers = 16;
 const rbacGroup = 'rbac.authorization.k8s.io';
 
 const home = fs.mkdtempSync(path.join(os.tmpdir(), 'authorizers-'));
 const etcd = await startEtcd();
 const webhook = await startWebhook();
 const common = { endpoints: etcd.endpoints, home, checkout: thisCheckout };
-const master = await startSide({ ...common, name: 'masters' });
 const key = path.join(home, 'accounts.key');
 fs.writeFileSync(
   key,
@@ -50,13 +52,30 @@ const hooked = await startSide({
 });
 try {
   const token = await fillWithRoles(rbac);
-  await compare('get-quorum', [master, rbac], [adminToken, token]);
-  await compare('get-quorum', [master, hooked], [adminToken, 'u']);
+  await compareUsers('get-quorum', rbac, [adminToken, token]);
+  await readEach(hooked, 'u'); // each object has a decision of its own
+  await compareUsers('get-quorum', hooked, [adminToken, 'u']);
 } finally {
-  await Promise.all([master, rbac, hooked].map((side) => side.stop()));
+  await Promise.all([rbac, hooked].map((side) => side.stop()));
   webhook.server.close();
   await etcd.stop();
   fs.rmSync(home, { recursive: true });
+}
+
+/** Reads the objects that the kit has made. */
+async function readEach({ url, ca }: Side, token: string): Promise<void> {
+  const clients = Array.from({ length: readers }, () => http1Client(url, { ca, token }));
+  let next = 0;
+  await Promise.all(
+    clients.map(async (client) => {
+      for (let index = next++; index < objects; index = next++) {
+        const target = `/api/v1/namespaces/bench-${index % namespaces}/serviceaccounts/sa-${index}`;
+        const { status, body } = await client.request('GET', target);
+        if (status !== 200) throw new Error(`${target}: ${body}`);
+      }
+      client.close();
+    }),
+  );
 }
 
 /** Makes the roles and bindings, and gives the token of a service account that one of them lets read. */

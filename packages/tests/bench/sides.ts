@@ -13,6 +13,7 @@ import { freePorts } from '../../storage/test/real-etcd.ts';
 import { http1Client } from '../test/fault/client.ts';
 
 const pairs = 5;
+const turns = 30;
 const seconds = 4;
 const connections = 16;
 const serverCore = '0';
@@ -23,6 +24,9 @@ export const adminToken = 't';
 export const thisCheckout = path.resolve(import.meta.dirname, '..', '..', '..');
 const kit = path.resolve(thisCheckout, '..', 'shared', 'bench');
 const run = promisify(execFile);
+
+// A bench that is interrupted stops its servers too.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 
 export interface Side {
   readonly name: string;
@@ -41,6 +45,8 @@ export interface SideOptions {
   readonly flags?: readonly string[];
   /** Lines of the token file besides the administrator's. */
   readonly users?: readonly string[];
+  /** Of Node. */
+  readonly nodeOptions?: string;
 }
 
 /** A server with its own prefix in the store, filled by the kit. */
@@ -51,6 +57,7 @@ export async function startSide({
   home,
   flags = [],
   users = [],
+  nodeOptions = '',
 }: SideOptions): Promise<Side> {
   const [port] = await freePorts(1);
   const tokens = path.join(home, `${name}.tokens`);
@@ -60,13 +67,18 @@ export async function startSide({
   // Started as the first line of the program says, by the same Node.
   const [firstLine = ''] = fs.readFileSync(main, 'utf8').split('\n', 1);
   const node = ['-S', firstLine.replace(/^#!\S+ (-S )?/, ''), '--conditions=source', main];
-  const env = { ...process.env, PATH: `${path.dirname(process.execPath)}:${process.env.PATH}` };
+  const env = {
+    ...process.env,
+    NODE_OPTIONS: nodeOptions,
+    PATH: `${path.dirname(process.execPath)}:${process.env.PATH}`,
+  };
   const served = [`--secure-port=${port}`, '--bind-address=127.0.0.1', `--cert-dir=${certificates}`];
   const stored = [`--etcd-servers=${endpoints.join()}`, `--etcd-prefix=/${name}`];
   const rest = [`--token-auth-file=${tokens}`, '--controllers=-garbage-collector', ...flags];
   const log = fs.openSync(path.join(home, `${name}.log`), 'a');
   const server = spawn('env', [...node, ...served, ...stored, ...rest], { stdio: ['ignore', 'ignore', log], env });
   fs.closeSync(log);
+  process.once('exit', () => server.kill());
   const pid = server.pid as number; // there is one unless spawning failed, and then nothing becomes ready
   const url = `https://127.0.0.1:${port}`;
   await until('the server', () => isReady(url, path.join(certificates, 'apiserver.crt')));
@@ -86,18 +98,41 @@ export async function startSide({
   };
 }
 
-/** Both under the same load, several times; `tokens` are whose requests they get. */
-export async function compare(
-  workload: string,
-  [theirs, ours]: readonly [Side, Side],
-  tokens: readonly [string, string] = [adminToken, adminToken],
-): Promise<void> {
+/** Both under the same load, several times. */
+export async function compare(workload: string, [theirs, ours]: readonly [Side, Side]): Promise<void> {
   for (let pair = 0; pair < pairs; pair++) {
-    const [one, other] = await Promise.all([costOf(theirs, workload, tokens[0]), costOf(ours, workload, tokens[1])]);
+    const load = { workload, token: adminToken, seconds };
+    const [one, other] = await Promise.all([costOf(theirs, load), costOf(ours, load)]);
     console.log(
       `${workload}: ${theirs.name} ${one.toFixed(1)} us, ${ours.name} ${other.toFixed(1)} us, ${ours.name} by ${theirs.name} ${(other / one).toFixed(3)}`,
     );
   }
+}
+
+/**
+ * One server under the requests of one user and then of another, in turns so short that the machine is much the same:
+ * two servers differ by a tenth even when they do the same.
+ */
+export async function compareUsers(
+  workload: string,
+  side: Side,
+  [first, second]: readonly [token: string, token: string],
+): Promise<void> {
+  const ratios: number[] = [];
+  const total = { first: 0, second: 0 };
+  for (let turn = 0; turn < turns; turn++) {
+    const one = await costOf(side, { workload, token: first, seconds: 1 });
+    const other = await costOf(side, { workload, token: second, seconds: 1 });
+    total.first += one;
+    total.second += other;
+    ratios.push(other / one);
+  }
+  const [low, median, high] = [0.25, 0.5, 0.75].map((part) =>
+    ratios.toSorted((left, right) => left - right)[Math.floor(turns * part)]?.toFixed(3),
+  );
+  console.log(
+    `${workload}, ${side.name}: ${(total.first / turns).toFixed(1)} us and ${(total.second / turns).toFixed(1)} us, ratio ${median} (half of ${turns} turns between ${low} and ${high})`,
+  );
 }
 
 async function isReady(url: string, certificate: string): Promise<true | undefined> {
@@ -108,13 +143,26 @@ async function isReady(url: string, certificate: string): Promise<true | undefin
   return answer?.status === 200 ? true : undefined;
 }
 
+export interface Load {
+  readonly workload: string;
+  /** Of the user who sends it. */
+  readonly token: string;
+  readonly seconds: number;
+}
+
+/** Puts a server under load, and gives how many requests it answered in a second. */
+export async function putUnderLoad({ url }: Pick<Side, 'url'>, { workload, token, seconds }: Load): Promise<number> {
+  const script = ['-s', path.join(kit, 'wrk.lua'), url, '--', token, workload];
+  const { stdout } = await run('wrk', ['-t1', `-c${connections}`, `-d${seconds}`, ...script]);
+  return Number(/RESULT (\S+)/.exec(stdout)?.[1]);
+}
+
 /** Microseconds of processor time for each request. */
-async function costOf({ url, pid }: Side, workload: string, token: string): Promise<number> {
+async function costOf(side: Side, load: Load): Promise<number> {
+  const { pid } = side;
   const before = usedTicks(pid);
-  const load = ['-t1', `-c${connections}`, `-d${seconds}`, '-s', path.join(kit, 'wrk.lua'), url, '--', token, workload];
-  const { stdout } = await run('wrk', load);
-  const perSecond = Number(/RESULT (\S+)/.exec(stdout)?.[1]);
-  return ((usedTicks(pid) - before) * microsecondsPerTick) / (perSecond * seconds);
+  const perSecond = await putUnderLoad(side, load);
+  return ((usedTicks(pid) - before) * microsecondsPerTick) / (perSecond * load.seconds);
 }
 
 /** In user and kernel mode: fields 14 and 15, of which the name before them may hold anything but the last parenthesis. */

@@ -65,7 +65,7 @@ test.each([
   ['(node:1) MaxListenersExceededWarning: Possible leak', 1],
   ['Uncaught exception', 1],
   ['I0101 00:00:00.000000    4711 server] "serving"', 0],
-  ['E0101 00:00:00.000000    4711 health] "a health check failed" check="etcd" err="x"', 0],
+  ['E0101 00:00:00.000000    4711 health] "health check failed" check="etcd" err="x"', 0],
 ])('the log line %j counts %i times', (line, times) => {
   expect(errorLines(`first\n${line}\nlast`)).toHaveLength(times);
 });

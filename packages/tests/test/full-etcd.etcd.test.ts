@@ -89,7 +89,7 @@ test('a full etcd refuses writes, is reported, serves reads and deletions, and i
   await makeRoom(etcd.endpoints[0] as string);
   // A load balancer sends no write to a replica that is not ready.
   await until('readiness without a write', async () => (await readText('/readyz'))[0] === 200 || undefined, 10_000);
-  expect(linesAbout('"etcd accepts data again"')).toBe(1);
+  expect(linesAbout('"etcd accepts writes again"')).toBe(1);
   expect((await readText('/metrics'))[1]).toContain('\netcd_out_of_space 0\n');
   expect((await create('again')).status).toBe(201);
 });

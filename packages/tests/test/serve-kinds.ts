@@ -8,7 +8,7 @@ import { mastersGroup } from '@cluster-apiserver/gates';
 import type { KindServices } from '@cluster-apiserver/kinds';
 import type { Kind, KubeObject } from '@cluster-apiserver/model';
 import { listen } from '@cluster-apiserver/pipeline';
-import { assemble, parseFlags, type Surroundings } from '@cluster-apiserver/server';
+import { assemble, auditFiles, parseFlags, type Server, type Surroundings } from '@cluster-apiserver/server';
 import { http2Connect, kmsV1Service, kmsV2Service } from '@cluster-apiserver/storage';
 import { createLog } from '@cluster-apiserver/telemetry';
 import { until } from '../../base/test/until.ts';
@@ -27,6 +27,7 @@ export interface ServedKinds {
   readonly etcd: RealEtcd;
   /** What the server has logged so far. */
   readonly logged: readonly string[];
+  readonly metrics: Server['metrics'];
   close(): Promise<void>;
 }
 
@@ -71,6 +72,7 @@ export async function serveKinds(
     clock,
     random: systemRandom(),
     files,
+    auditFiles,
     connectEtcd: http2Connect,
     connectKms: { v1: kmsV1Service, v2: kmsV2Service },
     listen,
@@ -149,6 +151,7 @@ export async function serveKinds(
     write: files.write,
     etcd,
     logged,
+    metrics: server.metrics,
     close,
   };
 }

@@ -1,4 +1,5 @@
-import type { ConfigurationKind } from '../load.ts';
+import { declareKind } from '../load.ts';
+import { int32, list, object, string } from '../schema.ts';
 import type { Written } from '../written.ts';
 
 export interface EventRateLimitConfiguration {
@@ -21,19 +22,43 @@ export type EventLimitType = (typeof types)[number];
 /** As in kube-apiserver. */
 const defaultCacheSize = 4096;
 
-export const eventRateLimitKind: ConfigurationKind<EventRateLimitConfiguration> = {
+const limitsSchema = list(
+  'Limits, each of which must admit an event.',
+  object(
+    'One limit.',
+    {
+      type: string('What shares a bucket: all events, or those of a namespace, of a user, of a source and object.', {
+        enum: types,
+      }),
+      qps: int32('Events per second that are admitted once the burst is used up.', { minimum: 1 }),
+      burst: int32('Events that are admitted at once.', { minimum: 1 }),
+      cacheSize: int32('Maximum number of buckets; 0 is the default.', { default: defaultCacheSize }),
+    },
+    { required: ['type', 'qps', 'burst'] },
+  ),
+  { minItems: 1 },
+);
+
+export const eventRateLimitKind = declareKind({
   kind: 'Configuration',
   groups: ['eventratelimit.admission.k8s.io'],
   versions: ['v1alpha1'],
-  fields: ['limits'],
-  read: ({ limits }) => ({ limits: readLimits(limits as Written) }),
-};
+  description: 'Configuration of the admission plugin EventRateLimit.',
+  fields: { limits: limitsSchema },
+  required: ['limits'],
+});
 
-function readLimits(written: Written): readonly EventLimit[] {
+export const readEventRateLimit = ({
+  limits,
+}: {
+  readonly limits: Written<typeof limitsSchema>;
+}): EventRateLimitConfiguration => ({ limits: readLimits(limits) });
+
+function readLimits(written: Written<typeof limitsSchema>): readonly EventLimit[] {
   const items = written.items();
   if (items.length === 0) written.invalid([], 'must not be empty');
   return items.flatMap((item) => {
-    const fields = item.fields(['type', 'qps', 'burst', 'cacheSize']);
+    const fields = item.fields();
     const type = readType(fields.type);
     const [burst, qps] = [readPositive(fields.burst), readPositive(fields.qps)];
     const cacheSize = fields.cacheSize.int32() ?? 0;

@@ -1,6 +1,7 @@
 import type { Expression } from '@cluster-apiserver/expressions';
 import { subdomainNames } from '@cluster-apiserver/model';
 import { claimText, claimTexts } from './expression.ts';
+import { list, object, string } from '../schema.ts';
 import type { Written } from '../written.ts';
 
 /** Which claims, or what made of them, tell who somebody is. */
@@ -15,8 +16,44 @@ export type ClaimMapping =
   | { readonly from: 'claim'; readonly claim: string; readonly prefix: string }
   | { readonly from: 'expression'; readonly expression: Expression };
 
-export function readClaimMappings(written: Written, rules: readonly Expression[]): ClaimMappings {
-  const fields = written.fields(['username', 'groups', 'uid', 'extra']);
+const prefixed = (description: string, expression: string) =>
+  object(description, {
+    claim: string('Name of the claim. Excludes `expression`.'),
+    prefix: string('Prefix of the value of the claim; required with `claim`, and empty for none.'),
+    expression: string(expression),
+  });
+
+export const claimMappingsSchema = object(
+  'How the claims of a token become a user.',
+  {
+    username: prefixed('Name of the user.', 'CEL expression over `claims` that gives a string.'),
+    groups: prefixed('Groups of the user.', 'CEL expression over `claims` that gives a string or a list of strings.'),
+    uid: object('UID of the user.', {
+      claim: string('Name of the claim. Excludes `expression`.'),
+      expression: string('CEL expression over `claims` that gives a string.'),
+    }),
+    extra: list(
+      'Extra attributes of the user.',
+      object(
+        'One attribute.',
+        {
+          key: string(
+            'Key of the attribute: a lowercase path that begins with a domain, such as `example.com/tenant`.',
+          ),
+          valueExpression: string('CEL expression over `claims` that gives a string or a list of strings.'),
+        },
+        { required: ['key', 'valueExpression'] },
+      ),
+    ),
+  },
+  { required: ['username'] },
+);
+
+export function readClaimMappings(
+  written: Written<typeof claimMappingsSchema>,
+  rules: readonly Expression[],
+): ClaimMappings {
+  const fields = written.fields();
   const username = readPrefixed(fields.username, claimText, true);
   const extra = readExtra(fields.extra);
   checkEmail(fields.username, username, [...rules, ...extra.map(({ expression }) => expression)]);
@@ -30,11 +67,11 @@ export function readClaimMappings(written: Written, rules: readonly Expression[]
 }
 
 function readPrefixed(
-  written: Written,
+  written: Written<ReturnType<typeof prefixed>>,
   read: (written: Written) => Expression | undefined,
   needed: boolean,
 ): ClaimMapping | undefined {
-  const fields = written.fields(['claim', 'prefix', 'expression']);
+  const fields = written.fields();
   const [claim, prefix, text] = [fields.claim.text() ?? '', fields.prefix.text(), fields.expression.text() ?? ''];
   if (claim !== '' && text !== '') {
     written.invalid('', "claim and expression can't both be set");
@@ -57,8 +94,10 @@ function readPrefixed(
   return { from: 'claim', claim, prefix: prefix ?? '' };
 }
 
-function readUid(written: Written): ClaimMapping | undefined {
-  const fields = written.fields(['claim', 'expression']);
+type Declared = (typeof claimMappingsSchema)['properties'];
+
+function readUid(written: Written<Declared['uid']>): ClaimMapping | undefined {
+  const fields = written.fields();
   const [claim, text] = [fields.claim.text() ?? '', fields.expression.text() ?? ''];
   if (claim !== '' && text !== '') written.invalid('', "claim and expression can't both be set");
   if (claim !== '') return { from: 'claim', claim, prefix: '' };
@@ -67,21 +106,25 @@ function readUid(written: Written): ClaimMapping | undefined {
 }
 
 /** An address that nobody has verified is a name that anybody can take. */
-function checkEmail(written: Written, username: ClaimMapping | undefined, others: readonly Expression[]): void {
+function checkEmail(
+  written: Written<Declared['username']>,
+  username: ClaimMapping | undefined,
+  others: readonly Expression[],
+): void {
   if (username?.from !== 'expression' || !username.expression.readsField('claims', 'email')) return;
   if ([username.expression, ...others].some((expression) => expression.readsField('claims', 'email_verified'))) return;
   written
-    .at('expression')
-    .invalid(
+    .fields()
+    .expression.invalid(
       username.expression.text,
       'claims.email_verified must be used in claimMappings.username.expression or claimMappings.extra[*].valueExpression or claimValidationRules[*].expression when claims.email is used in claimMappings.username.expression',
     );
 }
 
-function readExtra(written: Written): ClaimMappings['extra'] {
+function readExtra(written: Written<Declared['extra']>): ClaimMappings['extra'] {
   const taken = new Set<string>();
   return written.items().flatMap((item) => {
-    const fields = item.fields(['key', 'valueExpression']);
+    const fields = item.fields();
     const key = readKey(fields.key, taken);
     if ((fields.valueExpression.text() ?? '') === '') fields.valueExpression.required();
     const expression = claimTexts(fields.valueExpression);

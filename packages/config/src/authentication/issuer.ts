@@ -1,4 +1,5 @@
 import { holdsCertificates } from '../certificates.ts';
+import { type ListSchema, list, object, string } from '../schema.ts';
 import type { Written } from '../written.ts';
 
 /** Who signs tokens, and how to reach it. */
@@ -24,15 +25,34 @@ export interface Neighbours {
   readonly egressSelectors: readonly string[];
 }
 
-export function readIssuer(written: Written, neighbours: Neighbours): Issuer {
-  const fields = written.fields([
-    'url',
-    'discoveryURL',
-    'certificateAuthority',
-    'audiences',
-    'audienceMatchPolicy',
-    'egressSelectorType',
-  ]);
+export const issuerSchema = object(
+  'Who signs the tokens, and how to reach it.',
+  {
+    url: string('Issuer of the tokens, an https URL: the claim `iss` must be equal to it.'),
+    discoveryURL: string(
+      'URL of the discovery document, if it is not the issuer with `/.well-known/openid-configuration`.',
+    ),
+    certificateAuthority: string(
+      'Certificates in PEM that are trusted for the connection. Those of the system are trusted by default.',
+    ),
+    audiences: list(
+      'Accepted audiences: the claim `aud` must hold one of them.',
+      string('Audience, such as the client id of the API server at the issuer.'),
+      { minItems: 1 },
+    ),
+    audienceMatchPolicy: string('How several audiences are matched; required if there are several.', {
+      enum: ['MatchAny', ''],
+    }),
+    egressSelectorType: string(
+      'Network through which the issuer is reached, one of --egress-selector-config-file. It is reached directly by default.',
+      { enum: ['controlplane', 'cluster', ''] },
+    ),
+  },
+  { required: ['url', 'audiences'] },
+);
+
+export function readIssuer(written: Written<typeof issuerSchema>, neighbours: Neighbours): Issuer {
+  const fields = written.fields();
   const audiences = readAudiences(fields.audiences, fields.audienceMatchPolicy);
   const url = readIssuerUrl(fields.url, neighbours);
   return {
@@ -88,7 +108,7 @@ function unique(written: Written, value: string, taken: Set<string>): void {
   taken.add(value);
 }
 
-function readAudiences(written: Written, policy: Written): readonly string[] {
+function readAudiences(written: Written<ListSchema>, policy: Written): readonly string[] {
   const taken = new Set<string>();
   const audiences = written.items().map((item) => {
     const audience = item.text() ?? '';
@@ -108,8 +128,8 @@ function readAudiences(written: Written, policy: Written): readonly string[] {
 function readCertificateAuthority(written: Written): string | undefined {
   const pem = written.text();
   if (pem === undefined || pem === '') return undefined;
-  if (!holdsCertificates(pem))
-    written.wrong('Invalid value: "<omitted>": data does not contain any valid certificates in PEM');
+  if (holdsCertificates(pem)) written.findings.addCertificates(written.path, pem);
+  else written.wrong('Invalid value: "<omitted>": data does not contain any valid certificates in PEM');
   return pem;
 }
 

@@ -1,5 +1,6 @@
 import type { Expression } from '@cluster-apiserver/expressions';
 import { claimRule, userRule } from './expression.ts';
+import { list, object, string } from '../schema.ts';
 import type { Written } from '../written.ts';
 
 /** What must hold of a token's claims. */
@@ -14,10 +15,34 @@ export interface ExpressionRule {
   readonly message: string | undefined;
 }
 
-export function readClaimRules(written: Written): readonly ClaimRule[] {
+const message = string('Message if the expression is not true.');
+
+export const claimRulesSchema = list(
+  'Rules that the claims of a token must satisfy.',
+  object('One rule: either `claim` and `requiredValue`, or `expression`.', {
+    claim: string('Name of a claim that must be a string.'),
+    requiredValue: string('Value that the claim must have.'),
+    expression: string('CEL expression over `claims` that must be true.'),
+    message,
+  }),
+);
+
+export const userRulesSchema = list(
+  'Rules that the resulting user must satisfy.',
+  object(
+    'One rule.',
+    {
+      expression: string('CEL expression over `user` that must be true.'),
+      message,
+    },
+    { required: ['expression'] },
+  ),
+);
+
+export function readClaimRules(written: Written<typeof claimRulesSchema>): readonly ClaimRule[] {
   const taken = new Set<string>();
   return written.items().flatMap((item): readonly ClaimRule[] => {
-    const fields = item.fields(['claim', 'requiredValue', 'expression', 'message']);
+    const fields = item.fields();
     const [claim, value] = [fields.claim.text() ?? '', fields.requiredValue.text() ?? ''];
     const [text, message] = [fields.expression.text() ?? '', fields.message.text() ?? ''];
     if (claim !== '' && text !== '') item.invalid(claim, "claim and expression can't both be set");
@@ -30,10 +55,10 @@ export function readClaimRules(written: Written): readonly ClaimRule[] {
   });
 }
 
-export function readUserRules(written: Written): readonly ExpressionRule[] {
+export function readUserRules(written: Written<typeof userRulesSchema>): readonly ExpressionRule[] {
   const taken = new Set<string>();
   return written.items().flatMap((item) => {
-    const fields = item.fields(['expression', 'message']);
+    const fields = item.fields();
     const text = fields.expression.text() ?? '';
     if (text === '') fields.expression.required();
     once(fields.expression, text, taken);

@@ -1,4 +1,5 @@
 import { compile, type Expression, formatType, type Type, types } from '@cluster-apiserver/expressions';
+import { list, object, string } from '../schema.ts';
 import type { Written } from '../written.ts';
 
 const matchConditionsMax = 64;
@@ -38,14 +39,28 @@ const review: Readonly<Record<string, Type>> = {
 /** Bare as in our documentation, and below `request` as in kube-apiserver's. */
 const variables = { ...review, request: types.object('kubernetes.SubjectAccessReviewSpec', review) };
 
+export const matchConditionsSchema = list(
+  'The webhook is called only if all of them are true.',
+  object(
+    'One condition.',
+    {
+      expression: string(
+        'CEL expression over the spec of the SubjectAccessReview (`user`, `groups`, `resourceAttributes`, …; also below `request`).',
+      ),
+    },
+    { required: ['expression'] },
+  ),
+  { maxItems: matchConditionsMax },
+);
+
 /** An empty list matches every request. */
-export function readMatchConditions(written: Written): readonly Expression[] {
+export function readMatchConditions(written: Written<typeof matchConditionsSchema>): readonly Expression[] {
   const items = written.items();
   if (items.length > matchConditionsMax)
     written.wrong(`Too many: ${items.length}: must have at most ${matchConditionsMax} items`);
   const taken = new Set<string>();
   return items.flatMap((item) => {
-    const { expression } = item.fields(['expression']);
+    const { expression } = item.fields();
     const text = expression.text() ?? '';
     if (text === '') {
       expression.required();

@@ -1,7 +1,8 @@
 import path from 'node:path';
 import type { Expression } from '@cluster-apiserver/expressions';
+import { boolean, duration, object, string } from '../schema.ts';
 import type { Written } from '../written.ts';
-import { readMatchConditions } from './match-conditions.ts';
+import { matchConditionsSchema, readMatchConditions } from './match-conditions.ts';
 
 export interface WebhookSettings {
   /** How long answers are cached; 0 for not at all. */
@@ -26,23 +27,44 @@ export interface NamedFile {
   readonly file: string;
 }
 
+const connectionInfoSchema = object(
+  'Where the webhook is.',
+  {
+    type: string('Kind of the file.', { enum: ['PlatformConfigFile', 'KubeConfigFile'] }),
+    platformConfigFile: string('Absolute path of a kubeconfig; required with `type: PlatformConfigFile`.'),
+    kubeConfigFile: string('Absolute path of a kubeconfig; required with `type: KubeConfigFile`.'),
+  },
+  { required: ['type'] },
+);
+
+export const webhookSchema = object(
+  'Settings of an authorizer of type `Webhook`.',
+  {
+    authorizedTTL: duration('Time to cache authorized responses.', { default: '5m0s' }),
+    cacheAuthorizedRequests: boolean('Whether authorized responses are cached.', { default: true }),
+    unauthorizedTTL: duration('Time to cache unauthorized responses.', { default: '30s' }),
+    cacheUnauthorizedRequests: boolean('Whether unauthorized responses are cached.', { default: true }),
+    timeout: duration('Maximum duration of a request to the webhook, at most 30s.'),
+    subjectAccessReviewVersion: string('Version of the SubjectAccessReview that is sent and expected.', {
+      enum: ['v1', 'v1beta1'],
+    }),
+    matchConditionSubjectAccessReviewVersion: string(
+      'Version of the SubjectAccessReview that match conditions see; required with `matchConditions`.',
+      { enum: ['v1'] },
+    ),
+    failurePolicy: string('Decision if the webhook gives no usable response.', { enum: ['NoOpinion', 'Deny'] }),
+    connectionInfo: connectionInfoSchema,
+    matchConditions: matchConditionsSchema,
+  },
+  { required: ['timeout', 'subjectAccessReviewVersion', 'failurePolicy', 'connectionInfo'] },
+);
+
 /** Each of them is undefined if it has faults. */
-export function readWebhook(written: Written): {
+export function readWebhook(written: Written<typeof webhookSchema>): {
   readonly settings: WebhookSettings | undefined;
   readonly connectionFile: NamedFile | undefined;
 } {
-  const fields = written.fields([
-    'authorizedTTL',
-    'cacheAuthorizedRequests',
-    'unauthorizedTTL',
-    'cacheUnauthorizedRequests',
-    'timeout',
-    'subjectAccessReviewVersion',
-    'matchConditionSubjectAccessReviewVersion',
-    'failurePolicy',
-    'connectionInfo',
-    'matchConditions',
-  ]);
+  const fields = written.fields();
   const ofAuthorized = readTtl(fields.authorizedTTL, fields.cacheAuthorizedRequests, authorizedTtlMs);
   const ofUnauthorized = readTtl(fields.unauthorizedTTL, fields.cacheUnauthorizedRequests, unauthorizedTtlMs);
   const timeoutMs = readTimeout(fields.timeout);
@@ -97,8 +119,8 @@ const unsupported = (text: string, values: readonly string[]): string =>
 /** By type, the field that names the file: the names of our documentation, and those that kube-apiserver has. */
 const fileFields = { PlatformConfigFile: 'platformConfigFile', KubeConfigFile: 'kubeConfigFile' } as const;
 
-function readConnectionInfo(written: Written): NamedFile | undefined {
-  const fields = written.fields(['type', 'platformConfigFile', 'kubeConfigFile']);
+function readConnectionInfo(written: Written<typeof connectionInfoSchema>): NamedFile | undefined {
+  const fields = written.fields();
   const type = fields.type.text() ?? '';
   const known = (Object.keys(fileFields) as (keyof typeof fileFields)[]).find((one) => one === type);
   if (known === undefined) {

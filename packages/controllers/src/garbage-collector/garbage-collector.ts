@@ -75,7 +75,7 @@ export async function collectGarbage(options: GarbageCollectorOptions): Promise<
       measures.retried();
       report({ type: 'failed', key: node.resource.collection.form.prefix + textOfKey(node.itemKey), tries, cause });
     },
-    depthChanged: measures.queued,
+    measures,
   });
 
   const consider = (node: GraphNode | undefined): void => {

@@ -1,7 +1,7 @@
-import { inOneStep } from '@cluster-apiserver/base';
-import { type KubeObject, notFound, type ObjectMeta, type OwnerReference, StatusError } from '@cluster-apiserver/model';
-import { deleteObject, patch, type Resource, type StoredObject } from '@cluster-apiserver/registry';
+import type { KubeObject, ObjectMeta, OwnerReference } from '@cluster-apiserver/model';
+import { deleteObject, type Resource, type StoredObject } from '@cluster-apiserver/registry';
 import { type Call, textOfKey } from '@cluster-apiserver/storage';
+import { changeObject, unlessGone } from '../change-object.ts';
 import type { Owner } from './graph.ts';
 
 /**
@@ -53,20 +53,8 @@ function changeMetadata(
   call: Call,
   change: (metadata: ObjectMeta) => ObjectMeta,
 ): Promise<void> {
-  const { name, uid } = seen;
-  const changed = (object: KubeObject): KubeObject => {
-    if (object.metadata.uid !== uid) throw notFound(resource.kind, name);
-    return { ...object, metadata: change(object.metadata) };
-  };
-  const options = {
-    namespace: namespaceOf(resource, seen),
-    dryRun: false,
-    manager,
-    warn: ignore,
-    unknownFields: ignore,
-    change: inOneStep(changed),
-  };
-  return unlessGone(patch(resource, name, options, call));
+  const changed = (object: KubeObject): object => ({ ...object, metadata: change(object.metadata) });
+  return changeObject(resource, seen, { manager, change: changed }, call);
 }
 
 /** One uid under two names are two references. */
@@ -83,15 +71,3 @@ const referenceTo = ({ resource: { kind }, itemKey, uid }: Owner): string =>
 
 const namespaceOf = ({ kind }: Resource, { namespace }: StoredObject): string | undefined =>
   kind.namespaced ? namespace : undefined;
-
-/** Warnings are for clients, and there is none. */
-const ignore = (): void => {};
-
-/** What is gone already is as it should be. */
-async function unlessGone(write: Promise<unknown>): Promise<void> {
-  try {
-    await write;
-  } catch (error) {
-    if (!(error instanceof StatusError && error.reason === 'NotFound')) throw error;
-  }
-}

@@ -11,22 +11,14 @@ import type { Clock, Random } from '@cluster-apiserver/base';
 import { contentFinalizer, type Namespace, namespace as namespaceKind } from '@cluster-apiserver/kinds';
 import type { Cached, Resource, StoredObject } from '@cluster-apiserver/registry';
 import { type ItemChange, textOfKey } from '@cluster-apiserver/storage';
+import type { ObjectIdentity } from '../change-object.ts';
+import { followAndSync } from '../follow-and-sync.ts';
 import type { ControllerMeasures } from '../measures.ts';
-import {
-  callsOf,
-  followAll,
-  hasItemWithin,
-  isLoaded,
-  itemsWithin,
-  readable,
-  readBarrier,
-  unreadableCount,
-} from '../memory.ts';
+import { callsOf, hasItemWithin, itemsWithin, readable, readBarrier, unreadableCount } from '../memory.ts';
 import { createPace } from '../pace.ts';
-import { createPasses } from '../passes.ts';
 import { retryQueue } from '../retry-queue.ts';
 import { type Content, deleteContent } from './content.ts';
-import { finalize, type TerminatingNamespace, writeConditions } from './writes.ts';
+import { finalize, writeConditions } from './writes.ts';
 
 export interface NamespaceControllerOptions {
   readonly resources: readonly Resource[];
@@ -66,8 +58,6 @@ export async function drainNamespaces(options: NamespaceControllerOptions): Prom
   const inside = resources.filter(({ kind }) => kind.namespaced);
   const call = callsOf(clock, signal);
   const pace = createPace(clock, signal);
-  const passes = createPasses(clock, signal);
-  let isSyncDue = true;
 
   /** The namespaces that memory holds as Terminating, each with its timer if it is to be counted again. */
   const terminating = new Map<string, { recount: (() => void) | undefined }>();
@@ -96,7 +86,7 @@ export async function drainNamespaces(options: NamespaceControllerOptions): Prom
       measures.retried();
       report({ type: 'failed', namespace: textOfKey(key), tries, cause });
     },
-    depthChanged: measures.queued,
+    measures,
   });
 
   let unreadableReports = 0;
@@ -133,9 +123,6 @@ export async function drainNamespaces(options: NamespaceControllerOptions): Prom
     } else if (resource.kind.namespaced) noteContent(key);
   };
   const sync = async (): Promise<void> => {
-    isSyncDue = false;
-    // The load interrupts the followers, and that is the time to sync.
-    if (!isLoaded(resources)) return;
     unreadableReports = 0;
     measures.unreadable(unreadableCount([namespaces]));
     for (const key of terminating.keys()) {
@@ -148,21 +135,9 @@ export async function drainNamespaces(options: NamespaceControllerOptions): Prom
       if (pace.isDue()) await pace.pause();
     }
   };
-  const unfollow = followAll(resources, {
-    changed,
-    interrupted: () => {
-      isSyncDue = true;
-      passes.request();
-    },
-    failed: passes.fail,
-  });
-  passes.request();
   try {
-    await passes.run(async () => {
-      if (isSyncDue) await sync();
-    });
+    await followAndSync({ resources, clock, signal, changed, sync });
   } finally {
-    unfollow();
     measures.unreadable(0);
     for (const { recount } of terminating.values()) recount?.();
     await queue.close();
@@ -170,7 +145,7 @@ export async function drainNamespaces(options: NamespaceControllerOptions): Prom
 }
 
 /** Undefined for one that stays, or that does not wait for us any more. */
-function terminatingNamespace(item: StoredObject | undefined): TerminatingNamespace | undefined {
+function terminatingNamespace(item: StoredObject | undefined): ObjectIdentity | undefined {
   if (item?.lifecycle?.deletionTimestamp === undefined) return undefined;
   const { spec } = item.object as Namespace; // decoded by the schema of its kind
   return spec.finalizers?.includes(contentFinalizer) ? { name: item.name, uid: item.uid } : undefined;

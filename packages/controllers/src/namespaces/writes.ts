@@ -1,67 +1,35 @@
-import { inOneStep } from '@cluster-apiserver/base';
-import { formatTime, type KubeObject, notFound, partOf, StatusError } from '@cluster-apiserver/model';
+import { formatTime } from '@cluster-apiserver/model';
 import { contentFinalizer, type Namespace } from '@cluster-apiserver/kinds';
-import { patch, type Resource } from '@cluster-apiserver/registry';
+import type { Resource } from '@cluster-apiserver/registry';
 import type { Call } from '@cluster-apiserver/storage';
+import { changeObject, type ObjectIdentity } from '../change-object.ts';
 import { conditionsAfter } from './conditions.ts';
 import type { Content } from './content.ts';
-
-/** A name can be given again, a uid cannot: only both together mean one namespace. */
-export interface TerminatingNamespace {
-  readonly name: string;
-  readonly uid: string;
-}
 
 /** The writer, in managedFields. */
 const manager = 'namespace-controller';
 
 /** Writes into the status of the namespace what holds it. */
-export const writeConditions = (
+export function writeConditions(
   namespaces: Resource,
-  namespace: TerminatingNamespace,
+  namespace: ObjectIdentity,
   content: Content,
   nowMs: number,
   call: Call,
-): Promise<void> =>
-  change(namespaces, namespace, 'status', call, ({ status, ...rest }) => ({
-    ...rest,
-    status: { ...status, conditions: conditionsAfter(status.conditions ?? [], content, formatTime(nowMs)) },
-  }));
-
-/** Releases an empty namespace, which then goes unless others hold it. */
-export const finalize = (namespaces: Resource, namespace: TerminatingNamespace, call: Call): Promise<void> =>
-  change(namespaces, namespace, 'finalize', call, ({ spec, ...rest }) => ({
-    ...rest,
-    spec: { finalizers: (spec.finalizers ?? []).filter((finalizer) => finalizer !== contentFinalizer) },
-  }));
-
-async function change(
-  namespaces: Resource,
-  { name, uid }: TerminatingNamespace,
-  part: string,
-  call: Call,
-  changed: (namespace: Namespace) => object,
 ): Promise<void> {
-  const changeThisOne = (namespace: KubeObject): object => {
-    if (namespace.metadata.uid !== uid) throw notFound(namespaces.kind, name);
-    return changed(namespace as Namespace); // decoded by the schema of its kind
+  const change = (current: object): object => {
+    const { status, ...rest } = current as Namespace; // decoded by the schema of its kind
+    const conditions = conditionsAfter(status.conditions ?? [], content, formatTime(nowMs));
+    return { ...rest, status: { ...status, conditions } };
   };
-  const options = {
-    namespace: undefined,
-    part: partOf(namespaces.kind, part),
-    dryRun: false,
-    manager,
-    warn: ignore,
-    unknownFields: ignore,
-    change: inOneStep(changeThisOne),
-  };
-  try {
-    await patch(namespaces, name, options, call);
-  } catch (error) {
-    // What is gone already is as it should be.
-    if (!(error instanceof StatusError && error.reason === 'NotFound')) throw error;
-  }
+  return changeObject(namespaces, namespace, { manager, part: 'status', change }, call);
 }
 
-/** Warnings are for clients, and there is none. */
-const ignore = (): void => {};
+/** Releases an empty namespace, which then goes unless others hold it. */
+export function finalize(namespaces: Resource, namespace: ObjectIdentity, call: Call): Promise<void> {
+  const change = (current: object): object => {
+    const { spec, ...rest } = current as Namespace; // as above
+    return { ...rest, spec: { finalizers: (spec.finalizers ?? []).filter((one) => one !== contentFinalizer) } };
+  };
+  return changeObject(namespaces, namespace, { manager, part: 'finalize', change }, call);
+}

@@ -10,10 +10,10 @@ import type { AggregationRule, ClusterRole } from '@cluster-apiserver/kinds';
 import { matcherOfField, type PolicyRule, rbacGroup, sameJson } from '@cluster-apiserver/model';
 import type { Cached, Resource, StoredObject } from '@cluster-apiserver/registry';
 import { type ItemChange, textOfKey } from '@cluster-apiserver/storage';
+import { followAndSync } from '../follow-and-sync.ts';
 import type { ControllerMeasures } from '../measures.ts';
-import { callsOf, followAll, isLoaded, itemsWithin, readable, readBarrier, unreadableCount } from '../memory.ts';
+import { callsOf, itemsWithin, readable, readBarrier, unreadableCount } from '../memory.ts';
 import { createPace } from '../pace.ts';
-import { createPasses } from '../passes.ts';
 import { retryQueue } from '../retry-queue.ts';
 import { writeRules } from './write-rules.ts';
 
@@ -44,8 +44,6 @@ export async function aggregateClusterRoles(options: ClusterRoleAggregationOptio
   if (!clusterRoles || signal.aborted) return;
   const call = callsOf(clock, signal);
   const pace = createPace(clock, signal);
-  const passes = createPasses(clock, signal);
-  let isSyncDue = true;
 
   /** The aggregated roles, by their keys, with what they select. */
   const aggregated = new Map<string, readonly Matches[]>();
@@ -78,7 +76,7 @@ export async function aggregateClusterRoles(options: ClusterRoleAggregationOptio
       measures.retried();
       report({ type: 'failed', clusterRole: textOfKey(key), tries, cause });
     },
-    depthChanged: measures.queued,
+    measures,
   });
 
   /** Whether the role is aggregated. */
@@ -90,16 +88,13 @@ export async function aggregateClusterRoles(options: ClusterRoleAggregationOptio
     else aggregated.delete(key);
     return rule !== undefined;
   };
-  const changed = ({ key, previous, current }: ItemChange<Cached>): void => {
+  const changed = (_: Resource, { key, previous, current }: ItemChange<Cached>): void => {
     if (previous?.unreadable || current?.unreadable) measures.unreadable(unreadableCount([clusterRoles]));
     if (note(key, current)) queue.add(key);
     for (const [own, selectors] of aggregated)
       if (own !== key && [previous, current].some((item) => isSelected(readable(item), selectors))) queue.add(own);
   };
   const sync = async (): Promise<void> => {
-    isSyncDue = false;
-    // The load interrupts the followers, and that is the time to sync.
-    if (!isLoaded([clusterRoles])) return;
     measures.unreadable(unreadableCount([clusterRoles]));
     aggregated.clear();
     for (const { key } of itemsWithin(clusterRoles.collection.view(), '')) {
@@ -108,21 +103,9 @@ export async function aggregateClusterRoles(options: ClusterRoleAggregationOptio
     }
     for (const key of aggregated.keys()) queue.add(key);
   };
-  const unfollow = followAll([clusterRoles], {
-    changed: (_, change) => changed(change),
-    interrupted: () => {
-      isSyncDue = true;
-      passes.request();
-    },
-    failed: passes.fail,
-  });
-  passes.request();
   try {
-    await passes.run(async () => {
-      if (isSyncDue) await sync();
-    });
+    await followAndSync({ resources: [clusterRoles], clock, signal, changed, sync });
   } finally {
-    unfollow();
     measures.unreadable(0);
     await queue.close();
   }

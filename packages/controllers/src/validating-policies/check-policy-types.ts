@@ -7,10 +7,10 @@ import type { ValidatingAdmissionPolicy } from '@cluster-apiserver/kinds';
 import type { ServedKind } from '@cluster-apiserver/model';
 import type { Cached, Resource } from '@cluster-apiserver/registry';
 import { type ItemChange, textOfKey } from '@cluster-apiserver/storage';
+import { followAndSync } from '../follow-and-sync.ts';
 import type { ControllerMeasures } from '../measures.ts';
-import { callsOf, followAll, isLoaded, itemsWithin, readable, readBarrier, unreadableCount } from '../memory.ts';
+import { callsOf, itemsWithin, readable, readBarrier, unreadableCount } from '../memory.ts';
 import { createPace } from '../pace.ts';
-import { createPasses } from '../passes.ts';
 import { retryQueue } from '../retry-queue.ts';
 import { checkTypes } from './type-check.ts';
 import { writeTypeChecking } from './write-type-checking.ts';
@@ -44,8 +44,6 @@ export async function checkPolicyTypes(options: PolicyTypeCheckOptions): Promise
   if (!policies || signal.aborted) return;
   const call = callsOf(clock, signal);
   const pace = createPace(clock, signal);
-  const passes = createPasses(clock, signal);
-  let isSyncDue = true;
 
   const check = async (key: string): Promise<void> => {
     await readBarrier(policies, call(), signal);
@@ -68,37 +66,22 @@ export async function checkPolicyTypes(options: PolicyTypeCheckOptions): Promise
       measures.retried();
       report({ type: 'failed', policy: textOfKey(key), tries, cause });
     },
-    depthChanged: measures.queued,
+    measures,
   });
-  const changed = ({ key, previous, current }: ItemChange<Cached>): void => {
+  const changed = (_: Resource, { key, previous, current }: ItemChange<Cached>): void => {
     if (previous?.unreadable || current?.unreadable) measures.unreadable(unreadableCount([policies]));
     if (readable(current)) queue.add(key);
   };
   const sync = async (): Promise<void> => {
-    isSyncDue = false;
-    // The load interrupts the followers, and that is the time to sync.
-    if (!isLoaded([policies])) return;
     measures.unreadable(unreadableCount([policies]));
     for (const { key } of itemsWithin(policies.collection.view(), '')) {
       queue.add(key);
       if (pace.isDue()) await pace.pause();
     }
   };
-  const unfollow = followAll([policies], {
-    changed: (_, change) => changed(change),
-    interrupted: () => {
-      isSyncDue = true;
-      passes.request();
-    },
-    failed: passes.fail,
-  });
-  passes.request();
   try {
-    await passes.run(async () => {
-      if (isSyncDue) await sync();
-    });
+    await followAndSync({ resources: [policies], clock, signal, changed, sync });
   } finally {
-    unfollow();
     measures.unreadable(0);
     await queue.close();
   }

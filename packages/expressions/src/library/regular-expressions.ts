@@ -61,10 +61,12 @@ function prepared(text: string, pattern: string, budget: Budget): RE2JS {
   if (!known.has(pattern)) budget.charge(patternLengthMax);
   try {
     const program = compiled(pattern);
-    budget.charge(costOf(program, text.length));
+    const cost = costOf(program, text.length);
+    budget.charge(cost);
+    requireOneTurn(cost);
     return program;
   } catch (error) {
-    if (error instanceof BudgetExceededError) throw error;
+    if (error instanceof BudgetExceededError || error instanceof EvaluationError) throw error;
     // The pattern may be made of a claim, so nobody is told what is wrong with it.
     throw new EvaluationError('invalid regular expression');
   }
@@ -72,6 +74,18 @@ function prepared(text: string, pattern: string, budget: Budget): RE2JS {
 
 /** A step of the program for each character, at worst. */
 const costOf = (program: RE2JS, length: number): number => (length * program.programSize()) / 8;
+
+/**
+ * A search cannot be interrupted: others would wait for it. The slowest patterns take 20 ns for each character and
+ * instruction of their program, so this is eight milliseconds.
+ */
+const callStepsMax = 50_000;
+
+function requireOneTurn(steps: number): void {
+  if (steps <= callStepsMax) return;
+  const cause = new BudgetExceededError();
+  throw new EvaluationError(cause.message, { cause });
+}
 
 function matches(text: string, pattern: string, budget: Budget): boolean {
   return prepared(text, pattern, budget).matcher(text).find();
@@ -82,9 +96,13 @@ function found(text: string, pattern: string, budget: Budget, limit = Number.POS
   const matcher = program.matcher(text);
   const all: string[] = [];
   let end = -1;
+  let searched = costOf(program, text.length);
   while (all.length < limit && matcher.find()) {
-    // Each search begins anew behind the last find, and may come to the end of the text before it decides.
-    budget.charge(2 + 2 * costOf(program, text.length - matcher.end()));
+    // Each search begins anew after the last find, and may come to the end of the text before it decides.
+    const next = costOf(program, text.length - matcher.end());
+    budget.charge(2 + 2 * next);
+    searched += next;
+    requireOneTurn(searched);
     // Nothing is found right behind a find.
     if (matcher.end() > matcher.start() || matcher.start() !== end) all.push(matcher.group() ?? '');
     end = matcher.end();

@@ -41,8 +41,8 @@ export const strings: readonly Overload[] = [
     if (from >= BigInt(lengthOf(whole, budget))) return -1n;
     return BigInt(pointAt(whole, whole.lastIndexOf(part, unitAt(whole, Number(from)))));
   }),
-  text('lowerAscii() -> string', (whole: string) => whole.replaceAll(/[A-Z]+/g, (found) => found.toLowerCase())),
-  text('upperAscii() -> string', (whole: string) => whole.replaceAll(/[a-z]+/g, (found) => found.toUpperCase())),
+  text('lowerAscii() -> string', (whole: string) => withOtherCase(whole, 'A', caseDistance)),
+  text('upperAscii() -> string', (whole: string) => withOtherCase(whole, 'a', -caseDistance)),
   search('replace(string, string) -> string', replaced),
   search(
     'replace(string, string, int) -> string',
@@ -136,4 +136,20 @@ const escapes: Readonly<Record<string, string>> = {
 function quoted(whole: string): string {
   const escaped = whole.toWellFormed().replaceAll(/[\x07\b\f\n\r\t\v\\"]/g, (found) => escapes[found] as string);
   return `"${escaped}"`;
+}
+
+/** From a capital letter of ASCII to the small one. */
+const caseDistance = 0x20;
+const letters = 26;
+
+/** The text with the letters of ASCII from the first one on moved to the other case. Nothing interrupts it, so it is quick. */
+function withOtherCase(whole: string, firstLetter: 'a' | 'A', distance: number): string {
+  const first = firstLetter.charCodeAt(0);
+  const bytes = Buffer.from(whole, 'utf16le');
+  const units = new Uint16Array(bytes.buffer, bytes.byteOffset, whole.length);
+  for (let at = 0; at < units.length; at++) {
+    const unit = units[at] ?? 0;
+    if (unit >= first && unit < first + letters) units[at] = unit + distance;
+  }
+  return bytes.toString('utf16le');
 }

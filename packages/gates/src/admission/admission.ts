@@ -2,36 +2,36 @@ import type { Call } from '@cluster-apiserver/base';
 import type { Integer, KubeObject, ServedKind, SpokenKind, UserInfo } from '@cluster-apiserver/model';
 
 /**
- * The last check before a write: who may ask is settled, what is written is known. First plugins may change the object,
- * then the rules of its kind are checked, then plugins may refuse it. Nearly always nobody has to be waited for, and then
- * nothing is: only a plugin that really waits answers with a promise.
+ * The last check of a write, after authorization. First plugins may change the object, then it is validated by the rules
+ * of its kind, then plugins may reject it. A plugin returns a promise only if it really has to wait, which is rare: so most
+ * writes pass all plugins within one turn of the event loop.
  */
 export interface Admission {
-  /** The object as the plugins want it written; undefined for a deletion, which a plugin can still refuse here. */
+  /** The object as the plugins have changed it; undefined for a deletion, which a plugin may already reject here. */
   mutate(context: AdmissionContext): KubeObject | undefined | Promise<KubeObject | undefined>;
   /**
-   * What a creation relies on besides; throws the answer when a plugin refuses. May be asked again for the same write:
-   * after a conflict, when a precondition does not hold, and before a refusal of what memory knew counts.
+   * Preconditions of a creation; throws the answer if a plugin rejects the write. It may be called again for the same
+   * write: after a conflict, when a precondition does not hold, and before a rejection that was decided from memory counts.
    */
   validate(context: AdmissionContext): readonly Precondition[] | Promise<readonly Precondition[]>;
 }
 
-/** A write that is about to happen, or a request that is answered without one (reviews, TokenRequests). */
+/** A write that is about to happen, or a request that writes nothing but passes admission (reviews, TokenRequests). */
 export interface AdmissionContext {
   readonly operation: 'CREATE' | 'UPDATE' | 'DELETE';
-  /** What the path of the request leads to, in the version that the client asked for. */
+  /** The resource of the request's path, in the version of the request. */
   readonly resource: ServedKind;
   readonly subresource: string | undefined;
   /**
-   * The kind in whose form `object` and `oldObject` are: that of the resource, the stored kind where the resource is a
-   * view of it, or the kind that a subresource speaks.
+   * The kind of `object` and `oldObject`: that of the resource, the stored kind if the resource is a view of it, or the
+   * kind of the subresource.
    */
   readonly kind: SpokenKind;
   /** Undefined for cluster-scoped kinds. */
   readonly namespace: string | undefined;
   /** Undefined for an object whose name is still to be generated. */
   readonly name: string | undefined;
-  /** As it shall be stored; undefined in a deletion. */
+  /** As it will be stored; undefined in a deletion. */
   readonly object: KubeObject | undefined;
   /** As it is stored; undefined in a creation. */
   readonly oldObject: KubeObject | undefined;
@@ -39,7 +39,7 @@ export interface AdmissionContext {
   readonly dryRun: boolean;
   readonly options: OperationOptions;
   readonly call: Call;
-  /** True when plugins are asked a second time because a later one has changed the object. */
+  /** True when plugins are called a second time because a later one has changed the object. */
   readonly reinvocation: boolean;
   /** Adds a warning to the response. Each text is sent once. */
   warn(text: string): void;
@@ -47,7 +47,7 @@ export interface AdmissionContext {
   annotate(key: string, value: string): void;
 }
 
-/** By which name an answer speaks of the object. */
+/** The name of the object in answers. */
 export const nameOf = ({ name, object }: AdmissionContext): string =>
   name || object?.metadata.name || object?.metadata.generateName || 'Unknown';
 
@@ -67,26 +67,26 @@ export interface OperationOptions {
 }
 
 /**
- * What an admitted write relies on: a key of the store, and when that was last written. Once it has been written since,
- * the storage refuses the write, and admission is asked again. So nothing slips in after a decision.
+ * A key of the store that an admitted write relies on, and the revision of its last change. If it has changed since, the
+ * storage refuses the write, and admission decides again: so no write is stored on the basis of an old decision.
  */
 export interface Precondition {
   readonly key: string;
   readonly revision: number;
 }
 
-/** A plugin is asked before the rules of the kind, after them, or both. */
+/** A plugin is called before the object is validated, after that, or both. */
 export interface AdmissionPlugin {
   readonly name: string;
   readonly mutate?: (context: AdmissionContext) => KubeObject | undefined | Promise<KubeObject | undefined>;
   readonly validate?: (context: AdmissionContext) => Precondition | undefined | Promise<Precondition | undefined>;
-  /** It wants to see what later plugins have made of the object: then all are asked to mutate it once more. */
+  /** Whether all plugins mutate the object once more if a later one has changed it. */
   readonly reinvocable?: boolean;
-  /** Its own changes count like those of later plugins: it consists of several parts that see each other's. */
+  /** Whether its own changes count as those of a later plugin: it consists of parts that react to each other. */
   readonly reinvokedByOwnChanges?: boolean;
 }
 
-/** Asks one plugin after the other, in their order. */
+/** Calls one plugin after the other, in their order. */
 export function admission(plugins: readonly AdmissionPlugin[]): Admission {
   const mutators = plugins.flatMap(({ mutate, reinvocable = false, reinvokedByOwnChanges = false }) =>
     mutate ? [{ mutate, reinvocable, reinvokedByOwnChanges }] : [],

@@ -1,13 +1,13 @@
 import { getOwn, nearestName } from '@cluster-apiserver/base';
 
-/** By default, then the plugin that replaces it once one of `replacedFor` is enabled. */
+/** The default plugin, and the one that replaces it if one of `replacedFor` is enabled. */
 const namespaces = {
   default: 'NamespaceAutoProvision',
   instead: 'NamespaceLifecycle',
   replacedFor: ['NamespaceLifecycle', 'NamespaceExists'],
 } as const;
 
-/** Those that let operators decide by objects of the API. */
+/** The plugins that objects of the API configure. */
 const dynamic = [
   'MutatingAdmissionPolicy',
   'MutatingAdmissionWebhook',
@@ -15,7 +15,7 @@ const dynamic = [
   'ValidatingAdmissionWebhook',
 ] as const;
 
-/** All plugins, in the order in which they are asked: that of kube-apiserver. */
+/** All plugins in the order in which they are called, which is that of kube-apiserver. */
 const admissionPlugins = [
   'AlwaysAdmit',
   'NamespaceAutoProvision',
@@ -30,10 +30,10 @@ export type AdmissionPluginName = (typeof admissionPlugins)[number];
 
 const alwaysByDefault: readonly AdmissionPluginName[] = dynamic;
 
-/** As in kube-apiserver: they can be enabled, and nobody needs them. */
+/** As in kube-apiserver, where they can still be enabled. */
 export const deprecatedAdmissionPlugins: ReadonlySet<AdmissionPluginName> = new Set(['AlwaysAdmit', 'AlwaysDeny']);
 
-/** Plugins of kube-apiserver that cannot work here, by what they are about: no such objects are served. */
+/** Plugins of kube-apiserver for objects that are not served here, with these objects. */
 const aboutWhatIsNotServed: Readonly<Record<string, string>> = {
   AlwaysPullImages: 'pods',
   CertificateApproval: 'certificate signing requests',
@@ -67,7 +67,7 @@ const aboutWhatIsNotServed: Readonly<Record<string, string>> = {
   TaintNodesByCondition: 'nodes',
 };
 
-/** Names from older releases, which some files of flags still have. */
+/** Plugins of older releases, which some command lines still name. */
 const removed: ReadonlySet<string> = new Set([
   'DenyEscalatingExec',
   'DenyExecOnPrivileged',
@@ -89,12 +89,12 @@ export function problemOfPluginName(name: string): string | undefined {
 }
 
 export interface Chosen {
-  /** In their order, however they were written. */
+  /** In the order in which they are called. */
   readonly plugins: readonly AdmissionPluginName[];
   readonly faults: readonly string[];
 }
 
-/** Which plugins an operator wants, out of what is switched on and off besides the defaults. */
+/** The enabled plugins: the defaults, and what the flags enable and disable. */
 export function chooseAdmissionPlugins(enabled: readonly string[], disabled: readonly string[]): Chosen {
   const replacements = namespaces.replacedFor.filter((name) => enabled.includes(name));
   const faults = [

@@ -5,15 +5,15 @@ import type { AdmissionContext, AdmissionPlugin } from './admission.ts';
 
 export interface EventLimit {
   readonly type: keyof typeof keyOf;
-  /** Tokens that a bucket gets in a second. */
+  /** Tokens that a bucket gets each second. */
   readonly qps: number;
   /** Tokens of a full bucket. */
   readonly burst: number;
-  /** How many buckets are kept. The least recently used goes first, and starts full if it is needed again. */
+  /** Number of buckets to keep. The least recently used one is dropped, and is full if it is needed again. */
   readonly cacheSize: number;
 }
 
-/** What the events of one bucket have in common. */
+/** The events of a bucket have the same key. */
 const keyOf = {
   Server: () => '',
   Namespace: ({ namespace = '' }: AdmissionContext) => namespace,
@@ -25,7 +25,7 @@ const keyOf = {
   },
 };
 
-/** An event in the form in which it is stored, whichever group it was written through. */
+/** An event as it is stored, in whichever group it was written. */
 type StoredEvent = KubeObject & {
   readonly source?: { readonly component?: string; readonly host?: string };
   readonly involvedObject?: Readonly<
@@ -33,7 +33,7 @@ type StoredEvent = KubeObject & {
   >;
 };
 
-/** Limits how many events are created and updated, in both groups. Each limit takes a token, also if another refuses. */
+/** Limits creations and updates of events, in both groups. Each limit takes a token, even if another one rejects. */
 export function eventRateLimit(limits: readonly EventLimit[], clock: Clock): AdmissionPlugin {
   const buckets = limits.map((limit) => new Buckets(limit, clock));
   /** A request takes its tokens once, however often it is admitted: after a conflict, or for another generated name. */
@@ -57,7 +57,7 @@ const groups: Readonly<Record<string, true>> = { '': true, 'events.k8s.io': true
 const isWriteOfEvent = ({ resource, operation, dryRun }: AdmissionContext): boolean =>
   resource.plural === 'events' && getOwn(groups, resource.group) === true && operation !== 'DELETE' && !dryRun;
 
-/** The answer if a bucket is empty. */
+/** The rejection if a bucket is empty. */
 function takeTokens(buckets: readonly Buckets[], context: AdmissionContext): StatusError | undefined {
   const refusals = buckets.flatMap((one) => one.take(context) ?? []);
   if (refusals.length === 0) return undefined;
@@ -73,7 +73,7 @@ interface Bucket {
   filledAtMs: number;
 }
 
-/** The buckets of one limit, by what their events have in common. */
+/** The buckets of one limit, by the keys of their events. */
 class Buckets {
   readonly #limit: EventLimit;
   readonly #clock: Clock;
@@ -85,7 +85,7 @@ class Buckets {
     this.#clock = clock;
   }
 
-  /** Takes a token, or says until when there is none. */
+  /** Takes a token; if there is none, says how long it takes until there is one. */
   take(context: AdmissionContext): { readonly problem: string; readonly waitSeconds: number } | undefined {
     const { type, qps } = this.#limit;
     const key = keyOf[type](context);

@@ -1,10 +1,10 @@
 import type { Clock } from '@cluster-apiserver/base';
 import { type Admission, type AdmissionContext, type AdmissionPlugin, admission } from './admission.ts';
 
-/** The part of admission that changes objects, and the one that only refuses. Named as in kube-apiserver. */
+/** The step that changes objects, and the one that only accepts or rejects. Named as in kube-apiserver. */
 export type AdmissionStep = 'admit' | 'validate';
 
-/** Reports how long something took, and whether it refused the write. */
+/** Reports how long something took, and whether it rejected the write. */
 export type ObserveAdmission = (operation: AdmissionContext['operation'], rejected: boolean, seconds: number) => void;
 
 export interface AdmissionMeasures {
@@ -41,7 +41,7 @@ export function measuredAdmission(
   };
 }
 
-/** What answers at once is measured at once: nothing is made for it. */
+/** Measures an action. One that ends synchronously allocates nothing. */
 function timed<T>(
   act: (context: AdmissionContext) => T | Promise<T>,
   start: () => number,

@@ -1,7 +1,7 @@
 import type { AdmissionContext, AdmissionPlugin } from './admission.ts';
 import { type Namespaces, namespaceNotFound } from './namespaces.ts';
 
-/** A write needs the namespace of its path, an access review and a deletion, too. */
+/** Every write needs an existing namespace, access reviews and deletions included. */
 export const namespaceExists = (namespaces: Namespaces): AdmissionPlugin => ({
   name: 'NamespaceExists',
   validate: (context) => {
@@ -9,7 +9,7 @@ export const namespaceExists = (namespaces: Namespaces): AdmissionPlugin => ({
     if (namespace === undefined || (resource.plural === 'namespaces' && resource.group === '')) return undefined;
     const known = namespaces.known(namespace);
     if (known) return operation === 'CREATE' ? known.precondition : undefined;
-    // Here it may be old news; a refusal only counts for what is there now.
+    // Memory may be old; a rejection counts only if it holds now.
     return namespaces.refresh(call).then(() => preconditionOf(namespaces, namespace, context));
   },
 });

@@ -4,11 +4,11 @@ import type { AdmissionPlugin, AdmissionContext, Precondition } from './admissio
 
 /** The namespaces of the server, as admission needs them. */
 export interface Namespaces {
-  /** As far as is known here, at once. */
+  /** From memory, at once. */
   known(name: string): KnownNamespace | undefined;
-  /** Resolves when everything is known that was written before. */
+  /** Resolves when memory has everything that was written before. */
   refresh(call: Call): Promise<void>;
-  /** Makes one, unless there is one by now; afterwards it is known. */
+  /** Creates one unless it exists by now; afterwards it is known. */
   make(name: string, call: Call): Promise<void>;
 }
 
@@ -18,51 +18,53 @@ export interface KnownNamespace {
   readonly precondition: Precondition;
 }
 
-/** An object needs a namespace that exists and is not on its way out; the namespaces of the system stay. */
+/** A new object needs a namespace that exists and is not terminating; the system namespaces cannot be deleted. */
 export const namespaceLifecycle = (namespaces: Namespaces): AdmissionPlugin => ({
   name: 'NamespaceLifecycle',
-  // Before the rules of the kind, as the reference does: of a namespace that is not there nothing else is told.
+  // Before the object is validated, as in kube-apiserver: if the namespace does not exist, that is the answer.
   mutate: (context) => {
     const found = living(namespaces, context);
     return found instanceof Promise ? found.then(() => context.object) : context.object;
   },
   validate: (context) => {
-    requireNotImmortal(context);
+    requireDeletable(context);
     return living(namespaces, context);
   },
 });
 
-/** An object brings its namespace along; only while that is on its way out, it gets no new ones. */
+/** A new object auto-provisions its namespace, unless that is terminating. */
 export const namespaceAutoProvision = (namespaces: Namespaces): AdmissionPlugin => ({
   name: 'NamespaceAutoProvision',
-  // Behind the rules of the kind: what is refused by them leaves no namespace behind.
+  // After the object was validated: an invalid one does not create a namespace.
   validate: (context) => {
-    requireNotImmortal(context);
-    const { namespace } = context;
-    if (namespace === undefined || !createsContent(context)) return undefined;
+    requireDeletable(context);
+    const namespace = neededNamespace(namespaces, context);
+    if (namespace === undefined) return undefined;
     const known = namespaces.known(namespace);
-    if (!known && context.subresource !== undefined) return undefined;
     return known && !known.terminating ? known.precondition : provided(namespaces, namespace, context);
   },
 });
 
-/**
- * An access review only asks, and its answer must not tell which namespaces there are. What is created behind an object
- * needs no namespace for itself: without one there is no such object, which has an answer of its own.
- */
-const createsContent = ({ operation, resource }: AdmissionContext): boolean =>
-  operation === 'CREATE' && !(resource.plural === 'localsubjectaccessreviews' && resource.group === reviewGroup);
+/** The namespace that a creation needs. An access review creates nothing, and must not reveal which namespaces exist. */
+function neededNamespace(
+  namespaces: Namespaces,
+  { operation, resource, subresource, namespace }: AdmissionContext,
+): string | undefined {
+  const isReview = resource.plural === 'localsubjectaccessreviews' && resource.group === reviewGroup;
+  if (namespace === undefined || operation !== 'CREATE' || isReview) return undefined;
+  // Without the namespace the object of a subresource does not exist either, which has an answer of its own.
+  return subresource !== undefined && !namespaces.known(namespace) ? undefined : namespace;
+}
 
 const reviewGroup = 'authorization.k8s.io';
 
-/** The precondition of a creation: that its namespace is there and stays. */
+/** The precondition of a creation: that its namespace exists and is not terminating. */
 function living(namespaces: Namespaces, context: AdmissionContext): Precondition | undefined | Promise<Precondition> {
-  const { namespace } = context;
-  if (namespace === undefined || !createsContent(context)) return undefined;
+  const namespace = neededNamespace(namespaces, context);
+  if (namespace === undefined) return undefined;
   const known = namespaces.known(namespace);
-  if (!known && context.subresource !== undefined) return undefined;
   if (known && !known.terminating) return known.precondition;
-  // Here it may be old news; a refusal only counts for what is there now.
+  // Memory may be old; a rejection counts only if it holds now.
   return namespaces.refresh(context.call).then(() => {
     const now = namespaces.known(namespace);
     if (!now) throw namespaceNotFound(namespace);
@@ -70,22 +72,22 @@ function living(namespaces: Namespaces, context: AdmissionContext): Precondition
   });
 }
 
-/** Others may delete what was just made; who does so again and again is not outrun. */
-const makesMax = 4;
+/** Others may delete the namespace that was just created, again and again. */
+const creationsMax = 4;
 
 async function provided(
   namespaces: Namespaces,
   namespace: string,
   context: AdmissionContext,
 ): Promise<Precondition | undefined> {
-  // That it is on its way out may be old news, too.
+  // That it is terminating may be old news.
   if (namespaces.known(namespace)) await namespaces.refresh(context.call);
-  for (let makes = 0; ; makes++) {
+  for (let creations = 0; ; creations++) {
     const now = namespaces.known(namespace);
     if (now) return preconditionOf(now, namespace, context);
     if (context.dryRun || context.subresource !== undefined) return undefined;
-    if (makes === makesMax)
-      throw new StatusError('ServiceUnavailable', `the namespace ${namespace} disappears as soon as it is made`, {
+    if (creations === creationsMax)
+      throw new StatusError('ServiceUnavailable', `the namespace ${namespace} is deleted as soon as it is created`, {
         retryAfterSeconds: 1,
       });
     await namespaces.make(namespace, context.call);
@@ -116,10 +118,10 @@ const ofNamespaces = { group: '', kind: 'Namespace', plural: 'namespaces' };
 
 export const namespaceNotFound = (name: string): StatusError => notFound(ofNamespaces, name);
 
-/** What a cluster is looked for in by everybody. */
-const immortal: ReadonlySet<string | undefined> = new Set(['default', 'kube-system', 'kube-public']);
+/** The namespaces that every cluster has. */
+const undeletable: ReadonlySet<string | undefined> = new Set(['default', 'kube-system', 'kube-public']);
 
-function requireNotImmortal({ operation, resource, name }: AdmissionContext): void {
-  if (operation === 'DELETE' && resource.plural === 'namespaces' && resource.group === '' && immortal.has(name))
+function requireDeletable({ operation, resource, name }: AdmissionContext): void {
+  if (operation === 'DELETE' && resource.plural === 'namespaces' && resource.group === '' && undeletable.has(name))
     throw forbiddenName(resource, name, 'this namespace may not be deleted');
 }

@@ -24,8 +24,8 @@ export interface OwnerReferencesOptions {
 }
 
 /**
- * Owners decide when an object is deleted, so who changes them needs the verb `delete` for the object; who makes an
- * object block the deletion of an owner needs `update` for the owner's finalizers.
+ * Owners decide when an object is deleted, so changing them requires the verb `delete` on the object. Blocking the deletion
+ * of an owner requires `update` on the owner's finalizers.
  */
 export const ownerReferencesPermissionEnforcement = (options: OwnerReferencesOptions): AdmissionPlugin => ({
   name: 'OwnerReferencesPermissionEnforcement',
@@ -106,7 +106,7 @@ function newBlockingOwners(object: KubeObject, oldObject: KubeObject | undefined
   );
 }
 
-/** Undefined for what the writer may do. */
+/** Undefined if the writer is allowed to. */
 async function refusalOf(
   { user, call }: AdmissionContext,
   { authorizer }: OwnerReferencesOptions,

@@ -16,16 +16,16 @@ export interface ParamRightsOptions {
   readonly authorizer: Authorizer;
   /** The resource of a kind, by its plural name; undefined if it is not served. */
   resourceOf(apiVersion: string, kind: string): string | undefined;
-  /** A policy, of the kind of this name, as far as it is known here. */
+  /** A policy of the kind of this name, from memory. */
   policyNamed(kind: string, name: string): KubeObject | undefined;
-  /** Resolves when everything is known that was written before. */
+  /** Resolves when memory has everything that was written before. */
   refresh(call: Call): Promise<void>;
 }
 
 /**
- * A policy lets its users learn of its parameters, by what it denies and by its messages. So who writes a policy with a
- * paramKind must be allowed to get all objects of that kind, and who writes a binding with a paramRef must be allowed to
- * read what it names. It cannot be switched off.
+ * A policy reveals its parameters by what it denies and by its messages. So writing a policy with a paramKind requires
+ * permission to get all objects of that kind, and writing a binding with a paramRef requires permission to read what it
+ * names. It cannot be disabled.
  */
 export const paramRights = (options: ParamRightsOptions): AdmissionPlugin => ({
   name: 'ParamRights',
@@ -52,7 +52,7 @@ export const paramRights = (options: ParamRightsOptions): AdmissionPlugin => ({
   },
 });
 
-/** Which of them it is, its fields tell. */
+/** A policy has a paramKind, a binding a paramRef. */
 interface PolicyOrBinding extends KubeObject {
   readonly spec?: {
     readonly paramKind?: ParamKind;
@@ -66,7 +66,7 @@ interface ParamKind {
   readonly kind?: string;
 }
 
-/** What the writer must be allowed, and what to say if not. */
+/** A permission that the writer needs, and the refusal without it. */
 interface Right {
   readonly verb: string;
   readonly resource: NonNullable<AccessQuestion['resource']>;
@@ -135,7 +135,7 @@ function ofBinding(
   };
 }
 
-/** What has to be allowed as long as nobody knows what is read. */
+/** The permission that is required if it is unknown what will be read. */
 const everything = { group: '*', version: '*', resource: '*' };
 
 function resourceIn({ apiVersion = '', kind = '' }: ParamKind, { resourceOf }: ParamRightsOptions): typeof everything {

@@ -1,7 +1,7 @@
 import { callUntil } from '@cluster-apiserver/base';
-import type { AccessQuestion, UserInfo } from '@cluster-apiserver/model';
+import type { AbacPolicy, AccessQuestion, UserInfo } from '@cluster-apiserver/model';
 import { expect, test } from '@jest/globals';
-import { type AbacPolicy, abac } from './abac.ts';
+import { abac } from './abac.ts';
 
 const call = callUntil(Number.POSITIVE_INFINITY);
 const nothing: AbacPolicy = {

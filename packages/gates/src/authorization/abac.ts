@@ -1,19 +1,6 @@
-import type { AccessDecision, AccessQuestion, AccessRules, UserInfo } from '@cluster-apiserver/model';
+import type { AbacPolicy, AccessDecision, AccessQuestion, AccessRules, UserInfo } from '@cluster-apiserver/model';
 import { authenticatedGroup } from '../authentication/authenticator.ts';
 import type { Authorizer } from './authorizer.ts';
-
-/** What one subject may do. `*` stands for all, and a user or group of `*` for everybody who is authenticated. */
-export interface AbacPolicy {
-  readonly user: string;
-  readonly group: string;
-  readonly namespace: string;
-  readonly resource: string;
-  readonly apiGroup: string;
-  /** A whole path, or a beginning with a `*` at its end. */
-  readonly nonResourcePath: string;
-  /** Allows only get, list and watch. */
-  readonly readonly: boolean;
-}
 
 const allow: AccessDecision = { verdict: 'allow' };
 const noPolicy: AccessDecision = { verdict: 'noOpinion', reason: 'No policy matched.' };

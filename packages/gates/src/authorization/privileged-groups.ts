@@ -5,6 +5,9 @@ import { noRules } from './rules.ts';
 /** Members may do everything, whatever else is configured: whoever locked everybody out can come back in this way. */
 export const mastersGroup = 'system:masters';
 
+/** Members may scrape, and decide which of their requests are traced. They have no other rights by themselves. */
+export const monitoringGroup = 'system:monitoring';
+
 const allow: AccessDecision = { verdict: 'allow' };
 const noOpinion: AccessDecision = { verdict: 'noOpinion' };
 

@@ -2,7 +2,15 @@ import https from 'node:https';
 import { isIP } from 'node:net';
 import type { Duplex } from 'node:stream';
 import tls, { getCACertificates } from 'node:tls';
-import { type Call, type Clock, DeadlineExceededError } from '@cluster-apiserver/base';
+import {
+  type Call,
+  type Clock,
+  DeadlineExceededError,
+  endAfter,
+  serverAttributes,
+  type SpanOptions,
+  traceHeaders,
+} from '@cluster-apiserver/base';
 
 /**
  * Sends requests to servers of others: issuers of tokens, webhooks. Each has a bound for the size of its answer and for
@@ -74,7 +82,18 @@ export function httpsClient(options: HttpsClientOptions): HttpsClient {
     : undefined;
   const closed = new AbortController();
 
-  const send = async (request: HttpsRequest, call: Call): Promise<HttpsAnswer> => {
+  /** A request for a sampled one shows below its span, and its server may go on with the trace. */
+  const send = (request: HttpsRequest, call: Call): Promise<HttpsAnswer> => {
+    const span = call.trace?.child(request.method, spanOptions(request));
+    if (!span) return sendPlain(request, call);
+    const headers = { ...request.headers, ...traceHeaders(span.context) };
+    return endAfter(span, async () => {
+      const answer = await sendPlain({ ...request, headers }, call);
+      span.set({ 'http.response.status_code': answer.status });
+      return answer;
+    });
+  };
+  const sendPlain = async (request: HttpsRequest, call: Call): Promise<HttpsAnswer> => {
     if (request.url.protocol !== 'https:') throw new HttpsError('only https is used');
     const late = new AbortController();
     const callLeftMs = call.deadlineMs - clock.monotonicMs();
@@ -118,6 +137,11 @@ export function httpsClient(options: HttpsClientOptions): HttpsClient {
     },
   };
 }
+
+const spanOptions = ({ method, url }: HttpsRequest): SpanOptions => ({
+  kind: 'client',
+  attributes: { 'http.request.method': method, ...serverAttributes(url) },
+});
 
 const addressOf = ({ hostname, port }: URL) => ({
   host: hostname.replace(/^\[(.*)\]$/, '$1'),

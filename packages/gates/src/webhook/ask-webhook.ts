@@ -36,18 +36,21 @@ export interface RetryPolicy {
 /** Too many requests, and what a server says that may be well again a moment later. */
 const passing = [429, 500, 503, 504];
 
+/** Sends a question, and gives the object that is its answer. Throws like `sendToWebhook`. */
+export const askWebhook = async (question: object, options: WebhookOptions, call: Call): Promise<object> =>
+  objectIn(await sendToWebhook(JSON.stringify(question), options, call));
+
 /**
- * Asks until there is an answer; throws a WebhookError when there is none in time, and what ended the call when it was
- * the call that ended.
+ * Sends a body until there is an answer; throws a WebhookError when there is none in time, and what ended the call when
+ * it was the call that ended.
  */
-export async function askWebhook(question: object, options: WebhookOptions, call: Call): Promise<object> {
+export async function sendToWebhook(body: string, options: WebhookOptions, call: Call): Promise<HttpsAnswer> {
   const { clock, random, retry, signal } = options;
-  const body = JSON.stringify(question);
   const endMs = clock.monotonicMs() + retry.allMs;
   for (let tries = 1, pauseMs = retry.firstPauseMs; ; tries++, pauseMs *= retry.growth) {
     const timeoutMs = Math.min(retry.tryMs, endMs - clock.monotonicMs());
     const answer = await post(body, timeoutMs, options, call);
-    if (!(answer instanceof WebhookError) && !passing.includes(answer.status)) return objectIn(answer);
+    if (!(answer instanceof WebhookError) && !passing.includes(answer.status)) return answer;
     const pause = pauseMs + (random.below(1000) / 1000) * retry.jitter * pauseMs;
     if (tries === retry.triesMax || signal.aborted || clock.monotonicMs() + pause >= endMs)
       throw asFailure(answer, tries);

@@ -1,9 +1,18 @@
 import { describe, expect, test } from '@jest/globals';
-import { callUntil } from '@cluster-apiserver/base';
+import { callUntil, seededRandom } from '@cluster-apiserver/base';
 import type { AccessQuestion, UserInfo } from '@cluster-apiserver/model';
 import type { HttpsAnswer } from '../../src/https/https-client.ts';
 import { ManualClock } from '../oidc/manual-clock.ts';
-import { call, condition, fails, questionOf, says, scriptedWebhook, SkippingClock } from './scripted-webhook.ts';
+import {
+  call,
+  condition,
+  fails,
+  questionOf,
+  says,
+  type Script,
+  scriptedWebhook,
+  SkippingClock,
+} from './scripted-webhook.ts';
 
 const allows = says({ allowed: true });
 const user: UserInfo = { name: 'ann', groups: [] };
@@ -187,13 +196,16 @@ describe('The cache', () => {
   });
 
   test('is bounded, and forgets first what was not used', async () => {
-    const hook = scriptedWebhook(new SkippingClock(), allows);
+    const clock = new ManualClock(0);
+    const hook = scriptedWebhook(clock, allows);
     const ask = async (name: string): Promise<void> => void (await hook.authorizer.authorize(questionOf(name), call));
     await ask('idle');
     await ask('busy');
     for (let at = 0; at < 16_384; at++) {
       await ask(`user-${at}`);
-      if (at % 1_000 === 0) await ask('busy');
+      if (at % 4_096 !== 0) continue;
+      clock.move(1_000);
+      await ask('busy');
     }
     const before = hook.asked.length;
     await ask('busy');
@@ -339,6 +351,35 @@ describe('A failing webhook', () => {
     expect(hook.asked).toHaveLength(101);
     expect(hook.counts['rejected']).toBe(49);
   });
+
+  test.each(policies)(
+    'that comes and goes is right whenever it decides, and decides when it is back: %s',
+    async (failurePolicy) => {
+      const random = seededRandom(7);
+      const clock = new ManualClock(0);
+      const options = { timeoutMs: 100, failurePolicy, authorizedTtlMs: 2_000, unauthorizedTtlMs: 500 };
+      const answers: Script = (review, request) =>
+        says({ allowed: review.spec['user'] === 'good', denied: review.spec['user'] === 'bad' })(review, request);
+      const hook = scriptedWebhook(clock, answers, options);
+      const right = { good: 'allow', bad: 'deny' } as const;
+      const onFailure = failurePolicy === 'Deny' ? 'deny' : 'noOpinion';
+      let afterFailures = 0;
+      for (let phase = 0; phase < 400; phase++) {
+        const works = random.below(2) === 0;
+        hook.script = works ? answers : fails(503);
+        clock.move(random.below(2_000));
+        const isTrialDue = clock.monotonicMs() - afterFailures >= 1_000;
+        for (let at = 0; at < 8; at++) {
+          const name = random.below(2) === 0 ? 'good' : 'bad';
+          const path = `/${random.below(50)}`;
+          const { verdict, error } = await hook.authorizer.authorize(questionOf(name, { path }), call);
+          expect(verdict).toBe(error ? onFailure : right[name]);
+          if (works && isTrialDue) expect(error).toBeUndefined();
+          if (error) afterFailures = clock.monotonicMs();
+        }
+      }
+    },
+  );
 
   test('leaves decisions in the cache in force', async () => {
     const clock = new ManualClock(0);

@@ -21,9 +21,9 @@ export interface BindingSpec {
 }
 
 export const bindingFields = {
-  policyName: field(string, 'Name of the policy that is put into force.'),
+  policyName: field(string, 'Name of the bound policy.'),
   paramRef: field(paramRef, 'Objects that hold the parameters of the policy.'),
-  matchResources: field(matchResources, 'Narrows the requests that the policy is asked about.'),
+  matchResources: field(matchResources, 'Narrows the requests that the policy applies to.'),
 };
 
 /** Adds what a writer leaves out. */
@@ -46,7 +46,7 @@ export const bindingColumns: readonly Column<KubeObject & { spec: BindingSpec }>
   nameColumn,
   {
     name: 'PolicyName',
-    description: 'Policy that is put into force.',
+    description: 'Name of the bound policy.',
     value: ({ spec: { policyName = '' } }) => policyName,
   },
   {

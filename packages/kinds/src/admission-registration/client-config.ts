@@ -46,15 +46,15 @@ const serviceReference = object(
 export const clientConfig = object(
   {
     url: field(string, 'HTTPS URL of the webhook. Either this or service is set.', 'given'),
-    service: field(serviceReference, 'Service that the webhook is reached by. Either this or url is set.'),
+    service: field(serviceReference, 'Service of the webhook. Either this or url is set.'),
     caBundle: field(
       bytes,
-      'PEM certificates that the certificate of the webhook is verified with. Defaults to the trusted certificates of the system.',
+      'CA bundle in PEM to verify the certificate of the webhook with. Defaults to the CAs of the system.',
     ),
   },
   {
     numbers: { service: 1, caBundle: 2, url: 3 },
-    publication: publicationOf({ ...admissionRegistration, kind: 'WebhookClientConfig' }, 'How a webhook is reached.'),
+    publication: publicationOf({ ...admissionRegistration, kind: 'WebhookClientConfig' }, 'How to call a webhook.'),
   },
 );
 

@@ -2,7 +2,7 @@ import { type FieldError, field, notSupported, string } from '@cluster-apiserver
 
 export const failurePolicy = field(
   string,
-  'What an error means. Fail: the request is refused. Ignore: it goes on. Defaults to Fail.',
+  'Behavior on errors. Fail: the request is rejected. Ignore: the error is ignored. Defaults to Fail.',
   'given',
 );
 

@@ -26,7 +26,7 @@ const matchCondition = object(
     name: field(string, 'Name of the condition, for errors and logs.', 'always'),
     expression: field(
       string,
-      'CEL expression that must be true. It sees object, oldObject, request and authorizer, and in policies params.',
+      'CEL expression that must be true. Variables: object, oldObject, request, authorizer and, in policies, params.',
       'always',
     ),
   },
@@ -34,7 +34,7 @@ const matchCondition = object(
     numbers: { name: 1, expression: 2 },
     publication: publicationOf(
       { ...admissionRegistration, kind: 'MatchCondition' },
-      'A condition that a request must fulfil.',
+      'A condition that a request must meet.',
       ['name', 'expression'],
     ),
   },
@@ -42,7 +42,7 @@ const matchCondition = object(
 
 export const matchConditions = field(
   list(matchCondition, { key: 'name' }),
-  'Conditions that a request must fulfil, at most 64. One that is false means no; otherwise an error of one counts as failurePolicy says.',
+  'Conditions that a request must meet, at most 64. If one is false, the request does not match; otherwise failurePolicy applies to an error.',
 );
 
 const matchConditionsMax = 64;

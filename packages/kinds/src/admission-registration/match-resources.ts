@@ -31,11 +31,11 @@ export interface Selectors {
 export const selectorFields = {
   namespaceSelector: field(
     labelSelector,
-    'Labels of the namespaces whose objects are meant, or of a namespace that is itself the object. Cluster-scoped objects are always meant. Defaults to all namespaces.',
+    'Selects the namespaces of the objects; a Namespace is selected by its own labels. Other cluster-scoped objects always match. Defaults to all namespaces.',
   ),
   objectSelector: field(
     labelSelector,
-    'Labels of the objects that are meant. Either the old or the new object must match. A user can leave the labels out, so this is for opting in only. Defaults to all objects.',
+    'Selects objects by their labels: the old or the new object must match. Users can omit labels, so use it for opt-in only. Defaults to all objects.',
   ),
   matchPolicy: field(
     string,
@@ -50,11 +50,11 @@ export const matchResources = object(
     objectSelector: selectorFields.objectSelector,
     resourceRules: field(
       list(namedRuleWithOperations, 'atomic'),
-      'Operations on resources that are meant. At least one of the rules must match.',
+      'Operations on resources to match. At least one of the rules must match.',
     ),
     excludeResourceRules: field(
       list(namedRuleWithOperations, 'atomic'),
-      'Operations on resources that are not meant. They win over resourceRules.',
+      'Operations on resources to exclude. They take precedence over resourceRules.',
     ),
     matchPolicy: selectorFields.matchPolicy,
   },

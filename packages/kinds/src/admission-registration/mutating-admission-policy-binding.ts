@@ -11,7 +11,7 @@ const spec = object(bindingFields, {
   numbers: { policyName: 1, paramRef: 2, matchResources: 3 },
   publication: publicationOf(
     { ...admissionRegistration, kind: 'MutatingAdmissionPolicyBindingSpec' },
-    'Which policy is in force, for which requests and with which parameters.',
+    'The bound policy, the requests it applies to and its parameters.',
   ),
 });
 
@@ -20,8 +20,8 @@ export const mutatingAdmissionPolicyBinding = defineKind<MutatingAdmissionPolicy
   kind: 'MutatingAdmissionPolicyBinding',
   plural: 'mutatingadmissionpolicybindings',
   singular: 'mutatingadmissionpolicybinding',
-  description: 'Puts a MutatingAdmissionPolicy into force, with parameters if it needs some.',
-  fields: { spec: field(spec, 'Which policy is in force, for which requests and with which parameters.', 'always') },
+  description: 'Binds a MutatingAdmissionPolicy to requests and parameters, which enforces it.',
+  fields: { spec: field(spec, 'The bound policy, the requests it applies to and its parameters.', 'always') },
   numbers: { spec: 2 },
   defaults: withBindingDefaults,
   prepare: countingChangesOf('spec'),

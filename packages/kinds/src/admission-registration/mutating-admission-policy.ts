@@ -88,7 +88,7 @@ const spec = object(
     matchConditions,
     reinvocationPolicy: field(
       string,
-      'Never: the policy acts once for each binding. IfNeeded: it may act again if the object was changed after it.',
+      'Never: the policy runs once per binding. IfNeeded: it may run again if the object was changed after it.',
     ),
   },
   {
@@ -101,7 +101,7 @@ const spec = object(
       matchConditions: 6,
       reinvocationPolicy: 7,
     },
-    publication: publication('MutatingAdmissionPolicySpec', 'What a policy changes, and for which requests.'),
+    publication: publication('MutatingAdmissionPolicySpec', 'Mutations of a policy and the requests they apply to.'),
   },
 );
 
@@ -110,8 +110,8 @@ export const mutatingAdmissionPolicy = defineKind<MutatingAdmissionPolicy>({
   kind: 'MutatingAdmissionPolicy',
   plural: 'mutatingadmissionpolicies',
   singular: 'mutatingadmissionpolicy',
-  description: 'Rules in CEL that change objects as they come in. A binding puts them into force.',
-  fields: { spec: field(spec, 'What the policy changes, and for which requests.', 'always') },
+  description: 'Rules in CEL that change objects before they are stored. A binding enforces them.',
+  fields: { spec: field(spec, 'Mutations of the policy and the requests they apply to.', 'always') },
   numbers: { spec: 2 },
   defaults: (policy) => ({ ...policy, spec: withPolicyDefaults(policy.spec) }),
   prepare: countingChangesOf('spec'),

@@ -22,7 +22,7 @@ const webhook = object(
     ...webhookFields,
     reinvocationPolicy: field(
       string,
-      'Never: the webhook is asked once for a request. IfNeeded: it is asked again if the object was changed after it was asked. Defaults to Never.',
+      'Never: the webhook is called once per request. IfNeeded: it is called again if the object was changed after its call. Defaults to Never.',
       'given',
     ),
     matchConditions,
@@ -44,7 +44,7 @@ const webhook = object(
     },
     publication: publicationOf(
       { ...admissionRegistration, kind: 'MutatingWebhook' },
-      'A webhook that is asked whether a request is admitted, and may change its object.',
+      'A webhook that accepts or rejects requests and may change their objects.',
       webhookRequired,
     ),
   },
@@ -57,7 +57,7 @@ export const mutatingWebhookConfiguration = defineKind<MutatingWebhookConfigurat
   singular: 'mutatingwebhookconfiguration',
   description: 'Webhooks that accept or reject objects and may change them.',
   fields: {
-    webhooks: field(list(webhook, { key: 'name' }), 'The webhooks and the operations that they are asked about.'),
+    webhooks: field(list(webhook, { key: 'name' }), 'Webhooks and the operations that they are called for.'),
   },
   numbers: { webhooks: 2 },
   defaults: (object) => (object.webhooks ? { ...object, webhooks: object.webhooks.map(withDefaults) } : object),

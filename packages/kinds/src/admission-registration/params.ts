@@ -59,7 +59,7 @@ export const paramRef = object(
     ),
     parameterNotFoundAction: field(
       string,
-      'What it means if there is no such object. Allow: the binding does not apply. Deny: failurePolicy decides.',
+      'Behavior if no such object exists. Allow: the binding does not apply. Deny: failurePolicy applies.',
       'given',
     ),
   },

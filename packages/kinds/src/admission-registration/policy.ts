@@ -36,7 +36,7 @@ export interface Variable {
 
 const variable = object(
   {
-    name: field(string, 'Name, by which expressions behind it use the value: variables.NAME.', 'always'),
+    name: field(string, 'Name of the variable. Later expressions use it as variables.NAME.', 'always'),
     expression: field(string, 'CEL expression of the value. It is evaluated when the value is first used.', 'always'),
   },
   {
@@ -44,7 +44,7 @@ const variable = object(
     numbers: { name: 1, expression: 2 },
     publication: publicationOf(
       { ...admissionRegistration, kind: 'Variable' },
-      'A value that expressions of a policy share.',
+      'A variable that expressions of a policy can use.',
       ['name', 'expression'],
     ),
   },
@@ -55,8 +55,8 @@ export const policyFields = {
     paramKind,
     'Kind of the objects that hold the parameters of the policy. Without it there are no parameters.',
   ),
-  matchConstraints: field(matchResources, 'Requests that the policy is asked about.'),
-  variables: field(list(variable, { key: 'name' }), 'Values that expressions behind them can use.'),
+  matchConstraints: field(matchResources, 'Requests that the policy applies to.'),
+  variables: field(list(variable, { key: 'name' }), 'Variables that later expressions can use.'),
 };
 
 /** Adds what a writer leaves out. */

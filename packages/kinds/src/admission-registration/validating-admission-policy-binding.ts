@@ -28,14 +28,14 @@ const spec = object(
     ...bindingFields,
     validationActions: field(
       list(string, 'set'),
-      'What a validation that fails leads to. Deny: the request is refused. Warn: the user is warned. Audit: the audit event tells it. Deny and Warn exclude each other.',
+      'Actions for a validation that fails. Deny: the request is rejected. Warn: the response has a warning. Audit: the audit event has an annotation. Deny and Warn exclude each other.',
     ),
   },
   {
     numbers: { policyName: 1, paramRef: 2, matchResources: 3, validationActions: 4 },
     publication: publicationOf(
       { ...admissionRegistration, kind: 'ValidatingAdmissionPolicyBindingSpec' },
-      'Which policy is in force, for which requests and with which parameters.',
+      'The bound policy, the requests it applies to and its parameters.',
     ),
   },
 );
@@ -45,8 +45,8 @@ export const validatingAdmissionPolicyBinding = defineKind<ValidatingAdmissionPo
   kind: 'ValidatingAdmissionPolicyBinding',
   plural: 'validatingadmissionpolicybindings',
   singular: 'validatingadmissionpolicybinding',
-  description: 'Puts a ValidatingAdmissionPolicy into force, with parameters if it needs some.',
-  fields: { spec: field(spec, 'Which policy is in force, for which requests and with which parameters.', 'always') },
+  description: 'Binds a ValidatingAdmissionPolicy to requests and parameters, which enforces it.',
+  fields: { spec: field(spec, 'The bound policy, the requests it applies to and its parameters.', 'always') },
   numbers: { spec: 2 },
   defaults: withBindingDefaults,
   prepare: countingChangesOf('spec'),

@@ -67,10 +67,10 @@ const validation = object(
   {
     expression: field(
       string,
-      'CEL expression that must be true for the request to be admitted. It sees object, oldObject, request, params, namespaceObject, variables and authorizer.',
+      'CEL expression that must be true for the request to be accepted. Variables: object, oldObject, request, params, namespaceObject, variables and authorizer.',
       'always',
     ),
-    message: field(string, 'What the user is told if the expression is not true.'),
+    message: field(string, 'Message for the user if the expression is not true.'),
     reason: field(
       string,
       'Reason of the failure: Forbidden, Invalid or RequestEntityTooLarge. Defaults to Invalid.',
@@ -78,19 +78,19 @@ const validation = object(
     ),
     messageExpression: field(
       string,
-      'CEL expression of the message; it wins over message if it has a value. It cannot use authorizer.',
+      'CEL expression of the message; takes precedence over message. It cannot use authorizer.',
     ),
   },
   {
     numbers: { expression: 1, message: 2, reason: 3, messageExpression: 4 },
-    publication: publication('Validation', 'A rule that requests must follow.', ['expression']),
+    publication: publication('Validation', 'A rule that requests must meet.', ['expression']),
   },
 );
 
 const auditAnnotation = object(
   {
-    key: field(string, 'Name of the annotation, behind the name of the policy and a slash.', 'always'),
-    valueExpression: field(string, 'CEL expression of its value; null means that there is none.', 'always'),
+    key: field(string, 'Key of the annotation. The name of the policy and a slash are put before it.', 'always'),
+    valueExpression: field(string, 'CEL expression of the value; null means no annotation.', 'always'),
   },
   {
     numbers: { key: 1, valueExpression: 2 },
@@ -105,7 +105,7 @@ const spec = object(
   {
     paramKind: policyFields.paramKind,
     matchConstraints: policyFields.matchConstraints,
-    validations: field(list(validation, 'atomic'), 'Rules that matching requests must follow.'),
+    validations: field(list(validation, 'atomic'), 'Rules that matching requests must meet.'),
     failurePolicy,
     auditAnnotations: field(list(auditAnnotation, 'atomic'), 'Annotations of the audit events of matching requests.'),
     matchConditions,
@@ -121,18 +121,18 @@ const spec = object(
       matchConditions: 6,
       variables: 7,
     },
-    publication: publication('ValidatingAdmissionPolicySpec', 'What a policy demands, and of which requests.'),
+    publication: publication('ValidatingAdmissionPolicySpec', 'Rules of a policy and the requests they apply to.'),
   },
 );
 
 const expressionWarning = object(
   {
     fieldRef: field(string, 'Path of the expression, such as spec.validations[0].expression.', 'always'),
-    warning: field(string, 'What the type checker found.', 'always'),
+    warning: field(string, 'Result of the type check.', 'always'),
   },
   {
     numbers: { fieldRef: 2, warning: 3 },
-    publication: publication('ExpressionWarning', 'Something that may be wrong with an expression.', [
+    publication: publication('ExpressionWarning', 'A warning of the type check about an expression.', [
       'fieldRef',
       'warning',
     ]),
@@ -141,12 +141,12 @@ const expressionWarning = object(
 
 const condition = object(
   {
-    type: field(string, 'What the condition is about.', 'always'),
+    type: field(string, 'Type of the condition.', 'always'),
     status: field(string, 'True, False or Unknown.', 'always'),
-    observedGeneration: field(int64, 'Generation of the object that the condition was made for.'),
-    lastTransitionTime: field(time, 'Since when the status is what it is.', 'always'),
-    reason: field(string, 'Why, in one word for programs.', 'always'),
-    message: field(string, 'Why, for people.', 'always'),
+    observedGeneration: field(int64, 'Generation of the object that the condition refers to.'),
+    lastTransitionTime: field(time, 'Time at which the status last changed.', 'always'),
+    reason: field(string, 'Machine-readable reason of the status, in CamelCase.', 'always'),
+    message: field(string, 'Human-readable message about the status.', 'always'),
   },
   {
     numbers: { type: 1, status: 2, observedGeneration: 3, lastTransitionTime: 4, reason: 5, message: 6 },
@@ -159,11 +159,11 @@ const condition = object(
 
 const status = object(
   {
-    observedGeneration: field(int64, 'Generation of the policy that this status was made for.'),
+    observedGeneration: field(int64, 'Generation of the policy that the status refers to.'),
     typeChecking: field(
       object(
         {
-          expressionWarnings: field(list(expressionWarning, 'atomic'), 'What the type checker found.'),
+          expressionWarnings: field(list(expressionWarning, 'atomic'), 'Result of the type check.'),
         },
         {
           numbers: { expressionWarnings: 1 },
@@ -176,7 +176,7 @@ const status = object(
   },
   {
     numbers: { observedGeneration: 1, typeChecking: 2, conditions: 3 },
-    publication: publication('ValidatingAdmissionPolicyStatus', 'What the server found out about a policy.'),
+    publication: publication('ValidatingAdmissionPolicyStatus', 'Current state of a policy.'),
   },
 );
 
@@ -185,10 +185,10 @@ export const validatingAdmissionPolicy = defineKind<ValidatingAdmissionPolicy>({
   kind: 'ValidatingAdmissionPolicy',
   plural: 'validatingadmissionpolicies',
   singular: 'validatingadmissionpolicy',
-  description: 'Rules in CEL that accept or reject objects without changing them. A binding puts them into force.',
+  description: 'Rules in CEL that accept or reject objects without changing them. A binding enforces them.',
   fields: {
-    spec: field(spec, 'What the policy demands, and of which requests.', 'always'),
-    status: field(status, 'What the server found out about the policy.', 'always'),
+    spec: field(spec, 'Rules of the policy and the requests they apply to.', 'always'),
+    status: field(status, 'Current state of the policy.', 'always'),
   },
   numbers: { spec: 2, status: 3 },
   parts: [{ name: 'status', verbs: ['get', 'patch', 'update'], fields: ['status'], givenOnCreate: false }],

@@ -32,7 +32,7 @@ const webhook = object(
     },
     publication: publicationOf(
       { ...admissionRegistration, kind: 'ValidatingWebhook' },
-      'A webhook that is asked whether a request is admitted.',
+      'A webhook that accepts or rejects requests.',
       webhookRequired,
     ),
   },
@@ -45,7 +45,7 @@ export const validatingWebhookConfiguration = defineKind<ValidatingWebhookConfig
   singular: 'validatingwebhookconfiguration',
   description: 'Webhooks that accept or reject objects without changing them.',
   fields: {
-    webhooks: field(list(webhook, { key: 'name' }), 'The webhooks and the operations that they are asked about.'),
+    webhooks: field(list(webhook, { key: 'name' }), 'Webhooks and the operations that they are called for.'),
   },
   numbers: { webhooks: 2 },
   defaults: (object) => (object.webhooks ? { ...object, webhooks: object.webhooks.map(withWebhookDefaults) } : object),

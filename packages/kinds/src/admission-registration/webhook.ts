@@ -43,10 +43,10 @@ export interface WebhookConfiguration<T extends Webhook> extends KubeObject {
 /** In the order of upstream's answers, but for what is different in the two kinds. */
 export const webhookFields = {
   name: field(string, 'Name of the webhook, fully qualified, such as imagepolicy.example.com.', 'always'),
-  clientConfig: field(clientConfig, 'How the webhook is reached.', 'always'),
+  clientConfig: field(clientConfig, 'How to call the webhook.', 'always'),
   rules: field(
     list(ruleWithOperations, 'atomic'),
-    'Operations on resources that the webhook is asked about. At least one of the rules must match.',
+    'Operations on resources that the webhook is called for. At least one of the rules must match.',
   ),
   failurePolicy,
   matchPolicy: selectorFields.matchPolicy,
@@ -54,13 +54,13 @@ export const webhookFields = {
   objectSelector: selectorFields.objectSelector,
   sideEffects: field(
     string,
-    'Whether the webhook changes anything besides its answer: None, or NoneOnDryRun if it changes nothing for a dry run.',
+    'Side effects of the webhook: None, or NoneOnDryRun if it has none for dry runs.',
     'given',
   ),
-  timeoutSeconds: field(int32, 'Seconds that an answer may take, 1 to 30. Defaults to 10.', 'given'),
+  timeoutSeconds: field(int32, 'Timeout of a call in seconds, 1 to 30. Defaults to 10.', 'given'),
   admissionReviewVersions: field(
     list(string, 'atomic'),
-    'Versions of AdmissionReview that the webhook understands. The first one that the server knows is used.',
+    'Versions of AdmissionReview that the webhook accepts, in order of preference.',
     'nullIfEmpty',
   ),
 };

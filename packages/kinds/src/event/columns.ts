@@ -5,30 +5,34 @@ import type { Event } from './event.ts';
 export const eventColumns: readonly Column<Event>[] = [
   {
     name: 'Last Seen',
-    description: 'How long ago it was seen last.',
+    description: 'Time since the latest occurrence.',
     value: (event, nowMs) =>
       age(event.series ? event.series.lastObservedTime : (event.lastTimestamp ?? first(event)), nowMs),
   },
   { name: 'Type', description: 'Type of the event.', value: ({ type }) => type ?? '' },
-  { name: 'Reason', description: 'Why it happened, in one word.', value: ({ reason }) => reason ?? '' },
-  { name: 'Object', description: 'The object that it is about.', value: ({ involvedObject }) => about(involvedObject) },
+  { name: 'Reason', description: 'Short machine-readable reason.', value: ({ reason }) => reason ?? '' },
+  {
+    name: 'Object',
+    description: 'Object that the event is about.',
+    value: ({ involvedObject }) => about(involvedObject),
+  },
   {
     name: 'Subobject',
-    description: 'The part of the object that it is about.',
+    description: 'Part of the object that the event is about.',
     wide: true,
     value: ({ involvedObject }) => involvedObject.fieldPath ?? '',
   },
-  { name: 'Source', description: 'Who reported it.', wide: true, value: reporter },
+  { name: 'Source', description: 'Component that reported the event.', wide: true, value: reporter },
   { name: 'Message', description: 'What happened.', value: ({ message }) => (message ?? '').trim() },
   {
     name: 'First Seen',
-    description: 'How long ago it was seen first.',
+    description: 'Time since the first occurrence.',
     wide: true,
     value: (event, nowMs) => age(first(event), nowMs),
   },
   {
     name: 'Count',
-    description: 'How often it was seen.',
+    description: 'Number of occurrences.',
     wide: true,
     // A single event of the newer form does not count itself.
     value: ({ series, count }) => (series ? (series.count ?? 0) : count || 1),

@@ -49,8 +49,8 @@ const core = { group: '', version: 'v1' };
 
 export const eventSource = object(
   {
-    component: field(string, 'Component that reports the event.'),
-    host: field(string, 'Node on which it runs.'),
+    component: field(string, 'Component that reported the event.'),
+    host: field(string, 'Name of the node that the component runs on.'),
   },
   {
     publication: publicationOf({ ...core, kind: 'EventSource' }, 'The component that reports an event.'),
@@ -77,14 +77,14 @@ export const event = ({ eventLifetimeSeconds }: KindServices): Kind =>
     plural: 'events',
     singular: 'event',
     shortNames: ['ev'],
-    description: 'A report of something that happened somewhere in the cluster, kept for a limited time.',
+    description: 'A report of something that happened in the cluster, retained for a limited time.',
     fields: {
       involvedObject: field(objectReference, 'The object the event is about.', 'always'),
-      reason: field(string, 'Short, machine-understandable reason for the transition into the current status.'),
+      reason: field(string, 'Short machine-readable reason of the event.'),
       message: field(string, 'Human-readable description of the status of the operation.'),
       source: field(eventSource, 'The component reporting the event.', 'always'),
       firstTimestamp: field(time, 'When the event was first recorded.', 'always'),
-      lastTimestamp: field(time, 'When its most recent occurrence was recorded.', 'always'),
+      lastTimestamp: field(time, 'Time at which the latest occurrence of a core/v1 event was recorded.', 'always'),
       count: field(int32, 'How often the event has occurred.'),
       type: field(string, 'Type of the event: Normal, Warning, or others to come.'),
       eventTime: field(microTime, 'When the event was first observed.', 'always'),
@@ -95,16 +95,16 @@ export const event = ({ eventLifetimeSeconds }: KindServices): Kind =>
             lastObservedTime: field(microTime, 'Time of the last occurrence observed.', 'always'),
           },
           {
-            publication: publicationOf({ ...core, kind: 'EventSeries' }, 'Something that goes on happening.'),
+            publication: publicationOf({ ...core, kind: 'EventSeries' }, 'A series of identical events.'),
             numbers: { count: 1, lastObservedTime: 2 },
           },
         ),
-        'The series that the event stands for; absent for a single event.',
+        'Set if this event is part of a series of identical events; absent for a single occurrence.',
       ),
-      action: field(string, 'What was done, or could not be done, regarding the object.'),
-      related: field(objectReference, 'A second object, for more complex actions.'),
+      action: field(string, 'Action that was taken or failed on the object.'),
+      related: field(objectReference, 'Secondary object of the action, if any.'),
       reportingComponent: field(string, 'Name of the controller that reported the event.', 'always'),
-      reportingInstance: field(string, 'Which instance of the controller it was.', 'always'),
+      reportingInstance: field(string, 'Instance of the controller that reported the event.', 'always'),
     },
     numbers: {
       involvedObject: 2,

@@ -40,29 +40,28 @@ const spec = object(
   {
     finalizers: field(
       list(string, 'atomic'),
-      'Who still has to let go of the namespace before it can go; each takes itself out through the subresource finalize.',
+      'Finalizers that must be removed, through the subresource finalize, before the namespace is deleted.',
     ),
   },
   {
-    publication: publicationOf({ ...core, kind: 'NamespaceSpec' }, 'What holds a namespace.'),
+    publication: publicationOf({ ...core, kind: 'NamespaceSpec' }, 'Finalizers of a namespace.'),
     numbers: { finalizers: 1 },
   },
 );
 
 const condition = object(
   {
-    type: field(string, 'What the condition is about.'),
+    type: field(string, 'Type of the condition.'),
     status: field(string, 'True, False or Unknown.'),
-    lastTransitionTime: field(time, 'Since when the status is what it is.', 'always'),
-    reason: field(string, 'Why, in one word for programs.'),
-    message: field(string, 'Why, for people.'),
+    lastTransitionTime: field(time, 'Time at which the status last changed.', 'always'),
+    reason: field(string, 'Machine-readable reason of the status, in CamelCase.'),
+    message: field(string, 'Human-readable message about the status.'),
   },
   {
-    publication: publicationOf(
-      { ...core, kind: 'NamespaceCondition' },
-      'Something about the deletion of a namespace.',
-      ['type', 'status'],
-    ),
+    publication: publicationOf({ ...core, kind: 'NamespaceCondition' }, 'A condition of the deletion of a namespace.', [
+      'type',
+      'status',
+    ]),
     numbers: { type: 1, status: 2, lastTransitionTime: 4, reason: 5, message: 6 },
   },
 );
@@ -70,10 +69,10 @@ const condition = object(
 const status = object(
   {
     phase: field(string, 'Active, or Terminating once the namespace is being deleted.'),
-    conditions: field(list(condition, { key: 'type' }), 'What holds up the deletion, if anything does.'),
+    conditions: field(list(condition, { key: 'type' }), 'Conditions of the deletion, such as remaining content.'),
   },
   {
-    publication: publicationOf({ ...core, kind: 'NamespaceStatus' }, 'How a namespace is.'),
+    publication: publicationOf({ ...core, kind: 'NamespaceStatus' }, 'Current state of a namespace.'),
     numbers: { phase: 1, conditions: 2 },
   },
 );
@@ -89,8 +88,8 @@ export const namespace = defineKind<Namespace>({
   verbs: ['create', 'delete', 'get', 'list', 'patch', 'update', 'watch'],
   description: 'A scope for names: two objects of one kind may have the same name in different namespaces.',
   fields: {
-    spec: field(spec, 'What holds the namespace.', 'always'),
-    status: field(status, 'How the namespace is.', 'always'),
+    spec: field(spec, 'Finalizers of the namespace.', 'always'),
+    status: field(status, 'Current state of the namespace.', 'always'),
   },
   numbers: { spec: 2, status: 3 },
   names: labelNames,
@@ -116,7 +115,11 @@ export const namespace = defineKind<Namespace>({
   },
   columns: [
     nameColumn,
-    { name: 'Status', description: 'The phase that it is in.', value: ({ status }) => status.phase ?? '' },
+    {
+      name: 'Status',
+      description: 'Phase of the namespace: Active or Terminating.',
+      value: ({ status }) => status.phase ?? '',
+    },
     ageColumn,
   ],
   selectableFields: { 'status.phase': ({ status }) => status.phase ?? '' },

@@ -68,7 +68,7 @@ const roleRef = object(
 );
 
 /** In the order of upstream's answers. */
-export const bindingFields = {
+const fields = {
   subjects: field(list(subject, 'atomic'), 'Users, groups and service accounts that the role is granted to.'),
   roleRef: field(
     roleRef,
@@ -77,10 +77,8 @@ export const bindingFields = {
   ),
 };
 
-export const bindingNumbers = { subjects: 2, roleRef: 3 };
-
 /** Fills in the API groups. The namespace of a service account stays as it was sent: authorization completes it. */
-export function withApiGroups<T extends Binding>(binding: T): T {
+function withApiGroups<T extends Binding>(binding: T): T {
   const { roleRef, subjects } = binding;
   return {
     ...binding,
@@ -157,7 +155,7 @@ const subjectsColumn = (name: string, kind: string, what: string): Column<Bindin
       .join(', '),
 });
 
-export const bindingColumns: readonly Column<Binding>[] = [
+const columns: readonly Column<Binding>[] = [
   nameColumn,
   {
     name: 'Role',
@@ -169,3 +167,12 @@ export const bindingColumns: readonly Column<Binding>[] = [
   subjectsColumn('Groups', 'Group', 'Groups'),
   subjectsColumn('ServiceAccounts', 'ServiceAccount', 'Service accounts'),
 ];
+
+/** What the declarations of both kinds share. */
+export const bindingKind = {
+  fields,
+  numbers: { subjects: 2, roleRef: 3 },
+  requiredFields: ['roleRef'],
+  defaults: withApiGroups<Binding>,
+  columns,
+};

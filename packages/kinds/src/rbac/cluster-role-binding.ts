@@ -1,12 +1,5 @@
 import { defineKind } from '@cluster-apiserver/model';
-import {
-  type Binding,
-  bindingColumns,
-  bindingErrors,
-  bindingFields,
-  bindingNumbers,
-  withApiGroups,
-} from './binding.ts';
+import { type Binding, bindingErrors, bindingKind } from './binding.ts';
 import { clusterScoped, rbacKind } from './rbac.ts';
 
 export type ClusterRoleBinding = Binding;
@@ -14,16 +7,12 @@ export type ClusterRoleBinding = Binding;
 /** Grants a role everywhere. */
 export const clusterRoleBinding = defineKind<ClusterRoleBinding>({
   ...rbacKind,
+  ...bindingKind,
   kind: 'ClusterRoleBinding',
   plural: 'clusterrolebindings',
   singular: 'clusterrolebinding',
   ...clusterScoped,
   description:
     'Grants the permissions of a ClusterRole to users, groups and service accounts: in all namespaces, on cluster-scoped resources and on URL paths.',
-  fields: bindingFields,
-  numbers: bindingNumbers,
-  requiredFields: ['roleRef'],
-  defaults: withApiGroups,
   validate: (binding, current) => bindingErrors(binding, current, { roleKinds: ['ClusterRole'], namespaced: false }),
-  columns: bindingColumns,
 });

@@ -1,12 +1,5 @@
 import { defineKind } from '@cluster-apiserver/model';
-import {
-  type Binding,
-  bindingColumns,
-  bindingErrors,
-  bindingFields,
-  bindingNumbers,
-  withApiGroups,
-} from './binding.ts';
+import { type Binding, bindingErrors, bindingKind } from './binding.ts';
 import { rbacKind } from './rbac.ts';
 
 export type RoleBinding = Binding;
@@ -14,17 +7,13 @@ export type RoleBinding = Binding;
 /** Grants a role in one namespace. */
 export const roleBinding = defineKind<RoleBinding>({
   ...rbacKind,
+  ...bindingKind,
   kind: 'RoleBinding',
   plural: 'rolebindings',
   singular: 'rolebinding',
   description:
     'Grants the permissions of a Role in the same namespace, or of a ClusterRole, to users, groups and service accounts. The permissions apply in the namespace of the binding only.',
-  fields: bindingFields,
-  numbers: bindingNumbers,
-  requiredFields: ['roleRef'],
-  defaults: withApiGroups,
   validate: (binding, current) =>
     bindingErrors(binding, current, { roleKinds: ['Role', 'ClusterRole'], namespaced: true }),
-  columns: bindingColumns,
   selectableFields: {},
 });

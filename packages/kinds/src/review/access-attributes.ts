@@ -41,13 +41,13 @@ interface ResourceAttributes {
 
 const fieldSelectorRequirement = object(
   {
-    key: field(string, 'The field that it is about.', 'always'),
+    key: field(string, 'Field selector key that the requirement applies to.', 'always'),
     operator: field(string, 'In, NotIn, Exists or DoesNotExist.', 'always'),
-    values: field(list(string, 'atomic'), 'The values for In and NotIn.'),
+    values: field(list(string, 'atomic'), 'Values for In and NotIn.'),
   },
   {
     publication: {
-      ...sharedPublication('FieldSelectorRequirement', 'What must hold for a field.'),
+      ...sharedPublication('FieldSelectorRequirement', 'A requirement that a field of an object must meet.'),
       required: ['key', 'operator'],
     },
     numbers: { key: 1, operator: 2, values: 3 },
@@ -57,19 +57,19 @@ const fieldSelectorRequirement = object(
 const selectorAttributes = (kind: string, requirements: ObjectSchema, what: string): ObjectSchema =>
   object(
     {
-      rawSelector: field(string, 'The selector as it would stand in a query. Not together with requirements.'),
-      requirements: field(list(requirements, 'atomic'), 'The selector, parsed. All of them have to hold.'),
+      rawSelector: field(string, 'Selector as in a query parameter. Excludes requirements.'),
+      requirements: field(list(requirements, 'atomic'), 'Parsed selector. All requirements must be met.'),
     },
     {
-      publication: publicationOf({ ...authorization, kind }, `Limits a question to some objects by their ${what}.`),
+      publication: publicationOf({ ...authorization, kind }, `Limits the check to some objects by their ${what}.`),
       numbers: { rawSelector: 1, requirements: 2 },
     },
   );
 
 const resourceAttributes = object(
   {
-    namespace: field(string, 'The namespace; empty means all of them, or none for a resource that lies in none.'),
-    verb: field(string, 'What is to be done: get, list, watch, create, update, patch, delete; * means everything.'),
+    namespace: field(string, 'Namespace; empty means all namespaces, or none for a cluster-scoped resource.'),
+    verb: field(string, 'Verb, such as get, list, watch, create, update, patch or delete; * means all.'),
     group: field(string, 'The group of the resource; * means all.'),
     version: field(string, 'The version of the resource; * means all.'),
     resource: field(string, 'The resource; * means all.'),
@@ -77,15 +77,15 @@ const resourceAttributes = object(
     name: field(string, 'The name of the object; empty means all.'),
     fieldSelector: field(
       selectorAttributes('FieldSelectorAttributes', fieldSelectorRequirement, 'fields'),
-      'Only objects with such fields. It can limit what is asked and never widen it.',
+      'Limits the check to objects with such fields. It can only narrow the check.',
     ),
     labelSelector: field(
       selectorAttributes('LabelSelectorAttributes', labelSelectorRequirement, 'labels'),
-      'Only objects with such labels. It can limit what is asked and never widen it.',
+      'Limits the check to objects with such labels. It can only narrow the check.',
     ),
   },
   {
-    publication: publicationOf({ ...authorization, kind: 'ResourceAttributes' }, 'Something done with a resource.'),
+    publication: publicationOf({ ...authorization, kind: 'ResourceAttributes' }, 'An action on a resource.'),
     numbers: {
       namespace: 1,
       verb: 2,
@@ -106,17 +106,14 @@ const nonResourceAttributes = object(
     verb: field(string, 'The method of the request in lower case.'),
   },
   {
-    publication: publicationOf(
-      { ...authorization, kind: 'NonResourceAttributes' },
-      'Something done at a path that is no resource.',
-    ),
+    publication: publicationOf({ ...authorization, kind: 'NonResourceAttributes' }, 'An action on a non-resource URL.'),
     numbers: { path: 1, verb: 2 },
   },
 );
 
 export const accessFields = {
-  resourceAttributes: field(resourceAttributes, 'What is to be done with a resource.'),
-  nonResourceAttributes: field(nonResourceAttributes, 'What is to be done at a path that is no resource.'),
+  resourceAttributes: field(resourceAttributes, 'Action on a resource.'),
+  nonResourceAttributes: field(nonResourceAttributes, 'Action on a non-resource URL.'),
 };
 
 export const accessNumbers = { resourceAttributes: 1, nonResourceAttributes: 2 };

@@ -42,15 +42,20 @@ interface Subject {
 
 const status = object(
   {
-    allowed: field(boolean, 'Whether it may be done.', 'always'),
-    denied: field(boolean, 'Whether somebody has refused it. Without that, nobody has allowed it either.'),
-    reason: field(string, 'Why it may be done or not.'),
-    evaluationError: field(string, 'What went wrong while it was found out. The answer may still be right.'),
+    allowed: field(boolean, 'True if the action is allowed.', 'always'),
+    denied: field(
+      boolean,
+      'True if an authorizer denied the action. If neither allowed nor denied is true, no authorizer had an opinion.',
+    ),
+    reason: field(string, 'Reason of the decision.'),
+    evaluationError: field(string, 'Error during the evaluation. The decision may still be valid.'),
   },
   {
-    publication: publicationOf({ ...authorization, kind: 'SubjectAccessReviewStatus' }, 'Whether it may be done.', [
-      'allowed',
-    ]),
+    publication: publicationOf(
+      { ...authorization, kind: 'SubjectAccessReviewStatus' },
+      'True if the action is allowed.',
+      ['allowed'],
+    ),
     numbers: { allowed: 1, reason: 2, evaluationError: 3, denied: 4 },
   },
 );
@@ -58,7 +63,7 @@ const status = object(
 const selfSpec = object(accessFields, {
   publication: publicationOf(
     { ...authorization, kind: 'SelfSubjectAccessReviewSpec' },
-    'What oneself wants to do: exactly one of the two.',
+    'Action to check: exactly one of resourceAttributes and nonResourceAttributes.',
   ),
   numbers: accessNumbers,
 });
@@ -66,15 +71,15 @@ const selfSpec = object(accessFields, {
 const spec = object(
   {
     ...accessFields,
-    user: field(string, 'The user that it is about. Without groups it is a user who is in none.'),
-    groups: field(list(string, 'atomic'), 'The groups that the user is a member of.'),
-    extra: field(listMap, 'Whatever else is known of the user.'),
+    user: field(string, 'User whose permission is checked. If groups are empty, the user has no groups.'),
+    groups: field(list(string, 'atomic'), 'Groups of the user.'),
+    extra: field(listMap, 'Further attributes of the user.'),
     uid: field(string, 'The UID of the user.'),
   },
   {
     publication: publicationOf(
       { ...authorization, kind: 'SubjectAccessReviewSpec' },
-      'What somebody wants to do: exactly one of the two ways to say it.',
+      'Action to check: exactly one of resourceAttributes and nonResourceAttributes.',
     ),
     numbers: { ...accessNumbers, user: 3, groups: 4, extra: 5, uid: 6 },
   },
@@ -94,7 +99,7 @@ export const selfSubjectAccessReview = (services: ReviewServices): Review =>
     plural: 'selfsubjectaccessreviews',
     singular: 'selfsubjectaccessreview',
     namespaced: false,
-    description: 'Asks whether oneself may do something.',
+    description: 'Checks whether the requester may perform an action.',
     fields: { spec: field(selfSpec, 'What is asked.', 'always'), ...fields },
     answer: (review, asker, call) => {
       requireValid([...accessErrors(review.spec), ...metadataErrors(review, 'must be empty')]);
@@ -109,7 +114,7 @@ export const subjectAccessReview = (services: ReviewServices): Review =>
     plural: 'subjectaccessreviews',
     singular: 'subjectaccessreview',
     namespaced: false,
-    description: 'Asks whether somebody may do something.',
+    description: 'Checks whether a user may perform an action.',
     fields: { spec: field(spec, 'What is asked.', 'always'), ...fields },
     answer: (review, _, call) => {
       requireValid([
@@ -129,7 +134,7 @@ export const localSubjectAccessReview = (services: ReviewServices): Review =>
     singular: 'localsubjectaccessreview',
     namespaced: true,
     description:
-      'Asks whether somebody may do something in this namespace. Whoever may ask here may not ask elsewhere.',
+      'Checks whether a user may perform an action in one namespace, so that the right to check can be granted by namespace.',
     fields: { spec: field(spec, 'What is asked.', 'always'), ...fields },
     answer: (review, _, call) => {
       requireValid(localErrors(review));

@@ -15,9 +15,9 @@ interface SelfSubjectReview extends KubeObject {
 }
 
 const status = object(
-  { userInfo: field(userInfo, 'Who asks, after impersonation if there is any.', 'always') },
+  { userInfo: field(userInfo, 'Identity of the requester, after impersonation if there is any.', 'always') },
   {
-    publication: publicationOf({ ...authentication, kind: 'SelfSubjectReviewStatus' }, 'Who asks.'),
+    publication: publicationOf({ ...authentication, kind: 'SelfSubjectReviewStatus' }, 'Identity of the requester.'),
     numbers: { userInfo: 1 },
   },
 );
@@ -30,7 +30,7 @@ export const selfSubjectReview = ({ clock }: ReviewServices): Review =>
     plural: 'selfsubjectreviews',
     singular: 'selfsubjectreview',
     namespaced: false,
-    description: 'Asks who is asking.',
+    description: 'Returns the identity of the requester.',
     fields: { status: field(status, 'Filled by the server.', 'always') },
     numbers: { status: 2 },
     requiredFields: [],

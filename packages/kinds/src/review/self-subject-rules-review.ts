@@ -29,13 +29,13 @@ const names = (what: string) => field(list(string, 'atomic'), `${what}; * means 
 
 const resourceRule = object(
   {
-    verbs: verbs('What may be done'),
-    apiGroups: names('The groups of the resources'),
+    verbs: verbs('Allowed verbs'),
+    apiGroups: names('API groups of the resources'),
     resources: names('The resources'),
-    resourceNames: names('The objects by their names; none means all, too'),
+    resourceNames: names('Names of the objects; empty means all, too'),
   },
   {
-    publication: publicationOf({ ...authorization, kind: 'ResourceRule' }, 'What may be done with resources.', [
+    publication: publicationOf({ ...authorization, kind: 'ResourceRule' }, 'Verbs that are allowed on resources.', [
       'verbs',
     ]),
     numbers: { verbs: 1, apiGroups: 2, resources: 3, resourceNames: 4 },
@@ -43,11 +43,11 @@ const resourceRule = object(
 );
 
 const nonResourceRule = object(
-  { verbs: verbs('What may be done'), nonResourceURLs: names('The paths, with * as their last part at most') },
+  { verbs: verbs('Allowed verbs'), nonResourceURLs: names('URL paths, with * as the last segment at most') },
   {
     publication: publicationOf(
       { ...authorization, kind: 'NonResourceRule' },
-      'What may be done at paths that are no resources.',
+      'Verbs that are allowed on non-resource URLs.',
       ['verbs'],
     ),
     numbers: { verbs: 1, nonResourceURLs: 2 },
@@ -55,28 +55,31 @@ const nonResourceRule = object(
 );
 
 const spec = object(
-  { namespace: field(string, 'The namespace that is asked about.') },
+  { namespace: field(string, 'Namespace to list the rules of.') },
   {
-    publication: publicationOf({ ...authorization, kind: 'SelfSubjectRulesReviewSpec' }, 'Where.'),
+    publication: publicationOf(
+      { ...authorization, kind: 'SelfSubjectRulesReviewSpec' },
+      'Namespace to list the rules of.',
+    ),
     numbers: { namespace: 1 },
   },
 );
 
 const status = object(
   {
-    resourceRules: field(list(resourceRule, 'atomic'), 'What may be done with resources.', 'always'),
-    nonResourceRules: field(
-      list(nonResourceRule, 'atomic'),
-      'What may be done at paths that are no resources.',
+    resourceRules: field(list(resourceRule, 'atomic'), 'Verbs that are allowed on resources.', 'always'),
+    nonResourceRules: field(list(nonResourceRule, 'atomic'), 'Verbs that are allowed on non-resource URLs.', 'always'),
+    incomplete: field(
+      boolean,
+      'True if the lists may be incomplete: some authorizers cannot list their rules.',
       'always',
     ),
-    incomplete: field(boolean, 'Whether more may be allowed than can be listed.', 'always'),
-    evaluationError: field(string, 'Why it is not all.'),
+    evaluationError: field(string, 'Why the lists are incomplete.'),
   },
   {
     publication: publicationOf(
       { ...authorization, kind: 'SubjectRulesReviewStatus' },
-      'What may be done. For showing it to people: whoever decides by it asks about the one thing instead.',
+      'Rules that apply to the requester, for display. To decide about one action, use a SelfSubjectAccessReview.',
       ['resourceRules', 'nonResourceRules', 'incomplete'],
     ),
     numbers: { resourceRules: 1, nonResourceRules: 2, incomplete: 3, evaluationError: 4 },
@@ -91,7 +94,7 @@ export const selfSubjectRulesReview = ({ rulesOf }: ReviewServices): Review =>
     plural: 'selfsubjectrulesreviews',
     singular: 'selfsubjectrulesreview',
     namespaced: false,
-    description: 'Asks for what oneself may do in a namespace.',
+    description: 'Lists the actions that the requester may perform in a namespace.',
     fields: {
       spec: field(spec, 'What is asked.', 'always'),
       status: field(status, 'Filled by the server.', 'always'),

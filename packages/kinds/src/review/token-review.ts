@@ -23,27 +23,30 @@ const spec = object(
     token: field(string, 'The token.'),
     audiences: field(
       list(string, 'atomic'),
-      'Who the token has to be for: one of these is enough. Empty means this API server.',
+      'Accepted audiences: the token must be for at least one of them. Defaults to those of the API server.',
     ),
   },
   {
-    publication: publicationOf({ ...authentication, kind: 'TokenReviewSpec' }, 'The token that is asked about.'),
+    publication: publicationOf({ ...authentication, kind: 'TokenReviewSpec' }, 'Token to authenticate.'),
     numbers: { token: 1, audiences: 2 },
   },
 );
 
 const status = object(
   {
-    authenticated: field(boolean, 'Whether the token belongs to a known user.'),
+    authenticated: field(boolean, 'True if the token is authenticated.'),
     user: field(userInfo, 'The user.', 'always'),
     audiences: field(
       list(string, 'atomic'),
-      'Which of the audiences the token is for. Whoever asked about some must look here.',
+      'Audiences that both the token and the request name. Clients that set spec.audiences must check them.',
     ),
-    error: field(string, 'Why the token belongs to nobody.'),
+    error: field(string, 'Why the token was not authenticated.'),
   },
   {
-    publication: publicationOf({ ...authentication, kind: 'TokenReviewStatus' }, 'Whose the token is.'),
+    publication: publicationOf(
+      { ...authentication, kind: 'TokenReviewStatus' },
+      'Result of the authentication of a token.',
+    ),
     numbers: { authenticated: 1, user: 2, error: 3, audiences: 4 },
   },
 );
@@ -56,9 +59,9 @@ export const tokenReview = ({ authenticateToken }: ReviewServices): Review =>
     plural: 'tokenreviews',
     singular: 'tokenreview',
     namespaced: false,
-    description: 'Asks whose a token is.',
+    description: 'Authenticates a token.',
     fields: {
-      spec: field(spec, 'The token that is asked about.', 'always'),
+      spec: field(spec, 'Token to authenticate.', 'always'),
       status: field(status, 'Filled by the server.', 'always'),
     },
     numbers: { spec: 2, status: 3 },

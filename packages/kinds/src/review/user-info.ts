@@ -11,13 +11,13 @@ export interface WrittenUserInfo {
 
 export const userInfo = object(
   {
-    username: field(string, 'The name that tells this user from all others.'),
-    uid: field(string, 'What tells this user from others who had the name before or will have it.'),
-    groups: field(list(string, 'atomic'), 'The groups that the user is a member of.'),
-    extra: field(listMap, 'Whatever else the authenticator knows.'),
+    username: field(string, 'Name that identifies the user.'),
+    uid: field(string, 'Identifier that distinguishes the user from others who had the same name before.'),
+    groups: field(list(string, 'atomic'), 'Groups of the user.'),
+    extra: field(listMap, 'Further attributes from the authenticator.'),
   },
   {
-    publication: publicationOf({ ...authentication, kind: 'UserInfo' }, 'Who somebody is.'),
+    publication: publicationOf({ ...authentication, kind: 'UserInfo' }, 'Identity of a user.'),
     numbers: { username: 1, uid: 2, groups: 3, extra: 4 },
   },
 );

@@ -40,7 +40,7 @@ export const serviceAccount = ({ serviceAccountTokens }: KindServices): Kind =>
       ),
       automountServiceAccountToken: field(
         boolean,
-        'Whether pods running as this service account get a token mounted. A pod may say otherwise.',
+        'Whether pods running as this service account get a token mounted. Can be overridden by the pod.',
         'given',
       ),
     },

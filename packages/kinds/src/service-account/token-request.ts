@@ -45,14 +45,18 @@ const spec = object(
   {
     audiences: field(
       list(string, 'atomic'),
-      'Who the token is for. Whoever takes it must find itself among them. Empty means this API server.',
+      'Intended audiences. A recipient must reject the token unless it is one of them. Defaults to the API server.',
       'always',
     ),
-    expirationSeconds: field(int64, 'How long the token should live. The answer says how long it will.', 'given'),
-    boundObjectRef: field(boundObjectReference, 'The token is worth nothing once this object is gone.', 'given'),
+    expirationSeconds: field(int64, 'Requested lifetime in seconds. The response has the actual one.', 'given'),
+    boundObjectRef: field(
+      boundObjectReference,
+      'Object that the token is bound to: the token is valid only while the object exists.',
+      'given',
+    ),
   },
   {
-    publication: publicationOf({ ...authentication, kind: 'TokenRequestSpec' }, 'What a token is asked for.', [
+    publication: publicationOf({ ...authentication, kind: 'TokenRequestSpec' }, 'Properties of the requested token.', [
       'audiences',
     ]),
     numbers: { audiences: 1, boundObjectRef: 3, expirationSeconds: 4 },
@@ -62,10 +66,10 @@ const spec = object(
 const status = object(
   {
     token: field(string, 'The token.', 'always'),
-    expirationTimestamp: field(time, 'When it stops being accepted.', 'always'),
+    expirationTimestamp: field(time, 'Time at which the token expires.', 'always'),
   },
   {
-    publication: publicationOf({ ...authentication, kind: 'TokenRequestStatus' }, 'The token that was asked for.', [
+    publication: publicationOf({ ...authentication, kind: 'TokenRequestStatus' }, 'The issued token.', [
       'token',
       'expirationTimestamp',
     ]),
@@ -92,9 +96,9 @@ export const tokenRequest = (tokens: ServiceAccountTokens): Subresource =>
   defineSubresource<TokenRequest>({
     name: 'token',
     ...tokenRequestNames,
-    description: 'Asks for a token of a service account.',
+    description: 'Requests a token for a service account.',
     fields: {
-      spec: field(spec, 'What is asked for.', 'always'),
+      spec: field(spec, 'Properties of the requested token.', 'always'),
       status: field(status, 'Filled by the server.', 'always'),
     },
     numbers: { spec: 2, status: 3 },

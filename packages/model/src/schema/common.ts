@@ -14,29 +14,29 @@ const ownerReference = object(
     controller: field(boolean, 'Whether this owner manages the object. At most one does.', 'given'),
     blockOwnerDeletion: field(
       boolean,
-      'Whether the owner, when it is deleted in the foreground, waits until this object is gone.',
+      'Whether a foreground deletion of the owner waits until this object is deleted.',
       'given',
     ),
   },
   {
     atomic: true,
-    publication: sharedPublication('OwnerReference', 'Names an object on which another depends.'),
+    publication: sharedPublication('OwnerReference', 'Identifies the owner of an object.'),
     numbers: { kind: 1, name: 3, uid: 4, apiVersion: 5, controller: 6, blockOwnerDeletion: 7 },
   },
 );
 
 const managedFieldsEntry = object(
   {
-    manager: field(string, 'Who wrote the fields.'),
-    operation: field(string, 'How they were written: Apply or Update.'),
-    apiVersion: field(string, 'API version that the fields are named in.'),
-    time: field(time, 'When the entry was last changed.'),
+    manager: field(string, 'Writer of the fields.'),
+    operation: field(string, 'Operation that wrote the fields: Apply or Update.'),
+    apiVersion: field(string, 'API version that the field set refers to.'),
+    time: field(time, 'Time of the last change of the entry.'),
     fieldsType: field(string, 'The format of the fields; FieldsV1 is the only one.'),
     fieldsV1: field(any, 'The set of fields.'),
-    subresource: field(string, 'The subresource that was written through, if any.'),
+    subresource: field(string, 'Subresource used for the write, if any.'),
   },
   {
-    publication: sharedPublication('ManagedFieldsEntry', 'Who wrote which fields, and how.'),
+    publication: sharedPublication('ManagedFieldsEntry', 'Fields that a writer owns.'),
     numbers: { manager: 1, operation: 2, apiVersion: 3, time: 4, fieldsType: 6, fieldsV1: 7, subresource: 8 },
   },
 );
@@ -44,23 +44,29 @@ const managedFieldsEntry = object(
 export const objectMeta = object(
   {
     name: field(string, 'Name of the object, unique for its kind within a namespace. Cannot be changed.'),
-    generateName: field(string, 'Prefix of a name that the server completes when no name is given.'),
+    generateName: field(string, 'Prefix of the name that the server generates if name is empty.'),
     namespace: field(string, 'Namespace of the object. Cannot be changed.'),
     selfLink: field(string, 'No longer set by the server.'),
-    uid: field(string, 'Unique in time and space; set by the server.'),
-    resourceVersion: field(string, 'Changes with every write. Send it back to write only if nobody else has.'),
-    generation: field(int64, 'Counts changes of the desired state.'),
-    creationTimestamp: field(time, 'When the object was created; set by the server.'),
-    deletionTimestamp: field(time, 'When deletion was asked for, while finalizers hold the object.'),
-    deletionGracePeriodSeconds: field(int64, 'Seconds that a deletion waits; set by the server.', 'given'),
-    labels: field(stringMap, 'Keys and values by which objects are selected.'),
-    annotations: field(stringMap, 'Keys and values of any kind for tools and libraries.'),
-    ownerReferences: field(list(ownerReference, { key: 'uid' }), 'Objects on which this one depends.'),
-    finalizers: field(list(string, 'set'), 'Who must agree before the object disappears.'),
-    managedFields: field(list(managedFieldsEntry, 'atomic'), 'Which writer owns which fields; kept by the server.'),
+    uid: field(string, 'Unique identifier of the object, never used again; set by the server.'),
+    resourceVersion: field(
+      string,
+      'Version of the object, changed by every write. Send it with an update to detect concurrent writes.',
+    ),
+    generation: field(int64, 'Number of changes of the desired state.'),
+    creationTimestamp: field(time, 'Time of creation; set by the server.'),
+    deletionTimestamp: field(time, 'Time at which deletion was requested, while finalizers remain.'),
+    deletionGracePeriodSeconds: field(int64, 'Grace period of the deletion in seconds; set by the server.', 'given'),
+    labels: field(stringMap, 'Keys and values to select objects by.'),
+    annotations: field(stringMap, 'Unstructured keys and values for tools and libraries.'),
+    ownerReferences: field(
+      list(ownerReference, { key: 'uid' }),
+      'Owners of the object. It is garbage collected when all of them are gone.',
+    ),
+    finalizers: field(list(string, 'set'), 'Identifiers that must be removed before the object is deleted.'),
+    managedFields: field(list(managedFieldsEntry, 'atomic'), 'Field ownership by writer; maintained by the server.'),
   },
   {
-    publication: sharedPublication('ObjectMeta', 'What every stored object says about itself.'),
+    publication: sharedPublication('ObjectMeta', 'Metadata of a stored object.'),
     numbers: {
       name: 1,
       generateName: 2,
@@ -93,24 +99,24 @@ export const objectReference = object(
     name: field(string, 'Name of the object.'),
     uid: field(string, 'UID of the object.'),
     apiVersion: field(string, 'API version of the object.'),
-    resourceVersion: field(string, 'Version of the object that is meant, if a certain one is.'),
+    resourceVersion: field(string, 'Version of the object, if a particular one is meant.'),
     fieldPath: field(string, 'Part of the object that is meant, such as spec.containers{web}.'),
   },
   {
     atomic: true,
-    publication: publicationOf(
-      { ...core, kind: 'ObjectReference' },
-      'Names an object well enough to find or look at it.',
-    ),
+    publication: publicationOf({ ...core, kind: 'ObjectReference' }, 'Reference to an object.'),
     numbers: { kind: 1, namespace: 2, name: 3, uid: 4, apiVersion: 5, resourceVersion: 6, fieldPath: 7 },
   },
 );
 
 export const localObjectReference = object(
-  { name: field(string, 'Name of an object in the same namespace.') },
+  { name: field(string, 'Name of the object.') },
   {
     atomic: true,
-    publication: publicationOf({ ...core, kind: 'LocalObjectReference' }, 'Names an object in the same namespace.'),
+    publication: publicationOf(
+      { ...core, kind: 'LocalObjectReference' },
+      'Reference to an object in the same namespace.',
+    ),
     numbers: { name: 1 },
   },
 );
@@ -154,12 +160,12 @@ export const labelSelector = object(
 export const listMeta = object(
   {
     selfLink: field(string, 'No longer set by the server.'),
-    resourceVersion: field(string, 'The version of the collection that the list shows. A watch may go on from here.'),
-    continue: field(string, 'Set when there is more: send it back, with the same parameters, for the next chunk.'),
-    remainingItemCount: field(int64, 'How many objects are behind this chunk, where that is known.', 'given'),
+    resourceVersion: field(string, 'Version of the collection that the list shows. A watch can start from it.'),
+    continue: field(string, 'Token for the next chunk, if there is one. Send it with otherwise unchanged parameters.'),
+    remainingItemCount: field(int64, 'Number of objects after this chunk, if known.', 'given'),
   },
   {
-    publication: sharedPublication('ListMeta', 'What a list says about itself.'),
+    publication: sharedPublication('ListMeta', 'Metadata of a list.'),
     numbers: { selfLink: 1, resourceVersion: 2, continue: 3, remainingItemCount: 4 },
   },
 );
@@ -168,31 +174,31 @@ export const listMeta = object(
 export const deleteOptions = object(
   {
     ...typeMeta,
-    gracePeriodSeconds: field(int64, 'Seconds before the object is deleted; 0 means at once.', 'given'),
+    gracePeriodSeconds: field(int64, 'Seconds before the object is deleted; 0 means immediately.', 'given'),
     preconditions: field(
       object(
         {
-          uid: field(string, 'The UID that the object must have.', 'given'),
-          resourceVersion: field(string, 'The resourceVersion that it must have.', 'given'),
+          uid: field(string, 'Required UID of the object.', 'given'),
+          resourceVersion: field(string, 'Required resourceVersion of the object.', 'given'),
         },
         {
-          publication: sharedPublication('Preconditions', 'What must hold for a deletion to happen.'),
+          publication: sharedPublication('Preconditions', 'Preconditions of a deletion.'),
           numbers: { uid: 1, resourceVersion: 2 },
         },
       ),
-      'What must hold for the deletion to happen.',
+      'Preconditions of the deletion.',
     ),
     orphanDependents: field(boolean, 'Deprecated; use propagationPolicy.', 'given'),
-    propagationPolicy: field(string, 'What becomes of dependents: Orphan, Background or Foreground.', 'given'),
-    dryRun: field(list(string, 'atomic'), 'All: nothing is written.'),
+    propagationPolicy: field(string, 'How dependents are handled: Orphan, Background or Foreground.', 'given'),
+    dryRun: field(list(string, 'atomic'), 'All: validate the request without storing anything.'),
     ignoreStoreReadErrorWithClusterBreakingPotential: field(
       boolean,
-      'Alpha, behind a feature gate. Deletes what cannot be read any more.',
+      'Alpha, requires a feature gate. Deletes objects that can no longer be read from storage.',
       'given',
     ),
   },
   {
-    publication: sharedPublication('DeleteOptions', 'How an object is to be deleted.'),
+    publication: sharedPublication('DeleteOptions', 'Options of a deletion.'),
     numbers: {
       gracePeriodSeconds: 1,
       preconditions: 2,
@@ -206,12 +212,12 @@ export const deleteOptions = object(
 
 const statusCause = object(
   {
-    reason: field(string, 'What kind of mistake it is, for programs.'),
-    message: field(string, 'What is wrong, for people.'),
-    field: field(string, 'The field that is wrong, as a path such as metadata.labels.'),
+    reason: field(string, 'Machine-readable cause of the error.'),
+    message: field(string, 'Human-readable description of the error.'),
+    field: field(string, 'Path of the invalid field, such as metadata.labels.'),
   },
   {
-    publication: sharedPublication('StatusCause', 'One of the things that are wrong.'),
+    publication: sharedPublication('StatusCause', 'One cause of a failure.'),
     numbers: { reason: 1, message: 2, field: 3 },
   },
 );
@@ -222,11 +228,11 @@ const statusDetails = object(
     group: field(string, 'Group of the kind of the object.'),
     kind: field(string, 'Kind or resource of the object.'),
     uid: field(string, 'UID of the object.'),
-    causes: field(list(statusCause, 'atomic'), 'All that is wrong, where it is more than one thing.'),
-    retryAfterSeconds: field(int32, 'Seconds after which another try may help.'),
+    causes: field(list(statusCause, 'atomic'), 'Causes of the failure.'),
+    retryAfterSeconds: field(int32, 'Seconds to wait before a retry.'),
   },
   {
-    publication: sharedPublication('StatusDetails', 'What a failure is about.'),
+    publication: sharedPublication('StatusDetails', 'Details of a failure.'),
     numbers: { name: 1, group: 2, kind: 3, causes: 4, retryAfterSeconds: 5, uid: 6 },
   },
 );
@@ -237,13 +243,13 @@ export const statusSchema = object(
     ...typeMeta,
     metadata: field(listMeta, 'Standard list metadata.', 'always'),
     status: field(string, 'Success or Failure.'),
-    message: field(string, 'What happened, for people.'),
-    reason: field(string, 'Why it failed, in one word for programs.'),
-    details: field(statusDetails, 'More about the reason; what is there depends on it.'),
-    code: field(int32, 'The HTTP code of the answer.'),
+    message: field(string, 'Human-readable description of the result.'),
+    reason: field(string, 'Machine-readable reason of the failure.'),
+    details: field(statusDetails, 'Details that depend on the reason.'),
+    code: field(int32, 'HTTP status code.'),
   },
   {
-    publication: sharedPublication('Status', 'How a request ended that is not answered by an object.'),
+    publication: sharedPublication('Status', 'Result of a request that does not return an object.'),
     numbers: { metadata: 1, status: 2, message: 3, reason: 4, details: 5, code: 6 },
   },
 );
@@ -254,9 +260,9 @@ export const watchEvent = object(
     type: field(string, 'ADDED, MODIFIED, DELETED, BOOKMARK or ERROR.', 'always'),
     object: field(
       any,
-      'The object as it is now, or as it last was; a Status for ERROR; only its resourceVersion for BOOKMARK.',
+      'The current object, or its last state for DELETED; a Status for ERROR; only a resourceVersion for BOOKMARK.',
       'always',
     ),
   },
-  { publication: sharedPublication('WatchEvent', 'One change, as a watch reports it.') },
+  { publication: sharedPublication('WatchEvent', 'A change reported by a watch.') },
 );

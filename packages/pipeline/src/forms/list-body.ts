@@ -58,7 +58,7 @@ const metadataOf = ({ revision, continue: token, remainingItemCount, shards }: O
 });
 
 /** Something made of each object, put inside the list that has nothing in it: what it holds stands at its end. */
-function* listText(
+export function* listText(
   kind: Kind,
   shown: Shown | undefined,
   list: ObjectList,

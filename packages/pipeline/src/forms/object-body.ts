@@ -39,11 +39,14 @@ export function madeObjectBody(
   clock: Clock,
 ): Flow | Promise<Bytes> {
   const nowMs = clock.now();
-  const text = JSON.stringify(shown ? shownObject(kind, object, shown, { nowMs }) : object);
+  const text = madeObjectText(kind, shown, object, clock);
   const begin = (): Steps =>
     encoding === 'protobuf' ? protobufSteps(kind, shown, object, text.length, nowMs) : textSteps(encoding, [text]);
   return bodyInSlices(turnsOf(clock), begin, text.length);
 }
+
+export const madeObjectText = (kind: SpokenKind, shown: Shown | undefined, object: KubeObject, clock: Clock): string =>
+  JSON.stringify(shown ? shownObject(kind, object, shown, { nowMs: clock.now() }) : object);
 
 function* protobufSteps(
   kind: SpokenKind,

@@ -33,7 +33,7 @@ export const applyHandler =
     const configuration = await perform(
       resource.clock,
       call,
-      readConfiguration(resource.served, part, body, fieldValidation, warn),
+      readConfiguration(resource.served, part, facts, body, fieldValidation, warn),
       body.length >= largeBytesMin,
     );
     const { namespace, name } = placeOf(facts);
@@ -46,6 +46,7 @@ export const applyHandler =
 function* readConfiguration(
   kind: Kind,
   part: Part | undefined,
+  { audit }: Authenticated,
   body: Buffer,
   validation: FieldValidation,
   warn: (text: string) => void,
@@ -54,6 +55,7 @@ function* readConfiguration(
   yield;
   const unknown: string[] = [];
   requireForm(kind, value);
+  audit?.requestObject(value, body.length);
   try {
     const configuration = readApplied(kind.schema, writableOf(kind, part, value), (path) => unknown.push(path));
     report([...faults.map(({ message }) => message), ...unknown.map(unknownField)], validation, warn);

@@ -35,6 +35,7 @@ export async function deleteParameters(facts: Authenticated): Promise<Omit<Delet
   const format = bodyFormat(facts.request, { hasProtobuf: true });
   const raw = await readBody(facts);
   const body = raw.length === 0 ? {} : readOptions(raw, format);
+  if (raw.length > 0) facts.audit?.requestObject(body, raw.length);
   const dryRun = [...query.getAll('dryRun'), ...(body.dryRun ?? [])];
   const errors = dryRunErrors(dryRun);
   if (errors.length > 0) throw invalidOptions('DeleteOptions', errors);

@@ -45,5 +45,6 @@ export async function incomingForm(
   const warn = (text: string): unknown => facts.warnings.add(text);
   const read = readObject(kind, body, format, fieldValidation, warn, clock, facts.call);
   const object = read instanceof Promise ? await read : read;
+  facts.audit?.requestObject(object, body.length);
   return { object, options: { dryRun, manager, warn }, form };
 }

@@ -14,5 +14,10 @@ export const listHandler =
     const found = await withinSeconds(options.timeoutSeconds, facts.call, resource.clock, (call) =>
       list(resource, options, call),
     );
+    const { trace } = facts.call;
+    if (!trace) return listResponse(facts, resource, form, found);
+    // Most of a list is made while it is sent, so its span ends when the last byte has left.
+    const span = trace.child('encode list', { attributes: { 'apiserver.list.items': found.items.length } });
+    facts.request.onEnd(() => span.end());
     return listResponse(facts, resource, form, found);
   };

@@ -31,6 +31,7 @@ export function patchHandler(resource: Resource, checks: WriteChecks): Handler<A
     const warn = (text: string): unknown => facts.warnings.add(text);
     const patched = perform(resource.clock, call, read(resource.served, body), body.length >= largeBytesMin);
     const { change, faults } = patched instanceof Promise ? await patched : patched;
+    facts.audit?.requestPatch(body);
     const unknownFields = (paths: readonly string[]): void =>
       report([...faults, ...paths.map(unknownField)], fieldValidation, warn);
     const { namespace, name } = placeOf(facts);

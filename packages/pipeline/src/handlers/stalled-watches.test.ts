@@ -45,7 +45,12 @@ beforeEach(async () => {
     random,
     minRequestTimeoutMs: 1_800_000,
     openWatches: new OpenWatches({ clock, maxPerUser: 0, reportStalled: () => {} }),
-    measures: { began: () => (open += 1), ended: () => (open -= 1), stalled: () => {} },
+    measures: {
+      began: () => {
+        open += 1;
+        return { sent: () => {}, stalled: () => {}, ended: () => (open -= 1) };
+      },
+    },
     report: () => {},
   });
   served = await serve(

@@ -26,6 +26,8 @@ let watchRobots: ReturnType<typeof watchHandler>;
 let open: number;
 let stalled: Watched[];
 let stallReports: number[];
+/** What was counted of each write into a stream. */
+let sent: { readonly events: number; readonly bytes: number }[];
 const watchesPerUserMax = 3;
 
 beforeEach(() => {
@@ -34,6 +36,7 @@ beforeEach(() => {
   open = 0;
   stalled = [];
   stallReports = [];
+  sent = [];
   clock = handClock();
   registry = openRegistry({
     kinds: [kind],
@@ -54,9 +57,14 @@ beforeEach(() => {
       reportStalled: (count) => stallReports.push(count),
     }),
     measures: {
-      began: () => (open += 1),
-      ended: () => (open -= 1),
-      stalled: (watched) => stalled.push(watched),
+      began: (watched) => {
+        open += 1;
+        return {
+          sent: (events, bytes) => sent.push({ events, bytes }),
+          stalled: () => stalled.push(watched),
+          ended: () => (open -= 1),
+        };
+      },
     },
     report: (error) => faults.push(error),
   });
@@ -197,6 +205,16 @@ test.each(callbacks)('an exception in a watch that %s calls back cuts off this w
   await make('c');
   await until(() => other.events.includes('ADDED c') || other.ended);
   expect(other.cutBy).toBeUndefined();
+});
+
+test('what was sent is counted, with its bytes', async () => {
+  for (const name of ['a', 'b', 'c']) await make(name);
+  const client = await begin('resourceVersion=0');
+  await until(() => client.lines.length === 3);
+  await make('d');
+  await until(() => client.lines.length === 4);
+  expect(sent.reduce((sum, { events }) => sum + events, 0)).toBe(4);
+  expect(sent.map(({ bytes }) => bytes)).toEqual(client.bytes.map(({ length }) => length));
 });
 
 test('who did not ask for bookmarks gets none, and the end all the same', async () => {

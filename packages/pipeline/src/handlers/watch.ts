@@ -24,10 +24,16 @@ export interface WatchLimits {
 
 /** What the server counts of its watches. */
 export interface WatchMeasures {
-  began(watched: Watched): void;
-  ended(watched: Watched): void;
+  began(watched: Watched): OpenWatchMeasures;
+}
+
+/** What the server counts of one watch. */
+export interface OpenWatchMeasures {
+  /** So many events were written, of so many bytes together. */
+  sent(events: number, bytes: number): void;
   /** The client read nothing for too long, and the watch was cut off. */
-  stalled(watched: Watched): void;
+  stalled(): void;
+  ended(): void;
 }
 
 export interface Watched {
@@ -59,11 +65,10 @@ export const watchHandler = (resource: Resource, limits: WatchLimits): Handler<A
     const allowWatchBookmarks = flag(query, 'allowWatchBookmarks') ?? false;
     requireSameName(asked?.name, options.fields);
     const release = limits.openWatches.admit(facts.user);
-    const watched = watchedBy(resource, facts.info);
-    limits.measures.began(watched);
+    const measures = limits.measures.began(watchedBy(resource, facts.info));
     facts.request.onEnd(() => {
       release();
-      limits.measures.ended(watched);
+      measures.ended();
     });
     const watching = await watch(resource, { ...options, name: asked?.name, allowWatchBookmarks }, facts.call);
     const ending = {
@@ -71,8 +76,9 @@ export const watchHandler = (resource: Resource, limits: WatchLimits): Handler<A
       durationMs: durationMs(options.timeoutSeconds, limits),
       bookmarks: allowWatchBookmarks,
       openWatches: limits.openWatches,
-      stalled: () => limits.measures.stalled(watched),
+      measures,
       fault: (error: unknown) => limits.report(error, facts),
+      caughtUp: initialEventsSpan(facts),
     };
     return {
       status: webSocket ? 101 : 200,
@@ -86,6 +92,18 @@ export const watchHandler = (resource: Resource, limits: WatchLimits): Handler<A
     };
   };
 };
+
+/** The trace of a watch ends with its initial events, since a watch may last for hours. */
+function initialEventsSpan({ request, call, trace }: Authenticated): (() => void) | undefined {
+  const span = call.trace?.child('initial events');
+  if (!trace || !span) return undefined;
+  const end = (): void => {
+    span.end();
+    trace.end();
+  };
+  request.onEnd(end);
+  return end;
+}
 
 const watchedBy = ({ served: { group, version, plural } }: Resource, { resource }: RequestInfo): Watched => ({
   group,
@@ -112,8 +130,10 @@ interface Ending {
   readonly durationMs: number;
   readonly bookmarks: boolean;
   readonly openWatches: OpenWatches;
-  readonly stalled: () => void;
+  readonly measures: OpenWatchMeasures;
   readonly fault: (error: unknown) => void;
+  /** Called once, when all that was there when the watch began has been written. */
+  readonly caughtUp: (() => void) | undefined;
 }
 
 /** Takes from a watch what there is, as fast as its client reads, until one of them or the time is at its end. */
@@ -129,6 +149,7 @@ class Stream implements WatchStream {
   #cutBy: Error | undefined;
   #isOver = false;
   #draining = false;
+  #caughtUp: (() => void) | undefined;
   #giveUpDraining: (() => void) | undefined;
   #cancelBookmark: (() => void) | undefined;
 
@@ -137,6 +158,7 @@ class Stream implements WatchStream {
     this.#sink = sink;
     this.#frames = frames;
     this.#ending = ending;
+    this.#caughtUp = ending.caughtUp;
   }
 
   get writtenBytes(): number {
@@ -175,7 +197,7 @@ class Stream implements WatchStream {
 
   cut(): void {
     this.#cutOff(new StalledClientError('the client of a watch stopped reading'));
-    this.#guarded(() => this.#ending.stalled())();
+    this.#guarded(() => this.#ending.measures.stalled())();
   }
 
   /** Ends the stream so that its client cannot take what it has for all. */
@@ -220,6 +242,8 @@ class Stream implements WatchStream {
       this.#send(this.#frames.error(status));
       return this.#end();
     }
+    this.#caughtUp?.();
+    this.#caughtUp = undefined;
     if (this.#watching.ended) this.#end();
     else this.#watching.wait(this.#pump);
   });
@@ -227,7 +251,9 @@ class Stream implements WatchStream {
   #write(batch: Batch): void {
     const write = this.#begun ? this.#frames.later : this.#frames.first;
     this.#begun = true;
-    this.#send(batch.in(write, write));
+    const bytes = batch.in(write, write);
+    this.#ending.measures.sent(batch.events.length, bytes.length);
+    this.#send(bytes);
   }
 
   #send(bytes: Buffer): void {

@@ -52,6 +52,7 @@ export function serveHttp1(
     else (socket as Socket).destroy();
   };
   events.on('clientError', guard.callback('request', malformed, closeOfSocket));
+  events.on('tlsClientError', () => context.measures.handshakeFailed());
 }
 
 interface Incoming {

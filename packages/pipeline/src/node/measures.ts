@@ -5,6 +5,8 @@ export interface ListenerMeasures {
   /** An exception in a callback of Node's cost a connection or a stream. */
   callbackFailed(where: CallbackPlace): void;
   connectionRefused(reason: RefusedConnection): void;
+  /** A TLS handshake failed. */
+  handshakeFailed(): void;
   responseCutOff(reason: CutOffResponse): void;
   /** A request body was given up. */
   bodyRefused(reason: RefusedBody): void;
@@ -36,6 +38,7 @@ export type RefusedBody = (typeof refusedBodies)[number];
 export const noListenerMeasures: ListenerMeasures = {
   callbackFailed: () => {},
   connectionRefused: () => {},
+  handshakeFailed: () => {},
   responseCutOff: () => {},
   bodyRefused: () => {},
   sizes: () => {},

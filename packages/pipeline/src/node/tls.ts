@@ -37,7 +37,7 @@ export function followCertificate(
         checkCertificate(next);
         use(next);
       },
-      failed: (error) => report('the new serving certificate is not usable, the old one stays', error),
+      failed: (error) => report('cannot reload the serving certificate; keeping the previous one', error),
     },
     current,
   );

@@ -17,7 +17,7 @@ const all = {
     'What becomes of fields that are unknown or given twice: "Ignore" drops them, "Warn" (the default) drops them and says so in a warning, "Strict" refuses the request and lists all of them.',
   ),
   force: truth('Takes fields over from other managers instead of answering a conflict. For apply alone.'),
-  gracePeriodSeconds: whole('Seconds before the object is deleted; 0 means at once.'),
+  gracePeriodSeconds: whole('Seconds before the object is deleted; 0 means immediately.'),
   ignoreStoreReadErrorWithClusterBreakingPotential: truth(
     'Alpha, behind the feature gate AllowUnsafeMalformedObjectDeletion. Deletes an object that cannot be read from storage any more, without finalizers and preconditions. Needs the verb unsafe-delete-ignore-read-errors.',
   ),

@@ -36,6 +36,10 @@ export const answerErrors =
     };
   };
 
+/** Whether an error was not meant as a response. */
+export const isInternal = (error: unknown): boolean =>
+  !(error instanceof StatusError || error instanceof DeadlineExceededError || error instanceof ClientGoneError);
+
 /** What a client is told of an error: of one that is no answer, nothing but that it was ours. */
 export function asStatus(error: unknown): StatusError {
   if (error instanceof StatusError) return error;

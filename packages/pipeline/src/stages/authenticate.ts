@@ -11,16 +11,20 @@ export const authenticate =
   (authenticator: Authenticator, report: ReportRejection) =>
   (next: Handler<Authenticated>): Handler<Understood> => {
     const known = (facts: Understood, user: UserInfo | undefined): ApiResponse | Promise<ApiResponse> => {
+      facts.trace?.endAuthentication(facts, user);
       if (!user) throw unauthorized();
-      facts.audit?.user(user);
-      return next(Object.assign(facts, { user }));
+      const recorded = facts.audit?.received(user);
+      const known = Object.assign(facts, { user });
+      return recorded ? recorded.then(() => next(known)) : next(known);
     };
     const refused = (facts: Understood, error: unknown): never => {
+      facts.trace?.endAuthentication(facts, undefined, error);
       if (!(error instanceof TokenRejectedError)) throw error;
       report(error, facts);
       throw unauthorized(error.told);
     };
     return (facts) => {
+      facts.trace?.beginAuthentication(facts);
       const credentials = new CredentialsOf(facts);
       let user: UserInfo | undefined | Promise<UserInfo | undefined>;
       try {

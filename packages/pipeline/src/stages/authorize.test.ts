@@ -1,4 +1,5 @@
 import { expect, test } from '@jest/globals';
+import { callUntil } from '@cluster-apiserver/base';
 import type { Authenticated } from '../facts.ts';
 import { requestInfo } from '../request-info.ts';
 import { attributesOf, refusal, requireVerb } from './authorize.ts';
@@ -14,7 +15,7 @@ test('what a request asks for besides its own verb has to be allowed by that nam
   const resource = { group: '', version: 'v1', plural: 'events', namespace: 'a', name: 'b', subresource: undefined };
   const info = { verb: 'delete', path: '/api/v1/namespaces/a/events/b', query: new URLSearchParams(), resource };
   // Only what authorization looks at.
-  const facts = { info, user: { name: 'ann', groups: [] } } as unknown as Authenticated;
+  const facts = { info, user: { name: 'ann', groups: [] }, call: callUntil(1) } as unknown as Authenticated;
   await requireVerb(authorizer, facts, 'delete');
   await expect(requireVerb(authorizer, facts, 'unsafe-delete-ignore-read-errors')).rejects.toMatchObject({
     reason: 'Forbidden',

@@ -1,4 +1,4 @@
-import { trackLatency } from '@cluster-apiserver/base';
+import { inSpan, trackLatency } from '@cluster-apiserver/base';
 import type { Authorizer } from '@cluster-apiserver/gates';
 import {
   type AccessDecision,
@@ -30,7 +30,11 @@ export const authorize =
     };
     return (facts) => {
       const attributes = attributesOf(facts);
-      const decision = trackLatency(facts.latency, 'authorization', authorizer.authorize(attributes, facts.call));
+      const { call, latency } = facts;
+      const deciding = call.trace
+        ? inSpan(call, 'authorization', (traced) => authorizer.authorize(attributes, traced))
+        : authorizer.authorize(attributes, call);
+      const decision = trackLatency(latency, 'authorization', deciding);
       return decision instanceof Promise
         ? decision.then((found) => decided(facts, attributes, found))
         : decided(facts, attributes, decision);
@@ -48,7 +52,12 @@ export async function requireVerb(
   reword?: Reword,
 ): Promise<void> {
   const attributes = { ...attributesOf(facts), verb };
-  requireAllowed(facts, attributes, await authorizer.authorize(attributes, facts.call), reword);
+  requireAllowed(
+    facts,
+    attributes,
+    await inSpan(facts.call, 'authorization', (call) => authorizer.authorize(attributes, call)),
+    reword,
+  );
 }
 
 function requireAllowed(
@@ -79,6 +88,14 @@ export function attributesOf({ info, user }: Authenticated): AccessQuestion {
   return { user, verb, path, resource: selects ? { ...question, ...selectionOf(info) } : question };
 }
 
+/** Of a list or a watch: the name that its field selector requires. */
+export function selectedName({ verb, resource, query }: RequestInfo): string | undefined {
+  if (!resource || query.size === 0 || !selectingVerbs.has(verb) || verb === 'deletecollection') return undefined;
+  const fields = query.get('fieldSelector');
+  const selector = fields ? readFieldSelector({ rawSelector: fields }).selector : undefined;
+  return selector && requiredName(selector);
+}
+
 const selectingVerbs: ReadonlySet<string> = new Set(['list', 'watch', 'deletecollection']);
 
 /** The part of a collection that a request is about. A collection delete is never about one name. */
@@ -106,7 +123,7 @@ export function refusal(
   reword?: Reword,
 ): StatusError {
   if (verdict === 'notReady') return decisionNotReady();
-  // As in kube-apiserver: nobody knows whether it would have been allowed, so the client may try again.
+  // As in kube-apiserver: it is unknown whether the request would be allowed, so the client may retry.
   if (error) return new StatusError('InternalError', `Internal error occurred: ${error.message}`, {}, { cause: error });
   const who = `User ${JSON.stringify(user.name)}`;
   const because = reason ? `: ${reason}` : '';

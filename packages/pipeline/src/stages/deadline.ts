@@ -12,7 +12,9 @@ export const boundTime =
     const timeoutMs = Math.min(asked ?? requestTimeoutMs, requestTimeoutMs);
     const deadlineMs = clock.monotonicMs() + timeoutMs;
     const response = next(
-      Object.assign(facts, { call: new RequestCall(facts.request, clock, deadlineMs, facts.latency) }),
+      Object.assign(facts, {
+        call: new RequestCall(facts.request, clock, deadlineMs, { traced: facts.trace, latency: facts.latency }),
+      }),
     );
     if (asked === undefined || !(response instanceof Promise)) return response;
     return response.catch((error: unknown) => {

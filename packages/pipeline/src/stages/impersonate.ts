@@ -1,4 +1,4 @@
-import { trackLatency } from '@cluster-apiserver/base';
+import { inSpan, trackLatency } from '@cluster-apiserver/base';
 import {
   type Authorizer,
   type Impersonation,
@@ -26,8 +26,8 @@ export const impersonate =
     return (facts) => {
       const wanted = wantedIn(facts.request);
       if (!wanted) return next(facts);
-      const decision = decide(wanted, attributesOf(facts), facts.call);
-      return trackLatency(facts.latency, 'authorization', decision).then((found) => goOn(facts, found));
+      const decided = inSpan(facts.call, 'impersonation', (call) => decide(wanted, attributesOf(facts), call));
+      return trackLatency(facts.latency, 'authorization', decided).then((found) => goOn(facts, found));
     };
   };
 

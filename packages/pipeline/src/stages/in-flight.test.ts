@@ -26,7 +26,7 @@ const limited = (readOnly: number, mutating: number): Handler<Authenticated> =>
       used: (kind, seats) => {
         used[kind] = seats;
       },
-      rejected: (kind, { verb }) => void rejected.push(`${kind} ${verb}`),
+      rejected: (kind, _, { verb }) => void rejected.push(`${kind} ${verb}`),
     },
   )(() => new Promise((answer, fail) => working.push({ answer, fail })));
 
@@ -161,7 +161,7 @@ describe('while its body arrives a write', () => {
       { readOnly: 1, mutating },
       {
         used: (kind, seats) => (used[kind] = seats),
-        rejected: (kind, { verb }) => void rejected.push(`${kind} ${verb}`),
+        rejected: (kind, _, { verb }) => void rejected.push(`${kind} ${verb}`),
       },
     )(async ({ seat }) => {
       seat?.giveBack();

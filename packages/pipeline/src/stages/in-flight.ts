@@ -1,5 +1,5 @@
 import { mastersGroup } from '@cluster-apiserver/gates';
-import type { ApiResponse, Flow, Handler } from '../exchange.ts';
+import type { ApiRequest, ApiResponse, Flow, Handler } from '../exchange.ts';
 import type { Authenticated, Seat } from '../facts.ts';
 import type { RequestInfo } from '../request-info.ts';
 import { textResponse } from '../respond.ts';
@@ -13,7 +13,7 @@ export type InFlightLimits = Readonly<Record<RequestKind, number>>;
 export interface InFlightMeasures {
   /** Called when the number of seats in use has changed. */
   used(kind: RequestKind, seats: number): void;
-  rejected(kind: RequestKind, info: RequestInfo): void;
+  rejected(kind: RequestKind, request: ApiRequest, info: RequestInfo): void;
 }
 
 /**
@@ -33,7 +33,7 @@ export const limitInFlight = (limits: InFlightLimits, measures: InFlightMeasures
       const seats = isReadOnly ? readOnly : mutating;
       if (!seats) return next(facts);
       const rejected = (): ApiResponse => {
-        measures.rejected(isReadOnly ? 'readOnly' : 'mutating', info);
+        measures.rejected(isReadOnly ? 'readOnly' : 'mutating', facts.request, info);
         return textResponse(facts.auditId, 429, 'Too many requests, please try again later.\n', { 'retry-after': '1' });
       };
       const isExempt = user.groups.includes(mastersGroup);

@@ -1,21 +1,32 @@
-import type { Clock } from '@cluster-apiserver/base';
-import type { ApiResponse, Handler } from '../exchange.ts';
+import { type Clock, RequestCall } from '@cluster-apiserver/base';
+import type { ApiRequest, ApiResponse, Handler } from '../exchange.ts';
 import type { Received, Understood } from '../facts.ts';
+import type { RequestInfo } from '../request-info.ts';
 
 /** What the server counts of its requests. The words are the client's: whoever counts bounds how many there are. */
 export interface Measures {
-  /** Called when the answer is ready; a stream goes on after that. */
-  ended(request: {
-    readonly verb: string;
-    readonly group: string;
-    readonly version: string;
-    readonly resource: string;
-    readonly code: number;
-    readonly seconds: number;
-  }): void;
+  /** Called once for each request: when its response is ready, when a long one has been sent, when a stream begins. */
+  ended(request: MeasuredRequest): void;
 }
 
-const noResource = { group: '', version: '', plural: '' };
+export interface MeasuredRequest {
+  readonly request: ApiRequest;
+  /** Undefined if the request was not understood. */
+  readonly info: RequestInfo | undefined;
+  readonly code: number;
+  readonly seconds: number;
+  /** Seconds without those in which the request waited for admission webhooks. */
+  readonly ownSeconds: number;
+  /** Of the body; undefined for a stream. */
+  readonly bytes: number | undefined;
+  /** The trace of the request, if it is recorded. */
+  readonly trace: RecordedTrace | undefined;
+}
+
+export interface RecordedTrace {
+  readonly traceId: string;
+  readonly spanId: string;
+}
 
 /** Counts every request, those that fail included. */
 export const measure =
@@ -23,20 +34,29 @@ export const measure =
   (next: Handler<Received>): Handler<Received> =>
   (facts) => {
     const beganMs = clock.monotonicMs();
-    const ended = (response: ApiResponse): ApiResponse => {
-      const { info }: Partial<Understood> = facts as Received & Partial<Understood>; // added by the stages below
-      const { group, version, plural } = info?.resource ?? noResource;
+    const ended = (code: number, bytes: number | undefined): void => {
+      const { info, call }: Partial<Understood> = facts as Received & Partial<Understood>; // added by the stages below
+      const seconds = (clock.monotonicMs() - beganMs) / 1000;
+      const waitedMs = call instanceof RequestCall ? call.externalWaitMs : 0;
       measures.ended({
-        // A method without a verb of its own counts under its name.
-        verb: info ? info.verb || facts.request.method : '',
-        group,
-        version,
-        resource: plural,
-        code: response.status,
-        seconds: (clock.monotonicMs() - beganMs) / 1000,
+        request: facts.request,
+        info,
+        code,
+        seconds,
+        ownSeconds: seconds - waitedMs / 1000,
+        bytes,
+        trace: call?.trace?.context,
       });
+    };
+    const answered = (response: ApiResponse): ApiResponse => {
+      const { status, body } = response;
+      if (body === undefined) ended(status, 0);
+      else if (typeof body === 'string' || Buffer.isBuffer(body)) ended(status, body.length);
+      else if ('stream' in body) ended(status, undefined);
+      // Made while it is sent: what it takes and how long it is shows in the end.
+      else facts.request.onEnd(({ bodyBytes }) => ended(status, bodyBytes));
       return response;
     };
     const response = next(facts);
-    return response instanceof Promise ? response.then(ended) : ended(response);
+    return response instanceof Promise ? response.then(answered) : answered(response);
   };

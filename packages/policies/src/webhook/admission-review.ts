@@ -1,11 +1,11 @@
 import { getOwn } from '@cluster-apiserver/base';
 import { WebhookCallError } from './errors.ts';
 
-/** Versions of AdmissionReview that this server speaks. */
+/** Supported versions of AdmissionReview. */
 const versions = ['v1', 'v1beta1'] as const;
 export type ReviewVersion = (typeof versions)[number];
 
-/** The first version that the webhook understands and we speak; validation requires one. */
+/** The first supported version that the webhook accepts; validation requires one. */
 export const reviewVersionOf = (understood: readonly string[]): ReviewVersion | undefined =>
   understood.flatMap((name) => versions.find((version) => version === name) ?? [])[0];
 
@@ -15,7 +15,7 @@ export const reviewOf = (version: ReviewVersion, request: object): object => ({
   request,
 });
 
-/** What a webhook says. */
+/** The answer of a webhook. */
 export interface AdmissionResponse {
   readonly allowed: boolean;
   readonly result: WebhookResult;
@@ -188,6 +188,6 @@ const invalid = (problem: string): WebhookCallError =>
   new WebhookCallError(`received invalid webhook response: ${problem}`);
 const wrongType = (name: string, wanted: string): WebhookCallError => invalid(`${name} is not ${wanted}`);
 
-/** A piece of what somebody else wrote. */
+/** Of text from a webhook, in error messages. */
 const quotedCharactersMax = 256;
 const quoted = (text: string): string => JSON.stringify(text.slice(0, quotedCharactersMax));

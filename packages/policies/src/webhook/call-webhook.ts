@@ -13,16 +13,16 @@ export interface CallOptions {
   readonly random: Random;
 }
 
-/** Room for the largest object that a request may send, as one value of a patch in base64, and for the rest. */
+/** Enough for a patch (in base64) that contains the largest object that a request may send. */
 const responseBytesMax = 5 * 1024 * 1024;
 
 /** As Go writes it, so that people and programs recognize it. */
 const deadlineExceeded = 'context deadline exceeded';
 
 /**
- * Sends a write to one webhook, and passes on what it tells the client and the audit log. Throws a WebhookCallError when
- * there is no valid answer, a WebhookDenialError for a denial, and what ended the request when it was the request that
- * ended. No credentials are sent.
+ * Sends a write to one webhook, and adds its warnings and audit annotations to the request. Throws a WebhookCallError if
+ * there is no valid answer, a WebhookDenialError for a denial, and the error of the request if that ends first. No
+ * credentials are sent.
  */
 export async function callWebhook(
   webhook: CompiledWebhook,
@@ -64,7 +64,7 @@ export async function callWebhook(
   return response;
 }
 
-/** The webhook is told how long there is for its answer, in whole seconds. */
+/** The time for the answer; the webhook receives it in whole seconds. */
 const timeoutOf = ({ timeoutMs }: CompiledWebhook, { deadlineMs }: Call, clock: Clock): number =>
   Math.max(1, Math.min(timeoutMs, deadlineMs - clock.monotonicMs()));
 

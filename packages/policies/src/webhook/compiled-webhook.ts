@@ -1,6 +1,7 @@
-import { atOnce } from '@cluster-apiserver/base';
+import type { Steps } from '@cluster-apiserver/base';
 import type { MutatingWebhook, ValidatingWebhook, WebhookConfiguration } from '@cluster-apiserver/kinds';
 import { admissionEnvironment, type Expression } from '@cluster-apiserver/expressions';
+import type { KubeObject } from '@cluster-apiserver/model';
 import { compileConditions, PolicyCompileError } from '../compiled.ts';
 import { type Matches, matcherOf } from '../matching.ts';
 import { type ReviewVersion, reviewVersionOf } from './admission-review.ts';
@@ -22,7 +23,7 @@ export interface CompiledWebhook {
   readonly isReinvocable: boolean;
   readonly timeoutMs: number;
   readonly version: ReviewVersion | undefined;
-  /** Where it is, or why it cannot be called. */
+  /** Its address, or why it cannot be called. */
   readonly endpoint: Endpoint | WebhookCallError;
 }
 
@@ -31,15 +32,18 @@ type AnyWebhook = ValidatingWebhook & Pick<MutatingWebhook, 'reinvocationPolicy'
 const defaultTimeoutSeconds = 10;
 /** Webhooks have neither parameters nor variables. */
 const environment = admissionEnvironment({ hasAuthorizer: true, hasParams: false });
-/** Those that change nothing for a dry run. */
+/** Side effects with which a webhook may be called in a dry run. */
 const withoutSideEffects = ['None', 'NoneOnDryRun'];
 
-export const compileWebhooks = (
-  { metadata, webhooks = [] }: WebhookConfiguration<AnyWebhook>,
-  clients: WebhookClients,
-): readonly CompiledWebhook[] => webhooks.map((webhook) => compileWebhook(metadata.name ?? '', webhook, clients));
+/** The webhooks of a configuration, decoded by the schema of its kind. */
+export function* compileWebhooks(object: KubeObject, clients: WebhookClients): Steps<readonly CompiledWebhook[]> {
+  const { metadata, webhooks = [] } = object as WebhookConfiguration<AnyWebhook>;
+  const compiled: CompiledWebhook[] = [];
+  for (const webhook of webhooks) compiled.push(yield* compileWebhook(metadata.name ?? '', webhook, clients));
+  return compiled;
+}
 
-function compileWebhook(configuration: string, webhook: AnyWebhook, clients: WebhookClients): CompiledWebhook {
+function* compileWebhook(configuration: string, webhook: AnyWebhook, clients: WebhookClients): Steps<CompiledWebhook> {
   const { name, rules = [], matchConditions = [], timeoutSeconds = defaultTimeoutSeconds, sideEffects = '' } = webhook;
   return {
     key: `${configuration}/${name}`,
@@ -47,7 +51,7 @@ function compileWebhook(configuration: string, webhook: AnyWebhook, clients: Web
     configuration,
     // A webhook without rules receives nothing, whereas policies without rules apply to everything.
     matches: rules.length === 0 ? () => undefined : matcherOf({ ...webhook, resourceRules: rules }),
-    ...conditionsOf(matchConditions),
+    ...(yield* conditionsOf(matchConditions)),
     isIgnoredOnFailure: webhook.failurePolicy === 'Ignore',
     hasSideEffects: !withoutSideEffects.includes(sideEffects),
     isReinvocable: webhook.reinvocationPolicy === 'IfNeeded',
@@ -57,11 +61,11 @@ function compileWebhook(configuration: string, webhook: AnyWebhook, clients: Web
   };
 }
 
-function conditionsOf(
+function* conditionsOf(
   conditions: NonNullable<AnyWebhook['matchConditions']>,
-): Pick<CompiledWebhook, 'conditions' | 'fault'> {
+): Steps<Pick<CompiledWebhook, 'conditions' | 'fault'>> {
   try {
-    return { conditions: atOnce(compileConditions(environment, conditions)) };
+    return { conditions: yield* compileConditions(environment, conditions) };
   } catch (error) {
     if (!(error instanceof PolicyCompileError)) throw error;
     return { conditions: [], fault: error.message };

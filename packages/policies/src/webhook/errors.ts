@@ -24,7 +24,7 @@ export class WebhookDenialError extends Error {
   }
 }
 
-/** Denials are errors: a webhook cannot choose a code of success, and none that HTTP does not have. */
+/** The codes of HTTP errors: a webhook cannot deny a request with a code of success. */
 const codeMin = 400;
 const codeMax = 599;
 
@@ -57,7 +57,7 @@ export function denialBy(webhook: string, { code, reason, message, details }: We
 export const dryRunUnsupported = (webhook: string): StatusError =>
   new StatusError('BadRequest', `admission webhook ${JSON.stringify(webhook)} does not support dry run`);
 
-/** What clients read when a call failed that must not. */
+/** The answer for a failed call with the failure policy `Fail`. */
 export const callFailed = (webhook: string, { message }: WebhookCallError): StatusError =>
   internalError(`failed calling webhook ${JSON.stringify(webhook)}: ${message}`);
 

@@ -1,13 +1,13 @@
-import { type Clock, type Work } from '@cluster-apiserver/base';
-import { Budget, BudgetExceededError, Evaluation, requestStepsMax } from '@cluster-apiserver/expressions';
+import type { Work } from '@cluster-apiserver/base';
+import { Budget, Evaluation, requestStepsMax } from '@cluster-apiserver/expressions';
 import type { AdmissionContext } from '@cluster-apiserver/gates';
 import { forbiddenName, type ServedKind, StatusError } from '@cluster-apiserver/model';
-import { meetsConditions } from '../compiled.ts';
+import type { AdmissionWebhookMeasures } from '../measures.ts';
+import { meetsConditions, type Outcome, secondsSince } from '../outcomes.ts';
 import { nameOf, type PolicyRequest } from '../request.ts';
 import type { CallOptions } from './call-webhook.ts';
 import type { CompiledWebhook } from './compiled-webhook.ts';
 import { callFailed, WebhookCallError, WebhookDenialError } from './errors.ts';
-import type { AdmissionWebhookMeasures } from './measures.ts';
 
 export interface InvokeOptions extends CallOptions {
   readonly measures: AdmissionWebhookMeasures;
@@ -30,45 +30,27 @@ export interface WebhookFailure {
 export function* matchWebhook(
   webhook: CompiledWebhook,
   request: PolicyRequest,
-  { measures: { conditions }, clock }: InvokeOptions,
+  { measures, clock }: InvokeOptions,
 ): Work<ServedKind | undefined> {
   const matched = webhook.matches(request);
   if (!matched || (webhook.conditions.length === 0 && webhook.fault === undefined)) return matched;
-  const { name } = webhook;
-  const { operation } = request.context;
-  const startMs = clock.monotonicMs();
-  const { isMet, error } = yield* evaluateConditions(webhook, request, matched);
-  conditions.evaluated(name, operation, secondsSince(startMs, clock));
-  if (error === undefined) {
-    if (!isMet) conditions.excluded(name, operation);
-    return isMet ? matched : undefined;
+  const { name, conditions, fault } = webhook;
+  const { resource, operation } = request.context;
+  let met: Outcome<boolean>;
+  if (fault === undefined) {
+    // Each webhook has a budget of its own: its failure policy decides alone.
+    const evaluation = new Evaluation(request.valuesFor(matched, undefined), undefined, new Budget(requestStepsMax));
+    met = yield* meetsConditions(evaluation, conditions, { name, operation, measures: measures.conditions, clock });
+  } else {
+    measures.conditions.failed(name, operation);
+    met = { error: fault, type: 'compile_error' };
   }
-  conditions.failed(name, operation);
+  if (met.error === undefined) return met.value ? matched : undefined;
   if (webhook.isIgnoredOnFailure) return undefined;
-  throw forbiddenName(request.context.resource, nameOf(request.context), error);
+  throw forbiddenName(resource, nameOf(request.context), met.error);
 }
 
-function* evaluateConditions(
-  { conditions, fault }: CompiledWebhook,
-  request: PolicyRequest,
-  matched: ServedKind,
-): Work<{ readonly isMet?: boolean; readonly error?: string }> {
-  if (fault !== undefined) return { error: fault };
-  const values = request.valuesFor(matched, undefined);
-  try {
-    const evaluation = new Evaluation(values, undefined, new Budget(requestStepsMax));
-    const met = yield* meetsConditions(evaluation, conditions);
-    return met.error === undefined ? { isMet: met.value } : { error: met.error };
-  } catch (error) {
-    if (error instanceof BudgetExceededError) return { error: error.message };
-    throw error;
-  }
-}
-
-/**
- * Does the work of one webhook, counts it, and turns a failure into what it means: undefined for one that is ignored,
- * else an answer that is thrown.
- */
+/** Calls one webhook by `work`, and counts it. Undefined if the call failed and that is ignored; else throws the answer. */
 export async function invokeWebhook<T>(
   webhook: CompiledWebhook,
   context: AdmissionContext,
@@ -78,7 +60,9 @@ export async function invokeWebhook<T>(
 ): Promise<T | undefined> {
   const { name, configuration, isIgnoredOnFailure } = webhook;
   const { operation } = context;
+  const { externalWait } = context.call;
   const startMs = clock.monotonicMs();
+  externalWait?.begin(startMs);
   const called = (isRejected: boolean, code: number): void =>
     measures.called(name, operation, isRejected, code, secondsSince(startMs, clock));
   try {
@@ -106,7 +90,7 @@ export async function invokeWebhook<T>(
     measures.failedOpen(name);
     context.annotate(failedOpenKey, name);
     return undefined;
+  } finally {
+    externalWait?.end(clock.monotonicMs());
   }
 }
-
-const secondsSince = (startMs: number, clock: Clock): number => (clock.monotonicMs() - startMs) / 1000;

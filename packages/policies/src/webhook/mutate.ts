@@ -6,7 +6,6 @@ import {
   parseJson,
   PatchFailedError,
   PatchFormError,
-  patchedByOperations,
   readJsonPatch,
   sameJson,
   type ServedKind,
@@ -20,7 +19,7 @@ import type { CompiledWebhook } from './compiled-webhook.ts';
 import { internalError, WebhookCallError } from './errors.ts';
 import { type InvokeOptions, invokeWebhook, matchWebhook } from './invoke.ts';
 
-/** What has to be known of the first round of a write when plugins are asked a second time. */
+/** The state of the first round of a write, for its second round. */
 class Rounds {
   /** Webhooks that will be called again if the object changes from now on. */
   #waiting = new Set<string>();
@@ -42,7 +41,7 @@ class Rounds {
   }
 }
 
-/** Calls the webhooks that match, one after the other, each with what the ones before have made of the object. */
+/** Calls the matching webhooks one after the other, each with the object as the previous ones have changed it. */
 export class MutatingWebhooks {
   readonly #options: InvokeOptions;
   /** By the call of the request, which mutates one object at a time. */
@@ -52,7 +51,7 @@ export class MutatingWebhooks {
     this.#options = options;
   }
 
-  /** The object as the webhooks want it: the same if none changes it, undefined in a deletion. Throws a denial. */
+  /** The object as the webhooks have changed it, the same one if none has; undefined in a deletion. Throws a denial. */
   *mutate(webhooks: readonly CompiledWebhook[], request: PolicyRequest): Work<KubeObject | undefined> {
     const { call, reinvocation } = request.context;
     const rounds = (reinvocation ? this.#rounds.get(call) : undefined) ?? new Rounds();
@@ -87,16 +86,16 @@ export class MutatingWebhooks {
     const at = `mutation.webhook.admission.k8s.io/round_${context.reinvocation ? 1 : 0}_index_${index}`;
     let mutated = false;
     const work = async (): Promise<KubeObject | undefined> => {
-      const { patch } = await callWebhook(webhook, matched, request, { isMutating: true }, this.#options);
+      const response = await callWebhook(webhook, matched, request, { isMutating: true }, this.#options);
       const before = context.object;
-      if (patch.length === 0) return before;
-      const { operations } = operationsIn(patch);
-      if (operations.length === 0) return before;
+      if (response.patch.length === 0) return before;
+      const patch = readPatch(response.patch);
+      if (patch.operations.length === 0) return before;
       if (!before)
         throw internalError(
           `admission webhook ${JSON.stringify(webhook.name)} attempted to modify the object, which is not supported for this operation`,
         );
-      const patched = await perform(this.#options.clock, context.call, patchedBy(operations, matched, request));
+      const patched = await perform(this.#options.clock, context.call, applyPatch(patch, matched, request));
       mutated = !sameJson(patched, before);
       return mutated ? patched : before;
     };
@@ -107,9 +106,9 @@ export class MutatingWebhooks {
   }
 }
 
-function operationsIn(patch: Buffer): JsonPatch {
+function readPatch(text: Buffer): JsonPatch {
   try {
-    return readJsonPatch(parseJson(patch.toString()).value);
+    return readJsonPatch(parseJson(text.toString()).value);
   } catch (cause) {
     if (
       cause instanceof MalformedTextError ||
@@ -122,15 +121,10 @@ function operationsIn(patch: Buffer): JsonPatch {
   }
 }
 
-/** The patch changes the form that was sent. What cannot be applied is refused, whatever the failure policy. */
-function* patchedBy(
-  operations: JsonPatch['operations'],
-  matched: ServedKind,
-  request: PolicyRequest,
-): Work<KubeObject> {
+/** Applies the patch to the object as it was sent. If that fails the write is rejected, whatever the failure policy. */
+function* applyPatch(patch: JsonPatch, matched: ServedKind, request: PolicyRequest): Work<KubeObject> {
   try {
-    const patched = yield* patchedByOperations(request.objectFor(matched), { operations, unknownMembers: [] });
-    return request.storedFrom(matched, patched);
+    return yield* request.applyPatch(matched, patch);
   } catch (error) {
     if (error instanceof PatchFailedError) throw internalError(`JSON Patch: ${error.message}`);
     if (error instanceof WrongTypeError) throw internalError(`the patched object is invalid: ${error.message}`);

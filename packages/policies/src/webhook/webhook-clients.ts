@@ -11,21 +11,21 @@ export interface WebhookClientsOptions {
   readonly resolveService: ResolveService;
 }
 
-/** Where a webhook is. Plain data, so that one that changes in nothing else keeps its connections. */
+/** The address of a webhook. Plain data: connections are kept as long as none of it changes. */
 export interface Endpoint {
   readonly url: URL;
-  /** By which name the server is known, if not by that of its URL. */
+  /** The TLS server name, if it is not the host of the URL. */
   readonly serverName: string | undefined;
   readonly headers: Readonly<Record<string, string>>;
   /** In base64. */
   readonly caBundle: string;
-  /** By which the client of the endpoint is found. */
+  /** Endpoints with the same key share a client. */
   readonly clientKey: string;
 }
 
 /** As many as kube-apiserver keeps. The least recently used is closed for another one. */
 const clientsMax = 200;
-/** Of one client: as many requests as are in flight at most by default, so none waits for the connection of another. */
+/** Of one client: the default limit of mutating requests in flight, so that no call waits for a connection. */
 const connectionsMax = 200;
 
 /** Clients of webhooks, one for each server and CA bundle. Connections are kept open for the next request. */

@@ -1,40 +1,51 @@
-import type { Cached, Resource } from '@cluster-apiserver/registry';
+import type { Steps } from '@cluster-apiserver/base';
+import type { KubeObject } from '@cluster-apiserver/model';
+import type { Resource } from '@cluster-apiserver/registry';
 import type { PolicyEnvironment } from '../environment.ts';
+import { obeysWebhooks } from '../exempt.ts';
+import { CompiledObjects, followObjects } from '../followed-objects.ts';
+import type { Sources } from '../in-force.ts';
+import { compiledFromFiles, type StaticSource } from '../static-objects.ts';
 import { type CompiledWebhook, compileWebhooks } from './compiled-webhook.ts';
 import type { InvokeOptions } from './invoke.ts';
 
+/** What both plugins of webhooks are opened with. */
 export interface WebhookPluginOptions extends InvokeOptions {
   readonly configurations: Resource;
+  /** Configurations that come from files; undefined if none do. */
+  readonly staticObjects: StaticSource<readonly KubeObject[]> | undefined;
   readonly environment: PolicyEnvironment;
+  /** Configurations could not be compiled, by an internal error; they are compiled again. */
+  readonly compileFailed: (error: unknown) => void;
 }
 
-interface Version {
-  readonly item: Cached;
-  readonly webhooks: readonly CompiledWebhook[];
-}
-
-/**
- * The webhooks of all configurations in the order of their names; the same list for as long as nothing changes. Each
- * version of a configuration is compiled once, when a write first meets it.
- */
-export function webhooksIn({ configurations, clients }: WebhookPluginOptions): () => readonly CompiledWebhook[] {
-  let madeFrom: object | undefined;
-  let byKey = new Map<string, Version>();
-  let all: readonly CompiledWebhook[] = [];
-  return () => {
-    const { items } = configurations.collection.view();
-    if (items === madeFrom) return all;
-    const next = new Map<string, Version>();
-    items.visit('', (item) => {
-      const known = byKey.get(item.key);
-      // What one said before holds until it can be read again.
-      if (known && (known.item === item || item.unreadable)) next.set(item.key, known);
-      // One that was never read is in force nowhere, and a log line says so.
-      else if (!item.unreadable) next.set(item.key, { item, webhooks: compileWebhooks(item.object, clients) });
-      return true;
-    });
-    [madeFrom, byKey] = [items, next];
-    all = [...next.values()].flatMap(({ webhooks }) => webhooks);
-    return all;
+/** The webhooks of all configurations, in the order of the names of these. */
+export function webhookSources({
+  configurations,
+  staticObjects,
+  clients,
+  clock,
+  compileFailed,
+}: WebhookPluginOptions): Sources<CompiledWebhook> {
+  const compiled = new CompiledObjects(configurations, (object) => compileWebhooks(object, clients));
+  return {
+    obeys: obeysWebhooks,
+    fromFiles: compiledFromFiles(staticObjects, (objects) => compileAll(objects, clients), { clock, compileFailed }),
+    fromApi: followObjects({
+      what: 'webhook configuration',
+      kinds: [compiled],
+      combine: () => compiled.current.flat(),
+      clock,
+      compileFailed,
+    }),
   };
+}
+
+function* compileAll(
+  configurations: readonly KubeObject[],
+  clients: WebhookPluginOptions['clients'],
+): Steps<readonly CompiledWebhook[]> {
+  const compiled: CompiledWebhook[] = [];
+  for (const configuration of configurations) compiled.push(...(yield* compileWebhooks(configuration, clients)));
+  return compiled;
 }

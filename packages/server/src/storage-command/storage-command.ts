@@ -4,15 +4,17 @@ import { etcdStore, rawTransformer } from '@cluster-apiserver/storage';
 import { createHealth, createMetrics, type Log } from '@cluster-apiserver/telemetry';
 import { FlagError, parseFlags, type ServerFlags } from '../flags.ts';
 import type { Surroundings } from '../surroundings.ts';
+import { certificateMeasures } from '../wiring/certificate-measures.ts';
+import { fileRecords } from '../wiring/configz.ts';
 import { openEncryption } from '../wiring/encryption.ts';
 import { openStorage } from '../wiring/storage.ts';
 import { inspect } from './inspect.ts';
 import { rewrite } from './rewrite.ts';
 
 export const storageHelp = `cluster-apiserver storage inspect [flags of the server]
-      Counts what is stored, by resource and by what encrypts it. Shows neither values nor keys.
+      Counts stored objects by resource and encryption provider. Shows neither values nor keys.
 cluster-apiserver storage rewrite [--dry-run] [--objects-per-second N] [--after KEY] [flags of the server]
-      Writes anew, with the first provider, what any other one wrote. Other writers go on meanwhile. It may be
+      Re-encrypts stored objects with the first provider of the encryption configuration. Other writers go on meanwhile. It may be
       stopped at any time and begun again: what is up to date is left alone, and --after skips what lies before a key.
 `;
 
@@ -34,9 +36,10 @@ export async function storageCommand(
     const health = createHealth({ clock, failed: () => {} });
     const serverId = surroundings.random.uuid();
     const kinds = kindsOf({ eventLifetimeSeconds: Math.ceil(flags['event-ttl'] / 1000) }).filter(({ view }) => !view);
-    const options = { flags, keyPrefix, kinds, surroundings, metrics, health, log, serverId };
+    const records = fileRecords(clock);
+    const options = { flags, keyPrefix, kinds, surroundings, metrics, health, log, serverId, records };
     const { transformer } = await openEncryption(options, scope);
-    const storage = { ownPrefix, transformer, metrics, kinds };
+    const storage = { ownPrefix, transformer, metrics, certificates: certificateMeasures(metrics), kinds };
     const { client, store } = await openStorage(flags, storage, surroundings, log, scope);
     const walk = { keyPrefix, ownPrefix, clock, print, signal };
     if (command === 'inspect')

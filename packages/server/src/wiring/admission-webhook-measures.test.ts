@@ -1,12 +1,14 @@
 import { expect, test } from '@jest/globals';
 import { createMetrics } from '@cluster-apiserver/telemetry';
 import { admissionWebhookMeasures } from './admission-webhook-measures.ts';
+import { exposed } from '../../../telemetry/test/exposed.ts';
+import { matchConditionMeasures } from './match-condition-measures.ts';
 
 test('webhooks under ever new names do not make ever new series', async () => {
   const metrics = createMetrics({ ofProcess: false });
-  const { admit, validating } = admissionWebhookMeasures(metrics);
+  const { admit, validating } = admissionWebhookMeasures(metrics, matchConditionMeasures(metrics));
   for (let at = 0; at < 1_500; at++) (at % 2 ? admit : validating).called(`hook-${at}`, 'CREATE', false, 200, 0.01);
-  const { text } = await metrics.exposition();
+  const text = await exposed(metrics);
   const lines = text.split('\n').filter((line) => line.startsWith('apiserver_admission_webhook_request_total{'));
   expect(lines).toHaveLength(1_002);
   for (const type of ['admit', 'validating'])

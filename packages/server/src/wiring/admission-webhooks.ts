@@ -1,69 +1,91 @@
-import type { Clock, Random, Scope } from '@cluster-apiserver/base';
-import { type AdmissionPlugin, httpsClient, retirable } from '@cluster-apiserver/gates';
+import type { AdmissionPlugin } from '@cluster-apiserver/gates';
+import { httpsClient, retirable } from '@cluster-apiserver/gates';
 import {
+  type AdmissionWebhookMeasures,
   mutatingAdmissionWebhook,
-  type PolicyEnvironment,
   validatingAdmissionWebhook,
   WebhookClients,
-  type WebhookFailure,
   type WebhookPluginOptions,
 } from '@cluster-apiserver/policies';
-import type { Resource } from '@cluster-apiserver/registry';
-import type { Log, Metrics } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
 import { FlagError, type ServerFlags } from '../flags.ts';
+import type { AdmissionDependencies, ConfiguredAdmission } from './admission.ts';
 import { admissionWebhookMeasures } from './admission-webhook-measures.ts';
+import type { OpenConditionMeasures } from './match-condition-measures.ts';
+import { webhooksOf } from './read-static-manifests.ts';
+import { openStaticManifests } from './static-manifests.ts';
 
-export interface AdmissionWebhookOptions {
-  readonly resources: readonly Resource[];
-  readonly environment: PolicyEnvironment;
-  readonly metrics: Metrics;
-  readonly log: Log;
-  readonly clock: Clock;
-  readonly random: Random;
+/** What both plugins that call webhooks share. */
+export interface WebhookCalls extends Pick<WebhookPluginOptions, 'clients' | 'failed'> {
+  readonly measures: Readonly<Record<'admit' | 'validating', AdmissionWebhookMeasures>>;
 }
 
-/** Opens a plugin; undefined for a server that does not serve its kind. */
-export interface AdmissionWebhooks {
-  mutating(): AdmissionPlugin | undefined;
-  validating(): AdmissionPlugin | undefined;
-}
-
-/** What both plugins that call webhooks have in common: clients, metrics and the log. */
-export function openAdmissionWebhooks(
+export function openWebhookCalls(
   flags: ServerFlags,
-  { resources, environment, metrics, log, clock, random }: AdmissionWebhookOptions,
-  scope: Scope,
-): AdmissionWebhooks {
+  { metrics, log, clock, scope }: Pick<AdmissionDependencies, 'metrics' | 'log' | 'clock' | 'scope'>,
+  openConditions: OpenConditionMeasures,
+): WebhookCalls {
   const services = webhookServices(flags);
   const clients = new WebhookClients({
     open: (options) => retirable(httpsClient({ clock, ...options })),
     resolveService: (namespace, name) => services.get(`${namespace}/${name}`),
   });
   scope.onClose('connections to admission webhooks', () => clients.close());
-  const measures = admissionWebhookMeasures(metrics);
-  const failed = ({ webhook, configuration, isIgnored, error }: WebhookFailure): void =>
-    log.withName('admission').warn('admission webhook failed', {
-      webhook,
-      configuration,
-      failurePolicy: isIgnored ? 'Ignore' : 'Fail',
-      error: asError(error),
-    });
-  const open = (
-    kindName: string,
-    type: 'admit' | 'validating',
-    plugin: (options: WebhookPluginOptions) => AdmissionPlugin,
-  ): AdmissionPlugin | undefined => {
-    const configurations = resources.find(({ kind }) => kind.kind === kindName);
-    return (
-      configurations &&
-      plugin({ configurations, environment, clients, measures: measures[type], failed, clock, random })
-    );
-  };
   return {
-    mutating: () => open('MutatingWebhookConfiguration', 'admit', mutatingAdmissionWebhook),
-    validating: () => open('ValidatingWebhookConfiguration', 'validating', validatingAdmissionWebhook),
+    clients,
+    measures: admissionWebhookMeasures(metrics, openConditions),
+    failed: ({ webhook, configuration, isIgnored, error }) =>
+      log.warn('admission webhook failed', {
+        webhook,
+        configuration,
+        failurePolicy: isIgnored ? 'Ignore' : 'Fail',
+        error: asError(error),
+      }),
   };
+}
+
+const plugins = {
+  MutatingAdmissionWebhook: {
+    kindName: 'MutatingWebhookConfiguration',
+    type: 'admit',
+    openPlugin: mutatingAdmissionWebhook,
+  },
+  ValidatingAdmissionWebhook: {
+    kindName: 'ValidatingWebhookConfiguration',
+    type: 'validating',
+    openPlugin: validatingAdmissionWebhook,
+  },
+} as const;
+
+/** A plugin that calls webhooks; undefined for a server that does not serve the kind of its configurations. */
+export async function openAdmissionWebhook(
+  name: keyof typeof plugins,
+  dependencies: ConfiguredAdmission,
+): Promise<AdmissionPlugin | undefined> {
+  const { resources, environment, webhookCalls, clock, random, log, scope } = dependencies;
+  const { kindName, type, openPlugin } = plugins[name];
+  const configurations = resources.find(({ kind }) => kind.kind === kindName);
+  if (!configurations) return undefined;
+  const { clients, failed, measures } = webhookCalls;
+  const plugin = openPlugin({
+    configurations,
+    staticObjects: await openStaticManifests(
+      name,
+      [configurations],
+      (manifests) => webhooksOf(manifests, configurations),
+      dependencies,
+    ),
+    environment,
+    clients,
+    measures: measures[type],
+    failed,
+    clock,
+    random,
+    compileFailed: (error) =>
+      log.error('compiling admission webhooks failed; trying again', { kind: kindName, error: asError(error) }),
+  });
+  scope.onClose(name, () => plugin.close());
+  return plugin;
 }
 
 const servicesFlag = 'admission-webhook-services';

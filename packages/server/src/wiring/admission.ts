@@ -20,11 +20,13 @@ import {
 import { policyEnvironment, type PolicyEnvironment, reservedNames } from '@cluster-apiserver/policies';
 import type { Resource } from '@cluster-apiserver/registry';
 import type { Log, Metrics } from '@cluster-apiserver/telemetry';
-import { type AdmissionWebhooks, openAdmissionWebhooks } from './admission-webhooks.ts';
+import { openAdmissionWebhook, openWebhookCalls, type WebhookCalls } from './admission-webhooks.ts';
 import { FlagError, type ServerFlags } from '../flags.ts';
 import type { Files } from '../surroundings.ts';
 import { admissionMeasures } from './admission-measures.ts';
+import type { FileRecords } from './configz.ts';
 import { byFlag, flagFile } from './flag-files.ts';
+import { matchConditionMeasures, type OpenConditionMeasures } from './match-condition-measures.ts';
 import { openPolicies } from './policies.ts';
 import { type ReloadMeasures, reloadMeasures } from './reload-measures.ts';
 
@@ -42,6 +44,7 @@ export interface AdmissionDependencies {
   readonly clock: Clock;
   readonly random: Random;
   readonly files: Files;
+  readonly records: FileRecords;
   readonly metrics: Metrics;
   /** Of this process, in metrics that are compared over replicas. */
   readonly serverId: string;
@@ -54,9 +57,10 @@ export interface ConfiguredAdmission extends AdmissionDependencies {
   readonly configuration: AdmissionConfiguration;
   /** Of the plugin whose name is the label `plugin`. */
   readonly manifestMeasures: (labels: { readonly plugin: AdmissionPluginName }) => ReloadMeasures;
+  readonly conditionMeasures: OpenConditionMeasures;
   /** What policies and webhooks have in common. */
   readonly environment: PolicyEnvironment;
-  readonly webhooks: AdmissionWebhooks;
+  readonly webhookCalls: WebhookCalls;
 }
 
 /** A factory answers undefined where the plugin would have nothing to check. */
@@ -74,9 +78,9 @@ const plugins: Readonly<
   OwnerReferencesPermissionEnforcement: ({ authorizer, ...all }) =>
     ownerReferencesPermissionEnforcement({ authorizer, resourceOf: findResource(all) }),
   MutatingAdmissionPolicy: (dependencies) => openPolicies('MutatingAdmissionPolicy', dependencies),
-  MutatingAdmissionWebhook: ({ webhooks }) => webhooks.mutating(),
+  MutatingAdmissionWebhook: (dependencies) => openAdmissionWebhook('MutatingAdmissionWebhook', dependencies),
   ValidatingAdmissionPolicy: (dependencies) => openPolicies('ValidatingAdmissionPolicy', dependencies),
-  ValidatingAdmissionWebhook: ({ webhooks }) => webhooks.validating(),
+  ValidatingAdmissionWebhook: (dependencies) => openAdmissionWebhook('ValidatingAdmissionWebhook', dependencies),
   AlwaysDeny: () => alwaysDenyWrites,
 };
 
@@ -89,7 +93,7 @@ const flag = 'admission-control-config-file';
 
 /** The plugins that the flags choose, as the file of the flag configures them. */
 export async function openAdmission(flags: ServerFlags, dependencies: AdmissionDependencies): Promise<Admission> {
-  const { always, clock, files, metrics, log, scope } = dependencies;
+  const { always, clock, files, metrics, log } = dependencies;
   const chosen = chooseAdmissionPlugins(flags['enable-admission-plugins'], flags['disable-admission-plugins']);
   if (chosen.faults.length > 0) throw new FlagError(chosen.faults);
   const configuration = await loadConfigurations(flags, files);
@@ -107,8 +111,16 @@ export async function openAdmission(flags: ServerFlags, dependencies: AdmissionD
     labels: ['plugin'],
   });
   const environment = policyEnvironment(dependencies);
-  const webhooks = openAdmissionWebhooks(flags, { ...dependencies, environment }, scope);
-  const configured = { ...dependencies, configuration, manifestMeasures, environment, webhooks };
+  const conditionMeasures = matchConditionMeasures(metrics);
+  const webhookCalls = openWebhookCalls(flags, dependencies, conditionMeasures);
+  const configured = {
+    ...dependencies,
+    configuration,
+    manifestMeasures,
+    conditionMeasures,
+    environment,
+    webhookCalls,
+  };
   const opened = await byFlag(flag, () => openAll(chosen.plugins.map(async (name) => plugins[name](configured))));
   const all = [...always, reservedNames, ...opened.filter((plugin) => plugin !== undefined)];
   return measuredAdmission(all, clock, admissionMeasures(metrics));

@@ -16,6 +16,7 @@ import {
   type TokenAuthenticator,
 } from '@cluster-apiserver/gates';
 import { asError } from '../as-error.ts';
+import type { CertificateMeasures } from './certificate-measures.ts';
 import { openEgress } from './egress.ts';
 import { type FollowingOptions, followConfiguration } from './followed-configuration.ts';
 import { configurationOfOidcFlags } from './oidc-flags.ts';
@@ -29,6 +30,7 @@ export interface ConfiguredAuthentication {
 }
 
 export interface AuthenticationOptions extends FollowingOptions {
+  readonly certificates: CertificateMeasures;
   /** The paths of --authorization-always-allow-paths, for which probes need no credential. */
   readonly isAlwaysAllowed: (path: string) => boolean;
   /** Counts signed tokens that were remembered, and those that had to be looked at. */
@@ -98,7 +100,7 @@ function builder(
       failed: (error) =>
         log
           .withName('authentication')
-          .error('the keys of an issuer cannot be fetched', { issuer: url, error: asError(error) }),
+          .error('cannot fetch the keys of an issuer', { issuer: url, error: asError(error) }),
     });
   };
   // An issuer that stays as it is keeps its keys: it may be away just now.

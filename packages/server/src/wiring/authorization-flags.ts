@@ -5,9 +5,52 @@ import {
   authorizerTypes,
   loadWebhookConnection,
 } from '@cluster-apiserver/config';
-import { FlagError, parseFlags, type ServerFlags } from '../flags.ts';
+import { FlagError, isGiven, durationMs, list, oneOf, path } from '../flag.ts';
+import type { ServerFlags } from '../flags.ts';
 import type { Files } from '../surroundings.ts';
 import { byFlag } from './flag-files.ts';
+
+export const authorizationFlags = {
+  'authorization-config': path({
+    fallback: '',
+    help: 'AuthorizationConfiguration with the ordered authorizers. Reloaded when it changes. Excludes --authorization-mode and --authorization-webhook-*.',
+  }),
+  'authorization-mode': list({
+    fallback: '',
+    help: 'Ordered authorizers: RBAC, ABAC, Webhook, AlwaysAllow, AlwaysDeny. Defaults to RBAC unless --authorization-config is set.',
+  }),
+  'authorization-modes': list({
+    fallback: '',
+    help: 'Alias of --authorization-mode.',
+  }),
+  'authorization-policy-file': path({
+    fallback: '',
+    help: 'Policies of the authorizer ABAC: one Policy in JSON per line. Reloaded when it changes.',
+  }),
+  'authorization-webhook-config-file': path({
+    fallback: '',
+    help: 'Kubeconfig with the address and the credentials of the authorizer Webhook. Reloaded when it changes.',
+  }),
+  'authorization-webhook-version': oneOf<'v1beta1' | 'v1'>(
+    {
+      fallback: 'v1beta1',
+      help: 'Version of the SubjectAccessReview sent to and expected from the webhook.',
+    },
+    ['v1beta1', 'v1'],
+  ),
+  'authorization-webhook-cache-authorized-ttl': durationMs({
+    fallback: '5m0s',
+    help: 'Time to cache authorized responses of the webhook; 0 disables the cache for them.',
+  }),
+  'authorization-webhook-cache-unauthorized-ttl': durationMs({
+    fallback: '30s',
+    help: 'Time to cache unauthorized responses of the webhook; 0 disables the cache for them.',
+  }),
+  'authorization-always-allow-paths': list({
+    fallback: '/healthz,/readyz,/livez',
+    help: 'Paths to allow GET and HEAD on without authorization; a trailing * matches any rest. Also open to requests without credentials unless --anonymous-auth or anonymous in --authentication-config is set.',
+  }),
+};
 
 /** Those that say what a file says, too. The policy file is for both: no field of the file can name it. */
 const ofChain = [
@@ -21,8 +64,7 @@ const ofChain = [
 
 /** Throws a FlagError with everything that is wrong with the flags of authorization. */
 export function checkAuthorizationFlags(flags: ServerFlags): void {
-  const unset = parseFlags([]);
-  const given = ofChain.filter((name) => String(flags[name]) !== String(unset[name]));
+  const given = ofChain.filter((name) => isGiven(authorizationFlags[name], flags[name]));
   const faults = flags['authorization-config'] === '' ? faultsOfModes(flags) : given.map(excludedByFile);
   if (faults.length > 0) throw new FlagError(faults);
 }

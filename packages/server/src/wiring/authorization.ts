@@ -161,11 +161,16 @@ async function openChains(options: AuthorizationOptions, scope: Scope): Promise<
 const connectionOf = (
   name: string,
   { connectionFile, connection }: WebhookConfiguration,
-  { surroundings, log }: AuthorizationOptions,
+  { flags, surroundings, log, records }: AuthorizationOptions,
 ): FollowedConnection =>
   followConnection(
-    { file: connectionFile, first: connection, of: `authorizer ${JSON.stringify(name)}` },
-    { surroundings, log },
+    {
+      file: connectionFile,
+      first: connection,
+      of: `authorizer ${JSON.stringify(name)}`,
+      flag: flags['authorization-config'] === '' ? 'authorization-webhook-config-file' : 'authorization-config',
+    },
+    { surroundings, log, records },
   );
 
 /** The authorizer of --authorization-policy-file. Without it there are no policies. */

@@ -5,12 +5,19 @@ import type { Log } from '@cluster-apiserver/telemetry';
 import type { ServerFlags } from '../flags.ts';
 import type { Surroundings } from '../surroundings.ts';
 
+export interface ServingFiles {
+  readonly certFile: string;
+  readonly keyFile: string;
+  readonly read: () => Promise<ServingCertificate>;
+  readonly current: ServingCertificate;
+}
+
 /** Where the certificate to serve with stands, after one has been made if none was given. */
 export async function servingCertificate(
   flags: ServerFlags,
   { clock, random, files }: Surroundings,
   log: Log,
-): Promise<{ read: () => Promise<ServingCertificate>; current: ServingCertificate }> {
+): Promise<ServingFiles> {
   const given = flags['tls-cert-file'] !== '';
   const [certFile, keyFile] = given
     ? [flags['tls-cert-file'], flags['tls-private-key-file']]
@@ -27,11 +34,11 @@ export async function servingCertificate(
     );
     await files.write(keyFile, made.privateKey);
     await files.write(certFile, made.certificate);
-    log.withName('listener').info('made a self-signed certificate, because none was given', { file: certFile });
+    log.withName('listener').info('generated a self-signed serving certificate', { file: certFile });
   }
   const current = await read();
   checkCertificate(current);
-  return { read, current };
+  return { certFile, keyFile, read, current };
 }
 
 const exists = (read: () => Promise<unknown>): Promise<boolean> =>

@@ -1,8 +1,10 @@
 import { follow, type Scope } from '@cluster-apiserver/base';
 import { type Authorities, readAuthorities, sharesAuthority } from '@cluster-apiserver/certificates';
 import { type Authenticator, clientCertificates, frontProxy } from '@cluster-apiserver/gates';
+import type { Metrics } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
 import { FlagError, type ServerFlags } from '../flags.ts';
+import type { CertificateMeasures } from './certificate-measures.ts';
 import type { FollowingOptions } from './followed-configuration.ts';
 import { flagFile } from './flag-files.ts';
 
@@ -14,7 +16,7 @@ export const asksForCertificates = (flags: ServerFlags): boolean => flags[ofClie
 
 /** Those who know a caller by the connection: proxies that speak for others first, because they come with certificates too. */
 export async function openClientCertificates(
-  options: Pick<FollowingOptions, 'flags' | 'surroundings' | 'log'>,
+  options: ClientCertificateOptions,
   scope: Scope,
 ): Promise<readonly Authenticator[]> {
   const { flags, surroundings } = options;
@@ -44,11 +46,34 @@ export async function openClientCertificates(
   };
   return [
     ...(proxies ? [frontProxy({ authorities: proxies, allowedNames, headers, clock })] : []),
-    ...(clients ? [clientCertificates(clients, clock)] : []),
+    ...(clients ? [clientCertificates(clients, clock, expirationMeasure(options.metrics))] : []),
   ];
 }
 
 type AuthorityFlag = typeof ofClients | typeof ofProxies;
+
+export interface ClientCertificateOptions
+  extends Pick<FollowingOptions, 'flags' | 'surroundings' | 'log' | 'metrics' | 'records'> {
+  readonly certificates: CertificateMeasures;
+}
+
+const useOf = { [ofClients]: 'client-ca', [ofProxies]: 'requestheader-client-ca' } as const;
+
+/** Upstream's buckets: from an expired certificate to a year, in seconds. */
+const remainingBuckets = [
+  0, 1_800, 3_600, 7_200, 21_600, 43_200, 86_400, 172_800, 345_600, 604_800, 2_592_000, 7_776_000, 15_552_000,
+  31_104_000,
+];
+
+function expirationMeasure(metrics: Metrics): (remainingSeconds: number) => void {
+  return metrics
+    .histogram({
+      name: 'apiserver_client_certificate_expiration_seconds',
+      help: 'Distribution of the remaining lifetime on the certificate used to authenticate a request.',
+      buckets: remainingBuckets,
+    })
+    .series({});
+}
 
 const names = (headers: readonly string[]): string[] => headers.map((header) => header.toLowerCase());
 
@@ -57,7 +82,7 @@ const pollMs = 1_000;
 
 async function followAuthorities(
   flag: AuthorityFlag,
-  { flags, surroundings: { clock, files }, log }: Pick<FollowingOptions, 'flags' | 'surroundings' | 'log'>,
+  { flags, surroundings: { clock, files }, log, certificates, records }: ClientCertificateOptions,
   scope: Scope,
   use: (next: Authorities) => void,
 ): Promise<boolean> {
@@ -69,6 +94,9 @@ async function followAuthorities(
   } catch (error) {
     throw new FlagError([`--${flag}: ${file} is not usable: ${asError(error).message}`]);
   }
+  const record = records.add({ flag, kind: 'certificates', path: file });
+  record.applied(first);
+  certificates.inUse(useOf[flag], first);
   const stop = follow(
     {
       clock,
@@ -77,14 +105,20 @@ async function followAuthorities(
       same: (one, other) => one.equals(other),
       use: (content) => {
         use(readAuthorities(content.toString()));
-        log.withName('authentication').info('other authorities of client certificates are in service', { flag, file });
+        record.applied(content);
+        certificates.inUse(useOf[flag], content);
+        certificates.reloaded(useOf[flag], 'success');
+        log.withName('authentication').info('client CA bundle reloaded', { flag, file });
       },
-      failed: (error) =>
-        log.withName('authentication').error('authorities of client certificates are not usable, the old ones stay', {
+      failed: (error) => {
+        record.failed(error);
+        certificates.reloaded(useOf[flag], 'failure');
+        log.withName('authentication').error('cannot reload the client CA bundle; keeping the previous one', {
           flag,
           file,
           error: asError(error),
-        }),
+        });
+      },
     },
     first,
   );

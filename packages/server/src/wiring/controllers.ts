@@ -4,7 +4,6 @@ import {
   type ClusterRoleAggregationEvent,
   checkPolicyTypes,
   collectGarbage,
-  type ControllerMeasures,
   drainNamespaces,
   type GarbageCollectorEvent,
   type NamespaceControllerEvent,
@@ -16,6 +15,7 @@ import type { Log, Metrics } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
 import { FlagError, type ServerFlags } from '../flags.ts';
 import type { Surroundings } from '../surroundings.ts';
+import { controllerMeasures, publishLeadership } from './controller-measures.ts';
 import { restarting } from './restarting.ts';
 import { whileLeading } from './while-leading.ts';
 
@@ -44,7 +44,7 @@ export function startControllers(
 ): void {
   const { clock, random } = surroundings;
   const chosen = chosenControllers(flags.controllers);
-  const measuresOf = controllerMeasures(metrics);
+  const measuresOf = controllerMeasures(metrics, controllers, clock);
   const lead = async (term: AbortSignal): Promise<void> => {
     log
       .withName('controllers')
@@ -97,8 +97,9 @@ export function startControllers(
     report: ({ key, value }) =>
       log
         .withName('controllers')
-        .error('removed a leader election key without a lease; nobody could have led', { key, value }),
+        .error('removed a leader election key without a lease, which blocked elections', { key, value }),
   });
+  publishLeadership(metrics, election);
   scope.onClose('controllers', () => election.close());
   const intervalMs = flags['etcd-compaction-interval'];
   if (intervalMs === 0) return;
@@ -110,7 +111,7 @@ export function startControllers(
       if (event.type === 'compacted')
         log.withName('compaction').debug(2, 'compacted the history of etcd', { revision: event.revision });
       else
-        log.withName('compaction').warn('compacting the history of etcd failed; the next interval tries again', {
+        log.withName('compaction').warn('compacting the history of etcd failed; retrying after the interval', {
           error: asError(event.cause),
         });
     },
@@ -136,31 +137,6 @@ function chosenControllers(words: readonly string[]): ReadonlySet<string> {
     else chosen.add(word);
   }
   return chosen;
-}
-
-/** Under upstream's names where upstream counts the same. */
-function controllerMeasures(metrics: Metrics): (name: string) => ControllerMeasures {
-  const labels = { name: controllers };
-  const depth = metrics.gauge({
-    name: 'workqueue_depth',
-    help: 'Objects waiting for a worker, by controller.',
-    labels,
-  });
-  const retries = metrics.counter({
-    name: 'workqueue_retries_total',
-    help: 'Failed attempts of a worker that are repeated after a pause, by controller.',
-    labels,
-  });
-  const unreadable = metrics.gauge({
-    name: 'controller_unreadable_objects',
-    help: 'Stored objects that the controller cannot read; whatever may depend on them waits.',
-    labels,
-  });
-  return (name) => ({
-    queued: (objects) => depth.set({ name }, objects),
-    retried: () => retries.add({ name }),
-    unreadable: (objects) => unreadable.set({ name }, objects),
-  });
 }
 
 /** A first failure is nearly always another writer who came first; one that goes on is something to look at. */

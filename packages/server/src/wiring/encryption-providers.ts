@@ -83,7 +83,7 @@ function nonceBudgets(metrics: Metrics, log: Log): (key: string) => () => void {
     const spend = nonceBudget((drawn) =>
       log
         .withName('encryption')
-        .warn('a key of AES-GCM has been used often: rotate it before all replicas together reach 2^32 writes', {
+        .warn('AES-GCM key used often; rotate it before all replicas together reach 2^32 writes', {
           key,
           writesOfThisReplica: drawn,
         }),
@@ -134,8 +134,8 @@ function transformationMeasures(
       }
     };
     return {
-      toStorage: (value, key) => measured('to_storage', () => transformer.toStorage(value, key)),
-      fromStorage: (value, key) => measured('from_storage', () => transformer.fromStorage(value, key)),
+      toStorage: (value, key, trace) => measured('to_storage', () => transformer.toStorage(value, key, trace)),
+      fromStorage: (value, key, trace) => measured('from_storage', () => transformer.fromStorage(value, key, trace)),
     };
   };
 }

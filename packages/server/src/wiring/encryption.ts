@@ -55,13 +55,12 @@ export async function openEncryption(options: EncryptionOptions, scope: Scope): 
   );
   if (!current) return { transformer: identity, onChange: () => {} };
   // A plugin that is not there keeps the server from being ready, and not from starting: it may need us to start.
-  for (const fault of faultsOf(current()))
-    log.withName('encryption').error('a key management plugin is not well', { error: fault });
+  for (const fault of faultsOf(current())) log.withName('encryption').error('KMS plugin unhealthy', { error: fault });
   addHealthChecks(health, () => current().plugins, reloads);
   return {
     transformer: {
-      toStorage: (value, key) => current().transformer.toStorage(value, key),
-      fromStorage: (value, key) => current().transformer.fromStorage(value, key),
+      toStorage: (value, key, trace) => current().transformer.toStorage(value, key, trace),
+      fromStorage: (value, key, trace) => current().transformer.fromStorage(value, key, trace),
     },
     onChange: (listener) => void listeners.push(listener),
   };
@@ -130,8 +129,8 @@ async function built(
     return found;
   };
   const transformer: Transformer = {
-    toStorage: (value, key) => transformerOf(key).toStorage(value, key),
-    fromStorage: (value, key) => transformerOf(key).fromStorage(value, key),
+    toStorage: (value, key, trace) => transformerOf(key).toStorage(value, key, trace),
+    fromStorage: (value, key, trace) => transformerOf(key).fromStorage(value, key, trace),
   };
   const close = (): void => plugins.forEach((plugin) => plugin.close());
   return { ...retiring(transformer, close), plugins };

@@ -2,6 +2,7 @@ import { expect, test } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
 import { createMetrics } from '@cluster-apiserver/telemetry';
 import { etcdMeasures, type StorageMeasures } from './etcd-measures.ts';
+import { exposed } from '../../../telemetry/test/exposed.ts';
 
 test.each<{ readonly act: (measures: StorageMeasures) => void; readonly series: string }>([
   {
@@ -35,5 +36,5 @@ test.each<{ readonly act: (measures: StorageMeasures) => void; readonly series: 
   const metrics = createMetrics({ ofProcess: false });
   const measures = etcdMeasures(metrics, kinds({ eventLifetimeSeconds: 60 }));
   act(measures);
-  expect((await metrics.exposition()).text.split('\n')).toContain(series);
+  expect((await exposed(metrics)).split('\n')).toContain(series);
 });

@@ -1,5 +1,6 @@
 import { ConfigurationError } from '@cluster-apiserver/config';
-import { FlagError, type ServerFlags } from '../flags.ts';
+import { FlagError } from '../flag.ts';
+import type { ServerFlags } from '../flags.ts';
 import type { Files } from '../surroundings.ts';
 
 type FileFlag =
@@ -7,10 +8,12 @@ type FileFlag =
   | 'client-ca-file'
   | 'authentication-token-webhook-config-file'
   | 'authorization-webhook-config-file'
+  | 'audit-webhook-config-file'
   | 'requestheader-client-ca-file'
   | 'oidc-ca-file'
   | 'egress-selector-config-file'
   | 'admission-control-config-file'
+  | 'tracing-config-file'
   | 'etcd-cafile'
   | 'etcd-certfile'
   | 'etcd-keyfile'
@@ -21,7 +24,8 @@ export type ConfigurationFlag =
   | 'encryption-provider-config'
   | 'authentication-config'
   | 'authorization-config'
-  | 'authorization-policy-file';
+  | 'authorization-policy-file'
+  | 'audit-policy-file';
 
 /** The content of a file that a flag names; undefined when the flag names none. What is wrong is told by the flag. */
 export async function flagFile(name: FileFlag, flags: ServerFlags, files: Files): Promise<Buffer | undefined> {

@@ -3,6 +3,7 @@ import type { Log, Metrics } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
 import type { ServerFlags } from '../flags.ts';
 import type { Surroundings } from '../surroundings.ts';
+import type { FileRecords } from './configz.ts';
 import { byFlag, type ConfigurationFlag, flagFile } from './flag-files.ts';
 import { reloadMeasures } from './reload-measures.ts';
 
@@ -10,7 +11,7 @@ import { reloadMeasures } from './reload-measures.ts';
 export interface Following<T> {
   readonly flag: ConfigurationFlag;
   /** In names of metrics and in the log. */
-  readonly name: 'encryption' | 'authentication' | 'authorization' | 'abac_policy';
+  readonly name: 'encryption' | 'authentication' | 'authorization' | 'abac_policy' | 'audit_policy';
   readonly reloads: boolean;
   /** Throws a ConfigurationError for a content that cannot come into service. */
   readonly build: (content: string) => T | Promise<T>;
@@ -28,7 +29,17 @@ export interface FollowingOptions {
   readonly log: Log;
   /** Of this process, in metrics that are compared over replicas. */
   readonly serverId: string;
+  /** What becomes of the files. */
+  readonly records: FileRecords;
 }
+
+const kinds: Readonly<Record<ConfigurationFlag, string>> = {
+  'encryption-provider-config': 'EncryptionConfiguration',
+  'authentication-config': 'AuthenticationConfiguration',
+  'authorization-config': 'AuthorizationConfiguration',
+  'authorization-policy-file': 'Policy',
+  'audit-policy-file': 'Policy',
+};
 
 /** One small file. Whoever changes it waits for it to be read, and not for much longer than that. */
 const pollMs = 1_000;
@@ -39,7 +50,7 @@ const pollMs = 1_000;
  */
 export async function followConfiguration<T>(
   { flag, name, reloads, build, requireWell = () => {}, close = () => {}, changed = () => {} }: Following<T>,
-  { flags, surroundings: { clock, files }, metrics, log, serverId }: FollowingOptions,
+  { flags, surroundings: { clock, files }, metrics, log, serverId, records }: FollowingOptions,
   scope: Scope,
 ): Promise<(() => T) | undefined> {
   const first = await flagFile(flag, flags, files);
@@ -52,6 +63,8 @@ export async function followConfiguration<T>(
     closed = true;
     close(current);
   });
+  const record = records.add({ flag, kind: kinds[flag], path: file });
+  record.applied(first);
   if (!reloads) return () => current;
   const measures = reloadMeasures({
     prefix: `apiserver_${name}_config_controller`,
@@ -80,12 +93,14 @@ export async function followConfiguration<T>(
         current = next;
         measures.inService(content);
         measures.reloaded('success');
+        record.applied(content);
         log.withName('configuration').info(`a new ${what} is in service`, { file });
         close(old);
         changed();
       },
       failed: (error) => {
         measures.reloaded('failure');
+        record.failed(error);
         log
           .withName('configuration')
           .error(`the new ${what} is not usable, the old one stays`, { file, error: asError(error) });

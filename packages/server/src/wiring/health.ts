@@ -1,17 +1,33 @@
 import { callUntil, type Clock } from '@cluster-apiserver/base';
 import { type EtcdClient, HistoryReplacedError } from '@cluster-apiserver/storage';
-import { createHealth, type Health, type Log } from '@cluster-apiserver/telemetry';
+import { createHealth, type Health, type Log, type Metrics } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
 
 /** Less than a health check may take, so that its reason is etcd's and not the clock's. */
 const etcdTimeoutMs = 700;
 
-export const openHealth = (clock: Clock, log: Log): Health =>
-  createHealth({
-    clock,
-    failed: (endpoint, check, error) =>
-      log.withName('health').error('a health check failed', { endpoint, check, error: asError(error) }),
+/** What upstream serves at /metrics/slis: the results of health checks, for objectives of availability. */
+export function openHealth(clock: Clock, log: Log, slis: Metrics): Health {
+  const of = { type: ['healthz', 'livez', 'readyz'], name: 'any' } as const; // our names of checks
+  const latest = slis.gauge({
+    name: 'kubernetes_healthcheck',
+    help: 'This metric records the result of a single healthcheck.',
+    labels: of,
   });
+  const total = slis.counter({
+    name: 'kubernetes_healthchecks_total',
+    help: 'This metric records the results of all healthcheck.',
+    labels: { ...of, status: ['success', 'error'] },
+  });
+  return createHealth({
+    clock,
+    checked: (type, name, passed) => {
+      latest.set({ type, name }, passed ? 1 : 0);
+      total.add({ type, name, status: passed ? 'success' : 'error' });
+    },
+    failed: (endpoint, check, error) => log.error('health check failed', { endpoint, check, error: asError(error) }),
+  });
+}
 
 /** A restart does not help against a lost etcd, so only readiness asks for it. */
 export function checkStorage(

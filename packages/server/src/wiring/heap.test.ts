@@ -3,6 +3,7 @@ import { Scope } from '@cluster-apiserver/base';
 import { createLog, createMetrics } from '@cluster-apiserver/telemetry';
 import { handClock } from '../../../base/test/hand-clock.ts';
 import { monitorHeap } from './heap.ts';
+import { exposed } from '../../../telemetry/test/exposed.ts';
 
 test('the heap limit is logged and published, and nearing it is warned of once each time', async () => {
   const clock = handClock();
@@ -13,7 +14,7 @@ test('the heap limit is logged and published, and nearing it is warned of once e
   let usedBytes = 0;
   monitorHeap({ heap: () => ({ usedBytes, limitBytes: 100 * 2 ** 20 }), clock }, metrics, log, scope);
   expect(lines).toEqual([expect.stringMatching(/V8 heap limit.*limitMiB=100/)]);
-  expect((await metrics.exposition()).text).toContain(`nodejs_heap_size_limit_bytes ${100 * 2 ** 20}`);
+  expect(await exposed(metrics)).toContain(`nodejs_heap_size_limit_bytes ${100 * 2 ** 20}`);
   const warnings = (): number => lines.filter((line) => line.includes('--max-old-space-size')).length;
   for (const { usedMiB, warned } of [
     { usedMiB: 79, warned: 0 },

@@ -18,7 +18,7 @@ export function pluginOpener({
     const measures = measuresOf(provider);
     const connection = { socket, timeoutMs, clock, called: measures.called };
     const failed = (error: unknown): void =>
-      log.withName('encryption').error('a key management plugin is not well', { plugin: name, error: asError(error) });
+      log.withName('encryption').error('KMS plugin unhealthy', { plugin: name, error: asError(error) });
     const options = { clock, random, measures, recovered, failed };
     const plugin =
       version === 'v1'

@@ -19,6 +19,10 @@ export function listenerMeasures(metrics: Metrics): ListenerMeasures {
     help: 'Connections refused: all are taken (limit), one address has its share (peer), no file descriptor is left (descriptors).',
     labels: { reason: refusedConnections },
   });
+  const handshakes = metrics.counter({
+    name: 'apiserver_tls_handshake_errors_total',
+    help: 'TLS handshakes of clients that failed.',
+  });
   const cutOff = metrics.counter({
     name: 'apiserver_responses_cut_off_total',
     help: 'Responses cut off because their clients stopped reading, or did so while memory for responses was exhausted.',
@@ -41,6 +45,7 @@ export function listenerMeasures(metrics: Metrics): ListenerMeasures {
   return {
     callbackFailed: (place) => callbacks.add({ place }),
     connectionRefused: (reason) => refused.add({ reason }),
+    handshakeFailed: () => handshakes.add({}),
     responseCutOff: (reason) => cutOff.add({ reason }),
     bodyRefused: (reason) => bodies.add({ reason }),
     sizes: (sizes) => {

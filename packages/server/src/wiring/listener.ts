@@ -6,25 +6,26 @@ import {
   type Handler,
   type Listener,
   type ReportFailure,
+  type ServingCertificate,
 } from '@cluster-apiserver/pipeline';
-import type { Log, Metrics } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
-import type { ServerFlags } from '../flags.ts';
-import type { Surroundings } from '../surroundings.ts';
 import { servingCertificate } from './certificate.ts';
 import { asksForCertificates } from './client-certificates.ts';
+import type { CertificateMeasures } from './certificate-measures.ts';
+import type { FollowingOptions } from './followed-configuration.ts';
 import { listenerMeasures } from './listener-measures.ts';
 
 /** How long clients are asked to leave by themselves. What they have sent by then is still answered, in its own time. */
-const drainMs = 10_000;
+export const drainMs = 10_000;
+
+export interface ListenerOptions extends Omit<FollowingOptions, 'serverId'> {
+  readonly certificates: CertificateMeasures;
+}
 
 /** The port, with the certificate that lies in its file at the time. */
 export async function openListener(
   handler: Handler<ApiRequest>,
-  flags: ServerFlags,
-  surroundings: Surroundings,
-  log: Log,
-  metrics: Metrics,
+  { flags, surroundings, log, metrics, records, certificates }: ListenerOptions,
   scope: Scope,
 ): Promise<Listener> {
   const { clock, random, listen } = surroundings;
@@ -47,15 +48,33 @@ export async function openListener(
     },
     handler,
   );
+  const [certRecord, keyRecord] = [
+    records.add({ flag: 'tls-cert-file', kind: 'certificate', path: certificate.certFile }),
+    records.add({ flag: 'tls-private-key-file', kind: 'private key', path: certificate.keyFile }),
+  ];
+  const noteCertificate = ({ cert, key }: ServingCertificate): void => {
+    certRecord.applied(cert);
+    keyRecord.applied(key);
+    certificates.inUse('serving', cert);
+  };
+  noteCertificate(certificate.current);
+  const reportCertificate: ReportFailure = (what, error) => {
+    // They are used together or not at all.
+    for (const record of [certRecord, keyRecord]) record.failed(error);
+    certificates.reloaded('serving', 'failure');
+    report(what, error);
+  };
   scope.onClose('listener', async () => {
     await listener.drain(drainMs);
     await listener.close(flags['request-timeout']);
   });
   scope.onClose(
     'certificate',
-    followCertificate({ read: certificate.read, clock, report }, certificate.current, (next) =>
-      listener.useCertificate(next),
-    ),
+    followCertificate({ read: certificate.read, clock, report: reportCertificate }, certificate.current, (next) => {
+      listener.useCertificate(next);
+      noteCertificate(next);
+      certificates.reloaded('serving', 'success');
+    }),
   );
   return listener;
 }

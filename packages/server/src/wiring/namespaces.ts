@@ -1,4 +1,13 @@
-import { backoff, callUntil, type Clock, type Random, type Scope, sleep, withinCall } from '@cluster-apiserver/base';
+import {
+  backoff,
+  callUntil,
+  type Clock,
+  type Random,
+  type Scope,
+  sleep,
+  type Span,
+  withinCall,
+} from '@cluster-apiserver/base';
 import type { Namespaces } from '@cluster-apiserver/gates';
 import { decode, type KubeObject, StatusError } from '@cluster-apiserver/model';
 import { create, known, type Resource } from '@cluster-apiserver/registry';
@@ -15,8 +24,8 @@ const manager = 'apiserver';
 export function namespacesIn(resource: Resource, clock: Clock): Namespaces {
   const { kind, collection } = resource;
   const underWay = new Map<string, Promise<void>>();
-  const made = async (name: string): Promise<void> => {
-    const call = callUntil(clock.monotonicMs() + makeTimeoutMs);
+  const made = async (name: string, trace: Span | undefined): Promise<void> => {
+    const call = callUntil(clock.monotonicMs() + makeTimeoutMs, trace);
     const names = { kind: kind.kind, apiVersion: kind.apiVersion };
     const draft = decode(kind.schema, { ...names, metadata: { name } }, () => {}) as KubeObject;
     const options = { namespace: undefined, dryRun: false, manager, warn: () => {} };
@@ -48,7 +57,7 @@ export function namespacesIn(resource: Resource, clock: Clock): Namespaces {
           call,
           others.catch(() => {}),
         );
-      const making = made(name).finally(() => underWay.delete(name));
+      const making = made(name, call.trace).finally(() => underWay.delete(name));
       underWay.set(name, making);
       return withinCall(clock, call, making);
     },
@@ -89,9 +98,7 @@ async function makeAll(
         if (!namespaces.known(name)) await namespaces.make(name, callUntil(clock.monotonicMs() + makeTimeoutMs));
       return;
     } catch (error) {
-      log
-        .withName('namespaces')
-        .warn('making the system namespaces failed; it is tried again', { error: asError(error) });
+      log.withName('namespaces').warn('creating the system namespaces failed; retrying', { error: asError(error) });
     }
     // Ends early, by the signal, when the server closes.
     await sleep(clock, pauses.nextMs(), signal).catch(() => {});

@@ -5,9 +5,40 @@ import {
   loadAuthenticationConfiguration,
 } from '@cluster-apiserver/config';
 import { algorithmNames } from '@cluster-apiserver/gates';
-import { FlagError, parseFlags, type ServerFlags } from '../flags.ts';
+import { FlagError, isGiven, list, pair, path, text } from '../flag.ts';
+import type { ServerFlags } from '../flags.ts';
 import type { Files } from '../surroundings.ts';
 import { flagFile } from './flag-files.ts';
+
+export const oidcFlags = {
+  'oidc-issuer-url': text(
+    {
+      fallback: '',
+      help: 'URL of the OpenID issuer, with https. Excludes --authentication-config.',
+    },
+    'url',
+  ),
+  'oidc-client-id': text({ fallback: '', help: 'Required audience of ID tokens.' }),
+  'oidc-ca-file': path({
+    fallback: '',
+    help: "CA bundle to verify the issuer's certificate. Defaults to the CAs of the system.",
+  }),
+  'oidc-username-claim': text({ fallback: 'sub', help: 'Claim to use as the user name.' }),
+  'oidc-username-prefix': text({
+    fallback: '',
+    help: 'Prefix of user names; - for none. Defaults to the issuer and #, or to none for the claim email.',
+  }),
+  'oidc-groups-claim': text({ fallback: '', help: 'Claim to use as the groups.' }),
+  'oidc-groups-prefix': text({ fallback: '', help: 'Prefix of group names.' }),
+  'oidc-required-claim': pair({
+    fallback: '',
+    help: 'Required claim and its value. Can be repeated.',
+  }),
+  'oidc-signing-algs': list({
+    fallback: 'RS256',
+    help: 'Accepted signing algorithms: RS, ES and PS with 256, 384 or 512, EdDSA.',
+  }),
+};
 
 /** The flags, with where what they say stands in a configuration. */
 const places = {
@@ -29,8 +60,7 @@ export async function configurationOfOidcFlags(
   said: AuthenticationFlags,
   files: Files,
 ): Promise<AuthenticationConfiguration | undefined> {
-  const unset = parseFlags([]);
-  const given = names.filter((name) => shown(flags[name]) !== shown(unset[name]));
+  const given = names.filter((name) => isGiven(oidcFlags[name], flags[name]));
   if (given.length === 0) return undefined;
   checkTogether(flags, given);
   const certificateAuthority = (await flagFile('oidc-ca-file', flags, files))?.toString();
@@ -41,9 +71,6 @@ export async function configurationOfOidcFlags(
     throw error;
   }
 }
-
-const shown = (value: ServerFlags[keyof ServerFlags]): string =>
-  JSON.stringify(value instanceof Map ? [...value] : value);
 
 function checkTogether(flags: ServerFlags, given: readonly string[]): void {
   const faults: string[] = [];

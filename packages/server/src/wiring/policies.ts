@@ -1,17 +1,14 @@
 import type { AdmissionPlugin } from '@cluster-apiserver/gates';
-import {
-  mutatingAdmissionPolicy,
-  type StaticObjects,
-  staticProblems,
-  validatingAdmissionPolicy,
-} from '@cluster-apiserver/policies';
+import { mutatingAdmissionPolicy, validatingAdmissionPolicy } from '@cluster-apiserver/policies';
 import { asError } from '../as-error.ts';
 import type { ConfiguredAdmission } from './admission.ts';
-import { followStaticManifests, type StaticManifests } from './static-manifests.ts';
+import { mutatingPolicyMeasures, validatingPolicyMeasures } from './admission-policy-measures.ts';
+import { policiesOf } from './read-static-manifests.ts';
+import { openStaticManifests } from './static-manifests.ts';
 
 const plugins = {
-  MutatingAdmissionPolicy: mutatingAdmissionPolicy,
-  ValidatingAdmissionPolicy: validatingAdmissionPolicy,
+  MutatingAdmissionPolicy: { openPlugin: mutatingAdmissionPolicy, openMeasures: mutatingPolicyMeasures },
+  ValidatingAdmissionPolicy: { openPlugin: validatingAdmissionPolicy, openMeasures: validatingPolicyMeasures },
 };
 
 /** The plugin of a kind of policies; undefined for a server that does not serve them. */
@@ -19,36 +16,25 @@ export async function openPolicies(
   policyKind: keyof typeof plugins,
   dependencies: ConfiguredAdmission,
 ): Promise<AdmissionPlugin | undefined> {
-  const { resources, environment, clock, configuration, manifestMeasures, log, scope } = dependencies;
+  const { resources, environment, metrics, conditionMeasures, clock, log, scope } = dependencies;
+  const { openPlugin, openMeasures } = plugins[policyKind];
   const [policies, bindings] = [policyKind, `${policyKind}Binding`].map((name) =>
     resources.find(({ kind }) => kind.kind === name),
   );
   if (!policies || !bindings) return undefined;
-  const directory = configuration[policyKind]?.staticManifestsDir;
-  const build = (manifests: StaticManifests): StaticObjects => {
-    const objects = { policies: manifests.of(policies), bindings: manifests.of(bindings) };
-    manifests.requireNoProblems(staticProblems(objects));
-    return objects;
-  };
-  const plugin = plugins[policyKind]({
+  const plugin = openPlugin({
     policies,
     bindings,
-    staticObjects:
-      directory === undefined
-        ? undefined
-        : await followStaticManifests(
-            {
-              ...dependencies,
-              directory,
-              build,
-              resources: [policies, bindings],
-              measures: manifestMeasures({ plugin: policyKind }),
-            },
-            scope,
-          ),
+    staticObjects: await openStaticManifests(
+      policyKind,
+      [policies, bindings],
+      (manifests) => policiesOf(manifests, { policies, bindings }),
+      dependencies,
+    ),
     environment,
+    measures: openMeasures(metrics, conditionMeasures),
     clock,
-    failed: (error) =>
+    compileFailed: (error) =>
       log
         .withName('admission')
         .error('compiling admission policies failed; trying again', { kind: policyKind, error: asError(error) }),

@@ -39,7 +39,7 @@ export function openRbac(
   );
   if (!clusterRoles || !clusterRoleBindings) return undefined;
   const failed = (error: unknown): void =>
-    log.withName('rbac').error('indexing roles and bindings failed; reading them anew', { error: asError(error) });
+    log.withName('rbac').error('indexing roles and bindings failed; rebuilding the index', { error: asError(error) });
   const policy = followPolicy({ resources, clock, failed });
   scope.onClose('RBAC policy', () => policy.close());
   const { current, refresh } = policy;

@@ -6,10 +6,10 @@ import {
   UnusableKeyError,
   verifyingKeysIn,
 } from '@cluster-apiserver/gates';
-import type { Log } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
 import { FlagError } from '../flags.ts';
 import type { Surroundings } from '../surroundings.ts';
+import type { FollowingOptions } from './followed-configuration.ts';
 import type { ServiceAccountSettings } from './service-account-flags.ts';
 
 /** The keys as their files say it now. */
@@ -27,8 +27,7 @@ type Contents = readonly Buffer[];
 
 export async function followKeys(
   settings: ServiceAccountSettings,
-  { clock, files }: Pick<Surroundings, 'clock' | 'files'>,
-  log: Log,
+  { surroundings: { clock, files }, log, records }: Pick<FollowingOptions, 'surroundings' | 'log' | 'records'>,
   scope: Scope,
 ): Promise<FollowedKeys> {
   const { signingKeyFile, keyFiles } = settings;
@@ -39,13 +38,18 @@ export async function followKeys(
     ]);
   let contents = await read();
   let keys = await keysIn(contents, settings);
+  const recorded = [
+    records.add({ flag: 'service-account-signing-key-file', kind: 'private key', path: signingKeyFile }),
+    ...keyFiles.map((path) => records.add({ flag: 'service-account-key-file', kind: 'keys', path })),
+  ];
+  const noteContents = (): void => recorded.forEach((record, index) => record.applied(contents[index] as Buffer));
+  noteContents();
   const listeners: (() => void)[] = [];
   const use = async (next: Contents): Promise<void> => {
     keys = await keysIn(next, settings);
     contents = next;
-    log
-      .withName('authentication')
-      .info('the keys for tokens of service accounts are others now', { signingWith: keys.signing.kid });
+    noteContents();
+    log.withName('authentication').info('keys of service account tokens reloaded', { signingWith: keys.signing.kid });
     for (const listener of listeners) listener();
   };
   const stop = follow(
@@ -56,12 +60,15 @@ export async function followKeys(
       // Somebody may have looked since the last time.
       same: (next) => areSame(next, contents),
       use,
-      failed: (error) =>
+      failed: (error) => {
+        // They are used together or not at all.
+        for (const record of recorded) record.failed(error);
         log
           .withName('authentication')
-          .error('the new keys for tokens of service accounts are not usable, the old ones stay', {
+          .error('cannot reload the keys of service account tokens; keeping the previous ones', {
             error: asError(error),
-          }),
+          });
+      },
     },
     contents,
   );

@@ -29,7 +29,7 @@ const verifiedTtlMs = 10_000;
 
 /** Undefined when there are to be no such tokens. */
 export async function openServiceAccountTokens(
-  { flags, surroundings, log, tokenAsked }: AuthenticationOptions,
+  { flags, surroundings, log, records, tokenAsked }: AuthenticationOptions,
   scope: Scope,
 ): Promise<ServiceAccountTokens | undefined> {
   const settings = serviceAccountSettings(flags);
@@ -37,10 +37,12 @@ export async function openServiceAccountTokens(
   const { issuers, audiences, lifetimeSecondsMax, keySetUri } = settings;
   const [issuer] = issuers;
   const { clock, random } = surroundings;
-  const keys = await followKeys(settings, surroundings, log, scope);
+  const keys = await followKeys(settings, { surroundings, log, records }, scope);
   const tokens = tokenIssuer({ issuer, signingKey: () => keys.current().signing, clock, random });
   if (!isDiscoverable(issuer))
-    log.withName('authentication').info('no https URL issues tokens, so nobody else can find the keys', { issuer });
+    log
+      .withName('authentication')
+      .info('no service account issuer is an https URL; other services cannot discover the keys', { issuer });
   return {
     forKinds: { audiences, lifetimeSecondsMax, issue: tokens.issue },
     authenticator: (findAccount) => {

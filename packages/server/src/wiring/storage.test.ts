@@ -6,6 +6,7 @@ import { handClock } from '../../../base/test/hand-clock.ts';
 import { until } from '../../../base/test/until.ts';
 import { testAuthority } from '../../../certificates/test/test-authority.ts';
 import { parseFlags } from '../flags.ts';
+import { certificateMeasures } from './certificate-measures.ts';
 import { openStorage } from './storage.ts';
 
 const pollMs = 10_000;
@@ -47,7 +48,13 @@ async function openWithFiles() {
   };
   const log = createLog({ clock, format: 'text', verbosity: 0, pid: 1, write: (line) => lines.push(line) });
   const metrics = createMetrics({ ofProcess: false });
-  const storage = { ownPrefix: '/registry/.own/', transformer: identity, metrics, kinds: [] };
+  const storage = {
+    ownPrefix: '/registry/.own/',
+    transformer: identity,
+    metrics,
+    certificates: certificateMeasures(metrics),
+    kinds: [],
+  };
   const { client } = await openStorage(flags, storage, surroundings as never, log, scope); // it uses no more of them
   return { clock, scope, files, lines, second, client, options, shown: () => credentials()?.cert?.toString() };
 }

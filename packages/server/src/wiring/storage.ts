@@ -15,6 +15,8 @@ import type { Log, Metrics } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
 import type { ServerFlags } from '../flags.ts';
 import type { Surroundings } from '../surroundings.ts';
+import type { CertificateMeasures } from './certificate-measures.ts';
+import { publishDatabaseSize } from './database-size.ts';
 import { etcdMeasures, type StorageMeasures } from './etcd-measures.ts';
 import { flagFile } from './flag-files.ts';
 
@@ -26,7 +28,9 @@ export async function openStorage(
     transformer,
     metrics,
     kinds,
+    certificates,
   }: {
+    readonly certificates: CertificateMeasures;
     readonly ownPrefix: string;
     readonly transformer: Transformer;
     readonly metrics: Metrics;
@@ -38,7 +42,7 @@ export async function openStorage(
 ): Promise<{ client: EtcdClient; store: Store; measures: StorageMeasures }> {
   const measures = etcdMeasures(metrics, kinds);
   const etcdLog = log.withName('etcd');
-  const credentials = await followCredentials(flags, { clock, files }, etcdLog, scope);
+  const credentials = await followCredentials(flags, { clock, files, certificates }, etcdLog, scope);
   const client = openEtcdClient({
     endpoints: flags['etcd-servers'],
     connect: connectEtcd(clock, credentials, {
@@ -54,6 +58,7 @@ export async function openStorage(
     report: (event) => reportEtcd(event, etcdLog, measures),
   });
   scope.onClose('etcd', () => client.close());
+  scope.onClose('size of etcd', publishDatabaseSize(metrics, client));
   return { client, store: etcdStore({ client, transformer, ownPrefix }), measures };
 }
 
@@ -63,16 +68,25 @@ const credentialsPollMs = 10_000;
 /** What connections to etcd are opened with, as the files have it. */
 async function followCredentials(
   flags: ServerFlags,
-  { clock, files }: Pick<Surroundings, 'clock' | 'files'>,
+  {
+    clock,
+    files,
+    certificates,
+  }: Pick<Surroundings, 'clock' | 'files'> & { readonly certificates: CertificateMeasures },
   log: Log,
   scope: Scope,
 ): Promise<CredentialsOf> {
+  const noteUse = ({ ca, cert }: Credentials): void => {
+    certificates.inUse('etcd-ca', ca);
+    certificates.inUse('etcd-client', cert);
+  };
   const read = async (): Promise<Credentials> => ({
     ca: await flagFile('etcd-cafile', flags, files),
     cert: await flagFile('etcd-certfile', flags, files),
     key: await flagFile('etcd-keyfile', flags, files),
   });
   let current = await read();
+  noteUse(current);
   const stop = follow<Credentials>(
     {
       clock,
@@ -83,10 +97,14 @@ async function followCredentials(
         // While one file is replaced and the other not yet, they do not fit.
         if (next.cert && next.key) checkCertificate({ cert: next.cert, key: next.key });
         current = next;
+        noteUse(next);
+        certificates.reloaded('etcd-client', 'success');
         log.info('etcd client credentials reloaded');
       },
-      failed: (error) =>
-        log.error('cannot reload etcd client credentials; keeping the old ones', { error: asError(error) }),
+      failed: (error) => {
+        certificates.reloaded('etcd-client', 'failure');
+        log.error('cannot reload etcd client credentials; keeping the old ones', { error: asError(error) });
+      },
     },
     current,
   );
@@ -130,9 +148,9 @@ function reportEtcd(event: EtcdEvent, log: Log, measures: StorageMeasures): void
       return log.error('etcd is out of space; rejecting writes other than deletions until an operator makes room');
     case 'not full':
       measures.isFull(false);
-      return log.info('etcd accepts data again');
+      return log.info('etcd accepts writes again');
     case 'watch refused':
-      return log.error('etcd refuses the watch of all objects; changes of others are not seen', {
+      return log.error('etcd rejects the watch of all objects; changes of other writers are not visible', {
         error: asError(event.cause),
       });
     case 'watch accepted':

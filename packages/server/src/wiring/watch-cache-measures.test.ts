@@ -5,6 +5,7 @@ import { openRegistry, type Resource } from '@cluster-apiserver/registry';
 import { type EtcdClient, memoryStore, RevisionTooLargeError, revision } from '@cluster-apiserver/storage';
 import { createMetrics } from '@cluster-apiserver/telemetry';
 import { publishWatchCache, readMeasures } from './watch-cache-measures.ts';
+import { exposed } from '../../../telemetry/test/exposed.ts';
 
 const call = callUntil(Number.POSITIVE_INFINITY);
 
@@ -18,7 +19,7 @@ test.each([
   const client = { history: { revision: known } } as EtcdClient; // nothing else of it is read
   const cache = { reached: revision(reached), progressAgeMs: 2_500, waiting: 3 };
   publishWatchCache(metrics, { cache, resources: [], client });
-  const lines = (await metrics.exposition()).text.split('\n');
+  const lines = (await exposed(metrics)).split('\n');
   expect(lines).toEqual(
     expect.arrayContaining([
       `apiserver_watch_cache_revision_lag ${lag}`,
@@ -44,7 +45,7 @@ test('consistent reads count as such, reads that want a revision as waits alone'
   const { collection } = resources.find(({ kind }) => kind.plural === 'serviceaccounts') as Resource; // it is served
   for (let reads = 0; reads < 2; reads++) await collection.reach(undefined, call);
   await expect(collection.reach(revision(cache.reached + 1), call)).rejects.toThrow(RevisionTooLargeError);
-  const lines = (await metrics.exposition()).text.split('\n');
+  const lines = (await exposed(metrics)).split('\n');
   const of = 'group="",resource="serviceaccounts"';
   expect(lines).toEqual(
     expect.arrayContaining([

@@ -53,7 +53,7 @@ export function publishWatchCache(
     help: string,
     read: (statistics: CollectionStatistics) => number,
   ): void =>
-    metrics.readAtScrape<'group' | 'resource'>(type, { name, help }, () =>
+    metrics.readAtScrape<'group' | 'resource'>(type, { name, help, labels: ['group', 'resource'] }, () =>
       resources.map((resource) => ({ labels: labelsOf(resource), value: read(resource.collection.statistics) })),
     );
   one(
@@ -76,6 +76,7 @@ export function publishWatchCache(
     {
       name: 'apiserver_watch_cache_resource_version',
       help: 'Current resource version of watch cache broken by resource type.',
+      labels: ['group', 'resource'],
     },
     () => resources.map((resource) => ({ labels: labelsOf(resource), value: resource.collection.reached })),
   );
@@ -84,6 +85,19 @@ export function publishWatchCache(
     'apiserver_resource_objects',
     'Number of stored objects split by kind, as the watch cache has them.',
     ({ objects }) => objects,
+  );
+  metrics.readAtScrape(
+    'gauge',
+    {
+      name: 'apiserver_storage_objects',
+      help: 'Number of stored objects split by kind. As apiserver_resource_objects, which upstream has in its place.',
+      labels: ['resource'],
+    },
+    () =>
+      resources.map(({ kind: { group, plural }, collection }) => ({
+        labels: { resource: group === '' ? plural : `${plural}.${group}` },
+        value: collection.statistics.objects,
+      })),
   );
   each(
     'counter',

@@ -1,6 +1,6 @@
 import type { ServedKind } from '@cluster-apiserver/model';
 import type { WatchMeasures } from '@cluster-apiserver/pipeline';
-import type { Metrics } from '@cluster-apiserver/telemetry';
+import { doublingBuckets, type Metrics } from '@cluster-apiserver/telemetry';
 
 /** Upstream's labels and names; `scope` and the rest are ours to choose, never a client's. */
 export function watchMeasures(metrics: Metrics, kinds: readonly ServedKind[]): WatchMeasures {
@@ -24,10 +24,33 @@ export function watchMeasures(metrics: Metrics, kinds: readonly ServedKind[]): W
     help: 'Watches ended because their clients stopped reading.',
     labels: { group, resource },
   });
-  const all = { verb: 'WATCH', subresource: '', component: 'apiserver' };
+  const ofEvents = { group: 'any', version: 'any', resource: 'any' } as const; // of our kinds
+  const events = metrics.counter({
+    name: 'apiserver_watch_events_total',
+    help: 'Number of events sent in watch clients',
+    labels: ofEvents,
+  });
+  const sizes = metrics.histogram({
+    name: 'apiserver_watch_events_sizes',
+    help: 'Watch event size distribution in bytes. Events that were sent together count with their mean.',
+    labels: ofEvents,
+    buckets: doublingBuckets(1024, 8),
+  });
   return {
-    began: (watched) => open.add({ ...all, ...watched }, 1),
-    ended: (watched) => open.add({ ...all, ...watched }, -1),
-    stalled: ({ group, resource }) => terminated.add({ group, resource }),
+    began: ({ group, version, resource, scope }) => {
+      const of = { group, version, resource };
+      const running = open.series({ ...of, verb: 'WATCH', subresource: '', scope, component: 'apiserver' });
+      const sent = events.series(of);
+      const sized = sizes.means(of);
+      running(1);
+      return {
+        sent: (count, bytes) => {
+          sent(count);
+          sized(bytes, count);
+        },
+        stalled: () => terminated.add({ group, resource }),
+        ended: () => running(-1),
+      };
+    },
   };
 }

@@ -5,6 +5,7 @@ import { httpsClient, retirable, type WebhookConnection } from '@cluster-apiserv
 import type { Log } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
 import type { Surroundings } from '../surroundings.ts';
+import type { FileRecords } from './configz.ts';
 
 interface Connection {
   /** Absolute, or as seen from where the server was started. */
@@ -12,6 +13,8 @@ interface Connection {
   readonly first: ConnectionFile;
   /** Whose connection it is, for the log. */
   readonly of: string;
+  /** That names the file, or the configuration that does. */
+  readonly flag: string;
 }
 
 export interface FollowedConnection {
@@ -30,8 +33,12 @@ const connectionsMax = 64;
  * be used leaves the old one in service; requests in flight end over the connection that they began with.
  */
 export function followConnection(
-  { file, first, of }: Connection,
-  { surroundings: { clock, files }, log }: { readonly surroundings: Surroundings; readonly log: Log },
+  { file, first, of, flag }: Connection,
+  {
+    surroundings: { clock, files },
+    log,
+    records,
+  }: { readonly surroundings: Surroundings; readonly log: Log; readonly records: FileRecords },
 ): FollowedConnection {
   const open = ({
     server,
@@ -55,6 +62,9 @@ export function followConnection(
     bearerToken: token,
   });
   let current = open(first);
+  const record = records.add({ flag, kind: 'Config', path: file });
+  const noteContent = (): void => void files.read(file).then(record.applied, record.failed);
+  noteContent();
   const stop = follow(
     {
       clock,
@@ -65,14 +75,16 @@ export function followConnection(
         const old = current;
         current = open(next);
         old.client.retire();
-        log.withName('configuration').info('webhook connection reloaded', { webhook: of, file });
+        noteContent();
+        log.withName('configuration').info(`connection of the ${of} reloaded`, { file });
       },
-      failed: (error) =>
-        log.withName('configuration').error('webhook connection unusable; keeping the previous one', {
-          webhook: of,
+      failed: (error) => {
+        record.failed(error);
+        log.withName('configuration').error(`the changed connection of the ${of} is not usable, the old one stays`, {
           file,
           error: asError(error),
-        }),
+        });
+      },
     },
     first,
   );
@@ -80,6 +92,7 @@ export function followConnection(
     current: () => current,
     close: () => {
       stop();
+      record.remove();
       current.client.close();
     },
   };

@@ -10,14 +10,14 @@ const flag = 'authentication-token-webhook-config-file';
 
 /** Somebody outside who knows tokens; undefined when no flag names one. */
 export async function openWebhookTokens(
-  { flags, surroundings, log, tokenAsked }: AuthenticationOptions,
+  { flags, surroundings, log, records, tokenAsked }: AuthenticationOptions,
   scope: Scope,
 ): Promise<TokenAuthenticator | undefined> {
   const { clock, random, files } = surroundings;
   const file = flags[flag];
   if (file === '') return undefined;
   const first = await byFlag(flag, () => loadWebhookConnection(file, files.read));
-  const followed = followConnection({ file, first, of: 'token webhook' }, { surroundings, log });
+  const followed = followConnection({ file, first, of: 'token webhook', flag }, { surroundings, log, records });
   scope.onClose('connections to the token webhook', followed.close);
   const stopped = new AbortController();
   scope.onClose('questions to the token webhook', () => stopped.abort(new Error('the server stops')));

@@ -3,7 +3,7 @@
  * is a series of short attempts, each at the likeliest member. How long the series goes on depends on whether waiting
  * can help: as long as most members live, a leader will be found; when they do not, nothing can be found.
  */
-import { callUntil, type Clock, type Random, throwIfAborted } from '@cluster-apiserver/base';
+import { callUntil, type Clock, type Random, serverAttributes, throwIfAborted } from '@cluster-apiserver/base';
 import { HistoryReplacedError, StorageFullError, StorageUnavailableError } from '../errors.ts';
 import { type Revision, revision } from '../revision.ts';
 import type { Call } from '../store.ts';
@@ -20,7 +20,7 @@ import { Verification } from './verification.ts';
 import { WakingTime } from './waking-time.ts';
 import type { Rpc } from './wire/fields.ts';
 import { type RangeRequest, range } from './wire/key-value.ts';
-import { memberStatus } from './wire/status.ts';
+import { type MemberStatus, memberStatus } from './wire/status.ts';
 
 export interface EtcdOptions {
   /** Such as http://127.0.0.1:2379, all members of one cluster. */
@@ -74,6 +74,8 @@ export interface EtcdClient {
    * there is none, and with a StorageUnavailableError when the client is closed.
    */
   stream(path: string): Promise<MemberConnection>;
+  /** The size of the database of the member that answers. */
+  readDatabaseBytes(call: Call): Promise<number>;
   /** Asks a quorum for the newest revision; throws StorageUnavailableError when there is none to ask. */
   readHead(call: EtcdCall): Promise<Revision>;
   close(): void;
@@ -235,6 +237,7 @@ export function openEtcdClient(options: EtcdOptions): EtcdClient {
           timeoutMs: answerMs,
           late: { withinMs: slowAttemptMaxMs, came: cameLate },
           requireLeader: true,
+          trace: call.trace?.context,
         };
         const asked = member.transport.unary(rpc.path, message, options);
         const first = late ? await late.orElse(asked) : { message: await asked };
@@ -249,6 +252,7 @@ export function openEtcdClient(options: EtcdOptions): EtcdClient {
           history.saw(header.revision);
         }
         members.served(member);
+        call.trace?.set({ ...serverAttributes(new URL(member.endpoint)), 'etcd.attempts': attempt + 1 });
         slowness.answered(time.nowMs() - sentMs);
         measures.attempted('answered');
         outage.end();
@@ -285,9 +289,13 @@ export function openEtcdClient(options: EtcdOptions): EtcdClient {
 
   /** Only a write that succeeds would show that there is space again, and a replica that is not ready gets none. */
   const lookForSpace = async (call: Call): Promise<void> => {
+    if (!(await statusOfMember(call)).outOfSpace) refusals.end('full');
+  };
+  const statusOfMember = async (call: Call): Promise<MemberStatus> => {
     const options = { timeoutMs: call.deadlineMs - clock.monotonicMs(), requireLeader: false };
-    const answer = await members.choose().transport.unary(memberStatus.path, memberStatus.encode(), options);
-    if (!memberStatus.decode(answer).outOfSpace) refusals.end('full');
+    return memberStatus.decode(
+      await members.choose().transport.unary(memberStatus.path, memberStatus.encode(), options),
+    );
   };
 
   return {
@@ -296,6 +304,7 @@ export function openEtcdClient(options: EtcdOptions): EtcdClient {
     time,
     electionTimeoutMs,
     measures,
+    readDatabaseBytes: async (call) => (await statusOfMember(call)).databaseBytes,
     check: async (call) => {
       if (refusals.full) await lookForSpace(call).catch(ignoreSilentMember);
       refusals.check();

@@ -1,4 +1,4 @@
-import { detached, throwIfAborted, perform, type Steps } from '@cluster-apiserver/base';
+import { detached, inSpan, throwIfAborted, perform, type SpanOptions, type Steps } from '@cluster-apiserver/base';
 import {
   KeyExistsError,
   RevisionCompactedError,
@@ -46,8 +46,8 @@ export function etcdStore({ client, transformer, ownPrefix }: EtcdStoreOptions):
   const writeOnce = writer(client, sharedLeases(client), ownPrefix);
   const ownWrites = new OwnWrites();
   const watched: Transformer = {
-    toStorage: (value, key) => transformer.toStorage(value, key),
-    fromStorage: (value, key) => ownWrites.take(key, value) ?? transformer.fromStorage(value, key),
+    toStorage: (value, key, trace) => transformer.toStorage(value, key, trace),
+    fromStorage: (value, key, trace) => ownWrites.take(key, value) ?? transformer.fromStorage(value, key, trace),
   };
   // Our own prefix stands beside the resources.
   const resourceAt = ownPrefix.lastIndexOf('/', ownPrefix.length - 2) + 1;
@@ -55,7 +55,7 @@ export function etcdStore({ client, transformer, ownPrefix }: EtcdStoreOptions):
   const watchReader = new EntryReader(watched, clock, resourceAt);
 
   const read = (keyValue: KeyValue, call: Call): Stored | Promise<Stored> =>
-    beforeDeadline(readValue(transformer, keyValue), call, clock);
+    beforeDeadline(readValue(transformer, keyValue, call.trace), call, clock);
   const write = async (
     key: string,
     value: Buffer,
@@ -67,7 +67,7 @@ export function etcdStore({ client, transformer, ownPrefix }: EtcdStoreOptions):
     // Writes that came this far in one turn are transformed one right after the other, which takes each of them less.
     await Promise.resolve();
     // Once for all attempts: the bytes are what our own write is recognised by.
-    const stored = await beforeDeadline(transformer.toStorage(value, key), call, clock);
+    const stored = await beforeDeadline(transformer.toStorage(value, key, call.trace), call, clock);
     ownWrites.note(key, value, source, stored);
     let applied = false;
     try {
@@ -103,7 +103,15 @@ export function etcdStore({ client, transformer, ownPrefix }: EtcdStoreOptions):
     // The condition was that nothing is there, so something is.
     throw new KeyExistsError(await read(outcome.current as NonNullable<typeof outcome.current>, call));
   };
-  const measured = <T>(operation: EtcdOperation, key: string, result: Promise<T>): Promise<T> => {
+  const measured = <T>(
+    operation: EtcdOperation,
+    key: string,
+    call: Call,
+    act: (call: Call) => Promise<T>,
+  ): Promise<T> => {
+    const result = call.trace
+      ? inSpan(call, `etcd ${operation}`, act, spanOptions(operation, listReader.resourceOf(key)))
+      : act(call);
     const beganMs = clock.monotonicMs();
     const ended = (failed: boolean): void => {
       const resource = listReader.resourceOf(key);
@@ -120,20 +128,24 @@ export function etcdStore({ client, transformer, ownPrefix }: EtcdStoreOptions):
   };
 
   return {
-    get: (key, call) => measured('get', key, get(key, call)),
-    list: (asked, call) => measured('list', asked.prefix, list(asked, call)),
-    create: (key, value, options, call) => measured('create', key, create(key, value, options, call)),
+    get: (key, call) => measured('get', key, call, (traced) => get(key, traced)),
+    list: (asked, call) => measured('list', asked.prefix, call, (traced) => list(asked, traced)),
+    create: (key, value, options, call) =>
+      measured('create', key, call, (traced) => create(key, value, options, traced)),
     update: (key, value, expected, options, call) =>
-      measured('update', key, replaced(key, expected, call, write(key, value, expected, options, call))),
+      measured('update', key, call, (traced) =>
+        replaced(key, expected, traced, write(key, value, expected, options, traced)),
+      ),
     delete: (key, expected, call) =>
-      measured(
-        'delete',
-        key,
-        replaced(key, expected, call, writeOnce({ key, expected, value: undefined }, call, history.number)),
+      measured('delete', key, call, (traced) =>
+        replaced(key, expected, traced, writeOnce({ key, expected, value: undefined }, traced, history.number)),
       ),
     watch: (prefix, after, signal, previous = 'told', keys = 'awaited') =>
       watchEtcd(client, watchReader, { prefix, after, signal, withPrevious: previous === 'told', keys, progress }),
-    head: (call) => client.readHead(call),
+    head: (call) =>
+      call.trace
+        ? inSpan(call, 'etcd head', (traced) => client.readHead(traced), spanOptions('head', ''))
+        : client.readHead(call),
     askForProgress: () => progress.ask(),
     reopenWatches: () => progress.reopen(),
     get history() {
@@ -142,6 +154,16 @@ export function etcdStore({ client, transformer, ownPrefix }: EtcdStoreOptions):
     onHistoryReplaced: (listener) => history.onReplaced(listener),
   };
 }
+
+/** By OpenTelemetry's conventions for databases. */
+const spanOptions = (operation: string, resource: string): SpanOptions => ({
+  kind: 'client',
+  attributes: {
+    'db.system.name': 'etcd',
+    'db.operation.name': operation,
+    ...(resource !== '' && { 'db.collection.name': resource }),
+  },
+});
 
 /**
  * Reads page after page at the revision of the first, until the limit or the end. Who comes back for what lies behind

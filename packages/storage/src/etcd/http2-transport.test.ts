@@ -75,6 +75,21 @@ describe.each(etcdTransports)('over %s HTTP/2,', (name) => {
     expect(seen[':authority']).toMatch(/^127\.0\.0\.1:\d+$/);
   });
 
+  test('names the span that it asks for, and asks for others without', async () => {
+    const seen: unknown[] = [];
+    const { transport } = await peer((stream, headers) => {
+      seen.push([headers['grpc-timeout'], headers['traceparent'], headers['tracestate']]);
+      good(stream, 'answer');
+    });
+    const trace = { traceId: 'a'.repeat(32), spanId: 'b'.repeat(16), flags: 1, state: 'vendor=1' };
+    await transport.unary('/service/Method', Buffer.from('q'), { timeoutMs: 2_000, requireLeader: true, trace });
+    await ask(transport);
+    expect(seen).toEqual([
+      ['2000m', `00-${trace.traceId}-${trace.spanId}-01`, 'vendor=1'],
+      ['2000m', undefined, undefined],
+    ]);
+  });
+
   test('a refusal is read from the headers when they are the whole answer, and its text is decoded', async () => {
     const { transport } = await peer((stream) => {
       stream.respond(

@@ -1,5 +1,5 @@
 /** gRPC over HTTP/2, as much of it as etcd needs. This is the hot path of the whole server: it stays bare. */
-import type { Clock } from '@cluster-apiserver/base';
+import { type Clock, traceHeaders } from '@cluster-apiserver/base';
 import { decodeStatusMessage, frame, MessageReader } from './grpc-frames.ts';
 import { type Connection, connect, type Listener, patienceMinMs, type Stream } from './http2/connection.ts';
 import { connectByNode } from './http2/node-connection.ts';
@@ -71,10 +71,11 @@ class Http2Transport implements Transport {
     this.#tls = tls;
   }
 
-  unary(path: string, question: Uint8Array, { timeoutMs, late, requireLeader }: UnaryOptions): Promise<Buffer> {
+  unary(path: string, question: Uint8Array, { timeoutMs, late, requireLeader, trace }: UnaryOptions): Promise<Buffer> {
     return new Promise((resolve, reject) => {
       // The member gives up at this time, so whoever listens for longer leaves it more.
-      const headers = this.#headersOf(path, requireLeader, `${Math.ceil(timeoutMs + (late?.withinMs ?? 0))}m`);
+      const same = this.#headersOf(path, requireLeader, `${Math.ceil(timeoutMs + (late?.withinMs ?? 0))}m`);
+      const headers = trace ? Buffer.concat([same, headerBlock(Object.entries(traceHeaders(trace)))]) : same;
       const asked = new Question(this.#endpoint, this.#clock, resolve, reject, late);
       asked.ask(this.#current(), headers, question, timeoutMs);
     });

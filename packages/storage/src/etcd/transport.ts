@@ -1,3 +1,5 @@
+import type { TraceContext } from '@cluster-apiserver/base';
+
 /**
  * How the client reaches one member of etcd: bytes there, bytes back. It is an argument everywhere, so that a model of
  * etcd under a clock moved by hand can stand behind it.
@@ -24,6 +26,8 @@ export interface UnaryOptions {
   readonly late?: LateAnswer | undefined;
   /** Refuse instead of wait while the member knows of no leader. Only questions about the member itself say false. */
   readonly requireLeader: boolean;
+  /** The span that the call is made for, if it is sampled. */
+  readonly trace?: TraceContext | undefined;
 }
 
 export interface LateAnswer {

@@ -1,5 +1,5 @@
 /** Between what etcd keeps and what the store gives: every value passes through the transformer, with its key. */
-import { type Clock, DeadlineExceededError, withinCall } from '@cluster-apiserver/base';
+import { type Clock, DeadlineExceededError, type Span, withinCall } from '@cluster-apiserver/base';
 import { CorruptValueError, KeyUnavailableError } from '../errors.ts';
 import { revision } from '../revision.ts';
 import type { Call, Entry, Stored, Unreadable } from '../store.ts';
@@ -7,7 +7,7 @@ import type { Transformed, Transformer } from '../transform/transformer.ts';
 import type { KeyValue } from './wire/key-value.ts';
 
 /** Most transformers answer at once, and then nothing is waited for. */
-export function readValue(transformer: Transformer, keyValue: KeyValue): Stored | Promise<Stored> {
+export function readValue(transformer: Transformer, keyValue: KeyValue, trace?: Span): Stored | Promise<Stored> {
   const { key, modRevision } = keyValue;
   const stored = ({ value, stale, source }: Transformed): Stored => ({
     key,
@@ -20,7 +20,7 @@ export function readValue(transformer: Transformer, keyValue: KeyValue): Stored 
     throw new CorruptValueError([key], { cause });
   };
   try {
-    const transformed = transformer.fromStorage(keyValue.value, key);
+    const transformed = transformer.fromStorage(keyValue.value, key, trace);
     return transformed instanceof Promise ? transformed.then(stored, corrupt) : stored(transformed);
   } catch (cause) {
     return corrupt(cause);

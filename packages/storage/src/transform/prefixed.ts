@@ -22,11 +22,11 @@ export function prefixed(providers: readonly [Provider, ...Provider[]]): Transfo
   const writer = ways[0] as (typeof ways)[number]; // there is one for each provider
   const withPrefix = (pieces: Pieces): Pieces => (writer.prefix.length === 0 ? pieces : [writer.prefix, ...pieces]);
   return {
-    toStorage: (value, key) => {
-      const pieces = writer.transformer.toStorage(value, key);
+    toStorage: (value, key, trace) => {
+      const pieces = writer.transformer.toStorage(value, key, trace);
       return pieces instanceof Promise ? pieces.then(withPrefix) : withPrefix(pieces);
     },
-    fromStorage: (value, key) => {
+    fromStorage: (value, key, trace) => {
       const from = (first: number, faults: readonly unknown[]): Transformed | Promise<Transformed> => {
         const told = [...faults];
         for (let at = first; at < ways.length; at++) {
@@ -37,7 +37,7 @@ export function prefixed(providers: readonly [Provider, ...Provider[]]): Transfo
             stale: stale || at > 0,
           });
           try {
-            const transformed = transformer.fromStorage(value.subarray(prefix.length), key);
+            const transformed = transformer.fromStorage(value.subarray(prefix.length), key, trace);
             if (!(transformed instanceof Promise)) return read(transformed);
             return transformed.then(read, (fault: unknown) => from(at + 1, [...told, fault]));
           } catch (fault) {

@@ -23,8 +23,8 @@ export function retiring({ toStorage, fromStorage }: Transformer, close: () => v
   };
   return {
     transformer: {
-      toStorage: (value, key) => followed(toStorage(value, key)),
-      fromStorage: (value, key) => followed(fromStorage(value, key)),
+      toStorage: (value, key, trace) => followed(toStorage(value, key, trace)),
+      fromStorage: (value, key, trace) => followed(fromStorage(value, key, trace)),
     },
     retire: () => {
       if (retired) return;

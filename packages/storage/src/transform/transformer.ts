@@ -1,3 +1,4 @@
+import type { Span } from '@cluster-apiserver/base';
 import type { Pieces } from '../pieces.ts';
 
 /**
@@ -5,10 +6,10 @@ import type { Pieces } from '../pieces.ts';
  * along as context, so that a value moved to another place can be refused.
  */
 export interface Transformer {
-  /** Each layer adds its own pieces. */
-  toStorage(value: Uint8Array, key: string): Pieces | Promise<Pieces>;
-  /** Throws or rejects when the value is not one that it can read. */
-  fromStorage(value: Buffer, key: string): Transformed | Promise<Transformed>;
+  /** Each layer adds its own pieces. `trace` is the span of the write, if it is sampled. */
+  toStorage(value: Uint8Array, key: string, trace?: Span): Pieces | Promise<Pieces>;
+  /** Throws or rejects when the value is not one that it can read. `trace` is the span of the read, if it is sampled. */
+  fromStorage(value: Buffer, key: string, trace?: Span): Transformed | Promise<Transformed>;
 }
 
 /** One that waits for nobody. */

@@ -3,7 +3,7 @@
  * question that is sent after it arrived, because what it then sees is at least as new as everything acknowledged
  * before it began; a question already on its way is no use to it.
  */
-import { callUntil, type Clock } from '@cluster-apiserver/base';
+import { callUntil, type Clock, type Span } from '@cluster-apiserver/base';
 import { HistoryReplacedError, RevisionTooLargeError, StorageUnavailableError } from '../errors.ts';
 import { type Revision, revision } from '../revision.ts';
 import type { Call, Store } from '../store.ts';
@@ -50,6 +50,8 @@ export class Freshness {
   readonly #store: FreshnessOptions['store'];
   readonly #clock: Clock;
   #readers: Reader[] = [];
+  /** A span of one of the readers. */
+  #trace: Span | undefined;
   #asking = false;
   #waiters: Waiter[] = [];
   #cancelAsking: (() => void) | undefined;
@@ -151,6 +153,7 @@ export class Freshness {
     this.requireKnown();
     return this.#within(call, observe, (reader) => {
       this.#readers.push(reader);
+      this.#trace ??= call.trace;
       this.#ask();
     });
   }
@@ -173,7 +176,10 @@ export class Freshness {
 
   async #askFor(readers: readonly Reader[]): Promise<void> {
     try {
-      const head = await this.#store.head(callUntil(this.#clock.monotonicMs() + questionTimeoutMs));
+      // The shared read is in one trace: that of the first sampled reader.
+      const trace = this.#trace;
+      this.#trace = undefined;
+      const head = await this.#store.head(callUntil(this.#clock.monotonicMs() + questionTimeoutMs, trace));
       this.requireKnown();
       if (head <= this.#reached) for (const reader of readers) answer(reader, 0);
       else this.#waitFor(head, readers);

@@ -1,10 +1,11 @@
-/** Policies from files, in the server as it is assembled. */
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+/** Policies and webhooks from files, in the server as it is assembled. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { until } from '../../../base/test/until.ts';
 import { kinds } from '@cluster-apiserver/kinds';
 import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
 import { metric } from '../authorization/configuration.ts';
 import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
+import { type AdmissionWebhooks, labels, says, startAdmissionWebhooks } from './admission-webhook.ts';
 
 let etcd: RealEtcd;
 let server: ServedKinds | undefined;
@@ -56,14 +57,11 @@ const bound = (policy: object): string => {
 };
 
 const serve = async (files: Readonly<Record<string, string>>, errorsExpected = false): Promise<ServedKinds> => {
-  const plugin = (name: string, directory: string): object => ({
+  const plugin = (name: string, directory: string, kind = `${name}Configuration`): object => ({
     name,
-    configuration: {
-      apiVersion: 'apiserver.config.k8s.io/v1',
-      kind: `${name}Configuration`,
-      staticManifestsDir: directory,
-    },
+    configuration: { apiVersion: 'apiserver.config.k8s.io/v1', kind, staticManifestsDir: directory },
   });
+  const ofWebhooks = 'WebhookAdmissionConfiguration';
   server = await serveKinds(kinds, {
     etcd,
     errorsExpected,
@@ -75,10 +73,14 @@ const serve = async (files: Readonly<Record<string, string>>, errorsExpected = f
         plugins: [
           plugin('ValidatingAdmissionPolicy', '/etc/validating'),
           plugin('MutatingAdmissionPolicy', '/etc/mutating'),
+          plugin('ValidatingAdmissionWebhook', '/etc/validating-webhooks', ofWebhooks),
+          plugin('MutatingAdmissionWebhook', '/etc/mutating-webhooks', ofWebhooks),
         ],
       }),
       '/etc/validating/notes.txt': 'not a manifest',
       '/etc/mutating/notes.txt': 'not a manifest',
+      '/etc/validating-webhooks/notes.txt': 'not a manifest',
+      '/etc/mutating-webhooks/notes.txt': 'not a manifest',
       ...files,
     },
   });
@@ -190,6 +192,133 @@ test('changed files come into force as a whole, and faulty ones leave the old on
   expect(await metric(served, `${prefix}_automatic_reloads_total`, { plugin, status: 'failure' })).toBe(1);
   expect(await metric(served, `${prefix}_automatic_reloads_total`, { plugin, status: 'success' })).toBeGreaterThan(1);
   expect(await metric(served, `${prefix}_last_config_info`, { plugin })).toBe(1);
+});
+
+describe('webhooks of files', () => {
+  let hooks: AdmissionWebhooks;
+  beforeAll(async () => {
+    hooks = await startAdmissionWebhooks();
+  });
+  afterAll(() => hooks.server.leave());
+  beforeEach(() => {
+    hooks.asked.length = 0;
+    hooks.answers.clear();
+  });
+  const configurations = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations';
+  const configuration = (type: 'Validating' | 'Mutating', name: string, webhook: object): object => ({
+    apiVersion,
+    kind: `${type}WebhookConfiguration`,
+    metadata: { name },
+    webhooks: [webhook],
+  });
+  const rulesOf = (apiGroup: string, resource: string): object[] => [
+    { operations: ['CREATE', 'DELETE'], apiGroups: [apiGroup], apiVersions: ['v1'], resources: [resource] },
+  ];
+
+  test('are called from the first request on, and seen and changed by nobody', async () => {
+    hooks.answers.set('labels', labels('by', 'file'));
+    hooks.answers.set('denies', says({ allowed: false, status: { message: 'by the file' } }));
+    const { ask } = await serve({
+      '/etc/mutating-webhooks/a.yaml': JSON.stringify(
+        configuration('Mutating', 'labels.static.k8s.io', hooks.webhook('labels')),
+      ),
+      '/etc/validating-webhooks/a.yaml': JSON.stringify(
+        configuration(
+          'Validating',
+          'denies.static.k8s.io',
+          hooks.webhook('denies', { objectSelector: { matchLabels: { secret: 'yes' } } }),
+        ),
+      ),
+    });
+    const { body } = await ask('POST', accounts, account());
+    expect(body.metadata.labels).toEqual({ by: 'file' });
+    hooks.answers.set('labels', labels('secret'));
+    expect(await ask('POST', accounts, account())).toMatchObject({
+      status: 400,
+      body: { message: 'admission webhook "denies.hooks.example.com" denied the request: by the file' },
+    });
+    expect((await ask('GET', configurations)).body.items).toEqual([]);
+    expect((await ask('DELETE', `${configurations}/denies.static.k8s.io`)).status).toBe(404);
+    const taken = configuration('Validating', 'other.static.k8s.io', hooks.webhook('other'));
+    expect(await ask('POST', configurations, taken)).toMatchObject({
+      status: 422,
+      body: { details: { causes: [{ field: 'metadata.name', reason: 'FieldValueInvalid' }] } },
+    });
+  });
+
+  test('are called before those of the API, and keep objects of admission from being deleted', async () => {
+    hooks.answers.set('guards', says({ allowed: false }));
+    const protectedOnly = { objectSelector: { matchLabels: { protected: 'yes' } } };
+    const { ask } = await serve({
+      '/etc/validating-webhooks/a.json': JSON.stringify(
+        configuration(
+          'Validating',
+          'z.static.k8s.io',
+          hooks.webhook('guards', {
+            ...protectedOnly,
+            rules: [...rulesOf('admissionregistration.k8s.io', '*'), ...rulesOf('', 'serviceaccounts')],
+          }),
+        ),
+      ),
+    });
+    const name = fresh();
+    const ofApi = { ...configuration('Validating', name, hooks.webhook('api')), metadata: { name } };
+    expect((await ask('POST', configurations, ofApi)).status).toBe(201);
+    await ask('POST', accounts, account({ protected: 'yes' }));
+    expect(hooks.pathsAsked()).toEqual(['guards', 'api']);
+    await ask(
+      'PATCH',
+      `${configurations}/${name}`,
+      { metadata: { labels: { protected: 'yes' } } },
+      'application/merge-patch+json',
+    );
+    expect((await ask('DELETE', `${configurations}/${name}`)).status).toBe(400);
+    hooks.answers.delete('guards');
+    expect((await ask('DELETE', `${configurations}/${name}`)).status).toBe(200);
+  });
+
+  test('follow their files', async () => {
+    hooks.answers.set('denies', says({ allowed: false }));
+    const file = (name: string): string =>
+      JSON.stringify(configuration('Validating', 'a.static.k8s.io', hooks.webhook(name)));
+    const { ask, write } = await serve({ '/etc/validating-webhooks/a.yaml': file('allows') });
+    expect((await ask('POST', accounts, account())).status).toBe(201);
+    await write('/etc/validating-webhooks/a.yaml', file('denies'));
+    const status = async (): Promise<number> => (await ask('POST', accounts, account())).status;
+    await until('the new webhook is in force', async () => (await status()) === 400 || undefined);
+  });
+
+  test.each<[string, object, string]>([
+    [
+      'a service',
+      configuration('Validating', 'a.static.k8s.io', {
+        name: 'a.example.com',
+        clientConfig: { service: { namespace: 'a', name: 'b' } },
+        sideEffects: 'None',
+        admissionReviewVersions: ['v1'],
+      }),
+      'webhooks[0].clientConfig.service: Forbidden: not supported for static manifests; use url',
+    ],
+    [
+      'webhooks of the other type',
+      configuration('Mutating', 'a.static.k8s.io', {}),
+      `unsupported resource MutatingWebhookConfiguration of ${apiVersion}: expected ValidatingWebhookConfiguration of ${apiVersion}`,
+    ],
+    [
+      'another name',
+      configuration('Validating', 'a', {
+        name: 'a.example.com',
+        clientConfig: { url: 'https://example.com/' },
+        sideEffects: 'None',
+        admissionReviewVersions: ['v1'],
+      }),
+      'metadata.name: Invalid value: "a": must end with ".static.k8s.io"',
+    ],
+  ])('with %s keep the server from starting', async (_, given, fault) => {
+    await expect(serve({ '/etc/validating-webhooks/a.yaml': JSON.stringify(given) })).rejects.toThrow(
+      `--admission-control-config-file: /etc/validating-webhooks/a.yaml: ${fault}`,
+    );
+  });
 });
 
 describe('the server does not start with', () => {

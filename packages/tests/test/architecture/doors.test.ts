@@ -37,7 +37,9 @@ const doors: readonly Door[] = [
     modules: ['node:process', 'node:os', 'node:worker_threads', 'node:cluster'],
     allowed: {
       'server/src/main.ts': 'the entry: arguments, signals and the end',
+      'server/src/healthcheck.ts': 'the entry of the health check: arguments and the exit code',
       'devcluster/src/main.ts': 'the entry: arguments, signals and the end',
+      'devcluster/src/compose/main.ts': 'the entry of the set-up for docker compose: arguments and the end',
       'devcluster/src/processes.ts': 'signals for processes that an earlier launcher left behind',
     },
   },
@@ -45,7 +47,10 @@ const doors: readonly Door[] = [
     name: 'the terminal',
     globals: ['console'],
     modules: ['node:readline', 'node:tty'],
-    allowed: { 'devcluster/src/main.ts': 'the entry: what the operator reads' },
+    allowed: {
+      'devcluster/src/main.ts': 'the entry: what the operator reads',
+      'devcluster/src/compose/main.ts': 'the entry: what the operator reads',
+    },
   },
   {
     name: 'the files',
@@ -53,6 +58,7 @@ const doors: readonly Door[] = [
     allowed: {
       'server/src/main.ts': 'the entry: hands in how files are read and written',
       'server/src/stderr.ts': 'standard error, for the log of the entry',
+      'server/src/audit-files.ts': 'the files of the audit log, which the entry hands in',
       'devcluster/src/': launcher,
     },
   },
@@ -61,11 +67,13 @@ const doors: readonly Door[] = [
     globals: ['fetch', 'WebSocket'],
     modules: ['node:http', 'node:https', 'node:http2', 'node:net', 'node:tls', 'node:dgram', 'node:dns'],
     allowed: {
+      'server/src/healthcheck.ts': 'requests a health path of the server beside it',
       'pipeline/src/node/': 'the edge between sockets and requests',
       'storage/src/etcd/http2/dial.ts': 'the connections to etcd that the real server is given',
       'storage/src/etcd/http2/node-connection.ts': 'the same, over another HTTP/2',
       'gates/src/https/https-client.ts': 'asks issuers and webhooks, for the real server',
       'gates/src/https/connect-proxy.ts': 'leads such a request through a proxy',
+      'audit/src/source-ips.ts': 'asks of a text whether it is an address, and opens nothing',
       'certificates/src/extensions.ts': 'asks of a text whether it is an address, and opens nothing',
       'server/src/stderr.ts': 'standard error may be a socket',
       'devcluster/src/': launcher,

@@ -9,7 +9,7 @@ const ladder = [
   ['telemetry', 'model', 'certificates'],
   ['expressions'],
   ['storage', 'gates', 'kinds', 'config', 'client'],
-  ['registry'],
+  ['registry', 'audit'],
   ['pipeline', 'controllers', 'policies'],
   ['server'],
   ['devcluster', 'tools'],

@@ -24,11 +24,13 @@ test('the files of the page on authentication can be read', () => {
     { anonymous: { paths: ['/.well-known/openid-configuration', '/openid/v1/jwks'] } },
   ]);
   const cluster = { socket: '/run/proxy.sock' };
-  expect(ofKind('EgressSelectorConfiguration').map(loadEgressSelectorConfiguration)).toEqual([
+  expect(ofKind('EgressSelectorConfiguration').map((text) => loadEgressSelectorConfiguration(text))).toEqual([
     new Map([['cluster', cluster]]),
   ]);
   const server = new URL('https://reviews.example.com/authenticate');
-  expect(ofKind('Config').map(loadKubeconfig)).toMatchObject([{ server, clientKey: { file: 'apiserver.key' } }]);
+  expect(ofKind('Config').map((text) => loadKubeconfig(text))).toMatchObject([
+    { server, clientKey: { file: 'apiserver.key' } },
+  ]);
   expect(ofKind('ClusterRole').map(faultsOfClusterRole)).toEqual([[]]);
   expect(files.length).toBe(5);
 });

@@ -61,7 +61,7 @@ test('an issuer is reached through the proxy of its direction, and through nothi
     const other = await serve(through(issuer, 'cluster'), { ...options, etcd: server.etcd });
     scope.onClose('the other', () => other.close());
     expect((await ask(other, await issuer.sign({}))).status).toBe(401);
-    expect(other.logged.find((line) => line.includes('the keys of an issuer cannot be fetched'))).toContain('503');
+    expect(other.logged.find((line) => line.includes('cannot fetch the keys of an issuer'))).toContain('503');
     expect(issuer.asked).toEqual([]);
 
     const direct = await serve(through(issuer, 'controlplane'), { ...options, etcd: server.etcd });
@@ -89,7 +89,7 @@ test.each([
         transport: { tcp: { url: 'https://p:1', tlsConfig: { clientCert: 'none.crt', clientKey: 'none.key' } } },
       },
     }),
-    '--egress-selector-config-file: cannot read none.crt',
+    '--egress-selector-config-file: egressSelections[0].connection.transport.tcp.tlsConfig.clientCert: cannot read none.crt',
   ],
 ])('the server does not start with %s', async (_, file, fault) => {
   const issuer = { url: 'https://localhost:1', certificateAuthority: '' } as RealIssuer; // nobody asks it

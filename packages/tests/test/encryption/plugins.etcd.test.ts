@@ -92,7 +92,7 @@ describe.each(['v1', 'v2'] as const)('a plugin of version %s', (version) => {
     await plugin.stop();
     const other = await open(server.etcd);
     try {
-      expect(other.logged.some((line) => line.includes('a key management plugin is not well'))).toBe(true);
+      expect(other.logged.some((line) => line.includes('KMS plugin unhealthy'))).toBe(true);
       expect(await checks(other)).toEqual([500, 500, 500, 500]);
       for (const [method, path] of [
         ['GET', `${accounts}/robot`],

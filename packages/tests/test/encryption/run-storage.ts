@@ -1,6 +1,6 @@
 import { systemClock as clock, systemRandom } from '@cluster-apiserver/base';
 import { listen } from '@cluster-apiserver/pipeline';
-import { storageCommand } from '@cluster-apiserver/server';
+import { auditFiles, storageCommand } from '@cluster-apiserver/server';
 import { http2Connect, kmsV1Service, kmsV2Service } from '@cluster-apiserver/storage';
 import { createLog } from '@cluster-apiserver/telemetry';
 import type { RealEtcd } from '../../../storage/test/real-etcd.ts';
@@ -17,6 +17,7 @@ export async function runStorage(
     clock,
     random: systemRandom(),
     files: { read: async () => Buffer.from(configuration), list: async () => [], write: async () => {} },
+    auditFiles,
     connectEtcd: http2Connect,
     connectKms: { v1: kmsV1Service, v2: kmsV2Service },
     listen,

@@ -1,9 +1,11 @@
 /** When policies come into force, and that neither they nor what they compute hold anybody up. */
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { callUntil, type Clock, systemClock } from '@cluster-apiserver/base';
+import type { KubeObject } from '@cluster-apiserver/model';
+import type { StaticPolicies, StaticSource } from '@cluster-apiserver/policies';
 import { revision as revisionOf } from '@cluster-apiserver/storage';
 import { until } from '../../../base/test/until.ts';
-import { openPolicyServer, type PolicyServer, registration } from './policy-server.ts';
+import { openPolicyServer, type PolicyServer, type PolicyServerOptions, registration } from './policy-server.ts';
 
 let server: PolicyServer;
 afterEach(async () => {
@@ -82,9 +84,9 @@ function slowClock(): Clock & { readonly turns: number } {
   };
 }
 
-describe('the event loop is free between the steps', () => {
-  const many = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
+const many = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
 
+describe('the event loop is free between the steps', () => {
   test.each<[string, object]>([
     ['many validations', { validations: many(500).map((i) => ({ expression: `object.metadata.name != 'x${i}'` })) }],
     [
@@ -152,31 +154,207 @@ describe('the event loop is free between the steps', () => {
   });
 });
 
+describe('a hostile policy over an object of a megabyte', () => {
+  const words = many(4_000).map((i) => `word-${i}-${'x'.repeat(200)}`);
+  const large = {
+    metadata: { name: 'large', annotations: { text: 'a'.repeat(200_000) } },
+    secrets: words.map((name) => ({ name })),
+  };
+  const text = 'object.metadata.annotations.text';
+
+  test.each<[string, string]>([
+    ['walks over lists in lists', 'object.secrets.all(a, object.secrets.all(b, a.name != b.name || a == b))'],
+    ['makes lists of lists', 'object.secrets.map(a, object.secrets.map(b, [a, b])).size() > 0'],
+    ['compares the object with itself', 'object.secrets.all(a, object == object)'],
+    ['looks for a pattern in all of it', `object.secrets.all(a, !${text}.matches('^(a+)+$b'))`],
+    ['finds all that nearly is there', `object.secrets.all(a, ${text}.findAll('a*b|a').size() > 0)`],
+    ['doubles a text', `${many(30).reduce((inner) => `[${inner}].map(t, t + t)[0]`, text)}.size() > 0`],
+    ['joins texts', `object.secrets.map(a, ${text}).join(${text}).size() > 0`],
+    ['replaces each letter by the text', `${text}.replace('a', ${text}).size() > 0`],
+    ['sorts long texts', `object.secrets.map(a, ${text} + a.name).isSorted()`],
+  ])('that %s is ended by its cost, and others are served meanwhile', async (_, expression) => {
+    server = await openPolicyServer();
+    await server.enforce('validating', {
+      matchConditions: [{ name: 'large', expression: "object.metadata.name == 'large'" }],
+      validations: [{ expression }],
+    });
+    let isOver = false;
+    const denied = server.ask('POST', dryRun, large).finally(() => (isOver = true));
+    let servedMeanwhile = 0;
+    for (;;) {
+      expect(await statusOf('POST', dryRun, account)).toBe(201);
+      if (isOver) break;
+      servedMeanwhile++;
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    const { status, body } = await denied;
+    expect([status, body.message]).toEqual([422, expect.stringContaining('cost')]);
+    expect(servedMeanwhile).toBeGreaterThan(0);
+  });
+});
+
+/** A webhook that denies everything with the message of its path. */
+const denies: PolicyServerOptions = {
+  webhook: async ({ url, body = '' }) => {
+    const { apiVersion, request } = JSON.parse(body) as { apiVersion: string; request: { uid: string } };
+    const response = { uid: request.uid, allowed: false, status: { message: url.pathname.slice(1) } };
+    return { status: 200, body: JSON.stringify({ kind: 'AdmissionReview', apiVersion, response }) };
+  },
+};
+const webhookPlurals = ['validatingwebhookconfigurations', 'mutatingwebhookconfigurations'] as const;
+const configuration = (name: string, resources = ['*/*'], apiGroups = ['*']): object => ({
+  metadata: { name },
+  webhooks: [
+    {
+      name: `${name}.example.com`,
+      clientConfig: { url: `https://hooks.example.com/${name}` },
+      rules: [{ operations: ['*'], apiGroups, apiVersions: ['*'], resources }],
+      sideEffects: 'None',
+      admissionReviewVersions: ['v1'],
+    },
+  ],
+});
+
+describe.each(webhookPlurals)('webhooks of %s', (plural) => {
+  const configurations = `${registration}/${plural}`;
+
+  test('are in force as soon as they are acknowledged, and no more once their deletion is', async () => {
+    server = await openPolicyServer(denies);
+    for (let round = 0; round < 50; round++) {
+      expect(await statusOf('POST', configurations, configuration('a'))).toBe(201);
+      expect(await statusOf('POST', dryRun, account)).toBe(400);
+      expect(await statusOf('DELETE', `${configurations}/a`)).toBe(200);
+      expect(await statusOf('POST', dryRun, account)).toBe(201);
+    }
+  });
+
+  test('with many match conditions are compiled in steps', async () => {
+    const clock = slowClock();
+    server = await openPolicyServer({ ...denies, clock });
+    const { webhooks: [webhook] = [], ...rest } = configuration('a') as { webhooks?: object[] };
+    const conditions = many(64).map((i) => ({ name: `c${i}`, expression: `object.metadata.name != 'x${i}'` }));
+    const webhooks = many(5).map((i) => ({ ...webhook, name: `${i}.example.com`, matchConditions: conditions }));
+    expect(await statusOf('POST', configurations, { ...rest, webhooks })).toBe(201);
+    const before = clock.turns;
+    expect(await statusOf('POST', dryRun, account)).toBe(400);
+    expect(clock.turns - before).toBeGreaterThan(100);
+  });
+});
+
+/** The objects of files, which a test changes. */
+function fileSource<Objects>(current: Objects): StaticSource<Objects> & { change(next: Objects): void } {
+  const listeners: (() => void)[] = [];
+  return {
+    get current() {
+      return current;
+    },
+    onChange: (listener) => void listeners.push(listener),
+    change: (next) => {
+      current = next;
+      for (const listener of listeners) listener();
+    },
+  };
+}
+
+describe('changed files are compiled in steps, and the previous ones are in force until then', () => {
+  const policies = (count: number, message: string): StaticPolicies => ({
+    policies: many(count).map((i) => ({
+      kind: 'ValidatingAdmissionPolicy',
+      apiVersion: 'admissionregistration.k8s.io/v1',
+      metadata: { name: `p${i}.static.k8s.io` },
+      spec: {
+        matchConstraints: {
+          resourceRules: [
+            { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['serviceaccounts'] },
+          ],
+        },
+        validations: [{ expression: 'false', message }],
+      },
+    })),
+    bindings: many(count).map((i) => ({
+      kind: 'ValidatingAdmissionPolicyBinding',
+      apiVersion: 'admissionregistration.k8s.io/v1',
+      metadata: { name: `p${i}.static.k8s.io` },
+      spec: { policyName: `p${i}.static.k8s.io`, validationActions: ['Deny'] },
+    })),
+  });
+
+  test('those of policies', async () => {
+    const clock = slowClock();
+    const validating = fileSource(policies(1, 'first'));
+    server = await openPolicyServer({ clock, fromFiles: { validating } });
+    const message = async (): Promise<string> =>
+      ((await server.ask('POST', dryRun, account)).body.message ?? '').replace(/^.*denied request: /s, '');
+    expect(await message()).toBe('first');
+    const before = clock.turns;
+    validating.change(policies(100, 'second'));
+    await until('the new files are in force', async () => (await message()) === 'second' || undefined);
+    expect(clock.turns - before).toBeGreaterThan(100);
+  });
+
+  test('those of webhooks', async () => {
+    const of = (name: string): KubeObject => configuration(name) as KubeObject;
+    const validatingWebhooks = fileSource([of('a')]);
+    server = await openPolicyServer({ ...denies, fromFiles: { validatingWebhooks } });
+    const message = async (): Promise<string> => (await server.ask('POST', dryRun, account)).body.message ?? '';
+    expect(await message()).toContain('denied the request: a');
+    validatingWebhooks.change([of('b')]);
+    await until('the new files are in force', async () => (await message()).endsWith('request: b') || undefined);
+  });
+});
+
 describe('what cannot be read', () => {
   const call = callUntil(Number.POSITIVE_INFINITY);
   const garbage = Buffer.from('{');
   const key = (name: string, plural = 'validatingadmissionpolicies'): string => `/registry/${plural}/${name}`;
 
-  test.each(['validatingadmissionpolicies', 'validatingadmissionpolicybindings', 'mutatingadmissionpolicies'])(
-    'of %s refuses writes until it is gone, but none of the kinds of admission',
-    async (plural) => {
-      server = await openPolicyServer();
-      expect(await statusOf('POST', dryRun, account)).toBe(201);
-      const revision = await server.store.create(key('lost', plural), garbage, {}, call);
-      const answer = await until('the policy is known to be unreadable', async () => {
-        const found = await server.ask('POST', dryRun, account);
-        return found.status === 201 ? undefined : found;
-      });
-      expect([answer.status, answer.body.message]).toEqual([
-        503,
-        `no writes are admitted while a stored admission policy cannot be read: ${plural}/lost`,
-      ]);
-      const end = await server.enforce('validating', { validations: [{ expression: 'true' }] });
-      await end();
-      await server.store.delete(key('lost', plural), revision, call);
-      await until('the policy is gone', async () => (await statusOf('POST', dryRun, account)) === 201 || undefined);
-    },
-  );
+  test.each([
+    ['validatingadmissionpolicies', 'admission policy'],
+    ['validatingadmissionpolicybindings', 'admission policy'],
+    ['mutatingadmissionpolicies', 'admission policy'],
+    ['validatingwebhookconfigurations', 'webhook configuration'],
+    ['mutatingwebhookconfigurations', 'webhook configuration'],
+  ])('of %s refuses writes until it is deleted, but none of policies', async (plural, what) => {
+    server = await openPolicyServer();
+    expect(await statusOf('POST', dryRun, account)).toBe(201);
+    await server.store.create(key('lost', plural), garbage, {}, call);
+    const answer = await until('the object is known to be unreadable', async () => {
+      const found = await server.ask('POST', dryRun, account);
+      return found.status === 201 ? undefined : found;
+    });
+    expect([answer.status, answer.body.message]).toEqual([
+      503,
+      `no writes are admitted while a stored ${what} cannot be read; make it readable or delete it: ${plural}/lost`,
+    ]);
+    const end = await server.enforce('validating', { validations: [{ expression: 'true' }] });
+    await end();
+    const unsafely = 'ignoreStoreReadErrorWithClusterBreakingPotential=true';
+    expect(await statusOf('DELETE', `${registration}/${plural}/lost?${unsafely}`)).toBe(200);
+    expect(await statusOf('POST', dryRun, account)).toBe(201);
+  });
+
+  test.each([
+    ['Fail', '422 failed to configure binding: a parameter cannot be read: serviceaccounts/default/lost'],
+    ['Ignore', '201 '],
+  ])('and might be a parameter is up to the failure policy: %s', async (failurePolicy, expected) => {
+    server = await openPolicyServer({ authorizer: { authorize: () => ({ verdict: 'allow' }) } });
+    await server.ask('POST', accounts, { metadata: { name: 'read', labels: { role: 'param' } } });
+    await server.enforce(
+      'validating',
+      {
+        paramKind: { apiVersion: 'v1', kind: 'ServiceAccount' },
+        validations: [{ expression: 'params.metadata.name == "read"' }],
+        failurePolicy,
+      },
+      { paramRef: { selector: { matchLabels: { role: 'param' } }, parameterNotFoundAction: 'Deny' } },
+    );
+    expect(await statusOf('POST', dryRun, account)).toBe(201);
+    await server.store.create(key('default/lost', 'serviceaccounts'), garbage, {}, call);
+    await until('it cannot be read', async () => (await statusOf('GET', `${accounts}/lost`)) === 500 || undefined);
+    const { status, body } = await server.ask('POST', dryRun, account);
+    expect(`${status} ${(body.message ?? '').replace(/^.*denied request: /s, '')}`).toBe(expected);
+    expect(server.faults.splice(0)).not.toEqual([]); // of the reads
+  });
 
   test('any more holds as it was', async () => {
     server = await openPolicyServer();
@@ -187,6 +365,18 @@ describe('what cannot be read', () => {
     const path = `${registration}/validatingadmissionpolicies/p1`;
     await until('the policy cannot be read', async () => (await statusOf('GET', path)) === 500 || undefined);
     expect(await statusOf('POST', dryRun, account)).toBe(422);
+    expect(server.faults.splice(0)).not.toEqual([]); // of the reads
+  });
+
+  test.each(webhookPlurals)('any more of %s holds as it was', async (plural) => {
+    server = await openPolicyServer(denies);
+    const path = `${registration}/${plural}`;
+    expect(await statusOf('POST', path, configuration('a'))).toBe(201);
+    expect(await statusOf('POST', dryRun, account)).toBe(400);
+    const { stored } = await server.store.get(key('a', plural), call);
+    await server.store.update(key('a', plural), garbage, stored?.revision ?? revisionOf(0), {}, call);
+    await until('it cannot be read', async () => (await statusOf('GET', `${path}/a`)) === 500 || undefined);
+    expect(await statusOf('POST', dryRun, account)).toBe(400);
     expect(server.faults.splice(0)).not.toEqual([]); // of the reads
   });
 });

@@ -1,19 +1,29 @@
 /** All kinds with admission policies in force behind the whole pipeline, without a socket and without etcd. */
-import { type Clock, systemClock } from '@cluster-apiserver/base';
+import { type Clock, seededRandom, systemClock } from '@cluster-apiserver/base';
 import {
   type Admission,
   admission,
   type AdmissionPlugin,
   type Authorizer,
+  type HttpsClient,
   paramRights,
 } from '@cluster-apiserver/gates';
 import { kinds } from '@cluster-apiserver/kinds';
-import type { Kind, UserInfo } from '@cluster-apiserver/model';
+import type { Kind, KubeObject, UserInfo } from '@cluster-apiserver/model';
 import type { ApiResponse } from '@cluster-apiserver/pipeline';
-import { mutatingAdmissionPolicy, policyEnvironment, validatingAdmissionPolicy } from '@cluster-apiserver/policies';
+import {
+  mutatingAdmissionPolicy,
+  mutatingAdmissionWebhook,
+  policyEnvironment,
+  type StaticPolicies,
+  type StaticSource,
+  validatingAdmissionPolicy,
+  validatingAdmissionWebhook,
+  WebhookClients,
+} from '@cluster-apiserver/policies';
 import { known, type Resource } from '@cluster-apiserver/registry';
-import { textOf, warningsOf } from '../answers/places.ts';
 import type { Store } from '@cluster-apiserver/storage';
+import { textOf, warningsOf } from '../answers/places.ts';
 import { openPipeline } from '../../../pipeline/test/open-pipeline.ts';
 
 export interface PolicyServer {
@@ -22,6 +32,8 @@ export interface PolicyServer {
   enforce(type: PolicyType, spec: object, bindingSpec?: object): Promise<() => Promise<void>>;
   /** What policies have told the audit since the last look. */
   takeAnnotations(): readonly string[];
+  /** What policies have counted since the last look: expressions, and match conditions. */
+  takeCounted(): readonly string[];
   /** Who asks from now on. */
   user: UserInfo;
   readonly store: Store;
@@ -55,6 +67,12 @@ export interface PolicyServerOptions {
   readonly moreKinds?: readonly Kind[];
   /** Plugins that come after the mutating policies. */
   readonly later?: readonly AdmissionPlugin[];
+  /** Answers the calls of all webhooks. */
+  readonly webhook?: HttpsClient['send'];
+  readonly fromFiles?: {
+    readonly validating?: StaticSource<StaticPolicies>;
+    readonly validatingWebhooks?: StaticSource<readonly KubeObject[]>;
+  };
 }
 
 export const registration = '/apis/admissionregistration.k8s.io/v1';
@@ -72,6 +90,8 @@ export async function openPolicyServer({
   authorizer = nobodyElse,
   later = [],
   moreKinds = [],
+  webhook = () => Promise.reject(new Error('no webhook is there')),
+  fromFiles = {},
 }: PolicyServerOptions = {}): Promise<PolicyServer> {
   let inForce: Admission = admission([]);
   let user: UserInfo = { name: 'alice', groups: ['system:authenticated'] };
@@ -87,23 +107,61 @@ export async function openPolicyServer({
   const pipeline = await openPipeline({
     clock,
     kinds: [...kinds({ eventLifetimeSeconds: 3_600 }), ...moreKinds],
-    routes: { checks },
+    routes: { checks, mayDeleteUnreadable: everybody },
     chain: { authenticator: { authenticate: () => user } },
   });
   const { resources, faults } = pipeline;
   const resourceOf = (plural: string): Resource => resources.find(({ served }) => served.plural === plural) as Resource; // all kinds are served
   const environment = policyEnvironment({ resources, views: [], authorizer });
-  const failed = (error: unknown): void => void pipeline.faults.push(error);
+  const compileFailed = (error: unknown): void => void pipeline.faults.push(error);
+  let counted: string[] = [];
+  const count = (...what: readonly unknown[]): void => void counted.push(what.join(' '));
+  const conditions = {
+    evaluated: () => {},
+    excluded: (name: string, operation: string) => count('excluded', name, operation),
+    failed: (name: string, operation: string) => count('failed', name, operation),
+  };
   const pluginOptions = (type: PolicyType) => ({
     policies: resourceOf(policiesOf[type]),
     bindings: resourceOf(bindingsOf[type]),
-    staticObjects: undefined,
+    staticObjects: type === 'validating' ? fromFiles.validating : undefined,
     clock,
     environment,
-    failed,
+    measures: {
+      conditions,
+      checked: (...what: readonly unknown[]) => count('checked', ...what.slice(0, -1)), // but for the time
+    },
+    compileFailed,
   });
   const mutating = mutatingAdmissionPolicy(pluginOptions('mutating'));
   const validating = validatingAdmissionPolicy(pluginOptions('validating'));
+  const webhookOptions = {
+    environment,
+    clients: new WebhookClients({
+      open: () => ({ send: webhook, retire: () => {}, close: () => {} }),
+      resolveService: () => undefined,
+    }),
+    measures: {
+      called: () => {},
+      rejected: () => {},
+      failedOpen: () => {},
+      conditions,
+    },
+    failed: () => {},
+    compileFailed,
+    clock,
+    random: seededRandom(1),
+  };
+  const mutatingWebhooks = mutatingAdmissionWebhook({
+    ...webhookOptions,
+    configurations: resourceOf('mutatingwebhookconfigurations'),
+    staticObjects: undefined,
+  });
+  const validatingWebhooks = validatingAdmissionWebhook({
+    ...webhookOptions,
+    configurations: resourceOf('validatingwebhookconfigurations'),
+    staticObjects: fromFiles.validatingWebhooks,
+  });
   const rights = paramRights({
     authorizer,
     resourceOf: (apiVersion, kind) =>
@@ -114,7 +172,7 @@ export async function openPolicyServer({
     },
     refresh: async (call) => resourceOf(policiesOf.validating).collection.reach(undefined, call),
   });
-  inForce = admission([rights, mutating, ...later, validating]);
+  inForce = admission([rights, mutating, mutatingWebhooks, ...later, validating, validatingWebhooks]);
 
   const ask: PolicyServer['ask'] = async (method, path, body, type = 'application/json') => {
     const message = { body: body ? JSON.stringify(body) : '', headers: { 'content-type': type } };
@@ -140,6 +198,11 @@ export async function openPolicyServer({
       annotations = [];
       return taken;
     },
+    takeCounted: () => {
+      const taken = counted;
+      counted = [];
+      return taken;
+    },
     get user() {
       return user;
     },
@@ -149,8 +212,7 @@ export async function openPolicyServer({
     store: pipeline.store,
     faults,
     close: async () => {
-      mutating.close();
-      validating.close();
+      for (const plugin of [mutating, mutatingWebhooks, validating, validatingWebhooks]) plugin.close();
       await pipeline.close();
     },
   };

@@ -353,3 +353,146 @@ test('a label is added even where there are none', async () => {
   const { body } = await server.ask('POST', '/api/v1/namespaces/test/pods?dryRun=All', { metadata: { name: 'p' } });
   expect(body.metadata.labels).toEqual({ 'example.com/environment': 'test' });
 });
+
+/** The same ideas, with the kinds that this server stores. */
+describe('on service accounts, events, namespaces and roles', () => {
+  const rule = (resources: string, operations = ['CREATE'], apiGroups = ['']): object => ({
+    matchConstraints: { resourceRules: [{ apiGroups, apiVersions: ['v1'], operations, resources: [resources] }] },
+  });
+  const namespace = '/api/v1/namespaces/test';
+  const accounts = `${namespace}/serviceaccounts`;
+  const roles = '/apis/rbac.authorization.k8s.io/v1/clusterroles';
+  const event = (count: number): object => ({
+    metadata: { name: 'e', namespace: 'test' },
+    involvedObject: { kind: 'Pod', namespace: 'test', name: 'p' },
+    count,
+  });
+  const labeled = (labels: object): object => ({ metadata: { name: 'web-1', labels } });
+
+  test.each<[string, object, string, object, string]>([
+    [
+      'required labels',
+      { ...rule('serviceaccounts'), validations: [{ expression: "'team' in object.metadata.?labels.orValue({})" }] },
+      accounts,
+      labeled({ app: 'web' }),
+      "Invalid: failed expression: 'team' in object.metadata.?labels.orValue({})",
+    ],
+    [
+      'required labels that are there',
+      { ...rule('serviceaccounts'), validations: [{ expression: "'team' in object.metadata.?labels.orValue({})" }] },
+      accounts,
+      labeled({ team: 'web' }),
+      'admitted',
+    ],
+    [
+      'a pattern of names',
+      {
+        ...rule('serviceaccounts'),
+        validations: [
+          {
+            expression: "object.metadata.name.matches('^(web|db)-[a-z]+$')",
+            messageExpression: "'name ' + object.metadata.name + ' does not follow the pattern'",
+            reason: 'Forbidden',
+          },
+        ],
+      },
+      accounts,
+      labeled({}),
+      'Forbidden: name web-1 does not follow the pattern',
+    ],
+    [
+      'a bound of a number',
+      { ...rule('events'), validations: [{ expression: 'object.count <= 10', message: 'too many' }] },
+      `${namespace}/events`,
+      event(11),
+      'Invalid: too many',
+    ],
+    [
+      'a number within its bound',
+      { ...rule('events'), validations: [{ expression: 'object.count <= 10', message: 'too many' }] },
+      `${namespace}/events`,
+      event(10),
+      'admitted',
+    ],
+    [
+      'roles without wildcards',
+      {
+        ...rule('clusterroles', ['CREATE', 'UPDATE'], ['rbac.authorization.k8s.io']),
+        validations: [{ expression: "object.rules.all(r, !('*' in r.verbs))", message: 'no wildcards' }],
+      },
+      roles,
+      { metadata: { name: 'all' }, rules: [{ apiGroups: [''], resources: ['events'], verbs: ['get', '*'] }] },
+      'Invalid: no wildcards',
+    ],
+    [
+      'what a user may do elsewhere',
+      {
+        ...rule('serviceaccounts'),
+        validations: [
+          {
+            expression: "authorizer.group('').resource('secrets').namespace('test').check('get').allowed()",
+            message: 'needs secrets',
+          },
+        ],
+      },
+      accounts,
+      labeled({}),
+      'admitted',
+    ],
+    [
+      'who may break the glass',
+      {
+        ...rule('serviceaccounts'),
+        matchConditions: [
+          {
+            name: 'breakglass',
+            expression:
+              "!authorizer.group('admissionregistration.k8s.io').resource('validatingadmissionpolicies').name('strict').check('breakglass').allowed()",
+          },
+        ],
+        validations: [{ expression: 'false' }],
+      },
+      accounts,
+      labeled({}),
+      'admitted',
+    ],
+  ])('%s', async (_, spec, path, object, expected) => {
+    await validate(spec);
+    expect(shortOf(await server.ask('POST', `${path}?dryRun=All`, object))).toBe(expected);
+  });
+
+  test('fields that may not change, and objects that may not be deleted', async () => {
+    await server.ask('POST', accounts, { metadata: { name: 'fixed' }, automountServiceAccountToken: false });
+    await validate({
+      ...rule('serviceaccounts', ['UPDATE', 'DELETE']),
+      validations: [
+        {
+          expression:
+            "request.operation == 'DELETE' || object.automountServiceAccountToken == oldObject.automountServiceAccountToken",
+          message: 'immutable',
+        },
+        { expression: "request.operation != 'DELETE' || oldObject.metadata.name != 'fixed'", message: 'stays' },
+      ],
+    });
+    const change = { automountServiceAccountToken: true };
+    const patched = await server.ask('PATCH', `${accounts}/fixed`, change, 'application/merge-patch+json');
+    expect(shortOf(patched)).toBe('Invalid: immutable');
+    expect(shortOf(await server.ask('DELETE', `${accounts}/fixed`))).toBe('Invalid: stays');
+  });
+
+  test.each<[string[], string, number, number]>([
+    [['Warn'], 'admitted', 1, 0],
+    [['Audit'], 'admitted', 0, 1],
+    [['Warn', 'Audit'], 'admitted', 1, 1],
+    [['Deny', 'Audit'], 'Invalid: no label', 0, 1],
+  ])(
+    'a trial run: %j is %s, with %i warnings and %i annotations',
+    async (validationActions, expected, warned, told) => {
+      const validations = [{ expression: 'has(object.metadata.labels)', message: 'no label' }];
+      await validate({ ...rule('serviceaccounts'), validations }, { validationActions });
+      const answer = await server.ask('POST', `${accounts}?dryRun=All`, { metadata: { name: 'a' } });
+      expect(shortOf(answer)).toBe(expected);
+      expect([answer.warnings.length, server.takeAnnotations().length]).toEqual([warned, told]);
+    },
+  );
+});

@@ -134,4 +134,16 @@ describe('the types of a policy', () => {
     await server.ask('PATCH', `${policies}/checked`, { spec: right }, merge);
     expect(await statusOf('checked')).toEqual({ observedGeneration: 2, typeChecking: {} });
   });
+
+  test('are written as in a cluster: who updates by the version of the create is told of the conflict', async () => {
+    const created = (await server.ask('POST', policies, policy('early', { validations: [{ expression: 'true' }] })))
+      .body;
+    await statusOf('early');
+    const path = `${policies}/early/status`;
+    const update = { ...created, status: { observedGeneration: 1 } };
+    expect((await server.ask('PUT', path, update)).status).toBe(409);
+    expect((await server.ask('PATCH', path, { status: { observedGeneration: 1 } }, merge)).status).toBe(200);
+    const { resourceVersion: _, ...metadata } = created.metadata;
+    expect((await server.ask('PUT', path, { ...update, metadata })).status).toBe(200);
+  });
 });

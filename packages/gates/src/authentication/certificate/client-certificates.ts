@@ -12,8 +12,13 @@ const uidPart = '1.3.6.1.4.1.57683.2';
 /**
  * Who shows a certificate of one of these authorities is the one whom it names: the common name is the user, each
  * organization a group. A certificate of nobody we know is rejected, though another credential beside it may do.
+ * `observeRemaining` is called with how long a certificate will still be valid, for each request.
  */
-export function clientCertificates(authorities: () => Authorities, clock: Clock): Authenticator {
+export function clientCertificates(
+  authorities: () => Authorities,
+  clock: Clock,
+  observeRemaining: (seconds: number) => void,
+): Authenticator {
   const verify = verifiedCertificates(authorities, clock);
   const users = new WeakMap<Verified, UserInfo>();
   return {
@@ -23,6 +28,7 @@ export function clientCertificates(authorities: () => Authorities, clock: Clock)
       if ('distrusted' in answer)
         throw new TokenRejectedError('the client certificate is not believed', { cause: answer.distrusted });
       const { verified } = answer;
+      observeRemaining((verified.validUntilMs - clock.now()) / 1000);
       let user = users.get(verified);
       if (!user) users.set(verified, (user = userOf(verified)));
       return user;

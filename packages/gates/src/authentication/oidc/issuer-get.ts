@@ -1,8 +1,8 @@
-import { callUntil, type Clock } from '@cluster-apiserver/base';
+import { callUntil, type Clock, type Span } from '@cluster-apiserver/base';
 import { type HttpsClient, HttpsError } from '../../https/https-client.ts';
 
-/** Fetches a document of an issuer. It is shared by all who wait for it, so it has a time of its own. */
-export type Get = (url: string, signal: AbortSignal) => Promise<string>;
+/** Fetches a document of an issuer. It is shared by all who wait for it, so it has a time of its own; it shows in the trace of one. */
+export type Get = (url: string, signal: AbortSignal, trace?: Span) => Promise<string>;
 
 /** Keys and discovery are some kilobytes. */
 const bodyBytesMax = 1024 * 1024;
@@ -11,8 +11,8 @@ const timeoutMs = 30_000;
 /** Whatever is not a plain answer is an error. */
 export const issuerGet =
   (client: HttpsClient, clock: Clock): Get =>
-  async (url, signal) => {
-    const call = { ...callUntil(clock.monotonicMs() + timeoutMs), signal };
+  async (url, signal, trace) => {
+    const call = { ...callUntil(clock.monotonicMs() + timeoutMs, trace), signal };
     try {
       const request = { method: 'GET', url: new URL(url), bodyBytesMax, timeoutMs } as const;
       const { status, body } = await client.send(request, call);

@@ -1,4 +1,4 @@
-import { type Call, type Clock, sleep, withinCall } from '@cluster-apiserver/base';
+import { type Call, type Clock, sleep, type Span, withinCall } from '@cluster-apiserver/base';
 import type { JWK } from 'jose';
 import { mayHaveSigned, type Signed } from './algorithms.ts';
 import type { Get } from './issuer-get.ts';
@@ -88,7 +88,7 @@ export class IssuerKeys implements KeyFinder {
     const failedLately = this.#failure !== undefined && nowMs - this.#askedAt <= usableMs;
     if (ageMs <= usableMs || (ageMs <= staleIfErrorMs && failedLately)) {
       // Beside the request and not before it; what fails is tried again by the next one.
-      if (this.#mayAsk()) void this.#refreshed().catch(() => {});
+      if (this.#mayAsk()) void this.#refreshed(undefined).catch(() => {});
       return;
     }
     try {
@@ -108,7 +108,7 @@ export class IssuerKeys implements KeyFinder {
     if (!this.#refresh && this.#failure !== undefined && !this.#mayAsk())
       throw new TokenRejectedError('the keys of the issuer cannot be fetched', { cause: this.#failure });
     this.#waiting++;
-    const refreshed = this.#refreshed().catch((cause: unknown) => {
+    const refreshed = this.#refreshed(call.trace).catch((cause: unknown) => {
       throw new TokenRejectedError('the keys of the issuer cannot be fetched', { cause });
     });
     try {
@@ -122,7 +122,8 @@ export class IssuerKeys implements KeyFinder {
     return this.#clock.monotonicMs() - this.#askedAt >= coolDownMs;
   }
 
-  #refreshed(): Promise<void> {
+  /** It may show in the trace of who began it. */
+  #refreshed(trace: Span | undefined): Promise<void> {
     if (this.#refresh) return this.#refresh.done;
     const refresh = { begun: false, done: Promise.resolve() };
     const fetchWhenCool = async (): Promise<void> => {
@@ -131,7 +132,7 @@ export class IssuerKeys implements KeyFinder {
         if (pauseMs > 0) await sleep(this.#clock, pauseMs, this.#signal);
         refresh.begun = true;
         this.#askedAt = this.#clock.monotonicMs();
-        this.#keys = await fetchKeys(this.#address, this.#get, this.#signal);
+        this.#keys = await fetchKeys(this.#address, (url) => this.#get(url, this.#signal, trace));
         this.#fetchedAt = this.#clock.monotonicMs();
         this.#failure = undefined;
       } catch (error) {
@@ -147,15 +148,18 @@ export class IssuerKeys implements KeyFinder {
   }
 }
 
-async function fetchKeys({ url, discoveryUrl }: IssuerAddress, get: Get, signal: AbortSignal): Promise<readonly JWK[]> {
+async function fetchKeys(
+  { url, discoveryUrl }: IssuerAddress,
+  get: (url: string) => Promise<string>,
+): Promise<readonly JWK[]> {
   const place = discoveryUrl ?? `${url.replace(/\/$/, '')}/.well-known/openid-configuration`;
-  const discovered = objectIn(await get(place, signal), place);
+  const discovered = objectIn(await get(place), place);
   // Otherwise whoever answers here could have tokens of one issuer verified with keys of another.
   if (discovered.issuer !== url) throw new Error(`${place} speaks for another issuer than ${url}`);
   const { jwks_uri: keysUrl } = discovered;
   if (typeof keysUrl !== 'string' || URL.parse(keysUrl)?.protocol !== 'https:')
     throw new Error(`${place} names no jwks_uri with https`);
-  const { keys } = objectIn(await get(keysUrl, signal), keysUrl);
+  const { keys } = objectIn(await get(keysUrl), keysUrl);
   if (!Array.isArray(keys)) throw new Error(`${keysUrl} holds no list of keys`);
   const usable = keys.filter(isKey);
   if (usable.length > keysMax) throw new Error(`${keysUrl} holds more than ${keysMax} keys`);

@@ -32,7 +32,7 @@ export interface ReviewStatus {
   readonly reason: string;
 }
 
-/** Two questions have equal specs in JSON exactly if a webhook could not tell them apart. */
+/** Whatever is read here belongs into the key of its cached answer too (`question-key.ts`). */
 export function reviewSpecOf({ user, verb, path, resource }: AccessQuestion): ReviewSpec {
   return {
     ...(resource

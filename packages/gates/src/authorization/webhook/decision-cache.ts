@@ -1,5 +1,5 @@
 import type { Clock } from '@cluster-apiserver/base';
-import type { ReviewStatus } from './access-review.ts';
+import type { AccessDecision } from '@cluster-apiserver/model';
 
 /** Twice as many as in kube-apiserver: readers of 10,000 objects would push out each other's decisions. */
 const entriesMax = 16_384;
@@ -7,6 +7,8 @@ const entriesMax = 16_384;
 const charactersMax = 8 * 1024 * 1024;
 /** As in kube-apiserver: a caller who makes up long names must not push the others out. */
 const keyCharactersMax = 10_000;
+/** An entry that is read moves behind the others at most this often: a move costs as much as the rest of a read. */
+const moveMs = 1_000;
 
 export interface CacheOptions {
   readonly clock: Clock;
@@ -16,11 +18,13 @@ export interface CacheOptions {
 }
 
 interface Entry {
-  readonly status: ReviewStatus;
+  readonly decision: AccessDecision;
   readonly untilMs: number;
+  /** When it was put behind the others. */
+  movedMs: number;
 }
 
-/** Answers by the whole spec of the review, so no two different requests share one. The least recently used goes first. */
+/** The least recently used decision goes first, to within a second. */
 export class DecisionCache {
   readonly #options: CacheOptions;
   /** The least recently used comes first. */
@@ -31,25 +35,30 @@ export class DecisionCache {
     this.#options = options;
   }
 
-  get(key: string): ReviewStatus | undefined {
+  get(key: string): AccessDecision | undefined {
     const entry = this.#entries.get(key);
     if (!entry) return undefined;
-    if (this.#options.clock.monotonicMs() >= entry.untilMs) {
+    const nowMs = this.#options.clock.monotonicMs();
+    if (nowMs >= entry.untilMs) {
       this.#delete(key, entry);
       return undefined;
     }
-    this.#entries.delete(key);
-    this.#entries.set(key, entry);
-    return entry.status;
+    if (nowMs - entry.movedMs >= moveMs) {
+      entry.movedMs = nowMs;
+      this.#entries.delete(key);
+      this.#entries.set(key, entry);
+    }
+    return entry.decision;
   }
 
-  set(key: string, status: ReviewStatus): void {
+  set(key: string, decision: AccessDecision): void {
     const { clock, authorizedTtlMs, unauthorizedTtlMs } = this.#options;
-    const ttlMs = status.allowed ? authorizedTtlMs : unauthorizedTtlMs;
+    const ttlMs = decision.verdict === 'allow' ? authorizedTtlMs : unauthorizedTtlMs;
     if (ttlMs === 0 || key.length > keyCharactersMax) return;
     const old = this.#entries.get(key);
     if (old) this.#delete(key, old);
-    const entry = { status, untilMs: clock.monotonicMs() + ttlMs };
+    const nowMs = clock.monotonicMs();
+    const entry = { decision, untilMs: nowMs + ttlMs, movedMs: nowMs };
     this.#entries.set(key, entry);
     this.#characters += charactersOf(key, entry);
     for (const [oldest, other] of this.#entries) {
@@ -64,4 +73,4 @@ export class DecisionCache {
   }
 }
 
-const charactersOf = (key: string, { status }: Entry): number => key.length + status.reason.length;
+const charactersOf = (key: string, { decision }: Entry): number => key.length + (decision.reason?.length ?? 0);

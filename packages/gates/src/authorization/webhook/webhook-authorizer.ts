@@ -1,6 +1,6 @@
 import { type Call, callUntil, type Clock, type Random, withinCall } from '@cluster-apiserver/base';
 import type { Expression } from '@cluster-apiserver/expressions';
-import type { AccessDecision } from '@cluster-apiserver/model';
+import type { AccessDecision, AccessQuestion } from '@cluster-apiserver/model';
 import {
   askWebhook,
   type RetryPolicy,
@@ -20,6 +20,7 @@ import {
 import { CircuitBreaker } from './circuit-breaker.ts';
 import { DecisionCache } from './decision-cache.ts';
 import { matchConditions } from './match-conditions.ts';
+import { questionKey } from './question-key.ts';
 
 export interface WebhookAuthorizerOptions {
   readonly name: string;
@@ -89,10 +90,10 @@ export function webhookAuthorizer(options: WebhookAuthorizerOptions): Authorizer
   const inFlight = new Map<string, Promise<Outcome>>();
   const verdictOnError = failurePolicy === 'Deny' ? 'deny' : 'noOpinion';
 
-  const matches = (spec: ReviewSpec): AccessDecision | undefined => {
+  const matches = (question: AccessQuestion): AccessDecision | undefined => {
     if (options.matchConditions.length === 0) return undefined;
     const startMs = clock.monotonicMs();
-    const result = match(spec);
+    const result = match(reviewSpecOf(question));
     measures.conditions.evaluated((clock.monotonicMs() - startMs) / 1000);
     if (result === 'matches') return undefined;
     if (result === 'excluded') {
@@ -112,25 +113,23 @@ export function webhookAuthorizer(options: WebhookAuthorizerOptions): Authorizer
     if (failurePolicy === 'NoOpinion') measures.failedOpen(outcome.failure);
     return { verdict: verdictOnError, error: outcome.error };
   };
-  const share = (key: string, spec: ReviewSpec, call: Call): Promise<Outcome> => {
+  const share = (key: string, question: AccessQuestion, call: Call): Promise<Outcome> => {
     const shared = inFlight.get(key);
     if (shared) return shared;
-    const outcome = send(spec, call).finally(() => inFlight.delete(key));
+    const outcome = send(reviewSpecOf(question), call).finally(() => inFlight.delete(key));
     inFlight.set(key, outcome);
     return outcome.then((found) => {
-      if ('status' in found && !isContradiction(found.status)) cache.set(key, found.status);
+      if ('status' in found && !isContradiction(found.status)) cache.set(key, decisionOf(name, found.status));
       return found;
     });
   };
   return {
     authorize: (question, call) => {
-      const spec = reviewSpecOf(question);
-      const skipped = matches(spec);
+      const skipped = matches(question);
       if (skipped) return skipped;
-      const key = JSON.stringify(spec);
+      const key = questionKey(question);
       const known = cache.get(key);
-      if (known) return decisionOf(name, known);
-      return withinCall(clock, call, share(key, spec, call)).then(decide);
+      return known ?? withinCall(clock, call, share(key, question, call)).then(decide);
     },
   };
 }

@@ -16,6 +16,8 @@ export interface MemberStatus {
   readonly clusterId: ClusterId;
   /** The cluster refuses data until an operator has made space and ended the alarm. */
   readonly outOfSpace: boolean;
+  /** Of the file of its database, with what is free in it. */
+  readonly databaseBytes: number;
 }
 
 /** What one member says of itself. It answers without a leader and without a quorum. */
@@ -28,6 +30,7 @@ export const memberStatus: Rpc<void, MemberStatus> = {
     let member = '';
     let leader = '';
     let outOfSpace = false;
+    let databaseBytes = 0;
     decoded(message, (field, reader) => {
       if (field === 1) {
         nested(reader, (_, end) =>
@@ -39,12 +42,13 @@ export const memberStatus: Rpc<void, MemberStatus> = {
           }),
         );
       } else if (field === 2) version = reader.string();
+      else if (field === 3) databaseBytes = Number(reader.int64());
       else if (field === 4) leader = readIdentifier(reader);
       else if (field === 8) outOfSpace ||= reader.string().includes(spaceAlarm);
       else return false;
       return true;
     });
-    return { version, leads: leader === member, clusterId, outOfSpace };
+    return { version, leads: leader === member, clusterId, outOfSpace, databaseBytes };
   },
 };
 

@@ -1,5 +1,5 @@
 import type { Client, ServiceError } from '@grpc/grpc-js';
-import type { Clock } from '@cluster-apiserver/base';
+import { type Clock, type Span, type SpanOptions, traceHeaders } from '@cluster-apiserver/base';
 import { KeyUnavailableError } from '../../errors.ts';
 import type { Rpc } from '../../etcd/wire/fields.ts';
 import { decryptV1, decryptV2, encryptV1, encryptV2, statusV2, versionV1 } from './messages.ts';
@@ -22,7 +22,7 @@ export function kmsV2Service(connection: KmsConnection): KmsV2Service {
   return {
     status: () => ask(statusV2, undefined),
     encrypt: (plain, uid) => ask(encryptV2, { plain, uid }),
-    decrypt: (encrypted, uid) => ask(decryptV2, { encrypted, uid }),
+    decrypt: (encrypted, uid, trace) => ask(decryptV2, { encrypted, uid }, trace),
     close,
   };
 }
@@ -31,8 +31,8 @@ export function kmsV1Service(connection: KmsConnection): KmsV1Service {
   const { ask, close } = open(connection);
   return {
     version: () => ask(versionV1, undefined),
-    encrypt: (plain) => ask(encryptV1, plain),
-    decrypt: (encrypted) => ask(decryptV1, encrypted),
+    encrypt: (plain, trace) => ask(encryptV1, plain, trace),
+    decrypt: (encrypted, trace) => ask(decryptV1, encrypted, trace),
     close,
   };
 }
@@ -41,14 +41,17 @@ export function kmsV1Service(connection: KmsConnection): KmsV1Service {
 const loadGrpc = () => import('@grpc/grpc-js');
 
 function open({ socket, timeoutMs, clock, called }: KmsConnection): {
-  ask: <Request, Answer>(rpc: Rpc<Request, Answer>, request: Request) => Promise<Answer>;
+  ask: <Request, Answer>(rpc: Rpc<Request, Answer>, request: Request, trace?: Span) => Promise<Answer>;
   close: () => void;
 } {
   const connected = loadGrpc().then((grpc) => ({ grpc, client: connect(grpc, socket) }));
   return {
-    ask: async (rpc, request) => {
+    ask: async (rpc, request, trace) => {
       const { grpc, client } = await connected;
       const { Metadata, status: codes } = grpc;
+      const span = trace?.child(`KMS ${rpc.path.slice(rpc.path.lastIndexOf('/') + 1)}`, spanOptions(rpc.path));
+      const metadata = new Metadata();
+      if (span) for (const [name, value] of Object.entries(traceHeaders(span.context))) metadata.set(name, value);
       return new Promise((resolve, reject) => {
         const startedMs = clock.monotonicMs();
         client.makeUnaryRequest(
@@ -56,10 +59,13 @@ function open({ socket, timeoutMs, clock, called }: KmsConnection): {
           (value: typeof request) => Buffer.from(rpc.encode(value)),
           rpc.decode,
           request,
-          new Metadata(),
+          metadata,
           { deadline: clock.now() + timeoutMs },
           (error, answer) => {
-            called(rpc.path, codes[error?.code ?? codes.OK], (clock.monotonicMs() - startedMs) / 1000);
+            const code = codes[error?.code ?? codes.OK];
+            called(rpc.path, code, (clock.monotonicMs() - startedMs) / 1000);
+            span?.set({ 'rpc.response.status_code': code });
+            span?.end(error ?? undefined);
             if (error) reject(asFault(error, rpc.path, codes));
             else resolve(answer as NonNullable<typeof answer>); // there is one whenever there is no error
           },
@@ -69,6 +75,11 @@ function open({ socket, timeoutMs, clock, called }: KmsConnection): {
     close: () => void connected.then(({ client }) => client.close()),
   };
 }
+
+const spanOptions = (path: string): SpanOptions => ({
+  kind: 'client',
+  attributes: { 'rpc.system.name': 'grpc', 'rpc.method': path.slice(1) },
+});
 
 type Grpc = Awaited<ReturnType<typeof loadGrpc>>;
 

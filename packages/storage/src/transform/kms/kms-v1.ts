@@ -28,9 +28,9 @@ export function kmsV1(
   }, options);
   return {
     transformer: {
-      toStorage: async (value, etcdKey) => {
+      toStorage: async (value, etcdKey, trace) => {
         const plain = random.bytes(keyBytes);
-        const encrypted = await attended.watching(service.encrypt(plain));
+        const encrypted = await attended.watching(service.encrypt(plain, trace));
         if (encrypted.length === 0 || encrypted.length >= 2 ** (8 * lengthBytes))
           throw new Error(`the plugin made ${encrypted.length} bytes of a key`);
         const transformer = transformerOf(plain);
@@ -39,13 +39,13 @@ export function kmsV1(
         length.writeUInt16BE(encrypted.length);
         return [length, encrypted, ...transformer.toStorage(value, etcdKey)];
       },
-      fromStorage: async (value, etcdKey) => {
+      fromStorage: async (value, etcdKey, trace) => {
         if (value.length < lengthBytes) throw new Error('the envelope is too short');
         const end = lengthBytes + value.readUInt16BE();
         if (end === lengthBytes || value.length < end) throw new Error('the envelope has no key, or not all of it');
         const encrypted = value.subarray(lengthBytes, end);
         const ask = async (): Promise<ReadyTransformer> =>
-          transformerOf(await attended.watching(service.decrypt(encrypted)));
+          transformerOf(await attended.watching(service.decrypt(encrypted, trace)));
         const transformer = await keys.get(nameOf(encrypted), ask);
         return transformer.fromStorage(value.subarray(end), etcdKey);
       },

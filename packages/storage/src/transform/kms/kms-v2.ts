@@ -1,4 +1,5 @@
 import { createHash, createSecretKey } from 'node:crypto';
+import type { Span } from '@cluster-apiserver/base';
 import { KeyUnavailableError } from '../../errors.ts';
 import type { Pieces } from '../../pieces.ts';
 import { aesGcm } from '../aes-gcm.ts';
@@ -69,9 +70,12 @@ export function kmsV2(service: KmsV2Service, options: KmsPluginOptions): KmsPlug
   };
   const attended = attend(ask, options);
 
-  const keyFor = ({ key, keyType }: EncryptedObject): ReadyTransformer | Promise<ReadyTransformer> =>
+  const keyFor = (
+    { key, keyType }: EncryptedObject,
+    trace: Span | undefined,
+  ): ReadyTransformer | Promise<ReadyTransformer> =>
     keys.get(nameOf(key, keyType), async () => {
-      const plain = createSecretKey(await attended.watching(service.decrypt(key, random.uuid())));
+      const plain = createSecretKey(await attended.watching(service.decrypt(key, random.uuid(), trace)));
       return keyType === 'seed' ? derivedKeyGcm(plain, random) : aesGcm({ key: plain, random, drewNonce: () => {} });
     });
 
@@ -87,7 +91,7 @@ export function kmsV2(service: KmsV2Service, options: KmsPluginOptions): KmsPlug
         measures.used('to_storage', encrypted.keyId);
         return inEnvelope(data);
       },
-      fromStorage: (value, etcdKey) => {
+      fromStorage: (value, etcdKey, trace) => {
         const object = decodeEncryptedObject(value);
         const read = (transformer: ReadyTransformer): Transformed => {
           const { value: plain } = transformer.fromStorage(object.data, etcdKey);
@@ -95,7 +99,7 @@ export function kmsV2(service: KmsV2Service, options: KmsPluginOptions): KmsPlug
           measures.used('from_storage', keyId);
           return { value: plain, stale: object.keyType !== 'seed' || keyId !== writeKey?.encrypted.keyId };
         };
-        const transformer = keyFor(object);
+        const transformer = keyFor(object, trace);
         return transformer instanceof Promise ? transformer.then(read) : read(transformer);
       },
     },

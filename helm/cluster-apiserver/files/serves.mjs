@@ -1,0 +1,24 @@
+// Run by `helm test` with the URL of the Service and the seconds to wait for it.
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const [url, seconds] = process.argv.slice(-2);
+const deadline = Date.now() + Number(seconds) * 1000;
+
+async function untilReady() {
+  for (;;) {
+    try {
+      const response = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(5_000) });
+      if (response.status === 200) return;
+      throw new Error(`/readyz answered ${response.status}`);
+    } catch (error) {
+      if (Date.now() > deadline) throw error;
+    }
+    await sleep(1_000);
+  }
+}
+
+await untilReady();
+// Whatever is configured, nobody may list without a credential.
+const { status } = await fetch(`${url}/api/v1/serviceaccounts?limit=1`);
+if (status !== 401 && status !== 403) throw new Error(`a list without a credential answered ${status}`);
+console.log(`${url} is ready, and answered a list without a credential by ${status}`);

@@ -1,0 +1,225 @@
+import type { Clock } from '@cluster-apiserver/base';
+
+export interface EventQueueOptions {
+  readonly clock: Clock;
+  /** Events that wait or are being sent. */
+  readonly eventsMax: number;
+  readonly charactersMax: number;
+  readonly batch: BatchOptions;
+  /**
+   * Iterations of the event loop that a batch which is due waits for more events: they take microseconds where there is
+   * nothing else to do, and bring many together under load.
+   */
+  readonly iterations: number;
+  /** How often batches are sent; undefined for no limit. */
+  readonly throttle: ThrottleOptions | undefined;
+  /** Batches that are sent at a time. */
+  readonly sendsMax: number;
+  send(events: readonly string[]): Promise<void>;
+  /** So many events are lost. */
+  readonly lost: (error: unknown, events: number) => void;
+}
+
+export interface BatchOptions {
+  /** A batch is sent as soon as so many events wait, */
+  readonly dueEvents: number;
+  /** or the first of them has waited this long. 0 waits for no others. */
+  readonly waitMs: number;
+  readonly eventsMax: number;
+  readonly charactersMax: number;
+}
+
+export interface ThrottleOptions {
+  readonly perSecond: number;
+  readonly burst: number;
+  /** Whether a batch that has its maximum size is sent all the same. */
+  readonly exceptFull: boolean;
+}
+
+interface Queued {
+  readonly text: string;
+  /** Called once, with whether the event was sent. */
+  done: ((isSent: boolean) => void) | undefined;
+  readonly sinceMs: number;
+}
+
+/** A request does not wait longer for its event: whoever takes it is stuck. */
+const blockedMsMax = 30_000;
+const blockedCheckMs = 1_000;
+
+/** Events on their way to a backend, in batches. Bounded: what has no room is refused. */
+export class EventQueue {
+  readonly #options: EventQueueOptions;
+  #waiting: Queued[] = [];
+  /** That wait or are being sent. */
+  #events = 0;
+  #characters = 0;
+  #waitingCharacters = 0;
+  #sends = 0;
+  #isOverdue = false;
+  #isScheduled = false;
+  #isClosing = false;
+  #isClosed = false;
+  #cancelWait: (() => void) | undefined;
+  #cancelThrottle: (() => void) | undefined;
+  #cancelCheck: (() => void) | undefined;
+  /** In the order in which they began to wait. */
+  readonly #blocked = new Set<Queued>();
+  #tokens: number;
+  #tokensAtMs: number;
+  readonly #empty = Promise.withResolvers<void>();
+
+  constructor(options: EventQueueOptions) {
+    this.#options = options;
+    this.#tokens = options.throttle?.burst ?? 0;
+    this.#tokensAtMs = options.clock.monotonicMs();
+  }
+
+  get events(): number {
+    return this.#events;
+  }
+
+  /** False if there is no room for it. */
+  add(text: string, done?: (isSent: boolean) => void): boolean {
+    const { clock, eventsMax, charactersMax, batch } = this.#options;
+    if (this.#isClosed || this.#events >= eventsMax || this.#characters + text.length > charactersMax) return false;
+    const queued = { text, done, sinceMs: done ? clock.monotonicMs() : 0 };
+    this.#waiting.push(queued);
+    this.#events++;
+    this.#characters += text.length;
+    this.#waitingCharacters += text.length;
+    if (done) this.#block(queued);
+    if (this.#waiting.length >= batch.dueEvents || batch.waitMs === 0) this.#scheduleSends();
+    else
+      this.#cancelWait ??= clock.after(batch.waitMs, () => {
+        this.#cancelWait = undefined;
+        this.#isOverdue = true;
+        this.#sendDue();
+      });
+    return true;
+  }
+
+  /** Sends what waits, without throttling, for so long; the rest is lost. */
+  async close(withinMs: number): Promise<void> {
+    this.#isClosing = true;
+    this.#cancelWait?.();
+    this.#sendDue();
+    const cancel = this.#options.clock.after(withinMs, () => this.#empty.resolve());
+    if (this.#events > 0) await this.#empty.promise;
+    cancel();
+    this.#isClosed = true;
+    this.#cancelWait?.();
+    this.#cancelThrottle?.();
+    this.#cancelCheck?.();
+    for (const queued of this.#blocked) finish(queued, false);
+    if (this.#events > 0) this.#options.lost(new Error('the server stopped before they were sent'), this.#events);
+  }
+
+  #scheduleSends(): void {
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    this.#waitIterations(this.#options.iterations);
+  }
+
+  #waitIterations(iterations: number): void {
+    this.#options.clock.soon(() => {
+      if (iterations > 1) return this.#waitIterations(iterations - 1);
+      this.#isScheduled = false;
+      this.#sendDue();
+    });
+  }
+
+  #sendDue(): void {
+    const { batch, sendsMax } = this.#options;
+    while (this.#waiting.length > 0 && this.#sends < sendsMax && !this.#isClosed) {
+      const isDue = this.#isOverdue || this.#isClosing || batch.waitMs === 0 || this.#waiting.length >= batch.dueEvents;
+      if (!isDue || !this.#takeToken()) return;
+      this.#sendBatch(this.#takeBatch());
+    }
+  }
+
+  #takeBatch(): Queued[] {
+    const { eventsMax, charactersMax } = this.#options.batch;
+    let count = 0;
+    for (let characters = 0; count < Math.min(this.#waiting.length, eventsMax); count++) {
+      const { length } = (this.#waiting[count] as Queued).text;
+      characters += length;
+      if (count > 0 && characters > charactersMax) break;
+      this.#waitingCharacters -= length;
+    }
+    const batch = this.#waiting.splice(0, count);
+    if (this.#waiting.length === 0) {
+      this.#isOverdue = false;
+      this.#cancelWait?.();
+      this.#cancelWait = undefined;
+    }
+    return batch;
+  }
+
+  #sendBatch(batch: readonly Queued[]): void {
+    this.#sends++;
+    const ended = (isSent: boolean): void => {
+      this.#sends--;
+      this.#events -= batch.length;
+      for (const queued of batch) {
+        this.#characters -= queued.text.length;
+        this.#blocked.delete(queued);
+        finish(queued, isSent);
+      }
+      if (this.#isClosing) this.#sendDue();
+      else if (this.#waiting.length > 0) this.#scheduleSends();
+      if (this.#events === 0 && this.#isClosing) this.#empty.resolve();
+    };
+    this.#options.send(batch.map(({ text }) => text)).then(
+      () => ended(true),
+      (error: unknown) => {
+        // Those that were given up when the queue was closed are counted already.
+        if (!this.#isClosed) this.#options.lost(error, batch.length);
+        ended(false);
+      },
+    );
+  }
+
+  #takeToken(): boolean {
+    const { batch, clock, throttle } = this.#options;
+    if (!throttle || this.#isClosing) return true;
+    const isFull = this.#waiting.length >= batch.eventsMax || this.#waitingCharacters >= batch.charactersMax;
+    if (isFull && throttle.exceptFull) return true;
+    const nowMs = clock.monotonicMs();
+    const earned = ((nowMs - this.#tokensAtMs) / 1_000) * throttle.perSecond;
+    this.#tokens = Math.min(throttle.burst, this.#tokens + earned);
+    this.#tokensAtMs = nowMs;
+    if (this.#tokens >= 1) {
+      this.#tokens--;
+      return true;
+    }
+    this.#cancelThrottle ??= clock.after(Math.ceil(((1 - this.#tokens) / throttle.perSecond) * 1_000), () => {
+      this.#cancelThrottle = undefined;
+      this.#sendDue();
+    });
+    return false;
+  }
+
+  #block(queued: Queued): void {
+    this.#blocked.add(queued);
+    this.#cancelCheck ??= this.#options.clock.after(blockedCheckMs, () => this.#releaseBlocked());
+  }
+
+  #releaseBlocked(): void {
+    const { clock } = this.#options;
+    this.#cancelCheck = undefined;
+    const endMs = clock.monotonicMs() - blockedMsMax;
+    for (const queued of this.#blocked) {
+      if (queued.sinceMs > endMs) break;
+      this.#blocked.delete(queued);
+      finish(queued, false);
+    }
+    if (this.#blocked.size > 0) this.#cancelCheck = clock.after(blockedCheckMs, () => this.#releaseBlocked());
+  }
+}
+
+function finish(queued: Queued, isSent: boolean): void {
+  const { done } = queued;
+  queued.done = undefined;
+  done?.(isSent);
+}

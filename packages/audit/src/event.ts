@@ -1,0 +1,232 @@
+import type { AuditLevel, AuditStage } from '@cluster-apiserver/config';
+import type { Status, UserInfo } from '@cluster-apiserver/model';
+
+/** One event as backends write it. Read while the event is handed to them, and not later. */
+export interface AuditEvent {
+  /** As an Event of audit.k8s.io/v1, on one line. */
+  readonly json: string;
+  readonly hasObjects: boolean;
+  /** The same without the objects, and marked as truncated. */
+  truncatedJson(): string;
+  /** The line of the format `legacy`. */
+  legacyLine(): string;
+}
+
+export interface ObjectReference {
+  resource: string;
+  namespace: string | undefined;
+  name: string | undefined;
+  uid: string | undefined;
+  apiGroup: string;
+  apiVersion: string;
+  resourceVersion: string | undefined;
+  subresource: string | undefined;
+  /** As JSON; undefined again when a member has changed. */
+  text: string | undefined;
+}
+
+/** What all events of a request say. It is written as JSON once, since there is no request with a single event. */
+export class RequestFacts {
+  readonly user: UserInfo | undefined;
+  readonly sourceIps: readonly string[];
+  readonly userAgent: string;
+  readonly verb: string;
+  readonly auditId: string;
+  readonly requestUri: string;
+  readonly receivedMs: number;
+  readonly beforeStage: string;
+  readonly behindStage: string;
+  readonly source: string;
+  readonly receivedTime: string;
+
+  constructor(request: {
+    readonly level: AuditLevel;
+    readonly auditId: string;
+    readonly requestUri: string;
+    readonly verb: string;
+    readonly user: UserInfo | undefined;
+    readonly sourceIps: readonly string[];
+    readonly userAgent: string;
+    readonly receivedMs: number;
+  }) {
+    const { level, auditId, requestUri, verb, user, sourceIps, userAgent, receivedMs } = request;
+    this.user = user;
+    this.sourceIps = sourceIps;
+    this.userAgent = userAgent;
+    this.verb = verb;
+    this.auditId = auditId;
+    this.requestUri = requestUri;
+    this.receivedMs = receivedMs;
+    const kind = '{"kind":"Event","apiVersion":"audit.k8s.io/v1"';
+    this.beforeStage = `${kind},"level":"${level}","auditID":${quote(auditId)},"stage":"`;
+    this.behindStage = `","requestURI":${quote(requestUri)},"verb":${quote(verb)},"user":${user ? userText(user) : '{}'}`;
+    const ips = sourceIps.length > 0 ? `,"sourceIPs":["${sourceIps.join('","')}"]` : '';
+    this.source = `${ips}${userAgent === '' ? '' : `,"userAgent":${quote(userAgent)}`}`;
+    this.receivedTime = microTime(receivedMs);
+  }
+}
+
+/** What an event says, besides its objects. */
+export interface EventFacts {
+  readonly request: RequestFacts;
+  readonly stage: AuditStage;
+  readonly impersonatedUser: UserInfo | undefined;
+  readonly impersonationConstraint: string | undefined;
+  readonly objectRef: ObjectReference | undefined;
+  readonly response: ResponseStatus | undefined;
+  readonly stageMs: number;
+  readonly annotations: ReadonlyMap<string, string> | undefined;
+}
+
+export interface ResponseStatus extends Partial<Pick<Status, 'status' | 'message' | 'reason' | 'details'>> {
+  readonly code: number;
+}
+
+/** The texts of the objects, as far as there are any. */
+export interface EventObjects {
+  readonly request: string | undefined;
+  readonly response: string | undefined;
+}
+
+const truncatedKey = 'audit.k8s.io/truncated';
+
+/** One event, as it is written. A class, because each request has some. */
+export class WrittenEvent implements AuditEvent {
+  readonly #facts: EventFacts;
+  readonly #head: string;
+  readonly json: string;
+  readonly hasObjects: boolean;
+
+  /** `isTruncated` is an event that lacks objects which its level would have. */
+  constructor(facts: EventFacts, objects: EventObjects | undefined, isTruncated: boolean) {
+    this.#facts = facts;
+    this.#head = headOf(facts);
+    this.json = `${this.#head}${objects ? objectsOf(objects) : ''}${tailOf(facts, isTruncated)}`;
+    this.hasObjects = objects !== undefined;
+  }
+
+  truncatedJson(): string {
+    return `${this.#head}${tailOf(this.#facts, true)}`;
+  }
+
+  legacyLine(): string {
+    return legacyLine(this.#facts);
+  }
+}
+
+const quote = JSON.stringify as (text: string) => string;
+
+/** In the order in which kube-apiserver writes the members. */
+function headOf({
+  request,
+  stage,
+  impersonatedUser,
+  impersonationConstraint,
+  objectRef,
+  response,
+}: EventFacts): string {
+  const impersonated = impersonatedUser ? `,"impersonatedUser":${userText(impersonatedUser)}` : '';
+  const constraint = impersonationConstraint
+    ? `,"authenticationMetadata":{"impersonationConstraint":${quote(impersonationConstraint)}}`
+    : '';
+  const reference = objectRef ? `,"objectRef":${objectRefText(objectRef)}` : '';
+  const status = response ? `,"responseStatus":${responseText(response)}` : '';
+  const { beforeStage, behindStage, source } = request;
+  return `${beforeStage}${stage}${behindStage}${impersonated}${constraint}${source}${reference}${status}`;
+}
+
+const objectsOf = ({ request, response }: EventObjects): string =>
+  (request === undefined ? '' : `,"requestObject":${request}`) +
+  (response === undefined ? '' : `,"responseObject":${response}`);
+
+function tailOf({ request, stageMs, annotations }: EventFacts, isTruncated: boolean): string {
+  const { receivedMs, receivedTime } = request;
+  const stageTime = stageMs === receivedMs ? receivedTime : microTime(stageMs);
+  const times = `,"requestReceivedTimestamp":"${receivedTime}","stageTimestamp":"${stageTime}"`;
+  const all = isTruncated ? new Map([...(annotations ?? []), [truncatedKey, 'true'] as const]) : annotations;
+  return all && all.size > 0 ? `${times},"annotations":{${annotationsText(all)}}}` : `${times}}`;
+}
+
+/** In the order of their keys, in which Go writes maps. */
+function annotationsText(annotations: ReadonlyMap<string, string>): string {
+  let text = '';
+  let last = '';
+  for (const [key, value] of annotations) {
+    if (key < last) return annotationsText(new Map(Array.from(annotations).sort(byKey)));
+    text += `${last === '' ? '' : ','}${quote(key)}:${quote(value)}`;
+    last = key;
+  }
+  return text;
+}
+
+const byKey = ([one]: [string, string], [other]: [string, string]): number => (one < other ? -1 : 1);
+
+const userTexts = new WeakMap<UserInfo, string>();
+
+/** Most requests come from few users, whose tokens lead to the same object each time. */
+function userText(user: UserInfo): string {
+  let text = userTexts.get(user);
+  if (text === undefined) {
+    const { name, uid, groups, extra = {} } = user;
+    const keys = Object.keys(extra).sort();
+    text = JSON.stringify({
+      username: name === '' ? undefined : name,
+      uid: uid === '' ? undefined : uid,
+      groups: groups.length > 0 ? groups : undefined,
+      extra: keys.length > 0 ? Object.fromEntries(keys.map((key) => [key, extra[key]])) : undefined,
+    });
+    userTexts.set(user, text);
+  }
+  return text;
+}
+
+function objectRefText(ref: ObjectReference): string {
+  ref.text ??= writtenReference(ref);
+  return ref.text;
+}
+
+function writtenReference(ref: ObjectReference): string {
+  const member = (name: string, value: string | undefined): string => (value ? `,"${name}":${quote(value)}` : '');
+  const text =
+    member('resource', ref.resource) +
+    member('namespace', ref.namespace) +
+    member('name', ref.name) +
+    member('uid', ref.uid) +
+    member('apiGroup', ref.apiGroup) +
+    member('apiVersion', ref.apiVersion) +
+    member('resourceVersion', ref.resourceVersion) +
+    member('subresource', ref.subresource);
+  return `{${text.slice(1)}}`;
+}
+
+function responseText({ status, message, reason, details, code }: ResponseStatus): string {
+  if (status === undefined) return `{"metadata":{},"code":${code}}`;
+  return JSON.stringify({ metadata: {}, status, message: message || undefined, reason, details, code });
+}
+
+/** A second and how it is written: events of the same second are many. */
+let lastSecond = { second: Number.NaN, text: '' };
+
+/** UTC with six digits of the second. */
+function microTime(ms: number): string {
+  const second = Math.floor(ms / 1_000);
+  if (second !== lastSecond.second)
+    lastSecond = { second, text: new Date(second * 1_000).toISOString().slice(0, -'000Z'.length) };
+  const micros = Math.floor((ms - second * 1_000) * 1_000);
+  return `${lastSecond.text}${String(micros).padStart(6, '0')}Z`;
+}
+
+/** One line with the most important facts, as old versions of Kubernetes wrote it. */
+function legacyLine({ request, stage, impersonatedUser, objectRef, response }: EventFacts): string {
+  const { user, sourceIps } = request;
+  const list = (values: readonly string[]): string => quote(values.map(quote).join(','));
+  const groups = user && user.groups.length > 0 ? list(user.groups) : '"<none>"';
+  const asGroups = impersonatedUser ? list(impersonatedUser.groups) : '"<lookup>"';
+  return (
+    `${request.receivedTime} AUDIT: id=${quote(request.auditId)} stage=${quote(stage)}` +
+    ` ip=${quote(sourceIps[0] ?? '<unknown>')} method=${quote(request.verb)} user=${quote(user?.name || '<none>')}` +
+    ` groups=${groups} as=${quote(impersonatedUser?.name ?? '<self>')} asgroups=${asGroups}` +
+    ` user-agent=${quote(request.userAgent)} namespace=${quote(objectRef?.namespace || '<none>')}` +
+    ` uri=${quote(request.requestUri)} response="${response?.code ?? '<deferred>'}"`
+  );
+}

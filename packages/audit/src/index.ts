@@ -1,0 +1,12 @@
+export { type AuditMeasures, createAuditor } from './auditor.ts';
+export {
+  allBackends,
+  type AuditBackend,
+  type AuditMode,
+  auditModes,
+  type BackendMeasures,
+  openBackend,
+} from './backend.ts';
+export type { LogFile, LogFiles } from './log-files.ts';
+export { RotatingLog } from './rotating-log.ts';
+export { auditWebhook } from './webhook.ts';

@@ -1,0 +1,82 @@
+import { atOnce } from '@cluster-apiserver/base';
+import { describe, expect, test } from '@jest/globals';
+import { assert, jsonValue, property } from 'fast-check';
+import { compact, holdsTokens, joined, jsonOf, withoutManagedFields, withoutTokens } from './object-text.ts';
+
+const json = jsonValue({ maxDepth: 6 });
+const text = (value: unknown): string => JSON.stringify(value);
+
+describe('Objects as JSON', () => {
+  test('are written in steps as they are written at once', () => {
+    assert(property(json, (value) => atOnce(jsonOf(value)) === text(value)));
+    expect(atOnce(jsonOf({ a: undefined, b: [undefined, 1] }))).toBe('{"b":[null,1]}');
+  });
+
+  test('of a client lose their white space and nothing else', () => {
+    assert(property(json, (value) => atOnce(compact(JSON.stringify(value, null, '\t \r\n'))) === text(value)));
+    expect(atOnce(compact(' {"a b" : "c\\" d" , "e":[ 1 , -2.5e3 ] }\n'))).toBe('{"a b":"c\\" d","e":[1,-2.5e3]}');
+  });
+
+  test('are joined from their parts', () => {
+    expect(atOnce(joined(['{"a":', undefined, '1}', '\n']))).toBe('{"a":1}');
+  });
+});
+
+describe('Managed fields are left out', () => {
+  const fields = [{ manager: 'm"},{', fieldsV1: { 'f:metadata': { 'f:managedFields': {} } } }];
+  test.each<[string, object, object]>([
+    ['alone', { metadata: { managedFields: fields } }, { metadata: {} }],
+    ['first', { metadata: { managedFields: fields, name: 'a' }, b: 1 }, { metadata: { name: 'a' }, b: 1 }],
+    ['last', { a: 1, metadata: { name: 'a', managedFields: [] } }, { a: 1, metadata: { name: 'a' } }],
+    ['in between', { metadata: { name: 'a', managedFields: fields, uid: 'u' } }, { metadata: { name: 'a', uid: 'u' } }],
+    [
+      'of each item of a list',
+      { items: [{ metadata: { name: 'a', managedFields: fields } }, { metadata: { managedFields: fields } }] },
+      { items: [{ metadata: { name: 'a' } }, { metadata: {} }] },
+    ],
+    [
+      'of each row of a table',
+      { rows: [{ cells: ['a'], object: { metadata: { managedFields: fields, name: 'a' } } }] },
+      { rows: [{ cells: ['a'], object: { metadata: { name: 'a' } } }] },
+    ],
+  ])('%s', (_, object, expected) => {
+    expect(atOnce(withoutManagedFields(text(object)))).toBe(text(expected));
+  });
+
+  test.each([
+    { spec: { managedFields: fields } },
+    { managedFields: fields },
+    { metadata: { annotations: { managedFields: 'a' } } },
+    { metadata: [{ managedFields: 'a' }] },
+    { items: [{ spec: { metadata: { managedFields: 1 } } }] },
+    { metadata: { name: 'managedFields' } },
+  ])('nowhere else: %j', (object) => {
+    expect(atOnce(withoutManagedFields(text(object)))).toBe(text(object));
+  });
+});
+
+describe('Tokens', () => {
+  test.each([
+    ['', 'serviceaccounts', 'token', true],
+    ['', 'serviceaccounts', undefined, false],
+    ['authentication.k8s.io', 'tokenreviews', undefined, true],
+    ['other.example', 'tokenreviews', undefined, false],
+  ])('are looked for in %s/%s/%s: %s', (group, plural, subresource, expected) => {
+    expect(holdsTokens(group, plural, subresource)).toBe(expected);
+  });
+
+  test('are hidden wherever they are in such an object', () => {
+    const object = {
+      spec: { token: 'a.b.c', audiences: ['token'] },
+      status: { token: 'd', ok: true, x: [{ token: '' }] },
+    };
+    expect(JSON.parse(withoutTokens(text(object)) ?? '')).toEqual({
+      spec: { token: '[hidden]', audiences: ['token'] },
+      status: { token: '[hidden]', ok: true, x: [{ token: '' }] },
+    });
+  });
+
+  test('are not looked for in what is too large to have only one', () => {
+    expect(withoutTokens(text({ token: 'a'.repeat(40_000) }))).toBeUndefined();
+  });
+});

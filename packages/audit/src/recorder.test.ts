@@ -1,0 +1,300 @@
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import { loadAuditPolicy } from '@cluster-apiserver/config';
+import { StatusError } from '@cluster-apiserver/model';
+import { handClock } from '../../base/test/hand-clock.ts';
+import { untilTurned } from '../../base/test/until.ts';
+import { createAuditor } from './auditor.ts';
+import type { AuditBackend } from './backend.ts';
+import type { AuditedRequest } from './recorder.ts';
+
+let recorded: Record<string, unknown>[];
+let counted: string[];
+/** What the backend makes of the next events. */
+let process: () => boolean | Promise<boolean>;
+
+beforeEach(() => {
+  recorded = [];
+  counted = [];
+  process = () => true;
+});
+
+const backend: AuditBackend = {
+  isBlocking: true,
+  objectCharactersMax: 100_000,
+  process: (event) => {
+    recorded.push(JSON.parse(event.json));
+    return process();
+  },
+  wait: () => {},
+  close: async () => {},
+};
+
+const ann = { name: 'ann', groups: [] };
+
+/** A request, and what is called when it ends. */
+function begin(rule: object, part: Partial<AuditedRequest['info']> & { header?: string } = {}) {
+  const ends: (() => void)[] = [];
+  const { header, ...info } = part;
+  const auditor = createAuditor({
+    clock: handClock(),
+    policy: () => loadAuditPolicy(JSON.stringify({ apiVersion: 'audit.k8s.io/v1', kind: 'Policy', rules: [rule] })),
+    backend,
+    measures: {
+      event: () => void counted.push('event'),
+      level: (level) => void counted.push(level),
+      rejected: () => void counted.push('rejected'),
+    },
+    report: (error) => void counted.push(String(error)),
+  });
+  const request: AuditedRequest = {
+    auditId: 'id',
+    request: {
+      target: '/target',
+      remoteAddress: '10.0.0.1',
+      header: () => header,
+      onEnd: (listener) => void ends.push(listener),
+    },
+    info: {
+      verb: 'create',
+      path: '/path',
+      resource: { group: '', version: 'v1', namespace: 'team', plural: 'serviceaccounts', subresource: undefined },
+      ...info,
+    },
+  };
+  return { recorder: auditor.begin(request, undefined), ends };
+}
+
+const stages = (): unknown[] => recorded.map(({ stage }) => stage);
+const notFound = new StatusError('NotFound', 'none', {});
+
+describe('The stages of', () => {
+  test('a request are that it was received, and that its response is complete', async () => {
+    const { recorder } = begin({ level: 'Metadata' });
+    await recorder.received(ann);
+    await recorder.responded(200, false);
+    expect(stages()).toEqual(['RequestReceived', 'ResponseComplete']);
+    expect(counted).toEqual(['Metadata', 'event', 'event']);
+  });
+
+  test('a response that is made while it is sent end when it has been sent', async () => {
+    const { recorder, ends } = begin({ level: 'Metadata' });
+    await recorder.received(ann);
+    await recorder.responded(200, true);
+    expect(stages()).toEqual(['RequestReceived']);
+    ends.forEach((end) => end());
+    expect(stages()).toEqual(['RequestReceived', 'ResponseComplete']);
+  });
+
+  test('a watch tell when it starts, too', async () => {
+    const { recorder, ends } = begin({ level: 'Metadata' }, { verb: 'watch' });
+    await recorder.received(ann);
+    await recorder.responded(200, true);
+    expect(stages()).toEqual(['RequestReceived', 'ResponseStarted']);
+    ends.forEach((end) => end());
+    expect(stages()).toEqual(['RequestReceived', 'ResponseStarted', 'ResponseComplete']);
+  });
+
+  test('a watch that is refused are the same', async () => {
+    const { recorder } = begin({ level: 'Metadata' }, { verb: 'watch' });
+    await recorder.received(ann);
+    await recorder.failed(notFound, false);
+    expect(stages()).toEqual(['RequestReceived', 'ResponseStarted', 'ResponseComplete']);
+  });
+
+  test('an internal error end with Panic', async () => {
+    const { recorder } = begin({ level: 'RequestResponse' });
+    await recorder.received(ann);
+    await recorder.failed(
+      new StatusError('InternalError', 'Internal error occurred', undefined, { cause: new Error('oops') }),
+      true,
+    );
+    expect(stages()).toEqual(['RequestReceived', 'Panic']);
+    expect(recorded[1]?.responseStatus).toEqual({
+      metadata: {},
+      status: 'Failure',
+      message: "APIServer panic'd: oops",
+      reason: 'InternalError',
+      code: 500,
+    });
+  });
+
+  test('a request that was not authenticated are its response alone', async () => {
+    const { recorder } = begin({ level: 'Metadata' });
+    await recorder.failed(new StatusError('Unauthorized', 'Unauthorized'), false);
+    expect(recorded).toMatchObject([
+      {
+        stage: 'ResponseStarted',
+        user: {},
+        responseStatus: { message: 'Unauthorized', reason: 'Unauthorized', code: 401 },
+      },
+    ]);
+  });
+
+  test.each([
+    [['RequestReceived'], ['ResponseStarted', 'ResponseComplete']],
+    [['ResponseStarted'], ['RequestReceived', 'ResponseComplete']],
+    [['ResponseComplete', 'RequestReceived'], ['ResponseStarted']],
+  ])('a policy that omits %j are the others', async (omitStages, expected) => {
+    const { recorder } = begin({ level: 'Metadata', omitStages }, { verb: 'watch' });
+    await recorder.received(ann);
+    await recorder.failed(notFound, false);
+    expect(stages()).toEqual(expected);
+    expect(counted.filter((one) => one === 'event')).toHaveLength(expected.length);
+  });
+
+  test('a request that the policy leaves out are none', async () => {
+    const { recorder } = begin({ level: 'None' });
+    expect(recorder.received(ann)).toBeUndefined();
+    recorder.requestObject({ metadata: {} }, 10);
+    expect(recorder.wantsResponseObject).toBe(false);
+    expect(recorder.responded(200, false)).toBeUndefined();
+    expect([recorded, counted]).toEqual([[], ['None']]);
+  });
+});
+
+describe('The objects of', () => {
+  const send = async (rule: object, part: Parameters<typeof begin>[1] = {}): Promise<Record<string, unknown>> => {
+    const { recorder } = begin(rule, part);
+    await recorder.received(ann);
+    const metadata = { name: 'robot', uid: 'u', resourceVersion: '7', managedFields: [{}] };
+    recorder.requestObject({ kind: 'A', metadata, token: 'secret' }, 100);
+    if (recorder.wantsResponseObject)
+      recorder.responseObject(['{"metadata":{"managedFields":', '[1]},"token":"secret"}\n'], 100);
+    await recorder.responded(201, false);
+    return recorded[1] ?? {};
+  };
+
+  test.each([
+    ['Metadata', [false, false]],
+    ['Request', [true, false]],
+    ['RequestResponse', [true, true]],
+  ])('an event of the level %s are there: %j', async (level, expected) => {
+    const event = await send({ level });
+    expect(['requestObject' in event, 'responseObject' in event]).toEqual(expected);
+    expect(recorded[0]).not.toHaveProperty('requestObject');
+  });
+
+  test('a request complete the reference', async () => {
+    expect((await send({ level: 'Metadata' })).objectRef).toEqual({
+      resource: 'serviceaccounts',
+      namespace: 'team',
+      name: 'robot',
+      uid: 'u',
+      apiVersion: 'v1',
+      resourceVersion: '7',
+    });
+  });
+
+  test('both have no managed fields where they are omitted', async () => {
+    const event = await send({ level: 'RequestResponse', omitManagedFields: true });
+    expect(event.requestObject).toEqual({
+      kind: 'A',
+      metadata: { name: 'robot', uid: 'u', resourceVersion: '7' },
+      token: 'secret',
+    });
+    expect(event.responseObject).toEqual({ metadata: {}, token: 'secret' });
+  });
+
+  test('resources for tokens have none', async () => {
+    const resource = { group: '', version: 'v1', namespace: 'team', plural: 'serviceaccounts', subresource: 'token' };
+    const event = await send({ level: 'RequestResponse' }, { resource });
+    expect(JSON.stringify(event)).not.toContain('secret');
+    expect(event).toMatchObject({ requestObject: { token: '[hidden]' }, responseObject: { token: '[hidden]' } });
+  });
+
+  test('a patch are what was sent', async () => {
+    const { recorder } = begin({ level: 'Request' });
+    await recorder.received(ann);
+    recorder.requestPatch(Buffer.from('[ {"op": "remove"} ]\n'));
+    await recorder.responded(200, false);
+    expect(recorded[1]?.requestObject).toEqual([{ op: 'remove' }]);
+  });
+
+  test('a large event are written in steps, while its request waits', async () => {
+    const { recorder } = begin({ level: 'Request' });
+    await recorder.received(ann);
+    recorder.requestObject({ items: Array(10_000).fill(1) }, 50_000);
+    const waiting = recorder.responded(200, false);
+    expect(recorded).toHaveLength(1);
+    await waiting;
+    expect(recorded[1]?.requestObject).toEqual({ items: Array(10_000).fill(1) });
+  });
+
+  test('an event that would be too large are left out, and it says so', async () => {
+    const { recorder } = begin({ level: 'RequestResponse' });
+    await recorder.received(ann);
+    recorder.requestObject({ metadata: { name: 'robot' } }, 60_000);
+    recorder.responseObject(['{}'], 60_000);
+    await recorder.responded(200, false);
+    expect(recorded[1]).not.toHaveProperty('requestObject');
+    expect(recorded[1]).toMatchObject({
+      objectRef: { name: 'robot' },
+      annotations: { 'audit.k8s.io/truncated': 'true' },
+    });
+  });
+
+  test('an event whose object cannot be written are left out, and it says so', async () => {
+    const { recorder } = begin({ level: 'RequestResponse' });
+    await recorder.received(ann);
+    recorder.responseObject(
+      (function* () {
+        yield '{';
+        throw new Error('unreadable');
+      })(),
+      50_000,
+    );
+    await recorder.responded(200, false);
+    expect(recorded[1]?.annotations).toEqual({ 'audit.k8s.io/truncated': 'true' });
+    expect(counted).toContain('Error: unreadable');
+  });
+});
+
+describe('A request', () => {
+  test('waits until it is recorded', async () => {
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    process = () => promise;
+    const { recorder } = begin({ level: 'Metadata' });
+    let isReceived = false;
+    void recorder.received(ann)?.then(() => (isReceived = true));
+    await untilTurned(() => recorded.length === 1);
+    expect(isReceived).toBe(false);
+    resolve(true);
+    await untilTurned(() => isReceived);
+  });
+
+  test.each([
+    ['at once', () => false],
+    ['later', async () => false],
+  ])('that cannot be recorded is refused %s, and nothing else is recorded of it', async (_, outcome) => {
+    process = outcome;
+    const { recorder } = begin({ level: 'Metadata' });
+    const error = await Promise.resolve(recorder.received(ann)).catch((caught: unknown) => caught);
+    expect(error).toMatchObject({ code: 500, message: 'Internal error occurred: failed to store audit event' });
+    await recorder.failed(error as StatusError, false);
+    expect(stages()).toEqual(['RequestReceived']);
+    expect(counted).toEqual(['Metadata', 'event', 'rejected']);
+  });
+
+  test('that has a response gets it, recorded or not', async () => {
+    const { recorder } = begin({ level: 'Metadata' });
+    await recorder.received(ann);
+    process = async () => false;
+    await recorder.responded(200, false);
+    expect(stages()).toEqual(['RequestReceived', 'ResponseComplete']);
+  });
+
+  test('has a user agent that is cut where it is too long', async () => {
+    const { recorder } = begin({ level: 'Metadata' }, { header: 'a'.repeat(2_000) });
+    await recorder.received(ann);
+    expect(recorded[0]?.userAgent).toBe(`${'a'.repeat(1024)}...TRUNCATED`);
+  });
+
+  test('keeps the first value of an annotation', async () => {
+    const { recorder } = begin({ level: 'Metadata' });
+    await recorder.received(ann);
+    recorder.annotate('a', '1');
+    recorder.annotate('a', '2');
+    await recorder.responded(200, false);
+    expect(recorded[1]?.annotations).toEqual({ a: '1' });
+  });
+});

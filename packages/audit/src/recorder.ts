@@ -1,0 +1,297 @@
+import { largeBytesMin, perform, type Steps } from '@cluster-apiserver/base';
+import type { AuditRule, AuditStage } from '@cluster-apiserver/config';
+import { type Status, StatusError, type UserInfo } from '@cluster-apiserver/model';
+import type { AuditorOptions } from './auditor.ts';
+import {
+  type EventFacts,
+  type EventObjects,
+  type ObjectReference,
+  RequestFacts,
+  type ResponseStatus,
+  WrittenEvent,
+} from './event.ts';
+import { compact, holdsTokens, joined, jsonOf, withoutManagedFields, withoutTokens } from './object-text.ts';
+import { type AuditedResource, evaluatePolicy } from './policy.ts';
+import { type RequestSource, sourceIps } from './source-ips.ts';
+
+/** A request, as far as it is audited. */
+export interface AuditedRequest {
+  readonly auditId: string;
+  readonly request: RequestSource & {
+    /** Path and query, as they were sent. */
+    readonly target: string;
+    onEnd(listener: () => void): void;
+  };
+  readonly info: {
+    readonly verb: string;
+    readonly path: string;
+    readonly resource: AuditedResource | undefined;
+  };
+}
+
+/** As in kube-apiserver. */
+const userAgentCharactersMax = 1024;
+const userAgentSuffix = '...TRUNCATED';
+
+/** Objects of all requests together that are being written as JSON. What is beyond that is recorded without them. */
+const writtenCharactersMax = 64 * 1024 * 1024;
+
+/** What all recorders of a server have in common. */
+export interface RecorderContext extends AuditorOptions {
+  /** A longer object is left out of its event; 0 where no backend writes objects. */
+  readonly objectCharactersMax: number;
+  /** Characters of the objects that are being written. */
+  writtenCharacters: number;
+}
+
+/** Makes the text of an object in steps; undefined for one that cannot be shown. */
+type ObjectText = () => Steps<string | undefined>;
+
+/** The events of one request. A class, because each request has one. */
+export class Recorder {
+  readonly #context: RecorderContext;
+  readonly #request: AuditedRequest;
+  readonly #receivedMs: number;
+  readonly #beganMs: number;
+  readonly #objectRef: ObjectReference | undefined;
+  readonly #holdsTokens: boolean;
+  /** Undefined as long as the policy was not evaluated, and if nothing is recorded. */
+  #rule: AuditRule | undefined;
+  #isEvaluated = false;
+  #user: UserInfo | undefined;
+  #impersonatedUser: UserInfo | undefined;
+  #impersonationConstraint: string | undefined;
+  /** Undefined like the rule. */
+  #facts: RequestFacts | undefined;
+  #annotations: Map<string, string> | undefined;
+  #responseStatus: Status | undefined;
+  #requestObject: ObjectText | undefined;
+  #responseObject: ObjectText | undefined;
+  #objectCharacters = 0;
+  #isTruncated = false;
+
+  constructor(context: RecorderContext, request: AuditedRequest, name: string | undefined) {
+    this.#context = context;
+    this.#request = request;
+    this.#receivedMs = context.clock.now();
+    this.#beganMs = context.clock.monotonicMs();
+    const { resource } = request.info;
+    this.#holdsTokens = resource !== undefined && holdsTokens(resource.group, resource.plural, resource.subresource);
+    this.#objectRef = resource && {
+      resource: resource.plural,
+      namespace: resource.namespace,
+      name,
+      uid: undefined,
+      apiGroup: resource.group,
+      apiVersion: resource.version,
+      resourceVersion: undefined,
+      subresource: resource.subresource,
+      text: undefined,
+    };
+  }
+
+  received(user: UserInfo): Promise<void> | undefined {
+    this.#user = user;
+    this.#evaluate();
+    const recorded = this.#record('RequestReceived', undefined);
+    if (typeof recorded !== 'boolean') return recorded.then((isRecorded) => this.#requireRecorded(isRecorded));
+    return recorded ? undefined : Promise.reject(this.#refuse());
+  }
+
+  impersonatedUser(user: UserInfo, constraint: string | undefined): void {
+    this.#impersonatedUser = user;
+    this.#impersonationConstraint = constraint;
+  }
+
+  annotate(key: string, value: string): void {
+    this.#annotations ??= new Map();
+    if (!this.#annotations.has(key)) this.#annotations.set(key, value);
+  }
+
+  requestObject(object: object, bodyBytes: number): void {
+    this.#completeReference(object);
+    if (this.#takesObject('Request', bodyBytes)) this.#requestObject = () => jsonOf(object);
+  }
+
+  requestPatch(json: Buffer): void {
+    if (this.#takesObject('Request', json.length)) this.#requestObject = () => compact(json.toString());
+  }
+
+  get wantsResponseObject(): boolean {
+    return this.#rule?.level === 'RequestResponse' && this.#context.objectCharactersMax > 0;
+  }
+
+  responseObject(texts: Iterable<string | undefined>, characters: number): void {
+    if (this.#takesObject('RequestResponse', characters)) this.#responseObject = () => joined(texts);
+  }
+
+  responseStatus(status: Status): void {
+    this.#responseStatus = status;
+  }
+
+  responded(code: number, sentLater: boolean): Promise<void> | undefined {
+    const { info, request } = this.#request;
+    const status = this.#responseStatus;
+    const response: ResponseStatus = status ? { ...status, code } : { code };
+    if (status) this.#recordStatus(status);
+    if (info.resource && info.verb === 'watch') {
+      const recorded = this.#record('ResponseStarted', response);
+      request.onEnd(() => void this.#record('ResponseComplete', response));
+      return waitFor(recorded);
+    }
+    if (!sentLater) return waitFor(this.#record('ResponseComplete', response));
+    request.onEnd(() => void this.#record('ResponseComplete', response));
+    return undefined;
+  }
+
+  failed(failure: StatusError, isInternal: boolean): Promise<void> | undefined {
+    const status = failure.toStatus();
+    const isKnown = this.#user !== undefined;
+    this.#evaluate();
+    if (isInternal) {
+      const message = `APIServer panic'd: ${failure.cause instanceof Error ? failure.cause.message : String(failure.cause)}`;
+      const response: ResponseStatus = { status: 'Failure', message, reason: 'InternalError', code: failure.code };
+      return waitFor(this.#record('Panic', response));
+    }
+    const response: ResponseStatus = { ...status, code: failure.code };
+    this.#recordStatus(status);
+    const isWatch = this.#request.info.resource !== undefined && this.#request.info.verb === 'watch';
+    const started = isWatch || !isKnown ? waitFor(this.#record('ResponseStarted', response)) : undefined;
+    // As in kube-apiserver, a request that was not authenticated has no other stage.
+    const complete = isKnown ? waitFor(this.#record('ResponseComplete', response)) : undefined;
+    return started && complete ? started.then(() => complete) : (started ?? complete);
+  }
+
+  /** A policy is evaluated once for each request, whatever becomes of the file meanwhile. */
+  #evaluate(): void {
+    if (this.#isEvaluated) return;
+    this.#isEvaluated = true;
+    const { info } = this.#request;
+    const { policy, measures } = this.#context;
+    const attributes = { ...info, user: this.#user, name: this.#objectRef?.name };
+    this.#rule = evaluatePolicy(policy(), attributes);
+    measures.level(this.#rule?.level ?? 'None');
+    if (!this.#rule) return;
+    const { auditId, request } = this.#request;
+    const agent = request.header('user-agent') ?? '';
+    this.#facts = new RequestFacts({
+      level: this.#rule.level,
+      auditId,
+      requestUri: request.target,
+      verb: info.verb,
+      user: this.#user,
+      sourceIps: sourceIps(request),
+      userAgent:
+        agent.length > userAgentCharactersMax ? agent.slice(0, userAgentCharactersMax) + userAgentSuffix : agent,
+      receivedMs: this.#receivedMs,
+    });
+  }
+
+  #requireRecorded(isRecorded: boolean): void {
+    if (!isRecorded) throw this.#refuse();
+  }
+
+  /** The request ends here, and nothing else is recorded of it. */
+  #refuse(): StatusError {
+    this.#rule = undefined;
+    this.#context.measures.rejected();
+    return new StatusError('InternalError', 'Internal error occurred: failed to store audit event');
+  }
+
+  /** The path of a request does not say everything about the object that it brings along. */
+  #completeReference(object: object): void {
+    const metadata = 'metadata' in object ? object.metadata : undefined;
+    if (!this.#objectRef || typeof metadata !== 'object' || metadata === null) return;
+    const { namespace, name, uid, resourceVersion } = metadata as Readonly<Record<string, unknown>>;
+    this.#objectRef.text = undefined;
+    this.#objectRef.namespace ||= textOf(namespace);
+    this.#objectRef.name ||= textOf(name);
+    this.#objectRef.uid ||= textOf(uid);
+    this.#objectRef.resourceVersion ||= textOf(resourceVersion);
+  }
+
+  /** Whether an object of such a level belongs to the event and has room in it. */
+  #takesObject(level: 'Request' | 'RequestResponse', characters: number): boolean {
+    const { objectCharactersMax } = this.#context;
+    if (objectCharactersMax === 0 || !this.#rule || this.#rule.level === 'Metadata') return false;
+    if (level === 'RequestResponse' && this.#rule.level === 'Request') return false;
+    this.#objectCharacters += characters;
+    if (this.#objectCharacters > objectCharactersMax) this.#isTruncated = true;
+    return !this.#isTruncated;
+  }
+
+  #recordStatus(status: Status): void {
+    if (this.wantsResponseObject) this.responseObject([JSON.stringify(status)], 0);
+  }
+
+  /** Hands the event of a stage to the backends. A promise where somebody has to wait for it. */
+  #record(stage: AuditStage, response: ResponseStatus | undefined): boolean | Promise<boolean> {
+    const request = this.#facts;
+    if (!this.#rule || !request || this.#rule.omitStages.has(stage)) return true;
+    const { clock, measures } = this.#context;
+    measures.event();
+    const facts: EventFacts = {
+      request,
+      stage,
+      impersonatedUser: this.#impersonatedUser,
+      impersonationConstraint: this.#impersonationConstraint,
+      objectRef: this.#objectRef,
+      response,
+      stageMs: stage === 'RequestReceived' ? this.#receivedMs : this.#receivedMs + clock.monotonicMs() - this.#beganMs,
+      annotations: this.#annotations,
+    };
+    if (stage === 'RequestReceived' || (!this.#requestObject && !this.#responseObject))
+      return this.#process(facts, undefined);
+    return this.#recordWithObjects(facts);
+  }
+
+  #process(facts: EventFacts, objects: EventObjects | undefined): boolean | Promise<boolean> {
+    return this.#context.backend.process(new WrittenEvent(facts, objects, this.#isTruncated));
+  }
+
+  #recordWithObjects(facts: EventFacts): boolean | Promise<boolean> {
+    const context = this.#context;
+    const characters = this.#objectCharacters;
+    if (this.#isTruncated || context.writtenCharacters + characters > writtenCharactersMax) {
+      this.#isTruncated = true;
+      return this.#process(facts, undefined);
+    }
+    const written = perform(context.clock, undefined, this.#writeObjects(), characters >= largeBytesMin);
+    if (!(written instanceof Promise)) return this.#process(facts, written);
+    context.writtenCharacters += characters;
+    const processed = written
+      .catch((error: unknown) => {
+        context.report(error);
+        this.#isTruncated = true;
+        return undefined;
+      })
+      .then((objects) => {
+        context.writtenCharacters -= characters;
+        return this.#process(facts, objects);
+      });
+    context.backend.wait(processed);
+    return context.backend.isBlocking ? processed : true;
+  }
+
+  *#writeObjects(): Steps<EventObjects | undefined> {
+    const request = yield* this.#text(this.#requestObject);
+    const response = yield* this.#text(this.#responseObject);
+    return this.#isTruncated ? undefined : { request, response };
+  }
+
+  *#text(object: ObjectText | undefined): Steps<string | undefined> {
+    const whole = object && (yield* object());
+    if (whole === undefined) return undefined;
+    const text = this.#rule?.omitManagedFields ? yield* withoutManagedFields(whole) : whole;
+    if (!this.#holdsTokens) return text;
+    const shown = withoutTokens(text);
+    if (shown === undefined) this.#isTruncated = true;
+    return shown;
+  }
+}
+
+const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
+
+/** A request that was answered has nothing to lose any more: it waits, whatever the outcome. */
+const waitFor = (recorded: boolean | Promise<boolean>): Promise<void> | undefined =>
+  typeof recorded === 'boolean' ? undefined : recorded.then(() => {});

@@ -1,0 +1,176 @@
+import path from 'node:path';
+import { type Clock, sleep } from '@cluster-apiserver/base';
+import { fullPauseMs, type LogFile, type LogFiles } from './log-files.ts';
+
+export interface RotatingLogOptions {
+  readonly files: LogFiles;
+  readonly clock: Clock;
+  /** `-` is the standard output, which is never rotated. */
+  readonly path: string;
+  /** A file that would become larger is renamed first. */
+  readonly fileBytesMax: number;
+  /** Older renamed files are removed: in number, and in days since they were renamed. 0 keeps all. */
+  readonly backupsMax: number;
+  readonly ageDaysMax: number;
+  readonly compress: boolean;
+  /** Called with an error of rotation, which loses no events. */
+  readonly rotationFailed: (error: unknown) => void;
+}
+
+const dayMs = 24 * 60 * 60 * 1_000;
+/** In UTF-8, of a character of JavaScript. */
+const bytesPerCharacterMax = 3;
+/** What the writes of usual events need. */
+const scratchBytes = 1024 * 1024;
+const compressedSuffix = '.gz';
+
+/** A log file that is renamed when it is full: `audit.log` becomes `audit-2026-01-31T12-00-00.000.log`. */
+export class RotatingLog {
+  readonly #options: RotatingLogOptions;
+  readonly #isStandardOutput: boolean;
+  #file: LogFile | undefined;
+  #sizeBytes = 0;
+  /** Used by one write after the other: memory that is new each time costs as much as making the events. */
+  #scratch: Buffer | undefined;
+  /** Of the clean-up after rotations, one at a time. */
+  #cleaned: Promise<void> = Promise.resolve();
+
+  constructor(options: RotatingLogOptions) {
+    this.#options = options;
+    this.#isStandardOutput = options.path === '-';
+  }
+
+  /** Opens the file, so that a path that cannot be written is noticed at once. */
+  async open(): Promise<void> {
+    await this.#opened();
+    if (!this.#isStandardOutput) this.#cleanUp();
+  }
+
+  /** Writes the lines at the end of the file. One call at a time. */
+  async append(lines: readonly string[]): Promise<void> {
+    const bytes = this.#encode(lines);
+    if (await this.#isFull(bytes.length)) await this.#rotate();
+    const file = await this.#opened();
+    try {
+      for (let written = 0; written < bytes.length; ) written += await this.#write(file, bytes.subarray(written));
+      this.#sizeBytes += bytes.length;
+    } catch (error) {
+      // A line that was written in part would spoil the next one; and the path may lead to another file by now.
+      await file.truncate(this.#sizeBytes).catch(() => {});
+      await this.#close();
+      throw error;
+    }
+  }
+
+  #encode(lines: readonly string[]): Buffer {
+    const characters = lines.reduce((sum, { length }) => sum + length + 1, 0);
+    if (characters * bytesPerCharacterMax > scratchBytes) return Buffer.from(`${lines.join('\n')}\n`);
+    const scratch = (this.#scratch ??= Buffer.allocUnsafeSlow(scratchBytes));
+    let end = 0;
+    for (const line of lines) {
+      end += scratch.write(line, end);
+      end += scratch.write('\n', end);
+    }
+    return scratch.subarray(0, end);
+  }
+
+  async close(): Promise<void> {
+    await this.#cleaned;
+    await this.#close();
+  }
+
+  async #write(file: LogFile, bytes: Buffer): Promise<number> {
+    for (;;) {
+      try {
+        return await file.write(bytes);
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') throw error;
+        await sleep(this.#options.clock, fullPauseMs);
+      }
+    }
+  }
+
+  async #opened(): Promise<LogFile> {
+    if (this.#file) return this.#file;
+    const { files, path } = this.#options;
+    const file = this.#isStandardOutput ? files.standardOutput() : await files.open(path);
+    this.#sizeBytes = file.sizeBytes;
+    this.#file = file;
+    return file;
+  }
+
+  async #isFull(moreBytes: number): Promise<boolean> {
+    if (this.#isStandardOutput) return false;
+    await this.#opened();
+    return this.#sizeBytes > 0 && this.#sizeBytes + moreBytes > this.#options.fileBytesMax;
+  }
+
+  /** If the file cannot be renamed, it grows on. */
+  async #rotate(): Promise<void> {
+    const { files, path: file, rotationFailed } = this.#options;
+    try {
+      const backup = await this.#unusedName();
+      await this.#close();
+      await files.rename(file, path.join(path.dirname(file), backup));
+      this.#cleanUp();
+    } catch (error) {
+      rotationFailed(error);
+    }
+  }
+
+  async #unusedName(): Promise<string> {
+    const { files, path: file, clock } = this.#options;
+    const names = await files.list(path.dirname(file));
+    for (let ms = clock.now(); ; ms++) {
+      const name = this.#backupName(ms);
+      if (!names.includes(name) && !names.includes(name + compressedSuffix)) return name;
+    }
+  }
+
+  #backupName(ms: number): string {
+    const { ext, name } = path.parse(this.#options.path);
+    return `${name}-${new Date(ms).toISOString().slice(0, -1).replaceAll(':', '-')}${ext}`;
+  }
+
+  #cleanUp(): void {
+    this.#cleaned = this.#cleaned.then(() => this.#removeOld()).catch(this.#options.rotationFailed);
+  }
+
+  async #removeOld(): Promise<void> {
+    const { files, path: file, backupsMax, ageDaysMax, compress, clock } = this.#options;
+    const directory = path.dirname(file);
+    const backups = (await files.list(directory))
+      .flatMap((name) => {
+        const renamedMs = this.#renamedMs(name);
+        return renamedMs === undefined ? [] : [{ name, renamedMs }];
+      })
+      .sort((one, other) => other.renamedMs - one.renamedMs);
+    const oldestMs = clock.now() - ageDaysMax * dayMs;
+    for (const [index, { name, renamedMs }] of backups.entries()) {
+      const from = path.join(directory, name);
+      const isOld = (backupsMax > 0 && index >= backupsMax) || (ageDaysMax > 0 && renamedMs < oldestMs);
+      if (isOld) await files.remove(from);
+      else if (compress && !name.endsWith(compressedSuffix)) {
+        await files.compress(from, from + compressedSuffix);
+        await files.remove(from);
+      }
+    }
+  }
+
+  /** When a file was renamed; undefined for any other file of the folder. */
+  #renamedMs(name: string): number | undefined {
+    const { ext, name: base } = path.parse(this.#options.path);
+    const plain = name.endsWith(compressedSuffix) ? name.slice(0, -compressedSuffix.length) : name;
+    if (!plain.startsWith(`${base}-`) || !plain.endsWith(ext)) return undefined;
+    const stamp = plain.slice(base.length + 1, plain.length - ext.length);
+    const [, day, hours, minutes, seconds] = /^(\d{4}-\d\d-\d\d)T(\d\d)-(\d\d)-(\d\d\.\d{3})$/.exec(stamp) ?? [];
+    const ms = Date.parse(`${day}T${hours}:${minutes}:${seconds}Z`);
+    return Number.isNaN(ms) ? undefined : ms;
+  }
+
+  async #close(): Promise<void> {
+    const file = this.#file;
+    this.#file = undefined;
+    await file?.close().catch(() => {}); // nothing waits to be written
+  }
+}

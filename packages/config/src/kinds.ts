@@ -1,0 +1,47 @@
+import { abacPolicyKind } from './abac-policies.ts';
+import { admissionKind, mutatingPolicyKind, validatingPolicyKind } from './admission-configuration.ts';
+import { eventRateLimitKind } from './admission/event-rate-limit.ts';
+import { webhookAdmissionKind } from './admission/static-manifests.ts';
+import { auditPolicyKind } from './audit-policy.ts';
+import { authenticationKind } from './authentication-configuration.ts';
+import { authorizationKind } from './authorization-configuration.ts';
+import { egressSelectorKind } from './egress-selector-configuration.ts';
+import { encryptionKind } from './encryption-configuration.ts';
+import { kubeconfigKind } from './kubeconfig.ts';
+import type { DeclaredKind } from './load.ts';
+import { tracingKind } from './tracing-configuration.ts';
+
+/** Every kind of configuration file: one exists for `config schema` and for docs/configuration.md by its line here. */
+export const configurationKinds: readonly DeclaredKind[] = [
+  authenticationKind,
+  egressSelectorKind,
+  authorizationKind,
+  abacPolicyKind,
+  admissionKind,
+  eventRateLimitKind,
+  mutatingPolicyKind,
+  validatingPolicyKind,
+  webhookAdmissionKind,
+  encryptionKind,
+  auditPolicyKind,
+  tracingKind,
+  kubeconfigKind,
+];
+
+/** Of a file's words, or of the name of a kind: alone, or with its group where another kind has the same name. */
+export const kindOf = (apiVersion: unknown, kind: unknown): DeclaredKind | undefined =>
+  configurationKinds.find((one) => one.kind === kind && groupsOf(one).includes(groupOf(String(apiVersion))));
+
+/** `Kind`, and `Kind.group` where it takes the group to know which. */
+export const kindNamed = (name: string): DeclaredKind | undefined =>
+  configurationKinds.find((one) => nameOf(one) === name) ??
+  configurationKinds.find((one) => groupsOf(one).some((group) => name === `${one.kind}.${group}`));
+
+export const nameOf = (one: DeclaredKind): string =>
+  isShared(one.kind) ? `${one.kind}.${groupsOf(one)[0]}` : one.kind;
+
+/** Names that other APIs use, too, or that say nothing by themselves. */
+const isShared = (kind: string): boolean => ['Policy', 'Configuration'].includes(kind);
+
+const groupsOf = ({ apiVersions }: DeclaredKind): readonly string[] => [...new Set(apiVersions.map(groupOf))];
+const groupOf = (apiVersion: string): string => apiVersion.split('/').slice(0, -1).join('/');

@@ -1,0 +1,57 @@
+import { inOneStep } from '@cluster-apiserver/base';
+import { type KubeObject, notFound, partOf, StatusError } from '@cluster-apiserver/model';
+import { patch, type Resource } from '@cluster-apiserver/registry';
+import type { Call } from '@cluster-apiserver/storage';
+
+/** A name can be given again, a uid cannot: only both together mean one object. */
+export interface ObjectIdentity {
+  /** Undefined or empty for an object of the cluster. */
+  readonly namespace?: string | undefined;
+  readonly name: string;
+  readonly uid: string;
+}
+
+export interface ObjectChange {
+  /** The writer, in managedFields. */
+  readonly manager: string;
+  /** The subresource that is written; the object itself without one. */
+  readonly part?: string;
+  /** Called again with a newer state after another writer came first. */
+  readonly change: (current: KubeObject) => object;
+}
+
+/** Writes a change of the object, and nothing when it is gone. */
+export function changeObject(
+  resource: Resource,
+  { namespace, name, uid }: ObjectIdentity,
+  { manager, part, change }: ObjectChange,
+  call: Call,
+): Promise<void> {
+  const { kind } = resource;
+  const changeThisOne = (current: KubeObject): object => {
+    if (current.metadata.uid !== uid) throw notFound(kind, name);
+    return change(current);
+  };
+  const options = {
+    namespace: kind.namespaced ? namespace : undefined,
+    ...(part !== undefined && { part: partOf(kind, part) }),
+    dryRun: false,
+    manager,
+    warn: ignoreWarning,
+    unknownFields: ignoreWarning,
+    change: inOneStep(changeThisOne),
+  };
+  return unlessGone(patch(resource, name, options, call));
+}
+
+/** What is gone already is as it should be. */
+export async function unlessGone(write: Promise<unknown>): Promise<void> {
+  try {
+    await write;
+  } catch (error) {
+    if (!(error instanceof StatusError && error.reason === 'NotFound')) throw error;
+  }
+}
+
+/** Warnings are for clients, and there is none. */
+const ignoreWarning = (): void => {};

@@ -1,0 +1,75 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { systemClock, systemRandom } from '@cluster-apiserver/base';
+import { X509Certificate } from 'node:crypto';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { setUp } from './set-up.ts';
+
+const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'set-up-'));
+const read = (...names: string[]): string => fs.readFileSync(path.join(directory, ...names), 'utf8');
+const run = () =>
+  setUp({
+    directory,
+    address: 'https://127.0.0.1:7443',
+    service: undefined,
+    user: undefined,
+    clock: systemClock,
+    random: systemRandom(),
+  });
+
+beforeAll(async () => {
+  fs.mkdirSync(path.join(directory, 'config'));
+  const template = ['secret: ${ENCRYPTION_KEY}', 'authority: |', '  ${CERTIFICATE_AUTHORITY}', 'other: ${OTHER}', ''];
+  fs.writeFileSync(path.join(directory, 'config', 'example.yaml'), template.join('\n'));
+  await run();
+});
+afterAll(() => fs.rmSync(directory, { recursive: true, force: true }));
+
+test('every leaf certificate is signed by its authority, and etcd has another one than clients', () => {
+  const authority = (name: string) => new X509Certificate(read('authorities', `${name}-ca.crt`)).publicKey;
+  const isSigned = (name: string, ...file: string[]) => new X509Certificate(read(...file)).verify(authority(name));
+  expect(isSigned('etcd', 'etcd', 'etcd-2.crt')).toBe(true);
+  expect(isSigned('etcd', 'apiserver', 'etcd-client.crt')).toBe(true);
+  expect(isSigned('cluster', 'apiserver', 'server.crt')).toBe(true);
+  expect(isSigned('cluster', 'credentials', 'admin.crt')).toBe(true);
+  expect(isSigned('etcd', 'credentials', 'admin.crt')).toBe(false);
+});
+
+test('the kubeconfig names the address on the host and the client certificate', () => {
+  expect(read('credentials', 'kubeconfig')).toContain('server: https://127.0.0.1:7443\n');
+  const [, data = ''] = /client-certificate-data: (\S+)/.exec(read('credentials', 'kubeconfig')) ?? [];
+  expect(new X509Certificate(Buffer.from(data, 'base64')).subject).toBe('O=system:masters\nCN=admin');
+});
+
+test('values take the place of their names in configuration, whole lines with their indentation', () => {
+  const [secret = '', , ...lines] = read('apiserver', 'example.yaml').trimEnd().split('\n');
+  expect(Buffer.from(secret.slice('secret: '.length), 'base64')).toHaveLength(32);
+  expect(lines.at(-1)).toBe('other: ${OTHER}');
+  expect(lines.slice(0, -1).every((line) => line.startsWith('  '))).toBe(true);
+  expect(
+    lines
+      .slice(0, -1)
+      .map((line) => line.slice(2))
+      .join('\n'),
+  ).toBe(read('credentials', 'ca.crt').trimEnd());
+});
+
+test('private keys and configuration with secrets are readable by their owner only', () => {
+  const modeOf = (...names: string[]) => fs.statSync(path.join(directory, ...names)).mode & 0o777;
+  const files = ['authorities/etcd-ca.key', 'etcd/etcd-1.key', 'apiserver/example.yaml', 'credentials/kubeconfig'];
+  expect(files.map((file) => modeOf(file))).toEqual(files.map(() => 0o600));
+});
+
+test('another run keeps authorities and keys, and issues new certificates', async () => {
+  const kept = [
+    'authorities/etcd-ca.crt',
+    'apiserver/ca.crt',
+    'apiserver/example.yaml',
+    'apiserver/service-accounts.key',
+  ];
+  const [before, certificate] = [kept.map((file) => read(file)), read('apiserver', 'server.crt')];
+  await run();
+  expect(kept.map((file) => read(file))).toEqual(before);
+  expect(read('apiserver', 'server.crt')).not.toBe(certificate);
+});

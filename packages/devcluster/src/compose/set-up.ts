@@ -1,0 +1,178 @@
+import type { Clock, Random } from '@cluster-apiserver/base';
+import {
+  type CertificateAuthority,
+  createAuthority,
+  type Credentials,
+  newPrivateKey,
+  openAuthority,
+} from '@cluster-apiserver/certificates';
+import fs from 'node:fs';
+import path from 'node:path';
+import { readIfThere, replaceFile } from '../files.ts';
+
+/**
+ * Credentials and configuration for docker-compose.yml. Each service sees only the folder that it needs, as a volume of
+ * its own. Authorities, the signing key and the encryption key are created once and kept; the certificates that they
+ * sign are issued at each start, so they never expire in a cluster that is started now and then.
+ */
+export interface SetUp {
+  /** The volumes are mounted below it. */
+  readonly directory: string;
+  /** Where clients on the host reach the load balancer. */
+  readonly address: string;
+  /** Who the services run as; undefined leaves all files to who runs this. */
+  readonly service: Owner | undefined;
+  /** Who uses the credentials on the host. */
+  readonly user: Owner | undefined;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+interface Owner {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+const etcdMembers = ['etcd-1', 'etcd-2', 'etcd-3'];
+const replicas = ['apiserver-1', 'apiserver-2', 'apiserver-3'];
+/** The load balancer passes TLS through, so the replicas are called by its names too. */
+const loadBalancer = ['load-balancer', 'localhost', '127.0.0.1', '::1'];
+/** Volumes that services write into; fresh ones belong to root. */
+const writtenByServices = ['kms', ...[...etcdMembers, 'prometheus', 'grafana'].map((name) => path.join('data', name))];
+const encryptionKeyBytes = 32;
+const readable = 0o644;
+const secret = 0o600;
+
+export async function setUp(options: SetUp): Promise<{ readonly kubeconfig: string }> {
+  const { address, service, user, clock, random } = options;
+  const at = (...names: string[]): string => path.join(options.directory, ...names);
+  const kept = at('authorities');
+  fs.mkdirSync(kept, { recursive: true, mode: 0o700 });
+  const cluster = await authority(kept, 'cluster', clock, random);
+  const etcd = await authority(kept, 'etcd', clock, random);
+
+  const write = writerFor(service);
+  write(at('etcd', 'ca.crt'), etcd.certificate);
+  for (const member of etcdMembers) {
+    const hosts = [member, 'localhost', '127.0.0.1'];
+    writePair(write, at('etcd', member), await etcd.issueForPeer({ commonName: member, hosts }));
+  }
+
+  write(at('apiserver', 'ca.crt'), cluster.certificate);
+  write(at('apiserver', 'etcd-ca.crt'), etcd.certificate);
+  writePair(
+    write,
+    at('apiserver', 'etcd-client'),
+    await etcd.issueForClient({ user: 'cluster-apiserver', groups: [] }),
+  );
+  const hosts = [...replicas, ...loadBalancer];
+  writePair(write, at('apiserver', 'server'), await cluster.issueForServer({ commonName: 'cluster-apiserver', hosts }));
+  const signingKey = await readOrCreate(path.join(kept, 'service-accounts.key'), newPrivateKey);
+  write(at('apiserver', 'service-accounts.key'), signingKey, secret);
+  write(at('load-balancer', 'ca.crt'), cluster.certificate);
+  const dexHosts = ['dex', 'dex.localhost', 'localhost', '127.0.0.1'];
+  writePair(write, at('dex', 'server'), await cluster.issueForServer({ commonName: 'dex', hosts: dexHosts }));
+  write(at('prometheus-credentials', 'ca.crt'), cluster.certificate);
+  const prometheus = await cluster.issueForClient({ user: 'prometheus', groups: ['system:monitoring'] });
+  writePair(write, at('prometheus-credentials', 'prometheus'), prometheus);
+  for (const folder of writtenByServices) own(at(folder), service);
+
+  const encryptionKey = await readOrCreate(path.join(kept, 'encryption.key'), async () =>
+    random.bytes(encryptionKeyBytes).toString('base64'),
+  );
+  const values = { ENCRYPTION_KEY: encryptionKey, CERTIFICATE_AUTHORITY: cluster.certificate };
+  for (const name of fs.readdirSync(at('config')).filter((name) => name.endsWith('.yaml'))) {
+    write(at('apiserver', name), withValues(fs.readFileSync(at('config', name), 'utf8'), values), secret);
+  }
+
+  const writeForUser = writerFor(user);
+  const kubeconfigs = [
+    { user: 'admin', groups: ['system:masters'], file: 'kubeconfig' },
+    { user: 'developer', groups: ['developers'], file: 'developer.kubeconfig' },
+  ];
+  for (const { file, ...subject } of kubeconfigs) {
+    const issued = await cluster.issueForClient(subject);
+    writePair(writeForUser, at('credentials', subject.user), issued);
+    writeForUser(at('credentials', file), kubeconfig(address, cluster.certificate, subject.user, issued), secret);
+  }
+  writeForUser(at('credentials', 'ca.crt'), cluster.certificate);
+  return { kubeconfig: at('credentials', 'kubeconfig') };
+}
+
+export const ownerOf = (file: string): Owner => fs.statSync(file);
+
+async function authority(directory: string, name: string, clock: Clock, random: Random): Promise<CertificateAuthority> {
+  const [certificateFile, keyFile] = [path.join(directory, `${name}-ca.crt`), path.join(directory, `${name}-ca.key`)];
+  const [certificate, privateKey] = [readIfThere(certificateFile), readIfThere(keyFile)];
+  if (certificate && privateKey) return openAuthority({ certificate, privateKey }, clock, random);
+  const created = await createAuthority(`cluster-apiserver compose ${name} authority`, clock, random);
+  replaceFile(keyFile, created.privateKey, secret);
+  replaceFile(certificateFile, created.certificate);
+  return created;
+}
+
+/** What the file holds, or what is created and written into it now. */
+async function readOrCreate(file: string, create: () => Promise<string>): Promise<string> {
+  const content = readIfThere(file) ?? (await create());
+  replaceFile(file, content, secret);
+  return content;
+}
+
+type Write = (file: string, content: string, mode?: number) => void;
+
+/** Readers see a file only when it is theirs. */
+const writerFor =
+  (owner: Owner | undefined): Write =>
+  (file, content, mode = readable) => {
+    own(path.dirname(file), owner);
+    const next = `${file}.next`;
+    fs.writeFileSync(next, content, { mode });
+    if (owner) fs.chownSync(next, owner.uid, owner.gid);
+    fs.renameSync(next, file);
+  };
+
+function writePair(write: Write, name: string, { certificate, privateKey }: Credentials): void {
+  write(`${name}.key`, privateKey, secret);
+  write(`${name}.crt`, certificate);
+}
+
+function own(directory: string, owner: Owner | undefined): void {
+  fs.mkdirSync(directory, { recursive: true, mode: 0o700 });
+  if (owner) fs.chownSync(directory, owner.uid, owner.gid);
+  fs.chmodSync(directory, 0o700);
+}
+
+/** Puts a value in place of `${NAME}`; each of its lines gets the indentation of the first. */
+function withValues(template: string, values: Readonly<Record<string, string>>): string {
+  return template.replaceAll(/^( *)(.*)\$\{([A-Z_]+)\}/gm, (whole, indent: string, before: string, name: string) => {
+    const value = values[name];
+    return value === undefined ? whole : indent + before + value.trimEnd().replaceAll('\n', `\n${indent}`);
+  });
+}
+
+const base64 = (content: string): string => Buffer.from(content).toString('base64');
+
+const kubeconfig = (
+  address: string,
+  ca: string,
+  user: string,
+  { certificate, privateKey }: Credentials,
+): string => `apiVersion: v1
+kind: Config
+clusters:
+- name: compose
+  cluster:
+    server: ${address}
+    certificate-authority-data: ${base64(ca)}
+users:
+- name: ${user}
+  user:
+    client-certificate-data: ${base64(certificate)}
+    client-key-data: ${base64(privateKey)}
+contexts:
+- name: compose
+  context:
+    cluster: compose
+    user: ${user}
+current-context: compose
+`;

@@ -1,0 +1,44 @@
+import type { Exposition, ExpositionFormat, Metrics } from '@cluster-apiserver/telemetry';
+import type { Document, Documents } from './documents.ts';
+import type { ApiResponse } from './exchange.ts';
+import { compressed } from './forms/compressed.ts';
+import { mediaRanges } from './forms/media-ranges.ts';
+
+/** `/metrics`, and `/metrics/slis`, which has the results of health checks alone. */
+export const metricsDocuments = (metrics: Metrics, slis: Metrics): Documents => ({
+  '/metrics': metricsDocument(metrics),
+  '/metrics/slis': metricsDocument(slis),
+});
+
+const metricsDocument =
+  (metrics: Metrics): Document =>
+  async ({ request, auditId }) =>
+    compressed(request, metricsResponse(auditId, await metrics.exposition(wantedFormat(request.header('accept')))));
+
+/** Made while it is sent: a scrape of thousands of series must not hold up the event loop. */
+const metricsResponse = (auditId: string, { contentType, pieces }: Exposition): ApiResponse => ({
+  status: 200,
+  headers: {
+    'audit-id': auditId,
+    'cache-control': 'no-cache, private',
+    'content-type': contentType,
+    'x-content-type-options': 'nosniff',
+  },
+  body: {
+    flow: async function* () {
+      for (const piece of pieces) yield Buffer.from(piece);
+    },
+  },
+});
+
+const openMetricsVersions: ReadonlySet<string | undefined> = new Set([undefined, '1.0.0', '0.0.1']);
+
+/** The first of the best that we write; whoever accepts nothing of it gets text, as from every other exporter. */
+function wantedFormat(accept: string | undefined): ExpositionFormat {
+  for (const { type, parameters } of mediaRanges(accept)) {
+    if (type === 'application/openmetrics-text' && openMetricsVersions.has(parameters.get('version')))
+      return 'openmetrics';
+    if (type === 'text/plain' || type === 'text/*' || type === '*/*') return 'text';
+  }
+  return 'text';
+}

@@ -1,0 +1,128 @@
+import { beforeEach, expect, test } from '@jest/globals';
+import { LatencyTracker, type Span, systemClock as clock } from '@cluster-apiserver/base';
+import type { UserInfo } from '@cluster-apiserver/model';
+import type { RequestSpan, Tracer } from '@cluster-apiserver/telemetry';
+import type { ApiRequest, ApiResponse, ExchangeEnd, Handler } from '../exchange.ts';
+import type { Received, Understood } from '../facts.ts';
+import { requestInfo } from '../request-info.ts';
+import { traceRequests } from './trace.ts';
+
+let begun: RequestSpan[];
+let log: string[];
+let ends: ((end: ExchangeEnd) => void)[];
+let samples: boolean;
+beforeEach(() => {
+  [begun, log, ends, samples] = [[], [], [], false];
+});
+
+const spanOf = (name: string): Span => ({
+  context: { traceId: '1'.repeat(32), spanId: '2'.repeat(16), flags: 1 },
+  child: (below) => {
+    log.push(`${below} begins`);
+    return spanOf(below);
+  },
+  set: () => {},
+  fail: (type) => void log.push(`${name} fails: ${type}`),
+  end: () => void log.push(`${name} ends`),
+});
+const tracer: Tracer = {
+  samples: () => samples,
+  begin: (request) => {
+    begun.push(request);
+    return spanOf('request');
+  },
+};
+
+const [traceId, spanId] = ['0af7651916cd43dd8448eb211c80319c', 'b7ad6b7169203331'];
+const traceparent = (flags: string): string => `00-${traceId}-${spanId}-${flags}`;
+
+/** What is asked of a request without a socket. */
+const requestWith = (headers: Readonly<Record<string, string>>): ApiRequest =>
+  ({
+    method: 'GET',
+    target: '/version',
+    protocol: 'HTTP/2.0',
+    remoteAddress: '10.0.0.1',
+    header: (name: string) => headers[name],
+    onEnd: (listener: (end: ExchangeEnd) => void) => ends.push(listener),
+  }) as Partial<ApiRequest> as ApiRequest;
+
+const latency = new LatencyTracker(clock);
+
+/** Authenticates the user, and answers. */
+const answering =
+  (groups: readonly string[] | undefined, status = 200): Handler<Received> =>
+  (facts) => {
+    const known = Object.assign(facts, { info: requestInfo('GET', '/version') }) as Received as Understood;
+    known.trace?.beginAuthentication(known);
+    const user: UserInfo | undefined = groups && { name: 'ann', groups: [...groups] };
+    known.trace?.endAuthentication(known, user);
+    return { status, headers: {} };
+  };
+
+const send = (headers: Readonly<Record<string, string>>, next: Handler<Received>): ApiResponse | Promise<ApiResponse> =>
+  traceRequests(tracer, clock)(next)({ request: requestWith(headers), latency });
+
+test('without a tracer there is no such stage', () => {
+  const next = answering([]);
+  expect(traceRequests(undefined, clock)(next)).toBe(next);
+});
+
+test.each<[string, Readonly<Record<string, string>>]>([
+  ['that chance leaves out', {}],
+  ['with a trace that cannot be read', { traceparent: '00-zz-zz-01' }],
+])('nothing is made for a request %s', (_, headers) => {
+  const facts: Received[] = [];
+  void send(headers, (one) => {
+    facts.push(one);
+    return { status: 200, headers: {} };
+  });
+  expect(facts).toEqual([{ request: expect.anything() }]);
+  expect([begun, log, ends]).toEqual([[], [], []]);
+});
+
+const [masters, monitoring] = [['system:masters'], ['devs', 'system:monitoring']];
+test.each<[string, string, readonly string[] | undefined, boolean, object | undefined]>([
+  ['a master who records', '01', masters, false, { parent: { traceId, spanId, flags: 1 } }],
+  ['a master who does not', '00', masters, true, undefined],
+  ['somebody of monitoring who records', '01', monitoring, false, { parent: { traceId, spanId, flags: 1 } }],
+  ['somebody else who records', '01', ['devs'], false, undefined],
+  ['somebody else whom chance chose', '01', ['devs'], true, { link: { traceId, spanId, flags: 1 } }],
+  ['somebody else who does not record and whom chance chose', '00', ['devs'], true, { link: { flags: 0 } }],
+  ['nobody who records', '01', undefined, false, undefined],
+  ['nobody whom chance chose', '01', undefined, true, { link: { traceId } }],
+])('the trace of %s', (_, flags, groups, chosen, origin) => {
+  samples = chosen;
+  void send({ traceparent: traceparent(flags) }, answering(groups));
+  expect(begun.map(({ parent, link }) => ({ ...(parent && { parent }), ...(link && { link }) }))).toMatchObject(
+    origin ? [origin] : [],
+  );
+});
+
+test.each<[string, ExchangeEnd['outcome'], number, readonly string[]]>([
+  ['has been sent', 'complete', 200, []],
+  ['is an internal error', 'complete', 500, ['request fails: 500']],
+  ['is cut off', 'aborted', 200, ['request fails: aborted']],
+])('the span ends when the answer %s', async (_, outcome, status, failures) => {
+  samples = true;
+  await send({}, answering([], status));
+  expect(log).not.toContain('request ends');
+  for (const end of ends) end({ outcome, bodyBytes: 1 });
+  expect(log).toEqual(['authentication begins', 'authentication ends', ...failures, 'request ends']);
+});
+
+test('the span of a client who left before the answer ends with it', async () => {
+  samples = true;
+  const request = Object.assign(requestWith({}), { isAborted: true });
+  await traceRequests(tracer, clock)(answering([]))({ request, latency });
+  expect(log.slice(2)).toEqual(['request fails: aborted', 'request ends']);
+  expect(ends).toEqual([]);
+});
+
+test('what is refused before anybody is known has a span too', async () => {
+  samples = true;
+  await send({}, async () => ({ status: 400, headers: {} }));
+  expect(begun).toMatchObject([{ name: 'GET', attributes: { 'http.request.method': 'GET' } }]);
+  for (const end of ends) end({ outcome: 'complete', bodyBytes: 1 });
+  expect(log).toEqual(['request ends']);
+});

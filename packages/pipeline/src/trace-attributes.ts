@@ -1,0 +1,103 @@
+import type { SpanAttributes } from '@cluster-apiserver/base';
+import type { Received, Understood } from './facts.ts';
+import type { RequestInfo, ResourceInfo } from './request-info.ts';
+
+/** What is known of a request when its span begins: nothing of it if it is refused at once. */
+type Known = Partial<Understood> & Received;
+
+/** As the semantic conventions require: any other method is the client's own word. */
+const knownMethods: ReadonlySet<string> = new Set([
+  'GET',
+  'HEAD',
+  'POST',
+  'PUT',
+  'PATCH',
+  'DELETE',
+  'OPTIONS',
+  'CONNECT',
+  'TRACE',
+]);
+
+/** As kube-apiserver's: the method, and the path of a resource with names left out. */
+export function spanName({ request, info }: Known): string {
+  const method = knownMethods.has(request.method) ? request.method : 'HTTP';
+  return info?.resource ? `${method} ${routeOf(info.resource)}`.slice(0, nameCharactersMax) : method;
+}
+
+/** The resource may be the client's own word. */
+const nameCharactersMax = 256;
+
+function routeOf({ group, version, inNamespace, plural, name, subresource, watchPath }: ResourceInfo): string {
+  return [
+    group === '' ? '/api' : `/apis/${group}`,
+    version,
+    ...(watchPath ? ['watch'] : []),
+    ...(inNamespace ? ['namespaces', '{:namespace}'] : []),
+    plural,
+    ...(name === undefined ? [] : ['{:name}']),
+    ...(subresource === undefined ? [] : [subresource]),
+  ].join('/');
+}
+
+/** No credentials, no body, and of the query only what cannot hold any. */
+export function requestAttributes({ request, info, auditId }: Known): SpanAttributes {
+  const { method, protocol, remoteAddress } = request;
+  const isKnown = knownMethods.has(method);
+  const userAgent = request.header('user-agent');
+  return {
+    'http.request.method': isKnown ? method : '_OTHER',
+    ...(!isKnown && { 'http.request.method_original': method }),
+    'url.scheme': 'https',
+    'network.protocol.version': protocol.slice('HTTP/'.length).replace(/^2\.0$/, '2'),
+    'client.address': remoteAddress,
+    ...(userAgent !== undefined && { 'user_agent.original': userAgent }),
+    ...(auditId !== undefined && { 'audit-id': auditId }),
+    ...(info && ofInfo(info)),
+  };
+}
+
+function ofInfo({ path, query, verb, resource }: RequestInfo): SpanAttributes {
+  const shownQuery = safeQuery(query);
+  return {
+    'url.path': path,
+    ...(shownQuery !== '' && { 'url.query': shownQuery }),
+    'apiserver.verb': verb,
+    ...(resource && ofResource(resource)),
+  };
+}
+
+const ofResource = (resource: ResourceInfo): SpanAttributes => ({
+  'http.route': routeOf(resource),
+  'apiserver.group': resource.group,
+  'apiserver.version': resource.version,
+  'apiserver.resource': resource.plural,
+  ...(resource.subresource !== undefined && { 'apiserver.subresource': resource.subresource }),
+  ...(resource.namespace !== undefined && { 'k8s.namespace.name': resource.namespace }),
+});
+
+/** Numbers, switches and words of ours; each is shown only with a value that can be nothing else. */
+const safeParameters: Readonly<Record<string, RegExp>> = {
+  allowWatchBookmarks: /^(true|false|1|0)$/,
+  dryRun: /^All$/,
+  fieldValidation: /^(Ignore|Warn|Strict)$/,
+  force: /^(true|false|1|0)$/,
+  gracePeriodSeconds: /^[0-9]{1,10}$/,
+  limit: /^[0-9]{1,10}$/,
+  propagationPolicy: /^(Orphan|Background|Foreground)$/,
+  resourceVersion: /^[0-9]{1,20}$/,
+  resourceVersionMatch: /^(Exact|NotOlderThan)$/,
+  sendInitialEvents: /^(true|false|1|0)$/,
+  timeout: /^[0-9]{1,6}(ms|s|m|h)$/,
+  timeoutSeconds: /^[0-9]{1,10}$/,
+  watch: /^(true|false|1|0)$/,
+};
+
+const safeQuery = (query: URLSearchParams): string =>
+  query.size === 0
+    ? ''
+    : Object.entries(safeParameters)
+        .flatMap(([name, form]) => {
+          const value = query.get(name);
+          return value !== null && form.test(value) ? [`${name}=${value}`] : [];
+        })
+        .join('&');

@@ -1,0 +1,155 @@
+/**
+ * What writes have to obey, compiled from objects of the API as the watch cache has them. A change is compiled in the
+ * background, in steps; what did not change is kept. A write waits for what is being compiled, and for the objects that
+ * this replica has acknowledged: so an object is in force on the replica that wrote it as soon as its writer knows.
+ */
+import { type Call, type Clock, perform, type Steps } from '@cluster-apiserver/base';
+import { type KubeObject, StatusError } from '@cluster-apiserver/model';
+import type { Cached, Resource } from '@cluster-apiserver/registry';
+import { textOfKey } from '@cluster-apiserver/storage';
+
+export interface FollowOptions<Compiled> {
+  /** What an object is called in answers. */
+  readonly what: string;
+  /** In the order in which they are compiled. All are in one watch cache. */
+  readonly kinds: readonly [CompiledObjects<unknown>, ...CompiledObjects<unknown>[]];
+  /** What a write has to obey, as all kinds have been compiled. */
+  readonly combine: () => Compiled;
+  readonly clock: Clock;
+  /** Compiling failed, by an internal error. It is tried again. */
+  readonly compileFailed: (error: unknown) => void;
+}
+
+export interface Followed<Compiled> {
+  /** Undefined, or resolves, when `current` has what a write has to obey. Throws while nothing is known. */
+  settle(call: Call): Promise<void> | undefined;
+  readonly current: Compiled;
+  close(): void;
+}
+
+/** Only an internal error keeps objects from being compiled, and it may be there again. */
+const retryDelayMs = 1_000;
+
+export function followObjects<Compiled>({
+  what,
+  kinds,
+  combine,
+  clock,
+  compileFailed,
+}: FollowOptions<Compiled>): Followed<Compiled> {
+  const [{ collection: anyOfThem }] = kinds;
+  const collections = kinds.map(({ collection }) => collection);
+  let current = combine();
+  let unreadable: string | undefined;
+  /** The changes that have come, and those that are compiled. */
+  let [changes, compiledChanges] = [0, 0];
+  let round: Promise<void> | undefined;
+  let cancelRetry: (() => void) | undefined;
+  let isClosed = false;
+
+  function* compileAll(): Steps<void> {
+    const upTo = changes;
+    for (const kind of kinds) yield* kind.refresh();
+    current = combine();
+    unreadable = kinds.find((kind) => kind.unreadable !== undefined)?.unreadable;
+    compiledChanges = upTo;
+  }
+  const startRound = (): void => {
+    cancelRetry?.();
+    round = perform(clock, undefined, compileAll(), true) as Promise<void>; // large work is never done at once
+    round.then(
+      () => {
+        round = undefined;
+        if (compiledChanges < changes && !isClosed) startRound();
+      },
+      (error: unknown) => {
+        round = undefined;
+        compileFailed(error);
+        if (!isClosed) cancelRetry = clock.after(retryDelayMs, startRound);
+      },
+    );
+  };
+  const changed = (): void => {
+    changes++;
+    if (!round && !isClosed) startRound();
+  };
+  const stops = collections.map((collection) => collection.follow({ changed, interrupted: changed }));
+  changed();
+
+  const requireReadable = (): void => {
+    if (unreadable === undefined) return;
+    throw new StatusError(
+      'ServiceUnavailable',
+      `no writes are admitted while a stored ${what} cannot be read; make it readable or delete it: ${unreadable}`,
+      { retryAfterSeconds: 1 },
+    );
+  };
+  const settleLater = async (call: Call): Promise<void> => {
+    await anyOfThem.reach('any', call);
+    const upTo = changes;
+    while (compiledChanges < upTo && !isClosed) {
+      if (!round) startRound();
+      await round;
+    }
+    requireReadable();
+  };
+  return {
+    settle: (call) => {
+      if (compiledChanges < changes) return settleLater(call);
+      for (const collection of collections) if (!collection.knowsLocalWrites) return settleLater(call);
+      requireReadable();
+      return undefined;
+    },
+    get current() {
+      return current;
+    },
+    close: () => {
+      isClosed = true;
+      cancelRetry?.();
+      for (const stop of stops) stop();
+    },
+  };
+}
+
+interface Version<Compiled> {
+  readonly item: Cached;
+  readonly compiled: Compiled;
+}
+
+/** Objects of one kind, compiled. Each version of an object is compiled once. */
+export class CompiledObjects<Compiled> {
+  readonly #resource: Resource;
+  readonly #compile: (object: KubeObject) => Steps<Compiled>;
+  #byKey = new Map<string, Version<Compiled>>();
+  /** In the order of their names. */
+  current: readonly Compiled[] = [];
+  /** One that is stored and has not been read since this replica began, if there is one. */
+  unreadable: string | undefined;
+
+  constructor(resource: Resource, compile: (object: KubeObject) => Steps<Compiled>) {
+    this.#resource = resource;
+    this.#compile = compile;
+  }
+
+  get collection(): Resource['collection'] {
+    return this.#resource.collection;
+  }
+
+  *refresh(): Steps<void> {
+    const items: Cached[] = [];
+    this.collection.view().items.visit('', (item) => items.push(item) > 0);
+    const next = new Map<string, Version<Compiled>>();
+    let unreadable: string | undefined;
+    for (const item of items) {
+      const known = this.#byKey.get(item.key);
+      // What it said before holds until it can be read again: nobody escapes from a policy by a key that is lost.
+      if (known && (known.item === item || item.unreadable)) next.set(item.key, known);
+      else if (item.unreadable) unreadable ??= `${this.#resource.kind.plural}/${textOfKey(item.key)}`;
+      else next.set(item.key, { item, compiled: yield* this.#compile(item.object) });
+      yield;
+    }
+    this.#byKey = next;
+    this.unreadable = unreadable;
+    this.current = [...next.values()].map(({ compiled }) => compiled);
+  }
+}

@@ -1,0 +1,70 @@
+import { type Clock, inOneStep, type Steps } from '@cluster-apiserver/base';
+import type { AdmissionPlugin } from '@cluster-apiserver/gates';
+import type { KubeObject } from '@cluster-apiserver/model';
+import type { Resource } from '@cluster-apiserver/registry';
+import { type ActivePolicy, bindPolicies } from './bind-policies.ts';
+import type { PolicyEnvironment } from './environment.ts';
+import { obeysPolicies } from './exempt.ts';
+import { CompiledObjects, followObjects } from './followed-objects.ts';
+import type { Sources } from './in-force.ts';
+import type { PolicyMeasures } from './measures.ts';
+import { compiledFromFiles, type StaticPolicies, type StaticSource } from './static-objects.ts';
+
+/** What evaluating policies needs besides the request. */
+export interface EvaluateOptions {
+  readonly environment: PolicyEnvironment;
+  readonly measures: PolicyMeasures;
+  readonly clock: Clock;
+}
+
+/** What both plugins of policies are opened with. */
+export interface PolicyPluginOptions extends EvaluateOptions {
+  readonly policies: Resource;
+  readonly bindings: Resource;
+  /** Those that come from files; undefined if none do. */
+  readonly staticObjects: StaticSource<StaticPolicies> | undefined;
+  /** Policies could not be compiled, by an internal error; they are compiled again. */
+  readonly compileFailed: (error: unknown) => void;
+}
+
+/** A plugin that follows objects of the API until it is closed. */
+export interface FollowingPlugin extends AdmissionPlugin {
+  close(): void;
+}
+
+interface Compile<Policy, Binding> {
+  readonly policy: (object: KubeObject) => Steps<Policy>;
+  readonly binding: (object: KubeObject) => Binding;
+}
+
+/** The policies of one type that have bindings, from files and from the API. */
+export function policySources<
+  Policy extends { readonly name: string },
+  Binding extends { readonly policyName: string },
+>(
+  { policies, bindings, staticObjects, clock, compileFailed }: PolicyPluginOptions,
+  compile: Compile<Policy, Binding>,
+): Sources<ActivePolicy<Policy, Binding>> {
+  const compiledPolicies = new CompiledObjects(policies, compile.policy);
+  const compiledBindings = new CompiledObjects(bindings, inOneStep(compile.binding));
+  return {
+    obeys: obeysPolicies,
+    fromFiles: compiledFromFiles(staticObjects, (objects) => compileStatic(objects, compile), { clock, compileFailed }),
+    fromApi: followObjects({
+      what: 'admission policy',
+      kinds: [compiledPolicies, compiledBindings],
+      combine: () => bindPolicies(compiledPolicies.current, compiledBindings.current),
+      clock,
+      compileFailed,
+    }),
+  };
+}
+
+function* compileStatic<Policy extends { readonly name: string }, Binding extends { readonly policyName: string }>(
+  { policies, bindings }: StaticPolicies,
+  compile: Compile<Policy, Binding>,
+): Steps<readonly ActivePolicy<Policy, Binding>[]> {
+  const compiled: Policy[] = [];
+  for (const policy of policies) compiled.push(yield* compile.policy(policy));
+  return bindPolicies(compiled, bindings.map(compile.binding));
+}

@@ -1,0 +1,244 @@
+import { createPrivateKey, createPublicKey } from 'node:crypto';
+import type { Clock, Random } from '@cluster-apiserver/base';
+import {
+  type AdmissionConfiguration,
+  ConfigurationError,
+  certificatesIn,
+  Findings,
+  kindOf,
+  loadAbacPolicies,
+  loadAuditPolicy,
+  loadAuthenticationConfiguration,
+  loadAuthorizationConfiguration,
+  loadEgressSelectorConfiguration,
+  loadEncryptionConfiguration,
+  loadPluginConfiguration,
+  loadTracingConfiguration,
+  nameOf,
+  type Problem,
+  readAdmissionConfiguration,
+  readEgressTls,
+  readWebhookConnection,
+} from '@cluster-apiserver/config';
+import { problemOfPluginName } from '@cluster-apiserver/gates';
+import { kinds } from '@cluster-apiserver/kinds';
+import { parseYaml } from '@cluster-apiserver/model';
+import type { ResourceKind } from '@cluster-apiserver/registry';
+import type { Files } from '../surroundings.ts';
+import {
+  policiesOf,
+  readManifestFiles,
+  readStaticManifests,
+  type ManifestFile,
+  webhooksOf,
+} from '../wiring/read-static-manifests.ts';
+
+export interface CheckEnvironment {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly files: Files;
+}
+
+export interface CheckedFile {
+  readonly file: string;
+  /** What it was checked as; undefined if it is nothing known. */
+  readonly kind: string | undefined;
+  readonly problems: readonly Problem[];
+  readonly certificates: Findings['certificates'];
+}
+
+interface Checking extends CheckEnvironment {
+  readonly file: string;
+  readonly text: string;
+  readonly findings: Findings;
+}
+
+/** Loads a file as a server with such a file would, as far as that can be done without one. */
+export async function checkFile(file: string, environment: CheckEnvironment): Promise<CheckedFile> {
+  let content: Buffer;
+  try {
+    content = await environment.files.read(file);
+  } catch (error) {
+    const { problems } = new ConfigurationError([`cannot read it: ${(error as Error).message}`]);
+    return { file, kind: undefined, problems, certificates: [] };
+  }
+  const text = content.toString();
+  const findings = new Findings(text);
+  const { kind, check } = checkOf(text);
+  try {
+    await check({ ...environment, file, text, findings });
+    findings.requireNoProblems();
+    return { file, kind, problems: [], certificates: findings.certificates };
+  } catch (error) {
+    if (!(error instanceof ConfigurationError)) throw error;
+    return { file, kind, problems: error.problems, certificates: findings.certificates };
+  }
+}
+
+/** Throws a ConfigurationError, or notes what is wrong. */
+type Check = (checking: Checking) => unknown;
+
+/** By the names of the kinds. Flags that would have to fit are taken to fit. */
+const checks: Readonly<Record<string, Check>> = {
+  AuthenticationConfiguration: ({ text, findings }) =>
+    loadAuthenticationConfiguration(
+      text,
+      { disallowedIssuers: [], anonymousAuthGiven: false, egressSelectors: ['cluster', 'controlplane'] },
+      findings,
+    ),
+  EgressSelectorConfiguration: async ({ text, findings, files }) => {
+    for (const proxy of loadEgressSelectorConfiguration(text, findings).values())
+      if (proxy && 'url' in proxy && proxy.tls) await readEgressTls(proxy.tls, files.read, findings);
+  },
+  AuthorizationConfiguration: ({ text, findings, files }) =>
+    loadAuthorizationConfiguration(text, { readFile: files.read, policyFileGiven: true }, findings),
+  'Policy.abac.authorization.kubernetes.io': ({ text }) => loadAbacPolicies(text),
+  'Policy.audit.k8s.io': ({ text, findings }) => loadAuditPolicy(text, findings),
+  TracingConfiguration: ({ text, findings }) => loadTracingConfiguration(text, findings),
+  AdmissionConfiguration: checkAdmission,
+  'Configuration.eventratelimit.admission.k8s.io': ({ text, findings }) =>
+    loadPluginConfiguration('EventRateLimit', text, findings),
+  MutatingAdmissionPolicyConfiguration: (checking) => checkPlugin(['MutatingAdmissionPolicy'], checking),
+  ValidatingAdmissionPolicyConfiguration: (checking) => checkPlugin(['ValidatingAdmissionPolicy'], checking),
+  // It does not say for which of the two plugins it is.
+  WebhookAdmissionConfiguration: (checking) =>
+    checkPlugin(['MutatingAdmissionWebhook', 'ValidatingAdmissionWebhook'], checking),
+  EncryptionConfiguration: ({ text, findings }) => loadEncryptionConfiguration(text, findings),
+  Config: async ({ file, files, findings }) => {
+    const { certificates } = (await readWebhookConnection(file, files.read)).findings;
+    findings.include({ problems: [], certificates }, (sentence) => sentence);
+  },
+};
+
+function checkOf(text: string): { readonly kind: string | undefined; readonly check: Check } {
+  if (/^-----BEGIN /m.test(text)) return { kind: 'PEM', check: checkPem };
+  if (isEmpty.test(text)) return { kind: undefined, check: ({ findings }) => findings.add('', 'the file is empty') };
+  const written = documentIn(text);
+  const known = written && kindOf(written['apiVersion'], written['kind']);
+  const check = known && checks[nameOf(known)];
+  if (known && check) return { kind: nameOf(known), check };
+  if (!written || isManifest(written)) return { kind: 'static manifests', check: checkManifests };
+  return { kind: undefined, check: checkUnknown };
+}
+
+/** Nothing but comments and marks of documents. */
+const isEmpty = /^(?:[ \t\r]*(?:#.*|---[ \t]*)?(?:\n|$))*$/;
+const firstPolicy = /^[ \t]*(\{.*\})[ \t\r]*$/m;
+const separator = /^---[ \t]*\r?$/m;
+
+/** What the file holds, or a line of it: a policy file has an object on each. Undefined if it is several objects, or none. */
+function documentIn(text: string): Readonly<Record<string, unknown>> | undefined {
+  const whole = text.split(separator).length > 1 ? undefined : parsed(text);
+  if (whole) return whole;
+  const line = parsed(firstPolicy.exec(text)?.[1] ?? '');
+  return line?.['kind'] === 'Policy' ? line : undefined;
+}
+
+function parsed(text: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const { value, hasMoreDocuments } = parseYaml(text, Number.POSITIVE_INFINITY);
+    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value) && !hasMoreDocuments;
+    return isObject ? (value as Readonly<Record<string, unknown>>) : undefined;
+  } catch {
+    return undefined; // whoever reads it as what it is says where it is wrong
+  }
+}
+
+const isManifest = ({ apiVersion, kind }: Readonly<Record<string, unknown>>): boolean =>
+  String(apiVersion).startsWith('admissionregistration.k8s.io/') || (typeof kind === 'string' && kind.endsWith('List'));
+
+function checkUnknown({ findings, text }: Checking): void {
+  const { apiVersion, kind } = documentIn(text) ?? {};
+  if (typeof kind !== 'string') findings.add('kind', 'Required value');
+  else
+    findings.add(
+      'kind',
+      `${JSON.stringify(kind)} of ${JSON.stringify(apiVersion ?? '')} is no known kind of configuration; see config schema`,
+    );
+}
+
+async function checkAdmission({ file, files, text, findings, ...machine }: Checking): Promise<void> {
+  const configuration = await readAdmissionConfiguration(
+    text,
+    { file, readFile: files.read, problemOfName: problemOfPluginName },
+    findings,
+  );
+  for (const plugin of staticPlugins)
+    await checkDirectory(configuration[plugin], [plugin], { file, files, text, findings, ...machine });
+}
+
+type StaticPlugin = 'MutatingAdmissionPolicy' | 'ValidatingAdmissionPolicy' | WebhookPlugin;
+type WebhookPlugin = 'MutatingAdmissionWebhook' | 'ValidatingAdmissionWebhook';
+
+/** The kinds of the objects that a plugin reads from files. */
+const kindsOf: Readonly<Record<StaticPlugin, readonly string[]>> = {
+  MutatingAdmissionPolicy: ['MutatingAdmissionPolicy', 'MutatingAdmissionPolicyBinding'],
+  MutatingAdmissionWebhook: ['MutatingWebhookConfiguration'],
+  ValidatingAdmissionPolicy: ['ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding'],
+  ValidatingAdmissionWebhook: ['ValidatingWebhookConfiguration'],
+};
+const staticPlugins = Object.keys(kindsOf) as readonly StaticPlugin[];
+
+/** A file with the configuration of one of these plugins. */
+function checkPlugin(plugins: readonly [StaticPlugin, ...StaticPlugin[]], checking: Checking): Promise<void> {
+  const [plugin] = plugins;
+  const configuration = loadPluginConfiguration(plugin, checking.text, checking.findings);
+  return checkDirectory(configuration[plugin], plugins, checking);
+}
+
+/** The files of the directory that the configuration of a plugin names. */
+async function checkDirectory(
+  configuration: AdmissionConfiguration[StaticPlugin],
+  plugins: readonly StaticPlugin[],
+  { findings, ...checking }: Checking,
+): Promise<void> {
+  const directory = configuration?.staticManifestsDir;
+  if (directory === undefined) return;
+  try {
+    await checkObjects(await readManifestFiles(directory, checking.files), plugins, checking);
+  } catch (error) {
+    if (!(error instanceof ConfigurationError)) throw error;
+    findings.include(error, (sentence) => sentence);
+  }
+}
+
+const checkManifests = ({ file, text, ...checking }: Checking): Promise<void> =>
+  checkObjects([{ file, text }], staticPlugins, checking);
+
+async function checkObjects(
+  files: readonly ManifestFile[],
+  plugins: readonly StaticPlugin[],
+  { clock, random }: Pick<CheckEnvironment, 'clock' | 'random'>,
+): Promise<void> {
+  const served = kinds({ eventLifetimeSeconds: 0, serviceAccountTokens: undefined });
+  const resourceOf = (name: string): ResourceKind[] =>
+    served.filter(({ kind }) => kind === name).map((kind) => ({ kind, served: kind, clock, random }));
+  const all = plugins.map((plugin) => kindsOf[plugin].flatMap(resourceOf));
+  const manifests = await readStaticManifests(files, all.flat());
+  for (const [objects, bindings] of all)
+    if (objects && bindings) policiesOf(manifests, { policies: objects, bindings });
+    else if (objects) webhooksOf(manifests, objects);
+}
+
+const pemBlock = /-----BEGIN ([A-Z0-9 ]+)-----[^-]*-----END \1-----/g;
+
+/** Certificates and keys in a file of their own. */
+function checkPem({ text, findings }: Checking): void {
+  const blocks = [...text.matchAll(pemBlock)];
+  if (blocks.length === 0) findings.add('', 'holds no PEM that is complete');
+  for (const { 0: pem, 1: label = '', index } of blocks) {
+    const place = { line: text.slice(0, index).split('\n').length, column: 1 };
+    if (!isReadable(label, pem)) findings.addAt(place, '', `the ${label.toLowerCase()} cannot be read`);
+  }
+  if (certificatesIn(text).length > 0 && findings.problems.length === 0) findings.addCertificates('', text);
+}
+
+function isReadable(label: string, pem: string): boolean {
+  try {
+    if (label.endsWith('PRIVATE KEY')) createPrivateKey(pem);
+    else createPublicKey(pem); // that of a certificate, too
+    return true;
+  } catch {
+    return false; // OpenSSL's reasons could show a piece of a key
+  }
+}

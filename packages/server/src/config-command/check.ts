@@ -1,0 +1,64 @@
+import type { FoundCertificates, Problem } from '@cluster-apiserver/config';
+import { certificateWarnings } from './certificate-warnings.ts';
+import { checkFile, type CheckEnvironment, type CheckedFile } from './check-file.ts';
+
+export interface CheckOptions extends CheckEnvironment {
+  readonly paths: readonly string[];
+  readonly output: 'text' | 'json';
+  readonly warnBeforeMs: number;
+  readonly print: (line: string) => void;
+}
+
+/** What is reported, in the order of the files and of their lines. */
+interface Reported {
+  readonly severity: 'error' | 'warning';
+  readonly file: string;
+  readonly line: number;
+  readonly column: number;
+  readonly path: string;
+  readonly message: string;
+}
+
+/** Checks all files. Gives the code to exit with: 1 if any has a fault; warnings are none. */
+export async function check({ paths, output, warnBeforeMs, print, ...environment }: CheckOptions): Promise<number> {
+  const checked: CheckedFile[] = [];
+  for (const path of paths) checked.push(await checkFile(path, environment));
+  const nowMs = environment.clock.now();
+  const reported = checked.flatMap(({ file, problems, certificates }) =>
+    withoutRepetition([
+      ...problems.map((problem) => reportedIn(file, problem, 'error')),
+      ...certificateWarnings(certificates, { nowMs, warnBeforeMs }).map((one) => reportedIn(file, one, 'warning')),
+    ]),
+  );
+  const count = (severity: Reported['severity']): number => reported.filter((one) => one.severity === severity).length;
+  const [errors, warnings] = [count('error'), count('warning')];
+  if (output === 'json') {
+    const files = checked.map(({ file, kind }) => ({ file, kind: kind ?? null }));
+    print(JSON.stringify({ files, errors, warnings, problems: reported }, null, 2));
+  } else {
+    for (const one of reported) print(textOf(one));
+    if (errors + warnings === 0) for (const { file, kind } of checked) print(`${file}: ${kind} is valid`);
+  }
+  return errors > 0 ? 1 : 0;
+}
+
+function reportedIn(
+  checked: string,
+  { file, place, path, message }: Pick<Problem & FoundCertificates, 'file' | 'place' | 'path'> & { message: string },
+  severity: Reported['severity'],
+): Reported {
+  const { line, column } = place ?? { line: 1, column: 1 };
+  return { severity, file: file ?? checked, line, column, path, message };
+}
+
+const textOf = ({ severity, file, line, column, path, message }: Reported): string =>
+  `${file}:${line}:${column} ${path === '' ? '' : `${path}: `}${severity === 'warning' ? 'warning: ' : ''}${message}`;
+
+/** A file that is named twice is reported once. */
+const withoutRepetition = (reported: readonly Reported[]): readonly Reported[] =>
+  [...new Map(reported.map((one) => [JSON.stringify(one), one])).values()].toSorted(
+    (one, other) =>
+      (one.file < other.file ? -1 : Number(one.file > other.file)) ||
+      one.line - other.line ||
+      one.column - other.column,
+  );

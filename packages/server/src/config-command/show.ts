@@ -1,0 +1,117 @@
+import { callUntil } from '@cluster-apiserver/base';
+import { ConfigurationError, loadWebhookConnection, type WebhookConnection } from '@cluster-apiserver/config';
+import { httpsClient, HttpsError } from '@cluster-apiserver/gates';
+import { FlagError } from '../flag.ts';
+import type { Surroundings } from '../surroundings.ts';
+import { configzPath, type Configz } from '../wiring/configz.ts';
+
+export interface ShowFlags {
+  readonly output: 'text' | 'json';
+  readonly kubeconfig: string;
+  readonly server: string;
+  readonly token: string;
+  readonly 'token-file': string;
+  readonly 'certificate-authority': string;
+}
+
+const timeoutMs = 30_000;
+/** Far beyond what flags and paths of files can be. */
+const bodyBytesMax = 4 * 2 ** 20;
+
+/** Prints what a running server uses. Gives the code to exit with: 1 if the server does not say. */
+export async function show(
+  flags: ShowFlags,
+  surroundings: Pick<Surroundings, 'clock' | 'files'>,
+  print: (line: string) => void,
+  printError: (line: string) => void,
+): Promise<number> {
+  const { clock } = surroundings;
+  const { server, tlsServerName, certificateAuthority, clientCertificate, clientKey, token } = await connectionOf(
+    flags,
+    surroundings,
+  );
+  const client = httpsClient({
+    clock,
+    ca: certificateAuthority,
+    cert: clientCertificate,
+    key: clientKey,
+    serverName: tlsServerName,
+  });
+  const url = new URL(server);
+  url.pathname = `${url.pathname.replace(/\/+$/, '')}${configzPath}`;
+  try {
+    const { status, body } = await client.send(
+      { method: 'GET', url, headers: token ? { authorization: `Bearer ${token}` } : {}, bodyBytesMax, timeoutMs },
+      callUntil(clock.monotonicMs() + timeoutMs),
+    );
+    if (status !== 200) {
+      printError(`${url} answered ${status}: ${messageOf(body)}`);
+      return 1;
+    }
+    if (flags.output === 'json') print(body.trimEnd());
+    else for (const line of linesOf(JSON.parse(body) as Configz)) print(line); // the server is ours
+    return 0;
+  } catch (error) {
+    if (!(error instanceof HttpsError)) throw error;
+    const reason = error.cause instanceof Error ? `: ${error.cause.message}` : '';
+    printError(`${url}: ${error.message}${reason}`);
+    return 1;
+  } finally {
+    client.close();
+  }
+}
+
+function messageOf(body: string): string {
+  try {
+    return String((JSON.parse(body) as { message?: unknown }).message);
+  } catch {
+    return body.slice(0, 200);
+  }
+}
+
+async function connectionOf(flags: ShowFlags, { files }: Pick<Surroundings, 'files'>): Promise<WebhookConnection> {
+  if ((flags.kubeconfig === '') === (flags.server === ''))
+    throw new FlagError(['give either --kubeconfig or --server']);
+  if (flags.kubeconfig !== '') {
+    try {
+      return await loadWebhookConnection(flags.kubeconfig, files.read);
+    } catch (error) {
+      if (error instanceof ConfigurationError)
+        throw new FlagError(error.faults.map((fault) => `--kubeconfig: ${fault}`));
+      throw error;
+    }
+  }
+  const server = URL.parse(flags.server);
+  if (server?.protocol !== 'https:') throw new FlagError(['--server: expected a URL with https']);
+  const content = async (flag: 'token-file' | 'certificate-authority'): Promise<Buffer | undefined> => {
+    if (flags[flag] === '') return undefined;
+    return files.read(flags[flag]).catch((error: Error) => {
+      throw new FlagError([`--${flag}: cannot read ${flags[flag]}: ${error.message}`]);
+    });
+  };
+  return {
+    server,
+    tlsServerName: undefined,
+    certificateAuthority: await content('certificate-authority'),
+    clientCertificate: undefined,
+    clientKey: undefined,
+    token: (await content('token-file'))?.toString().trim() || flags.token || undefined,
+  };
+}
+
+/** The flags as a command line would have them, and the files with what became of them. */
+function linesOf({ version, startTime, flags, files }: Configz): readonly string[] {
+  const width = Math.max(0, ...files.map(({ flag }) => flag.length + 2));
+  return [
+    `version ${version}, started at ${startTime}`,
+    '',
+    ...Object.entries(flags).map(([name, value]) => `--${name}=${value}`),
+    '',
+    ...files.flatMap(({ flag, kind, path, hash, lastReloadTime, lastReloadError }) => [
+      `${`--${flag}`.padEnd(width)}  ${kind}  ${path}`,
+      ...(hash ? [`    hash ${hash}`] : []),
+      `    loaded at ${lastReloadTime}`,
+      ...(lastReloadError ? [`    NOT RELOADED at ${lastReloadError.time}: ${lastReloadError.message}`] : []),
+    ]),
+  ];
+}

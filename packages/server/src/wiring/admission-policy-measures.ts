@@ -1,0 +1,65 @@
+import type { PolicyMeasures } from '@cluster-apiserver/policies';
+import type { Metrics } from '@cluster-apiserver/telemetry';
+import { boundedLabels, type OpenConditionMeasures } from './match-condition-measures.ts';
+
+/** Upstream's buckets: expressions take less than a microsecond, or as long as their budget lasts. */
+const buckets = [0.0000005, 0.001, 0.01, 0.1, 1];
+const ofCheck = {
+  policy: 'any',
+  policy_binding: 'any',
+  error_type: ['no_error', 'compile_error', 'invalid_error', 'out_of_budget'],
+} as const;
+
+/** Upstream's metrics of ValidatingAdmissionPolicies, by the same names. */
+export function validatingPolicyMeasures(metrics: Metrics, openConditions: OpenConditionMeasures): PolicyMeasures {
+  const labels = { ...ofCheck, enforcement_action: ['allow', 'deny', 'warn', 'audit'] };
+  const checks = metrics.counter({
+    name: 'apiserver_validating_admission_policy_check_total',
+    help: 'Validations that were false or had an error, by policy, binding and what was done about them.',
+    labels,
+  });
+  const seconds = metrics.histogram({
+    name: 'apiserver_validating_admission_policy_check_duration_seconds',
+    help: 'Time that validations took that were false or had an error, by policy, binding and what was done about them.',
+    labels,
+    buckets,
+  });
+  const labelOf = boundedLabels();
+  return {
+    conditions: openConditions('policy', 'validate', labelOf),
+    checked: (policy, binding, error, action, took) => {
+      const of = {
+        policy: labelOf(policy),
+        policy_binding: labelOf(binding),
+        error_type: error,
+        enforcement_action: action,
+      };
+      checks.add(of);
+      seconds.observe(of, took);
+    },
+  };
+}
+
+/** Upstream's metrics of MutatingAdmissionPolicies, by the same names. */
+export function mutatingPolicyMeasures(metrics: Metrics, openConditions: OpenConditionMeasures): PolicyMeasures {
+  const checks = metrics.counter({
+    name: 'apiserver_mutating_admission_policy_check_total',
+    help: 'Mutations that were evaluated, by policy and binding.',
+    labels: ofCheck,
+  });
+  const seconds = metrics.histogram({
+    name: 'apiserver_mutating_admission_policy_check_duration_seconds',
+    help: 'Time that mutations took, by policy and binding.',
+    labels: ofCheck,
+    buckets,
+  });
+  const labelOf = boundedLabels();
+  return {
+    conditions: openConditions('policy', 'admit', labelOf),
+    checked: (policy, binding, error, _, took) => {
+      const of = { policy: labelOf(policy), policy_binding: labelOf(binding), error_type: error };
+      checks.add(of);
+      seconds.observe(of, took);
+    },
+  };
+}

@@ -1,0 +1,58 @@
+import type { AuditBackend, AuditMeasures, BackendMeasures } from '@cluster-apiserver/audit';
+import { auditLevels } from '@cluster-apiserver/config';
+import type { Log, Metrics } from '@cluster-apiserver/telemetry';
+import { asError } from '../as-error.ts';
+
+export type AuditPlugin = 'log' | 'webhook';
+const plugins: readonly AuditPlugin[] = ['log', 'webhook'];
+
+/** Upstream's metrics, by the same names. */
+export function auditMeasures(metrics: Metrics): AuditMeasures {
+  const events = metrics.counter({
+    name: 'apiserver_audit_event_total',
+    help: 'Audit events that were made and handed to the audit backends.',
+  });
+  const levels = metrics.counter({
+    name: 'apiserver_audit_level_total',
+    help: 'Requests by the level that the audit policy chose for them.',
+    labels: { level: auditLevels },
+  });
+  const rejected = metrics.counter({
+    name: 'apiserver_audit_requests_rejected_total',
+    help: 'Requests rejected because their first audit event could not be recorded.',
+  });
+  events.add({}, 0);
+  rejected.add({}, 0);
+  return {
+    event: () => events.add({}),
+    level: (level) => levels.add({ level }),
+    rejected: () => rejected.add({}),
+  };
+}
+
+/** What the backends lose, and what waits for them. */
+export function backendMeasures(
+  metrics: Metrics,
+  log: Log,
+  opened: ReadonlyMap<AuditPlugin, AuditBackend & { readonly queuedEvents: number }>,
+): (plugin: AuditPlugin) => BackendMeasures {
+  const errors = metrics.counter({
+    name: 'apiserver_audit_error_total',
+    help: 'Audit events that an audit backend lost.',
+    labels: { plugin: plugins },
+  });
+  metrics.readAtScrape<'plugin'>(
+    'gauge',
+    { name: 'apiserver_audit_queued_events', help: 'Audit events that wait for an audit backend or are being sent.' },
+    () => Array.from(opened, ([plugin, { queuedEvents }]) => ({ labels: { plugin }, value: queuedEvents })),
+  );
+  return (plugin) => {
+    errors.add({ plugin }, 0);
+    return {
+      lost: (error, events) => {
+        errors.add({ plugin }, events);
+        log.error('audit events lost', { plugin, events, error: asError(error) });
+      },
+    };
+  };
+}

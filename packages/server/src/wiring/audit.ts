@@ -1,0 +1,182 @@
+import {
+  allBackends,
+  type AuditMode,
+  auditWebhook,
+  createAuditor,
+  openBackend,
+  RotatingLog,
+} from '@cluster-apiserver/audit';
+import type { Scope } from '@cluster-apiserver/base';
+import { loadAuditPolicy, loadWebhookConnection } from '@cluster-apiserver/config';
+import type { Auditor } from '@cluster-apiserver/pipeline';
+import { asError } from '../as-error.ts';
+import { FlagError, type ServerFlags } from '../flags.ts';
+import { auditMeasures, type AuditPlugin, backendMeasures } from './audit-measures.ts';
+import { byFlag } from './flag-files.ts';
+import { type FollowingOptions, followConfiguration } from './followed-configuration.ts';
+import { followConnection } from './webhook-connection.ts';
+
+const megabyte = 1024 * 1024;
+/** What one write holds: the next events wait no longer for it than a disk takes for so much. */
+const writeCharactersMax = 256 * 1024;
+/**
+ * A write costs as much as some ten events, so under load many leave together. Requests that are held wait for as many
+ * iterations of the event loop as long work does; nobody waits for the events of `batch`, which cost the garbage
+ * collector more than is saved if they wait for longer.
+ */
+const iterations = { log: 4, webhook: 1 } as const;
+const batchWritesPerSecond = 200;
+/** Of a webhook, whose body is one piece. */
+const bodyCharactersMax = 10 * megabyte;
+/** A webhook that is slow may have some more batches meanwhile, and one that is dead costs no more than this. */
+const webhookSendsMax = 4;
+
+/** Records requests as --audit-policy-file says; undefined where nothing is recorded. */
+export async function openAudit(options: FollowingOptions, scope: Scope): Promise<Auditor | undefined> {
+  const { flags, surroundings, metrics, log } = options;
+  checkAuditFlags(flags);
+  const policy = await followConfiguration(
+    { flag: 'audit-policy-file', name: 'audit_policy', reloads: true, build: loadAuditPolicy },
+    options,
+    scope,
+  );
+  const hasBackend = flags['audit-log-path'] !== '' || flags['audit-webhook-config-file'] !== '';
+  if (hasBackend !== (policy !== undefined))
+    log.warn('no audit events are recorded: that takes --audit-policy-file and a backend, and one of them is not set');
+  if (!policy) return undefined;
+
+  const stopping = new AbortController();
+  const opened = new Map<AuditPlugin, OpenBackend>();
+  const measuresOf = backendMeasures(metrics, log, opened);
+  const { clock } = surroundings;
+  if (flags['audit-log-path'] !== '') {
+    const file = await openLog(options, scope);
+    const batch = { eventsMax: Number.POSITIVE_INFINITY, charactersMax: writeCharactersMax };
+    const backend = openBackend({
+      ...settingsOf('log', flags, batch),
+      format: flags['audit-log-format'],
+      send: (lines) => file.append(lines),
+      sendsMax: 1,
+      measures: measuresOf('log'),
+      clock,
+    });
+    opened.set('log', backend);
+  }
+  if (flags['audit-webhook-config-file'] !== '') {
+    const batch = { eventsMax: flags['audit-webhook-batch-max-size'], charactersMax: bodyCharactersMax };
+    const backend = openBackend({
+      ...settingsOf('webhook', flags, batch),
+      format: 'json',
+      send: await openWebhook(options, stopping.signal, scope),
+      sendsMax: webhookSendsMax,
+      measures: measuresOf('webhook'),
+      clock,
+    });
+    opened.set('webhook', backend);
+  }
+  const [first, ...others] = opened.values();
+  if (!first) return undefined;
+  const backend = allBackends([first, ...others]);
+  scope.onClose('audit backends', () => {
+    stopping.abort();
+    return backend.close();
+  });
+  return createAuditor({
+    clock,
+    policy,
+    backend,
+    measures: auditMeasures(metrics),
+    report: (error) => log.error('audit event truncated', { error: asError(error) }),
+  });
+}
+
+type OpenBackend = ReturnType<typeof openBackend>;
+
+/** Throws a FlagError with everything that is wrong with the flags of the audit. */
+function checkAuditFlags(flags: ServerFlags): void {
+  const faults = (['log', 'webhook'] as const)
+    .filter(
+      (plugin) => flags[`audit-${plugin}-truncate-max-batch-size`] < flags[`audit-${plugin}-truncate-max-event-size`],
+    )
+    .map(
+      (plugin) =>
+        `--audit-${plugin}-truncate-max-batch-size must be at least --audit-${plugin}-truncate-max-event-size`,
+    );
+  if (faults.length > 0) throw new FlagError(faults);
+}
+
+/** What both backends have flags for. Events that requests wait for do not wait for others. */
+function settingsOf(
+  plugin: AuditPlugin,
+  flags: ServerFlags,
+  batch: { readonly eventsMax: number; readonly charactersMax: number },
+) {
+  const mode: AuditMode = flags[`audit-${plugin}-mode`];
+  const isTruncating = flags[`audit-${plugin}-truncate-enabled`];
+  const isBatching = mode === 'batch';
+  return {
+    mode,
+    iterations: iterations[plugin],
+    eventsMax: flags[`audit-${plugin}-batch-buffer-size`],
+    eventCharactersMax: isTruncating ? flags[`audit-${plugin}-truncate-max-event-size`] : undefined,
+    batch: {
+      dueEvents: isBatching ? flags[`audit-${plugin}-batch-max-size`] : 1,
+      waitMs: isBatching ? flags[`audit-${plugin}-batch-max-wait`] : 0,
+      eventsMax: batch.eventsMax,
+      charactersMax: isTruncating
+        ? Math.min(batch.charactersMax, flags[`audit-${plugin}-truncate-max-batch-size`])
+        : batch.charactersMax,
+    },
+    throttle:
+      isBatching && flags[`audit-${plugin}-batch-throttle-enable`]
+        ? {
+            perSecond: flags[`audit-${plugin}-batch-throttle-qps`],
+            burst: flags[`audit-${plugin}-batch-throttle-burst`],
+            exceptFull: false,
+          }
+        : plugin === 'log' && isBatching
+          ? { perSecond: batchWritesPerSecond, burst: 1, exceptFull: true }
+          : undefined,
+  };
+}
+
+async function openLog({ flags, surroundings, log }: FollowingOptions, scope: Scope): Promise<RotatingLog> {
+  const path = flags['audit-log-path'];
+  const file = new RotatingLog({
+    files: surroundings.auditFiles,
+    clock: surroundings.clock,
+    path,
+    fileBytesMax: flags['audit-log-maxsize'] * megabyte,
+    backupsMax: flags['audit-log-maxbackup'],
+    ageDaysMax: flags['audit-log-maxage'],
+    compress: flags['audit-log-compress'],
+    rotationFailed: (error) => log.error('rotation of the audit log failed', { path, error: asError(error) }),
+  });
+  try {
+    await file.open();
+  } catch (error) {
+    throw new FlagError([`--audit-log-path: cannot write ${path}: ${asError(error).message}`]);
+  }
+  scope.onClose('audit log', () => file.close());
+  return file;
+}
+
+async function openWebhook(
+  { flags, surroundings, log, records }: FollowingOptions,
+  signal: AbortSignal,
+  scope: Scope,
+): Promise<ReturnType<typeof auditWebhook>> {
+  const flag = 'audit-webhook-config-file';
+  const { clock, random, files } = surroundings;
+  const file = flags[flag];
+  const first = await byFlag(flag, () => loadWebhookConnection(file, files.read));
+  const connection = followConnection({ file, flag, first, of: 'audit webhook' }, { surroundings, log, records });
+  scope.onClose('connection of the audit webhook', connection.close);
+  return auditWebhook({
+    connection: connection.current,
+    initialBackoffMs: flags['audit-webhook-initial-backoff'],
+    clock,
+    random,
+    signal,
+  });
+}

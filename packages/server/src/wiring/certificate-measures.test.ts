@@ -1,0 +1,25 @@
+import { expect, test } from '@jest/globals';
+import { createAuthority } from '@cluster-apiserver/certificates';
+import { seededRandom, systemClock } from '@cluster-apiserver/base';
+import { createMetrics } from '@cluster-apiserver/telemetry';
+import { X509Certificate } from 'node:crypto';
+import { exposed } from '../../../telemetry/test/exposed.ts';
+import { certificateMeasures } from './certificate-measures.ts';
+
+test('of the certificates of a file the first that expires counts, and what is none does not', async () => {
+  const metrics = createMetrics({ ofProcess: false });
+  const measures = certificateMeasures(metrics);
+  const day = 86_400_000;
+  const [later, sooner] = await Promise.all(
+    [day, 0].map((ms) =>
+      createAuthority('one', { ...systemClock, now: () => Date.UTC(2030, 0, 1) + ms }, seededRandom(1)),
+    ),
+  );
+  const broken = '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n';
+  measures.inUse('serving', Buffer.from(`${later?.certificate}${broken}${sooner?.certificate}`));
+  measures.inUse('client-ca', Buffer.from(broken));
+  measures.inUse('etcd-ca', undefined);
+  const seconds = Date.parse(new X509Certificate(String(sooner?.certificate)).validTo) / 1000;
+  const lines = (await exposed(metrics)).split('\n').filter((line) => line.startsWith('apiserver_certificate_exp'));
+  expect(lines).toEqual([`apiserver_certificate_expiration_timestamp_seconds{use="serving"} ${seconds}`]);
+});

@@ -1,0 +1,33 @@
+import { expect, test } from '@jest/globals';
+import { createMetrics } from '@cluster-apiserver/telemetry';
+import { handClock } from '../../../base/test/hand-clock.ts';
+import { exposed } from '../../../telemetry/test/exposed.ts';
+import { controllerMeasures } from './controller-measures.ts';
+
+test('work counts while it goes on, and when it has ended', async () => {
+  const clock = handClock();
+  const metrics = createMetrics({ ofProcess: false });
+  const measures = controllerMeasures(metrics, ['collector'], clock)('collector');
+  const values = async (): Promise<Record<string, number>> =>
+    Object.fromEntries(
+      Array.from(
+        (await exposed(metrics)).matchAll(/^workqueue_(\w+)\{name="collector"\} (\S+)$/gm),
+        ([, name = '', value]) => [name, Number(value)],
+      ),
+    );
+  const first = measures.began(0.5);
+  clock.advance(2_000);
+  const second = measures.began(0);
+  clock.advance(1_000);
+  expect(await values()).toMatchObject({ unfinished_work_seconds: 4, longest_running_processor_seconds: 3 });
+  first();
+  expect(await values()).toMatchObject({
+    unfinished_work_seconds: 1,
+    longest_running_processor_seconds: 1,
+    queue_duration_seconds_sum: 0.5,
+    queue_duration_seconds_count: 2,
+    work_duration_seconds_sum: 3,
+  });
+  second();
+  expect(await values()).toMatchObject({ unfinished_work_seconds: 0, work_duration_seconds_count: 2 });
+});

@@ -1,0 +1,94 @@
+import type { Clock } from '@cluster-apiserver/base';
+import type { ControllerMeasures } from '@cluster-apiserver/controllers';
+import type { Metrics } from '@cluster-apiserver/telemetry';
+
+/** Upstream's buckets: from 10 ns to 10 s. */
+const workSecondsBuckets = Array.from({ length: 10 }, (_, power) => 1e-8 * 10 ** power).map((bound) =>
+  Number(bound.toPrecision(1)),
+);
+
+/** Upstream's metrics of work queues, by the same names. */
+export function controllerMeasures(
+  metrics: Metrics,
+  controllers: readonly string[],
+  clock: Clock,
+): (name: string) => ControllerMeasures {
+  const labels = { name: controllers };
+  const depth = metrics.gauge({
+    name: 'workqueue_depth',
+    help: 'Objects waiting for a worker, by controller.',
+    labels,
+  });
+  const adds = metrics.counter({
+    name: 'workqueue_adds_total',
+    help: 'Objects added to the queue of a controller, those apart that waited already.',
+    labels,
+  });
+  const queueSeconds = metrics.histogram({
+    name: 'workqueue_queue_duration_seconds',
+    help: 'Seconds that an object waited in the queue for a worker, by controller.',
+    labels,
+    buckets: workSecondsBuckets,
+  });
+  const workSeconds = metrics.histogram({
+    name: 'workqueue_work_duration_seconds',
+    help: 'Seconds that the work on an object took, by controller.',
+    labels,
+    buckets: workSecondsBuckets,
+  });
+  const retries = metrics.counter({
+    name: 'workqueue_retries_total',
+    help: 'Failed attempts of a worker that are repeated after a pause, by controller.',
+    labels,
+  });
+  const unreadable = metrics.gauge({
+    name: 'controller_unreadable_objects',
+    help: 'Stored objects that the controller cannot read; whatever may depend on them waits.',
+    labels,
+  });
+  /** When the work that is going on began. */
+  const running = new Map<string, Set<{ readonly sinceMs: number }>>(controllers.map((name) => [name, new Set()]));
+  const ages = (name: string): number[] =>
+    Array.from(running.get(name) ?? [], ({ sinceMs }) => (clock.monotonicMs() - sinceMs) / 1000);
+  const ofRunning = (name: string, help: string, read: (ages: readonly number[]) => number): void =>
+    metrics.readAtScrape('gauge', { name, help, labels: ['name'] }, () =>
+      controllers.map((name) => ({ labels: { name }, value: read(ages(name)) })),
+    );
+  ofRunning(
+    'workqueue_unfinished_work_seconds',
+    'Seconds that the work took so far which is going on, together, by controller. Grows while a worker is stuck.',
+    (all) => all.reduce((sum, age) => sum + age, 0),
+  );
+  ofRunning(
+    'workqueue_longest_running_processor_seconds',
+    'Seconds that the longest work took so far which is going on, by controller.',
+    (all) => Math.max(0, ...all),
+  );
+  return (name) => ({
+    queued: (objects) => depth.set({ name }, objects),
+    added: () => adds.add({ name }),
+    began: (waitedSeconds) => {
+      queueSeconds.observe({ name }, waitedSeconds);
+      const work = { sinceMs: clock.monotonicMs() };
+      running.get(name)?.add(work);
+      return () => {
+        running.get(name)?.delete(work);
+        workSeconds.observe({ name }, (clock.monotonicMs() - work.sinceMs) / 1000);
+      };
+    },
+    retried: () => retries.add({ name }),
+    unreadable: (objects) => unreadable.set({ name }, objects),
+  });
+}
+
+export function publishLeadership(metrics: Metrics, election: { readonly leading: boolean }): void {
+  metrics.readAtScrape(
+    'gauge',
+    {
+      name: 'leader_election_master_status',
+      help: 'Whether this replica leads the others: 1 if so, else 0. Exactly one should.',
+      labels: ['name'],
+    },
+    () => [{ labels: { name: 'controllers' }, value: election.leading ? 1 : 0 }],
+  );
+}

@@ -1,0 +1,9 @@
+import { pairs } from '../flag.ts';
+
+/** Flags of features that are not for everybody yet. */
+export const featureFlags = {
+  'feature-gates': pairs({
+    fallback: '',
+    help: 'Feature gates to set: AllowUnsafeMalformedObjectDeletion (alpha, off), ShardedListAndWatch (alpha, off), AllAlpha, AllBeta.',
+  }),
+};

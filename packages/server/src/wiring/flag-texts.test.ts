@@ -1,0 +1,38 @@
+import { expect, test } from '@jest/globals';
+import { parseFlags } from '../flags.ts';
+import { flagTexts } from './flag-texts.ts';
+
+test('flags are shown as an operator would write them', () => {
+  const texts = flagTexts(
+    parseFlags([
+      '--event-ttl=90m',
+      '--etcd-servers=https://a:2379,https://b:2379',
+      '--feature-gates=A=true,B=false',
+      '--goaway-chance=0.001',
+      '--encryption-provider-config-automatic-reload',
+    ]),
+  );
+  expect(texts).toMatchObject({
+    'event-ttl': '1h30m0s',
+    'etcd-servers': 'https://a:2379,https://b:2379',
+    'feature-gates': 'A=true,B=false',
+    'goaway-chance': '0.001',
+    'encryption-provider-config-automatic-reload': 'true',
+    'request-timeout': '1m0s',
+    'secure-port': '6443',
+    'anonymous-auth': '',
+    'client-ca-file': '',
+  });
+});
+
+test('each flag reads what is shown of it', () => {
+  const flags = parseFlags(['--event-ttl=1500ms', '--oidc-required-claim=a=b', '--anonymous-auth=false']);
+  const args = Object.entries(flagTexts(flags)).map(([name, text]) => `--${name}=${text}`);
+  expect(parseFlags(args)).toEqual(flags);
+});
+
+test('passwords in URLs are not shown', () => {
+  expect(flagTexts(parseFlags(['--etcd-servers=https://joe:hush@a:2379']))['etcd-servers']).toBe(
+    'https://joe:xxxxx@a:2379',
+  );
+});

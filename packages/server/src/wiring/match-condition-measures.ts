@@ -1,0 +1,61 @@
+import type { ConditionMeasures } from '@cluster-apiserver/policies';
+import type { Metrics } from '@cluster-apiserver/telemetry';
+
+/** Upstream's names of what has match conditions. */
+const types = { policy: ['admit', 'validate'], webhook: ['admit', 'validating'] } as const;
+type Owner = keyof typeof types;
+
+/** Measures the match conditions of policies or webhooks of one type. */
+export type OpenConditionMeasures = <Kind extends Owner>(
+  kind: Kind,
+  type: (typeof types)[Kind][number],
+  labelOf: LabelOf,
+) => ConditionMeasures;
+
+/** The name of an object as the value of a label. */
+export type LabelOf = (name: string) => string;
+
+/** Names that become labels, so that objects under ever new names do not fill the memory. */
+const namesMax = 1_000;
+
+export function boundedLabels(): LabelOf {
+  const names = new Set<string>();
+  return (name) => {
+    if (names.size < namesMax) names.add(name);
+    return names.has(name) ? name : 'other';
+  };
+}
+
+/** Upstream's buckets. */
+const buckets = [0.005, 0.025, 0.1, 0.5, 1, 2.5];
+const labels = {
+  name: 'any',
+  kind: Object.keys(types),
+  type: [...new Set(Object.values(types).flat())],
+  operation: ['CREATE', 'UPDATE', 'DELETE'],
+} as const;
+
+/** Upstream's metrics of match conditions, by the same names. */
+export function matchConditionMeasures(metrics: Metrics): OpenConditionMeasures {
+  const seconds = metrics.histogram({
+    name: 'apiserver_admission_match_condition_evaluation_seconds',
+    help: 'Time that the match conditions of a policy or an admission webhook took.',
+    labels,
+    buckets,
+  });
+  const errors = metrics.counter({
+    name: 'apiserver_admission_match_condition_evaluation_errors_total',
+    help: 'Requests for which match conditions could not be evaluated and none was false.',
+    labels,
+  });
+  const exclusions = metrics.counter({
+    name: 'apiserver_admission_match_condition_exclusions_total',
+    help: 'Requests that a match condition excluded from a policy or an admission webhook.',
+    labels,
+  });
+  return (kind, type, labelOf) => ({
+    evaluated: (name, operation, took) => seconds.observe({ name: labelOf(name), kind, type, operation }, took),
+    excluded: (name, operation) => exclusions.add({ name: labelOf(name), kind, type, operation }),
+    failed: (name, operation) => errors.add({ name: labelOf(name), kind, type, operation }),
+  });
+}

@@ -1,0 +1,169 @@
+import path from 'node:path';
+import { ConfigurationError, type Manifest, type Problem, readManifests } from '@cluster-apiserver/config';
+import { decode, type KubeObject, StatusError, WrongTypeError } from '@cluster-apiserver/model';
+import {
+  problemsOfStaticPolicies,
+  problemsOfStaticWebhooks,
+  type StaticPolicies,
+  type StaticProblems,
+  staticSuffix,
+} from '@cluster-apiserver/policies';
+import { buildNew, type ResourceKind } from '@cluster-apiserver/registry';
+import type { Files } from '../surroundings.ts';
+
+/** The objects of a directory, as if they had just been created. */
+export interface StaticManifests {
+  /** In the order of their names. */
+  of(resource: ResourceKind): readonly KubeObject[];
+  /** Throws a ConfigurationError with everything that is wrong with the objects. */
+  requireNoProblems(problems: StaticProblems): void;
+}
+
+/** Policies with their bindings. Throws a ConfigurationError with what is wrong with them together. */
+export function policiesOf(
+  manifests: StaticManifests,
+  of: { readonly policies: ResourceKind; readonly bindings: ResourceKind },
+): StaticPolicies {
+  const objects = { policies: manifests.of(of.policies), bindings: manifests.of(of.bindings) };
+  manifests.requireNoProblems(problemsOfStaticPolicies(objects));
+  return objects;
+}
+
+/** Configurations of webhooks. Throws a ConfigurationError with what is wrong with them together. */
+export function webhooksOf(manifests: StaticManifests, configurations: ResourceKind): readonly KubeObject[] {
+  const objects = manifests.of(configurations);
+  manifests.requireNoProblems(problemsOfStaticWebhooks(objects));
+  return objects;
+}
+
+const extensions = ['.yaml', '.yml', '.json'];
+
+export interface ManifestFile {
+  readonly file: string;
+  readonly text: string;
+}
+
+/** Throws a ConfigurationError if one of them cannot be read. */
+export async function readManifestFiles(directory: string, files: Files): Promise<readonly ManifestFile[]> {
+  try {
+    const names = (await files.list(directory)).filter((name) => extensions.includes(path.extname(name).toLowerCase()));
+    return await Promise.all(
+      names.toSorted().map(async (name) => {
+        const file = path.join(directory, name);
+        return { file, text: (await files.read(file)).toString() };
+      }),
+    );
+  } catch (error) {
+    throw new ConfigurationError([`cannot read ${directory}: ${(error as Error).message}`]);
+  }
+}
+
+/** Throws a ConfigurationError with everything that is wrong. */
+export async function readStaticManifests(
+  files: readonly ManifestFile[],
+  resources: readonly ResourceKind[],
+): Promise<StaticManifests> {
+  const faults: Problem[] = [];
+  const places = new Map<KubeObject, Placed>();
+  const objects = new Map(resources.map((resource) => [resource, new Map<string, KubeObject>()]));
+  for (const { file, text } of files) {
+    for (const manifest of manifestsIn(file, text, faults)) {
+      const place = manifest.place === '' ? file : `${file}: ${manifest.place}`;
+      const placed: Placed = { place, problem: (one) => problemIn(manifest, place, one) };
+      const problems: ObjectProblem[] = [];
+      const found = await objectIn(manifest, resources, problems);
+      const named = found && objects.get(found.resource);
+      if (found && named) {
+        const { name = '' } = found.object.metadata;
+        const other = named.get(name);
+        const ofName = (message: string): number => problems.push({ path: 'metadata.name', message });
+        if (!name.endsWith(staticSuffix))
+          ofName(`Invalid value: ${JSON.stringify(name)}: must end with ${JSON.stringify(staticSuffix)}`);
+        else if (other) ofName(`Duplicate value: ${JSON.stringify(name)}: ${places.get(other)?.place}`);
+        named.set(name, found.object);
+        places.set(found.object, placed);
+      }
+      faults.push(...problems.map(placed.problem));
+    }
+  }
+  if (faults.length > 0) throw new ConfigurationError(faults);
+  return {
+    of: (resource) =>
+      [...(objects.get(resource) ?? [])].toSorted(([one], [other]) => (one < other ? -1 : 1)).map(([, one]) => one),
+    requireNoProblems: (problems) => {
+      const all = [...problems].flatMap(([object, texts]) =>
+        texts.flatMap((text) => places.get(object)?.problem(split(text)) ?? []),
+      );
+      if (all.length > 0) throw new ConfigurationError(all);
+    },
+  };
+}
+
+/** What is wrong with an object, by a path into it; an empty one for all of it. */
+interface ObjectProblem {
+  readonly path: string;
+  readonly message: string;
+  readonly saysPath?: boolean;
+}
+
+interface Placed {
+  readonly place: string;
+  readonly problem: (problem: ObjectProblem) => Problem;
+}
+
+const problemIn = ({ problem }: Manifest, place: string, { path: at, message, saysPath }: ObjectProblem): Problem =>
+  problem(at, message, `${place}: ${at === '' || saysPath ? '' : `${at}: `}${message}`);
+
+/** A sentence that begins with a path. */
+function split(text: string): ObjectProblem {
+  const [, at = '', message = text] = /^([^\s:]+): (.*)$/s.exec(text) ?? [];
+  return { path: at, message };
+}
+
+function manifestsIn(file: string, text: string, faults: Problem[]): readonly Manifest[] {
+  try {
+    return readManifests(text, file);
+  } catch (error) {
+    if (!(error instanceof ConfigurationError)) throw error;
+    faults.push(...error.problems.map((problem) => ({ ...problem, text: `${file}: ${problem.text}`, file })));
+    return [];
+  }
+}
+
+interface Found {
+  readonly resource: ResourceKind;
+  readonly object: KubeObject;
+}
+
+/** Undefined, with problems, if the kind refuses it. */
+async function objectIn(
+  { apiVersion, kind, value }: Manifest,
+  resources: readonly ResourceKind[],
+  problems: ObjectProblem[],
+): Promise<Found | undefined> {
+  const resource = resources.find(({ served }) => served.apiVersion === apiVersion && served.kind === kind);
+  if (!resource) {
+    const known = resources.map(({ served }) => `${served.kind} of ${served.apiVersion}`).join(' or ');
+    problems.push({ path: '', message: `unsupported resource ${kind} of ${apiVersion}: expected ${known}` });
+    return undefined;
+  }
+  const options = { namespace: undefined, dryRun: true, manager: 'apiserver', warn: () => {} };
+  try {
+    const decoded = decode(resource.kind.schema, value, (field) =>
+      problems.push({ path: field, message: `unknown field ${JSON.stringify(field)}`, saysPath: true }),
+    ) as KubeObject;
+    return { resource, object: await buildNew(resource, decoded, options) };
+  } catch (error) {
+    if (error instanceof WrongTypeError) problems.push(split(error.message));
+    else if (error instanceof StatusError) problems.push(...problemsOf(error));
+    else throw error;
+    return undefined;
+  }
+}
+
+function problemsOf({ message, details }: StatusError): readonly ObjectProblem[] {
+  const causes = details?.causes ?? [];
+  return causes.length === 0
+    ? [{ path: '', message }]
+    : causes.map(({ field = '', message: text }) => ({ path: field, message: text }));
+}

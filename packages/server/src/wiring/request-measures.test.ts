@@ -1,0 +1,152 @@
+import { expect, test } from '@jest/globals';
+import { systemClock } from '@cluster-apiserver/base';
+import { kinds } from '@cluster-apiserver/kinds';
+import type { ApiRequest, MeasuredRequest, RequestInfo } from '@cluster-apiserver/pipeline';
+import { createMetrics } from '@cluster-apiserver/telemetry';
+import { exposed } from '../../../telemetry/test/exposed.ts';
+import { requestMeasures } from './request-measures.ts';
+
+type ResourceInfo = NonNullable<RequestInfo['resource']>;
+
+function open() {
+  const metrics = createMetrics({ ofProcess: false });
+  const measures = requestMeasures(metrics, kinds({ eventLifetimeSeconds: 60 }), { ...systemClock, now: () => 1_500 });
+  return {
+    measures,
+    series: async (name: string): Promise<string[]> =>
+      (await exposed(metrics)).split('\n').filter((line) => line.startsWith(`${name}{`)),
+    openMetrics: () => exposed(metrics, 'openmetrics'),
+  };
+}
+
+const accounts: ResourceInfo = {
+  group: '',
+  version: 'v1',
+  namespace: 'default',
+  inNamespace: true,
+  plural: 'serviceaccounts',
+  name: 'a',
+  subresource: undefined,
+  watchPath: false,
+  beyond: false,
+};
+
+function measured(
+  verb: string,
+  resource: Partial<ResourceInfo> | undefined,
+  { method = 'GET', path = '', query = '', type = '', ...rest }: MeasuredOptions = {},
+): MeasuredRequest {
+  const request = { method, header: (name: string) => (name === 'content-type' ? type : undefined) };
+  const info = { path, query: new URLSearchParams(query), verb, resource: resource && { ...accounts, ...resource } };
+  return {
+    request: request as ApiRequest, // nothing else of it is read
+    info,
+    code: 200,
+    seconds: 0.1,
+    ownSeconds: 0.1,
+    bytes: 10,
+    trace: undefined,
+    ...rest,
+  };
+}
+
+interface MeasuredOptions extends Partial<MeasuredRequest> {
+  readonly method?: string;
+  readonly path?: string;
+  readonly query?: string;
+  readonly type?: string;
+}
+
+const list = { name: undefined };
+const apply = 'application/apply-patch+yaml';
+
+test.each([
+  [measured('get', {}), 'GET', 'resource', ''],
+  [measured('list', list), 'LIST', 'namespace', ''],
+  [measured('list', { ...list, inNamespace: false }), 'LIST', 'cluster', ''],
+  [measured('watch', list), 'WATCH', 'namespace', ''],
+  [measured('create', list), 'POST', 'resource', ''],
+  [measured('update', {}), 'PUT', 'resource', ''],
+  [measured('patch', {}, { type: 'application/merge-patch+json' }), 'PATCH', 'resource', ''],
+  [measured('patch', {}, { type: apply }), 'APPLY', 'resource', ''],
+  [measured('delete', {}, { query: 'dryRun=All' }), 'DELETE', 'resource', 'All'],
+  [measured('deletecollection', list), 'DELETECOLLECTION', 'namespace', ''],
+  [measured('get', {}, { query: 'dryRun=All' }), 'GET', 'resource', ''],
+  [measured('', {}, { method: 'OPTIONS' }), 'OPTIONS', 'resource', ''],
+])('requests have the labels of upstream (%#)', async (request, verb, scope, dryRun) => {
+  const { measures, series } = open();
+  // The second one is found by its words, and must be the same.
+  measures.ended(request);
+  measures.ended(request);
+  const labels = `verb="${verb}",group="",version="v1",resource="serviceaccounts",subresource="",scope="${scope}",component="apiserver"`;
+  expect(await series('apiserver_request_total')).toEqual([
+    `apiserver_request_total{${labels},dry_run="${dryRun}",code="200"} 2`,
+  ]);
+  expect(await series('apiserver_request_sli_duration_seconds_count')).toEqual([
+    `apiserver_request_sli_duration_seconds_count{${labels}} 2`,
+  ]);
+});
+
+test.each([
+  ['/livez/ping', '/livez'],
+  ['/readyz', '/readyz'],
+  ['/metrics/slis', '/metrics'],
+  ['/livezilla', ''],
+  ['/version', ''],
+])('a request for %s counts as one for the document %j', async (path, subresource) => {
+  const { measures, series } = open();
+  measures.ended(measured('get', undefined, { path }));
+  expect(await series('apiserver_request_total')).toEqual([
+    `apiserver_request_total{verb="GET",group="",version="",resource="",subresource="${subresource}",scope="",component="apiserver",dry_run="",code="200"} 1`,
+  ]);
+});
+
+test('a thousand names from outside make few series', async () => {
+  const { measures, series } = open();
+  for (let index = 0; index < 1000; index++) {
+    const word = `random-${index}`;
+    measures.ended(measured('get', { group: word }));
+    measures.ended(measured('get', { version: word }));
+    measures.ended(measured('get', { plural: word }));
+    // Each word is known, and yet there is no such resource.
+    measures.ended(measured('get', { group: 'events.k8s.io', version: 'v1' }));
+    measures.ended(measured('get', { subresource: word }));
+    measures.ended(measured('get', undefined, { path: `/${word}` }));
+    measures.ended(measured(word, undefined, { method: word }));
+    measures.ended({ ...measured('', undefined, { method: word }), info: undefined });
+  }
+  expect((await series('apiserver_request_total')).sort()).toEqual(
+    [
+      'verb="GET",group="",version="",resource="",subresource=""',
+      'verb="GET",group="",version="v1",resource="serviceaccounts",subresource="other"',
+      'verb="GET",group="other",version="other",resource="other",subresource=""',
+      'verb="other",group="",version="",resource="",subresource=""',
+    ].map((labels) => expect.stringContaining(labels)),
+  );
+});
+
+test('time spent in webhooks counts in the latency, and not in that of the objective', async () => {
+  const { measures, series } = open();
+  measures.ended(measured('create', list, { seconds: 3, ownSeconds: 0.5 }));
+  expect(await series('apiserver_request_duration_seconds_sum')).toEqual([expect.stringMatching(/ 3$/)]);
+  expect(await series('apiserver_request_sli_duration_seconds_sum')).toEqual([expect.stringMatching(/ 0\.5$/)]);
+});
+
+test('sizes are of responses to GET and LIST, and not of streams', async () => {
+  const { measures, series } = open();
+  measures.ended(measured('create', list));
+  measures.ended(measured('watch', list, { bytes: undefined }));
+  expect(await series('apiserver_response_sizes_count')).toEqual([]);
+  measures.ended(measured('list', list, { bytes: 5_000 }));
+  expect(await series('apiserver_response_sizes_sum')).toEqual([expect.stringMatching(/verb="LIST".* 5000$/)]);
+});
+
+test('a request whose trace is recorded is the exemplar of its bucket', async () => {
+  const { measures, openMetrics } = open();
+  const trace = { traceId: 'a'.repeat(32), spanId: 'b'.repeat(16) };
+  measures.ended(measured('get', {}, { trace }));
+  const exemplars = (await openMetrics()).split('\n').filter((line) => line.includes(' # '));
+  expect(exemplars).toHaveLength(2);
+  for (const line of exemplars)
+    expect(line).toMatch(/le="0\.1".* 1 # \{trace_id="a{32}",span_id="b{16}"\} 0\.1 1\.500$/);
+});

@@ -1,0 +1,128 @@
+import type { Clock } from '@cluster-apiserver/base';
+import type { ServedKind } from '@cluster-apiserver/model';
+import type { MeasuredRequest, Measures, RequestInfo } from '@cluster-apiserver/pipeline';
+import { type Metrics, type Observe, secondsBuckets } from '@cluster-apiserver/telemetry';
+import { documentLabel, requestLabeler, type RequestLabels, scopeLabel, verbLabel } from './request-labels.ts';
+
+/** Upstream's buckets: what takes no more than some milliseconds meets every objective. */
+const sliSecondsBuckets = [0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60];
+const kilobyte = 1000;
+const bytesBuckets = Array.from({ length: 7 }, (_, power) => kilobyte * 10 ** power);
+
+const ofRequests = {
+  verb: 'any',
+  group: 'any',
+  version: 'any',
+  resource: 'any',
+  subresource: 'any',
+  scope: 'any',
+  component: 'any',
+} as const; // by the labeler, which bounds them
+
+/** What is counted of requests with the same labels. */
+interface RequestSeries {
+  readonly ended: (code: number) => void;
+  readonly duration: Observe;
+  readonly sliDuration: Observe;
+  /** Undefined for writes, of whose responses nobody wants to know the size. */
+  readonly responseSize: Observe | undefined;
+}
+
+export function requestMeasures(metrics: Metrics, kinds: readonly ServedKind[], clock: Clock): Measures {
+  const total = metrics.counter<keyof typeof ofRequests | 'dry_run' | 'code'>({
+    name: 'apiserver_request_total',
+    help: 'Counter of apiserver requests broken out for each verb, dry run value, group, version, resource, scope, component, and HTTP response code. A watch counts when it begins.',
+    labels: { ...ofRequests, dry_run: ['', 'All'], code: 'any' },
+  });
+  const duration = metrics.histogram<keyof typeof ofRequests | 'dry_run'>({
+    name: 'apiserver_request_duration_seconds',
+    help: 'Response latency distribution in seconds for each verb, dry run value, group, version, resource, subresource, scope and component. Of a watch until its stream begins.',
+    labels: { ...ofRequests, dry_run: ['', 'All'] },
+    buckets: secondsBuckets,
+  });
+  const sliDuration = metrics.histogram<keyof typeof ofRequests>({
+    name: 'apiserver_request_sli_duration_seconds',
+    help: 'Response latency distribution (not counting webhook duration) in seconds for each verb, group, version, resource, subresource, scope and component. Of a watch until its stream begins.',
+    labels: ofRequests,
+    buckets: sliSecondsBuckets,
+  });
+  const responseSizes = metrics.histogram<keyof typeof ofRequests>({
+    name: 'apiserver_response_sizes',
+    help: 'Response size distribution in bytes for each group, version, verb, resource, subresource, scope and component. Of GET and LIST.',
+    labels: ofRequests,
+    buckets: bytesBuckets,
+  });
+  const begin = (labels: RequestLabels, dry_run: string): RequestSeries => {
+    const byCode = new Map<number, () => void>();
+    return {
+      ended: (code) => {
+        let count = byCode.get(code);
+        if (!count) byCode.set(code, (count = total.series({ ...labels, dry_run, code: String(code) })));
+        count();
+      },
+      duration: duration.series({ ...labels, dry_run }),
+      sliDuration: sliDuration.series(labels),
+      responseSize: labels.verb === 'GET' || labels.verb === 'LIST' ? responseSizes.series(labels) : undefined,
+    };
+  };
+  const seriesOf = knownRequests(kinds, begin);
+  return {
+    ended: (measured) => {
+      const { code, seconds, ownSeconds, bytes, trace } = measured;
+      const series = seriesOf(measured);
+      series.ended(code);
+      const exemplar = trace && { trace, atSeconds: clock.now() / 1000 };
+      series.duration(seconds, exemplar);
+      series.sliDuration(ownSeconds, exemplar);
+      if (bytes !== undefined) series.responseSize?.(bytes);
+    },
+  };
+}
+
+type Level<Next> = Map<string, Next>;
+
+/**
+ * The series of a request, found word by word: no text or object is made for it. A request for what is not served is
+ * not remembered by its words, of which there is no end, and found by its labels.
+ */
+function knownRequests(
+  kinds: readonly ServedKind[],
+  begin: (labels: RequestLabels, dryRun: string) => RequestSeries,
+): (measured: MeasuredRequest) => RequestSeries {
+  const labelsOf = requestLabeler(kinds);
+  const byLabels = new Map<string, RequestSeries>();
+  const byWords: Level<Level<Level<Level<Level<Level<Level<RequestSeries>>>>>>> = new Map();
+  const find = ({ request, info }: MeasuredRequest, dryRun: string): RequestSeries => {
+    const labels = labelsOf(request, info);
+    const name = JSON.stringify([labels, dryRun]);
+    let series = byLabels.get(name);
+    if (!series) byLabels.set(name, (series = begin(labels, dryRun)));
+    const { verb, resource, group, version, subresource, scope } = labels;
+    const words = [verb, resource, group, version, subresource, scope];
+    let at = byWords as Level<unknown>;
+    for (const word of words) {
+      if (!at.has(word)) at.set(word, new Map());
+      at = at.get(word) as Level<unknown>;
+    }
+    at.set(dryRun, series);
+    return series;
+  };
+  return (measured) => {
+    const { request, info } = measured;
+    const what = info?.resource;
+    const dryRun = info && isDryRun(info) ? 'All' : '';
+    const found = byWords
+      .get(verbLabel(request, info))
+      ?.get(what?.plural ?? '')
+      ?.get(what?.group ?? '')
+      ?.get(what?.version ?? '')
+      ?.get(what ? (what.subresource ?? '') : documentLabel(info?.path ?? ''))
+      ?.get(info ? scopeLabel(info) : '')
+      ?.get(dryRun);
+    return found ?? find(measured, dryRun);
+  };
+}
+
+/** Of writes alone: reads do not look at the parameter. */
+const isDryRun = ({ verb, query }: RequestInfo): boolean =>
+  query.size > 0 && verb !== 'get' && verb !== 'list' && verb !== 'watch' && query.has('dryRun');

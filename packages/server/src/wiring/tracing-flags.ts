@@ -1,0 +1,9 @@
+import { path } from '../flag.ts';
+
+/** Flags of tracing. */
+export const tracingFlags = {
+  'tracing-config-file': path({
+    fallback: '',
+    help: 'File with the TracingConfiguration. Without it, no request is traced.',
+  }),
+};

@@ -1,0 +1,97 @@
+import type { Distribution, Exemplar } from './distribution.ts';
+import { labelsText } from './series.ts';
+
+/** `text` is Prometheus's own format, which everybody reads; `openmetrics` has exemplars as well. */
+export type ExpositionFormat = 'text' | 'openmetrics';
+
+/** No name of ours needs an escape: this is what kube-apiserver says, too. */
+const escaping = 'escaping=underscores';
+
+export const contentTypes: Readonly<Record<ExpositionFormat, string>> = {
+  text: `text/plain; version=0.0.4; charset=utf-8; ${escaping}`,
+  openmetrics: `application/openmetrics-text; version=1.0.0; charset=utf-8; ${escaping}`,
+};
+
+export type MetricType = 'counter' | 'gauge' | 'histogram' | 'summary';
+
+/** A metric with all of its series, as they are now. */
+export interface MetricFamily {
+  readonly name: string;
+  readonly help: string;
+  readonly type: MetricType;
+  samples(): Iterable<Sample>;
+}
+
+/** `labels` are written down as labelsText does. */
+export type Sample =
+  | { readonly labels: string; readonly value: number; readonly suffix?: string }
+  | { readonly labels: string; readonly distribution: Distribution };
+
+/** A piece is about as long as this: the client takes it before the next one is made. */
+const pieceCharacters = 64 * 1024;
+
+/** All metrics in one of the formats, piece by piece. */
+export function* expose(families: readonly MetricFamily[], format: ExpositionFormat): Generator<string> {
+  let piece = '';
+  for (const family of families) {
+    const { name, help } = family;
+    const type = typeIn(format, family);
+    // OpenMetrics calls a counter by its name without the suffix that its samples have.
+    const title = type === 'counter' && format === 'openmetrics' ? name.slice(0, -counterSuffix.length) : name;
+    const escapedHelp = format === 'openmetrics' ? escapedLine(help).replaceAll('"', '\\"') : escapedLine(help);
+    piece += `# HELP ${title} ${escapedHelp}\n# TYPE ${title} ${type}\n`;
+    for (const sample of family.samples()) {
+      piece +=
+        'distribution' in sample
+          ? histogramLines(name, sample.labels, sample.distribution, format)
+          : `${name}${sample.suffix ?? ''}${sample.labels && `{${sample.labels}}`} ${numberText(sample.value)}\n`;
+      if (piece.length < pieceCharacters) continue;
+      yield piece;
+      piece = '';
+    }
+  }
+  yield format === 'openmetrics' ? `${piece}# EOF\n` : piece;
+}
+
+const counterSuffix = '_total';
+
+/**
+ * OpenMetrics wants samples of counters to end in `_total`. Some of upstream's do not, and keep their names in both
+ * formats all the same: a query must not depend on what the scraper prefers.
+ */
+const typeIn = (format: ExpositionFormat, { name, type }: MetricFamily): MetricType | 'unknown' =>
+  format === 'openmetrics' && type === 'counter' && !name.endsWith(counterSuffix) ? 'unknown' : type;
+
+const escapedLine = (text: string): string => text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n');
+
+/** Each bucket counts what is in the smaller ones too. */
+function histogramLines(
+  name: string,
+  labels: string,
+  { bounds, counts, sum, exemplars }: Distribution,
+  format: ExpositionFormat,
+): string {
+  const more = labels && `,${labels}`;
+  const all = labels && `{${labels}}`;
+  const shown = format === 'openmetrics' ? exemplars : undefined;
+  let lines = '';
+  let count = 0;
+  for (let at = 0; at < counts.length; at++) {
+    count += counts[at] as number;
+    const bound = at < bounds.length ? numberText(bounds[at] as number) : '+Inf';
+    lines += `${name}_bucket{le="${bound}"${more}} ${count}${exemplarText(shown?.[at])}\n`;
+  }
+  return `${lines}${name}_sum${all} ${numberText(sum)}\n${name}_count${all} ${count}\n`;
+}
+
+function exemplarText(exemplar: Exemplar | undefined): string {
+  if (!exemplar) return '';
+  const { traceId, spanId, value, atSeconds } = exemplar;
+  return ` # {${labelsText({ trace_id: traceId, span_id: spanId })}} ${numberText(value)} ${atSeconds.toFixed(3)}`;
+}
+
+function numberText(value: number): string {
+  if (Number.isFinite(value)) return String(value);
+  if (Number.isNaN(value)) return 'NaN';
+  return value > 0 ? '+Inf' : '-Inf';
+}

@@ -1,0 +1,168 @@
+/** The only file that knows OpenTelemetry's SDK. Its globals are left alone: spans are handed on, not looked up. */
+import {
+  createTraceState,
+  type HrTime,
+  ROOT_CONTEXT,
+  type Span as SdkSpan,
+  type SpanContext,
+  SpanKind,
+  SpanStatusCode,
+  type Tracer as SdkTracer,
+  trace,
+} from '@opentelemetry/api';
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-grpc';
+import { resourceFromAttributes } from '@opentelemetry/resources';
+import { AlwaysOnSampler, TracerProvider } from '@opentelemetry/sdk-trace';
+import { credentials } from '@grpc/grpc-js';
+import {
+  type Clock,
+  type Random,
+  type Span,
+  type SpanAttributes,
+  type SpanOptions,
+  type TraceContext,
+} from '@cluster-apiserver/base';
+import { boundedProcessor } from './bounded-spans.ts';
+import type { OpenTracer, RequestSpan, TracerOptions } from './tracer.ts';
+
+const million = 1_000_000;
+
+/** What the receiver may take for a batch. */
+const exportTimeoutMs = 10_000;
+
+/** A stopping server sends what it has for so long, and no longer. */
+const closeMsMax = 2_000;
+
+/** A client chooses some values, such as paths; what is longer is cut. */
+const attributeCharactersMax = 512;
+
+export function openTelemetry(options: TracerOptions): OpenTracer {
+  const { address, samplingRatePerMillion, resource, clock, random, measures, exported } = options;
+  const exporter = new OTLPTraceExporter({
+    url: address.includes('://') ? address : `http://${address}`,
+    credentials: credentials.createInsecure(),
+    timeoutMillis: exportTimeoutMs,
+  });
+  const provider = new TracerProvider({
+    resource: resourceFromAttributes(resource),
+    // What is not sampled never comes here.
+    sampler: new AlwaysOnSampler(),
+    idGenerator: idsFrom(random),
+    spanLimits: { attributeValueLengthLimit: attributeCharactersMax },
+    spanProcessors: [boundedProcessor(exporter, measures, exported)],
+  });
+  const tracer = provider.getTracer('cluster-apiserver');
+  return {
+    samples: () => samplingRatePerMillion > 0 && random.below(million) < samplingRatePerMillion,
+    begin: (request) => beginRequest(tracer, clock, request),
+    close: async () => {
+      // Spans that cannot be sent are counted as dropped.
+      const flushed = provider.shutdown().catch(() => {});
+      let cancel = (): void => {};
+      await Promise.race([
+        flushed,
+        new Promise<void>((resolve) => {
+          cancel = clock.after(closeMsMax, resolve);
+        }),
+      ]);
+      cancel();
+    },
+  };
+}
+
+const traceIdBytes = 16;
+const spanIdBytes = 8;
+
+const idsFrom = (random: Random) => ({
+  generateTraceId: () => random.bytes(traceIdBytes).toString('hex'),
+  generateSpanId: () => random.bytes(spanIdBytes).toString('hex'),
+});
+
+function beginRequest(tracer: SdkTracer, clock: Clock, { name, startMs, attributes, parent, link }: RequestSpan): Span {
+  const context = parent ? trace.setSpanContext(ROOT_CONTEXT, sdkContext(parent)) : ROOT_CONTEXT;
+  const times = { clock, epochMs: clock.now() - clock.monotonicMs() };
+  const span = tracer.startSpan(
+    name,
+    {
+      kind: SpanKind.SERVER,
+      startTime: timeAt(times, startMs),
+      attributes,
+      ...(link && { links: [{ context: sdkContext(link) }] }),
+    },
+    context,
+  );
+  return new RecordedSpan(tracer, times, span, parent?.state);
+}
+
+const sdkContext = ({ traceId, spanId, flags, state }: TraceContext): SpanContext => ({
+  traceId,
+  spanId,
+  traceFlags: flags,
+  isRemote: true,
+  ...(state !== undefined && { traceState: createTraceState(state) }),
+});
+
+/** All spans of a request use one offset to wall time, so that a jump of the wall clock changes no duration. */
+interface Times {
+  readonly clock: Clock;
+  /** Wall time when the monotonic clock was 0. */
+  readonly epochMs: number;
+}
+
+const nanosPerMs = 1_000_000;
+
+function timeAt({ epochMs }: Times, monotonicMs: number): HrTime {
+  const ms = epochMs + monotonicMs;
+  const seconds = Math.floor(ms / 1000);
+  return [seconds, Math.floor((ms - seconds * 1000) * nanosPerMs)];
+}
+
+class RecordedSpan implements Span {
+  readonly #tracer: SdkTracer;
+  readonly #times: Times;
+  readonly #span: SdkSpan;
+  readonly #state: string | undefined;
+  #hasEnded = false;
+
+  constructor(tracer: SdkTracer, times: Times, span: SdkSpan, state: string | undefined) {
+    this.#tracer = tracer;
+    this.#times = times;
+    this.#span = span;
+    this.#state = state;
+  }
+
+  get context(): TraceContext {
+    const { traceId, spanId, traceFlags } = this.#span.spanContext();
+    return { traceId, spanId, flags: traceFlags, ...(this.#state !== undefined && { state: this.#state }) };
+  }
+
+  child(name: string, { kind, attributes, startMs }: SpanOptions = {}): Span {
+    const span = this.#tracer.startSpan(
+      name,
+      {
+        kind: kind === 'client' ? SpanKind.CLIENT : SpanKind.INTERNAL,
+        startTime: timeAt(this.#times, startMs ?? this.#times.clock.monotonicMs()),
+        ...(attributes && { attributes }),
+      },
+      trace.setSpan(ROOT_CONTEXT, this.#span),
+    );
+    return new RecordedSpan(this.#tracer, this.#times, span, this.#state);
+  }
+
+  set(attributes: SpanAttributes): void {
+    if (!this.#hasEnded) this.#span.setAttributes(attributes);
+  }
+
+  fail(type: string): void {
+    if (this.#hasEnded) return;
+    this.#span.setAttribute('error.type', type);
+    this.#span.setStatus({ code: SpanStatusCode.ERROR });
+  }
+
+  end(error?: unknown): void {
+    if (this.#hasEnded) return;
+    if (error !== undefined) this.fail(error instanceof Error ? error.name : typeof error);
+    this.#hasEnded = true;
+    this.#span.end(timeAt(this.#times, this.#times.clock.monotonicMs()));
+  }
+}

@@ -1,0 +1,63 @@
+import { collectDefaultMetrics, type MetricObject, Registry } from 'prom-client';
+import type { MetricFamily, MetricType, Sample } from './exposition.ts';
+import type { DeclaredMetric } from './metrics.ts';
+import { labelsText } from './series.ts';
+
+/** Gauges whose names end like those of counters, which no tool understands; their sums over types say the same. */
+const unused: ReadonlySet<string> = new Set([
+  'nodejs_active_handles_total',
+  'nodejs_active_requests_total',
+  'nodejs_active_resources_total',
+]);
+
+/** Memory, CPU, descriptors and event loop of the process, as prom-client measures them. */
+export interface ProcessMetrics {
+  readonly declared: readonly DeclaredMetric[];
+  read(): Promise<readonly MetricFamily[]>;
+}
+
+export function processMetrics(): ProcessMetrics {
+  const register = new Registry();
+  collectDefaultMetrics({ register });
+  for (const name of unused) register.removeSingleMetric(name);
+  return {
+    declared: (register.getMetricsAsArray() as readonly object[] as readonly Kept[]).map(
+      ({ name, help, type, labelNames, upperBounds }) => ({
+        name,
+        help,
+        type: type as MetricType,
+        labels: labelNames,
+        buckets: upperBounds ?? [],
+      }),
+    ),
+    read: async () => (await register.getMetricsAsJSON()).map(family),
+  };
+}
+
+/** What prom-client keeps of each; its types declare only what is needed to make one. */
+interface Kept {
+  readonly name: string;
+  readonly help: string;
+  readonly type: string;
+  readonly labelNames: readonly string[];
+  readonly upperBounds?: readonly number[];
+}
+
+const family = (metric: MetricObject): MetricFamily => {
+  const { name, help, values = [] } = metric as MetricObject & { readonly values?: readonly Value[] };
+  const samples = values.map(
+    ({ labels, value, metricName = name }): Sample => ({
+      labels: labelsText(labels),
+      value,
+      suffix: metricName.slice(name.length),
+    }),
+  );
+  // prom-client names its types as Prometheus does.
+  return { name, help, type: metric.type as unknown as MetricType, samples: () => samples };
+};
+
+interface Value {
+  readonly labels: Readonly<Record<string, string | number>>;
+  readonly value: number;
+  readonly metricName?: string;
+}

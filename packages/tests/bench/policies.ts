@@ -1,0 +1,33 @@
+/** Policies for servers that are measured. */
+import { http1Client } from '../test/fault/client.ts';
+import { adminToken, type Side } from './sides.ts';
+
+/**
+ * Puts ValidatingAdmissionPolicies into force: `COUNT` of which none matches, or `COUNT:matching` of which the last one
+ * does. They look at what they match: a label, a name and the user.
+ */
+export async function enforcePolicies({ url, ca }: Pick<Side, 'url' | 'ca'>, policies: string): Promise<void> {
+  const [count = '', matching] = policies.split(':');
+  const client = http1Client(url, { ca, token: adminToken });
+  const post = async (plural: string, body: object): Promise<void> => {
+    const { status } = await client.request('POST', `/apis/admissionregistration.k8s.io/v1/${plural}`, { body });
+    if (status !== 201) throw new Error(`${plural}: ${status}`);
+  };
+  for (let index = 1; index <= Number(count); index++) {
+    const isMatching = matching !== undefined && index === Number(count);
+    const resources = isMatching ? ['serviceaccounts', 'events'] : ['namespaces'];
+    const metadata = { name: `policy-${index}` };
+    const rule = { apiGroups: ['', 'events.k8s.io'], apiVersions: ['*'], operations: ['CREATE', 'UPDATE'], resources };
+    const validations = [
+      { expression: "!has(object.metadata.labels) || object.metadata.labels.all(key, key != 'forbidden')" },
+      { expression: "object.metadata.name.size() < 100 || request.userInfo.username == 'nobody'" },
+    ];
+    await post('validatingadmissionpolicies', {
+      metadata,
+      spec: { matchConstraints: { resourceRules: [rule] }, validations },
+    });
+    const spec = { policyName: metadata.name, validationActions: ['Deny'] };
+    await post('validatingadmissionpolicybindings', { metadata, spec });
+  }
+  client.close();
+}

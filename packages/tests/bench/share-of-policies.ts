@@ -1,0 +1,68 @@
+/**
+ * Which share of its processor time a server spends on policies and webhooks, by the profile that V8 makes while it is
+ * under load. All is measured in one process, so other guests of the machine hardly change the outcome.
+ * `node --conditions=source packages/tests/bench/share-of-policies.ts WORKLOAD POLICIES,POLICIES`, such as
+ * `create-sa 0,10,1:matching` (see policies.ts). What collecting their garbage takes is not part of the share.
+ */
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { startEtcd } from '../../storage/test/real-etcd.ts';
+import { enforcePolicies } from './policies.ts';
+import { adminToken, putUnderLoad, startSide, thisCheckout } from './sides.ts';
+
+const [workload = '', counts = '0'] = process.argv.slice(2);
+const seconds = 4;
+const ofPolicies = '/packages/policies/src/';
+
+for (const policies of counts.split(',')) {
+  const home = fs.mkdtempSync(path.join(os.tmpdir(), 'share-of-policies-'));
+  const etcd = await startEtcd();
+  const nodeOptions = `--cpu-prof --cpu-prof-interval=200 --cpu-prof-dir=${home}`;
+  const side = await startSide({ name: 'ours', checkout: thisCheckout, endpoints: etcd.endpoints, home, nodeOptions });
+  await enforcePolicies(side, policies);
+  await putUnderLoad(side, { workload, token: adminToken, seconds }); // so that all is compiled
+  const startMs = performance.now();
+  await putUnderLoad(side, { workload, token: adminToken, seconds });
+  const ranMs = performance.now() - startMs;
+  await side.stop();
+  const profile = fs.readdirSync(home).find((file) => file.endsWith('.cpuprofile')) ?? '';
+  report(policies, JSON.parse(fs.readFileSync(path.join(home, profile), 'utf8')) as Profile, ranMs);
+  await etcd.stop();
+  fs.rmSync(home, { recursive: true });
+}
+
+interface Profile {
+  readonly nodes: readonly ProfileNode[];
+  readonly samples: readonly number[];
+  /** In microseconds, of each sample since the one before. */
+  readonly timeDeltas: readonly number[];
+}
+
+interface ProfileNode {
+  readonly id: number;
+  readonly callFrame: { readonly functionName: string; readonly url: string };
+  readonly children?: readonly number[];
+}
+
+/** Of the last part of the profile, in which the server was under load. */
+function report(policies: string, { nodes, samples, timeDeltas }: Profile, ranMs: number): void {
+  const isOfPolicies = new Set<number>();
+  const idle = new Set(nodes.filter(({ callFrame }) => callFrame.functionName === '(idle)').map(({ id }) => id));
+  // Callers come before what they call.
+  for (const { id, callFrame, children = [] } of nodes) {
+    if (callFrame.url.includes(ofPolicies)) isOfPolicies.add(id);
+    if (isOfPolicies.has(id)) for (const child of children) isOfPolicies.add(child);
+  }
+  let [busy, share, leftMs] = [0, 0, ranMs];
+  for (let index = samples.length - 1; index >= 0 && leftMs > 0; index--) {
+    const [sample = 0, took = 0] = [samples[index], timeDeltas[index]];
+    leftMs -= took / 1000;
+    if (idle.has(sample)) continue;
+    busy += took;
+    if (isOfPolicies.has(sample)) share += took;
+  }
+  console.log(
+    `${workload}, policies ${policies}: ${((share / busy) * 100).toFixed(2)} % of ${Math.round(busy / 1000)} ms`,
+  );
+}

@@ -1,0 +1,47 @@
+/**
+ * What tracing costs a GET, each time compared with a server without it: nothing, to show the noise; a tracer that only
+ * follows parents; one that samples a request of 10,000; and one that samples all of them (see sides.ts).
+ * `taskset -c 1 node --conditions=source packages/tests/bench/tracing.ts`
+ */
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { startEtcd } from '../../storage/test/real-etcd.ts';
+import { startReceiver } from '../../telemetry/test/otlp-receiver.ts';
+import { compare, type Side, startSide, thisCheckout } from './sides.ts';
+
+const rounds = 2;
+const home = fs.mkdtempSync(path.join(os.tmpdir(), 'tracing-'));
+const [etcd, receiver] = await Promise.all([startEtcd(), startReceiver()]);
+
+const start = (name: string, samplingRatePerMillion?: number): Promise<Side> => {
+  const file = path.join(home, `${name}.json`);
+  const traced = name.startsWith('traced');
+  const fields = {
+    endpoint: receiver.address,
+    ...(samplingRatePerMillion !== undefined && { samplingRatePerMillion }),
+  };
+  fs.writeFileSync(
+    file,
+    JSON.stringify({ apiVersion: 'apiserver.config.platform.io/v1', kind: 'TracingConfiguration', ...fields }),
+  );
+  const flags = traced ? [`--tracing-config-file=${file}`] : [];
+  return startSide({ name, endpoints: etcd.endpoints, home, checkout: thisCheckout, flags });
+};
+
+/** Each has a server to itself to be compared with, because a server gets faster with the requests that it has served. */
+const sides = [['plain'], ['traced-by-parents'], ['traced-sparsely', 100], ['traced-all', 1_000_000]] as const;
+const started: Side[] = [];
+try {
+  for (const [name, rate] of sides) {
+    const pair = [await start(`beside-${name}`), await start(name, rate)] as const;
+    started.push(...pair);
+    for (let round = 0; round < rounds; round++) await compare('get-quorum', pair);
+    await Promise.all(started.splice(0).map((side) => side.stop()));
+  }
+} finally {
+  await Promise.all(started.map((side) => side.stop()));
+  await receiver.stop();
+  await etcd.stop();
+  fs.rmSync(home, { recursive: true });
+}

@@ -1,0 +1,451 @@
+/**
+ * What clients do in the conformance specs of Kubernetes about admission, step by step, with the objects that this server
+ * has: service accounts in the place of pods, config maps and deployments. Each test bears the name of its spec.
+ *
+ * Elsewhere: type checks of a policy are in tests/policies/replicas.etcd.test.ts, timeouts that are defaulted in the kinds.
+ * Left out, because nothing of the sort is served: attaching to pods, custom resources (mutation, pruning, versions, type
+ * checks) and their definitions.
+ */
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { kinds } from '@cluster-apiserver/kinds';
+import type { KubeObject } from '@cluster-apiserver/model';
+import { type Answer, type ServedKinds, serveKinds } from '../serve-kinds.ts';
+import {
+  type AdmissionWebhooks,
+  deleteConfigurations,
+  labels,
+  register,
+  says,
+  startAdmissionWebhooks,
+} from './admission-webhook.ts';
+
+let server: ServedKinds;
+let hooks: AdmissionWebhooks;
+beforeAll(async () => {
+  [server, hooks] = await Promise.all([serveKinds(kinds, { errorsExpected: true }), startAdmissionWebhooks()]);
+});
+afterAll(async () => {
+  await server.close();
+  await hooks.server.leave();
+});
+
+const group = 'admissionregistration.k8s.io';
+const registration = `/apis/${group}/v1`;
+const accounts = '/api/v1/namespaces/default/serviceaccounts';
+const merge = 'application/merge-patch+json';
+let run = 0;
+const fresh = (): string => `name-${++run}`;
+const create = (name = fresh()): Promise<Answer> => server.ask('POST', accounts, { metadata: { name } });
+
+const rules = [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['serviceaccounts'] }];
+/** Selects no namespace, so that policies and webhooks that are only stored hold nobody up. */
+const nowhere = { matchLabels: { no: 'where' } };
+const matchConstraints = { resourceRules: rules, namespaceSelector: nowhere };
+const label = (key: string): object => ({
+  patchType: 'ApplyConfiguration',
+  applyConfiguration: { expression: `Object{metadata: Object.metadata{annotations: {"${key}": "yes"}}}` },
+});
+const stored = {
+  name: 'stored.example.com',
+  clientConfig: { url: 'https://example.com/' },
+  sideEffects: 'None',
+  admissionReviewVersions: ['v1'],
+  namespaceSelector: nowhere,
+  rules,
+};
+
+/** Of each kind: what an object holds besides its metadata, and what a patch and an update change in it. */
+const resources: readonly [plural: string, body: object, patched: object, updated: object][] = [
+  [
+    'validatingadmissionpolicies',
+    { spec: { matchConstraints, validations: [{ expression: 'true' }] } },
+    { spec: { failurePolicy: 'Ignore' } },
+    { spec: { failurePolicy: 'Fail' } },
+  ],
+  [
+    'validatingadmissionpolicybindings',
+    { spec: { policyName: 'absent', validationActions: ['Deny'] } },
+    { spec: { policyName: 'absent', validationActions: ['Warn'] } },
+    { spec: { policyName: 'absent', validationActions: ['Audit'] } },
+  ],
+  [
+    'mutatingadmissionpolicies',
+    { spec: { matchConstraints, mutations: [label('a')], reinvocationPolicy: 'Never' } },
+    { spec: { failurePolicy: 'Ignore' } },
+    { spec: { failurePolicy: 'Fail' } },
+  ],
+  [
+    'mutatingadmissionpolicybindings',
+    { spec: { policyName: 'absent' } },
+    { spec: { matchResources: { namespaceSelector: nowhere } } },
+    { spec: { matchResources: { matchPolicy: 'Exact' } } },
+  ],
+  [
+    'validatingwebhookconfigurations',
+    { webhooks: [stored] },
+    { webhooks: [{ ...stored, failurePolicy: 'Ignore' }] },
+    { webhooks: [{ ...stored, failurePolicy: 'Fail' }] },
+  ],
+  [
+    'mutatingwebhookconfigurations',
+    { webhooks: [stored] },
+    { webhooks: [{ ...stored, failurePolicy: 'Ignore' }] },
+    { webhooks: [{ ...stored, failurePolicy: 'Fail' }] },
+  ],
+];
+
+describe('should support API operations', () => {
+  test.each(resources)('of %s', async (plural, body, patched, updated) => {
+    const path = `${registration}/${plural}`;
+    const { groups } = (await server.ask('GET', '/apis')).body as unknown as { groups: { name: string }[] };
+    expect(groups.map(({ name }) => name)).toContain(group);
+    expect((await server.ask('GET', `/apis/${group}`)).body).toMatchObject({ versions: [{ version: 'v1' }] });
+    const { resources: served } = (await server.ask('GET', registration)).body as unknown as {
+      resources: { name: string }[];
+    };
+    expect(served.map(({ name }) => name)).toContain(plural);
+
+    const metadata = { generateName: 'e2e-', labels: { of: plural } };
+    const selected = `${path}?labelSelector=${encodeURIComponent(`of=${plural}`)}`;
+    let created = (await server.ask('POST', path, { metadata, ...body })).body;
+    for (let more = 0; more < 2; more++) created = (await server.ask('POST', path, { metadata, ...body })).body;
+    const object = `${path}/${created.metadata.name}`;
+    expect((await server.ask('GET', object)).body.metadata.uid).toBe(created.metadata.uid);
+    const list = (await server.ask('GET', selected)).body;
+    expect(list.items).toHaveLength(3);
+    const from = `&watch=true&timeoutSeconds=60&resourceVersion=${list.metadata.resourceVersion}`;
+    const watch = await server.open('GET', `${selected}${from}`);
+
+    const annotated = (name: string): object => ({ metadata: { annotations: { [name]: 'true' } } });
+    expect((await server.ask('PATCH', object, { ...annotated('patched'), ...patched }, merge)).body).toMatchObject({
+      ...annotated('patched'),
+      ...patched,
+    });
+    const replacement = { ...(await server.ask('GET', object)).body, ...merged(updated, body) };
+    replacement.metadata = { ...replacement.metadata, annotations: { patched: 'true', updated: 'true' } };
+    expect((await retried(() => server.ask('PUT', object, replacement))).body).toMatchObject({
+      ...annotated('updated'),
+      ...updated,
+    });
+    expect(await firstEvent(watch, ({ metadata: { annotations } }) => annotations?.['patched'] === 'true')).toBe(
+      'MODIFIED',
+    );
+    watch.destroy();
+
+    expect((await server.ask('DELETE', object)).status).toBe(200);
+    expect((await server.ask('GET', object)).status).toBe(404);
+    expect((await server.ask('GET', selected)).body.items).toHaveLength(2);
+    expect((await server.ask('DELETE', selected)).status).toBe(200);
+    expect((await server.ask('GET', selected)).body.items).toEqual([]);
+
+    /** Another controller may write at the same time: clients read anew and try again. */
+    async function retried(update: () => Promise<Answer>): Promise<Answer> {
+      const answer = await update();
+      if (answer.status !== 409) return answer;
+      const { resourceVersion } = (await server.ask('GET', object)).body.metadata;
+      replacement.metadata = { ...replacement.metadata, ...(resourceVersion && { resourceVersion }) };
+      return retried(update);
+    }
+  });
+
+  test('of the status of a policy', async () => {
+    const path = `${registration}/validatingadmissionpolicies`;
+    const name = fresh();
+    const spec = { matchConstraints, validations: [{ expression: 'true' }] };
+    expect((await server.ask('POST', path, { metadata: { name }, spec })).status).toBe(201);
+    const status = { conditions: [condition('Patched')] };
+    const patched = await server.ask('PATCH', `${path}/${name}/status`, { status }, merge);
+    expect(patched.body).toMatchObject({ status });
+    for (;;) {
+      const { body } = await server.ask('GET', `${path}/${name}/status`);
+      const next = { ...body, status: { conditions: [condition('Updated')] } };
+      const answer = await server.ask('PUT', `${path}/${name}/status`, next);
+      // The controller that checks types may have written in between, as in a cluster.
+      if (answer.status === 409) continue;
+      expect(answer.body).toMatchObject({ status: next.status });
+      break;
+    }
+    await server.ask('DELETE', `${path}/${name}`);
+  });
+});
+
+const condition = (type: string): object => ({
+  type,
+  status: 'True',
+  reason: 'E2E',
+  message: 'Set by a client',
+  lastTransitionTime: '2026-01-02T03:04:05Z',
+});
+
+/** The specs of both, those of the change winning. */
+const merged = (change: object, body: object): object => {
+  const { spec: changed, ...rest } = change as { spec?: object };
+  const { spec, ...others } = body as { spec?: object };
+  return { ...others, ...rest, ...(spec && { spec: { ...spec, ...changed } }) };
+};
+
+interface WatchEvent {
+  readonly type: string;
+  readonly object: KubeObject & { readonly metadata: { readonly annotations?: Readonly<Record<string, string>> } };
+}
+
+async function firstEvent(
+  watch: AsyncIterable<Buffer>,
+  matches: (object: WatchEvent['object']) => boolean,
+): Promise<string | undefined> {
+  let text = '';
+  for await (const piece of watch) {
+    text += piece.toString();
+    const lines = text.split('\n');
+    text = lines.pop() ?? '';
+    for (const line of lines) {
+      const { type, object } = JSON.parse(line) as WatchEvent;
+      if (matches(object)) return type;
+    }
+  }
+  return undefined;
+}
+
+describe('AdmissionWebhook', () => {
+  afterEach(async () => {
+    await deleteConfigurations(server);
+    hooks.answers.clear();
+    hooks.asked.length = 0;
+  });
+  const validating = 'validatingwebhookconfigurations';
+  const mutating = 'mutatingwebhookconfigurations';
+  const denies = says({ allowed: false, status: { message: 'this object has unwanted data' } });
+
+  test('should be able to deny pod and configmap creation', async () => {
+    hooks.answers.set('deny', denies);
+    await register(server, validating, fresh(), hooks.webhook('deny', { rules }));
+    const name = fresh();
+    const refused = await create(name);
+    expect([refused.status, refused.body['message']]).toEqual([
+      400,
+      'admission webhook "deny.hooks.example.com" denied the request: this object has unwanted data',
+    ]);
+    expect((await server.ask('GET', `${accounts}/${name}`)).status).toBe(404);
+    const exempt = [{ key: 'kubernetes.io/metadata.name', operator: 'NotIn', values: ['default'] }];
+    await deleteConfigurations(server);
+    await register(
+      server,
+      validating,
+      fresh(),
+      hooks.webhook('deny', { rules, namespaceSelector: { matchExpressions: exempt } }),
+    );
+    expect((await create(name)).status).toBe(201);
+  });
+
+  test('should be able to deny the update by a PUT and by a PATCH', async () => {
+    const name = fresh();
+    const { body } = await create(name);
+    hooks.answers.set('deny', denies);
+    await register(
+      server,
+      validating,
+      fresh(),
+      hooks.webhook('deny', { rules: [{ ...rules[0], operations: ['UPDATE'] }] }),
+    );
+    expect((await server.ask('PUT', `${accounts}/${name}`, body)).status).toBe(400);
+    const change = { metadata: { labels: { a: 'b' } } };
+    expect((await server.ask('PATCH', `${accounts}/${name}`, change, merge)).status).toBe(400);
+    expect((await server.ask('DELETE', `${accounts}/${name}`)).status).toBe(200);
+  });
+
+  test('should unconditionally reject operations on fail closed webhook', async () => {
+    const clientConfig = { url: 'https://127.0.0.1:1/' };
+    await register(server, validating, fresh(), hooks.webhook('dead', { rules, clientConfig, failurePolicy: 'Fail' }));
+    const refused = await create();
+    expect([refused.status, refused.body['message']]).toEqual([
+      500,
+      expect.stringContaining('failed calling webhook "dead.hooks.example.com": failed to call webhook: Post'),
+    ]);
+  });
+
+  test.each(['should mutate configmap', 'should mutate pod and apply defaults after mutation'])('%s', async () => {
+    hooks.answers.set('one', labels('mutation-stage-1'));
+    hooks.answers.set('two', (review, response) => {
+      expect(review.request.object?.metadata.labels).toEqual({ 'mutation-stage-1': 'yes' });
+      labels('mutation-stage-2')(review, response);
+    });
+    await register(server, mutating, fresh(), hooks.webhook('one', { rules }), hooks.webhook('two', { rules }));
+    expect((await create()).body.metadata.labels).toEqual({ 'mutation-stage-2': 'yes' });
+  });
+
+  test('should not be able to mutate or prevent deletion of webhook configuration objects', async () => {
+    hooks.answers.set('deny', denies);
+    hooks.answers.set('mutate', labels('mutated'));
+    const all = [{ apiGroups: [group], apiVersions: ['*'], operations: ['*'], resources: ['*'] }];
+    await register(server, validating, fresh(), hooks.webhook('deny', { rules: all }));
+    await register(server, mutating, fresh(), hooks.webhook('mutate', { rules: all }));
+    for (const plural of [validating, mutating] as const) {
+      const name = fresh();
+      const { status, body } = await server.ask('POST', `${registration}/${plural}`, {
+        metadata: { name },
+        webhooks: [stored],
+      });
+      expect([status, body.metadata.labels]).toEqual([201, undefined]);
+      expect((await server.ask('DELETE', `${registration}/${plural}/${name}`)).status).toBe(200);
+    }
+  });
+
+  test.each<[string, { readonly timeoutSeconds?: number; readonly failurePolicy?: string }, number]>([
+    ['shorter than the latency', { timeoutSeconds: 1, failurePolicy: 'Fail' }, 500],
+    ['shorter than the latency, and ignored', { timeoutSeconds: 1, failurePolicy: 'Ignore' }, 201],
+    ['longer than the latency', { timeoutSeconds: 30 }, 201],
+    ['10 seconds by default', {}, 201],
+  ])('should honor timeout: %s', async (_, webhook, status) => {
+    let answer: () => void = () => {};
+    // The slow answer comes when the request has ended, or at once where the timeout allows it.
+    hooks.answers.set('slow', (review, response) => {
+      answer = () => says({ allowed: true })(review, response);
+      if (webhook.timeoutSeconds !== 1) answer();
+    });
+    await register(server, validating, fresh(), hooks.webhook('slow', { rules, ...webhook }));
+    expect((await create()).status).toBe(status);
+    answer();
+  });
+
+  test.each([
+    ['validating', validating],
+    ['mutating', mutating],
+  ] as const)('patching/updating a %s webhook should work', async (_, plural) => {
+    const name = fresh();
+    const answer = plural === validating ? denies : labels('mutated');
+    const acts = ({ status, body }: Answer): boolean => status !== 201 || body.metadata.labels !== undefined;
+    hooks.answers.set('hook', answer);
+    await register(server, plural, name, hooks.webhook('hook', { rules }));
+    expect(acts(await create())).toBe(true);
+    const path = `${registration}/${plural}/${name}`;
+    const { body } = await server.ask('GET', path);
+    const [webhook] = body['webhooks'] as object[];
+    const ofUpdates = [{ ...rules[0], operations: ['UPDATE'] }];
+    expect((await server.ask('PUT', path, { ...body, webhooks: [{ ...webhook, rules: ofUpdates }] })).status).toBe(200);
+    expect(acts(await create())).toBe(false);
+    expect((await server.ask('PATCH', path, { webhooks: [{ ...webhook, rules }] }, merge)).status).toBe(200);
+    expect(acts(await create())).toBe(true);
+  });
+
+  test.each([
+    ['validating', validating],
+    ['mutating', mutating],
+  ] as const)('listing %s webhooks should work', async (_, plural) => {
+    hooks.answers.set('hook', plural === validating ? denies : labels('mutated'));
+    const metadata = (name: string): object => ({ name, labels: { e2e: 'list' } });
+    for (let count = 0; count < 3; count++)
+      await server.ask('POST', `${registration}/${plural}`, {
+        metadata: metadata(fresh()),
+        webhooks: [hooks.webhook('hook', { rules })],
+      });
+    const selected = `${registration}/${plural}?labelSelector=e2e%3Dlist`;
+    expect((await server.ask('GET', selected)).body.items).toHaveLength(3);
+    const before = await create();
+    expect(before.status === 400 || before.body.metadata.labels?.['mutated'] === 'yes').toBe(true);
+    expect((await server.ask('DELETE', selected)).status).toBe(200);
+    const after = await create();
+    expect([after.status, after.body.metadata.labels]).toEqual([201, undefined]);
+  });
+
+  test.each([
+    ['validating', validating],
+    ['mutating', mutating],
+  ] as const)(
+    'should be able to create and update %s webhook configurations with match conditions',
+    async (_, plural) => {
+      const name = fresh();
+      const first = [{ name: 'expression-1', expression: "object.metadata.namespace == 'production'" }];
+      await register(server, plural, name, { ...stored, matchConditions: first });
+      const path = `${registration}/${plural}/${name}`;
+      const { body } = await server.ask('GET', path);
+      expect(body['webhooks']).toMatchObject([{ matchConditions: first }]);
+      const second = [...first, { name: 'expression-2', expression: "object.metadata.namespace == 'staging'" }];
+      const updated = await server.ask('PUT', path, { ...body, webhooks: [{ ...stored, matchConditions: second }] });
+      expect(updated.body['webhooks']).toMatchObject([{ matchConditions: second }]);
+    },
+  );
+
+  test.each([
+    ['validating', validating],
+    ['mutating', mutating],
+  ] as const)('should reject %s webhook configurations with invalid match conditions', async (_, plural) => {
+    const matchConditions = [{ name: 'invalid', expression: '...bad expression' }];
+    const { status, body } = await server.ask('POST', `${registration}/${plural}`, {
+      metadata: { name: fresh() },
+      webhooks: [{ ...stored, matchConditions }],
+    });
+    expect([status, body['message']]).toEqual([422, expect.stringContaining('compilation failed')]);
+  });
+
+  test("should mutate everything except 'skip-me' configmaps", async () => {
+    hooks.answers.set('hook', labels('mutated'));
+    const matchConditions = [{ name: 'skip-me', expression: "object.metadata.name != 'skip-me'" }];
+    await register(server, mutating, fresh(), hooks.webhook('hook', { rules, matchConditions }));
+    expect((await create()).body.metadata.labels).toEqual({ mutated: 'yes' });
+    expect((await create('skip-me')).body.metadata.labels).toBeUndefined();
+  });
+});
+
+describe('ValidatingAdmissionPolicy and MutatingAdmissionPolicy', () => {
+  /** Puts a policy into force for namespaces with a label, and gives one such. */
+  async function enforce(type: 'validating' | 'mutating', spec: object): Promise<string> {
+    const name = fresh();
+    const namespaceSelector = { matchLabels: { [name]: 'true' } };
+    await server.ask('POST', '/api/v1/namespaces', { metadata: { name, labels: { [name]: 'true' } } });
+    const policy = { matchConstraints: { resourceRules: rules, namespaceSelector }, ...spec };
+    const actions = type === 'validating' && { validationActions: ['Deny'] };
+    const binding = { policyName: name, matchResources: { namespaceSelector }, ...actions };
+    const policyStored = await server.ask('POST', `${registration}/${type}admissionpolicies`, {
+      metadata: { name },
+      spec: policy,
+    });
+    const bindingStored = await server.ask('POST', `${registration}/${type}admissionpolicybindings`, {
+      metadata: { name },
+      spec: binding,
+    });
+    expect([policyStored.status, bindingStored.status]).toEqual([201, 201]);
+    return name;
+  }
+  const createIn = (namespace: string, body: object = {}): Promise<Answer> =>
+    server.ask('POST', `/api/v1/namespaces/${namespace}/serviceaccounts`, { metadata: { name: fresh() }, ...body });
+  const secrets = (count: number): object => ({
+    secrets: Array.from({ length: count }, (_, index) => ({ name: `s${index}` })),
+  });
+
+  test('should validate against a Deployment', async () => {
+    const namespace = await enforce('validating', {
+      validations: [
+        {
+          expression: 'object.secrets.size() > 1',
+          messageExpression: "'wants secrets > 1, got ' + string(object.secrets.size())",
+        },
+      ],
+    });
+    const refused = await createIn(namespace, secrets(1));
+    expect([refused.status, refused.body['message']]).toEqual([
+      422,
+      expect.stringContaining('denied request: wants secrets > 1, got 1'),
+    ]);
+    expect((await createIn(namespace, secrets(2))).status).toBe(201);
+    expect((await createIn('default', secrets(1))).status).toBe(201);
+  });
+
+  test('should allow expressions to refer variables.', async () => {
+    const namespace = await enforce('validating', {
+      variables: [
+        { name: 'count', expression: 'object.secrets.size()' },
+        { name: 'isOdd', expression: 'variables.count % 2 == 1' },
+      ],
+      validations: [{ expression: 'variables.count > 1' }, { expression: 'variables.isOdd', message: 'must be odd' }],
+    });
+    expect((await createIn(namespace, secrets(1))).body['message']).toContain('failed expression: variables.count > 1');
+    expect((await createIn(namespace, secrets(2))).body['message']).toContain('must be odd');
+    expect((await createIn(namespace, secrets(3))).status).toBe(201);
+  });
+
+  test('should mutate a Deployment', async () => {
+    const namespace = await enforce('mutating', { mutations: [label('mutated-by')], reinvocationPolicy: 'Never' });
+    expect((await createIn(namespace)).body.metadata.annotations).toEqual({ 'mutated-by': 'yes' });
+    expect((await createIn('default')).body.metadata.annotations).toBeUndefined();
+  });
+});

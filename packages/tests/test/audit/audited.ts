@@ -1,0 +1,168 @@
+/** The whole server with an audit log in a real file, and a real webhook where a test wants one. */
+import { generateKeyPairSync } from 'node:crypto';
+import fs from 'node:fs';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import os from 'node:os';
+import path from 'node:path';
+import { text } from 'node:stream/consumers';
+import { kinds } from '@cluster-apiserver/kinds';
+import { until } from '../../../base/test/until.ts';
+import type { RealEtcd } from '../../../storage/test/real-etcd.ts';
+import { type HttpsServer, startHttpsServer } from '../https-server.ts';
+import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
+
+/** An event as it was written. */
+export interface AuditEvent {
+  readonly kind: string;
+  readonly apiVersion: string;
+  readonly level: string;
+  readonly auditID: string;
+  readonly stage: string;
+  readonly requestURI: string;
+  readonly verb: string;
+  readonly user: { readonly username?: string; readonly groups?: readonly string[] };
+  readonly userAgent?: string;
+  readonly objectRef?: Readonly<Record<string, string>>;
+  readonly responseStatus?: { readonly code: number; readonly message?: string };
+  readonly requestObject?: Readonly<Record<string, unknown>>;
+  readonly responseObject?: Readonly<Record<string, unknown>>;
+  readonly requestReceivedTimestamp: string;
+  readonly stageTimestamp: string;
+  readonly annotations?: Readonly<Record<string, string>>;
+}
+
+export interface Audited {
+  readonly server: ServedKinds;
+  readonly directory: string;
+  readonly logFile: string;
+  /** The events in the log and in what it was before it was rotated. */
+  events(): AuditEvent[];
+  /** The events of requests whose URI has this in it, once there are so many. */
+  eventsOf(part: string, count: number): Promise<AuditEvent[]>;
+  setPolicy(policy: object): Promise<void>;
+  /** The value of a metric, with its labels as they are written. */
+  metric(name: string): Promise<number | undefined>;
+  close(): Promise<void>;
+}
+
+export interface AuditedOptions {
+  readonly etcd: RealEtcd;
+  readonly policy: object;
+  readonly flags?: readonly string[];
+  readonly files?: Readonly<Record<string, string>>;
+  /** Where the log is, if not in a file of the test's folder; empty for no log. */
+  readonly logPath?: string;
+}
+
+export const policyOf = (...rules: object[]): object => ({ apiVersion: 'audit.k8s.io/v1', kind: 'Policy', rules });
+
+const signingKey = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({
+  type: 'pkcs8',
+  format: 'pem',
+});
+let servers = 0;
+
+export async function serveAudited({
+  etcd,
+  policy,
+  flags = [],
+  files = {},
+  logPath,
+}: AuditedOptions): Promise<Audited> {
+  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'audit-'));
+  const logFile = logPath ?? path.join(directory, 'logs', 'audit.log');
+  const server = await serveKinds(kinds, {
+    etcd,
+    errorsExpected: true,
+    flags: [
+      `--etcd-prefix=/audit-${process.pid}-${servers++}`,
+      '--audit-policy-file=audit-policy',
+      ...(logFile === '' ? [] : [`--audit-log-path=${logFile}`]),
+      '--service-account-issuer=https://issuer.example.com',
+      '--service-account-signing-key-file=signing-key',
+      ...flags,
+    ],
+    files: { 'audit-policy': JSON.stringify(policy), 'signing-key': signingKey.toString(), ...files },
+  });
+  const events = (): AuditEvent[] =>
+    fs
+      .readdirSync(path.dirname(logFile))
+      .filter((name) => name.startsWith('audit') && name.endsWith('.log'))
+      .flatMap((name) => linesOf(path.join(path.dirname(logFile), name)))
+      .map((line) => JSON.parse(line) as AuditEvent);
+  let policies = 0;
+  return {
+    server,
+    directory,
+    logFile,
+    events,
+    eventsOf: (part, count) =>
+      until(`${count} events of ${part}`, async () => {
+        const found = events().filter(({ requestURI }) => requestURI.includes(part));
+        return found.length >= count ? found : undefined;
+      }),
+    setPolicy: async (next) => {
+      await server.write('audit-policy', JSON.stringify(next));
+      policies++;
+      await until('the new policy', async () => {
+        const loaded = server.logged.filter((line) => line.includes('audit policy configuration')).length;
+        return loaded >= policies || undefined;
+      });
+    },
+    metric: async (name) => {
+      const response = await server.open('GET', '/metrics');
+      const line = (await text(response)).split('\n').find((one) => one.startsWith(`${name} `));
+      return line === undefined ? undefined : Number(line.slice(name.length));
+    },
+    close: async () => {
+      await server.close();
+      fs.rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+const linesOf = (file: string): string[] => fs.readFileSync(file, 'utf8').split('\n').filter(Boolean);
+
+/** Takes what an audit webhook is sent. */
+export interface AuditReceiver {
+  readonly server: HttpsServer;
+  readonly events: AuditEvent[];
+  readonly batches: number[];
+  /** For --audit-webhook-config-file. */
+  readonly kubeconfig: string;
+  /** What becomes of the next requests; taken by default. */
+  answer: (response: ServerResponse) => void;
+}
+
+export async function startAuditReceiver(): Promise<AuditReceiver> {
+  const events: AuditEvent[] = [];
+  const batches: number[] = [];
+  const receive = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const body = JSON.parse(await text(request)) as { kind: string; items: AuditEvent[] };
+    const accepted = new Promise<void>((resolve) => response.once('finish', resolve));
+    receiver.answer(response);
+    await accepted;
+    if (response.statusCode !== 200) return;
+    events.push(...body.items);
+    batches.push(body.items.length);
+  };
+  const server = await startHttpsServer(
+    (request, response) => void receive(request, response).catch(() => request.destroy()),
+  );
+  const ca = Buffer.from(server.authority).toString('base64');
+  const receiver: AuditReceiver = {
+    server,
+    events,
+    batches,
+    kubeconfig: JSON.stringify({
+      apiVersion: 'v1',
+      kind: 'Config',
+      clusters: [{ name: 'a', cluster: { server: `${server.origin}/events`, 'certificate-authority-data': ca } }],
+      users: [{ name: 'a', user: {} }],
+      contexts: [{ name: 'a', context: { cluster: 'a', user: 'a' } }],
+      'current-context': 'a',
+    }),
+    answer: (response) => void response.end(),
+  };
+  return receiver;
+}

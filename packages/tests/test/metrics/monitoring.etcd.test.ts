@@ -1,0 +1,158 @@
+/** Rules, alerts and dashboard of deploy/monitoring, against promtool, a real server and a real Prometheus. */
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { until } from '../../../base/test/until.ts';
+import { type ConfiguredServer, serveConfigured } from './configured-server.ts';
+import { alerts, groupedBy, panelQueries, rules, ruleFiles, ruleTests, runbooks, selectorsIn } from './monitoring.ts';
+import { type Prometheus, startPrometheus } from './prometheus.ts';
+
+const slowMs = 120_000;
+
+let server: ConfiguredServer;
+beforeAll(async () => {
+  server = await serveConfigured();
+  await server.load();
+}, slowMs);
+afterAll(() => server.close());
+
+const queries = [
+  ...panelQueries.map(({ panel, query }) => [panel, query] as const),
+  ...rules.map(({ alert, record, expr }) => [alert ?? record ?? '', expr] as const),
+];
+
+test.each(queries)('%s asks for metrics and labels that there are', (_, query) => {
+  const declared = new Map(
+    [...server.metrics['/metrics'], ...server.metrics['/metrics/slis']].map((metric) => [metric.name, metric]),
+  );
+  const recorded = new Set(rules.map(({ record }) => record));
+  const selectors = selectorsIn(query);
+  expect(selectors).not.toEqual([]);
+  const known = new Set(['job', 'instance', 'hash']);
+  for (const { name, labels } of selectors) {
+    if (name === 'up') continue;
+    if (recorded.has(name)) {
+      // Its labels are those of the rule that records it.
+      for (const label of groupedBy(rules.find(({ record }) => record === name)?.expr ?? '')) known.add(label);
+      continue;
+    }
+    const metric = declared.get(name) ?? declared.get(name.replace(/_(bucket|sum|count)$/, ''));
+    expect({ name, isDeclared: metric !== undefined }).toEqual({ name, isDeclared: true });
+    const own = [...(metric?.labels ?? []), 'job', 'instance', ...(name.endsWith('_bucket') ? ['le'] : [])];
+    expect({ name, unknown: labels.filter((label) => !own.includes(label)) }).toEqual({ name, unknown: [] });
+    for (const label of own) known.add(label);
+  }
+  expect(groupedBy(query).filter((label) => !known.has(label))).toEqual([]);
+});
+
+test('each alert has a section in the runbooks, and each section an alert', () => {
+  const sections = Array.from(runbooks().matchAll(/^## (.+)$/gm), ([, title = '']) => title);
+  expect(sections.sort()).toEqual([...new Set(alerts.map(({ alert = '' }) => alert))].sort());
+});
+
+test('each alert leads to its section', () => {
+  for (const { alert = '', annotations = {} } of alerts)
+    expect(annotations).toEqual({
+      summary: expect.stringMatching(/\.$/),
+      description: expect.stringMatching(/\.$/),
+      runbook_url: `https://cluster-apiserver.example/docs/runbooks.md#${alert.toLowerCase()}`,
+    });
+});
+
+test('links inside of the runbooks lead to sections', () => {
+  const text = runbooks();
+  const sections = new Set(Array.from(text.matchAll(/^## (.+)$/gm), ([, title = '']) => title.toLowerCase()));
+  const targets = Array.from(text.matchAll(/\]\(#([^)]+)\)/g), ([, target = '']) => target);
+  expect(targets.filter((target) => !sections.has(target))).toEqual([]);
+});
+
+test('each alert has a test in which it fires', () => {
+  const tests = ruleTests.map((file) => readFileSync(file, 'utf8')).join('\n');
+  const firing = new Set(
+    Array.from(tests.matchAll(/alertname: (\w+)\n\s+exp_alerts:\n\s+- exp_labels/g), ([, name = '']) => name),
+  );
+  expect([...new Set(alerts.map(({ alert = '' }) => alert))].filter((name) => !firing.has(name))).toEqual([]);
+});
+
+const { PROMTOOL_BIN: promtool, PROMETHEUS_BIN: program } = process.env;
+
+const checked = promtool ? describe : describe.skip;
+checked(promtool ? 'promtool' : 'skipped: there is no promtool', () => {
+  const run = (...args: readonly string[]): { status: number | null; output: string } => {
+    const { status, stdout, stderr } = spawnSync(promtool ?? '', args, { encoding: 'utf8' });
+    return { status, output: `${stdout}${stderr}` };
+  };
+
+  test('finds nothing wrong with the rules', () => {
+    const { status, output } = run('check', 'rules', ...ruleFiles);
+    expect({ status, output }).toEqual({ status: 0, output: expect.stringContaining('SUCCESS') });
+  });
+
+  test.each(ruleTests)(
+    'runs the tests of %s',
+    (file) => {
+      const { status, output } = run('test', 'rules', file);
+      expect({ status, output }).toEqual({ status: 0, output: expect.stringContaining('SUCCESS') });
+    },
+    slowMs,
+  );
+});
+
+const scraped = program ? describe : describe.skip;
+scraped(program ? 'Prometheus' : 'skipped: there is no Prometheus', () => {
+  let prometheus: Prometheus;
+  beforeAll(async () => {
+    prometheus = await startPrometheus(program ?? '', server);
+    // Rates need two scrapes, and a change between them.
+    await until(
+      'recorded rates',
+      async () => {
+        await server.load();
+        await server.scrape('/version', { traceparent: `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01` });
+        const found = await prometheus.query('verb_resource:apiserver_request_sli_duration_seconds:p99_rate5m >= 0');
+        return found.length > 0 || undefined;
+      },
+      slowMs,
+    );
+  }, slowMs);
+  afterAll(() => prometheus.stop());
+
+  test.each(panelQueries)('$panel: there is something to show for $query', async ({ query }) => {
+    const { text } = await server.scrape();
+    // Nothing was ever cut off, dropped or rejected by a webhook, and so there is nothing to show for that.
+    const isMissing = selectorsIn(query).some(
+      ({ name }) => !name.includes(':') && name !== 'up' && !new RegExp(`^${name}[{ ]`, 'm').test(text),
+    );
+    const found = await prometheus.query(query);
+    expect(found.length > 0 || isMissing).toBe(true);
+  });
+
+  test('all rules are evaluated without a fault, and nothing is alerted', async () => {
+    interface Evaluated {
+      readonly name: string;
+      readonly health: string;
+      readonly lastError?: string;
+      readonly state?: string;
+    }
+    const evaluated = await until('all rules', async () => {
+      const { groups } = await prometheus.api<{ groups: readonly { rules: readonly Evaluated[] }[] }>('rules');
+      const all = groups.flatMap((group) => group.rules);
+      return all.every(({ health }) => health !== 'unknown') ? all : undefined;
+    });
+    expect(evaluated).toHaveLength(rules.length);
+    expect(evaluated.filter(({ health }) => health !== 'ok')).toEqual([]);
+    expect(evaluated.filter(({ state }) => state === 'firing')).toEqual([]);
+  });
+
+  test('exemplars of requests whose trace is recorded are kept', async () => {
+    const found = await until('an exemplar', async () => {
+      const exemplars = await prometheus.api<readonly object[]>('query_exemplars', {
+        query: 'apiserver_request_sli_duration_seconds_bucket',
+        start: String(0),
+        end: '9999999999',
+      });
+      return exemplars.length > 0 ? exemplars : undefined;
+    });
+    expect(JSON.stringify(found)).toContain(`"trace_id":"${'a'.repeat(32)}"`);
+  });
+});

@@ -1,0 +1,68 @@
+/** What deploy/monitoring asks of a server, read from its files. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseYaml } from '@cluster-apiserver/model';
+
+const root = join(import.meta.dirname, '..', '..', '..', '..');
+const monitoring = join(root, 'deploy', 'monitoring');
+
+const filesIn = (folder: string, ending: string): string[] =>
+  readdirSync(join(monitoring, folder))
+    .filter((name) => name.endsWith(ending))
+    .map((name) => join(monitoring, folder, name));
+
+export const ruleFiles = filesIn('prometheus', '.yaml');
+export const ruleTests = filesIn('prometheus/tests', '.yaml');
+
+export interface Rule {
+  readonly record?: string;
+  readonly alert?: string;
+  readonly expr: string;
+  readonly annotations?: Readonly<Record<string, string>>;
+}
+
+interface Rules {
+  readonly groups: readonly { readonly rules: readonly Rule[] }[];
+}
+
+export const rules: readonly Rule[] = ruleFiles.flatMap((file) =>
+  (parseYaml(readFileSync(file, 'utf8')).value as Rules).groups.flatMap((group) => group.rules),
+);
+export const alerts = rules.filter((rule) => rule.alert !== undefined);
+
+interface Panel {
+  readonly title: string;
+  readonly targets?: readonly { readonly expr: string }[];
+}
+
+/** The queries of the dashboard, with a value for each of its variables. */
+export const panelQueries: readonly { readonly panel: string; readonly query: string }[] = filesIn(
+  'grafana',
+  '.json',
+).flatMap((file) =>
+  (JSON.parse(readFileSync(file, 'utf8')) as { readonly panels: readonly Panel[] }).panels.flatMap(
+    ({ title, targets = [] }) =>
+      targets.map(({ expr }) => ({
+        panel: title,
+        query: expr
+          .replaceAll('$job', 'cluster-apiserver')
+          .replaceAll('$instance', '.*')
+          .replaceAll('$__rate_interval', '1m'),
+      })),
+  ),
+);
+
+/** The metrics of a query, each with the labels that it is asked for. All of them have a selector. */
+export const selectorsIn = (query: string): { readonly name: string; readonly labels: readonly string[] }[] =>
+  Array.from(query.matchAll(/([a-z_][\w:]*)\{([^}]*)\}/g), ([, name = '', selector = '']) => ({
+    name,
+    labels: Array.from(selector.matchAll(/(\w+)\s*(?:=~|!~|!=|=)/g), ([, label = '']) => label),
+  }));
+
+/** The labels by which a query sums up or matches. */
+export const groupedBy = (query: string): string[] =>
+  Array.from(query.matchAll(/\b(?:by|on|ignoring) \(([^)]*)\)/g), ([, labels = '']) => labels.split(',')).flatMap(
+    (labels) => labels.map((label) => label.trim()),
+  );
+
+export const runbooks = (): string => readFileSync(join(root, 'docs', 'runbooks.md'), 'utf8');

@@ -1,0 +1,71 @@
+/** A Prometheus that scrapes a server each second, with the rules of deploy/monitoring. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { until } from '../../../base/test/until.ts';
+import { freePorts } from '../../../storage/test/real-etcd.ts';
+import type { ServedKinds } from '../serve-kinds.ts';
+import { ruleFiles } from './monitoring.ts';
+
+export interface Prometheus {
+  /** Asks its API, and gives the data. */
+  api<Data>(path: string, parameters?: Readonly<Record<string, string>>): Promise<Data>;
+  query(query: string): Promise<readonly object[]>;
+  stop(): Promise<void>;
+}
+
+export async function startPrometheus(program: string, { url, certificate, token }: ServedKinds): Promise<Prometheus> {
+  const folder = mkdtempSync(join(tmpdir(), 'prometheus-'));
+  const at = (name: string): string => join(folder, name);
+  writeFileSync(at('ca.crt'), certificate);
+  writeFileSync(at('token'), token);
+  const scrape = (name: string, path: string): object => ({
+    job_name: name,
+    metrics_path: path,
+    scheme: 'https',
+    authorization: { credentials_file: at('token') },
+    tls_config: { ca_file: at('ca.crt') },
+    static_configs: [{ targets: [new URL(url).host] }],
+  });
+  const configuration = {
+    global: { scrape_interval: '1s', evaluation_interval: '1s' },
+    rule_files: ruleFiles,
+    scrape_configs: [scrape('cluster-apiserver', '/metrics'), scrape('cluster-apiserver-slis', '/metrics/slis')],
+  };
+  writeFileSync(at('prometheus.yaml'), JSON.stringify(configuration));
+  const [port] = await freePorts(1);
+  const process = spawn(
+    program,
+    [
+      `--config.file=${at('prometheus.yaml')}`,
+      `--storage.tsdb.path=${at('data')}`,
+      `--web.listen-address=127.0.0.1:${port}`,
+      '--enable-feature=exemplar-storage',
+      '--log.level=error',
+    ],
+    { stdio: ['ignore', 'ignore', 'inherit'] },
+  );
+  const api: Prometheus['api'] = async (path, parameters = {}) => {
+    const answer = await fetch(`http://127.0.0.1:${port}/api/v1/${path}?${new URLSearchParams(parameters)}`);
+    const { data, error } = (await answer.json()) as { readonly data: never; readonly error?: string };
+    if (error) throw new Error(`${JSON.stringify(parameters)}: ${error}`);
+    return data;
+  };
+  const prometheus: Prometheus = {
+    api,
+    query: async (query) => (await api<{ readonly result: readonly object[] }>('query', { query })).result,
+    stop: async () => {
+      const exited = once(process, 'exit');
+      process.kill();
+      await exited;
+      rmSync(folder, { recursive: true });
+    },
+  };
+  await until('Prometheus', async () => {
+    const found = await prometheus.query('up{job="cluster-apiserver"} == 1').catch(() => []);
+    return found.length > 0 || undefined;
+  });
+  return prometheus;
+}

@@ -1,0 +1,105 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { configurationKinds, type DeclaredKind, nameOf, type Schema } from '@cluster-apiserver/config';
+import { code, generated, table } from './markdown.ts';
+
+export const examples = join(import.meta.dirname, '..', '..', '..', '..', 'docs', 'examples', 'configuration');
+
+/** By kind, which flags and files name such a file, and the example that shows it. */
+const uses: Readonly<Record<string, { readonly namedBy: string; readonly example: string }>> = {
+  AuthenticationConfiguration: { namedBy: '`--authentication-config`', example: 'authentication.yaml' },
+  EgressSelectorConfiguration: { namedBy: '`--egress-selector-config-file`', example: 'egress-selector.yaml' },
+  AuthorizationConfiguration: { namedBy: '`--authorization-config`', example: 'authorization.yaml' },
+  'Policy.abac.authorization.kubernetes.io': {
+    namedBy: '`--authorization-policy-file`',
+    example: 'abac-policies.jsonl',
+  },
+  AdmissionConfiguration: { namedBy: '`--admission-control-config-file`', example: 'admission.yaml' },
+  'Configuration.eventratelimit.admission.k8s.io': {
+    namedBy: 'AdmissionConfiguration, plugin `EventRateLimit`',
+    example: 'event-rate-limit.yaml',
+  },
+  MutatingAdmissionPolicyConfiguration: {
+    namedBy: 'AdmissionConfiguration, plugin `MutatingAdmissionPolicy`',
+    example: 'mutating-policies.yaml',
+  },
+  ValidatingAdmissionPolicyConfiguration: {
+    namedBy: 'AdmissionConfiguration, plugin `ValidatingAdmissionPolicy`',
+    example: 'validating-policies.yaml',
+  },
+  WebhookAdmissionConfiguration: {
+    namedBy: 'AdmissionConfiguration, plugins `MutatingAdmissionWebhook` and `ValidatingAdmissionWebhook`',
+    example: 'webhooks.yaml',
+  },
+  EncryptionConfiguration: { namedBy: '`--encryption-provider-config`', example: 'encryption.yaml' },
+  'Policy.audit.k8s.io': { namedBy: '`--audit-policy-file`', example: 'audit-policy.yaml' },
+  TracingConfiguration: { namedBy: '`--tracing-config-file`', example: 'tracing.yaml' },
+  Config: {
+    namedBy:
+      '`--authorization-webhook-config-file`, `--authentication-token-webhook-config-file`, AuthorizationConfiguration; also `config show --kubeconfig`',
+    example: 'webhook.kubeconfig',
+  },
+};
+
+/** docs/configuration.md, of the declarations of the kinds and the examples beside it. */
+export const configurationPage = (): string => `# Configuration files
+
+${generated('packages/tests/test/reference/configuration-page.ts')}
+
+Files are YAML or JSON and are read strictly: an unknown field, a value of another type or a key that is set twice is an error. \`cluster-apiserver config check FILE…\` finds every error without a server, and warns of certificates that expire soon; \`cluster-apiserver config schema KIND\` prints the JSON Schema of a kind for editors and other tools; \`cluster-apiserver config show\` prints what a running server uses.
+
+The examples are in [examples/configuration](examples/configuration); put them into \`/etc/cluster-apiserver\` to try them.
+
+${configurationKinds.map(sectionOf).join('\n')}`;
+
+function sectionOf(kind: DeclaredKind): string {
+  const { namedBy, example } = uses[nameOf(kind)] ?? { namedBy: '', example: '' };
+  return `## ${nameOf(kind)}
+
+${kind.schema.description}
+
+- Named by: ${namedBy}
+- \`apiVersion\`: ${kind.apiVersions.map(code).join(', ')}
+
+${table(['field', 'type', 'default', 'meaning'], fieldsOf(kind.schema, ''))}
+
+\`\`\`${example.endsWith('.jsonl') ? 'json' : 'yaml'}
+${readFileSync(join(examples, example), 'utf8')}\`\`\`
+`;
+}
+
+/** Every field below a schema, by its path. */
+function fieldsOf(schema: Schema, path: string): readonly (readonly string[])[] {
+  if (schema.type === 'array') return fieldsOf(schema.items, `${path}[]`);
+  if (schema.type !== 'object') return [];
+  const isNew = (name: string): boolean => path !== '' || !['apiVersion', 'kind'].includes(name);
+  return Object.entries(schema.properties)
+    .filter(([name]) => isNew(name))
+    .flatMap(([name, field]) => {
+      const at = path === '' ? name : `${path}.${name}`;
+      const isRequired = schema.required?.includes(name) === true;
+      return [
+        [code(at), typeOf(field) + (isRequired ? ', required' : ''), defaultOf(field), meaningOf(field)],
+        ...fieldsOf(field, at),
+      ];
+    });
+}
+
+function typeOf(schema: Schema): string {
+  if (schema.type === 'array') return `list of ${typeOf(schema.items)}s`;
+  if (schema.type === undefined) return 'any';
+  return 'pattern' in schema && schema.pattern !== undefined ? 'duration' : schema.type;
+}
+
+const defaultOf = (schema: Schema): string =>
+  'default' in schema && schema.default !== undefined ? code(String(schema.default)) : '';
+
+function meaningOf(schema: Schema): string {
+  const values = 'enum' in schema ? (schema.enum ?? []).filter((value) => value !== '') : [];
+  const oneOf = values.length > 0 ? ` One of ${values.map(code).join(', ')}.` : '';
+  return `${schema.description ?? ''}${oneOf}`;
+}
+
+/** The examples that are configuration files of their own, without those in directories. */
+export const exampleFiles = (): readonly string[] =>
+  readdirSync(examples, { withFileTypes: true }).flatMap((entry) => (entry.isFile() ? [entry.name] : []));

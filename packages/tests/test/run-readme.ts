@@ -1,0 +1,74 @@
+import { expect } from '@jest/globals';
+import { spawn } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { until } from '../../base/test/until.ts';
+
+/** What the README shows is what a newcomer tries first: it is run here, command by command, in one shell. */
+const readme = fs.readFileSync(path.resolve(import.meta.dirname, '..', '..', '..', 'README.md'), 'utf8');
+
+interface Step {
+  readonly command: string;
+  readonly shown: readonly string[];
+}
+
+export interface Shell {
+  readonly directory: string;
+  readonly env?: NodeJS.ProcessEnv;
+  /** The command as it is run here, by that of the README and the last resourceVersion that was shown. */
+  readonly adapt: (command: string, revision: string) => string;
+  readonly answerMs: number;
+}
+
+/** Runs the block below the heading. What each command shows is what the README says. */
+export async function runReadme(heading: string, { directory, env, adapt, answerMs }: Shell): Promise<void> {
+  const steps = stepsBelow(heading);
+  expect(steps.length).toBeGreaterThan(5);
+  const shell = spawn('bash', ['-s'], {
+    cwd: directory,
+    stdio: ['pipe', 'pipe', 'pipe'],
+    detached: true,
+    ...(env && { env }),
+  });
+  let output = '';
+  for (const stream of [shell.stdout, shell.stderr]) stream.on('data', (text) => (output += text));
+  try {
+    let revision = '';
+    for (const [n, { command, shown }] of steps.entries()) {
+      const from = output.length;
+      shell.stdin.write(`${adapt(command, revision)}\necho "step ${n} done"\n`);
+      // A comparison at the end tells what came instead.
+      await until(command, () => output.includes(`step ${n} done`) || undefined, answerMs);
+      const wanted = pattern(shown);
+      await until(command, () => wanted.test(output.slice(from)) || undefined, answerMs).catch(() => {});
+      expect(output.slice(from)).toMatch(wanted);
+      revision = wanted.exec(output.slice(from))?.groups?.revision ?? revision;
+    }
+  } finally {
+    // What runs in the background, too.
+    if (shell.pid) process.kill(-shell.pid, 'SIGKILL');
+  }
+}
+
+function stepsBelow(heading: string): Step[] {
+  const block = /```console\n([^]*?)```/.exec(readme.slice(readme.indexOf(heading)))?.[1] ?? '';
+  return block
+    .split(/^\$ /m)
+    .slice(1)
+    .map((step) => {
+      const [command = '', ...shown] = step.split('\n').filter((line) => line !== '');
+      return { command, shown };
+    });
+}
+
+/** The same but for what differs from run to run; … stands for anything. */
+function pattern(shown: readonly string[]): RegExp {
+  const escaped = shown.join('\n').replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+  const loose = escaped
+    .replace(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}/g, '[0-9a-f-]{36}')
+    .replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/g, '[-0-9T:]+Z')
+    .replace(/"resourceVersion": "\d+"/g, '"resourceVersion": "(?<revision>\\d+)"')
+    .replace(/\b\d+s\b/g, '\\d+s')
+    .replace(/ … /g, '.*');
+  return new RegExp(loose);
+}

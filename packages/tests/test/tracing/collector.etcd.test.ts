@@ -1,0 +1,104 @@
+/** The OpenTelemetry Collector as it is, built by packages/toolchain/collector.mjs, takes our traces. */
+import { describe, expect, test } from '@jest/globals';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { Scope } from '@cluster-apiserver/base';
+import { until } from '../../../base/test/until.ts';
+import { freePorts, startEtcd } from '../../../storage/test/real-etcd.ts';
+import { million, serveTraced } from './traced.ts';
+
+const built = path.resolve(import.meta.dirname, '../../../../.cache/otel-collector/otel-collector');
+const program = process.env['OTEL_COLLECTOR_BIN'] ?? built;
+const isThere = fs.existsSync(program);
+
+/** What the collector writes: OTLP as JSON, one batch in each line. */
+interface Batch {
+  readonly resourceSpans: readonly {
+    readonly resource: { readonly attributes: readonly Attribute[] };
+    readonly scopeSpans: readonly {
+      readonly spans: readonly {
+        readonly name: string;
+        readonly attributes?: readonly Attribute[];
+        readonly parentSpanId: string;
+      }[];
+    }[];
+  }[];
+}
+interface Attribute {
+  readonly key: string;
+  readonly value: { readonly stringValue?: string };
+}
+
+(isThere ? describe : describe.skip)(
+  isThere
+    ? 'The OpenTelemetry Collector'
+    : 'skipped: there is no OpenTelemetry Collector in .cache or OTEL_COLLECTOR_BIN',
+  () => {
+    test('writes down the trace of a request', async () => {
+      const scope = new Scope();
+      const home = fs.mkdtempSync(path.join(os.tmpdir(), 'collector-'));
+      scope.onClose('files', () => fs.rmSync(home, { recursive: true }));
+      try {
+        const file = path.join(home, 'traces.json');
+        const [port] = await freePorts(1);
+        const endpoint = `127.0.0.1:${port}`;
+        scope.onClose('collector', await startCollector(endpoint, file));
+        const etcd = await startEtcd();
+        scope.onClose('etcd', () => etcd.stop());
+        const server = await serveTraced({ endpoint, samplingRatePerMillion: million }, { etcd });
+        scope.onClose('server', () => server.close());
+        expect((await server.ask('GET', '/api/v1/namespaces/default/serviceaccounts')).status).toBe(200);
+        const { resource, scopeSpans } = await until('the trace', () => batchWithList(file));
+        const spans = scopeSpans.flatMap((one) => one.spans);
+        const service = resource.attributes.find(({ key }) => key === 'service.name');
+        expect(service?.value.stringValue).toBe('apiserver');
+        expect(spans.map(({ name }) => name)).toEqual(
+          expect.arrayContaining(['authentication', 'authorization', 'read barrier', 'etcd head', 'encode list', list]),
+        );
+      } finally {
+        await scope.close();
+      }
+    });
+  },
+);
+
+const list = 'GET /api/v1/namespaces/{:namespace}/serviceaccounts';
+
+function batchWithList(file: string): Batch['resourceSpans'][number] | undefined {
+  const lines = fs.existsSync(file) ? fs.readFileSync(file, 'utf8').split('\n') : [];
+  return lines
+    .slice(0, -1) // the last one may be half written
+    .flatMap((line) => (JSON.parse(line) as Batch).resourceSpans)
+    .find(({ scopeSpans }) => scopeSpans.some(({ spans }) => spans.some(({ name }) => name === list)));
+}
+
+/** Returns what ends it, once it listens. */
+async function startCollector(endpoint: string, file: string): Promise<() => Promise<void>> {
+  const configuration = {
+    receivers: { otlp: { protocols: { grpc: { endpoint } } } },
+    exporters: { file: { path: file } },
+    service: {
+      pipelines: { traces: { receivers: ['otlp'], exporters: ['file'] } },
+      telemetry: { metrics: { level: 'none' } },
+    },
+  };
+  const collector: ChildProcess = spawn(program, ['--config', `yaml:${JSON.stringify(configuration)}`], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  let said = '';
+  collector.stderr?.setEncoding('utf8').on('data', (piece: string) => {
+    said += piece;
+  });
+  await until('the collector', () => {
+    if (collector.exitCode !== null) throw new Error(said);
+    return said.includes('Everything is ready') || undefined;
+  });
+  return async () => {
+    const exited = once(collector, 'exit');
+    collector.kill();
+    await exited;
+  };
+}

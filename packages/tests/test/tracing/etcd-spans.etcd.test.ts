@@ -1,0 +1,46 @@
+/** etcd has spans of its own, which become a part of our traces. */
+import { describe, expect, test } from '@jest/globals';
+import { spawnSync } from 'node:child_process';
+import { Scope } from '@cluster-apiserver/base';
+import { until } from '../../../base/test/until.ts';
+import { startEtcd } from '../../../storage/test/real-etcd.ts';
+import { startReceiver } from '../../../telemetry/test/otlp-receiver.ts';
+import { ask } from '../authentication/caller.ts';
+import { million, serveTraced, spansOf } from './traced.ts';
+
+/** Since etcd 3.5; 3.6 has dropped the first word. */
+const { stdout, stderr } = spawnSync(process.env['ETCD_BIN'] ?? 'etcd', ['--help'], { encoding: 'utf8' });
+const [, experimental] = /--(experimental-|)enable-distributed-tracing\b/.exec(`${stdout}${stderr}`) ?? [];
+const canTrace = experimental !== undefined;
+
+(canTrace ? describe : describe.skip)(canTrace ? 'etcd' : 'skipped: this etcd has no tracing', () => {
+  test('takes its part in the trace of a write', async () => {
+    const scope = new Scope();
+    try {
+      const receiver = await startReceiver();
+      scope.onClose('receiver', () => receiver.stop());
+      const flag = `--${experimental}distributed-tracing`;
+      const etcd = await startEtcd({
+        flags: [`--${experimental}enable-distributed-tracing`, `${flag}-address=${receiver.address}`],
+      });
+      scope.onClose('etcd', () => etcd.stop());
+      const server = await serveTraced({ endpoint: receiver.address, samplingRatePerMillion: million }, { etcd });
+      scope.onClose('server', () => server.close());
+      const request = {
+        method: 'POST',
+        path: '/api/v1/namespaces/default/serviceaccounts',
+        headers: { 'audit-id': 'with-etcd' },
+        body: '{"metadata":{"name":"a"}}',
+      };
+      expect((await ask(server, server.token, request)).status).toBe(201);
+      const own = (await spansOf(receiver, 'with-etcd')).find(({ name }) => name === 'etcd create');
+      const span = await until('the span of etcd', () =>
+        receiver.spans.find(({ parentSpanId }) => parentSpanId === own?.spanId),
+      );
+      expect(span).toMatchObject({ traceId: own?.traceId, kind: 'server', name: 'etcdserverpb.KV/Txn' });
+      expect(span.resource['service.name']).toBe('etcd');
+    } finally {
+      await scope.close();
+    }
+  });
+});

@@ -1,0 +1,207 @@
+/** Traces of real requests, as a receiver of OTLP over gRPC gets them. */
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { until } from '../../../base/test/until.ts';
+import { canary } from '../../../storage/test/leaks.ts';
+import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
+import { type OtlpReceiver, type ReceivedSpan, startReceiver } from '../../../telemetry/test/otlp-receiver.ts';
+import { type Asked, ask } from '../authentication/caller.ts';
+import type { ServedKinds } from '../serve-kinds.ts';
+import { million, requestSpan, serveTraced, spansOf, treeOf } from './traced.ts';
+
+let etcd: RealEtcd;
+let receiver: OtlpReceiver;
+let server: ServedKinds;
+beforeAll(async () => {
+  [etcd, receiver] = await Promise.all([startEtcd(), startReceiver()]);
+  server = await serveTraced({ endpoint: receiver.address, samplingRatePerMillion: million }, { etcd });
+});
+afterAll(async () => {
+  await server.close();
+  await receiver.stop();
+  await etcd.stop();
+});
+
+const accounts = '/api/v1/namespaces/team/serviceaccounts';
+let asked = 0;
+const newAuditId = (): string => `trace-${++asked}`;
+
+/** The spans of a request, the request's own first. */
+async function traced(request: Asked & { readonly token?: string | undefined }): Promise<readonly ReceivedSpan[]> {
+  const auditId = newAuditId();
+  const { token } = 'token' in request ? request : server;
+  await ask(server, token, { ...request, headers: { 'audit-id': auditId, ...request.headers } });
+  return spansOf(receiver, auditId);
+}
+const requestIn = (spans: readonly ReceivedSpan[]): ReceivedSpan => spans[0] as ReceivedSpan; // spansOf waits for it
+const names = (spans: readonly ReceivedSpan[]): string[] => treeOf(spans, ({ name }) => name);
+
+describe('The stages of a request are', () => {
+  const collection = '/api/v1/namespaces/{:namespace}/serviceaccounts';
+  const object = `${collection}/{:name}`;
+  const body = JSON.stringify({ metadata: { name: 'a' } });
+  const merge = { 'content-type': 'application/merge-patch+json' };
+  const start = ['  authentication', '  authorization'];
+  const barrier = ['  read barrier', '    etcd head'];
+  const admitted = ['  mutating admission', '  validating admission'];
+
+  test.each<[string, Asked, string, readonly string[]]>([
+    [
+      'of a create in a new namespace',
+      { method: 'POST', path: accounts, body },
+      `POST ${collection}`,
+      ['  read body', '  mutating admission', '  validating admission', '    etcd create', '  etcd create'],
+    ],
+    ['of a get', { path: `${accounts}/a` }, `GET ${object}`, barrier],
+    ['of a get from memory', { path: `${accounts}/a?resourceVersion=0` }, `GET ${object}`, []],
+    ['of a list', { path: accounts }, `GET ${collection}`, [...barrier, '  encode list']],
+    [
+      'of a patch',
+      { method: 'PATCH', path: `${accounts}/a`, headers: merge, body: '{"metadata":{"labels":{"a":"b"}}}' },
+      `PATCH ${object}`,
+      ['  read body', ...admitted, '  etcd update'],
+    ],
+    [
+      'of a delete',
+      { method: 'DELETE', path: `${accounts}/a` },
+      `DELETE ${object}`,
+      ['  read body', ...admitted, '  etcd delete'],
+    ],
+    ['of a document', { path: '/version' }, 'GET', []],
+  ])('those %s', async (_, request, name, stages) => {
+    expect(names(await traced(request))).toEqual([name, ...start, ...stages]);
+  });
+
+  test('those of a watch, up to its initial events', async () => {
+    const response = await server.open('GET', `${accounts}?watch=1`);
+    const span = await until('the trace of the watch', () =>
+      receiver.spans.find(({ attributes }) => attributes['apiserver.verb'] === 'watch'),
+    );
+    expect(response.readableEnded).toBe(false);
+    const spans = receiver.spans.filter(({ traceId }) => traceId === span.traceId);
+    expect(names(spans)).toEqual([`GET ${collection}`, ...start, ...barrier, '  initial events']);
+    expect(span.attributes['http.response.status_code']).toBe(200);
+    response.destroy();
+  });
+
+  test('within the time of the request', async () => {
+    const [request, ...stages] = (await traced({ path: accounts })) as [ReceivedSpan, ...ReceivedSpan[]];
+    for (const stage of stages) {
+      expect(stage.startNanos).toBeGreaterThanOrEqual(request.startNanos);
+      expect(stage.endNanos).toBeGreaterThanOrEqual(stage.startNanos);
+      expect(stage.endNanos).toBeLessThanOrEqual(request.endNanos);
+    }
+  });
+});
+
+describe('The span of a request says', () => {
+  test('what was asked for, by the conventions of OpenTelemetry', async () => {
+    const headers = { 'user-agent': 'curl/8.0' };
+    const spans = await traced({ path: `${accounts}?limit=5&resourceVersion=0&labelSelector=${canary}`, headers });
+    const { kind, attributes, resource, isFailed } = requestIn(spans);
+    expect([kind, isFailed]).toEqual(['server', false]);
+    expect(attributes).toEqual({
+      'http.request.method': 'GET',
+      'http.response.status_code': 200,
+      'http.response.body.size': expect.any(Number),
+      'http.route': '/api/v1/namespaces/{:namespace}/serviceaccounts',
+      'url.scheme': 'https',
+      'url.path': accounts,
+      'url.query': 'limit=5&resourceVersion=0',
+      'network.protocol.version': '1.1',
+      'client.address': '127.0.0.1',
+      'user_agent.original': 'curl/8.0',
+      'audit-id': expect.stringMatching(/^trace-\d+$/),
+      'apiserver.verb': 'list',
+      'apiserver.group': '',
+      'apiserver.version': 'v1',
+      'apiserver.resource': 'serviceaccounts',
+      'k8s.namespace.name': 'team',
+    });
+    expect(resource).toEqual({
+      'service.name': 'apiserver',
+      'service.version': expect.any(String),
+      'service.instance.id': expect.stringMatching(/^[0-9a-f-]{36}$/),
+    });
+  });
+
+  test('where etcd was asked', async () => {
+    const head = (await traced({ path: `${accounts}/none` })).find(({ name }) => name === 'etcd head');
+    const { hostname, port } = new URL(etcd.endpoints[0] as string); // an etcd has a member
+    expect(head?.kind).toBe('client');
+    expect(head?.attributes).toEqual({
+      'db.system.name': 'etcd',
+      'db.operation.name': 'head',
+      'server.address': hostname,
+      'server.port': Number(port),
+      'etcd.attempts': 1,
+    });
+  });
+
+  test.each<[string, Asked & { token?: string | undefined }, number, string]>([
+    ['nobody', { path: accounts, token: undefined }, 401, 'authentication'],
+    ['somebody unknown', { path: accounts, token: 'unknown' }, 401, 'authentication'],
+    ['somebody without the right', { path: accounts, headers: { 'impersonate-user': 'eve' } }, 403, 'impersonation'],
+    ['a path that cannot be read', { path: '/api/%zz' }, 400, ''],
+    ['what is not there', { path: `${accounts}/none` }, 404, 'authorization'],
+  ])('that the request of %s was refused', async (_, request, code, stage) => {
+    const spans = await traced(request);
+    expect(requestIn(spans).attributes['http.response.status_code']).toBe(code);
+    expect(names(spans)).toContain(stage === '' ? 'GET' : `  ${stage}`);
+  });
+
+  test('nothing that is secret, and nothing long', async () => {
+    const path = `/api/v1/namespaces/team/serviceaccounts/x?fieldManager=${canary}&timeout=${canary}&watch=${canary}`;
+    const headers = { cookie: canary, 'x-secret': canary, 'user-agent': 'a'.repeat(3_000) };
+    const body = JSON.stringify({ metadata: { name: 'x', annotations: { canary } } });
+    const spans = [
+      ...(await traced({ method: 'PUT', path, headers, body })),
+      ...(await traced({ path, headers, token: canary })),
+    ];
+    const text = JSON.stringify(spans, (_, value) => (typeof value === 'bigint' ? String(value) : value));
+    expect(text).not.toContain(canary);
+    expect(text).not.toContain(server.token);
+    expect(text).not.toContain('a'.repeat(513));
+  });
+});
+
+describe('A caller who comes with a trace', () => {
+  const context = (flags: string) => ({
+    traceparent: `00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-${flags}`,
+    tracestate: 'vendor=1',
+  });
+  const caller = { traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b7169203331' };
+  let others: ServedKinds; // records nothing by itself
+  beforeAll(async () => {
+    others = await serveTraced({ endpoint: receiver.address }, { etcd });
+  });
+  afterAll(() => others.close());
+
+  const sent = async (to: ServedKinds, token: string | undefined, flags: string): Promise<string> => {
+    const auditId = newAuditId();
+    await ask(to, token, { path: '/readyz', headers: { 'audit-id': auditId, ...context(flags) } });
+    return auditId;
+  };
+
+  test('has the request sampled as a part of it if he is a master', async () => {
+    const spans = await spansOf(receiver, await sent(others, others.token, '01'));
+    const { traceId, parentSpanId, traceState, links } = requestIn(spans);
+    expect([traceId, parentSpanId, traceState, links]).toEqual([caller.traceId, caller.spanId, 'vendor=1', []]);
+    expect(names(spans).slice(1)).toEqual(['  authentication', '  authorization']);
+  });
+
+  test('has it sampled in a trace of our own, with a link, if he is not', async () => {
+    const { traceId, parentSpanId, links } = requestIn(await spansOf(receiver, await sent(server, undefined, '01')));
+    expect(traceId).not.toBe(caller.traceId);
+    expect([parentSpanId, links]).toEqual(['', [caller]]);
+  });
+
+  test.each<[string, () => ServedKinds, boolean, string]>([
+    ['cannot force it where nothing is sampled', () => others, false, '01'],
+    ['can forbid it if he is a master', () => server, true, '00'],
+  ])('%s', async (_, to, isMaster, flags) => {
+    const unsampled = await sent(to(), isMaster ? to().token : undefined, flags);
+    // What is sampled after it has come, and so would it have.
+    await spansOf(receiver, await sent(to(), to().token, '01'));
+    expect(requestSpan(receiver, unsampled)).toBeUndefined();
+  });
+});

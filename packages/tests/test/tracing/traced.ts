@@ -1,0 +1,47 @@
+/** Servers whose traces a test reads. */
+import { kinds } from '@cluster-apiserver/kinds';
+import { until } from '../../../base/test/until.ts';
+import type { OtlpReceiver, ReceivedSpan } from '../../../telemetry/test/otlp-receiver.ts';
+import { type ServedKinds, type ServeOptions, serveKinds } from '../serve-kinds.ts';
+
+const file = 'tracing.yaml';
+export const million = 1_000_000;
+
+export const serveTraced = (fields: object, options: ServeOptions = {}): Promise<ServedKinds> =>
+  serveKinds(kinds, {
+    ...options,
+    flags: [`--tracing-config-file=${file}`, ...(options.flags ?? [])],
+    files: {
+      ...options.files,
+      [file]: JSON.stringify({
+        apiVersion: 'apiserver.config.platform.io/v1',
+        kind: 'TracingConfiguration',
+        ...fields,
+      }),
+    },
+  });
+
+/** The spans of one request, by its audit id, its own first. They come together with it or before. */
+export async function spansOf(receiver: OtlpReceiver, auditId: string): Promise<readonly ReceivedSpan[]> {
+  const request = await until(`the trace of ${auditId}`, () => requestSpan(receiver, auditId));
+  // A caller may have sent several requests in his trace.
+  const below = ({ spanId }: ReceivedSpan): ReceivedSpan[] =>
+    receiver.spans
+      .filter(({ traceId, parentSpanId }) => traceId === request.traceId && parentSpanId === spanId)
+      .flatMap((span) => [span, ...below(span)]);
+  return [request, ...below(request)];
+}
+
+export const requestSpan = ({ spans }: OtlpReceiver, auditId: string): ReceivedSpan | undefined =>
+  spans.find(({ attributes }) => attributes['audit-id'] === auditId);
+
+/** A trace as people read it: each span below the one that it is part of, in the order of their starts. */
+export function treeOf(spans: readonly ReceivedSpan[], describe: (span: ReceivedSpan) => string): string[] {
+  const ids = new Set(spans.map(({ spanId }) => spanId));
+  const sorted = [...spans].sort((one, other) => Number(one.startNanos - other.startNanos));
+  const below = (parent: string | undefined, depth: number): string[] =>
+    sorted
+      .filter(({ parentSpanId }) => (parent === undefined ? !ids.has(parentSpanId) : parentSpanId === parent))
+      .flatMap((span) => [`${'  '.repeat(depth)}${describe(span)}`, ...below(span.spanId, depth + 1)]);
+  return below(undefined, 0);
+}

@@ -1,0 +1,114 @@
+#!/usr/bin/env node
+// npm run compose: builds the images and runs the tests of docker-compose.yml with them, on the engine that DOCKER_HOST
+// names, the one of this machine, or one started for it. It takes some minutes, so `npm test` does not do it.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { provideBaseImages } from './base-images.mjs';
+import { handSignalsTo, outputOf, step } from './child.mjs';
+import { provisionEtcd, provisionEtcdctl } from './etcd.mjs';
+import { reportSkipped, runJest } from './jest.mjs';
+import { prepare } from './prepare.mjs';
+import { Failure, main, root } from './project.mjs';
+import { buildRooms } from './rooms.mjs';
+
+const targets = {
+  server: 'cluster-apiserver',
+  setup: 'cluster-apiserver-setup',
+  'kms-plugin': 'cluster-apiserver-kms-plugin',
+};
+const buildMaxMs = 15 * 60_000;
+const startMaxMs = 60_000;
+
+await main(async () => {
+  const { node, env } = prepare();
+  const found = await engine(env);
+  if (found.reason) {
+    console.log(`skipped      docker-compose.yml: ${found.reason}\n1 skipped (reason above); 0 passed, 0 failed`);
+    return 0;
+  }
+  try {
+    const tools = { node, env: { ...found.env, COMPOSE: JSON.stringify(found.compose) } };
+    buildRooms(tools);
+    const docker = (args, options = {}) => step('docker', args, { env: tools.env, ...options });
+    const etcd = await provisionEtcd();
+    const programs = { etcd, etcdctl: await provisionEtcdctl(etcd) };
+    provideBaseImages(docker, { ...tools, ...programs });
+    for (const [target, name] of Object.entries(targets)) build(docker, target, `${name}:0.1.0`, tools.env);
+    const tests = await runJest(tools, ['packages/tests/test/deploy/compose\\.cluster'], ['--runInBand']);
+    reportSkipped(tests.skipped);
+    console.log(`${tests.passed} passed, ${tests.failed} failed`);
+    return tests.failed === 0 ? 0 : 1;
+  } finally {
+    await found.stop();
+  }
+});
+
+function build(docker, target, image, env) {
+  console.log(`Building ${image} …`);
+  const registry = outputOf('npm', ['config', 'get', 'registry'], { env })?.trim();
+  const mirror = registry ? ['--build-arg', `NPM_REGISTRY=${registry}`] : [];
+  const options = ['--file', path.join('deploy', 'Dockerfile'), '--target', target, '--tag', image, ...mirror];
+  const { ok, output } = docker(['build', ...options, '.'], { timeout: buildMaxMs });
+  if (!ok) throw new Failure(`${image} could not be built.\n${output}`);
+}
+
+/** What containers run on, with the command of compose; or the reason why there is nothing. */
+async function engine(env) {
+  const client = clientFor(env);
+  if (!client) return { reason: 'there is no docker with BuildKit on this machine' };
+  const compose = composeFor(client);
+  if (!compose) return { reason: 'there is neither docker compose nor docker-compose' };
+  const runs = { env: client, compose, stop: async () => {} };
+  if (step('docker', ['info'], { env: client }).ok) return runs;
+  if (process.getuid?.() !== 0 || !outputOf('dockerd', ['--version']))
+    return { reason: 'no engine for containers runs' };
+  return startEngine(runs);
+}
+
+/** The first docker on the PATH that can build: the client alone, without its plugin, is there as well. */
+function clientFor(env) {
+  const folders = env.PATH.split(path.delimiter).filter((folder) => fs.existsSync(path.join(folder, 'docker')));
+  return folders
+    .map((folder) => ({ ...env, PATH: `${folder}${path.delimiter}${env.PATH}`, DOCKER_BUILDKIT: '1' }))
+    .map((candidate) => ({ ...candidate, PATH: `${path.dirname(process.execPath)}${path.delimiter}${candidate.PATH}` }))
+    .find(
+      (candidate) =>
+        !/buildx component is missing/.test(step('docker', ['build', '--help'], { env: candidate }).output),
+    );
+}
+
+function composeFor(env) {
+  const commands = [['docker', 'compose'], ['docker-compose']];
+  return commands.find(([program, ...args]) => step(program, [...args, 'version'], { env }).ok);
+}
+
+/** An engine of its own, with everything below one folder. */
+async function startEngine(runs) {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'engine-'));
+  const at = (name) => path.join(folder, name);
+  const address = `unix://${at('docker.sock')}`;
+  const args = ['--data-root', at('data'), '--exec-root', at('exec'), '--pidfile', at('pid'), '--host', address];
+  const log = fs.openSync(at('log'), 'w');
+  const child = spawn('dockerd', args, { cwd: root, stdio: ['ignore', log, log] });
+  const ended = once(child, 'exit');
+  // It must not be left behind; what is under way then fails.
+  const release = handSignalsTo(child);
+  const env = { ...runs.env, DOCKER_HOST: address };
+  const stop = async () => {
+    child.kill('SIGTERM');
+    await ended;
+    release();
+    fs.rmSync(folder, { recursive: true, force: true });
+  };
+  const endMs = performance.now() + startMaxMs;
+  while (!step('docker', ['info'], { env }).ok) {
+    if (child.exitCode === null && performance.now() < endMs) continue;
+    const reason = `dockerd did not start: ${fs.readFileSync(at('log'), 'utf8').trim().split('\n').at(-1)}`;
+    await stop();
+    return { reason };
+  }
+  return { ...runs, env, stop };
+}

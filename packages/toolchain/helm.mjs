@@ -1,0 +1,79 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { outputOf, step } from './child.mjs';
+import { cache } from './project.mjs';
+
+// Helm and kubeconform are Go modules, so the Go proxy is enough to build them, and their checksums are verified by
+// Go's checksum database. The schemas of Kubernetes and of the operators come from Go modules, too.
+
+const modules = {
+  helm: { module: 'helm.sh/helm/v4/cmd/helm', version: 'v4.3.1' },
+  kubeconform: { module: 'github.com/yannh/kubeconform/cmd/kubeconform', version: 'v0.8.0' },
+};
+
+const homeOf = (name) => path.join(cache, `${name}-${modules[name].version}`);
+const programOf = (name) => path.join(homeOf(name), name);
+
+/**
+ * Helm, kubeconform and the schemas, for the tests of the chart. A first build takes minutes, so only `npm run chart`
+ * builds. Gives the reason where something is missing.
+ */
+export function provisionChartTools(tools, { build = false } = {}) {
+  const helm = programOf('helm');
+  const kubeconform = programOf('kubeconform');
+  const schemas = schemasOf();
+  const missing = () => [helm, kubeconform, schemas].filter((file) => !fs.existsSync(file));
+  if (missing().length === 0) return { helm, kubeconform, schemas };
+  if (!build) return { reason: 'helm and kubeconform are not there yet, npm run chart builds them' };
+  if (!outputOf('go', ['version'])) return { reason: 'there is no go on the PATH to build helm and kubeconform with' };
+  fs.mkdirSync(cache, { recursive: true });
+  for (const work of [() => install('helm'), () => install('kubeconform'), () => convertSchemas(tools)]) {
+    const reason = work();
+    if (reason) return { reason };
+  }
+  return { helm, kubeconform, schemas };
+}
+
+function install(name) {
+  const program = programOf(name);
+  if (fs.existsSync(program)) return undefined;
+  const { module, version } = modules[name];
+  console.log(`Building ${name} ${version} …`);
+  const { ok, output } = step('go', ['install', '-trimpath', '-ldflags=-s -w', `${module}@${version}`], {
+    cwd: cache, // in no module of Go
+    env: { ...process.env, GOBIN: homeOf(name), CGO_ENABLED: '0', GOFLAGS: '-buildvcs=false' },
+  });
+  return ok ? undefined : `${name} could not be built: ${output.split('\n').at(-1)}`;
+}
+
+/** Of what the schemas are made of. Kubernetes has the version whose answers ours are. */
+const schemaSources = [
+  { module: 'k8s.io/kubernetes', version: 'v1.36.2', files: 'api/openapi-spec/swagger.json' },
+  { module: 'sigs.k8s.io/gateway-api', version: 'v1.6.3', files: 'config/crd/standard' },
+  { module: 'github.com/cert-manager/cert-manager', version: 'v1.21.2', files: 'deploy/crds' },
+  {
+    module: 'github.com/prometheus-operator/prometheus-operator',
+    version: 'v0.85.0',
+    files: 'example/prometheus-operator-crd',
+  },
+];
+const schemaVersion = schemaSources.map(({ version }) => version).join('-');
+const schemasOf = () => path.join(cache, `kubernetes-schemas-${schemaVersion}`);
+
+function convertSchemas({ node }) {
+  const schemas = schemasOf();
+  if (fs.existsSync(schemas)) return undefined;
+  console.log('Fetching the schemas of Kubernetes and of the operators …');
+  const sources = [];
+  for (const { module, version, files } of schemaSources) {
+    const { ok, output } = step('go', ['mod', 'download', '-json', `${module}@${version}`], { cwd: cache });
+    if (!ok) return `${module} could not be fetched: ${/"Error": "(.*)"/.exec(output)?.[1] ?? output}`;
+    sources.push(path.join(JSON.parse(output).Dir, files));
+  }
+  const scratch = fs.mkdtempSync(path.join(cache, 'schemas-'));
+  const program = path.join('packages', 'tests', 'test', 'chart', 'write-schemas.ts');
+  const { ok, output } = step(node, ['--conditions=source', program, scratch, ...sources]);
+  if (!ok) return `the schemas could not be converted: ${output}`;
+  fs.renameSync(scratch, schemas); // the name appears only when all of them are there
+  return undefined;
+}
