@@ -266,7 +266,7 @@ describe('keys', () => {
     await create(server, 'steady');
     const token = await issue(server, 'steady');
     await server.write('signing', 'hush');
-    const told = await until('the log', () => server.logged.find((line) => line.includes('not usable')), 10_000);
+    const told = await until('the log', () => server.logged.find((line) => line.includes('cannot reload')), 10_000);
     expect(told).toContain('--service-account-signing-key-file: signing: there is no private key in it');
     expect(told).not.toContain('hush');
     expect(await use(token, server)).toMatchObject({ status: 201 });
