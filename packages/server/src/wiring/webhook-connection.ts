@@ -76,11 +76,12 @@ export function followConnection(
         current = open(next);
         old.client.retire();
         noteContent();
-        log.withName('configuration').info(`connection of the ${of} reloaded`, { file });
+        log.withName('configuration').info('webhook connection reloaded', { webhook: of, file });
       },
       failed: (error) => {
         record.failed(error);
-        log.withName('configuration').error(`the changed connection of the ${of} is not usable, the old one stays`, {
+        log.withName('configuration').error('webhook connection unusable; keeping the previous one', {
+          webhook: of,
           file,
           error: asError(error),
         });
