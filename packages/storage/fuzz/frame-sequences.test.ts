@@ -54,9 +54,9 @@ const telling =
 
 test.each<{ what: string; connecting: typeof connect; fault: string }>([
   {
-    what: 'calls to be unsent that may have been looked at',
+    what: 'calls to be unsent that may have been processed',
     connecting: telling(({ lost }) => ({ lost: () => lost('unsent') })),
-    fault: 'may have been looked at',
+    fault: 'may have been processed',
   },
   {
     what: 'calls to be lost that GOAWAY does not name',

@@ -13,6 +13,7 @@ import { configuration as authentication } from '../authentication/configuration
 import { configuration as authorization } from '../authorization/configuration.ts';
 import { configuration as encryption, keyed, plugins } from '../encryption/configuration.ts';
 import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
+import { startReceiver } from '../../../telemetry/test/otlp-receiver.ts';
 
 export interface ConfiguredServer extends ServedKinds {
   /** Sends some requests of each verb, good ones and bad ones. */
@@ -34,6 +35,8 @@ export async function serveConfigured(): Promise<ConfiguredServer> {
   const socket = join(folder, 'kms.sock');
   const plugin = await startPlugin(socket);
   scope.onClose('plugin', () => plugin.stop());
+  const receiver = await startReceiver();
+  scope.onClose('receiver of traces', () => receiver.stop());
   const authority = await createAuthority('clients', systemClock, systemRandom());
   const server = await serveKinds(kinds, {
     flags: [
@@ -43,6 +46,7 @@ export async function serveConfigured(): Promise<ConfiguredServer> {
       '--authorization-config=authorization.yaml',
       '--authorization-policy-file=policies.jsonl',
       '--client-ca-file=clients.crt',
+      '--tracing-config-file=tracing.json',
     ],
     files: {
       'encryption.yaml': encryption(...plugins('v2', socket, 'vault'), keyed('aesgcm', 'one')),
@@ -50,6 +54,11 @@ export async function serveConfigured(): Promise<ConfiguredServer> {
       'authorization.yaml': authorization({ type: 'RBAC', name: 'rbac' }, { type: 'ABAC', name: 'abac' }),
       'policies.jsonl': JSON.stringify({ ...policy, spec: { user: 'robot', namespace: 'team', resource: '*' } }),
       'clients.crt': authority.certificate,
+      'tracing.json': JSON.stringify({
+        apiVersion: 'apiserver.config.platform.io/v1',
+        kind: 'TracingConfiguration',
+        endpoint: receiver.address,
+      }),
     },
     errorsExpected: true,
   }).catch(async (error: unknown) => {
