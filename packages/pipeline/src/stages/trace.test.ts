@@ -77,7 +77,7 @@ test.each<[string, Readonly<Record<string, string>>]>([
     facts.push(one);
     return { status: 200, headers: {} };
   });
-  expect(facts).toEqual([{ request: expect.anything() }]);
+  expect(facts).toEqual([{ request: expect.anything(), latency }]);
   expect([begun, log, ends]).toEqual([[], [], []]);
 });
 
