@@ -25,8 +25,8 @@ const replicas = ['apiserver-1', 'apiserver-2', 'apiserver-3'];
 group(compose ? 'docker-compose.yml' : 'skipped: npm run compose tests it; docker-compose.yml', () => {
   const scope = new Scope();
   // A copy of the checkout as far as it is mounted, so that a cluster of the user's own keeps its credentials.
-  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'compose-test-'));
-  const project = path.basename(directory).toLowerCase();
+  let directory = '';
+  let project = '';
   let port = 0;
   const env = (): NodeJS.ProcessEnv => ({ ...process.env, PORT: `${port}`, COMPOSE_PROJECT_NAME: project });
 
@@ -52,6 +52,8 @@ group(compose ? 'docker-compose.yml' : 'skipped: npm run compose tests it; docke
   const isHealthy = (service: string): boolean => containersOf(service)[0]?.State.Health?.Status === 'healthy';
 
   beforeAll(async () => {
+    directory = fs.mkdtempSync(path.join(os.tmpdir(), 'compose-test-'));
+    project = path.basename(directory).toLowerCase();
     fs.cpSync(path.join(root, 'docker-compose.yml'), path.join(directory, 'docker-compose.yml'));
     fs.cpSync(path.join(root, 'deploy'), path.join(directory, 'deploy'), {
       recursive: true,
