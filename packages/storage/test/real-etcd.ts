@@ -1,6 +1,6 @@
 /** A real etcd of one or three members, started for one test file and gone with it. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -255,8 +255,18 @@ function member({ name, endpoint, peer, flags, credentials }: MemberOptions): Re
       if (!target) return;
       target.kill(signal);
       if (signal === 'SIGKILL') await new Promise<void>((resolve) => target.once('exit', () => resolve()));
+      // Its threads run on until one of them has got the signal, which takes a while on a busy machine.
+      if (signal === 'SIGSTOP') await until(`${name} to stand still`, async () => isStopped(target) || undefined);
     },
   };
+}
+
+/** By the state of each thread, which stands after the name of the program. */
+function isStopped({ pid }: ChildProcess): boolean {
+  const tasks = `/proc/${pid}/task`;
+  return readdirSync(tasks).every((task) =>
+    / T /.test(readFileSync(`${tasks}/${task}/stat`, 'utf8').split(')')[1] ?? ''),
+  );
 }
 
 async function serves(endpoint: string, credentials: TlsCredentials | undefined): Promise<boolean> {
