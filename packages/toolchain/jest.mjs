@@ -58,8 +58,15 @@ function summary({ numPassedTests: passed, numFailedTests, numRuntimeErrorTestSu
     files: testResults.map((result) => ({
       name: nameOf(result),
       seconds: Math.max(0, result.endTime - result.startTime) / 1000,
+      ...countsOf(result),
     })),
   };
+}
+
+/** A file that could not be run has no assertions, and counts as one failure. */
+function countsOf({ status, assertionResults }) {
+  const count = (wanted) => assertionResults.filter((one) => one.status === wanted).length;
+  return { passed: count('passed'), failed: status === 'failed' ? Math.max(1, count('failed')) : 0 };
 }
 
 const nameOf = ({ name }) => path.relative(root, name);

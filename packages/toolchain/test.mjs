@@ -5,12 +5,12 @@ import { runConformance } from './conformance.mjs';
 import { provisionHaproxy } from './haproxy.mjs';
 import { olderSeries, provisionEtcd, provisionEtcdctl, provisionOlderEtcd } from './etcd.mjs';
 import { provisionChartTools } from './helm.mjs';
-import { nothing, reportSkipped, reportSlowest, runJest, together } from './jest.mjs';
+import { reportSkipped, reportSlowest, runJest, together } from './jest.mjs';
 import { prepare } from './prepare.mjs';
 import { Failure, main } from './project.mjs';
 import { provisionPrometheus } from './prometheus.mjs';
 import { buildRooms } from './rooms.mjs';
-import { onBothEtcds, oneByOne, workers } from './test-plan.mjs';
+import { mayRepeat, onBothEtcds, oneByOne, workers } from './test-plan.mjs';
 
 await main((patterns) => (patterns.length > 0 ? runMatching(patterns) : runAll()));
 
@@ -21,7 +21,8 @@ async function runMatching(patterns) {
 
 /**
  * First what may run beside each other. Then the tests that need the machine, one after the other; the conformance kit,
- * whose one client waits for each answer, leaves it to them. In the end, on an older etcd, what depends on etcd.
+ * whose one client waits for each answer, leaves it to them. Then, on an older etcd, what depends on etcd. In the end,
+ * once more and alone, the few files with real processes that failed.
  */
 async function runAll() {
   const { tools, etcd } = await testTools();
@@ -38,7 +39,7 @@ async function runAll() {
   await phase('tests beside each other', async () => {
     const tests = runJest(tools, [], [`--maxWorkers=${workers}`, ...ignoring(oneByOne)]);
     older = provisionOlderEtcd(etcd); // fetched while they run
-    runs.push(await tests);
+    runs.push({ tools, tests: await tests });
   });
   const olderTools = older.etcd && { ...tools, env: { ...tools.env, ...variablesOf(older) } };
   const conformance = await phase('tests one by one, and conformance', async () => {
@@ -47,16 +48,38 @@ async function runAll() {
       runConformance(tools, 'conformance'),
       ...(olderTools ? [runConformance(olderTools, 'conformance-older-etcd')] : []),
     ]);
-    runs.push(tests);
+    runs.push({ tools, tests });
     return cases;
   });
   if (olderTools)
     await phase(`tests on etcd ${olderSeries}`, async () => {
-      runs.push(await runJest(olderTools, onBothEtcds, [`--maxWorkers=${workers}`]));
+      const tests = await runJest(olderTools, onBothEtcds, [`--maxWorkers=${workers}`]);
+      runs.push({ tools: olderTools, tests });
     });
-  else runs.push({ ...nothing, skipped: onBothEtcds.map((file) => `${file} on another etcd: ${older.reason}`) });
-  return report(together(runs), conformance);
+  const tests = together(runs.map((one) => one.tests));
+  if (!olderTools) tests.skipped.push(...onBothEtcds.map((file) => `${file} on another etcd: ${older.reason}`));
+  const failures = runs.flatMap(({ tools, tests: { files } }) =>
+    files.filter(({ failed }) => failed > 0).map((file) => ({ tools, file })),
+  );
+  if (!mayRepeat(failures.map(({ file }) => file))) return report(tests, conformance);
+  const repeated = await phase('failed files once more, alone', () => repeat(tests, failures));
+  return report(repeated, conformance);
 }
+
+/** What a second run says counts; that there was one is said. */
+async function repeat(tests, failures) {
+  let { passed, failed } = tests;
+  const repeated = [];
+  for (const { tools, file } of failures) {
+    const again = await runJest(tools, [asPattern(file.name)], ['--runInBand']);
+    passed += again.passed - file.passed;
+    failed += again.failed - file.failed;
+    repeated.push(`${file.name}: ${file.failed} failed at first, ${again.failed} alone`);
+  }
+  return { ...tests, passed, failed, repeated };
+}
+
+const asPattern = (name) => name.replaceAll('.', '\\.');
 
 async function testTools() {
   const { node, env } = prepare();
@@ -88,6 +111,7 @@ function report(tests, conformance = []) {
   reportSlowest(tests.files);
   console.log('');
   reportSkipped(tests.skipped);
+  for (const what of tests.repeated ?? []) console.log(`repeated     ${what}`);
   console.log(`tests        ${tests.passed} passed, ${tests.failed} failed`);
   const cases = together(conformance.filter((one) => one !== undefined));
   if (conformance.includes(undefined)) console.log('conformance  not run (there is no ../shared/conformance)');

@@ -141,7 +141,7 @@ try {
   await forEach(objects, async (n) =>
     last.set(n, await store.create(keyOf(n), valueOf(n, 0, objectBytes), {}, within())),
   );
-  const filled = revision(Math.max(...last.values()));
+  const filled = revision([...last.values()].reduce((newest, at) => Math.max(newest, at), 0));
   let registry = await measure(`load of ${objects} objects`, async () => {
     const opened = open();
     await opened.cache.filled;
