@@ -17,10 +17,7 @@ beforeAll(async () => {
   fs.writeFileSync(path.join(directory, '.cluster', 'ca.crt'), cluster.ca);
   fs.writeFileSync(path.join(directory, '.cluster', 'admin.token'), cluster.token);
   for (const name of ['kubeconfig', 'developer.kubeconfig'])
-    fs.copyFileSync(
-      path.join(path.dirname(cluster.developerKubeconfig), name),
-      path.join(directory, '.cluster', name),
-    );
+    fs.copyFileSync(path.join(path.dirname(cluster.developerKubeconfig), name), path.join(directory, '.cluster', name));
 }, slowTestMs);
 afterAll(async () => {
   fs.rmSync(directory, { recursive: true, force: true });
