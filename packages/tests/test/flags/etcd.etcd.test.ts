@@ -1,0 +1,53 @@
+/** Flags of the connections to etcd. */
+import { afterEach, expect, test } from '@jest/globals';
+import { kinds } from '@cluster-apiserver/kinds';
+import { serverUsage, testAuthority } from '../../../certificates/test/test-authority.ts';
+import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
+import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
+
+const accounts = '/api/v1/namespaces/team/serviceaccounts';
+
+let etcd: RealEtcd;
+let server: ServedKinds | undefined;
+afterEach(async () => {
+  await server?.close();
+  server = undefined;
+  await etcd.stop();
+});
+
+const canCreate = async (): Promise<number | undefined> =>
+  (await server?.ask('POST', accounts, { metadata: { name: 'robot' } }))?.status;
+
+test('--etcd-cafile, --etcd-certfile and --etcd-keyfile lead to an etcd that requires client certificates', async () => {
+  const authority = await testAuthority('etcd');
+  const [member, client] = await Promise.all([
+    authority.issue({ subject: [['CN', 'member']], usages: [serverUsage], hosts: ['127.0.0.1'] }),
+    authority.issue({ subject: [['CN', 'apiserver']] }),
+  ]);
+  etcd = await startEtcd({
+    tls: {
+      authority: authority.certificate,
+      ...member,
+      client: { ca: authority.certificate, cert: client.certificate, key: client.privateKey },
+    },
+  });
+  server = await serveKinds(kinds, {
+    etcd,
+    flags: ['--etcd-cafile=ca.crt', '--etcd-certfile=client.crt', '--etcd-keyfile=client.key'],
+    files: { 'ca.crt': authority.certificate, 'client.crt': client.certificate, 'client.key': client.privateKey },
+  });
+  expect(await canCreate()).toBe(201);
+});
+
+test.each(['native', 'node'])('--etcd-transport=%s serves', async (transport) => {
+  etcd = await startEtcd();
+  server = await serveKinds(kinds, { etcd, flags: [`--etcd-transport=${transport}`] });
+  expect(await canCreate()).toBe(201);
+});
+
+test('--etcd-election-timeout is that of the members', async () => {
+  etcd = await startEtcd({ members: 3, flags: ['--heartbeat-interval=50', '--election-timeout=500'] });
+  server = await serveKinds(kinds, { etcd, errorsExpected: true, flags: ['--etcd-election-timeout=500ms'] });
+  await (await etcd.leader()).signal('SIGKILL');
+  expect(await canCreate()).toBe(201);
+});

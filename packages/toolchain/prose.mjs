@@ -1,0 +1,43 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { outputOf } from './child.mjs';
+import { root } from './project.mjs';
+
+/** Words that a reader would have to translate, and what to write instead. */
+const plainWords = [
+  [/\bwhoever\b/i, 'the user, the client, whichever …'],
+  [/\b(no|some)body\b/i, 'no user, no client; another user, another writer'],
+  [/\b(is|are) (told|untold)\b/i, 'is notified, reported, logged, returned'],
+  [/\b(is|are) away\b/i, 'is unreachable, is unavailable'],
+  [/\blies in (a|no|the|its) namespace\b/i, 'is in a namespace; is cluster-scoped'],
+  [/\btaken into service\b|\bcomes? into service\b/i, 'applied, reloaded'],
+  [/\bbelieved?\b/i, 'trusted, accepted'],
+  [/\banew\b/i, 'again'],
+  [/\b(is|are) (not )?well\b/i, 'healthy, unhealthy'],
+  [/\b(error|fault|bug)s? of ours\b/i, 'internal error'],
+  [/\brooms\b|\b(a|the|this|each|its|other) room\b/i, 'package'],
+  [/\bnewest revision\b/i, 'latest revision'],
+];
+
+/** Documents and what generated ones come from; what the check itself says does not count. */
+const checked = ['*.md', '*.snap', 'helm/**', 'deploy/**', 'packages/**/*.ts'];
+
+/** Reports each place, and returns how many there are. */
+export function reportPrivateWords() {
+  const files = outputOf('git', ['ls-files', '--', ...checked])
+    .split('\n')
+    .filter(Boolean);
+  const found = files.flatMap((file) => privateWordsIn(file));
+  for (const line of found) console.log(`  ${line}`);
+  return found.length;
+}
+
+function privateWordsIn(file) {
+  const lines = fs.readFileSync(path.join(root, file), 'utf8').split('\n');
+  return lines.flatMap((line, at) =>
+    plainWords.flatMap(([pattern, instead]) => {
+      const word = pattern.exec(line)?.[0];
+      return word ? [`${file}:${at + 1}: "${word}", write: ${instead}`] : [];
+    }),
+  );
+}
