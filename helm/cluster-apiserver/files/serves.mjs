@@ -18,7 +18,7 @@ async function untilReady() {
 }
 
 await untilReady();
-// Whatever is configured, nobody may list without a credential.
+// In every configuration, a list without a credential is rejected.
 const { status } = await fetch(`${url}/api/v1/serviceaccounts?limit=1`);
 if (status !== 401 && status !== 403) throw new Error(`a list without a credential answered ${status}`);
 console.log(`${url} is ready, and answered a list without a credential by ${status}`);

@@ -139,7 +139,7 @@ https://{{ include "cluster-apiserver.host" . }}{{ if ne (int .Values.service.po
 {{- end -}}
 {{- end -}}
 
-{{/* "true" if clients may authenticate by certificates, which ends at whoever ends TLS. */}}
+{{/* "true" if clients may authenticate by certificates, so that TLS must end at the server. */}}
 {{- define "cluster-apiserver.acceptsClientCertificates" -}}
 {{- $client := .Values.authentication.clientCA -}}
 {{- if or $client.existingConfigMap $client.existingSecret .Values.authentication.requestHeader.existingConfigMap -}}true{{- end -}}

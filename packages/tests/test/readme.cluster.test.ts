@@ -3,6 +3,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { type Cluster, startCluster } from './cluster.ts';
+import { describeWithKubectl } from './kubectl/kubectl.ts';
 import { runReadme } from './run-readme.ts';
 
 const slowTestMs = 120_000;
@@ -15,6 +16,8 @@ beforeAll(async () => {
   fs.mkdirSync(path.join(directory, '.cluster'));
   fs.writeFileSync(path.join(directory, '.cluster', 'ca.crt'), cluster.ca);
   fs.writeFileSync(path.join(directory, '.cluster', 'admin.token'), cluster.token);
+  for (const name of ['kubeconfig', 'developer.kubeconfig'])
+    fs.copyFileSync(path.join(path.dirname(cluster.developerKubeconfig), name), path.join(directory, '.cluster', name));
 }, slowTestMs);
 afterAll(async () => {
   fs.rmSync(directory, { recursive: true, force: true });
@@ -22,7 +25,7 @@ afterAll(async () => {
 }, slowTestMs);
 
 test(
-  'what the README shows with curl is what one gets',
+  'the README shows what curl prints',
   () =>
     runReadme('## Two minutes with curl', {
       directory,
@@ -36,3 +39,11 @@ test(
     }),
   slowTestMs,
 );
+
+describeWithKubectl('with kubectl', () => {
+  test(
+    'the README shows what kubectl prints',
+    () => runReadme('### kubectl', { directory, adapt: (command) => command, answerMs }),
+    slowTestMs,
+  );
+});

@@ -18,9 +18,9 @@ export const pageOf = (metrics: Server['metrics']): string => `# Metrics
 
 <!-- Written by packages/tests/test/metrics/metrics-page.ts, and not by hand. -->
 
-Every replica serves these at \`/metrics\`, to whoever may \`get\` that path: the group \`system:monitoring\` may by default. They have the names, labels and buckets of kube-apiserver 1.36 where it counts the same. \`/metrics/slis\` has the results of health checks alone. A scraper that accepts OpenMetrics gets it, with exemplars for requests whose trace is recorded; Prometheus needs \`--enable-feature=exemplar-storage\` to keep them.
+Every replica serves these at \`/metrics\`. They require the permission to \`get\` that path, which the group \`system:monitoring\` has by default. Metrics that kube-apiserver 1.36 also has use its names, labels and buckets. \`/metrics/slis\` contains only the results of health checks. Scrapers that accept OpenMetrics receive it, with exemplars for requests whose trace is recorded; Prometheus needs \`--enable-feature=exemplar-storage\` to store them.
 
-What a client could make up (verbs, resources, paths) is counted as \`other\`. A label value that is empty means that the request has none, such as the resource of \`/version\`.
+Unknown values that clients send (verbs, resources, paths) are counted as \`other\`. An empty label value means that the request has none, such as the resource of \`/version\`.
 
 Rules, alerts and a dashboard are in [deploy/monitoring](../deploy/monitoring/README.md); what to do about an alert is in [runbooks.md](runbooks.md).
 
