@@ -156,16 +156,3 @@ test('work that fails while the call cannot be followed ends nothing but its cal
   await expect(withinCall(clock, broken, work)).rejects.toThrow('no signal');
   await new Promise((resolve) => setImmediate(resolve));
 });
-
-test('waits for others that overlap count once, whichever part of the request waits', () => {
-  const whole = new RequestCall({} as Caller, systemClock, 1_000); // nothing else of it is asked for
-  expect(whole.externalWaitMs).toBe(0);
-  const part = whole.until(500).until(400);
-  part.externalWait.begin(10);
-  whole.externalWait.begin(20);
-  part.externalWait.end(40);
-  whole.externalWait.end(50);
-  part.externalWait.begin(100);
-  part.externalWait.end(101);
-  expect(whole.externalWaitMs).toBe(41);
-});

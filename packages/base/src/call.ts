@@ -19,30 +19,8 @@ export interface Call {
   readonly isAborted: boolean;
   /** The span that the work is part of; undefined where the request is not sampled. */
   readonly trace: Span | undefined;
-  /** Time in which the work waited for others, such as admission webhooks. Undefined where nobody measures it. */
-  readonly externalWait?: ExternalWait;
   /** Where waits of the request are noted; undefined for work that is not one request's alone. */
   readonly latency?: LatencyTracker | undefined;
-}
-
-/** The time in which at least one of several waits was going on. */
-export class ExternalWait {
-  #waits = 0;
-  #sinceMs = 0;
-  #totalMs = 0;
-
-  /** Of the waits that have ended together. */
-  get totalMs(): number {
-    return this.#totalMs;
-  }
-
-  begin(nowMs: number): void {
-    if (this.#waits++ === 0) this.#sinceMs = nowMs;
-  }
-
-  end(nowMs: number): void {
-    if (--this.#waits === 0) this.#totalMs += nowMs - this.#sinceMs;
-  }
 }
 
 export class DeadlineExceededError extends Error {
@@ -90,27 +68,19 @@ export class RequestCall implements Call {
   readonly #caller: Caller;
   readonly #clock: Clock;
   readonly #traced: Traced | undefined;
-  readonly #whole: RequestCall | undefined;
   #ending: AbortController | undefined;
-  #externalWait: ExternalWait | undefined;
 
-  /** `whole` is the call that this one is a part of. */
   constructor(
     caller: Caller,
     clock: Clock,
     deadlineMs: number,
-    {
-      traced,
-      latency,
-      whole,
-    }: { traced?: Traced | undefined; latency?: LatencyTracker | undefined; whole?: RequestCall } = {},
+    { traced, latency }: { traced?: Traced | undefined; latency?: LatencyTracker | undefined } = {},
   ) {
     this.deadlineMs = deadlineMs;
     this.latency = latency;
     this.#caller = caller;
     this.#clock = clock;
     this.#traced = traced;
-    this.#whole = whole;
   }
 
   get signal(): AbortSignal {
@@ -126,15 +96,6 @@ export class RequestCall implements Call {
     return this.#traced?.span;
   }
 
-  get externalWait(): ExternalWait {
-    return this.#whole ? this.#whole.externalWait : (this.#externalWait ??= new ExternalWait());
-  }
-
-  /** What externalWait has counted, without making one. */
-  get externalWaitMs(): number {
-    return this.#externalWait?.totalMs ?? 0;
-  }
-
   /** The same request, with less time for a part of its work. */
   until(deadlineMs: number): RequestCall {
     return this.#part(Math.min(this.deadlineMs, deadlineMs), this.#traced);
@@ -146,8 +107,7 @@ export class RequestCall implements Call {
   }
 
   #part(deadlineMs: number, traced: Traced | undefined): RequestCall {
-    const { latency } = this;
-    return new RequestCall(this.#caller, this.#clock, deadlineMs, { traced, latency, whole: this.#whole ?? this });
+    return new RequestCall(this.#caller, this.#clock, deadlineMs, { traced, latency: this.latency });
   }
 
   #end(): AbortController {

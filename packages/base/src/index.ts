@@ -5,7 +5,6 @@ export {
   type Caller,
   DeadlineExceededError,
   detached,
-  ExternalWait,
   inSpan,
   RequestCall,
   throwIfAborted,

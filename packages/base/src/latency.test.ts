@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from '@jest/globals';
-import { type Clock, LatencyTracker, systemClock, trackLatency } from './index.ts';
+import { type Caller, type Clock, LatencyTracker, RequestCall, systemClock, trackLatency } from './index.ts';
 
 let nowMs: number;
 let reads: number;
@@ -32,6 +32,23 @@ test('waits of one part add up, and those at the same time count once', () => {
   expect(tracker.totalMs('storage')).toBe(31);
   expect(tracker.totalMs('admission')).toBe(0);
   expect(tracker.sinceStartMs()).toBe(131);
+});
+
+test('waits that overlap count once, whichever part of the request waits', () => {
+  const whole = new RequestCall({} as Caller, clock, 1_000, { latency: tracker }); // nothing else of the caller is used
+  const part = whole.until(500).until(400);
+  part.latency?.begin('webhooks');
+  nowMs += 10;
+  whole.latency?.begin('webhooks');
+  nowMs += 20;
+  part.latency?.end('webhooks');
+  nowMs += 10;
+  whole.latency?.end('webhooks');
+  nowMs += 50;
+  part.latency?.begin('webhooks');
+  nowMs += 1;
+  part.latency?.end('webhooks');
+  expect(tracker.totalMs('webhooks')).toBe(41);
 });
 
 test('what is done at once is no wait and does not read the clock', () => {

@@ -1,9 +1,10 @@
 import type { Clock } from './clock.ts';
 
-/** What a request waits for. Whatever is left of its latency is our own work, or waiting for the processor. */
+/** What a request waits for. The rest of its latency is the server's own work, or waiting for the processor. */
 export const latencyParts = ['authentication', 'authorization', 'body', 'admission', 'storage', 'encoding'] as const;
 
-export type LatencyPart = (typeof latencyParts)[number];
+/** `webhooks` is not in the list of parts that add up: `admission` contains the time of its webhooks. */
+export type LatencyPart = (typeof latencyParts)[number] | 'webhooks';
 
 /**
  * Where the time of one request goes. Every request has one, so only waits are measured: a part that is done at once

@@ -60,9 +60,9 @@ export async function invokeWebhook<T>(
 ): Promise<T | undefined> {
   const { name, configuration, isIgnoredOnFailure } = webhook;
   const { operation } = context;
-  const { externalWait } = context.call;
+  const { latency } = context.call;
   const startMs = clock.monotonicMs();
-  externalWait?.begin(startMs);
+  latency?.begin('webhooks');
   const called = (isRejected: boolean, code: number): void =>
     measures.called(name, operation, isRejected, code, secondsSince(startMs, clock));
   try {
@@ -91,6 +91,6 @@ export async function invokeWebhook<T>(
     context.annotate(failedOpenKey, name);
     return undefined;
   } finally {
-    externalWait?.end(clock.monotonicMs());
+    latency?.end('webhooks');
   }
 }
