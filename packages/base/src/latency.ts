@@ -7,8 +7,8 @@ export const latencyParts = ['authentication', 'authorization', 'body', 'admissi
 export type LatencyPart = (typeof latencyParts)[number] | 'webhooks';
 
 /**
- * Where the time of one request goes. Every request has one, so only waits are measured: a part that is done at once
- * reads no clock and counts as 0. Parts may overlap, as storage does when an admission plugin reads it.
+ * Where the time of one request goes. Only waits are measured, because every request has a tracker: a part that completes
+ * synchronously reads no clock and counts as 0. Parts may overlap, as storage does when an admission plugin reads it.
  */
 export class LatencyTracker {
   readonly startedMs: number;
@@ -20,7 +20,7 @@ export class LatencyTracker {
     this.startedMs = clock.monotonicMs();
   }
 
-  /** Each `begin` needs its `end`. Several waits for one part at the same time count as one. */
+  /** Each `begin` needs its `end`. Overlapping waits for one part count once. */
   begin(part: LatencyPart): void {
     const wait = (this.#waits[part] ??= new Wait());
     if (wait.running++ === 0) wait.sinceMs = this.#clock.monotonicMs();
@@ -46,7 +46,7 @@ class Wait {
   totalMs = 0;
 }
 
-/** Counts what work waits for; what it gives at once has waited for nothing. */
+/** Measures how long a result takes. A result that is no promise took no wait. */
 export function trackLatency<Result>(tracker: LatencyTracker | undefined, part: LatencyPart, result: Result): Result {
   if (!tracker || !(result instanceof Promise)) return result;
   tracker.begin(part);

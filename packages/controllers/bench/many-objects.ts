@@ -6,7 +6,7 @@
  *   node --conditions=source packages/controllers/bench/many-objects.ts [objects, 100000 by default] [owners | namespace | held]
  */
 import { randomUUID } from 'node:crypto';
-import { callUntil, Scope, systemClock as clock, systemRandom } from '@cluster-apiserver/base';
+import { callUntil, CleanupStack, systemClock as clock, systemRandom } from '@cluster-apiserver/base';
 import { kinds } from '@cluster-apiserver/kinds';
 import { bytesOf, decode, encodeStored, type KubeObject, type ObjectMeta } from '@cluster-apiserver/model';
 import { create, deleteObject, openRegistry, type Resource } from '@cluster-apiserver/registry';
@@ -24,7 +24,7 @@ const limitMs = 15 * 60_000;
 /** How long a held namespace is watched for requests that it should not cause. */
 const quietMs = 20_000;
 
-const scope = new Scope();
+const scope = new CleanupStack();
 const { store: direct } = await openLargeStore(scope);
 
 const requests = { reads: 0, writes: 0, barriers: 0, lists: 0 };
@@ -45,7 +45,7 @@ const registry = openRegistry({
   random: systemRandom(),
   report: () => {},
 });
-scope.onClose('cache', () => registry.cache.close());
+scope.defer('cache', () => registry.cache.close());
 await registry.cache.filled;
 const resourceOf = (plural: string): Resource =>
   registry.resources.find(({ kind }) => kind.plural === plural) as Resource; // both are served
@@ -98,7 +98,7 @@ const running = [
   }),
   drainNamespaces({ ...options, measures: unmeasured, report: () => {} }),
 ];
-scope.onClose('controllers', async () => {
+scope.defer('controllers', async () => {
   term.abort(new Error('the bench is over'));
   await Promise.all(running);
 });

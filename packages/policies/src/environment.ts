@@ -1,4 +1,4 @@
-import type { Call, Steps } from '@cluster-apiserver/base';
+import type { Call, SyncTask } from '@cluster-apiserver/base';
 import type { Authorize } from '@cluster-apiserver/expressions';
 import type { Authorizer } from '@cluster-apiserver/gates';
 import { namespace as namespaceKind, type ParamKind } from '@cluster-apiserver/kinds';
@@ -90,7 +90,7 @@ function* selectObjects(
   { served, collection, kind }: Resource,
   namespace: string | undefined,
   matches: (labels: Readonly<Record<string, string>>) => boolean,
-): Steps<readonly KubeObject[]> {
+): SyncTask<readonly KubeObject[]> {
   const within = namespace === undefined ? '' : `${namespace}/`;
   const items: Cached[] = [];
   collection.view().items.visit(within, (item) => item.key.startsWith(within) && items.push(item) > 0);

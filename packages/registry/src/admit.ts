@@ -1,4 +1,4 @@
-import { type Call, inSpan, resultOf, throwIfAborted, trackLatency, type Work } from '@cluster-apiserver/base';
+import { type Call, inSpan, awaitValue, throwIfAborted, trackLatency, type Task } from '@cluster-apiserver/base';
 import type { Admission, AdmissionContext, OperationOptions, Precondition } from '@cluster-apiserver/gates';
 import {
   type KubeObject,
@@ -83,12 +83,12 @@ export function* admitDeletion(
   admitted: Admitted,
   options: AdmissionOptions,
   { name, oldObject }: Pick<Write, 'name' | 'oldObject'>,
-): Work<void> {
+): Task<void> {
   const { requester } = options;
   if (!requester) return;
   const context = contextOf(admitted, options, requester, { operation: 'DELETE', name, object: undefined, oldObject });
-  yield* resultOf(mutateTraced(requester, context));
-  yield* resultOf(validateTraced(requester, context));
+  yield* awaitValue(mutateTraced(requester, context));
+  yield* awaitValue(validateTraced(requester, context));
 }
 
 /** What is answered and never stored, as admission wants it. It relies on nothing: there is no write to refuse later. */

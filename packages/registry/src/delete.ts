@@ -1,4 +1,4 @@
-import type { Work } from '@cluster-apiserver/base';
+import type { Task } from '@cluster-apiserver/base';
 import {
   type FieldError,
   foregroundFinalizer,
@@ -83,7 +83,7 @@ function* decided(
   name: string,
   current: Outcome | undefined,
   options: DeleteOptions,
-): Work<Decision> {
+): Task<Decision> {
   const { kind } = resource;
   if (!current) throw notFound(kind, name);
   requirePreconditions(kind, current, options);

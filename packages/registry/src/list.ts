@@ -1,4 +1,4 @@
-import { turnsOf } from '@cluster-apiserver/base';
+import { schedulerOf } from '@cluster-apiserver/base';
 import {
   badRequest,
   type FieldError,
@@ -127,14 +127,14 @@ async function pastChunk(
   const { within } = scopeOf(options);
   const limit = limitOf(options);
   const matches = matcherOf(options);
-  const turns = turnsOf(clock);
+  const turns = schedulerOf(clock);
   const items: StoredObject[] = [];
   for (let after = start; ; ) {
     const pageKeys = limit && (matches ? Math.max(limit, pageKeysMin) : limit);
     const page = await collection.readPast({ within, after, limit: pageKeys }, revision, call);
     if (!options.readableOnly) requireNone(page.items.flatMap(({ unreadable }) => unreadable ?? []));
     for (const [index, item] of page.items.entries()) {
-      if (matches && index % matchedAtOnce === 0) await turns.take(() => {});
+      if (matches && index % matchedAtOnce === 0) await turns.schedule(() => {});
       after = item.key;
       if (item.unreadable || (matches && !matches(item))) continue;
       items.push(item);

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { inOneStep, callUntil, type Clock, seededRandom, systemClock } from '@cluster-apiserver/base';
+import { toSyncTask, callUntil, type Clock, seededRandom, systemClock } from '@cluster-apiserver/base';
 import {
   boolean,
   decode,
@@ -316,7 +316,7 @@ describe('replace', () => {
         {
           ...options,
           unknownFields: () => {},
-          change: inOneStep((current) => ({
+          change: toSyncTask((current) => ({
             ...current,
             words: [...((current as { words?: string[] }).words ?? []), `w${i}`],
           })),

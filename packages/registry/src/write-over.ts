@@ -1,4 +1,4 @@
-import { type Call, largeBytesMin, perform, throwIfAborted, type Work } from '@cluster-apiserver/base';
+import { type Call, largeBytesMin, runTask, throwIfAborted, type Task } from '@cluster-apiserver/base';
 import { type ByteString, bytesOf, conflict, encodeStored, type KubeObject } from '@cluster-apiserver/model';
 import {
   HistoryReplacedError,
@@ -41,7 +41,7 @@ export async function writeOver(
   where: { readonly namespace: string | undefined; readonly name: string },
   options: AdmissionOptions,
   call: Call,
-  decide: (current: Current | undefined) => Work<Decision>,
+  decide: (current: Current | undefined) => Task<Decision>,
 ): Promise<Written> {
   const { store, kind, collection, clock } = resource;
   const { history } = store;
@@ -80,7 +80,7 @@ export async function writeOver(
 
   function decidedWrite(over: Current | undefined, known?: Decision): DecidedWrite | Promise<DecidedWrite> {
     const isLarge = over !== undefined && over.json.length >= largeBytesMin;
-    return perform(clock, call, stepsTo(over, known, decide), isLarge);
+    return runTask(clock, call, stepsTo(over, known, decide), isLarge);
   }
 
   function asCurrent(stored: Stored | undefined): Current | undefined {
@@ -109,8 +109,8 @@ export async function writeOver(
 function* stepsTo(
   over: Current | undefined,
   known: Decision | undefined,
-  decide: (current: Current | undefined) => Work<Decision>,
-): Work<DecidedWrite> {
+  decide: (current: Current | undefined) => Task<Decision>,
+): Task<DecidedWrite> {
   over?.read();
   yield;
   const decision = known ?? (yield* decide(over));

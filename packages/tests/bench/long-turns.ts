@@ -8,7 +8,7 @@
  *
  * From some 500,000 objects on with --max-old-space-size, see docs/performance.md.
  */
-import { callUntil, Scope, systemClock as clock, systemRandom } from '@cluster-apiserver/base';
+import { callUntil, CleanupStack, systemClock as clock, systemRandom } from '@cluster-apiserver/base';
 import { kinds } from '@cluster-apiserver/kinds';
 import {
   get,
@@ -31,7 +31,7 @@ const watchers = 200;
 const gets = 2_000;
 const pageObjects = 500;
 
-const scope = new Scope();
+const scope = new CleanupStack();
 const { endpoints, store } = await openLargeStore(scope);
 const within = (): Call => callUntil(clock.monotonicMs() + 60_000);
 

@@ -1,4 +1,4 @@
-import type { Work } from '@cluster-apiserver/base';
+import type { Task } from '@cluster-apiserver/base';
 import { Budget, Evaluation, requestStepsMax } from '@cluster-apiserver/expressions';
 import type { AdmissionContext } from '@cluster-apiserver/gates';
 import { forbiddenName, type ServedKind, StatusError } from '@cluster-apiserver/model';
@@ -31,7 +31,7 @@ export function* matchWebhook(
   webhook: CompiledWebhook,
   request: PolicyRequest,
   { measures, clock }: InvokeOptions,
-): Work<ServedKind | undefined> {
+): Task<ServedKind | undefined> {
   const matched = webhook.matches(request);
   if (!matched || (webhook.conditions.length === 0 && webhook.fault === undefined)) return matched;
   const { name, conditions, fault } = webhook;

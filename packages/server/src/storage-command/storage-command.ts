@@ -1,4 +1,4 @@
-import { Scope } from '@cluster-apiserver/base';
+import { CleanupStack } from '@cluster-apiserver/base';
 import { kinds as kindsOf } from '@cluster-apiserver/kinds';
 import { etcdStore, rawTransformer } from '@cluster-apiserver/storage';
 import { createHealth, createMetrics, type Log } from '@cluster-apiserver/telemetry';
@@ -28,7 +28,7 @@ export async function storageCommand(
 ): Promise<number> {
   const { flags, own } = parsed(args);
   const { clock } = surroundings;
-  const scope = new Scope();
+  const scope = new CleanupStack();
   try {
     const keyPrefix = flags['etcd-prefix'].replace(/\/+$/, '');
     const ownPrefix = `${keyPrefix}/.own/`;

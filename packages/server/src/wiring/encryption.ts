@@ -1,4 +1,4 @@
-import type { Scope } from '@cluster-apiserver/base';
+import type { CleanupStack } from '@cluster-apiserver/base';
 import type { Kind } from '@cluster-apiserver/model';
 import { type EncryptionConfiguration, loadEncryptionConfiguration, providersFor } from '@cluster-apiserver/config';
 import {
@@ -31,7 +31,7 @@ export interface EncryptionOptions extends FollowingOptions {
 
 const flag = 'encryption-provider-config';
 
-export async function openEncryption(options: EncryptionOptions, scope: Scope): Promise<Encryption> {
+export async function openEncryption(options: EncryptionOptions, scope: CleanupStack): Promise<Encryption> {
   const { flags, keyPrefix, kinds, surroundings, metrics, health, log } = options;
   const listeners: (() => void)[] = [];
   const readable = (): void => {

@@ -3,10 +3,10 @@ import {
   callUntil,
   type Clock,
   type Random,
-  type Scope,
+  type CleanupStack,
   sleep,
   type Span,
-  withinCall,
+  awaitWithin,
 } from '@cluster-apiserver/base';
 import type { Namespaces } from '@cluster-apiserver/gates';
 import { decode, type KubeObject, StatusError } from '@cluster-apiserver/model';
@@ -52,14 +52,14 @@ export function namespacesIn(resource: Resource, clock: Clock): Namespaces {
       // Many objects may come with one namespace: one of them makes it, and if that fails the next one tries.
       const others = underWay.get(name);
       if (others)
-        return withinCall(
+        return awaitWithin(
           clock,
           call,
           others.catch(() => {}),
         );
       const making = made(name, call.trace).finally(() => underWay.delete(name));
       underWay.set(name, making);
-      return withinCall(clock, call, making);
+      return awaitWithin(clock, call, making);
     },
   };
 }
@@ -77,10 +77,10 @@ export interface SystemNamespaces {
 const retries = { firstMs: 100, maxMs: 10_000 };
 
 /** Sees to it that there are these namespaces, whichever replica is the first. */
-export function makeSystemNamespaces(options: SystemNamespaces, scope: Scope): void {
+export function makeSystemNamespaces(options: SystemNamespaces, scope: CleanupStack): void {
   const closing = new AbortController();
   const made = makeAll(options, closing.signal);
-  scope.onClose('system namespaces', async () => {
+  scope.defer('system namespaces', async () => {
     closing.abort();
     await made;
   });

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { Scope, seededRandom } from '@cluster-apiserver/base';
+import { CleanupStack, seededRandom } from '@cluster-apiserver/base';
 import { type CredentialsOf, http2Connect, identity } from '@cluster-apiserver/storage';
 import { createLog, createMetrics } from '@cluster-apiserver/telemetry';
 import { handClock } from '../../../base/test/hand-clock.ts';
@@ -13,7 +13,7 @@ const pollMs = 10_000;
 
 async function openWithFiles() {
   const clock = handClock();
-  const scope = new Scope();
+  const scope = new CleanupStack();
   const authority = await testAuthority('etcd');
   const issue = () => authority.issue({ subject: [['CN', 'apiserver']] });
   const [first, second] = [await issue(), await issue()];

@@ -1,4 +1,4 @@
-import { detached, inSpan, throwIfAborted, perform, type SpanOptions, type Steps } from '@cluster-apiserver/base';
+import { detach, inSpan, throwIfAborted, runTask, type SpanOptions, type SyncTask } from '@cluster-apiserver/base';
 import {
   KeyExistsError,
   RevisionCompactedError,
@@ -171,7 +171,7 @@ const spanOptions = (operation: string, resource: string): SpanOptions => ({
  */
 function pageReader(client: EtcdClient, reader: EntryReader): Store['list'] {
   let found: { readonly prefix: string; readonly pageKeys: number } | undefined;
-  function* readAll(values: readonly KeyValue[], keys: Keys | undefined): Steps<(Entry | Promise<Entry>)[]> {
+  function* readAll(values: readonly KeyValue[], keys: Keys | undefined): SyncTask<(Entry | Promise<Entry>)[]> {
     const read: (Entry | Promise<Entry>)[] = [];
     for (const value of values) {
       client.history.sawValue(value);
@@ -183,7 +183,7 @@ function pageReader(client: EtcdClient, reader: EntryReader): Store['list'] {
   return async (asked, call) => {
     const end = prefixEnd(asked.prefix);
     // All pages are of one history, or there is no list.
-    const inHistory = { ...detached(call), history: client.history.number };
+    const inHistory = { ...detach(call), history: client.history.number };
     const wanted = asked.limit ?? Number.POSITIVE_INFINITY;
     const entries: Entry[] = [];
     let at = asked.revision;
@@ -199,7 +199,7 @@ function pageReader(client: EtcdClient, reader: EntryReader): Store['list'] {
       );
       at ??= revision(page.header.revision);
       // To decrypt thousands of values takes longer than others should wait.
-      const read = await perform(client.clock, call, readAll(page.values, asked.keys));
+      const read = await runTask(client.clock, call, readAll(page.values, asked.keys));
       // Those that wait for keys wait together.
       const all = read.every(isThere) ? read : Promise.all(read.map(async (entry) => entry));
       entries.push(...(await beforeDeadline(all, call, client.clock)));

@@ -1,5 +1,5 @@
 /** Between what etcd keeps and what the store gives: every value passes through the transformer, with its key. */
-import { type Clock, DeadlineExceededError, type Span, withinCall } from '@cluster-apiserver/base';
+import { type Clock, DeadlineExceededError, type Span, awaitWithin } from '@cluster-apiserver/base';
 import { CorruptValueError, KeyUnavailableError } from '../errors.ts';
 import { revision } from '../revision.ts';
 import type { Call, Entry, Stored, Unreadable } from '../store.ts';
@@ -30,7 +30,7 @@ export function readValue(transformer: Transformer, keyValue: KeyValue, trace?: 
 /** What a transformer gives, unless the call's time is over before, or its caller leaves. */
 export function beforeDeadline<T>(result: T | Promise<T>, call: Call, clock: Clock): T | Promise<T> {
   if (!(result instanceof Promise)) return result;
-  return withinCall(clock, call, result).catch((error: unknown) => {
+  return awaitWithin(clock, call, result).catch((error: unknown) => {
     if (!(error instanceof DeadlineExceededError)) throw error;
     throw new KeyUnavailableError('whoever keeps the key did not answer in time', { cause: error });
   });

@@ -18,7 +18,7 @@
  *
  * What nobody can tell ends in a WriteInDoubtError, whatever else went wrong after the doubt.
  */
-import { type Call, detached, throwIfAborted } from '@cluster-apiserver/base';
+import { type Call, detach, throwIfAborted } from '@cluster-apiserver/base';
 import { PremiseBrokenError, StorageFullError, StorageUnavailableError, WriteInDoubtError } from '../errors.ts';
 import { areBytes, type Pieces } from '../pieces.ts';
 import { revision } from '../revision.ts';
@@ -70,7 +70,7 @@ export function writer(client: EtcdClient, leases: SharedLeases, ownPrefix: stri
   return async (write, caller, history) => {
     throwIfAborted(caller);
     // From the first attempt on it is done for its outcome: who left would else be the reason that nobody learns it.
-    const call = { ...detached(caller), history };
+    const call = { ...detach(caller), history };
     if (write.expected === 0) return create(surroundings, write, nextSeal, { ...call, sinceMs: client.time.nowMs() });
     return replace(surroundings, write, { key: receiptKey, value: `${writerId}/${receipts++}` }, call);
   };

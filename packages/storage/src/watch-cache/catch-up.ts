@@ -4,7 +4,7 @@
  * rest take what is buffered; whoever falls further behind than the buffer goes on in a later pass. So neither the
  * number of readers nor a slow one changes what the store is asked and what memory holds.
  */
-import { type Clock, TurnBudget } from '@cluster-apiserver/base';
+import { type Clock, TimeSlice } from '@cluster-apiserver/base';
 import { RevisionCompactedError } from '../errors.ts';
 import { type Revision, revision } from '../revision.ts';
 import type { CacheItem, Changes } from './collection.ts';
@@ -283,12 +283,12 @@ class Pass<Item extends CacheItem> {
   }
 
   async #read(sets: AsyncIterable<() => Changes<Item>>): Promise<void> {
-    const turn = new TurnBudget(this.#clock);
+    const turn = new TimeSlice(this.#clock);
     let error: unknown;
     try {
       for await (const changesOf of sets) {
         if (this.#abort.signal.aborted) return;
-        turn.begin();
+        turn.resume();
         const { revision: at, changes } = changesOf();
         for (const change of changes) {
           this.#window.add(change);
@@ -296,7 +296,7 @@ class Pass<Item extends CacheItem> {
         }
         this.#reached = revision(Math.max(this.#reached, at));
         this.#notifySoon();
-        if (turn.isSpent) await turn.nextTurn();
+        if (turn.shouldYield()) await turn.yieldToEventLoop();
         if (this.#aheadWeight >= aheadWeightMax) await this.#pause();
         if (this.#abort.signal.aborted) return;
       }

@@ -1,4 +1,4 @@
-import { type Clock, perform, type Steps } from '@cluster-apiserver/base';
+import { type Clock, runTask, type SyncTask } from '@cluster-apiserver/base';
 import { byteString, bytesOf } from '@cluster-apiserver/model';
 import { RevisionCompactedError } from '../errors.ts';
 import { type Revision, revision } from '../revision.ts';
@@ -196,7 +196,7 @@ export class Collection<Item extends CacheItem> {
     if (kept) return kept;
     const since = this.#window.after(revision, undoneMax + 1);
     if (!since || since.length > undoneMax) return undefined;
-    return perform(this.#clock, undefined, withoutChanges(this.#view, since, this.form.termsOf, revision));
+    return runTask(this.#clock, undefined, withoutChanges(this.#view, since, this.form.termsOf, revision));
   }
 
   /** Somebody will come back for the rest of this view. */
@@ -221,7 +221,7 @@ export class Collection<Item extends CacheItem> {
       },
       call,
     );
-    return { ...page, items: await perform(this.#clock, call, this.#readAll(entries)) };
+    return { ...page, items: await runTask(this.#clock, call, this.#readAll(entries)) };
   }
 
   /** The changes after a revision, whole revisions from a limit on; undefined when it is too old for the memory. */
@@ -332,7 +332,7 @@ export class Collection<Item extends CacheItem> {
    * Begins again from all there is at a revision, which is given bit by bit, in the order of the keys. Nothing of it
    * is seen before `prepare` has been run and what it gives is called.
    */
-  reload(): { add(entry: Entry): void; prepare(revision: Revision): Steps<() => void> } {
+  reload(): { add(entry: Entry): void; prepare(revision: Revision): SyncTask<() => void> } {
     const newest = new Map<string, Item>();
     return {
       add: (entry) => {
@@ -343,7 +343,7 @@ export class Collection<Item extends CacheItem> {
     };
   }
 
-  *#prepare(newest: Map<string, Item>, revision: Revision): Steps<() => void> {
+  *#prepare(newest: Map<string, Item>, revision: Revision): SyncTask<() => void> {
     const items = { [Symbol.iterator]: () => newest.values() };
     const view = yield* viewOf(items, this.form.termsOf, revision);
     return () => {
@@ -365,7 +365,7 @@ export class Collection<Item extends CacheItem> {
     }
   }
 
-  *#readAll(entries: readonly Entry[]): Steps<Item[]> {
+  *#readAll(entries: readonly Entry[]): SyncTask<Item[]> {
     const items: Item[] = [];
     for (const entry of entries) {
       items.push(this.#read(entry));

@@ -1,4 +1,4 @@
-import type { Steps } from '@cluster-apiserver/base';
+import type { SyncTask } from '@cluster-apiserver/base';
 /**
  * An ordered set that never changes: adding and removing give another set that shares nearly all of its nodes with the
  * old one. So a snapshot costs nothing, for as long as somebody reads it, while writes go on. It is a B-tree that knows
@@ -49,7 +49,7 @@ export class SortedSet<T extends Keyed> {
   }
 
   /** The same in steps of one node each, for sets that are too large to be made in one turn of the event loop. */
-  static *steps<T extends Keyed>(items: Iterable<T>): Steps<SortedSet<T>> {
+  static *steps<T extends Keyed>(items: Iterable<T>): SyncTask<SortedSet<T>> {
     let nodes: Node<T>[] = yield* group(items, leaf);
     while (nodes.length > 1) nodes = yield* group(nodes, branch);
     return nodes[0] ? new SortedSet(nodes[0]) : SortedSet.empty();
@@ -115,7 +115,7 @@ const branch = <T>(children: readonly Node<T>[]): Branch<T> => ({
 /** Nodes that are as full as they stay when items come one by one, so that the next ones need not be parted at once. */
 const nodeFilled = Math.floor((nodeMax * 2) / 3);
 
-function* group<P, N>(parts: Iterable<P>, make: (parts: readonly P[]) => N): Steps<N[]> {
+function* group<P, N>(parts: Iterable<P>, make: (parts: readonly P[]) => N): SyncTask<N[]> {
   const nodes: N[] = [];
   let group: P[] = [];
   for (const part of parts) {

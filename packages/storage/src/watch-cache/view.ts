@@ -1,4 +1,4 @@
-import type { Steps } from '@cluster-apiserver/base';
+import type { SyncTask } from '@cluster-apiserver/base';
 import type { Revision } from '../revision.ts';
 import { type Keyed, SortedSet } from './sorted-set.ts';
 import type { ItemChange } from './window.ts';
@@ -28,7 +28,7 @@ export function* viewOf<Item extends Keyed>(
   items: Iterable<Item>,
   termsOf: TermsOf<Item>,
   revision: Revision,
-): Steps<View<Item>> {
+): SyncTask<View<Item>> {
   const byTerm = new Map<string, Item[]>();
   for (const item of items) {
     for (const term of termsOf(item)) {
@@ -54,7 +54,7 @@ export function* viewOf<Item extends Keyed>(
 const sortedPerStep = 256;
 
 /** In the order of their keys, in small steps: those of some first, and then of twice as many. */
-function* sort<T extends Keyed>(all: readonly T[]): Steps<readonly T[]> {
+function* sort<T extends Keyed>(all: readonly T[]): SyncTask<readonly T[]> {
   let sorted: T[][] = [];
   for (let at = 0; at < all.length; at += sortedPerStep) {
     sorted.push(all.slice(at, at + sortedPerStep).sort((one, other) => (one.key < other.key ? -1 : 1)));
@@ -68,7 +68,7 @@ function* sort<T extends Keyed>(all: readonly T[]): Steps<readonly T[]> {
   return sorted[0] ?? [];
 }
 
-function* merge<T extends Keyed>(ones: T[], others: readonly T[]): Steps<T[]> {
+function* merge<T extends Keyed>(ones: T[], others: readonly T[]): SyncTask<T[]> {
   if (others.length === 0) return ones;
   const merged: T[] = [];
   let at = 0;
@@ -124,7 +124,7 @@ export function* withoutChanges<Item extends Keyed>(
   changes: readonly ItemChange<Item>[],
   termsOf: TermsOf<Item>,
   revision: Revision,
-): Steps<View<Item>> {
+): SyncTask<View<Item>> {
   let before: View<Item> = { ...view, revision };
   for (let at = changes.length - 1; at >= 0; at--) {
     const { previous, current } = changes[at] as ItemChange<Item>;

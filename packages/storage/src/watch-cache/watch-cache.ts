@@ -3,7 +3,7 @@
  * write below the prefix moves the revision that it has come to. A list and a watch of it can never disagree, because
  * state, changes and revision move together in one turn.
  */
-import { backoff, callUntil, type Clock, type Random, perform, sleep, TurnBudget } from '@cluster-apiserver/base';
+import { backoff, callUntil, type Clock, type Random, runTask, sleep, TimeSlice } from '@cluster-apiserver/base';
 import { HistoryReplacedError, RevisionCompactedError } from '../errors.ts';
 import type { HistoryReplaced } from '../etcd/history.ts';
 import { type Revision, revision } from '../revision.ts';
@@ -74,7 +74,7 @@ export function openWatchCache<Item extends CacheItem>(options: WatchCacheOption
   const closing = new AbortController();
   const { signal } = closing;
   /** What the watch or a list may take of one turn: both bring some thousand entries at once. */
-  const turn = new TurnBudget(clock);
+  const turn = new TimeSlice(clock);
   const first = Promise.withResolvers<void>();
   let following = false;
   let lostBecause: unknown;
@@ -126,18 +126,18 @@ export function openWatchCache<Item extends CacheItem>(options: WatchCacheOption
       from = page.revision;
       // The store reads the next one while this one is looked into.
       next = page.remaining > 0 ? readPage(page.entries.at(-1)?.key, from) : undefined;
-      turn.begin();
+      turn.resume();
       for (const entry of page.entries) {
         const collection = collectionOf(entry.key);
         if (!collection) continue;
         if (entry.unreadable) unread.push(entry);
         reloads.get(collection)?.add(entry);
         items++;
-        if (turn.isSpent) await turn.nextTurn();
+        if (turn.shouldYield()) await turn.yieldToEventLoop();
       }
     } while (next);
     const finish: (() => void)[] = [];
-    for (const reload of reloads.values()) finish.push(await perform(clock, undefined, reload.prepare(from)));
+    for (const reload of reloads.values()) finish.push(await runTask(clock, undefined, reload.prepare(from)));
     signal.throwIfAborted();
     ofRound.throwIfAborted();
     unreadables.clear();
@@ -177,10 +177,10 @@ export function openWatchCache<Item extends CacheItem>(options: WatchCacheOption
         for await (const set of store.watch(prefix, from, ended, 'untold', 'late')) {
           if (ended.aborted) break;
           pauses.reset();
-          turn.begin();
+          turn.resume();
           apply(set);
-          if (!turn.isSpent) continue;
-          await turn.nextTurn();
+          if (!turn.shouldYield()) continue;
+          await turn.yieldToEventLoop();
           if (ended.aborted) break;
         }
       } catch (cause) {

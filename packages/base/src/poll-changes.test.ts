@@ -4,20 +4,20 @@ import { readFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { systemClock as clock } from './clock.ts';
-import { follow } from './follow.ts';
+import { pollChanges } from './poll-changes.ts';
 
 let directory: string;
 let file: string;
-let used: string[];
-let told: string[];
+let applied: string[];
+let reported: string[];
 let reads: number;
 let stop: () => void;
 
 beforeEach(() => {
-  directory = fs.mkdtempSync(path.join(os.tmpdir(), 'follow-'));
+  directory = fs.mkdtempSync(path.join(os.tmpdir(), 'poll-changes-'));
   file = path.join(directory, 'file');
-  used = [];
-  told = [];
+  applied = [];
+  reported = [];
   reads = 0;
 });
 afterEach(() => {
@@ -25,19 +25,19 @@ afterEach(() => {
   fs.rmSync(directory, { recursive: true });
 });
 
-/** What contains `bad` is not usable. */
+/** A content that contains `bad` is invalid. */
 function start(): void {
-  stop = follow(
+  stop = pollChanges(
     {
       clock,
       pollMs: 1,
       read: () => readFile(file, 'utf8').finally(() => reads++),
-      same: (one, other) => one === other,
-      use: (next) => {
-        if (next.includes('bad')) throw new Error(`${next} is not usable`);
-        used.push(next);
+      isEqual: (one, other) => one === other,
+      apply: (next) => {
+        if (next.includes('bad')) throw new Error(`${next} is invalid`);
+        applied.push(next);
       },
-      failed: (error) => told.push(String(error)),
+      onError: (error) => reported.push(String(error)),
     },
     fs.readFileSync(file, 'utf8'),
   );
@@ -45,7 +45,7 @@ function start(): void {
 
 async function until(fact: () => boolean): Promise<void> {
   for (let rounds = 0; !fact(); rounds++) {
-    if (rounds > 5_000) throw new Error(`in vain; used ${used.join()}, told ${told.join()}`);
+    if (rounds > 5_000) throw new Error(`timed out; applied ${applied.join()}, reported ${reported.join()}`);
     await new Promise<void>((resolve) => void clock.after(1, resolve));
   }
 }
@@ -54,7 +54,7 @@ const rename = (content: string): void => {
   fs.writeFileSync(`${file}.next`, content);
   fs.renameSync(`${file}.next`, file);
 };
-/** The way of Kubernetes with volumes: the file leads into a directory that is exchanged as a whole. */
+/** As Kubernetes updates volumes: a symbolic link to a directory is replaced. */
 const swap = (content: string): void => {
   const version = path.join(directory, `version-${content}`);
   fs.mkdirSync(version);
@@ -67,7 +67,7 @@ test.each([
   ['an edit in place', (content: string) => fs.writeFileSync(file, content)],
   ['a rename', rename],
   ['a swapped symbolic link', swap],
-])('%s is noticed, each time, and once', async (_, write) => {
+])('%s is applied once, each time', async (_, write) => {
   if (write === swap) {
     swap('first');
     fs.symlinkSync(path.join(directory, 'current', 'file'), file);
@@ -75,13 +75,13 @@ test.each([
   start();
   for (const [count, content] of ['second', 'third'].entries()) {
     write(content);
-    await until(() => used.length > count);
+    await until(() => applied.length > count);
   }
-  expect(used.at(-1)).toBe('third');
-  expect(told).toEqual([]);
+  expect(applied.at(-1)).toBe('third');
+  expect(reported).toEqual([]);
 });
 
-test('what cannot be used is told once, and again when it was mended in between', async () => {
+test('an invalid content is reported once, and again if it was valid in between', async () => {
   const read = async (): Promise<void> => {
     const enough = reads + 2; // of two the later one has begun since
     await until(() => reads >= enough);
@@ -89,47 +89,47 @@ test('what cannot be used is told once, and again when it was mended in between'
   fs.writeFileSync(file, 'first');
   start();
   rename('bad');
-  await until(() => told.length === 1);
+  await until(() => reported.length === 1);
   await read();
-  expect(told).toHaveLength(1);
+  expect(reported).toHaveLength(1);
   rename('first');
   await read();
   rename('bad');
-  await until(() => told.length === 2);
-  expect(used).toEqual([]);
+  await until(() => reported.length === 2);
+  expect(applied).toEqual([]);
 });
 
-test('what is used later is used although a report of a fault failed', async () => {
+test('a later content is applied although reporting an error failed', async () => {
   fs.writeFileSync(file, 'first');
-  stop = follow(
+  stop = pollChanges(
     {
       clock,
       pollMs: 1,
       read: () => readFile(file, 'utf8'),
-      same: (one, other) => one === other,
-      use: (next) => {
-        if (next.includes('bad')) throw new Error(`${next} is not usable`);
-        used.push(next);
+      isEqual: (one, other) => one === other,
+      apply: (next) => {
+        if (next.includes('bad')) throw new Error(`${next} is invalid`);
+        applied.push(next);
       },
-      failed: (error) => {
-        told.push(String(error));
+      onError: (error) => {
+        reported.push(String(error));
         throw new Error('the log is full');
       },
     },
     'first',
   );
   rename('bad');
-  await until(() => told.length > 1);
+  await until(() => reported.length > 1);
   rename('second');
-  await until(() => used.length === 1);
+  await until(() => applied.length === 1);
 });
 
-test('a file that is away is told, and is followed when it is back', async () => {
+test('a missing file is reported, and polled until it is back', async () => {
   fs.writeFileSync(file, 'first');
   start();
   fs.rmSync(file);
-  await until(() => told.length === 1);
-  expect(told[0]).toContain('ENOENT');
+  await until(() => reported.length === 1);
+  expect(reported[0]).toContain('ENOENT');
   rename('second');
-  await until(() => used.length === 1);
+  await until(() => applied.length === 1);
 });

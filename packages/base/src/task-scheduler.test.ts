@@ -1,16 +1,16 @@
 import { expect, test } from '@jest/globals';
 import { type Clock, systemClock } from './clock.ts';
-import { iterationsPerSlice, turnsOf } from './turns.ts';
+import { iterationsPerSlice, schedulerOf } from './task-scheduler.ts';
 
-/** Time moves by hand, and the iterations of the event loop up to the next slice are a call. */
-function byHand() {
+/** A clock that `spend` advances; `iterate` runs the event loop up to the next slice. */
+function manualClock() {
   let ms = 0;
   const soon: (() => void)[] = [];
   const clock: Clock = { ...systemClock, monotonicMs: () => ms, soon: (callback) => void soon.push(callback) };
   return {
-    turns: turnsOf(clock),
+    scheduler: schedulerOf(clock),
     clock,
-    work: (milliseconds: number) => void (ms += milliseconds),
+    spend: (milliseconds: number) => void (ms += milliseconds),
     iterate: async () => {
       for (let i = 0; i < iterationsPerSlice; i++) for (const callback of soon.splice(0)) callback();
       await Promise.resolve();
@@ -19,12 +19,12 @@ function byHand() {
   };
 }
 
-test('works of some milliseconds have one iteration of the event loop each, in the order in which they came', async () => {
-  const { turns, work, iterate } = byHand();
+test('tasks of several milliseconds get one slice each, in order', async () => {
+  const { scheduler, spend, iterate } = manualClock();
   const done: string[] = [];
   for (const name of ['a', 'b', 'c'])
-    void turns.take(() => {
-      work(5);
+    void scheduler.schedule(() => {
+      spend(5);
       done.push(name);
     });
   expect(done).toEqual([]);
@@ -34,27 +34,27 @@ test('works of some milliseconds have one iteration of the event loop each, in t
   }
 });
 
-test('short works share an iteration, but for what is asked for meanwhile', async () => {
-  const { turns, work, iterate, scheduled } = byHand();
+test('short tasks share a slice, except those queued meanwhile', async () => {
+  const { scheduler, spend, iterate, scheduled } = manualClock();
   let done = 0;
   const again = (): void => {
-    work(0.1);
+    spend(0.1);
     done++;
-    if (done < 40) void turns.take(again);
+    if (done < 40) void scheduler.schedule(again);
   };
-  for (let i = 0; i < 10; i++) void turns.take(again);
+  for (let i = 0; i < 10; i++) void scheduler.schedule(again);
   await iterate();
   expect(done).toBe(10);
   while (scheduled() > 0) await iterate();
   expect(done).toBeGreaterThanOrEqual(40);
 });
 
-test('a work is told when others should have their turn', async () => {
-  const { turns, work, iterate } = byHand();
+test('a task learns when it should yield', async () => {
+  const { scheduler, spend, iterate } = manualClock();
   let steps = 0;
-  const taken = turns.take((isOver) => {
+  const taken = scheduler.schedule((isOver) => {
     while (!isOver()) {
-      work(1);
+      spend(1);
       steps++;
     }
     return 'done';
@@ -64,12 +64,12 @@ test('a work is told when others should have their turn', async () => {
   expect(steps).toBe(4);
 });
 
-test('a work that is alone is done at once, and many at one moment are spread over iterations', async () => {
-  const { turns, work, iterate, scheduled } = byHand();
+test('a single task runs at once, and many at the same moment spread over slices', async () => {
+  const { scheduler, spend, iterate, scheduled } = manualClock();
   const done: number[] = [];
   const take = (at: number): number | Promise<number> =>
-    turns.takeNow(() => {
-      work(1);
+    scheduler.runOrSchedule(() => {
+      spend(1);
       return done.push(at);
     });
   expect(take(0)).toBe(1);
@@ -86,11 +86,11 @@ test('a work that is alone is done at once, and many at one moment are spread ov
   expect(done).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
 });
 
-test('an iteration has a bounded number of works, however short each is', async () => {
-  const { turns, iterate, scheduled } = byHand();
+test('a slice has a bounded number of tasks, however short they are', async () => {
+  const { scheduler, iterate, scheduled } = manualClock();
   let done = 0;
   const counts: number[] = [];
-  for (let at = 0; at < 100; at++) void turns.takeNow(() => done++);
+  for (let at = 0; at < 100; at++) void scheduler.runOrSchedule(() => done++);
   counts.push(done);
   while (scheduled() > 0) {
     await iterate();
@@ -99,22 +99,22 @@ test('an iteration has a bounded number of works, however short each is', async 
   expect(counts).toEqual([32, 64, 96, 100]);
 });
 
-test('a work that could be done at once waits behind those that wait already', async () => {
-  const { turns, iterate } = byHand();
+test('a task that could run at once waits for those queued before it', async () => {
+  const { scheduler, iterate } = manualClock();
   const done: string[] = [];
-  void turns.take(() => done.push('first'));
-  void turns.takeNow(() => done.push('second'));
+  void scheduler.schedule(() => done.push('first'));
+  void scheduler.runOrSchedule(() => done.push('second'));
   expect(done).toEqual([]);
   await iterate();
   expect(done).toEqual(['first', 'second']);
 });
 
-test('what a work throws is thrown to who asked for it, and the next one has its turn', async () => {
-  const { turns, iterate } = byHand();
-  const broken = turns.take(() => {
+test('an error of a task rejects its caller, and the next task runs', async () => {
+  const { scheduler, iterate } = manualClock();
+  const broken = scheduler.schedule(() => {
     throw new Error('broken');
   });
-  const next = turns.take(() => 1);
+  const next = scheduler.schedule(() => 1);
   const both = Promise.allSettled([broken, next]);
   await iterate();
   expect(await both).toEqual([
@@ -123,9 +123,9 @@ test('what a work throws is thrown to who asked for it, and the next one has its
   ]);
 });
 
-test('a process has one queue, and asks the event loop for nothing while nobody waits', () => {
-  const { turns, clock, scheduled } = byHand();
-  expect(turnsOf(clock)).toBe(turns);
-  expect(turnsOf({ ...clock })).not.toBe(turns);
+test('a clock has one scheduler, which schedules nothing while its queue is empty', () => {
+  const { scheduler, clock, scheduled } = manualClock();
+  expect(schedulerOf(clock)).toBe(scheduler);
+  expect(schedulerOf({ ...clock })).not.toBe(scheduler);
   expect(scheduled()).toBe(0);
 });
