@@ -32,7 +32,7 @@ const counted = (store: Store): Store => ({
   ...store,
   get: (...args) => (requests.reads++, store.get(...args)),
   list: (...args) => (requests.lists++, store.list(...args)),
-  head: (...args) => (requests.barriers++, store.head(...args)),
+  readLatestRevision: (...args) => (requests.barriers++, store.readLatestRevision(...args)),
   create: (...args) => (requests.writes++, store.create(...args)),
   update: (...args) => (requests.writes++, store.update(...args)),
   delete: (...args) => (requests.writes++, store.delete(...args)),
@@ -46,7 +46,7 @@ const registry = openRegistry({
   report: () => {},
 });
 scope.defer('cache', () => registry.cache.close());
-await registry.cache.filled;
+await registry.cache.firstLoad;
 const resourceOf = (plural: string): Resource =>
   registry.resources.find(({ kind }) => kind.plural === plural) as Resource; // both are served
 const [namespaces, accounts] = [resourceOf('namespaces'), resourceOf('serviceaccounts')];
@@ -74,7 +74,7 @@ async function fill(namespace: string, more: Partial<ObjectMeta>): Promise<void>
     }
   };
   await Promise.all(Array.from({ length: writers }, write));
-  await accounts.collection.reach(last, within());
+  await accounts.collection.waitUntilFresh(last, within());
 }
 
 const unmeasured: ControllerMeasures = {
@@ -158,11 +158,11 @@ if (isWanted('held')) {
   await make(namespaces, 'held', undefined);
   await fill('held', { finalizers: ['example.com/hold'] });
   let marked = 0;
-  accounts.collection.follow({
-    changed: ({ current }) => {
+  accounts.collection.subscribe({
+    onChange: ({ current }) => {
       if (current && !current.unreadable && current.lifecycle?.deletionTimestamp) marked++;
     },
-    interrupted: () => {},
+    onReset: () => {},
   });
   await measure(
     `namespace of ${count} held objects deleted`,

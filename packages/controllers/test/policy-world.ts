@@ -85,7 +85,7 @@ export function policyWorld(): PolicyWorld {
         ({ object }) => object,
         () => undefined,
       ),
-    lock: (plural, name) => store.lock(resourceIn(own, plural).collection.form.prefix + name),
+    lock: (plural, name) => store.lock(resourceIn(own, plural).collection.descriptor.prefix + name),
     close: async () => {
       for (const { cache } of opened) await cache.close();
       memory.close();

@@ -57,7 +57,10 @@ beforeEach(() => {
   const store = memoryStore(clock);
   registry = openRegistry({
     kinds: [machineKind, robotKind, noteKind],
-    store: { ...store, head: (call) => (unanswered ? new Promise(() => {}) : store.head(call)) },
+    store: {
+      ...store,
+      readLatestRevision: (call) => (unanswered ? new Promise(() => {}) : store.readLatestRevision(call)),
+    },
     keyPrefix: '/registry',
     clock,
     random,

@@ -6,7 +6,7 @@
 import { type Call, type Clock, runTask, type SyncTask } from '@cluster-apiserver/base';
 import { type KubeObject, StatusError } from '@cluster-apiserver/model';
 import type { Cached, Resource } from '@cluster-apiserver/registry';
-import { textOfKey } from '@cluster-apiserver/storage';
+import { textOfItemKey } from '@cluster-apiserver/storage';
 
 export interface FollowOptions<Compiled> {
   /** What an object is called in answers. */
@@ -73,7 +73,7 @@ export function followObjects<Compiled>({
     changes++;
     if (!round && !isClosed) startRound();
   };
-  const stops = collections.map((collection) => collection.follow({ changed, interrupted: changed }));
+  const stops = collections.map((collection) => collection.subscribe({ onChange: changed, onReset: changed }));
   changed();
 
   const requireReadable = (): void => {
@@ -85,7 +85,7 @@ export function followObjects<Compiled>({
     );
   };
   const settleLater = async (call: Call): Promise<void> => {
-    await anyOfThem.reach('any', call);
+    await anyOfThem.waitUntilFresh('any', call);
     const upTo = changes;
     while (compiledChanges < upTo && !isClosed) {
       if (!round) startRound();
@@ -96,7 +96,7 @@ export function followObjects<Compiled>({
   return {
     settle: (call) => {
       if (compiledChanges < changes) return settleLater(call);
-      for (const collection of collections) if (!collection.knowsLocalWrites) return settleLater(call);
+      for (const collection of collections) if (!collection.hasLocalWrites) return settleLater(call);
       requireReadable();
       return undefined;
     },
@@ -144,7 +144,7 @@ export class CompiledObjects<Compiled> {
       const known = this.#byKey.get(item.key);
       // What it said before holds until it can be read again: nobody escapes from a policy by a key that is lost.
       if (known && (known.item === item || item.unreadable)) next.set(item.key, known);
-      else if (item.unreadable) unreadable ??= `${this.#resource.kind.plural}/${textOfKey(item.key)}`;
+      else if (item.unreadable) unreadable ??= `${this.#resource.kind.plural}/${textOfItemKey(item.key)}`;
       else next.set(item.key, { item, compiled: yield* this.#compile(item.object) });
       yield;
     }

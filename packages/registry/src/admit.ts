@@ -7,7 +7,7 @@ import {
   StatusError,
   type UserInfo,
 } from '@cluster-apiserver/model';
-import { PremiseBrokenError, type Revision } from '@cluster-apiserver/storage';
+import { PreconditionFailedError, type Revision } from '@cluster-apiserver/storage';
 import type { Resource } from './resource.ts';
 
 /** Who sends a write, and what that has to get past. What the server does by itself has no requester. */
@@ -150,7 +150,7 @@ export async function createAdmitted(
     try {
       return await write(preconditions);
     } catch (error) {
-      if (!(error instanceof PremiseBrokenError)) throw error;
+      if (!(error instanceof PreconditionFailedError)) throw error;
       if (tries === triesMax)
         throw new StatusError(
           'ServiceUnavailable',
@@ -158,7 +158,7 @@ export async function createAdmitted(
           { retryAfterSeconds: 1 },
           { cause: error },
         );
-      await resource.collection.reach(error.revision, call);
+      await resource.collection.waitUntilFresh(error.revision, call);
     }
   }
 }

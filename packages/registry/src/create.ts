@@ -20,7 +20,7 @@ import {
   validateObjectMeta,
   withoutManagedFields,
 } from '@cluster-apiserver/model';
-import { CorruptValueError, KeyExistsError, type Stored } from '@cluster-apiserver/storage';
+import { CorruptValueError, KeyExistsError, type StoredValue } from '@cluster-apiserver/storage';
 import { admit, createAdmitted, mutate } from './admit.ts';
 import { generatedName } from './names.ts';
 import { MadeObject, type Outcome } from './outcome.ts';
@@ -187,7 +187,7 @@ async function stored(
   const { kind, store, collection } = resource;
   const name = object.metadata.name as string; // finished() refuses an object without one
   const { key, itemKey } = placeOf(resource, options.namespace, name);
-  const taken = (current: Stored): StatusError =>
+  const taken = (current: StoredValue): StatusError =>
     alreadyExists(kind, name, isLeaving(kind, current, itemKey) ? 'object is being deleted: ' : '');
   try {
     if (bytes === undefined) {
@@ -198,9 +198,9 @@ async function stored(
     }
     const { timeToLiveSeconds } = kind;
     const revision = await createAdmitted(resource, object, options, call, (premises) =>
-      store.create(key, bytesOf(bytes), { timeToLiveSeconds, source: object, premises }, call),
+      store.create(key, bytesOf(bytes), { timeToLiveSeconds, source: object, preconditions: premises }, call),
     );
-    collection.wrote(revision);
+    collection.noteLocalWrite(revision);
     return new MadeObject(object, revision, bytes);
   } catch (error) {
     if (error instanceof KeyExistsError) throw taken(error.current);
@@ -210,7 +210,7 @@ async function stored(
   }
 }
 
-function isLeaving(kind: Kind, current: Stored, itemKey: ByteString): boolean {
+function isLeaving(kind: Kind, current: StoredValue, itemKey: ByteString): boolean {
   try {
     return readStored(kind, current, itemKey).object.metadata.deletionTimestamp !== undefined;
   } catch (error) {

@@ -60,7 +60,7 @@ export function deleteObject(resource: Resource, name: string, options: DeleteOp
       return await deleteReadable(resource, name, options, call);
     } catch (error) {
       // What is only locked away for now is whole.
-      if (!options.ignoreReadErrors || !(error instanceof CorruptValueError) || !error.lasting) throw error;
+      if (!options.ignoreReadErrors || !(error instanceof CorruptValueError) || !error.isPermanent) throw error;
       return { answer: await deleteUnreadable(resource, { ...options, name }, call), gone: true };
     }
   });

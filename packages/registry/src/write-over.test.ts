@@ -24,7 +24,7 @@ beforeEach(async () => {
   resource = registry.resources[0] as Resource;
   const robot = { kind: 'Robot', apiVersion: 'v1', metadata: { name: 'a' } };
   await create(resource, decode(robotKind.schema, robot, () => {}) as KubeObject, options, call);
-  await resource.collection.reach(undefined, call);
+  await resource.collection.waitUntilFresh(undefined, call);
 });
 afterEach(() => registry.cache.close());
 

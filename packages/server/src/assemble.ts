@@ -141,7 +141,7 @@ export async function assemble(
       },
     });
 
-    const { filled } = cache;
+    const { firstLoad: filled } = cache;
     const roles = openRbac({ resources, filled, clock, random, health, log }, scope);
     const rbac = roles?.authorizer ?? firstToDecide([]);
     const authorization = await openAuthorization({ ...following, isAlwaysAllowed, rbac }, scope);

@@ -1,10 +1,10 @@
 import type { Revision } from './revision.ts';
-import type { Stored } from './store.ts';
+import type { StoredValue } from './store.ts';
 
 export class KeyExistsError extends Error {
   override readonly name = 'KeyExistsError';
-  readonly current: Stored;
-  constructor(current: Stored) {
+  readonly current: StoredValue;
+  constructor(current: StoredValue) {
     super(`${current.key} has a value since revision ${current.revision}`);
     this.current = current;
   }
@@ -13,15 +13,15 @@ export class KeyExistsError extends Error {
 export class RevisionMismatchError extends Error {
   override readonly name = 'RevisionMismatchError';
   /** What is there instead; undefined when the key has no value. */
-  readonly current: Stored | undefined;
-  constructor(key: string, expected: Revision, current: Stored | undefined) {
+  readonly current: StoredValue | undefined;
+  constructor(key: string, expected: Revision, current: StoredValue | undefined) {
     super(`${key} is at revision ${current?.revision ?? 'none'}, not at ${expected}`);
     this.current = current;
   }
 }
 
 /** What a write relied on has been written since, or is gone. Nothing was written. */
-export class PremiseBrokenError extends Error {
+export class PreconditionFailedError extends Error {
   override readonly name = 'PremiseBrokenError';
   /** When it was seen to be so: what is known at this revision tells why. */
   readonly revision: Revision;
@@ -34,10 +34,10 @@ export class PremiseBrokenError extends Error {
 export class RevisionCompactedError extends Error {
   override readonly name = 'RevisionCompactedError';
   /** The oldest revision that can still be read; undefined where etcd does not tell. */
-  readonly oldest: Revision | undefined;
+  readonly oldestRevision: Revision | undefined;
   constructor(asked: Revision, oldest?: Revision, options?: ErrorOptions) {
     super(`revision ${asked} is no longer kept`, options);
-    this.oldest = oldest;
+    this.oldestRevision = oldest;
   }
 }
 
@@ -84,12 +84,12 @@ export class CorruptValueError extends Error {
   override readonly name = 'CorruptValueError';
   readonly keys: readonly string[];
   /** False when it may be readable again by itself. */
-  readonly lasting: boolean;
+  readonly isPermanent: boolean;
   constructor(keys: readonly string[], options?: ErrorOptions) {
     super(`cannot read what is stored under ${keys.slice(0, 100).join(', ')}`, options);
     this.keys = keys;
     const cause = options?.cause;
-    this.lasting = cause instanceof CorruptValueError ? cause.lasting : !(cause instanceof KeyUnavailableError);
+    this.isPermanent = cause instanceof CorruptValueError ? cause.isPermanent : !(cause instanceof KeyUnavailableError);
   }
 }
 

@@ -20,7 +20,7 @@ import type { Revision } from './revision.ts';
  *   in a HistoryReplacedError: no answer is of both.
  */
 export interface Store {
-  get(key: string, call: Call): Promise<Reading>;
+  get(key: string, call: Call): Promise<ReadResult>;
   list(range: Range, call: Call): Promise<Snapshot>;
   /**
    * Throws KeyExistsError, with what is there, when the key has a value, and else PremiseBrokenError when one of the
@@ -41,16 +41,16 @@ export interface Store {
     after: Revision,
     signal: AbortSignal,
     previous?: 'told' | 'untold',
-    keys?: Keys,
+    keys?: SlowKeys,
   ): AsyncIterable<ChangeSet>;
   /** The newest revision: that of the last write that was acknowledged before, or a later one. */
-  head(call: Call): Promise<Revision>;
+  readLatestRevision(call: Call): Promise<Revision>;
   /** Makes quiet watches tell soon how far they have come. Returns at once and may be called at any time. */
-  askForProgress(): void;
+  requestProgress(): void;
   /** Makes watches that tell nothing begin anew from where they are, at another member where there is one. */
-  reopenWatches(): void;
+  restartWatches(): void;
   /** The number of the present history: what was read under another number is not there any more. */
-  readonly history: number;
+  readonly historyNumber: number;
   /** Calls back in the turn in which another history is found. The returned function ends that. */
   onHistoryReplaced(listener: (replaced: HistoryReplaced) => void): () => void;
 }
@@ -59,11 +59,11 @@ export interface Store {
  * Whether values whose encryption keys take long are waited for, or are unreadable for now so that the others are not
  * delayed; whoever chooses that looks after the late ones.
  */
-export type Keys = 'awaited' | 'late';
+export type SlowKeys = 'awaited' | 'late';
 
 export type { Call };
 
-export interface Stored {
+export interface StoredValue {
   readonly key: string;
   readonly value: Buffer;
   /** When the key was last written. */
@@ -75,21 +75,21 @@ export interface Stored {
 }
 
 /** Something is there and cannot be read: the transformer refused it. Whoever lists many goes on with the others. */
-export interface Unreadable {
+export interface UnreadableEntry {
   readonly key: string;
   readonly revision: Revision;
   readonly unreadable: CorruptValueError;
   /** Tries once more to read the same value. */
   readonly retry: () => Promise<Entry>;
   /** The reading that took too long to be waited for, and goes on. */
-  readonly late?: Promise<Entry> | undefined;
+  readonly pending?: Promise<Entry> | undefined;
 }
 
-export type Entry = (Stored & { readonly unreadable?: undefined }) | Unreadable;
+export type Entry = (StoredValue & { readonly unreadable?: undefined }) | UnreadableEntry;
 
-export interface Reading {
+export interface ReadResult {
   /** Undefined when the key has no value. */
-  readonly stored: Stored | undefined;
+  readonly stored: StoredValue | undefined;
   /** The revision that the reading is true at. */
   readonly revision: Revision;
 }
@@ -101,7 +101,7 @@ export interface Range {
   readonly limit?: number | undefined;
   /** The snapshot to read; the newest when undefined. Throws RevisionCompactedError or RevisionTooLargeError. */
   readonly revision?: Revision | undefined;
-  readonly keys?: Keys | undefined;
+  readonly slowKeys?: SlowKeys | undefined;
 }
 
 export interface Snapshot {
@@ -120,11 +120,11 @@ export interface WriteOptions {
 }
 
 export interface CreateOptions extends WriteOptions {
-  readonly premises?: readonly Premise[] | undefined;
+  readonly preconditions?: readonly Precondition[] | undefined;
 }
 
 /** What a write relies on: that another key was last written then. */
-export interface Premise {
+export interface Precondition {
   readonly key: string;
   readonly revision: number;
 }

@@ -35,5 +35,5 @@ export function connectLargeStore(endpoints: readonly string[], scope: CleanupSt
     random: systemRandom(),
   });
   scope.defer('client', () => client.close());
-  return { client, store: etcdStore({ client, transformer: identity, ownPrefix: '/registry/.own/' }) };
+  return { client, store: etcdStore({ client, transformer: identity, internalPrefix: '/registry/.own/' }) };
 }

@@ -46,7 +46,7 @@ function openClient(): EtcdClient {
   return opened;
 }
 
-const storeOf = (of: EtcdClient) => etcdStore({ client: of, transformer: identity, ownPrefix: '/registry/.own/' });
+const storeOf = (of: EtcdClient) => etcdStore({ client: of, transformer: identity, internalPrefix: '/registry/.own/' });
 
 /** A replica: it collects for as long as it leads. */
 function replica(): { readonly terms: Collecting[]; resign(): Promise<void> } {

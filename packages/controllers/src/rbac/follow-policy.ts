@@ -8,7 +8,7 @@ import { type CurrentPolicy, PolicyIndex } from '@cluster-apiserver/gates';
 import type { ClusterRole, ClusterRoleBinding } from '@cluster-apiserver/kinds';
 import { rbacGroup } from '@cluster-apiserver/model';
 import type { Cached, Resource } from '@cluster-apiserver/registry';
-import { type Call, textOfKey } from '@cluster-apiserver/storage';
+import { type Call, textOfItemKey } from '@cluster-apiserver/storage';
 import { followAll, isLoaded, itemsWithin } from '../memory.ts';
 
 export interface FollowPolicyOptions {
@@ -94,7 +94,7 @@ export function followPolicy({ resources, clock, failed }: FollowPolicyOptions):
   requestBuild();
   return {
     current: () => current,
-    refresh: async (call) => followed[0]?.collection.reach(undefined, call),
+    refresh: async (call) => followed[0]?.collection.waitUntilFresh(undefined, call),
     close: async () => {
       isClosed = true;
       cancelRebuild?.();
@@ -119,7 +119,7 @@ function* fillIndex(index: PolicyIndex, resources: readonly Resource[]): SyncTas
 
 /** What cannot be read grants nothing. */
 function setItem(index: PolicyIndex, kind: string, key: string, item: Cached | undefined): void {
-  const path = textOfKey(key).split('/');
+  const path = textOfItemKey(key).split('/');
   const name = path.at(-1) as string; // splitting gives at least one part
   const namespace = path.length > 1 ? path[0] : undefined;
   if (kind === 'Role' || kind === 'ClusterRole') {

@@ -97,7 +97,7 @@ async function reconcile(
       // It may stay so, and the replica is of use all the same.
       if (error instanceof CorruptValueError) return report({ type: 'unreadable', kind, name });
       if (tries === triesMax || !(error instanceof StatusError && races.includes(error.reason))) throw error;
-      await resource.collection.reach(undefined, call());
+      await resource.collection.waitUntilFresh(undefined, call());
     }
   }
 }
@@ -115,7 +115,7 @@ async function createDefault(resource: Resource, { metadata, ...rest }: KubeObje
   const { kind, apiVersion, schema } = resource.kind;
   const draft = decode(schema, { kind, apiVersion, metadata, ...rest }, () => {}) as KubeObject;
   const { revision } = await create(resource, draft, quiet, call);
-  await resource.collection.reach(revision, call);
+  await resource.collection.waitUntilFresh(revision, call);
 }
 
 async function amend(

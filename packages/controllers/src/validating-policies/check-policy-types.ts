@@ -6,7 +6,7 @@ import { type Clock, runTask, type Random } from '@cluster-apiserver/base';
 import type { ValidatingAdmissionPolicy } from '@cluster-apiserver/kinds';
 import type { ServedKind } from '@cluster-apiserver/model';
 import type { Cached, Resource } from '@cluster-apiserver/registry';
-import { type ItemChange, textOfKey } from '@cluster-apiserver/storage';
+import { type ItemChange, textOfItemKey } from '@cluster-apiserver/storage';
 import { followAndSync } from '../follow-and-sync.ts';
 import type { ControllerMeasures } from '../measures.ts';
 import { callsOf, itemsWithin, readable, readBarrier, unreadableCount } from '../memory.ts';
@@ -64,7 +64,7 @@ export async function checkPolicyTypes(options: PolicyTypeCheckOptions): Promise
     work: check,
     failed: (key, { tries, cause }) => {
       measures.retried();
-      report({ type: 'failed', policy: textOfKey(key), tries, cause });
+      report({ type: 'failed', policy: textOfItemKey(key), tries, cause });
     },
     measures,
   });

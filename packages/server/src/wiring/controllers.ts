@@ -49,7 +49,7 @@ export function startControllers(
     log
       .withName('controllers')
       .info('acquired leadership; starting controllers', { controllers: [...chosen].join(',') });
-    const own = resources.map((one) => ({ ...one, store: whileLeading(one.store, () => election.leading) }));
+    const own = resources.map((one) => ({ ...one, store: whileLeading(one.store, () => election.isLeading) }));
     const options = { resources: own, clock, random, signal: term };
     const run = async (name: string, work: () => Promise<void>): Promise<void> => {
       if (!chosen.has(name)) return;

@@ -31,10 +31,10 @@ export function namespacesIn(resource: Resource, clock: Clock): Namespaces {
     const options = { namespace: undefined, dryRun: false, manager, warn: () => {} };
     try {
       const { revision } = await create(resource, draft, options, call);
-      await collection.reach(revision, call);
+      await collection.waitUntilFresh(revision, call);
     } catch (error) {
       if (!(error instanceof StatusError && error.reason === 'AlreadyExists')) throw error;
-      await collection.reach(undefined, call);
+      await collection.waitUntilFresh(undefined, call);
     }
   };
   return {
@@ -43,11 +43,11 @@ export function namespacesIn(resource: Resource, clock: Clock): Namespaces {
       return (
         found && {
           terminating: found.fields?.['status.phase'] === 'Terminating',
-          precondition: { key: collection.form.prefix + name, revision: found.revision },
+          precondition: { key: collection.descriptor.prefix + name, revision: found.revision },
         }
       );
     },
-    refresh: async (call) => collection.reach(undefined, call),
+    refresh: async (call) => collection.waitUntilFresh(undefined, call),
     make: (name, call) => {
       // Many objects may come with one namespace: one of them makes it, and if that fails the next one tries.
       const others = underWay.get(name);

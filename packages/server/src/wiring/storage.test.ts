@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { CleanupStack, seededRandom } from '@cluster-apiserver/base';
-import { type CredentialsOf, http2Connect, identity } from '@cluster-apiserver/storage';
+import { type GetCredentials, http2Connect, identity } from '@cluster-apiserver/storage';
 import { createLog, createMetrics } from '@cluster-apiserver/telemetry';
 import { handClock } from '../../../base/test/hand-clock.ts';
 import { until } from '../../../base/test/until.ts';
@@ -23,7 +23,7 @@ async function openWithFiles() {
     ['key', first.privateKey],
   ]);
   const lines: string[] = [];
-  let credentials: CredentialsOf = () => undefined;
+  let credentials: GetCredentials = () => undefined;
   const options: unknown[] = [];
   const flags = parseFlags([
     '--etcd-servers=https://127.0.0.1:1',

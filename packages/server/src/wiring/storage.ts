@@ -2,7 +2,7 @@ import { pollChanges, type CleanupStack } from '@cluster-apiserver/base';
 import type { Kind } from '@cluster-apiserver/model';
 import { checkCertificate } from '@cluster-apiserver/pipeline';
 import {
-  type CredentialsOf,
+  type GetCredentials,
   type EtcdClient,
   type EtcdEvent,
   etcdStore,
@@ -52,14 +52,14 @@ export async function openStorage(
     clock,
     random,
     // A user of etcd may have rights below our prefix and nowhere else.
-    headKey: `${ownPrefix}head`,
+    probeKey: `${ownPrefix}head`,
     electionTimeoutMs: flags['etcd-election-timeout'],
     measures,
     report: (event) => reportEtcd(event, etcdLog, measures),
   });
   scope.defer('etcd', () => client.close());
   scope.defer('size of etcd', publishDatabaseSize(metrics, client));
-  return { client, store: etcdStore({ client, transformer, ownPrefix }), measures };
+  return { client, store: etcdStore({ client, transformer, internalPrefix: ownPrefix }), measures };
 }
 
 /** Certificates are replaced long before they end, and new connections are rare. */
@@ -75,7 +75,7 @@ async function followCredentials(
   }: Pick<Surroundings, 'clock' | 'files'> & { readonly certificates: CertificateMeasures },
   log: Log,
   scope: CleanupStack,
-): Promise<CredentialsOf> {
+): Promise<GetCredentials> {
   const noteUse = ({ ca, cert }: Credentials): void => {
     certificates.inUse('etcd-ca', ca);
     certificates.inUse('etcd-client', cert);

@@ -8,10 +8,10 @@ export interface Capabilities {
 }
 
 /** The first good patch of each minor version; those before the first are without, those after the last are with. */
-const progressRequestsSince: Readonly<Record<string, number>> = { '3.4': 25, '3.5': 8 };
+const progressRequestPatches: Readonly<Record<string, number>> = { '3.4': 25, '3.5': 8 };
 
-export function capabilitiesOf(version: string): Capabilities {
+export function capabilitiesOfVersion(version: string): Capabilities {
   const [major = 0, minor = 0, patch = 0] = version.split('.').map((part) => Number.parseInt(part, 10));
-  const since = progressRequestsSince[`${major}.${minor}`];
+  const since = progressRequestPatches[`${major}.${minor}`];
   return { progressRequests: since === undefined ? major > 3 || (major === 3 && minor > 5) : patch >= since };
 }

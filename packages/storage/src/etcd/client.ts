@@ -7,17 +7,17 @@ import { callUntil, type Clock, type Random, serverAttributes, throwIfAborted } 
 import { HistoryReplacedError, StorageFullError, StorageUnavailableError } from '../errors.ts';
 import { type Revision, revision } from '../revision.ts';
 import type { Call } from '../store.ts';
-import { capabilitiesOf } from './capabilities.ts';
-import { meaningOf } from './faults.ts';
+import { capabilitiesOfVersion } from './capabilities.ts';
+import { classifyFault } from './faults.ts';
 import { History, type HistoryReplaced } from './history.ts';
 import { type EtcdMeasures, noMeasures } from './measures.ts';
 import { type Member, type Members, trackMembers } from './members.ts';
-import { outageWatch } from './outage.ts';
+import { trackOutage } from './outage.ts';
 import { Refusals } from './refusals.ts';
 import { type Connect, EtcdFault, type MemberStream } from './transport.ts';
-import { Slowness } from './slowness.ts';
+import { AdaptiveTimeout } from './adaptive-timeout.ts';
 import { Verification } from './verification.ts';
-import { WakingTime } from './waking-time.ts';
+import { StallAwareClock } from './stall-aware-clock.ts';
 import type { Rpc } from './wire/fields.ts';
 import { type RangeRequest, range } from './wire/key-value.ts';
 import { type MemberStatus, memberStatus } from './wire/status.ts';
@@ -29,7 +29,7 @@ export interface EtcdOptions {
   readonly clock: Clock;
   readonly random: Random;
   /** A key that we may read; it need not exist. */
-  readonly headKey?: string;
+  readonly probeKey?: string;
   /** etcd's --election-timeout. Attempts and patience are measured in it. */
   readonly electionTimeoutMs?: number;
   /** Told of what an operator wants to know. */
@@ -58,13 +58,13 @@ export interface EtcdClient {
   readonly clock: Clock;
   readonly random: Random;
   /** What patience is measured in. */
-  readonly time: WakingTime;
+  readonly stallAwareClock: StallAwareClock;
   readonly electionTimeoutMs: number;
   readonly measures: EtcdMeasures;
   /** Rejects with what etcd refuses at present: a watch, or data. */
-  check(call: Call): Promise<void>;
+  checkRefusals(call: Call): Promise<void>;
   /** A watch ended badly; undefined when one has told something. */
-  noteWatch(fault: EtcdFault | undefined): void;
+  noteWatchOutcome(fault: EtcdFault | undefined): void;
   /** What everything that is asked here is a part of. */
   readonly history: History;
   /** Asks until there is an answer that counts. */
@@ -73,11 +73,11 @@ export interface EtcdClient {
    * A stream to the likeliest member. It is not repeated: the caller knows where it was. Rejects with an EtcdFault when
    * there is none, and with a StorageUnavailableError when the client is closed.
    */
-  stream(path: string): Promise<MemberConnection>;
+  openStream(path: string): Promise<MemberConnection>;
   /** The size of the database of the member that answers. */
   readDatabaseBytes(call: Call): Promise<number>;
   /** Asks a quorum for the newest revision; throws StorageUnavailableError when there is none to ask. */
-  readHead(call: EtcdCall): Promise<Revision>;
+  readLatestRevision(call: EtcdCall): Promise<Revision>;
   close(): void;
 }
 
@@ -85,34 +85,34 @@ export interface EtcdCall extends Call {
   /** When, in waking time, the first of several calls began that share one patience. */
   readonly sinceMs?: number;
   /** Throw InDoubtError instead of going on after an attempt that may have been applied. */
-  readonly stopInDoubt?: boolean;
+  readonly stopIfMaybeApplied?: boolean;
   /** Noted here when an attempt may have been applied, whatever comes of the call. */
-  readonly doubt?: Doubt;
+  readonly attempts?: AttemptRecord;
   /** The number of the history that the request is about; that of now when undefined. */
-  readonly history?: number;
+  readonly historyNumber?: number;
 }
 
 /** Whether one of several attempts left without an answer and may have been applied, now or later. */
-export class Doubt {
-  present = false;
+export class AttemptRecord {
+  maybeApplied = false;
 }
 
 /** An attempt left without an answer and may have been applied, now or later. */
-export class InDoubtError extends Error {
+export class MaybeAppliedError extends Error {
   override readonly name = 'InDoubtError';
   /** Resolves when its answer comes after all, and else never. */
-  readonly late: Promise<unknown>;
+  readonly lateResponse: Promise<unknown>;
   constructor(path: string, late: Promise<unknown>, options: ErrorOptions) {
     super(path, options);
-    this.late = late;
+    this.lateResponse = late;
   }
 }
 
 export interface MemberConnection extends MemberStream {
   /** What the member can do, as far as it has told yet. */
-  readonly progressRequests: boolean;
+  readonly supportsProgressRequests: boolean;
   /** The stream came to a bad end: the next one, and the next call, go to another member. */
-  failed(): void;
+  markFailed(): void;
   /** What came over it does not fit what we know: the member shows its history before it is used again. */
   distrust(): void;
 }
@@ -131,11 +131,11 @@ const attemptPerElectionTimeout = 0.45;
  * From the death of a leader to the first answer of the next one takes up to 2 election timeouts, 3 when votes split, and
  * more when the members get no processor. Most members answer all that time, so it is worth waiting for.
  */
-const electionsPatience = 6;
-const electionsPatienceExtraMs = 200;
+const electionsMax = 6;
+const electionsExtraMs = 200;
 
 /** Without a majority there is nothing to wait for but a short network trouble. The caller's answer is due within 2 s. */
-const withoutMajorityMs = 1_800;
+const noMajorityBudgetMs = 1_800;
 
 /** What is left of a budget and less than this is not worth an attempt. */
 const attemptMinMs = 2;
@@ -145,63 +145,71 @@ const pauseMinMs = 20;
 const pauseMaxMs = 80;
 
 /** A member that says it is crowded is given more time each time. */
-const crowdedPauseMs = 50;
+const overloadPauseMs = 50;
 
 export function openEtcdClient(options: EtcdOptions): EtcdClient {
   const { clock, random, report = () => {}, measures = noMeasures } = options;
   const electionTimeoutMs = options.electionTimeoutMs ?? defaultElectionTimeoutMs;
   const attemptMs = electionTimeoutMs * attemptPerElectionTimeout;
-  const electionMs = electionTimeoutMs * electionsPatience + electionsPatienceExtraMs;
+  const electionMs = electionTimeoutMs * electionsMax + electionsExtraMs;
   const slowAttemptMaxMs = electionTimeoutMs * slowAttemptElectionsMax;
-  const time = new WakingTime(clock);
+  const time = new StallAwareClock(clock);
   const members = trackMembers({
     endpoints: options.endpoints,
     connect: options.connect,
     clock,
     random,
-    time,
+    stallAwareClock: time,
     electionTimeoutMs,
-    identified: lacksReporter(report),
+    onVersion: createCapabilityReporter(report),
   });
   // With a slow disk writes are slow, all of them, and reads are not.
-  const slownessOfReads = new Slowness(attemptMs, slowAttemptMaxMs);
-  const slownessOfWrites = new Slowness(attemptMs, slowAttemptMaxMs);
-  const headRequest = { key: options.headKey ?? 'head', countOnly: true };
-  const outage = outageWatch({ clock, random, report, probe: () => probe(members, headRequest, attemptMs) });
+  const slownessOfReads = new AdaptiveTimeout(attemptMs, slowAttemptMaxMs);
+  const slownessOfWrites = new AdaptiveTimeout(attemptMs, slowAttemptMaxMs);
+  const latestRevisionRequest = { key: options.probeKey ?? 'head', countOnly: true };
+  const outage = trackOutage({ clock, random, report, probe: () => probe(members, latestRevisionRequest, attemptMs) });
   let closed = false;
   const mustBeOpen = (): void => {
     if (closed) throw new StorageUnavailableError('the connection to etcd was given up');
   };
   const history = new History();
   history.onReplaced((replaced) => report({ type: 'history replaced', ...replaced }));
-  const foreign = foreignReporter(report);
-  const verified = (): void => measures.connected();
-  const verification = new Verification({ clock, electionTimeoutMs, members, history, headRequest, foreign, verified });
+  const foreign = createForeignMemberReporter(report);
+  const verified = (): void => measures.connectionVerified();
+  const verification = new Verification({
+    clock,
+    electionTimeoutMs,
+    members,
+    history,
+    headRequest: latestRevisionRequest,
+    onForeignMember: foreign,
+    onVerified: verified,
+  });
   const refusals = new Refusals(report);
-  members.survey();
+  members.probeAll();
 
   const callEtcd = async <Request, Answer>(
     rpc: Rpc<Request, Answer>,
     request: Request,
     call: EtcdCall,
   ): Promise<Answer> => {
-    const number = call.history ?? history.number;
+    const number = call.historyNumber ?? history.number;
     const startedMs = call.sinceMs ?? time.nowMs();
-    if (outage.present) {
+    if (outage.isActive) {
       // A series of calls that has used up its patience does not wait once more.
-      const patienceLeftMs = startedMs + withoutMajorityMs - time.nowMs();
+      const patienceLeftMs = startedMs + noMajorityBudgetMs - time.nowMs();
       await outage.waitBriefly(callUntil(Math.min(call.deadlineMs, clock.monotonicMs() + patienceLeftMs)));
     }
     const message = rpc.encode(request);
     const slowness = rpc.path === range.path ? slownessOfReads : slownessOfWrites;
-    let late: LateAnswers<Answer> | undefined;
+    let late: LateResponses<Answer> | undefined;
     let lastFault: EtcdFault | undefined;
     for (let attempt = 0; ; attempt++) {
       mustBeOpen();
       throwIfAborted(call);
       if (history.number !== number) throw new HistoryReplacedError({ cause: lastFault });
       const beganMs = time.nowMs();
-      const budgetMs = members.majorityAnswers() ? electionMs : Math.min(electionMs, withoutMajorityMs);
+      const budgetMs = members.majorityResponds() ? electionMs : Math.min(electionMs, noMajorityBudgetMs);
       const patienceLeftMs = startedMs + budgetMs - beganMs;
       const deadlineLeftMs = call.deadlineMs - clock.monotonicMs();
       const leftMs = Math.min(patienceLeftMs, deadlineLeftMs);
@@ -210,14 +218,14 @@ export function openEtcdClient(options: EtcdOptions): EtcdClient {
         throw new StorageUnavailableError('etcd gives no answer', { cause: lastFault });
       }
       const member = members.choose();
-      const timeoutMs = Math.min(leftMs, slowness.attemptMs * patience(attempt, members.all.length));
+      const timeoutMs = Math.min(leftMs, slowness.currentMs * timeoutFactor(attempt, members.all.length));
       let sent = false;
       let answerMs = timeoutMs;
       try {
-        if (!verification.holds(member)) {
+        if (!verification.isVerified(member)) {
           await verification.verify(member, timeoutMs);
           if (history.number !== number) continue;
-          if (!verification.holds(member)) throw connectionReplaced(member);
+          if (!verification.isVerified(member)) throw unverifiedConnection(member);
           // Both questions together take no longer than one may.
           answerMs = Math.max(attemptMinMs, beganMs + timeoutMs - time.nowMs());
         }
@@ -225,17 +233,17 @@ export function openEtcdClient(options: EtcdOptions): EtcdClient {
         sent = true;
         const sentMs = time.nowMs();
         const cameLate = (message: Buffer): void => {
-          slowness.answered(time.nowMs() - sentMs);
+          slowness.noteResponse(time.nowMs() - sentMs);
           const answer = rpc.decode(message);
           const header = rpc.headerOf?.(answer);
           const isOld = header && (header.clusterId !== history.clusterId || header.revision < seen);
           if (isOld || history.number !== number) return;
-          if (header) history.saw(header.revision);
+          if (header) history.noteRevision(header.revision);
           late?.came(answer);
         };
         const options = {
           timeoutMs: answerMs,
-          late: { withinMs: slowAttemptMaxMs, came: cameLate },
+          late: { withinMs: slowAttemptMaxMs, onResponse: cameLate },
           requireLeader: true,
           trace: call.trace?.context,
         };
@@ -248,41 +256,42 @@ export function openEtcdClient(options: EtcdOptions): EtcdClient {
         const answer = rpc.decode(first.message);
         const header = rpc.headerOf?.(answer);
         if (header) {
-          if (header.clusterId !== history.clusterId || header.revision < seen) throw doesNotFit(member);
-          history.saw(header.revision);
+          if (header.clusterId !== history.clusterId || header.revision < seen) throw historyMismatch(member);
+          history.noteRevision(header.revision);
         }
-        members.served(member);
+        members.noteSuccess(member);
         call.trace?.set({ ...serverAttributes(new URL(member.endpoint)), 'etcd.attempts': attempt + 1 });
-        slowness.answered(time.nowMs() - sentMs);
-        measures.attempted('answered');
+        slowness.noteResponse(time.nowMs() - sentMs);
+        measures.attemptEnded('answered');
         outage.end();
         if (refusals.full && rpc.takesData?.(request)) refusals.end('full');
         return answer;
       } catch (error) {
         if (!(error instanceof EtcdFault)) throw error;
-        time.wasDue(beganMs + timeoutMs);
+        time.noteTimerFired(beganMs + timeoutMs);
         lastFault = error;
-        measures.attempted(error.fate);
-        if (sent && error.fate === 'lost') late ??= new LateAnswers();
-        const meaning = meaningOf(error);
+        measures.attemptEnded(error.kind);
+        if (sent && error.kind === 'lost') late ??= new LateResponses();
+        const meaning = classifyFault(error);
         if (meaning.kind === 'final') {
-          members.served(member);
+          members.noteSuccess(member);
           if (meaning.error instanceof StorageFullError) {
-            measures.outOfSpace();
+            measures.refusedForSpace();
             refusals.begin('full', meaning.error);
           }
           throw meaning.error;
         }
-        members.failed(member, error.fate === 'refused');
-        members.survey();
+        members.noteFailure(member, error.kind === 'refused');
+        members.probeAll();
         if (sent && meaning.applied === 'perhaps') {
-          if (call.doubt) call.doubt.present = true;
-          if (call.doubt || call.stopInDoubt) measures.doubted();
-          if (call.stopInDoubt) throw new InDoubtError(rpc.path, (late ??= new LateAnswers()).first, { cause: error });
+          if (call.attempts) call.attempts.maybeApplied = true;
+          if (call.attempts || call.stopIfMaybeApplied) measures.attemptMaybeApplied();
+          if (call.stopIfMaybeApplied)
+            throw new MaybeAppliedError(rpc.path, (late ??= new LateResponses()).first, { cause: error });
         }
         const roundDone = attempt % members.all.length === members.all.length - 1;
-        if (meaning.crowded) await time.pause(crowdedPauseMs * (1 + random.below(attempt + 2)));
-        else if (roundDone) await time.pause(pauseMinMs + random.below(pauseMaxMs - pauseMinMs));
+        if (meaning.isOverloaded) await time.sleep(overloadPauseMs * (1 + random.below(attempt + 2)));
+        else if (roundDone) await time.sleep(pauseMinMs + random.below(pauseMaxMs - pauseMinMs));
       }
     }
   };
@@ -301,51 +310,51 @@ export function openEtcdClient(options: EtcdOptions): EtcdClient {
   return {
     clock,
     random,
-    time,
+    stallAwareClock: time,
     electionTimeoutMs,
     measures,
     readDatabaseBytes: async (call) => (await statusOfMember(call)).databaseBytes,
-    check: async (call) => {
-      if (refusals.full) await lookForSpace(call).catch(ignoreSilentMember);
+    checkRefusals: async (call) => {
+      if (refusals.full) await lookForSpace(call).catch(ignoreUnreachableMember);
       refusals.check();
     },
-    noteWatch: (fault) => {
+    noteWatchOutcome: (fault) => {
       if (!fault) return refusals.end('watch');
-      measures.watchBroken(fault.fate === 'refused' ? 'refusal' : 'loss');
-      if (fault.fate === 'refused') refusals.begin('watch', fault);
+      measures.watchEnded(fault.kind === 'refused' ? 'refusal' : 'loss');
+      if (fault.kind === 'refused') refusals.begin('watch', fault);
     },
     history,
     call: callEtcd,
-    stream: async (path) => {
+    openStream: async (path) => {
       mustBeOpen();
       const member = members.choose();
       const failed = (answered: boolean): void => {
-        members.failed(member, answered);
-        members.survey();
+        members.noteFailure(member, answered);
+        members.probeAll();
       };
       try {
-        if (!verification.holds(member)) await verification.verify(member, slownessOfReads.attemptMs);
-        if (!verification.holds(member)) throw connectionReplaced(member);
+        if (!verification.isVerified(member)) await verification.verify(member, slownessOfReads.currentMs);
+        if (!verification.isVerified(member)) throw unverifiedConnection(member);
       } catch (fault) {
-        failed(fault instanceof EtcdFault && fault.fate === 'refused');
+        failed(fault instanceof EtcdFault && fault.kind === 'refused');
         throw fault;
       }
       mustBeOpen();
-      const stream = member.transport.stream(path);
+      const stream = member.transport.openStream(path);
       return {
         send: (message) => stream.send(message),
         messages: stream.messages,
         close: () => stream.close(),
-        get progressRequests() {
-          return member.version !== undefined && capabilitiesOf(member.version).progressRequests;
+        get supportsProgressRequests() {
+          return member.version !== undefined && capabilitiesOfVersion(member.version).progressRequests;
         },
-        failed: () => failed(false),
+        markFailed: () => failed(false),
         distrust: () => {
           member.verifiedConnection = 0;
         },
       };
     },
-    readHead: async (call) => revision((await callEtcd(range, headRequest, call)).header.revision),
+    readLatestRevision: async (call) => revision((await callEtcd(range, latestRevisionRequest, call)).header.revision),
     close: () => {
       closed = true;
       outage.close();
@@ -358,7 +367,7 @@ export function openEtcdClient(options: EtcdOptions): EtcdClient {
  * Answers of attempts whose time was over. One of them is as good as an answer of the last attempt: a leader with a slow
  * disk answers the first one while it is asked for the third time.
  */
-class LateAnswers<Answer> {
+class LateResponses<Answer> {
   readonly #first = Promise.withResolvers<Answer>();
 
   get first(): Promise<Answer> {
@@ -379,32 +388,32 @@ class LateAnswers<Answer> {
  * The first attempts are short, because the likely fault is a dead leader. When that lasts longer than an election, the
  * fault may be slowness instead, and attempts that all end just before their answer would never succeed.
  */
-const patience = (attempt: number, members: number): number => (attempt < 2 * members ? 1 : 2);
+const timeoutFactor = (attempt: number, members: number): number => (attempt < 2 * members ? 1 : 2);
 
 /** One linearizable read at each member: any good answer proves that there is a quorum. */
 async function probe(members: Members, headRequest: RangeRequest, timeoutMs: number): Promise<void> {
   const message = range.encode(headRequest);
   const ask = async (member: Member): Promise<void> => {
     await member.transport.unary(range.path, message, { timeoutMs, requireLeader: true });
-    members.served(member);
+    members.noteSuccess(member);
   };
   await Promise.any(members.all.map(ask));
 }
 
 /** Then etcd counts as full for as long as before: until a member says otherwise, or takes data. */
-const ignoreSilentMember = (): void => {};
+const ignoreUnreachableMember = (): void => {};
 
-const connectionReplaced = ({ endpoint }: Member): EtcdFault =>
+const unverifiedConnection = ({ endpoint }: Member): EtcdFault =>
   new EtcdFault('unsent', unavailableCode, `${endpoint} was connected to anew`);
 
 /** Something between us and the members leads elsewhere now. */
-function doesNotFit(member: Member): EtcdFault {
+function historyMismatch(member: Member): EtcdFault {
   member.verifiedConnection = 0;
   return new EtcdFault('lost', unavailableCode, `${member.endpoint} answered out of another history`);
 }
 
 /** Each endpoint is told of once. */
-function foreignReporter(report: (event: EtcdEvent) => void): (member: Member) => void {
+function createForeignMemberReporter(report: (event: EtcdEvent) => void): (member: Member) => void {
   const reported = new Set<Member>();
   return (member) => {
     if (reported.has(member)) return;
@@ -413,9 +422,9 @@ function foreignReporter(report: (event: EtcdEvent) => void): (member: Member) =
   };
 }
 
-function lacksReporter(report: (event: EtcdEvent) => void): (member: Member, version: string) => void {
+function createCapabilityReporter(report: (event: EtcdEvent) => void): (member: Member, version: string) => void {
   return ({ endpoint }, version) => {
-    for (const [capability, present] of Object.entries(capabilitiesOf(version))) {
+    for (const [capability, present] of Object.entries(capabilitiesOfVersion(version))) {
       if (!present) report({ type: 'lacks', endpoint, version, capability });
     }
   };

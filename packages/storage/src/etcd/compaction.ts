@@ -11,7 +11,7 @@ import { compact } from './wire/key-value.ts';
 
 export interface CompactionOptions {
   readonly client: EtcdClient;
-  readonly election: Pick<Election, 'leading' | 'vacantMs'>;
+  readonly election: Pick<Election, 'isLeading' | 'vacantMs'>;
   readonly intervalMs: number;
   /** Told of each compaction, and of each that failed: the next interval tries again. */
   readonly report: (event: CompactionEvent) => void;
@@ -22,7 +22,7 @@ export type CompactionEvent =
   | { readonly type: 'compaction failed'; readonly cause: unknown };
 
 /** Without a leader for this long, it is nobody's turn and so everybody's. */
-const vacantIntervals = 2;
+const vacantIntervalsMin = 2;
 
 /** Compaction is answered when it is agreed upon, not when it is done. */
 const callTimeoutMs = 5_000;
@@ -37,26 +37,26 @@ export function startCompaction({ client, election, intervalMs, report }: Compac
     seenRevision = 0;
   });
 
-  const turn = async (): Promise<void> => {
+  const compactOnce = async (): Promise<void> => {
     const target = seenRevision;
     const history = client.history.number;
-    seenRevision = await client.readHead(callOf());
-    const ours = election.leading || election.vacantMs >= vacantIntervals * intervalMs;
-    if (!ours || target === 0) return;
-    await client.call(compact, target, { ...callOf(), history });
+    seenRevision = await client.readLatestRevision(callOf());
+    const mayCompact = election.isLeading || election.vacantMs >= vacantIntervalsMin * intervalMs;
+    if (!mayCompact || target === 0) return;
+    await client.call(compact, target, { ...callOf(), historyNumber: history });
     report({ type: 'compacted', revision: target });
   };
   const attempt = async (): Promise<void> => {
     try {
-      await turn();
+      await compactOnce();
     } catch (cause) {
       // Another replica, or our own attempt whose answer was lost, came first.
       if (!isCompacted(cause) && !closed) report({ type: 'compaction failed', cause });
     }
-    if (!closed) cancel = next();
+    if (!closed) cancel = scheduleNext();
   };
-  const next = (): (() => void) => clock.after(intervalMs, () => void attempt());
-  let cancel = next();
+  const scheduleNext = (): (() => void) => clock.after(intervalMs, () => void attempt());
+  let cancel = scheduleNext();
 
   return {
     close: () => {

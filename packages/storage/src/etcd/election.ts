@@ -32,7 +32,7 @@ export type ElectionEvent =
 
 export interface Election {
   /** Decided by the clock: a process that stood still does not lead a moment longer than its lease. */
-  readonly leading: boolean;
+  readonly isLeading: boolean;
   /** How long nobody has led, as far as we saw; 0 while somebody does. */
   readonly vacantMs: number;
   /** Gives up the lead as soon as the work has stopped, so that another can take it, and campaigns no longer. */
@@ -42,10 +42,10 @@ export interface Election {
 const defaultTimeToLiveSeconds = 15;
 
 /** A lease is renewed, and a foreign key looked at, three times in its life. */
-const turnsPerLife = 3;
+const renewalsPerLease = 3;
 
 /** A leader stops when this much of its lease has passed without renewal: the rest is for what it has under way. */
-const stepDownPart = 0.8;
+const stepDownFraction = 0.8;
 
 /** What is told of a value that should not be there. */
 const shownCharactersMax = 100;
@@ -60,36 +60,36 @@ interface Term {
 export function campaign(options: ElectionOptions): Election {
   const { client, key, timeToLiveSeconds = defaultTimeToLiveSeconds, report = () => {} } = options;
   const { clock, history } = client;
-  const lifeMs = timeToLiveSeconds * 1000;
-  const turnMs = lifeMs / turnsPerLife;
+  const leaseMs = timeToLiveSeconds * 1000;
+  const renewIntervalMs = leaseMs / renewalsPerLease;
   const closing = new AbortController();
   const openedMs = clock.monotonicMs();
   let leaderSeenMs: number | undefined;
   let term: Term | undefined;
 
   const callOf = (timeoutMs: number): Call => callUntil(clock.monotonicMs() + timeoutMs);
-  const leads = ({ lost, renewedMs }: Term): boolean =>
-    !lost.signal.aborted && clock.monotonicMs() < renewedMs + lifeMs * stepDownPart;
+  const isCurrent = ({ lost, renewedMs }: Term): boolean =>
+    !lost.signal.aborted && clock.monotonicMs() < renewedMs + leaseMs * stepDownFraction;
 
   /** Takes the key if it is free. */
-  const take = async (): Promise<Term | undefined> => {
+  const tryAcquire = async (): Promise<Term | undefined> => {
     const inHistory = history.number;
-    const [holder] = (await client.call(range, { key }, callOf(turnMs))).values;
+    const [holder] = (await client.call(range, { key }, callOf(renewIntervalMs))).values;
     if (holder) {
-      if (holder.lease === 0) await repair(holder);
+      if (holder.lease === 0) await removeOrphanedKey(holder);
       else leaderSeenMs = clock.monotonicMs();
       return undefined;
     }
     const lease = newLeaseId(client.random);
     const lost = new AbortController();
     const taken = { lease, lost, renewedMs: clock.monotonicMs() };
-    await client.call(grantLease, { id: lease, seconds: timeToLiveSeconds }, callOf(turnMs));
+    await client.call(grantLease, { id: lease, seconds: timeToLiveSeconds }, callOf(renewIntervalMs));
     let won = false;
     try {
       // A replica that is about to stop leaves the key to the others.
       if (closing.signal.aborted) return undefined;
       const value = [Buffer.from(options.identity)];
-      const call = { ...callOf(turnMs), history: inHistory };
+      const call = { ...callOf(renewIntervalMs), history: inHistory };
       won = (await client.call(conditionalWrite, { key, expected: 0, value, lease }, call)).applied;
       return won ? taken : undefined;
     } finally {
@@ -98,14 +98,14 @@ export function campaign(options: ElectionOptions): Election {
     }
   };
   /** Leaders write the key on a lease, so nobody holds it: it would stay for ever. */
-  const repair = async ({ modRevision, value }: KeyValue): Promise<void> => {
+  const removeOrphanedKey = async ({ modRevision, value }: KeyValue): Promise<void> => {
     const removal = { key, expected: modRevision, value: undefined, lease: 0 };
-    const { applied } = await client.call(conditionalWrite, removal, callOf(turnMs));
+    const { applied } = await client.call(conditionalWrite, removal, callOf(renewIntervalMs));
     if (applied) report({ type: 'key repaired', key, value: value.toString().slice(0, shownCharactersMax) });
   };
   const revoke = async (lease: number): Promise<void> => {
     // A lease that cannot be revoked now ends by itself.
-    await client.call(revokeLease, lease, callOf(turnMs)).catch(() => {});
+    await client.call(revokeLease, lease, callOf(renewIntervalMs)).catch(() => {});
   };
   const leadUntilLost = async (mine: Term): Promise<void> => {
     const { lease, lost } = mine;
@@ -113,7 +113,7 @@ export function campaign(options: ElectionOptions): Election {
     let cancelStepDown = (): void => {};
     const stepDownInTime = (): void => {
       cancelStepDown();
-      const endMs = mine.renewedMs + lifeMs * stepDownPart;
+      const endMs = mine.renewedMs + leaseMs * stepDownFraction;
       cancelStepDown = clock.after(endMs - clock.monotonicMs(), () =>
         lost.abort(new Error('the lease was not renewed')),
       );
@@ -125,7 +125,7 @@ export function campaign(options: ElectionOptions): Election {
     const renew = async (): Promise<void> => {
       const askedMs = clock.monotonicMs();
       try {
-        const seconds = await client.call(keepLeaseAlive, lease, callOf(turnMs));
+        const seconds = await client.call(keepLeaseAlive, lease, callOf(renewIntervalMs));
         if (seconds === 0) {
           leaseGone = true;
           lost.abort(new Error('the lease is gone'));
@@ -153,7 +153,7 @@ export function campaign(options: ElectionOptions): Election {
         });
     }
     while (!lost.signal.aborted) {
-      await sleep(clock, turnMs, lost.signal).catch(() => {});
+      await sleep(clock, renewIntervalMs, lost.signal).catch(() => {});
       if (!lost.signal.aborted) await renew();
     }
     cancelStepDown();
@@ -162,7 +162,7 @@ export function campaign(options: ElectionOptions): Election {
     // Nobody else may begin while something is still being done here: the lease is kept for as long as it can be.
     const keeps = closing.signal.aborted && !leaseGone;
     while (working) {
-      await sleep(clock, turnMs, stopped.signal).catch(() => {});
+      await sleep(clock, renewIntervalMs, stopped.signal).catch(() => {});
       if (working && keeps) await renew();
     }
     term = undefined;
@@ -173,18 +173,18 @@ export function campaign(options: ElectionOptions): Election {
   const running = (async () => {
     while (!closing.signal.aborted) {
       try {
-        const taken = await take();
+        const taken = await tryAcquire();
         if (taken) await leadUntilLost(taken);
       } catch {
         // Without etcd nobody can be elected; the next turn tries again.
       }
-      await sleep(clock, turnMs, closing.signal).catch(() => {});
+      await sleep(clock, renewIntervalMs, closing.signal).catch(() => {});
     }
   })();
 
   return {
-    get leading() {
-      return term !== undefined && leads(term);
+    get isLeading() {
+      return term !== undefined && isCurrent(term);
     },
     get vacantMs() {
       return term ? 0 : clock.monotonicMs() - (leaderSeenMs ?? openedMs);

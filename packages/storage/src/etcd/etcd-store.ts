@@ -9,7 +9,7 @@ import {
   WriteInDoubtError,
 } from '../errors.ts';
 import { type Revision, revision } from '../revision.ts';
-import type { Call, CreateOptions, Entry, Keys, Reading, Store, Stored } from '../store.ts';
+import type { Call, CreateOptions, Entry, SlowKeys, ReadResult, Store, StoredValue } from '../store.ts';
 import type { Transformer } from '../transform/transformer.ts';
 import type { EtcdCall, EtcdClient } from './client.ts';
 import { watchEtcd } from './etcd-watch.ts';
@@ -17,11 +17,11 @@ import { isCompacted, isFutureRevision } from './faults.ts';
 import { prefixEnd, rangeStart } from './keys.ts';
 import { sharedLeases } from './leases.ts';
 import type { EtcdOperation } from './measures.ts';
-import { OwnWrites } from './own-writes.ts';
-import { progressAsker } from './progress.ts';
-import { beforeDeadline, EntryReader, readValue } from './values.ts';
-import { type KeyValue, type RangeAnswer, type RangeRequest, range } from './wire/key-value.ts';
-import { type WriteOutcome, writer } from './write-once.ts';
+import { LocalWrites } from './local-writes.ts';
+import { createProgressRequester } from './progress.ts';
+import { awaitBeforeDeadline, EntryReader, readValue } from './values.ts';
+import { type KeyValue, type RangeResponse, type RangeRequest, range } from './wire/key-value.ts';
+import { type WriteOutcome, createConditionalWriter } from './write-once.ts';
 
 /** The first page of a list: its values tell how large the next may be. */
 const firstPageKeys = 100;
@@ -34,51 +34,55 @@ export interface EtcdStoreOptions {
   readonly client: EtcdClient;
   readonly transformer: Transformer;
   /** Where the store keeps keys of its own. A watch of a prefix that holds it learns of progress by them. */
-  readonly ownPrefix: string;
+  readonly internalPrefix: string;
 }
 
 /** Longer than a page's keys take that a plugin is asked for: what takes longer is read aside. */
-const listPatienceMs = 1_000;
+const listKeyTimeoutMs = 1_000;
 
-export function etcdStore({ client, transformer, ownPrefix }: EtcdStoreOptions): Store {
+export function etcdStore({ client, transformer, internalPrefix: ownPrefix }: EtcdStoreOptions): Store {
   const { clock, history } = client;
-  const progress = progressAsker(client, `${ownPrefix}progress`);
-  const writeOnce = writer(client, sharedLeases(client), ownPrefix);
-  const ownWrites = new OwnWrites();
+  const progress = createProgressRequester(client, `${ownPrefix}progress`);
+  const writeOnce = createConditionalWriter(client, sharedLeases(client), ownPrefix);
+  const localWrites = new LocalWrites();
   const watched: Transformer = {
     toStorage: (value, key, trace) => transformer.toStorage(value, key, trace),
-    fromStorage: (value, key, trace) => ownWrites.take(key, value) ?? transformer.fromStorage(value, key, trace),
+    fromStorage: (value, key, trace) => localWrites.take(key, value) ?? transformer.fromStorage(value, key, trace),
   };
   // Our own prefix stands beside the resources.
   const resourceAt = ownPrefix.lastIndexOf('/', ownPrefix.length - 2) + 1;
   const listReader = new EntryReader(transformer, clock, resourceAt);
   const watchReader = new EntryReader(watched, clock, resourceAt);
 
-  const read = (keyValue: KeyValue, call: Call): Stored | Promise<Stored> =>
-    beforeDeadline(readValue(transformer, keyValue, call.trace), call, clock);
+  const read = (keyValue: KeyValue, call: Call): StoredValue | Promise<StoredValue> =>
+    awaitBeforeDeadline(readValue(transformer, keyValue, call.trace), call, clock);
   const write = async (
     key: string,
     value: Buffer,
     expected: number,
-    { timeToLiveSeconds, source, premises }: CreateOptions,
+    { timeToLiveSeconds, source, preconditions: premises }: CreateOptions,
     call: Call,
   ): Promise<WriteOutcome> => {
     const { number } = history;
     // Writes that came this far in one turn are transformed one right after the other, which takes each of them less.
     await Promise.resolve();
     // Once for all attempts: the bytes are what our own write is recognised by.
-    const stored = await beforeDeadline(transformer.toStorage(value, key, call.trace), call, clock);
-    ownWrites.note(key, value, source, stored);
+    const stored = await awaitBeforeDeadline(transformer.toStorage(value, key, call.trace), call, clock);
+    localWrites.add(key, value, source, stored);
     let applied = false;
     try {
-      const outcome = await writeOnce({ key, expected, value: stored, timeToLiveSeconds, premises }, call, number);
+      const outcome = await writeOnce(
+        { key, expected, value: stored, timeToLiveSeconds, preconditions: premises },
+        call,
+        number,
+      );
       applied = outcome.applied;
       return outcome;
     } finally {
-      if (!applied) ownWrites.drop(key, stored);
+      if (!applied) localWrites.remove(key, stored);
     }
   };
-  const replaced = async (
+  const resolveReplace = async (
     key: string,
     expected: Revision,
     call: Call,
@@ -90,20 +94,20 @@ export function etcdStore({ client, transformer, ownPrefix }: EtcdStoreOptions):
     throw new RevisionMismatchError(key, expected, current);
   };
 
-  const get = async (key: string, call: Call): Promise<Reading> => {
+  const get = async (key: string, call: Call): Promise<ReadResult> => {
     const { header, values } = await client.call(range, { key }, call);
     const [value] = values;
-    if (value) history.sawValue(value);
+    if (value) history.noteValue(value);
     return { stored: value && (await read(value, call)), revision: revision(header.revision) };
   };
-  const list = pageReader(client, listReader);
+  const list = createPageReader(client, listReader);
   const create: Store['create'] = async (key, value, options, call) => {
     const outcome = await write(key, value, 0, options, call);
     if (outcome.applied) return revision(outcome.revision);
     // The condition was that nothing is there, so something is.
     throw new KeyExistsError(await read(outcome.current as NonNullable<typeof outcome.current>, call));
   };
-  const measured = <T>(
+  const measure = <T>(
     operation: EtcdOperation,
     key: string,
     call: Call,
@@ -115,40 +119,47 @@ export function etcdStore({ client, transformer, ownPrefix }: EtcdStoreOptions):
     const beganMs = clock.monotonicMs();
     const ended = (failed: boolean): void => {
       const resource = listReader.resourceOf(key);
-      client.measures.operated(operation, resource, (clock.monotonicMs() - beganMs) / 1000, failed);
+      client.measures.operationEnded(operation, resource, (clock.monotonicMs() - beganMs) / 1000, failed);
     };
     result.then(
       () => ended(false),
       (error: unknown) => {
         ended(error instanceof StorageUnavailableError || error instanceof StorageFullError);
-        if (error instanceof WriteInDoubtError) client.measures.leftInDoubt();
+        if (error instanceof WriteInDoubtError) client.measures.writeOutcomeUnknown();
       },
     );
     return result;
   };
 
   return {
-    get: (key, call) => measured('get', key, call, (traced) => get(key, traced)),
-    list: (asked, call) => measured('list', asked.prefix, call, (traced) => list(asked, traced)),
+    get: (key, call) => measure('get', key, call, (traced) => get(key, traced)),
+    list: (asked, call) => measure('list', asked.prefix, call, (traced) => list(asked, traced)),
     create: (key, value, options, call) =>
-      measured('create', key, call, (traced) => create(key, value, options, traced)),
+      measure('create', key, call, (traced) => create(key, value, options, traced)),
     update: (key, value, expected, options, call) =>
-      measured('update', key, call, (traced) =>
-        replaced(key, expected, traced, write(key, value, expected, options, traced)),
+      measure('update', key, call, (traced) =>
+        resolveReplace(key, expected, traced, write(key, value, expected, options, traced)),
       ),
     delete: (key, expected, call) =>
-      measured('delete', key, call, (traced) =>
-        replaced(key, expected, traced, writeOnce({ key, expected, value: undefined }, traced, history.number)),
+      measure('delete', key, call, (traced) =>
+        resolveReplace(key, expected, traced, writeOnce({ key, expected, value: undefined }, traced, history.number)),
       ),
     watch: (prefix, after, signal, previous = 'told', keys = 'awaited') =>
-      watchEtcd(client, watchReader, { prefix, after, signal, withPrevious: previous === 'told', keys, progress }),
-    head: (call) =>
+      watchEtcd(client, watchReader, {
+        prefix,
+        after,
+        signal,
+        withPrevious: previous === 'told',
+        slowKeys: keys,
+        progress,
+      }),
+    readLatestRevision: (call) =>
       call.trace
-        ? inSpan(call, 'etcd head', (traced) => client.readHead(traced), spanOptions('head', ''))
-        : client.readHead(call),
-    askForProgress: () => progress.ask(),
-    reopenWatches: () => progress.reopen(),
-    get history() {
+        ? inSpan(call, 'etcd head', (traced) => client.readLatestRevision(traced), spanOptions('head', ''))
+        : client.readLatestRevision(call),
+    requestProgress: () => progress.request(),
+    restartWatches: () => progress.restartWatches(),
+    get historyNumber() {
       return history.number;
     },
     onHistoryReplaced: (listener) => history.onReplaced(listener),
@@ -169,13 +180,13 @@ const spanOptions = (operation: string, resource: string): SpanOptions => ({
  * Reads page after page at the revision of the first, until the limit or the end. Who comes back for what lies behind
  * goes on with pages of the size that was found good before.
  */
-function pageReader(client: EtcdClient, reader: EntryReader): Store['list'] {
+function createPageReader(client: EtcdClient, reader: EntryReader): Store['list'] {
   let found: { readonly prefix: string; readonly pageKeys: number } | undefined;
-  function* readAll(values: readonly KeyValue[], keys: Keys | undefined): SyncTask<(Entry | Promise<Entry>)[]> {
+  function* readAll(values: readonly KeyValue[], keys: SlowKeys | undefined): SyncTask<(Entry | Promise<Entry>)[]> {
     const read: (Entry | Promise<Entry>)[] = [];
     for (const value of values) {
-      client.history.sawValue(value);
-      read.push(reader.read(value, keys === 'late' ? listPatienceMs : undefined));
+      client.history.noteValue(value);
+      read.push(reader.read(value, keys === 'late' ? listKeyTimeoutMs : undefined));
       yield;
     }
     return read;
@@ -199,10 +210,10 @@ function pageReader(client: EtcdClient, reader: EntryReader): Store['list'] {
       );
       at ??= revision(page.header.revision);
       // To decrypt thousands of values takes longer than others should wait.
-      const read = await runTask(client.clock, call, readAll(page.values, asked.keys));
+      const read = await runTask(client.clock, call, readAll(page.values, asked.slowKeys));
       // Those that wait for keys wait together.
-      const all = read.every(isThere) ? read : Promise.all(read.map(async (entry) => entry));
-      entries.push(...(await beforeDeadline(all, call, client.clock)));
+      const all = read.every(isResolved) ? read : Promise.all(read.map(async (entry) => entry));
+      entries.push(...(await awaitBeforeDeadline(all, call, client.clock)));
       const remaining = page.count - page.values.length;
       const last = page.values.at(-1);
       if (last) {
@@ -215,9 +226,9 @@ function pageReader(client: EtcdClient, reader: EntryReader): Store['list'] {
   };
 }
 
-const isThere = (entry: Entry | Promise<Entry>): entry is Entry => !(entry instanceof Promise);
+const isResolved = (entry: Entry | Promise<Entry>): entry is Entry => !(entry instanceof Promise);
 
-async function readPage(client: EtcdClient, request: RangeRequest, call: EtcdCall): Promise<RangeAnswer> {
+async function readPage(client: EtcdClient, request: RangeRequest, call: EtcdCall): Promise<RangeResponse> {
   try {
     return await client.call(range, request, call);
   } catch (cause) {

@@ -7,23 +7,23 @@
 import { backoff, invariant, sleep } from '@cluster-apiserver/base';
 import { HistoryReplacedError, RevisionCompactedError } from '../errors.ts';
 import { type Revision, revision } from '../revision.ts';
-import type { Change, ChangeSet, Entry, Keys } from '../store.ts';
+import type { Change, ChangeSet, Entry, SlowKeys } from '../store.ts';
 import type { EtcdClient, MemberConnection } from './client.ts';
 import { prefixEnd, rangeStart } from './keys.ts';
 import { OrderedChanges } from './ordered-changes.ts';
-import type { ProgressAsker } from './progress.ts';
+import type { ProgressRequester } from './progress.ts';
 import { EtcdFault } from './transport.ts';
 import type { EntryReader } from './values.ts';
 import type { KeyValue } from './wire/key-value.ts';
 import { decodeWatchMessage, encodeWatchCreate, type WatchEvent, type WatchMessage, watchPath } from './wire/watch.ts';
 
-export interface WatchOptions {
+export interface EtcdWatchOptions {
   readonly prefix: string;
   readonly after: Revision;
   readonly signal: AbortSignal;
   readonly withPrevious: boolean;
-  readonly keys: Keys;
-  readonly progress: ProgressAsker;
+  readonly slowKeys: SlowKeys;
+  readonly progress: ProgressRequester;
 }
 
 /** The first reconnection is at once in effect; a cluster that is down for long is asked every few seconds. */
@@ -31,12 +31,12 @@ const reconnectFirstMs = 20;
 const reconnectMaxMs = 2_000;
 
 /** All kinds come by one watch, so a value whose key takes longer than this is not waited for. */
-const keyPatienceMs = 100;
+const keyTimeoutMs = 100;
 
 export async function* watchEtcd(
   client: EtcdClient,
   reader: EntryReader,
-  { prefix, after, signal, withPrevious, keys, progress }: WatchOptions,
+  { prefix, after, signal, withPrevious, slowKeys: keys, progress }: EtcdWatchOptions,
 ): AsyncGenerator<ChangeSet> {
   const { history } = client;
   const { number } = history;
@@ -50,22 +50,22 @@ export async function* watchEtcd(
     requireSameHistory();
     let connection: MemberConnection;
     try {
-      connection = await client.stream(watchPath);
+      connection = await client.openStream(watchPath);
     } catch (fault) {
       if (!(fault instanceof EtcdFault)) throw fault;
-      client.noteWatch(fault);
+      client.noteWatchOutcome(fault);
       // Ends early, by the signal, when nobody wants the watch any more.
       await sleep(client.clock, pauses.nextMs(), signal).catch(() => {});
       continue;
     }
     const changes = new OrderedChanges();
-    const stopAsking = progress.follow(connection);
+    const stopAsking = progress.add(connection);
     // A reader that has gone may never come back for the end of the watch, so the signal alone ends everything.
     const close = (): void => {
       stopAsking();
       connection.close();
       changes.end();
-      changes.release();
+      changes.releaseWriter();
     };
     signal.addEventListener('abort', close, { once: true });
     const stopListening = history.onReplaced(close);
@@ -74,20 +74,20 @@ export async function* watchEtcd(
     // revision without a word (etcd issues 18089 and 19179); so it must be one that we have had.
     connection.send(encodeWatchCreate({ ...range, startRevision: Math.max(delivered, 1), withPrevious }));
     const readEntry = (value: KeyValue): Entry | Promise<Entry> =>
-      reader.read(value, keys === 'late' ? keyPatienceMs : undefined);
-    void readInto(changes, client, readEntry, connection, delivered, withPrevious);
+      reader.read(value, keys === 'late' ? keyTimeoutMs : undefined);
+    void readAhead(changes, client, readEntry, connection, delivered, withPrevious);
     try {
       for (let set = await changes.next(); set; set = await changes.next()) {
         if (signal.aborted) return;
         requireSameHistory();
         pauses.reset();
-        client.noteWatch(undefined);
+        client.noteWatchOutcome(undefined);
         delivered = set.revision;
         yield set;
       }
     } catch (fault) {
       if (!(fault instanceof EtcdFault)) throw fault;
-      client.noteWatch(fault);
+      client.noteWatchOutcome(fault);
     } finally {
       signal.removeEventListener('abort', close);
       stopListening();
@@ -95,13 +95,13 @@ export async function* watchEtcd(
     }
     if (signal.aborted) return;
     requireSameHistory();
-    connection.failed();
+    connection.markFailed();
     await sleep(client.clock, pauses.nextMs(), signal).catch(() => {});
   }
 }
 
 /** Reads ahead of the reader of the changes, until the connection ends. */
-async function readInto(
+async function readAhead(
   changes: OrderedChanges,
   client: EtcdClient,
   read: ReadEntry,
@@ -123,14 +123,16 @@ async function readInto(
       if (message.compactRevision > 0) throw new RevisionCompactedError(reached, revision(message.compactRevision));
       if (message.canceled)
         throw new EtcdFault('refused', refusedCode, `the watch was refused: ${message.cancelReason}`);
-      history.saw(header.revision);
-      for (const set of message.events.length > 0 ? setsIn(message, reached) : progressIn(message, reached)) {
+      history.noteRevision(header.revision);
+      for (const set of message.events.length > 0
+        ? groupByRevision(message, reached)
+        : progressSets(message, reached)) {
         reached = set.revision;
-        const full = changes.push(changesOf(read, set, withPrevious));
+        const full = changes.push(readChanges(read, set, withPrevious));
         if (full) await full;
       }
       const last = message.events.at(-1);
-      if (last && !last.deleted) history.sawValue(last.current);
+      if (last && !last.deleted) history.noteValue(last.current);
     }
     changes.end();
   } catch (fault) {
@@ -149,7 +151,7 @@ interface EventSet {
 }
 
 /** The events of a message by their revision. etcd keeps those of one revision in one message. */
-function setsIn(message: WatchMessage, delivered: Revision): readonly EventSet[] {
+function groupByRevision(message: WatchMessage, delivered: Revision): readonly EventSet[] {
   const sets: { revision: Revision; events: WatchEvent[] }[] = [];
   for (const event of message.events) {
     const at = revision(event.current.modRevision);
@@ -162,22 +164,22 @@ function setsIn(message: WatchMessage, delivered: Revision): readonly EventSet[]
   return sets;
 }
 
-function progressIn(message: WatchMessage, delivered: Revision): readonly EventSet[] {
+function progressSets(message: WatchMessage, delivered: Revision): readonly EventSet[] {
   if (message.created || message.header.revision <= delivered) return [];
   return [{ revision: revision(message.header.revision), events: [] }];
 }
 
-function changesOf(
+function readChanges(
   read: ReadEntry,
   { revision: at, events }: EventSet,
   withPrevious: boolean,
 ): ChangeSet | Promise<ChangeSet> {
-  const changes = events.map((event) => changeOf(read, event, withPrevious));
+  const changes = events.map((event) => readChange(read, event, withPrevious));
   if (!changes.some((change) => change instanceof Promise)) return { revision: at, changes: changes as Change[] };
   return Promise.all(changes.map(async (change) => change)).then((all) => ({ revision: at, changes: all }));
 }
 
-function changeOf(
+function readChange(
   read: ReadEntry,
   { deleted, current, previous }: WatchEvent,
   withPrevious: boolean,

@@ -1,10 +1,10 @@
 import { expect, test } from '@jest/globals';
-import { meaningOf } from './faults.ts';
-import { EtcdFault, type Fate } from './transport.ts';
+import { classifyFault } from './faults.ts';
+import { EtcdFault, type FaultKind } from './transport.ts';
 
 const retry = (applied: 'no' | 'perhaps'): string => `retry, applied: ${applied}`;
 
-test.each<[Fate, number, string, string]>([
+test.each<[FaultKind, number, string, string]>([
   ['unsent', 14, 'connection refused', retry('no')],
   ['lost', 14, 'no answer', retry('perhaps')],
   ['refused', 14, 'etcdserver: no leader', retry('no')],
@@ -24,7 +24,7 @@ test.each<[Fate, number, string, string]>([
   ['refused', 11, 'etcdserver: mvcc: required revision is a future revision', 'EtcdFault'],
   ['refused', 5, 'etcdserver: requested lease not found', 'EtcdFault'],
   ['refused', 16, 'etcdserver: invalid auth token', 'EtcdFault'],
-])('%s %i %j means %s', (fate, code, text, expected) => {
-  const meaning = meaningOf(new EtcdFault(fate, code, text));
+])('%s %i %j means %s', (kind, code, text, expected) => {
+  const meaning = classifyFault(new EtcdFault(kind, code, text));
   expect(meaning.kind === 'retry' ? retry(meaning.applied) : meaning.error.name).toBe(expected);
 });

@@ -5,43 +5,43 @@
 import { StorageFullError, ValueTooLargeError } from '../errors.ts';
 import type { EtcdFault } from './transport.ts';
 
-export type Meaning =
+export type FaultClass =
   /** Another attempt, perhaps at another member, may succeed. `applied` says whether this one may have been applied. */
-  | { readonly kind: 'retry'; readonly applied: 'no' | 'perhaps'; readonly crowded: boolean }
+  | { readonly kind: 'retry'; readonly applied: 'no' | 'perhaps'; readonly isOverloaded: boolean }
   /** No attempt will succeed: the caller is told. */
   | { readonly kind: 'final'; readonly error: Error };
 
-export function meaningOf(fault: EtcdFault): Meaning {
-  if (fault.fate === 'unsent') return { kind: 'retry', applied: 'no', crowded: false };
-  if (fault.fate === 'lost') return { kind: 'retry', applied: 'perhaps', crowded: false };
-  for (const { text, meaning } of knownTexts) if (fault.message.includes(text)) return meaning(fault);
+export function classifyFault(fault: EtcdFault): FaultClass {
+  if (fault.kind === 'unsent') return { kind: 'retry', applied: 'no', isOverloaded: false };
+  if (fault.kind === 'lost') return { kind: 'retry', applied: 'perhaps', isOverloaded: false };
+  for (const { text, meaning } of knownMessages) if (fault.message.includes(text)) return meaning(fault);
   return finalCodes.has(fault.code)
     ? { kind: 'final', error: fault }
-    : { kind: 'retry', applied: 'perhaps', crowded: false };
+    : { kind: 'retry', applied: 'perhaps', isOverloaded: false };
 }
 
-export const isCompacted = (error: unknown): boolean => refusedWith(error, 'required revision has been compacted');
+export const isCompacted = (error: unknown): boolean => hasMessage(error, 'required revision has been compacted');
 export const isFutureRevision = (error: unknown): boolean =>
-  refusedWith(error, 'required revision is a future revision');
-export const isLeaseMissing = (error: unknown): boolean => refusedWith(error, 'requested lease not found');
-export const isLeaseTaken = (error: unknown): boolean => refusedWith(error, 'lease already exists');
+  hasMessage(error, 'required revision is a future revision');
+export const isLeaseMissing = (error: unknown): boolean => hasMessage(error, 'requested lease not found');
+export const isLeaseTaken = (error: unknown): boolean => hasMessage(error, 'lease already exists');
 
-const refusedWith = (error: unknown, text: string): boolean => error instanceof Error && error.message.includes(text);
+const hasMessage = (error: unknown, text: string): boolean => error instanceof Error && error.message.includes(text);
 
 /** INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED, FAILED_PRECONDITION, OUT_OF_RANGE, UNIMPLEMENTED, UNAUTHENTICATED. */
 const finalCodes: ReadonlySet<number> = new Set([3, 5, 7, 9, 11, 12, 16]);
 
-const untouched = (crowded: boolean) => (): Meaning => ({ kind: 'retry', applied: 'no', crowded });
-const tooLarge = (cause: EtcdFault): Meaning => ({
+const notProposed = (crowded: boolean) => (): FaultClass => ({ kind: 'retry', applied: 'no', isOverloaded: crowded });
+const tooLarge = (cause: EtcdFault): FaultClass => ({
   kind: 'final',
   error: new ValueTooLargeError('the value is larger than etcd takes', { cause }),
 });
 
-const knownTexts: readonly { text: string; meaning: (fault: EtcdFault) => Meaning }[] = [
+const knownMessages: readonly { text: string; meaning: (fault: EtcdFault) => FaultClass }[] = [
   // Refused at the member's door, before anything was proposed to the others.
-  { text: 'etcdserver: no leader', meaning: untouched(false) },
-  { text: 'etcdserver: too many requests', meaning: untouched(true) },
-  { text: 'raft proposal dropped', meaning: untouched(false) },
+  { text: 'etcdserver: no leader', meaning: notProposed(false) },
+  { text: 'etcdserver: too many requests', meaning: notProposed(true) },
+  { text: 'raft proposal dropped', meaning: notProposed(false) },
   { text: 'etcdserver: request is too large', meaning: tooLarge },
   { text: 'received message larger than max', meaning: tooLarge },
   {

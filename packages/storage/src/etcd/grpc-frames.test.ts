@@ -1,11 +1,11 @@
 import { expect, test } from '@jest/globals';
 import { seededRandom } from '@cluster-apiserver/base';
-import { decodeStatusMessage, frame, MessageReader } from './grpc-frames.ts';
+import { decodeStatusMessage, encodeGrpcMessage, MessageReader } from './grpc-frames.ts';
 
 test('messages come out whole, however the network cuts them', () => {
   const random = seededRandom(7);
   const messages = Array.from({ length: 200 }, () => Buffer.alloc(random.below(400), random.below(256)));
-  const stream = Buffer.concat(messages.flatMap(frame));
+  const stream = Buffer.concat(messages.flatMap(encodeGrpcMessage));
   for (const pieceMax of [1, 3, 7, 100, 5_000, stream.length]) {
     const reader = new MessageReader();
     const out: Buffer[] = [];
@@ -22,7 +22,7 @@ test('messages come out whole, however the network cuts them', () => {
 });
 
 test('a compressed message is refused', () => {
-  const framed = Buffer.concat(frame(Buffer.from('x')));
+  const framed = Buffer.concat(encodeGrpcMessage(Buffer.from('x')));
   framed[0] = 1;
   expect(() => new MessageReader().push(framed)).toThrow('compressed');
 });

@@ -1,5 +1,5 @@
 import type { Pieces } from '../pieces.ts';
-import { Units } from './http2/units.ts';
+import { LengthPrefixedFramer } from './http2/length-prefixed-framer.ts';
 
 /** gRPC puts five bytes before each message: whether it is compressed, and how long it is. */
 const prefixBytes = 5;
@@ -7,7 +7,7 @@ const prefixBytes = 5;
 /** No message of ours comes near: a page of a list is kept to a few MiB. It is the bound for a member gone mad. */
 const messageBytesMax = 512 * 1024 * 1024;
 
-export function frame(message: Uint8Array): Pieces {
+export function encodeGrpcMessage(message: Uint8Array): Pieces {
   const prefix = Buffer.allocUnsafe(prefixBytes);
   prefix[0] = 0;
   prefix.writeUInt32BE(message.length, 1);
@@ -16,7 +16,7 @@ export function frame(message: Uint8Array): Pieces {
 
 /** Puts messages together from whatever pieces the network made of them. */
 export class MessageReader {
-  readonly #units = new Units(prefixBytes, messageLength);
+  readonly #units = new LengthPrefixedFramer(prefixBytes, messageLength);
 
   /**
    * Gives the messages that are complete now. The piece is lent, the messages are kept. Throws on what is not gRPC, or

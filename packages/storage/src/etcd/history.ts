@@ -25,11 +25,11 @@ export class History {
   anchor: KeyValue | undefined;
   readonly #listeners = new Set<(replaced: HistoryReplaced) => void>();
 
-  saw(revision: number): void {
+  noteRevision(revision: number): void {
     if (revision > this.revision) this.revision = revision;
   }
 
-  sawValue(value: KeyValue): void {
+  noteValue(value: KeyValue): void {
     if (value.modRevision > (this.anchor?.modRevision ?? 0)) this.anchor = value;
   }
 

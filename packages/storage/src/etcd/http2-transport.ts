@@ -1,16 +1,16 @@
 /** gRPC over HTTP/2, as much of it as etcd needs. This is the hot path of the whole server: it stays bare. */
 import { type Clock, traceHeaders } from '@cluster-apiserver/base';
-import { decodeStatusMessage, frame, MessageReader } from './grpc-frames.ts';
-import { type Connection, connect, type Listener, patienceMinMs, type Stream } from './http2/connection.ts';
+import { decodeStatusMessage, encodeGrpcMessage, MessageReader } from './grpc-frames.ts';
+import { type Connection, connect, type StreamListener, timeoutMinMs, type Stream } from './http2/connection.ts';
 import { connectByNode } from './http2/node-connection.ts';
 import type { TlsCredentials } from './http2/dial.ts';
-import { type HeaderField, headerBlock } from './http2/header-block.ts';
-import { afterUnstalled } from './stall-aware-timer.ts';
+import { type HeaderField, encodeHeaderBlock } from './http2/header-block.ts';
+import { setStallAwareTimer } from './stall-aware-timer.ts';
 import {
   type Connect,
   EtcdFault,
-  type Fate,
-  type LateAnswer,
+  type FaultKind,
+  type LateResponseListener,
   type MemberStream,
   type Transport,
   type UnaryOptions,
@@ -21,16 +21,16 @@ const unknownCode = 2;
 const unavailableCode = 14;
 
 /** Messages of a stream that wait for their reader before the member is held back. */
-const waitingMessagesMax = 16;
+const bufferedMessagesMax = 16;
 
 /** The same in bytes: a message of a watch holds up to 1,000 revisions, each with the object before and after it. */
-const waitingBytesMax = 1024 * 1024;
+const bufferedBytesMax = 1024 * 1024;
 
 /** By whose HTTP/2 members are reached: our own, or Node's. */
 export const etcdTransports = ['native', 'node'] as const;
 export type EtcdTransport = (typeof etcdTransports)[number];
 
-const connects = { native: connect, node: connectByNode };
+const connectors = { native: connect, node: connectByNode };
 
 export interface Http2Options {
   readonly transport?: EtcdTransport;
@@ -39,21 +39,21 @@ export interface Http2Options {
 }
 
 export const http2Connect =
-  (clock: Clock, tls: CredentialsOf = () => undefined, options: Http2Options = {}): Connect =>
+  (clock: Clock, tls: GetCredentials = () => undefined, options: Http2Options = {}): Connect =>
   (endpoint) =>
     new Http2Transport(endpoint, clock, tls, options);
 
 /** Asked for each connection: certificates are replaced while connections last. */
-export type CredentialsOf = () => TlsCredentials | undefined;
+export type GetCredentials = () => TlsCredentials | undefined;
 
 class Http2Transport implements Transport {
   readonly #endpoint: string;
   readonly #clock: Clock;
-  readonly #tls: CredentialsOf;
+  readonly #tls: GetCredentials;
   /** Most calls of a method have the same time, and then the same headers. */
-  readonly #headers = new Map<string, KnownHeaders>();
+  readonly #headers = new Map<string, CachedHeaders>();
   readonly #connect: typeof connectByNode;
-  readonly #patienceMs: number;
+  readonly #timeoutMs: number;
   #connection: Connection | undefined;
   #connections = 0;
   #closed = false;
@@ -61,11 +61,11 @@ class Http2Transport implements Transport {
   constructor(
     endpoint: string,
     clock: Clock,
-    tls: CredentialsOf,
+    tls: GetCredentials,
     { transport = 'native', electionTimeoutMs = 0 }: Http2Options,
   ) {
-    this.#connect = connects[transport];
-    this.#patienceMs = Math.max(patienceMinMs, electionTimeoutMs);
+    this.#connect = connectors[transport];
+    this.#timeoutMs = Math.max(timeoutMinMs, electionTimeoutMs);
     this.#endpoint = endpoint;
     this.#clock = clock;
     this.#tls = tls;
@@ -75,21 +75,21 @@ class Http2Transport implements Transport {
     return new Promise((resolve, reject) => {
       // The member gives up at this time, so whoever listens for longer leaves it more.
       const same = this.#headersOf(path, requireLeader, `${Math.ceil(timeoutMs + (late?.withinMs ?? 0))}m`);
-      const headers = trace ? Buffer.concat([same, headerBlock(Object.entries(traceHeaders(trace)))]) : same;
-      const asked = new Question(this.#endpoint, this.#clock, resolve, reject, late);
+      const headers = trace ? Buffer.concat([same, encodeHeaderBlock(Object.entries(traceHeaders(trace)))]) : same;
+      const asked = new UnaryCall(this.#endpoint, this.#clock, resolve, reject, late);
       asked.ask(this.#current(), headers, question, timeoutMs);
     });
   }
 
-  stream(path: string): MemberStream {
+  openStream(path: string): MemberStream {
     try {
-      return new Conversation(this.#endpoint, this.#current(), this.#headersOf(path, true));
+      return new BidiStream(this.#endpoint, this.#current(), this.#headersOf(path, true));
     } catch (fault) {
-      return lostStream(fault);
+      return failedStream(fault);
     }
   }
 
-  get connection(): number {
+  get connectionNumber(): number {
     this.#current();
     return this.#connections;
   }
@@ -103,8 +103,8 @@ class Http2Transport implements Transport {
   #current(): Connection {
     try {
       if (this.#closed) throw new Error('the client is closed');
-      if (!this.#connection?.usable) {
-        this.#connection = this.#connect(this.#endpoint, this.#tls(), this.#clock, { patienceMs: this.#patienceMs });
+      if (!this.#connection?.isUsable) {
+        this.#connection = this.#connect(this.#endpoint, this.#tls(), this.#clock, { timeoutMs: this.#timeoutMs });
         this.#connections++;
       }
       return this.#connection;
@@ -128,20 +128,20 @@ class Http2Transport implements Transport {
     // etcd then answers "no leader" at once; without it, it would wait for a leader for 7 seconds.
     if (requireLeader) fields.push(['hasleader', 'true']);
     if (timeout !== undefined) fields.push(['grpc-timeout', timeout]);
-    const block = headerBlock(fields);
+    const block = encodeHeaderBlock(fields);
     this.#headers.set(path, { requireLeader, timeout, block });
     return block;
   }
 }
 
-interface KnownHeaders {
+interface CachedHeaders {
   readonly requireLeader: boolean;
   readonly timeout: string | undefined;
   readonly block: Buffer;
 }
 
 /** One message there, one message and its status back, whichever of headers and trailers bring that. */
-class Question implements Listener {
+class UnaryCall implements StreamListener {
   readonly #endpoint: string;
   readonly #clock: Clock;
   readonly #resolve: (message: Buffer) => void;
@@ -151,7 +151,7 @@ class Question implements Listener {
   #settled = false;
   #cancelTimer = (): void => {};
   #cancelStream = (): void => {};
-  readonly #late: LateAnswer | undefined;
+  readonly #late: LateResponseListener | undefined;
   #isLate = false;
 
   constructor(
@@ -159,7 +159,7 @@ class Question implements Listener {
     clock: Clock,
     resolve: (message: Buffer) => void,
     reject: (fault: EtcdFault) => void,
-    late: LateAnswer | undefined,
+    late: LateResponseListener | undefined,
   ) {
     this.#endpoint = endpoint;
     this.#clock = clock;
@@ -170,11 +170,11 @@ class Question implements Listener {
 
   ask(connection: Connection, headers: Buffer, question: Uint8Array, timeoutMs: number): void {
     const stream = connection.open(headers, this);
-    stream.send(frame(question), true);
+    stream.send(encodeGrpcMessage(question), true);
     this.#cancelStream = () => stream.cancel();
-    this.#cancelTimer = afterUnstalled(this.#clock, timeoutMs, () => {
-      this.#timeOut(stream.sent, timeoutMs);
-      connection.suspect();
+    this.#cancelTimer = setStallAwareTimer(this.#clock, timeoutMs, () => {
+      this.#timeOut(stream.isSent, timeoutMs);
+      connection.checkAlive();
     });
   }
 
@@ -192,21 +192,21 @@ class Question implements Listener {
     this.#cancelStream();
   }
 
-  headers(headers: ReadonlyMap<string, string>): void {
+  onHeaders(headers: ReadonlyMap<string, string>): void {
     if (headers.has('grpc-status')) {
-      const refusal = refusalIn(headers);
+      const refusal = refusalOf(headers);
       if (this.#isLate) {
-        if (!refusal && this.#message) this.#late?.came(this.#message);
+        if (!refusal && this.#message) this.#late?.onResponse(this.#message);
         this.#endLate();
       } else if (refusal || this.#message) this.#settle(refusal);
       else this.#giveUp('lost', unknownCode, 'answered without a message');
       return;
     }
-    const fault = httpFaultIn(headers);
+    const fault = httpProblemOf(headers);
     if (fault) this.#giveUp('lost', unavailableCode, fault);
   }
 
-  data(piece: Buffer): void {
+  onData(piece: Buffer): void {
     try {
       const [message] = this.#reader.push(piece);
       this.#message ??= message;
@@ -215,18 +215,18 @@ class Question implements Listener {
     }
   }
 
-  ended(): void {
+  onEnd(): void {
     this.#giveUp('lost', unknownCode, 'answered without a status');
   }
 
-  lost(fate: 'unsent' | 'lost', cause?: Error): void {
-    this.#giveUp(fate, unavailableCode, connectionLost, { cause });
+  onLost(kind: 'unsent' | 'lost', cause?: Error): void {
+    this.#giveUp(kind, unavailableCode, connectionLost, { cause });
   }
 
-  #giveUp(fate: Fate, code: number, why: string, options?: ErrorOptions): void {
+  #giveUp(kind: FaultKind, code: number, why: string, options?: ErrorOptions): void {
     if (this.#isLate) this.#endLate();
     if (this.#settled) return;
-    this.#settle(new EtcdFault(fate, code, `${this.#endpoint} ${why}`, options));
+    this.#settle(new EtcdFault(kind, code, `${this.#endpoint} ${why}`, options));
     this.#cancelStream();
   }
 
@@ -243,7 +243,7 @@ class Question implements Listener {
 const connectionLost = 'was there no longer: the connection was lost';
 
 /** Messages in both directions. */
-class Conversation implements MemberStream, Listener {
+class BidiStream implements MemberStream, StreamListener {
   readonly #endpoint: string;
   readonly #stream: Stream;
   readonly #reader = new MessageReader();
@@ -260,7 +260,7 @@ class Conversation implements MemberStream, Listener {
   }
 
   send(message: Uint8Array): void {
-    this.#stream.send(frame(message), false);
+    this.#stream.send(encodeGrpcMessage(message), false);
   }
 
   close(): void {
@@ -268,13 +268,13 @@ class Conversation implements MemberStream, Listener {
     this.#stream.cancel();
   }
 
-  headers(headers: ReadonlyMap<string, string>): void {
-    const fault = httpFaultIn(headers);
-    if (headers.has('grpc-status')) this.#end(refusalIn(headers));
+  onHeaders(headers: ReadonlyMap<string, string>): void {
+    const fault = httpProblemOf(headers);
+    if (headers.has('grpc-status')) this.#end(refusalOf(headers));
     else if (fault) this.#giveUp('lost', unavailableCode, fault);
   }
 
-  data(piece: Buffer): void {
+  onData(piece: Buffer): void {
     try {
       for (const message of this.#reader.push(piece)) {
         this.#waiting.push(message);
@@ -283,16 +283,16 @@ class Conversation implements MemberStream, Listener {
     } catch (cause) {
       this.#giveUp('lost', unknownCode, 'sent an unreadable message', { cause });
     }
-    if (this.#waiting.length > waitingMessagesMax || this.#waitingBytes > waitingBytesMax) this.#stream.pause();
+    if (this.#waiting.length > bufferedMessagesMax || this.#waitingBytes > bufferedBytesMax) this.#stream.pause();
     this.#wake();
   }
 
-  ended(): void {
+  onEnd(): void {
     this.#giveUp('lost', unknownCode, 'ended a stream without a status');
   }
 
-  lost(fate: 'unsent' | 'lost', cause?: Error): void {
-    this.#giveUp(fate, unavailableCode, connectionLost, { cause });
+  onLost(kind: 'unsent' | 'lost', cause?: Error): void {
+    this.#giveUp(kind, unavailableCode, connectionLost, { cause });
   }
 
   async *#read(): AsyncGenerator<Buffer> {
@@ -314,8 +314,8 @@ class Conversation implements MemberStream, Listener {
     }
   }
 
-  #giveUp(fate: Fate, code: number, why: string, options?: ErrorOptions): void {
-    this.#end(new EtcdFault(fate, code, `${this.#endpoint} ${why}`, options));
+  #giveUp(kind: FaultKind, code: number, why: string, options?: ErrorOptions): void {
+    this.#end(new EtcdFault(kind, code, `${this.#endpoint} ${why}`, options));
     this.#stream.cancel();
   }
 
@@ -329,19 +329,19 @@ class Conversation implements MemberStream, Listener {
 }
 
 /** A stream that could not even be opened. */
-function lostStream(fault: unknown): MemberStream {
+function failedStream(fault: unknown): MemberStream {
   const messages: AsyncIterable<Buffer> = { [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(fault) }) };
   return { send: () => {}, messages, close: () => {} };
 }
 
-function refusalIn(headers: ReadonlyMap<string, string>): EtcdFault | undefined {
+function refusalOf(headers: ReadonlyMap<string, string>): EtcdFault | undefined {
   const code = Number(headers.get('grpc-status'));
   if (code === okCode) return undefined;
   return new EtcdFault('refused', code, decodeStatusMessage(headers.get('grpc-message') ?? ''));
 }
 
 /** An answer of something that stands between us and the member. */
-function httpFaultIn(headers: ReadonlyMap<string, string>): string | undefined {
+function httpProblemOf(headers: ReadonlyMap<string, string>): string | undefined {
   const status = headers.get(':status');
   return status === undefined || status === '200' || status.startsWith('1')
     ? undefined

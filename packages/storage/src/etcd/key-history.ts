@@ -9,9 +9,9 @@ const attemptPerElectionTimeout = 0.45;
 const pauseMs = 30;
 
 /** In election timeouts. The question comes after an answer of etcd, so somebody is there to tell. */
-const patienceElections = 1.5;
+const searchElectionsMax = 1.5;
 
-export interface Search {
+export interface EventSearch {
   readonly after: number;
   /** Nothing up to here is what is looked for; so it is no loss when etcd has been made to forget it. */
   readonly known: number;
@@ -21,32 +21,33 @@ export interface Search {
 export async function findEvent(
   client: EtcdClient,
   keys: Pick<WatchRequest, 'key' | 'end'>,
-  { after, known }: Search,
+  { after, known }: EventSearch,
   accepts: (event: WatchEvent) => boolean,
   call: EtcdCall,
 ): Promise<WatchEvent> {
-  const { clock, time, electionTimeoutMs } = client;
+  const { clock, stallAwareClock: time, electionTimeoutMs } = client;
   const attemptMs = electionTimeoutMs * attemptPerElectionTimeout;
-  const endMs = time.nowMs() + electionTimeoutMs * patienceElections;
+  const endMs = time.nowMs() + electionTimeoutMs * searchElectionsMax;
   const timeLeftMs = (): number => Math.min(endMs - time.nowMs(), call.deadlineMs - clock.monotonicMs());
   // One earlier than needed: an etcd that has compacted exactly to the start of a watch may leave out a deletion there.
   let startRevision = Math.max(after, 1);
   let cause: unknown;
   for (let leftMs = timeLeftMs(); leftMs > 0; leftMs = timeLeftMs()) {
-    if (call.history !== undefined && call.history !== client.history.number) throw new HistoryReplacedError();
+    if (call.historyNumber !== undefined && call.historyNumber !== client.history.number)
+      throw new HistoryReplacedError();
     let connection: MemberConnection;
     try {
-      connection = await client.stream(watchPath);
+      connection = await client.openStream(watchPath);
     } catch (fault) {
       if (!(fault instanceof EtcdFault)) throw fault;
       cause = fault;
-      await time.pause(pauseMs);
+      await time.sleep(pauseMs);
       continue;
     }
     const timeoutMs = Math.min(attemptMs, leftMs);
     const dueMs = time.nowMs() + timeoutMs;
     const cancelTimer = clock.after(timeoutMs, () => {
-      time.wasDue(dueMs);
+      time.noteTimerFired(dueMs);
       connection.close();
     });
     try {
@@ -67,8 +68,8 @@ export async function findEvent(
       cancelTimer();
       connection.close();
     }
-    connection.failed();
-    await time.pause(pauseMs);
+    connection.markFailed();
+    await time.sleep(pauseMs);
   }
   throw new StorageUnavailableError('etcd does not tell what became of a write', { cause });
 }

@@ -12,13 +12,13 @@ import { grantLease } from './wire/lease.ts';
 
 export interface SharedLeases {
   /** A lease for one value that shall live at least this long from now. */
-  leaseFor(seconds: number, call: EtcdCall): Promise<number>;
+  acquire(seconds: number, call: EtcdCall): Promise<number>;
   /** etcd does not know the lease any more. */
   forget(lease: number): void;
 }
 
 /** How much longer a value may live than asked: unnoticed on an hour, and never more than a minute. */
-const windowPart = 0.05;
+const windowFraction = 0.05;
 const windowSecondsMax = 60;
 
 /** etcd deletes all keys of a lease in one transaction when it ends; this bounds that moment. */
@@ -39,12 +39,12 @@ export function sharedLeases(client: EtcdClient): SharedLeases {
   const granting = new Map<number, Promise<void>>();
   client.history.onReplaced(() => current.clear());
 
-  const usable = (seconds: number): Lease | undefined => {
+  const findUsable = (seconds: number): Lease | undefined => {
     const lease = current.get(seconds);
     return lease && lease.keys < keysPerLeaseMax && clock.monotonicMs() < lease.usableUntilMs ? lease : undefined;
   };
   const grant = (seconds: number, call: EtcdCall): Promise<void> => {
-    const granted = newLease(client, seconds, call)
+    const granted = grantNewLease(client, seconds, call)
       .then((lease) => void current.set(seconds, lease))
       .finally(() => granting.delete(seconds));
     granting.set(seconds, granted);
@@ -52,16 +52,16 @@ export function sharedLeases(client: EtcdClient): SharedLeases {
   };
 
   return {
-    leaseFor: async (seconds, call) => {
+    acquire: async (seconds, call) => {
       for (;;) {
-        const lease = usable(seconds);
+        const lease = findUsable(seconds);
         if (lease) {
           lease.keys++;
           return lease.id;
         }
         const inFlight = granting.get(seconds);
         // Who asks, asks with its own patience and fails with it; who waits for another's grant then asks itself.
-        if (inFlight) await settled(clock, inFlight, call);
+        if (inFlight) await waitUntilSettled(clock, inFlight, call);
         else await grant(seconds, call);
       }
     },
@@ -71,8 +71,8 @@ export function sharedLeases(client: EtcdClient): SharedLeases {
   };
 }
 
-async function newLease(client: EtcdClient, seconds: number, call: EtcdCall): Promise<Lease> {
-  const livesSeconds = Math.ceil(seconds + Math.min(windowSecondsMax, seconds * windowPart));
+async function grantNewLease(client: EtcdClient, seconds: number, call: EtcdCall): Promise<Lease> {
+  const livesSeconds = Math.ceil(seconds + Math.min(windowSecondsMax, seconds * windowFraction));
   for (;;) {
     const id = newLeaseId(client.random);
     const askedMs = client.clock.monotonicMs();
@@ -86,7 +86,7 @@ async function newLease(client: EtcdClient, seconds: number, call: EtcdCall): Pr
 }
 
 /** Waits until something has ended, well or not, but not past the call's deadline. */
-async function settled(clock: Clock, shared: Promise<void>, { deadlineMs }: Call): Promise<void> {
+async function waitUntilSettled(clock: Clock, shared: Promise<void>, { deadlineMs }: Call): Promise<void> {
   const waiting = new AbortController();
   const ended = shared.then(
     () => true,

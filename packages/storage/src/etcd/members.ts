@@ -4,7 +4,7 @@
  */
 import { type Clock, type Random, sleep } from '@cluster-apiserver/base';
 import type { Connect, Transport } from './transport.ts';
-import type { WakingTime } from './waking-time.ts';
+import type { StallAwareClock } from './stall-aware-clock.ts';
 import { memberStatus } from './wire/status.ts';
 
 export interface Member {
@@ -21,103 +21,111 @@ export interface Members {
   /** The member to try now: the one that served last while it serves, else the likeliest of the others. */
   choose(): Member;
   /** It gave a good answer. */
-  served(member: Member): void;
+  noteSuccess(member: Member): void;
   /** It gave none, or a refusal that another member may not give. */
-  failed(member: Member, answered: boolean): void;
+  noteFailure(member: Member, answered: boolean): void;
   /**
    * True while more than half of the members have shown signs of life in the last second. Only then can there be a
    * leader, and a wait for an election has a point.
    */
-  majorityAnswers(): boolean;
+  majorityResponds(): boolean;
   /** Asks every member how it is, unless that was done just now. Returns at once; the answers come in later. */
-  survey(): void;
+  probeAll(): void;
   close(): void;
 }
 
 /** All in election timeouts: networks that make elections slow make answers slow too. */
 /** How long an answer counts as a sign of life. */
-const signOfLifeElections = 1;
+const responsiveElections = 1;
 
 /** A member that answered this recently is not asked again. */
-const surveyFreshElections = 0.25;
+const probeFreshElections = 0.25;
 
 /** A member that is alive tells its status quickly, with or without a leader. */
-const surveyTimeoutElections = 0.4;
+const probeTimeoutElections = 0.4;
 
 /** One that has not told its version yet is asked again after this. */
 const versionRetryElections = 5;
 
 interface MutableMember extends Member {
   version: string | undefined;
-  answeredMs: number;
+  respondedMs: number;
   /** When it failed last without having served since; -1 for a member in good standing. */
   failedMs: number;
-  silent: boolean;
-  surveyed: boolean;
+  isSilent: boolean;
+  isProbed: boolean;
 }
 
 /** Called when a member has told its version for the first time, or another one than before. */
-export type Identified = (member: Member, version: string) => void;
+export type OnVersion = (member: Member, version: string) => void;
 
 export interface MembersOptions {
   readonly endpoints: readonly string[];
   readonly connect: Connect;
   readonly clock: Clock;
   readonly random: Random;
-  readonly time: WakingTime;
+  readonly stallAwareClock: StallAwareClock;
   readonly electionTimeoutMs: number;
-  readonly identified: Identified;
+  readonly onVersion: OnVersion;
 }
 
 export function trackMembers(options: MembersOptions): Members {
-  const { endpoints, connect, clock, random, time, electionTimeoutMs, identified } = options;
-  const signOfLifeMs = signOfLifeElections * electionTimeoutMs;
-  const surveyFreshMs = surveyFreshElections * electionTimeoutMs;
-  const surveyTimeoutMs = surveyTimeoutElections * electionTimeoutMs;
+  const {
+    endpoints,
+    connect,
+    clock,
+    random,
+    stallAwareClock: time,
+    electionTimeoutMs,
+    onVersion: identified,
+  } = options;
+  const responsiveMs = responsiveElections * electionTimeoutMs;
+  const probeFreshMs = probeFreshElections * electionTimeoutMs;
+  const probeTimeoutMs = probeTimeoutElections * electionTimeoutMs;
   const closing = new AbortController();
   const all: readonly MutableMember[] = endpoints.map((endpoint) => ({
     endpoint,
     transport: connect(endpoint),
     version: undefined,
     verifiedConnection: 0,
-    answeredMs: Number.NEGATIVE_INFINITY,
+    respondedMs: Number.NEGATIVE_INFINITY,
     failedMs: -1,
-    silent: false,
-    surveyed: false,
+    isSilent: false,
+    isProbed: false,
   }));
   // Replicas that all began with the first one would all ask the same.
   let current = all[random.below(all.length)] as MutableMember;
   // Members are only ever handed out from `all`, so each one that comes back is one of ours.
-  const ours = (member: Member): MutableMember => member as MutableMember;
+  const asMutable = (member: Member): MutableMember => member as MutableMember;
   const answered = (member: MutableMember): void => {
-    member.answeredMs = time.nowMs();
-    member.silent = false;
+    member.respondedMs = time.nowMs();
+    member.isSilent = false;
   };
 
   return {
     all,
     choose: () => {
       if (current.failedMs < 0) return current;
-      current = all.reduce((best, member) => (likelier(member, best) ? member : best));
+      current = all.reduce((best, member) => (isPreferable(member, best) ? member : best));
       return current;
     },
-    served: (member) => {
-      answered(ours(member));
-      ours(member).failedMs = -1;
+    noteSuccess: (member) => {
+      answered(asMutable(member));
+      asMutable(member).failedMs = -1;
     },
-    failed: (member, didAnswer) => {
-      ours(member).failedMs = time.nowMs();
+    noteFailure: (member, didAnswer) => {
+      asMutable(member).failedMs = time.nowMs();
       // Earlier signs of life stay valid for their second: a write that hangs for want of a leader says nothing else.
-      if (didAnswer) answered(ours(member));
-      else ours(member).silent = true;
+      if (didAnswer) answered(asMutable(member));
+      else asMutable(member).isSilent = true;
     },
-    majorityAnswers: () => {
-      const since = time.nowMs() - signOfLifeMs;
-      return all.filter((member) => member.answeredMs >= since).length > all.length / 2;
+    majorityResponds: () => {
+      const since = time.nowMs() - responsiveMs;
+      return all.filter((member) => member.respondedMs >= since).length > all.length / 2;
     },
-    survey: () => {
-      const fresh = time.nowMs() - surveyFreshMs;
-      for (const member of all) if (!member.surveyed && member.answeredMs < fresh) void ask(member);
+    probeAll: () => {
+      const fresh = time.nowMs() - probeFreshMs;
+      for (const member of all) if (!member.isProbed && member.respondedMs < fresh) void probe(member);
     },
     close: () => {
       closing.abort();
@@ -125,11 +133,11 @@ export function trackMembers(options: MembersOptions): Members {
     },
   };
 
-  async function ask(member: MutableMember): Promise<void> {
-    member.surveyed = true;
-    const dueMs = time.nowMs() + surveyTimeoutMs;
+  async function probe(member: MutableMember): Promise<void> {
+    member.isProbed = true;
+    const dueMs = time.nowMs() + probeTimeoutMs;
     try {
-      const options = { timeoutMs: surveyTimeoutMs, requireLeader: false };
+      const options = { timeoutMs: probeTimeoutMs, requireLeader: false };
       const status = memberStatus.decode(
         await member.transport.unary(memberStatus.path, memberStatus.encode(), options),
       );
@@ -138,25 +146,25 @@ export function trackMembers(options: MembersOptions): Members {
       answered(member);
     } catch {
       // No sign of life is what the silence says by itself, unless it was ours.
-      time.wasDue(dueMs);
-      if (member.version === undefined) askAgain(member);
+      time.noteTimerFired(dueMs);
+      if (member.version === undefined) probeLater(member);
     } finally {
-      member.surveyed = false;
+      member.isProbed = false;
     }
   }
 
   /** What it can do is known only when it has told its version. */
-  function askAgain(member: MutableMember): void {
+  function probeLater(member: MutableMember): void {
     sleep(clock, versionRetryElections * electionTimeoutMs, closing.signal).then(
       () => {
-        if (!member.surveyed && member.version === undefined) void ask(member);
+        if (!member.isProbed && member.version === undefined) void probe(member);
       },
       () => {}, // closed
     );
   }
 }
 
-function likelier(member: MutableMember, than: MutableMember): boolean {
-  if (member.silent !== than.silent) return !member.silent;
+function isPreferable(member: MutableMember, than: MutableMember): boolean {
+  if (member.isSilent !== than.isSilent) return !member.isSilent;
   return member.failedMs < than.failedMs;
 }

@@ -5,7 +5,7 @@
 import type { ChangeSet } from '../store.ts';
 
 /** As many questions as a key management plugin is asked at a time. */
-const aheadMax = 100;
+const bufferedSetsMax = 100;
 
 export class OrderedChanges {
   readonly #sets: (ChangeSet | Promise<ChangeSet>)[] = [];
@@ -19,7 +19,7 @@ export class OrderedChanges {
     if (set instanceof Promise) set.catch(() => {}); // told when it is its turn
     this.#sets.push(set);
     this.#wakeReader();
-    if (this.#sets.length < aheadMax) return undefined;
+    if (this.#sets.length < bufferedSetsMax) return undefined;
     return new Promise((resolve) => {
       this.#wakeWriter = resolve;
     });
@@ -33,7 +33,7 @@ export class OrderedChanges {
   }
 
   /** Nobody reads any more: whoever waits to push need not. */
-  release(): void {
+  releaseWriter(): void {
     this.#wakeWriter();
   }
 
@@ -42,7 +42,7 @@ export class OrderedChanges {
     for (;;) {
       const set = this.#sets.shift();
       if (set) {
-        if (this.#sets.length < aheadMax / 2) this.#wakeWriter();
+        if (this.#sets.length < bufferedSetsMax / 2) this.#wakeWriter();
         return set;
       }
       if (this.#fault) throw this.#fault;

@@ -7,8 +7,8 @@ import { StorageUnavailableError } from '../errors.ts';
 import type { Call } from '../store.ts';
 import type { EtcdEvent } from './client.ts';
 
-export interface OutageWatch {
-  readonly present: boolean;
+export interface OutageTracker {
+  readonly isActive: boolean;
   begin(cause: unknown): void;
   /** An answer came: whatever was thought of as an outage is over. */
   end(): void;
@@ -32,7 +32,7 @@ export interface OutageOptions {
   readonly probe: () => Promise<void>;
 }
 
-export function outageWatch({ clock, random, report, probe }: OutageOptions): OutageWatch {
+export function trackOutage({ clock, random, report, probe }: OutageOptions): OutageTracker {
   let current: { readonly cause: unknown; readonly sinceMs: number; readonly waiting: Set<() => void> } | undefined;
   let closed = false;
 
@@ -55,7 +55,7 @@ export function outageWatch({ clock, random, report, probe }: OutageOptions): Ou
   };
 
   return {
-    get present() {
+    get isActive() {
       return current !== undefined;
     },
     begin: (cause) => {

@@ -7,12 +7,12 @@ import type { EtcdClient, MemberConnection } from './client.ts';
 import { put } from './wire/key-value.ts';
 import { encodeProgressRequest } from './wire/watch.ts';
 
-export interface ProgressAsker {
-  ask(): void;
+export interface ProgressRequester {
+  request(): void;
   /** Ends all connections that it asks on: whoever follows them begins again at another member. */
-  reopen(): void;
+  restartWatches(): void;
   /** Asks on this connection, now and then and when told to. The returned function ends that. */
-  follow(connection: MemberConnection): () => void;
+  add(connection: MemberConnection): () => void;
 }
 
 /** So that a watch which nobody waits for does not fall behind compaction either. */
@@ -25,7 +25,7 @@ const putTimeoutMs = 1_000;
  * A member is asked on the watch itself. One that is too old for that (see capabilities.ts) may answer before it has
  * told of the events that its answer speaks of. There a key of our own is written: its event comes behind all others.
  */
-export function progressAsker(client: EtcdClient, key: string): ProgressAsker {
+export function createProgressRequester(client: EtcdClient, key: string): ProgressRequester {
   const { clock } = client;
   const connections = new Set<MemberConnection>();
   /** Nobody else writes the same, so that what is read at a revision tells which history it belongs to. */
@@ -44,27 +44,27 @@ export function progressAsker(client: EtcdClient, key: string): ProgressAsker {
       writing = false;
     }
   };
-  const askOn = (connection: MemberConnection): boolean => {
-    if (connection.progressRequests) connection.send(encodeProgressRequest());
-    return connection.progressRequests;
+  const requestOn = (connection: MemberConnection): boolean => {
+    if (connection.supportsProgressRequests) connection.send(encodeProgressRequest());
+    return connection.supportsProgressRequests;
   };
 
   return {
-    ask: () => {
-      const answered = [...connections].filter(askOn).length;
+    request: () => {
+      const answered = [...connections].filter(requestOn).length;
       if (answered < connections.size) void write();
     },
-    reopen: () => {
+    restartWatches: () => {
       for (const connection of [...connections]) connection.close();
     },
-    follow: (connection) => {
+    add: (connection) => {
       connections.add(connection);
-      const askAgain = (): (() => void) =>
+      const scheduleNext = (): (() => void) =>
         clock.after(intervalMs, () => {
-          askOn(connection);
-          cancel = askAgain();
+          requestOn(connection);
+          cancel = scheduleNext();
         });
-      let cancel = askAgain();
+      let cancel = scheduleNext();
       return () => {
         connections.delete(connection);
         cancel();

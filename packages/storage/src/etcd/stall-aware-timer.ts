@@ -7,7 +7,7 @@ const lateTimerMs = 50;
  * Calls back once after the delay. What it waits for may lie in the socket, unread, when the event loop has stood still:
  * then there is one more turn of it before.
  */
-export function afterUnstalled(clock: Clock, delayMs: number, callback: () => void): () => void {
+export function setStallAwareTimer(clock: Clock, delayMs: number, callback: () => void): () => void {
   const dueMs = clock.monotonicMs() + delayMs;
   let cancel = clock.after(delayMs, () => {
     if (clock.monotonicMs() - dueMs > lateTimerMs) cancel = clock.after(1, callback);

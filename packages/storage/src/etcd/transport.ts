@@ -6,14 +6,14 @@ import type { TraceContext } from '@cluster-apiserver/base';
  */
 export interface Transport {
   /** One question, one answer. Rejects with an EtcdFault, at the latest when the time is over. */
-  unary(path: string, question: Uint8Array, options: UnaryOptions): Promise<Buffer>;
+  unary(path: string, request: Uint8Array, options: UnaryOptions): Promise<Buffer>;
   /** Opens a stream in both directions. It never throws; what goes wrong ends the stream's messages. */
-  stream(path: string): MemberStream;
+  openStream(path: string): MemberStream;
   /**
    * The number of the connection that the next call goes over, if it is made in this turn of the event loop; it is
    * opened if need be. Throws an EtcdFault where none can be.
    */
-  readonly connection: number;
+  readonly connectionNumber: number;
   close(): void;
 }
 
@@ -23,17 +23,17 @@ export type Connect = (endpoint: string) => Transport;
 export interface UnaryOptions {
   readonly timeoutMs: number;
   /** Told when a good answer comes after all. */
-  readonly late?: LateAnswer | undefined;
+  readonly late?: LateResponseListener | undefined;
   /** Refuse instead of wait while the member knows of no leader. Only questions about the member itself say false. */
   readonly requireLeader: boolean;
   /** The span that the call is made for, if it is sampled. */
   readonly trace?: TraceContext | undefined;
 }
 
-export interface LateAnswer {
+export interface LateResponseListener {
   /** So long after the time was over it is listened for. */
   readonly withinMs: number;
-  readonly came: (message: Buffer) => void;
+  readonly onResponse: (message: Buffer) => void;
 }
 
 export interface MemberStream {
@@ -49,16 +49,16 @@ export interface MemberStream {
  * - `lost`: it left, and nothing came back: it may have been applied, now or later;
  * - `refused`: the member answered with an error.
  */
-export type Fate = 'unsent' | 'lost' | 'refused';
+export type FaultKind = 'unsent' | 'lost' | 'refused';
 
 export class EtcdFault extends Error {
   override readonly name = 'EtcdFault';
-  readonly fate: Fate;
+  readonly kind: FaultKind;
   /** The gRPC status code of a refusal; 14 (unavailable) where no answer came. */
   readonly code: number;
-  constructor(fate: Fate, code: number, message: string, options?: ErrorOptions) {
+  constructor(kind: FaultKind, code: number, message: string, options?: ErrorOptions) {
     super(message, options);
-    this.fate = fate;
+    this.kind = kind;
     this.code = code;
   }
 }

@@ -2,14 +2,18 @@
 import { type Clock, DeadlineExceededError, type Span, awaitWithin } from '@cluster-apiserver/base';
 import { CorruptValueError, KeyUnavailableError } from '../errors.ts';
 import { revision } from '../revision.ts';
-import type { Call, Entry, Stored, Unreadable } from '../store.ts';
+import type { Call, Entry, StoredValue, UnreadableEntry } from '../store.ts';
 import type { Transformed, Transformer } from '../transform/transformer.ts';
 import type { KeyValue } from './wire/key-value.ts';
 
 /** Most transformers answer at once, and then nothing is waited for. */
-export function readValue(transformer: Transformer, keyValue: KeyValue, trace?: Span): Stored | Promise<Stored> {
+export function readValue(
+  transformer: Transformer,
+  keyValue: KeyValue,
+  trace?: Span,
+): StoredValue | Promise<StoredValue> {
   const { key, modRevision } = keyValue;
-  const stored = ({ value, stale, source }: Transformed): Stored => ({
+  const stored = ({ value, stale, source }: Transformed): StoredValue => ({
     key,
     value,
     revision: revision(modRevision),
@@ -28,7 +32,7 @@ export function readValue(transformer: Transformer, keyValue: KeyValue, trace?: 
 }
 
 /** What a transformer gives, unless the call's time is over before, or its caller leaves. */
-export function beforeDeadline<T>(result: T | Promise<T>, call: Call, clock: Clock): T | Promise<T> {
+export function awaitBeforeDeadline<T>(result: T | Promise<T>, call: Call, clock: Clock): T | Promise<T> {
   if (!(result instanceof Promise)) return result;
   return awaitWithin(clock, call, result).catch((error: unknown) => {
     if (!(error instanceof DeadlineExceededError)) throw error;
@@ -36,12 +40,12 @@ export function beforeDeadline<T>(result: T | Promise<T>, call: Call, clock: Clo
   });
 }
 
-const over = Symbol('time is over');
+const timedOut = Symbol('time is over');
 
 /** Resolves after the time, unless the other promise has settled before: then its timer is gone. */
-function elapsed(clock: Clock, delayMs: number, unless: Promise<unknown>): Promise<typeof over> {
+function waitUnlessSettled(clock: Clock, delayMs: number, unless: Promise<unknown>): Promise<typeof timedOut> {
   return new Promise((resolve) => {
-    const cancel = clock.after(Math.max(0, Math.ceil(delayMs)), () => resolve(over));
+    const cancel = clock.after(Math.max(0, Math.ceil(delayMs)), () => resolve(timedOut));
     unless.then(cancel, cancel);
   });
 }
@@ -65,13 +69,15 @@ export class EntryReader {
   }
 
   /** Waits for the key as long as it takes unless there is a limit. */
-  read(keyValue: KeyValue, patienceMs: number | undefined): Entry | Promise<Entry> {
+  read(keyValue: KeyValue, timeoutMs: number | undefined): Entry | Promise<Entry> {
     const entry = this.#readEntry(keyValue);
-    return entry instanceof Promise && patienceMs !== undefined ? this.#inTime(keyValue, entry, patienceMs) : entry;
+    return entry instanceof Promise && timeoutMs !== undefined
+      ? this.#readWithTimeout(keyValue, entry, timeoutMs)
+      : entry;
   }
 
   #readEntry(keyValue: KeyValue): Entry | Promise<Entry> {
-    const failed = (error: unknown): Unreadable => {
+    const failed = (error: unknown): UnreadableEntry => {
       if (!(error instanceof CorruptValueError)) throw error;
       return this.#unreadable(keyValue, error);
     };
@@ -83,23 +89,23 @@ export class EntryReader {
     }
   }
 
-  async #inTime(keyValue: KeyValue, entry: Promise<Entry>, patienceMs: number): Promise<Entry> {
+  async #readWithTimeout(keyValue: KeyValue, entry: Promise<Entry>, timeoutMs: number): Promise<Entry> {
     const resource = this.resourceOf(keyValue.key);
     const beganMs = this.#clock.monotonicMs();
     const settled = entry.then((read) => {
-      if (!read.unreadable && this.#clock.monotonicMs() - beganMs <= patienceMs) this.#slow.delete(resource);
+      if (!read.unreadable && this.#clock.monotonicMs() - beganMs <= timeoutMs) this.#slow.delete(resource);
       return read;
     });
-    const waitMs = this.#slow.has(resource) ? 0 : patienceMs;
-    const first = await Promise.race([settled, elapsed(this.#clock, waitMs, settled)]);
-    if (first !== over) return first;
+    const waitMs = this.#slow.has(resource) ? 0 : timeoutMs;
+    const first = await Promise.race([settled, waitUnlessSettled(this.#clock, waitMs, settled)]);
+    if (first !== timedOut) return first;
     this.#slow.add(resource);
     const cause = new KeyUnavailableError('its key is waited for');
     const { key } = keyValue;
-    return { ...this.#unreadable(keyValue, new CorruptValueError([key], { cause })), late: settled };
+    return { ...this.#unreadable(keyValue, new CorruptValueError([key], { cause })), pending: settled };
   }
 
-  #unreadable(keyValue: KeyValue, unreadable: CorruptValueError): Unreadable {
+  #unreadable(keyValue: KeyValue, unreadable: CorruptValueError): UnreadableEntry {
     const { key, modRevision } = keyValue;
     // Of its own: what came with it in one message is not kept for its sake.
     const own = { ...keyValue, value: Buffer.from(keyValue.value) };

@@ -12,7 +12,7 @@ import type { History, HistoryReplaced } from './history.ts';
 import type { Member, Members } from './members.ts';
 import { EtcdFault } from './transport.ts';
 import type { ClusterId, ResponseHeader } from './wire/fields.ts';
-import { type KeyValue, type RangeAnswer, type RangeRequest, range } from './wire/key-value.ts';
+import { type KeyValue, type RangeResponse, type RangeRequest, range } from './wire/key-value.ts';
 import { memberStatus } from './wire/status.ts';
 
 export interface VerificationOptions {
@@ -23,8 +23,8 @@ export interface VerificationOptions {
   /** Any key will do; it need not exist, and we must be allowed to read it. */
   readonly headRequest: RangeRequest;
   /** A member of another cluster than the others answered under its endpoint, and is not used. */
-  readonly foreign: (member: Member) => void;
-  readonly verified: () => void;
+  readonly onForeignMember: (member: Member) => void;
+  readonly onVerified: () => void;
 }
 
 /** In election timeouts: a member that is alive tells its cluster quickly, with or without a leader. */
@@ -42,7 +42,15 @@ export class Verification {
   readonly #verified: () => void;
   readonly #running = new Map<Member, { readonly connection: number; readonly done: Promise<void> }>();
 
-  constructor({ clock, electionTimeoutMs, members, history, headRequest, foreign, verified }: VerificationOptions) {
+  constructor({
+    clock,
+    electionTimeoutMs,
+    members,
+    history,
+    headRequest,
+    onForeignMember: foreign,
+    onVerified: verified,
+  }: VerificationOptions) {
     this.#clock = clock;
     this.#statusTimeoutMs = electionTimeoutMs * statusTimeoutElections;
     this.#members = members;
@@ -53,23 +61,23 @@ export class Verification {
   }
 
   /** What is asked in the same turn goes over a verified connection. */
-  holds(member: Member): boolean {
-    return member.verifiedConnection !== 0 && member.verifiedConnection === member.transport.connection;
+  isVerified(member: Member): boolean {
+    return member.verifiedConnection !== 0 && member.verifiedConnection === member.transport.connectionNumber;
   }
 
   /** All who want the same connection share one question, each for its own time. Rejects with an EtcdFault. */
   verify(member: Member, timeoutMs: number): Promise<void> {
-    const { connection } = member.transport;
+    const { connectionNumber: connection } = member.transport;
     const running = this.#running.get(member);
-    if (running?.connection === connection) return this.#inTime(running.done, member, timeoutMs);
+    if (running?.connection === connection) return this.#awaitVerification(running.done, member, timeoutMs);
     const done = this.#verify(member, connection, timeoutMs).finally(() => {
       if (this.#running.get(member)?.done === done) this.#running.delete(member);
     });
     this.#running.set(member, { connection, done });
-    return this.#inTime(done, member, timeoutMs);
+    return this.#awaitVerification(done, member, timeoutMs);
   }
 
-  #inTime(done: Promise<void>, member: Member, timeoutMs: number): Promise<void> {
+  #awaitVerification(done: Promise<void>, member: Member, timeoutMs: number): Promise<void> {
     return new Promise((resolve, reject) => {
       const cancel = this.#clock.after(timeoutMs, () => reject(unsent(member, 'did not show its history in time')));
       done.then(resolve, reject).finally(cancel);
@@ -79,7 +87,7 @@ export class Verification {
   async #verify(member: Member, connection: number, timeoutMs: number): Promise<void> {
     const history = this.#history;
     const { number, revision: seen } = history;
-    const { header, sameContent } = await this.#ask(member, history.anchor, timeoutMs);
+    const { header, sameContent } = await this.#readAnchor(member, history.anchor, timeoutMs);
     if (history.number !== number) throw unsent(member, 'was asked about a history that is no more');
     if (history.clusterId === undefined) {
       // The first one could be the stranger: whoever is outvoted by those who answer is not believed.
@@ -91,8 +99,8 @@ export class Verification {
       }
       history.clusterId ??= header.clusterId;
     }
-    const reason = reasonOf(header, history.clusterId, seen, sameContent);
-    if (reason === 'cluster id' && !(await this.#isOurs(header.clusterId))) {
+    const reason = detectReplacement(header, history.clusterId, seen, sameContent);
+    if (reason === 'cluster id' && !(await this.#isMajorityCluster(header.clusterId))) {
       this.#foreign(member);
       throw unsent(member, 'belongs to another cluster than the others');
     }
@@ -100,19 +108,19 @@ export class Verification {
       for (const one of this.#members.all) one.verifiedConnection = 0;
       history.replace(reason, header);
     }
-    history.saw(header.revision);
+    history.noteRevision(header.revision);
     if (header.clusterId !== history.clusterId) return;
     member.verifiedConnection = connection;
     this.#verified();
   }
 
   /** The newest revision, and whether what we know to have been written is there at its revision. */
-  async #ask(
+  async #readAnchor(
     member: Member,
     anchor: KeyValue | undefined,
     timeoutMs: number,
   ): Promise<{ header: ResponseHeader; sameContent: boolean }> {
-    const ask = async (request: RangeRequest): Promise<RangeAnswer> =>
+    const ask = async (request: RangeRequest): Promise<RangeResponse> =>
       range.decode(await member.transport.unary(range.path, range.encode(request), { timeoutMs, requireLeader: true }));
     if (anchor) {
       try {
@@ -132,7 +140,7 @@ export class Verification {
    * One endpoint may lead to a wrong place, while the others do not or are silent. A cluster that took the place of the
    * one that we know is behind most of them: without a majority it would not serve.
    */
-  async #isOurs(candidate: ClusterId): Promise<boolean> {
+  async #isMajorityCluster(candidate: ClusterId): Promise<boolean> {
     const told = await this.#clusterIds();
     return told.filter((id) => id === candidate).length > this.#members.all.length / 2;
   }
@@ -151,7 +159,7 @@ export class Verification {
   }
 }
 
-function reasonOf(
+function detectReplacement(
   { clusterId, revision }: ResponseHeader,
   known: ClusterId,
   seen: number,

@@ -3,14 +3,14 @@ import { type Clock, throwIfAborted } from '@cluster-apiserver/base';
 import {
   HistoryReplacedError,
   KeyExistsError,
-  PremiseBrokenError,
+  PreconditionFailedError,
   RevisionCompactedError,
   RevisionMismatchError,
   RevisionTooLargeError,
 } from '../errors.ts';
 import { History } from '../etcd/history.ts';
 import { type Revision, revision } from '../revision.ts';
-import type { Store, Stored, WriteOptions } from '../store.ts';
+import type { Store, StoredValue, WriteOptions } from '../store.ts';
 
 export interface MemoryStore extends Store {
   /** Forgets what was before the revision, as etcd does when asked to. */
@@ -24,8 +24,8 @@ export interface MemoryStore extends Store {
 interface Write {
   readonly revision: Revision;
   readonly key: string;
-  readonly current: Stored | undefined;
-  readonly previous: Stored | undefined;
+  readonly current: StoredValue | undefined;
+  readonly previous: StoredValue | undefined;
 }
 
 export function memoryStore(clock: Clock): MemoryStore {
@@ -33,7 +33,7 @@ export function memoryStore(clock: Clock): MemoryStore {
   let head = revision(1);
   let oldest = revision(1);
   const replaced = new History();
-  const newest = new Map<string, Stored>();
+  const newest = new Map<string, StoredValue>();
   let writes: Write[] = [];
   const expiries = new Map<string, () => void>();
   const watchers = new Set<() => void>();
@@ -65,7 +65,7 @@ export function memoryStore(clock: Clock): MemoryStore {
     if (current?.revision !== expected) throw new RevisionMismatchError(key, expected, current);
   };
   /** The newest state with every change after the revision taken back, last one first. */
-  const stateAt = (at: Revision): Map<string, Stored> => {
+  const stateAt = (at: Revision): Map<string, StoredValue> => {
     if (at < oldest) throw new RevisionCompactedError(at, oldest);
     if (at > head) throw new RevisionTooLargeError(at);
     const state = new Map(newest);
@@ -90,8 +90,8 @@ export function memoryStore(clock: Clock): MemoryStore {
       throwIfAborted(call);
       const current = newest.get(key);
       if (current) throw new KeyExistsError(current);
-      const broken = options.premises?.some((premise) => newest.get(premise.key)?.revision !== premise.revision);
-      if (broken) throw new PremiseBrokenError(key, head);
+      const broken = options.preconditions?.some((premise) => newest.get(premise.key)?.revision !== premise.revision);
+      if (broken) throw new PreconditionFailedError(key, head);
       return write(key, value, options);
     },
     update: async (key, value, expected, options, call) => {
@@ -121,11 +121,11 @@ export function memoryStore(clock: Clock): MemoryStore {
         yield { revision: write.revision, changes: key.startsWith(prefix) ? [change] : [] };
       }
     },
-    head: async () => head,
+    readLatestRevision: async () => head,
     // Its watches tell of every revision by themselves.
-    askForProgress: () => {},
-    reopenWatches: () => {},
-    get history() {
+    requestProgress: () => {},
+    restartWatches: () => {},
+    get historyNumber() {
       return replaced.number;
     },
     onHistoryReplaced: (listener) => replaced.onReplaced(listener),

@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, type KeyObject } from 'node:crypto';
 import type { Random } from '@cluster-apiserver/base';
-import type { ReadyTransformer } from './transformer.ts';
+import type { SyncTransformer } from './transformer.ts';
 
 const blockBytes = 16;
 const keyBytes = 32;
@@ -11,7 +11,7 @@ const algorithm = 'aes-256-cbc';
  * bits of an object, or move one, and whoever sees which changes we refuse can read it bit by bit. It is here for data
  * that was written with it.
  */
-export function aesCbc({ key, random }: { readonly key: KeyObject; readonly random: Random }): ReadyTransformer {
+export function aesCbc({ key, random }: { readonly key: KeyObject; readonly random: Random }): SyncTransformer {
   if (key.symmetricKeySize !== keyBytes)
     throw new RangeError(`AES-CBC takes keys of ${keyBytes} bytes, and this one has ${key.symmetricKeySize}`);
   return {

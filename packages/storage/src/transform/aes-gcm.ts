@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, type KeyObject } from 'node:crypto';
 import type { Random } from '@cluster-apiserver/base';
-import type { ReadyTransformer } from './transformer.ts';
+import type { SyncTransformer } from './transformer.ts';
 
 const nonceBytes = 12;
 const tagBytes = 16;
@@ -10,11 +10,11 @@ export interface AesGcmOptions {
   readonly key: KeyObject;
   readonly random: Random;
   /** Called for each nonce that was drawn: random ones wear a key out, see nonce-budget.ts. */
-  readonly drewNonce: () => void;
+  readonly onNonce: () => void;
 }
 
 /** `nonce ‖ ciphertext ‖ tag`, bound to the etcd key: a value that was changed, or moved, is refused. */
-export function aesGcm({ key, random, drewNonce }: AesGcmOptions): ReadyTransformer {
+export function aesGcm({ key, random, onNonce: drewNonce }: AesGcmOptions): SyncTransformer {
   const algorithm = algorithmFor(key);
   return {
     toStorage: (value, etcdKey) => {

@@ -1,5 +1,5 @@
 import type { Random } from '@cluster-apiserver/base';
-import type { ReadyTransformer } from './transformer.ts';
+import type { SyncTransformer } from './transformer.ts';
 
 const nonceBytes = 24;
 const tagBytes = 16;
@@ -15,7 +15,7 @@ export async function secretbox({
 }: {
   readonly key: Uint8Array;
   readonly random: Random;
-}): Promise<ReadyTransformer> {
+}): Promise<SyncTransformer> {
   if (key.length !== keyBytes)
     throw new RangeError(`secretbox takes keys of ${keyBytes} bytes, and this one has ${key.length}`);
   // Loaded where it is used, and nowhere else: its code takes as much memory as some thousand objects.

@@ -13,7 +13,7 @@ export interface Transformer {
 }
 
 /** One that waits for nobody. */
-export interface ReadyTransformer extends Transformer {
+export interface SyncTransformer extends Transformer {
   toStorage(value: Uint8Array, key: string): Pieces;
   fromStorage(value: Buffer, key: string): Transformed;
 }
@@ -30,7 +30,7 @@ export interface Transformed {
 const encryptedPrefix = Buffer.from('k8s:enc:');
 
 /** Shows values as they lie there, for whoever only looks at what encrypts them. */
-export const rawTransformer: ReadyTransformer = {
+export const rawTransformer: SyncTransformer = {
   toStorage: () => {
     throw new Error('what is stored was opened for reading only');
   },
@@ -38,7 +38,7 @@ export const rawTransformer: ReadyTransformer = {
 };
 
 /** Stores values as they are. It gives nobody the bytes of an encrypted one for an object. */
-export const identity: ReadyTransformer = {
+export const identity: SyncTransformer = {
   toStorage: (value) => [value],
   fromStorage: (value) => {
     if (value.subarray(0, encryptedPrefix.length).equals(encryptedPrefix)) throw new StillEncryptedError();

@@ -8,28 +8,28 @@ import { type Clock, TimeSlice } from '@cluster-apiserver/base';
 import { RevisionCompactedError } from '../errors.ts';
 import { type Revision, revision } from '../revision.ts';
 import type { CacheItem, Changes } from './collection.ts';
-import { Window } from './window.ts';
+import { ChangeWindow } from './change-window.ts';
 
 /** For those who come back together, and for those who are further behind than they. */
-const passesMax = 2;
+const replaysMax = 2;
 
 /** The objects before and after the buffered changes, for each pass. */
 const bufferWeightMax = 8 * 1024 * 1024;
 
 /** Read before the foremost reader wants it. */
-const aheadWeightMax = 1024 * 1024;
+const readAheadWeightMax = 1024 * 1024;
 
 /** As many revisions are read in some seconds: whoever is further ahead of a pass waits for another one. */
-const distanceMax = 100_000;
+const revisionGapMax = 100_000;
 
 /** As long is waited, for each `aheadWeightMax`, for those whom the buffer is about to leave behind. */
-const patienceMs = 100;
+const slowReaderWaitMs = 100;
 
 /** Nobody waits for the first change longer than this: a client hears sooner that it has to list again. */
 const waitMaxMs = 10_000;
 
 /** A pass ends after this time if somebody waits for another one: in a quiet collection it may have no end of its own. */
-const passMaxMs = 30_000;
+const replayMaxMs = 30_000;
 
 /** A pass that nobody takes anything from ends; its readers may go on in another one. */
 const idleMs = 5_000;
@@ -57,22 +57,22 @@ export interface CatchUpStatistics {
   readonly bufferedBytes: number;
 }
 
-const marksMax = bufferWeightMax / aheadWeightMax - 1;
+const marksMax = bufferWeightMax / readAheadWeightMax - 1;
 
 /** Each set of changes is looked into when it is called for. */
-type Replay<Item> = (after: Revision, signal: AbortSignal) => AsyncIterable<() => Changes<Item>>;
+type OpenReplay<Item> = (after: Revision, signal: AbortSignal) => AsyncIterable<() => Changes<Item>>;
 
 export class CatchUp<Item extends CacheItem> {
-  readonly #replay: Replay<Item>;
+  readonly #replay: OpenReplay<Item>;
   readonly #clock: Clock;
-  readonly #passes = new Set<Pass<Item>>();
+  readonly #passes = new Set<SharedReplay<Item>>();
   /** In the order in which they came. */
   readonly #waiting = new Set<Reader<Item>>();
   #admitting = false;
   #begun = 0;
   #refused = 0;
 
-  constructor(replay: Replay<Item>, clock: Clock) {
+  constructor(replay: OpenReplay<Item>, clock: Clock) {
     this.#replay = replay;
     this.#clock = clock;
   }
@@ -122,7 +122,7 @@ export class CatchUp<Item extends CacheItem> {
   #admit(): void {
     for (const reader of this.#waiting) {
       let pass = [...this.#passes].find((one) => one.covers(reader.sent));
-      if (!pass && this.#passes.size < passesMax) pass = this.#begin(reader.sent);
+      if (!pass && this.#passes.size < replaysMax) pass = this.#begin(reader.sent);
       if (!pass) continue;
       this.#waiting.delete(reader);
       reader.join(pass);
@@ -130,11 +130,11 @@ export class CatchUp<Item extends CacheItem> {
   }
 
   /** Begins at the oldest of those who wait and are not much further behind than this one. */
-  #begin(sent: Revision): Pass<Item> {
+  #begin(sent: Revision): SharedReplay<Item> {
     let after = sent;
     for (const reader of this.#waiting)
-      if (reader.sent < after && reader.sent >= sent - distanceMax) after = reader.sent;
-    const pass: Pass<Item> = new Pass(this.#replay, this.#clock, after, {
+      if (reader.sent < after && reader.sent >= sent - revisionGapMax) after = reader.sent;
+    const pass: SharedReplay<Item> = new SharedReplay(this.#replay, this.#clock, after, {
       isWaitedFor: () => this.#waiting.size > 0,
       ended: () => {
         this.#passes.delete(pass);
@@ -152,7 +152,7 @@ class Reader<Item extends CacheItem> implements CatchUpReader<Item> {
   sent: Revision;
   readonly #catchUp: CatchUp<Item>;
   readonly #clock: Clock;
-  #pass: Pass<Item> | undefined;
+  #pass: SharedReplay<Item> | undefined;
   #cancelWait: (() => void) | undefined;
   #isRefused = false;
   #error: { readonly cause: unknown } | undefined;
@@ -197,7 +197,7 @@ class Reader<Item extends CacheItem> implements CatchUpReader<Item> {
   }
 
   /** What the pass reads is for this reader too. Until the pass has come to it, the reader still waits. */
-  join(pass: Pass<Item>): void {
+  join(pass: SharedReplay<Item>): void {
     this.#pass = pass;
     pass.join(this);
   }
@@ -206,7 +206,10 @@ class Reader<Item extends CacheItem> implements CatchUpReader<Item> {
   left(error: unknown): void {
     this.#pass = undefined;
     if (this.#closed || error === undefined) return;
-    const isKept = error instanceof RevisionCompactedError && error.oldest !== undefined && this.sent >= error.oldest;
+    const isKept =
+      error instanceof RevisionCompactedError &&
+      error.oldestRevision !== undefined &&
+      this.sent >= error.oldestRevision;
     if (!isKept) this.#error = { cause: error };
     this.notify();
   }
@@ -217,15 +220,15 @@ class Reader<Item extends CacheItem> implements CatchUpReader<Item> {
   }
 }
 
-interface PassSurroundings {
+interface ReplayOwner {
   readonly isWaitedFor: () => boolean;
   readonly ended: () => void;
 }
 
-class Pass<Item extends CacheItem> {
+class SharedReplay<Item extends CacheItem> {
   readonly #clock: Clock;
-  readonly #surroundings: PassSurroundings;
-  readonly #window = new Window<Item>({ weightMax: bufferWeightMax, weightOf });
+  readonly #surroundings: ReplayOwner;
+  readonly #window = new ChangeWindow<Item>({ weightMax: bufferWeightMax, weightOf });
   readonly #readers = new Set<Reader<Item>>();
   /** Those who have taken all that there was for them. */
   readonly #wanting = new Set<Reader<Item>>();
@@ -240,11 +243,11 @@ class Pass<Item extends CacheItem> {
   #cancelTimer = (): void => {};
   #cancelIdle = (): void => {};
 
-  constructor(replay: Replay<Item>, clock: Clock, after: Revision, surroundings: PassSurroundings) {
+  constructor(replay: OpenReplay<Item>, clock: Clock, after: Revision, surroundings: ReplayOwner) {
     this.#clock = clock;
     this.#surroundings = surroundings;
     this.#reached = after;
-    this.#window.beginAt(after);
+    this.#window.restartAt(after);
     this.#endLater();
     void this.#read(replay(after, this.#abort.signal));
   }
@@ -254,7 +257,7 @@ class Pass<Item extends CacheItem> {
   }
 
   covers(sent: Revision): boolean {
-    return sent >= this.#window.since && sent - this.#reached <= distanceMax;
+    return sent >= this.#window.since && sent - this.#reached <= revisionGapMax;
   }
 
   join(reader: Reader<Item>): void {
@@ -297,7 +300,7 @@ class Pass<Item extends CacheItem> {
         this.#reached = revision(Math.max(this.#reached, at));
         this.#notifySoon();
         if (turn.shouldYield()) await turn.yieldToEventLoop();
-        if (this.#aheadWeight >= aheadWeightMax) await this.#pause();
+        if (this.#aheadWeight >= readAheadWeightMax) await this.#pause();
         if (this.#abort.signal.aborted) return;
       }
     } catch (cause) {
@@ -320,7 +323,7 @@ class Pass<Item extends CacheItem> {
     if (this.#marks.length > marksMax) this.#marks.shift();
     this.#aheadWeight = 0;
     if (!this.#isWanted()) await this.#wanted();
-    else if (this.#leavesBehind()) await new Promise<void>((resolve) => this.#clock.after(patienceMs, resolve));
+    else if (this.#leavesBehind()) await new Promise<void>((resolve) => this.#clock.after(slowReaderWaitMs, resolve));
   }
 
   /** Whether somebody is about to lose his place in the buffer. */
@@ -359,7 +362,7 @@ class Pass<Item extends CacheItem> {
   }
 
   #endLater(): void {
-    this.#cancelTimer = this.#clock.after(passMaxMs, () => {
+    this.#cancelTimer = this.#clock.after(replayMaxMs, () => {
       if (this.#surroundings.isWaitedFor()) this.#end();
       else this.#endLater();
     });

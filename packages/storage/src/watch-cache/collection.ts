@@ -6,8 +6,8 @@ import type { Call, ChangeSet, Entry, Store } from '../store.ts';
 import { CatchUp, type CatchUpReader, type CatchUpStatistics } from './catch-up.ts';
 import type { Freshness, ReadObserver } from './freshness.ts';
 import type { Keyed } from './sorted-set.ts';
-import { emptyView, type TermsOf, type View, viewOf, withChange, withoutChanges } from './view.ts';
-import { type ItemChange, Window } from './window.ts';
+import { emptyView, type TermsOf, type View, buildView, withChange, withoutChanges } from './view.ts';
+import { type ItemChange, ChangeWindow } from './change-window.ts';
 
 /** One version of one object, as readers want it. */
 export interface CacheItem extends Keyed {
@@ -17,7 +17,7 @@ export interface CacheItem extends Keyed {
 }
 
 /** What a collection holds, and how it makes it of what is stored. */
-export interface CollectionForm<Item extends CacheItem> {
+export interface CollectionDescriptor<Item extends CacheItem> {
   /** All keys of the collection begin with it. */
   readonly prefix: string;
   /** Must not throw: what cannot be read is an item that says so. `key` is the item's key. */
@@ -50,13 +50,13 @@ export interface CollectionStatistics {
 }
 
 /** The whole collection was read anew, or one object that could not be read before can be. */
-export type Interruption = 'read anew' | 'amended';
+export type ResetReason = 'read anew' | 'amended';
 
 /** Told of each change at once and in order; must be quick. */
-export interface Follower<Item> {
-  changed(change: ItemChange<Item>): void;
+export interface Subscriber<Item> {
+  onChange(change: ItemChange<Item>): void;
   /** Changes were missed, or are told differently now. */
-  interrupted(why: Interruption): void;
+  onReset(why: ResetReason): void;
 }
 
 /** Some of the changes of a collection, complete up to a revision. */
@@ -65,14 +65,14 @@ export interface Changes<Item> {
   readonly changes: readonly ItemChange<Item>[];
 }
 
-export interface PastPage<Item> {
+export interface ListPage<Item> {
   readonly items: readonly Item[];
   readonly revision: Revision;
   readonly remaining: number;
 }
 
 /** A view from before more changes than this is read from the store: to take back each costs some microseconds. */
-const undoneMax = 5_000;
+const undoChangesMax = 5_000;
 
 /** Memory that only the window holds: what there was before each change. */
 const windowWeightMax = 32 * 1024 * 1024;
@@ -87,54 +87,54 @@ const windowWeightKept = 4 * 1024 * 1024;
 const trimIntervalMs = 5_000;
 
 /** Views that clients may come back to, page by page. Memory holds what changed since, which the window holds anyway. */
-const keptMax = 64;
+const retainedViewsMax = 64;
 
 /**
  * The objects below one prefix, in memory, with the changes of late. Keys of items are what follows the prefix, as
  * bytes, so that their order is that of the store.
  */
 export class Collection<Item extends CacheItem> {
-  readonly form: CollectionForm<Item>;
+  readonly descriptor: CollectionDescriptor<Item>;
   readonly #store: Store;
   readonly #freshness: Freshness;
   readonly #clock: Clock;
-  readonly #window = new Window<Item>({
+  readonly #window = new ChangeWindow<Item>({
     weightMax: windowWeightMax,
     weightOf: ({ previous }) => previous?.weight ?? 0,
   });
   readonly #catchUp: CatchUp<Item>;
-  readonly #followers = new Set<Follower<Item>>();
-  readonly #kept = new Map<Revision, View<Item>>();
+  readonly #subscribers = new Set<Subscriber<Item>>();
+  readonly #retainedViews = new Map<Revision, View<Item>>();
   #view: View<Item>;
   /** The items of the view by their keys: most reads want one, and find it here several times faster. */
-  #newest = new Map<string, Item>();
+  #itemsByKey = new Map<string, Item>();
   /** What was read before this revision may be of another history. */
-  #historyFrom = revision(0);
+  #historyStart = revision(0);
   /** The latest write that was acknowledged here. */
-  #wroteAt = revision(0);
-  #interrupting = false;
+  #lastLocalWrite = revision(0);
+  #isResetScheduled = false;
   #cancelTrim: (() => void) | undefined;
   #initializations = 0;
   #eventsReceived = 0;
   #eventsDispatched = 0;
 
-  constructor(form: CollectionForm<Item>, store: Store, freshness: Freshness, clock: Clock) {
-    this.form = form;
+  constructor(form: CollectionDescriptor<Item>, store: Store, freshness: Freshness, clock: Clock) {
+    this.descriptor = form;
     this.#store = store;
     this.#freshness = freshness;
     this.#clock = clock;
-    this.#view = emptyView(freshness.reached);
+    this.#view = emptyView(freshness.currentRevision);
     this.#catchUp = new CatchUp((after, signal) => this.#replay(after, signal), clock);
   }
 
   /** How far the memory has come: there is no change up to this revision that it does not know. */
-  get reached(): Revision {
-    return this.#freshness.reached;
+  get currentRevision(): Revision {
+    return this.#freshness.currentRevision;
   }
 
   get statistics(): CollectionStatistics {
     return {
-      objects: this.#newest.size,
+      objects: this.#itemsByKey.size,
       initializations: this.#initializations,
       eventsReceived: this.#eventsReceived,
       eventsDispatched: this.#eventsDispatched,
@@ -149,68 +149,70 @@ export class Collection<Item extends CacheItem> {
    * throws RevisionTooLargeError when it lies in the future, or as what was told here before (`any`). The last is
    * nearly always at once, and then undefined.
    */
-  reach(wanted: Revision | 'any' | undefined, call: Call): Promise<void> | undefined {
-    const { measures } = this.form;
-    if (wanted === undefined) return this.#freshness.newest(call, measures?.consistent);
-    return wanted === 'any' ? this.#freshness.told(call) : this.#freshness.atLeast(wanted, call, measures?.notOlder);
+  waitUntilFresh(wanted: Revision | 'any' | undefined, call: Call): Promise<void> | undefined {
+    const { measures } = this.descriptor;
+    if (wanted === undefined) return this.#freshness.waitForLatest(call, measures?.consistent);
+    return wanted === 'any'
+      ? this.#freshness.waitForLocalWrites(call)
+      : this.#freshness.waitForRevision(wanted, call, measures?.notOlder);
   }
 
   /** A write below the prefix was acknowledged at this revision. */
-  wrote(at: Revision): void {
-    this.#freshness.wrote(at);
-    if (at > this.#wroteAt) this.#wroteAt = at;
+  noteLocalWrite(at: Revision): void {
+    this.#freshness.noteLocalWrite(at);
+    if (at > this.#lastLocalWrite) this.#lastLocalWrite = at;
   }
 
   /** Whether the memory has come to every write below the prefix that was acknowledged here. Throws while nothing is known. */
-  get knowsLocalWrites(): boolean {
-    this.#freshness.requireKnown();
-    return this.#wroteAt <= this.reached && this.reached > 0;
+  get hasLocalWrites(): boolean {
+    this.#freshness.requireLoaded();
+    return this.#lastLocalWrite <= this.currentRevision && this.currentRevision > 0;
   }
 
   /** The number of the history that the collection is of. */
-  get history(): number {
-    return this.#store.history;
+  get historyNumber(): number {
+    return this.#store.historyNumber;
   }
 
   /** Throws while nothing is known of the present history. */
-  requireKnown(): void {
-    this.#freshness.requireKnown();
+  requireLoaded(): void {
+    this.#freshness.requireLoaded();
   }
 
   get(key: string): Item | undefined {
-    this.#freshness.requireKnown();
-    return this.#newest.get(key);
+    this.#freshness.requireLoaded();
+    return this.#itemsByKey.get(key);
   }
 
   /** All there is now. */
   view(): View<Item> {
-    this.#freshness.requireKnown();
-    return { ...this.#view, revision: this.reached };
+    this.#freshness.requireLoaded();
+    return { ...this.#view, revision: this.currentRevision };
   }
 
   /** The collection as of a revision that the memory has come to; undefined when that lies too far back for it. */
   async viewAt(revision: Revision): Promise<View<Item> | undefined> {
-    this.#freshness.requireKnown();
+    this.#freshness.requireLoaded();
     if (revision >= this.#view.revision) return { ...this.#view, revision };
-    const kept = this.#kept.get(revision);
+    const kept = this.#retainedViews.get(revision);
     if (kept) return kept;
-    const since = this.#window.after(revision, undoneMax + 1);
-    if (!since || since.length > undoneMax) return undefined;
-    return runTask(this.#clock, undefined, withoutChanges(this.#view, since, this.form.termsOf, revision));
+    const since = this.#window.after(revision, undoChangesMax + 1);
+    if (!since || since.length > undoChangesMax) return undefined;
+    return runTask(this.#clock, undefined, withoutChanges(this.#view, since, this.descriptor.termsOf, revision));
   }
 
   /** Somebody will come back for the rest of this view. */
-  keep(view: View<Item>): void {
-    this.#kept.set(view.revision, view);
-    this.#dropKept(this.#kept.size > keptMax);
+  retainView(view: View<Item>): void {
+    this.#retainedViews.set(view.revision, view);
+    this.#dropRetainedViews(this.#retainedViews.size > retainedViewsMax);
   }
 
   /** A part of the collection as the store knew it at a revision, or knows it now. */
-  async readPast(
+  async listFromStore(
     range: { readonly within: string; readonly after?: string | undefined; readonly limit?: number | undefined },
     revision: Revision | undefined,
     call: Call,
-  ): Promise<PastPage<Item>> {
+  ): Promise<ListPage<Item>> {
     this.#requireSameHistory(revision);
     const { entries, ...page } = await this.#store.list(
       {
@@ -221,7 +223,7 @@ export class Collection<Item extends CacheItem> {
       },
       call,
     );
-    return { ...page, items: await runTask(this.#clock, call, this.#readAll(entries)) };
+    return { ...page, items: await runTask(this.#clock, call, this.#decodeAll(entries)) };
   }
 
   /** The changes after a revision, whole revisions from a limit on; undefined when it is too old for the memory. */
@@ -230,23 +232,24 @@ export class Collection<Item extends CacheItem> {
   }
 
   /** A reader of the changes after a revision that memory no longer has. It is notified in a turn of its own. */
-  catchUp(after: Revision, notify: () => void): CatchUpReader<Item> {
+  openCatchUp(after: Revision, notify: () => void): CatchUpReader<Item> {
     this.#requireSameHistory(after);
     return this.#catchUp.open(after, notify);
   }
 
   async *#replay(after: Revision, signal: AbortSignal): AsyncGenerator<() => Changes<Item>> {
-    for await (const set of this.#store.watch(this.form.prefix, after, signal)) yield () => this.#changesOf(set);
+    for await (const set of this.#store.watch(this.descriptor.prefix, after, signal))
+      yield () => this.#decodeChanges(set);
   }
 
-  #changesOf({ revision, changes }: ChangeSet): Changes<Item> {
+  #decodeChanges({ revision, changes }: ChangeSet): Changes<Item> {
     return {
       revision,
       changes: changes.map(({ key, previous, current }) => ({
-        key: this.#keyOf(key),
+        key: this.#itemKeyOf(key),
         revision,
-        previous: previous && this.#read(previous),
-        current: current && this.#read(current),
+        previous: previous && this.#decode(previous),
+        current: current && this.#decode(current),
       })),
     };
   }
@@ -256,35 +259,35 @@ export class Collection<Item extends CacheItem> {
   }
 
   /** Drops what is too old, again and again while there is much. A quiet collection has no timer. */
-  #trimLater(): void {
+  #scheduleTrim(): void {
     if (this.#window.weight <= windowWeightKept || this.#cancelTrim) return;
     this.#cancelTrim = this.#clock.after(trimIntervalMs, () => {
       this.#cancelTrim = undefined;
       this.#window.trim(this.#clock.monotonicMs(), windowAgeMs, windowWeightKept);
-      this.#dropKept(false);
-      this.#trimLater();
+      this.#dropRetainedViews(false);
+      this.#scheduleTrim();
     });
   }
 
-  follow(follower: Follower<Item>): () => void {
-    this.#followers.add(follower);
-    return () => this.#followers.delete(follower);
+  subscribe(follower: Subscriber<Item>): () => void {
+    this.#subscribers.add(follower);
+    return () => this.#subscribers.delete(follower);
   }
 
   /** Something happened below the prefix. */
   apply(key: string, entry: Entry | undefined, revision: Revision): void {
     this.#eventsReceived++;
-    const itemKey = this.#keyOf(key);
-    const previous = this.#newest.get(itemKey);
-    const current = entry && this.form.read(entry, itemKey);
-    this.#view = withChange(this.#view, previous, current, this.form.termsOf, revision);
-    if (current) this.#newest.set(itemKey, current);
-    else this.#newest.delete(itemKey);
+    const itemKey = this.#itemKeyOf(key);
+    const previous = this.#itemsByKey.get(itemKey);
+    const current = entry && this.descriptor.read(entry, itemKey);
+    this.#view = withChange(this.#view, previous, current, this.descriptor.termsOf, revision);
+    if (current) this.#itemsByKey.set(itemKey, current);
+    else this.#itemsByKey.delete(itemKey);
     const change = { key: itemKey, revision, previous, current };
     this.#window.add(change);
-    this.#trimLater();
-    if (this.#kept.size > 0) this.#dropKept(false);
-    for (const follower of this.#followers) follower.changed(change);
+    this.#scheduleTrim();
+    if (this.#retainedViews.size > 0) this.#dropRetainedViews(false);
+    for (const follower of this.#subscribers) follower.onChange(change);
     this.#eventsDispatched++;
   }
 
@@ -292,40 +295,40 @@ export class Collection<Item extends CacheItem> {
    * What could not be read can be: it is the same version of the object, so it is told in the place of the other. It
    * may have been replaced meanwhile, and is told of all the same; or it is known now that it cannot be read.
    */
-  amend(entry: Entry): void {
+  resolveUnreadable(entry: Entry): void {
     if (!entry.unreadable) {
-      const is = this.#read(entry);
-      const newest = this.#newest.get(is.key);
+      const is = this.#decode(entry);
+      const newest = this.#itemsByKey.get(is.key);
       if (newest?.revision === is.revision) {
-        this.#newest.set(is.key, is);
-        this.#view = withChange(this.#view, newest, is, this.form.termsOf, this.#view.revision);
-        this.#kept.clear();
+        this.#itemsByKey.set(is.key, is);
+        this.#view = withChange(this.#view, newest, is, this.descriptor.termsOf, this.#view.revision);
+        this.#retainedViews.clear();
       }
-      this.#window.amend(is);
+      this.#window.replaceItem(is);
     }
     // Many become readable together, such as when a plugin is back: followers begin again once for all of them.
-    if (this.#interrupting) return;
-    this.#interrupting = true;
+    if (this.#isResetScheduled) return;
+    this.#isResetScheduled = true;
     this.#clock.soon(() => {
-      this.#interrupting = false;
-      for (const follower of this.#followers) follower.interrupted('amended');
+      this.#isResetScheduled = false;
+      for (const follower of this.#subscribers) follower.onReset('amended');
     });
   }
 
   /** Another history begins. Whoever follows is interrupted now, and comes upon that by itself. */
-  forget(now: Revision): void {
-    this.#newest = new Map();
-    this.#view = emptyView(this.reached);
-    this.#kept.clear();
-    this.#window.beginAt(now);
-    this.#historyFrom = now;
-    this.#wroteAt = revision(0);
-    for (const follower of this.#followers) follower.interrupted('read anew');
+  replaceHistory(now: Revision): void {
+    this.#itemsByKey = new Map();
+    this.#view = emptyView(this.currentRevision);
+    this.#retainedViews.clear();
+    this.#window.restartAt(now);
+    this.#historyStart = now;
+    this.#lastLocalWrite = revision(0);
+    for (const follower of this.#subscribers) follower.onReset('read anew');
   }
 
   #requireSameHistory(asked: Revision | undefined): void {
-    this.#freshness.requireKnown();
-    if (asked !== undefined && asked < this.#historyFrom) throw new RevisionCompactedError(asked, this.#historyFrom);
+    this.#freshness.requireLoaded();
+    if (asked !== undefined && asked < this.#historyStart) throw new RevisionCompactedError(asked, this.#historyStart);
   }
 
   /**
@@ -336,7 +339,7 @@ export class Collection<Item extends CacheItem> {
     const newest = new Map<string, Item>();
     return {
       add: (entry) => {
-        const item = this.#read(entry);
+        const item = this.#decode(entry);
         newest.set(item.key, item);
       },
       prepare: (revision) => this.#prepare(newest, revision),
@@ -345,50 +348,50 @@ export class Collection<Item extends CacheItem> {
 
   *#prepare(newest: Map<string, Item>, revision: Revision): SyncTask<() => void> {
     const items = { [Symbol.iterator]: () => newest.values() };
-    const view = yield* viewOf(items, this.form.termsOf, revision);
+    const view = yield* buildView(items, this.descriptor.termsOf, revision);
     return () => {
       this.#initializations++;
-      this.#newest = newest;
+      this.#itemsByKey = newest;
       this.#view = view;
-      this.#kept.clear();
-      this.#window.beginAt(revision);
-      for (const follower of this.#followers) follower.interrupted('read anew');
+      this.#retainedViews.clear();
+      this.#window.restartAt(revision);
+      for (const follower of this.#subscribers) follower.onReset('read anew');
     };
   }
 
   /** The oldest, or those that alone hold what they hold. */
-  #dropKept(one: boolean): void {
-    for (const revision of this.#kept.keys()) {
+  #dropRetainedViews(one: boolean): void {
+    for (const revision of this.#retainedViews.keys()) {
       if (!one && revision >= this.#window.since) return;
-      this.#kept.delete(revision);
+      this.#retainedViews.delete(revision);
       if (one) return;
     }
   }
 
-  *#readAll(entries: readonly Entry[]): SyncTask<Item[]> {
+  *#decodeAll(entries: readonly Entry[]): SyncTask<Item[]> {
     const items: Item[] = [];
     for (const entry of entries) {
-      items.push(this.#read(entry));
+      items.push(this.#decode(entry));
       yield;
     }
     return items;
   }
 
-  #read(entry: Entry): Item {
-    return this.form.read(entry, this.#keyOf(entry.key));
+  #decode(entry: Entry): Item {
+    return this.descriptor.read(entry, this.#itemKeyOf(entry.key));
   }
 
-  #keyOf(key: string): string {
-    return itemKey(key.slice(this.form.prefix.length));
+  #itemKeyOf(key: string): string {
+    return itemKey(key.slice(this.descriptor.prefix.length));
   }
 
   #fullKey(key: string): string {
-    return this.form.prefix + textOfKey(key);
+    return this.descriptor.prefix + textOfItemKey(key);
   }
 }
 
 /** The key of an item, of the text behind the prefix: its bytes, one character each, and in one piece. */
 export const itemKey = (text: string): string => byteString(Buffer.from(text));
 
-export const textOfKey = (key: string): string =>
+export const textOfItemKey = (key: string): string =>
   Buffer.byteLength(key) === key.length ? key : bytesOf(key).toString();

@@ -37,10 +37,10 @@ interface Waiter extends Reader {
 }
 
 export interface FreshnessOptions {
-  readonly store: Pick<Store, 'head' | 'askForProgress' | 'reopenWatches'>;
+  readonly store: Pick<Store, 'readLatestRevision' | 'requestProgress' | 'restartWatches'>;
   readonly clock: Clock;
   /** A memory that is known to be behind and has not moved for this long follows nobody: its watch begins anew. */
-  readonly standstillMs?: number;
+  readonly stallMs?: number;
 }
 
 /** About one election timeout: within that time a member either has a leader again or is of no use. */
@@ -66,7 +66,7 @@ export class Freshness {
   #forgotten = false;
   readonly #standstillMs: number;
 
-  constructor({ store, clock, standstillMs = defaultStandstillMs }: FreshnessOptions) {
+  constructor({ store, clock, stallMs: standstillMs = defaultStandstillMs }: FreshnessOptions) {
     this.#store = store;
     this.#clock = clock;
     this.#standstillMs = standstillMs;
@@ -79,17 +79,17 @@ export class Freshness {
   }
 
   /** How far the memory has come. */
-  get reached(): Revision {
+  get currentRevision(): Revision {
     return this.#reached;
   }
 
   /** How many wait for the memory to move on. */
-  get waiting(): number {
+  get waiterCount(): number {
     return this.#waiters.length;
   }
 
   /** Another history begins: until the memory has been filled from it, nobody is told anything. */
-  forget(): void {
+  replaceHistory(): void {
     const error = new HistoryReplacedError();
     this.#forgotten = true;
     this.#reached = revision(0);
@@ -101,12 +101,12 @@ export class Freshness {
   }
 
   /** Throws while nothing is known of the present history. */
-  requireKnown(): void {
+  requireLoaded(): void {
     if (this.#forgotten) throw new HistoryReplacedError();
   }
 
   /** Everything there is has been read as of this revision. */
-  begin(at: Revision): void {
+  setLoaded(at: Revision): void {
     this.#forgotten = false;
     this.advance(at);
   }
@@ -123,7 +123,7 @@ export class Freshness {
   }
 
   /** A write was acknowledged at this revision: from now on nobody here is told less. */
-  wrote(at: Revision): void {
+  noteLocalWrite(at: Revision): void {
     if (at > this.#told) this.#told = at;
   }
 
@@ -131,10 +131,10 @@ export class Freshness {
    * Undefined at once, or resolves, when the memory has come to all that anybody here was told. That takes a moment, or
    * the watch stands still: then it is as fresh as it can be had without waiting.
    */
-  told(call: Call): Promise<void> | undefined {
-    this.requireKnown();
+  waitForLocalWrites(call: Call): Promise<void> | undefined {
+    this.requireLoaded();
     if (this.#told <= this.#reached && this.#reached > 0) return undefined;
-    if (this.#reached === 0) return this.newest(call);
+    if (this.#reached === 0) return this.waitForLatest(call);
     const nowMs = this.#clock.monotonicMs();
     if (this.#waiters.length > 0 && nowMs - this.#movedMs > ownWritesMs) return undefined;
     return new Promise((arrive, fail) => {
@@ -149,8 +149,8 @@ export class Freshness {
   }
 
   /** Resolves when the memory has come to everything that was acknowledged before. */
-  newest(call: Call, observe?: ReadObserver): Promise<void> {
-    this.requireKnown();
+  waitForLatest(call: Call, observe?: ReadObserver): Promise<void> {
+    this.requireLoaded();
     return this.#within(call, observe, (reader) => {
       this.#readers.push(reader);
       this.#trace ??= call.trace;
@@ -159,10 +159,10 @@ export class Freshness {
   }
 
   /** Resolves when the memory has come to the revision; throws RevisionTooLargeError when it lies in the future. */
-  async atLeast(wanted: Revision, call: Call, observe?: ReadObserver): Promise<void> {
-    this.requireKnown();
+  async waitForRevision(wanted: Revision, call: Call, observe?: ReadObserver): Promise<void> {
+    this.requireLoaded();
     if (wanted <= this.#reached) return;
-    await this.newest(call, observe);
+    await this.waitForLatest(call, observe);
     if (wanted > this.#reached) throw new RevisionTooLargeError(wanted);
   }
 
@@ -179,8 +179,10 @@ export class Freshness {
       // The shared read is in one trace: that of the first sampled reader.
       const trace = this.#trace;
       this.#trace = undefined;
-      const head = await this.#store.head(callUntil(this.#clock.monotonicMs() + questionTimeoutMs, trace));
-      this.requireKnown();
+      const head = await this.#store.readLatestRevision(
+        callUntil(this.#clock.monotonicMs() + questionTimeoutMs, trace),
+      );
+      this.requireLoaded();
       if (head <= this.#reached) for (const reader of readers) answer(reader, 0);
       else this.#waitFor(head, readers);
     } catch (error) {
@@ -211,9 +213,9 @@ export class Freshness {
       const standsStillSinceMs = Math.max(this.#movedMs, this.#reopenedMs);
       if (nowMs - standsStillSinceMs > this.#standstillMs) {
         this.#reopenedMs = nowMs;
-        this.#store.reopenWatches();
+        this.#store.restartWatches();
       }
-      this.#store.askForProgress();
+      this.#store.requestProgress();
       this.#askForProgress(askAgainMs);
     });
   }

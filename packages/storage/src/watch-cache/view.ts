@@ -1,7 +1,7 @@
 import type { SyncTask } from '@cluster-apiserver/base';
 import type { Revision } from '../revision.ts';
 import { type Keyed, SortedSet } from './sorted-set.ts';
-import type { ItemChange } from './window.ts';
+import type { ItemChange } from './change-window.ts';
 
 /** A collection as of one revision. It never changes. */
 export interface View<Item extends Keyed> {
@@ -24,7 +24,7 @@ export function emptyView<Item extends Keyed>(revision: Revision): View<Item> {
 }
 
 /** The view of items in the order of their keys, made in small steps: there may be a million of them. */
-export function* viewOf<Item extends Keyed>(
+export function* buildView<Item extends Keyed>(
   items: Iterable<Item>,
   termsOf: TermsOf<Item>,
   revision: Revision,

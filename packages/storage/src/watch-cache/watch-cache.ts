@@ -7,21 +7,21 @@ import { backoff, callUntil, type Clock, type Random, runTask, sleep, TimeSlice 
 import { HistoryReplacedError, RevisionCompactedError } from '../errors.ts';
 import type { HistoryReplaced } from '../etcd/history.ts';
 import { type Revision, revision } from '../revision.ts';
-import type { ChangeSet, Snapshot, Store, Unreadable } from '../store.ts';
-import { type CacheItem, Collection, type CollectionForm } from './collection.ts';
+import type { ChangeSet, Snapshot, Store, UnreadableEntry } from '../store.ts';
+import { type CacheItem, Collection, type CollectionDescriptor } from './collection.ts';
 import { Freshness } from './freshness.ts';
-import { Unreadables } from './unreadables.ts';
+import { UnreadableEntries } from './unreadable-entries.ts';
 
 export interface WatchCacheOptions<Item extends CacheItem> {
   readonly store: Store;
   /** All of the collections lie below it, and so do the keys that the store keeps for itself. */
   readonly prefix: string;
-  readonly forms: readonly CollectionForm<Item>[];
+  readonly collections: readonly CollectionDescriptor<Item>[];
   readonly clock: Clock;
   readonly random: Random;
   readonly report: (event: WatchCacheEvent) => void;
   /** A watch that is behind and has not moved for this long begins anew: about etcd's election timeout. */
-  readonly standstillMs?: number;
+  readonly stallMs?: number;
 }
 
 export type WatchCacheEvent =
@@ -35,17 +35,17 @@ export interface WatchCache<Item extends CacheItem> {
   /** In the order of their forms. */
   readonly collections: readonly Collection<Item>[];
   /** Whether it follows the store. */
-  readonly following: boolean;
+  readonly isSynced: boolean;
   /** Why it does not follow the store, where something else than the first list is the reason. */
-  readonly lostBecause: unknown;
+  readonly syncError: unknown;
   /** How far it has come. */
-  readonly reached: Revision;
+  readonly currentRevision: Revision;
   /** How long ago the store told last how far it is, whether or not there was anything new. */
   readonly progressAgeMs: number;
   /** How many reads wait for it to move on. */
-  readonly waiting: number;
+  readonly waitingReads: number;
   /** Resolves when it has been filled for the first time. */
-  readonly filled: Promise<void>;
+  readonly firstLoad: Promise<void>;
   /** Tries once more to read what could not be read: there are other keys now, or who keeps them is back. */
   retryUnreadable(): void;
   close(): Promise<void>;
@@ -66,11 +66,11 @@ const restartFirstMs = 20;
 const restartMaxMs = 5_000;
 
 export function openWatchCache<Item extends CacheItem>(options: WatchCacheOptions<Item>): WatchCache<Item> {
-  const { store, prefix, forms, clock, random, report, standstillMs } = options;
-  const freshness = new Freshness({ store, clock, ...(standstillMs !== undefined && { standstillMs }) });
+  const { store, prefix, collections: forms, clock, random, report, stallMs: standstillMs } = options;
+  const freshness = new Freshness({ store, clock, ...(standstillMs !== undefined && { stallMs: standstillMs }) });
   const collections = forms.map((form) => new Collection(form, store, freshness, clock));
   const collectionOf = (key: string): Collection<Item> | undefined =>
-    collections.find(({ form }) => key.startsWith(form.prefix));
+    collections.find(({ descriptor: form }) => key.startsWith(form.prefix));
   const closing = new AbortController();
   const { signal } = closing;
   /** What the watch or a list may take of one turn: both bring some thousand entries at once. */
@@ -81,13 +81,13 @@ export function openWatchCache<Item extends CacheItem>(options: WatchCacheOption
   /** Earlier revisions are not the ones that clients know. */
   let historyFrom = 0;
   let round = new AbortController();
-  const unreadables = new Unreadables((entry) => collectionOf(entry.key)?.amend(entry));
+  const unreadables = new UnreadableEntries((entry) => collectionOf(entry.key)?.resolveUnreadable(entry));
 
   const apply = ({ revision: to, changes }: ChangeSet): void => {
     for (const { key, current } of changes) {
       const collection = collectionOf(key);
       if (!collection) continue;
-      unreadables.note(key, current);
+      unreadables.set(key, current);
       collection.apply(key, current, to);
     }
     freshness.advance(to);
@@ -96,9 +96,9 @@ export function openWatchCache<Item extends CacheItem>(options: WatchCacheOption
     following = false;
     lostBecause = new HistoryReplacedError();
     historyFrom = replaced.now;
-    freshness.forget();
+    freshness.replaceHistory();
     unreadables.clear();
-    for (const collection of collections) collection.forget(revision(replaced.now));
+    for (const collection of collections) collection.replaceHistory(revision(replaced.now));
     round.abort();
     report({ type: 'history replaced', ...replaced });
   });
@@ -108,14 +108,14 @@ export function openWatchCache<Item extends CacheItem>(options: WatchCacheOption
     const reloads = new Map(collections.map((collection) => [collection, collection.reload()]));
     const readPage = (after: string | undefined, revision: Revision | undefined): Promise<Snapshot> => {
       const page = store.list(
-        { prefix, after, limit: pageKeys, revision, keys: 'late' },
+        { prefix, after, limit: pageKeys, revision, slowKeys: 'late' },
         callUntil(clock.monotonicMs() + pageTimeoutMs),
       );
       page.catch(() => {}); // told when it is waited for, if it still is
       return page;
     };
     const { signal: ofRound } = round;
-    const unread: Unreadable[] = [];
+    const unread: UnreadableEntry[] = [];
     let items = 0;
     let next: Promise<Snapshot> | undefined = readPage(undefined, at);
     let from: Revision;
@@ -142,8 +142,8 @@ export function openWatchCache<Item extends CacheItem>(options: WatchCacheOption
     ofRound.throwIfAborted();
     unreadables.clear();
     for (const finishOne of finish) finishOne();
-    for (const entry of unread) unreadables.note(entry.key, entry);
-    freshness.begin(from);
+    for (const entry of unread) unreadables.set(entry.key, entry);
+    freshness.setLoaded(from);
     following = true;
     lostBecause = undefined;
     // While they were being read, who keeps their keys may have come back.
@@ -155,10 +155,10 @@ export function openWatchCache<Item extends CacheItem>(options: WatchCacheOption
 
   /** From the past if the store still knows it, else from now. */
   const loadWithHistory = async (): Promise<Revision> => {
-    const head = await store.head(callUntil(clock.monotonicMs() + pageTimeoutMs));
+    const head = await store.readLatestRevision(callUntil(clock.monotonicMs() + pageTimeoutMs));
     const past = head - historyRevisions;
     // What was told once is not taken back: a state from before that would be.
-    if (past <= Math.max(1, freshness.reached, historyFrom)) return load(undefined);
+    if (past <= Math.max(1, freshness.currentRevision, historyFrom)) return load(undefined);
     try {
       return await load(revision(past));
     } catch (error) {
@@ -200,22 +200,22 @@ export function openWatchCache<Item extends CacheItem>(options: WatchCacheOption
 
   return {
     collections,
-    get following() {
+    get isSynced() {
       return following;
     },
-    get lostBecause() {
+    get syncError() {
       return lostBecause;
     },
-    get reached() {
-      return freshness.reached;
+    get currentRevision() {
+      return freshness.currentRevision;
     },
     get progressAgeMs() {
       return freshness.progressAgeMs;
     },
-    get waiting() {
-      return freshness.waiting;
+    get waitingReads() {
+      return freshness.waiterCount;
     },
-    filled: first.promise,
+    firstLoad: first.promise,
     retryUnreadable: () => unreadables.retry(),
     close: async () => {
       closing.abort();

@@ -6,9 +6,9 @@ import { until } from '../../../../base/test/until.ts';
 import { createServer as createTlsServer } from 'node:tls';
 import { serverUsage, testAuthority } from '../../../../certificates/test/test-authority.ts';
 import { frame, type FramePeer, framePeer } from '../../../test/frame-peer.ts';
-import { type Connection, type ConnectOptions, connect, type Listener, type Stream } from './connection.ts';
+import { type Connection, type ConnectOptions, connect, type StreamListener, type Stream } from './connection.ts';
 import { flags, frameHead, frameTypes, numberFrame, preface, settingNumbers, settingsFrame } from './frames.ts';
-import { headerBlock } from './header-block.ts';
+import { encodeHeaderBlock } from './header-block.ts';
 
 const closings: (() => void)[] = [];
 afterEach(() => {
@@ -40,7 +40,7 @@ async function connectTo(server: Server): Promise<Connection> {
   return connection;
 }
 
-const questionHeaders = headerBlock([
+const questionHeaders = encodeHeaderBlock([
   [':method', 'POST'],
   [':scheme', 'http'],
   [':path', '/'],
@@ -57,11 +57,11 @@ function ask(connection: Connection, question: Buffer): Asked {
   const headers: ReadonlyMap<string, string>[] = [];
   const pieces: Buffer[] = [];
   const { promise: body, resolve, reject } = Promise.withResolvers<Buffer>();
-  const listener: Listener = {
-    headers: (told) => headers.push(told),
-    data: (piece) => pieces.push(Buffer.from(piece)),
-    ended: () => resolve(Buffer.concat(pieces)),
-    lost: (fate, cause) => reject(Object.assign(new Error(fate), { cause })),
+  const listener: StreamListener = {
+    onHeaders: (told) => headers.push(told),
+    onData: (piece) => pieces.push(Buffer.from(piece)),
+    onEnd: () => resolve(Buffer.concat(pieces)),
+    onLost: (kind, cause) => reject(Object.assign(new Error(kind), { cause })),
   };
   const stream = connection.open(questionHeaders, listener);
   stream.send([question], true);
@@ -173,7 +173,7 @@ test('no more questions are open than the other side wants, and who gives up whi
   await first.body;
   const asked = Array.from({ length: 10 }, () => ask(connection, Buffer.from('question')));
   await until('two questions', () => open.length === 2 || undefined);
-  expect(asked.map(({ stream }) => stream.sent)).toEqual([true, true, ...Array.from({ length: 8 }, () => false)]);
+  expect(asked.map(({ stream }) => stream.isSent)).toEqual([true, true, ...Array.from({ length: 8 }, () => false)]);
   asked[5]?.stream.cancel();
   for (let answered = 0; answered < 9; answered++) {
     await until('a question', () => open.length > 0 || undefined);
@@ -207,7 +207,7 @@ test('what is asked after the other side said that it leaves was not heard, what
   await until('the question', () => open.length === 1 || undefined);
   const [stream] = open;
   stream?.session?.goaway(0, stream.id);
-  await until('the goodbye', () => !connection.usable || undefined);
+  await until('the goodbye', () => !connection.isUsable || undefined);
   stream?.respond({ ':status': 200 });
   stream?.end('answer');
   expect(await fateOf(first)).toBe('answer');
@@ -230,7 +230,7 @@ async function rogue(...sayings: readonly Buffer[]): Promise<{ connection: Conne
 }
 
 const greeting = settingsFrame([]);
-const okHeader = headerBlock([[':status', '200']]);
+const okHeader = encodeHeaderBlock([[':status', '200']]);
 const { headers, data, continuation } = frameTypes;
 
 test.each<{ what: string; says: Buffer[]; fault: string }>([
@@ -291,15 +291,15 @@ test.each<{ what: string; says: Buffer[]; fault: string }>([
   const { connection, open } = await rogue(...says);
   const { promise, resolve } = Promise.withResolvers<[string, Error | undefined]>();
   const stream = connection.open(questionHeaders, {
-    headers: () => stream.pause(),
-    data: () => {},
-    ended: () => resolve(['ended', undefined]),
-    lost: (fate, cause) => resolve([fate, cause]),
+    onHeaders: () => stream.pause(),
+    onData: () => {},
+    onEnd: () => resolve(['ended', undefined]),
+    onLost: (kind, cause) => resolve([kind, cause]),
   });
   stream.send([Buffer.from('question')], true);
-  const [fate, cause] = await promise;
-  expect([fate, cause?.message]).toEqual(['lost', expect.stringContaining(fault)]);
-  expect(connection.usable).toBe(false);
+  const [kind, cause] = await promise;
+  expect([kind, cause?.message]).toEqual(['lost', expect.stringContaining(fault)]);
+  expect(connection.isUsable).toBe(false);
   await until('the connection to be closed', () => open.size === 0 || undefined);
 });
 
@@ -311,13 +311,13 @@ test('what need not be known is passed over', async () => {
     frame(headers, flags.endHeaders | flags.padded | flags.priority, 1, Buffer.from([2, 0, 0, 0, 0, 0, 0x88, 0, 0])),
     frame(data, flags.padded, 1, Buffer.from([1, 0x61, 0])),
     frame(data, 0, 1),
-    frame(headers, flags.endHeaders | flags.endStream, 1, headerBlock([['grpc-status', '0']])),
+    frame(headers, flags.endHeaders | flags.endStream, 1, encodeHeaderBlock([['grpc-status', '0']])),
     frame(data, 0, 1, Buffer.from('of a stream that is over')),
   );
   const asked = ask(connection, Buffer.from('question'));
   expect(String(await asked.body)).toBe('a');
   expect(asked.headers.map((told) => Object.fromEntries(told))).toEqual([{ ':status': '200' }, { 'grpc-status': '0' }]);
-  expect(connection.usable).toBe(true);
+  expect(connection.isUsable).toBe(true);
 });
 
 test('whatever bytes come, the connection ends or waits, and nothing is thrown', async () => {
@@ -351,16 +351,16 @@ function byHand(options: Partial<ConnectOptions> = {}, settings = greeting) {
 }
 const ofType = (peer: FramePeer, type: number) => peer.received().filter((one) => one.type === type);
 /** What became of a question: nothing yet, its answer, or its end. */
-function watched(connection: Connection, question: Buffer): { readonly fates: string[]; readonly stream: Stream } {
-  const fates: string[] = [];
+function watched(connection: Connection, question: Buffer): { readonly kinds: string[]; readonly stream: Stream } {
+  const kinds: string[] = [];
   const stream = connection.open(questionHeaders, {
-    headers: () => {},
-    data: () => {},
-    ended: () => fates.push('ended'),
-    lost: (fate, cause) => fates.push(`${fate}: ${cause?.message}`),
+    onHeaders: () => {},
+    onData: () => {},
+    onEnd: () => kinds.push('ended'),
+    onLost: (kind, cause) => kinds.push(`${kind}: ${cause?.message}`),
   });
   stream.send([question], true);
-  return { fates, stream };
+  return { kinds, stream };
 }
 const answerTo = (stream: number): Buffer => frame(headers, flags.endHeaders | flags.endStream, stream, okHeader);
 const small = Buffer.from('question');
@@ -407,10 +407,10 @@ test('who has not agreed to HTTP/2 in the TLS handshake is left', async () => {
   );
   const { promise, resolve } = Promise.withResolvers<string>();
   connection.open(questionHeaders, {
-    headers: () => {},
-    data: () => {},
-    ended: () => resolve('ended'),
-    lost: (fate, cause) => resolve(`${fate}: ${cause?.message}`),
+    onHeaders: () => {},
+    onData: () => {},
+    onEnd: () => resolve('ended'),
+    onLost: (kind, cause) => resolve(`${kind}: ${cause?.message}`),
   });
   expect(await promise).toBe('unsent: 127.0.0.1 did not agree to HTTP/2 in its TLS handshake (ALPN)');
 });
@@ -425,13 +425,13 @@ test.each([
   peer.received();
   peer.send(numberFrame(frameTypes.windowUpdate, 1, increment));
   peer.turn();
-  expect(first.fates).toEqual([`lost: ${why}`]);
+  expect(first.kinds).toEqual([`lost: ${why}`]);
   expect(ofType(peer, frameTypes.resetStream).map(({ stream, payload }) => [stream, payload.readUInt32BE()])).toEqual([
     [1, code],
   ]);
   peer.send(answerTo(3));
-  expect(second.fates).toEqual(['ended']);
-  expect(connection.usable).toBe(true);
+  expect(second.kinds).toEqual(['ended']);
+  expect(connection.isUsable).toBe(true);
 });
 
 test('large questions take turns, a frame each', () => {
@@ -447,19 +447,19 @@ test('large questions take turns, a frame each', () => {
 });
 
 test('numbers of streams are used to the last, and who comes then was not heard', () => {
-  const { peer, connection } = byHand({ firstNumber: 2 ** 31 - 3 });
+  const { peer, connection } = byHand({ firstStreamId: 2 ** 31 - 3 });
   const asked = Array.from({ length: 4 }, () => watched(connection, small));
   peer.turn();
   expect(ofType(peer, headers).map(({ stream }) => stream)).toEqual([2 ** 31 - 3, 2 ** 31 - 1]);
-  expect(connection.usable).toBe(false);
-  expect(asked.map(({ fates }) => fates)).toEqual([
+  expect(connection.isUsable).toBe(false);
+  expect(asked.map(({ kinds }) => kinds)).toEqual([
     [],
     [],
     ['unsent: the connection takes no more'],
     ['unsent: the connection takes no more'],
   ]);
   peer.send(answerTo(2 ** 31 - 1), answerTo(2 ** 31 - 3));
-  expect(asked.slice(0, 2).map(({ fates }) => fates)).toEqual([['ended'], ['ended']]);
+  expect(asked.slice(0, 2).map(({ kinds }) => kinds)).toEqual([['ended'], ['ended']]);
   for (let n = 0; n < 3; n++) peer.turn();
   expect(peer.closed).toBe(true);
 });
@@ -470,12 +470,12 @@ test('a goodbye amid two large questions: the one it names is finished, the othe
   peer.turn();
   peer.received();
   peer.send(frame(frameTypes.goAway, 0, 0, Buffer.from([0, 0, 0, 1, 0, 0, 0, 0])));
-  expect(second.fates).toEqual(['unsent: the other side is leaving']);
+  expect(second.kinds).toEqual(['unsent: the other side is leaving']);
   let sentBytes = 0;
   for (let n = 0; n < 10; n++) {
     peer.send(
       numberFrame(frameTypes.windowUpdate, 0, 32_768),
-      ...(first.fates.length === 0 ? [numberFrame(frameTypes.windowUpdate, 1, 32_768)] : []),
+      ...(first.kinds.length === 0 ? [numberFrame(frameTypes.windowUpdate, 1, 32_768)] : []),
     );
     peer.turn();
     const frames = ofType(peer, data);
@@ -484,7 +484,7 @@ test('a goodbye amid two large questions: the one it names is finished, the othe
     if (frames.some((one) => (one.flags & flags.endStream) !== 0)) peer.send(answerTo(1));
   }
   expect(sentBytes).toBeGreaterThanOrEqual(100_000 - 65_535);
-  expect(first.fates).toEqual(['ended']);
+  expect(first.kinds).toEqual(['ended']);
   expect(peer.closed).toBe(true);
 });
 
@@ -492,42 +492,42 @@ test('an answer to a ping that lies unread when the event loop stood still is in
   const { peer, connection } = byHand();
   const pong = frame(frameTypes.ping, flags.ack, 0, Buffer.alloc(8));
   watched(connection, small);
-  connection.suspect();
+  connection.checkAlive();
   peer.turn();
   peer.standStill(3_000);
   peer.turn();
   peer.send(pong);
   peer.standStill(1_000);
   peer.turn();
-  expect(connection.usable).toBe(true);
+  expect(connection.isUsable).toBe(true);
 });
 
 test('without an answer to a ping the connection is torn down, after a standstill too', () => {
   for (const steps of [[1_000], [3_000, 1]]) {
     const { peer, connection } = byHand();
-    const { fates } = watched(connection, small);
-    connection.suspect();
+    const { kinds } = watched(connection, small);
+    connection.checkAlive();
     peer.turn();
     for (const ms of steps) {
-      expect(connection.usable).toBe(true);
+      expect(connection.isUsable).toBe(true);
       peer.standStill(ms);
       peer.turn();
     }
-    expect(fates).toEqual(['lost: http://peer answered no ping within 1000 ms']);
+    expect(kinds).toEqual(['lost: http://peer answered no ping within 1000 ms']);
   }
 });
 
 test('where elections take longer, an answer to a ping may take as long', () => {
-  const { peer, connection } = byHand({ patienceMs: 5_000 });
-  const { fates } = watched(connection, small);
-  connection.suspect();
+  const { peer, connection } = byHand({ timeoutMs: 5_000 });
+  const { kinds } = watched(connection, small);
+  connection.checkAlive();
   peer.turn();
   peer.standStill(4_999);
   peer.turn();
-  expect(fates).toEqual([]);
+  expect(kinds).toEqual([]);
   peer.standStill(1);
   peer.turn();
-  expect(fates).toEqual(['lost: http://peer answered no ping within 5000 ms']);
+  expect(kinds).toEqual(['lost: http://peer answered no ping within 5000 ms']);
 });
 
 test('a member that answers late again and again is pinged as seldom as etcd wants it', () => {
@@ -535,7 +535,7 @@ test('a member that answers late again and again is pinged as seldom as etcd wan
   watched(connection, small);
   peer.turn();
   const suspected = (): number => {
-    connection.suspect();
+    connection.checkAlive();
     peer.turn();
     const pings = ofType(peer, frameTypes.ping).length;
     if (pings > 0) peer.send(frame(frameTypes.ping, flags.ack, 0, Buffer.alloc(8)));

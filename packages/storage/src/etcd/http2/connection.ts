@@ -5,15 +5,15 @@
  */
 import type { Socket } from 'node:net';
 import type { Clock } from '@cluster-apiserver/base';
-import { lengthOf, type Pieces } from '../../pieces.ts';
-import { afterUnstalled } from '../stall-aware-timer.ts';
+import { totalLength, type Pieces } from '../../pieces.ts';
+import { setStallAwareTimer } from '../stall-aware-timer.ts';
 import { type Dial, dial, type TlsCredentials } from './dial.ts';
 import {
   errorCodes,
   flags,
   frameHead,
   frameTypes,
-  frameUnits,
+  createFrameReader,
   Http2ProtocolError,
   headBytes,
   initialWindowBytes,
@@ -24,24 +24,24 @@ import {
   settingNumbers,
   settingsFrame,
 } from './frames.ts';
-import { Outgoing } from './outgoing.ts';
-import { Pings } from './pings.ts';
-import { emptyTable, HeaderReader, tableBytesMax } from './header-block.ts';
+import { CoalescingWriter } from './coalescing-writer.ts';
+import { Keepalive } from './keepalive.ts';
+import { clearTableUpdate, HeaderDecoder, tableBytesMax } from './header-block.ts';
 
 /** What comes of a stream. After `ended` or `lost` nothing more does. */
-export interface Listener {
-  headers(headers: ReadonlyMap<string, string>): void;
+export interface StreamListener {
+  onHeaders(headers: ReadonlyMap<string, string>): void;
   /** The piece is lent. */
-  data(piece: Buffer): void;
+  onData(piece: Buffer): void;
   /** The other side has said all it had to say. */
-  ended(): void;
+  onEnd(): void;
   /** `unsent`: nothing of the stream was looked at by the other side. */
-  lost(fate: 'unsent' | 'lost', cause?: Error): void;
+  onLost(kind: 'unsent' | 'lost', cause?: Error): void;
 }
 
 export interface Stream {
   /** Whether anything of it has left. */
-  readonly sent: boolean;
+  readonly isSent: boolean;
   send(pieces: Pieces, last: boolean): void;
   /** Holds the other side back once its window is used up, until `resume`. */
   pause(): void;
@@ -52,10 +52,10 @@ export interface Stream {
 
 export interface Connection {
   /** False when no further stream can be opened on it. */
-  readonly usable: boolean;
-  open(headers: Buffer, listener: Listener): Stream;
+  readonly isUsable: boolean;
+  open(headers: Buffer, listener: StreamListener): Stream;
   /** An answer is overdue: ask for a sign of life at once. */
-  suspect(): void;
+  checkAlive(): void;
   destroy(): void;
 }
 
@@ -63,7 +63,7 @@ export interface Connection {
  * A TCP and TLS handshake between neighbours takes a few milliseconds, and so does the answer to a ping; longer than this,
  * nobody is there. Members that are far from each other have a longer election timeout, and then so much is waited for.
  */
-export const patienceMinMs = 1_000;
+export const timeoutMinMs = 1_000;
 
 /** Far more than a list page needs in flight, so that the window never slows a fast network. */
 export const connectionWindowBytes = 32 * 1024 * 1024;
@@ -77,9 +77,9 @@ const headerBytesMax = 64 * 1024;
 export interface ConnectOptions {
   readonly dial: Dial;
   /** The number of the first stream. Tests begin near the end. */
-  readonly firstNumber: number;
+  readonly firstStreamId: number;
   /** How long a handshake and the answer to a ping may take. */
-  readonly patienceMs: number;
+  readonly timeoutMs: number;
 }
 
 export function connect(
@@ -90,8 +90,8 @@ export function connect(
 ): Connection {
   return new ClientConnection(endpoint, credentials, clock, {
     dial,
-    firstNumber: 1,
-    patienceMs: patienceMinMs,
+    firstStreamId: 1,
+    timeoutMs: timeoutMinMs,
     ...options,
   });
 }
@@ -100,9 +100,9 @@ class ClientConnection implements Connection {
   readonly #endpoint: string;
   readonly #clock: Clock;
   readonly #socket: Socket;
-  readonly #outgoing: Outgoing;
-  readonly #headers = new HeaderReader();
-  readonly #units = frameUnits();
+  readonly #outgoing: CoalescingWriter;
+  readonly #headers = new HeaderDecoder();
+  readonly #units = createFrameReader();
   /** Those that have a number. */
   readonly #streams = new Map<number, ClientStream>();
   /** Those that have none yet, because there was no connection or no room for more of them. */
@@ -128,50 +128,50 @@ class ClientConnection implements Connection {
     | { readonly number: number; readonly last: boolean; readonly pieces: Buffer[]; bytes: number }
     | undefined;
   #cancelConnectTimer: () => void;
-  readonly #pings: Pings;
+  readonly #pings: Keepalive;
 
   constructor(
     endpoint: string,
     credentials: TlsCredentials | undefined,
     clock: Clock,
-    { dial, firstNumber, patienceMs }: ConnectOptions,
+    { dial, firstStreamId: firstNumber, timeoutMs }: ConnectOptions,
   ) {
     this.#endpoint = endpoint;
     this.#clock = clock;
     this.#nextNumber = firstNumber;
-    this.#pings = new Pings({
+    this.#pings = new Keepalive({
       clock,
-      patienceMs,
+      timeoutMs,
       send: () => this.write(Buffer.concat([frameHead(frameTypes.ping, 0, 0, 8), Buffer.alloc(8)])),
       isInUse: () => this.#streams.size > 0,
-      unanswered: (why) => this.#tearDown(new Error(`${endpoint} ${why}`)),
+      onTimeout: (why) => this.#tearDown(new Error(`${endpoint} ${why}`)),
     });
-    this.#cancelConnectTimer = afterUnstalled(clock, patienceMs, () =>
-      this.#tearDown(new Error(`${endpoint} took no connection within ${patienceMs} ms`)),
+    this.#cancelConnectTimer = setStallAwareTimer(clock, timeoutMs, () =>
+      this.#tearDown(new Error(`${endpoint} took no connection within ${timeoutMs} ms`)),
     );
     this.#socket = dial(new URL(endpoint), credentials, {
-      connected: () => this.#begin(),
-      received: (piece) => this.#receive(piece),
+      onConnect: () => this.#begin(),
+      onData: (piece) => this.#receive(piece),
     });
-    this.#outgoing = new Outgoing(this.#socket);
+    this.#outgoing = new CoalescingWriter(this.#socket);
     this.#socket.on('error', (error) => this.#tearDown(error));
     this.#socket.on('end', () => this.#tearDown());
     this.#socket.on('close', () => this.#tearDown());
   }
 
-  get usable(): boolean {
+  get isUsable(): boolean {
     return !this.#destroyed && !this.#leaving;
   }
 
-  open(headers: Buffer, listener: Listener): Stream {
+  open(headers: Buffer, listener: StreamListener): Stream {
     const stream = new ClientStream(this, headers, listener);
     this.#unopened.add(stream);
     this.flushSoon();
     return stream;
   }
 
-  suspect(): void {
-    if (this.#connected && !this.#destroyed) this.#pings.suspect();
+  checkAlive(): void {
+    if (this.#connected && !this.#destroyed) this.#pings.pingNow();
   }
 
   destroy(): void {
@@ -236,7 +236,7 @@ class ClientConnection implements Connection {
       this.#unopened.delete(stream);
       stream.open(this.#nextNumber, this.#peerInitialWindow);
       this.#streams.set(stream.number, stream);
-      const block = this.#tableUpdate === 'due' ? Buffer.concat([emptyTable, stream.headers]) : stream.headers;
+      const block = this.#tableUpdate === 'due' ? Buffer.concat([clearTableUpdate, stream.headers]) : stream.headers;
       if (this.#tableUpdate === 'due') this.#tableUpdate = 'sent';
       this.#out.push(frameHead(frameTypes.headers, flags.endHeaders, stream.number, block.length), block);
       this.#nextNumber += 2;
@@ -251,7 +251,7 @@ class ClientConnection implements Connection {
       const room = Math.min(this.#sendWindow, stream.sendWindow, this.#peerFrameBytesMax);
       if (room <= 0) return;
       const pieces = stream.take(room);
-      const bytes = lengthOf(pieces);
+      const bytes = totalLength(pieces);
       this.#sendWindow -= bytes;
       this.#out.push(frameHead(frameTypes.data, stream.allSent ? flags.endStream : 0, stream.number, bytes), ...pieces);
     }
@@ -309,7 +309,7 @@ class ClientConnection implements Connection {
   }
 
   #data(number: number, flagged: number, held: Buffer, at: number, end: number): void {
-    this.#pings.heard();
+    this.#pings.noteActivity();
     const owed = this.#receiveWindow.take(end - at);
     if (owed > 0) this.write(numberFrame(frameTypes.windowUpdate, 0, owed));
     this.#stream(number)?.received(unpadded(held, at, end, flagged), end - at, (flagged & flags.endStream) !== 0);
@@ -336,7 +336,7 @@ class ClientConnection implements Connection {
   }
 
   #header(number: number, last: boolean, block: Buffer): void {
-    this.#pings.heard();
+    this.#pings.noteActivity();
     // Read even if nobody waits for it any more: those that follow may refer to it.
     const headers = this.#headers.read(block);
     this.#stream(number)?.told(headers, last);
@@ -377,7 +377,7 @@ class ClientConnection implements Connection {
       this.write(Buffer.concat([frameHead(frameTypes.ping, flags.ack, 0, payload.length), payload]));
       return;
     }
-    this.#pings.answered();
+    this.#pings.noteAck();
   }
 
   /** The other side finishes what it has, up to a stream, and begins nothing new. */
@@ -420,20 +420,20 @@ class ClientStream implements Stream {
   sendWindow = 0;
   unsentBytes = 0;
   readonly #connection: ClientConnection;
-  readonly #listener: Listener;
+  readonly #listener: StreamListener;
   #unsent: Uint8Array[] = [];
   #lastGiven = false;
   #over = false;
   #paused = false;
   readonly #receiveWindow = new ReceiveWindow(streamWindowBytes);
 
-  constructor(connection: ClientConnection, headers: Buffer, listener: Listener) {
+  constructor(connection: ClientConnection, headers: Buffer, listener: StreamListener) {
     this.#connection = connection;
     this.headers = headers;
     this.#listener = listener;
   }
 
-  get sent(): boolean {
+  get isSent(): boolean {
     return this.number > 0;
   }
 
@@ -450,7 +450,7 @@ class ClientStream implements Stream {
   send(pieces: Pieces, last: boolean): void {
     if (this.#over) return;
     this.#unsent.push(...pieces);
-    this.unsentBytes += lengthOf(pieces);
+    this.unsentBytes += totalLength(pieces);
     this.#lastGiven = last;
     this.#connection.ready(this);
   }
@@ -497,24 +497,24 @@ class ClientStream implements Stream {
   cancel(): void {
     if (this.#over) return;
     this.#finish();
-    if (this.sent) this.#connection.write(numberFrame(frameTypes.resetStream, this.number, errorCodes.cancel));
+    if (this.isSent) this.#connection.write(numberFrame(frameTypes.resetStream, this.number, errorCodes.cancel));
   }
 
   told(headers: ReadonlyMap<string, string>, last: boolean): void {
-    this.#listener.headers(headers);
+    this.#listener.onHeaders(headers);
     if (last) this.#endedByPeer();
   }
 
   received(piece: Buffer, windowBytes: number, last: boolean): void {
     this.#makeRoom(windowBytes);
-    this.#listener.data(piece);
+    this.#listener.onData(piece);
     if (last) this.#endedByPeer();
   }
 
-  end(fate: 'unsent' | 'lost', cause?: Error): void {
+  end(kind: 'unsent' | 'lost', cause?: Error): void {
     if (this.#over) return;
     this.#finish();
-    this.#listener.lost(fate, cause);
+    this.#listener.onLost(kind, cause);
   }
 
   #endedByPeer(): void {
@@ -522,7 +522,7 @@ class ClientStream implements Stream {
     // An answer may come before all of the question has been heard.
     if (this.allSent) this.#finish();
     else this.cancel();
-    this.#listener.ended();
+    this.#listener.onEnd();
   }
 
   #finish(): void {

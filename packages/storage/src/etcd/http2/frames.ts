@@ -1,5 +1,5 @@
 /** The frames of HTTP/2 (RFC 9113, section 4): a length, a type, flags, the number of a stream, and a payload. */
-import { Units } from './units.ts';
+import { LengthPrefixedFramer } from './length-prefixed-framer.ts';
 
 export const frameTypes = {
   data: 0,
@@ -42,8 +42,8 @@ export class Http2ProtocolError extends Error {
   override readonly name = 'Http2ProtocolError';
 }
 
-export const frameUnits = (): Units =>
-  new Units(headBytes, (held, at) => {
+export const createFrameReader = (): LengthPrefixedFramer =>
+  new LengthPrefixedFramer(headBytes, (held, at) => {
     const length = held.readUIntBE(at, 3);
     if (length > frameBytesMax) throw new Http2ProtocolError(`a frame of ${length} bytes, limit is ${frameBytesMax}`);
     return length;

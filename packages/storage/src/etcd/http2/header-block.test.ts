@@ -1,9 +1,9 @@
 import { expect, test } from '@jest/globals';
-import { HeaderReader, headerBlock } from './header-block.ts';
+import { HeaderDecoder, encodeHeaderBlock } from './header-block.ts';
 
 const bytes = (...octets: number[]): Buffer => Buffer.from(octets);
 const read = (...blocks: readonly Buffer[]): ReadonlyMap<string, string>[] => {
-  const reader = new HeaderReader();
+  const reader = new HeaderDecoder();
   return blocks.map((block) => reader.read(block));
 };
 
@@ -14,7 +14,7 @@ test('what is written is read', () => {
     ['long', 'x'.repeat(100_000)],
     ['empty', ''],
   ] as const;
-  expect([...(read(headerBlock(fields))[0] ?? [])]).toEqual(fields);
+  expect([...(read(encodeHeaderBlock(fields))[0] ?? [])]).toEqual(fields);
 });
 
 test('a field that is to be remembered can be referred to, until others take its room', () => {

@@ -1,6 +1,6 @@
 /** Header fields on their way (HPACK, RFC 7541): written in the plainest form there is, read in every form. */
 import { Http2ProtocolError } from './frames.ts';
-import { unpackText } from './huffman.ts';
+import { decodeHuffman } from './huffman.ts';
 
 export type HeaderField = readonly [name: string, value: string];
 
@@ -78,7 +78,7 @@ export const tableBytesMax = 4_096;
 const numberMax = 2 ** 24;
 
 /** Reads one connection's header blocks, in the order of their coming: each may refer to fields of those before. */
-export class HeaderReader {
+export class HeaderDecoder {
   /** The youngest first. */
   readonly #remembered: HeaderField[] = [];
   #rememberedBytes = 0;
@@ -168,7 +168,7 @@ export class HeaderReader {
     if (end > this.#block.length) throw new Http2ProtocolError('a header block that breaks off');
     const text = this.#block.subarray(this.#at, end);
     this.#at = end;
-    return packed ? unpackText(text) : text.toString('latin1');
+    return packed ? decodeHuffman(text) : text.toString('latin1');
   }
 }
 
@@ -178,10 +178,10 @@ const sizeOf = ([name, value]: HeaderField): number => name.length + value.lengt
  * Tells the other side that nothing is to be remembered. It stands before the first header block after the other side
  * has lowered its limit (RFC 7541, section 4.2).
  */
-export const emptyTable = Buffer.from([0x20]);
+export const clearTableUpdate = Buffer.from([0x20]);
 
 /** Fields that the other side need not remember. */
-export function headerBlock(fields: readonly HeaderField[]): Buffer {
+export function encodeHeaderBlock(fields: readonly HeaderField[]): Buffer {
   return Buffer.concat(
     fields.flatMap(([name, value]) => {
       const index = staticFields.findIndex(([known]) => known === name) + 1;

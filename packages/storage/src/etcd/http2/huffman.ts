@@ -31,7 +31,7 @@ const lengths = ((): readonly { readonly first: number; readonly symbols: readon
   });
 })();
 
-export function unpackText(packed: Buffer): string {
+export function decodeHuffman(packed: Buffer): string {
   const text: number[] = [];
   let code = 0;
   let bits = 0;

@@ -5,18 +5,18 @@
 import { type ClientHttp2Session, type ClientHttp2Stream, connect as connectNode, constants } from 'node:http2';
 import type { Clock } from '@cluster-apiserver/base';
 import type { Pieces } from '../../pieces.ts';
-import { afterUnstalled } from '../stall-aware-timer.ts';
+import { setStallAwareTimer } from '../stall-aware-timer.ts';
 import {
   type Connection,
   type ConnectOptions,
   connectionWindowBytes,
-  type Listener,
+  type StreamListener,
   type Stream,
   streamWindowBytes,
 } from './connection.ts';
 import type { TlsCredentials } from './dial.ts';
-import { HeaderReader } from './header-block.ts';
-import { Pings } from './pings.ts';
+import { HeaderDecoder } from './header-block.ts';
+import { Keepalive } from './keepalive.ts';
 
 /** In megabytes. Node's own limit, of ten, would refuse streams while large answers are on their way. */
 const sessionMemoryMax = 1_000;
@@ -25,34 +25,34 @@ export function connectByNode(
   endpoint: string,
   credentials: TlsCredentials | undefined,
   clock: Clock,
-  { patienceMs }: Pick<ConnectOptions, 'patienceMs'>,
+  { timeoutMs }: Pick<ConnectOptions, 'timeoutMs'>,
 ): Connection {
-  return new NodeConnection(endpoint, credentials, clock, patienceMs);
+  return new NodeConnection(endpoint, credentials, clock, timeoutMs);
 }
 
 class NodeConnection implements Connection {
   readonly #session: ClientHttp2Session;
-  readonly #pings: Pings;
+  readonly #pings: Keepalive;
   #streams = 0;
   #connected = false;
   #leaving = false;
 
-  constructor(endpoint: string, credentials: TlsCredentials | undefined, clock: Clock, patienceMs: number) {
+  constructor(endpoint: string, credentials: TlsCredentials | undefined, clock: Clock, timeoutMs: number) {
     const session = connectNode(endpoint, {
       ...credentials,
       settings: { enablePush: false, initialWindowSize: streamWindowBytes },
       maxSessionMemory: sessionMemoryMax,
     });
     this.#session = session;
-    this.#pings = new Pings({
+    this.#pings = new Keepalive({
       clock,
-      patienceMs,
-      send: () => session.ping((error) => error ?? this.#pings.answered()),
+      timeoutMs: timeoutMs,
+      send: () => session.ping((error) => error ?? this.#pings.noteAck()),
       isInUse: () => this.#streams > 0,
-      unanswered: (why) => session.destroy(new Error(`${endpoint} ${why}`)),
+      onTimeout: (why) => session.destroy(new Error(`${endpoint} ${why}`)),
     });
-    const cancelTimer = afterUnstalled(clock, patienceMs, () =>
-      session.destroy(new Error(`${endpoint} took no connection within ${patienceMs} ms`)),
+    const cancelTimer = setStallAwareTimer(clock, timeoutMs, () =>
+      session.destroy(new Error(`${endpoint} took no connection within ${timeoutMs} ms`)),
     );
     session.on('connect', () => {
       cancelTimer();
@@ -74,19 +74,19 @@ class NodeConnection implements Connection {
     session.on('error', () => {});
   }
 
-  get usable(): boolean {
+  get isUsable(): boolean {
     return !this.#leaving && !this.#session.closed && !this.#session.destroyed;
   }
 
-  open(headers: Buffer, listener: Listener): Stream {
-    const stream = this.#session.request(Object.fromEntries(new HeaderReader().read(headers)), { endStream: false });
+  open(headers: Buffer, listener: StreamListener): Stream {
+    const stream = this.#session.request(Object.fromEntries(new HeaderDecoder().read(headers)), { endStream: false });
     this.#streams++;
     stream.once('close', () => this.#streams--);
-    return new NodeStream(stream, listener, () => this.#pings.heard());
+    return new NodeStream(stream, listener, () => this.#pings.noteActivity());
   }
 
-  suspect(): void {
-    if (this.#connected && !this.#session.destroyed) this.#pings.suspect();
+  checkAlive(): void {
+    if (this.#connected && !this.#session.destroyed) this.#pings.pingNow();
   }
 
   destroy(): void {
@@ -98,31 +98,32 @@ class NodeStream implements Stream {
   readonly #stream: ClientHttp2Stream;
   #over = false;
 
-  constructor(stream: ClientHttp2Stream, listener: Listener, heard: () => void) {
+  constructor(stream: ClientHttp2Stream, listener: StreamListener, heard: () => void) {
     this.#stream = stream;
     let error: Error | undefined;
     const told = (headers: object): void => {
       heard();
-      if (!this.#over) listener.headers(new Map(Object.entries(headers).map(([name, value]) => [name, String(value)])));
+      if (!this.#over)
+        listener.onHeaders(new Map(Object.entries(headers).map(([name, value]) => [name, String(value)])));
     };
     stream.on('response', told);
     stream.on('trailers', told);
     stream.on('data', (piece: Buffer) => {
       heard();
-      if (!this.#over) listener.data(piece);
+      if (!this.#over) listener.onData(piece);
     });
     stream.on('error', (cause: Error) => (error = cause));
     stream.on('end', () => {
-      if (stream.rstCode === constants.NGHTTP2_NO_ERROR && !stream.aborted) this.#end(() => listener.ended());
+      if (stream.rstCode === constants.NGHTTP2_NO_ERROR && !stream.aborted) this.#end(() => listener.onEnd());
     });
     stream.on('close', () => {
-      const isUnsent = !this.sent || stream.rstCode === constants.NGHTTP2_REFUSED_STREAM;
-      this.#end(() => listener.lost(isUnsent ? 'unsent' : 'lost', error));
+      const isUnsent = !this.isSent || stream.rstCode === constants.NGHTTP2_REFUSED_STREAM;
+      this.#end(() => listener.onLost(isUnsent ? 'unsent' : 'lost', error));
     });
   }
 
   /** On a connection that stands, Node hands it over before anybody could listen for that. */
-  get sent(): boolean {
+  get isSent(): boolean {
     return !this.#stream.pending;
   }
 

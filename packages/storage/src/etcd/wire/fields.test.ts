@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import protobuf from 'protobufjs/minimal.js';
-import { decoded, readInt64 } from './fields.ts';
+import { decodeMessage, readInt64 } from './fields.ts';
 
 test.each([0, 1, 127, 128, 2 ** 31, 2 ** 32, 2 ** 49 - 1, 2 ** 49, 2 ** 53 - 1, -1, -(2 ** 31)])(
   'reads %d as it was written',
@@ -18,7 +18,7 @@ test.each([
   ['a number without end', [0x08, ...Array.from({ length: 12 }, () => 0xff)]],
 ])('%s ends in an error, not in a loop', (_, bytes) => {
   expect(() =>
-    decoded(Buffer.from(bytes), (field, reader) => {
+    decodeMessage(Buffer.from(bytes), (field, reader) => {
       if (field !== 1) return false;
       if (bytes[0] === 0x08) readInt64(reader);
       else reader.bytes();

@@ -3,7 +3,7 @@
  * be written down by their field numbers; a generator would bring more code than it saves.
  */
 import protobuf from 'protobufjs/minimal.js';
-import { lengthOf, type Pieces } from '../../pieces.ts';
+import { totalLength, type Pieces } from '../../pieces.ts';
 
 export type Reader = protobuf.Reader;
 export type Writer = protobuf.Writer;
@@ -36,7 +36,7 @@ export type ClusterId = number;
 const keptBytesMax = 64 * 1024;
 let idle: Writer | undefined;
 
-export function encoded(write: (to: Writer) => void): Uint8Array {
+export function encodeMessage(write: (to: Writer) => void): Uint8Array {
   const writer = idle ?? protobuf.Writer.create();
   // A writer that is left in the middle of a message is not used again.
   idle = undefined;
@@ -60,12 +60,12 @@ export function readFields(reader: Reader, end: number, field: ReadField): void 
   }
 }
 
-export function decoded(message: Buffer, field: ReadField): void {
+export function decodeMessage(message: Buffer, field: ReadField): void {
   readFields(protobuf.Reader.create(message), message.length, field);
 }
 
 /** Reads a message inside a message, with a function that reads up to a given end. */
-export function nested<T>(reader: Reader, read: (reader: Reader, end: number) => T): T {
+export function readNested<T>(reader: Reader, read: (reader: Reader, end: number) => T): T {
   const length = reader.uint32();
   return read(reader, reader.pos + length);
 }
@@ -111,12 +111,12 @@ export function writeBytes(to: Writer, field: number, value: Uint8Array | string
 
 /** One value, of which there are pieces. */
 export function writePieces(to: Writer, field: number, pieces: Pieces): void {
-  writeBytesHead(to, field, lengthOf(pieces));
+  writeBytesHeader(to, field, totalLength(pieces));
   for (const piece of pieces) to.raw(piece);
 }
 
 /** For bytes that are put behind it by the caller. */
-export function writeBytesHead(to: Writer, field: number, bytes: number): void {
+export function writeBytesHeader(to: Writer, field: number, bytes: number): void {
   to.uint32((field << 3) | bytesType).uint32(bytes);
 }
 

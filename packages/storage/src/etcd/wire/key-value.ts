@@ -1,9 +1,9 @@
 import type { Pieces } from '../../pieces.ts';
-import type { Premise } from '../../store.ts';
+import type { Precondition } from '../../store.ts';
 import {
-  decoded,
-  encoded,
-  nested,
+  decodeMessage,
+  encodeMessage,
+  readNested,
   type Reader,
   type ResponseHeader,
   type Rpc,
@@ -38,7 +38,7 @@ export interface RangeRequest {
   readonly countOnly?: boolean;
 }
 
-export interface RangeAnswer {
+export interface RangeResponse {
   /** Its revision is not the one that was read when the request named one. */
   readonly header: ResponseHeader;
   readonly values: readonly KeyValue[];
@@ -56,9 +56,9 @@ export interface ConditionalWrite {
   /** 0 for none. */
   readonly lease: number;
   /** Another key that must have no value. */
-  readonly seal?: string | undefined;
+  readonly fenceKey?: string | undefined;
   /** Other keys, and when each of them must have been written last. */
-  readonly premises?: readonly Premise[] | undefined;
+  readonly preconditions?: readonly Precondition[] | undefined;
   /** Another key that is written along. */
   readonly receipt?: Receipt | undefined;
 }
@@ -69,7 +69,7 @@ export interface Receipt {
   readonly value: string;
 }
 
-export interface ConditionalAnswer {
+export interface TxnResponse {
   readonly applied: boolean;
   /** With the revision of the write, or the newest one when nothing was written. */
   readonly header: ResponseHeader;
@@ -77,16 +77,16 @@ export interface ConditionalAnswer {
   readonly current: KeyValue | undefined;
 }
 
-export const range: Rpc<RangeRequest, RangeAnswer> = {
+export const range: Rpc<RangeRequest, RangeResponse> = {
   path: '/etcdserverpb.KV/Range',
-  encode: (request) => encoded((to) => writeRange(to, request)),
+  encode: (request) => encodeMessage((to) => writeRange(to, request)),
   decode: (message) => {
     let header = noHeader;
     let count = 0;
     const values: KeyValue[] = [];
-    decoded(message, (field, reader) => {
+    decodeMessage(message, (field, reader) => {
       if (field === 1) header = readHeader(reader);
-      else if (field === 2) values.push(nested(reader, readKeyValue));
+      else if (field === 2) values.push(readNested(reader, readKeyValue));
       else if (field === 4) count = readInt64(reader);
       else return false;
       return true;
@@ -100,10 +100,10 @@ const compareWithModRevision = 2;
 
 const empty = Buffer.alloc(0);
 
-export const conditionalWrite: Rpc<ConditionalWrite, ConditionalAnswer> = {
+export const conditionalWrite: Rpc<ConditionalWrite, TxnResponse> = {
   path: '/etcdserverpb.KV/Txn',
-  encode: ({ key, expected, value, lease, seal, premises = [], receipt }) =>
-    encoded((to) => {
+  encode: ({ key, expected, value, lease, fenceKey: seal, preconditions: premises = [], receipt }) =>
+    encodeMessage((to) => {
       writeCompare(to, key, expected);
       if (seal !== undefined) writeCompare(to, seal, 0);
       for (const premise of premises) writeCompare(to, premise.key, premise.revision);
@@ -117,42 +117,42 @@ export const conditionalWrite: Rpc<ConditionalWrite, ConditionalAnswer> = {
         );
       writeNested(to, 3, (operation) => writeNested(operation, 1, (read) => writeRange(read, { key })));
     }),
-  decode: readTransaction,
+  decode: readTxnResponse,
   headerOf: ({ header }) => header,
   takesData: ({ value, receipt }) => value !== undefined || receipt !== undefined,
 };
 
-export interface Sealing {
+export interface FenceRequest {
   /** The key to write, without a value. */
-  readonly seal: string;
+  readonly fenceKey: string;
   readonly lease: number;
   /** The key to read. */
   readonly key: string;
 }
 
 /** Writes one key and reads another, as of the same revision. */
-export const sealAndRead: Rpc<Sealing, ConditionalAnswer> = {
+export const fenceAndRead: Rpc<FenceRequest, TxnResponse> = {
   path: conditionalWrite.path,
-  encode: ({ seal, lease, key }) =>
-    encoded((to) => {
+  encode: ({ fenceKey: seal, lease, key }) =>
+    encodeMessage((to) => {
       writeNested(to, 2, (operation) => writeNested(operation, 2, (put) => writePut(put, seal, [], lease)));
       writeNested(to, 2, (operation) => writeNested(operation, 1, (read) => writeRange(read, { key })));
     }),
-  decode: readTransaction,
+  decode: readTxnResponse,
   headerOf: ({ header }) => header,
 };
 
 /** Writes a key, whatever is there. The answer says nothing of use. */
 export const put: Rpc<{ readonly key: string; readonly value: string }, void> = {
   path: '/etcdserverpb.KV/Put',
-  encode: ({ key, value }) => encoded((to) => writePut(to, key, [Buffer.from(value)], 0)),
+  encode: ({ key, value }) => encodeMessage((to) => writePut(to, key, [Buffer.from(value)], 0)),
   decode: () => undefined,
 };
 
 /** Frees the history before a revision. The answer says nothing of use. */
 export const compact: Rpc<number, void> = {
   path: '/etcdserverpb.KV/Compact',
-  encode: (revision) => encoded((to) => writeInt64(to, 1, revision)),
+  encode: (revision) => encodeMessage((to) => writeInt64(to, 1, revision)),
   decode: () => undefined,
 };
 
@@ -189,19 +189,19 @@ export function readKeyValue(reader: Reader, end: number): KeyValue {
 }
 
 /** A ResponseHeader at the reader's place. */
-export const readHeader = (reader: Reader): ResponseHeader => nested(reader, readHeaderFields);
+export const readHeader = (reader: Reader): ResponseHeader => readNested(reader, readHeaderFields);
 
 /** Every answer of etcd has a header. */
 export const noHeader: ResponseHeader = { clusterId: 0, revision: 0 };
 
-function readTransaction(message: Buffer): ConditionalAnswer {
+function readTxnResponse(message: Buffer): TxnResponse {
   let header = noHeader;
   let applied = false;
   let current: KeyValue | undefined;
-  decoded(message, (field, reader) => {
+  decodeMessage(message, (field, reader) => {
     if (field === 1) header = readHeader(reader);
     else if (field === 2) applied = reader.bool();
-    else if (field === 3) current = nested(reader, readFirstValue) ?? current;
+    else if (field === 3) current = readNested(reader, readFirstValue) ?? current;
     else return false;
     return true;
   });
@@ -225,10 +225,10 @@ function readFirstValue(reader: Reader, end: number): KeyValue | undefined {
   let first: KeyValue | undefined;
   readFields(reader, end, (operation) => {
     if (operation !== 1) return false;
-    nested(reader, (_, endOfRange) =>
+    readNested(reader, (_, endOfRange) =>
       readFields(reader, endOfRange, (field) => {
         if (field !== 2) return false;
-        first = nested(reader, readKeyValue);
+        first = readNested(reader, readKeyValue);
         return true;
       }),
     );

@@ -1,4 +1,4 @@
-import { decoded, encoded, type Rpc, readInt64, writeInt64 } from './fields.ts';
+import { decodeMessage, encodeMessage, type Rpc, readInt64, writeInt64 } from './fields.ts';
 
 export interface LeaseGrant {
   /** Chosen by us: etcd would choose from 63 bits, more than a double holds. */
@@ -9,7 +9,7 @@ export interface LeaseGrant {
 export const grantLease: Rpc<LeaseGrant, void> = {
   path: '/etcdserverpb.Lease/LeaseGrant',
   encode: ({ id, seconds }) =>
-    encoded((to) => {
+    encodeMessage((to) => {
       writeInt64(to, 1, seconds);
       writeInt64(to, 2, id);
     }),
@@ -19,7 +19,7 @@ export const grantLease: Rpc<LeaseGrant, void> = {
 /** Ends a lease and deletes every key attached to it. */
 export const revokeLease: Rpc<number, void> = {
   path: '/etcdserverpb.Lease/LeaseRevoke',
-  encode: (id) => encoded((to) => writeInt64(to, 1, id)),
+  encode: (id) => encodeMessage((to) => writeInt64(to, 1, id)),
   decode: () => undefined,
 };
 
@@ -29,10 +29,10 @@ export const revokeLease: Rpc<number, void> = {
  */
 export const keepLeaseAlive: Rpc<number, number> = {
   path: '/etcdserverpb.Lease/LeaseKeepAlive',
-  encode: (id) => encoded((to) => writeInt64(to, 1, id)),
+  encode: (id) => encodeMessage((to) => writeInt64(to, 1, id)),
   decode: (message) => {
     let seconds = 0;
-    decoded(message, (field, reader) => {
+    decodeMessage(message, (field, reader) => {
       if (field !== 3) return false;
       seconds = readInt64(reader);
       return true;

@@ -1,8 +1,8 @@
 import {
   type ClusterId,
-  decoded,
-  encoded,
-  nested,
+  decodeMessage,
+  encodeMessage,
+  readNested,
   type Rpc,
   readClusterId,
   readFields,
@@ -12,7 +12,7 @@ import {
 export interface MemberStatus {
   /** Such as 3.5.16. */
   readonly version: string;
-  readonly leads: boolean;
+  readonly isLeader: boolean;
   readonly clusterId: ClusterId;
   /** The cluster refuses data until an operator has made space and ended the alarm. */
   readonly outOfSpace: boolean;
@@ -23,7 +23,7 @@ export interface MemberStatus {
 /** What one member says of itself. It answers without a leader and without a quorum. */
 export const memberStatus: Rpc<void, MemberStatus> = {
   path: '/etcdserverpb.Maintenance/Status',
-  encode: () => encoded(() => {}),
+  encode: () => encodeMessage(() => {}),
   decode: (message) => {
     let version = '';
     let clusterId = 0;
@@ -31,9 +31,9 @@ export const memberStatus: Rpc<void, MemberStatus> = {
     let leader = '';
     let outOfSpace = false;
     let databaseBytes = 0;
-    decoded(message, (field, reader) => {
+    decodeMessage(message, (field, reader) => {
       if (field === 1) {
-        nested(reader, (_, end) =>
+        readNested(reader, (_, end) =>
           readFields(reader, end, (headerField) => {
             if (headerField === 1) clusterId = readClusterId(reader);
             else if (headerField === 2) member = readIdentifier(reader);
@@ -48,7 +48,7 @@ export const memberStatus: Rpc<void, MemberStatus> = {
       else return false;
       return true;
     });
-    return { version, leads: leader === member, clusterId, outOfSpace, databaseBytes };
+    return { version, isLeader: leader === member, clusterId, outOfSpace, databaseBytes };
   },
 };
 

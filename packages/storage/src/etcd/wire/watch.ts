@@ -1,7 +1,7 @@
 import {
-  decoded,
-  encoded,
-  nested,
+  decodeMessage,
+  encodeMessage,
+  readNested,
   type Reader,
   type ResponseHeader,
   readFields,
@@ -44,7 +44,7 @@ export interface WatchMessage {
 
 /** Asks for periodic progress too; events of one revision stay in one message. */
 export const encodeWatchCreate = (request: WatchRequest): Uint8Array =>
-  encoded((to) =>
+  encodeMessage((to) =>
     writeNested(to, 1, (create) => {
       writeBytes(create, 1, request.key);
       if (request.end) writeBytes(create, 2, request.end);
@@ -54,7 +54,7 @@ export const encodeWatchCreate = (request: WatchRequest): Uint8Array =>
     }),
   );
 
-export const encodeProgressRequest = (): Uint8Array => encoded((to) => writeNested(to, 3, () => {}));
+export const encodeProgressRequest = (): Uint8Array => encodeMessage((to) => writeNested(to, 3, () => {}));
 
 export function decodeWatchMessage(message: Buffer): WatchMessage {
   let header = noHeader;
@@ -63,13 +63,13 @@ export function decodeWatchMessage(message: Buffer): WatchMessage {
   let compactRevision = 0;
   let cancelReason = '';
   const events: WatchEvent[] = [];
-  decoded(message, (field, reader) => {
+  decodeMessage(message, (field, reader) => {
     if (field === 1) header = readHeader(reader);
     else if (field === 3) created = reader.bool();
     else if (field === 4) canceled = reader.bool();
     else if (field === 5) compactRevision = readInt64(reader);
     else if (field === 6) cancelReason = reader.string();
-    else if (field === 11) events.push(nested(reader, readEvent));
+    else if (field === 11) events.push(readNested(reader, readEvent));
     else return false;
     return true;
   });
@@ -82,8 +82,8 @@ function readEvent(reader: Reader, end: number): WatchEvent {
   let previous: KeyValue | undefined;
   readFields(reader, end, (field) => {
     if (field === 1) deleted = reader.uint32() === 1;
-    else if (field === 2) current = nested(reader, readKeyValue);
-    else if (field === 3) previous = nested(reader, readKeyValue);
+    else if (field === 2) current = readNested(reader, readKeyValue);
+    else if (field === 3) previous = readNested(reader, readKeyValue);
     else return false;
     return true;
   });

@@ -1,7 +1,7 @@
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
 import type { Random } from '@cluster-apiserver/base';
 import { aesGcm } from '../aes-gcm.ts';
-import type { ReadyTransformer } from '../transformer.ts';
+import type { SyncTransformer } from '../transformer.ts';
 import { BoundedMap } from './bounded-map.ts';
 
 const infoBytes = 32;
@@ -17,19 +17,19 @@ const keysKept = 64;
  * a seed can be used for ever, where a key of AES-GCM wears out. kube-apiserver derives one for each value; a value
  * says how its key was derived, so that nobody has to agree on how many share one.
  */
-export function derivedKeyGcm(seed: KeyObject, random: Random): ReadyTransformer {
+export function derivedKeyGcm(seed: KeyObject, random: Random): SyncTransformer {
   if ((seed.symmetricKeySize ?? 0) < seedBytesMin) throw new RangeError(`a seed has at least ${seedBytesMin} bytes`);
-  const kept = new BoundedMap<string, ReadyTransformer>(keysKept);
-  const transformerFor = (info: Buffer): ReadyTransformer => {
+  const kept = new BoundedMap<string, SyncTransformer>(keysKept);
+  const transformerFor = (info: Buffer): SyncTransformer => {
     const name = info.toString('latin1');
     let transformer = kept.get(name);
     if (!transformer) {
-      transformer = aesGcm({ key: createSecretKey(derived(seed, info)), random, drewNonce });
+      transformer = aesGcm({ key: createSecretKey(deriveKey(seed, info)), random, onNonce: drewNonce });
       kept.set(name, transformer);
     }
     return transformer;
   };
-  let writing: { readonly info: Buffer; readonly transformer: ReadyTransformer; valuesLeft: number } | undefined;
+  let writing: { readonly info: Buffer; readonly transformer: SyncTransformer; valuesLeft: number } | undefined;
   const nextKey = (): NonNullable<typeof writing> => {
     const info = random.bytes(infoBytes);
     return { info, transformer: transformerFor(info), valuesLeft: valuesPerKey };
@@ -49,5 +49,5 @@ export function derivedKeyGcm(seed: KeyObject, random: Random): ReadyTransformer
 
 /** The first block of the expansion is as long as a key. */
 const firstBlock = Buffer.from([1]);
-const derived = (seed: KeyObject, info: Buffer): Buffer =>
+const deriveKey = (seed: KeyObject, info: Buffer): Buffer =>
   createHmac('sha256', seed).update(info).update(firstBlock).digest();

@@ -11,14 +11,14 @@ export interface KmsConnection {
   readonly timeoutMs: number;
   readonly clock: Clock;
   /** Told of each call: its path, how it ended in gRPC's words, and how long it took. */
-  readonly called: (path: string, code: string, seconds: number) => void;
+  readonly onCall: (path: string, code: string, seconds: number) => void;
 }
 
 /** The plugin is on the same machine and small: when it comes back we want to know soon. */
 const reconnectMaxMs = 1_000;
 
 export function kmsV2Service(connection: KmsConnection): KmsV2Service {
-  const { ask, close } = open(connection);
+  const { ask, close } = openClient(connection);
   return {
     status: () => ask(statusV2, undefined),
     encrypt: (plain, uid) => ask(encryptV2, { plain, uid }),
@@ -28,7 +28,7 @@ export function kmsV2Service(connection: KmsConnection): KmsV2Service {
 }
 
 export function kmsV1Service(connection: KmsConnection): KmsV1Service {
-  const { ask, close } = open(connection);
+  const { ask, close } = openClient(connection);
   return {
     version: () => ask(versionV1, undefined),
     encrypt: (plain, trace) => ask(encryptV1, plain, trace),
@@ -40,7 +40,7 @@ export function kmsV1Service(connection: KmsConnection): KmsV1Service {
 /** Loaded where there is a plugin, and nowhere else: its code takes as much memory as some thousand objects. */
 const loadGrpc = () => import('@grpc/grpc-js');
 
-function open({ socket, timeoutMs, clock, called }: KmsConnection): {
+function openClient({ socket, timeoutMs, clock, onCall: called }: KmsConnection): {
   ask: <Request, Answer>(rpc: Rpc<Request, Answer>, request: Request, trace?: Span) => Promise<Answer>;
   close: () => void;
 } {
@@ -66,7 +66,7 @@ function open({ socket, timeoutMs, clock, called }: KmsConnection): {
             called(rpc.path, code, (clock.monotonicMs() - startedMs) / 1000);
             span?.set({ 'rpc.response.status_code': code });
             span?.end(error ?? undefined);
-            if (error) reject(asFault(error, rpc.path, codes));
+            if (error) reject(toError(error, rpc.path, codes));
             else resolve(answer as NonNullable<typeof answer>); // there is one whenever there is no error
           },
         );
@@ -92,7 +92,7 @@ function connect({ Client, credentials }: Grpc, socket: string): Client {
   });
 }
 
-function asFault(error: ServiceError, path: string, codes: Grpc['status']): Error {
+function toError(error: ServiceError, path: string, codes: Grpc['status']): Error {
   // What passes may end otherwise when it is tried again: it says nothing of what was sent.
   const passing: readonly number[] = [
     codes.UNAVAILABLE,

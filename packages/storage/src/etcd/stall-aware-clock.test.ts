@@ -1,11 +1,11 @@
 import { expect, test } from '@jest/globals';
 import { systemClock } from '@cluster-apiserver/base';
-import { WakingTime } from './waking-time.ts';
+import { StallAwareClock } from './stall-aware-clock.ts';
 
-function timeByHand(): { readonly time: WakingTime; pass(ms: number): void } {
+function timeByHand(): { readonly time: StallAwareClock; pass(ms: number): void } {
   let clockMs = 1_000;
   return {
-    time: new WakingTime({ ...systemClock, monotonicMs: () => clockMs }),
+    time: new StallAwareClock({ ...systemClock, monotonicMs: () => clockMs }),
     pass: (ms) => void (clockMs += ms),
   };
 }
@@ -16,7 +16,7 @@ test('time in which nothing ran does not count, however many say that they were 
   pass(10);
   const dues = [time.nowMs() + 20, time.nowMs() + 50];
   pass(5_000);
-  for (const due of dues) time.wasDue(due);
+  for (const due of dues) time.noteTimerFired(due);
   // Between the first due and now it stood still: the later due lay in that time.
   expect(time.nowMs() - beganMs).toBe(10 + 20);
   pass(7);
@@ -27,8 +27,8 @@ test('timers that are a little late, or in time, take nothing away', () => {
   const { time, pass } = timeByHand();
   const beganMs = time.nowMs();
   pass(120);
-  time.wasDue(beganMs + 30);
-  time.wasDue(beganMs + 120);
-  time.wasDue(beganMs + 500);
+  time.noteTimerFired(beganMs + 30);
+  time.noteTimerFired(beganMs + 120);
+  time.noteTimerFired(beganMs + 500);
   expect(time.nowMs() - beganMs).toBe(120);
 });

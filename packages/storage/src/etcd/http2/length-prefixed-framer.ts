@@ -2,7 +2,7 @@
  * Cuts a flow of bytes into units that each begin with a head of fixed size, which tells how long the rest is. Frames of
  * HTTP/2 are such units, and so are messages of gRPC. The pieces of the flow are lent: what is not complete is copied.
  */
-export class Units {
+export class LengthPrefixedFramer {
   readonly #headBytes: number;
   readonly #bodyBytes: (head: Buffer, at: number) => number;
   readonly #head: Buffer;

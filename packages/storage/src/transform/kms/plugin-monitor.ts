@@ -8,7 +8,7 @@ export interface KmsPlugin {
   /** Throws the reason when it is not well. */
   check(): void;
   /** Resolves when the plugin has been asked for the first time, whatever came of it; `check` tells what. */
-  readonly asked: Promise<void>;
+  readonly firstCheck: Promise<void>;
   close(): void;
 }
 
@@ -17,23 +17,23 @@ export interface KmsPluginOptions {
   readonly random: Random;
   readonly measures: KmsMeasures;
   /** The plugin answers well, after something was asked of it in vain: what could not be read may be readable. */
-  readonly recovered: () => void;
+  readonly onRecovered: () => void;
   /** How it is has become worse, or bad in another way. The first answer is told by `check` alone. */
-  readonly failed: (error: unknown) => void;
+  readonly onUnhealthy: (error: unknown) => void;
 }
 
 /** What is worth counting. */
 export interface KmsMeasures {
   /** A value was written or read with one of the plugin's keys. */
-  used(by: 'to_storage' | 'from_storage', keyId: string): void;
+  keyUsed(by: 'to_storage' | 'from_storage', keyId: string): void;
   /** The plugin said that it encrypts with this key now. */
-  told(keyId: string): void;
+  keyIdReported(keyId: string): void;
   /** It said what can be the name of no key. */
-  toldNone(why: 'empty' | 'too_long'): void;
+  keyIdInvalid(why: 'empty' | 'too_long'): void;
   /** A key was not in memory: the plugin has to be asked for it. */
-  missed(): void;
+  cacheMissed(): void;
   /** So many keys are in memory. */
-  held(keys: number): void;
+  cacheSized(keys: number): void;
 }
 
 /** How often a plugin is asked how it is: that is how soon a rotation is noticed. */
@@ -41,25 +41,30 @@ const pollMs = 60_000;
 /** And how often one that is not well. */
 const retryMs = 1_000;
 /** A call failed although the plugin is well: what is tried again for its sake is tried ever more seldom. */
-const doubtFirstMs = 1_000;
-const doubtMaxMs = 300_000;
+const recheckFirstMs = 1_000;
+const recheckMaxMs = 300_000;
 
-export interface Attended extends Pick<KmsPlugin, 'check' | 'asked'> {
+export interface PluginMonitor extends Pick<KmsPlugin, 'check' | 'firstCheck'> {
   /** Why the plugin is not well. */
-  readonly fault: Error | undefined;
+  readonly error: Error | undefined;
   /** Passes a call of the plugin on: when it fails, the plugin is soon asked how it is. */
-  watching<T>(call: Promise<T>): Promise<T>;
+  track<T>(call: Promise<T>): Promise<T>;
   close(): void;
 }
 
 /** Asks a plugin how it is: now and then while all is well, and soon when it is not or when a call of it failed. */
-export function attend(
+export function monitorPlugin(
   ask: () => Promise<void>,
-  { clock, random, recovered, failed }: Pick<KmsPluginOptions, 'clock' | 'random' | 'recovered' | 'failed'>,
-): Attended {
+  {
+    clock,
+    random,
+    onRecovered: recovered,
+    onUnhealthy: failed,
+  }: Pick<KmsPluginOptions, 'clock' | 'random' | 'onRecovered' | 'onUnhealthy'>,
+): PluginMonitor {
   const closing = new AbortController();
   const asked = Promise.withResolvers<void>();
-  const pauses = backoff({ firstMs: doubtFirstMs, maxMs: doubtMaxMs }, random);
+  const pauses = backoff({ firstMs: recheckFirstMs, maxMs: recheckMaxMs }, random);
   let fault: Error | undefined = new KeyUnavailableError('the key management plugin has not been asked yet');
   let firstAnswer = true;
   let inVain = false;
@@ -93,14 +98,14 @@ export function attend(
   })().catch(() => {}); // The only way here is the end of a pause by `close`.
 
   return {
-    get fault() {
+    get error() {
       return fault;
     },
     check: () => {
       if (fault) throw fault;
     },
-    asked: asked.promise,
-    watching: (call) =>
+    firstCheck: asked.promise,
+    track: (call) =>
       call.catch((error: unknown) => {
         inVain = true;
         rest.abort();

@@ -2,13 +2,13 @@ import type { Pieces } from '../pieces.ts';
 import type { Transformed, Transformer } from './transformer.ts';
 
 /** A transformer that will be replaced by another while values pass through it. */
-export interface Retiring {
+export interface RetirableTransformer {
   readonly transformer: Transformer;
   /** Nobody begins with it any more. It is closed when what is under way has come to its end. */
   retire(): void;
 }
 
-export function retiring({ toStorage, fromStorage }: Transformer, close: () => void): Retiring {
+export function makeRetirable({ toStorage, fromStorage }: Transformer, close: () => void): RetirableTransformer {
   let underWay = 0;
   let retired = false;
   const ended = (): void => {

@@ -1,11 +1,11 @@
 import type { Socket } from 'node:net';
-import { lengthOf, type Pieces } from '../../pieces.ts';
+import { totalLength, type Pieces } from '../../pieces.ts';
 
 /** What leaves in one turn of the event loop fits, unless objects are large or many. */
 const memoryBytes = 64 * 1024;
 
 /** Writes in the same memory again and again, as long as what was written before has left it. */
-export class Outgoing {
+export class CoalescingWriter {
   readonly #socket: Socket;
   readonly #memory = Buffer.allocUnsafe(memoryBytes);
   #lent = false;
@@ -15,7 +15,7 @@ export class Outgoing {
   }
 
   write(pieces: Pieces): void {
-    const bytes = lengthOf(pieces);
+    const bytes = totalLength(pieces);
     if (this.#lent || bytes > memoryBytes) {
       this.#socket.write(Buffer.concat(pieces, bytes));
       return;

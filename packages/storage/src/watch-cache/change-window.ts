@@ -12,7 +12,7 @@ export interface ItemChange<Item> {
 /** Of a change itself, without its objects. */
 const changeWeight = 100;
 
-export interface WindowOptions<Item> {
+export interface ChangeWindowOptions<Item> {
   /** What it may weigh; the oldest changes are dropped above that. */
   readonly weightMax: number;
   /** What a change alone holds, besides itself. */
@@ -20,7 +20,7 @@ export interface WindowOptions<Item> {
 }
 
 /** The latest changes, in order, bounded by what they weigh and, when asked to, by their age. */
-export class Window<Item> {
+export class ChangeWindow<Item> {
   readonly #weightMax: number;
   readonly #weightOf: (change: ItemChange<Item>) => number;
   #changes: ItemChange<Item>[] = [];
@@ -31,7 +31,7 @@ export class Window<Item> {
   /** When the newest change up to a revision came, noted by `trim`: a time for each change would cost memory. */
   #ages: { readonly sinceMs: number; last: Revision }[] = [];
 
-  constructor({ weightMax, weightOf }: WindowOptions<Item>) {
+  constructor({ weightMax, weightOf }: ChangeWindowOptions<Item>) {
     this.#weightMax = weightMax;
     this.#weightOf = weightOf;
   }
@@ -52,7 +52,7 @@ export class Window<Item> {
   }
 
   /** Forgets all; what comes now comes after this revision. */
-  beginAt(since: Revision): void {
+  restartAt(since: Revision): void {
     this.#changes = [];
     this.#head = 0;
     this.#weight = 0;
@@ -83,7 +83,7 @@ export class Window<Item> {
   }
 
   /** A version of an object is another one: in the change that made it, and in the one that replaced it. */
-  amend(is: Item & { readonly key: string; readonly revision: Revision }): void {
+  replaceItem(is: Item & { readonly key: string; readonly revision: Revision }): void {
     let was: Item | undefined;
     for (let at = this.#indexAfter(revision(is.revision - 1)); at < this.#changes.length; at++) {
       const change = this.#changes[at] as ItemChange<Item>;

@@ -5,11 +5,11 @@
 import { type Clock, sleep } from '@cluster-apiserver/base';
 
 /** The timers of a process that is merely busy are late by less. */
-const standstillMinMs = 100;
+const stallMinMs = 100;
 
-export class WakingTime {
+export class StallAwareClock {
   readonly #clock: Clock;
-  #stoodStillMs = 0;
+  #stalledMs = 0;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -17,18 +17,18 @@ export class WakingTime {
 
   /** Goes back when a standstill is noticed: what was dated since then lies in the future by its length. */
   nowMs(): number {
-    return this.#clock.monotonicMs() - this.#stoodStillMs;
+    return this.#clock.monotonicMs() - this.#stalledMs;
   }
 
   /** Something was to happen by then, in this time, and has happened now. Whoever says it first says it for all. */
-  wasDue(dueMs: number): void {
+  noteTimerFired(dueMs: number): void {
     const lateMs = this.nowMs() - dueMs;
-    if (lateMs >= standstillMinMs) this.#stoodStillMs += lateMs;
+    if (lateMs >= stallMinMs) this.#stalledMs += lateMs;
   }
 
-  async pause(delayMs: number): Promise<void> {
+  async sleep(delayMs: number): Promise<void> {
     const dueMs = this.nowMs() + delayMs;
     await sleep(this.#clock, delayMs);
-    this.wasDue(dueMs);
+    this.noteTimerFired(dueMs);
   }
 }

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { retiring } from './retiring.ts';
+import { makeRetirable } from './retirable-transformer.ts';
 import { identity } from './transformer.ts';
 
 const key = '/registry/serviceaccounts/a/robot';
@@ -7,7 +7,7 @@ const value = Buffer.from('{}');
 
 test('what is retired closes at once when nothing is under way, and once', () => {
   let closings = 0;
-  const old = retiring(identity, () => closings++);
+  const old = makeRetirable(identity, () => closings++);
   expect(old.transformer.toStorage(value, key)).toEqual([value]);
   expect(closings).toBe(0);
   old.retire();
@@ -18,7 +18,7 @@ test('what is retired closes at once when nothing is under way, and once', () =>
 test('what is under way comes to its end first, however it ends', async () => {
   const [writing, reading] = [Promise.withResolvers<Buffer[]>(), Promise.withResolvers<never>()];
   let closed = false;
-  const old = retiring({ toStorage: () => writing.promise, fromStorage: () => reading.promise }, () => {
+  const old = makeRetirable({ toStorage: () => writing.promise, fromStorage: () => reading.promise }, () => {
     closed = true;
   });
   const written = old.transformer.toStorage(value, key);

@@ -2,14 +2,14 @@
  * The entries of a memory that could not be read. They alone are read again, when that may succeed, and not all that is
  * stored.
  */
-import type { Entry, Unreadable } from '../store.ts';
+import type { Entry, UnreadableEntry } from '../store.ts';
 
 /** So many at a time: whoever keeps their keys has others to answer too. */
-const retriesAtOnce = 32;
+const concurrentRetries = 32;
 
-export class Unreadables {
-  readonly #byKey = new Map<string, Unreadable>();
-  readonly #settled: (entry: Entry) => void;
+export class UnreadableEntries {
+  readonly #byKey = new Map<string, UnreadableEntry>();
+  readonly #onResolved: (entry: Entry) => void;
   #retrying = false;
   #retryAgain = false;
 
@@ -18,19 +18,19 @@ export class Unreadables {
    * stored in its place meanwhile.
    */
   constructor(settled: (entry: Entry) => void) {
-    this.#settled = settled;
+    this.#onResolved = settled;
   }
 
   /** This is what is stored under a key now; undefined when it was deleted. */
-  note(key: string, entry: Entry | undefined): void {
+  set(key: string, entry: Entry | undefined): void {
     if (!entry?.unreadable) {
       if (this.#byKey.size > 0) this.#byKey.delete(key);
       return;
     }
     this.#byKey.set(key, entry);
-    void entry.late?.then((read) => {
-      if (this.#byKey.get(key) === entry) this.#settle(entry, read);
-      else this.#settled(read);
+    void entry.pending?.then((read) => {
+      if (this.#byKey.get(key) === entry) this.#resolve(entry, read);
+      else this.#onResolved(read);
     });
   }
 
@@ -50,16 +50,16 @@ export class Unreadables {
       this.#retryAgain = false;
       const entries = this.#byKey.values();
       const work = async (): Promise<void> => {
-        for (const entry of entries) this.#settle(entry, await entry.retry());
+        for (const entry of entries) this.#resolve(entry, await entry.retry());
       };
-      await Promise.all(Array.from({ length: retriesAtOnce }, work));
+      await Promise.all(Array.from({ length: concurrentRetries }, work));
     } while (this.#retryAgain);
     this.#retrying = false;
   }
 
-  #settle(was: Unreadable, is: Entry): void {
+  #resolve(was: UnreadableEntry, is: Entry): void {
     if (is.unreadable || this.#byKey.get(was.key) !== was) return;
     this.#byKey.delete(was.key);
-    this.#settled(is);
+    this.#onResolved(is);
   }
 }

@@ -10,7 +10,7 @@ const headroom = 2;
 /** Each quick answer takes this much off: after a slow time attempts are soon short again. */
 const decay = 0.9;
 
-export class Slowness {
+export class AdaptiveTimeout {
   readonly #attemptMinMs: number;
   readonly #attemptMaxMs: number;
   #slowestMs = 0;
@@ -20,11 +20,11 @@ export class Slowness {
     this.#attemptMaxMs = attemptMaxMs;
   }
 
-  get attemptMs(): number {
+  get currentMs(): number {
     return Math.min(this.#attemptMaxMs, Math.max(this.#attemptMinMs, this.#slowestMs * headroom));
   }
 
-  answered(afterMs: number): void {
+  noteResponse(afterMs: number): void {
     this.#slowestMs = Math.max(afterMs, this.#slowestMs * decay);
   }
 }

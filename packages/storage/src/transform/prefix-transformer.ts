@@ -10,14 +10,14 @@ export interface Provider {
 }
 
 /** The way without a prefix: every value has the empty one, and encrypted values are not its own. */
-export const plain: Provider = { prefix: '', transformer: identity };
+export const identityProvider: Provider = { prefix: '', transformer: identity };
 
 /**
  * Several ways to store, in order: the first writes, and all whose prefix a value has may try to read it. Keys are
  * rotated this way: a new one is added behind, then put in front, and the old one removed when nothing needs it any
  * more. Whatever the first one would not have written is stale.
  */
-export function prefixed(providers: readonly [Provider, ...Provider[]]): Transformer {
+export function prefixTransformer(providers: readonly [Provider, ...Provider[]]): Transformer {
   const ways = providers.map(({ prefix, transformer }) => ({ prefix: Buffer.from(prefix), transformer }));
   const writer = ways[0] as (typeof ways)[number]; // there is one for each provider
   const withPrefix = (pieces: Pieces): Pieces => (writer.prefix.length === 0 ? pieces : [writer.prefix, ...pieces]);
@@ -44,7 +44,7 @@ export function prefixed(providers: readonly [Provider, ...Provider[]]): Transfo
             told.push(fault);
           }
         }
-        throw refusal(value, told);
+        throw unreadableError(value, told);
       };
       return from(0, []);
     },
@@ -54,7 +54,7 @@ export function prefixed(providers: readonly [Provider, ...Provider[]]): Transfo
 /** What begins a value, up to its key's name: long enough for any, and nothing secret. */
 const shownBytesMax = 256;
 
-function refusal(value: Buffer, faults: readonly unknown[]): Error {
+function unreadableError(value: Buffer, faults: readonly unknown[]): Error {
   // Whoever tries again later may find that the key for it is back.
   const unavailable = faults.find((fault) => fault instanceof KeyUnavailableError);
   if (unavailable) return unavailable;

@@ -1,10 +1,10 @@
-import { areBytes, lengthOf, type Pieces } from '../pieces.ts';
+import { equalsBytes, totalLength, type Pieces } from '../pieces.ts';
 import type { Transformed } from '../transform/transformer.ts';
 
 /** What has not come back by then, because nobody watches, is forgotten the oldest first. */
 const bytesMax = 8 * 1024 * 1024;
 
-interface Written {
+interface LocalWrite {
   readonly stored: Pieces;
   readonly value: Buffer;
   readonly source: object | undefined;
@@ -16,36 +16,36 @@ interface Written {
  * What was written here, as it is stored and as it is read, until it comes back by the watch: it need not be decrypted
  * or decoded then. The bytes decide, so it does not matter what became of a write, nor who else writes the same key.
  */
-export class OwnWrites {
-  readonly #byKey = new Map<string, Written>();
+export class LocalWrites {
+  readonly #byKey = new Map<string, LocalWrite>();
   #bytes = 0;
 
-  note(key: string, value: Buffer, source: object | undefined, stored: Pieces): void {
-    this.#forget(key);
-    const bytes = lengthOf(stored) + value.length;
+  add(key: string, value: Buffer, source: object | undefined, stored: Pieces): void {
+    this.#delete(key);
+    const bytes = totalLength(stored) + value.length;
     this.#byKey.set(key, { stored, value, source, bytes });
     this.#bytes += bytes;
     if (this.#bytes <= bytesMax) return;
     for (const oldest of this.#byKey.keys()) {
-      this.#forget(oldest);
+      this.#delete(oldest);
       if (this.#bytes <= bytesMax) return;
     }
   }
 
   /** It was refused, or nobody knows what became of it: should it come back all the same, it is decrypted then. */
-  drop(key: string, stored: Pieces): void {
-    if (this.#byKey.get(key)?.stored === stored) this.#forget(key);
+  remove(key: string, stored: Pieces): void {
+    if (this.#byKey.get(key)?.stored === stored) this.#delete(key);
   }
 
   /** Each comes back once. */
   take(key: string, stored: Buffer): Transformed | undefined {
     const written = this.#byKey.get(key);
-    if (!written || !areBytes(written.stored, stored)) return undefined;
-    this.#forget(key);
+    if (!written || !equalsBytes(written.stored, stored)) return undefined;
+    this.#delete(key);
     return { value: written.value, stale: false, source: written.source };
   }
 
-  #forget(key: string): void {
+  #delete(key: string): void {
     const written = this.#byKey.get(key);
     if (!written) return;
     this.#byKey.delete(key);
