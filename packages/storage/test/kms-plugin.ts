@@ -7,7 +7,7 @@
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { type sendUnaryData, Server, ServerCredentials, type ServerUnaryCall, status } from '@grpc/grpc-js';
-import { decodeMessage, encodeMessage, writeBytes } from '../src/etcd/wire/fields.ts';
+import { decodeMessage, encodeMessage, writeBytes } from '../src/protobuf/fields.ts';
 
 export interface RealPlugin {
   readonly socket: string;

@@ -1,27 +1,27 @@
 /**
- * How long an attempt may take. Usually that is short, because the likely reason for silence is a dead member. When
- * answers come but come slowly, as from a leader with a slow disk, a short attempt would end just before its answer, and
- * its repetition would make the leader slower still.
+ * The timeout of an attempt, which adapts to recent response times. It is usually short, because a silent member is
+ * probably dead. If responses are slow, as with a slow disk, short attempts would all fail and their retries would slow
+ * down the leader further.
  */
 
-/** An answer may take this many times as long as the slowest of late. */
+/** A response may take this many times as long as the slowest recent one. */
 const headroom = 2;
 
-/** Each quick answer takes this much off: after a slow time attempts are soon short again. */
+/** Each quick response reduces the slowest time to this fraction, so that timeouts soon become short again. */
 const decay = 0.9;
 
 export class AdaptiveTimeout {
-  readonly #attemptMinMs: number;
-  readonly #attemptMaxMs: number;
+  readonly #minMs: number;
+  readonly #maxMs: number;
   #slowestMs = 0;
 
-  constructor(attemptMinMs: number, attemptMaxMs: number) {
-    this.#attemptMinMs = attemptMinMs;
-    this.#attemptMaxMs = attemptMaxMs;
+  constructor(minMs: number, maxMs: number) {
+    this.#minMs = minMs;
+    this.#maxMs = maxMs;
   }
 
   get currentMs(): number {
-    return Math.min(this.#attemptMaxMs, Math.max(this.#attemptMinMs, this.#slowestMs * headroom));
+    return Math.min(this.#maxMs, Math.max(this.#minMs, this.#slowestMs * headroom));
   }
 
   noteResponse(afterMs: number): void {

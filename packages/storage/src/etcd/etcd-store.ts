@@ -11,7 +11,8 @@ import {
 import { type Revision, revision } from '../revision.ts';
 import type { Call, CreateOptions, Entry, SlowKeys, ReadResult, Store, StoredValue } from '../store.ts';
 import type { Transformer } from '../transform/transformer.ts';
-import type { EtcdCall, EtcdClient } from './client.ts';
+import type { EtcdClient } from './client.ts';
+import type { EtcdCall } from './retrying-call.ts';
 import { watchEtcd } from './etcd-watch.ts';
 import { isCompacted, isFutureRevision } from './faults.ts';
 import { prefixEnd, rangeStart } from './keys.ts';

@@ -4,7 +4,7 @@ import { openStore, within } from '../../test/open-store.ts';
 import { type RealEtcd, startEtcd } from '../../test/real-etcd.ts';
 import type { EtcdClient } from './client.ts';
 import { sharedLeases } from './leases.ts';
-import { decodeMessage, encodeMessage, readNested, readFields, readInt64 } from './wire/fields.ts';
+import { decodeMessage, encodeMessage, readNested, readFields, readInt64 } from '../protobuf/fields.ts';
 import { revokeLease } from './wire/lease.ts';
 
 let etcd: RealEtcd;

@@ -1,20 +1,20 @@
 import { equalsBytes, totalLength, type Pieces } from '../pieces.ts';
 import type { Transformed } from '../transform/transformer.ts';
 
-/** What has not come back by then, because nobody watches, is forgotten the oldest first. */
+/** Beyond this the oldest writes are dropped, as when no watch delivers them. */
 const bytesMax = 8 * 1024 * 1024;
 
 interface LocalWrite {
   readonly stored: Pieces;
   readonly value: Buffer;
   readonly source: object | undefined;
-  /** That it holds. */
+  /** The memory that it uses. */
   readonly bytes: number;
 }
 
 /**
- * What was written here, as it is stored and as it is read, until it comes back by the watch: it need not be decrypted
- * or decoded then. The bytes decide, so it does not matter what became of a write, nor who else writes the same key.
+ * In-flight writes of this replica, kept until the watch delivers them, which then need not be decrypted or decoded. A
+ * write is recognised by its stored bytes, so its outcome and other writers of the key do not matter.
  */
 export class LocalWrites {
   readonly #byKey = new Map<string, LocalWrite>();
@@ -32,12 +32,12 @@ export class LocalWrites {
     }
   }
 
-  /** It was refused, or nobody knows what became of it: should it come back all the same, it is decrypted then. */
+  /** The write failed, or its outcome is unknown. If the watch delivers it all the same, it is decrypted. */
   remove(key: string, stored: Pieces): void {
     if (this.#byKey.get(key)?.stored === stored) this.#delete(key);
   }
 
-  /** Each comes back once. */
+  /** The watch delivers each write once, so this also removes it. */
   take(key: string, stored: Buffer): Transformed | undefined {
     const written = this.#byKey.get(key);
     if (!written || !equalsBytes(written.stored, stored)) return undefined;

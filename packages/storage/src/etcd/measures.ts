@@ -1,20 +1,20 @@
-/** What is worth counting on the way to etcd. */
+/** What is counted about requests to etcd. */
 import type { FaultKind } from './transport.ts';
 
 export type EtcdOperation = 'get' | 'list' | 'create' | 'update' | 'delete';
 
 export interface EtcdMeasures {
-  /** An operation of the store ended, with all its attempts. Conflicts are answers; `failed` is what etcd did not do. */
+  /** An operation ended, with all its attempts. A conflict is a success; `failed` means that etcd was unavailable or full. */
   operationEnded(operation: EtcdOperation, resource: string, seconds: number, failed: boolean): void;
   /** One attempt at one member ended. */
   attemptEnded(outcome: 'answered' | FaultKind): void;
   /** An attempt to write may have been applied. */
   attemptMaybeApplied(): void;
-  /** Nobody could tell what became of a write. */
+  /** A write ended without a known outcome. */
   writeOutcomeUnknown(): void;
-  /** An attempt to create was fenced off. */
+  /** An attempt to create a key was fenced. */
   attemptFenced(): void;
-  /** A connection was opened and showed that it leads to the history that we know. */
+  /** A new connection was verified. */
   connectionVerified(): void;
   /** etcd refused a write because it is out of space. */
   refusedForSpace(): void;

@@ -1,4 +1,4 @@
-/** What etcd refuses although it answers, told when it begins and when it ends. */
+/** What etcd refuses although it responds. Reports when a refusal begins and when it ends. */
 import type { EtcdEvent } from './client.ts';
 
 type RefusalKind = 'full' | 'watch';
@@ -30,7 +30,7 @@ export class Refusals {
     if (this.#present.delete(what)) this.#report(events[what].ended);
   }
 
-  /** Throws the first of them. */
+  /** Throws the cause of the oldest refusal. */
   check(): void {
     for (const cause of this.#present.values()) throw cause;
   }

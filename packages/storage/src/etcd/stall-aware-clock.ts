@@ -1,10 +1,10 @@
 /**
- * Time in which this process ran. A process that stood still, because its machine did or a collection was long, finds
- * all its timers late and knows nothing of what others did meanwhile. Who judges them by their silence counts this time.
+ * Time without stalls of this process. After a suspended machine or a long garbage collection all timers are late,
+ * although the peers were not silent. So timeouts on peers are measured in this time.
  */
 import { type Clock, sleep } from '@cluster-apiserver/base';
 
-/** The timers of a process that is merely busy are late by less. */
+/** In a process that is merely busy, timers are late by less. */
 const stallMinMs = 100;
 
 export class StallAwareClock {
@@ -15,12 +15,12 @@ export class StallAwareClock {
     this.#clock = clock;
   }
 
-  /** Goes back when a standstill is noticed: what was dated since then lies in the future by its length. */
+  /** Goes back when a stall is detected, so that times taken since its start may be in the future. */
   nowMs(): number {
     return this.#clock.monotonicMs() - this.#stalledMs;
   }
 
-  /** Something was to happen by then, in this time, and has happened now. Whoever says it first says it for all. */
+  /** Call this when a timer fires that was due at `dueMs` of this clock. The first late one accounts for the stall. */
   noteTimerFired(dueMs: number): void {
     const lateMs = this.nowMs() - dueMs;
     if (lateMs >= stallMinMs) this.#stalledMs += lateMs;

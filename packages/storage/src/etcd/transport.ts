@@ -33,7 +33,7 @@ export interface UnaryOptions {
 export interface LateResponseListener {
   /** So long after the time was over it is listened for. */
   readonly withinMs: number;
-  readonly onResponse: (message: Buffer) => void;
+  onResponse(message: Buffer): void;
 }
 
 export interface MemberStream {

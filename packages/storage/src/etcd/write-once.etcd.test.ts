@@ -15,7 +15,8 @@ import { type Revision, revision } from '../revision.ts';
 import type { Store } from '../store.ts';
 import { http2Connect } from './http2-transport.ts';
 import { type Connect, EtcdFault } from './transport.ts';
-import { encodeMessage, type Rpc, writeInt64 } from './wire/fields.ts';
+import { encodeMessage, writeInt64 } from '../protobuf/fields.ts';
+import type { Rpc } from './wire/rpc.ts';
 import { compact, conditionalWrite, range } from './wire/key-value.ts';
 import { revokeLease } from './wire/lease.ts';
 

@@ -23,7 +23,8 @@ import { PreconditionFailedError, StorageFullError, StorageUnavailableError, Wri
 import { equalsBytes, type Pieces } from '../pieces.ts';
 import { revision } from '../revision.ts';
 import type { Precondition } from '../store.ts';
-import { AttemptRecord, type EtcdCall, type EtcdClient, MaybeAppliedError } from './client.ts';
+import type { EtcdClient } from './client.ts';
+import { AttemptRecord, type EtcdCall, MaybeAppliedError } from './retrying-call.ts';
 import { isLeaseMissing } from './faults.ts';
 import { findEvent } from './key-history.ts';
 import type { SharedLeases } from './leases.ts';
@@ -145,7 +146,7 @@ async function resolveCreateWhenFull(
   const { current: found } = await findEvent(
     client,
     { key: write.key },
-    { after: knownRevision, known: knownRevision },
+    { after: knownRevision, compactableTo: knownRevision },
     (event) => event.current.modRevision >= current.modRevision || isOwnWrite(write, event.current),
     call,
   ).catch((cause: unknown) => {
@@ -193,7 +194,7 @@ async function fenceAttempt(
   const found = await findEvent(
     client,
     { key: first, end: Buffer.from(`${last}\0`) },
-    { after: knownRevision, known: knownRevision },
+    { after: knownRevision, compactableTo: knownRevision },
     (event) => event.current.modRevision >= header.revision || isOwnWrite(write, event.current),
     call,
   );
@@ -268,7 +269,13 @@ async function findWinner(
   current: KeyValue | undefined,
   call: EtcdCall,
 ): Promise<WriteOutcome> {
-  const first = await findEvent(client, { key: write.key }, { after: write.expected, known }, () => true, call);
+  const first = await findEvent(
+    client,
+    { key: write.key },
+    { after: write.expected, compactableTo: known },
+    () => true,
+    call,
+  );
   const { modRevision } = first.current;
   const there = await client.call(range, { key: receipt.key, revision: modRevision }, call);
   const [found] = there.values;

@@ -5,9 +5,6 @@ import {
   encodeMessage,
   readNested,
   type Reader,
-  type ResponseHeader,
-  type Rpc,
-  readClusterId,
   readFields,
   readInt64,
   type Writer,
@@ -16,7 +13,8 @@ import {
   writeInt64,
   writeNested,
   writePieces,
-} from './fields.ts';
+} from '../../protobuf/fields.ts';
+import { noHeader, readHeader, type ResponseHeader, type Rpc } from './rpc.ts';
 
 /** One key as of one revision. */
 export interface KeyValue {
@@ -188,12 +186,6 @@ export function readKeyValue(reader: Reader, end: number): KeyValue {
   return { key, value, createRevision, modRevision, lease };
 }
 
-/** A ResponseHeader at the reader's place. */
-export const readHeader = (reader: Reader): ResponseHeader => readNested(reader, readHeaderFields);
-
-/** Every answer of etcd has a header. */
-export const noHeader: ResponseHeader = { clusterId: 0, revision: 0 };
-
 function readTxnResponse(message: Buffer): TxnResponse {
   let header = noHeader;
   let applied = false;
@@ -206,18 +198,6 @@ function readTxnResponse(message: Buffer): TxnResponse {
     return true;
   });
   return { applied, header, current };
-}
-
-function readHeaderFields(reader: Reader, end: number): ResponseHeader {
-  let clusterId = 0;
-  let revision = 0;
-  readFields(reader, end, (field) => {
-    if (field === 1) clusterId = readClusterId(reader);
-    else if (field === 3) revision = readInt64(reader);
-    else return false;
-    return true;
-  });
-  return { clusterId, revision };
 }
 
 /** A ResponseOp: of a range (field 1) its first value; the answers of writes say nothing of use. */

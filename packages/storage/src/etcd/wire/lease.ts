@@ -1,4 +1,5 @@
-import { decodeMessage, encodeMessage, type Rpc, readInt64, writeInt64 } from './fields.ts';
+import { decodeMessage, encodeMessage, readInt64, writeInt64 } from '../../protobuf/fields.ts';
+import type { Rpc } from './rpc.ts';
 
 export interface LeaseGrant {
   /** Chosen by us: etcd would choose from 63 bits, more than a double holds. */

@@ -1,13 +1,5 @@
-import {
-  type ClusterId,
-  decodeMessage,
-  encodeMessage,
-  readNested,
-  type Rpc,
-  readClusterId,
-  readFields,
-  readIdentifier,
-} from './fields.ts';
+import { decodeMessage, encodeMessage, readNested, readFields } from '../../protobuf/fields.ts';
+import { type ClusterId, type Rpc, readClusterId, readMemberId } from './rpc.ts';
 
 export interface MemberStatus {
   /** Such as 3.5.16. */
@@ -36,14 +28,14 @@ export const memberStatus: Rpc<void, MemberStatus> = {
         readNested(reader, (_, end) =>
           readFields(reader, end, (headerField) => {
             if (headerField === 1) clusterId = readClusterId(reader);
-            else if (headerField === 2) member = readIdentifier(reader);
+            else if (headerField === 2) member = readMemberId(reader);
             else return false;
             return true;
           }),
         );
       } else if (field === 2) version = reader.string();
       else if (field === 3) databaseBytes = Number(reader.int64());
-      else if (field === 4) leader = readIdentifier(reader);
+      else if (field === 4) leader = readMemberId(reader);
       else if (field === 8) outOfSpace ||= reader.string().includes(spaceAlarm);
       else return false;
       return true;

@@ -3,15 +3,15 @@ import {
   encodeMessage,
   readNested,
   type Reader,
-  type ResponseHeader,
   readFields,
   readInt64,
   writeBytes,
   writeFlag,
   writeInt64,
   writeNested,
-} from './fields.ts';
-import { type KeyValue, noHeader, readHeader, readKeyValue } from './key-value.ts';
+} from '../../protobuf/fields.ts';
+import { noHeader, readHeader, type ResponseHeader } from './rpc.ts';
+import { type KeyValue, readKeyValue } from './key-value.ts';
 
 export const watchPath = '/etcdserverpb.Watch/Watch';
 

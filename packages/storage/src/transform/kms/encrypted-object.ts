@@ -7,7 +7,7 @@ import {
   writeBytes,
   writeBytesHeader,
   writeInt64,
-} from '../../etcd/wire/fields.ts';
+} from '../../protobuf/fields.ts';
 import { totalLength, type Pieces } from '../../pieces.ts';
 import { readAnnotation, writeAnnotations } from './messages.ts';
 import type { EncryptedKey } from './service.ts';

@@ -1,7 +1,7 @@
 import type { Client, ServiceError } from '@grpc/grpc-js';
 import { type Clock, type Span, type SpanOptions, traceHeaders } from '@cluster-apiserver/base';
 import { KeyUnavailableError } from '../../errors.ts';
-import type { Rpc } from '../../etcd/wire/fields.ts';
+import type { GrpcMethod } from '../../protobuf/grpc-method.ts';
 import { decryptV1, decryptV2, encryptV1, encryptV2, statusV2, versionV1 } from './messages.ts';
 import type { KmsV1Service, KmsV2Service } from './service.ts';
 
@@ -41,7 +41,7 @@ export function kmsV1Service(connection: KmsConnection): KmsV1Service {
 const loadGrpc = () => import('@grpc/grpc-js');
 
 function openClient({ socket, timeoutMs, clock, onCall: called }: KmsConnection): {
-  ask: <Request, Answer>(rpc: Rpc<Request, Answer>, request: Request, trace?: Span) => Promise<Answer>;
+  ask: <Request, Answer>(rpc: GrpcMethod<Request, Answer>, request: Request, trace?: Span) => Promise<Answer>;
   close: () => void;
 } {
   const connected = loadGrpc().then((grpc) => ({ grpc, client: connect(grpc, socket) }));

@@ -5,11 +5,11 @@ import {
   readNested,
   type Reader,
   readFields,
-  type Rpc,
   writeBytes,
   writeNested,
   type Writer,
-} from '../../etcd/wire/fields.ts';
+} from '../../protobuf/fields.ts';
+import type { GrpcMethod } from '../../protobuf/grpc-method.ts';
 import type { EncryptedKey, KmsStatus } from './service.ts';
 
 const bytes = (reader: Reader): Buffer => Buffer.from(reader.bytes());
@@ -38,7 +38,7 @@ export function readAnnotation(reader: Reader, into: Map<string, Buffer>): void 
   });
 }
 
-export const statusV2: Rpc<void, KmsStatus> = {
+export const statusV2: GrpcMethod<void, KmsStatus> = {
   path: '/v2.KeyManagementService/Status',
   encode: () => encodeMessage(() => {}),
   decode: (message) => {
@@ -53,7 +53,7 @@ export const statusV2: Rpc<void, KmsStatus> = {
   },
 };
 
-export const encryptV2: Rpc<{ readonly plain: Uint8Array; readonly uid: string }, EncryptedKey> = {
+export const encryptV2: GrpcMethod<{ readonly plain: Uint8Array; readonly uid: string }, EncryptedKey> = {
   path: '/v2.KeyManagementService/Encrypt',
   encode: ({ plain, uid }) =>
     encodeMessage((to) => {
@@ -75,7 +75,7 @@ export const encryptV2: Rpc<{ readonly plain: Uint8Array; readonly uid: string }
   },
 };
 
-export const decryptV2: Rpc<{ readonly encrypted: EncryptedKey; readonly uid: string }, Buffer> = {
+export const decryptV2: GrpcMethod<{ readonly encrypted: EncryptedKey; readonly uid: string }, Buffer> = {
   path: '/v2.KeyManagementService/Decrypt',
   encode: ({ encrypted, uid }) =>
     encodeMessage((to) => {
@@ -89,7 +89,7 @@ export const decryptV2: Rpc<{ readonly encrypted: EncryptedKey; readonly uid: st
 
 const protocolV1 = 'v1beta1';
 
-export const versionV1: Rpc<void, string> = {
+export const versionV1: GrpcMethod<void, string> = {
   path: '/v1beta1.KeyManagementService/Version',
   encode: () => encodeMessage((to) => writeBytes(to, 1, protocolV1)),
   decode: (message) => {
@@ -106,7 +106,7 @@ export const versionV1: Rpc<void, string> = {
 export const encryptV1 = callV1('Encrypt');
 export const decryptV1 = callV1('Decrypt');
 
-function callV1(method: string): Rpc<Uint8Array, Buffer> {
+function callV1(method: string): GrpcMethod<Uint8Array, Buffer> {
   return {
     path: `/v1beta1.KeyManagementService/${method}`,
     encode: (given) =>

@@ -1,44 +1,24 @@
 /**
- * The little that the messages of etcd need on top of a reader and a writer of protobuf fields. They are few enough to
- * be written down by their field numbers; a generator would bring more code than it saves.
+ * Helpers to encode and decode protobuf messages by their field numbers. The messages of etcd and of KMS plugins are so
+ * few that generated code would be more than these helpers save.
  */
 import protobuf from 'protobufjs/minimal.js';
-import { totalLength, type Pieces } from '../../pieces.ts';
+import { totalLength, type Pieces } from '../pieces.ts';
 
 export type Reader = protobuf.Reader;
 export type Writer = protobuf.Writer;
 
-/** Protobuf has four wire types in use; a field's tag is its number with one of them. */
+/** Two of protobuf's wire types. The tag of a field is its number and its wire type. */
 export const varintType = 0;
 export const bytesType = 2;
 
-/** A method of etcd's API: its path, what is asked and what is answered. */
-export interface Rpc<Request, Answer> {
-  readonly path: string;
-  encode(request: Request): Uint8Array;
-  decode(message: Buffer): Answer;
-  /** Of an answer that tells which history of which cluster it comes from. */
-  headerOf?(answer: Answer): ResponseHeader;
-  /** Whether a full store refuses the request. */
-  takesData?(request: Request): boolean;
-}
-
-export interface ResponseHeader {
-  readonly clusterId: ClusterId;
-  /** The newest revision of the store. */
-  readonly revision: number;
-}
-
-/** The leading 53 of its 64 bits, which tell two clusters apart as well and need no text. */
-export type ClusterId = number;
-
-/** What the next message is written in: memory in use is several times as fast as new one. Large ones bring their own. */
+/** The writer of small messages is reused, because memory in use is several times as fast as new memory. */
 const keptBytesMax = 64 * 1024;
 let idle: Writer | undefined;
 
 export function encodeMessage(write: (to: Writer) => void): Uint8Array {
   const writer = idle ?? protobuf.Writer.create();
-  // A writer that is left in the middle of a message is not used again.
+  // If `write` throws, the unfinished writer is not reused.
   idle = undefined;
   write(writer);
   const message = writer.finish();
@@ -46,10 +26,7 @@ export function encodeMessage(write: (to: Writer) => void): Uint8Array {
   return message;
 }
 
-/**
- * Reads a field, or returns false if it does not know it: then it is skipped. The wire type matters to those who read
- * what anybody may have written.
- */
+/** Reads a field, or returns false for an unknown field, which is then skipped. Untrusted messages need the wire type. */
 export type ReadField = (number: number, reader: Reader, wireType: number) => boolean;
 
 /** Calls `field` for each field of a message. */
@@ -64,15 +41,15 @@ export function decodeMessage(message: Buffer, field: ReadField): void {
   readFields(protobuf.Reader.create(message), message.length, field);
 }
 
-/** Reads a message inside a message, with a function that reads up to a given end. */
+/** Reads a nested message with a function that reads up to a given end. */
 export function readNested<T>(reader: Reader, read: (reader: Reader, end: number) => T): T {
   const length = reader.uint32();
   return read(reader, reader.pos + length);
 }
 
 /**
- * A 64-bit number as a double. Revisions, counts and times stay far below 2^53; the only negative number etcd sends is
- * the -1 of a watch id. The reader's own method would allocate an object for each.
+ * Reads a 64-bit number as a double. Revisions, counts and times stay far below 2^53; the only negative number that etcd
+ * sends is the -1 of a watch id. The reader's own method would allocate an object for each number.
  */
 export function readInt64(reader: Reader): number {
   const start = reader.pos;
@@ -89,38 +66,24 @@ export function readInt64(reader: Reader): number {
   return Number(reader.int64());
 }
 
-/** Rounds to the bits that a double holds. Answers bring one each, so it allocates nothing. */
-export function readClusterId(reader: Reader): ClusterId {
-  let value = 0;
-  for (let factor = 1; reader.pos < reader.len; factor *= 0x80) {
-    const byte = reader.buf[reader.pos++] as number;
-    value += (byte & 0x7f) * factor;
-    if (byte < 0x80) break;
-  }
-  return value;
-}
-
-/** Identifiers use all 64 bits, so they stay text. */
-export const readIdentifier = (reader: Reader): string => reader.uint64().toString();
-
 export function writeBytes(to: Writer, field: number, value: Uint8Array | string): void {
   to.uint32((field << 3) | bytesType);
   if (typeof value === 'string') to.string(value);
   else to.bytes(value);
 }
 
-/** One value, of which there are pieces. */
+/** Writes one value that consists of several pieces. */
 export function writePieces(to: Writer, field: number, pieces: Pieces): void {
   writeBytesHeader(to, field, totalLength(pieces));
   for (const piece of pieces) to.raw(piece);
 }
 
-/** For bytes that are put behind it by the caller. */
+/** Writes tag and length; the caller appends the bytes. */
 export function writeBytesHeader(to: Writer, field: number, bytes: number): void {
   to.uint32((field << 3) | bytesType).uint32(bytes);
 }
 
-/** Zero is the default of the protocol and is not written. */
+/** Zero is protobuf's default and is not written. */
 export function writeInt64(to: Writer, field: number, value: number): void {
   if (value !== 0) to.uint32((field << 3) | varintType).int64(value);
 }
