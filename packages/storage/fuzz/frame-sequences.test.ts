@@ -1,11 +1,12 @@
 import { expect, test } from '@jest/globals';
 import { seededRandom } from '@cluster-apiserver/base';
 import { repetitions } from '../../base/test/soak.ts';
-import { connect, type Connection, type StreamListener } from '../src/etcd/http2/connection.ts';
+import type { Connection, StreamListener } from '../src/etcd/http2/connection.ts';
+import { connectNatively } from '../src/etcd/http2/native-connection.ts';
 import { runFrameSequence } from './frame-sequences.ts';
 
 /** Undefined when all of them are well. */
-function firstFault(sequences: number, connecting?: typeof connect): string | undefined {
+function firstFault(sequences: number, connecting?: typeof connectNatively): string | undefined {
   for (let seed = 1; seed <= sequences; seed++) {
     try {
       runFrameSequence(seededRandom(seed), connecting);
@@ -30,9 +31,9 @@ test(
 
 /** A connection whose listeners are told something else. */
 const telling =
-  (differently: (listener: StreamListener) => Partial<StreamListener>): typeof connect =>
+  (differently: (listener: StreamListener) => Partial<StreamListener>): typeof connectNatively =>
   (...args) => {
-    const connection = connect(...args);
+    const connection = connectNatively(...args);
     const open: Connection['open'] = (headers, listener) => {
       const all: StreamListener = {
         onHeaders: (fields) => listener.onHeaders(fields),
@@ -52,7 +53,7 @@ const telling =
     };
   };
 
-test.each<{ what: string; connecting: typeof connect; fault: string }>([
+test.each<{ what: string; connecting: typeof connectNatively; fault: string }>([
   {
     what: 'calls to be unsent that may have been processed',
     connecting: telling(({ onLost: lost }) => ({ onLost: () => lost('unsent') })),

@@ -7,7 +7,8 @@
  * as the other side breaks no rule, the connection stays, and GOAWAY ends what it does not name, at once, and nothing else.
  */
 import { invariant, type Random } from '@cluster-apiserver/base';
-import { type Connection, connect, type Stream } from '../src/etcd/http2/connection.ts';
+import type { Connection, Stream } from '../src/etcd/http2/connection.ts';
+import { connectNatively } from '../src/etcd/http2/native-connection.ts';
 import {
   errorCodes,
   flags,
@@ -62,7 +63,7 @@ class Judge {
         invariant(stream > this.#lastNumber && stream % 2 === 1, `stream ${stream} after ${this.#lastNumber}`);
         this.#lastNumber = stream;
         this.windows.set(stream, this.initialWindow);
-        this.numbers.set(Number(this.#headers.read(payload).get('call')), stream);
+        this.numbers.set(Number(this.#headers.decode(payload).get('call')), stream);
       }
       if (type === frameTypes.data) this.#data(stream, payload.length, (flagged & flags.endStream) !== 0);
       if (type === frameTypes.resetStream) this.closed.add(stream);
@@ -114,7 +115,7 @@ class Judge {
 }
 
 /** Throws what went wrong. */
-export function runFrameSequence(random: Random, connecting: typeof connect = connect): void {
+export function runFrameSequence(random: Random, connecting: typeof connectNatively = connectNatively): void {
   const peer = framePeer();
   const among = <T>(all: readonly T[]): T => all[random.below(all.length)] as T;
   const isRare = (): boolean => random.below(20) === 0;

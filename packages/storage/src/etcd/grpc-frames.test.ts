@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { seededRandom } from '@cluster-apiserver/base';
 import { decodeStatusMessage, encodeGrpcMessage, MessageReader } from './grpc-frames.ts';
 
-test('messages come out whole, however the network cuts them', () => {
+test('messages are reassembled however the network splits them', () => {
   const random = seededRandom(7);
   const messages = Array.from({ length: 200 }, () => Buffer.alloc(random.below(400), random.below(256)));
   const stream = Buffer.concat(messages.flatMap(encodeGrpcMessage));
@@ -27,7 +27,7 @@ test('a compressed message is refused', () => {
   expect(() => new MessageReader().push(framed)).toThrow('compressed');
 });
 
-test('a message of 4 GB is refused before a byte of it is held', () => {
+test('a message of 4 GB is refused before any of it is buffered', () => {
   expect(() => new MessageReader().push(Buffer.from([0, 0xff, 0xff, 0xff, 0xff]))).toThrow('limit');
 });
 

@@ -64,7 +64,7 @@ describe.each(etcdTransports)('over %s HTTP/2,', (name) => {
     by = name;
   });
 
-  test('asks as etcd wants to be asked', async () => {
+  test('sends the headers that etcd expects', async () => {
     let seen: Record<string, unknown> = {};
     const { transport } = await peer((stream, headers) => {
       seen = headers;
@@ -75,7 +75,7 @@ describe.each(etcdTransports)('over %s HTTP/2,', (name) => {
     expect(seen[':authority']).toMatch(/^127\.0\.0\.1:\d+$/);
   });
 
-  test('names the span that it asks for, and asks for others without', async () => {
+  test('sends the trace context of a sampled call, and none otherwise', async () => {
     const seen: unknown[] = [];
     const { transport } = await peer((stream, headers) => {
       seen.push([headers['grpc-timeout'], headers['traceparent'], headers['tracestate']]);
@@ -90,7 +90,7 @@ describe.each(etcdTransports)('over %s HTTP/2,', (name) => {
     ]);
   });
 
-  test('a refusal is read from the headers when they are the whole answer, and its text is decoded', async () => {
+  test('a refusal is read from headers without a body, and its message is decoded', async () => {
     const { transport } = await peer((stream) => {
       stream.respond(
         { ':status': 200, 'grpc-status': '14', 'grpc-message': 'etcdserver: no leader%21' },
@@ -109,7 +109,7 @@ describe.each(etcdTransports)('over %s HTTP/2,', (name) => {
     expect(await faultOf(ask(transport))).toEqual({ kind: 'refused', code: 11, message: 'compacted' });
   });
 
-  test('a question without an answer is cancelled at its deadline, and may have been applied', async () => {
+  test('a call without a response is cancelled at its timeout, and may have been applied', async () => {
     const cancelled = Promise.withResolvers<number | undefined>();
     const { transport } = await peer((stream) => {
       stream.on('close', () => cancelled.resolve(stream.rstCode));
@@ -119,12 +119,12 @@ describe.each(etcdTransports)('over %s HTTP/2,', (name) => {
     expect(await cancelled.promise).toBe(8);
   });
 
-  test('each question on a connection may have been applied when it has no answer, not the first one alone', async () => {
+  test('every call without a response may have been applied, not only the first of a connection', async () => {
     const { transport } = await peer(() => {});
     for (let n = 0; n < 3; n++) expect(await faultOf(ask(transport, 100))).toMatchObject({ kind: 'lost' });
   });
 
-  test('a good answer that comes after its time is told, until nobody listens for it any more', async () => {
+  test('a late response is delivered until its listener expires', async () => {
     const streams: ServerHttp2Stream[] = [];
     const { transport } = await peer((stream) => {
       streams.push(stream);
@@ -154,13 +154,13 @@ describe.each(etcdTransports)('over %s HTTP/2,', (name) => {
     expect(await faultOf(ask(transport))).toMatchObject({ kind: 'lost' });
   });
 
-  test('nobody listening is no doubt: nothing was sent', async () => {
+  test('a refused connection means that nothing was sent', async () => {
     const { transport, server } = await peer(() => {});
     await new Promise((resolve) => server.close(resolve));
     expect(await faultOf(ask(transport))).toMatchObject({ kind: 'unsent' });
   });
 
-  test('after GOAWAY the next question takes a new session, and the old one finishes what it has', async () => {
+  test('after GOAWAY the next call uses a new connection, and the old one finishes its calls', async () => {
     let finishFirst = (): void => {};
     const { transport, sessions } = await peer((stream, _, count) => {
       if (count > 1) return good(stream, 'from the second');
@@ -180,7 +180,7 @@ describe.each(etcdTransports)('over %s HTTP/2,', (name) => {
     expect(sessions.length).toBe(2);
   });
 
-  test('an answer that is no gRPC is a fault, not a crash', async () => {
+  test('an invalid gRPC response is a fault, not a crash', async () => {
     const { transport } = await peer((stream) => {
       stream.respond({ ':status': 200 });
       stream.end('<html>hello</html>');
@@ -188,7 +188,7 @@ describe.each(etcdTransports)('over %s HTTP/2,', (name) => {
     expect(await faultOf(ask(transport))).toMatchObject({ kind: 'lost' });
   });
 
-  test('an HTTP error of something in between is a fault', async () => {
+  test('an HTTP error of a proxy is a fault', async () => {
     const { transport } = await peer((stream) => stream.respond({ ':status': 502 }, { endStream: true }));
     expect(await faultOf(ask(transport))).toMatchObject({
       kind: 'lost',
@@ -196,7 +196,7 @@ describe.each(etcdTransports)('over %s HTTP/2,', (name) => {
     });
   });
 
-  test('a stream that nobody reads holds its sender back', async () => {
+  test('an unread stream holds its sender back by flow control', async () => {
     let sent = 0;
     const message = framed(Buffer.alloc(64 * 1024));
     const { transport } = await peer((stream) => {
@@ -227,7 +227,7 @@ describe.each(etcdTransports)('over %s HTTP/2,', (name) => {
   test.each([
     { what: 'speaks no HTTP/2', greeting: 'HTTP/1.1 400 Bad Request\r\n\r\n' },
     { what: 'says nothing', greeting: '' },
-  ])('a connection to somebody who $what is given up and closed', async ({ greeting }) => {
+  ])('a connection to a peer that $what is closed', async ({ greeting }) => {
     const open = new Set<Socket>();
     const server = createTcpServer({ allowHalfOpen: true }, (socket) => {
       open.add(socket);
@@ -258,7 +258,7 @@ describe.each(etcdTransports)('over %s HTTP/2,', (name) => {
     { electionTimeoutMs: 200, timeoutMs: 1_000 },
     { electionTimeoutMs: 5_000, timeoutMs: 5_000 },
   ])(
-    'a handshake may take $timeoutMs ms where elections take $electionTimeoutMs ms',
+    'a handshake may take $timeoutMs ms with an election timeout of $electionTimeoutMs ms',
     async ({ electionTimeoutMs, timeoutMs }) => {
       const server = createTcpServer((socket) => socket.on('error', () => {}).resume());
       await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

@@ -1,14 +1,14 @@
 import type { Socket } from 'node:net';
 import { totalLength, type Pieces } from '../../pieces.ts';
 
-/** What leaves in one turn of the event loop fits, unless objects are large or many. */
-const memoryBytes = 64 * 1024;
+/** What one turn of the event loop sends fits, unless objects are large or many. */
+const bufferBytes = 64 * 1024;
 
-/** Writes in the same memory again and again, as long as what was written before has left it. */
+/** Joins pieces to one write. It reuses its memory as soon as the previous write has completed. */
 export class CoalescingWriter {
   readonly #socket: Socket;
-  readonly #memory = Buffer.allocUnsafe(memoryBytes);
-  #lent = false;
+  readonly #buffer = Buffer.allocUnsafe(bufferBytes);
+  #isInUse = false;
 
   constructor(socket: Socket) {
     this.#socket = socket;
@@ -16,18 +16,18 @@ export class CoalescingWriter {
 
   write(pieces: Pieces): void {
     const bytes = totalLength(pieces);
-    if (this.#lent || bytes > memoryBytes) {
+    if (this.#isInUse || bytes > bufferBytes) {
       this.#socket.write(Buffer.concat(pieces, bytes));
       return;
     }
     let at = 0;
     for (const piece of pieces) {
-      this.#memory.set(piece, at);
+      this.#buffer.set(piece, at);
       at += piece.length;
     }
-    this.#lent = true;
-    this.#socket.write(this.#memory.subarray(0, bytes), () => {
-      this.#lent = false;
+    this.#isInUse = true;
+    this.#socket.write(this.#buffer.subarray(0, bytes), () => {
+      this.#isInUse = false;
     });
   }
 }

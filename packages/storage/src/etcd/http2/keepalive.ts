@@ -1,21 +1,21 @@
-/** Asks the other side for a sign of life, as often as etcd wants it, and says when none came. */
+/** Sends keepalive pings, no more often than etcd allows, and reports when one is not acknowledged. */
 import type { Clock } from '@cluster-apiserver/base';
 import { setStallAwareTimer } from '../stall-aware-timer.ts';
 
-/** etcd takes more than two pings within 5 s of each other, with nothing sent in between, for an attack. */
+/** etcd closes the connection after more than two pings within 5 s of each other without data in between. */
 const pingIntervalMs = 5_500;
 
-/** So many pings may come sooner, until the other side has sent something (gRPC's `too_many_pings`). */
+/** This many pings may be earlier, until the peer has sent something (gRPC's `too_many_pings`). */
 const earlyPingsMax = 2;
 
 export interface KeepaliveOptions {
   readonly clock: Clock;
-  /** How long an answer may take: it comes from the member's network layer, however busy its database is. */
+  /** How long an acknowledgement may take. The network layer sends it, however busy the database is. */
   readonly timeoutMs: number;
   readonly send: () => void;
-  /** Whether somebody waits for an answer; etcd objects to pings on an idle connection. */
+  /** Whether a response is awaited. etcd does not allow pings on an idle connection. */
   readonly isInUse: () => boolean;
-  /** No answer came; why, as a sentence about the other side. */
+  /** There was no acknowledgement. The reason is a phrase about the peer. */
   readonly onTimeout: (why: string) => void;
 }
 
@@ -24,14 +24,14 @@ export class Keepalive {
   #cancelTimer = (): void => {};
   #cancelTimeout: (() => void) | undefined;
   #sentMs = Number.NEGATIVE_INFINITY;
-  /** Pings that came too soon after the one before, since the other side sent anything for a stream. */
-  #early = 0;
+  /** Early pings since the peer last sent data for a stream. */
+  #earlyPings = 0;
 
   constructor(options: KeepaliveOptions) {
     this.#options = options;
   }
 
-  /** From now on the other side is asked now and then. */
+  /** Sends pings periodically from now on. */
   start(): void {
     this.#cancelTimer = this.#options.clock.after(pingIntervalMs, () => {
       if (this.#options.isInUse()) this.pingNow();
@@ -39,14 +39,14 @@ export class Keepalive {
     });
   }
 
-  /** An answer is overdue: asks at once, if the other side will not take one more ping for an attack. */
+  /** A response is overdue: sends a ping at once, if the peer allows one more. */
   pingNow(): void {
     const { clock, timeoutMs, send, isInUse, onTimeout: unanswered } = this.#options;
     if (this.#cancelTimeout) return;
     const nowMs = clock.monotonicMs();
     const isEarly = nowMs - this.#sentMs < pingIntervalMs || !isInUse();
-    if (isEarly && this.#early >= earlyPingsMax) return;
-    if (isEarly) this.#early++;
+    if (isEarly && this.#earlyPings >= earlyPingsMax) return;
+    if (isEarly) this.#earlyPings++;
     this.#sentMs = nowMs;
     this.#cancelTimeout = setStallAwareTimer(clock, timeoutMs, () =>
       unanswered(`answered no ping within ${timeoutMs} ms`),
@@ -59,9 +59,9 @@ export class Keepalive {
     this.#cancelTimeout = undefined;
   }
 
-  /** The other side has sent something for a stream. */
+  /** The peer has sent data for a stream. */
   noteActivity(): void {
-    this.#early = 0;
+    this.#earlyPings = 0;
   }
 
   stop(): void {

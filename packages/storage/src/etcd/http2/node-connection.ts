@@ -1,6 +1,6 @@
 /**
- * The same connection over Node's own HTTP/2: slower, and another implementation of the protocol. Should ours turn out to
- * misunderstand a member, or what stands before it, operators switch to this one (`--etcd-transport=node`).
+ * The same connection over Node's HTTP/2, which is slower. If the native implementation is not compatible with a member or
+ * a proxy, operators can switch to this one (`--etcd-transport=node`).
  */
 import { type ClientHttp2Session, type ClientHttp2Stream, connect as connectNode, constants } from 'node:http2';
 import type { Clock } from '@cluster-apiserver/base';
@@ -8,7 +8,6 @@ import type { Pieces } from '../../pieces.ts';
 import { setStallAwareTimer } from '../stall-aware-timer.ts';
 import {
   type Connection,
-  type ConnectOptions,
   connectionWindowBytes,
   type StreamListener,
   type Stream,
@@ -18,14 +17,14 @@ import type { TlsCredentials } from './dial.ts';
 import { HeaderDecoder } from './header-block.ts';
 import { Keepalive } from './keepalive.ts';
 
-/** In megabytes. Node's own limit, of ten, would refuse streams while large answers are on their way. */
+/** In megabytes. Node's default of ten would refuse streams during large responses. */
 const sessionMemoryMax = 1_000;
 
 export function connectByNode(
   endpoint: string,
   credentials: TlsCredentials | undefined,
   clock: Clock,
-  { timeoutMs }: Pick<ConnectOptions, 'timeoutMs'>,
+  { timeoutMs }: { readonly timeoutMs: number },
 ): Connection {
   return new NodeConnection(endpoint, credentials, clock, timeoutMs);
 }
@@ -34,8 +33,8 @@ class NodeConnection implements Connection {
   readonly #session: ClientHttp2Session;
   readonly #pings: Keepalive;
   #streams = 0;
-  #connected = false;
-  #leaving = false;
+  #isConnected = false;
+  #isClosing = false;
 
   constructor(endpoint: string, credentials: TlsCredentials | undefined, clock: Clock, timeoutMs: number) {
     const session = connectNode(endpoint, {
@@ -61,32 +60,32 @@ class NodeConnection implements Connection {
         session.destroy(new Error(`${hostname} did not agree to HTTP/2 in its TLS handshake (ALPN)`));
         return;
       }
-      this.#connected = true;
+      this.#isConnected = true;
       session.setLocalWindowSize(connectionWindowBytes);
       this.#pings.start();
     });
-    session.on('goaway', () => (this.#leaving = true));
+    session.on('goaway', () => (this.#isClosing = true));
     session.on('close', () => {
       cancelTimer();
       this.#pings.stop();
     });
-    // Each stream is told by itself.
+    // Each stream reports the error itself.
     session.on('error', () => {});
   }
 
   get isUsable(): boolean {
-    return !this.#leaving && !this.#session.closed && !this.#session.destroyed;
+    return !this.#isClosing && !this.#session.closed && !this.#session.destroyed;
   }
 
   open(headers: Buffer, listener: StreamListener): Stream {
-    const stream = this.#session.request(Object.fromEntries(new HeaderDecoder().read(headers)), { endStream: false });
+    const stream = this.#session.request(Object.fromEntries(new HeaderDecoder().decode(headers)), { endStream: false });
     this.#streams++;
     stream.once('close', () => this.#streams--);
     return new NodeStream(stream, listener, () => this.#pings.noteActivity());
   }
 
   checkAlive(): void {
-    if (this.#connected && !this.#session.destroyed) this.#pings.pingNow();
+    if (this.#isConnected && !this.#session.destroyed) this.#pings.pingNow();
   }
 
   destroy(): void {
@@ -96,21 +95,21 @@ class NodeConnection implements Connection {
 
 class NodeStream implements Stream {
   readonly #stream: ClientHttp2Stream;
-  #over = false;
+  #hasEnded = false;
 
-  constructor(stream: ClientHttp2Stream, listener: StreamListener, heard: () => void) {
+  constructor(stream: ClientHttp2Stream, listener: StreamListener, noteActivity: () => void) {
     this.#stream = stream;
     let error: Error | undefined;
-    const told = (headers: object): void => {
-      heard();
-      if (!this.#over)
+    const receiveHeaders = (headers: object): void => {
+      noteActivity();
+      if (!this.#hasEnded)
         listener.onHeaders(new Map(Object.entries(headers).map(([name, value]) => [name, String(value)])));
     };
-    stream.on('response', told);
-    stream.on('trailers', told);
+    stream.on('response', receiveHeaders);
+    stream.on('trailers', receiveHeaders);
     stream.on('data', (piece: Buffer) => {
-      heard();
-      if (!this.#over) listener.onData(piece);
+      noteActivity();
+      if (!this.#hasEnded) listener.onData(piece);
     });
     stream.on('error', (cause: Error) => (error = cause));
     stream.on('end', () => {
@@ -122,13 +121,13 @@ class NodeStream implements Stream {
     });
   }
 
-  /** On a connection that stands, Node hands it over before anybody could listen for that. */
+  /** On an established connection Node sends the headers at once, without an event. */
   get isSent(): boolean {
     return !this.#stream.pending;
   }
 
   send(pieces: Pieces, last: boolean): void {
-    if (this.#over) return;
+    if (this.#hasEnded) return;
     const bytes = Buffer.concat(pieces);
     if (last) this.#stream.end(bytes);
     else this.#stream.write(bytes);
@@ -143,16 +142,16 @@ class NodeStream implements Stream {
   }
 
   cancel(): void {
-    if (this.#over) return;
-    this.#over = true;
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
     this.#stream.close(constants.NGHTTP2_CANCEL);
   }
 
-  /** An answer may come before all of the question has been heard. */
-  #end(tell: () => void): void {
-    if (this.#over) return;
-    this.#over = true;
-    tell();
+  /** The response may end before the request has been sent completely. */
+  #end(notify: () => void): void {
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    notify();
     if (!this.#stream.closed) this.#stream.close(constants.NGHTTP2_NO_ERROR);
   }
 }

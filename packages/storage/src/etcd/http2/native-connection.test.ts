@@ -6,7 +6,8 @@ import { until } from '../../../../base/test/until.ts';
 import { createServer as createTlsServer } from 'node:tls';
 import { serverUsage, testAuthority } from '../../../../certificates/test/test-authority.ts';
 import { frame, type FramePeer, framePeer } from '../../../test/frame-peer.ts';
-import { type Connection, type ConnectOptions, connect, type StreamListener, type Stream } from './connection.ts';
+import type { Connection, Stream, StreamListener } from './connection.ts';
+import { connectNatively, type ConnectOptions } from './native-connection.ts';
 import { flags, frameHead, frameTypes, numberFrame, preface, settingNumbers, settingsFrame } from './frames.ts';
 import { encodeHeaderBlock } from './header-block.ts';
 
@@ -32,7 +33,11 @@ async function peer(
 
 async function connectTo(server: Server): Promise<Connection> {
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
-  const connection = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, undefined, systemClock);
+  const connection = connectNatively(
+    `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    undefined,
+    systemClock,
+  );
   closings.push(
     () => server.close(),
     () => connection.destroy(),
@@ -76,7 +81,7 @@ async function readAll(stream: ServerHttp2Stream): Promise<Buffer> {
   return Buffer.concat(pieces);
 }
 
-test('reads what another implementation makes of headers, packed, remembered and forgotten', async () => {
+test('decodes the headers of another implementation: Huffman-coded, indexed and evicted', async () => {
   const random = seededRandom(11);
   const everyLetter = String.fromCharCode(
     ...Array.from({ length: 256 }, (_, code) => code).filter((code) => code > 32 && code !== 127),
@@ -103,7 +108,7 @@ test('reads what another implementation makes of headers, packed, remembered and
   }
 });
 
-test('a header that needs several frames is read', async () => {
+test('a header block of several frames is decoded', async () => {
   const long = 'x'.repeat(40_000);
   const { connection } = await peer({}, (stream) => {
     stream.respond({ ':status': 200, long });
@@ -114,7 +119,7 @@ test('a header that needs several frames is read', async () => {
   expect(asked.headers[0]?.get('long')).toBe(long);
 });
 
-test('a large question goes through small windows, and small ones need not wait for it', async () => {
+test('a large request passes small windows, and does not delay small ones', async () => {
   const large = Buffer.alloc(1_500_000, 'large');
   const { connection } = await peer({ initialWindowSize: 1_000 }, async (stream) => {
     const question = await readAll(stream);
@@ -131,7 +136,7 @@ test('a large question goes through small windows, and small ones need not wait 
   expect(order.slice(0, -1).sort()).toEqual(Array.from({ length: 20 }, (_, n) => `small ${n}`).sort());
 });
 
-test('a window that is made larger or smaller meanwhile is kept to', async () => {
+test('a changed initial window size is respected', async () => {
   const { connection } = await peer({ initialWindowSize: 10 }, async (stream) => {
     stream.session?.settings({ initialWindowSize: 100_000 });
     const question = await readAll(stream);
@@ -142,7 +147,7 @@ test('a window that is made larger or smaller meanwhile is kept to', async () =>
   for (let n = 0; n < 5; n++) expect(String(await ask(connection, Buffer.alloc(200_000)).body)).toBe('200000');
 });
 
-test('large answers come whole, many at once', async () => {
+test('many large concurrent responses arrive complete', async () => {
   const answer = Buffer.alloc(9_000_000, 'an answer');
   const { connection } = await peer({}, (stream) => {
     stream.respond({ ':status': 200 });
@@ -152,7 +157,7 @@ test('large answers come whole, many at once', async () => {
   for (const body of bodies) expect(body.equals(answer)).toBe(true);
 });
 
-test('no more questions are open than the other side wants, and who gives up while waiting was never heard', async () => {
+test('no more streams are open than the peer allows, and one cancelled while waiting is never sent', async () => {
   const open: ServerHttp2Stream[] = [];
   let openMost = 0;
   let heard = 0;
@@ -184,7 +189,7 @@ test('no more questions are open than the other side wants, and who gives up whi
   expect([openMost, heard]).toEqual([2, 10]);
 });
 
-test('an answer that comes before the question has been heard ends the question', async () => {
+test('a response before the end of the request ends the request', async () => {
   let heardBytes = 0;
   const { connection } = await peer({ initialWindowSize: 10 }, (stream) => {
     stream.once('data', (piece: Buffer) => {
@@ -198,7 +203,7 @@ test('an answer that comes before the question has been heard ends the question'
   expect(heardBytes).toBeLessThan(50_000);
 });
 
-test('what is asked after the other side said that it leaves was not heard, what it has is answered', async () => {
+test('after GOAWAY new requests are unsent, and open ones get their responses', async () => {
   const open: ServerHttp2Stream[] = [];
   const { connection } = await peer({}, (stream) => {
     open.push(stream);
@@ -236,18 +241,22 @@ const { headers, data, continuation } = frameTypes;
 test.each<{ what: string; says: Buffer[]; fault: string }>([
   { what: 'no frames at all', says: [Buffer.from('HTTP/1.1 400 Bad Request\r\n\r\n')], fault: 'limit is 16384' },
   { what: 'its own preface', says: [preface], fault: 'limit is 16384' },
-  { what: 'something before its settings', says: [frame(frameTypes.ping, 0, 0, Buffer.alloc(8))], fault: 'begin with' },
+  {
+    what: 'something before its settings',
+    says: [frame(frameTypes.ping, 0, 0, Buffer.alloc(8))],
+    fault: 'is not SETTINGS',
+  },
   { what: 'a frame that is too long', says: [greeting, frameHead(data, 0, 1, 16_385)], fault: '16385 bytes' },
   { what: 'broken settings', says: [frame(frameTypes.settings, 0, 0, Buffer.alloc(5))], fault: 'broken settings' },
   {
-    what: 'a window beyond all bounds',
+    what: 'a window that is too large',
     says: [settingsFrame([[settingNumbers.initialWindowSize, 2 ** 31]])],
     fault: 'a window of',
   },
   {
-    what: 'windows that add up beyond all bounds',
+    what: 'windows that add up too large',
     says: [greeting, numberFrame(frameTypes.windowUpdate, 0, 2 ** 31 - 1)],
-    fault: 'beyond all bounds',
+    fault: 'too large',
   },
   { what: 'data for a stream of its own', says: [greeting, frame(data, 0, 2)], fault: 'stream 2 was never opened' },
   { what: 'data for no stream', says: [greeting, frame(data, 0, 0)], fault: 'stream 0 was never opened' },
@@ -261,11 +270,15 @@ test.each<{ what: string; says: Buffer[]; fault: string }>([
   { what: 'padding without a length', says: [greeting, frame(data, flags.padded, 1)], fault: 'more padding' },
   { what: 'a reset without a code', says: [greeting, frame(frameTypes.resetStream, 0, 1)], fault: 'too short' },
   { what: 'a goodbye without content', says: [greeting, frame(frameTypes.goAway, 0, 0)], fault: 'too short' },
-  { what: 'the rest of a header', says: [greeting, frame(continuation, 4, 1, okHeader)], fault: 'has not begun' },
+  {
+    what: 'the rest of a header',
+    says: [greeting, frame(continuation, 4, 1, okHeader)],
+    fault: 'without a header block',
+  },
   {
     what: 'something amid a header',
     says: [greeting, frame(headers, 0, 1, okHeader), frame(data, 0, 1)],
-    fault: 'not gone on with',
+    fault: 'without its continuation',
   },
   {
     what: 'a header without end',
@@ -285,9 +298,9 @@ test.each<{ what: string; says: Buffer[]; fault: string }>([
       // Everything is taken at once, so that only a stream that is paused runs out of room; see the listener.
       ...Array.from({ length: 200 }, () => frame(data, 0, 1, Buffer.alloc(16_384))),
     ],
-    fault: 'more was sent',
+    fault: 'more than its window',
   },
-])('a member that sends $what is left, and the fault says so', async ({ says, fault }) => {
+])('a member that sends $what is disconnected, and the error says why', async ({ says, fault }) => {
   const { connection, open } = await rogue(...says);
   const { promise, resolve } = Promise.withResolvers<[string, Error | undefined]>();
   const stream = connection.open(questionHeaders, {
@@ -303,7 +316,7 @@ test.each<{ what: string; says: Buffer[]; fault: string }>([
   await until('the connection to be closed', () => open.size === 0 || undefined);
 });
 
-test('what need not be known is passed over', async () => {
+test('unknown frames are ignored', async () => {
   const { connection } = await rogue(
     greeting,
     frame(77, 255, 9, Buffer.from('a frame of tomorrow')),
@@ -320,7 +333,7 @@ test('what need not be known is passed over', async () => {
   expect(connection.isUsable).toBe(true);
 });
 
-test('whatever bytes come, the connection ends or waits, and nothing is thrown', async () => {
+test('random bytes end the connection or leave it waiting, and nothing is thrown', async () => {
   const random = seededRandom(3);
   for (let round = 0; round < 60; round++) {
     const noise = Array.from({ length: 12 }, () => {
@@ -341,7 +354,7 @@ test('whatever bytes come, the connection ends or waits, and nothing is thrown',
 /** A connection to a peer that is moved by hand, which has greeted. */
 function byHand(options: Partial<ConnectOptions> = {}, settings = greeting) {
   const peer = framePeer();
-  const connection = connect('http://peer', undefined, peer.clock, { dial: peer.dial, ...options });
+  const connection = connectNatively('http://peer', undefined, peer.clock, { dial: peer.dial, ...options });
   peer.turn();
   peer.turn();
   peer.send(settings);
@@ -365,7 +378,7 @@ function watched(connection: Connection, question: Buffer): { readonly kinds: st
 const answerTo = (stream: number): Buffer => frame(headers, flags.endHeaders | flags.endStream, stream, okHeader);
 const small = Buffer.from('question');
 
-test('a peer that comes to remember less is told once that nothing is enough', () => {
+test('after a smaller header table size one table size update is sent', () => {
   const { peer, connection } = byHand();
   const blocks = (): boolean[] => ofType(peer, headers).map(({ payload }) => payload[0] === 0x20);
   const askOne = (): void => {
@@ -382,7 +395,7 @@ test('a peer that comes to remember less is told once that nothing is enough', (
   expect(blocks()).toEqual([false, false, true, false]);
 });
 
-test('another implementation that remembers nothing understands', async () => {
+test('another implementation without a dynamic table decodes the headers', async () => {
   const { connection } = await peer({ headerTableSize: 0 }, (stream) => {
     stream.respond({ ':status': 200 });
     stream.end('answer');
@@ -390,7 +403,7 @@ test('another implementation that remembers nothing understands', async () => {
   for (let n = 0; n < 3; n++) expect(String(await ask(connection, small).body)).toBe('answer');
 });
 
-test('who has not agreed to HTTP/2 in the TLS handshake is left', async () => {
+test('a connection without HTTP/2 in ALPN is closed', async () => {
   const authority = await testAuthority('authority');
   const { certificate, privateKey } = await authority.issue({
     subject: [['CN', 'peer']],
@@ -400,7 +413,7 @@ test('who has not agreed to HTTP/2 in the TLS handshake is left', async () => {
   const server = createTlsServer({ cert: certificate, key: privateKey }, (socket) => void socket.on('error', () => {}));
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
-  const connection = connect(`https://127.0.0.1:${port}`, { ca: authority.certificate }, systemClock);
+  const connection = connectNatively(`https://127.0.0.1:${port}`, { ca: authority.certificate }, systemClock);
   closings.push(
     () => server.close(),
     () => connection.destroy(),
@@ -416,8 +429,8 @@ test('who has not agreed to HTTP/2 in the TLS handshake is left', async () => {
 });
 
 test.each([
-  ['beyond all bounds', 2 ** 31 - 1, 3, 'a window beyond all bounds'],
-  ['by nothing', 0, 1, 'a window that grows by nothing'],
+  ['too large', 2 ** 31 - 1, 3, 'a window that is too large'],
+  ['by nothing', 0, 1, 'a window increment of 0'],
 ])('a stream whose window grows %s is lost, and no other', (_, increment, code, why) => {
   const { peer, connection } = byHand();
   const [first, second] = [watched(connection, small), watched(connection, small)];
@@ -434,7 +447,7 @@ test.each([
   expect(connection.isUsable).toBe(true);
 });
 
-test('large questions take turns, a frame each', () => {
+test('large requests take turns, one frame each', () => {
   const { peer, connection } = byHand();
   for (let n = 0; n < 3; n++) watched(connection, Buffer.alloc(100_000));
   const order: number[] = [];
@@ -446,7 +459,7 @@ test('large questions take turns, a frame each', () => {
   expect(order.slice(0, 12)).toEqual([1, 3, 5, 1, 3, 5, 1, 3, 5, 1, 3, 5]);
 });
 
-test('numbers of streams are used to the last, and who comes then was not heard', () => {
+test('stream IDs are used up to the last, and later requests are unsent', () => {
   const { peer, connection } = byHand({ firstStreamId: 2 ** 31 - 3 });
   const asked = Array.from({ length: 4 }, () => watched(connection, small));
   peer.turn();
@@ -455,8 +468,8 @@ test('numbers of streams are used to the last, and who comes then was not heard'
   expect(asked.map(({ kinds }) => kinds)).toEqual([
     [],
     [],
-    ['unsent: the connection takes no more'],
-    ['unsent: the connection takes no more'],
+    ['unsent: the connection accepts no new streams'],
+    ['unsent: the connection accepts no new streams'],
   ]);
   peer.send(answerTo(2 ** 31 - 1), answerTo(2 ** 31 - 3));
   expect(asked.slice(0, 2).map(({ kinds }) => kinds)).toEqual([['ended'], ['ended']]);
@@ -464,13 +477,13 @@ test('numbers of streams are used to the last, and who comes then was not heard'
   expect(peer.closed).toBe(true);
 });
 
-test('a goodbye amid two large questions: the one it names is finished, the other was not heard', () => {
+test('GOAWAY during two large requests: the one it includes is finished, the other is unsent', () => {
   const { peer, connection } = byHand();
   const [first, second] = [watched(connection, Buffer.alloc(100_000)), watched(connection, Buffer.alloc(100_000))];
   peer.turn();
   peer.received();
   peer.send(frame(frameTypes.goAway, 0, 0, Buffer.from([0, 0, 0, 1, 0, 0, 0, 0])));
-  expect(second.kinds).toEqual(['unsent: the other side is leaving']);
+  expect(second.kinds).toEqual(['unsent: the peer sent GOAWAY']);
   let sentBytes = 0;
   for (let n = 0; n < 10; n++) {
     peer.send(
@@ -488,7 +501,7 @@ test('a goodbye amid two large questions: the one it names is finished, the othe
   expect(peer.closed).toBe(true);
 });
 
-test('an answer to a ping that lies unread when the event loop stood still is in time', () => {
+test('a ping acknowledgement that is unread after a stall of the event loop is in time', () => {
   const { peer, connection } = byHand();
   const pong = frame(frameTypes.ping, flags.ack, 0, Buffer.alloc(8));
   watched(connection, small);
@@ -502,7 +515,7 @@ test('an answer to a ping that lies unread when the event loop stood still is in
   expect(connection.isUsable).toBe(true);
 });
 
-test('without an answer to a ping the connection is torn down, after a standstill too', () => {
+test('a connection without a ping acknowledgement is closed, after a stall too', () => {
   for (const steps of [[1_000], [3_000, 1]]) {
     const { peer, connection } = byHand();
     const { kinds } = watched(connection, small);
@@ -517,7 +530,7 @@ test('without an answer to a ping the connection is torn down, after a standstil
   }
 });
 
-test('where elections take longer, an answer to a ping may take as long', () => {
+test('with a longer election timeout a ping acknowledgement may take as long', () => {
   const { peer, connection } = byHand({ timeoutMs: 5_000 });
   const { kinds } = watched(connection, small);
   connection.checkAlive();
@@ -530,7 +543,7 @@ test('where elections take longer, an answer to a ping may take as long', () => 
   expect(kinds).toEqual(['lost: http://peer answered no ping within 5000 ms']);
 });
 
-test('a member that answers late again and again is pinged as seldom as etcd wants it', () => {
+test('a member that is repeatedly late is pinged no more often than etcd allows', () => {
   const { peer, connection } = byHand();
   watched(connection, small);
   peer.turn();
