@@ -47,7 +47,7 @@ export { identityProvider, prefixTransformer, type Provider } from './transform/
 export { type RetirableTransformer, makeRetirable } from './transform/retirable-transformer.ts';
 export { secretbox } from './transform/secretbox.ts';
 export { identity, rawTransformer, type Transformed, type Transformer } from './transform/transformer.ts';
-export type { CatchUpReader } from './watch-cache/catch-up.ts';
+export type { CatchUpReader } from './watch-cache/catch-up-reader.ts';
 export {
   type CacheItem,
   type Changes,
