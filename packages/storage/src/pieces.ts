@@ -1,4 +1,4 @@
-/** Bytes in several pieces, one behind the other. Whoever adds something copies nothing. */
+/** A byte sequence in several pieces, so that adding a prefix or suffix copies nothing. */
 export type Pieces = readonly Uint8Array[];
 
 export function totalLength(pieces: Pieces): number {
@@ -7,7 +7,6 @@ export function totalLength(pieces: Pieces): number {
   return bytes;
 }
 
-/** Whether they are these bytes. */
 export function equalsBytes(pieces: Pieces, bytes: Buffer): boolean {
   if (totalLength(pieces) !== bytes.length) return false;
   let at = 0;

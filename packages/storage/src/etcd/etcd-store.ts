@@ -24,21 +24,21 @@ import { awaitBeforeDeadline, EntryReader, readValue } from './values.ts';
 import { type KeyValue, type RangeResponse, type RangeRequest, range } from './wire/key-value.ts';
 import { type WriteOutcome, createConditionalWriter } from './write-once.ts';
 
-/** The first page of a list: its values tell how large the next may be. */
+/** The first page of a list. The size of its values determines the size of the next page. */
 const firstPageKeys = 100;
 
-/** Large enough that pages cost little, small enough that one neither blocks etcd nor outlasts an attempt. */
+/** Large enough that pages cost little, small enough that one neither blocks etcd nor exceeds the timeout of an attempt. */
 const pageBytes = 2 * 1024 * 1024;
 const pageKeysMax = 2_000;
 
 export interface EtcdStoreOptions {
   readonly client: EtcdClient;
   readonly transformer: Transformer;
-  /** Where the store keeps keys of its own. A watch of a prefix that holds it learns of progress by them. */
+  /** The prefix of the store's internal keys. A watch of a prefix that contains them also reports progress by them. */
   readonly internalPrefix: string;
 }
 
-/** Longer than a page's keys take that a plugin is asked for: what takes longer is read aside. */
+/** Longer than a KMS plugin needs for the keys of a page. Slower values are deferred. */
 const listKeyTimeoutMs = 1_000;
 
 export function etcdStore({ client, transformer, internalPrefix: ownPrefix }: EtcdStoreOptions): Store {
@@ -50,7 +50,7 @@ export function etcdStore({ client, transformer, internalPrefix: ownPrefix }: Et
     toStorage: (value, key, trace) => transformer.toStorage(value, key, trace),
     fromStorage: (value, key, trace) => localWrites.take(key, value) ?? transformer.fromStorage(value, key, trace),
   };
-  // Our own prefix stands beside the resources.
+  // The internal prefix is a sibling of the resources' prefixes.
   const resourceAt = ownPrefix.lastIndexOf('/', ownPrefix.length - 2) + 1;
   const listReader = new EntryReader(transformer, clock, resourceAt);
   const watchReader = new EntryReader(watched, clock, resourceAt);
@@ -65,9 +65,9 @@ export function etcdStore({ client, transformer, internalPrefix: ownPrefix }: Et
     call: Call,
   ): Promise<WriteOutcome> => {
     const { number } = history;
-    // Writes that came this far in one turn are transformed one right after the other, which takes each of them less.
+    // Writes of the same turn are encrypted together, which takes less time for each.
     await Promise.resolve();
-    // Once for all attempts: the bytes are what our own write is recognised by.
+    // Encrypted once for all attempts, because the write is recognised by its bytes.
     const stored = await awaitBeforeDeadline(transformer.toStorage(value, key, call.trace), call, clock);
     localWrites.add(key, value, source, stored);
     let applied = false;
@@ -105,7 +105,7 @@ export function etcdStore({ client, transformer, internalPrefix: ownPrefix }: Et
   const create: Store['create'] = async (key, value, options, call) => {
     const outcome = await write(key, value, 0, options, call);
     if (outcome.applied) return revision(outcome.revision);
-    // The condition was that nothing is there, so something is.
+    // The condition was that the key has no value, so it has one.
     throw new KeyExistsError(await read(outcome.current as NonNullable<typeof outcome.current>, call));
   };
   const measure = <T>(
@@ -117,10 +117,10 @@ export function etcdStore({ client, transformer, internalPrefix: ownPrefix }: Et
     const result = call.trace
       ? inSpan(call, `etcd ${operation}`, act, spanOptions(operation, listReader.resourceOf(key)))
       : act(call);
-    const beganMs = clock.monotonicMs();
+    const startedMs = clock.monotonicMs();
     const ended = (failed: boolean): void => {
       const resource = listReader.resourceOf(key);
-      client.measures.operationEnded(operation, resource, (clock.monotonicMs() - beganMs) / 1000, failed);
+      client.measures.operationEnded(operation, resource, (clock.monotonicMs() - startedMs) / 1000, failed);
     };
     result.then(
       () => ended(false),
@@ -145,13 +145,13 @@ export function etcdStore({ client, transformer, internalPrefix: ownPrefix }: Et
       measure('delete', key, call, (traced) =>
         resolveReplace(key, expected, traced, writeOnce({ key, expected, value: undefined }, traced, history.number)),
       ),
-    watch: (prefix, after, signal, previous = 'told', keys = 'awaited') =>
+    watch: (prefix, after, signal, { withPrevious = true, slowKeys = 'wait' } = {}) =>
       watchEtcd(client, watchReader, {
         prefix,
         after,
         signal,
-        withPrevious: previous === 'told',
-        slowKeys: keys,
+        withPrevious,
+        slowKeys,
         progress,
       }),
     readLatestRevision: (call) =>
@@ -167,7 +167,7 @@ export function etcdStore({ client, transformer, internalPrefix: ownPrefix }: Et
   };
 }
 
-/** By OpenTelemetry's conventions for databases. */
+/** OpenTelemetry's conventions for databases. */
 const spanOptions = (operation: string, resource: string): SpanOptions => ({
   kind: 'client',
   attributes: {
@@ -178,41 +178,41 @@ const spanOptions = (operation: string, resource: string): SpanOptions => ({
 });
 
 /**
- * Reads page after page at the revision of the first, until the limit or the end. Who comes back for what lies behind
- * goes on with pages of the size that was found good before.
+ * Reads pages at the revision of the first one, until the limit or the end. A continued list starts with the page size that
+ * the list before it has found.
  */
 function createPageReader(client: EtcdClient, reader: EntryReader): Store['list'] {
-  let found: { readonly prefix: string; readonly pageKeys: number } | undefined;
-  function* readAll(values: readonly KeyValue[], keys: SlowKeys | undefined): SyncTask<(Entry | Promise<Entry>)[]> {
+  let lastList: { readonly prefix: string; readonly pageKeys: number } | undefined;
+  function* readAll(values: readonly KeyValue[], slowKeys: SlowKeys | undefined): SyncTask<(Entry | Promise<Entry>)[]> {
     const read: (Entry | Promise<Entry>)[] = [];
     for (const value of values) {
       client.history.noteValue(value);
-      read.push(reader.read(value, keys === 'late' ? listKeyTimeoutMs : undefined));
+      read.push(reader.read(value, slowKeys === 'defer' ? listKeyTimeoutMs : undefined));
       yield;
     }
     return read;
   }
   return async (asked, call) => {
     const end = prefixEnd(asked.prefix);
-    // All pages are of one history, or there is no list.
+    // A list must not mix two histories.
     const inHistory = { ...detach(call), history: client.history.number };
-    const wanted = asked.limit ?? Number.POSITIVE_INFINITY;
+    const entriesMax = asked.limit ?? Number.POSITIVE_INFINITY;
     const entries: Entry[] = [];
     let at = asked.revision;
     let after = asked.after;
-    let pageKeys = after !== undefined && found?.prefix === asked.prefix ? found.pageKeys : firstPageKeys;
+    let pageKeys = after !== undefined && lastList?.prefix === asked.prefix ? lastList.pageKeys : firstPageKeys;
     for (;;) {
       throwIfAborted(call);
-      const limit = Math.min(pageKeys, wanted - entries.length);
+      const limit = Math.min(pageKeys, entriesMax - entries.length);
       const page = await readPage(
         client,
         { key: rangeStart(asked.prefix, after), end, limit, revision: at },
         inHistory,
       );
       at ??= revision(page.header.revision);
-      // To decrypt thousands of values takes longer than others should wait.
+      // Decrypting thousands of values must not block the event loop.
       const read = await runTask(client.clock, call, readAll(page.values, asked.slowKeys));
-      // Those that wait for keys wait together.
+      // Values that wait for keys wait concurrently.
       const all = read.every(isResolved) ? read : Promise.all(read.map(async (entry) => entry));
       entries.push(...(await awaitBeforeDeadline(all, call, client.clock)));
       const remaining = page.count - page.values.length;
@@ -220,9 +220,9 @@ function createPageReader(client: EtcdClient, reader: EntryReader): Store['list'
       if (last) {
         after = last.key;
         pageKeys = nextPageKeys(page.values.reduce((sum, { value }) => sum + value.length, 0) / page.values.length);
-        found = { prefix: asked.prefix, pageKeys };
+        lastList = { prefix: asked.prefix, pageKeys };
       }
-      if (remaining === 0 || entries.length >= wanted || !last) return { entries, revision: at, remaining };
+      if (remaining === 0 || entries.length >= entriesMax || !last) return { entries, revision: at, remaining };
     }
   };
 }

@@ -1,4 +1,4 @@
-/** A store in memory, with its history, for the tests of what stands above the door. It keeps the same promises. */
+/** A store in memory for tests. It passes the same contract suite as the store on etcd. */
 import { type Clock, throwIfAborted } from '@cluster-apiserver/base';
 import {
   HistoryReplacedError,
@@ -13,11 +13,11 @@ import { type Revision, revision } from '../revision.ts';
 import type { Store, StoredValue, WriteOptions } from '../store.ts';
 
 export interface MemoryStore extends Store {
-  /** Forgets what was before the revision, as etcd does when asked to. */
+  /** Drops the history before the revision, as etcd's compaction does. */
   compact(oldest: Revision): void;
-  /** Goes back to what was at a revision and begins another history from there, as a restored backup does. */
+  /** Restores the state of a revision with another history, as a restored backup has. */
   restore(to: Revision): void;
-  /** Lets go of the timers of values that have a time to live. */
+  /** Cancels the timers of values with a time to live. */
   close(): void;
 }
 
@@ -29,7 +29,7 @@ interface Write {
 }
 
 export function memoryStore(clock: Clock): MemoryStore {
-  /** An empty etcd is at revision 1 too: 0 would read as "no revision". */
+  /** An empty etcd is at revision 1 too; 0 means no revision. */
   let head = revision(1);
   let oldest = revision(1);
   const replaced = new History();
@@ -49,7 +49,7 @@ export function memoryStore(clock: Clock): MemoryStore {
     expiries.delete(key);
     if (current && options.timeToLiveSeconds !== undefined) {
       const endMs = clock.monotonicMs() + options.timeToLiveSeconds * 1000;
-      // Timers count from the beginning of the turn that sets them, so they come early by what that turn has used.
+      // A timer counts from the start of the turn that sets it, so it may fire early.
       const expire = (): void => {
         if (clock.monotonicMs() >= endMs) write(key, undefined, {});
         else arm();
@@ -60,11 +60,11 @@ export function memoryStore(clock: Clock): MemoryStore {
     for (const wake of watchers) wake();
     return head;
   };
-  const mustBeAt = (key: string, expected: Revision): void => {
+  const requireRevision = (key: string, expected: Revision): void => {
     const current = newest.get(key);
     if (current?.revision !== expected) throw new RevisionMismatchError(key, expected, current);
   };
-  /** The newest state with every change after the revision taken back, last one first. */
+  /** The latest state, with every change after the revision undone. */
   const stateAt = (at: Revision): Map<string, StoredValue> => {
     if (at < oldest) throw new RevisionCompactedError(at, oldest);
     if (at > head) throw new RevisionTooLargeError(at);
@@ -96,15 +96,15 @@ export function memoryStore(clock: Clock): MemoryStore {
     },
     update: async (key, value, expected, options, call) => {
       throwIfAborted(call);
-      mustBeAt(key, expected);
+      requireRevision(key, expected);
       return write(key, value, options);
     },
     delete: async (key, expected, call) => {
       throwIfAborted(call);
-      mustBeAt(key, expected);
+      requireRevision(key, expected);
       return write(key, undefined, {});
     },
-    watch: async function* (prefix, after, signal, told = 'told') {
+    watch: async function* (prefix, after, signal, { withPrevious = true } = {}) {
       let next = revision(after + 1);
       const { number } = replaced;
       while (!signal.aborted) {
@@ -112,17 +112,17 @@ export function memoryStore(clock: Clock): MemoryStore {
         if (next < oldest) throw new RevisionCompactedError(after, oldest);
         const write = writes.find((one) => one.revision >= next);
         if (!write) {
-          await woken(watchers, signal);
+          await waitForWrite(watchers, signal);
           continue;
         }
         next = revision(write.revision + 1);
         const { key, current, previous } = write;
-        const change = { key, current, previous: told === 'told' ? previous : undefined };
+        const change = { key, current, previous: withPrevious ? previous : undefined };
         yield { revision: write.revision, changes: key.startsWith(prefix) ? [change] : [] };
       }
     },
     readLatestRevision: async () => head,
-    // Its watches tell of every revision by themselves.
+    // Its watches deliver every revision anyway.
     requestProgress: () => {},
     restartWatches: () => {},
     get historyNumber() {
@@ -152,7 +152,7 @@ export function memoryStore(clock: Clock): MemoryStore {
 
 const byBytes = (one: string, other: string): number => Buffer.compare(Buffer.from(one), Buffer.from(other));
 
-function woken(watchers: Set<() => void>, signal: AbortSignal): Promise<void> {
+function waitForWrite(watchers: Set<() => void>, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const wake = (): void => {
       watchers.delete(wake);

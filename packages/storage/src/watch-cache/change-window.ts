@@ -1,34 +1,34 @@
 import { type Revision, revision } from '../revision.ts';
 
-/** One thing that happened to one object. */
+/** One change of one object. */
 export interface ItemChange<Item> {
   readonly key: string;
   readonly revision: Revision;
   readonly previous: Item | undefined;
-  /** Undefined when the object was removed. */
+  /** Undefined if the object was deleted. */
   readonly current: Item | undefined;
 }
 
-/** Of a change itself, without its objects. */
+/** The weight of a change without its objects. */
 const changeWeight = 100;
 
 export interface ChangeWindowOptions<Item> {
-  /** What it may weigh; the oldest changes are dropped above that. */
+  /** Above this weight the oldest changes are dropped. */
   readonly weightMax: number;
-  /** What a change alone holds, besides itself. */
+  /** The weight of the objects that only this change keeps in memory. */
   readonly weightOf: (change: ItemChange<Item>) => number;
 }
 
-/** The latest changes, in order, bounded by what they weigh and, when asked to, by their age. */
+/** The latest changes in order, bounded by weight and, with `trim`, by age. */
 export class ChangeWindow<Item> {
   readonly #weightMax: number;
   readonly #weightOf: (change: ItemChange<Item>) => number;
   #changes: ItemChange<Item>[] = [];
-  /** The index of the first change that still counts: those before it are cut off now and then. */
+  /** The index of the first change that is not dropped. Dropped ones are removed from the array now and then. */
   #head = 0;
   #weight = 0;
   #since = revision(0);
-  /** When the newest change up to a revision came, noted by `trim`: a time for each change would cost memory. */
+  /** The ages of ranges of changes, recorded by `trim`: a time for each change would cost memory. */
   #ages: { readonly sinceMs: number; last: Revision }[] = [];
 
   constructor({ weightMax, weightOf }: ChangeWindowOptions<Item>) {
@@ -36,22 +36,21 @@ export class ChangeWindow<Item> {
     this.#weightOf = weightOf;
   }
 
-  /** Every change after this revision is here. */
+  /** The window contains every change after this revision. */
   get since(): Revision {
     return this.#since;
   }
 
-  /** How many changes are here. */
   get count(): number {
     return this.#changes.length - this.#head;
   }
 
-  /** The memory that only it holds. */
+  /** The memory that only the window keeps. */
   get weight(): number {
     return this.#weight;
   }
 
-  /** Forgets all; what comes now comes after this revision. */
+  /** Drops all changes; later ones follow this revision. */
   restartAt(since: Revision): void {
     this.#changes = [];
     this.#head = 0;
@@ -64,25 +63,22 @@ export class ChangeWindow<Item> {
     this.#changes.push(change);
     this.#weight += this.#weigh(change);
     while (this.#weight > this.#weightMax) this.#drop();
-    this.#cut();
+    this.#compact();
   }
 
-  /**
-   * To be called every few seconds: drops what came before the last `ageMs`, as long as the rest weighs more than
-   * `weightKept`.
-   */
+  /** Drops changes older than `ageMs` while the window weighs more than `weightKept`. Call it every few seconds. */
   trim(nowMs: number, ageMs: number, weightKept: number): void {
-    const newest = this.#changes.at(-1);
-    if (newest && newest.revision > (this.#ages.at(-1)?.last ?? this.#since))
-      this.#ages.push({ sinceMs: nowMs, last: newest.revision });
+    const latest = this.#changes.at(-1);
+    if (latest && latest.revision > (this.#ages.at(-1)?.last ?? this.#since))
+      this.#ages.push({ sinceMs: nowMs, last: latest.revision });
     let old: Revision | undefined;
     while (this.#ages[0] && nowMs - this.#ages[0].sinceMs >= ageMs) old = this.#ages.shift()?.last;
     if (old !== undefined)
       while (this.#weight > weightKept && (this.#changes[this.#head]?.revision ?? Infinity) <= old) this.#drop();
-    this.#cut();
+    this.#compact();
   }
 
-  /** A version of an object is another one: in the change that made it, and in the one that replaced it. */
+  /** Replaces a version of an object, in the change that created it and in the one that replaced it. */
   replaceItem(is: Item & { readonly key: string; readonly revision: Revision }): void {
     let was: Item | undefined;
     for (let at = this.#indexAfter(revision(is.revision - 1)); at < this.#changes.length; at++) {
@@ -104,8 +100,8 @@ export class ChangeWindow<Item> {
   }
 
   /**
-   * The changes after a revision, in order; undefined when some of them are no longer here. With a limit the first
-   * ones, as many, and the rest of the revision of the last one.
+   * The changes after a revision, in order; undefined if some of them were dropped. With a limit it returns the first ones,
+   * and completes the revision of the last one.
    */
   after(revision: Revision, limit = Number.POSITIVE_INFINITY): readonly ItemChange<Item>[] | undefined {
     if (revision < this.#since) return undefined;
@@ -132,7 +128,7 @@ export class ChangeWindow<Item> {
     this.#since = dropped.revision;
   }
 
-  #cut(): void {
+  #compact(): void {
     if (this.#head <= this.#changes.length / 2) return;
     this.#changes = this.#changes.slice(this.#head);
     this.#head = 0;

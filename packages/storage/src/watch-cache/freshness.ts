@@ -122,11 +122,7 @@ export class Freshness {
   }
 
   /** Rejects at the call's deadline. Only calls with an early deadline have a timer, because others end before anyway. */
-  #withDeadline(
-    call: Call,
-    observe: ReadObserver | undefined,
-    begin: (reader: FreshReader) => void,
-  ): Promise<void> {
+  #withDeadline(call: Call, observe: ReadObserver | undefined, begin: (reader: FreshReader) => void): Promise<void> {
     return new Promise((resolve, reject) => {
       const beganMs = this.#clock.monotonicMs();
       const leftMs = call.deadlineMs - beganMs;

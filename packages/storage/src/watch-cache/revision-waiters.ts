@@ -122,9 +122,7 @@ export class RevisionWaiters {
     const stalled = this.#waiters.filter(isStalled);
     if (stalled.length === 0) return;
     this.#waiters = this.#waiters.filter((waiter) => !isStalled(waiter));
-    const error = new StorageUnavailableError(
-      `the watch of the storage has not come beyond ${this.#currentRevision}`,
-    );
+    const error = new StorageUnavailableError(`the watch of the storage has not come beyond ${this.#currentRevision}`);
     for (const waiter of stalled) rejectReader(waiter, error, nowMs - waiter.sinceMs);
   }
 }

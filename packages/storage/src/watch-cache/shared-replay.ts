@@ -131,7 +131,8 @@ export class SharedReplay<Item extends CacheItem> {
     if (this.#marks.length > marksMax) this.#marks.shift();
     this.#aheadWeight = 0;
     if (!this.#isMoreNeeded()) await this.#waitUntilNeeded();
-    else if (this.#hasReaderAtRisk()) await new Promise<void>((resolve) => this.#clock.after(slowReaderWaitMs, resolve));
+    else if (this.#hasReaderAtRisk())
+      await new Promise<void>((resolve) => this.#clock.after(slowReaderWaitMs, resolve));
   }
 
   /** Whether a reader is about to fall out of the buffer. */

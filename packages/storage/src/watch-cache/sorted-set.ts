@@ -1,15 +1,11 @@
 import type { SyncTask } from '@cluster-apiserver/base';
-/**
- * An ordered set that never changes: adding and removing give another set that shares nearly all of its nodes with the
- * old one. So a snapshot costs nothing, for as long as somebody reads it, while writes go on. It is a B-tree that knows
- * the sizes of its parts, which makes "how many lie before this key" a walk from root to leaf.
- */
+
 export interface Keyed {
   /** Keys are ordered by their UTF-16 units; for those in ASCII this is the order of their bytes. */
   readonly key: string;
 }
 
-/** Nodes are copied to be changed, so they are small; they are walked through one by one, so they are not tiny. */
+/** A changed node is copied, so nodes are small; a scan visits every node, so they are not tiny. */
 const nodeMax = 48;
 const nodeMin = nodeMax / 3;
 
@@ -27,6 +23,11 @@ interface Branch<T> {
 }
 type Node<T> = Leaf<T> | Branch<T>;
 
+/**
+ * An immutable sorted set. Adding and removing return a new set that shares nearly all nodes with the old one, so a snapshot
+ * costs nothing while writes go on. It is a B-tree with subtree sizes, so counting the items before a key is a walk from the
+ * root to a leaf.
+ */
 export class SortedSet<T extends Keyed> {
   static readonly #empty = new SortedSet<never>(undefined);
   readonly #root: Node<T> | undefined;
@@ -39,7 +40,7 @@ export class SortedSet<T extends Keyed> {
     return SortedSet.#empty;
   }
 
-  /** Of items in the order of their keys, each key once. */
+  /** Builds a set of items in key order without duplicates. */
   static from<T extends Keyed>(items: readonly T[]): SortedSet<T> {
     const build = SortedSet.steps(items);
     for (;;) {
@@ -48,7 +49,7 @@ export class SortedSet<T extends Keyed> {
     }
   }
 
-  /** The same in steps of one node each, for sets that are too large to be made in one turn of the event loop. */
+  /** The same in steps of one node, for sets that are too large for one turn of the event loop. */
   static *steps<T extends Keyed>(items: Iterable<T>): SyncTask<SortedSet<T>> {
     let nodes: Node<T>[] = yield* buildLevel(items, leaf);
     while (nodes.length > 1) nodes = yield* buildLevel(nodes, branch);
@@ -66,14 +67,14 @@ export class SortedSet<T extends Keyed> {
     return item?.key === key ? item : undefined;
   }
 
-  /** With the item, in place of any other of its key. */
+  /** The set with the item, which replaces one with the same key. */
   with(item: T): SortedSet<T> {
     if (!this.#root) return new SortedSet(leaf([item]));
     const parts = insert(this.#root, item);
     return new SortedSet(parts.length === 1 ? parts[0] : branch(parts));
   }
 
-  /** Without the item of this key, if there is one. */
+  /** The set without the item of this key. */
   without(key: string): SortedSet<T> {
     if (!this.#root) return this;
     let root = remove(this.#root, key);
@@ -94,7 +95,7 @@ export class SortedSet<T extends Keyed> {
     return node ? count + indexOfKey(node.items, key) : 0;
   }
 
-  /** The items in order, from the first whose key is not smaller; ends when the visitor says false. */
+  /** Visits items in order from a key on, until the visitor returns false. */
   visit(from: string, visitor: (item: T) => boolean): void {
     if (this.#root) visit(this.#root, from, visitor);
   }
@@ -112,7 +113,7 @@ const branch = <T>(children: readonly Node<T>[]): Branch<T> => ({
   first: (children[0] as Node<T>).first,
 });
 
-/** Nodes that are as full as they stay when items come one by one, so that the next ones need not be parted at once. */
+/** New nodes are not full, so that the next insertions do not split them at once. */
 const nodeFilled = Math.floor((nodeMax * 2) / 3);
 
 function* buildLevel<P, N>(parts: Iterable<P>, make: (parts: readonly P[]) => N): SyncTask<N[]> {
@@ -130,7 +131,7 @@ function* buildLevel<P, N>(parts: Iterable<P>, make: (parts: readonly P[]) => N)
   return nodes;
 }
 
-/** Where a key is, or belongs, among the items. */
+/** The index of the first item whose key is not smaller. */
 function indexOfKey(items: readonly Keyed[], key: string): number {
   let low = 0;
   let high = items.length;
@@ -142,7 +143,7 @@ function indexOfKey(items: readonly Keyed[], key: string): number {
   return low;
 }
 
-/** The last child that begins at or before the key; the first one for keys before all. */
+/** The index of the last child that starts at or before the key; 0 for keys before all. */
 function childIndexOf<T>({ children }: Branch<T>, key: string): number {
   let low = 0;
   let high = children.length - 1;
@@ -154,7 +155,7 @@ function childIndexOf<T>({ children }: Branch<T>, key: string): number {
   return low;
 }
 
-/** The node with the item, in two parts when it became too large. */
+/** The node with the item, split in two if it became too large. */
 function insert<T extends Keyed>(node: Node<T>, item: T): Node<T>[] {
   if (node.children) {
     const at = childIndexOf(node, item.key);
@@ -170,7 +171,7 @@ function splitIfLarge<P, N>(parts: readonly P[], make: (parts: readonly P[]) => 
   return [make(parts.slice(0, middle)), make(parts.slice(middle))];
 }
 
-/** The node without the item; undefined when nothing is left, the same node when there was no such item. */
+/** The node without the item: undefined if it became empty, the same node if there was no such item. */
 function remove<T extends Keyed>(node: Node<T>, key: string): Node<T> | undefined {
   if (!node.children) {
     const at = indexOfKey(node.items, key);
@@ -188,7 +189,7 @@ function remove<T extends Keyed>(node: Node<T>, key: string): Node<T> | undefine
 
 const entryCount = <T>({ items, children }: Node<T>): number => (items ?? children).length;
 
-/** A child that became small goes together with a neighbour, if both fit into one node. */
+/** Merges a small child with a neighbour, if both fit into one node. */
 function mergeSmallChild<T extends Keyed>(children: readonly Node<T>[], at: number): readonly Node<T>[] {
   const left = at > 0 ? at - 1 : at;
   const [one, other] = [children[left], children[left + 1]];

@@ -1,10 +1,7 @@
-/**
- * The entries of a memory that could not be read. They alone are read again, when that may succeed, and not all that is
- * stored.
- */
+/** The unreadable entries of the cache. Only these are decrypted again when that may succeed. */
 import type { Entry, UnreadableEntry } from '../store.ts';
 
-/** So many at a time: whoever keeps their keys has others to answer too. */
+/** Bounded, because the KMS plugin also serves other requests. */
 const concurrentRetries = 32;
 
 export class UnreadableEntries {
@@ -14,14 +11,14 @@ export class UnreadableEntries {
   #retryAgain = false;
 
   /**
-   * Calls back when one has become readable; and when one that took long is known, readable or not, whatever was
-   * stored in its place meanwhile.
+   * Calls back when an entry has become readable, and when a pending decryption has ended, readable or not, even if the
+   * entry was replaced meanwhile.
    */
   constructor(settled: (entry: Entry) => void) {
     this.#onResolved = settled;
   }
 
-  /** This is what is stored under a key now; undefined when it was deleted. */
+  /** The present entry of a key; undefined if it was deleted. */
   set(key: string, entry: Entry | undefined): void {
     if (!entry?.unreadable) {
       if (this.#byKey.size > 0) this.#byKey.delete(key);
@@ -38,7 +35,7 @@ export class UnreadableEntries {
     this.#byKey.clear();
   }
 
-  /** Returns at once. What is asked for meanwhile is tried in one further round. */
+  /** Returns at once. Calls during a round cause one further round. */
   retry(): void {
     if (this.#retrying) this.#retryAgain = true;
     else void this.#retry();

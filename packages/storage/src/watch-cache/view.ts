@@ -3,16 +3,16 @@ import type { Revision } from '../revision.ts';
 import { type Keyed, SortedSet } from './sorted-set.ts';
 import type { ItemChange } from './change-window.ts';
 
-/** A collection as of one revision. It never changes. */
+/** An immutable snapshot of a collection at one revision. */
 export interface View<Item extends Keyed> {
   readonly revision: Revision;
   readonly items: SortedSet<Item>;
-  /** The same items by what they can be found by. */
+  /** The same items by their index terms. */
   readonly terms: SortedSet<Term<Item>>;
 }
 
 export interface Term<Item extends Keyed> {
-  /** The term, such as a label with its value. */
+  /** The index term, such as a label with its value. */
   readonly key: string;
   readonly items: SortedSet<Item>;
 }
@@ -23,7 +23,7 @@ export function emptyView<Item extends Keyed>(revision: Revision): View<Item> {
   return { revision, items: SortedSet.empty(), terms: SortedSet.empty() };
 }
 
-/** The view of items in the order of their keys, made in small steps: there may be a million of them. */
+/** Builds a view of items in key order, in small steps, because there may be a million of them. */
 export function* buildView<Item extends Keyed>(
   items: Iterable<Item>,
   termsOf: TermsOf<Item>,
@@ -50,10 +50,10 @@ export function* buildView<Item extends Keyed>(
   };
 }
 
-/** As many are sorted in one step. */
+/** How many are sorted in one step. */
 const sortedPerStep = 256;
 
-/** In the order of their keys, in small steps: those of some first, and then of twice as many. */
+/** Merge sort by key, in small steps. */
 function* sort<T extends Keyed>(all: readonly T[]): SyncTask<readonly T[]> {
   let sorted: T[][] = [];
   for (let at = 0; at < all.length; at += sortedPerStep) {
@@ -87,7 +87,7 @@ function* merge<T extends Keyed>(ones: T[], others: readonly T[]): SyncTask<T[]>
   return merged;
 }
 
-/** The view with one item in the place of another: what a change does, and, the other way round, what undoes it. */
+/** Replaces an item in a view. A change is applied this way, and undone with `from` and `to` swapped. */
 export function withChange<Item extends Keyed>(
   view: View<Item>,
   from: Item | undefined,
@@ -100,7 +100,7 @@ export function withChange<Item extends Keyed>(
   if (from) {
     if (!to) items = items.without(from.key);
     for (const term of termsOf(from)) {
-      // Most changes leave the terms as they are: then the one takes the place of the other below.
+      // Most changes keep the terms: then the new item replaces the old one below.
       if (after.has(term)) continue;
       const left = terms.get(term)?.items.without(from.key);
       if (left) terms = left.size === 0 ? terms.without(term) : terms.with({ key: term, items: left });
@@ -118,7 +118,7 @@ export function withChange<Item extends Keyed>(
 
 const none: readonly string[] = [];
 
-/** The view as it was before the changes, which led to it in this order. Each step takes back one of them. */
+/** The view before the given changes. Each step undoes one of them. */
 export function* withoutChanges<Item extends Keyed>(
   view: View<Item>,
   changes: readonly ItemChange<Item>[],
