@@ -46,7 +46,7 @@ export class Channels {
     collection.subscribe({
       onChange: (change) => this.#changed(change),
       onReset: (why) => {
-        if (why === 'read anew') this.snapshots.giveAllBack();
+        if (why === 'reloaded') this.snapshots.giveAllBack();
         this.changesParts.clear();
         for (const channel of this.#byName.values()) channel.interrupt();
       },

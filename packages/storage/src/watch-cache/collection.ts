@@ -11,53 +11,53 @@ import type { Keyed } from './sorted-set.ts';
 import { emptyView, type TermsOf, type View, buildView, withChange, withoutChanges } from './view.ts';
 import { type ItemChange, ChangeWindow } from './change-window.ts';
 
-/** One version of one object, as readers want it. */
+/** One version of one object, decoded for its readers. */
 export interface CacheItem extends Keyed {
   readonly revision: Revision;
-  /** About how many bytes of memory it holds. */
+  /** The approximate number of bytes that it keeps in memory. */
   readonly weight: number;
 }
 
-/** What a collection holds, and how it makes it of what is stored. */
+/** Which keys a collection contains, and how it decodes their values. */
 export interface CollectionDescriptor<Item extends CacheItem> {
-  /** All keys of the collection begin with it. */
+  /** The prefix of all keys of the collection. */
   readonly prefix: string;
-  /** Must not throw: what cannot be read is an item that says so. `key` is the item's key. */
+  /** Must not throw: an unreadable entry becomes an item that says so. `key` is the item's key. */
   readonly read: (entry: Entry, key: string) => Item;
-  /** What an item can be found by besides its key. */
+  /** The index terms of an item. */
   readonly termsOf: TermsOf<Item>;
   readonly measures?: ReadMeasures | undefined;
 }
 
-/** How long reads waited for memory to be as fresh as they wanted it. */
+/** How long reads waited until the memory was fresh enough. */
 export interface ReadMeasures {
-  /** Of reads that see everything that was acknowledged before. */
+  /** Linearizable reads. */
   readonly consistent: ReadObserver;
-  /** Of reads that want a revision, or a later one. */
+  /** Reads of a revision or a later one. */
   readonly notOlder: ReadObserver;
 }
 
-/** What is worth knowing of a collection, counted since it was opened. */
+/** Counts of a collection since it was opened. */
 export interface CollectionStatistics {
   readonly objects: number;
-  /** How often it was read anew, the first time included. */
+  /** How often it was loaded. */
   readonly initializations: number;
   readonly eventsReceived: number;
-  /** Told to all who follow. */
+  /** Events that were delivered to the subscribers. */
   readonly eventsDispatched: number;
-  /** What watches can resume from. */
+  /** The changes in memory, which watches can resume from. */
   readonly windowChanges: number;
   readonly windowBytes: number;
   readonly catchUp: CatchUpStatistics;
 }
 
-/** The whole collection was read anew, or one object that could not be read before can be. */
-export type ResetReason = 'read anew' | 'amended';
+/** The collection was loaded again, or an unreadable object has become readable. */
+export type ResetReason = 'reloaded' | 'amended';
 
-/** Told of each change at once and in order; must be quick. */
+/** Receives each change synchronously and in order, so it must be quick. */
 export interface Subscriber<Item> {
   onChange(change: ItemChange<Item>): void;
-  /** Changes were missed, or are told differently now. */
+  /** Changes were missed, or earlier ones have changed. */
   onReset(why: ResetReason): void;
 }
 
@@ -73,27 +73,26 @@ export interface ListPage<Item> {
   readonly remaining: number;
 }
 
-/** A view from before more changes than this is read from the store: to take back each costs some microseconds. */
+/** A view from before more changes than this is read from the store: undoing each change costs some microseconds. */
 const undoChangesMax = 5_000;
 
-/** Memory that only the window holds: what there was before each change. */
+/** The weight of the previous versions of objects, which only the window keeps. */
 const windowWeightMax = 32 * 1024 * 1024;
 
-/** As kube-apiserver: longer than a client of an idle watch is behind, which is sent a bookmark each minute. */
+/** As in kube-apiserver. An idle watch gets a bookmark each minute, so its client is never further behind. */
 const windowAgeMs = 75_000;
 
-/** As much is kept however old it is: clients of a quiet kind come back after hours. */
+/** This much is kept however old it is, because clients of a quiet kind return after hours. */
 const windowWeightKept = 4 * 1024 * 1024;
 
-/** Old changes are dropped so often. */
 const trimIntervalMs = 5_000;
 
-/** Views that clients may come back to, page by page. Memory holds what changed since, which the window holds anyway. */
+/** Views of paged lists. They keep what has changed since in memory, as the window does anyway. */
 const retainedViewsMax = 64;
 
 /**
- * The objects below one prefix, in memory, with the changes of late. Keys of items are what follows the prefix, as
- * bytes, so that their order is that of the store.
+ * The objects below one prefix in memory, with their latest changes. An item's key is the rest of the stored key as bytes,
+ * one character each, so that items have the order of the store.
  */
 export class Collection<Item extends CacheItem> {
   readonly descriptor: CollectionDescriptor<Item>;
@@ -108,11 +107,11 @@ export class Collection<Item extends CacheItem> {
   readonly #subscribers = new Set<Subscriber<Item>>();
   readonly #retainedViews = new Map<Revision, View<Item>>();
   #view: View<Item>;
-  /** The items of the view by their keys: most reads want one, and find it here several times faster. */
+  /** The items of the view by key, because most reads get a single item and this is several times faster. */
   #itemsByKey = new Map<string, Item>();
-  /** What was read before this revision may be of another history. */
+  /** Revisions before this one may belong to another history. */
   #historyStart = revision(0);
-  /** The latest write that was acknowledged here. */
+  /** The latest write to this collection that this replica has acknowledged. */
   #lastLocalWrite = revision(0);
   #isResetScheduled = false;
   #cancelTrim: (() => void) | undefined;
@@ -120,8 +119,8 @@ export class Collection<Item extends CacheItem> {
   #eventsReceived = 0;
   #eventsDispatched = 0;
 
-  constructor(form: CollectionDescriptor<Item>, store: Store, freshness: Freshness, clock: Clock) {
-    this.descriptor = form;
+  constructor(descriptor: CollectionDescriptor<Item>, store: Store, freshness: Freshness, clock: Clock) {
+    this.descriptor = descriptor;
     this.#store = store;
     this.#freshness = freshness;
     this.#clock = clock;
@@ -129,7 +128,7 @@ export class Collection<Item extends CacheItem> {
     this.#catchUp = new CatchUp((after, signal) => this.#replay(after, signal), clock);
   }
 
-  /** How far the memory has come: there is no change up to this revision that it does not know. */
+  /** The memory contains all changes up to this revision. */
   get currentRevision(): Revision {
     return this.#freshness.currentRevision;
   }
@@ -147,9 +146,9 @@ export class Collection<Item extends CacheItem> {
   }
 
   /**
-   * Resolves when the memory is as fresh as asked: as everything acknowledged before (undefined), as a revision, which
-   * throws RevisionTooLargeError when it lies in the future, or as what was told here before (`any`). The last is
-   * nearly always at once, and then undefined.
+   * Waits until the memory is fresh enough: as everything acknowledged before (undefined), as a revision, or as the writes of
+   * this replica (`any`), which is nearly always at once and then returns undefined. A revision in the future rejects with a
+   * RevisionTooLargeError.
    */
   waitUntilFresh(wanted: Revision | 'any' | undefined, call: Call): Promise<void> | undefined {
     const { measures } = this.descriptor;
@@ -159,24 +158,24 @@ export class Collection<Item extends CacheItem> {
       : this.#freshness.waitForRevision(wanted, call, measures?.notOlder);
   }
 
-  /** A write below the prefix was acknowledged at this revision. */
+  /** This replica has acknowledged a write below the prefix at this revision. */
   noteLocalWrite(at: Revision): void {
     this.#freshness.noteLocalWrite(at);
     if (at > this.#lastLocalWrite) this.#lastLocalWrite = at;
   }
 
-  /** Whether the memory has come to every write below the prefix that was acknowledged here. Throws while nothing is known. */
+  /** Whether the memory contains all writes below the prefix by this replica. Throws while nothing is loaded. */
   get hasLocalWrites(): boolean {
     this.#freshness.requireLoaded();
     return this.#lastLocalWrite <= this.currentRevision && this.currentRevision > 0;
   }
 
-  /** The number of the history that the collection is of. */
+  /** The number of the history that the collection belongs to. */
   get historyNumber(): number {
     return this.#store.historyNumber;
   }
 
-  /** Throws while nothing is known of the present history. */
+  /** Throws while the present history has not been loaded. */
   requireLoaded(): void {
     this.#freshness.requireLoaded();
   }
@@ -186,30 +185,30 @@ export class Collection<Item extends CacheItem> {
     return this.#itemsByKey.get(key);
   }
 
-  /** All there is now. */
+  /** The present state. */
   view(): View<Item> {
     this.#freshness.requireLoaded();
     return { ...this.#view, revision: this.currentRevision };
   }
 
-  /** The collection as of a revision that the memory has come to; undefined when that lies too far back for it. */
+  /** The state at a revision up to the present one; undefined if memory does not reach back that far. */
   async viewAt(revision: Revision): Promise<View<Item> | undefined> {
     this.#freshness.requireLoaded();
     if (revision >= this.#view.revision) return { ...this.#view, revision };
     const kept = this.#retainedViews.get(revision);
     if (kept) return kept;
-    const since = this.#window.after(revision, undoChangesMax + 1);
-    if (!since || since.length > undoChangesMax) return undefined;
-    return runTask(this.#clock, undefined, withoutChanges(this.#view, since, this.descriptor.termsOf, revision));
+    const changes = this.#window.after(revision, undoChangesMax + 1);
+    if (!changes || changes.length > undoChangesMax) return undefined;
+    return runTask(this.#clock, undefined, withoutChanges(this.#view, changes, this.descriptor.termsOf, revision));
   }
 
-  /** Somebody will come back for the rest of this view. */
+  /** Keeps a view in memory, because a client will continue its list. */
   retainView(view: View<Item>): void {
     this.#retainedViews.set(view.revision, view);
     this.#dropRetainedViews(this.#retainedViews.size > retainedViewsMax);
   }
 
-  /** A part of the collection as the store knew it at a revision, or knows it now. */
+  /** Lists a part of the collection from the store, at a revision or at the latest one. */
   async listFromStore(
     range: { readonly within: string; readonly after?: string | undefined; readonly limit?: number | undefined },
     revision: Revision | undefined,
@@ -228,12 +227,12 @@ export class Collection<Item extends CacheItem> {
     return { ...page, items: await runTask(this.#clock, call, this.#decodeAll(entries)) };
   }
 
-  /** The changes after a revision, whole revisions from a limit on; undefined when it is too old for the memory. */
+  /** The changes after a revision; undefined if memory does not reach back that far. A limit does not split revisions. */
   changesAfter(revision: Revision, limit?: number): readonly ItemChange<Item>[] | undefined {
     return this.#window.after(revision, limit);
   }
 
-  /** A reader of the changes after a revision that memory no longer has. It is notified in a turn of its own. */
+  /** Opens a reader of changes that memory no longer has. It is notified in a turn of its own. */
   openCatchUp(after: Revision, notify: () => void): CatchUpReader<Item> {
     this.#requireSameHistory(after);
     return this.#catchUp.open(after, notify);
@@ -260,7 +259,7 @@ export class Collection<Item extends CacheItem> {
     this.#cancelTrim?.();
   }
 
-  /** Drops what is too old, again and again while there is much. A quiet collection has no timer. */
+  /** Drops old changes periodically while there are many. A quiet collection has no timer. */
   #scheduleTrim(): void {
     if (this.#window.weight <= windowWeightKept || this.#cancelTrim) return;
     this.#cancelTrim = this.#clock.after(trimIntervalMs, () => {
@@ -271,12 +270,12 @@ export class Collection<Item extends CacheItem> {
     });
   }
 
-  subscribe(follower: Subscriber<Item>): () => void {
-    this.#subscribers.add(follower);
-    return () => this.#subscribers.delete(follower);
+  subscribe(subscriber: Subscriber<Item>): () => void {
+    this.#subscribers.add(subscriber);
+    return () => this.#subscribers.delete(subscriber);
   }
 
-  /** Something happened below the prefix. */
+  /** Applies a change below the prefix. */
   apply(key: string, entry: Entry | undefined, revision: Revision): void {
     this.#eventsReceived++;
     const itemKey = this.#itemKeyOf(key);
@@ -289,35 +288,35 @@ export class Collection<Item extends CacheItem> {
     this.#window.add(change);
     this.#scheduleTrim();
     if (this.#retainedViews.size > 0) this.#dropRetainedViews(false);
-    for (const follower of this.#subscribers) follower.onChange(change);
+    for (const subscriber of this.#subscribers) subscriber.onChange(change);
     this.#eventsDispatched++;
   }
 
   /**
-   * What could not be read can be: it is the same version of the object, so it is told in the place of the other. It
-   * may have been replaced meanwhile, and is told of all the same; or it is known now that it cannot be read.
+   * An unreadable entry has become readable, or a pending one has turned out to be unreadable. It replaces the same version
+   * of the object, in the window even if the object has changed since.
    */
   resolveUnreadable(entry: Entry): void {
     if (!entry.unreadable) {
-      const is = this.#decode(entry);
-      const newest = this.#itemsByKey.get(is.key);
-      if (newest?.revision === is.revision) {
-        this.#itemsByKey.set(is.key, is);
-        this.#view = withChange(this.#view, newest, is, this.descriptor.termsOf, this.#view.revision);
+      const item = this.#decode(entry);
+      const present = this.#itemsByKey.get(item.key);
+      if (present?.revision === item.revision) {
+        this.#itemsByKey.set(item.key, item);
+        this.#view = withChange(this.#view, present, item, this.descriptor.termsOf, this.#view.revision);
         this.#retainedViews.clear();
       }
-      this.#window.replaceItem(is);
+      this.#window.replaceItem(item);
     }
-    // Many become readable together, such as when a plugin is back: followers begin again once for all of them.
+    // Many become readable together, as when a KMS plugin recovers, so subscribers restart once for all of them.
     if (this.#isResetScheduled) return;
     this.#isResetScheduled = true;
     this.#clock.soon(() => {
       this.#isResetScheduled = false;
-      for (const follower of this.#subscribers) follower.onReset('amended');
+      for (const subscriber of this.#subscribers) subscriber.onReset('amended');
     });
   }
 
-  /** Another history begins. Whoever follows is interrupted now, and comes upon that by itself. */
+  /** Another history begins: empties the collection. Subscribers are reset and find out the reason themselves. */
   replaceHistory(now: Revision): void {
     this.#itemsByKey = new Map();
     this.#view = emptyView(this.currentRevision);
@@ -325,7 +324,7 @@ export class Collection<Item extends CacheItem> {
     this.#window.restartAt(now);
     this.#historyStart = now;
     this.#lastLocalWrite = revision(0);
-    for (const follower of this.#subscribers) follower.onReset('read anew');
+    for (const subscriber of this.#subscribers) subscriber.onReset('reloaded');
   }
 
   #requireSameHistory(asked: Revision | undefined): void {
@@ -334,39 +333,39 @@ export class Collection<Item extends CacheItem> {
   }
 
   /**
-   * Begins again from all there is at a revision, which is given bit by bit, in the order of the keys. Nothing of it
-   * is seen before `prepare` has been run and what it gives is called.
+   * Loads the collection again. Entries are added in key order; `prepare` builds the view and returns a function that
+   * publishes the new state.
    */
   reload(): { add(entry: Entry): void; prepare(revision: Revision): SyncTask<() => void> } {
-    const newest = new Map<string, Item>();
+    const items = new Map<string, Item>();
     return {
       add: (entry) => {
         const item = this.#decode(entry);
-        newest.set(item.key, item);
+        items.set(item.key, item);
       },
-      prepare: (revision) => this.#prepare(newest, revision),
+      prepare: (revision) => this.#prepare(items, revision),
     };
   }
 
-  *#prepare(newest: Map<string, Item>, revision: Revision): SyncTask<() => void> {
-    const items = { [Symbol.iterator]: () => newest.values() };
+  *#prepare(itemsByKey: Map<string, Item>, revision: Revision): SyncTask<() => void> {
+    const items = { [Symbol.iterator]: () => itemsByKey.values() };
     const view = yield* buildView(items, this.descriptor.termsOf, revision);
     return () => {
       this.#initializations++;
-      this.#itemsByKey = newest;
+      this.#itemsByKey = itemsByKey;
       this.#view = view;
       this.#retainedViews.clear();
       this.#window.restartAt(revision);
-      for (const follower of this.#subscribers) follower.onReset('read anew');
+      for (const subscriber of this.#subscribers) subscriber.onReset('reloaded');
     };
   }
 
-  /** The oldest, or those that alone hold what they hold. */
-  #dropRetainedViews(one: boolean): void {
+  /** Drops the oldest view, or all views that are older than the window. */
+  #dropRetainedViews(isOldestOnly: boolean): void {
     for (const revision of this.#retainedViews.keys()) {
-      if (!one && revision >= this.#window.since) return;
+      if (!isOldestOnly && revision >= this.#window.since) return;
       this.#retainedViews.delete(revision);
-      if (one) return;
+      if (isOldestOnly) return;
     }
   }
 
@@ -392,7 +391,7 @@ export class Collection<Item extends CacheItem> {
   }
 }
 
-/** The key of an item, of the text behind the prefix: its bytes, one character each, and in one piece. */
+/** The key of an item: the UTF-8 bytes of the text after the prefix, one character each. */
 export const itemKey = (text: string): string => byteString(Buffer.from(text));
 
 export const textOfItemKey = (key: string): string =>
