@@ -43,7 +43,7 @@ export interface RegistryOptions {
   readonly random: Random;
   readonly report: (event: WatchCacheEvent) => void;
   /** About etcd's election timeout: a watch that is behind and has not moved for so long begins anew. */
-  readonly standstillMs?: number;
+  readonly stallMs?: number;
   readonly shardedReads?: boolean;
   readonly readMeasures?: (kind: Kind) => ReadMeasures;
 }

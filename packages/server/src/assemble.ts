@@ -120,7 +120,7 @@ export async function assemble(
       clock,
       random,
       report: watchCacheReporter(log, measures),
-      standstillMs: flags['etcd-election-timeout'],
+      stallMs: flags['etcd-election-timeout'],
       shardedReads: gates.enabled('ShardedListAndWatch'),
       readMeasures: readMeasures(metrics),
     });

@@ -9,6 +9,7 @@
 import { type Call, callUntil, sleep } from '@cluster-apiserver/base';
 import type { EtcdClient } from './client.ts';
 import { newLeaseId } from './leases.ts';
+import type { EtcdCall } from './retrying-call.ts';
 import { conditionalWrite, type KeyValue, range } from './wire/key-value.ts';
 import { grantLease, keepLeaseAlive, revokeLease } from './wire/lease.ts';
 
@@ -89,7 +90,7 @@ export function campaign(options: ElectionOptions): Election {
       // A replica that is about to stop leaves the key to the others.
       if (closing.signal.aborted) return undefined;
       const value = [Buffer.from(options.identity)];
-      const call = { ...callOf(renewIntervalMs), history: inHistory };
+      const call: EtcdCall = { ...callOf(renewIntervalMs), historyNumber: inHistory };
       won = (await client.call(conditionalWrite, { key, expected: 0, value, lease }, call)).applied;
       return won ? taken : undefined;
     } finally {

@@ -22,7 +22,8 @@ import { LocalWrites } from './local-writes.ts';
 import { createProgressRequester } from './progress.ts';
 import { awaitBeforeDeadline, EntryReader, readValue } from './values.ts';
 import { type KeyValue, type RangeResponse, type RangeRequest, range } from './wire/key-value.ts';
-import { type WriteOutcome, createConditionalWriter } from './write-once.ts';
+import type { WriteOutcome } from './conditional-write.ts';
+import { createConditionalWriter } from './write-once.ts';
 
 /** The first page of a list. The size of its values determines the size of the next page. */
 const firstPageKeys = 100;
@@ -41,17 +42,17 @@ export interface EtcdStoreOptions {
 /** Longer than a KMS plugin needs for the keys of a page. Slower values are deferred. */
 const listKeyTimeoutMs = 1_000;
 
-export function etcdStore({ client, transformer, internalPrefix: ownPrefix }: EtcdStoreOptions): Store {
+export function etcdStore({ client, transformer, internalPrefix }: EtcdStoreOptions): Store {
   const { clock, history } = client;
-  const progress = createProgressRequester(client, `${ownPrefix}progress`);
-  const writeOnce = createConditionalWriter(client, sharedLeases(client), ownPrefix);
+  const progress = createProgressRequester(client, `${internalPrefix}progress`);
+  const writeOnce = createConditionalWriter(client, sharedLeases(client), internalPrefix);
   const localWrites = new LocalWrites();
   const watched: Transformer = {
     toStorage: (value, key, trace) => transformer.toStorage(value, key, trace),
     fromStorage: (value, key, trace) => localWrites.take(key, value) ?? transformer.fromStorage(value, key, trace),
   };
   // The internal prefix is a sibling of the resources' prefixes.
-  const resourceAt = ownPrefix.lastIndexOf('/', ownPrefix.length - 2) + 1;
+  const resourceAt = internalPrefix.lastIndexOf('/', internalPrefix.length - 2) + 1;
   const listReader = new EntryReader(transformer, clock, resourceAt);
   const watchReader = new EntryReader(watched, clock, resourceAt);
 
@@ -61,7 +62,7 @@ export function etcdStore({ client, transformer, internalPrefix: ownPrefix }: Et
     key: string,
     value: Buffer,
     expected: number,
-    { timeToLiveSeconds, source, preconditions: premises }: CreateOptions,
+    { timeToLiveSeconds, source, preconditions }: CreateOptions,
     call: Call,
   ): Promise<WriteOutcome> => {
     const { number } = history;
@@ -72,11 +73,7 @@ export function etcdStore({ client, transformer, internalPrefix: ownPrefix }: Et
     localWrites.add(key, value, source, stored);
     let applied = false;
     try {
-      const outcome = await writeOnce(
-        { key, expected, value: stored, timeToLiveSeconds, preconditions: premises },
-        call,
-        number,
-      );
+      const outcome = await writeOnce({ key, expected, value: stored, timeToLiveSeconds, preconditions }, call, number);
       applied = outcome.applied;
       return outcome;
     } finally {
@@ -195,7 +192,7 @@ function createPageReader(client: EtcdClient, reader: EntryReader): Store['list'
   return async (asked, call) => {
     const end = prefixEnd(asked.prefix);
     // A list must not mix two histories.
-    const inHistory = { ...detach(call), history: client.history.number };
+    const inHistory: EtcdCall = { ...detach(call), historyNumber: client.history.number };
     const entriesMax = asked.limit ?? Number.POSITIVE_INFINITY;
     const entries: Entry[] = [];
     let at = asked.revision;

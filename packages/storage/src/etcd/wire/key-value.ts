@@ -100,11 +100,11 @@ const empty = Buffer.alloc(0);
 
 export const conditionalWrite: Rpc<ConditionalWrite, TxnResponse> = {
   path: '/etcdserverpb.KV/Txn',
-  encode: ({ key, expected, value, lease, fenceKey: seal, preconditions: premises = [], receipt }) =>
+  encode: ({ key, expected, value, lease, fenceKey, preconditions = [], receipt }) =>
     encodeMessage((to) => {
       writeCompare(to, key, expected);
-      if (seal !== undefined) writeCompare(to, seal, 0);
-      for (const premise of premises) writeCompare(to, premise.key, premise.revision);
+      if (fenceKey !== undefined) writeCompare(to, fenceKey, 0);
+      for (const precondition of preconditions) writeCompare(to, precondition.key, precondition.revision);
       writeNested(to, 2, (operation) => {
         if (value === undefined) writeNested(operation, 3, (remove) => writeBytes(remove, 1, key));
         else writeNested(operation, 2, (put) => writePut(put, key, value, lease));
