@@ -9,11 +9,11 @@ export interface AesGcmOptions {
   /** Of 16, 24 or 32 bytes. */
   readonly key: KeyObject;
   readonly random: Random;
-  /** Called for each nonce that was drawn: random ones wear a key out, see nonce-budget.ts. */
+  /** Called for each random nonce, whose number per key is limited: see nonce-budget.ts. */
   readonly onNonce: () => void;
 }
 
-/** `nonce ‖ ciphertext ‖ tag`, bound to the etcd key: a value that was changed, or moved, is refused. */
+/** `nonce ‖ ciphertext ‖ tag`, with the etcd key as associated data: a changed or moved value is refused. */
 export function aesGcm({ key, random, onNonce: drewNonce }: AesGcmOptions): SyncTransformer {
   const algorithm = algorithmFor(key);
   return {
@@ -22,17 +22,17 @@ export function aesGcm({ key, random, onNonce: drewNonce }: AesGcmOptions): Sync
       drewNonce();
       const cipher = createCipheriv(algorithm, key, nonce).setAAD(Buffer.from(etcdKey));
       const sealed = cipher.update(value);
-      cipher.final(); // gives nothing more, and makes the tag
+      cipher.final(); // returns no bytes, and computes the tag
       return [nonce, sealed, cipher.getAuthTag()];
     },
     fromStorage: (value, etcdKey) => {
       if (value.length < nonceBytes + tagBytes) throw new Error('the value is too short for AES-GCM');
-      // The length of the tag is said: a shorter one would otherwise be taken, and guessed the sooner.
+      // Without a required length a shorter tag would be accepted, which is easier to guess.
       const decipher = createDecipheriv(algorithm, key, value.subarray(0, nonceBytes), { authTagLength: tagBytes })
         .setAAD(Buffer.from(etcdKey))
         .setAuthTag(value.subarray(-tagBytes));
       const plain = decipher.update(value.subarray(nonceBytes, -tagBytes));
-      decipher.final(); // throws unless all of it is what was written under this key
+      decipher.final(); // throws unless the value is authentic
       return { value: plain, stale: false };
     },
   };

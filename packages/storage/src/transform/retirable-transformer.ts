@@ -1,35 +1,34 @@
 import type { Pieces } from '../pieces.ts';
 import type { Transformed, Transformer } from './transformer.ts';
 
-/** A transformer that will be replaced by another while values pass through it. */
+/** A transformer that can be replaced while operations on it are running. */
 export interface RetirableTransformer {
   readonly transformer: Transformer;
-  /** Nobody begins with it any more. It is closed when what is under way has come to its end. */
+  /** No new operations start. The transformer is closed after the running ones have ended. */
   retire(): void;
 }
 
 export function makeRetirable({ toStorage, fromStorage }: Transformer, close: () => void): RetirableTransformer {
-  let underWay = 0;
+  let running = 0;
   let retired = false;
   const ended = (): void => {
-    underWay--;
-    if (retired && underWay === 0) close();
+    running--;
+    if (retired && running === 0) close();
   };
-  /** What is there at once needs nothing any more. */
-  const followed = <T extends Pieces | Transformed>(done: T | Promise<T>): T | Promise<T> => {
+  const track = <T extends Pieces | Transformed>(done: T | Promise<T>): T | Promise<T> => {
     if (!(done instanceof Promise)) return done;
-    underWay++;
+    running++;
     return done.finally(ended);
   };
   return {
     transformer: {
-      toStorage: (value, key, trace) => followed(toStorage(value, key, trace)),
-      fromStorage: (value, key, trace) => followed(fromStorage(value, key, trace)),
+      toStorage: (value, key, trace) => track(toStorage(value, key, trace)),
+      fromStorage: (value, key, trace) => track(fromStorage(value, key, trace)),
     },
     retire: () => {
       if (retired) return;
       retired = true;
-      if (underWay === 0) close();
+      if (running === 0) close();
     },
   };
 }

@@ -12,33 +12,33 @@ import { totalLength, type Pieces } from '../../pieces.ts';
 import { readAnnotation, writeAnnotations } from './messages.ts';
 import type { EncryptedKey } from './service.ts';
 
-/** What is stored by a plugin of version 2: the value, and the key for it as the plugin encrypted it. */
+/** The stored form of KMS v2: the encrypted value, and its key as encrypted by the plugin. */
 export interface EncryptedObject {
   readonly data: Buffer;
   readonly key: EncryptedKey;
   readonly keyType: KeyType;
 }
 
-/** Whether the key encrypts values itself, or keys for them are derived from it. */
+/** Whether the key encrypts values itself, or keys are derived from it. */
 export type KeyType = 'key' | 'seed';
 const keyTypes: readonly KeyType[] = ['key', 'seed']; // by their numbers
 
 type Envelope = Omit<EncryptedObject, 'data'>;
 
-/** What puts values into an envelope. All that is written with one key have the same one. */
+/** Returns a function that wraps values. All values of one key share the rest of the envelope. */
 export function createEnvelopeWriter({ key, keyType }: Envelope): (data: Pieces) => Pieces {
-  const behindData = encodeMessage((to) => {
+  const afterData = encodeMessage((to) => {
     writeBytes(to, 2, key.keyId);
     writeBytes(to, 3, key.ciphertext);
     writeAnnotations(to, 4, key.annotations);
     writeInt64(to, 5, keyTypes.indexOf(keyType));
   });
-  return (data) => [encodeMessage((to) => writeBytesHeader(to, 1, totalLength(data))), ...data, behindData];
+  return (data) => [encodeMessage((to) => writeBytesHeader(to, 1, totalLength(data))), ...data, afterData];
 }
 
 /**
- * Throws when it is none. As Go's protobuf it takes every spelling: fields in any order, of which the last one counts,
- * and those that it does not know. The value vouches for itself, with the key that the rest of the envelope leads to.
+ * Throws if the bytes are no valid envelope. Like Go's protobuf it accepts fields in any order, repeated fields, of which the
+ * last one counts, and unknown fields. The encrypted value authenticates itself.
  */
 export function decodeEncryptedObject(bytes: Buffer): EncryptedObject {
   let data: Buffer | undefined;
@@ -48,7 +48,7 @@ export function decodeEncryptedObject(bytes: Buffer): EncryptedObject {
   let type = 0;
   decodeMessage(bytes, (number, reader, wireType) => {
     if (number === 0) throw new Error('the envelope has a field without a number');
-    // A field of another type is one that is not known.
+    // A field with another wire type is unknown.
     if (wireType !== (number === 5 ? varintType : bytesType)) return false;
     if (number === 1) data = asBuffer(reader.bytes());
     else if (number === 2) keyId = decodeText(reader.bytes());
@@ -70,12 +70,12 @@ function decodeText(bytes: Uint8Array): string {
   return asBuffer(bytes).toString();
 }
 
-/** Every value carries it, so it is kept small. */
+/** Small, because every value contains it. */
 const keyIdBytesMax = 1024;
 const ciphertextBytesMax = 1024;
 const annotationsBytesMax = 32 * 1024;
 
-/** What a plugin gave us, or what is stored. */
+/** Validates a key from a plugin or from etcd. */
 export function validateEncryptedKey({ ciphertext, keyId, annotations }: EncryptedKey): void {
   if (ciphertext.length === 0 || ciphertext.length > ciphertextBytesMax)
     throw new Error(`the encrypted key has ${ciphertext.length} bytes, and may have 1 to ${ciphertextBytesMax}`);

@@ -10,43 +10,43 @@ export interface KmsConnection {
   readonly socket: string;
   readonly timeoutMs: number;
   readonly clock: Clock;
-  /** Told of each call: its path, how it ended in gRPC's words, and how long it took. */
+  /** Called after each call with its path, gRPC status code and duration. */
   readonly onCall: (path: string, code: string, seconds: number) => void;
 }
 
-/** The plugin is on the same machine and small: when it comes back we want to know soon. */
+/** Short, because the plugin is on the same machine and should be used as soon as it is back. */
 const reconnectMaxMs = 1_000;
 
 export function kmsV2Service(connection: KmsConnection): KmsV2Service {
-  const { ask, close } = openClient(connection);
+  const { call, close } = openClient(connection);
   return {
-    status: () => ask(statusV2, undefined),
-    encrypt: (plain, uid) => ask(encryptV2, { plain, uid }),
-    decrypt: (encrypted, uid, trace) => ask(decryptV2, { encrypted, uid }, trace),
+    status: () => call(statusV2, undefined),
+    encrypt: (plain, uid) => call(encryptV2, { plain, uid }),
+    decrypt: (encrypted, uid, trace) => call(decryptV2, { encrypted, uid }, trace),
     close,
   };
 }
 
 export function kmsV1Service(connection: KmsConnection): KmsV1Service {
-  const { ask, close } = openClient(connection);
+  const { call, close } = openClient(connection);
   return {
-    version: () => ask(versionV1, undefined),
-    encrypt: (plain, trace) => ask(encryptV1, plain, trace),
-    decrypt: (encrypted, trace) => ask(decryptV1, encrypted, trace),
+    version: () => call(versionV1, undefined),
+    encrypt: (plain, trace) => call(encryptV1, plain, trace),
+    decrypt: (encrypted, trace) => call(decryptV1, encrypted, trace),
     close,
   };
 }
 
-/** Loaded where there is a plugin, and nowhere else: its code takes as much memory as some thousand objects. */
+/** Imported only if a plugin is configured: its code needs as much memory as thousands of objects. */
 const loadGrpc = () => import('@grpc/grpc-js');
 
 function openClient({ socket, timeoutMs, clock, onCall: called }: KmsConnection): {
-  ask: <Request, Answer>(rpc: GrpcMethod<Request, Answer>, request: Request, trace?: Span) => Promise<Answer>;
+  call: <Request, Answer>(rpc: GrpcMethod<Request, Answer>, request: Request, trace?: Span) => Promise<Answer>;
   close: () => void;
 } {
   const connected = loadGrpc().then((grpc) => ({ grpc, client: connect(grpc, socket) }));
   return {
-    ask: async (rpc, request, trace) => {
+    call: async (rpc, request, trace) => {
       const { grpc, client } = await connected;
       const { Metadata, status: codes } = grpc;
       const span = trace?.child(`KMS ${rpc.path.slice(rpc.path.lastIndexOf('/') + 1)}`, spanOptions(rpc.path));
@@ -67,7 +67,7 @@ function openClient({ socket, timeoutMs, clock, onCall: called }: KmsConnection)
             span?.set({ 'rpc.response.status_code': code });
             span?.end(error ?? undefined);
             if (error) reject(toError(error, rpc.path, codes));
-            else resolve(answer as NonNullable<typeof answer>); // there is one whenever there is no error
+            else resolve(answer as NonNullable<typeof answer>); // there is a response if there is no error
           },
         );
       });
@@ -84,7 +84,7 @@ const spanOptions = (path: string): SpanOptions => ({
 type Grpc = Awaited<ReturnType<typeof loadGrpc>>;
 
 function connect({ Client, credentials }: Grpc, socket: string): Client {
-  // The kernel knows abstract sockets by a name that begins with a zero byte.
+  // The name of an abstract socket begins with a zero byte.
   return new Client(`unix:${socket.replace(/^@/, '\0')}`, credentials.createInsecure(), {
     'grpc.initial_reconnect_backoff_ms': 100,
     'grpc.max_reconnect_backoff_ms': reconnectMaxMs,
@@ -93,8 +93,8 @@ function connect({ Client, credentials }: Grpc, socket: string): Client {
 }
 
 function toError(error: ServiceError, path: string, codes: Grpc['status']): Error {
-  // What passes may end otherwise when it is tried again: it says nothing of what was sent.
-  const passing: readonly number[] = [
+  // Transient errors say nothing about the request, which may succeed later.
+  const transientCodes: readonly number[] = [
     codes.UNAVAILABLE,
     codes.DEADLINE_EXCEEDED,
     codes.CANCELLED,
@@ -103,7 +103,7 @@ function toError(error: ServiceError, path: string, codes: Grpc['status']): Erro
     codes.UNAUTHENTICATED,
     codes.PERMISSION_DENIED,
   ];
-  if (passing.includes(error.code))
+  if (transientCodes.includes(error.code))
     return new KeyUnavailableError('the key management plugin does not answer', { cause: error });
   return new Error(`the key management plugin refuses ${path}`, { cause: error });
 }

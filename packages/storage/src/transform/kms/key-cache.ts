@@ -1,15 +1,12 @@
 import { BoundedMap } from './bounded-map.ts';
 import type { KmsMeasures } from './plugin-monitor.ts';
 
-/** A page of values may want as many keys: asked for all of them at once, a plugin would answer the last ones too late. */
+/** A page may need thousands of keys. With all calls at once, the last ones would time out. */
 const concurrentLoadsMax = 100;
 
-/**
- * Keys that were asked for, and those that are being asked for: many values share one, and a list of them must not
- * become as many calls. What is known is there at once.
- */
+/** A cache of decrypted keys. Concurrent requests for one key share a call, and a cached key is returned synchronously. */
 export class KeyCache<Value extends object> {
-  readonly #known: BoundedMap<string, Value>;
+  readonly #cached: BoundedMap<string, Value>;
   readonly #loading = new Map<string, Promise<Value>>();
   readonly #measures: Pick<KmsMeasures, 'cacheMissed' | 'cacheSized'>;
 
@@ -17,23 +14,23 @@ export class KeyCache<Value extends object> {
   readonly #waiting: (() => void)[] = [];
 
   constructor(keysMax: number, measures: Pick<KmsMeasures, 'cacheMissed' | 'cacheSized'>) {
-    this.#known = new BoundedMap(keysMax);
+    this.#cached = new BoundedMap(keysMax);
     this.#measures = measures;
   }
 
-  get(name: string, ask: () => Promise<Value>): Value | Promise<Value> {
-    return this.#known.get(name) ?? this.#loading.get(name) ?? this.#load(name, ask);
+  get(name: string, load: () => Promise<Value>): Value | Promise<Value> {
+    return this.#cached.get(name) ?? this.#loading.get(name) ?? this.#load(name, load);
   }
 
   set(name: string, value: Value): void {
-    this.#known.set(name, value);
-    this.#measures.cacheSized(this.#known.size);
+    this.#cached.set(name, value);
+    this.#measures.cacheSized(this.#cached.size);
   }
 
-  #load(name: string, ask: () => Promise<Value>): Promise<Value> {
+  #load(name: string, load: () => Promise<Value>): Promise<Value> {
     this.#measures.cacheMissed();
-    const asked = this.#acquireSlot()
-      .then(ask)
+    const loading = this.#acquireSlot()
+      .then(load)
       .then((value) => {
         this.set(name, value);
         return value;
@@ -42,8 +39,8 @@ export class KeyCache<Value extends object> {
         this.#loading.delete(name);
         this.#releaseSlot();
       });
-    this.#loading.set(name, asked);
-    return asked;
+    this.#loading.set(name, loading);
+    return loading;
   }
 
   async #acquireSlot(): Promise<void> {

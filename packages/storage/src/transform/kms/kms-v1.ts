@@ -11,8 +11,8 @@ const keyBytes = 32;
 const lengthBytes = 2;
 
 /**
- * `length ‖ encrypted key ‖ value`: each value has a key of its own, and the plugin encrypts each of them. So every
- * write waits for it, and so does a read of a value whose key is not in the cache.
+ * `length ‖ encrypted key ‖ value`: each value has its own key, which the plugin encrypts. So every write calls the plugin,
+ * and so does every read of a value whose key is not in the cache.
  */
 export function kmsV1(
   service: KmsV1Service,
@@ -59,7 +59,7 @@ export function kmsV1(
   };
 }
 
-/** Servers before 1.25 wrote in CBC, which is read and written anew. */
+/** Servers before 1.25 wrote AES-CBC, which is read and reported as stale. */
 function gcmWithCbcFallback(key: KeyObject, random: Random): SyncTransformer {
   const gcm = aesGcm({ key, random, onNonce: () => {} }); // a key is used once
   const cbc = aesCbc({ key, random });
@@ -78,8 +78,7 @@ function gcmWithCbcFallback(key: KeyObject, random: Random): SyncTransformer {
 }
 
 /**
- * CBC makes something of one value in 256 that GCM has refused because a bit of it was flipped: what it makes is
- * believed only if it begins as every stored object did.
+ * For one in 256 corrupt GCM values the CBC padding is valid by chance. So a CBC value must begin like a stored object.
  */
 const objectPrefixes = ['{"kind":', '{"apiVersion":', 'k8s\0'].map((text) => Buffer.from(text));
 
@@ -87,7 +86,7 @@ function readOrUndefined(read: () => Buffer): Buffer | undefined {
   try {
     return read();
   } catch {
-    return undefined; // the refusal of GCM is what is told
+    return undefined; // the caller throws the error of GCM
   }
 }
 

@@ -17,13 +17,13 @@ import { monitorPlugin, type KmsPlugin, type KmsPluginOptions } from './plugin-m
 import type { EncryptedKey, KmsV2Service } from './service.ts';
 import { KeyCache } from './key-cache.ts';
 
-/** A plugin that falls silent keeps nobody from writing for this long. */
+/** Writes continue for this long without a successful status check. */
 const graceMs = 180_000;
 const seedBytes = 32;
-/** Each start of a replica makes a seed, and each rotation; values keep theirs until they are written again. */
+/** Each start of a replica and each rotation creates a seed; values keep theirs until they are rewritten. */
 const seedsMax = 1_000;
 
-/** What values are written with, and until when. */
+/** The key that encrypts values, and until when. */
 interface WriteKey {
   readonly encrypted: EncryptedKey;
   readonly inEnvelope: (data: Pieces) => Pieces;
@@ -32,9 +32,8 @@ interface WriteKey {
 }
 
 /**
- * A seed of our own is encrypted by the plugin once, and each value gets a key derived from it: so neither a write nor
- * the read of a value with a known seed needs a call. When the plugin says that its key is another one, a new seed is
- * made, and what was written with the old one is stale.
+ * The plugin encrypts a random seed once, and values get keys derived from it. So writes, and reads of values with a cached
+ * seed, need no call. When the plugin reports another key, a new seed is created, and values with the old one are stale.
  */
 export function kmsV2(service: KmsV2Service, options: KmsPluginOptions): KmsPlugin {
   const { clock, random, measures } = options;
@@ -51,7 +50,7 @@ export function kmsV2(service: KmsV2Service, options: KmsPluginOptions): KmsPlug
   };
 
   const checkStatus = async (): Promise<void> => {
-    // Counted from before the question: the answer is not younger than that.
+    // Counted from before the request, because the response may be as old.
     const untilMs = clock.monotonicMs() + graceMs;
     const { version, healthz, keyId } = await service.status();
     if (version !== 'v2' && version !== 'v2beta1') throw new Error('the plugin speaks another version than v2');
@@ -63,7 +62,7 @@ export function kmsV2(service: KmsV2Service, options: KmsPluginOptions): KmsPlug
     if (writeKey?.encrypted.keyId === keyId) writeKey = { ...writeKey, untilMs };
     else {
       const next = await newWriteKey(untilMs);
-      // A plugin that changes its key between two answers is asked again, and writes go on with what there is.
+      // If the plugin changes its key in between, the next check retries, and writes go on with the present key.
       if (next.encrypted.keyId !== keyId) throw new Error('the plugin encrypts with another key than it says');
       writeKey = next;
     }
@@ -112,7 +111,7 @@ export function kmsV2(service: KmsV2Service, options: KmsPluginOptions): KmsPlug
   };
 }
 
-/** The same bytes with another key id, or other annotations, are another question to the plugin. */
+/** The cache key: the plugin may decrypt the same bytes differently with another key ID or annotations. */
 function cacheKeyOf({ ciphertext, keyId, annotations }: EncryptedKey, keyType: EncryptedObject['keyType']): string {
   const hash = createHash('sha256')
     .update(JSON.stringify([keyType, keyId, ciphertext.length]))

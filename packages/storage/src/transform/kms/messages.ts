@@ -1,4 +1,4 @@
-/** The messages of both protocols of key management plugins, by their field numbers. */
+/** The messages of both KMS plugin APIs, by their field numbers. */
 import {
   decodeMessage,
   encodeMessage,
@@ -14,7 +14,7 @@ import type { EncryptedKey, KmsStatus } from './service.ts';
 
 const bytes = (reader: Reader): Buffer => Buffer.from(reader.bytes());
 
-/** A field for each entry, each a message of key and value. */
+/** A protobuf map: one field per entry, which is a message of key and value. */
 export function writeAnnotations(to: Writer, field: number, annotations: ReadonlyMap<string, Uint8Array>): void {
   for (const [key, value] of annotations)
     writeNested(to, field, (entry) => {

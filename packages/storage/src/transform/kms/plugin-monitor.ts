@@ -2,12 +2,12 @@ import { backoff, type Clock, type Random, sleep } from '@cluster-apiserver/base
 import { KeyUnavailableError } from '../../errors.ts';
 import type { Transformer } from '../transformer.ts';
 
-/** Values behind a plugin, and how the plugin is. */
+/** A transformer that uses a KMS plugin, and the health of the plugin. */
 export interface KmsPlugin {
   readonly transformer: Transformer;
-  /** Throws the reason when it is not well. */
+  /** Throws the reason if the plugin is not healthy. */
   check(): void;
-  /** Resolves when the plugin has been asked for the first time, whatever came of it; `check` tells what. */
+  /** Resolves after the first check, whatever its result. */
   readonly firstCheck: Promise<void>;
   close(): void;
 }
@@ -16,104 +16,114 @@ export interface KmsPluginOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly measures: KmsMeasures;
-  /** The plugin answers well, after something was asked of it in vain: what could not be read may be readable. */
+  /** The plugin is healthy again after a failure, so unreadable values may be readable. */
   readonly onRecovered: () => void;
-  /** How it is has become worse, or bad in another way. The first answer is told by `check` alone. */
+  /** The plugin has become unhealthy, or has another error. Not called for the first check. */
   readonly onUnhealthy: (error: unknown) => void;
 }
 
-/** What is worth counting. */
 export interface KmsMeasures {
-  /** A value was written or read with one of the plugin's keys. */
+  /** A value was encrypted or decrypted with one of the plugin's keys. */
   keyUsed(by: 'to_storage' | 'from_storage', keyId: string): void;
-  /** The plugin said that it encrypts with this key now. */
+  /** The plugin has reported the key that it encrypts with. */
   keyIdReported(keyId: string): void;
-  /** It said what can be the name of no key. */
+  /** The plugin has reported an invalid key ID. */
   keyIdInvalid(why: 'empty' | 'too_long'): void;
-  /** A key was not in memory: the plugin has to be asked for it. */
+  /** A key was not in the cache, so the plugin has to decrypt it. */
   cacheMissed(): void;
-  /** So many keys are in memory. */
+  /** The number of keys in the cache. */
   cacheSized(keys: number): void;
 }
 
-/** How often a plugin is asked how it is: that is how soon a rotation is noticed. */
+/** How often a healthy plugin is checked, and so how soon a key rotation is detected. */
 const pollMs = 60_000;
-/** And how often one that is not well. */
+/** How often an unhealthy plugin is checked. */
 const retryMs = 1_000;
-/** A call failed although the plugin is well: what is tried again for its sake is tried ever more seldom. */
+/** If a call fails although the plugin is healthy, it is checked again after pauses that grow. */
 const recheckFirstMs = 1_000;
 const recheckMaxMs = 300_000;
 
 export interface PluginMonitor extends Pick<KmsPlugin, 'check' | 'firstCheck'> {
-  /** Why the plugin is not well. */
+  /** Why the plugin is not healthy. */
   readonly error: Error | undefined;
-  /** Passes a call of the plugin on: when it fails, the plugin is soon asked how it is. */
+  /** Returns a call of the plugin. If it fails, the plugin is checked soon. */
   track<T>(call: Promise<T>): Promise<T>;
   close(): void;
 }
 
-/** Asks a plugin how it is: now and then while all is well, and soon when it is not or when a call of it failed. */
+type Health =
+  | { readonly state: 'unchecked' | 'unhealthy'; readonly error: Error }
+  | { readonly state: 'healthy'; readonly error?: undefined };
+
+/** Checks a plugin periodically, and soon while it is unhealthy or after a failed call. */
 export function monitorPlugin(
-  ask: () => Promise<void>,
+  checkStatus: () => Promise<void>,
   {
     clock,
     random,
-    onRecovered: recovered,
-    onUnhealthy: failed,
+    onRecovered,
+    onUnhealthy,
   }: Pick<KmsPluginOptions, 'clock' | 'random' | 'onRecovered' | 'onUnhealthy'>,
 ): PluginMonitor {
   const closing = new AbortController();
-  const asked = Promise.withResolvers<void>();
-  const pauses = backoff({ firstMs: recheckFirstMs, maxMs: recheckMaxMs }, random);
-  let fault: Error | undefined = new KeyUnavailableError('the key management plugin has not been asked yet');
-  let firstAnswer = true;
-  let inVain = false;
-  let rest = new AbortController();
+  const firstCheck = Promise.withResolvers<void>();
+  const recheckDelays = backoff({ firstMs: recheckFirstMs, maxMs: recheckMaxMs }, random);
+  let health: Health = {
+    state: 'unchecked',
+    error: new KeyUnavailableError('the key management plugin has not been asked yet'),
+  };
+  /** A check or a call has failed, so there may be unreadable values to retry once the plugin is healthy. */
+  let hasFailed = false;
+  /** Aborted to end the delay early. */
+  let pollDelay = new AbortController();
 
-  const look = async (): Promise<void> => {
-    const before = fault;
-    fault = await ask().then(() => undefined, asError);
-    asked.resolve();
+  const checkHealth = async (): Promise<void> => {
+    const previous = health;
+    health = await checkStatus().then(
+      (): Health => ({ state: 'healthy' }),
+      (error: unknown): Health => ({ state: 'unhealthy', error: asError(error) }),
+    );
+    firstCheck.resolve();
     if (closing.signal.aborted) return;
-    if (fault && !firstAnswer && String(fault) !== String(before)) failed(fault);
-    firstAnswer = false;
-    if (fault) inVain = true;
-    else if (inVain) {
-      inVain = false;
-      recovered();
+    if (health.error) {
+      hasFailed = true;
+      if (previous.state !== 'unchecked' && String(health.error) !== String(previous.error)) onUnhealthy(health.error);
+    } else if (hasFailed) {
+      hasFailed = false;
+      onRecovered();
     }
   };
-  const pause = async (): Promise<void> => {
-    if (fault) return sleep(clock, retryMs, closing.signal);
-    rest = new AbortController();
-    if (!inVain) await sleep(clock, pollMs, rest.signal).catch(() => {}); // ends early when a call fails
-    if (inVain) await sleep(clock, pauses.nextMs(), closing.signal);
-    else pauses.reset();
+  const waitForNextCheck = async (): Promise<void> => {
+    if (health.error) return sleep(clock, retryMs, closing.signal);
+    pollDelay = new AbortController();
+    if (!hasFailed) await sleep(clock, pollMs, pollDelay.signal).catch(() => {}); // ends early if a call fails
+    if (hasFailed) await sleep(clock, recheckDelays.nextMs(), closing.signal);
+    else recheckDelays.reset();
   };
   void (async () => {
     while (!closing.signal.aborted) {
-      await look();
-      await pause();
+      await checkHealth();
+      await waitForNextCheck();
     }
-  })().catch(() => {}); // The only way here is the end of a pause by `close`.
+  })().catch(() => {}); // only `close` ends the loop, by the sleep's signal
 
   return {
     get error() {
-      return fault;
+      return health.error;
     },
     check: () => {
-      if (fault) throw fault;
+      if (health.error) throw health.error;
     },
-    firstCheck: asked.promise,
+    firstCheck: firstCheck.promise,
     track: (call) =>
       call.catch((error: unknown) => {
-        inVain = true;
-        rest.abort();
+        hasFailed = true;
+        pollDelay.abort();
         throw error;
       }),
     close: () => {
       closing.abort();
-      rest.abort();
+      pollDelay.abort();
     },
   };
 }
