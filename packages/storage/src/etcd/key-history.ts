@@ -26,10 +26,10 @@ export async function findEvent(
   accepts: (event: WatchEvent) => boolean,
   call: EtcdCall,
 ): Promise<WatchEvent> {
-  const { clock, stallAwareClock: time, electionTimeoutMs } = client;
+  const { clock, stallAwareClock, electionTimeoutMs } = client;
   const attemptMs = electionTimeoutMs * attemptPerElectionTimeout;
-  const endMs = time.nowMs() + electionTimeoutMs * searchElectionsMax;
-  const timeLeftMs = (): number => Math.min(endMs - time.nowMs(), call.deadlineMs - clock.monotonicMs());
+  const endMs = stallAwareClock.nowMs() + electionTimeoutMs * searchElectionsMax;
+  const timeLeftMs = (): number => Math.min(endMs - stallAwareClock.nowMs(), call.deadlineMs - clock.monotonicMs());
   // One earlier than needed: etcd may omit a deletion at the start of a watch if it has compacted exactly up to there.
   let startRevision = Math.max(after, 1);
   let cause: unknown;
@@ -42,13 +42,13 @@ export async function findEvent(
     } catch (fault) {
       if (!(fault instanceof EtcdFault)) throw fault;
       cause = fault;
-      await time.sleep(pauseMs);
+      await stallAwareClock.sleep(pauseMs);
       continue;
     }
     const timeoutMs = Math.min(attemptMs, leftMs);
-    const dueMs = time.nowMs() + timeoutMs;
+    const dueMs = stallAwareClock.nowMs() + timeoutMs;
     const cancelTimer = clock.after(timeoutMs, () => {
-      time.noteTimerFired(dueMs);
+      stallAwareClock.noteTimerFired(dueMs);
       connection.close();
     });
     try {
@@ -70,7 +70,7 @@ export async function findEvent(
       connection.close();
     }
     connection.markFailed();
-    await time.sleep(pauseMs);
+    await stallAwareClock.sleep(pauseMs);
   }
   throw new StorageUnavailableError('etcd does not tell what became of a write', { cause });
 }

@@ -95,9 +95,8 @@ restricted(etcdctl ? 'a user of etcd' : 'skipped: there is no etcdctl', () => {
     const client = clientOf('reader', events, outcomes);
     const store = etcdStore({ client, transformer: identity, internalPrefix: '/registry/.own/' });
     const abort = new AbortController();
-    const watching = store
-      .watch('/registry/', await store.readLatestRevision(within(5_000)), abort.signal)
-      [Symbol.asyncIterator]();
+    const after = await store.readLatestRevision(within(5_000));
+    const watching = store.watch('/registry/', after, abort.signal)[Symbol.asyncIterator]();
     void watching.next();
     const refused = (): readonly EtcdEvent[] => events.filter(({ type }) => type === 'watch refused');
     await until('the refusal', () => refused().length > 0 || undefined);

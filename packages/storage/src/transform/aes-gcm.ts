@@ -14,12 +14,12 @@ export interface AesGcmOptions {
 }
 
 /** `nonce ‖ ciphertext ‖ tag`, with the etcd key as associated data: a changed or moved value is refused. */
-export function aesGcm({ key, random, onNonce: drewNonce }: AesGcmOptions): SyncTransformer {
+export function aesGcm({ key, random, onNonce }: AesGcmOptions): SyncTransformer {
   const algorithm = algorithmFor(key);
   return {
     toStorage: (value, etcdKey) => {
       const nonce = random.bytes(nonceBytes);
-      drewNonce();
+      onNonce();
       const cipher = createCipheriv(algorithm, key, nonce).setAAD(Buffer.from(etcdKey));
       const sealed = cipher.update(value);
       cipher.final(); // returns no bytes, and computes the tag

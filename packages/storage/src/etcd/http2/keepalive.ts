@@ -41,7 +41,7 @@ export class Keepalive {
 
   /** A response is overdue: sends a ping at once, if the peer allows one more. */
   pingNow(): void {
-    const { clock, timeoutMs, send, isInUse, onTimeout: unanswered } = this.#options;
+    const { clock, timeoutMs, send, isInUse, onTimeout } = this.#options;
     if (this.#cancelTimeout) return;
     const nowMs = clock.monotonicMs();
     const isEarly = nowMs - this.#sentMs < pingIntervalMs || !isInUse();
@@ -49,7 +49,7 @@ export class Keepalive {
     if (isEarly) this.#earlyPings++;
     this.#sentMs = nowMs;
     this.#cancelTimeout = setStallAwareTimer(clock, timeoutMs, () =>
-      unanswered(`answered no ping within ${timeoutMs} ms`),
+      onTimeout(`answered no ping within ${timeoutMs} ms`),
     );
     send();
   }

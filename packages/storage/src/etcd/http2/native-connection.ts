@@ -99,7 +99,7 @@ class NativeConnection implements Connection, StreamOwner {
     endpoint: string,
     credentials: TlsCredentials | undefined,
     clock: Clock,
-    { dial, firstStreamId: firstStreamId, timeoutMs }: ConnectOptions,
+    { dial, firstStreamId, timeoutMs }: ConnectOptions,
   ) {
     this.#endpoint = endpoint;
     this.#clock = clock;

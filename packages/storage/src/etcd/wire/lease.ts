@@ -2,7 +2,7 @@ import { decodeMessage, encodeMessage, readInt64, writeInt64 } from '../../proto
 import type { Rpc } from './rpc.ts';
 
 export interface LeaseGrant {
-  /** Chosen by us: etcd would choose from 63 bits, more than a double holds. */
+  /** Chosen by the client: etcd would choose from 63 bits, more than a double holds exactly. */
   readonly id: number;
   readonly seconds: number;
 }
@@ -25,8 +25,8 @@ export const revokeLease: Rpc<number, void> = {
 };
 
 /**
- * Answers the seconds that the lease lives from now on, 0 when there is no such lease. The method streams in both
- * directions; a stream of one question and one answer looks like a plain call, so it is called like one.
+ * Returns the seconds that the lease still lives; 0 if there is no such lease. The method is a bidirectional stream, and a
+ * stream of one request and one response looks like a unary call.
  */
 export const keepLeaseAlive: Rpc<number, number> = {
   path: '/etcdserverpb.Lease/LeaseKeepAlive',

@@ -6,13 +6,13 @@ export interface MemberStatus {
   readonly version: string;
   readonly isLeader: boolean;
   readonly clusterId: ClusterId;
-  /** The cluster refuses data until an operator has made space and ended the alarm. */
+  /** The cluster refuses data until an operator has freed space and disarmed the alarm. */
   readonly outOfSpace: boolean;
-  /** Of the file of its database, with what is free in it. */
+  /** The size of the database file, including its free pages. */
   readonly databaseBytes: number;
 }
 
-/** What one member says of itself. It answers without a leader and without a quorum. */
+/** The status of one member. It responds without a leader and without a quorum. */
 export const memberStatus: Rpc<void, MemberStatus> = {
   path: '/etcdserverpb.Maintenance/Status',
   encode: () => encodeMessage(() => {}),
@@ -44,5 +44,5 @@ export const memberStatus: Rpc<void, MemberStatus> = {
   },
 };
 
-/** How a member writes the alarm among the errors of its status. */
+/** How the alarm appears in the errors of a status. */
 const spaceAlarm = 'alarm:NOSPACE';

@@ -17,18 +17,18 @@ export const watchPath = '/etcdserverpb.Watch/Watch';
 
 export interface WatchRequest {
   readonly key: Uint8Array | string;
-  /** The first key behind the range; undefined for one key alone. */
+  /** The first key after the range; undefined for a single key. */
   readonly end?: Uint8Array | undefined;
   readonly startRevision: number;
-  /** Whether events bring what was there before. */
+  /** Whether events contain the previous value. */
   readonly withPrevious: boolean;
 }
 
 export interface WatchEvent {
   readonly deleted: boolean;
-  /** Of a deletion: only the key and the revision of the deletion. */
+  /** Of a deletion only the key and the revision. */
   readonly current: KeyValue;
-  /** Undefined when there was nothing before, or when compaction took it. */
+  /** Undefined if there was no value before, or if it was compacted. */
   readonly previous: KeyValue | undefined;
 }
 
@@ -36,13 +36,13 @@ export interface WatchMessage {
   readonly header: ResponseHeader;
   readonly created: boolean;
   readonly canceled: boolean;
-  /** Not 0 when the watch was cancelled because it began before this revision. */
+  /** Not 0 if the watch was cancelled because it started before this revision. */
   readonly compactRevision: number;
   readonly cancelReason: string;
   readonly events: readonly WatchEvent[];
 }
 
-/** Asks for periodic progress too; events of one revision stay in one message. */
+/** Requests periodic progress notifications too. The events of one revision stay in one message. */
 export const encodeWatchCreate = (request: WatchRequest): Uint8Array =>
   encodeMessage((to) =>
     writeNested(to, 1, (create) => {

@@ -8,7 +8,7 @@ const infoBytes = 32;
 const seedBytesMin = 32;
 /** Few enough to make equal nonces impossible in practice, many enough to make the derivation cheap. */
 const valuesPerKey = 1_000;
-const drewNonce = (): void => {};
+const ignoreNonce = (): void => {};
 /** Values that were written in sequence share a key, and are often read in sequence. */
 const keysKept = 64;
 
@@ -24,7 +24,7 @@ export function derivedKeyGcm(seed: KeyObject, random: Random): SyncTransformer 
     const name = info.toString('latin1');
     let transformer = kept.get(name);
     if (!transformer) {
-      transformer = aesGcm({ key: createSecretKey(deriveKey(seed, info)), random, onNonce: drewNonce });
+      transformer = aesGcm({ key: createSecretKey(deriveKey(seed, info)), random, onNonce: ignoreNonce });
       kept.set(name, transformer);
     }
     return transformer;

@@ -40,7 +40,7 @@ export function kmsV1Service(connection: KmsConnection): KmsV1Service {
 /** Imported only if a plugin is configured: its code needs as much memory as thousands of objects. */
 const loadGrpc = () => import('@grpc/grpc-js');
 
-function openClient({ socket, timeoutMs, clock, onCall: called }: KmsConnection): {
+function openClient({ socket, timeoutMs, clock, onCall }: KmsConnection): {
   call: <Request, Answer>(rpc: GrpcMethod<Request, Answer>, request: Request, trace?: Span) => Promise<Answer>;
   close: () => void;
 } {
@@ -63,7 +63,7 @@ function openClient({ socket, timeoutMs, clock, onCall: called }: KmsConnection)
           { deadline: clock.now() + timeoutMs },
           (error, answer) => {
             const code = codes[error?.code ?? codes.OK];
-            called(rpc.path, code, (clock.monotonicMs() - startedMs) / 1000);
+            onCall(rpc.path, code, (clock.monotonicMs() - startedMs) / 1000);
             span?.set({ 'rpc.response.status_code': code });
             span?.end(error ?? undefined);
             if (error) reject(toError(error, rpc.path, codes));
