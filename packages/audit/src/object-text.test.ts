@@ -1,4 +1,4 @@
-import { atOnce } from '@cluster-apiserver/base';
+import { runSync } from '@cluster-apiserver/base';
 import { describe, expect, test } from '@jest/globals';
 import { assert, jsonValue, property } from 'fast-check';
 import { compact, holdsTokens, joined, jsonOf, withoutManagedFields, withoutTokens } from './object-text.ts';
@@ -8,17 +8,17 @@ const text = (value: unknown): string => JSON.stringify(value);
 
 describe('Objects as JSON', () => {
   test('are written in steps as they are written at once', () => {
-    assert(property(json, (value) => atOnce(jsonOf(value)) === text(value)));
-    expect(atOnce(jsonOf({ a: undefined, b: [undefined, 1] }))).toBe('{"b":[null,1]}');
+    assert(property(json, (value) => runSync(jsonOf(value)) === text(value)));
+    expect(runSync(jsonOf({ a: undefined, b: [undefined, 1] }))).toBe('{"b":[null,1]}');
   });
 
   test('of a client lose their white space and nothing else', () => {
-    assert(property(json, (value) => atOnce(compact(JSON.stringify(value, null, '\t \r\n'))) === text(value)));
-    expect(atOnce(compact(' {"a b" : "c\\" d" , "e":[ 1 , -2.5e3 ] }\n'))).toBe('{"a b":"c\\" d","e":[1,-2.5e3]}');
+    assert(property(json, (value) => runSync(compact(JSON.stringify(value, null, '\t \r\n'))) === text(value)));
+    expect(runSync(compact(' {"a b" : "c\\" d" , "e":[ 1 , -2.5e3 ] }\n'))).toBe('{"a b":"c\\" d","e":[1,-2.5e3]}');
   });
 
   test('are joined from their parts', () => {
-    expect(atOnce(joined(['{"a":', undefined, '1}', '\n']))).toBe('{"a":1}');
+    expect(runSync(joined(['{"a":', undefined, '1}', '\n']))).toBe('{"a":1}');
   });
 });
 
@@ -40,7 +40,7 @@ describe('Managed fields are left out', () => {
       { rows: [{ cells: ['a'], object: { metadata: { name: 'a' } } }] },
     ],
   ])('%s', (_, object, expected) => {
-    expect(atOnce(withoutManagedFields(text(object)))).toBe(text(expected));
+    expect(runSync(withoutManagedFields(text(object)))).toBe(text(expected));
   });
 
   test.each([
@@ -51,7 +51,7 @@ describe('Managed fields are left out', () => {
     { items: [{ spec: { metadata: { managedFields: 1 } } }] },
     { metadata: { name: 'managedFields' } },
   ])('nowhere else: %j', (object) => {
-    expect(atOnce(withoutManagedFields(text(object)))).toBe(text(object));
+    expect(runSync(withoutManagedFields(text(object)))).toBe(text(object));
   });
 });
 

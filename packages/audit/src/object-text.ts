@@ -1,4 +1,4 @@
-import type { Steps } from '@cluster-apiserver/base';
+import type { SyncTask } from '@cluster-apiserver/base';
 import { isRawNumber, jsonTokens } from '@cluster-apiserver/model';
 
 /**
@@ -14,12 +14,12 @@ const stepTokens = 512;
 const stepCharacters = 256 * 1024;
 
 /** A value as JSON. */
-export function* jsonOf(value: unknown): Steps<string> {
+export function* jsonOf(value: unknown): SyncTask<string> {
   const counter = { values: 0 };
   return yield* writtenValue(value, counter);
 }
 
-function* writtenValue(value: unknown, counter: { values: number }): Steps<string> {
+function* writtenValue(value: unknown, counter: { values: number }): SyncTask<string> {
   if (++counter.values % stepTokens === 0) yield;
   if (typeof value !== 'object' || value === null || isRawNumber(value)) return JSON.stringify(value ?? null);
   let text = '';
@@ -35,7 +35,7 @@ function* writtenValue(value: unknown, counter: { values: number }): Steps<strin
 }
 
 /** JSON texts as one, without white space at its end. */
-export function* joined(texts: Iterable<string | undefined>): Steps<string> {
+export function* joined(texts: Iterable<string | undefined>): SyncTask<string> {
   const parts: string[] = [];
   let characters = 0;
   for (const text of texts) {
@@ -54,7 +54,7 @@ export function* joined(texts: Iterable<string | undefined>): Steps<string> {
 }
 
 /** A JSON text of a client, which is valid, without the white space between its tokens. */
-export function* compact(text: string): Steps<string> {
+export function* compact(text: string): SyncTask<string> {
   const parts: string[] = [];
   let from = 0;
   let tokens = 0;
@@ -87,7 +87,7 @@ interface Container {
 }
 
 /** A JSON text of ours without the managed fields of its objects. */
-export function* withoutManagedFields(text: string): Steps<string> {
+export function* withoutManagedFields(text: string): SyncTask<string> {
   const kept: string[] = [];
   const containers: Container[] = [];
   let from = 0;
@@ -135,7 +135,7 @@ const pathOf = (containers: readonly Container[]): string =>
   }, '');
 
 /** The index behind the value of a member, whose key ends here. */
-function* endOfValue(text: string, keyEnd: number): Steps<number> {
+function* endOfValue(text: string, keyEnd: number): SyncTask<number> {
   let depth = 0;
   let tokens = 0;
   for (let at = keyEnd; at < text.length; ) {

@@ -1,4 +1,4 @@
-import { largeBytesMin, perform, type Steps } from '@cluster-apiserver/base';
+import { largeBytesMin, runTask, type SyncTask } from '@cluster-apiserver/base';
 import type { AuditRule, AuditStage } from '@cluster-apiserver/config';
 import { type Status, StatusError, type UserInfo } from '@cluster-apiserver/model';
 import type { AuditorOptions } from './auditor.ts';
@@ -45,7 +45,7 @@ export interface RecorderContext extends AuditorOptions {
 }
 
 /** Makes the text of an object in steps; undefined for one that cannot be shown. */
-type ObjectText = () => Steps<string | undefined>;
+type ObjectText = () => SyncTask<string | undefined>;
 
 /** The events of one request. A class, because each request has one. */
 export class Recorder {
@@ -256,7 +256,7 @@ export class Recorder {
       this.#isTruncated = true;
       return this.#process(facts, undefined);
     }
-    const written = perform(context.clock, undefined, this.#writeObjects(), characters >= largeBytesMin);
+    const written = runTask(context.clock, undefined, this.#writeObjects(), characters >= largeBytesMin);
     if (!(written instanceof Promise)) return this.#process(facts, written);
     context.writtenCharacters += characters;
     const processed = written
@@ -273,13 +273,13 @@ export class Recorder {
     return context.backend.isBlocking ? processed : true;
   }
 
-  *#writeObjects(): Steps<EventObjects | undefined> {
+  *#writeObjects(): SyncTask<EventObjects | undefined> {
     const request = yield* this.#text(this.#requestObject);
     const response = yield* this.#text(this.#responseObject);
     return this.#isTruncated ? undefined : { request, response };
   }
 
-  *#text(object: ObjectText | undefined): Steps<string | undefined> {
+  *#text(object: ObjectText | undefined): SyncTask<string | undefined> {
     const whole = object && (yield* object());
     if (whole === undefined) return undefined;
     const text = this.#rule?.omitManagedFields ? yield* withoutManagedFields(whole) : whole;

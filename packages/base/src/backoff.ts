@@ -1,8 +1,7 @@
 import type { Random } from './random.ts';
 
-/** Growing pauses between tries, with jitter so that many callers do not come back in step. */
+/** Growing pauses between attempts, with jitter so that many callers do not retry at the same moment. */
 export interface Backoff {
-  /** The next pause. */
   nextMs(): number;
   reset(): void;
 }

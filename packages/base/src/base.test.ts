@@ -2,12 +2,12 @@ import { describe, expect, test } from '@jest/globals';
 import {
   backoff,
   type Clock,
-  follow,
+  pollChanges,
   getOwn,
   invariant,
   formatDuration,
   parseDuration,
-  Scope,
+  CleanupStack,
   seededRandom,
   setOwn,
   sleep,
@@ -50,7 +50,7 @@ test.each([
   expect(parseDuration(text)).toBe(ms);
 });
 
-test('a sleep ends with its time or with its signal, and leaves no timer', async () => {
+test('a sleep ends after its delay or with its signal, and leaves no timer', async () => {
   let pending = 0;
   const clock: Clock = {
     ...systemClock,
@@ -75,19 +75,19 @@ test('a sleep ends with its time or with its signal, and leaves no timer', async
   expect(pending).toBe(0);
 });
 
-test('a scope closes in reverse and goes on after a failure', async () => {
+test('a cleanup stack closes in reverse and continues after a failure', async () => {
   const closed: string[] = [];
   const failed: string[] = [];
-  const scope = new Scope();
-  scope.onClose('first', () => void closed.push('first'));
-  scope.onClose('second', () => Promise.reject(new Error('stuck')));
-  scope.onClose('third', () => void closed.push('third'));
-  await scope.close((what) => failed.push(what));
-  await scope.close();
+  const cleanup = new CleanupStack();
+  cleanup.defer('first', () => void closed.push('first'));
+  cleanup.defer('second', () => Promise.reject(new Error('stuck')));
+  cleanup.defer('third', () => void closed.push('third'));
+  await cleanup.close((what) => failed.push(what));
+  await cleanup.close();
   expect([closed, failed]).toEqual([['third', 'first'], ['second']]);
 });
 
-test('pauses grow up to their limit and begin again', () => {
+test('backoff pauses grow up to their limit, and restart after a reset', () => {
   const pauses = backoff({ firstMs: 10, maxMs: 80 }, seededRandom(1));
   const taken = Array.from({ length: 20 }, () => pauses.nextMs());
   expect(Math.max(...taken)).toBeLessThanOrEqual(81);
@@ -96,7 +96,7 @@ test('pauses grow up to their limit and begin again', () => {
   expect(pauses.nextMs()).toBeLessThanOrEqual(11);
 });
 
-test('a seed gives the same numbers again, and uuids are uuids', () => {
+test('a seed repeats its numbers, and UUIDs are valid', () => {
   const draw = (): number[] => {
     const random = seededRandom(7);
     return Array.from({ length: 10 }, () => random.below(1000));
@@ -111,7 +111,7 @@ test('a seed gives the same numbers again, and uuids are uuids', () => {
   }
 });
 
-test('keys from outside are plain data', () => {
+test('keys that a client chose are plain data', () => {
   const target: Record<string, string> = {};
   setOwn(target, '__proto__', 'x');
   expect(Object.keys(target)).toEqual(['__proto__']);
@@ -119,32 +119,32 @@ test('keys from outside are plain data', () => {
   expect(getOwn(target, 'constructor')).toBeUndefined();
 });
 
-test('a broken promise says what would have gone wrong', () => {
-  expect(() => invariant(false, 'the sky would fall')).toThrow('the sky would fall');
+test('a failed invariant throws its consequence', () => {
+  expect(() => invariant(false, 'writes would be lost')).toThrow('writes would be lost');
   expect(() => invariant(1, 'never')).not.toThrow();
 });
 
-describe('what is followed', () => {
+describe('polling for changes', () => {
   const started = (): { contents: string[]; used: string[]; failures: unknown[]; stop: () => void } => {
     const run = { contents: ['a'], used: [] as string[], failures: [] as unknown[], stop: () => {} };
     const step = (): string => (run.contents.length > 1 ? run.contents.shift() : run.contents[0]) as string;
-    run.stop = follow(
+    run.stop = pollChanges(
       {
         clock: systemClock,
         pollMs: 1,
         read: async () => step(),
-        same: (one, other) => one === other,
-        use: (next) => {
+        isEqual: (one, other) => one === other,
+        apply: (next) => {
           if (next.startsWith('bad')) throw new Error(next);
           run.used.push(next);
         },
-        failed: (error) => run.failures.push(error),
+        onError: (error) => run.failures.push(error),
       },
       'a',
     );
     return run;
   };
-  test('is used when it has changed, and what is unusable is told once and leaves the old one', async () => {
+  test('applies changed values, reports an invalid one once and keeps the last valid one', async () => {
     const run = started();
     run.contents = ['a', 'b', 'b', 'bad', 'bad', 'bad', 'b', 'c', 'bad', 'end'];
     await untilTurned(() => run.used.includes('end'));

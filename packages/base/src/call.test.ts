@@ -3,11 +3,11 @@ import {
   type Caller,
   callUntil,
   DeadlineExceededError,
-  detached,
+  detach,
   RequestCall,
   throwIfAborted,
   withDeadline,
-  withinCall,
+  awaitWithin,
 } from './call.ts';
 import { type Clock, systemClock } from './clock.ts';
 
@@ -25,22 +25,22 @@ const clock: Clock = {
 };
 
 class TestCaller implements Caller {
-  readonly #gone = new AbortController();
+  readonly #controller = new AbortController();
   signals = 0;
   #listeners: (() => void)[] = [];
 
   get isAborted(): boolean {
-    return this.#gone.signal.aborted;
+    return this.#controller.signal.aborted;
   }
   get signal(): AbortSignal {
     this.signals++;
-    return this.#gone.signal;
+    return this.#controller.signal;
   }
   onEnd(listener: () => void): void {
     this.#listeners.push(listener);
   }
-  leave(): void {
-    this.#gone.abort(new Error('the client left'));
+  disconnect(): void {
+    this.#controller.abort(new Error('the client disconnected'));
     this.answered();
   }
   answered(): void {
@@ -57,28 +57,28 @@ beforeEach(() => {
 });
 
 describe('The call of a request', () => {
-  test('makes neither a signal nor a timer for those who do not ask', () => {
+  test('creates neither a signal nor a timer until they are needed', () => {
     expect(call.isAborted).toBe(false);
     throwIfAborted(call);
     expect(caller.signals).toBe(0);
     expect(timers).toEqual([]);
   });
 
-  test('gives the same signal each time', () => {
+  test('returns the same signal each time', () => {
     expect(call.signal).toBe(call.signal);
     expect(timers).toHaveLength(1);
   });
 
-  test('aborts when its caller leaves, with his reason', () => {
+  test('aborts when its caller disconnects, with the same reason', () => {
     const { signal } = call;
-    caller.leave();
+    caller.disconnect();
     expect(signal.aborted).toBe(true);
     expect(call.isAborted).toBe(true);
-    expect(() => throwIfAborted(call)).toThrow('the client left');
+    expect(() => throwIfAborted(call)).toThrow('the client disconnected');
   });
 
-  test('is aborted for those who ask after its caller has left', () => {
-    caller.leave();
+  test('is aborted if the signal is read after its caller has disconnected', () => {
+    caller.disconnect();
     expect(call.signal.aborted).toBe(true);
   });
 
@@ -90,62 +90,62 @@ describe('The call of a request', () => {
     expect(call.isAborted).toBe(true);
   });
 
-  test('leaves no timer behind once it was answered', () => {
+  test('leaves no timer after the response', () => {
     expect(call.signal.aborted).toBe(false);
     caller.answered();
     expect(timers).toEqual([]);
   });
 
-  test('can have less time for a part of its work, and never more', () => {
+  test('can have an earlier deadline for a part of its work, and never a later one', () => {
     expect(withDeadline(call, 2_000).deadlineMs).toBe(2_000);
     expect(withDeadline(call, 9_000).deadlineMs).toBe(3_000);
     const part = withDeadline(call, 2_000);
-    caller.leave();
+    caller.disconnect();
     expect(part.isAborted).toBe(true);
     expect(withDeadline(callUntil(3_000), 2_000)).toEqual(callUntil(2_000));
   });
 
-  test('knows nobody who could leave when it is detached', () => {
-    caller.leave();
-    expect(detached(call)).toEqual(callUntil(3_000));
+  test('no longer depends on its caller when it is detached', () => {
+    caller.disconnect();
+    expect(detach(call)).toEqual(callUntil(3_000));
   });
 });
 
 describe('Waiting for shared work', () => {
-  test('gives what the work comes to', async () => {
-    await expect(withinCall(clock, call, Promise.resolve('done'))).resolves.toBe('done');
-    await expect(withinCall(clock, call, Promise.reject(new Error('failed')))).rejects.toThrow('failed');
-    await expect(withinCall(clock, callUntil(3_000), Promise.resolve('done'))).resolves.toBe('done');
+  test('settles as the work does', async () => {
+    await expect(awaitWithin(clock, call, Promise.resolve('done'))).resolves.toBe('done');
+    await expect(awaitWithin(clock, call, Promise.reject(new Error('failed')))).rejects.toThrow('failed');
+    await expect(awaitWithin(clock, callUntil(3_000), Promise.resolve('done'))).resolves.toBe('done');
     caller.answered();
     expect(timers).toEqual([]);
   });
 
-  test('ends for the caller who leaves and goes on for the others', async () => {
+  test('ends for a caller that disconnects and goes on for the others', async () => {
     const work = Promise.withResolvers<string>();
-    const leaving = withinCall(clock, call, work.promise);
-    const staying = withinCall(clock, callUntil(Number.POSITIVE_INFINITY), work.promise);
-    caller.leave();
-    await expect(leaving).rejects.toThrow('the client left');
+    const disconnecting = awaitWithin(clock, call, work.promise);
+    const staying = awaitWithin(clock, callUntil(Number.POSITIVE_INFINITY), work.promise);
+    caller.disconnect();
+    await expect(disconnecting).rejects.toThrow('the client disconnected');
     work.resolve('done');
     await expect(staying).resolves.toBe('done');
   });
 
-  test('does not begin for a caller who has left', async () => {
-    caller.leave();
-    await expect(withinCall(clock, call, Promise.resolve('done'))).rejects.toThrow('the client left');
+  test('does not begin for a caller that has disconnected', async () => {
+    caller.disconnect();
+    await expect(awaitWithin(clock, call, Promise.resolve('done'))).rejects.toThrow('the client disconnected');
   });
 
   test.each([
     ['of a request', () => call],
     ['of the server', () => callUntil(3_000)],
   ])('ends at the deadline of a call %s', async (_, callOf) => {
-    const waiting = withinCall(clock, callOf(), new Promise(() => {}));
+    const waiting = awaitWithin(clock, callOf(), new Promise(() => {}));
     timers[0]?.ring();
     await expect(waiting).rejects.toThrow(DeadlineExceededError);
   });
 });
 
-test('work that fails while the call cannot be followed ends nothing but its call', async () => {
+test('work that rejects while the signal throws fails only its call', async () => {
   const broken = Object.defineProperty({ ...callUntil(2_000) }, 'signal', {
     get: () => {
       throw new Error('no signal');
@@ -153,19 +153,6 @@ test('work that fails while the call cannot be followed ends nothing but its cal
   });
   const work = Promise.reject(new Error('no work'));
   // Jest fails a test in which a rejection reaches the process.
-  await expect(withinCall(clock, broken, work)).rejects.toThrow('no signal');
+  await expect(awaitWithin(clock, broken, work)).rejects.toThrow('no signal');
   await new Promise((resolve) => setImmediate(resolve));
-});
-
-test('waits for others that overlap count once, whichever part of the request waits', () => {
-  const whole = new RequestCall({} as Caller, systemClock, 1_000); // nothing else of it is asked for
-  expect(whole.externalWaitMs).toBe(0);
-  const part = whole.until(500).until(400);
-  part.externalWait.begin(10);
-  whole.externalWait.begin(20);
-  part.externalWait.end(40);
-  whole.externalWait.end(50);
-  part.externalWait.begin(100);
-  part.externalWait.end(101);
-  expect(whole.externalWaitMs).toBe(41);
 });

@@ -1,48 +1,26 @@
 /**
- * What goes along with a piece of work from the socket to etcd: until when it is worth doing, whether somebody still
- * waits for it, and which trace it is part of. Whatever waits honours both the deadline and the signal. Work that
- * several callers share takes a call of its own (`detached`), and each of them waits for it with `withinCall`.
+ * The context of work on its way from the socket to etcd, like Go's `context.Context`: deadline, cancellation and trace.
+ * Every wait honours both the deadline and the signal. Work that several callers share has a call of its own (`detach`),
+ * and each caller waits for it with `awaitWithin`.
  */
 import type { Clock } from './clock.ts';
 import type { LatencyTracker } from './latency.ts';
-import { endAfter, type Span, type SpanOptions } from './trace.ts';
+import { runInSpan, type Span, type SpanOptions } from './trace.ts';
 
 export interface Call {
   /** On the monotonic clock. */
   readonly deadlineMs: number;
   /**
-   * Aborts when the caller has left or the deadline has passed. Undefined where nobody can leave: then only the deadline
-   * counts. Made on first use, so only what really waits should ask for it.
+   * Aborts when the caller disconnects or the deadline passes. Undefined for calls of the server itself: then only the
+   * deadline counts. Created on first use, so only code that really waits should read it.
    */
   readonly signal: AbortSignal | undefined;
-  /** Whether the caller has left: what a check between two steps asks instead of making a signal. */
+  /** Whether the caller has disconnected. A check between two steps reads this, which creates no signal. */
   readonly isAborted: boolean;
-  /** The span that the work is part of; undefined where the request is not sampled. */
+  /** The span that the work belongs to; undefined if the request is not sampled. */
   readonly trace: Span | undefined;
-  /** Time in which the work waited for others, such as admission webhooks. Undefined where nobody measures it. */
-  readonly externalWait?: ExternalWait;
-  /** Where waits of the request are noted; undefined for work that is not one request's alone. */
+  /** Records the waits of the request; undefined for work that several requests share. */
   readonly latency?: LatencyTracker | undefined;
-}
-
-/** The time in which at least one of several waits was going on. */
-export class ExternalWait {
-  #waits = 0;
-  #sinceMs = 0;
-  #totalMs = 0;
-
-  /** Of the waits that have ended together. */
-  get totalMs(): number {
-    return this.#totalMs;
-  }
-
-  begin(nowMs: number): void {
-    if (this.#waits++ === 0) this.#sinceMs = nowMs;
-  }
-
-  end(nowMs: number): void {
-    if (--this.#waits === 0) this.#totalMs += nowMs - this.#sinceMs;
-  }
 }
 
 export class DeadlineExceededError extends Error {
@@ -52,7 +30,7 @@ export class DeadlineExceededError extends Error {
   }
 }
 
-/** A call of the server itself: nobody waits for it who could leave. */
+/** A call of the server itself, which no client can cancel. */
 export const callUntil = (deadlineMs: number, trace?: Span): Call => ({
   deadlineMs,
   signal: undefined,
@@ -60,152 +38,136 @@ export const callUntil = (deadlineMs: number, trace?: Span): Call => ({
   trace,
 });
 
-/** The same work without its caller: it goes on when he leaves, because others share it or must learn how it ended. */
-export const detached = ({ deadlineMs, trace }: Call): Call => callUntil(deadlineMs, trace);
+/** The same call without its caller, for work that must go on when the caller disconnects. */
+export const detach = ({ deadlineMs, trace }: Call): Call => callUntil(deadlineMs, trace);
 
-/** Where a call comes from, such as a request on a socket. */
+/** The origin of a call, such as a request on a socket. */
 export interface Caller {
   readonly isAborted: boolean;
-  /** Aborts when the caller has left. */
+  /** Aborts when the caller disconnects. */
   readonly signal: AbortSignal;
-  /** Calls back once, when the caller has its answer or has left. */
+  /** Calls back once, when the caller has its response or has disconnected. */
   onEnd(listener: () => void): void;
 }
 
-/** Timers take 31 bits; nobody waits that long. */
+/** The longest delay of a timer in Node. No call lasts that long. */
 const timerMsMax = 2 ** 31 - 1;
 
-/** What has a span now, or will have one when it is known who the caller is. */
-export interface Traced {
+/** Holds the span of a request, which may be set later, once the caller is authenticated. */
+export interface SpanHolder {
   readonly span: Span | undefined;
 }
 
 /**
- * The call of a request. A class and no literal: a literal with a getter has a shape of its own each time. The signal is
- * made on first use, which most requests never do.
+ * The call of a request. It is a class because an object literal with a getter has a new hidden class each time. The signal
+ * is created on first use, which most requests never need.
  */
 export class RequestCall implements Call {
   readonly deadlineMs: number;
   readonly latency: LatencyTracker | undefined;
   readonly #caller: Caller;
   readonly #clock: Clock;
-  readonly #traced: Traced | undefined;
-  readonly #whole: RequestCall | undefined;
-  #ending: AbortController | undefined;
-  #externalWait: ExternalWait | undefined;
+  readonly #spanHolder: SpanHolder | undefined;
+  #controller: AbortController | undefined;
 
-  /** `whole` is the call that this one is a part of. */
   constructor(
     caller: Caller,
     clock: Clock,
     deadlineMs: number,
-    {
-      traced,
-      latency,
-      whole,
-    }: { traced?: Traced | undefined; latency?: LatencyTracker | undefined; whole?: RequestCall } = {},
+    { spanHolder, latency }: { spanHolder?: SpanHolder | undefined; latency?: LatencyTracker | undefined } = {},
   ) {
     this.deadlineMs = deadlineMs;
     this.latency = latency;
     this.#caller = caller;
     this.#clock = clock;
-    this.#traced = traced;
-    this.#whole = whole;
+    this.#spanHolder = spanHolder;
   }
 
   get signal(): AbortSignal {
-    if (!this.#ending) this.#ending = this.#end();
-    return this.#ending.signal;
+    if (!this.#controller) this.#controller = this.#createController();
+    return this.#controller.signal;
   }
 
   get isAborted(): boolean {
-    return this.#caller.isAborted || this.#ending?.signal.aborted === true;
+    return this.#caller.isAborted || this.#controller?.signal.aborted === true;
   }
 
   get trace(): Span | undefined {
-    return this.#traced?.span;
+    return this.#spanHolder?.span;
   }
 
-  get externalWait(): ExternalWait {
-    return this.#whole ? this.#whole.externalWait : (this.#externalWait ??= new ExternalWait());
+  /** The same request, with an earlier deadline for a part of its work. */
+  withDeadline(deadlineMs: number): RequestCall {
+    return this.#derive(Math.min(this.deadlineMs, deadlineMs), this.#spanHolder);
   }
 
-  /** What externalWait has counted, without making one. */
-  get externalWaitMs(): number {
-    return this.#externalWait?.totalMs ?? 0;
+  /** The same request, for a part of its work that has its own span. */
+  withSpan(span: Span): RequestCall {
+    return this.#derive(this.deadlineMs, { span });
   }
 
-  /** The same request, with less time for a part of its work. */
-  until(deadlineMs: number): RequestCall {
-    return this.#part(Math.min(this.deadlineMs, deadlineMs), this.#traced);
+  #derive(deadlineMs: number, spanHolder: SpanHolder | undefined): RequestCall {
+    return new RequestCall(this.#caller, this.#clock, deadlineMs, { spanHolder, latency: this.latency });
   }
 
-  /** The same request, for a part of its work that has a span of its own. */
-  within(span: Span): RequestCall {
-    return this.#part(this.deadlineMs, { span });
-  }
-
-  #part(deadlineMs: number, traced: Traced | undefined): RequestCall {
-    const { latency } = this;
-    return new RequestCall(this.#caller, this.#clock, deadlineMs, { traced, latency, whole: this.#whole ?? this });
-  }
-
-  #end(): AbortController {
-    const ending = new AbortController();
+  #createController(): AbortController {
+    const controller = new AbortController();
     const { signal } = this.#caller;
-    const left = (): void => ending.abort(signal.reason);
-    if (signal.aborted) left();
-    else signal.addEventListener('abort', left, { once: true });
+    const abort = (): void => controller.abort(signal.reason);
+    if (signal.aborted) abort();
+    else signal.addEventListener('abort', abort, { once: true });
     const leftMs = this.deadlineMs - this.#clock.monotonicMs();
     if (leftMs <= timerMsMax) {
-      // Rounded up, so that whoever looks at the clock then finds the deadline passed.
-      const cancel = this.#clock.after(Math.max(0, Math.ceil(leftMs)), () => ending.abort(new DeadlineExceededError()));
+      // Rounded up, so that the deadline has passed by the clock when the timer fires.
+      const cancel = this.#clock.after(Math.max(0, Math.ceil(leftMs)), () =>
+        controller.abort(new DeadlineExceededError()),
+      );
       this.#caller.onEnd(cancel);
     }
-    return ending;
+    return controller;
   }
 }
 
-/** The same call, with less time for a part of its work. */
+/** The same call, with an earlier deadline for a part of its work. */
 export const withDeadline = (call: Call, deadlineMs: number): Call =>
   call instanceof RequestCall
-    ? call.until(deadlineMs)
+    ? call.withDeadline(deadlineMs)
     : {
-        ...detached(call),
+        ...detach(call),
         signal: call.signal,
         latency: call.latency,
         deadlineMs: Math.min(call.deadlineMs, deadlineMs),
       };
 
-/** The same call, for a part of its work that has a span of its own. */
+/** The same call, for a part of its work that has its own span. */
 export const withSpan = (call: Call, span: Span): Call =>
   call instanceof RequestCall
-    ? call.within(span)
-    : { ...detached(call), signal: call.signal, isAborted: call.isAborted, latency: call.latency, trace: span };
+    ? call.withSpan(span)
+    : { ...detach(call), signal: call.signal, isAborted: call.isAborted, latency: call.latency, trace: span };
 
-/** Does work in a span of its own where the request is sampled, and otherwise nothing but the work. */
+/** Runs work in its own span if the request is sampled, and runs just the work otherwise. */
 export function inSpan<T>(call: Call, name: string, work: (call: Call) => T, options?: SpanOptions): T {
   const span = call.trace?.child(name, options);
-  return span ? endAfter(span, () => work(withSpan(call, span))) : work(call);
+  return span ? runInSpan(span, () => work(withSpan(call, span))) : work(call);
 }
 
-/** Before the next step of work that nobody waits for any more. Throws what ended the call. */
+/** Checks before the next step of work. Throws the reason that aborted the call. */
 export function throwIfAborted(call: Call): void {
   if (call.isAborted) throw call.signal?.reason;
 }
 
-/** Waits for work, but no longer than the call lasts. The work goes on; others may share it. */
-export function withinCall<T>(clock: Clock, call: Call, work: Promise<T>): Promise<T> {
+/** Waits for work until the call ends. The work itself goes on, because others may share it. */
+export function awaitWithin<T>(clock: Clock, call: Call, work: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
-    let ended = (): void => {};
-    // First of all: work that fails while nobody listens would end the process.
+    let stopWaiting = (): void => {};
+    // Attached first: an unhandled rejection would end the process.
     work.then(
       (value) => {
-        ended();
+        stopWaiting();
         resolve(value);
       },
       (error: unknown) => {
-        ended();
+        stopWaiting();
         reject(error);
       },
     );
@@ -213,13 +175,13 @@ export function withinCall<T>(clock: Clock, call: Call, work: Promise<T>): Promi
     const aborted = (): void => reject(signal?.reason);
     if (signal?.aborted) aborted();
     signal?.addEventListener('abort', aborted, { once: true });
-    // A signal knows the deadline already.
+    // A signal already includes the deadline.
     const leftMs = signal ? Number.POSITIVE_INFINITY : call.deadlineMs - clock.monotonicMs();
     const cancel =
       leftMs <= timerMsMax
         ? clock.after(Math.max(0, Math.ceil(leftMs)), () => reject(new DeadlineExceededError()))
         : undefined;
-    ended = () => {
+    stopWaiting = () => {
       cancel?.();
       signal?.removeEventListener('abort', aborted);
     };

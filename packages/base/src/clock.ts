@@ -1,15 +1,15 @@
 /**
- * Time as an argument. Nothing outside the server's entry reads the machine's clock or sets a timer by itself, so a
- * test can move time by hand and a simulation can run hours in a second.
+ * Time as an argument. Only the server's entry point uses the machine's clock and timers, so a test can move time by
+ * hand and a simulation can run hours in a second.
  */
 export interface Clock {
   /** Wall time in milliseconds since 1970. It may jump; only timestamps and token lifetimes may depend on it. */
   now(): number;
-  /** Milliseconds that only ever grow. Deadlines, back-offs and measures depend on this one. */
+  /** Milliseconds that never decrease, for deadlines, backoffs and metrics. */
   monotonicMs(): number;
-  /** Calls back once after a delay. The returned function takes the call back and may be called at any time. */
+  /** Calls back once after a delay. The returned function cancels the timer and may be called at any time. */
   after(delayMs: number, callback: () => void): () => void;
-  /** Calls back once when all that is ready now has been worked on: what piles up until then can go out together. */
+  /** Calls back once after all callbacks that are ready now (`setImmediate`), so that their output can be sent together. */
   soon(callback: () => void): void;
 }
 
@@ -23,7 +23,7 @@ export const systemClock: Clock = {
   soon: (callback) => void setImmediate(callback),
 };
 
-/** Waits, or ends early with the signal's reason. */
+/** Waits for a delay, or rejects with the signal's reason. */
 export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason);

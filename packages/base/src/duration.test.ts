@@ -8,7 +8,7 @@ test.each([
   [60_000, '1m0s'],
   [5_400_000, '1h30m0s'],
   [-90_000, '-1m30s'],
-])('%d ms are written as %s, and read as such', (ms, text) => {
+])('%d ms are formatted as %s, and parsed back', (ms, text) => {
   expect(formatDuration(ms)).toBe(text);
   expect(parseDuration(text)).toBe(ms);
 });

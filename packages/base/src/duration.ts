@@ -2,7 +2,7 @@ const unitsMs: Readonly<Record<string, number>> = {
   ns: 1e-6,
   us: 1e-3,
   µs: 1e-3,
-  // The Greek letter, which looks the same as the micro sign.
+  // The Greek letter looks the same as the micro sign.
   μs: 1e-3,
   ms: 1,
   s: 1000,
@@ -10,7 +10,7 @@ const unitsMs: Readonly<Record<string, number>> = {
   h: 3_600_000,
 };
 
-/** As Go writes it: `1h30m0s`, `1.5s`, `20ms`, `0s`. */
+/** Formats a duration as Go does: `1h30m0s`, `1.5s`, `20ms`, `0s`. */
 export function formatDuration(ms: number): string {
   if (ms < 0) return `-${formatDuration(-ms)}`;
   if (ms > 0 && ms < msPerSecond) return `${ms}ms`;
@@ -24,7 +24,7 @@ const msPerSecond = 1000;
 const msPerMinute = 60_000;
 const minutesPerHour = 60;
 
-/** Milliseconds of a duration as operators write it: `1h30m`, `500ms`, `1.5s`, `0`. Undefined when it is none. */
+/** Parses a duration such as `1h30m`, `500ms`, `1.5s` or `0` to milliseconds. Undefined if it is invalid. */
 export function parseDuration(text: string): number | undefined {
   if (/^[-+]?0$/.test(text)) return 0;
   if (

@@ -4,29 +4,28 @@ export {
   callUntil,
   type Caller,
   DeadlineExceededError,
-  detached,
-  ExternalWait,
+  detach,
   inSpan,
   RequestCall,
   throwIfAborted,
-  type Traced,
+  type SpanHolder,
   withDeadline,
   withSpan,
-  withinCall,
+  awaitWithin,
 } from './call.ts';
 export { type Clock, sleep, systemClock } from './clock.ts';
 export { formatDuration, parseDuration } from './duration.ts';
-export { follow } from './follow.ts';
+export { pollChanges } from './poll-changes.ts';
 export { invariant, unreachable } from './invariant.ts';
 export { type LatencyPart, latencyParts, LatencyTracker, trackLatency } from './latency.ts';
 export { nearestName } from './nearest-name.ts';
 export { getOwn, setOwn } from './own.ts';
 export { type Random, seededRandom, systemRandom } from './random.ts';
-export { Scope } from './scope.ts';
-export { atOnce, inOneStep, largeBytesMin, perform, resultOf, type Steps, type Work } from './steps.ts';
-export { TurnBudget, type Turns, turnsOf } from './turns.ts';
+export { CleanupStack } from './cleanup-stack.ts';
+export { runSync, toSyncTask, largeBytesMin, runTask, awaitValue, type SyncTask, type Task } from './task.ts';
+export { TimeSlice, type TaskScheduler, schedulerOf } from './task-scheduler.ts';
 export {
-  endAfter,
+  runInSpan,
   isSampled,
   parseTraceContext,
   serverAttributes,

@@ -1,6 +1,6 @@
-/** A promise of ours to ourselves. Never for input: what a client sends is answered, not asserted. */
-export function invariant(fact: unknown, whatWouldGoWrong: string): asserts fact {
-  if (!fact) throw new InvariantError(whatWouldGoWrong);
+/** Asserts an internal guarantee. Never for input: invalid requests get an error response. */
+export function invariant(fact: unknown, consequence: string): asserts fact {
+  if (!fact) throw new InvariantError(consequence);
 }
 
 class InvariantError extends Error {
@@ -9,5 +9,5 @@ class InvariantError extends Error {
 
 /** Ends a switch over a closed set: a new member then fails to compile at every place that must decide. */
 export function unreachable(value: never): never {
-  throw new InvariantError(`a case nobody thought of: ${JSON.stringify(value)}`);
+  throw new InvariantError(`unhandled case: ${JSON.stringify(value)}`);
 }

@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from '@jest/globals';
-import { type Clock, LatencyTracker, systemClock, trackLatency } from './index.ts';
+import { type Caller, type Clock, LatencyTracker, RequestCall, systemClock, trackLatency } from './index.ts';
 
 let nowMs: number;
 let reads: number;
@@ -17,7 +17,7 @@ beforeEach(() => {
   tracker = new LatencyTracker(clock);
 });
 
-test('waits of one part add up, and those at the same time count once', () => {
+test('waits of one part add up, and overlapping ones count once', () => {
   tracker.begin('storage');
   nowMs += 10;
   tracker.begin('storage');
@@ -34,7 +34,24 @@ test('waits of one part add up, and those at the same time count once', () => {
   expect(tracker.sinceStartMs()).toBe(131);
 });
 
-test('what is done at once is no wait and does not read the clock', () => {
+test('overlapping waits count once across calls derived from one request', () => {
+  const whole = new RequestCall({} as Caller, clock, 1_000, { latency: tracker }); // nothing else of the caller is used
+  const part = whole.withDeadline(500).withDeadline(400);
+  part.latency?.begin('webhooks');
+  nowMs += 10;
+  whole.latency?.begin('webhooks');
+  nowMs += 20;
+  part.latency?.end('webhooks');
+  nowMs += 10;
+  whole.latency?.end('webhooks');
+  nowMs += 50;
+  part.latency?.begin('webhooks');
+  nowMs += 1;
+  part.latency?.end('webhooks');
+  expect(tracker.totalMs('webhooks')).toBe(41);
+});
+
+test('a result that is no promise took no wait and reads no clock', () => {
   const before = reads;
   expect(trackLatency(tracker, 'authorization', 'decision')).toBe('decision');
   expect(reads).toBe(before);
@@ -44,7 +61,7 @@ test('what is done at once is no wait and does not read the clock', () => {
 test.each([
   ['succeeds', Promise.resolve('x'), { status: 'fulfilled', value: 'x' }],
   ['fails', Promise.reject(new Error('no')), { status: 'rejected', reason: new Error('no') }],
-])('work that %s is noted until then, and its outcome stays', async (_, work, outcome) => {
+])('work that %s is measured, and its outcome is unchanged', async (_, work, outcome) => {
   const tracked = trackLatency(tracker, 'admission', work);
   nowMs += 5;
   expect(await Promise.allSettled([tracked])).toEqual([outcome]);
@@ -52,7 +69,7 @@ test.each([
   expect(tracker.totalMs('admission')).toBe(5);
 });
 
-test('work of no request is left as it is', () => {
+test('without a tracker the work is returned unchanged', () => {
   const work = Promise.resolve();
   expect(trackLatency(undefined, 'storage', work)).toBe(work);
 });

@@ -1,13 +1,14 @@
 import type { Clock } from './clock.ts';
 
-/** What a request waits for. Whatever is left of its latency is our own work, or waiting for the processor. */
+/** What a request waits for. The rest of its latency is the server's own work, or waiting for the processor. */
 export const latencyParts = ['authentication', 'authorization', 'body', 'admission', 'storage', 'encoding'] as const;
 
-export type LatencyPart = (typeof latencyParts)[number];
+/** `webhooks` is not in the list of parts that add up: `admission` contains the time of its webhooks. */
+export type LatencyPart = (typeof latencyParts)[number] | 'webhooks';
 
 /**
- * Where the time of one request goes. Every request has one, so only waits are measured: a part that is done at once
- * reads no clock and counts as 0. Parts may overlap, as storage does when an admission plugin reads it.
+ * Where the time of one request goes. Only waits are measured, because every request has a tracker: a part that completes
+ * synchronously reads no clock and counts as 0. Parts may overlap, as storage does when an admission plugin reads it.
  */
 export class LatencyTracker {
   readonly startedMs: number;
@@ -19,7 +20,7 @@ export class LatencyTracker {
     this.startedMs = clock.monotonicMs();
   }
 
-  /** Each `begin` needs its `end`. Several waits for one part at the same time count as one. */
+  /** Each `begin` needs its `end`. Overlapping waits for one part count once. */
   begin(part: LatencyPart): void {
     const wait = (this.#waits[part] ??= new Wait());
     if (wait.running++ === 0) wait.sinceMs = this.#clock.monotonicMs();
@@ -45,7 +46,7 @@ class Wait {
   totalMs = 0;
 }
 
-/** Counts what work waits for; what it gives at once has waited for nothing. */
+/** Measures how long a result takes. A result that is no promise took no wait. */
 export function trackLatency<Result>(tracker: LatencyTracker | undefined, part: LatencyPart, result: Result): Result {
   if (!tracker || !(result instanceof Promise)) return result;
   tracker.begin(part);

@@ -1,12 +1,12 @@
 import { expect, test } from '@jest/globals';
 import { nearestName } from './nearest-name.ts';
 
-test('a typing error is told from its neighbours', () => {
+test('suggests the name that differs by a typing error', () => {
   expect(nearestName('prot', ['port', 'fresh', 'replicas'])).toBe('port');
   expect(nearestName('secure-prot', ['secure-port', 'etcd-prefix'])).toBe('secure-port');
 });
 
-test('a name that is like none of the known ones is not guessed at', () => {
+test('suggests nothing for a name that is unlike all known names', () => {
   expect(nearestName('zzzzzzzzzz', ['port', 'fresh'])).toBeUndefined();
   expect(nearestName('', [])).toBeUndefined();
 });

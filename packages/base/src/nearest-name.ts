@@ -1,14 +1,14 @@
-/** The name that was most likely meant, or undefined when none is close enough to be worth saying. */
+/** The most similar name, for the suggestion in an error message. Undefined if none is similar enough. */
 export function nearestName(typed: string, names: readonly string[]): string | undefined {
   const ranked = names
     .map((name) => ({ name, distance: distance(typed, name) }))
     .sort((a, b) => a.distance - b.distance);
   const best = ranked[0];
-  // Half of the letters wrong is no longer a typing error.
+  // More than half of the letters differ: this is no typing error.
   return best && best.distance <= Math.max(typed.length, best.name.length) / 2 ? best.name : undefined;
 }
 
-/** How many letters must be inserted, left out or replaced to make one of the other (Levenshtein). */
+/** The Levenshtein distance: how many letters must be inserted, removed or replaced. */
 function distance(from: string, to: string): number {
   let above = Array.from({ length: to.length + 1 }, (_, column) => column);
   for (const [row, letter] of Array.from(from).entries()) {

@@ -1,16 +1,16 @@
 import { randomFillSync, randomUUID } from 'node:crypto';
 
-/** Chance as an argument: a seeded source makes a run repeatable. */
+/** Randomness as an argument: a seeded source makes a run repeatable. */
 export interface Random {
   /** A whole number from 0 up to, but not including, the bound. */
   below(bound: number): number;
   /** A version 4 UUID. */
   uuid(): string;
-  /** Bytes for whoever asked, and for nobody else ever again. */
+  /** Random bytes, which are returned only once. */
   bytes(count: number): Buffer;
 }
 
-/** Random bytes are drawn in blocks: a call for each number costs ten times as much. */
+/** Random bytes are generated in blocks: a call for each number costs ten times as much. */
 const blockBytes = 4096;
 
 export function systemRandom(): Random {
@@ -32,16 +32,16 @@ export function systemRandom(): Random {
       const start = take(count);
       const taken = Buffer.allocUnsafe(count);
       block.copy(taken, 0, start, start + count);
-      // Some of them become keys, which nobody shall find here afterwards.
+      // Some become encryption keys, which must not stay in the block.
       block.fill(0, start, start + count);
       return taken;
     },
   };
 }
 
-/** A generator that gives the same numbers for the same seed (mulberry32). For tests and simulations only. */
+/** A repeatable generator (mulberry32), for tests and simulations only. */
 export function seededRandom(seed: number): Random {
-  const { floor, imul } = Math; // held here, because looking up a global takes long inside a test's context
+  const { floor, imul } = Math; // kept here, because reading a global is slow in Jest's context
   let state = seed >>> 0;
   const next = (): number => {
     state = (state + 0x6d2b79f5) >>> 0;

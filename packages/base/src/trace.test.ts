@@ -15,20 +15,20 @@ test.each<[string | undefined, TraceContext | undefined]>([
   [`00-${'0'.repeat(32)}-${spanId}-01`, undefined],
   [`00-${traceId}-${'0'.repeat(16)}-01`, undefined],
   [`00-${traceId.toUpperCase()}-${spanId}-01`, undefined],
-])('the traceparent %s is understood', (header, context) => {
+])('parses the traceparent %s', (header, context) => {
   expect(parseTraceContext(header, undefined)).toEqual(context);
 });
 
 test.each<[string, string, boolean]>([
-  ['is passed on', 'vendor=1,other=2', true],
-  ['is dropped where it is too long', 'v'.repeat(513), false],
-  ['is dropped where it would be no header', 'a=1\r\nx: y', false],
+  ['is propagated', 'vendor=1,other=2', true],
+  ['is dropped if it is too long', 'v'.repeat(513), false],
+  ['is dropped if it is no valid header', 'a=1\r\nx: y', false],
 ])('a tracestate %s', (_, state, isKept) => {
   const context = parseTraceContext(traceparent, state);
   expect(traceHeaders(context as TraceContext)).toEqual({ traceparent, ...(isKept && { tracestate: state }) });
 });
 
-describe('A part of the work', () => {
+describe('A span of a part of the work', () => {
   const began: string[] = [];
   const ended: unknown[] = [];
   const spanOf = (id: string): Span => ({
@@ -43,13 +43,13 @@ describe('A part of the work', () => {
   });
   const failure = new Error('failed');
 
-  test('has no span where the request is not sampled', () => {
+  test('does not exist if the request is not sampled', () => {
     expect(inSpan(callUntil(1), 'part', (call) => call)).toEqual(callUntil(1));
   });
 
   test.each<[string, () => unknown, unknown]>([
-    ['is done', () => 'at once', undefined],
-    ['is done later', async () => 'later', undefined],
+    ['succeeds', () => 'at once', undefined],
+    ['succeeds later', async () => 'later', undefined],
     [
       'fails',
       () => {
@@ -58,7 +58,7 @@ describe('A part of the work', () => {
       failure,
     ],
     ['fails later', () => Promise.reject(failure), failure],
-  ])('ends its span when it %s', async (_, work, error) => {
+  ])('ends when the work %s', async (_, work, error) => {
     const call = callUntil(1, spanOf('whole'));
     const inner: unknown[] = [];
     const part = async (): Promise<unknown> =>

@@ -1,30 +1,30 @@
 /**
- * Tracing as far as everything between the socket and etcd knows of it: a span of a sampled request, below which each
- * stage that waits begins a span of its own. A request that is not sampled has no span at all, so it costs one look.
+ * The tracing interface for all code between the socket and etcd. A sampled request has a span, and each stage that waits
+ * starts a child span. A request that is not sampled has no span, so it costs one check.
  */
 
-/** W3C Trace Context, as it is passed on. */
+/** W3C Trace Context, as it is propagated. */
 export interface TraceContext {
   /** 32 hexadecimal digits. */
   readonly traceId: string;
-  /** 16 hexadecimal digits: the span that this work is part of. */
+  /** 16 hexadecimal digits: the span that this work belongs to. */
   readonly spanId: string;
   /** Bit 0: the caller records this trace. */
   readonly flags: number;
-  /** The value of `tracestate`, which is passed on as it came. */
+  /** The value of `tracestate`, which is propagated unchanged. */
   readonly state?: string;
 }
 
-/** A part of a sampled request. Nothing here throws or waits. */
+/** A span of a sampled request. Its methods neither throw nor wait. */
 export interface Span {
-  /** For the headers of requests to others. */
+  /** For the headers of outgoing requests. */
   readonly context: TraceContext;
-  /** Starts a span below this one. */
+  /** Starts a child span. */
   child(name: string, options?: SpanOptions): Span;
   set(attributes: SpanAttributes): void;
-  /** Marks it as failed, by a kind of failure such as a status code. */
+  /** Marks the span as failed, with an error type such as a status code. */
   fail(type: string): void;
-  /** Only the first call counts. Of an error only the name is exported: its message may repeat what was sent. */
+  /** Only the first call counts. Only the error's name is exported: its message may quote the request. */
   end(error?: unknown): void;
 }
 
@@ -32,17 +32,17 @@ export interface SpanOptions {
   /** `client` for a request to another process; `internal` by default. */
   readonly kind?: 'internal' | 'client';
   readonly attributes?: SpanAttributes;
-  /** When it began, on the monotonic clock; now by default. */
+  /** Start time on the monotonic clock; now by default. */
   readonly startMs?: number;
 }
 
-/** By the names of OpenTelemetry's semantic conventions where there are some. Never a secret. */
+/** Named by OpenTelemetry's semantic conventions where they exist. Never a secret. */
 export type SpanAttributes = Readonly<Record<string, string | number | boolean>>;
 
 export const isSampled = ({ flags }: TraceContext): boolean => (flags & 1) === 1;
 
-/** Does work in a span, which ends with it. */
-export function endAfter<T>(span: Span, work: () => T): T {
+/** Runs work in a span, and ends the span with it. */
+export function runInSpan<T>(span: Span, work: () => T): T {
   try {
     const result = work();
     if (result instanceof Promise)
@@ -58,14 +58,14 @@ export function endAfter<T>(span: Span, work: () => T): T {
   }
 }
 
-/** The headers that make a request to another server a part of the trace. */
+/** The headers that propagate a trace to another server. */
 export function traceHeaders(context: TraceContext): Readonly<Record<string, string>> {
   const { traceId, spanId, flags, state } = context;
   const traceparent = `00-${traceId}-${spanId}-${flags.toString(16).padStart(2, '0')}`;
   return { traceparent, ...(state !== undefined && { tracestate: state }) };
 }
 
-/** Where a request goes. Path and query may hold secrets of that server, and are left out. */
+/** The destination of a request. Path and query may hold secrets of that server, so they are omitted. */
 export const serverAttributes = ({ hostname, port, protocol }: URL): SpanAttributes => ({
   'server.address': hostname,
   'server.port': port === '' ? (defaultPorts[protocol] ?? 0) : Number(port),
@@ -73,19 +73,19 @@ export const serverAttributes = ({ hostname, port, protocol }: URL): SpanAttribu
 
 const defaultPorts: Readonly<Record<string, number>> = { 'http:': 80, 'https:': 443 };
 
-const traceparentForm = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
+const traceparentPattern = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
 
-/** What W3C Trace Context requires to propagate; a longer `tracestate` is dropped, which it allows. */
+/** W3C Trace Context requires propagating this many characters, and allows dropping a longer `tracestate`. */
 const stateCharactersMax = 512;
 
-/** Undefined for headers that are absent or hold nothing that could be passed on. */
+/** Undefined if the headers are absent or invalid. */
 export function parseTraceContext(
   traceparent: string | undefined,
   tracestate: string | undefined,
 ): TraceContext | undefined {
   if (traceparent === undefined) return undefined;
-  const [, version = 'ff', traceId = '', spanId = '', flags = '', more] = traceparentForm.exec(traceparent) ?? [];
-  // Version 00 ends with its flags, later ones may add to them, and ff is none.
+  const [, version = 'ff', traceId = '', spanId = '', flags = '', more] = traceparentPattern.exec(traceparent) ?? [];
+  // Version 00 ends after the flags, later versions may append fields, and ff is invalid.
   if (version === 'ff' || (version === '00' && more !== undefined)) return undefined;
   if (/^0+$/.test(traceId) || /^0+$/.test(spanId)) return undefined;
   const isState = tracestate !== undefined && tracestate.length <= stateCharactersMax && /^[ -~]+$/.test(tracestate);

@@ -6,7 +6,7 @@
  *   node --conditions=source packages/controllers/bench/many-objects.ts [objects, 100000 by default] [owners | namespace | held]
  */
 import { randomUUID } from 'node:crypto';
-import { callUntil, Scope, systemClock as clock, systemRandom } from '@cluster-apiserver/base';
+import { callUntil, CleanupStack, systemClock as clock, systemRandom } from '@cluster-apiserver/base';
 import { kinds } from '@cluster-apiserver/kinds';
 import { bytesOf, decode, encodeStored, type KubeObject, type ObjectMeta } from '@cluster-apiserver/model';
 import { create, deleteObject, openRegistry, type Resource } from '@cluster-apiserver/registry';
@@ -24,7 +24,7 @@ const limitMs = 15 * 60_000;
 /** How long a held namespace is watched for requests that it should not cause. */
 const quietMs = 20_000;
 
-const scope = new Scope();
+const scope = new CleanupStack();
 const { store: direct } = await openLargeStore(scope);
 
 const requests = { reads: 0, writes: 0, barriers: 0, lists: 0 };
@@ -32,7 +32,7 @@ const counted = (store: Store): Store => ({
   ...store,
   get: (...args) => (requests.reads++, store.get(...args)),
   list: (...args) => (requests.lists++, store.list(...args)),
-  head: (...args) => (requests.barriers++, store.head(...args)),
+  readLatestRevision: (...args) => (requests.barriers++, store.readLatestRevision(...args)),
   create: (...args) => (requests.writes++, store.create(...args)),
   update: (...args) => (requests.writes++, store.update(...args)),
   delete: (...args) => (requests.writes++, store.delete(...args)),
@@ -45,8 +45,8 @@ const registry = openRegistry({
   random: systemRandom(),
   report: () => {},
 });
-scope.onClose('cache', () => registry.cache.close());
-await registry.cache.filled;
+scope.defer('cache', () => registry.cache.close());
+await registry.cache.firstLoad;
 const resourceOf = (plural: string): Resource =>
   registry.resources.find(({ kind }) => kind.plural === plural) as Resource; // both are served
 const [namespaces, accounts] = [resourceOf('namespaces'), resourceOf('serviceaccounts')];
@@ -74,7 +74,7 @@ async function fill(namespace: string, more: Partial<ObjectMeta>): Promise<void>
     }
   };
   await Promise.all(Array.from({ length: writers }, write));
-  await accounts.collection.reach(last, within());
+  await accounts.collection.waitUntilFresh(last, within());
 }
 
 const unmeasured: ControllerMeasures = {
@@ -98,7 +98,7 @@ const running = [
   }),
   drainNamespaces({ ...options, measures: unmeasured, report: () => {} }),
 ];
-scope.onClose('controllers', async () => {
+scope.defer('controllers', async () => {
   term.abort(new Error('the bench is over'));
   await Promise.all(running);
 });
@@ -158,11 +158,11 @@ if (isWanted('held')) {
   await make(namespaces, 'held', undefined);
   await fill('held', { finalizers: ['example.com/hold'] });
   let marked = 0;
-  accounts.collection.follow({
-    changed: ({ current }) => {
+  accounts.collection.subscribe({
+    onChange: ({ current }) => {
       if (current && !current.unreadable && current.lifecycle?.deletionTimestamp) marked++;
     },
-    interrupted: () => {},
+    onReset: () => {},
   });
   await measure(
     `namespace of ${count} held objects deleted`,

@@ -1,4 +1,4 @@
-import { inOneStep } from '@cluster-apiserver/base';
+import { toSyncTask } from '@cluster-apiserver/base';
 import { type KubeObject, notFound, partOf, StatusError } from '@cluster-apiserver/model';
 import { patch, type Resource } from '@cluster-apiserver/registry';
 import type { Call } from '@cluster-apiserver/storage';
@@ -39,7 +39,7 @@ export function changeObject(
     manager,
     warn: ignoreWarning,
     unknownFields: ignoreWarning,
-    change: inOneStep(changeThisOne),
+    change: toSyncTask(changeThisOne),
   };
   return unlessGone(patch(resource, name, options, call));
 }

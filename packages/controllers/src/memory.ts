@@ -22,7 +22,7 @@ export function readBarrier({ collection }: Resource, call: Call, signal: AbortS
   return new Promise((resolve, reject) => {
     const aborted = (): void => reject(signal.reason);
     signal.addEventListener('abort', aborted, { once: true });
-    const fresh = collection.reach(undefined, call) ?? Promise.resolve();
+    const fresh = collection.waitUntilFresh(undefined, call) ?? Promise.resolve();
     fresh.then(resolve, reject).finally(() => signal.removeEventListener('abort', aborted));
   });
 }
@@ -70,7 +70,7 @@ export function hasUnreadableWithin({ collection }: Resource, within: string): b
 
 /** Whether memory has been loaded; it is empty before, and again while the data of another etcd are read. */
 export const isLoaded = (resources: readonly Resource[]): boolean =>
-  resources.every(({ collection }) => collection.reached > 0);
+  resources.every(({ collection }) => collection.currentRevision > 0);
 
 /** How many objects of these kinds cannot be read. */
 export const unreadableCount = (resources: readonly Resource[]): number =>
@@ -94,9 +94,9 @@ export function followAll(resources: readonly Resource[], { changed, interrupted
     }
   };
   const stops = resources.map((resource) =>
-    resource.collection.follow({
-      changed: (change) => guarded(() => changed(resource, change)),
-      interrupted: () => guarded(interrupted),
+    resource.collection.subscribe({
+      onChange: (change) => guarded(() => changed(resource, change)),
+      onReset: () => guarded(interrupted),
     }),
   );
   return () => {

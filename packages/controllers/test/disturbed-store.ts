@@ -70,14 +70,14 @@ export function disturbedStore(store: Store): DisturbedStore {
     update: (...args) => writing('update', args[0], () => store.update(...args)),
     delete: (...args) => writing('delete', args[0], () => store.delete(...args)),
     watch: (prefix, after, signal) => watch(store.watch(prefix, after, signal)[Symbol.asyncIterator]()),
-    head: (...args) => {
+    readLatestRevision: (...args) => {
       asked.head++;
-      return store.head(...args);
+      return store.readLatestRevision(...args);
     },
-    askForProgress: () => store.askForProgress(),
-    reopenWatches: () => store.reopenWatches(),
-    get history() {
-      return store.history;
+    requestProgress: () => store.requestProgress(),
+    restartWatches: () => store.restartWatches(),
+    get historyNumber() {
+      return store.historyNumber;
     },
     onHistoryReplaced: (listener) => store.onHistoryReplaced(listener),
     hold: () => {

@@ -1,5 +1,5 @@
 /** Roles and bindings on a store in memory, and replicas that work on them. */
-import { callUntil, inOneStep, invariant, seededRandom } from '@cluster-apiserver/base';
+import { callUntil, toSyncTask, invariant, seededRandom } from '@cluster-apiserver/base';
 import { kinds } from '@cluster-apiserver/kinds';
 import { decode, type KubeObject, type PolicyRule, rbacGroup, type RbacSubject } from '@cluster-apiserver/model';
 import {
@@ -74,7 +74,7 @@ export function policyWorld(): PolicyWorld {
       await create(resource, draft as KubeObject, { namespace, ...quiet }, policyCall);
     },
     change: async (plural, name, change) => {
-      const options = { namespace: undefined, ...quiet, change: inOneStep(change) };
+      const options = { namespace: undefined, ...quiet, change: toSyncTask(change) };
       await patch(resourceIn(own, plural), name, options, policyCall);
     },
     remove: async (plural, name, namespace) => {
@@ -85,7 +85,7 @@ export function policyWorld(): PolicyWorld {
         ({ object }) => object,
         () => undefined,
       ),
-    lock: (plural, name) => store.lock(resourceIn(own, plural).collection.form.prefix + name),
+    lock: (plural, name) => store.lock(resourceIn(own, plural).collection.descriptor.prefix + name),
     close: async () => {
       for (const { cache } of opened) await cache.close();
       memory.close();

@@ -1,5 +1,5 @@
 /** Accounts and events to create and delete, and replicas that collect garbage. */
-import { inOneStep, type Clock, invariant, type Random, seededRandom } from '@cluster-apiserver/base';
+import { toSyncTask, type Clock, invariant, type Random, seededRandom } from '@cluster-apiserver/base';
 import { kinds } from '@cluster-apiserver/kinds';
 import { decode, type KubeObject, type OwnerReference } from '@cluster-apiserver/model';
 import {
@@ -120,7 +120,7 @@ export function createWorld({ store, clock, call }: WorldOptions): World {
       await patch(
         resourceOf(object),
         name,
-        { namespace, manager: 'a-test', change: inOneStep(changed), unknownFields: () => {}, ...quiet },
+        { namespace, manager: 'a-test', change: toSyncTask(changed), unknownFields: () => {}, ...quiet },
         call(),
       );
     },

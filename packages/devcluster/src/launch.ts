@@ -1,4 +1,4 @@
-import type { Scope } from '@cluster-apiserver/base';
+import type { CleanupStack } from '@cluster-apiserver/base';
 import fs from 'node:fs';
 import { bindDeveloper } from './developer.ts';
 import { etcdVersion } from './etcd-process.ts';
@@ -42,10 +42,10 @@ const etcdGraceMs = 15_000;
  * Starts etcd, the replicas and the front, each when what it needs is ready. The scope stops them in the order that
  * loses no request: the front takes nothing new, the replicas finish what they have, and the store goes last.
  */
-export async function launch(options: Options, launcher: Launcher, scope: Scope): Promise<Cluster> {
+export async function launch(options: Options, launcher: Launcher, scope: CleanupStack): Promise<Cluster> {
   const home = homeIn(options.dataDir);
   fs.mkdirSync(home.directory, { recursive: true, mode: 0o700 });
-  scope.onClose('lock', lock(home.lock, launcher.pid));
+  scope.defer('lock', lock(home.lock, launcher.pid));
   const leftovers = await endLeftovers(home, launcher.pid, launcher.clock);
   if (leftovers > 0) launcher.say(`Ended ${leftovers} process(es) that an earlier start had left behind.`);
   beginLogs(home.logs);
@@ -57,7 +57,7 @@ interface Child {
   readonly process: Supervised;
 }
 
-async function run(planned: Plan, home: Home, launcher: Launcher, scope: Scope): Promise<Cluster> {
+async function run(planned: Plan, home: Home, launcher: Launcher, scope: CleanupStack): Promise<Cluster> {
   const etcd: Child[] = [];
   const replicas: Child[] = [];
   const front: Child[] = [];
@@ -68,11 +68,11 @@ async function run(planned: Plan, home: Home, launcher: Launcher, scope: Scope):
     return { url, process: supervise(program, launcher, () => changed()) };
   };
 
-  scope.onClose('record', () => forgetChildren(home));
-  scope.onClose('etcd', () => stopAll(etcd, etcdGraceMs));
-  scope.onClose('front', () => stopAll(front, frontGraceMs));
-  scope.onClose('replicas', () => stopAll(replicas, replicaGraceMs));
-  scope.onClose('public address', () => front.forEach((child) => child.process.askToStop()));
+  scope.defer('record', () => forgetChildren(home));
+  scope.defer('etcd', () => stopAll(etcd, etcdGraceMs));
+  scope.defer('front', () => stopAll(front, frontGraceMs));
+  scope.defer('replicas', () => stopAll(replicas, replicaGraceMs));
+  scope.defer('public address', () => front.forEach((child) => child.process.askToStop()));
 
   etcd.push(...planned.etcd.map(begin));
   changed();
@@ -82,7 +82,7 @@ async function run(planned: Plan, home: Home, launcher: Launcher, scope: Scope):
   changed();
   const access = { ca: fs.readFileSync(home.ca, 'utf8'), token: fs.readFileSync(home.adminToken, 'utf8') };
   const ask = probe(access.ca, access.token);
-  scope.onClose('probe', () => ask.close());
+  scope.defer('probe', () => ask.close());
   const ready = async (url: string): Promise<true | undefined> =>
     (await ask.ready(Number(new URL(url).port))) || undefined;
   await allReady(replicas, ready);

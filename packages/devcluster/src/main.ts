@@ -1,4 +1,4 @@
-import { Scope, systemClock as clock, systemRandom } from '@cluster-apiserver/base';
+import { CleanupStack, systemClock as clock, systemRandom } from '@cluster-apiserver/base';
 import fs from 'node:fs';
 import { openFront } from './front/front.ts';
 import { probe } from './front/readiness.ts';
@@ -28,7 +28,7 @@ const [command, ...rest] = process.argv.slice(2);
 process.exit(command === frontCommand ? await front(rest) : await launcher(process.argv.slice(2)));
 
 async function launcher(args: readonly string[]): Promise<number> {
-  const scope = new Scope();
+  const scope = new CleanupStack();
   try {
     const options = parseOptions(args);
     if (options === undefined) {

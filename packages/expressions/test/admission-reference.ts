@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { atOnce, type Steps, type Work } from '@cluster-apiserver/base';
+import { runSync, type SyncTask, type Task } from '@cluster-apiserver/base';
 import type { AccessDecision, AccessQuestion } from '@cluster-apiserver/model';
 import {
   admissionEnvironment,
@@ -74,7 +74,8 @@ export interface Conditions {
 type Outcome = Partial<AdmissionAnswer> & { readonly steps?: number };
 
 /** The same answer by this package, without a break. */
-export const answer = (row: AdmissionAnswer): Outcome => atOnce(work(row, { answersLater: false }) as Steps<Outcome>);
+export const answer = (row: AdmissionAnswer): Outcome =>
+  runSync(work(row, { answersLater: false }) as SyncTask<Outcome>);
 
 /** The same answer, and how often the evaluation was interrupted. */
 export async function answerInTurns(
@@ -96,7 +97,7 @@ const steps = 1e9;
 function* work(
   { env = 'policy', expr, data = 'create', variables = [] }: AdmissionAnswer,
   { answersLater, turnSteps }: Conditions,
-): Work<Outcome> {
+): Task<Outcome> {
   const written = variables.map(([name, expression]) => ({ name, expression }));
   const composed = yield* compileVariables(environments.policy, written);
   const [fault] = composed.faults.values();

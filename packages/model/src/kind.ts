@@ -1,4 +1,4 @@
-import type { Steps } from '@cluster-apiserver/base';
+import type { SyncTask } from '@cluster-apiserver/base';
 import { isOfKubernetes } from './kubernetes-groups.ts';
 import type { FieldError } from './field-error.ts';
 import type { KubeObject } from './object.ts';
@@ -62,7 +62,7 @@ export interface KindForm<T extends KubeObject> {
   /** On a create there is no current object. */
   readonly validate?: (object: T, current: T | undefined) => readonly FieldError[];
   /** The same, besides or instead, for what may take longer than the event loop can give at once. */
-  readonly validateInSteps?: (object: T, current: T | undefined) => Steps<readonly FieldError[]>;
+  readonly validateInSteps?: (object: T, current: T | undefined) => SyncTask<readonly FieldError[]>;
   /** What the writer should know although the write succeeds. On a create there is no current object. */
   readonly warnings?: (object: T, current: T | undefined) => readonly string[];
   /** What a deletion waits for besides the finalizers in the metadata. */

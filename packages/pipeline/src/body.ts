@@ -4,8 +4,8 @@ import {
   getOwn,
   inSpan,
   largeBytesMin,
-  perform,
-  type Steps,
+  runTask,
+  type SyncTask,
   trackLatency,
 } from '@cluster-apiserver/base';
 import {
@@ -38,11 +38,11 @@ import type { Authenticated } from './facts.ts';
 const bodyBytesMax = 3 * 1024 * 1024;
 
 /** Reads a body. What is no text has to be told the form of what it holds, by kind and version. */
-export type BodyFormat = (body: Buffer, schemaOf: SchemaOf) => Steps<Parsed>;
+export type BodyFormat = (body: Buffer, schemaOf: SchemaOf) => SyncTask<Parsed>;
 type SchemaOf = Parameters<typeof parseProtobuf>[1];
 
 /** The scan comes first, alone: what it refuses is never parsed. */
-export function* json(body: Buffer): Steps<Parsed> {
+export function* json(body: Buffer): SyncTask<Parsed> {
   const text = body.toString();
   const scan = scanned(text);
   yield;
@@ -50,7 +50,7 @@ export function* json(body: Buffer): Steps<Parsed> {
 }
 
 /** The same for the body of an object: what is nested deeper is allowed in fields that its kind does not have. */
-function* objectJson(body: Buffer): Steps<Parsed> {
+function* objectJson(body: Buffer): SyncTask<Parsed> {
   const text = body.toString();
   const scan = scanned(text);
   yield;
@@ -69,7 +69,7 @@ function scanned(text: string): () => JsonScan {
   }
 }
 
-export function* yaml(body: Buffer): Steps<Parsed> {
+export function* yaml(body: Buffer): SyncTask<Parsed> {
   const text = body.toString();
   yield;
   return parseYaml(text);
@@ -154,7 +154,7 @@ export function readObject(
   clock: Clock,
   call: Call,
 ): KubeObject | Promise<KubeObject> {
-  return perform(clock, call, objectIn(kind, body, format, validation, warn), body.length >= largeBytesMin);
+  return runTask(clock, call, objectIn(kind, body, format, validation, warn), body.length >= largeBytesMin);
 }
 
 function* objectIn(
@@ -163,7 +163,7 @@ function* objectIn(
   format: BodyFormat,
   validation: FieldValidation,
   warn: (text: string) => void,
-): Steps<KubeObject> {
+): SyncTask<KubeObject> {
   const isOne = ({ kind: given, apiVersion }: Partial<TypeNames>): boolean =>
     (given || kind.kind) === kind.kind && (apiVersion || kind.apiVersion) === kind.apiVersion;
   const schemaOf: SchemaOf = (names) => (isOne(names) ? kind.schema : undefined);
@@ -240,7 +240,7 @@ const isWithin = (path: string | undefined, outer: string): boolean =>
   path !== undefined && (path === outer || path.startsWith(`${outer}.`) || path.startsWith(`${outer}[`));
 
 /** What a body says, or an answer that says why nobody can read it. */
-export function* readable(parse: Steps<Parsed>, what: string): Steps<Parsed> {
+export function* readable(parse: SyncTask<Parsed>, what: string): SyncTask<Parsed> {
   try {
     return yield* parse;
   } catch (error) {

@@ -1,7 +1,7 @@
 import { gunzipSync } from 'node:zlib';
 import { admission, type Authorizer } from '@cluster-apiserver/gates';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { type Call, LatencyTracker, seededRandom, sleep, systemClock, withinCall } from '@cluster-apiserver/base';
+import { type Call, LatencyTracker, seededRandom, sleep, systemClock, awaitWithin } from '@cluster-apiserver/base';
 import {
   type AccessQuestion,
   deleteOptions,
@@ -57,7 +57,10 @@ beforeEach(() => {
   const store = memoryStore(clock);
   registry = openRegistry({
     kinds: [machineKind, robotKind, noteKind],
-    store: { ...store, head: (call) => (unanswered ? new Promise(() => {}) : store.head(call)) },
+    store: {
+      ...store,
+      readLatestRevision: (call) => (unanswered ? new Promise(() => {}) : store.readLatestRevision(call)),
+    },
     keyPrefix: '/registry',
     clock,
     random,
@@ -85,7 +88,7 @@ beforeEach(() => {
       authenticator: {
         authenticate: (credentials, call) =>
           credentials.header('authorization') === 'slow'
-            ? withinCall(clock, call, new Promise<never>(() => {}))
+            ? awaitWithin(clock, call, new Promise<never>(() => {}))
             : users[credentials.header('authorization') ?? ''],
       },
       authorizer,

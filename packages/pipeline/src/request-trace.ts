@@ -1,4 +1,4 @@
-import { type Clock, isSampled, type Span, type TraceContext, type Traced } from '@cluster-apiserver/base';
+import { type Clock, isSampled, type Span, type TraceContext, type SpanHolder } from '@cluster-apiserver/base';
 import type { UserInfo } from '@cluster-apiserver/model';
 import { mastersGroup, monitoringGroup } from '@cluster-apiserver/gates';
 import type { Tracer } from '@cluster-apiserver/telemetry';
@@ -13,7 +13,7 @@ const trustedGroups: readonly string[] = [mastersGroup, monitoringGroup];
  * The span of one request, from its first byte to its last. Whether the caller decides about recording is known when he
  * is known, so a request that comes with a trace has no span before that, and gets it later with its own times.
  */
-export class RequestTrace implements Traced {
+export class RequestTrace implements SpanHolder {
   readonly #tracer: Tracer;
   readonly #clock: Clock;
   readonly #startMs: number;

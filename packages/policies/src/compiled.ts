@@ -1,4 +1,4 @@
-import type { Steps } from '@cluster-apiserver/base';
+import type { SyncTask } from '@cluster-apiserver/base';
 import {
   admissionEnvironment,
   type AdmissionOptions,
@@ -43,8 +43,8 @@ export type CompileExpression = (expression: string, options?: AdmissionOptions)
 /** `compileParts` compiles what is specific to this type of policies, and yields between expressions. */
 export function* compilePolicy<Policy extends KubeObject & { readonly spec: PolicySpec }, Parts>(
   policy: Policy,
-  compileParts: (policy: Policy, compile: CompileExpression) => Steps<Parts>,
-): Steps<CompiledPolicy<Policy, Parts>> {
+  compileParts: (policy: Policy, compile: CompileExpression) => SyncTask<Parts>,
+): SyncTask<CompiledPolicy<Policy, Parts>> {
   const { spec, metadata } = policy;
   const base = { name: metadata.name ?? '', policy, matches: matcherOf(spec.matchConstraints) };
   try {
@@ -78,7 +78,7 @@ export const compileBinding = <Binding extends KubeObject & { readonly spec: Bin
 export function* compileConditions(
   environment: Environment,
   conditions: readonly MatchCondition[],
-): Steps<readonly Expression[]> {
+): SyncTask<readonly Expression[]> {
   const compiled: Expression[] = [];
   for (const { expression } of conditions) {
     compiled.push(requireExpression(compileIn(environment, expression)));

@@ -1,10 +1,10 @@
-import type { Call, Steps } from '@cluster-apiserver/base';
+import type { Call, SyncTask } from '@cluster-apiserver/base';
 import type { Authorize } from '@cluster-apiserver/expressions';
 import type { Authorizer } from '@cluster-apiserver/gates';
 import { namespace as namespaceKind, type ParamKind } from '@cluster-apiserver/kinds';
 import { asServed, asStored, type KubeObject, type ServedKind } from '@cluster-apiserver/model';
 import { type Cached, known, type Resource } from '@cluster-apiserver/registry';
-import { textOfKey } from '@cluster-apiserver/storage';
+import { textOfItemKey } from '@cluster-apiserver/storage';
 import { ConfigurationError, type ParamObjects } from './params.ts';
 
 /** What policies and webhooks need to know of the server, all from memory. */
@@ -90,14 +90,14 @@ function* selectObjects(
   { served, collection, kind }: Resource,
   namespace: string | undefined,
   matches: (labels: Readonly<Record<string, string>>) => boolean,
-): Steps<readonly KubeObject[]> {
+): SyncTask<readonly KubeObject[]> {
   const within = namespace === undefined ? '' : `${namespace}/`;
   const items: Cached[] = [];
   collection.view().items.visit(within, (item) => item.key.startsWith(within) && items.push(item) > 0);
   const found: KubeObject[] = [];
   for (const [index, item] of items.entries()) {
     if (item.unreadable)
-      throw new ConfigurationError(`a parameter cannot be read: ${kind.plural}/${textOfKey(item.key)}`);
+      throw new ConfigurationError(`a parameter cannot be read: ${kind.plural}/${textOfItemKey(item.key)}`);
     if (matches(item.labels ?? {})) found.push(asServed(served, item.object));
     if (index % itemsPerStep === 0) yield;
   }

@@ -3,10 +3,10 @@
  * background, in steps; what did not change is kept. A write waits for what is being compiled, and for the objects that
  * this replica has acknowledged: so an object is in force on the replica that wrote it as soon as its writer knows.
  */
-import { type Call, type Clock, perform, type Steps } from '@cluster-apiserver/base';
+import { type Call, type Clock, runTask, type SyncTask } from '@cluster-apiserver/base';
 import { type KubeObject, StatusError } from '@cluster-apiserver/model';
 import type { Cached, Resource } from '@cluster-apiserver/registry';
-import { textOfKey } from '@cluster-apiserver/storage';
+import { textOfItemKey } from '@cluster-apiserver/storage';
 
 export interface FollowOptions<Compiled> {
   /** What an object is called in answers. */
@@ -47,7 +47,7 @@ export function followObjects<Compiled>({
   let cancelRetry: (() => void) | undefined;
   let isClosed = false;
 
-  function* compileAll(): Steps<void> {
+  function* compileAll(): SyncTask<void> {
     const upTo = changes;
     for (const kind of kinds) yield* kind.refresh();
     current = combine();
@@ -56,7 +56,7 @@ export function followObjects<Compiled>({
   }
   const startRound = (): void => {
     cancelRetry?.();
-    round = perform(clock, undefined, compileAll(), true) as Promise<void>; // large work is never done at once
+    round = runTask(clock, undefined, compileAll(), true) as Promise<void>; // large work is never done at once
     round.then(
       () => {
         round = undefined;
@@ -73,7 +73,7 @@ export function followObjects<Compiled>({
     changes++;
     if (!round && !isClosed) startRound();
   };
-  const stops = collections.map((collection) => collection.follow({ changed, interrupted: changed }));
+  const stops = collections.map((collection) => collection.subscribe({ onChange: changed, onReset: changed }));
   changed();
 
   const requireReadable = (): void => {
@@ -85,7 +85,7 @@ export function followObjects<Compiled>({
     );
   };
   const settleLater = async (call: Call): Promise<void> => {
-    await anyOfThem.reach('any', call);
+    await anyOfThem.waitUntilFresh('any', call);
     const upTo = changes;
     while (compiledChanges < upTo && !isClosed) {
       if (!round) startRound();
@@ -96,7 +96,7 @@ export function followObjects<Compiled>({
   return {
     settle: (call) => {
       if (compiledChanges < changes) return settleLater(call);
-      for (const collection of collections) if (!collection.knowsLocalWrites) return settleLater(call);
+      for (const collection of collections) if (!collection.hasLocalWrites) return settleLater(call);
       requireReadable();
       return undefined;
     },
@@ -119,14 +119,14 @@ interface Version<Compiled> {
 /** Objects of one kind, compiled. Each version of an object is compiled once. */
 export class CompiledObjects<Compiled> {
   readonly #resource: Resource;
-  readonly #compile: (object: KubeObject) => Steps<Compiled>;
+  readonly #compile: (object: KubeObject) => SyncTask<Compiled>;
   #byKey = new Map<string, Version<Compiled>>();
   /** In the order of their names. */
   current: readonly Compiled[] = [];
   /** One that is stored and has not been read since this replica began, if there is one. */
   unreadable: string | undefined;
 
-  constructor(resource: Resource, compile: (object: KubeObject) => Steps<Compiled>) {
+  constructor(resource: Resource, compile: (object: KubeObject) => SyncTask<Compiled>) {
     this.#resource = resource;
     this.#compile = compile;
   }
@@ -135,7 +135,7 @@ export class CompiledObjects<Compiled> {
     return this.#resource.collection;
   }
 
-  *refresh(): Steps<void> {
+  *refresh(): SyncTask<void> {
     const items: Cached[] = [];
     this.collection.view().items.visit('', (item) => items.push(item) > 0);
     const next = new Map<string, Version<Compiled>>();
@@ -144,7 +144,7 @@ export class CompiledObjects<Compiled> {
       const known = this.#byKey.get(item.key);
       // What it said before holds until it can be read again: nobody escapes from a policy by a key that is lost.
       if (known && (known.item === item || item.unreadable)) next.set(item.key, known);
-      else if (item.unreadable) unreadable ??= `${this.#resource.kind.plural}/${textOfKey(item.key)}`;
+      else if (item.unreadable) unreadable ??= `${this.#resource.kind.plural}/${textOfItemKey(item.key)}`;
       else next.set(item.key, { item, compiled: yield* this.#compile(item.object) });
       yield;
     }

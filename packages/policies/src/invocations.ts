@@ -1,4 +1,4 @@
-import type { Steps } from '@cluster-apiserver/base';
+import type { SyncTask } from '@cluster-apiserver/base';
 import type { ParamRef, PolicySpec } from '@cluster-apiserver/kinds';
 import type { KubeObject, ServedKind } from '@cluster-apiserver/model';
 import type { CompiledBinding, CompiledPolicy } from './compiled.ts';
@@ -35,7 +35,7 @@ export function* invocationsOf<Policy extends AnyPolicy, Binding extends AnyBind
   matched: ServedKind,
   request: PolicyRequest,
   environment: PolicyEnvironment,
-): Steps<readonly (Invocation<Policy, Binding> | Misconfiguration<Policy, Binding>)[]> {
+): SyncTask<readonly (Invocation<Policy, Binding> | Misconfiguration<Policy, Binding>)[]> {
   let objects: ParamObjects | undefined;
   try {
     objects = requireParams(policy.policy.spec.paramKind, environment);

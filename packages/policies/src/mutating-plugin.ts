@@ -1,4 +1,4 @@
-import { perform } from '@cluster-apiserver/base';
+import { runTask } from '@cluster-apiserver/base';
 import type { MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding } from '@cluster-apiserver/kinds';
 import { compileBinding, compilePolicy } from './compiled.ts';
 import { withInForce } from './in-force.ts';
@@ -20,7 +20,7 @@ export function mutatingAdmissionPolicy(options: PolicyPluginOptions): Following
     mutate: withInForce(sources, (context, active) => {
       if (active.length === 0 || !context.object) return context.object;
       const request = new PolicyRequest(context, environment);
-      return perform(clock, context.call, mutateByPolicies(active, request, options));
+      return runTask(clock, context.call, mutateByPolicies(active, request, options));
     }),
     close: () => sources.fromApi.close(),
   };

@@ -1,4 +1,4 @@
-import { perform } from '@cluster-apiserver/base';
+import { runTask } from '@cluster-apiserver/base';
 import { withInForce } from './in-force.ts';
 import type { FollowingPlugin } from './policy-plugin.ts';
 import { PolicyRequest } from './request.ts';
@@ -17,7 +17,7 @@ export function mutatingAdmissionWebhook(options: WebhookPluginOptions): Followi
     mutate: withInForce(sources, (context, webhooks) => {
       if (webhooks.length === 0) return context.object;
       const request = new PolicyRequest(context, environment);
-      return perform(clock, context.call, mutating.mutate(webhooks, request));
+      return runTask(clock, context.call, mutating.mutate(webhooks, request));
     }),
     close: () => sources.fromApi.close(),
   };

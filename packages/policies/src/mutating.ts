@@ -1,4 +1,4 @@
-import type { Steps, Work } from '@cluster-apiserver/base';
+import type { SyncTask, Task } from '@cluster-apiserver/base';
 import {
   applyConfigurationFrom,
   BudgetExceededError,
@@ -45,7 +45,7 @@ const patching = { hasAuthorizer: true, hasPatchTypes: true };
 export function* compileMutations(
   { spec }: MutatingAdmissionPolicy,
   compile: CompileExpression,
-): Steps<readonly CompiledMutation[]> {
+): SyncTask<readonly CompiledMutation[]> {
   const mutations: CompiledMutation[] = [];
   for (const { patchType, applyConfiguration, jsonPatch } of spec.mutations ?? []) {
     const expression = (applyConfiguration ?? jsonPatch)?.expression ?? '';
@@ -68,7 +68,7 @@ export function* mutateByPolicies(
   active: readonly ActiveMutatingPolicy[],
   request: PolicyRequest,
   options: EvaluateOptions,
-): Work<KubeObject> {
+): Task<KubeObject> {
   const failures: PolicyFailure[] = [];
   const invocations: MutatingInvocation[] = [];
   for (const one of active) {
@@ -104,7 +104,7 @@ function* requestAfter(
   request: PolicyRequest,
   failures: PolicyFailure[],
   options: EvaluateOptions,
-): Work<PolicyRequest> {
+): Task<PolicyRequest> {
   const object = yield* applyPolicy(invocation, request, failures, options);
   return object === request.object || sameJson(object, request.object) ? request : request.withObject(object);
 }
@@ -115,7 +115,7 @@ function* applyPolicy(
   request: PolicyRequest,
   failures: PolicyFailure[],
   { measures, clock }: EvaluateOptions,
-): Work<KubeObject> {
+): Task<KubeObject> {
   const { name, program } = policy;
   const failed = (message: string): void => void failures.push({ policy, binding, message, reason: 'Invalid' });
   if (program.fault !== undefined) {
@@ -165,7 +165,7 @@ function* applyMutation(
   matched: ServedKind,
   request: PolicyRequest,
   evaluation: Evaluation,
-): Work<KubeObject> {
+): Task<KubeObject> {
   const value = yield* evaluation.evaluate(compiled);
   if (patchType === 'ApplyConfiguration') {
     const configuration = applyConfigurationFrom(value);

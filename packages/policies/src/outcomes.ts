@@ -1,4 +1,4 @@
-import type { Clock, Work } from '@cluster-apiserver/base';
+import type { Clock, Task } from '@cluster-apiserver/base';
 import { BudgetExceededError, type Evaluation, EvaluationError, type Expression } from '@cluster-apiserver/expressions';
 import type { AdmissionContext } from '@cluster-apiserver/gates';
 import type { CheckError, ConditionMeasures } from './measures.ts';
@@ -16,7 +16,7 @@ export function* outcomeOf<T>(
   evaluation: Evaluation,
   expression: Expression,
   convert: (value: unknown) => T,
-): Work<Outcome<T>> {
+): Task<Outcome<T>> {
   try {
     return { value: convert(yield* evaluation.evaluate(expression)) };
   } catch (error) {
@@ -44,7 +44,7 @@ export function* meetsConditions(
   evaluation: Evaluation,
   conditions: readonly Expression[],
   { name, operation, measures, clock }: ConditionsOptions,
-): Work<Outcome<boolean>> {
+): Task<Outcome<boolean>> {
   if (conditions.length === 0) return { value: true };
   const startMs = clock.monotonicMs();
   const met = yield* evaluateAll(evaluation, conditions);
@@ -54,7 +54,7 @@ export function* meetsConditions(
   return met;
 }
 
-function* evaluateAll(evaluation: Evaluation, conditions: readonly Expression[]): Work<Outcome<boolean>> {
+function* evaluateAll(evaluation: Evaluation, conditions: readonly Expression[]): Task<Outcome<boolean>> {
   const errors: string[] = [];
   try {
     for (const condition of conditions) {

@@ -1,4 +1,4 @@
-import type { Steps } from '@cluster-apiserver/base';
+import type { SyncTask } from '@cluster-apiserver/base';
 import type { ParamKind, ParamRef } from '@cluster-apiserver/kinds';
 import type { KubeObject } from '@cluster-apiserver/model';
 import type { PolicyEnvironment } from './environment.ts';
@@ -10,7 +10,7 @@ export interface ParamObjects {
   select(
     namespace: string | undefined,
     matches: (labels: Readonly<Record<string, string>>) => boolean,
-  ): Steps<readonly KubeObject[]>;
+  ): SyncTask<readonly KubeObject[]>;
 }
 
 /** Why a policy or a binding cannot be evaluated; its failurePolicy applies. */
@@ -37,7 +37,7 @@ export function* paramsOf(
   ref: ParamRef | undefined,
   matches: (labels: Readonly<Record<string, string>>) => boolean,
   namespace: string | undefined,
-): Steps<readonly (KubeObject | undefined)[]> {
+): SyncTask<readonly (KubeObject | undefined)[]> {
   if (!objects || !ref) return [undefined];
   const found = yield* selectParams(objects, ref, matches, namespace);
   if (found.length === 0 && ref.parameterNotFoundAction === 'Deny')
@@ -50,7 +50,7 @@ function* selectParams(
   { name = '', namespace: given = '' }: ParamRef,
   matches: (labels: Readonly<Record<string, string>>) => boolean,
   ofRequest: string | undefined,
-): Steps<readonly KubeObject[]> {
+): SyncTask<readonly KubeObject[]> {
   if (!objects.namespaced && given !== '')
     throw new ConfigurationError('paramRef.namespace must not be provided for a cluster-scoped `paramKind`');
   const namespace = objects.namespaced ? given || ofRequest : undefined;

@@ -1,4 +1,4 @@
-import { type Clock, inOneStep, type Steps } from '@cluster-apiserver/base';
+import { type Clock, toSyncTask, type SyncTask } from '@cluster-apiserver/base';
 import type { AdmissionPlugin } from '@cluster-apiserver/gates';
 import type { KubeObject } from '@cluster-apiserver/model';
 import type { Resource } from '@cluster-apiserver/registry';
@@ -33,7 +33,7 @@ export interface FollowingPlugin extends AdmissionPlugin {
 }
 
 interface Compile<Policy, Binding> {
-  readonly policy: (object: KubeObject) => Steps<Policy>;
+  readonly policy: (object: KubeObject) => SyncTask<Policy>;
   readonly binding: (object: KubeObject) => Binding;
 }
 
@@ -46,7 +46,7 @@ export function policySources<
   compile: Compile<Policy, Binding>,
 ): Sources<ActivePolicy<Policy, Binding>> {
   const compiledPolicies = new CompiledObjects(policies, compile.policy);
-  const compiledBindings = new CompiledObjects(bindings, inOneStep(compile.binding));
+  const compiledBindings = new CompiledObjects(bindings, toSyncTask(compile.binding));
   return {
     obeys: obeysPolicies,
     fromFiles: compiledFromFiles(staticObjects, (objects) => compileStatic(objects, compile), { clock, compileFailed }),
@@ -63,7 +63,7 @@ export function policySources<
 function* compileStatic<Policy extends { readonly name: string }, Binding extends { readonly policyName: string }>(
   { policies, bindings }: StaticPolicies,
   compile: Compile<Policy, Binding>,
-): Steps<readonly ActivePolicy<Policy, Binding>[]> {
+): SyncTask<readonly ActivePolicy<Policy, Binding>[]> {
   const compiled: Policy[] = [];
   for (const policy of policies) compiled.push(yield* compile.policy(policy));
   return bindPolicies(compiled, bindings.map(compile.binding));

@@ -1,4 +1,4 @@
-import { invariant, type Steps } from '@cluster-apiserver/base';
+import { invariant, type SyncTask } from '@cluster-apiserver/base';
 import {
   type AdmissionValues,
   admissionValues,
@@ -142,7 +142,7 @@ export class PolicyRequest {
   }
 
   /** The object after a JSON patch to `objectFor`. Throws a PatchFailedError or a WrongTypeError. */
-  *applyPatch(matched: ServedKind, patch: JsonPatch): Steps<KubeObject> {
+  *applyPatch(matched: ServedKind, patch: JsonPatch): SyncTask<KubeObject> {
     return this.storedFrom(matched, yield* patchedByOperations(this.objectFor(matched), patch));
   }
 

@@ -1,4 +1,4 @@
-import { atOnce, type Clock, perform, type Steps } from '@cluster-apiserver/base';
+import { runSync, type Clock, runTask, type SyncTask } from '@cluster-apiserver/base';
 import type { KubeObject } from '@cluster-apiserver/model';
 
 /** Ends the names of objects that come from files, and of no others. */
@@ -71,14 +71,14 @@ export interface StaticSource<Objects> {
  */
 export function compiledFromFiles<Objects, One>(
   source: StaticSource<Objects> | undefined,
-  compile: (objects: Objects) => Steps<readonly One[]>,
+  compile: (objects: Objects) => SyncTask<readonly One[]>,
   { clock, compileFailed }: { readonly clock: Clock; readonly compileFailed: (error: unknown) => void },
 ): () => readonly One[] {
   if (!source) return () => none;
-  let compiled = atOnce(compile(source.current));
+  let compiled = runSync(compile(source.current));
   source.onChange(() => {
     const objects = source.current;
-    const work = perform(clock, undefined, compile(objects), true) as Promise<readonly One[]>; // large work is never done at once
+    const work = runTask(clock, undefined, compile(objects), true) as Promise<readonly One[]>; // large work is never done at once
     work.then((result) => {
       if (source.current === objects) compiled = result;
     }, compileFailed);

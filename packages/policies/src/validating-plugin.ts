@@ -1,4 +1,4 @@
-import { perform } from '@cluster-apiserver/base';
+import { runTask } from '@cluster-apiserver/base';
 import type { ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding } from '@cluster-apiserver/kinds';
 import { compileBinding, compilePolicy } from './compiled.ts';
 import { withInForce } from './in-force.ts';
@@ -19,7 +19,7 @@ export function validatingAdmissionPolicy(options: PolicyPluginOptions): Followi
     validate: withInForce(sources, (context, active) => {
       if (active.length === 0) return undefined;
       const request = new PolicyRequest(context, environment);
-      const done = perform(clock, context.call, validateByPolicies(active, request, options));
+      const done = runTask(clock, context.call, validateByPolicies(active, request, options));
       return done instanceof Promise ? done.then(() => undefined) : undefined;
     }),
     close: () => sources.fromApi.close(),

@@ -1,4 +1,4 @@
-import { perform } from '@cluster-apiserver/base';
+import { runTask } from '@cluster-apiserver/base';
 import { withInForce } from './in-force.ts';
 import type { FollowingPlugin } from './policy-plugin.ts';
 import { PolicyRequest } from './request.ts';
@@ -14,7 +14,7 @@ export function validatingAdmissionWebhook(options: WebhookPluginOptions): Follo
     validate: withInForce(sources, (context, webhooks) => {
       if (webhooks.length === 0) return undefined;
       const request = new PolicyRequest(context, environment);
-      const done = perform(clock, context.call, validateByWebhooks(webhooks, request, options));
+      const done = runTask(clock, context.call, validateByWebhooks(webhooks, request, options));
       return done instanceof Promise ? done.then(() => undefined) : undefined;
     }),
     close: () => sources.fromApi.close(),

@@ -1,4 +1,4 @@
-import type { Steps, Work } from '@cluster-apiserver/base';
+import type { SyncTask, Task } from '@cluster-apiserver/base';
 import { BudgetExceededError, Evaluation, type Expression, type Value } from '@cluster-apiserver/expressions';
 import type {
   AuditAnnotation,
@@ -33,7 +33,7 @@ type ValidatingInvocation = Invocation<CompiledValidatingPolicy, CompiledValidat
 export function* compileValidations(
   { spec }: ValidatingAdmissionPolicy,
   compile: CompileExpression,
-): Steps<ValidatingParts> {
+): SyncTask<ValidatingParts> {
   const validations: CompiledValidation[] = [];
   for (const validation of spec.validations ?? []) {
     const { expression, messageExpression } = validation;
@@ -65,7 +65,7 @@ export function* validateByPolicies(
   active: readonly ActiveValidatingPolicy[],
   request: PolicyRequest,
   options: EvaluateOptions,
-): Work<void> {
+): Task<void> {
   let first: Denial | undefined;
   for (const one of active) {
     yield;
@@ -103,7 +103,7 @@ function* enforce(
   request: PolicyRequest,
   annotations: Annotations,
   options: EvaluateOptions,
-): Work<Denial | undefined> {
+): Task<Denial | undefined> {
   const evaluator = new Evaluator(policy, request, request.valuesFor(matched, param), options);
   const actions = binding.binding.spec.validationActions ?? [];
   const { validations, auditAnnotations } = yield* failuresOf(evaluator, annotations);
@@ -191,7 +191,7 @@ interface Failures {
 
 const none: Failures = { validations: [], auditAnnotations: [] };
 
-function* failuresOf(evaluator: Evaluator, annotations: Annotations): Work<Failures> {
+function* failuresOf(evaluator: Evaluator, annotations: Annotations): Task<Failures> {
   const { policy, deciding, request, options } = evaluator;
   const { name, program } = policy;
   if (program.fault !== undefined) return ofAll({ error: program.fault, type: 'compile_error' });
@@ -225,7 +225,7 @@ const failureOf = ({ error, type }: Failed, index: number, seconds: number): Fai
 /** An error that keeps the whole policy from being evaluated. */
 const ofAll = (failed: Failed): Failures => ({ ...none, validations: [failureOf(failed, 0, 0)] });
 
-function* failedValidations(evaluator: Evaluator, { parts }: Program<ValidatingParts>): Work<readonly Failure[]> {
+function* failedValidations(evaluator: Evaluator, { parts }: Program<ValidatingParts>): Task<readonly Failure[]> {
   const { deciding, options } = evaluator;
   const failures: Failure[] = [];
   for (const [index, validation] of parts.validations.entries()) {
@@ -252,7 +252,7 @@ const messageBytesMax = 5 * 1024;
 function* messageOf(
   { compiledMessage, message = '', expression }: CompiledValidation,
   evaluator: Evaluator,
-): Work<string> {
+): Task<string> {
   if (compiledMessage) {
     const outcome = yield* outcomeOf(evaluator.describing, compiledMessage, trim);
     const made = outcome.error === undefined ? outcome.value : '';
@@ -287,7 +287,7 @@ function* collectAnnotations(
   evaluator: Evaluator,
   { parts }: Program<ValidatingParts>,
   annotations: Annotations,
-): Work<readonly Failure[]> {
+): Task<readonly Failure[]> {
   const { clock } = evaluator.options;
   const failures: Failure[] = [];
   for (const { key, compiled } of parts.auditAnnotations) {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { inOneStep, callUntil, seededRandom, systemClock as clock } from '@cluster-apiserver/base';
+import { toSyncTask, callUntil, seededRandom, systemClock as clock } from '@cluster-apiserver/base';
 import { type AdmissionPlugin, type AdmissionContext, admission } from '@cluster-apiserver/gates';
 import { decode, type Kind, type KubeObject, readApplied, StatusError } from '@cluster-apiserver/model';
 import { memoryStore } from '@cluster-apiserver/storage';
@@ -96,7 +96,7 @@ const changes: typeof creations = [
   [
     'patch',
     (options, name) => {
-      const change = inOneStep((object: KubeObject) => ({
+      const change = toSyncTask((object: KubeObject) => ({
         ...object,
         metadata: { ...object.metadata, labels: { a: 'b' } },
       }));

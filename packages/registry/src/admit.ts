@@ -1,4 +1,4 @@
-import { type Call, inSpan, resultOf, throwIfAborted, trackLatency, type Work } from '@cluster-apiserver/base';
+import { type Call, inSpan, awaitValue, throwIfAborted, trackLatency, type Task } from '@cluster-apiserver/base';
 import type { Admission, AdmissionContext, OperationOptions, Precondition } from '@cluster-apiserver/gates';
 import {
   type KubeObject,
@@ -7,7 +7,7 @@ import {
   StatusError,
   type UserInfo,
 } from '@cluster-apiserver/model';
-import { PremiseBrokenError, type Revision } from '@cluster-apiserver/storage';
+import { PreconditionFailedError, type Revision } from '@cluster-apiserver/storage';
 import type { Resource } from './resource.ts';
 
 /** Who sends a write, and what that has to get past. What the server does by itself has no requester. */
@@ -83,12 +83,12 @@ export function* admitDeletion(
   admitted: Admitted,
   options: AdmissionOptions,
   { name, oldObject }: Pick<Write, 'name' | 'oldObject'>,
-): Work<void> {
+): Task<void> {
   const { requester } = options;
   if (!requester) return;
   const context = contextOf(admitted, options, requester, { operation: 'DELETE', name, object: undefined, oldObject });
-  yield* resultOf(mutateTraced(requester, context));
-  yield* resultOf(validateTraced(requester, context));
+  yield* awaitValue(mutateTraced(requester, context));
+  yield* awaitValue(validateTraced(requester, context));
 }
 
 /** What is answered and never stored, as admission wants it. It relies on nothing: there is no write to refuse later. */
@@ -150,7 +150,7 @@ export async function createAdmitted(
     try {
       return await write(preconditions);
     } catch (error) {
-      if (!(error instanceof PremiseBrokenError)) throw error;
+      if (!(error instanceof PreconditionFailedError)) throw error;
       if (tries === triesMax)
         throw new StatusError(
           'ServiceUnavailable',
@@ -158,7 +158,7 @@ export async function createAdmitted(
           { retryAfterSeconds: 1 },
           { cause: error },
         );
-      await resource.collection.reach(error.revision, call);
+      await resource.collection.waitUntilFresh(error.revision, call);
     }
   }
 }

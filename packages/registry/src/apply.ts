@@ -1,4 +1,4 @@
-import type { Call, Steps, Work } from '@cluster-apiserver/base';
+import type { Call, SyncTask, Task } from '@cluster-apiserver/base';
 import {
   type Applied,
   ApplyConflictError,
@@ -55,7 +55,7 @@ function* decided(
   configuration: Applied,
   current: Outcome | undefined,
   options: ApplyOptions,
-): Work<Decision> {
+): Task<Decision> {
   const { kind } = resource;
   requireFewLabels(kind, configuration.values);
   const applied = yield* withConfiguration(resource, configuration, current, options);
@@ -82,7 +82,7 @@ function* withConfiguration(
   configuration: Applied,
   current: Outcome | undefined,
   { manager, force, part }: ApplyOptions,
-): Steps<KubeObject> {
+): SyncTask<KubeObject> {
   const empty = emptyOf(kind);
   const { apiVersion } = served;
   const applier = { manager, force, apiVersion, subresource: part?.name, time: formatTime(clock.now()) };

@@ -43,10 +43,10 @@ export class Channels {
     this.turns = turns;
     this.stateParts = new SharedParts(clock);
     this.changesParts = new SharedParts(clock);
-    collection.follow({
-      changed: (change) => this.#changed(change),
-      interrupted: (why) => {
-        if (why === 'read anew') this.snapshots.giveAllBack();
+    collection.subscribe({
+      onChange: (change) => this.#changed(change),
+      onReset: (why) => {
+        if (why === 'reloaded') this.snapshots.giveAllBack();
         this.changesParts.clear();
         for (const channel of this.#byName.values()) channel.interrupt();
       },
@@ -236,7 +236,7 @@ export class Channel {
     // More than one batch: watchers take it part by part from the window, and share the parts.
     if (events.length > 1 && bytes > batchBytesMax) return this.#skip();
     this.#unseen = [];
-    this.#begin(first.revision, new Batch(events, this.#collection.reached, bytes));
+    this.#begin(first.revision, new Batch(events, this.#collection.currentRevision, bytes));
   }
 
   /** Nobody is in step any more: everybody goes on from where he was. */

@@ -1,4 +1,4 @@
-import { type Call, perform, resultOf, type Work } from '@cluster-apiserver/base';
+import { type Call, runTask, awaitValue, type Task } from '@cluster-apiserver/base';
 import {
   alreadyExists,
   badRequest,
@@ -20,7 +20,7 @@ import {
   validateObjectMeta,
   withoutManagedFields,
 } from '@cluster-apiserver/model';
-import { CorruptValueError, KeyExistsError, type Stored } from '@cluster-apiserver/storage';
+import { CorruptValueError, KeyExistsError, type StoredValue } from '@cluster-apiserver/storage';
 import { admit, createAdmitted, mutate } from './admit.ts';
 import { generatedName } from './names.ts';
 import { MadeObject, type Outcome } from './outcome.ts';
@@ -43,10 +43,10 @@ const generatedNamesMax = 8;
 /** The whole meaning of "create", for every kind. */
 export function create(resource: Resource, incoming: KubeObject, options: WriteOptions, call: Call): Promise<Outcome> {
   return answering(async () => {
-    const drafted = perform(resource.clock, call, draftOf(resource, incoming, options));
+    const drafted = runTask(resource.clock, call, draftOf(resource, incoming, options));
     const draft = drafted instanceof Promise ? await drafted : drafted;
     const store = (named: KubeObject): Promise<Outcome> => {
-      const write = perform(resource.clock, call, writeOf(resource, named, options));
+      const write = runTask(resource.clock, call, writeOf(resource, named, options));
       return write instanceof Promise
         ? write.then((waitedFor) => stored(resource, waitedFor, options, call))
         : stored(resource, write, options, call);
@@ -67,10 +67,10 @@ export function create(resource: Resource, incoming: KubeObject, options: WriteO
   });
 }
 
-function* draftOf(resource: Resource, incoming: KubeObject, options: WriteOptions): Work<KubeObject> {
+function* draftOf(resource: Resource, incoming: KubeObject, options: WriteOptions): Task<KubeObject> {
   const fresh = yield* asNew(resource, incoming, options);
   const { name } = fresh.metadata;
-  const wanted = yield* resultOf(
+  const wanted = yield* awaitValue(
     mutate(resource, options, { operation: 'CREATE', name, object: fresh, oldObject: undefined }),
   );
   return wanted === fresh ? fresh : yield* completeMutated(resource, wanted, fresh, options, false);
@@ -86,7 +86,7 @@ export function* completeMutated(
   before: KubeObject,
   options: WriteOptions,
   isUpdate: boolean,
-): Work<KubeObject> {
+): Task<KubeObject> {
   const { kind } = resource;
   const { namespace, part, warn } = options;
   requireFewLabels(kind, mutated);
@@ -106,7 +106,7 @@ interface Write {
   readonly bytes: ByteString | undefined;
 }
 
-function* writeOf(resource: Resource, named: KubeObject, options: WriteOptions): Work<Write> {
+function* writeOf(resource: Resource, named: KubeObject, options: WriteOptions): Task<Write> {
   const object = yield* finished(resource, named, options);
   yield;
   return { object, bytes: options.dryRun ? undefined : encodeStored(object) };
@@ -117,14 +117,14 @@ export const buildNew = async (
   resource: ResourceKind,
   incoming: KubeObject,
   options: WriteOptions,
-): Promise<KubeObject> => perform(resource.clock, undefined, newObject(resource, incoming, options));
+): Promise<KubeObject> => runTask(resource.clock, undefined, newObject(resource, incoming, options));
 
-function* newObject(resource: ResourceKind, incoming: KubeObject, options: WriteOptions): Work<KubeObject> {
+function* newObject(resource: ResourceKind, incoming: KubeObject, options: WriteOptions): Task<KubeObject> {
   return yield* finished(resource, yield* asNew(resource, incoming, options), options);
 }
 
 /** A new object with an owner for each of its fields and an identity, but perhaps no name yet. */
-export function* asNew(resource: ResourceKind, incoming: KubeObject, options: WriteOptions): Work<KubeObject> {
+export function* asNew(resource: ResourceKind, incoming: KubeObject, options: WriteOptions): Task<KubeObject> {
   const { kind, served, clock } = resource;
   requireFewLabels(kind, incoming);
   const version = incoming.metadata.resourceVersion;
@@ -138,7 +138,7 @@ export function* asNew(resource: ResourceKind, incoming: KubeObject, options: Wr
 }
 
 /** A new object with its name, as its kind wants it and in canonical form, or an answer that says all that is wrong with it. */
-export function* finished({ kind }: ResourceKind, draft: KubeObject, options: WriteOptions): Work<KubeObject> {
+export function* finished({ kind }: ResourceKind, draft: KubeObject, options: WriteOptions): Task<KubeObject> {
   const object = canonical(kind, kind.prepare?.(draft, undefined) ?? draft);
   yield;
   requireBoundedValues(object);
@@ -187,7 +187,7 @@ async function stored(
   const { kind, store, collection } = resource;
   const name = object.metadata.name as string; // finished() refuses an object without one
   const { key, itemKey } = placeOf(resource, options.namespace, name);
-  const taken = (current: Stored): StatusError =>
+  const taken = (current: StoredValue): StatusError =>
     alreadyExists(kind, name, isLeaving(kind, current, itemKey) ? 'object is being deleted: ' : '');
   try {
     if (bytes === undefined) {
@@ -198,9 +198,9 @@ async function stored(
     }
     const { timeToLiveSeconds } = kind;
     const revision = await createAdmitted(resource, object, options, call, (premises) =>
-      store.create(key, bytesOf(bytes), { timeToLiveSeconds, source: object, premises }, call),
+      store.create(key, bytesOf(bytes), { timeToLiveSeconds, source: object, preconditions: premises }, call),
     );
-    collection.wrote(revision);
+    collection.noteLocalWrite(revision);
     return new MadeObject(object, revision, bytes);
   } catch (error) {
     if (error instanceof KeyExistsError) throw taken(error.current);
@@ -210,7 +210,7 @@ async function stored(
   }
 }
 
-function isLeaving(kind: Kind, current: Stored, itemKey: ByteString): boolean {
+function isLeaving(kind: Kind, current: StoredValue, itemKey: ByteString): boolean {
   try {
     return readStored(kind, current, itemKey).object.metadata.deletionTimestamp !== undefined;
   } catch (error) {

@@ -1,4 +1,4 @@
-import { type Call, throwIfAborted, turnsOf } from '@cluster-apiserver/base';
+import { type Call, throwIfAborted, schedulerOf } from '@cluster-apiserver/base';
 import { badRequest, type Status, StatusError, success } from '@cluster-apiserver/model';
 import { type DeleteOptions, deleteObject } from './delete.ts';
 import { type ListOptions, list } from './list.ts';
@@ -27,13 +27,13 @@ export async function deleteCollection(
   const todo = [...found.items.map(({ name }) => name), ...unreadable].values();
   let deleted = 0;
   const failures: unknown[] = [];
-  const turns = turnsOf(resource.clock);
+  const turns = schedulerOf(resource.clock);
   const work = async (): Promise<void> => {
     for (const name of todo) {
       try {
         throwIfAborted(call);
         // A dry run never waits for etcd, and would delete the whole collection in one turn of the event loop.
-        await turns.take(() => {});
+        await turns.schedule(() => {});
         await deleteObject(resource, name, { ...deletion, namespace: options.namespace, ofCollection: true }, call);
         deleted++;
       } catch (error) {

@@ -27,7 +27,7 @@ async function remove({ store, kind, collection }: Resource, { key }: Place, nam
   const [entry] = entries;
   if (entry?.key !== key) throw notFound(kind, name);
   try {
-    collection.wrote(await store.delete(key, entry.revision, call));
+    collection.noteLocalWrite(await store.delete(key, entry.revision, call));
   } catch (error) {
     // Somebody wrote in between, readable or not: that is another object to decide about.
     if (error instanceof RevisionMismatchError || error instanceof CorruptValueError)

@@ -1,4 +1,4 @@
-import type { Work } from '@cluster-apiserver/base';
+import type { Task } from '@cluster-apiserver/base';
 import {
   type FieldError,
   foregroundFinalizer,
@@ -60,7 +60,7 @@ export function deleteObject(resource: Resource, name: string, options: DeleteOp
       return await deleteReadable(resource, name, options, call);
     } catch (error) {
       // What is only locked away for now is whole.
-      if (!options.ignoreReadErrors || !(error instanceof CorruptValueError) || !error.lasting) throw error;
+      if (!options.ignoreReadErrors || !(error instanceof CorruptValueError) || !error.isPermanent) throw error;
       return { answer: await deleteUnreadable(resource, { ...options, name }, call), gone: true };
     }
   });
@@ -83,7 +83,7 @@ function* decided(
   name: string,
   current: Outcome | undefined,
   options: DeleteOptions,
-): Work<Decision> {
+): Task<Decision> {
   const { kind } = resource;
   if (!current) throw notFound(kind, name);
   requirePreconditions(kind, current, options);

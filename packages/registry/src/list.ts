@@ -1,4 +1,4 @@
-import { turnsOf } from '@cluster-apiserver/base';
+import { schedulerOf } from '@cluster-apiserver/base';
 import {
   badRequest,
   type FieldError,
@@ -13,7 +13,7 @@ import {
   itemKey,
   type Revision,
   RevisionCompactedError,
-  textOfKey,
+  textOfItemKey,
   type View,
 } from '@cluster-apiserver/storage';
 import { type Continuation, decodeContinue, encodeContinue } from './continue-token.ts';
@@ -85,7 +85,7 @@ async function chunkOf(
   const { collection } = resource;
   const { objects, more } = await selectInSlices(resource, view, options, after, limitOf(options));
   if (!more) return { items: objects, revision: view.revision };
-  collection.keep(view);
+  collection.retainView(view);
   return {
     items: objects,
     revision: view.revision,
@@ -105,7 +105,7 @@ function continued(
   const { key } = objects.at(-1) as StoredObject; // a list that goes on has as many as its limit
   const { within } = scopeOf(options);
   return {
-    continue: encodeContinue({ after: textOfKey(key.slice(within.length)), revision }),
+    continue: encodeContinue({ after: textOfItemKey(key.slice(within.length)), revision }),
     ...(!matcherOf(options) && { remainingItemCount: remaining(key) }),
   };
 }
@@ -127,14 +127,14 @@ async function pastChunk(
   const { within } = scopeOf(options);
   const limit = limitOf(options);
   const matches = matcherOf(options);
-  const turns = turnsOf(clock);
+  const turns = schedulerOf(clock);
   const items: StoredObject[] = [];
   for (let after = start; ; ) {
     const pageKeys = limit && (matches ? Math.max(limit, pageKeysMin) : limit);
-    const page = await collection.readPast({ within, after, limit: pageKeys }, revision, call);
+    const page = await collection.listFromStore({ within, after, limit: pageKeys }, revision, call);
     if (!options.readableOnly) requireNone(page.items.flatMap(({ unreadable }) => unreadable ?? []));
     for (const [index, item] of page.items.entries()) {
-      if (matches && index % matchedAtOnce === 0) await turns.take(() => {});
+      if (matches && index % matchedAtOnce === 0) await turns.schedule(() => {});
       after = item.key;
       if (item.unreadable || (matches && !matches(item))) continue;
       items.push(item);

@@ -26,7 +26,7 @@ export function readableOf(
   const waitedFor = changes.find(
     ({ key, current }) =>
       current?.unreadable &&
-      !current.unreadable.lasting &&
+      !current.unreadable.isPermanent &&
       channel.covers(key) &&
       (current.isAwaited || collection.get(key)?.revision === current.revision),
   );

@@ -1,4 +1,4 @@
-import type { Call, Steps, Work } from '@cluster-apiserver/base';
+import type { Call, SyncTask, Task } from '@cluster-apiserver/base';
 import {
   asServed,
   asStored,
@@ -26,7 +26,7 @@ import { type Decision, type Written, writeOver } from './write-over.ts';
 
 export interface PatchOptions extends WriteOptions {
   /** From the object as clients see it to the object as it shall be; changes nothing in place. Called again after a conflict. */
-  readonly change: (current: KubeObject) => Steps<unknown>;
+  readonly change: (current: KubeObject) => SyncTask<unknown>;
   /** Tells of fields that the patched object has and its kind does not know. */
   readonly unknownFields: (paths: readonly string[]) => void;
 }
@@ -43,14 +43,14 @@ export function patch(resource: Resource, name: string, options: PatchOptions, c
   });
 }
 
-function* decided(resource: Resource, name: string, current: Outcome, options: PatchOptions): Work<Decision> {
+function* decided(resource: Resource, name: string, current: Outcome, options: PatchOptions): Task<Decision> {
   const next = yield* patched(resource, name, current, options);
   requireUnchanged(resource.kind, next, current);
   yield;
   return yield* updated(resource, next, current, options);
 }
 
-function* patched({ served }: Resource, name: string, current: Outcome, options: PatchOptions): Steps<KubeObject> {
+function* patched({ served }: Resource, name: string, current: Outcome, options: PatchOptions): SyncTask<KubeObject> {
   const shown = asClientsSee(served, current);
   yield;
   const result = yield* options.change(shown);
@@ -85,7 +85,7 @@ export function requireUnchanged(kind: Kind, next: KubeObject, current: Outcome)
 }
 
 /** Runs a patch so that what the object or the machine does not take leaves as the client's mistake. */
-export function* withinBounds<T>(change: Work<T>): Work<T> {
+export function* withinBounds<T>(change: Task<T>): Task<T> {
   try {
     return yield* change;
   } catch (error) {

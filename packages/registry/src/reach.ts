@@ -12,8 +12,8 @@ export function reach(
   // What needs no fresh state waits for hardly anything.
   const isTraced = call.trace !== undefined && wanted !== 'any';
   const reaching = isTraced
-    ? inSpan(call, 'read barrier', (traced) => collection.reach(wanted, traced))
-    : collection.reach(wanted, call);
+    ? inSpan(call, 'read barrier', (traced) => collection.waitUntilFresh(wanted, traced))
+    : collection.waitUntilFresh(wanted, call);
   if (!reaching) return undefined;
   const { latency } = call;
   latency?.begin('storage');
@@ -21,7 +21,7 @@ export function reach(
   return reaching.then(ended, (error: unknown) => {
     ended();
     if (!(error instanceof RevisionTooLargeError)) throw error;
-    throw tooLargeResourceVersion(`Too large resource version: ${wanted}, current: ${collection.reached}`, {
+    throw tooLargeResourceVersion(`Too large resource version: ${wanted}, current: ${collection.currentRevision}`, {
       cause: error,
     });
   });

@@ -1,4 +1,4 @@
-import { type Call, resultOf, type Work } from '@cluster-apiserver/base';
+import { type Call, awaitValue, type Task } from '@cluster-apiserver/base';
 import {
   boundTo,
   conflict,
@@ -51,7 +51,7 @@ function* decided(
   next: KubeObject,
   current: Outcome | undefined,
   options: WriteOptions,
-): Work<Decision> {
+): Task<Decision> {
   const { kind } = resource;
   const expected = parseResourceVersion(next.metadata.resourceVersion);
   const { uid } = next.metadata;
@@ -82,16 +82,16 @@ export const asUpdate = (written: Written): Written =>
   written.removed ? { ...written, outcome: new MadeObject(written.outcome.object, written.over) } : written;
 
 /** A create by another verb, because the object is not there. It needs the right to create, too. */
-export function* createdInstead(resource: Resource, fresh: KubeObject, options: WriteOptions): Work<Decision> {
+export function* createdInstead(resource: Resource, fresh: KubeObject, options: WriteOptions): Task<Decision> {
   const { name } = fresh.metadata;
-  const draft = yield* resultOf(
+  const draft = yield* awaitValue(
     mutate(resource, options, { operation: 'CREATE', name, object: fresh, oldObject: undefined }),
   );
   const completed = draft === fresh ? fresh : yield* completeMutated(resource, draft, fresh, options, false);
   // The key is settled already, by the path.
   requireName(completed, name ?? '');
   const object = yield* finished(resource, completed, options);
-  yield* resultOf(options.requester?.authorizeCreate());
+  yield* awaitValue(options.requester?.authorizeCreate());
   return { write: object };
 }
 
@@ -103,7 +103,7 @@ export function* updated(
   incoming: KubeObject,
   current: Outcome,
   options: WriteOptions,
-): Work<Decision> {
+): Task<Decision> {
   const { kind, served, clock } = resource;
   requireFewLabels(kind, incoming);
   const { manager, part } = options;
@@ -120,20 +120,20 @@ export function* settled(
   owned: KubeObject,
   current: Outcome,
   options: WriteOptions,
-): Work<Decision> {
+): Task<Decision> {
   const live = current.object;
   const write = { operation: 'UPDATE', name: live.metadata.name, oldObject: live } as const;
   const asked = withIdentityOf(live, owned);
-  const wanted = yield* resultOf(mutate(resource, options, { ...write, object: asked }));
+  const wanted = yield* awaitValue(mutate(resource, options, { ...write, object: asked }));
   const object = wanted === asked ? asked : yield* completeMutated(resource, wanted, asked, options, true);
   yield;
   const decision = yield* decidedUpdate(resource, object, live, options);
-  yield* resultOf(admit(resource, options, { ...write, object: decision.write ?? decision.remove }));
+  yield* awaitValue(admit(resource, options, { ...write, object: decision.write ?? decision.remove }));
   return decision;
 }
 
 /** Throws an answer that says all that is wrong with it; the last finalizer's removal removes it. */
-function* decidedUpdate({ kind }: Resource, next: KubeObject, live: KubeObject, options: WriteOptions): Work<Decision> {
+function* decidedUpdate({ kind }: Resource, next: KubeObject, live: KubeObject, options: WriteOptions): Task<Decision> {
   const written = canonical(kind, kind.prepare?.(next, live) ?? next);
   yield;
   const object = withUntouchedTimes(live, written);

@@ -43,7 +43,7 @@ export interface RegistryOptions {
   readonly random: Random;
   readonly report: (event: WatchCacheEvent) => void;
   /** About etcd's election timeout: a watch that is behind and has not moved for so long begins anew. */
-  readonly standstillMs?: number;
+  readonly stallMs?: number;
   readonly shardedReads?: boolean;
   readonly readMeasures?: (kind: Kind) => ReadMeasures;
 }
@@ -66,7 +66,7 @@ export function openRegistry(options: RegistryOptions): Registry {
   const names = new Set(stored.map(({ storageName }) => storageName));
   invariant(names.size === stored.length, 'two kinds with the same storage name would overwrite objects of each other');
   const forms = stored.map((kind) => ({ ...cachedForm(kind, keyPrefix), measures: readMeasures?.(kind) }));
-  const cache = openWatchCache({ ...surroundings, prefix: `${keyPrefix}/`, forms });
+  const cache = openWatchCache({ ...surroundings, prefix: `${keyPrefix}/`, collections: forms });
   const sharedByWatches = { clock, turns: new WatchTurns(clock) };
   const tracked = trackedStore(store);
   const resources = stored.map((kind, index): Resource => {
@@ -95,7 +95,7 @@ export interface Place {
 export function placeOf({ collection, kind }: Resource, namespace: string | undefined, name: string): Place {
   const named = segment('Name', name);
   const path = kind.namespaced ? `${segment('Namespace', namespace ?? '')}/${named}` : named;
-  return { key: collection.form.prefix + path, itemKey: itemKey(path) };
+  return { key: collection.descriptor.prefix + path, itemKey: itemKey(path) };
 }
 
 /** An object as memory has it, at once and perhaps a moment old. Throws when it cannot be read. */

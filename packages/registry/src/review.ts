@@ -1,4 +1,4 @@
-import { atOnce, type Clock } from '@cluster-apiserver/base';
+import { runSync, type Clock } from '@cluster-apiserver/base';
 import { formatTime, type KubeObject, managedFieldsAfterUpdate, type Review } from '@cluster-apiserver/model';
 import { type AdmissionOptions, admitAnswered, type Requester } from './admit.ts';
 import { emptyOf, withManagedFields } from './create.ts';
@@ -21,6 +21,6 @@ export async function answerReview(
   const given = namespace === undefined ? incoming : inNamespace(incoming, namespace);
   const placed = await admitAnswered({ served: review, kind: review }, options, given);
   const writer = { manager, apiVersion: review.apiVersion, time: formatTime(clock.now()) };
-  const owners = atOnce(managedFieldsAfterUpdate(review.schema, emptyOf(review), placed, writer));
+  const owners = runSync(managedFieldsAfterUpdate(review.schema, emptyOf(review), placed, writer));
   return canonical(review, await review.answer(withManagedFields(placed, owners), requester.user, requester.call));
 }

@@ -42,7 +42,7 @@ beforeAll(async () => {
     const object = decode(robotKind.schema, { kind: 'Robot', apiVersion: 'v1', metadata }, () => {}) as KubeObject;
     await create(resource, object, { namespace, dryRun: false, manager: 'm', warn: () => {} }, call);
   }
-  await resource.collection.reach(undefined, call);
+  await resource.collection.waitUntilFresh(undefined, call);
   view = resource.collection.view();
 });
 afterAll(() => registry.cache.close());

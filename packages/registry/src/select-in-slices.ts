@@ -1,4 +1,4 @@
-import { type Turns, turnsOf } from '@cluster-apiserver/base';
+import { type TaskScheduler, schedulerOf } from '@cluster-apiserver/base';
 import type { SortedSet, View } from '@cluster-apiserver/storage';
 import type { Resource } from './resource.ts';
 import {
@@ -49,7 +49,7 @@ async function selectReadable(
   const scope = scopeOf(selection);
   const matches = matcherOf(selection);
   const items = candidates(view, kind, selection);
-  const turns = turnsOf(clock);
+  const turns = schedulerOf(clock);
   const walk = new Walk(items, scope, matches, startOf(scope, after), limit);
   if (matches) return walk.finish(turns);
   const isWhole = after === undefined && limit === Number.POSITIVE_INFINITY;
@@ -57,10 +57,10 @@ async function selectReadable(
   if (known) {
     const selected = await known;
     // What becomes of the lists that waited for it is not done in one moment.
-    return turns.takeNow(() => selected);
+    return turns.runOrSchedule(() => selected);
   }
   // Hundreds of lists that waited for the same revision become ready in one moment.
-  await turns.takeNow(() => walk.visit((visited) => visited === unselectedMax));
+  await turns.runOrSchedule(() => walk.visit((visited) => visited === unselectedMax));
   if (walk.isOver) return walk;
   return isWhole ? share(items, scope.within, () => walk.finish(turns)) : walk.finish(turns);
 }
@@ -111,9 +111,9 @@ class Walk implements Selected {
     });
   }
 
-  async finish(turns: Turns): Promise<Selected> {
+  async finish(turns: TaskScheduler): Promise<Selected> {
     // The first of a slice is always looked at, however late it is.
-    while (!this.isOver) await turns.take((isOver) => this.visit((visited) => visited > 0 && isOver()));
+    while (!this.isOver) await turns.schedule((isOver) => this.visit((visited) => visited > 0 && isOver()));
     return this;
   }
 }

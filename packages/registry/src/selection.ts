@@ -7,7 +7,7 @@ import {
   matchesShards,
   type ShardSelector,
 } from '@cluster-apiserver/model';
-import { CorruptValueError, itemKey, SortedSet, textOfKey, type View } from '@cluster-apiserver/storage';
+import { CorruptValueError, itemKey, SortedSet, textOfItemKey, type View } from '@cluster-apiserver/storage';
 import { type Cached, fieldTerm, labelTerm, type StoredObject, unreadableTerm } from './stored-object.ts';
 
 /** Which objects of a kind are meant. */
@@ -165,7 +165,7 @@ export function unreadableNames(view: View<Cached>, scope: Scope): string[] {
   const names: string[] = [];
   view.terms.get(unreadableTerm)?.items.visit(startOf(scope, undefined), ({ key }) => {
     if (!isWithin(scope, key)) return false;
-    names.push(textOfKey(key.slice(key.indexOf('/') + 1)));
+    names.push(textOfItemKey(key.slice(key.indexOf('/') + 1)));
     return true;
   });
   return names;

@@ -50,7 +50,7 @@ export function answerFor(error: unknown, scope: ReadScope = 'object'): unknown 
   if (error instanceof RevisionCompactedError)
     return new StatusError('Expired', `too old resource version: ${error.message}`, undefined, options);
   if (error instanceof RevisionTooLargeError) return tooLargeResourceVersion(error.message, options);
-  if (error instanceof CorruptValueError && !error.lasting)
+  if (error instanceof CorruptValueError && !error.isPermanent)
     return new StatusError('ServiceUnavailable', `${error.message} at present`, { retryAfterSeconds: 1 }, options);
   if (error instanceof CorruptValueError)
     return scope === 'collection'

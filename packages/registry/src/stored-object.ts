@@ -18,13 +18,13 @@ import {
 } from '@cluster-apiserver/model';
 import {
   type CacheItem,
-  type CollectionForm,
+  type CollectionDescriptor,
   CorruptValueError,
   type Entry,
   type Revision,
-  type Stored,
-  textOfKey,
-  type Unreadable,
+  type StoredValue,
+  textOfItemKey,
+  type UnreadableEntry,
 } from '@cluster-apiserver/storage';
 import type { Outcome } from './outcome.ts';
 
@@ -47,7 +47,7 @@ export class StoredObject implements Outcome, CacheItem {
   readonly stale: boolean;
   #uidHash: string | undefined;
 
-  constructor(kind: Kind, key: ByteString, { value, revision, stale, source }: Stored) {
+  constructor(kind: Kind, key: ByteString, { value, revision, stale, source }: StoredValue) {
     const own = ownForm(kind, value);
     const stored = byteString(own);
     const object = writtenObject(source) ?? decodeStored(stored);
@@ -55,7 +55,7 @@ export class StoredObject implements Outcome, CacheItem {
     if (typeof object.metadata?.uid !== 'string') throw new StoredFormError('it is no object of this server');
     // Not every encryption binds a value to its place, so the object says where it belongs.
     const { namespace, name } = object.metadata;
-    if (textOfKey(key) !== (kind.namespaced ? `${namespace}/${name}` : name))
+    if (textOfItemKey(key) !== (kind.namespaced ? `${namespace}/${name}` : name))
       throw new StoredFormError('it is the object of another place');
     this.key = key;
     this.revision = revision;
@@ -79,11 +79,11 @@ export class StoredObject implements Outcome, CacheItem {
 
   /** Empty for what lies in none. */
   get namespace(): string {
-    return textOfKey(this.key.slice(0, Math.max(0, this.key.indexOf('/'))));
+    return textOfItemKey(this.key.slice(0, Math.max(0, this.key.indexOf('/'))));
   }
 
   get name(): string {
-    return textOfKey(this.key.slice(this.key.indexOf('/') + 1));
+    return textOfItemKey(this.key.slice(this.key.indexOf('/') + 1));
   }
 
   get uid(): string {
@@ -144,7 +144,7 @@ class UnreadableObject implements CacheItem {
 
   constructor(
     key: ByteString,
-    { revision, late }: Pick<Unreadable, 'revision' | 'late'>,
+    { revision, pending: late }: Pick<UnreadableEntry, 'revision' | 'pending'>,
     unreadable: CorruptValueError,
   ) {
     this.key = key;
@@ -189,7 +189,7 @@ export const labelTerm = (key: string, value: string): string => `label ${key}=$
 export const fieldTerm = (field: string, value: string): string => `field ${field}=${value}`;
 
 /** Where objects of a kind are stored, and how they are kept in memory. */
-export function cachedForm(kind: Kind, keyPrefix: string): CollectionForm<Cached> {
+export function cachedForm(kind: Kind, keyPrefix: string): CollectionDescriptor<Cached> {
   return {
     prefix: `${keyPrefix}/${kind.storageName}/`,
     read: (entry, key) => readEntry(kind, entry, key),
@@ -208,7 +208,7 @@ function readEntry(kind: Kind, entry: Entry, key: ByteString): Cached {
 }
 
 /** Throws a CorruptValueError when what is stored is no object, or that of another place. */
-export function readStored(kind: Kind, stored: Stored, key: ByteString): StoredObject {
+export function readStored(kind: Kind, stored: StoredValue, key: ByteString): StoredObject {
   try {
     return new StoredObject(kind, key, stored);
   } catch (cause) {

@@ -10,11 +10,11 @@ export const trackedStore = (store: Store): Store => ({
     trackLatency(call.latency, 'storage', store.update(key, value, expected, options, call)),
   delete: (key, expected, call) => trackLatency(call.latency, 'storage', store.delete(key, expected, call)),
   watch: (...watched) => store.watch(...watched),
-  head: (call) => trackLatency(call.latency, 'storage', store.head(call)),
-  askForProgress: () => store.askForProgress(),
-  reopenWatches: () => store.reopenWatches(),
-  get history() {
-    return store.history;
+  readLatestRevision: (call) => trackLatency(call.latency, 'storage', store.readLatestRevision(call)),
+  requestProgress: () => store.requestProgress(),
+  restartWatches: () => store.restartWatches(),
+  get historyNumber() {
+    return store.historyNumber;
   },
   onHistoryReplaced: (listener) => store.onHistoryReplaced(listener),
 });

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { inOneStep, callUntil, type Clock, seededRandom, systemClock } from '@cluster-apiserver/base';
+import { toSyncTask, callUntil, type Clock, seededRandom, systemClock } from '@cluster-apiserver/base';
 import {
   boolean,
   decode,
@@ -159,11 +159,11 @@ const raced = (store: Store, before: () => Promise<unknown>): Store => {
     get: (...args) => store.get(...args),
     list: (...args) => store.list(...args),
     watch: (...args) => store.watch(...args),
-    head: (...args) => store.head(...args),
-    askForProgress: () => store.askForProgress(),
-    reopenWatches: () => store.reopenWatches(),
-    get history() {
-      return store.history;
+    readLatestRevision: (...args) => store.readLatestRevision(...args),
+    requestProgress: () => store.requestProgress(),
+    restartWatches: () => store.restartWatches(),
+    get historyNumber() {
+      return store.historyNumber;
     },
     onHistoryReplaced: (listener) => store.onHistoryReplaced(listener),
     create: async (...args) => (await first(), store.create(...args)),
@@ -316,7 +316,7 @@ describe('replace', () => {
         {
           ...options,
           unknownFields: () => {},
-          change: inOneStep((current) => ({
+          change: toSyncTask((current) => ({
             ...current,
             words: [...((current as { words?: string[] }).words ?? []), `w${i}`],
           })),

@@ -111,7 +111,7 @@ async function next(watching: Watching, count: number): Promise<string[]> {
 
 /** Everything that happened so far has come to this replica, and its channels have told it. */
 async function settled(): Promise<void> {
-  await resource.collection.reach(undefined, call);
+  await resource.collection.waitUntilFresh(undefined, call);
   await new Promise(setImmediate);
   await new Promise(setImmediate);
 }
@@ -387,7 +387,10 @@ describe('what lies too far back for memory', () => {
     await make('other', {}, 'other');
     let replays = 0;
     await registry.cache.close();
-    open({ ...memory, watch: (...args) => ((replays += args[3] === 'untold' ? 0 : 1), memory.watch(...args)) });
+    open({
+      ...memory,
+      watch: (...args) => ((replays += args[3]?.withPrevious === false ? 0 : 1), memory.watch(...args)),
+    });
     const all = await Promise.all(
       [{}, { namespace: 'other' }, { labels: labelled('n') }, { namespace: undefined }, {}].map((more) =>
         begin({ resourceVersion: String(first), ...more }),
@@ -492,7 +495,7 @@ describe('an object that cannot be read', () => {
 
   test('is not hidden by a transformer that refuses it', () => {
     const unreadable = new CorruptValueError(['/registry/robots/n/a']);
-    const item = resource.collection.form.read(
+    const item = resource.collection.descriptor.read(
       { key: '/registry/robots/n/a', revision: 7 as never, unreadable, retry: () => Promise.reject(unreadable) },
       'n/a',
     );
@@ -502,7 +505,7 @@ describe('an object that cannot be read', () => {
 
 describe('an object that cannot be read at present', () => {
   const keyUnavailable = new (class extends CorruptValueError {
-    override readonly lasting = false;
+    override readonly isPermanent = false;
   })(['/registry/robots/n/locked']);
   let locked: boolean;
   const seal = (entry: Entry): Entry =>
@@ -558,7 +561,7 @@ describe('an object that cannot be read at present', () => {
             revision: entry.revision,
             unreadable: keyUnavailable,
             retry: async () => late(entry),
-            late: new Promise((resolve) => reads.push(() => resolve(entry))),
+            pending: new Promise((resolve) => reads.push(() => resolve(entry))),
           }
         : entry;
     await registry.cache.close();
@@ -635,7 +638,7 @@ test('what was sent of one history is not sent again to a watch of another one t
   await make('past');
   expect(await next(await begin({ resourceVersion: String(from) }), 1)).toEqual(['ADDED past']);
   memory.restore(revision(from));
-  await untilTurned(() => registry.cache.following);
+  await untilTurned(() => registry.cache.isSynced);
   await make('present');
   await settled();
   expect(await next(await begin({ resourceVersion: String(from) }), 1)).toEqual(['ADDED present']);

@@ -52,7 +52,7 @@ export function watch(resource: Resource, options: WatchOptions, call: Call): Pr
     const { collection, channels } = resource;
     const from = parseResourceVersion(options.resourceVersion);
     const { sendInitialEvents, allowWatchBookmarks } = options;
-    collection.requireKnown();
+    collection.requireLoaded();
     const channel = (): Channel => channels.take(options);
     if (typeof from === 'number' && !sendInitialEvents) return new Watcher(resource, channel(), from);
     try {
@@ -108,7 +108,7 @@ class Watcher implements Watching {
 
   constructor(resource: Resource, channel: Channel, sent: Revision, initial?: InitialEvents) {
     this.#resource = resource;
-    this.#storeHistory = resource.collection.history;
+    this.#storeHistory = resource.collection.historyNumber;
     this.#channel = channel;
     this.#sent = sent;
     this.#initial = initial;
@@ -122,11 +122,11 @@ class Watcher implements Watching {
     if (this.#inStep === undefined || this.#inStep !== this.#channel.count) return undefined;
     // What the channel still has to send is older than what the memory has reached.
     this.#channel.flush();
-    return this.#inStep === this.#channel.count ? this.#resource.collection.reached : undefined;
+    return this.#inStep === this.#channel.count ? this.#resource.collection.currentRevision : undefined;
   }
 
   take(): Batch | undefined {
-    if (this.#resource.collection.history !== this.#storeHistory) throw replaced(this.#sent);
+    if (this.#resource.collection.historyNumber !== this.#storeHistory) throw replaced(this.#sent);
     this.#postponed = false;
     if (this.#inStep !== undefined) {
       if (this.#inStep === this.#channel.count) return undefined;
@@ -184,17 +184,17 @@ class Watcher implements Watching {
   #catchUp(): Step {
     const { collection, channels } = this.#resource;
     // It waits for a future that others have seen and this replica has not.
-    if (this.#sent > collection.reached) return undefined;
+    if (this.#sent > collection.currentRevision) return undefined;
     const missed = collection.changesAfter(this.#sent, changesMax);
     if (!missed) {
       if (this.#wasInStep) this.#ended = true;
-      else this.#history = collection.catchUp(this.#sent, () => this.#wake && channels.turns.wait(this.#wake));
+      else this.#history = collection.openCatchUp(this.#sent, () => this.#wake && channels.turns.wait(this.#wake));
       return this.#ended ? undefined : 'more';
     }
     if (missed.length === 0) {
       // What the channel has not sent yet has been seen in memory.
       this.#channel.flush();
-      this.#sent = collection.reached;
+      this.#sent = collection.currentRevision;
       this.#inStep = this.#channel.count;
       this.#wasInStep = true;
       return undefined;

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { callUntil, inOneStep, seededRandom, systemClock } from '@cluster-apiserver/base';
+import { callUntil, toSyncTask, seededRandom, systemClock } from '@cluster-apiserver/base';
 import { badRequest, decode, type KubeObject } from '@cluster-apiserver/model';
 import { memoryStore } from '@cluster-apiserver/storage';
 import { robotKind } from '../test/robot-kind.ts';
@@ -24,7 +24,7 @@ beforeEach(async () => {
   resource = registry.resources[0] as Resource;
   const robot = { kind: 'Robot', apiVersion: 'v1', metadata: { name: 'a' } };
   await create(resource, decode(robotKind.schema, robot, () => {}) as KubeObject, options, call);
-  await resource.collection.reach(undefined, call);
+  await resource.collection.waitUntilFresh(undefined, call);
 });
 afterEach(() => registry.cache.close());
 
@@ -45,7 +45,7 @@ async function timesDecided(
   meanwhile: () => void,
 ): Promise<[number, unknown]> {
   let times = 0;
-  const change = inOneStep((object: KubeObject) => {
+  const change = toSyncTask((object: KubeObject) => {
     if (++times === 1) meanwhile();
     return decide(object);
   });
@@ -64,7 +64,7 @@ test.each(decisions)(
 
 test.each(decisions)('%s is decided again on what was stored meanwhile', async (_, decide, expected) => {
   const [times, result] = await timesDecided(decide, () => {
-    const label = inOneStep(({ metadata, ...rest }: KubeObject) => ({
+    const label = toSyncTask(({ metadata, ...rest }: KubeObject) => ({
       ...rest,
       metadata: { ...metadata, labels: { b: 'c' } },
     }));

@@ -1,11 +1,11 @@
-import { type Call, largeBytesMin, perform, throwIfAborted, type Work } from '@cluster-apiserver/base';
+import { type Call, largeBytesMin, runTask, throwIfAborted, type Task } from '@cluster-apiserver/base';
 import { type ByteString, bytesOf, conflict, encodeStored, type KubeObject } from '@cluster-apiserver/model';
 import {
   HistoryReplacedError,
   KeyExistsError,
   type Revision,
   RevisionMismatchError,
-  type Stored,
+  type StoredValue,
 } from '@cluster-apiserver/storage';
 import { type AdmissionOptions, createAdmitted, admit } from './admit.ts';
 import { MadeObject, type Outcome } from './outcome.ts';
@@ -41,10 +41,10 @@ export async function writeOver(
   where: { readonly namespace: string | undefined; readonly name: string },
   options: AdmissionOptions,
   call: Call,
-  decide: (current: Current | undefined) => Work<Decision>,
+  decide: (current: Current | undefined) => Task<Decision>,
 ): Promise<Written> {
   const { store, kind, collection, clock } = resource;
-  const { history } = store;
+  const { historyNumber: history } = store;
   const { key, itemKey } = placeOf(resource, where.namespace, where.name);
   const remembered = collection.get(itemKey);
   const early = remembered && !remembered.unreadable && !options.dryRun ? new Early(remembered) : undefined;
@@ -56,7 +56,7 @@ export async function writeOver(
   let current = asCurrent((await store.get(key, call)).stored);
   for (let tries = 0; tries < triesMax; tries++) {
     throwIfAborted(call);
-    const known = store.history === history ? early?.decisionOn(current) : undefined;
+    const known = store.historyNumber === history ? early?.decisionOn(current) : undefined;
     const found = decidedWrite(current, known);
     const { decision, write } = found instanceof Promise ? await found : found;
     if (!write || options.dryRun) {
@@ -80,18 +80,18 @@ export async function writeOver(
 
   function decidedWrite(over: Current | undefined, known?: Decision): DecidedWrite | Promise<DecidedWrite> {
     const isLarge = over !== undefined && over.json.length >= largeBytesMin;
-    return perform(clock, call, stepsTo(over, known, decide), isLarge);
+    return runTask(clock, call, stepsTo(over, known, decide), isLarge);
   }
 
-  function asCurrent(stored: Stored | undefined): Current | undefined {
+  function asCurrent(stored: StoredValue | undefined): Current | undefined {
     return stored && new Current(readStored(kind, stored, itemKey));
   }
 
   async function apply({ object, bytes }: Write, over: Revision | undefined): Promise<Written> {
     // The same revision may be that of something else by now.
-    if (store.history !== history) throw new HistoryReplacedError();
+    if (store.historyNumber !== history) throw new HistoryReplacedError();
     const revision = await written(object, bytes, over);
-    collection.wrote(revision);
+    collection.noteLocalWrite(revision);
     return { outcome: new MadeObject(object, revision, bytes), over, created: !over, removed: bytes === undefined };
   }
 
@@ -101,7 +101,7 @@ export async function writeOver(
     const { timeToLiveSeconds } = kind;
     if (over !== undefined) return store.update(key, bytesOf(bytes), over, { timeToLiveSeconds, source: object }, call);
     return createAdmitted(resource, object, options, call, (premises) =>
-      store.create(key, bytesOf(bytes), { timeToLiveSeconds, source: object, premises }, call),
+      store.create(key, bytesOf(bytes), { timeToLiveSeconds, source: object, preconditions: premises }, call),
     );
   }
 }
@@ -109,8 +109,8 @@ export async function writeOver(
 function* stepsTo(
   over: Current | undefined,
   known: Decision | undefined,
-  decide: (current: Current | undefined) => Work<Decision>,
-): Work<DecidedWrite> {
+  decide: (current: Current | undefined) => Task<Decision>,
+): Task<DecidedWrite> {
   over?.read();
   yield;
   const decision = known ?? (yield* decide(over));

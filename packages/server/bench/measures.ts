@@ -4,7 +4,7 @@
  * `node --conditions=source packages/server/bench/measures.ts`
  */
 import process from 'node:process';
-import { Scope, systemClock as clock, systemRandom } from '@cluster-apiserver/base';
+import { CleanupStack, systemClock as clock, systemRandom } from '@cluster-apiserver/base';
 import { measuredAuthenticator, measuredAuthorizer } from '@cluster-apiserver/gates';
 import { kinds } from '@cluster-apiserver/kinds';
 import { type ApiRequest, chain, type Handler } from '@cluster-apiserver/pipeline';
@@ -19,7 +19,7 @@ const requestsPerTurn = 2_000;
 
 const served = kinds({ eventLifetimeSeconds: 60 });
 const metrics = createMetrics({ ofProcess: false });
-const scope = new Scope();
+const scope = new CleanupStack();
 const user = { name: 'someone', groups: [] };
 const authenticator = { authenticate: () => user };
 const authorizer = { authorize: () => ({ verdict: 'allow' }) as const };

@@ -1,4 +1,4 @@
-import { Scope } from '@cluster-apiserver/base';
+import { CleanupStack } from '@cluster-apiserver/base';
 import { featureGates } from '@cluster-apiserver/config';
 import { firstToDecide, measuredAuthenticator, measuredAuthorizer } from '@cluster-apiserver/gates';
 import { type KindServices, kinds as kindsOf, namespace as namespaceKind } from '@cluster-apiserver/kinds';
@@ -74,7 +74,7 @@ export async function assemble(
   kinds: (services: KindServices) => readonly Kind[] = kindsOf,
 ): Promise<Server> {
   const { clock, random } = surroundings;
-  const scope = new Scope();
+  const scope = new CleanupStack();
   try {
     requirePairs(flags);
     const { gates, faults } = featureGates(flags['feature-gates']);
@@ -120,12 +120,12 @@ export async function assemble(
       clock,
       random,
       report: watchCacheReporter(log, measures),
-      standstillMs: flags['etcd-election-timeout'],
+      stallMs: flags['etcd-election-timeout'],
       shardedReads: gates.enabled('ShardedListAndWatch'),
       readMeasures: readMeasures(metrics),
     });
     publishWatchCache(metrics, { cache, resources, client });
-    scope.onClose('watch cache', () => cache.close());
+    scope.defer('watch cache', () => cache.close());
     encryption.onChange(retryUnreadable);
 
     checkStorage(health, { client, cache, clock });
@@ -141,7 +141,7 @@ export async function assemble(
       },
     });
 
-    const { filled } = cache;
+    const { firstLoad: filled } = cache;
     const roles = openRbac({ resources, filled, clock, random, health, log }, scope);
     const rbac = roles?.authorizer ?? firstToDecide([]);
     const authorization = await openAuthorization({ ...following, isAlwaysAllowed, rbac }, scope);

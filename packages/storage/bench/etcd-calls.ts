@@ -3,7 +3,7 @@
  *
  *   node --conditions=source packages/storage/bench/etcd-calls.ts [seconds per figure]
  */
-import { callUntil, Scope, systemClock } from '@cluster-apiserver/base';
+import { callUntil, CleanupStack, systemClock } from '@cluster-apiserver/base';
 import { Etcd3 } from 'etcd3';
 import { openLargeStore } from '../test/open-large-store.ts';
 
@@ -17,7 +17,7 @@ const seconds = Number(process.argv[2] ?? 3);
 const concurrencies = [1, 16, 128];
 const value = Buffer.alloc(1024, 'x');
 
-const scope = new Scope();
+const scope = new CleanupStack();
 const { endpoints, store } = await openLargeStore(scope);
 const etcd3 = new Etcd3({ hosts: [...endpoints] });
 const within = () => callUntil(systemClock.monotonicMs() + 30_000);

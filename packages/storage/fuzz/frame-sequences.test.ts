@@ -1,11 +1,12 @@
 import { expect, test } from '@jest/globals';
 import { seededRandom } from '@cluster-apiserver/base';
 import { repetitions } from '../../base/test/soak.ts';
-import { connect, type Connection, type Listener } from '../src/etcd/http2/connection.ts';
+import type { Connection, StreamListener } from '../src/etcd/http2/connection.ts';
+import { connectNatively } from '../src/etcd/http2/native-connection.ts';
 import { runFrameSequence } from './frame-sequences.ts';
 
 /** Undefined when all of them are well. */
-function firstFault(sequences: number, connecting?: typeof connect): string | undefined {
+function firstFault(sequences: number, connecting?: typeof connectNatively): string | undefined {
   for (let seed = 1; seed <= sequences; seed++) {
     try {
       runFrameSequence(seededRandom(seed), connecting);
@@ -30,42 +31,42 @@ test(
 
 /** A connection whose listeners are told something else. */
 const telling =
-  (differently: (listener: Listener) => Partial<Listener>): typeof connect =>
+  (differently: (listener: StreamListener) => Partial<StreamListener>): typeof connectNatively =>
   (...args) => {
-    const connection = connect(...args);
+    const connection = connectNatively(...args);
     const open: Connection['open'] = (headers, listener) => {
-      const all: Listener = {
-        headers: (fields) => listener.headers(fields),
-        data: (piece) => listener.data(piece),
-        ended: () => listener.ended(),
-        lost: (fate, cause) => listener.lost(fate, cause),
+      const all: StreamListener = {
+        onHeaders: (fields) => listener.onHeaders(fields),
+        onData: (piece) => listener.onData(piece),
+        onEnd: () => listener.onEnd(),
+        onLost: (kind, cause) => listener.onLost(kind, cause),
       };
       return connection.open(headers, { ...all, ...differently(listener) });
     };
     return {
-      get usable() {
-        return connection.usable;
+      get isUsable() {
+        return connection.isUsable;
       },
       open,
-      suspect: () => connection.suspect(),
+      checkAlive: () => connection.checkAlive(),
       destroy: () => connection.destroy(),
     };
   };
 
-test.each<{ what: string; connecting: typeof connect; fault: string }>([
+test.each<{ what: string; connecting: typeof connectNatively; fault: string }>([
   {
     what: 'calls to be unsent that may have been processed',
-    connecting: telling(({ lost }) => ({ lost: () => lost('unsent') })),
+    connecting: telling(({ onLost: lost }) => ({ onLost: () => lost('unsent') })),
     fault: 'may have been processed',
   },
   {
     what: 'calls to be lost that GOAWAY does not name',
-    connecting: telling(({ lost }) => ({ lost: () => lost('lost') })),
+    connecting: telling(({ onLost: lost }) => ({ onLost: () => lost('lost') })),
     fault: 'was not looked at|never left is lost',
   },
   {
     what: 'nothing to calls that GOAWAY does not name',
-    connecting: telling(({ lost }) => ({ lost: (fate, cause) => fate === 'lost' && lost(fate, cause) })),
+    connecting: telling(({ onLost: lost }) => ({ onLost: (kind, cause) => kind === 'lost' && lost(kind, cause) })),
     fault: 'is not finished|ended 0 times',
   },
 ])('a connection that tells $what is found out', ({ connecting, fault }) => {

@@ -7,7 +7,8 @@
  * as the other side breaks no rule, the connection stays, and GOAWAY ends what it does not name, at once, and nothing else.
  */
 import { invariant, type Random } from '@cluster-apiserver/base';
-import { type Connection, connect, type Stream } from '../src/etcd/http2/connection.ts';
+import type { Connection, Stream } from '../src/etcd/http2/connection.ts';
+import { connectNatively } from '../src/etcd/http2/native-connection.ts';
 import {
   errorCodes,
   flags,
@@ -19,13 +20,13 @@ import {
   settingNumbers,
   settingsFrame,
 } from '../src/etcd/http2/frames.ts';
-import { HeaderReader, headerBlock } from '../src/etcd/http2/header-block.ts';
+import { HeaderDecoder, encodeHeaderBlock } from '../src/etcd/http2/header-block.ts';
 import { frame, type FramePeer, framePeer } from '../test/frame-peer.ts';
 
 const stepsMax = 60;
 /** Says which call it is of, so that its number becomes known. */
-const questionOf = (call: number): Buffer => headerBlock([['call', String(call)]]);
-const answer = headerBlock([[':status', '200']]);
+const questionOf = (call: number): Buffer => encodeHeaderBlock([['call', String(call)]]);
+const answer = encodeHeaderBlock([[':status', '200']]);
 
 interface Call {
   readonly stream: Stream;
@@ -52,7 +53,7 @@ class Judge {
   lastTaken = Number.POSITIVE_INFINITY;
   /** There was noise, which may have been a larger window, a refusal or a GOAWAY. */
   sawNoise = false;
-  readonly #headers = new HeaderReader();
+  readonly #headers = new HeaderDecoder();
   #lastNumber = 0;
 
   read(peer: FramePeer): void {
@@ -62,7 +63,7 @@ class Judge {
         invariant(stream > this.#lastNumber && stream % 2 === 1, `stream ${stream} after ${this.#lastNumber}`);
         this.#lastNumber = stream;
         this.windows.set(stream, this.initialWindow);
-        this.numbers.set(Number(this.#headers.read(payload).get('call')), stream);
+        this.numbers.set(Number(this.#headers.decode(payload).get('call')), stream);
       }
       if (type === frameTypes.data) this.#data(stream, payload.length, (flagged & flags.endStream) !== 0);
       if (type === frameTypes.resetStream) this.closed.add(stream);
@@ -114,7 +115,7 @@ class Judge {
 }
 
 /** Throws what went wrong. */
-export function runFrameSequence(random: Random, connecting: typeof connect = connect): void {
+export function runFrameSequence(random: Random, connecting: typeof connectNatively = connectNatively): void {
   const peer = framePeer();
   const among = <T>(all: readonly T[]): T => all[random.below(all.length)] as T;
   const isRare = (): boolean => random.below(20) === 0;
@@ -122,7 +123,7 @@ export function runFrameSequence(random: Random, connecting: typeof connect = co
   const isNearEnd = isRare();
   const connection: Connection = connecting('http://peer', undefined, peer.clock, {
     dial: peer.dial,
-    firstNumber: isNearEnd ? number31Max - 2 * random.below(10) : 1,
+    firstStreamId: isNearEnd ? number31Max - 2 * random.below(10) : 1,
   });
   const judge = new Judge();
   const calls: Call[] = [];
@@ -139,15 +140,15 @@ export function runFrameSequence(random: Random, connecting: typeof connect = co
     for (const piece of [bytes.subarray(0, cut), bytes.subarray(cut)]) if (piece.length > 0) peer.send(piece);
   };
   const open = (): void => {
-    if (!connection.usable) return;
+    if (!connection.isUsable) return;
     const ends: string[] = [];
     const hear = (): void => void (call.heardAfterEnd ||= ends.length > 0);
     const end = (how: string): void => void ends.push(how);
     const stream = connection.open(questionOf(calls.length), {
-      headers: hear,
-      data: hear,
-      ended: () => end('ended'),
-      lost: (fate) => end(fate),
+      onHeaders: hear,
+      onData: hear,
+      onEnd: () => end('ended'),
+      onLost: (kind) => end(kind),
     });
     const call: Call = { stream, ends, isSaid: random.below(4) > 0, heardAfterEnd: false, cancelled: false };
     calls.push(call);
@@ -178,7 +179,7 @@ export function runFrameSequence(random: Random, connecting: typeof connect = co
         call.stream.send([Buffer.alloc(100)], true);
       }),
     () => {
-      connection.suspect();
+      connection.checkAlive();
       peer.standStill(among([10, 1_000, 6_000]));
       mayEnd = true;
     },
@@ -246,7 +247,7 @@ export function runFrameSequence(random: Random, connecting: typeof connect = co
     else send(among(allowed)());
   }
   turn();
-  if (!isBroken && !mayEnd) invariant(connection.usable, 'a connection was given up for no reason');
+  if (!isBroken && !mayEnd) invariant(connection.isUsable, 'a connection was given up for no reason');
   for (let n = 0; n < 3; n++) turn();
   const isLeft = judge.lastTaken < Number.POSITIVE_INFINITY && !calls.some(isOpen);
   invariant(isBroken || !isLeft || peer.closed, 'a connection that is left and has no calls is kept');
@@ -254,9 +255,9 @@ export function runFrameSequence(random: Random, connecting: typeof connect = co
   for (let n = 0; n < 3; n++) turn();
   for (const [at, { stream, ends, heardAfterEnd, cancelled }] of calls.entries()) {
     const [end] = ends;
-    invariant(end !== 'lost' || stream.sent, 'a call that never left is lost');
-    invariant(end !== 'ended' || stream.sent, 'a call that never left has an answer');
-    const mayBeRepeated = !stream.sent || !judge.mayHaveTaken(at) || judge.sawNoise;
+    invariant(end !== 'lost' || stream.isSent, 'a call that never left is lost');
+    invariant(end !== 'ended' || stream.isSent, 'a call that never left has an answer');
+    const mayBeRepeated = !stream.isSent || !judge.mayHaveTaken(at) || judge.sawNoise;
     invariant(end !== 'unsent' || mayBeRepeated, 'a call that may have been processed is reported as not sent');
     invariant(ends.length === (cancelled ? 0 : 1), `a call ended ${ends.length} times: ${ends.join(', ')}`);
     invariant(!heardAfterEnd, 'a call heard something after its end');

@@ -1,10 +1,10 @@
 import type { Revision } from './revision.ts';
-import type { Stored } from './store.ts';
+import type { StoredValue } from './store.ts';
 
 export class KeyExistsError extends Error {
   override readonly name = 'KeyExistsError';
-  readonly current: Stored;
-  constructor(current: Stored) {
+  readonly current: StoredValue;
+  constructor(current: StoredValue) {
     super(`${current.key} has a value since revision ${current.revision}`);
     this.current = current;
   }
@@ -12,32 +12,32 @@ export class KeyExistsError extends Error {
 
 export class RevisionMismatchError extends Error {
   override readonly name = 'RevisionMismatchError';
-  /** What is there instead; undefined when the key has no value. */
-  readonly current: Stored | undefined;
-  constructor(key: string, expected: Revision, current: Stored | undefined) {
+  /** The present value; undefined if the key has none. */
+  readonly current: StoredValue | undefined;
+  constructor(key: string, expected: Revision, current: StoredValue | undefined) {
     super(`${key} is at revision ${current?.revision ?? 'none'}, not at ${expected}`);
     this.current = current;
   }
 }
 
-/** What a write relied on has been written since, or is gone. Nothing was written. */
-export class PremiseBrokenError extends Error {
+/** A precondition of a create failed, so nothing was written. */
+export class PreconditionFailedError extends Error {
   override readonly name = 'PremiseBrokenError';
-  /** When it was seen to be so: what is known at this revision tells why. */
+  /** The revision at which it failed; the state at this revision shows why. */
   readonly revision: Revision;
   constructor(key: string, at: Revision) {
-    super(`what the creation of ${key} relied on does not hold at revision ${at}`);
+    super(`a precondition of the creation of ${key} does not hold at revision ${at}`);
     this.revision = at;
   }
 }
 
 export class RevisionCompactedError extends Error {
   override readonly name = 'RevisionCompactedError';
-  /** The oldest revision that can still be read; undefined where etcd does not tell. */
-  readonly oldest: Revision | undefined;
+  /** The oldest revision that can still be read; undefined if etcd does not report it. */
+  readonly oldestRevision: Revision | undefined;
   constructor(asked: Revision, oldest?: Revision, options?: ErrorOptions) {
     super(`revision ${asked} is no longer kept`, options);
-    this.oldest = oldest;
+    this.oldestRevision = oldest;
   }
 }
 
@@ -48,12 +48,12 @@ export class RevisionTooLargeError extends Error {
   }
 }
 
-/** The store cannot answer now: no member answers, no leader is elected, or the time of the call is over. */
+/** The store is unavailable: no member responds, there is no leader, or the deadline of the call has passed. */
 export class StorageUnavailableError extends Error {
   override readonly name: string = 'StorageUnavailableError';
 }
 
-/** What was known is of another history: the store was restored, rebuilt or swapped. Nothing was written. */
+/** The store has another history than before: it was restored, rebuilt or replaced. Nothing was written. */
 export class HistoryReplacedError extends StorageUnavailableError {
   override readonly name = 'HistoryReplacedError';
   constructor(options?: ErrorOptions) {
@@ -61,7 +61,7 @@ export class HistoryReplacedError extends StorageUnavailableError {
   }
 }
 
-/** A write may have been applied, now or later, and nobody can tell: it must not be repeated blindly. */
+/** A write may have been applied, now or later. It must not be repeated blindly. */
 export class WriteInDoubtError extends StorageUnavailableError {
   override readonly name = 'WriteInDoubtError';
   constructor(key: string, options?: ErrorOptions) {
@@ -69,31 +69,31 @@ export class WriteInDoubtError extends StorageUnavailableError {
   }
 }
 
-/** The store takes no more data (etcd's NOSPACE alarm): reads and deletions still work. */
+/** The store is out of space (etcd's NOSPACE alarm). Reads and deletions still work. */
 export class StorageFullError extends Error {
   override readonly name = 'StorageFullError';
 }
 
-/** A value is larger than the store takes. */
+/** A value is larger than the store accepts. */
 export class ValueTooLargeError extends Error {
   override readonly name = 'ValueTooLargeError';
 }
 
-/** A stored value cannot be read: its transformer refused it, or the key for it cannot be had. */
+/** A stored value cannot be decrypted: it is corrupt, or its key is unavailable. */
 export class CorruptValueError extends Error {
   override readonly name = 'CorruptValueError';
   readonly keys: readonly string[];
-  /** False when it may be readable again by itself. */
-  readonly lasting: boolean;
+  /** False if it may become readable again, such as when the KMS plugin is back. */
+  readonly isPermanent: boolean;
   constructor(keys: readonly string[], options?: ErrorOptions) {
     super(`cannot read what is stored under ${keys.slice(0, 100).join(', ')}`, options);
     this.keys = keys;
     const cause = options?.cause;
-    this.lasting = cause instanceof CorruptValueError ? cause.lasting : !(cause instanceof KeyUnavailableError);
+    this.isPermanent = cause instanceof CorruptValueError ? cause.isPermanent : !(cause instanceof KeyUnavailableError);
   }
 }
 
-/** The key of a value cannot be had at present: whoever keeps it does not answer. The value itself may be whole. */
+/** The KMS plugin does not provide the key of a value at present. The value itself may be intact. */
 export class KeyUnavailableError extends StorageUnavailableError {
   override readonly name = 'KeyUnavailableError';
 }

@@ -3,7 +3,7 @@ export {
   HistoryReplacedError,
   KeyExistsError,
   KeyUnavailableError,
-  PremiseBrokenError,
+  PreconditionFailedError,
   RevisionCompactedError,
   RevisionMismatchError,
   RevisionTooLargeError,
@@ -17,7 +17,7 @@ export { type CompactionEvent, type CompactionOptions, startCompaction } from '.
 export { campaign, type Election, type ElectionEvent, type ElectionOptions } from './etcd/election.ts';
 export { type EtcdStoreOptions, etcdStore } from './etcd/etcd-store.ts';
 export { type HistoryReplaced } from './etcd/history.ts';
-export { type CredentialsOf, etcdTransports, http2Connect } from './etcd/http2-transport.ts';
+export { type GetCredentials, etcdTransports, http2Connect } from './etcd/http2-transport.ts';
 export type { TlsCredentials } from './etcd/http2/dial.ts';
 export type { EtcdMeasures, EtcdOperation } from './etcd/measures.ts';
 export { memoryStore } from './memory/memory-store.ts';
@@ -27,13 +27,13 @@ export type {
   Change,
   ChangeSet,
   Entry,
-  Premise,
+  Precondition,
   Range,
-  Reading,
+  ReadResult,
   Snapshot,
   Store,
-  Stored,
-  Unreadable,
+  StoredValue,
+  UnreadableEntry,
   WriteOptions,
 } from './store.ts';
 export { aesCbc } from './transform/aes-cbc.ts';
@@ -41,24 +41,24 @@ export { aesGcm } from './transform/aes-gcm.ts';
 export { kmsV1Service, kmsV2Service } from './transform/kms/grpc-service.ts';
 export { kmsV1 } from './transform/kms/kms-v1.ts';
 export { kmsV2 } from './transform/kms/kms-v2.ts';
-export type { KmsMeasures, KmsPlugin, KmsPluginOptions } from './transform/kms/plugin.ts';
+export type { KmsMeasures, KmsPlugin, KmsPluginOptions } from './transform/kms/plugin-monitor.ts';
 export { nonceBudget } from './transform/nonce-budget.ts';
-export { plain, prefixed, type Provider } from './transform/prefixed.ts';
-export { type Retiring, retiring } from './transform/retiring.ts';
+export { identityProvider, prefixTransformer, type Provider } from './transform/prefix-transformer.ts';
+export { type RetirableTransformer, makeRetirable } from './transform/retirable-transformer.ts';
 export { secretbox } from './transform/secretbox.ts';
 export { identity, rawTransformer, type Transformed, type Transformer } from './transform/transformer.ts';
-export type { CatchUpReader } from './watch-cache/catch-up.ts';
+export type { CatchUpReader } from './watch-cache/catch-up-reader.ts';
 export {
   type CacheItem,
   type Changes,
   Collection,
-  type CollectionForm,
+  type CollectionDescriptor,
   type CollectionStatistics,
   itemKey,
   type ReadMeasures,
-  textOfKey,
+  textOfItemKey,
 } from './watch-cache/collection.ts';
 export { openWatchCache, type WatchCache, type WatchCacheEvent } from './watch-cache/watch-cache.ts';
 export { SortedSet } from './watch-cache/sorted-set.ts';
 export type { View } from './watch-cache/view.ts';
-export type { ItemChange } from './watch-cache/window.ts';
+export type { ItemChange } from './watch-cache/change-window.ts';

@@ -1,15 +1,14 @@
-/** Bytes in several pieces, one behind the other. Whoever adds something copies nothing. */
+/** A byte sequence in several pieces, so that adding a prefix or suffix copies nothing. */
 export type Pieces = readonly Uint8Array[];
 
-export function lengthOf(pieces: Pieces): number {
+export function totalLength(pieces: Pieces): number {
   let bytes = 0;
   for (const piece of pieces) bytes += piece.length;
   return bytes;
 }
 
-/** Whether they are these bytes. */
-export function areBytes(pieces: Pieces, bytes: Buffer): boolean {
-  if (lengthOf(pieces) !== bytes.length) return false;
+export function equalsBytes(pieces: Pieces, bytes: Buffer): boolean {
+  if (totalLength(pieces) !== bytes.length) return false;
   let at = 0;
   for (const piece of pieces) {
     const end = at + piece.length;

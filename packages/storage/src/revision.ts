@@ -1,8 +1,8 @@
 declare const revisionBrand: unique symbol;
 
 /**
- * A point in the history of the store, as etcd counts it. Branded, so that a count or a limit cannot be passed in its
- * place. A double holds it exactly up to 2^53, which 100,000 writes a second reach after 2,800 years.
+ * A revision of the store, as etcd counts it. The brand prevents passing a count or a limit instead. A double holds it
+ * exactly up to 2^53, which 100,000 writes a second reach after 2,800 years.
  */
 export type Revision = number & { readonly [revisionBrand]: true };
 

@@ -2,7 +2,7 @@
 import { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
 import type { Clock } from '@cluster-apiserver/base';
-import type { Dial, Receiver } from '../src/etcd/http2/dial.ts';
+import type { Dial, ByteReceiver } from '../src/etcd/http2/dial.ts';
 import { frameHead, headBytes, preface } from '../src/etcd/http2/frames.ts';
 
 export interface Frame {
@@ -27,7 +27,7 @@ export interface FramePeer {
 
 export function framePeer(): FramePeer {
   let nowMs = 0;
-  let to: Receiver | undefined;
+  let to: ByteReceiver | undefined;
   let unread = Buffer.alloc(0);
   let greeted = false;
   let closed = false;
@@ -55,7 +55,7 @@ export function framePeer(): FramePeer {
   return {
     dial: (_, __, receiver) => {
       to = receiver;
-      soon.push(() => receiver.connected());
+      soon.push(() => receiver.onConnect());
       return socket;
     },
     clock,
@@ -78,7 +78,7 @@ export function framePeer(): FramePeer {
       }
       return frames;
     },
-    send: (...bytes) => to?.received(Buffer.concat(bytes)),
+    send: (...bytes) => to?.onData(Buffer.concat(bytes)),
     standStill: (ms) => {
       nowMs += ms;
     },

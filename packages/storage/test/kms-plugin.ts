@@ -7,7 +7,7 @@
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { type sendUnaryData, Server, ServerCredentials, type ServerUnaryCall, status } from '@grpc/grpc-js';
-import { decoded, encoded, writeBytes } from '../src/etcd/wire/fields.ts';
+import { decodeMessage, encodeMessage, writeBytes } from '../src/protobuf/fields.ts';
 
 export interface RealPlugin {
   readonly socket: string;
@@ -60,9 +60,9 @@ export async function startPlugin(socket: string): Promise<RealPlugin> {
   };
   service('v2', {
     Status: () =>
-      encoded((to) => ['v2', plugin.healthz, plugin.keyId].forEach((text, at) => writeBytes(to, at + 1, text))),
+      encodeMessage((to) => ['v2', plugin.healthz, plugin.keyId].forEach((text, at) => writeBytes(to, at + 1, text))),
     Encrypt: ({ 1: plain = empty }) =>
-      encoded((to) => {
+      encodeMessage((to) => {
         writeBytes(to, 1, seal(plugin.keyId, plain));
         writeBytes(to, 2, plugin.keyId);
         writeBytes(to, 3, annotation);
@@ -70,13 +70,13 @@ export async function startPlugin(socket: string): Promise<RealPlugin> {
     Decrypt: ({ 1: cipher = empty, 3: keyId = empty, 4: noted = empty }) => {
       if (plugin.refusing) throw new Error('no');
       if (!noted.equals(annotation)) throw new Error('where is my annotation?');
-      return encoded((to) => writeBytes(to, 1, unseal(keyId.toString(), cipher)));
+      return encodeMessage((to) => writeBytes(to, 1, unseal(keyId.toString(), cipher)));
     },
   });
   service('v1beta1', {
-    Version: () => encoded((to) => writeBytes(to, 1, 'v1beta1')),
-    Encrypt: ({ 2: plain = empty }) => encoded((to) => writeBytes(to, 1, seal('v1', plain))),
-    Decrypt: ({ 2: cipher = empty }) => encoded((to) => writeBytes(to, 1, unseal('v1', cipher))),
+    Version: () => encodeMessage((to) => writeBytes(to, 1, 'v1beta1')),
+    Encrypt: ({ 2: plain = empty }) => encodeMessage((to) => writeBytes(to, 1, seal('v1', plain))),
+    Decrypt: ({ 2: cipher = empty }) => encodeMessage((to) => writeBytes(to, 1, unseal('v1', cipher))),
   });
   if (!socket.startsWith('@')) rmSync(socket, { force: true });
   await new Promise<void>((resolve, reject) =>
@@ -101,7 +101,7 @@ type Fields = Readonly<Record<number, Buffer>>;
 const empty = Buffer.alloc(0);
 /** As an entry of a map. */
 const annotation = Buffer.from(
-  encoded((to) => {
+  encodeMessage((to) => {
     writeBytes(to, 1, 'plugin.example.com');
     writeBytes(to, 2, 'yes');
   }),
@@ -110,7 +110,7 @@ const annotation = Buffer.from(
 /** Every field of these messages is a text, bytes or a message. */
 function fieldsOf(message: Buffer): Fields {
   const fields: Record<number, Buffer> = {};
-  decoded(message, (number, reader) => {
+  decodeMessage(message, (number, reader) => {
     fields[number] = Buffer.from(reader.bytes());
     return true;
   });

@@ -1,4 +1,4 @@
-import { type Scope, systemClock, systemRandom } from '@cluster-apiserver/base';
+import { type CleanupStack, systemClock, systemRandom } from '@cluster-apiserver/base';
 import { type EtcdClient, openEtcdClient } from '../src/etcd/client.ts';
 import { etcdStore } from '../src/etcd/etcd-store.ts';
 import { http2Connect } from '../src/etcd/http2-transport.ts';
@@ -19,14 +19,14 @@ export interface LargeStore {
 }
 
 /** What benches store into: an etcd of one member with much room, without encryption, and a client. */
-export async function openLargeStore(scope: Scope): Promise<LargeStore> {
+export async function openLargeStore(scope: CleanupStack): Promise<LargeStore> {
   const { endpoints, stop } = await startEtcd({ flags: ['--quota-backend-bytes', String(quotaBytes)] });
-  scope.onClose('etcd', stop);
+  scope.defer('etcd', stop);
   return { endpoints, ...connectLargeStore(endpoints, scope) };
 }
 
 /** The same for another thread. */
-export function connectLargeStore(endpoints: readonly string[], scope: Scope): Omit<LargeStore, 'endpoints'> {
+export function connectLargeStore(endpoints: readonly string[], scope: CleanupStack): Omit<LargeStore, 'endpoints'> {
   const client = openEtcdClient({
     endpoints,
     connect: http2Connect(systemClock, undefined, { electionTimeoutMs }),
@@ -34,6 +34,6 @@ export function connectLargeStore(endpoints: readonly string[], scope: Scope): O
     clock: systemClock,
     random: systemRandom(),
   });
-  scope.onClose('client', () => client.close());
-  return { client, store: etcdStore({ client, transformer: identity, ownPrefix: '/registry/.own/' }) };
+  scope.defer('client', () => client.close());
+  return { client, store: etcdStore({ client, transformer: identity, internalPrefix: '/registry/.own/' }) };
 }

@@ -26,7 +26,7 @@ export function openStore(
     report: (event) => events.push(event),
     ...options,
   });
-  return { client, store: etcdStore({ client, transformer, ownPrefix: '/own/' }), events };
+  return { client, store: etcdStore({ client, transformer, internalPrefix: '/own/' }), events };
 }
 
 let opened = 0;

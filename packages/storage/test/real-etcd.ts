@@ -286,7 +286,7 @@ async function isLeader(endpoint: string, credentials: TlsCredentials | undefine
   const transport = http2Connect(systemClock, () => credentials)(endpoint);
   try {
     const options = { timeoutMs: 500, requireLeader: false };
-    return memberStatus.decode(await transport.unary(memberStatus.path, memberStatus.encode(), options)).leads;
+    return memberStatus.decode(await transport.unary(memberStatus.path, memberStatus.encode(), options)).isLeader;
   } catch {
     return false;
   } finally {

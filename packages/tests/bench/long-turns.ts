@@ -8,7 +8,7 @@
  *
  * From some 500,000 objects on with --max-old-space-size, see docs/performance.md.
  */
-import { callUntil, Scope, systemClock as clock, systemRandom } from '@cluster-apiserver/base';
+import { callUntil, CleanupStack, systemClock as clock, systemRandom } from '@cluster-apiserver/base';
 import { kinds } from '@cluster-apiserver/kinds';
 import {
   get,
@@ -31,7 +31,7 @@ const watchers = 200;
 const gets = 2_000;
 const pageObjects = 500;
 
-const scope = new Scope();
+const scope = new CleanupStack();
 const { endpoints, store } = await openLargeStore(scope);
 const within = (): Call => callUntil(clock.monotonicMs() + 60_000);
 
@@ -144,7 +144,7 @@ try {
   const filled = revision([...last.values()].reduce((newest, at) => Math.max(newest, at), 0));
   let registry = await measure(`load of ${objects} objects`, async () => {
     const opened = open();
-    await opened.cache.filled;
+    await opened.cache.firstLoad;
     return opened;
   });
   await measureReads(registry);
@@ -152,12 +152,12 @@ try {
     store.update(keyOf(n), valueOf(n, round, objectBytes), last.get(n) ?? revision(0), {}, within());
   await measure(`${changes} updates`, async () => {
     await forEach(changes, async (n) => last.set(n, await update(n, 1)));
-    await accountsOf(registry).collection.reach(undefined, within());
+    await accountsOf(registry).collection.waitUntilFresh(undefined, within());
   });
   const before = process.threadCpuUsage();
   const newest = await measure(`${changes} updates of another process, followed`, async () => {
     const at = await updateInThread({ endpoints, count: changes, objectBytes, last });
-    await accountsOf(registry).collection.reach(at, within());
+    await accountsOf(registry).collection.waitUntilFresh(at, within());
     return at;
   });
   const { user, system } = process.threadCpuUsage(before);
@@ -173,8 +173,8 @@ try {
   await registry.cache.close();
   registry = await measure('another load, with the last changes', async () => {
     const opened = open();
-    await opened.cache.filled;
-    await accountsOf(opened).collection.reach(newest, within());
+    await opened.cache.firstLoad;
+    await accountsOf(opened).collection.waitUntilFresh(newest, within());
     return opened;
   });
   await measure(`a catch-up of ${watchers} watchers`, () =>

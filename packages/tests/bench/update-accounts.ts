@@ -1,6 +1,6 @@
 /** A thread that updates accounts: what the main thread spends meanwhile it spends on following. */
 import { isMainThread, Worker, workerData } from 'node:worker_threads';
-import { callUntil, Scope, systemClock as clock } from '@cluster-apiserver/base';
+import { callUntil, CleanupStack, systemClock as clock } from '@cluster-apiserver/base';
 import { type Revision, revision } from '@cluster-apiserver/storage';
 import { connectLargeStore } from '../../storage/test/open-large-store.ts';
 import { forEach, keyOf, valueOf } from './accounts.ts';
@@ -32,7 +32,7 @@ export function updateInThread(updates: Updates): Promise<Revision> {
 
 if (!isMainThread) {
   const { endpoints, count, objectBytes, last, newest: told } = workerData as Updates & Told;
-  const scope = new Scope();
+  const scope = new CleanupStack();
   const { store } = connectLargeStore(endpoints, scope);
   let newest = 0;
   await forEach(count, async (n) => {

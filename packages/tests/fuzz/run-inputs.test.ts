@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from '@jest/globals';
-import { Scope, systemClock, systemRandom } from '@cluster-apiserver/base';
+import { CleanupStack, systemClock, systemRandom } from '@cluster-apiserver/base';
 import { selfSigned } from '@cluster-apiserver/certificates';
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -14,10 +14,10 @@ import { contextForTests as context } from './testing.ts';
 
 /** One with a very long request early on. */
 const seed = 3;
-let scope = new Scope();
+let scope = new CleanupStack();
 afterEach(async () => {
   await scope.close();
-  scope = new Scope();
+  scope = new CleanupStack();
 });
 
 type Handle = (request: IncomingMessage | Http2ServerRequest, response: ServerResponse | Http2ServerResponse) => void;
@@ -57,7 +57,7 @@ async function run(handle: Handle, numbers: readonly number[], signal = new Abor
   server.on('sessionError', () => {});
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  scope.onClose('server', async () => {
+  scope.defer('server', async () => {
     for (const socket of sockets) socket.destroy();
     server.close();
   });

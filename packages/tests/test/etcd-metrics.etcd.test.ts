@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { Scope } from '@cluster-apiserver/base';
+import { CleanupStack } from '@cluster-apiserver/base';
 import { kinds } from '@cluster-apiserver/kinds';
 import { until } from '../../base/test/until.ts';
 import { startEtcd } from '../../storage/test/real-etcd.ts';
@@ -14,21 +14,21 @@ import { type ServedKinds, serveKinds } from './serve-kinds.ts';
 const slowTestMs = 60_000;
 const accounts = '/api/v1/namespaces/default/serviceaccounts';
 
-const scope = new Scope();
+const scope = new CleanupStack();
 let proxy: TcpProxy;
 let server: ServedKinds;
 let etcdUrl: string;
 
 beforeAll(async () => {
   const etcd = await startEtcd();
-  scope.onClose('etcd', () => etcd.stop());
+  scope.defer('etcd', () => etcd.stop());
   etcdUrl = etcd.endpoints[0] as string;
   // Something that happened before the watch cache begins.
   await putRaw(etcdUrl, '/before', Buffer.from('x'));
   proxy = await startProxy(etcdUrl);
-  scope.onClose('proxy', () => proxy.close());
+  scope.defer('proxy', () => proxy.close());
   server = await serveKinds(kinds, { etcd: { ...etcd, endpoints: [proxy.endpoint] }, errorsExpected: true });
-  scope.onClose('server', () => server.close());
+  scope.defer('server', () => server.close());
   await until('the server to be ready', async () => {
     const answer = await server.open('GET', '/readyz');
     answer.resume();

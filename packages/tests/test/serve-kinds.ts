@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import https from 'node:https';
 import { basename, dirname } from 'node:path';
-import { Scope, systemClock as clock, systemRandom } from '@cluster-apiserver/base';
+import { CleanupStack, systemClock as clock, systemRandom } from '@cluster-apiserver/base';
 import { mastersGroup } from '@cluster-apiserver/gates';
 import type { KindServices } from '@cluster-apiserver/kinds';
 import type { Kind, KubeObject } from '@cluster-apiserver/model';
@@ -61,10 +61,10 @@ export async function serveKinds(
     withoutDefaultRoles = false,
   }: ServeOptions = {},
 ): Promise<ServedKinds> {
-  const scope = new Scope();
+  const scope = new CleanupStack();
   const etcd =
     running ?? (await startEtcd({ encrypted: more.some((flag) => flag.startsWith('--encryption-provider-config=')) }));
-  if (!running) scope.onClose('etcd', () => etcd.stop());
+  if (!running) scope.defer('etcd', () => etcd.stop());
   const files = filesInMemory({ ...given, tokens: `${token},admin,1,"${mastersGroup}"` });
   const write = (line: string): void => console.error(line);
   const runtime = { version: 'v24.0.0', platform: 'linux', arch: 'x64' };
@@ -103,11 +103,11 @@ export async function serveKinds(
     await scope.close();
     throw error;
   });
-  scope.onClose('server', () => server.close());
+  scope.defer('server', () => server.close());
 
   const certificate = await files.read('certificates/apiserver.crt');
   const agent = new https.Agent({ keepAlive: true, ca: certificate });
-  scope.onClose('connections', () => agent.destroy());
+  scope.defer('connections', () => agent.destroy());
   const open: ServedKinds['open'] = async (method, path, body, type = 'application/json') => {
     const bytes = Buffer.from(typeof body === 'object' ? JSON.stringify(body) : (body ?? ''));
     // Said for every method: Node sends the body of a DELETE without any frame otherwise.

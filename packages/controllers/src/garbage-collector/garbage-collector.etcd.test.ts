@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
-import { callUntil, Scope, systemClock as clock, systemRandom } from '@cluster-apiserver/base';
+import { callUntil, CleanupStack, systemClock as clock, systemRandom } from '@cluster-apiserver/base';
 import type { KubeObject } from '@cluster-apiserver/model';
 import {
   campaign,
@@ -14,7 +14,7 @@ import { until } from '../../../base/test/until.ts';
 import { blocking, type Collecting, createWorld, owned, type World } from '../../test/world.ts';
 
 let etcd: RealEtcd;
-let scope: Scope;
+let scope: CleanupStack;
 let client: EtcdClient;
 let world: World;
 let namespace = 'n0';
@@ -27,10 +27,10 @@ afterAll(() => etcd.stop());
 
 beforeEach(() => {
   namespace = `n${++run}`;
-  scope = new Scope();
+  scope = new CleanupStack();
   client = openClient();
   world = createWorld({ store: storeOf(client), clock, call: () => callUntil(clock.monotonicMs() + 10_000) });
-  scope.onClose('world', () => world.close());
+  scope.defer('world', () => world.close());
 });
 afterEach(() => scope.close());
 
@@ -42,11 +42,11 @@ function openClient(): EtcdClient {
     random: systemRandom(),
     report: () => {},
   });
-  scope.onClose('etcd', () => opened.close());
+  scope.defer('etcd', () => opened.close());
   return opened;
 }
 
-const storeOf = (of: EtcdClient) => etcdStore({ client: of, transformer: identity, ownPrefix: '/registry/.own/' });
+const storeOf = (of: EtcdClient) => etcdStore({ client: of, transformer: identity, internalPrefix: '/registry/.own/' });
 
 /** A replica: it collects for as long as it leads. */
 function replica(): { readonly terms: Collecting[]; resign(): Promise<void> } {
@@ -67,13 +67,13 @@ function replica(): { readonly terms: Collecting[]; resign(): Promise<void> } {
     await election.close();
     await Promise.all(terms.map((term) => term.stop()));
   };
-  scope.onClose('replica', resign);
+  scope.defer('replica', resign);
   return { terms, resign };
 }
 
 function collect(): Collecting {
   const collecting = world.collect();
-  scope.onClose('collector', () => collecting.stop());
+  scope.defer('collector', () => collecting.stop());
   return collecting;
 }
 

@@ -9,7 +9,7 @@
  */
 import type { Clock, Random } from '@cluster-apiserver/base';
 import type { Cached, Resource } from '@cluster-apiserver/registry';
-import { type ItemChange, textOfKey } from '@cluster-apiserver/storage';
+import { type ItemChange, textOfItemKey } from '@cluster-apiserver/storage';
 import type { ControllerMeasures } from '../measures.ts';
 import { callsOf, followAll, isLoaded, itemsWithin, readable, unreadableCount } from '../memory.ts';
 import { createPace } from '../pace.ts';
@@ -73,7 +73,12 @@ export async function collectGarbage(options: GarbageCollectorOptions): Promise<
     work: worker,
     failed: (node, { tries, cause }) => {
       measures.retried();
-      report({ type: 'failed', key: node.resource.collection.form.prefix + textOfKey(node.itemKey), tries, cause });
+      report({
+        type: 'failed',
+        key: node.resource.collection.descriptor.prefix + textOfItemKey(node.itemKey),
+        tries,
+        cause,
+      });
     },
     measures,
   });
@@ -101,7 +106,7 @@ export async function collectGarbage(options: GarbageCollectorOptions): Promise<
   const reportUnreadable = ({ collection }: Resource, item: Cached | undefined): void => {
     if (!item?.unreadable || unreadableReports === unreadableReportsMax) return;
     unreadableReports++;
-    report({ type: 'unreadable', key: collection.form.prefix + textOfKey(item.key), cause: item.unreadable });
+    report({ type: 'unreadable', key: collection.descriptor.prefix + textOfItemKey(item.key), cause: item.unreadable });
   };
 
   /** Brings the graph to what memory holds; changes that arrive meanwhile are put into it as they come. */

@@ -29,7 +29,7 @@ afterEach(async () => {
 /** Takes an object over into the graph as it is now. */
 async function put({ kind, metadata: { name = '' } }: KubeObject): Promise<GraphNode> {
   const resource: Resource = kind === 'Event' ? world.events : world.accounts;
-  await resource.collection.reach(undefined, call);
+  await resource.collection.waitUntilFresh(undefined, call);
   const object = known(resource, 'n', name) as StoredObject;
   const { node } = graph.put(resource, object.key, object);
   return node as GraphNode; // the objects of these tests need one

@@ -1,6 +1,6 @@
 import type { KubeObject, ObjectMeta, OwnerReference } from '@cluster-apiserver/model';
 import { deleteObject, type Resource, type StoredObject } from '@cluster-apiserver/registry';
-import { type Call, textOfKey } from '@cluster-apiserver/storage';
+import { type Call, textOfItemKey } from '@cluster-apiserver/storage';
 import { changeObject, unlessGone } from '../change-object.ts';
 import type { Owner } from './graph.ts';
 
@@ -65,7 +65,7 @@ const referenceTo = ({ resource: { kind }, itemKey, uid }: Owner): string =>
   identityOf({
     apiVersion: kind.apiVersion,
     kind: kind.kind,
-    name: textOfKey(kind.namespaced ? itemKey.slice(itemKey.indexOf('/') + 1) : itemKey),
+    name: textOfItemKey(kind.namespaced ? itemKey.slice(itemKey.indexOf('/') + 1) : itemKey),
     uid,
   });
 

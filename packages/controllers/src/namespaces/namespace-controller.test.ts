@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { inOneStep, callUntil, seededRandom } from '@cluster-apiserver/base';
+import { toSyncTask, callUntil, seededRandom } from '@cluster-apiserver/base';
 import { kinds, namespace as namespaceKind } from '@cluster-apiserver/kinds';
 import { decode, encodeProtobuf, type KubeObject } from '@cluster-apiserver/model';
 import {
@@ -118,7 +118,7 @@ async function conditionMessages(name: string): Promise<(string | undefined)[]> 
   return status?.conditions?.map(({ message }) => message) ?? [];
 }
 async function release(plural: string, name: string, namespace: string): Promise<void> {
-  const change = inOneStep(({ metadata, ...rest }: KubeObject) => ({
+  const change = toSyncTask(({ metadata, ...rest }: KubeObject) => ({
     ...rest,
     metadata: { ...metadata, finalizers: [] },
   }));

@@ -10,7 +10,7 @@
 import type { Clock, Random } from '@cluster-apiserver/base';
 import { contentFinalizer, type Namespace, namespace as namespaceKind } from '@cluster-apiserver/kinds';
 import type { Cached, Resource, StoredObject } from '@cluster-apiserver/registry';
-import { type ItemChange, textOfKey } from '@cluster-apiserver/storage';
+import { type ItemChange, textOfItemKey } from '@cluster-apiserver/storage';
 import type { ObjectIdentity } from '../change-object.ts';
 import { followAndSync } from '../follow-and-sync.ts';
 import type { ControllerMeasures } from '../measures.ts';
@@ -84,7 +84,7 @@ export async function drainNamespaces(options: NamespaceControllerOptions): Prom
     work: drain,
     failed: (key, { tries, cause }) => {
       measures.retried();
-      report({ type: 'failed', namespace: textOfKey(key), tries, cause });
+      report({ type: 'failed', namespace: textOfItemKey(key), tries, cause });
     },
     measures,
   });
@@ -93,7 +93,7 @@ export async function drainNamespaces(options: NamespaceControllerOptions): Prom
   const noteNamespace = (key: string, item: Cached | undefined): void => {
     if (item?.unreadable && unreadableReports < unreadableReportsMax) {
       unreadableReports++;
-      report({ type: 'unreadable', namespace: textOfKey(key), cause: item.unreadable });
+      report({ type: 'unreadable', namespace: textOfItemKey(key), cause: item.unreadable });
     }
     if (terminatingNamespace(readable(item))) {
       if (terminating.has(key)) return;

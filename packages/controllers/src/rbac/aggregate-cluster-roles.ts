@@ -9,7 +9,7 @@ import type { Clock, Random } from '@cluster-apiserver/base';
 import type { AggregationRule, ClusterRole } from '@cluster-apiserver/kinds';
 import { matcherOfField, type PolicyRule, rbacGroup, sameJson } from '@cluster-apiserver/model';
 import type { Cached, Resource, StoredObject } from '@cluster-apiserver/registry';
-import { type ItemChange, textOfKey } from '@cluster-apiserver/storage';
+import { type ItemChange, textOfItemKey } from '@cluster-apiserver/storage';
 import { followAndSync } from '../follow-and-sync.ts';
 import type { ControllerMeasures } from '../measures.ts';
 import { callsOf, itemsWithin, readable, readBarrier, unreadableCount } from '../memory.ts';
@@ -74,7 +74,7 @@ export async function aggregateClusterRoles(options: ClusterRoleAggregationOptio
     work: aggregate,
     failed: (key, { tries, cause }) => {
       measures.retried();
-      report({ type: 'failed', clusterRole: textOfKey(key), tries, cause });
+      report({ type: 'failed', clusterRole: textOfItemKey(key), tries, cause });
     },
     measures,
   });

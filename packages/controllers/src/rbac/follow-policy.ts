@@ -3,12 +3,12 @@
  * while changes queue up; from then on each change is one delta. A reload builds the next index completely before it
  * replaces this one. While nothing is known of the present history there is no index, and nobody is authorized by it.
  */
-import { type Clock, perform, type Steps } from '@cluster-apiserver/base';
+import { type Clock, runTask, type SyncTask } from '@cluster-apiserver/base';
 import { type CurrentPolicy, PolicyIndex } from '@cluster-apiserver/gates';
 import type { ClusterRole, ClusterRoleBinding } from '@cluster-apiserver/kinds';
 import { rbacGroup } from '@cluster-apiserver/model';
 import type { Cached, Resource } from '@cluster-apiserver/registry';
-import { type Call, textOfKey } from '@cluster-apiserver/storage';
+import { type Call, textOfItemKey } from '@cluster-apiserver/storage';
 import { followAll, isLoaded, itemsWithin } from '../memory.ts';
 
 export interface FollowPolicyOptions {
@@ -57,7 +57,7 @@ export function followPolicy({ resources, clock, failed }: FollowPolicyOptions):
       if (!isLoaded(followed)) return;
       next = { index: new PolicyIndex(), changes: [] };
       const { index, changes } = next;
-      await perform(clock, undefined, fillIndex(index, followed));
+      await runTask(clock, undefined, fillIndex(index, followed));
       for (const change of changes) change();
       next = undefined;
       if (!isBuildDue) current = index;
@@ -94,7 +94,7 @@ export function followPolicy({ resources, clock, failed }: FollowPolicyOptions):
   requestBuild();
   return {
     current: () => current,
-    refresh: async (call) => followed[0]?.collection.reach(undefined, call),
+    refresh: async (call) => followed[0]?.collection.waitUntilFresh(undefined, call),
     close: async () => {
       isClosed = true;
       cancelRebuild?.();
@@ -106,7 +106,7 @@ export function followPolicy({ resources, clock, failed }: FollowPolicyOptions):
 
 const itemsPerStep = 64;
 
-function* fillIndex(index: PolicyIndex, resources: readonly Resource[]): Steps<void> {
+function* fillIndex(index: PolicyIndex, resources: readonly Resource[]): SyncTask<void> {
   // Taken in one turn, so all kinds are as of the same revision.
   const views = resources.map(({ kind, collection }) => ({ kind: kind.kind, view: collection.view() }));
   let items = 0;
@@ -119,7 +119,7 @@ function* fillIndex(index: PolicyIndex, resources: readonly Resource[]): Steps<v
 
 /** What cannot be read grants nothing. */
 function setItem(index: PolicyIndex, kind: string, key: string, item: Cached | undefined): void {
-  const path = textOfKey(key).split('/');
+  const path = textOfItemKey(key).split('/');
   const name = path.at(-1) as string; // splitting gives at least one part
   const namespace = path.length > 1 ? path[0] : undefined;
   if (kind === 'Role' || kind === 'ClusterRole') {

@@ -23,7 +23,7 @@ afterEach(() => world.close());
 async function reconcile(): Promise<DefaultRoleEvent[]> {
   const events: DefaultRoleEvent[] = [];
   const registry = world.open();
-  await registry.cache.filled;
+  await registry.cache.firstLoad;
   await reconcileDefaultRoles({
     clusterRoles: resourceIn(registry, 'clusterroles'),
     clusterRoleBindings: resourceIn(registry, 'clusterrolebindings'),

@@ -1,4 +1,4 @@
-import { atOnce, inOneStep } from '@cluster-apiserver/base';
+import { runSync, toSyncTask } from '@cluster-apiserver/base';
 import { missingRules, RuleSet } from '@cluster-apiserver/gates';
 import type { AggregationRule, ClusterRole, ClusterRoleBinding } from '@cluster-apiserver/kinds';
 import {
@@ -97,7 +97,7 @@ async function reconcile(
       // It may stay so, and the replica is of use all the same.
       if (error instanceof CorruptValueError) return report({ type: 'unreadable', kind, name });
       if (tries === triesMax || !(error instanceof StatusError && races.includes(error.reason))) throw error;
-      await resource.collection.reach(undefined, call());
+      await resource.collection.waitUntilFresh(undefined, call());
     }
   }
 }
@@ -115,7 +115,7 @@ async function createDefault(resource: Resource, { metadata, ...rest }: KubeObje
   const { kind, apiVersion, schema } = resource.kind;
   const draft = decode(schema, { kind, apiVersion, metadata, ...rest }, () => {}) as KubeObject;
   const { revision } = await create(resource, draft, quiet, call);
-  await resource.collection.reach(revision, call);
+  await resource.collection.waitUntilFresh(revision, call);
 }
 
 async function amend(
@@ -124,7 +124,7 @@ async function amend(
   change: (current: KubeObject) => KubeObject,
   call: Call,
 ): Promise<void> {
-  await patch(resource, name, { ...quiet, change: inOneStep(change), unknownFields: () => {} }, call);
+  await patch(resource, name, { ...quiet, change: toSyncTask(change), unknownFields: () => {} }, call);
 }
 
 const metadataOf = (name: string, labels: Readonly<Record<string, string>> = {}): KubeObject['metadata'] => ({
@@ -165,7 +165,7 @@ function mergeRole(stored: KubeObject, expected: KubeObject): KubeObject {
     return { ...merged, aggregationRule: mergeAggregation(role.aggregationRule, wanted.aggregationRule) };
   const rules: readonly PolicyRule[] = role.rules ?? [];
   const held = [new RuleSet(rules)];
-  const missing = (wanted.rules ?? []).filter((rule) => atOnce(missingRules([rule], held)).missing.length > 0);
+  const missing = (wanted.rules ?? []).filter((rule) => runSync(missingRules([rule], held)).missing.length > 0);
   return missing.length === 0 ? merged : { ...merged, rules: [...rules, ...missing] };
 }
 

@@ -2,11 +2,11 @@
  * Checks the expressions of each ValidatingAdmissionPolicy against the types of the kinds that its rules match, and writes
  * into its status what it found: once for each generation. A policy is in force whatever its status says.
  */
-import { type Clock, perform, type Random } from '@cluster-apiserver/base';
+import { type Clock, runTask, type Random } from '@cluster-apiserver/base';
 import type { ValidatingAdmissionPolicy } from '@cluster-apiserver/kinds';
 import type { ServedKind } from '@cluster-apiserver/model';
 import type { Cached, Resource } from '@cluster-apiserver/registry';
-import { type ItemChange, textOfKey } from '@cluster-apiserver/storage';
+import { type ItemChange, textOfItemKey } from '@cluster-apiserver/storage';
 import { followAndSync } from '../follow-and-sync.ts';
 import type { ControllerMeasures } from '../measures.ts';
 import { callsOf, itemsWithin, readable, readBarrier, unreadableCount } from '../memory.ts';
@@ -52,7 +52,7 @@ export async function checkPolicyTypes(options: PolicyTypeCheckOptions): Promise
     const policy = stored.object as ValidatingAdmissionPolicy; // decoded by the schema of its kind
     const generation = Number(policy.metadata.generation ?? 0);
     if (generation <= (policy.status.observedGeneration ?? 0)) return;
-    const warnings = await perform(clock, call(), checkTypes(policy, served), true);
+    const warnings = await runTask(clock, call(), checkTypes(policy, served), true);
     await writeTypeChecking(policies, stored, { generation, warnings }, call());
     report({ type: 'checked', policy: stored.name, warnings: warnings.length });
   };
@@ -64,7 +64,7 @@ export async function checkPolicyTypes(options: PolicyTypeCheckOptions): Promise
     work: check,
     failed: (key, { tries, cause }) => {
       measures.retried();
-      report({ type: 'failed', policy: textOfKey(key), tries, cause });
+      report({ type: 'failed', policy: textOfItemKey(key), tries, cause });
     },
     measures,
   });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { atOnce } from '@cluster-apiserver/base';
+import { runSync } from '@cluster-apiserver/base';
 import { kinds, type ValidatingAdmissionPolicy } from '@cluster-apiserver/kinds';
 import { checkTypes } from './type-check.ts';
 
@@ -17,7 +17,7 @@ const warningsOf = (spec: object): readonly string[] => {
     spec: { matchConstraints: { resourceRules: [rule()] }, ...spec },
     status: {},
   };
-  return atOnce(checkTypes(policy as ValidatingAdmissionPolicy, served)).map(
+  return runSync(checkTypes(policy as ValidatingAdmissionPolicy, served)).map(
     ({ fieldRef, warning }) => `${fieldRef}: ${warning}`,
   );
 };

@@ -2,7 +2,7 @@
  * What is wrong with the expressions of a policy if objects have the types of their kinds. Without them every field might
  * exist, so an expression that names a field that is not there is accepted, and fails with each request.
  */
-import type { Steps } from '@cluster-apiserver/base';
+import type { SyncTask } from '@cluster-apiserver/base';
 import {
   admissionEnvironment,
   compileIn,
@@ -33,7 +33,7 @@ const warningCharactersMax = 2_048;
 export function* checkTypes(
   policy: ValidatingAdmissionPolicy,
   served: readonly ServedKind[],
-): Steps<readonly ExpressionWarning[]> {
+): SyncTask<readonly ExpressionWarning[]> {
   const { variables = [], validations = [], paramKind } = policy.spec;
   const paramsType = typeOfParams(paramKind, served);
   const typed: TypedEnvironment[] = [];

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { Scope, systemClock } from '@cluster-apiserver/base';
+import { CleanupStack, systemClock } from '@cluster-apiserver/base';
 import { once } from 'node:events';
 import net from 'node:net';
 import { buffer } from 'node:stream/consumers';
@@ -7,11 +7,11 @@ import { untilTurned as until } from '../../../base/test/until.ts';
 import { openFront } from './front.ts';
 import type { Probe } from './readiness.ts';
 
-let scope = new Scope();
+let scope = new CleanupStack();
 
 afterEach(async () => {
   await scope.close();
-  scope = new Scope();
+  scope = new CleanupStack();
 });
 
 describe('who gets a new connection', () => {
@@ -161,7 +161,7 @@ async function listener(serve: (socket: net.Socket) => void): Promise<Listener> 
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  scope.onClose('listener', () => {
+  scope.defer('listener', () => {
     for (const socket of sockets) socket.destroy();
     server.close();
   });
@@ -187,7 +187,7 @@ async function frontOf(replicas: readonly Listener[]) {
   const { port } = await refusing();
   const front = await openFront(port, ports, probe, systemClock, (line) => lines.push(line));
   const drained = (): void => void front.drain();
-  scope.onClose('front', drained);
+  scope.defer('front', drained);
   const said = (text: string, times = 1): Promise<void> =>
     until(() => lines.filter((line) => line.includes(text)).length >= times);
   await Promise.all(ports.map((replica) => said(`${replica} takes new connections`)));

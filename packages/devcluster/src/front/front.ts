@@ -1,4 +1,4 @@
-import { type Clock, Scope } from '@cluster-apiserver/base';
+import { type Clock, CleanupStack } from '@cluster-apiserver/base';
 import { once } from 'node:events';
 import { backends } from './backends.ts';
 import { proxy } from './proxy.ts';
@@ -25,13 +25,13 @@ export async function openFront(
   const server = proxy(known, clock, (replica) => report(replica, false, 'it refused one'));
   server.listen(port, '127.0.0.1');
   await once(server, 'listening');
-  const scope = new Scope();
-  scope.onClose('probe', () => probe.close());
+  const scope = new CleanupStack();
+  scope.defer('probe', () => probe.close());
   for (const replica of replicas) {
     const stop = watchReadiness(replica, probe, clock, (ready) =>
       report(replica, ready, ready ? 'it is ready' : 'it is not ready'),
     );
-    scope.onClose('readiness', stop);
+    scope.defer('readiness', stop);
   }
   return {
     drain: async () => {

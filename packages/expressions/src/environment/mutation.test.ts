@@ -1,4 +1,4 @@
-import { atOnce, type Steps } from '@cluster-apiserver/base';
+import { runSync, type SyncTask } from '@cluster-apiserver/base';
 import { describe, expect, test } from '@jest/globals';
 import { widget } from '../../test/widget.ts';
 import {
@@ -23,7 +23,7 @@ function valueOf(text: string): Value {
   const compiled = compileTyped(environment, text, [applyConfigurationType, types.list(jsonPatchType)]);
   if ('fault' in compiled) throw new Error(compiled.fault);
   const values = admissionValues({ object, oldObject: null, request: {}, namespaceObject: null });
-  return atOnce(new Evaluation(values).evaluate(compiled.expression) as Steps<Value>);
+  return runSync(new Evaluation(values).evaluate(compiled.expression) as SyncTask<Value>);
 }
 
 describe('an apply configuration', () => {

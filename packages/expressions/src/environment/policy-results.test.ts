@@ -1,4 +1,4 @@
-import { atOnce } from '@cluster-apiserver/base';
+import { runSync } from '@cluster-apiserver/base';
 import { describe, expect, test } from '@jest/globals';
 import { widget } from '../../test/widget.ts';
 import {
@@ -77,7 +77,7 @@ describe('an expression of a policy', () => {
 });
 
 describe('variables', () => {
-  const compiled = (written: readonly WrittenVariable[]) => atOnce(compileVariables(policy, written));
+  const compiled = (written: readonly WrittenVariable[]) => runSync(compileVariables(policy, written));
 
   test('have the types of their expressions, and can be read by those behind them', () => {
     const { variables, faults } = compiled([

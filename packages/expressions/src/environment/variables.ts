@@ -1,4 +1,4 @@
-import { setOwn, type Steps } from '@cluster-apiserver/base';
+import { setOwn, type SyncTask } from '@cluster-apiserver/base';
 import { type ObjectType, type Type, types } from '../check/type.ts';
 import { compileIn, type Expression } from '../compile.ts';
 import type { Environment } from './environment.ts';
@@ -43,7 +43,7 @@ export interface CompiledVariables {
 export function* compileVariables(
   environment: Environment,
   written: readonly WrittenVariable[],
-): Steps<CompiledVariables> {
+): SyncTask<CompiledVariables> {
   const expressions = new Map<string, Expression>();
   const faults = new Map<number, string>();
   // It grows with each variable: a type of its own for each of them would cost as much as all before it.

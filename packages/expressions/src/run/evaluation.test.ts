@@ -1,4 +1,4 @@
-import { atOnce, type Steps } from '@cluster-apiserver/base';
+import { runSync, type SyncTask } from '@cluster-apiserver/base';
 import { type AccessDecision, type AccessQuestion, StatusError } from '@cluster-apiserver/model';
 import { describe, expect, test } from '@jest/globals';
 import {
@@ -29,7 +29,7 @@ const environment = admissionEnvironment({ hasAuthorizer: true });
 
 function policy({ object = {}, written = {}, authorize = allow, total }: Policy = {}) {
   const all = Object.entries(written).map(([name, expression]) => ({ name, expression }));
-  const { variables, faults } = atOnce(compileVariables(environment, all));
+  const { variables, faults } = runSync(compileVariables(environment, all));
   expect([...faults]).toEqual([]);
   const user = { name: 'alice', groups: ['dev'] };
   const requestResource = { group: 'g', resource: 'things', namespace: 'ns' };
@@ -48,7 +48,7 @@ function policy({ object = {}, written = {}, authorize = allow, total }: Policy 
   };
   return {
     start: (text: string) => evaluation.evaluate(expressionOf(text)),
-    value: (text: string): Value => atOnce(evaluation.evaluate(expressionOf(text)) as Steps<Value>),
+    value: (text: string): Value => runSync(evaluation.evaluate(expressionOf(text)) as SyncTask<Value>),
   };
 }
 
@@ -91,7 +91,7 @@ describe('variables', () => {
 
   test('of which the later of one name reads itself do not go on for ever', () => {
     const written = ['1', 'variables.x + 1'].map((expression) => ({ name: 'x', expression }));
-    const { variables } = atOnce(compileVariables(environment, written));
+    const { variables } = runSync(compileVariables(environment, written));
     const compiled = compileIn(withVariables(environment, variables), 'variables.x');
     if ('faults' in compiled) throw new Error(compiled.faults.join('\n'));
     const evaluation = new Evaluation(new Map(), variables);

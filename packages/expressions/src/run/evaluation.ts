@@ -1,4 +1,4 @@
-import type { Work } from '@cluster-apiserver/base';
+import type { Task } from '@cluster-apiserver/base';
 import type { Expression } from '../compile.ts';
 import type { VariableSet } from '../environment/variables.ts';
 import { LazyMap } from '../values/lazy-map.ts';
@@ -62,7 +62,7 @@ export class Evaluation {
    * Throws `EvaluationError` when the expression has no value, also because it costs too much, and `BudgetExceededError`
    * when all together do.
    */
-  *evaluate(expression: Expression): Work<Value> {
+  *evaluate(expression: Expression): Task<Value> {
     const run = new Run(expression);
     for (;;) {
       try {

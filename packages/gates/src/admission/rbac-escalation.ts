@@ -1,4 +1,4 @@
-import { type Call, type Clock, perform } from '@cluster-apiserver/base';
+import { type Call, type Clock, runTask } from '@cluster-apiserver/base';
 import {
   decisionNotReady,
   forbiddenName,
@@ -96,7 +96,7 @@ async function refusalOfBinding(check: Check, roleRef: RoleRef): Promise<StatusE
 async function problemOf(check: Check, rules: readonly PolicyRule[]): Promise<string | undefined> {
   const { user, namespace, call } = check.context;
   const held = policyOf(check).heldBy(user, namespace);
-  const found = await perform(check.options.clock, call, missingRules(rules, held.rules));
+  const found = await runTask(check.options.clock, call, missingRules(rules, held.rules));
   if (found.missing.length === 0 && found.isComplete) return undefined;
   const problems = held.problems.length === 0 ? '' : `; resolution errors: [${listed(held.problems)}]`;
   return `user ${describeUser(user)} is attempting to grant RBAC permissions not currently held:\n${describeMissing(found)}${problems}`;

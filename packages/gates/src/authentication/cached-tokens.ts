@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { callUntil, type Clock, type Random, withinCall } from '@cluster-apiserver/base';
+import { callUntil, type Clock, type Random, awaitWithin } from '@cluster-apiserver/base';
 import type { TokenAnswer, TokenAuthenticator } from './token-authenticator.ts';
 
 export interface TokenCacheOptions {
@@ -51,7 +51,7 @@ export function cachedTokens<Answer extends TokenAnswer>(
       const shared = known ? undefined : underWay.get(key);
       asked(known || shared ? 'hit' : 'miss');
       if (known) return known;
-      if (shared) return withinCall(clock, call, shared);
+      if (shared) return awaitWithin(clock, call, shared);
       // Others may come to wait for the same answer, so it is not looked for on behalf of the first alone.
       const answer = inner.authenticateToken(
         token,
@@ -61,7 +61,7 @@ export function cachedTokens<Answer extends TokenAnswer>(
       if (!(answer instanceof Promise)) return remember(key, answer);
       const waiting = answer.then((found) => remember(key, found)).finally(() => underWay.delete(key));
       underWay.set(key, waiting);
-      return withinCall(clock, call, waiting);
+      return awaitWithin(clock, call, waiting);
     },
   };
 }

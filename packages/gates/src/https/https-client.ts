@@ -6,7 +6,7 @@ import {
   type Call,
   type Clock,
   DeadlineExceededError,
-  endAfter,
+  runInSpan,
   serverAttributes,
   type SpanOptions,
   traceHeaders,
@@ -87,7 +87,7 @@ export function httpsClient(options: HttpsClientOptions): HttpsClient {
     const span = call.trace?.child(request.method, spanOptions(request));
     if (!span) return sendPlain(request, call);
     const headers = { ...request.headers, ...traceHeaders(span.context) };
-    return endAfter(span, async () => {
+    return runInSpan(span, async () => {
       const answer = await sendPlain({ ...request, headers }, call);
       span.set({ 'http.response.status_code': answer.status });
       return answer;

@@ -1,4 +1,4 @@
-import { type Call, type Clock, DeadlineExceededError, type Random, sleep, withinCall } from '@cluster-apiserver/base';
+import { type Call, type Clock, DeadlineExceededError, type Random, sleep, awaitWithin } from '@cluster-apiserver/base';
 import { type HttpsAnswer, type HttpsClient, HttpsError } from '../https/https-client.ts';
 import { WebhookError } from './webhook-error.ts';
 
@@ -55,7 +55,7 @@ export async function sendToWebhook(body: string, options: WebhookOptions, call:
     if (tries === retry.triesMax || signal.aborted || clock.monotonicMs() + pause >= endMs)
       throw asFailure(answer, tries);
     // The loop sees that the signal has ended it.
-    await withinCall(
+    await awaitWithin(
       clock,
       call,
       sleep(clock, pause, signal).catch(() => {}),

@@ -1,4 +1,4 @@
-import type { Steps } from '@cluster-apiserver/base';
+import type { SyncTask } from '@cluster-apiserver/base';
 import {
   admissionEnvironment,
   type AdmissionOptions,
@@ -32,7 +32,7 @@ export interface ExpressionNames {
 export const noNames: ExpressionNames = { hasParams: false, variables: [] };
 
 /** Compiles the variables first. Each of its checks compiles an expression, which is worth a step. */
-export function* expressionChecker({ hasParams, variables: written }: ExpressionNames): Steps<ExpressionChecker> {
+export function* expressionChecker({ hasParams, variables: written }: ExpressionNames): SyncTask<ExpressionChecker> {
   const full = admissionEnvironment({ hasParams, hasAuthorizer: true });
   const { variables, faults } = yield* compileVariables(full, written);
   const checking =

@@ -1,4 +1,4 @@
-import type { Steps } from '@cluster-apiserver/base';
+import type { SyncTask } from '@cluster-apiserver/base';
 import {
   duplicate,
   field,
@@ -52,7 +52,7 @@ export function* addMatchConditionErrors(
   at: string,
   conditions: readonly MatchCondition[],
   check: ExpressionChecker,
-): Steps<void> {
+): SyncTask<void> {
   if (conditions.length > matchConditionsMax) errors.add(() => tooMany(at, conditions.length, matchConditionsMax));
   const seen = new Set<string>();
   for (const [index, { name, expression }] of conditions.entries()) {

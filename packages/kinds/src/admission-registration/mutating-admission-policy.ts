@@ -1,4 +1,4 @@
-import type { Steps } from '@cluster-apiserver/base';
+import type { SyncTask } from '@cluster-apiserver/base';
 import {
   ageColumn,
   defineKind,
@@ -129,7 +129,7 @@ export const mutatingAdmissionPolicy = defineKind<MutatingAdmissionPolicy>({
   ],
 });
 
-function* policyErrors({ spec }: MutatingAdmissionPolicy): Steps<FieldError[]> {
+function* policyErrors({ spec }: MutatingAdmissionPolicy): SyncTask<FieldError[]> {
   const { mutations = [], variables = [], matchConstraints, reinvocationPolicy = '' } = spec;
   const errors = new FieldErrors();
   const check = yield* expressionChecker({ hasParams: spec.paramKind !== undefined, variables });

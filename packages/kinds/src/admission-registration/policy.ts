@@ -1,4 +1,4 @@
-import type { Steps } from '@cluster-apiserver/base';
+import type { SyncTask } from '@cluster-apiserver/base';
 import { isIdentifier } from '@cluster-apiserver/expressions';
 import {
   type Column,
@@ -67,7 +67,7 @@ export const withPolicyDefaults = <T extends PolicySpec>(spec: T): T => ({
 });
 
 /** What is wrong with the parts that come first in the specs of both kinds. */
-export function* addPolicyErrors(errors: FieldErrors, spec: PolicySpec, check: ExpressionChecker): Steps<void> {
+export function* addPolicyErrors(errors: FieldErrors, spec: PolicySpec, check: ExpressionChecker): SyncTask<void> {
   const { paramKind, matchConstraints, matchConditions = [] } = spec;
   for (const error of failurePolicyErrors('spec.failurePolicy', spec.failurePolicy)) errors.add(() => error);
   if (paramKind) for (const error of paramKindErrors('spec.paramKind', paramKind)) errors.add(() => error);

@@ -1,4 +1,4 @@
-import type { Steps } from '@cluster-apiserver/base';
+import type { SyncTask } from '@cluster-apiserver/base';
 import {
   ageColumn,
   defineKind,
@@ -210,7 +210,7 @@ export const validatingAdmissionPolicy = defineKind<ValidatingAdmissionPolicy>({
 
 const auditAnnotationsMax = 20;
 
-function* policyErrors({ spec, metadata, status }: ValidatingAdmissionPolicy): Steps<FieldError[]> {
+function* policyErrors({ spec, metadata, status }: ValidatingAdmissionPolicy): SyncTask<FieldError[]> {
   const { validations = [], auditAnnotations = [], variables = [] } = spec;
   const errors = new FieldErrors();
   const check = yield* expressionChecker({ hasParams: spec.paramKind !== undefined, variables });

@@ -1,4 +1,4 @@
-import type { Steps } from '@cluster-apiserver/base';
+import type { SyncTask } from '@cluster-apiserver/base';
 import {
   ageColumn,
   type Column,
@@ -86,7 +86,7 @@ export function withWebhookDefaults<T extends Webhook>(webhook: T): T {
 export function* webhooksErrors<T extends Webhook>(
   webhooks: readonly T[],
   more: (at: string, webhook: T) => readonly FieldError[] = () => [],
-): Steps<FieldError[]> {
+): SyncTask<FieldError[]> {
   const errors = new FieldErrors();
   const check = yield* expressionChecker(noNames);
   const seen = new Set<string>();
@@ -104,7 +104,12 @@ export function* webhooksErrors<T extends Webhook>(
 const sideEffectClasses = ['None', 'NoneOnDryRun'];
 const timeoutSecondsMax = 30;
 
-function* addWebhookErrors(errors: FieldErrors, at: string, webhook: Webhook, check: ExpressionChecker): Steps<void> {
+function* addWebhookErrors(
+  errors: FieldErrors,
+  at: string,
+  webhook: Webhook,
+  check: ExpressionChecker,
+): SyncTask<void> {
   const { name, rules = [], sideEffects, timeoutSeconds, matchConditions = [] } = webhook;
   addNameErrors(errors, `${at}.name`, name);
   for (const [index, rule] of rules.entries()) addRuleErrors(errors, `${at}.rules[${index}]`, rule);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { atOnce, type Random, seededRandom } from '@cluster-apiserver/base';
+import { runSync, type Random, seededRandom } from '@cluster-apiserver/base';
 import { array, assert, constantFrom, dictionary, property, record, uniqueArray } from 'fast-check';
 import { repetitions } from '../../../base/test/soak.ts';
 import { applyToModel, type Model, updateModel, type Wanted } from '../../test/ownership-model.ts';
@@ -22,13 +22,13 @@ const { schema } = robotKind;
 function applied(live: KubeObject | undefined, manager: string, configuration: object, force = false): KubeObject {
   const wanted = readApplied(schema, configuration, () => {});
   const applier = { manager, apiVersion: 'v1', time: '2026-01-01T00:00:00Z', force };
-  return stored(atOnce(apply(schema, live ?? emptyRobot, emptyRobot, wanted, applier)));
+  return stored(runSync(apply(schema, live ?? emptyRobot, emptyRobot, wanted, applier)));
 }
 
 function updated(live: KubeObject, manager: string, next: object): KubeObject {
   const object = robot(next);
   const writer = { manager, apiVersion: 'v1', time: '2026-01-01T00:00:00Z' };
-  const managedFields = atOnce(managedFieldsAfterUpdate(schema, live, object, writer));
+  const managedFields = runSync(managedFieldsAfterUpdate(schema, live, object, writer));
   return stored({ ...object, metadata: { ...object.metadata, ...(managedFields && { managedFields }) } });
 }
 

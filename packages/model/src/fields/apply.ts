@@ -1,4 +1,4 @@
-import type { Steps } from '@cluster-apiserver/base';
+import type { SyncTask } from '@cluster-apiserver/base';
 import { fieldErrorsMax } from '../field-error.ts';
 import type { KubeObject } from '../object.ts';
 import type { ObjectSchema } from '../schema/schema.ts';
@@ -77,7 +77,7 @@ export function* apply(
   empty: KubeObject,
   { fields, values }: Applied,
   applier: Applier,
-): Steps<KubeObject> {
+): SyncTask<KubeObject> {
   const before = withoutManagedFields(live);
   const owned = yield* ownedBefore(schema, live, empty, applier);
   const isMine = ({ entry }: Ownership): boolean =>
@@ -113,7 +113,7 @@ function* ownedBefore(
   live: KubeObject,
   empty: KubeObject,
   applier: Applier,
-): Steps<readonly Ownership[]> {
+): SyncTask<readonly Ownership[]> {
   const owned = (yield* decodeEntries(schema, live.metadata.managedFields ?? [])) ?? [];
   if (owned.length > 0 || live.metadata.uid === undefined) return inKnownVersions(schema, owned);
   const { apiVersion, time } = applier;
@@ -128,7 +128,7 @@ function* withoutUnowned(
   dropped: FieldSet,
   fields: FieldSet,
   others: readonly Ownership[],
-): Steps<KubeObject> {
+): SyncTask<KubeObject> {
   const kept = union(fields, ownedBy(others));
   yield;
   const pruned = prune(schema, merged, difference(dropped, kept), kept);
@@ -142,7 +142,7 @@ function* conflictsWith(
   others: readonly Ownership[],
   { added, modified, removed }: Comparison,
   mentioned: FieldSet,
-): Steps<Map<Ownership, FieldSet>> {
+): SyncTask<Map<Ownership, FieldSet>> {
   // A field that is mentioned without a value is changed too, and not given up. Nobody minds that a map or a list comes
   // into being or disappears: what others own is inside.
   const changed = union(union(endsOf(added), modified), intersection(endsOf(removed), mentioned));

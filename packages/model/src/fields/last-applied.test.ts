@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { atOnce } from '@cluster-apiserver/base';
+import { runSync } from '@cluster-apiserver/base';
 import { emptyRobot, robot, robotKind } from '../../test/robot.ts';
 import type { KubeObject } from '../object.ts';
 import { readApplied } from './applied.ts';
@@ -21,12 +21,12 @@ function leftByKubectl(configuration: object, now: object = configuration): Kube
     },
   });
   const writer = { manager: 'kubectl-client-side-apply', apiVersion: 'v1', time };
-  const managedFields = atOnce(managedFieldsAfterUpdate(schema, emptyRobot, object, writer));
+  const managedFields = runSync(managedFieldsAfterUpdate(schema, emptyRobot, object, writer));
   return { ...object, metadata: { ...object.metadata, uid: 'u', ...(managedFields && { managedFields }) } };
 }
 
 const apply = (live: KubeObject, manager: string, configuration: object, force = false): KubeObject =>
-  atOnce(
+  runSync(
     applyAsKubectlDid(
       schema,
       live,

@@ -1,4 +1,4 @@
-import type { Steps } from '@cluster-apiserver/base';
+import type { SyncTask } from '@cluster-apiserver/base';
 import type { KubeObject } from '../object.ts';
 import { PatchFormError } from '../patch/errors.ts';
 import { WrongTypeError } from '../schema/decode.ts';
@@ -27,7 +27,7 @@ export function* applyAsKubectlDid(
   empty: KubeObject,
   applied: Applied,
   applier: Applier,
-): Steps<KubeObject> {
+): SyncTask<KubeObject> {
   if (applier.manager !== kubectl || live.metadata.annotations?.[annotation] === undefined)
     return yield* apply(schema, live, empty, applied, applier);
   return withLastApplied(yield* forcedOverOwn(schema, live, empty, applied, applier), applied);
@@ -39,7 +39,7 @@ function* forcedOverOwn(
   empty: KubeObject,
   applied: Applied,
   applier: Applier,
-): Steps<KubeObject> {
+): SyncTask<KubeObject> {
   try {
     return yield* apply(schema, live, empty, applied, applier);
   } catch (error) {
@@ -54,7 +54,7 @@ function* forcedOverOwn(
 }
 
 /** The fields of the annotation's configuration whose values nobody has changed since. */
-function* stillAsApplied(schema: ObjectSchema, live: KubeObject): Steps<FieldSet> {
+function* stillAsApplied(schema: ObjectSchema, live: KubeObject): SyncTask<FieldSet> {
   try {
     const text = live.metadata.annotations?.[annotation] ?? '{}';
     const { fields, values } = readApplied(schema, JSON.parse(text), () => {});

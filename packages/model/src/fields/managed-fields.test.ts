@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { atOnce } from '@cluster-apiserver/base';
+import { runSync } from '@cluster-apiserver/base';
 import { emptyRobot, robot, robotKind } from '../../test/robot.ts';
 import type { KubeObject, ManagedFieldsEntry } from '../object.ts';
 import { managedFieldsAfterUpdate } from './managed-fields.ts';
@@ -10,7 +10,7 @@ function write(live: KubeObject | undefined, next: object, manager: string): Kub
   const object = robot(next);
   const time = `2026-01-01T00:00:${String(clock++ % 60).padStart(2, '0')}Z`;
   const writer = { manager, apiVersion: 'v1', time };
-  const managedFields = atOnce(managedFieldsAfterUpdate(robotKind.schema, live ?? emptyRobot, object, writer));
+  const managedFields = runSync(managedFieldsAfterUpdate(robotKind.schema, live ?? emptyRobot, object, writer));
   const { managedFields: _, ...metadata } = object.metadata;
   return { ...object, metadata: { ...metadata, uid: 'u', ...(managedFields && { managedFields }) } };
 }

@@ -1,4 +1,4 @@
-import type { Steps } from '@cluster-apiserver/base';
+import type { SyncTask } from '@cluster-apiserver/base';
 import { invalidValue } from '../field-error.ts';
 import type { KubeObject, ManagedFieldsEntry } from '../object.ts';
 import { sameJson } from '../patch/same-json.ts';
@@ -41,7 +41,7 @@ export function* managedFieldsAfterUpdate(
   live: KubeObject,
   next: KubeObject,
   writer: Writer,
-): Steps<ManagedFieldsEntry[] | undefined> {
+): SyncTask<ManagedFieldsEntry[] | undefined> {
   const tracked = yield* ownershipBefore(schema, live, next, writer);
   // Objects that were never tracked stay so: half a history would be worse than none.
   if (tracked.length === 0 && live.metadata.uid !== undefined) return undefined;
@@ -76,7 +76,7 @@ export function* managedFieldsAfterUpdate(
 }
 
 /** Whether the entries of an object can be read, so that the next write can go on from them. */
-export function* hasValidManagedFields(schema: ObjectSchema, { metadata }: KubeObject): Steps<boolean> {
+export function* hasValidManagedFields(schema: ObjectSchema, { metadata }: KubeObject): SyncTask<boolean> {
   return (yield* decodeEntries(schema, metadata.managedFields ?? [])) !== undefined;
 }
 
@@ -113,7 +113,7 @@ function* ownershipBefore(
   live: KubeObject,
   next: KubeObject,
   writer: Writer,
-): Steps<readonly Ownership[]> {
+): SyncTask<readonly Ownership[]> {
   const sent = next.metadata.managedFields;
   if (sent && !writer.subresource) {
     if (isReset(sent)) return [];

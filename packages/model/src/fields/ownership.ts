@@ -1,4 +1,4 @@
-import type { Steps } from '@cluster-apiserver/base';
+import type { SyncTask } from '@cluster-apiserver/base';
 import type { KubeObject, ManagedFieldsEntry } from '../object.ts';
 import type { ObjectSchema } from '../schema/schema.ts';
 import {
@@ -46,7 +46,7 @@ export function withoutManagedFields(object: KubeObject): KubeObject {
 export function* decodeEntries(
   { versions }: ObjectSchema,
   entries: readonly ManagedFieldsEntry[],
-): Steps<Ownership[] | undefined> {
+): SyncTask<Ownership[] | undefined> {
   const decoded: Ownership[] = [];
   for (const entry of entries) {
     if (entry.operation !== 'Apply' && entry.operation !== 'Update') return undefined;
@@ -80,7 +80,7 @@ function renamed(fields: FieldSet, names: ReadonlyMap<string, string> | undefine
 export function* encodeEntries(
   schema: ObjectSchema,
   owned: readonly Ownership[],
-): Steps<ManagedFieldsEntry[] | undefined> {
+): SyncTask<ManagedFieldsEntry[] | undefined> {
   const entries: ManagedFieldsEntry[] = [];
   for (const { entry, fields } of owned) {
     if (isEmptySet(fields)) continue;

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { describe, expect, test } from '@jest/globals';
-import { atOnce, type Random, seededRandom } from '@cluster-apiserver/base';
+import { runSync, type Random, seededRandom } from '@cluster-apiserver/base';
 import { repetitions } from '../../../base/test/soak.ts';
 import { patchedByModel } from '../../test/json-patch-model.ts';
 import { oneOf, patienceMs, randomMap, randomName, randomValue } from '../../test/random-json.ts';
@@ -13,7 +13,7 @@ const rounds = repetitions({ ci: 20_000, soak: 100_000 });
 
 const times = (count: number, operation: object): object[] => Array.from({ length: count }, () => operation);
 const patched = (document: unknown, operations: unknown): unknown =>
-  atOnce(patchedByOperations(document, readJsonPatch(operations)));
+  runSync(patchedByOperations(document, readJsonPatch(operations)));
 const add = (path: string, value: unknown) => ({ op: 'add', path, value });
 
 // The examples of RFC 6902, appendix A.
@@ -150,7 +150,7 @@ test('members of operations that mean nothing are told', () => {
 
 test('numbers are compared by what they are worth, digit by digit', () => {
   const holds = (document: string, value: string): void =>
-    void atOnce(
+    void runSync(
       patchedByOperations(
         parseJson(document).value,
         readJsonPatch([{ op: 'test', path: '/n', value: parseJson(value).value }]),

@@ -1,4 +1,4 @@
-import { getOwn, setOwn, type Steps } from '@cluster-apiserver/base';
+import { getOwn, setOwn, type SyncTask } from '@cluster-apiserver/base';
 import { jsonValuesMax, nestingMax } from '../codec/json-scan.ts';
 import { isRawNumber } from '../schema/decode.ts';
 import { PatchFailedError, PatchFormError, PatchTestFailedError, TooManyOperationsError } from './errors.ts';
@@ -53,7 +53,7 @@ export function readJsonPatch(value: unknown): JsonPatch {
 }
 
 /** The document after all operations. The document itself and the values of the patch stay as they are. */
-export function* patchedByOperations(document: unknown, { operations }: JsonPatch): Steps<unknown> {
+export function* patchedByOperations(document: unknown, { operations }: JsonPatch): SyncTask<unknown> {
   const evaluation = new Evaluation(document);
   for (const [index, operation] of operations.entries()) {
     try {

@@ -1,4 +1,4 @@
-import type { Turns } from '@cluster-apiserver/base';
+import type { TaskScheduler } from '@cluster-apiserver/base';
 import { indentedJson, yamlText } from '@cluster-apiserver/model';
 import type { Bytes, Flow } from '../exchange.ts';
 import type { Encoding } from './encoded.ts';
@@ -16,7 +16,7 @@ const sliceBytes = 64 * 1024;
 const wholeCharactersMax = 64 * 1024;
 
 /** A body that is made of stored objects of this length together. */
-export const bodyInSlices = (turns: Turns, begin: () => Steps, characters: number): Flow | Promise<Bytes> =>
+export const bodyInSlices = (turns: TaskScheduler, begin: () => Steps, characters: number): Flow | Promise<Bytes> =>
   characters <= wholeCharactersMax ? wholeOf(turns, begin()) : { flow: () => slicesOf(turns, begin()) };
 
 /** JSON texts, none of which ends inside of a token, in the encoding that was asked for. */
@@ -37,10 +37,10 @@ function* jsonLine(texts: Iterable<string | undefined>): Generator<string | unde
 }
 
 /** The next slice is made when the one before has left. */
-async function* slicesOf(turns: Turns, steps: Steps): AsyncGenerator<Buffer> {
+async function* slicesOf(turns: TaskScheduler, steps: Steps): AsyncGenerator<Buffer> {
   try {
     for (;;) {
-      const { bytes, isEnd } = await turns.take((isOver) => nextSlice(steps, isOver));
+      const { bytes, isEnd } = await turns.schedule((isOver) => nextSlice(steps, isOver));
       if (bytes.length > 0) yield bytes;
       if (isEnd) return;
     }
@@ -49,7 +49,7 @@ async function* slicesOf(turns: Turns, steps: Steps): AsyncGenerator<Buffer> {
   }
 }
 
-async function wholeOf(turns: Turns, steps: Steps): Promise<Buffer> {
+async function wholeOf(turns: TaskScheduler, steps: Steps): Promise<Buffer> {
   const slices: Buffer[] = [];
   for await (const slice of slicesOf(turns, steps)) slices.push(slice);
   return slices.length === 1 ? (slices[0] as Buffer) : Buffer.concat(slices);

@@ -1,4 +1,4 @@
-import { turnsOf } from '@cluster-apiserver/base';
+import { schedulerOf } from '@cluster-apiserver/base';
 import {
   encodeMessage,
   envelope,
@@ -33,7 +33,7 @@ export function listBody(
     encoding === 'protobuf'
       ? protobufSteps(served, shown, list, nowMs)
       : textSteps(encoding, listText(served, shown, list, nowMs));
-  return bodyInSlices(turnsOf(clock), begin, charactersOf(list.items));
+  return bodyInSlices(schedulerOf(clock), begin, charactersOf(list.items));
 }
 
 /** A list joins the bytes of its objects; nothing of them is parsed, and nothing is copied before it is sent. */

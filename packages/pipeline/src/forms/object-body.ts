@@ -1,4 +1,4 @@
-import { type Clock, turnsOf } from '@cluster-apiserver/base';
+import { type Clock, schedulerOf } from '@cluster-apiserver/base';
 import {
   type ByteString,
   encodeMessage,
@@ -28,7 +28,7 @@ export function objectBody(
     encoding === 'protobuf'
       ? storedAsProtobuf(kind, shown, json, nowMs)
       : textSteps(encoding, objectText(kind, shown, json, nowMs));
-  return bodyInSlices(turnsOf(clock), begin, json.length);
+  return bodyInSlices(schedulerOf(clock), begin, json.length);
 }
 
 /** An object that was made for one answer: it is no longer than what its client has sent. */
@@ -42,7 +42,7 @@ export function madeObjectBody(
   const text = madeObjectText(kind, shown, object, clock);
   const begin = (): Steps =>
     encoding === 'protobuf' ? protobufSteps(kind, shown, object, text.length, nowMs) : textSteps(encoding, [text]);
-  return bodyInSlices(turnsOf(clock), begin, text.length);
+  return bodyInSlices(schedulerOf(clock), begin, text.length);
 }
 
 export const madeObjectText = (kind: SpokenKind, shown: Shown | undefined, object: KubeObject, clock: Clock): string =>

@@ -1,4 +1,4 @@
-import { getOwn, largeBytesMin, perform, type Steps } from '@cluster-apiserver/base';
+import { getOwn, largeBytesMin, runTask, type SyncTask } from '@cluster-apiserver/base';
 import {
   type Applied,
   badRequest,
@@ -30,7 +30,7 @@ export const applyHandler =
     const { dryRun, manager, force, fieldValidation } = applyParameters(request, info);
     const warn = (text: string): unknown => facts.warnings.add(text);
     const part = partOf(resource.served, info.resource?.subresource);
-    const configuration = await perform(
+    const configuration = await runTask(
       resource.clock,
       call,
       readConfiguration(resource.served, part, facts, body, fieldValidation, warn),
@@ -50,7 +50,7 @@ function* readConfiguration(
   body: Buffer,
   validation: FieldValidation,
   warn: (text: string) => void,
-): Steps<Applied> {
+): SyncTask<Applied> {
   const { value, faults } = yield* readable(yaml(body), 'error decoding YAML');
   yield;
   const unknown: string[] = [];

@@ -1,4 +1,4 @@
-import { atOnce } from '@cluster-apiserver/base';
+import { runSync } from '@cluster-apiserver/base';
 import {
   badRequest,
   decode,
@@ -58,7 +58,7 @@ function readOptions(raw: Buffer, format: BodyFormat): DeleteBody {
   const isOne = ({ kind, apiVersion }: Partial<TypeNames>): boolean =>
     (!kind || kind === 'DeleteOptions') && (!apiVersion || apiVersion.split('/', 3).length <= 2);
   const parse = format(raw, (names) => (isOne(names) ? deleteOptions : undefined));
-  const { value } = atOnce(readable(parse, unreadable));
+  const { value } = runSync(readable(parse, unreadable));
   try {
     const options = decode(deleteOptions, value, () => {}) as DeleteBody;
     if (isOne(options)) return options;

@@ -1,4 +1,4 @@
-import { inOneStep, type Steps } from '@cluster-apiserver/base';
+import { toSyncTask, type SyncTask } from '@cluster-apiserver/base';
 import {
   badRequest,
   type Kind,
@@ -17,12 +17,12 @@ import { json, readable } from '../body.ts';
 /** A patch, read once: it may have to be carried out several times. */
 export interface ReadPatch {
   /** From the present object to the next. */
-  readonly change: (current: KubeObject) => Steps<unknown>;
+  readonly change: (current: KubeObject) => SyncTask<unknown>;
   /** What strict validation refuses in the patch itself, each as a sentence. */
   readonly faults: readonly string[];
 }
 
-export const patchTypes: Readonly<Record<string, (kind: Kind, body: Buffer) => Steps<ReadPatch>>> = {
+export const patchTypes: Readonly<Record<string, (kind: Kind, body: Buffer) => SyncTask<ReadPatch>>> = {
   'application/json-patch+json': function* (_, body) {
     const { value, faults } = yield* parsed(body);
     yield;
@@ -35,18 +35,18 @@ export const patchTypes: Readonly<Record<string, (kind: Kind, body: Buffer) => S
   },
   'application/merge-patch+json': function* (_, body) {
     const { patch, faults } = yield* mapPatch(body);
-    return { change: inOneStep((current) => mergedBy(current, patch)), faults };
+    return { change: toSyncTask((current) => mergedBy(current, patch)), faults };
   },
   'application/strategic-merge-patch+json': function* ({ schema }, body) {
     const { patch, faults } = yield* mapPatch(body);
     const change = (current: KubeObject): unknown => answering(() => strategicallyMergedBy(schema, current, patch));
-    return { change: inOneStep(change), faults };
+    return { change: toSyncTask(change), faults };
   },
 };
 
-const parsed = (body: Buffer): Steps<Parsed> => readable(json(body), 'error decoding patch');
+const parsed = (body: Buffer): SyncTask<Parsed> => readable(json(body), 'error decoding patch');
 
-function* mapPatch(body: Buffer): Steps<{ readonly patch: object; readonly faults: readonly string[] }> {
+function* mapPatch(body: Buffer): SyncTask<{ readonly patch: object; readonly faults: readonly string[] }> {
   const { value, faults } = yield* parsed(body);
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw badRequest('error decoding patch: the patch must be an object');

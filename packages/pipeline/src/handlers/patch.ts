@@ -1,4 +1,4 @@
-import { getOwn, largeBytesMin, perform } from '@cluster-apiserver/base';
+import { getOwn, largeBytesMin, runTask } from '@cluster-apiserver/base';
 import { partOf, StatusError } from '@cluster-apiserver/model';
 import { patch, type Resource } from '@cluster-apiserver/registry';
 import { mediaType, readBody, report, unknownField } from '../body.ts';
@@ -29,7 +29,7 @@ export function patchHandler(resource: Resource, checks: WriteChecks): Handler<A
     const body = await readBody(facts);
     const { dryRun, manager, fieldValidation } = patchParameters(request, info);
     const warn = (text: string): unknown => facts.warnings.add(text);
-    const patched = perform(resource.clock, call, read(resource.served, body), body.length >= largeBytesMin);
+    const patched = runTask(resource.clock, call, read(resource.served, body), body.length >= largeBytesMin);
     const { change, faults } = patched instanceof Promise ? await patched : patched;
     facts.audit?.requestPatch(body);
     const unknownFields = (paths: readonly string[]): void =>

@@ -166,7 +166,7 @@ const make = async (name: string, annotations = {}) =>
   ).revision as number;
 
 const settled = async (): Promise<void> => {
-  await resource.collection.reach(undefined, call);
+  await resource.collection.waitUntilFresh(undefined, call);
   for (let turns = 0; turns < 5; turns++) await new Promise(setImmediate);
 };
 

@@ -1,5 +1,5 @@
 import { createSecureContext } from 'node:tls';
-import { type Clock, follow } from '@cluster-apiserver/base';
+import { type Clock, pollChanges } from '@cluster-apiserver/base';
 
 /** A certificate with the chain that leads to it, and its key, both as PEM. */
 export interface ServingCertificate {
@@ -27,17 +27,17 @@ export function followCertificate(
   current: ServingCertificate,
   use: (next: ServingCertificate) => void,
 ): () => void {
-  return follow(
+  return pollChanges(
     {
       clock,
       pollMs: certificatePollMs,
       read,
-      same: (one, other) => one.cert.equals(other.cert) && one.key.equals(other.key),
-      use: (next) => {
+      isEqual: (one, other) => one.cert.equals(other.cert) && one.key.equals(other.key),
+      apply: (next) => {
         checkCertificate(next);
         use(next);
       },
-      failed: (error) => report('cannot reload the serving certificate; keeping the previous one', error),
+      onError: (error) => report('cannot reload the serving certificate; keeping the previous one', error),
     },
     current,
   );

@@ -13,7 +13,7 @@ export const boundTime =
     const deadlineMs = clock.monotonicMs() + timeoutMs;
     const response = next(
       Object.assign(facts, {
-        call: new RequestCall(facts.request, clock, deadlineMs, { traced: facts.trace, latency: facts.latency }),
+        call: new RequestCall(facts.request, clock, deadlineMs, { spanHolder: facts.trace, latency: facts.latency }),
       }),
     );
     if (asked === undefined || !(response instanceof Promise)) return response;

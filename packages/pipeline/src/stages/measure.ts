@@ -1,4 +1,4 @@
-import { type Clock, RequestCall } from '@cluster-apiserver/base';
+import type { Clock } from '@cluster-apiserver/base';
 import type { ApiRequest, ApiResponse, Handler } from '../exchange.ts';
 import type { Received, Understood } from '../facts.ts';
 import type { RequestInfo } from '../request-info.ts';
@@ -37,13 +37,12 @@ export const measure =
     const ended = (code: number, bytes: number | undefined): void => {
       const { info, call }: Partial<Understood> = facts as Received & Partial<Understood>; // added by the stages below
       const seconds = (clock.monotonicMs() - beganMs) / 1000;
-      const waitedMs = call instanceof RequestCall ? call.externalWaitMs : 0;
       measures.ended({
         request: facts.request,
         info,
         code,
         seconds,
-        ownSeconds: seconds - waitedMs / 1000,
+        ownSeconds: seconds - facts.latency.totalMs('webhooks') / 1000,
         bytes,
         trace: call?.trace?.context,
       });

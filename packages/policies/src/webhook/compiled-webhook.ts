@@ -1,4 +1,4 @@
-import type { Steps } from '@cluster-apiserver/base';
+import type { SyncTask } from '@cluster-apiserver/base';
 import type { MutatingWebhook, ValidatingWebhook, WebhookConfiguration } from '@cluster-apiserver/kinds';
 import { admissionEnvironment, type Expression } from '@cluster-apiserver/expressions';
 import type { KubeObject } from '@cluster-apiserver/model';
@@ -36,14 +36,18 @@ const environment = admissionEnvironment({ hasAuthorizer: true, hasParams: false
 const withoutSideEffects = ['None', 'NoneOnDryRun'];
 
 /** The webhooks of a configuration, decoded by the schema of its kind. */
-export function* compileWebhooks(object: KubeObject, clients: WebhookClients): Steps<readonly CompiledWebhook[]> {
+export function* compileWebhooks(object: KubeObject, clients: WebhookClients): SyncTask<readonly CompiledWebhook[]> {
   const { metadata, webhooks = [] } = object as WebhookConfiguration<AnyWebhook>;
   const compiled: CompiledWebhook[] = [];
   for (const webhook of webhooks) compiled.push(yield* compileWebhook(metadata.name ?? '', webhook, clients));
   return compiled;
 }
 
-function* compileWebhook(configuration: string, webhook: AnyWebhook, clients: WebhookClients): Steps<CompiledWebhook> {
+function* compileWebhook(
+  configuration: string,
+  webhook: AnyWebhook,
+  clients: WebhookClients,
+): SyncTask<CompiledWebhook> {
   const { name, rules = [], matchConditions = [], timeoutSeconds = defaultTimeoutSeconds, sideEffects = '' } = webhook;
   return {
     key: `${configuration}/${name}`,
@@ -63,7 +67,7 @@ function* compileWebhook(configuration: string, webhook: AnyWebhook, clients: We
 
 function* conditionsOf(
   conditions: NonNullable<AnyWebhook['matchConditions']>,
-): Steps<Pick<CompiledWebhook, 'conditions' | 'fault'>> {
+): SyncTask<Pick<CompiledWebhook, 'conditions' | 'fault'>> {
   try {
     return { conditions: yield* compileConditions(environment, conditions) };
   } catch (error) {

@@ -1,4 +1,4 @@
-import type { Work } from '@cluster-apiserver/base';
+import type { Task } from '@cluster-apiserver/base';
 import { Budget, Evaluation, requestStepsMax } from '@cluster-apiserver/expressions';
 import type { AdmissionContext } from '@cluster-apiserver/gates';
 import { forbiddenName, type ServedKind, StatusError } from '@cluster-apiserver/model';
@@ -31,7 +31,7 @@ export function* matchWebhook(
   webhook: CompiledWebhook,
   request: PolicyRequest,
   { measures, clock }: InvokeOptions,
-): Work<ServedKind | undefined> {
+): Task<ServedKind | undefined> {
   const matched = webhook.matches(request);
   if (!matched || (webhook.conditions.length === 0 && webhook.fault === undefined)) return matched;
   const { name, conditions, fault } = webhook;
@@ -60,9 +60,9 @@ export async function invokeWebhook<T>(
 ): Promise<T | undefined> {
   const { name, configuration, isIgnoredOnFailure } = webhook;
   const { operation } = context;
-  const { externalWait } = context.call;
+  const { latency } = context.call;
   const startMs = clock.monotonicMs();
-  externalWait?.begin(startMs);
+  latency?.begin('webhooks');
   const called = (isRejected: boolean, code: number): void =>
     measures.called(name, operation, isRejected, code, secondsSince(startMs, clock));
   try {
@@ -91,6 +91,6 @@ export async function invokeWebhook<T>(
     context.annotate(failedOpenKey, name);
     return undefined;
   } finally {
-    externalWait?.end(clock.monotonicMs());
+    latency?.end('webhooks');
   }
 }

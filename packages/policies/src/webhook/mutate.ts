@@ -1,4 +1,4 @@
-import { type Call, perform, resultOf, type Work } from '@cluster-apiserver/base';
+import { type Call, runTask, awaitValue, type Task } from '@cluster-apiserver/base';
 import {
   type JsonPatch,
   type KubeObject,
@@ -52,7 +52,7 @@ export class MutatingWebhooks {
   }
 
   /** The object as the webhooks have changed it, the same one if none has; undefined in a deletion. Throws a denial. */
-  *mutate(webhooks: readonly CompiledWebhook[], request: PolicyRequest): Work<KubeObject | undefined> {
+  *mutate(webhooks: readonly CompiledWebhook[], request: PolicyRequest): Task<KubeObject | undefined> {
     const { call, reinvocation } = request.context;
     const rounds = (reinvocation ? this.#rounds.get(call) : undefined) ?? new Rounds();
     let now = request;
@@ -62,7 +62,7 @@ export class MutatingWebhooks {
       const matched = yield* matchWebhook(webhook, now, this.#options);
       if (!matched) continue;
       const before = now;
-      const object = yield* resultOf(this.#invoke(webhook, index, matched, before));
+      const object = yield* awaitValue(this.#invoke(webhook, index, matched, before));
       if (object !== undefined && object !== before.context.object) {
         now = before.withObject(object);
         rounds.changed();
@@ -95,7 +95,7 @@ export class MutatingWebhooks {
         throw internalError(
           `admission webhook ${JSON.stringify(webhook.name)} attempted to modify the object, which is not supported for this operation`,
         );
-      const patched = await perform(this.#options.clock, context.call, applyPatch(patch, matched, request));
+      const patched = await runTask(this.#options.clock, context.call, applyPatch(patch, matched, request));
       mutated = !sameJson(patched, before);
       return mutated ? patched : before;
     };
@@ -122,7 +122,7 @@ function readPatch(text: Buffer): JsonPatch {
 }
 
 /** Applies the patch to the object as it was sent. If that fails the write is rejected, whatever the failure policy. */
-function* applyPatch(patch: JsonPatch, matched: ServedKind, request: PolicyRequest): Work<KubeObject> {
+function* applyPatch(patch: JsonPatch, matched: ServedKind, request: PolicyRequest): Task<KubeObject> {
   try {
     return yield* request.applyPatch(matched, patch);
   } catch (error) {

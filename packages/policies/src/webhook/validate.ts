@@ -1,4 +1,4 @@
-import { resultOf, throwIfAborted, type Work } from '@cluster-apiserver/base';
+import { awaitValue, throwIfAborted, type Task } from '@cluster-apiserver/base';
 import { type ServedKind, StatusError } from '@cluster-apiserver/model';
 import type { PolicyRequest } from '../request.ts';
 import { callWebhook } from './call-webhook.ts';
@@ -15,7 +15,7 @@ export function* validateByWebhooks(
   webhooks: readonly CompiledWebhook[],
   request: PolicyRequest,
   options: InvokeOptions,
-): Work<void> {
+): Task<void> {
   const invocations: Invocation[] = [];
   for (const webhook of webhooks) {
     const matched = yield* matchWebhook(webhook, request, options);
@@ -23,7 +23,7 @@ export function* validateByWebhooks(
   }
   if (invocations.length === 0) return;
   throwIfAborted(request.context.call);
-  const denials = yield* resultOf(
+  const denials = yield* awaitValue(
     Promise.all(invocations.map((invocation, index) => denialOf(invocation, index, request, options))),
   );
   for (const denial of denials) if (denial) throw denial;

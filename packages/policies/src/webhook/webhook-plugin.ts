@@ -1,4 +1,4 @@
-import type { Steps } from '@cluster-apiserver/base';
+import type { SyncTask } from '@cluster-apiserver/base';
 import type { KubeObject } from '@cluster-apiserver/model';
 import type { Resource } from '@cluster-apiserver/registry';
 import type { PolicyEnvironment } from '../environment.ts';
@@ -44,7 +44,7 @@ export function webhookSources({
 function* compileAll(
   configurations: readonly KubeObject[],
   clients: WebhookPluginOptions['clients'],
-): Steps<readonly CompiledWebhook[]> {
+): SyncTask<readonly CompiledWebhook[]> {
   const compiled: CompiledWebhook[] = [];
   for (const configuration of configurations) compiled.push(...(yield* compileWebhooks(configuration, clients)));
   return compiled;

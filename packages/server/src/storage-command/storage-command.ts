@@ -1,4 +1,4 @@
-import { Scope } from '@cluster-apiserver/base';
+import { CleanupStack } from '@cluster-apiserver/base';
 import { kinds as kindsOf } from '@cluster-apiserver/kinds';
 import { etcdStore, rawTransformer } from '@cluster-apiserver/storage';
 import { createHealth, createMetrics, type Log } from '@cluster-apiserver/telemetry';
@@ -28,7 +28,7 @@ export async function storageCommand(
 ): Promise<number> {
   const { flags, own } = parsed(args);
   const { clock } = surroundings;
-  const scope = new Scope();
+  const scope = new CleanupStack();
   try {
     const keyPrefix = flags['etcd-prefix'].replace(/\/+$/, '');
     const ownPrefix = `${keyPrefix}/.own/`;
@@ -43,7 +43,10 @@ export async function storageCommand(
     const { client, store } = await openStorage(flags, storage, surroundings, log, scope);
     const walk = { keyPrefix, ownPrefix, clock, print, signal };
     if (command === 'inspect')
-      return await inspect({ ...walk, store: etcdStore({ client, transformer: rawTransformer, ownPrefix }) });
+      return await inspect({
+        ...walk,
+        store: etcdStore({ client, transformer: rawTransformer, internalPrefix: ownPrefix }),
+      });
     if (command !== 'rewrite') throw new FlagError([`storage does inspect and rewrite\n\n${storageHelp}`]);
     if (own.after !== undefined && !own.after.startsWith(`${keyPrefix}/`))
       throw new FlagError([`--after: expected a key, which begins with ${keyPrefix}/`]);

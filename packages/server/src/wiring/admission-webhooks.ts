@@ -30,7 +30,7 @@ export function openWebhookCalls(
     open: (options) => retirable(httpsClient({ clock, ...options })),
     resolveService: (namespace, name) => services.get(`${namespace}/${name}`),
   });
-  scope.onClose('connections to admission webhooks', () => clients.close());
+  scope.defer('connections to admission webhooks', () => clients.close());
   return {
     clients,
     measures: admissionWebhookMeasures(metrics, openConditions),
@@ -84,7 +84,7 @@ export async function openAdmissionWebhook(
     compileFailed: (error) =>
       log.error('compiling admission webhooks failed; trying again', { kind: kindName, error: asError(error) }),
   });
-  scope.onClose(name, () => plugin.close());
+  scope.defer(name, () => plugin.close());
   return plugin;
 }
 

@@ -1,4 +1,4 @@
-import type { Clock, Random, Scope } from '@cluster-apiserver/base';
+import type { Clock, Random, CleanupStack } from '@cluster-apiserver/base';
 import { type AdmissionConfiguration, ConfigurationError, loadAdmissionConfiguration } from '@cluster-apiserver/config';
 import {
   type Admission,
@@ -50,7 +50,7 @@ export interface AdmissionDependencies {
   readonly serverId: string;
   readonly log: Log;
   /** What plugins follow ends with it. */
-  readonly scope: Scope;
+  readonly scope: CleanupStack;
 }
 
 export interface ConfiguredAdmission extends AdmissionDependencies {

@@ -6,7 +6,7 @@ import {
   openBackend,
   RotatingLog,
 } from '@cluster-apiserver/audit';
-import type { Scope } from '@cluster-apiserver/base';
+import type { CleanupStack } from '@cluster-apiserver/base';
 import { loadAuditPolicy, loadWebhookConnection } from '@cluster-apiserver/config';
 import type { Auditor } from '@cluster-apiserver/pipeline';
 import { asError } from '../as-error.ts';
@@ -32,7 +32,7 @@ const bodyCharactersMax = 10 * megabyte;
 const webhookSendsMax = 4;
 
 /** Records requests as --audit-policy-file says; undefined where nothing is recorded. */
-export async function openAudit(options: FollowingOptions, scope: Scope): Promise<Auditor | undefined> {
+export async function openAudit(options: FollowingOptions, scope: CleanupStack): Promise<Auditor | undefined> {
   const { flags, surroundings, metrics, log } = options;
   checkAuditFlags(flags);
   const policy = await followConfiguration(
@@ -77,7 +77,7 @@ export async function openAudit(options: FollowingOptions, scope: Scope): Promis
   const [first, ...others] = opened.values();
   if (!first) return undefined;
   const backend = allBackends([first, ...others]);
-  scope.onClose('audit backends', () => {
+  scope.defer('audit backends', () => {
     stopping.abort();
     return backend.close();
   });
@@ -140,7 +140,7 @@ function settingsOf(
   };
 }
 
-async function openLog({ flags, surroundings, log }: FollowingOptions, scope: Scope): Promise<RotatingLog> {
+async function openLog({ flags, surroundings, log }: FollowingOptions, scope: CleanupStack): Promise<RotatingLog> {
   const path = flags['audit-log-path'];
   const file = new RotatingLog({
     files: surroundings.auditFiles,
@@ -157,21 +157,21 @@ async function openLog({ flags, surroundings, log }: FollowingOptions, scope: Sc
   } catch (error) {
     throw new FlagError([`--audit-log-path: cannot write ${path}: ${asError(error).message}`]);
   }
-  scope.onClose('audit log', () => file.close());
+  scope.defer('audit log', () => file.close());
   return file;
 }
 
 async function openWebhook(
   { flags, surroundings, log, records }: FollowingOptions,
   signal: AbortSignal,
-  scope: Scope,
+  scope: CleanupStack,
 ): Promise<ReturnType<typeof auditWebhook>> {
   const flag = 'audit-webhook-config-file';
   const { clock, random, files } = surroundings;
   const file = flags[flag];
   const first = await byFlag(flag, () => loadWebhookConnection(file, files.read));
   const connection = followConnection({ file, flag, first, of: 'audit webhook' }, { surroundings, log, records });
-  scope.onClose('connection of the audit webhook', connection.close);
+  scope.defer('connection of the audit webhook', connection.close);
   return auditWebhook({
     connection: connection.current,
     initialBackoffMs: flags['audit-webhook-initial-backoff'],

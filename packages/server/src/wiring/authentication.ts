@@ -1,4 +1,4 @@
-import type { Scope } from '@cluster-apiserver/base';
+import type { CleanupStack } from '@cluster-apiserver/base';
 import {
   type AnonymousConfiguration,
   type AuthenticationConfiguration,
@@ -43,7 +43,7 @@ const tokenTtlMs = 10_000;
 /** Each request is judged by the configuration that is in service when it comes, and by no other. */
 export async function openAuthentication(
   options: AuthenticationOptions,
-  scope: Scope,
+  scope: CleanupStack,
 ): Promise<ConfiguredAuthentication> {
   const { flags, surroundings } = options;
   const egress = await openEgress(flags, surroundings.files);
@@ -82,10 +82,10 @@ type Build = (configuration: AuthenticationConfiguration, algorithms?: readonly 
 function builder(
   { flags, surroundings: { clock, random }, isAlwaysAllowed, tokenAsked, log }: AuthenticationOptions,
   egress: ReadonlyMap<string, Dial | undefined>,
-  scope: Scope,
+  scope: CleanupStack,
 ): Build {
   const stopped = new AbortController();
-  scope.onClose('questions to issuers', () => stopped.abort(new Error('the server stops')));
+  scope.defer('questions to issuers', () => stopped.abort(new Error('the server stops')));
   const keysOf = (issuer: Issuer): IssuerKeys => {
     const { url, certificateAuthority, egressSelector } = issuer;
     return new IssuerKeys({

@@ -1,4 +1,4 @@
-import type { Scope } from '@cluster-apiserver/base';
+import type { CleanupStack } from '@cluster-apiserver/base';
 import {
   type Authenticator,
   bearerTokens,
@@ -26,7 +26,7 @@ export interface Authenticators {
 export async function openAuthenticators(
   options: AuthenticationOptions,
   serviceAccounts: TokenAuthenticator | undefined,
-  scope: Scope,
+  scope: CleanupStack,
 ): Promise<Authenticators> {
   const { flags, surroundings } = options;
   const configured = await openAuthentication(options, scope);

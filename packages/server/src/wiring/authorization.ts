@@ -1,4 +1,4 @@
-import { type Scope, unreachable } from '@cluster-apiserver/base';
+import { type CleanupStack, unreachable } from '@cluster-apiserver/base';
 import {
   type AuthorizationConfiguration,
   type AuthorizerConfiguration,
@@ -40,7 +40,7 @@ export interface Authorization {
  * Who decides, in this order: the privileged group, the paths that are open to everybody, and the configured
  * authorizers. Each request is decided by the configuration that is in service when it comes, and by no other.
  */
-export async function openAuthorization(options: AuthorizationOptions, scope: Scope): Promise<Authorization> {
+export async function openAuthorization(options: AuthorizationOptions, scope: CleanupStack): Promise<Authorization> {
   const { flags, surroundings, isAlwaysAllowed } = options;
   checkAuthorizationFlags(flags);
   const chains = await openChains(options, scope);
@@ -89,14 +89,14 @@ interface Chains {
 /** Beyond the timeouts of its webhooks, nobody waits for a chain. */
 const retireSlackMs = 1_000;
 
-async function openChains(options: AuthorizationOptions, scope: Scope): Promise<Chains> {
+async function openChains(options: AuthorizationOptions, scope: CleanupStack): Promise<Chains> {
   const { surroundings, metrics, rbac } = options;
   const { clock } = surroundings;
   const measures = authorizationMeasures(metrics);
   const policies = await followPolicies(options, scope);
   const stopped = new AbortController();
   const closings = new Set<() => void>();
-  scope.onClose('authorization webhooks', () => {
+  scope.defer('authorization webhooks', () => {
     stopped.abort(new Error('the server stops'));
     for (const close of closings) close();
   });
@@ -174,7 +174,7 @@ const connectionOf = (
   );
 
 /** The authorizer of --authorization-policy-file. Without it there are no policies. */
-async function followPolicies(options: AuthorizationOptions, scope: Scope): Promise<Required<Authorizer>> {
+async function followPolicies(options: AuthorizationOptions, scope: CleanupStack): Promise<Required<Authorizer>> {
   const followed = await followConfiguration(
     {
       flag: 'authorization-policy-file',

@@ -1,4 +1,4 @@
-import { follow, type Scope } from '@cluster-apiserver/base';
+import { pollChanges, type CleanupStack } from '@cluster-apiserver/base';
 import { type Authorities, readAuthorities, sharesAuthority } from '@cluster-apiserver/certificates';
 import { type Authenticator, clientCertificates, frontProxy } from '@cluster-apiserver/gates';
 import type { Metrics } from '@cluster-apiserver/telemetry';
@@ -17,7 +17,7 @@ export const asksForCertificates = (flags: ServerFlags): boolean => flags[ofClie
 /** Those who know a caller by the connection: proxies that speak for others first, because they come with certificates too. */
 export async function openClientCertificates(
   options: ClientCertificateOptions,
-  scope: Scope,
+  scope: CleanupStack,
 ): Promise<readonly Authenticator[]> {
   const { flags, surroundings } = options;
   const { clock } = surroundings;
@@ -83,7 +83,7 @@ const pollMs = 1_000;
 async function followAuthorities(
   flag: AuthorityFlag,
   { flags, surroundings: { clock, files }, log, certificates, records }: ClientCertificateOptions,
-  scope: Scope,
+  scope: CleanupStack,
   use: (next: Authorities) => void,
 ): Promise<boolean> {
   const first = await flagFile(flag, flags, files);
@@ -97,20 +97,20 @@ async function followAuthorities(
   const record = records.add({ flag, kind: 'certificates', path: file });
   record.applied(first);
   certificates.inUse(useOf[flag], first);
-  const stop = follow(
+  const stop = pollChanges(
     {
       clock,
       pollMs,
       read: () => files.read(file),
-      same: (one, other) => one.equals(other),
-      use: (content) => {
+      isEqual: (one, other) => one.equals(other),
+      apply: (content) => {
         use(readAuthorities(content.toString()));
         record.applied(content);
         certificates.inUse(useOf[flag], content);
         certificates.reloaded(useOf[flag], 'success');
         log.withName('authentication').info('client CA bundle reloaded', { flag, file });
       },
-      failed: (error) => {
+      onError: (error) => {
         record.failed(error);
         certificates.reloaded(useOf[flag], 'failure');
         log.withName('authentication').error('cannot reload the client CA bundle; keeping the previous one', {
@@ -122,6 +122,6 @@ async function followAuthorities(
     },
     first,
   );
-  scope.onClose(`--${flag}`, stop);
+  scope.defer(`--${flag}`, stop);
   return true;
 }

@@ -81,7 +81,7 @@ export function controllerMeasures(
   });
 }
 
-export function publishLeadership(metrics: Metrics, election: { readonly leading: boolean }): void {
+export function publishLeadership(metrics: Metrics, election: { readonly isLeading: boolean }): void {
   metrics.readAtScrape(
     'gauge',
     {
@@ -89,6 +89,6 @@ export function publishLeadership(metrics: Metrics, election: { readonly leading
       help: 'Whether this replica leads the others: 1 if so, else 0. Exactly one should.',
       labels: ['name'],
     },
-    () => [{ labels: { name: 'controllers' }, value: election.leading ? 1 : 0 }],
+    () => [{ labels: { name: 'controllers' }, value: election.isLeading ? 1 : 0 }],
   );
 }

@@ -1,4 +1,4 @@
-import { nearestName, type Scope } from '@cluster-apiserver/base';
+import { nearestName, type CleanupStack } from '@cluster-apiserver/base';
 import {
   aggregateClusterRoles,
   type ClusterRoleAggregationEvent,
@@ -40,7 +40,7 @@ const controllers = [garbageCollector, namespaceController, clusterRoleAggregati
 /** What one replica at a time does for all of them. */
 export function startControllers(
   { flags, surroundings, log, metrics, client, resources, views, ownPrefix }: ControllerWiring,
-  scope: Scope,
+  scope: CleanupStack,
 ): void {
   const { clock, random } = surroundings;
   const chosen = chosenControllers(flags.controllers);
@@ -49,7 +49,7 @@ export function startControllers(
     log
       .withName('controllers')
       .info('acquired leadership; starting controllers', { controllers: [...chosen].join(',') });
-    const own = resources.map((one) => ({ ...one, store: whileLeading(one.store, () => election.leading) }));
+    const own = resources.map((one) => ({ ...one, store: whileLeading(one.store, () => election.isLeading) }));
     const options = { resources: own, clock, random, signal: term };
     const run = async (name: string, work: () => Promise<void>): Promise<void> => {
       if (!chosen.has(name)) return;
@@ -100,7 +100,7 @@ export function startControllers(
         .error('removed a leader election key without a lease, which blocked elections', { key, value }),
   });
   publishLeadership(metrics, election);
-  scope.onClose('controllers', () => election.close());
+  scope.defer('controllers', () => election.close());
   const intervalMs = flags['etcd-compaction-interval'];
   if (intervalMs === 0) return;
   const compaction = startCompaction({
@@ -116,7 +116,7 @@ export function startControllers(
         });
     },
   });
-  scope.onClose('compaction', () => compaction.close());
+  scope.defer('compaction', () => compaction.close());
 }
 
 /** `*` is all, a name is one, `-name` is all but one; the last word about a controller counts. */

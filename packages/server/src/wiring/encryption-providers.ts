@@ -5,7 +5,7 @@ import {
   aesGcm,
   type KmsPlugin,
   nonceBudget,
-  plain,
+  identityProvider,
   type Provider,
   secretbox,
   StorageUnavailableError,
@@ -42,7 +42,7 @@ export function providerFactory({ surroundings, metrics, log, recovered }: Provi
   return async (provider) => {
     switch (provider.type) {
       case 'identity':
-        return { ways: [plain] };
+        return { ways: [identityProvider] };
       case 'kms': {
         const plugin = await open(provider);
         const prefix = `k8s:enc:kms:${provider.version}:${provider.name}:`;
@@ -55,7 +55,7 @@ export function providerFactory({ surroundings, metrics, log, recovered }: Provi
         const ways = keys.map(async ({ name, secret: key }) => {
           const prefix = `k8s:enc:${type}:v1:${name}:`;
           const make = {
-            aesgcm: () => aesGcm({ key, random, drewNonce: budgetOf(name) }),
+            aesgcm: () => aesGcm({ key, random, onNonce: budgetOf(name) }),
             aescbc: () => aesCbc({ key, random }),
             secretbox: () => secretbox({ key: key.export(), random }),
           };

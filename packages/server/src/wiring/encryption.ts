@@ -1,12 +1,12 @@
-import type { Scope } from '@cluster-apiserver/base';
+import type { CleanupStack } from '@cluster-apiserver/base';
 import type { Kind } from '@cluster-apiserver/model';
 import { type EncryptionConfiguration, loadEncryptionConfiguration, providersFor } from '@cluster-apiserver/config';
 import {
   identity,
   type KmsPlugin,
-  prefixed,
-  type Retiring,
-  retiring,
+  prefixTransformer,
+  type RetirableTransformer,
+  makeRetirable,
   type Transformer,
 } from '@cluster-apiserver/storage';
 import type { Endpoint, Health } from '@cluster-apiserver/telemetry';
@@ -31,7 +31,7 @@ export interface EncryptionOptions extends FollowingOptions {
 
 const flag = 'encryption-provider-config';
 
-export async function openEncryption(options: EncryptionOptions, scope: Scope): Promise<Encryption> {
+export async function openEncryption(options: EncryptionOptions, scope: CleanupStack): Promise<Encryption> {
   const { flags, keyPrefix, kinds, surroundings, metrics, health, log } = options;
   const listeners: (() => void)[] = [];
   const readable = (): void => {
@@ -67,7 +67,7 @@ export async function openEncryption(options: EncryptionOptions, scope: Scope): 
 }
 
 /** What a configuration leads to. */
-interface Built extends Retiring {
+interface Built extends RetirableTransformer {
   /** In the order of the configuration. */
   readonly plugins: readonly KmsPlugin[];
 }
@@ -113,7 +113,7 @@ async function built(
     const opened = await Promise.all(providers.map(makeProvider));
     plugins.push(...opened.flatMap(({ plugin }) => plugin ?? []));
     const [first, ...others] = opened.flatMap(({ ways }) => ways);
-    if (first) transformers.set(providers, prefixed([first, ...others]));
+    if (first) transformers.set(providers, prefixTransformer([first, ...others]));
   }
   const served = new Map(kinds.map(({ storageName, plural, group }) => [storageName, [plural, group] as const]));
   const byResource = new Map<string, Transformer>();
@@ -133,5 +133,5 @@ async function built(
     fromStorage: (value, key, trace) => transformerOf(key).fromStorage(value, key, trace),
   };
   const close = (): void => plugins.forEach((plugin) => plugin.close());
-  return { ...retiring(transformer, close), plugins };
+  return { ...makeRetirable(transformer, close), plugins };
 }

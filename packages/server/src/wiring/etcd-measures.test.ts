@@ -6,25 +6,25 @@ import { exposed } from '../../../telemetry/test/exposed.ts';
 
 test.each<{ readonly act: (measures: StorageMeasures) => void; readonly series: string }>([
   {
-    act: ({ operated }) => operated('get', 'events', 0.01, false),
+    act: ({ operationEnded }) => operationEnded('get', 'events', 0.01, false),
     series: 'etcd_requests_total{operation="get",group="",resource="events"} 1',
   },
   {
-    act: ({ operated }) => operated('list', 'events', 0.01, false),
+    act: ({ operationEnded }) => operationEnded('list', 'events', 0.01, false),
     series: 'etcd_request_duration_seconds_count{operation="list",group="",resource="events"} 1',
   },
   {
-    act: ({ operated }) => operated('create', 'events', 0.01, true),
+    act: ({ operationEnded }) => operationEnded('create', 'events', 0.01, true),
     series: 'etcd_request_errors_total{operation="create",group="",resource="events"} 1',
   },
-  { act: ({ attempted }) => attempted('lost'), series: 'etcd_client_attempts_total{outcome="lost"} 1' },
-  { act: ({ doubted }) => doubted(), series: 'etcd_client_write_doubts_total 1' },
-  { act: ({ leftInDoubt }) => leftInDoubt(), series: 'etcd_client_writes_left_in_doubt_total 1' },
-  { act: ({ fenced }) => fenced(), series: 'etcd_client_fences_total 1' },
-  { act: ({ connected }) => connected(), series: 'etcd_client_connections_total 1' },
-  { act: ({ outOfSpace }) => outOfSpace(), series: 'etcd_client_writes_out_of_space_total 1' },
+  { act: ({ attemptEnded }) => attemptEnded('lost'), series: 'etcd_client_attempts_total{outcome="lost"} 1' },
+  { act: ({ attemptMaybeApplied }) => attemptMaybeApplied(), series: 'etcd_client_write_doubts_total 1' },
+  { act: ({ writeOutcomeUnknown }) => writeOutcomeUnknown(), series: 'etcd_client_writes_left_in_doubt_total 1' },
+  { act: ({ attemptFenced }) => attemptFenced(), series: 'etcd_client_fences_total 1' },
+  { act: ({ connectionVerified }) => connectionVerified(), series: 'etcd_client_connections_total 1' },
+  { act: ({ refusedForSpace }) => refusedForSpace(), series: 'etcd_client_writes_out_of_space_total 1' },
   {
-    act: ({ watchBroken }) => watchBroken('refusal'),
+    act: ({ watchEnded }) => watchEnded('refusal'),
     series: 'etcd_client_watch_interruptions_total{cause="refusal"} 1',
   },
   {

@@ -79,19 +79,19 @@ export function etcdMeasures(metrics: Metrics, kinds: readonly Kind[]): StorageM
   });
   spaceAlarm.set({}, 0);
   return {
-    operated: (operation, resource, seconds, failed) => {
+    operationEnded: (operation, resource, seconds, failed) => {
       const what = { operation, group: groups.get(resource) ?? '', resource };
       duration.observe(what, seconds);
       requests.add(what);
       if (failed) errors.add(what);
     },
-    attempted: (outcome) => attempts.add({ outcome }),
-    doubted: () => doubts.add({}),
-    leftInDoubt: () => leftInDoubt.add({}),
-    fenced: () => fences.add({}),
-    connected: () => connections.add({}),
-    outOfSpace: () => full.add({}),
-    watchBroken: (cause) => watches.add({ cause }),
+    attemptEnded: (outcome) => attempts.add({ outcome }),
+    attemptMaybeApplied: () => doubts.add({}),
+    writeOutcomeUnknown: () => leftInDoubt.add({}),
+    attemptFenced: () => fences.add({}),
+    connectionVerified: () => connections.add({}),
+    refusedForSpace: () => full.add({}),
+    watchEnded: (cause) => watches.add({ cause }),
     historyReplaced: (reason) => replaced.add({ reason }),
     cacheLost: () => lost.add({}),
     isFull: (isFull) => spaceAlarm.set({}, isFull ? 1 : 0),

@@ -1,4 +1,4 @@
-import { follow, type Scope } from '@cluster-apiserver/base';
+import { pollChanges, type CleanupStack } from '@cluster-apiserver/base';
 import type { Log, Metrics } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
 import type { ServerFlags } from '../flags.ts';
@@ -51,7 +51,7 @@ const pollMs = 1_000;
 export async function followConfiguration<T>(
   { flag, name, reloads, build, requireWell = () => {}, close = () => {}, changed = () => {} }: Following<T>,
   { flags, surroundings: { clock, files }, metrics, log, serverId, records }: FollowingOptions,
-  scope: Scope,
+  scope: CleanupStack,
 ): Promise<(() => T) | undefined> {
   const first = await flagFile(flag, flags, files);
   if (!first) return undefined;
@@ -59,7 +59,7 @@ export async function followConfiguration<T>(
   const what = `${name.replace('_', ' ')} configuration`;
   let current = await byFlag(flag, () => build(first.toString()));
   let closed = false;
-  scope.onClose(`what the ${what} has opened`, () => {
+  scope.defer(`what the ${what} has opened`, () => {
     closed = true;
     close(current);
   });
@@ -74,13 +74,13 @@ export async function followConfiguration<T>(
     clock,
   })({});
   measures.inService(first);
-  const stop = follow(
+  const stop = pollChanges(
     {
       clock,
       pollMs,
       read: () => files.read(file),
-      same: (one, other) => one.equals(other),
-      use: async (content) => {
+      isEqual: (one, other) => one.equals(other),
+      apply: async (content) => {
         const next = await build(content.toString());
         if (closed) return close(next);
         try {
@@ -98,7 +98,7 @@ export async function followConfiguration<T>(
         close(old);
         changed();
       },
-      failed: (error) => {
+      onError: (error) => {
         measures.reloaded('failure');
         record.failed(error);
         log
@@ -108,6 +108,6 @@ export async function followConfiguration<T>(
     },
     first,
   );
-  scope.onClose(what, stop);
+  scope.defer(what, stop);
   return () => current;
 }

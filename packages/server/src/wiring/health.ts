@@ -39,9 +39,9 @@ export function checkStorage(
     endpoints: ['readyz', 'healthz'],
     check: async () => {
       const call = callUntil(clock.monotonicMs() + etcdTimeoutMs);
-      await client.readHead(call);
+      await client.readLatestRevision(call);
       // It answers, and yet refuses what we cannot do without.
-      await client.check(call);
+      await client.checkRefusals(call);
     },
   });
   // A check of its own: why another fails is only in the log, and what has happened to etcd is to be seen here too.
@@ -49,19 +49,19 @@ export function checkStorage(
     name: 'etcd-history',
     endpoints: ['readyz', 'healthz'],
     check: () => {
-      if (cache.lostBecause instanceof HistoryReplacedError) throw cache.lostBecause;
+      if (cache.syncError instanceof HistoryReplacedError) throw cache.syncError;
     },
   });
   health.add({
     name: 'watch-cache',
     endpoints: ['readyz', 'healthz'],
     check: () => {
-      if (!cache.following) throw new Error('the watch cache is being filled', { cause: cache.lostBecause });
+      if (!cache.isSynced) throw new Error('the watch cache is being filled', { cause: cache.syncError });
     },
   });
 }
 
 interface Followed {
-  readonly following: boolean;
-  readonly lostBecause: unknown;
+  readonly isSynced: boolean;
+  readonly syncError: unknown;
 }

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { Scope } from '@cluster-apiserver/base';
+import { CleanupStack } from '@cluster-apiserver/base';
 import { createLog, createMetrics } from '@cluster-apiserver/telemetry';
 import { handClock } from '../../../base/test/hand-clock.ts';
 import { monitorHeap } from './heap.ts';
@@ -10,7 +10,7 @@ test('the heap limit is logged and published, and nearing it is warned of once e
   const lines: string[] = [];
   const log = createLog({ clock, format: 'text', verbosity: 0, pid: 1, write: (line) => lines.push(line) });
   const metrics = createMetrics({ ofProcess: false });
-  const scope = new Scope();
+  const scope = new CleanupStack();
   let usedBytes = 0;
   monitorHeap({ heap: () => ({ usedBytes, limitBytes: 100 * 2 ** 20 }), clock }, metrics, log, scope);
   expect(lines).toEqual([expect.stringMatching(/V8 heap limit.*limitMiB=100/)]);

@@ -1,4 +1,4 @@
-import type { Scope } from '@cluster-apiserver/base';
+import type { CleanupStack } from '@cluster-apiserver/base';
 import type { Log, Metrics } from '@cluster-apiserver/telemetry';
 import type { Surroundings } from '../surroundings.ts';
 
@@ -18,7 +18,7 @@ export function monitorHeap(
   { heap, clock }: Pick<Surroundings, 'heap' | 'clock'>,
   metrics: Metrics,
   log: Log,
-  scope: Scope,
+  scope: CleanupStack,
 ): void {
   metrics.readAtScrape(
     'gauge',
@@ -42,5 +42,5 @@ export function monitorHeap(
     cancel = clock.after(pollMs, check);
   };
   let cancel = clock.after(pollMs, check);
-  scope.onClose('heap monitor', () => cancel());
+  scope.defer('heap monitor', () => cancel());
 }

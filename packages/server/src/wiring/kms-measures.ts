@@ -51,15 +51,15 @@ export function kmsMeasures(metrics: Metrics, clock: Clock): (provider: KmsProvi
   return ({ name: provider_name, version, cacheSize }) => ({
     called: (method_name, code, seconds) =>
       latency.observe({ provider_name, method_name, grpc_status_code: asReferenceWrites(code) }, seconds),
-    used: (transformation_type, keyId) => {
+    keyUsed: (transformation_type, keyId) => {
       const labels = { provider_name, transformation_type, key_id_hash: hashOf(keyId) };
       used.add(labels);
       usedLast.set(labels, clock.now() / 1000);
     },
-    told: (keyId) => told.set({ provider_name, key_id_hash: hashOf(keyId) }, clock.now() / 1000),
-    toldNone: (error) => toldNone.add({ provider_name, error }),
-    missed: () => misses.add({}),
-    held: (keys) =>
+    keyIdReported: (keyId) => told.set({ provider_name, key_id_hash: hashOf(keyId) }, clock.now() / 1000),
+    keyIdInvalid: (error) => toldNone.add({ provider_name, error }),
+    cacheMissed: () => misses.add({}),
+    cacheSized: (keys) =>
       version === 'v2' ? seeds.set({ provider_name }, keys) : filled.set({}, (100 * keys) / Math.max(1, cacheSize)),
   });
 }

@@ -16,15 +16,15 @@ export function pluginOpener({
   return async (provider) => {
     const { version, name, socket, timeoutMs, cacheSize } = provider;
     const measures = measuresOf(provider);
-    const connection = { socket, timeoutMs, clock, called: measures.called };
+    const connection = { socket, timeoutMs, clock, onCall: measures.called };
     const failed = (error: unknown): void =>
       log.withName('encryption').error('KMS plugin unhealthy', { plugin: name, error: asError(error) });
-    const options = { clock, random, measures, recovered, failed };
+    const options = { clock, random, measures, onRecovered: recovered, onUnhealthy: failed };
     const plugin =
       version === 'v1'
         ? kmsV1(connectKms.v1(connection), { ...options, cacheSize })
         : kmsV2(connectKms.v2(connection), options);
-    await plugin.asked;
+    await plugin.firstCheck;
     return plugin;
   };
 }

@@ -1,4 +1,4 @@
-import type { Scope } from '@cluster-apiserver/base';
+import type { CleanupStack } from '@cluster-apiserver/base';
 import {
   type ApiRequest,
   defaultStreamsMax,
@@ -26,7 +26,7 @@ export interface ListenerOptions extends Omit<FollowingOptions, 'serverId'> {
 export async function openListener(
   handler: Handler<ApiRequest>,
   { flags, surroundings, log, metrics, records, certificates }: ListenerOptions,
-  scope: Scope,
+  scope: CleanupStack,
 ): Promise<Listener> {
   const { clock, random, listen } = surroundings;
   const certificate = await servingCertificate(flags, surroundings, log);
@@ -64,11 +64,11 @@ export async function openListener(
     certificates.reloaded('serving', 'failure');
     report(what, error);
   };
-  scope.onClose('listener', async () => {
+  scope.defer('listener', async () => {
     await listener.drain(drainMs);
     await listener.close(flags['request-timeout']);
   });
-  scope.onClose(
+  scope.defer(
     'certificate',
     followCertificate({ read: certificate.read, clock, report: reportCertificate }, certificate.current, (next) => {
       listener.useCertificate(next);

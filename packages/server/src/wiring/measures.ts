@@ -1,4 +1,4 @@
-import type { Clock, Scope } from '@cluster-apiserver/base';
+import type { Clock, CleanupStack } from '@cluster-apiserver/base';
 import type { ServedKind } from '@cluster-apiserver/model';
 import type { InFlightMeasures } from '@cluster-apiserver/pipeline';
 import type { Metrics } from '@cluster-apiserver/telemetry';
@@ -12,7 +12,7 @@ export function inFlightMeasures(
   metrics: Metrics,
   kinds: readonly ServedKind[],
   clock: Clock,
-  scope: Scope,
+  scope: CleanupStack,
 ): InFlightMeasures {
   const gauge = metrics.gauge({
     name: 'apiserver_current_inflight_requests',
@@ -50,7 +50,7 @@ export function inFlightMeasures(
   };
   let cancel = (): void => {};
   publish();
-  scope.onClose('gauge of requests in flight', () => cancel());
+  scope.defer('gauge of requests in flight', () => cancel());
   return {
     used: (kind, seats) => {
       now[kind] = seats;

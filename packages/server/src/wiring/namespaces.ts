@@ -3,10 +3,10 @@ import {
   callUntil,
   type Clock,
   type Random,
-  type Scope,
+  type CleanupStack,
   sleep,
   type Span,
-  withinCall,
+  awaitWithin,
 } from '@cluster-apiserver/base';
 import type { Namespaces } from '@cluster-apiserver/gates';
 import { decode, type KubeObject, StatusError } from '@cluster-apiserver/model';
@@ -31,10 +31,10 @@ export function namespacesIn(resource: Resource, clock: Clock): Namespaces {
     const options = { namespace: undefined, dryRun: false, manager, warn: () => {} };
     try {
       const { revision } = await create(resource, draft, options, call);
-      await collection.reach(revision, call);
+      await collection.waitUntilFresh(revision, call);
     } catch (error) {
       if (!(error instanceof StatusError && error.reason === 'AlreadyExists')) throw error;
-      await collection.reach(undefined, call);
+      await collection.waitUntilFresh(undefined, call);
     }
   };
   return {
@@ -43,23 +43,23 @@ export function namespacesIn(resource: Resource, clock: Clock): Namespaces {
       return (
         found && {
           terminating: found.fields?.['status.phase'] === 'Terminating',
-          precondition: { key: collection.form.prefix + name, revision: found.revision },
+          precondition: { key: collection.descriptor.prefix + name, revision: found.revision },
         }
       );
     },
-    refresh: async (call) => collection.reach(undefined, call),
+    refresh: async (call) => collection.waitUntilFresh(undefined, call),
     make: (name, call) => {
       // Many objects may come with one namespace: one of them makes it, and if that fails the next one tries.
       const others = underWay.get(name);
       if (others)
-        return withinCall(
+        return awaitWithin(
           clock,
           call,
           others.catch(() => {}),
         );
       const making = made(name, call.trace).finally(() => underWay.delete(name));
       underWay.set(name, making);
-      return withinCall(clock, call, making);
+      return awaitWithin(clock, call, making);
     },
   };
 }
@@ -77,10 +77,10 @@ export interface SystemNamespaces {
 const retries = { firstMs: 100, maxMs: 10_000 };
 
 /** Sees to it that there are these namespaces, whichever replica is the first. */
-export function makeSystemNamespaces(options: SystemNamespaces, scope: Scope): void {
+export function makeSystemNamespaces(options: SystemNamespaces, scope: CleanupStack): void {
   const closing = new AbortController();
   const made = makeAll(options, closing.signal);
-  scope.onClose('system namespaces', async () => {
+  scope.defer('system namespaces', async () => {
     closing.abort();
     await made;
   });

@@ -21,7 +21,7 @@ export function openParamRights(
         return found && known(found, undefined, name)?.object;
       },
       // One memory follows all kinds.
-      refresh: async (call) => policies.collection.reach(undefined, call),
+      refresh: async (call) => policies.collection.waitUntilFresh(undefined, call),
     }),
   ];
 }

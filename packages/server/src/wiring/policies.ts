@@ -39,6 +39,6 @@ export async function openPolicies(
         .withName('admission')
         .error('compiling admission policies failed; trying again', { kind: policyKind, error: asError(error) }),
   });
-  scope.onClose(policyKind, () => plugin.close());
+  scope.defer(policyKind, () => plugin.close());
   return plugin;
 }

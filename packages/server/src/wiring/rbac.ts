@@ -1,4 +1,4 @@
-import { backoff, callUntil, type Clock, type Random, type Scope, sleep } from '@cluster-apiserver/base';
+import { backoff, callUntil, type Clock, type Random, type CleanupStack, sleep } from '@cluster-apiserver/base';
 import {
   type DefaultRoleEvent,
   followPolicy,
@@ -32,7 +32,7 @@ export interface Rbac {
 /** Undefined for a server that does not serve roles and bindings. */
 export function openRbac(
   { resources, filled, clock, random, health, log }: RbacWiring,
-  scope: Scope,
+  scope: CleanupStack,
 ): Rbac | undefined {
   const [clusterRoles, clusterRoleBindings] = ['ClusterRole', 'ClusterRoleBinding'].map((name) =>
     policyResources(resources).find(({ kind }) => kind.kind === name),
@@ -41,7 +41,7 @@ export function openRbac(
   const failed = (error: unknown): void =>
     log.withName('rbac').error('indexing roles and bindings failed; rebuilding the index', { error: asError(error) });
   const policy = followPolicy({ resources, clock, failed });
-  scope.onClose('RBAC policy', () => policy.close());
+  scope.defer('RBAC policy', () => policy.close());
   const { current, refresh } = policy;
   return {
     authorizer: rbacAuthorizer(current),
@@ -68,7 +68,7 @@ export function openRbac(
         report: reporterTo(log.withName('rbac')),
       };
       const reconciled = untilDone({ work: () => reconcileDefaultRoles(options), filled, clock, random, log, signal });
-      scope.onClose('default roles', async () => {
+      scope.defer('default roles', async () => {
         closing.abort(new Error('the server is closing'));
         await reconciled;
       });

@@ -1,4 +1,4 @@
-import { follow, type Scope } from '@cluster-apiserver/base';
+import { pollChanges, type CleanupStack } from '@cluster-apiserver/base';
 import {
   type ServiceAccountKeys,
   serviceAccountKeys,
@@ -28,7 +28,7 @@ type Contents = readonly Buffer[];
 export async function followKeys(
   settings: ServiceAccountSettings,
   { surroundings: { clock, files }, log, records }: Pick<FollowingOptions, 'surroundings' | 'log' | 'records'>,
-  scope: Scope,
+  scope: CleanupStack,
 ): Promise<FollowedKeys> {
   const { signingKeyFile, keyFiles } = settings;
   const read = (): Promise<Contents> =>
@@ -52,15 +52,15 @@ export async function followKeys(
     log.withName('authentication').info('keys of service account tokens reloaded', { signingWith: keys.signing.kid });
     for (const listener of listeners) listener();
   };
-  const stop = follow(
+  const stop = pollChanges(
     {
       clock,
       pollMs,
       read,
       // Somebody may have looked since the last time.
-      same: (next) => areSame(next, contents),
-      use,
-      failed: (error) => {
+      isEqual: (next) => areSame(next, contents),
+      apply: use,
+      onError: (error) => {
         // They are used together or not at all.
         for (const record of recorded) record.failed(error);
         log
@@ -72,7 +72,7 @@ export async function followKeys(
     },
     contents,
   );
-  scope.onClose('keys for tokens of service accounts', stop);
+  scope.defer('keys for tokens of service accounts', stop);
   return {
     current: () => keys,
     lookAgain: async () => {

@@ -1,4 +1,4 @@
-import type { Scope } from '@cluster-apiserver/base';
+import type { CleanupStack } from '@cluster-apiserver/base';
 import {
   type AccountAnswer,
   cachedTokens,
@@ -30,7 +30,7 @@ const verifiedTtlMs = 10_000;
 /** Undefined when there are to be no such tokens. */
 export async function openServiceAccountTokens(
   { flags, surroundings, log, records, tokenAsked }: AuthenticationOptions,
-  scope: Scope,
+  scope: CleanupStack,
 ): Promise<ServiceAccountTokens | undefined> {
   const settings = serviceAccountSettings(flags);
   if (!settings) return undefined;

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type Clock, follow, type Scope } from '@cluster-apiserver/base';
+import { type Clock, pollChanges, type CleanupStack } from '@cluster-apiserver/base';
 import type { AdmissionConfiguration } from '@cluster-apiserver/config';
 import type { AdmissionPluginName } from '@cluster-apiserver/gates';
 import type { StaticSource } from '@cluster-apiserver/policies';
@@ -56,7 +56,7 @@ const pollMs = 1_000;
  */
 async function followStaticManifests<Objects>(
   options: StaticManifestsOptions<Objects>,
-  scope: Scope,
+  scope: CleanupStack,
 ): Promise<StaticSource<Objects>> {
   const { directory, build, resources, files, measures, record, clock, log } = options;
   const first = await readManifestFiles(directory, files);
@@ -68,19 +68,19 @@ async function followStaticManifests<Objects>(
     measures.reloaded('success');
   };
   applied(first);
-  const stop = follow(
+  const stop = pollChanges(
     {
       clock,
       pollMs,
       read: () => readManifestFiles(directory, files),
-      same: (one, other) => isDeepStrictEqual(one, other),
-      use: async (next) => {
+      isEqual: (one, other) => isDeepStrictEqual(one, other),
+      apply: async (next) => {
         current = build(await readStaticManifests(next, resources));
         applied(next);
         for (const listener of listeners) listener();
         log.withName('admission').info('static admission manifests reloaded', { directory });
       },
-      failed: (error) => {
+      onError: (error) => {
         measures.reloaded('failure');
         record.failed(error);
         log.withName('admission').error('static admission manifests cannot be used; keeping the previous ones', {
@@ -91,7 +91,7 @@ async function followStaticManifests<Objects>(
     },
     first,
   );
-  scope.onClose(`static manifests of ${directory}`, stop);
+  scope.defer(`static manifests of ${directory}`, stop);
   return {
     get current() {
       return current;

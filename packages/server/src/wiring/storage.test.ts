@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
-import { Scope, seededRandom } from '@cluster-apiserver/base';
-import { type CredentialsOf, http2Connect, identity } from '@cluster-apiserver/storage';
+import { CleanupStack, seededRandom } from '@cluster-apiserver/base';
+import { type GetCredentials, http2Connect, identity } from '@cluster-apiserver/storage';
 import { createLog, createMetrics } from '@cluster-apiserver/telemetry';
 import { handClock } from '../../../base/test/hand-clock.ts';
 import { until } from '../../../base/test/until.ts';
@@ -13,7 +13,7 @@ const pollMs = 10_000;
 
 async function openWithFiles() {
   const clock = handClock();
-  const scope = new Scope();
+  const scope = new CleanupStack();
   const authority = await testAuthority('etcd');
   const issue = () => authority.issue({ subject: [['CN', 'apiserver']] });
   const [first, second] = [await issue(), await issue()];
@@ -23,7 +23,7 @@ async function openWithFiles() {
     ['key', first.privateKey],
   ]);
   const lines: string[] = [];
-  let credentials: CredentialsOf = () => undefined;
+  let credentials: GetCredentials = () => undefined;
   const options: unknown[] = [];
   const flags = parseFlags([
     '--etcd-servers=https://127.0.0.1:1',

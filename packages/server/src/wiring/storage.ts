@@ -1,8 +1,8 @@
-import { follow, type Scope } from '@cluster-apiserver/base';
+import { pollChanges, type CleanupStack } from '@cluster-apiserver/base';
 import type { Kind } from '@cluster-apiserver/model';
 import { checkCertificate } from '@cluster-apiserver/pipeline';
 import {
-  type CredentialsOf,
+  type GetCredentials,
   type EtcdClient,
   type EtcdEvent,
   etcdStore,
@@ -38,7 +38,7 @@ export async function openStorage(
   },
   { clock, random, files, connectEtcd }: Surroundings,
   log: Log,
-  scope: Scope,
+  scope: CleanupStack,
 ): Promise<{ client: EtcdClient; store: Store; measures: StorageMeasures }> {
   const measures = etcdMeasures(metrics, kinds);
   const etcdLog = log.withName('etcd');
@@ -52,14 +52,14 @@ export async function openStorage(
     clock,
     random,
     // A user of etcd may have rights below our prefix and nowhere else.
-    headKey: `${ownPrefix}head`,
+    probeKey: `${ownPrefix}head`,
     electionTimeoutMs: flags['etcd-election-timeout'],
     measures,
     report: (event) => reportEtcd(event, etcdLog, measures),
   });
-  scope.onClose('etcd', () => client.close());
-  scope.onClose('size of etcd', publishDatabaseSize(metrics, client));
-  return { client, store: etcdStore({ client, transformer, ownPrefix }), measures };
+  scope.defer('etcd', () => client.close());
+  scope.defer('size of etcd', publishDatabaseSize(metrics, client));
+  return { client, store: etcdStore({ client, transformer, internalPrefix: ownPrefix }), measures };
 }
 
 /** Certificates are replaced long before they end, and new connections are rare. */
@@ -74,8 +74,8 @@ async function followCredentials(
     certificates,
   }: Pick<Surroundings, 'clock' | 'files'> & { readonly certificates: CertificateMeasures },
   log: Log,
-  scope: Scope,
-): Promise<CredentialsOf> {
+  scope: CleanupStack,
+): Promise<GetCredentials> {
   const noteUse = ({ ca, cert }: Credentials): void => {
     certificates.inUse('etcd-ca', ca);
     certificates.inUse('etcd-client', cert);
@@ -87,13 +87,13 @@ async function followCredentials(
   });
   let current = await read();
   noteUse(current);
-  const stop = follow<Credentials>(
+  const stop = pollChanges<Credentials>(
     {
       clock,
       pollMs: credentialsPollMs,
       read,
-      same: (one, other) => credentialNames.every((name) => isSame(one[name], other[name])),
-      use: (next) => {
+      isEqual: (one, other) => credentialNames.every((name) => isSame(one[name], other[name])),
+      apply: (next) => {
         // While one file is replaced and the other not yet, they do not fit.
         if (next.cert && next.key) checkCertificate({ cert: next.cert, key: next.key });
         current = next;
@@ -101,14 +101,14 @@ async function followCredentials(
         certificates.reloaded('etcd-client', 'success');
         log.info('etcd client credentials reloaded');
       },
-      failed: (error) => {
+      onError: (error) => {
         certificates.reloaded('etcd-client', 'failure');
         log.error('cannot reload etcd client credentials; keeping the old ones', { error: asError(error) });
       },
     },
     current,
   );
-  scope.onClose('etcd credentials', stop);
+  scope.defer('etcd credentials', stop);
   return () => {
     const { ca, cert, key } = current;
     return { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) };

@@ -1,4 +1,4 @@
-import type { Scope } from '@cluster-apiserver/base';
+import type { CleanupStack } from '@cluster-apiserver/base';
 import { loadTracingConfiguration, type TracingEndpoint } from '@cluster-apiserver/config';
 import { type Log, type Metrics, openTracer, type Tracer, type TracerMeasures } from '@cluster-apiserver/telemetry';
 import type { ServerFlags } from '../flags.ts';
@@ -19,7 +19,7 @@ export interface TracingOptions {
 /** Undefined without a configuration: then nothing is sampled, and nothing of OpenTelemetry is loaded. */
 export async function openTracing(
   { flags, surroundings, metrics, log, serverId }: TracingOptions,
-  scope: Scope,
+  scope: CleanupStack,
 ): Promise<Tracer | undefined> {
   const { clock, random, files } = surroundings;
   const content = await flagFile(flag, flags, files);
@@ -35,7 +35,7 @@ export async function openTracing(
     measures: tracerMeasures(metrics),
     exported: exportReporter(log, address),
   });
-  scope.onClose('tracing', () => tracer.close());
+  scope.defer('tracing', () => tracer.close());
   return tracer;
 }
 

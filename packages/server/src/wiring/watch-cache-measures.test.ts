@@ -10,14 +10,14 @@ import { exposed } from '../../../telemetry/test/exposed.ts';
 const call = callUntil(Number.POSITIVE_INFINITY);
 
 test.each([
-  { reached: 5, known: 9, lag: 4 },
-  { reached: 9, known: 9, lag: 0 },
+  { currentRevision: 5, known: 9, lag: 4 },
+  { currentRevision: 9, known: 9, lag: 0 },
   // The watch may tell of a revision before any answer does.
-  { reached: 10, known: 9, lag: 0 },
-])('at $reached of $known revisions the lag is $lag', async ({ reached, known, lag }) => {
+  { currentRevision: 10, known: 9, lag: 0 },
+])('at $currentRevision of $known revisions the lag is $lag', async ({ currentRevision, known, lag }) => {
   const metrics = createMetrics({ ofProcess: false });
   const client = { history: { revision: known } } as EtcdClient; // nothing else of it is read
-  const cache = { reached: revision(reached), progressAgeMs: 2_500, waiting: 3 };
+  const cache = { currentRevision: revision(currentRevision), progressAgeMs: 2_500, waitingReads: 3 };
   publishWatchCache(metrics, { cache, resources: [], client });
   const lines = (await exposed(metrics)).split('\n');
   expect(lines).toEqual(
@@ -41,10 +41,12 @@ test('consistent reads count as such, reads that want a revision as waits alone'
     report: () => {},
     readMeasures: readMeasures(metrics),
   });
-  await cache.filled;
+  await cache.firstLoad;
   const { collection } = resources.find(({ kind }) => kind.plural === 'serviceaccounts') as Resource; // it is served
-  for (let reads = 0; reads < 2; reads++) await collection.reach(undefined, call);
-  await expect(collection.reach(revision(cache.reached + 1), call)).rejects.toThrow(RevisionTooLargeError);
+  for (let reads = 0; reads < 2; reads++) await collection.waitUntilFresh(undefined, call);
+  await expect(collection.waitUntilFresh(revision(cache.currentRevision + 1), call)).rejects.toThrow(
+    RevisionTooLargeError,
+  );
   const lines = (await exposed(metrics)).split('\n');
   const of = 'group="",resource="serviceaccounts"';
   expect(lines).toEqual(

@@ -41,7 +41,7 @@ export function publishWatchCache(
     resources,
     client,
   }: Pick<Registry, 'resources'> & {
-    readonly cache: Pick<Registry['cache'], 'reached' | 'progressAgeMs' | 'waiting'>;
+    readonly cache: Pick<Registry['cache'], 'currentRevision' | 'progressAgeMs' | 'waitingReads'>;
     readonly client: Pick<EtcdClient, 'history'>;
   },
 ): void {
@@ -59,7 +59,7 @@ export function publishWatchCache(
   one(
     'apiserver_watch_cache_revision_lag',
     'Revisions between the newest one that etcd has reported and the one that the watch cache has reached.',
-    () => Math.max(0, client.history.revision - cache.reached),
+    () => Math.max(0, client.history.revision - cache.currentRevision),
   );
   one(
     'apiserver_watch_cache_progress_age_seconds',
@@ -69,7 +69,7 @@ export function publishWatchCache(
   one(
     'apiserver_watch_cache_waiting_reads',
     'Reads that wait for the watch cache to catch up with etcd.',
-    () => cache.waiting,
+    () => cache.waitingReads,
   );
   metrics.readAtScrape<'group' | 'resource'>(
     'gauge',
@@ -78,7 +78,7 @@ export function publishWatchCache(
       help: 'Current resource version of watch cache broken by resource type.',
       labels: ['group', 'resource'],
     },
-    () => resources.map((resource) => ({ labels: labelsOf(resource), value: resource.collection.reached })),
+    () => resources.map((resource) => ({ labels: labelsOf(resource), value: resource.collection.currentRevision })),
   );
   each(
     'gauge',

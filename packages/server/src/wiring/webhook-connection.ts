@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { follow } from '@cluster-apiserver/base';
+import { pollChanges } from '@cluster-apiserver/base';
 import { loadWebhookConnection, type WebhookConnection as ConnectionFile } from '@cluster-apiserver/config';
 import { httpsClient, retirable, type WebhookConnection } from '@cluster-apiserver/gates';
 import type { Log } from '@cluster-apiserver/telemetry';
@@ -65,20 +65,20 @@ export function followConnection(
   const record = records.add({ flag, kind: 'Config', path: file });
   const noteContent = (): void => void files.read(file).then(record.applied, record.failed);
   noteContent();
-  const stop = follow(
+  const stop = pollChanges(
     {
       clock,
       pollMs,
       read: () => loadWebhookConnection(file, files.read),
-      same: (one: ConnectionFile, other: ConnectionFile) => isDeepStrictEqual(one, other),
-      use: (next) => {
+      isEqual: (one: ConnectionFile, other: ConnectionFile) => isDeepStrictEqual(one, other),
+      apply: (next) => {
         const old = current;
         current = open(next);
         old.client.retire();
         noteContent();
         log.withName('configuration').info('webhook connection reloaded', { webhook: of, file });
       },
-      failed: (error) => {
+      onError: (error) => {
         record.failed(error);
         log.withName('configuration').error('webhook connection unusable; keeping the previous one', {
           webhook: of,

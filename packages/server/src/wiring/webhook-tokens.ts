@@ -1,4 +1,4 @@
-import type { Scope } from '@cluster-apiserver/base';
+import type { CleanupStack } from '@cluster-apiserver/base';
 import { loadWebhookConnection } from '@cluster-apiserver/config';
 import { cachedTokens, type TokenAuthenticator, webhookTokens } from '@cluster-apiserver/gates';
 import type { AuthenticationOptions } from './authentication.ts';
@@ -11,16 +11,16 @@ const flag = 'authentication-token-webhook-config-file';
 /** Somebody outside who knows tokens; undefined when no flag names one. */
 export async function openWebhookTokens(
   { flags, surroundings, log, records, tokenAsked }: AuthenticationOptions,
-  scope: Scope,
+  scope: CleanupStack,
 ): Promise<TokenAuthenticator | undefined> {
   const { clock, random, files } = surroundings;
   const file = flags[flag];
   if (file === '') return undefined;
   const first = await byFlag(flag, () => loadWebhookConnection(file, files.read));
   const followed = followConnection({ file, first, of: 'token webhook', flag }, { surroundings, log, records });
-  scope.onClose('connections to the token webhook', followed.close);
+  scope.defer('connections to the token webhook', followed.close);
   const stopped = new AbortController();
-  scope.onClose('questions to the token webhook', () => stopped.abort(new Error('the server stops')));
+  scope.defer('questions to the token webhook', () => stopped.abort(new Error('the server stops')));
   const tokens = webhookTokens({
     connection: followed.current,
     clock,

@@ -12,12 +12,12 @@ export function whileLeading(store: Store, leading: () => boolean): Store {
     get: store.get,
     list: store.list,
     watch: store.watch,
-    head: store.head,
-    askForProgress: store.askForProgress,
-    reopenWatches: store.reopenWatches,
+    readLatestRevision: store.readLatestRevision,
+    requestProgress: store.requestProgress,
+    restartWatches: store.restartWatches,
     onHistoryReplaced: store.onHistoryReplaced,
-    get history() {
-      return store.history;
+    get historyNumber() {
+      return store.historyNumber;
     },
     create: async (...write) => (requireLead(), store.create(...write)),
     update: async (...write) => (requireLead(), store.update(...write)),

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { callUntil, systemClock } from '@cluster-apiserver/base';
 import {
   KeyExistsError,
-  PremiseBrokenError,
+  PreconditionFailedError,
   RevisionCompactedError,
   RevisionMismatchError,
   RevisionTooLargeError,
@@ -118,7 +118,7 @@ export function describeStoreContract(what: string, open: () => Promise<StoreUnd
         { key: key('one'), revision: one },
         { key: key('two'), revision: two },
       ];
-      expect(await store.create(key('a'), bytes('a'), { premises }, call())).toBeGreaterThan(two);
+      expect(await store.create(key('a'), bytes('a'), { preconditions: premises }, call())).toBeGreaterThan(two);
     });
 
     test.each(['written since', 'deleted', 'never there'])(
@@ -129,8 +129,10 @@ export function describeStoreContract(what: string, open: () => Promise<StoreUnd
         if (what === 'deleted') await store.delete(key('relied-on'), before, call());
         const at = await head();
         const premises = [{ key: key('relied-on'), revision: before }];
-        const error = await store.create(key('a'), bytes('a'), { premises }, call()).catch((thrown) => thrown);
-        expect(error).toBeInstanceOf(PremiseBrokenError);
+        const error = await store
+          .create(key('a'), bytes('a'), { preconditions: premises }, call())
+          .catch((thrown) => thrown);
+        expect(error).toBeInstanceOf(PreconditionFailedError);
         expect(error.revision).toBe(at);
         expect((await store.get(key('a'), call())).stored).toBeUndefined();
       },
@@ -139,7 +141,9 @@ export function describeStoreContract(what: string, open: () => Promise<StoreUnd
     test('that the key has a value is told first, whatever else does not hold', async () => {
       await put('a', 'first');
       const premises = [{ key: key('nothing'), revision: 1 }];
-      await expect(store.create(key('a'), bytes('second'), { premises }, call())).rejects.toThrow(KeyExistsError);
+      await expect(store.create(key('a'), bytes('second'), { preconditions: premises }, call())).rejects.toThrow(
+        KeyExistsError,
+      );
     });
 
     test('a deleted key can be created again', async () => {
@@ -295,13 +299,15 @@ export function describeStoreContract(what: string, open: () => Promise<StoreUnd
       await store.delete(key('a'), start, call());
       const abort = new AbortController();
       watches.push(abort);
-      const set = await firstSet(store.watch(subject.prefix, start, abort.signal, 'untold')[Symbol.asyncIterator]());
+      const set = await firstSet(
+        store.watch(subject.prefix, start, abort.signal, { withPrevious: false })[Symbol.asyncIterator](),
+      );
       expect(set.changes).toEqual([{ key: key('a'), current: undefined, previous: undefined }]);
     });
 
     test('the head is the revision of the last write', async () => {
       const written = await put('a');
-      expect(await store.head(call())).toBe(written);
+      expect(await store.readLatestRevision(call())).toBe(written);
     });
 
     test('a watch waits for what comes later', async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { capabilitiesOf } from './capabilities.ts';
+import { capabilitiesOfVersion } from './capabilities.ts';
 
 test.each([
   ['3.4.23', false],
@@ -13,5 +13,5 @@ test.each([
   ['4.0.0', true],
   ['', false],
 ])('etcd %s answers progress requests in order: %s', (version, expected) => {
-  expect(capabilitiesOf(version).progressRequests).toBe(expected);
+  expect(capabilitiesOfVersion(version).progressRequests).toBe(expected);
 });

@@ -188,12 +188,12 @@ describe('three members', () => {
       const lost = [leader, ...etcd.members.filter((member) => member !== leader)].slice(0, 2);
       for (const member of lost) await member.signal(away);
       const timed = async (act: () => Promise<unknown>): Promise<{ error: unknown; tookMs: number }> => {
-        const startMs = client.time.nowMs();
+        const startMs = client.stallAwareClock.nowMs();
         const error = await act().then(
           () => undefined,
           (thrown) => thrown,
         );
-        return { error, tookMs: client.time.nowMs() - startMs };
+        return { error, tookMs: client.stallAwareClock.nowMs() - startMs };
       };
       const first = await Promise.all([
         timed(() => store.get('/a', within(30_000))),
@@ -224,10 +224,10 @@ describe('three members', () => {
     const { client, store, events } = opened;
     await store.get('/a', within(2_000));
     for (const member of etcd.members) await member.signal('SIGSTOP');
-    const startMs = client.time.nowMs();
+    const startMs = client.stallAwareClock.nowMs();
     await expect(store.get('/a', within(200))).rejects.toThrow(StorageUnavailableError);
     // Sooner than a call without a quorum would end by itself.
-    expect(client.time.nowMs() - startMs).toBeLessThan(1_500);
+    expect(client.stallAwareClock.nowMs() - startMs).toBeLessThan(1_500);
     expect(events.filter(({ type }) => type === 'outage began')).toEqual([]);
   });
 });
@@ -263,7 +263,7 @@ test('a leader that answers slowly is met with patience: each write is sent once
   const proxy = await startProxy(one.endpoints[0] as string);
   const outcomes: string[] = [];
   const { client, store } = openStore([proxy.endpoint], {
-    measures: { ...noMeasures, attempted: (outcome) => outcomes.push(outcome) },
+    measures: { ...noMeasures, attemptEnded: (outcome) => outcomes.push(outcome) },
   });
   await store.create('/slow/begin', Buffer.from('x'), {}, within(5_000));
   const read = async (): Promise<Revision | undefined> =>
@@ -291,18 +291,20 @@ test('a reader of memory follows a living member when the one that it watches st
   const cache = openWatchCache({
     store,
     prefix: '/',
-    forms: [{ prefix: '/r/', read: (entry, key) => ({ key, revision: entry.revision, weight: 1 }), termsOf: () => [] }],
+    collections: [
+      { prefix: '/r/', read: (entry, key) => ({ key, revision: entry.revision, weight: 1 }), termsOf: () => [] },
+    ],
     clock: systemClock,
     random: seededRandom(1),
     report: () => {},
   });
-  await cache.filled;
+  await cache.firstLoad;
   const other = openStore(three.endpoints);
   for (const member of three.members) {
     await member.signal('SIGSTOP');
     const { name, at } = await createEventually(other.store, '/r/');
     // Less than it takes until a silent connection is noticed by its pings.
-    await cache.collections[0]?.reach(at, within(5_000));
+    await cache.collections[0]?.waitUntilFresh(at, within(5_000));
     expect(cache.collections[0]?.get(name)?.revision).toBe(at);
     await member.signal('SIGCONT');
     await until('it to serve', async () => (await member.serves()) || undefined);

@@ -1,351 +1,222 @@
 /**
- * Which member, which attempt, which deadline. One member can fail at any moment and the cluster go on, so every call
- * is a series of short attempts, each at the likeliest member. How long the series goes on depends on whether waiting
- * can help: as long as most members live, a leader will be found; when they do not, nothing can be found.
+ * The client of one etcd cluster. Calls are retried at whichever member works (`retrying-call.ts`); streams are opened at
+ * the most promising member, and their users resume them.
  */
-import { callUntil, type Clock, type Random, serverAttributes, throwIfAborted } from '@cluster-apiserver/base';
-import { HistoryReplacedError, StorageFullError, StorageUnavailableError } from '../errors.ts';
+import type { Clock, Random } from '@cluster-apiserver/base';
+import { StorageUnavailableError } from '../errors.ts';
 import { type Revision, revision } from '../revision.ts';
 import type { Call } from '../store.ts';
-import { capabilitiesOf } from './capabilities.ts';
-import { meaningOf } from './faults.ts';
+import { AdaptiveTimeout } from './adaptive-timeout.ts';
+import { capabilitiesOfVersion } from './capabilities.ts';
 import { History, type HistoryReplaced } from './history.ts';
 import { type EtcdMeasures, noMeasures } from './measures.ts';
 import { type Member, type Members, trackMembers } from './members.ts';
-import { outageWatch } from './outage.ts';
+import { trackOutage } from './outage.ts';
 import { Refusals } from './refusals.ts';
+import { type CallDependencies, type EtcdCall, RetryingCall, unverifiedConnection } from './retrying-call.ts';
+import { StallAwareClock } from './stall-aware-clock.ts';
 import { type Connect, EtcdFault, type MemberStream } from './transport.ts';
-import { Slowness } from './slowness.ts';
 import { Verification } from './verification.ts';
-import { WakingTime } from './waking-time.ts';
-import type { Rpc } from './wire/fields.ts';
 import { type RangeRequest, range } from './wire/key-value.ts';
+import type { Rpc } from './wire/rpc.ts';
 import { type MemberStatus, memberStatus } from './wire/status.ts';
 
 export interface EtcdOptions {
-  /** Such as http://127.0.0.1:2379, all members of one cluster. */
+  /** All members of one cluster, such as http://127.0.0.1:2379. */
   readonly endpoints: readonly string[];
   readonly connect: Connect;
   readonly clock: Clock;
   readonly random: Random;
-  /** A key that we may read; it need not exist. */
-  readonly headKey?: string;
-  /** etcd's --election-timeout. Attempts and patience are measured in it. */
+  /** A key that the server may read; it need not exist. */
+  readonly probeKey?: string;
+  /** etcd's --election-timeout. Timeouts and retry budgets are multiples of it. */
   readonly electionTimeoutMs?: number;
-  /** Told of what an operator wants to know. */
+  /** Receives events that operators should see in the log. */
   readonly report?: (event: EtcdEvent) => void;
   readonly measures?: EtcdMeasures;
 }
 
 export type EtcdEvent =
-  /** A member runs a version that lacks something we would use. */
+  /** A member's version lacks a capability that the server would use. */
   | { readonly type: 'lacks'; readonly endpoint: string; readonly version: string; readonly capability: string }
-  /** No answer can be had; calls fail early from now on. */
+  /** No quorum responds; calls fail early from now on. */
   | { readonly type: 'outage began'; readonly cause: unknown }
   | { readonly type: 'outage ended'; readonly afterMs: number }
-  /** etcd was restored, rebuilt or swapped: nothing that was known counts any more. */
+  /** etcd was restored, rebuilt or replaced: everything that was known is void. */
   | ({ readonly type: 'history replaced' } & HistoryReplaced)
-  /** An endpoint leads to another cluster than the others; it is not used. */
+  /** An endpoint belongs to another cluster than the others; it is not used. */
   | { readonly type: 'foreign member'; readonly endpoint: string }
-  /** etcd takes no more data, or takes it again. */
+  /** etcd refuses data for lack of space, or accepts it again. */
   | { readonly type: 'full' | 'not full' }
-  /** etcd does not let us watch: nothing that others write is seen. */
+  /** etcd refuses the watch, so changes by other replicas are not seen. */
   | { readonly type: 'watch refused'; readonly cause: unknown }
   | { readonly type: 'watch accepted' };
 
-/** One cluster of etcd, reached through whichever of its members works. */
+/** One etcd cluster, reached through whichever of its members works. */
 export interface EtcdClient {
   readonly clock: Clock;
   readonly random: Random;
-  /** What patience is measured in. */
-  readonly time: WakingTime;
+  /** Timeouts are measured by this clock. */
+  readonly stallAwareClock: StallAwareClock;
   readonly electionTimeoutMs: number;
   readonly measures: EtcdMeasures;
-  /** Rejects with what etcd refuses at present: a watch, or data. */
-  check(call: Call): Promise<void>;
-  /** A watch ended badly; undefined when one has told something. */
-  noteWatch(fault: EtcdFault | undefined): void;
-  /** What everything that is asked here is a part of. */
+  /** Rejects with what etcd refuses at present: a watch, or data. Used by health checks. */
+  checkRefusals(call: Call): Promise<void>;
+  /** A watch failed with this fault; undefined if a watch has delivered something. */
+  noteWatchOutcome(fault: EtcdFault | undefined): void;
+  /** The history of revisions that all responses belong to. */
   readonly history: History;
-  /** Asks until there is an answer that counts. */
+  /** Retries until there is a valid response. */
   call<Request, Answer>(rpc: Rpc<Request, Answer>, request: Request, call: EtcdCall): Promise<Answer>;
   /**
-   * A stream to the likeliest member. It is not repeated: the caller knows where it was. Rejects with an EtcdFault when
-   * there is none, and with a StorageUnavailableError when the client is closed.
+   * Opens a stream to the most promising member. It is not retried: only the caller knows where to resume. Rejects with an
+   * EtcdFault if no stream can be opened, and with a StorageUnavailableError if the client is closed.
    */
-  stream(path: string): Promise<MemberConnection>;
-  /** The size of the database of the member that answers. */
+  openStream(path: string): Promise<MemberConnection>;
+  /** The database size of the member that responds. */
   readDatabaseBytes(call: Call): Promise<number>;
-  /** Asks a quorum for the newest revision; throws StorageUnavailableError when there is none to ask. */
-  readHead(call: EtcdCall): Promise<Revision>;
+  /** A linearizable read of the latest revision. Throws StorageUnavailableError without a quorum. */
+  readLatestRevision(call: EtcdCall): Promise<Revision>;
   close(): void;
 }
 
-export interface EtcdCall extends Call {
-  /** When, in waking time, the first of several calls began that share one patience. */
-  readonly sinceMs?: number;
-  /** Throw InDoubtError instead of going on after an attempt that may have been applied. */
-  readonly stopInDoubt?: boolean;
-  /** Noted here when an attempt may have been applied, whatever comes of the call. */
-  readonly doubt?: Doubt;
-  /** The number of the history that the request is about; that of now when undefined. */
-  readonly history?: number;
-}
-
-/** Whether one of several attempts left without an answer and may have been applied, now or later. */
-export class Doubt {
-  present = false;
-}
-
-/** An attempt left without an answer and may have been applied, now or later. */
-export class InDoubtError extends Error {
-  override readonly name = 'InDoubtError';
-  /** Resolves when its answer comes after all, and else never. */
-  readonly late: Promise<unknown>;
-  constructor(path: string, late: Promise<unknown>, options: ErrorOptions) {
-    super(path, options);
-    this.late = late;
-  }
-}
-
 export interface MemberConnection extends MemberStream {
-  /** What the member can do, as far as it has told yet. */
-  readonly progressRequests: boolean;
-  /** The stream came to a bad end: the next one, and the next call, go to another member. */
-  failed(): void;
-  /** What came over it does not fit what we know: the member shows its history before it is used again. */
+  /** False until the member has reported its version. */
+  readonly supportsProgressRequests: boolean;
+  /** The stream failed: the next stream, and the next call, use another member. */
+  markFailed(): void;
+  /** A message does not match the known history: the member is verified before it is used again. */
   distrust(): void;
 }
 
-/** However slow answers are, this many election timeouts are enough to take a member for dead. */
-const slowAttemptElectionsMax = 3;
-
 const defaultElectionTimeoutMs = 1_000;
-
-const unavailableCode = 14;
 
 /** Less than half: when a leader dies, an attempt lost with it leaves time for two more before the next one rules. */
 const attemptPerElectionTimeout = 0.45;
 
-/**
- * From the death of a leader to the first answer of the next one takes up to 2 election timeouts, 3 when votes split, and
- * more when the members get no processor. Most members answer all that time, so it is worth waiting for.
- */
-const electionsPatience = 6;
-const electionsPatienceExtraMs = 200;
-
-/** Without a majority there is nothing to wait for but a short network trouble. The caller's answer is due within 2 s. */
-const withoutMajorityMs = 1_800;
-
-/** What is left of a budget and less than this is not worth an attempt. */
-const attemptMinMs = 2;
-
-/** Between rounds over all members, so that an error answered at once does not become a storm of requests. */
-const pauseMinMs = 20;
-const pauseMaxMs = 80;
-
-/** A member that says it is crowded is given more time each time. */
-const crowdedPauseMs = 50;
+/** A member that takes longer than this many election timeouts counts as dead, however slow it has been. */
+const slowAttemptElectionsMax = 3;
 
 export function openEtcdClient(options: EtcdOptions): EtcdClient {
   const { clock, random, report = () => {}, measures = noMeasures } = options;
   const electionTimeoutMs = options.electionTimeoutMs ?? defaultElectionTimeoutMs;
   const attemptMs = electionTimeoutMs * attemptPerElectionTimeout;
-  const electionMs = electionTimeoutMs * electionsPatience + electionsPatienceExtraMs;
   const slowAttemptMaxMs = electionTimeoutMs * slowAttemptElectionsMax;
-  const time = new WakingTime(clock);
+  const stallAwareClock = new StallAwareClock(clock);
   const members = trackMembers({
     endpoints: options.endpoints,
     connect: options.connect,
     clock,
     random,
-    time,
+    stallAwareClock,
     electionTimeoutMs,
-    identified: lacksReporter(report),
+    onVersion: createCapabilityReporter(report),
   });
-  // With a slow disk writes are slow, all of them, and reads are not.
-  const slownessOfReads = new Slowness(attemptMs, slowAttemptMaxMs);
-  const slownessOfWrites = new Slowness(attemptMs, slowAttemptMaxMs);
-  const headRequest = { key: options.headKey ?? 'head', countOnly: true };
-  const outage = outageWatch({ clock, random, report, probe: () => probe(members, headRequest, attemptMs) });
+  // A slow disk makes all writes slow, and no reads.
+  const readTimeout = new AdaptiveTimeout(attemptMs, slowAttemptMaxMs);
+  const writeTimeout = new AdaptiveTimeout(attemptMs, slowAttemptMaxMs);
+  const latestRevisionRequest = { key: options.probeKey ?? 'head', countOnly: true };
+  const probe = (): Promise<void> => probeMembers(members, latestRevisionRequest, attemptMs);
+  const outage = trackOutage({ clock, random, report, probe });
   let closed = false;
-  const mustBeOpen = (): void => {
+  const requireOpen = (): void => {
     if (closed) throw new StorageUnavailableError('the connection to etcd was given up');
   };
   const history = new History();
   history.onReplaced((replaced) => report({ type: 'history replaced', ...replaced }));
-  const foreign = foreignReporter(report);
-  const verified = (): void => measures.connected();
-  const verification = new Verification({ clock, electionTimeoutMs, members, history, headRequest, foreign, verified });
+  const verification = new Verification({
+    clock,
+    electionTimeoutMs,
+    members,
+    history,
+    latestRevisionRequest,
+    onForeignMember: createForeignMemberReporter(report),
+    onVerified: () => measures.connectionVerified(),
+  });
   const refusals = new Refusals(report);
-  members.survey();
+  members.probeAll();
 
-  const callEtcd = async <Request, Answer>(
-    rpc: Rpc<Request, Answer>,
+  const shared: CallDependencies = {
+    clock,
+    random,
+    stallAwareClock,
+    electionTimeoutMs,
+    measures,
+    members,
+    verification,
+    history,
+    outage,
+    refusals,
+    lateResponseMs: slowAttemptMaxMs,
+    requireOpen,
+  };
+  const callEtcd = <Request, Response>(
+    rpc: Rpc<Request, Response>,
     request: Request,
     call: EtcdCall,
-  ): Promise<Answer> => {
-    const number = call.history ?? history.number;
-    const startedMs = call.sinceMs ?? time.nowMs();
-    if (outage.present) {
-      // A series of calls that has used up its patience does not wait once more.
-      const patienceLeftMs = startedMs + withoutMajorityMs - time.nowMs();
-      await outage.waitBriefly(callUntil(Math.min(call.deadlineMs, clock.monotonicMs() + patienceLeftMs)));
+  ): Promise<Response> =>
+    new RetryingCall(shared, rpc, request, call, rpc.path === range.path ? readTimeout : writeTimeout).run();
+
+  const openStream = async (path: string): Promise<MemberConnection> => {
+    requireOpen();
+    const member = members.choose();
+    const markFailed = (hasResponded: boolean): void => {
+      members.noteFailure(member, hasResponded);
+      members.probeAll();
+    };
+    try {
+      if (!verification.isVerified(member)) await verification.verify(member, readTimeout.currentMs);
+      if (!verification.isVerified(member)) throw unverifiedConnection(member);
+    } catch (fault) {
+      markFailed(fault instanceof EtcdFault && fault.kind === 'refused');
+      throw fault;
     }
-    const message = rpc.encode(request);
-    const slowness = rpc.path === range.path ? slownessOfReads : slownessOfWrites;
-    let late: LateAnswers<Answer> | undefined;
-    let lastFault: EtcdFault | undefined;
-    for (let attempt = 0; ; attempt++) {
-      mustBeOpen();
-      throwIfAborted(call);
-      if (history.number !== number) throw new HistoryReplacedError({ cause: lastFault });
-      const beganMs = time.nowMs();
-      const budgetMs = members.majorityAnswers() ? electionMs : Math.min(electionMs, withoutMajorityMs);
-      const patienceLeftMs = startedMs + budgetMs - beganMs;
-      const deadlineLeftMs = call.deadlineMs - clock.monotonicMs();
-      const leftMs = Math.min(patienceLeftMs, deadlineLeftMs);
-      if (leftMs < attemptMinMs) {
-        if (patienceLeftMs <= deadlineLeftMs) outage.begin(lastFault);
-        throw new StorageUnavailableError('etcd gives no answer', { cause: lastFault });
-      }
-      const member = members.choose();
-      const timeoutMs = Math.min(leftMs, slowness.attemptMs * patience(attempt, members.all.length));
-      let sent = false;
-      let answerMs = timeoutMs;
-      try {
-        if (!verification.holds(member)) {
-          await verification.verify(member, timeoutMs);
-          if (history.number !== number) continue;
-          if (!verification.holds(member)) throw connectionReplaced(member);
-          // Both questions together take no longer than one may.
-          answerMs = Math.max(attemptMinMs, beganMs + timeoutMs - time.nowMs());
-        }
-        const seen = history.revision;
-        sent = true;
-        const sentMs = time.nowMs();
-        const cameLate = (message: Buffer): void => {
-          slowness.answered(time.nowMs() - sentMs);
-          const answer = rpc.decode(message);
-          const header = rpc.headerOf?.(answer);
-          const isOld = header && (header.clusterId !== history.clusterId || header.revision < seen);
-          if (isOld || history.number !== number) return;
-          if (header) history.saw(header.revision);
-          late?.came(answer);
-        };
-        const options = {
-          timeoutMs: answerMs,
-          late: { withinMs: slowAttemptMaxMs, came: cameLate },
-          requireLeader: true,
-          trace: call.trace?.context,
-        };
-        const asked = member.transport.unary(rpc.path, message, options);
-        const first = late ? await late.orElse(asked) : { message: await asked };
-        if ('answer' in first) {
-          outage.end();
-          return first.answer;
-        }
-        const answer = rpc.decode(first.message);
-        const header = rpc.headerOf?.(answer);
-        if (header) {
-          if (header.clusterId !== history.clusterId || header.revision < seen) throw doesNotFit(member);
-          history.saw(header.revision);
-        }
-        members.served(member);
-        call.trace?.set({ ...serverAttributes(new URL(member.endpoint)), 'etcd.attempts': attempt + 1 });
-        slowness.answered(time.nowMs() - sentMs);
-        measures.attempted('answered');
-        outage.end();
-        if (refusals.full && rpc.takesData?.(request)) refusals.end('full');
-        return answer;
-      } catch (error) {
-        if (!(error instanceof EtcdFault)) throw error;
-        time.wasDue(beganMs + timeoutMs);
-        lastFault = error;
-        measures.attempted(error.fate);
-        if (sent && error.fate === 'lost') late ??= new LateAnswers();
-        const meaning = meaningOf(error);
-        if (meaning.kind === 'final') {
-          members.served(member);
-          if (meaning.error instanceof StorageFullError) {
-            measures.outOfSpace();
-            refusals.begin('full', meaning.error);
-          }
-          throw meaning.error;
-        }
-        members.failed(member, error.fate === 'refused');
-        members.survey();
-        if (sent && meaning.applied === 'perhaps') {
-          if (call.doubt) call.doubt.present = true;
-          if (call.doubt || call.stopInDoubt) measures.doubted();
-          if (call.stopInDoubt) throw new InDoubtError(rpc.path, (late ??= new LateAnswers()).first, { cause: error });
-        }
-        const roundDone = attempt % members.all.length === members.all.length - 1;
-        if (meaning.crowded) await time.pause(crowdedPauseMs * (1 + random.below(attempt + 2)));
-        else if (roundDone) await time.pause(pauseMinMs + random.below(pauseMaxMs - pauseMinMs));
-      }
-    }
+    requireOpen();
+    const stream = member.transport.openStream(path);
+    return {
+      send: (message) => stream.send(message),
+      messages: stream.messages,
+      close: () => stream.close(),
+      get supportsProgressRequests() {
+        return member.version !== undefined && capabilitiesOfVersion(member.version).progressRequests;
+      },
+      markFailed: () => markFailed(false),
+      distrust: () => {
+        member.verifiedConnection = 0;
+      },
+    };
   };
 
-  /** Only a write that succeeds would show that there is space again, and a replica that is not ready gets none. */
-  const lookForSpace = async (call: Call): Promise<void> => {
-    if (!(await statusOfMember(call)).outOfSpace) refusals.end('full');
+  const readStatus = async (call: Call): Promise<MemberStatus> => {
+    const callOptions = { timeoutMs: call.deadlineMs - clock.monotonicMs(), requireLeader: false };
+    const { transport } = members.choose();
+    return memberStatus.decode(await transport.unary(memberStatus.path, memberStatus.encode(), callOptions));
   };
-  const statusOfMember = async (call: Call): Promise<MemberStatus> => {
-    const options = { timeoutMs: call.deadlineMs - clock.monotonicMs(), requireLeader: false };
-    return memberStatus.decode(
-      await members.choose().transport.unary(memberStatus.path, memberStatus.encode(), options),
-    );
+  /** Only a successful write would show that there is space again, and a replica that is not ready gets no writes. */
+  const checkForSpace = async (call: Call): Promise<void> => {
+    if (!(await readStatus(call)).outOfSpace) refusals.end('full');
   };
 
   return {
     clock,
     random,
-    time,
+    stallAwareClock,
     electionTimeoutMs,
     measures,
-    readDatabaseBytes: async (call) => (await statusOfMember(call)).databaseBytes,
-    check: async (call) => {
-      if (refusals.full) await lookForSpace(call).catch(ignoreSilentMember);
-      refusals.check();
-    },
-    noteWatch: (fault) => {
-      if (!fault) return refusals.end('watch');
-      measures.watchBroken(fault.fate === 'refused' ? 'refusal' : 'loss');
-      if (fault.fate === 'refused') refusals.begin('watch', fault);
-    },
     history,
     call: callEtcd,
-    stream: async (path) => {
-      mustBeOpen();
-      const member = members.choose();
-      const failed = (answered: boolean): void => {
-        members.failed(member, answered);
-        members.survey();
-      };
-      try {
-        if (!verification.holds(member)) await verification.verify(member, slownessOfReads.attemptMs);
-        if (!verification.holds(member)) throw connectionReplaced(member);
-      } catch (fault) {
-        failed(fault instanceof EtcdFault && fault.fate === 'refused');
-        throw fault;
-      }
-      mustBeOpen();
-      const stream = member.transport.stream(path);
-      return {
-        send: (message) => stream.send(message),
-        messages: stream.messages,
-        close: () => stream.close(),
-        get progressRequests() {
-          return member.version !== undefined && capabilitiesOf(member.version).progressRequests;
-        },
-        failed: () => failed(false),
-        distrust: () => {
-          member.verifiedConnection = 0;
-        },
-      };
+    openStream,
+    readLatestRevision: async (call) => revision((await callEtcd(range, latestRevisionRequest, call)).header.revision),
+    readDatabaseBytes: async (call) => (await readStatus(call)).databaseBytes,
+    checkRefusals: async (call) => {
+      if (refusals.full) await checkForSpace(call).catch(ignoreUnreachableMember);
+      refusals.check();
     },
-    readHead: async (call) => revision((await callEtcd(range, headRequest, call)).header.revision),
+    noteWatchOutcome: (fault) => {
+      if (!fault) return refusals.end('watch');
+      measures.watchEnded(fault.kind === 'refused' ? 'refusal' : 'loss');
+      if (fault.kind === 'refused') refusals.begin('watch', fault);
+    },
     close: () => {
       closed = true;
       outage.close();
@@ -354,57 +225,21 @@ export function openEtcdClient(options: EtcdOptions): EtcdClient {
   };
 }
 
-/**
- * Answers of attempts whose time was over. One of them is as good as an answer of the last attempt: a leader with a slow
- * disk answers the first one while it is asked for the third time.
- */
-class LateAnswers<Answer> {
-  readonly #first = Promise.withResolvers<Answer>();
-
-  get first(): Promise<Answer> {
-    return this.#first.promise;
-  }
-
-  came(answer: Answer): void {
-    this.#first.resolve(answer);
-  }
-
-  /** What comes first: a late answer, or what the present attempt is told. */
-  orElse(asked: Promise<Buffer>): Promise<{ readonly answer: Answer } | { readonly message: Buffer }> {
-    return Promise.race([this.#first.promise.then((answer) => ({ answer })), asked.then((message) => ({ message }))]);
-  }
-}
-
-/**
- * The first attempts are short, because the likely fault is a dead leader. When that lasts longer than an election, the
- * fault may be slowness instead, and attempts that all end just before their answer would never succeed.
- */
-const patience = (attempt: number, members: number): number => (attempt < 2 * members ? 1 : 2);
-
-/** One linearizable read at each member: any good answer proves that there is a quorum. */
-async function probe(members: Members, headRequest: RangeRequest, timeoutMs: number): Promise<void> {
+/** One linearizable read at each member: a single response proves that there is a quorum. */
+async function probeMembers(members: Members, headRequest: RangeRequest, timeoutMs: number): Promise<void> {
   const message = range.encode(headRequest);
-  const ask = async (member: Member): Promise<void> => {
+  const probeMember = async (member: Member): Promise<void> => {
     await member.transport.unary(range.path, message, { timeoutMs, requireLeader: true });
-    members.served(member);
+    members.noteSuccess(member);
   };
-  await Promise.any(members.all.map(ask));
+  await Promise.any(members.all.map(probeMember));
 }
 
-/** Then etcd counts as full for as long as before: until a member says otherwise, or takes data. */
-const ignoreSilentMember = (): void => {};
+/** Without a response etcd still counts as full, until a member reports space or accepts data. */
+const ignoreUnreachableMember = (): void => {};
 
-const connectionReplaced = ({ endpoint }: Member): EtcdFault =>
-  new EtcdFault('unsent', unavailableCode, `${endpoint} was connected to anew`);
-
-/** Something between us and the members leads elsewhere now. */
-function doesNotFit(member: Member): EtcdFault {
-  member.verifiedConnection = 0;
-  return new EtcdFault('lost', unavailableCode, `${member.endpoint} answered out of another history`);
-}
-
-/** Each endpoint is told of once. */
-function foreignReporter(report: (event: EtcdEvent) => void): (member: Member) => void {
+/** Reports each endpoint once. */
+function createForeignMemberReporter(report: (event: EtcdEvent) => void): (member: Member) => void {
   const reported = new Set<Member>();
   return (member) => {
     if (reported.has(member)) return;
@@ -413,9 +248,9 @@ function foreignReporter(report: (event: EtcdEvent) => void): (member: Member) =
   };
 }
 
-function lacksReporter(report: (event: EtcdEvent) => void): (member: Member, version: string) => void {
+function createCapabilityReporter(report: (event: EtcdEvent) => void): (member: Member, version: string) => void {
   return ({ endpoint }, version) => {
-    for (const [capability, present] of Object.entries(capabilitiesOf(version))) {
+    for (const [capability, present] of Object.entries(capabilitiesOfVersion(version))) {
       if (!present) report({ type: 'lacks', endpoint, version, capability });
     }
   };

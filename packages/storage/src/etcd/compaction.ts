@@ -1,7 +1,7 @@
 /**
- * Forgets history: every interval, what is older than the interval before. One replica does it; that it holds the lead
- * keeps the others from doing the same work, and nothing more depends on it. So when there has been no leader for long,
- * as when etcd is full and takes not even the leader's key, anybody does it: it is what makes room again.
+ * Compacts etcd's history every interval, up to the revision of one interval ago. The leader does it, only to save the
+ * other replicas the work. Without a leader for long, every replica does it: an etcd that is out of space refuses even
+ * the leader's key, and compaction frees space.
  */
 import { type Call, callUntil } from '@cluster-apiserver/base';
 import type { EtcdClient } from './client.ts';
@@ -11,9 +11,9 @@ import { compact } from './wire/key-value.ts';
 
 export interface CompactionOptions {
   readonly client: EtcdClient;
-  readonly election: Pick<Election, 'leading' | 'vacantMs'>;
+  readonly election: Pick<Election, 'isLeading' | 'vacantMs'>;
   readonly intervalMs: number;
-  /** Told of each compaction, and of each that failed: the next interval tries again. */
+  /** Receives each compaction and each failure; the next interval tries again. */
   readonly report: (event: CompactionEvent) => void;
 }
 
@@ -21,10 +21,10 @@ export type CompactionEvent =
   | { readonly type: 'compacted'; readonly revision: number }
   | { readonly type: 'compaction failed'; readonly cause: unknown };
 
-/** Without a leader for this long, it is nobody's turn and so everybody's. */
-const vacantIntervals = 2;
+/** Without a leader for this many intervals, every replica compacts. */
+const vacantIntervalsMin = 2;
 
-/** Compaction is answered when it is agreed upon, not when it is done. */
+/** etcd responds when the members have agreed on the compaction, and compacts later. */
 const callTimeoutMs = 5_000;
 
 export function startCompaction({ client, election, intervalMs, report }: CompactionOptions): { close(): void } {
@@ -32,31 +32,31 @@ export function startCompaction({ client, election, intervalMs, report }: Compac
   const callOf = (): Call => callUntil(clock.monotonicMs() + callTimeoutMs);
   let seenRevision = 0;
   let closed = false;
-  // What was seen of another history says nothing of how old a revision of this one is.
+  // A revision of the previous history says nothing about the age of revisions of this one.
   const stopListening = client.history.onReplaced(() => {
     seenRevision = 0;
   });
 
-  const turn = async (): Promise<void> => {
+  const compactOnce = async (): Promise<void> => {
     const target = seenRevision;
     const history = client.history.number;
-    seenRevision = await client.readHead(callOf());
-    const ours = election.leading || election.vacantMs >= vacantIntervals * intervalMs;
-    if (!ours || target === 0) return;
-    await client.call(compact, target, { ...callOf(), history });
+    seenRevision = await client.readLatestRevision(callOf());
+    const mayCompact = election.isLeading || election.vacantMs >= vacantIntervalsMin * intervalMs;
+    if (!mayCompact || target === 0) return;
+    await client.call(compact, target, { ...callOf(), historyNumber: history });
     report({ type: 'compacted', revision: target });
   };
   const attempt = async (): Promise<void> => {
     try {
-      await turn();
+      await compactOnce();
     } catch (cause) {
-      // Another replica, or our own attempt whose answer was lost, came first.
+      // Another replica, or an own attempt whose response was lost, compacted first.
       if (!isCompacted(cause) && !closed) report({ type: 'compaction failed', cause });
     }
-    if (!closed) cancel = next();
+    if (!closed) cancel = scheduleNext();
   };
-  const next = (): (() => void) => clock.after(intervalMs, () => void attempt());
-  let cancel = next();
+  const scheduleNext = (): (() => void) => clock.after(intervalMs, () => void attempt());
+  let cancel = scheduleNext();
 
   return {
     close: () => {

@@ -47,7 +47,7 @@ async function close(...candidates: readonly ReturnType<typeof candidate>[]): Pr
 test('one of three leads; when it resigns another does, at once in the next turn', async () => {
   const key = `/election/${run++}`;
   const candidates = [candidate(key), candidate(key), candidate(key)];
-  const leading = () => candidates.filter(({ election }) => election.leading);
+  const leading = () => candidates.filter(({ election }) => election.isLeading);
   const first = await until('a leader', () => leading()[0]);
   expect(leading()).toHaveLength(1);
   await first.election.close();
@@ -60,12 +60,12 @@ test('one of three leads; when it resigns another does, at once in the next turn
 test('a leader stays one for longer than its lease, by renewing it', async () => {
   const key = `/election/${run++}`;
   const one = candidate(key);
-  await until('a leader', () => one.election.leading || undefined);
+  await until('a leader', () => one.election.isLeading || undefined);
   const other = candidate(key);
   const startMs = performance.now();
   await until('three lives', () => performance.now() - startMs > timeToLiveSeconds * 3_000 || undefined);
   expect(one.terms).toHaveLength(1);
-  expect(one.election.leading).toBe(true);
+  expect(one.election.isLeading).toBe(true);
   expect(other.terms).toHaveLength(0);
   expect(other.election.vacantMs).toBeLessThan(timeToLiveSeconds * 1_000);
   await close(one, other);
@@ -75,12 +75,12 @@ test('a leader that is cut off stops before another begins', async () => {
   const key = `/election/${run++}`;
   const proxy = await startProxy(etcd.endpoints[0] as string);
   const one = candidate(key, [proxy.endpoint]);
-  await until('a leader', () => one.election.leading || undefined);
+  await until('a leader', () => one.election.isLeading || undefined);
   const other = candidate(key);
   proxy.silent = true;
   const order: string[] = [];
   one.terms[0]?.addEventListener('abort', () => order.push('first stops'));
-  await until('the other to lead', () => other.election.leading || undefined);
+  await until('the other to lead', () => other.election.isLeading || undefined);
   order.push('second leads');
   expect(order).toEqual(['first stops', 'second leads']);
   proxy.silent = false;
@@ -95,11 +95,11 @@ test('an election closed at any moment ends, and leaves the key to others', asyn
     const one = candidate(key);
     await pause(waitMs);
     await close(one);
-    expect(one.election.leading).toBe(false);
+    expect(one.election.isLeading).toBe(false);
     expect(one.terms.every(({ aborted }) => aborted)).toBe(true);
   }
   const last = candidate(key);
-  await until('a leader', () => last.election.leading || undefined);
+  await until('a leader', () => last.election.isLeading || undefined);
   await close(last);
 });
 
@@ -108,7 +108,7 @@ test('a leader that resigns keeps the others away until its work has stopped', a
   const working = Promise.withResolvers<void>();
   const opened = openStore(etcd.endpoints);
   const one = campaign({ client: opened.client, key, identity: 'one', timeToLiveSeconds, lead: () => working.promise });
-  await until('a leader', () => one.leading || undefined);
+  await until('a leader', () => one.isLeading || undefined);
   const other = candidate(key);
   let closed = false;
   const closing = one.close().then(() => {
@@ -117,12 +117,12 @@ test('a leader that resigns keeps the others away until its work has stopped', a
   // Longer than its lease lives, were it not renewed.
   const startMs = performance.now();
   await until('two lives', () => performance.now() - startMs > timeToLiveSeconds * 2_000 || undefined);
-  expect(one.leading).toBe(false);
+  expect(one.isLeading).toBe(false);
   expect(other.terms).toHaveLength(0);
   expect(closed).toBe(false);
   working.resolve();
   await closing;
-  await until('the other to lead', () => other.election.leading || undefined);
+  await until('the other to lead', () => other.election.isLeading || undefined);
   await close(other);
   opened.client.close();
 });
@@ -143,10 +143,10 @@ test('a leader that lost its lease stands for election again only when its work 
       return terms.length === 1 ? working.promise : undefined;
     },
   });
-  await until('a leader', () => election.leading || undefined);
+  await until('a leader', () => election.isLeading || undefined);
   proxy.silent = true;
   await until('the end of the term', () => terms[0]?.aborted || undefined);
-  expect(election.leading).toBe(false);
+  expect(election.isLeading).toBe(false);
   proxy.silent = false;
   proxy.cut();
   // Nobody holds the key now, and it could be had again.
@@ -169,9 +169,9 @@ test('a process that stood still leads no more when it goes on, before any timer
   const clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + stoodStillMs };
   const { client } = openStore(etcd.endpoints, { clock });
   const election = campaign({ client, key: `/election/${run++}`, identity: 'one', timeToLiveSeconds });
-  await until('a leader', () => election.leading || undefined);
+  await until('a leader', () => election.isLeading || undefined);
   stoodStillMs = timeToLiveSeconds * 1_000;
-  expect(election.leading).toBe(false);
+  expect(election.isLeading).toBe(false);
   await election.close();
   client.close();
 });
@@ -183,7 +183,7 @@ test('a key that lives on no lease, so that nobody could ever lead, is removed, 
   const events: ElectionEvent[] = [];
   const report = (event: ElectionEvent): void => void events.push(event);
   const election = campaign({ client, key, identity: 'one', timeToLiveSeconds, report });
-  await until('a leader', () => election.leading || undefined);
+  await until('a leader', () => election.isLeading || undefined);
   expect(events).toEqual([{ type: 'key repaired', key, value: 'garbage' }]);
   await election.close();
   client.close();
@@ -196,7 +196,7 @@ test('the leader compacts to what it saw an interval ago, and the others do not'
   const start = (name: string, leading: boolean) =>
     startCompaction({
       client,
-      election: { leading, vacantMs: 0 },
+      election: { isLeading: leading, vacantMs: 0 },
       intervalMs: 50,
       report: ({ type }) => compacted.push(`${name} ${type}`),
     });

@@ -1,4 +1,4 @@
-import { detached, inSpan, throwIfAborted, perform, type SpanOptions, type Steps } from '@cluster-apiserver/base';
+import { detach, inSpan, throwIfAborted, runTask, type SpanOptions, type SyncTask } from '@cluster-apiserver/base';
 import {
   KeyExistsError,
   RevisionCompactedError,
@@ -9,76 +9,78 @@ import {
   WriteInDoubtError,
 } from '../errors.ts';
 import { type Revision, revision } from '../revision.ts';
-import type { Call, CreateOptions, Entry, Keys, Reading, Store, Stored } from '../store.ts';
+import type { Call, CreateOptions, Entry, SlowKeys, ReadResult, Store, StoredValue } from '../store.ts';
 import type { Transformer } from '../transform/transformer.ts';
-import type { EtcdCall, EtcdClient } from './client.ts';
+import type { EtcdClient } from './client.ts';
+import type { EtcdCall } from './retrying-call.ts';
 import { watchEtcd } from './etcd-watch.ts';
 import { isCompacted, isFutureRevision } from './faults.ts';
 import { prefixEnd, rangeStart } from './keys.ts';
 import { sharedLeases } from './leases.ts';
 import type { EtcdOperation } from './measures.ts';
-import { OwnWrites } from './own-writes.ts';
-import { progressAsker } from './progress.ts';
-import { beforeDeadline, EntryReader, readValue } from './values.ts';
-import { type KeyValue, type RangeAnswer, type RangeRequest, range } from './wire/key-value.ts';
-import { type WriteOutcome, writer } from './write-once.ts';
+import { LocalWrites } from './local-writes.ts';
+import { createProgressRequester } from './progress.ts';
+import { awaitBeforeDeadline, EntryReader, readValue } from './values.ts';
+import { type KeyValue, type RangeResponse, type RangeRequest, range } from './wire/key-value.ts';
+import type { WriteOutcome } from './conditional-write.ts';
+import { createConditionalWriter } from './write-once.ts';
 
-/** The first page of a list: its values tell how large the next may be. */
+/** The first page of a list. The size of its values determines the size of the next page. */
 const firstPageKeys = 100;
 
-/** Large enough that pages cost little, small enough that one neither blocks etcd nor outlasts an attempt. */
+/** Large enough that pages cost little, small enough that one neither blocks etcd nor exceeds the timeout of an attempt. */
 const pageBytes = 2 * 1024 * 1024;
 const pageKeysMax = 2_000;
 
 export interface EtcdStoreOptions {
   readonly client: EtcdClient;
   readonly transformer: Transformer;
-  /** Where the store keeps keys of its own. A watch of a prefix that holds it learns of progress by them. */
-  readonly ownPrefix: string;
+  /** The prefix of the store's internal keys. A watch of a prefix that contains them also reports progress by them. */
+  readonly internalPrefix: string;
 }
 
-/** Longer than a page's keys take that a plugin is asked for: what takes longer is read aside. */
-const listPatienceMs = 1_000;
+/** Longer than a KMS plugin needs for the keys of a page. Slower values are deferred. */
+const listKeyTimeoutMs = 1_000;
 
-export function etcdStore({ client, transformer, ownPrefix }: EtcdStoreOptions): Store {
+export function etcdStore({ client, transformer, internalPrefix }: EtcdStoreOptions): Store {
   const { clock, history } = client;
-  const progress = progressAsker(client, `${ownPrefix}progress`);
-  const writeOnce = writer(client, sharedLeases(client), ownPrefix);
-  const ownWrites = new OwnWrites();
+  const progress = createProgressRequester(client, `${internalPrefix}progress`);
+  const writeOnce = createConditionalWriter(client, sharedLeases(client), internalPrefix);
+  const localWrites = new LocalWrites();
   const watched: Transformer = {
     toStorage: (value, key, trace) => transformer.toStorage(value, key, trace),
-    fromStorage: (value, key, trace) => ownWrites.take(key, value) ?? transformer.fromStorage(value, key, trace),
+    fromStorage: (value, key, trace) => localWrites.take(key, value) ?? transformer.fromStorage(value, key, trace),
   };
-  // Our own prefix stands beside the resources.
-  const resourceAt = ownPrefix.lastIndexOf('/', ownPrefix.length - 2) + 1;
+  // The internal prefix is a sibling of the resources' prefixes.
+  const resourceAt = internalPrefix.lastIndexOf('/', internalPrefix.length - 2) + 1;
   const listReader = new EntryReader(transformer, clock, resourceAt);
   const watchReader = new EntryReader(watched, clock, resourceAt);
 
-  const read = (keyValue: KeyValue, call: Call): Stored | Promise<Stored> =>
-    beforeDeadline(readValue(transformer, keyValue, call.trace), call, clock);
+  const read = (keyValue: KeyValue, call: Call): StoredValue | Promise<StoredValue> =>
+    awaitBeforeDeadline(readValue(transformer, keyValue, call.trace), call, clock);
   const write = async (
     key: string,
     value: Buffer,
     expected: number,
-    { timeToLiveSeconds, source, premises }: CreateOptions,
+    { timeToLiveSeconds, source, preconditions }: CreateOptions,
     call: Call,
   ): Promise<WriteOutcome> => {
     const { number } = history;
-    // Writes that came this far in one turn are transformed one right after the other, which takes each of them less.
+    // Writes of the same turn are encrypted together, which takes less time for each.
     await Promise.resolve();
-    // Once for all attempts: the bytes are what our own write is recognised by.
-    const stored = await beforeDeadline(transformer.toStorage(value, key, call.trace), call, clock);
-    ownWrites.note(key, value, source, stored);
+    // Encrypted once for all attempts, because the write is recognised by its bytes.
+    const stored = await awaitBeforeDeadline(transformer.toStorage(value, key, call.trace), call, clock);
+    localWrites.add(key, value, source, stored);
     let applied = false;
     try {
-      const outcome = await writeOnce({ key, expected, value: stored, timeToLiveSeconds, premises }, call, number);
+      const outcome = await writeOnce({ key, expected, value: stored, timeToLiveSeconds, preconditions }, call, number);
       applied = outcome.applied;
       return outcome;
     } finally {
-      if (!applied) ownWrites.drop(key, stored);
+      if (!applied) localWrites.remove(key, stored);
     }
   };
-  const replaced = async (
+  const resolveReplace = async (
     key: string,
     expected: Revision,
     call: Call,
@@ -90,20 +92,20 @@ export function etcdStore({ client, transformer, ownPrefix }: EtcdStoreOptions):
     throw new RevisionMismatchError(key, expected, current);
   };
 
-  const get = async (key: string, call: Call): Promise<Reading> => {
+  const get = async (key: string, call: Call): Promise<ReadResult> => {
     const { header, values } = await client.call(range, { key }, call);
     const [value] = values;
-    if (value) history.sawValue(value);
+    if (value) history.noteValue(value);
     return { stored: value && (await read(value, call)), revision: revision(header.revision) };
   };
-  const list = pageReader(client, listReader);
+  const list = createPageReader(client, listReader);
   const create: Store['create'] = async (key, value, options, call) => {
     const outcome = await write(key, value, 0, options, call);
     if (outcome.applied) return revision(outcome.revision);
-    // The condition was that nothing is there, so something is.
+    // The condition was that the key has no value, so it has one.
     throw new KeyExistsError(await read(outcome.current as NonNullable<typeof outcome.current>, call));
   };
-  const measured = <T>(
+  const measure = <T>(
     operation: EtcdOperation,
     key: string,
     call: Call,
@@ -112,50 +114,57 @@ export function etcdStore({ client, transformer, ownPrefix }: EtcdStoreOptions):
     const result = call.trace
       ? inSpan(call, `etcd ${operation}`, act, spanOptions(operation, listReader.resourceOf(key)))
       : act(call);
-    const beganMs = clock.monotonicMs();
+    const startedMs = clock.monotonicMs();
     const ended = (failed: boolean): void => {
       const resource = listReader.resourceOf(key);
-      client.measures.operated(operation, resource, (clock.monotonicMs() - beganMs) / 1000, failed);
+      client.measures.operationEnded(operation, resource, (clock.monotonicMs() - startedMs) / 1000, failed);
     };
     result.then(
       () => ended(false),
       (error: unknown) => {
         ended(error instanceof StorageUnavailableError || error instanceof StorageFullError);
-        if (error instanceof WriteInDoubtError) client.measures.leftInDoubt();
+        if (error instanceof WriteInDoubtError) client.measures.writeOutcomeUnknown();
       },
     );
     return result;
   };
 
   return {
-    get: (key, call) => measured('get', key, call, (traced) => get(key, traced)),
-    list: (asked, call) => measured('list', asked.prefix, call, (traced) => list(asked, traced)),
+    get: (key, call) => measure('get', key, call, (traced) => get(key, traced)),
+    list: (asked, call) => measure('list', asked.prefix, call, (traced) => list(asked, traced)),
     create: (key, value, options, call) =>
-      measured('create', key, call, (traced) => create(key, value, options, traced)),
+      measure('create', key, call, (traced) => create(key, value, options, traced)),
     update: (key, value, expected, options, call) =>
-      measured('update', key, call, (traced) =>
-        replaced(key, expected, traced, write(key, value, expected, options, traced)),
+      measure('update', key, call, (traced) =>
+        resolveReplace(key, expected, traced, write(key, value, expected, options, traced)),
       ),
     delete: (key, expected, call) =>
-      measured('delete', key, call, (traced) =>
-        replaced(key, expected, traced, writeOnce({ key, expected, value: undefined }, traced, history.number)),
+      measure('delete', key, call, (traced) =>
+        resolveReplace(key, expected, traced, writeOnce({ key, expected, value: undefined }, traced, history.number)),
       ),
-    watch: (prefix, after, signal, previous = 'told', keys = 'awaited') =>
-      watchEtcd(client, watchReader, { prefix, after, signal, withPrevious: previous === 'told', keys, progress }),
-    head: (call) =>
+    watch: (prefix, after, signal, { withPrevious = true, slowKeys = 'wait' } = {}) =>
+      watchEtcd(client, watchReader, {
+        prefix,
+        after,
+        signal,
+        withPrevious,
+        slowKeys,
+        progress,
+      }),
+    readLatestRevision: (call) =>
       call.trace
-        ? inSpan(call, 'etcd head', (traced) => client.readHead(traced), spanOptions('head', ''))
-        : client.readHead(call),
-    askForProgress: () => progress.ask(),
-    reopenWatches: () => progress.reopen(),
-    get history() {
+        ? inSpan(call, 'etcd head', (traced) => client.readLatestRevision(traced), spanOptions('head', ''))
+        : client.readLatestRevision(call),
+    requestProgress: () => progress.request(),
+    restartWatches: () => progress.restartWatches(),
+    get historyNumber() {
       return history.number;
     },
     onHistoryReplaced: (listener) => history.onReplaced(listener),
   };
 }
 
-/** By OpenTelemetry's conventions for databases. */
+/** OpenTelemetry's conventions for databases. */
 const spanOptions = (operation: string, resource: string): SpanOptions => ({
   kind: 'client',
   attributes: {
@@ -166,58 +175,58 @@ const spanOptions = (operation: string, resource: string): SpanOptions => ({
 });
 
 /**
- * Reads page after page at the revision of the first, until the limit or the end. Who comes back for what lies behind
- * goes on with pages of the size that was found good before.
+ * Reads pages at the revision of the first one, until the limit or the end. A continued list starts with the page size that
+ * the list before it has found.
  */
-function pageReader(client: EtcdClient, reader: EntryReader): Store['list'] {
-  let found: { readonly prefix: string; readonly pageKeys: number } | undefined;
-  function* readAll(values: readonly KeyValue[], keys: Keys | undefined): Steps<(Entry | Promise<Entry>)[]> {
+function createPageReader(client: EtcdClient, reader: EntryReader): Store['list'] {
+  let lastList: { readonly prefix: string; readonly pageKeys: number } | undefined;
+  function* readAll(values: readonly KeyValue[], slowKeys: SlowKeys | undefined): SyncTask<(Entry | Promise<Entry>)[]> {
     const read: (Entry | Promise<Entry>)[] = [];
     for (const value of values) {
-      client.history.sawValue(value);
-      read.push(reader.read(value, keys === 'late' ? listPatienceMs : undefined));
+      client.history.noteValue(value);
+      read.push(reader.read(value, slowKeys === 'defer' ? listKeyTimeoutMs : undefined));
       yield;
     }
     return read;
   }
   return async (asked, call) => {
     const end = prefixEnd(asked.prefix);
-    // All pages are of one history, or there is no list.
-    const inHistory = { ...detached(call), history: client.history.number };
-    const wanted = asked.limit ?? Number.POSITIVE_INFINITY;
+    // A list must not mix two histories.
+    const inHistory: EtcdCall = { ...detach(call), historyNumber: client.history.number };
+    const entriesMax = asked.limit ?? Number.POSITIVE_INFINITY;
     const entries: Entry[] = [];
     let at = asked.revision;
     let after = asked.after;
-    let pageKeys = after !== undefined && found?.prefix === asked.prefix ? found.pageKeys : firstPageKeys;
+    let pageKeys = after !== undefined && lastList?.prefix === asked.prefix ? lastList.pageKeys : firstPageKeys;
     for (;;) {
       throwIfAborted(call);
-      const limit = Math.min(pageKeys, wanted - entries.length);
+      const limit = Math.min(pageKeys, entriesMax - entries.length);
       const page = await readPage(
         client,
         { key: rangeStart(asked.prefix, after), end, limit, revision: at },
         inHistory,
       );
       at ??= revision(page.header.revision);
-      // To decrypt thousands of values takes longer than others should wait.
-      const read = await perform(client.clock, call, readAll(page.values, asked.keys));
-      // Those that wait for keys wait together.
-      const all = read.every(isThere) ? read : Promise.all(read.map(async (entry) => entry));
-      entries.push(...(await beforeDeadline(all, call, client.clock)));
+      // Decrypting thousands of values must not block the event loop.
+      const read = await runTask(client.clock, call, readAll(page.values, asked.slowKeys));
+      // Values that wait for keys wait concurrently.
+      const all = read.every(isResolved) ? read : Promise.all(read.map(async (entry) => entry));
+      entries.push(...(await awaitBeforeDeadline(all, call, client.clock)));
       const remaining = page.count - page.values.length;
       const last = page.values.at(-1);
       if (last) {
         after = last.key;
         pageKeys = nextPageKeys(page.values.reduce((sum, { value }) => sum + value.length, 0) / page.values.length);
-        found = { prefix: asked.prefix, pageKeys };
+        lastList = { prefix: asked.prefix, pageKeys };
       }
-      if (remaining === 0 || entries.length >= wanted || !last) return { entries, revision: at, remaining };
+      if (remaining === 0 || entries.length >= entriesMax || !last) return { entries, revision: at, remaining };
     }
   };
 }
 
-const isThere = (entry: Entry | Promise<Entry>): entry is Entry => !(entry instanceof Promise);
+const isResolved = (entry: Entry | Promise<Entry>): entry is Entry => !(entry instanceof Promise);
 
-async function readPage(client: EtcdClient, request: RangeRequest, call: EtcdCall): Promise<RangeAnswer> {
+async function readPage(client: EtcdClient, request: RangeRequest, call: EtcdCall): Promise<RangeResponse> {
   try {
     return await client.call(range, request, call);
   } catch (cause) {

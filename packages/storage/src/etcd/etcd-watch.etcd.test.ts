@@ -153,7 +153,7 @@ describe('one member', () => {
     proxy.cutAfterBytes = undefined;
     await until('the end', () => watch.error as Error | undefined);
     expect(watch.error).toBeInstanceOf(RevisionCompactedError);
-    expect((watch.error as RevisionCompactedError).oldest).toBe(missed.at(-1));
+    expect((watch.error as RevisionCompactedError).oldestRevision).toBe(missed.at(-1));
   });
 
   test('changes of one revision come together: keys that end with their lease', async () => {

@@ -1,42 +1,41 @@
 /**
- * A watch that survives its connections. What makes it lossless is one number: the revision up to which everything has
- * been handed out. It moves with events and with progress notices, both of which etcd sends in order, and with nothing
- * else. The answer that a watch was created also names a revision, but that is how far the store is, not the watch: a
- * client that resumes from it leaves out all events in between.
+ * A watch that survives its connections. It resumes from the last delivered revision, which advances only with events and
+ * progress notifications, because etcd sends both in order. The `created` response also contains a revision, but that of
+ * the store: a client that resumed from it would miss all events in between.
  */
 import { backoff, invariant, sleep } from '@cluster-apiserver/base';
 import { HistoryReplacedError, RevisionCompactedError } from '../errors.ts';
 import { type Revision, revision } from '../revision.ts';
-import type { Change, ChangeSet, Entry, Keys } from '../store.ts';
+import type { Change, ChangeSet, Entry, SlowKeys } from '../store.ts';
 import type { EtcdClient, MemberConnection } from './client.ts';
 import { prefixEnd, rangeStart } from './keys.ts';
 import { OrderedChanges } from './ordered-changes.ts';
-import type { ProgressAsker } from './progress.ts';
+import type { ProgressRequester } from './progress.ts';
 import { EtcdFault } from './transport.ts';
 import type { EntryReader } from './values.ts';
 import type { KeyValue } from './wire/key-value.ts';
 import { decodeWatchMessage, encodeWatchCreate, type WatchEvent, type WatchMessage, watchPath } from './wire/watch.ts';
 
-export interface WatchOptions {
+export interface EtcdWatchOptions {
   readonly prefix: string;
   readonly after: Revision;
   readonly signal: AbortSignal;
   readonly withPrevious: boolean;
-  readonly keys: Keys;
-  readonly progress: ProgressAsker;
+  readonly slowKeys: SlowKeys;
+  readonly progress: ProgressRequester;
 }
 
-/** The first reconnection is at once in effect; a cluster that is down for long is asked every few seconds. */
+/** The first reconnection is practically immediate; during a long outage there is one every few seconds. */
 const reconnectFirstMs = 20;
 const reconnectMaxMs = 2_000;
 
-/** All kinds come by one watch, so a value whose key takes longer than this is not waited for. */
-const keyPatienceMs = 100;
+/** One watch delivers all kinds, so a value whose key takes longer than this is deferred. */
+const keyTimeoutMs = 100;
 
 export async function* watchEtcd(
   client: EtcdClient,
   reader: EntryReader,
-  { prefix, after, signal, withPrevious, keys, progress }: WatchOptions,
+  { prefix, after, signal, withPrevious, slowKeys, progress }: EtcdWatchOptions,
 ): AsyncGenerator<ChangeSet> {
   const { history } = client;
   const { number } = history;
@@ -50,44 +49,44 @@ export async function* watchEtcd(
     requireSameHistory();
     let connection: MemberConnection;
     try {
-      connection = await client.stream(watchPath);
+      connection = await client.openStream(watchPath);
     } catch (fault) {
       if (!(fault instanceof EtcdFault)) throw fault;
-      client.noteWatch(fault);
-      // Ends early, by the signal, when nobody wants the watch any more.
+      client.noteWatchOutcome(fault);
+      // The signal ends the sleep early when the watch is no longer needed.
       await sleep(client.clock, pauses.nextMs(), signal).catch(() => {});
       continue;
     }
     const changes = new OrderedChanges();
-    const stopAsking = progress.follow(connection);
-    // A reader that has gone may never come back for the end of the watch, so the signal alone ends everything.
+    const stopAsking = progress.add(connection);
+    // A reader that has stopped iterating never closes the watch, so the signal must close everything.
     const close = (): void => {
       stopAsking();
       connection.close();
       changes.end();
-      changes.release();
+      changes.releaseWriter();
     };
     signal.addEventListener('abort', close, { once: true });
     const stopListening = history.onReplaced(close);
     if (signal.aborted || history.number !== number) close();
-    // One earlier than needed. An etcd that has compacted exactly to where a watch starts leaves out a deletion at that
-    // revision without a word (etcd issues 18089 and 19179); so it must be one that we have had.
+    // One revision earlier than needed, which has been delivered already. If etcd has compacted exactly to the start of a
+    // watch, it silently omits a deletion at that revision (etcd issues 18089 and 19179).
     connection.send(encodeWatchCreate({ ...range, startRevision: Math.max(delivered, 1), withPrevious }));
     const readEntry = (value: KeyValue): Entry | Promise<Entry> =>
-      reader.read(value, keys === 'late' ? keyPatienceMs : undefined);
-    void readInto(changes, client, readEntry, connection, delivered, withPrevious);
+      reader.read(value, slowKeys === 'defer' ? keyTimeoutMs : undefined);
+    void readAhead(changes, client, readEntry, connection, delivered, withPrevious);
     try {
       for (let set = await changes.next(); set; set = await changes.next()) {
         if (signal.aborted) return;
         requireSameHistory();
         pauses.reset();
-        client.noteWatch(undefined);
+        client.noteWatchOutcome(undefined);
         delivered = set.revision;
         yield set;
       }
     } catch (fault) {
       if (!(fault instanceof EtcdFault)) throw fault;
-      client.noteWatch(fault);
+      client.noteWatchOutcome(fault);
     } finally {
       signal.removeEventListener('abort', close);
       stopListening();
@@ -95,13 +94,13 @@ export async function* watchEtcd(
     }
     if (signal.aborted) return;
     requireSameHistory();
-    connection.failed();
+    connection.markFailed();
     await sleep(client.clock, pauses.nextMs(), signal).catch(() => {});
   }
 }
 
-/** Reads ahead of the reader of the changes, until the connection ends. */
-async function readInto(
+/** Reads and decrypts messages ahead of the consumer, until the connection ends. */
+async function readAhead(
   changes: OrderedChanges,
   client: EtcdClient,
   read: ReadEntry,
@@ -110,27 +109,27 @@ async function readInto(
   withPrevious: boolean,
 ): Promise<void> {
   const { history } = client;
-  let reached = after;
+  let readTo = after;
   try {
     for await (const bytes of connection.messages) {
       const message = decodeWatchMessage(bytes);
       const { header } = message;
-      // The member has shown on this connection that it does not lag behind us, so something in between leads elsewhere.
+      // The member was verified on this connection, so a proxy in between now routes to another cluster.
       if (header.clusterId !== history.clusterId || (message.created && header.revision < after)) {
         connection.distrust();
         break;
       }
-      if (message.compactRevision > 0) throw new RevisionCompactedError(reached, revision(message.compactRevision));
+      if (message.compactRevision > 0) throw new RevisionCompactedError(readTo, revision(message.compactRevision));
       if (message.canceled)
         throw new EtcdFault('refused', refusedCode, `the watch was refused: ${message.cancelReason}`);
-      history.saw(header.revision);
-      for (const set of message.events.length > 0 ? setsIn(message, reached) : progressIn(message, reached)) {
-        reached = set.revision;
-        const full = changes.push(changesOf(read, set, withPrevious));
+      history.noteRevision(header.revision);
+      for (const set of message.events.length > 0 ? groupByRevision(message, readTo) : progressSets(message, readTo)) {
+        readTo = set.revision;
+        const full = changes.push(readChanges(read, set, withPrevious));
         if (full) await full;
       }
       const last = message.events.at(-1);
-      if (last && !last.deleted) history.sawValue(last.current);
+      if (last && !last.deleted) history.noteValue(last.current);
     }
     changes.end();
   } catch (fault) {
@@ -138,7 +137,7 @@ async function readInto(
   }
 }
 
-/** What etcd says when it takes a watch back is told by its text alone. */
+/** etcd gives the reason for a cancelled watch as text only, so this is gRPC's code "unknown". */
 const refusedCode = 2;
 
 type ReadEntry = (value: KeyValue) => Entry | Promise<Entry>;
@@ -148,8 +147,8 @@ interface EventSet {
   readonly events: readonly WatchEvent[];
 }
 
-/** The events of a message by their revision. etcd keeps those of one revision in one message. */
-function setsIn(message: WatchMessage, delivered: Revision): readonly EventSet[] {
+/** Groups the events of a message by revision. etcd sends all events of one revision in one message. */
+function groupByRevision(message: WatchMessage, delivered: Revision): readonly EventSet[] {
   const sets: { revision: Revision; events: WatchEvent[] }[] = [];
   for (const event of message.events) {
     const at = revision(event.current.modRevision);
@@ -162,27 +161,27 @@ function setsIn(message: WatchMessage, delivered: Revision): readonly EventSet[]
   return sets;
 }
 
-function progressIn(message: WatchMessage, delivered: Revision): readonly EventSet[] {
+function progressSets(message: WatchMessage, delivered: Revision): readonly EventSet[] {
   if (message.created || message.header.revision <= delivered) return [];
   return [{ revision: revision(message.header.revision), events: [] }];
 }
 
-function changesOf(
+function readChanges(
   read: ReadEntry,
   { revision: at, events }: EventSet,
   withPrevious: boolean,
 ): ChangeSet | Promise<ChangeSet> {
-  const changes = events.map((event) => changeOf(read, event, withPrevious));
+  const changes = events.map((event) => readChange(read, event, withPrevious));
   if (!changes.some((change) => change instanceof Promise)) return { revision: at, changes: changes as Change[] };
   return Promise.all(changes.map(async (change) => change)).then((all) => ({ revision: at, changes: all }));
 }
 
-function changeOf(
+function readChange(
   read: ReadEntry,
   { deleted, current, previous }: WatchEvent,
   withPrevious: boolean,
 ): Change | Promise<Change> {
-  // What was there before is history too, and compaction may have taken it before the watch came this far.
+  // The previous value belongs to the history too, and may have been compacted meanwhile.
   if (withPrevious && !previous && (deleted || current.createRevision < current.modRevision)) {
     throw new RevisionCompactedError(revision(current.modRevision - 1));
   }

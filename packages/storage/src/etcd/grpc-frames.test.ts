@@ -1,11 +1,11 @@
 import { expect, test } from '@jest/globals';
 import { seededRandom } from '@cluster-apiserver/base';
-import { decodeStatusMessage, frame, MessageReader } from './grpc-frames.ts';
+import { decodeStatusMessage, encodeGrpcMessage, MessageReader } from './grpc-frames.ts';
 
-test('messages come out whole, however the network cuts them', () => {
+test('messages are reassembled however the network splits them', () => {
   const random = seededRandom(7);
   const messages = Array.from({ length: 200 }, () => Buffer.alloc(random.below(400), random.below(256)));
-  const stream = Buffer.concat(messages.flatMap(frame));
+  const stream = Buffer.concat(messages.flatMap(encodeGrpcMessage));
   for (const pieceMax of [1, 3, 7, 100, 5_000, stream.length]) {
     const reader = new MessageReader();
     const out: Buffer[] = [];
@@ -22,12 +22,12 @@ test('messages come out whole, however the network cuts them', () => {
 });
 
 test('a compressed message is refused', () => {
-  const framed = Buffer.concat(frame(Buffer.from('x')));
+  const framed = Buffer.concat(encodeGrpcMessage(Buffer.from('x')));
   framed[0] = 1;
   expect(() => new MessageReader().push(framed)).toThrow('compressed');
 });
 
-test('a message of 4 GB is refused before a byte of it is held', () => {
+test('a message of 4 GB is refused before any of it is buffered', () => {
   expect(() => new MessageReader().push(Buffer.from([0, 0xff, 0xff, 0xff, 0xff]))).toThrow('limit');
 });
 

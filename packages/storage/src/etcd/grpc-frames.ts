@@ -1,30 +1,30 @@
 import type { Pieces } from '../pieces.ts';
-import { Units } from './http2/units.ts';
+import { LengthPrefixedFramer } from './http2/length-prefixed-framer.ts';
 
-/** gRPC puts five bytes before each message: whether it is compressed, and how long it is. */
+/** The prefix of a gRPC message: a compression flag and four bytes of length. */
 const prefixBytes = 5;
 
-/** No message of ours comes near: a page of a list is kept to a few MiB. It is the bound for a member gone mad. */
+/** A bound against broken members: a page of a list has only a few MiB. */
 const messageBytesMax = 512 * 1024 * 1024;
 
-export function frame(message: Uint8Array): Pieces {
+export function encodeGrpcMessage(message: Uint8Array): Pieces {
   const prefix = Buffer.allocUnsafe(prefixBytes);
   prefix[0] = 0;
   prefix.writeUInt32BE(message.length, 1);
   return [prefix, message];
 }
 
-/** Puts messages together from whatever pieces the network made of them. */
+/** Reassembles messages from the pieces that the network delivers. */
 export class MessageReader {
-  readonly #units = new Units(prefixBytes, messageLength);
+  readonly #framer = new LengthPrefixedFramer(prefixBytes, messageLength);
 
   /**
-   * Gives the messages that are complete now. The piece is lent, the messages are kept. Throws on what is not gRPC, or
-   * larger than allowed.
+   * Returns the messages that are complete now. The memory of the piece is reused, so messages are copied. Throws on
+   * invalid or too large messages.
    */
   push(piece: Buffer): readonly Buffer[] {
     const messages: Buffer[] = [];
-    this.#units.push(piece, (held, start, end) => {
+    this.#framer.push(piece, (held, start, end) => {
       const message = held.subarray(start + prefixBytes, end);
       messages.push(held === piece ? Buffer.from(message) : message);
     });
@@ -33,13 +33,13 @@ export class MessageReader {
 }
 
 function messageLength(held: Buffer, at: number): number {
-  if (held[at] !== 0) throw new Error('a compressed message, which nobody asked for');
+  if (held[at] !== 0) throw new Error('a compressed message, which was not requested');
   const length = held.readUInt32BE(at + 1);
   if (length > messageBytesMax) throw new Error(`a message of ${length} bytes, limit is ${messageBytesMax}`);
   return length;
 }
 
-/** Error texts travel percent-encoded; one that is badly encoded is given as it came. */
+/** Error messages are percent-encoded. An invalid encoding is returned as it is. */
 export function decodeStatusMessage(text: string): string {
   try {
     return decodeURIComponent(text);

@@ -42,7 +42,7 @@ function follow(store: Store) {
   const cache = openWatchCache<Item>({
     store,
     prefix: '/',
-    forms: [
+    collections: [
       {
         prefix: '/r/',
         read: (entry, key) => ({ key, revision: entry.revision, weight: 100, text: textOf(entry) }),
@@ -82,20 +82,20 @@ restorable(etcdctl ? 'with etcdctl' : 'skipped: there is no etcdctl', () => {
       const snapshot = etcd.snapshot('backup');
       const { cache, collection, names, reports } = follow(store);
       const lost = await put(store, 'lost');
-      collection.wrote(lost);
-      await collection.reach(undefined, within(5_000));
+      collection.noteLocalWrite(lost);
+      await collection.waitUntilFresh(undefined, within(5_000));
       expect(names()).toEqual(['kept', 'lost']);
       let interruptions = 0;
-      collection.follow({ changed: () => {}, interrupted: () => interruptions++ });
+      collection.subscribe({ onChange: () => {}, onReset: () => interruptions++ });
       await etcd.restore(snapshot, token);
       await until('the replacement to be noticed', () => found(events).length > 0 || undefined);
       expect(found(events)).toEqual([reason]);
       expect(interruptions).toBeGreaterThan(0);
-      await until('memory to be filled again', () => cache.following || undefined);
-      await collection.reach(undefined, within(5_000));
+      await until('memory to be filled again', () => cache.isSynced || undefined);
+      await collection.waitUntilFresh(undefined, within(5_000));
       expect(names()).toEqual(['kept']);
       await put(store, 'new');
-      await collection.reach(undefined, within(5_000));
+      await collection.waitUntilFresh(undefined, within(5_000));
       expect(names()).toEqual(['kept', 'new']);
       expect(reports).toEqual(['loaded', 'history replaced', 'loaded']);
     });
@@ -110,7 +110,7 @@ restorable(etcdctl ? 'with etcdctl' : 'skipped: there is no etcdctl', () => {
     const snapshot = etcd.snapshot('backup');
     const { cache, collection, names } = follow(store);
     await put(store, 'lost');
-    await collection.reach(undefined, within(5_000));
+    await collection.waitUntilFresh(undefined, within(5_000));
     proxy.silent = true;
     await etcd.restore(snapshot);
     const other = open();
@@ -119,8 +119,8 @@ restorable(etcdctl ? 'with etcdctl' : 'skipped: there is no etcdctl', () => {
     proxy.cut();
     await until('the replacement to be noticed', () => found(events).length > 0 || undefined);
     expect(found(events)).toEqual(['content']);
-    await until('memory to be filled again', () => cache.following || undefined);
-    await collection.reach(undefined, within(5_000));
+    await until('memory to be filled again', () => cache.isSynced || undefined);
+    await collection.waitUntilFresh(undefined, within(5_000));
     expect(names()).toHaveLength(21);
     expect(names()).not.toContain('lost');
   });
@@ -166,16 +166,16 @@ restorable(etcdctl ? 'with etcdctl' : 'skipped: there is no etcdctl', () => {
       },
     });
     closings.push(() => election.close());
-    await until('a leader', () => election.leading || undefined);
-    const leading = election.leading;
-    const head = await store.head(within(5_000));
+    await until('a leader', () => election.isLeading || undefined);
+    const leading = election.isLeading;
+    const head = await store.readLatestRevision(within(5_000));
     const watching = store.watch('/', head, new AbortController().signal)[Symbol.asyncIterator]();
     const next: Promise<IteratorResult<ChangeSet> | Error> = watching.next().catch((error: Error) => error);
     await etcd.restore(snapshot);
     expect(await next).toBeInstanceOf(HistoryReplacedError);
     expect(leading).toBe(true);
     expect(terms[0]?.aborted).toBe(true);
-    expect(election.leading).toBe(false);
+    expect(election.isLeading).toBe(false);
   });
 });
 
@@ -191,7 +191,7 @@ test('members that were only restarted, or that lag, are not taken for restored 
     });
     await member.start();
   }
-  await collection.reach(undefined, within(5_000));
+  await collection.waitUntilFresh(undefined, within(5_000));
   expect(names()).toHaveLength(4);
   expect(found(events)).toEqual([]);
   expect(reports).toEqual(['loaded']);

@@ -1,39 +1,39 @@
 /**
- * Which history of revisions all that we know belongs to. Within one history revisions only grow and what was written
- * at one of them never changes, and everything above relies on that: caches, watches, and conditions of writes. A
- * restored backup, a rebuilt cluster or an endpoint that leads elsewhere is another history that may look the same.
+ * The history of revisions that everything known from etcd belongs to. Within one history revisions only grow, and the
+ * content at a revision never changes; caches, watches and preconditions rely on that. A restored backup or a rebuilt
+ * cluster has another history, whose revisions may look the same.
  */
-import type { ClusterId, ResponseHeader } from './wire/fields.ts';
+import type { ClusterId, ResponseHeader } from './wire/rpc.ts';
 import type { KeyValue } from './wire/key-value.ts';
 
 export interface HistoryReplaced {
-  /** What gave it away. */
+  /** How the replacement was detected. */
   readonly reason: 'cluster id' | 'revision' | 'content';
-  /** The newest revision that was seen of the history before. */
+  /** The latest revision that was seen of the previous history. */
   readonly before: number;
-  /** The newest revision of the history that there is now. */
+  /** The latest revision of the new history. */
   readonly now: number;
 }
 
 export class History {
-  /** How many there were before this one: whoever needs two answers of one history compares it. */
+  /** How many histories there were before. Equal numbers mean that two responses belong to the same history. */
   number = 0;
   clusterId: ClusterId | undefined;
-  /** The newest revision that any answer has told of; 0 before the first. */
+  /** The latest revision of all responses; 0 before the first one. */
   revision = 0;
-  /** The newest value that was read: another history does not have it at that revision. */
+  /** The latest value that was read: another history does not have it at its revision. */
   anchor: KeyValue | undefined;
   readonly #listeners = new Set<(replaced: HistoryReplaced) => void>();
 
-  saw(revision: number): void {
+  noteRevision(revision: number): void {
     if (revision > this.revision) this.revision = revision;
   }
 
-  sawValue(value: KeyValue): void {
+  noteValue(value: KeyValue): void {
     if (value.modRevision > (this.anchor?.modRevision ?? 0)) this.anchor = value;
   }
 
-  /** Calls back in the turn in which another history is found, before anything of it has reached anybody. */
+  /** Calls back synchronously when another history is detected, before any of its data is delivered. */
   onReplaced(listener: (replaced: HistoryReplaced) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);

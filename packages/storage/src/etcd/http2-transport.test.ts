@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { systemClock } from '@cluster-apiserver/base';
 import { handClock } from '../../../base/test/hand-clock.ts';
 import { until } from '../../../base/test/until.ts';
-import { frame } from './grpc-frames.ts';
+import { encodeGrpcMessage } from './grpc-frames.ts';
 import { type EtcdTransport, etcdTransports, http2Connect } from './http2-transport.ts';
 import type { Transport } from './transport.ts';
 
@@ -46,11 +46,11 @@ async function peer(
 
 const ask = (transport: Transport, timeoutMs = 2_000): Promise<Buffer> =>
   transport.unary('/service/Method', Buffer.from('question'), { timeoutMs, requireLeader: true });
-const framed = (message: Buffer): Buffer => Buffer.concat(frame(message));
+const framed = (message: Buffer): Buffer => Buffer.concat(encodeGrpcMessage(message));
 const faultOf = (asked: Promise<Buffer>) =>
   asked.then(
     () => undefined,
-    (fault) => ({ fate: fault.fate, code: fault.code, message: fault.message }),
+    (fault) => ({ kind: fault.kind, code: fault.code, message: fault.message }),
   );
 
 function good(stream: ServerHttp2Stream, text: string): void {
@@ -64,7 +64,7 @@ describe.each(etcdTransports)('over %s HTTP/2,', (name) => {
     by = name;
   });
 
-  test('asks as etcd wants to be asked', async () => {
+  test('sends the headers that etcd expects', async () => {
     let seen: Record<string, unknown> = {};
     const { transport } = await peer((stream, headers) => {
       seen = headers;
@@ -75,7 +75,7 @@ describe.each(etcdTransports)('over %s HTTP/2,', (name) => {
     expect(seen[':authority']).toMatch(/^127\.0\.0\.1:\d+$/);
   });
 
-  test('names the span that it asks for, and asks for others without', async () => {
+  test('sends the trace context of a sampled call, and none otherwise', async () => {
     const seen: unknown[] = [];
     const { transport } = await peer((stream, headers) => {
       seen.push([headers['grpc-timeout'], headers['traceparent'], headers['tracestate']]);
@@ -90,14 +90,14 @@ describe.each(etcdTransports)('over %s HTTP/2,', (name) => {
     ]);
   });
 
-  test('a refusal is read from the headers when they are the whole answer, and its text is decoded', async () => {
+  test('a refusal is read from headers without a body, and its message is decoded', async () => {
     const { transport } = await peer((stream) => {
       stream.respond(
         { ':status': 200, 'grpc-status': '14', 'grpc-message': 'etcdserver: no leader%21' },
         { endStream: true },
       );
     });
-    expect(await faultOf(ask(transport))).toEqual({ fate: 'refused', code: 14, message: 'etcdserver: no leader!' });
+    expect(await faultOf(ask(transport))).toEqual({ kind: 'refused', code: 14, message: 'etcdserver: no leader!' });
   });
 
   test('a refusal is read from the trailers too', async () => {
@@ -106,25 +106,25 @@ describe.each(etcdTransports)('over %s HTTP/2,', (name) => {
       stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '11', 'grpc-message': 'compacted' }));
       stream.end();
     });
-    expect(await faultOf(ask(transport))).toEqual({ fate: 'refused', code: 11, message: 'compacted' });
+    expect(await faultOf(ask(transport))).toEqual({ kind: 'refused', code: 11, message: 'compacted' });
   });
 
-  test('a question without an answer is cancelled at its deadline, and may have been applied', async () => {
+  test('a call without a response is cancelled at its timeout, and may have been applied', async () => {
     const cancelled = Promise.withResolvers<number | undefined>();
     const { transport } = await peer((stream) => {
       stream.on('close', () => cancelled.resolve(stream.rstCode));
     });
     // Long enough for the question to be there, also on a busy machine.
-    expect(await faultOf(ask(transport, 1_000))).toMatchObject({ fate: 'lost', code: 14 });
+    expect(await faultOf(ask(transport, 1_000))).toMatchObject({ kind: 'lost', code: 14 });
     expect(await cancelled.promise).toBe(8);
   });
 
-  test('each question on a connection may have been applied when it has no answer, not the first one alone', async () => {
+  test('every call without a response may have been applied, not only the first of a connection', async () => {
     const { transport } = await peer(() => {});
-    for (let n = 0; n < 3; n++) expect(await faultOf(ask(transport, 100))).toMatchObject({ fate: 'lost' });
+    for (let n = 0; n < 3; n++) expect(await faultOf(ask(transport, 100))).toMatchObject({ kind: 'lost' });
   });
 
-  test('a good answer that comes after its time is told, until nobody listens for it any more', async () => {
+  test('a late response is delivered until its listener expires', async () => {
     const streams: ServerHttp2Stream[] = [];
     const { transport } = await peer((stream) => {
       streams.push(stream);
@@ -134,33 +134,33 @@ describe.each(etcdTransports)('over %s HTTP/2,', (name) => {
       transport.unary('/service/Method', Buffer.from('question'), {
         timeoutMs: 300,
         requireLeader: true,
-        late: { withinMs, came: (message) => came.push(String(message)) },
+        late: { withinMs, onResponse: (message) => came.push(String(message)) },
       });
-    expect(await faultOf(asked(10_000))).toMatchObject({ fate: 'lost' });
+    expect(await faultOf(asked(10_000))).toMatchObject({ kind: 'lost' });
     good(streams[0] as ServerHttp2Stream, 'late'); // it was asked
     await until('the late answer', () => came.length > 0 || undefined);
-    expect(await faultOf(asked(0))).toMatchObject({ fate: 'lost' });
+    expect(await faultOf(asked(0))).toMatchObject({ kind: 'lost' });
     await until('the end of the question', () => streams[1]?.destroyed || undefined);
     expect(came).toEqual(['late']);
   });
 
   test('a refused stream was not processed', async () => {
     const { transport } = await peer((stream) => stream.close(7));
-    expect(await faultOf(ask(transport))).toMatchObject({ fate: 'unsent' });
+    expect(await faultOf(ask(transport))).toMatchObject({ kind: 'unsent' });
   });
 
   test('a reset stream may have been processed', async () => {
     const { transport } = await peer((stream) => stream.close(2));
-    expect(await faultOf(ask(transport))).toMatchObject({ fate: 'lost' });
+    expect(await faultOf(ask(transport))).toMatchObject({ kind: 'lost' });
   });
 
-  test('nobody listening is no doubt: nothing was sent', async () => {
+  test('a refused connection means that nothing was sent', async () => {
     const { transport, server } = await peer(() => {});
     await new Promise((resolve) => server.close(resolve));
-    expect(await faultOf(ask(transport))).toMatchObject({ fate: 'unsent' });
+    expect(await faultOf(ask(transport))).toMatchObject({ kind: 'unsent' });
   });
 
-  test('after GOAWAY the next question takes a new session, and the old one finishes what it has', async () => {
+  test('after GOAWAY the next call uses a new connection, and the old one finishes its calls', async () => {
     let finishFirst = (): void => {};
     const { transport, sessions } = await peer((stream, _, count) => {
       if (count > 1) return good(stream, 'from the second');
@@ -180,23 +180,23 @@ describe.each(etcdTransports)('over %s HTTP/2,', (name) => {
     expect(sessions.length).toBe(2);
   });
 
-  test('an answer that is no gRPC is a fault, not a crash', async () => {
+  test('an invalid gRPC response is a fault, not a crash', async () => {
     const { transport } = await peer((stream) => {
       stream.respond({ ':status': 200 });
       stream.end('<html>hello</html>');
     });
-    expect(await faultOf(ask(transport))).toMatchObject({ fate: 'lost' });
+    expect(await faultOf(ask(transport))).toMatchObject({ kind: 'lost' });
   });
 
-  test('an HTTP error of something in between is a fault', async () => {
+  test('an HTTP error of a proxy is a fault', async () => {
     const { transport } = await peer((stream) => stream.respond({ ':status': 502 }, { endStream: true }));
     expect(await faultOf(ask(transport))).toMatchObject({
-      fate: 'lost',
+      kind: 'lost',
       message: expect.stringContaining('HTTP status 502'),
     });
   });
 
-  test('a stream that nobody reads holds its sender back', async () => {
+  test('an unread stream holds its sender back by flow control', async () => {
     let sent = 0;
     const message = framed(Buffer.alloc(64 * 1024));
     const { transport } = await peer((stream) => {
@@ -208,7 +208,7 @@ describe.each(etcdTransports)('over %s HTTP/2,', (name) => {
       };
       pump();
     });
-    const stream = transport.stream('/service/Stream');
+    const stream = transport.openStream('/service/Stream');
     const messages = stream.messages[Symbol.asyncIterator]();
     await messages.next();
     let before = -1;
@@ -227,7 +227,7 @@ describe.each(etcdTransports)('over %s HTTP/2,', (name) => {
   test.each([
     { what: 'speaks no HTTP/2', greeting: 'HTTP/1.1 400 Bad Request\r\n\r\n' },
     { what: 'says nothing', greeting: '' },
-  ])('a connection to somebody who $what is given up and closed', async ({ greeting }) => {
+  ])('a connection to a peer that $what is closed', async ({ greeting }) => {
     const open = new Set<Socket>();
     const server = createTcpServer({ allowHalfOpen: true }, (socket) => {
       open.add(socket);
@@ -250,16 +250,16 @@ describe.each(etcdTransports)('over %s HTTP/2,', (name) => {
       transport.close();
       server.close();
     });
-    expect(await faultOf(ask(transport, 100))).toMatchObject({ fate: 'lost' });
+    expect(await faultOf(ask(transport, 100))).toMatchObject({ kind: 'lost' });
     await until('the connection to be closed', () => open.size === 0 || undefined);
   });
 
   test.each([
-    { electionTimeoutMs: 200, patienceMs: 1_000 },
-    { electionTimeoutMs: 5_000, patienceMs: 5_000 },
+    { electionTimeoutMs: 200, timeoutMs: 1_000 },
+    { electionTimeoutMs: 5_000, timeoutMs: 5_000 },
   ])(
-    'a handshake may take $patienceMs ms where elections take $electionTimeoutMs ms',
-    async ({ electionTimeoutMs, patienceMs }) => {
+    'a handshake may take $timeoutMs ms with an election timeout of $electionTimeoutMs ms',
+    async ({ electionTimeoutMs, timeoutMs }) => {
       const server = createTcpServer((socket) => socket.on('error', () => {}).resume());
       await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
       const clock = handClock();
@@ -272,11 +272,11 @@ describe.each(etcdTransports)('over %s HTTP/2,', (name) => {
       });
       let fault: Awaited<ReturnType<typeof faultOf>>;
       void faultOf(ask(transport, 60_000)).then((found) => (fault = found));
-      clock.advance(patienceMs - 1);
+      clock.advance(timeoutMs - 1);
       await new Promise(setImmediate);
       expect(fault).toBeUndefined();
       clock.advance(1);
-      expect(await until('the end of the handshake', () => fault)).toMatchObject({ fate: 'unsent' });
+      expect(await until('the end of the handshake', () => fault)).toMatchObject({ kind: 'unsent' });
     },
   );
 });

@@ -1,59 +1,43 @@
-/** gRPC over HTTP/2, as much of it as etcd needs. This is the hot path of the whole server: it stays bare. */
+/** gRPC over HTTP/2, as much of it as etcd needs. Every request of the server passes here, so it does little work. */
 import { type Clock, traceHeaders } from '@cluster-apiserver/base';
-import { decodeStatusMessage, frame, MessageReader } from './grpc-frames.ts';
-import { type Connection, connect, type Listener, patienceMinMs, type Stream } from './http2/connection.ts';
-import { connectByNode } from './http2/node-connection.ts';
+import { BidiStream, failedStream } from './bidi-stream.ts';
+import { unavailableCode } from './grpc-status.ts';
+import { type Connection, timeoutMinMs } from './http2/connection.ts';
 import type { TlsCredentials } from './http2/dial.ts';
-import { type HeaderField, headerBlock } from './http2/header-block.ts';
-import { afterUnstalled } from './stall-aware-timer.ts';
-import {
-  type Connect,
-  EtcdFault,
-  type Fate,
-  type LateAnswer,
-  type MemberStream,
-  type Transport,
-  type UnaryOptions,
-} from './transport.ts';
+import { encodeHeaderBlock, type HeaderField } from './http2/header-block.ts';
+import { connectNatively } from './http2/native-connection.ts';
+import { connectByNode } from './http2/node-connection.ts';
+import { type Connect, EtcdFault, type MemberStream, type Transport, type UnaryOptions } from './transport.ts';
+import { UnaryCall } from './unary-call.ts';
 
-const okCode = 0;
-const unknownCode = 2;
-const unavailableCode = 14;
-
-/** Messages of a stream that wait for their reader before the member is held back. */
-const waitingMessagesMax = 16;
-
-/** The same in bytes: a message of a watch holds up to 1,000 revisions, each with the object before and after it. */
-const waitingBytesMax = 1024 * 1024;
-
-/** By whose HTTP/2 members are reached: our own, or Node's. */
+/** The implementation of HTTP/2: this project's own, or Node's. */
 export const etcdTransports = ['native', 'node'] as const;
 export type EtcdTransport = (typeof etcdTransports)[number];
 
-const connects = { native: connect, node: connectByNode };
+const connectors = { native: connectNatively, node: connectByNode };
 
 export interface Http2Options {
   readonly transport?: EtcdTransport;
-  /** etcd's --election-timeout: where members wait longer for each other, so do we. */
+  /** etcd's --election-timeout. Connections may take as long. */
   readonly electionTimeoutMs?: number;
 }
 
 export const http2Connect =
-  (clock: Clock, tls: CredentialsOf = () => undefined, options: Http2Options = {}): Connect =>
+  (clock: Clock, tls: GetCredentials = () => undefined, options: Http2Options = {}): Connect =>
   (endpoint) =>
     new Http2Transport(endpoint, clock, tls, options);
 
-/** Asked for each connection: certificates are replaced while connections last. */
-export type CredentialsOf = () => TlsCredentials | undefined;
+/** Called for each connection, because certificates are reloaded while the server runs. */
+export type GetCredentials = () => TlsCredentials | undefined;
 
 class Http2Transport implements Transport {
   readonly #endpoint: string;
   readonly #clock: Clock;
-  readonly #tls: CredentialsOf;
-  /** Most calls of a method have the same time, and then the same headers. */
-  readonly #headers = new Map<string, KnownHeaders>();
+  readonly #tls: GetCredentials;
+  /** By path. Most calls of a method have the same timeout, and then the same headers. */
+  readonly #headers = new Map<string, CachedHeaders>();
   readonly #connect: typeof connectByNode;
-  readonly #patienceMs: number;
+  readonly #timeoutMs: number;
   #connection: Connection | undefined;
   #connections = 0;
   #closed = false;
@@ -61,35 +45,35 @@ class Http2Transport implements Transport {
   constructor(
     endpoint: string,
     clock: Clock,
-    tls: CredentialsOf,
+    tls: GetCredentials,
     { transport = 'native', electionTimeoutMs = 0 }: Http2Options,
   ) {
-    this.#connect = connects[transport];
-    this.#patienceMs = Math.max(patienceMinMs, electionTimeoutMs);
+    this.#connect = connectors[transport];
+    this.#timeoutMs = Math.max(timeoutMinMs, electionTimeoutMs);
     this.#endpoint = endpoint;
     this.#clock = clock;
     this.#tls = tls;
   }
 
-  unary(path: string, question: Uint8Array, { timeoutMs, late, requireLeader, trace }: UnaryOptions): Promise<Buffer> {
+  unary(path: string, request: Uint8Array, { timeoutMs, late, requireLeader, trace }: UnaryOptions): Promise<Buffer> {
     return new Promise((resolve, reject) => {
-      // The member gives up at this time, so whoever listens for longer leaves it more.
-      const same = this.#headersOf(path, requireLeader, `${Math.ceil(timeoutMs + (late?.withinMs ?? 0))}m`);
-      const headers = trace ? Buffer.concat([same, headerBlock(Object.entries(traceHeaders(trace)))]) : same;
-      const asked = new Question(this.#endpoint, this.#clock, resolve, reject, late);
-      asked.ask(this.#current(), headers, question, timeoutMs);
+      // The member gives up after this time, so it includes the time to wait for a late response.
+      const cached = this.#headersOf(path, requireLeader, `${Math.ceil(timeoutMs + (late?.withinMs ?? 0))}m`);
+      const headers = trace ? Buffer.concat([cached, encodeHeaderBlock(Object.entries(traceHeaders(trace)))]) : cached;
+      const call = new UnaryCall(this.#endpoint, this.#clock, resolve, reject, late);
+      call.send(this.#current(), headers, request, timeoutMs);
     });
   }
 
-  stream(path: string): MemberStream {
+  openStream(path: string): MemberStream {
     try {
-      return new Conversation(this.#endpoint, this.#current(), this.#headersOf(path, true));
+      return new BidiStream(this.#endpoint, this.#current(), this.#headersOf(path, true));
     } catch (fault) {
-      return lostStream(fault);
+      return failedStream(fault);
     }
   }
 
-  get connection(): number {
+  get connectionNumber(): number {
     this.#current();
     return this.#connections;
   }
@@ -99,12 +83,12 @@ class Http2Transport implements Transport {
     this.#connection?.destroy();
   }
 
-  /** A connection that takes no more requests still finishes those it has, so it is replaced and not torn down. */
+  /** A connection that takes no new streams still finishes its open ones, so it is replaced but not closed. */
   #current(): Connection {
     try {
       if (this.#closed) throw new Error('the client is closed');
-      if (!this.#connection?.usable) {
-        this.#connection = this.#connect(this.#endpoint, this.#tls(), this.#clock, { patienceMs: this.#patienceMs });
+      if (!this.#connection?.isUsable) {
+        this.#connection = this.#connect(this.#endpoint, this.#tls(), this.#clock, { timeoutMs: this.#timeoutMs });
         this.#connections++;
       }
       return this.#connection;
@@ -125,225 +109,17 @@ class Http2Transport implements Transport {
       ['content-type', 'application/grpc'],
       ['te', 'trailers'],
     ];
-    // etcd then answers "no leader" at once; without it, it would wait for a leader for 7 seconds.
+    // With this header etcd responds "no leader" at once. Without it, etcd would wait 7 seconds for a leader.
     if (requireLeader) fields.push(['hasleader', 'true']);
     if (timeout !== undefined) fields.push(['grpc-timeout', timeout]);
-    const block = headerBlock(fields);
+    const block = encodeHeaderBlock(fields);
     this.#headers.set(path, { requireLeader, timeout, block });
     return block;
   }
 }
 
-interface KnownHeaders {
+interface CachedHeaders {
   readonly requireLeader: boolean;
   readonly timeout: string | undefined;
   readonly block: Buffer;
-}
-
-/** One message there, one message and its status back, whichever of headers and trailers bring that. */
-class Question implements Listener {
-  readonly #endpoint: string;
-  readonly #clock: Clock;
-  readonly #resolve: (message: Buffer) => void;
-  readonly #reject: (fault: EtcdFault) => void;
-  readonly #reader = new MessageReader();
-  #message: Buffer | undefined;
-  #settled = false;
-  #cancelTimer = (): void => {};
-  #cancelStream = (): void => {};
-  readonly #late: LateAnswer | undefined;
-  #isLate = false;
-
-  constructor(
-    endpoint: string,
-    clock: Clock,
-    resolve: (message: Buffer) => void,
-    reject: (fault: EtcdFault) => void,
-    late: LateAnswer | undefined,
-  ) {
-    this.#endpoint = endpoint;
-    this.#clock = clock;
-    this.#resolve = resolve;
-    this.#reject = reject;
-    this.#late = late;
-  }
-
-  ask(connection: Connection, headers: Buffer, question: Uint8Array, timeoutMs: number): void {
-    const stream = connection.open(headers, this);
-    stream.send(frame(question), true);
-    this.#cancelStream = () => stream.cancel();
-    this.#cancelTimer = afterUnstalled(this.#clock, timeoutMs, () => {
-      this.#timeOut(stream.sent, timeoutMs);
-      connection.suspect();
-    });
-  }
-
-  #timeOut(isSent: boolean, timeoutMs: number): void {
-    const why = `gave no answer within ${timeoutMs} ms`;
-    if (!isSent || !this.#late) return this.#giveUp(isSent ? 'lost' : 'unsent', unavailableCode, why);
-    this.#settle(new EtcdFault('lost', unavailableCode, `${this.#endpoint} ${why}`));
-    this.#isLate = true;
-    this.#cancelTimer = this.#clock.after(this.#late.withinMs, () => this.#endLate());
-  }
-
-  #endLate(): void {
-    this.#isLate = false;
-    this.#cancelTimer();
-    this.#cancelStream();
-  }
-
-  headers(headers: ReadonlyMap<string, string>): void {
-    if (headers.has('grpc-status')) {
-      const refusal = refusalIn(headers);
-      if (this.#isLate) {
-        if (!refusal && this.#message) this.#late?.came(this.#message);
-        this.#endLate();
-      } else if (refusal || this.#message) this.#settle(refusal);
-      else this.#giveUp('lost', unknownCode, 'answered without a message');
-      return;
-    }
-    const fault = httpFaultIn(headers);
-    if (fault) this.#giveUp('lost', unavailableCode, fault);
-  }
-
-  data(piece: Buffer): void {
-    try {
-      const [message] = this.#reader.push(piece);
-      this.#message ??= message;
-    } catch (cause) {
-      this.#giveUp('lost', unknownCode, 'gave an unreadable answer', { cause });
-    }
-  }
-
-  ended(): void {
-    this.#giveUp('lost', unknownCode, 'answered without a status');
-  }
-
-  lost(fate: 'unsent' | 'lost', cause?: Error): void {
-    this.#giveUp(fate, unavailableCode, connectionLost, { cause });
-  }
-
-  #giveUp(fate: Fate, code: number, why: string, options?: ErrorOptions): void {
-    if (this.#isLate) this.#endLate();
-    if (this.#settled) return;
-    this.#settle(new EtcdFault(fate, code, `${this.#endpoint} ${why}`, options));
-    this.#cancelStream();
-  }
-
-  /** The first end counts; those after it say nothing new. */
-  #settle(fault: EtcdFault | undefined): void {
-    if (this.#settled) return;
-    this.#settled = true;
-    this.#cancelTimer();
-    if (fault) this.#reject(fault);
-    else this.#resolve(this.#message as Buffer);
-  }
-}
-
-const connectionLost = 'was there no longer: the connection was lost';
-
-/** Messages in both directions. */
-class Conversation implements MemberStream, Listener {
-  readonly #endpoint: string;
-  readonly #stream: Stream;
-  readonly #reader = new MessageReader();
-  readonly #waiting: Buffer[] = [];
-  #waitingBytes = 0;
-  #ended = false;
-  #fault: EtcdFault | undefined;
-  #wake = (): void => {};
-  readonly messages: AsyncIterable<Buffer> = this.#read();
-
-  constructor(endpoint: string, connection: Connection, headers: Buffer) {
-    this.#endpoint = endpoint;
-    this.#stream = connection.open(headers, this);
-  }
-
-  send(message: Uint8Array): void {
-    this.#stream.send(frame(message), false);
-  }
-
-  close(): void {
-    this.#end();
-    this.#stream.cancel();
-  }
-
-  headers(headers: ReadonlyMap<string, string>): void {
-    const fault = httpFaultIn(headers);
-    if (headers.has('grpc-status')) this.#end(refusalIn(headers));
-    else if (fault) this.#giveUp('lost', unavailableCode, fault);
-  }
-
-  data(piece: Buffer): void {
-    try {
-      for (const message of this.#reader.push(piece)) {
-        this.#waiting.push(message);
-        this.#waitingBytes += message.length;
-      }
-    } catch (cause) {
-      this.#giveUp('lost', unknownCode, 'sent an unreadable message', { cause });
-    }
-    if (this.#waiting.length > waitingMessagesMax || this.#waitingBytes > waitingBytesMax) this.#stream.pause();
-    this.#wake();
-  }
-
-  ended(): void {
-    this.#giveUp('lost', unknownCode, 'ended a stream without a status');
-  }
-
-  lost(fate: 'unsent' | 'lost', cause?: Error): void {
-    this.#giveUp(fate, unavailableCode, connectionLost, { cause });
-  }
-
-  async *#read(): AsyncGenerator<Buffer> {
-    try {
-      for (;;) {
-        for (let message = this.#waiting.shift(); message; message = this.#waiting.shift()) {
-          this.#waitingBytes -= message.length;
-          if (this.#waiting.length === 0) this.#stream.resume();
-          yield message;
-        }
-        if (this.#fault) throw this.#fault;
-        if (this.#ended) return;
-        await new Promise<void>((resolve) => {
-          this.#wake = resolve;
-        });
-      }
-    } finally {
-      this.close();
-    }
-  }
-
-  #giveUp(fate: Fate, code: number, why: string, options?: ErrorOptions): void {
-    this.#end(new EtcdFault(fate, code, `${this.#endpoint} ${why}`, options));
-    this.#stream.cancel();
-  }
-
-  /** What has come before is still read. */
-  #end(fault?: EtcdFault): void {
-    if (this.#ended) return;
-    this.#ended = true;
-    this.#fault = fault;
-    this.#wake();
-  }
-}
-
-/** A stream that could not even be opened. */
-function lostStream(fault: unknown): MemberStream {
-  const messages: AsyncIterable<Buffer> = { [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(fault) }) };
-  return { send: () => {}, messages, close: () => {} };
-}
-
-function refusalIn(headers: ReadonlyMap<string, string>): EtcdFault | undefined {
-  const code = Number(headers.get('grpc-status'));
-  if (code === okCode) return undefined;
-  return new EtcdFault('refused', code, decodeStatusMessage(headers.get('grpc-message') ?? ''));
-}
-
-/** An answer of something that stands between us and the member. */
-function httpFaultIn(headers: ReadonlyMap<string, string>): string | undefined {
-  const status = headers.get(':status');
-  return status === undefined || status === '200' || status.startsWith('1')
-    ? undefined
-    : `answered HTTP status ${status}`;
 }

@@ -1,59 +1,61 @@
-/** What happened to keys since a revision, as a watch tells it. */
+/** Searches the past events of keys with a watch. */
 import { HistoryReplacedError, StorageUnavailableError } from '../errors.ts';
-import type { EtcdCall, EtcdClient, MemberConnection } from './client.ts';
+import type { EtcdClient, MemberConnection } from './client.ts';
+import type { EtcdCall } from './retrying-call.ts';
 import { EtcdFault } from './transport.ts';
 import { decodeWatchMessage, encodeWatchCreate, type WatchEvent, type WatchRequest, watchPath } from './wire/watch.ts';
 
-/** Old events come at once; a member that gives none within this part of an election timeout is not waited for. */
+/** Past events arrive at once. A member that delivers none within this fraction of an election timeout is given up. */
 const attemptPerElectionTimeout = 0.45;
 const pauseMs = 30;
 
-/** In election timeouts. The question comes after an answer of etcd, so somebody is there to tell. */
-const patienceElections = 1.5;
+/** In election timeouts. etcd has just responded, so a member is available. */
+const searchElectionsMax = 1.5;
 
-export interface Search {
+export interface EventSearch {
   readonly after: number;
-  /** Nothing up to here is what is looked for; so it is no loss when etcd has been made to forget it. */
-  readonly known: number;
+  /** The event is after this revision, so events up to here may be compacted. */
+  readonly compactableTo: number;
 }
 
-/** The first event after a revision that the caller accepts. It must be certain that there is one. */
+/** Returns the first event after a revision that the caller accepts. There must be one, or the search ends in an error. */
 export async function findEvent(
   client: EtcdClient,
   keys: Pick<WatchRequest, 'key' | 'end'>,
-  { after, known }: Search,
+  { after, compactableTo }: EventSearch,
   accepts: (event: WatchEvent) => boolean,
   call: EtcdCall,
 ): Promise<WatchEvent> {
-  const { clock, time, electionTimeoutMs } = client;
+  const { clock, stallAwareClock, electionTimeoutMs } = client;
   const attemptMs = electionTimeoutMs * attemptPerElectionTimeout;
-  const endMs = time.nowMs() + electionTimeoutMs * patienceElections;
-  const timeLeftMs = (): number => Math.min(endMs - time.nowMs(), call.deadlineMs - clock.monotonicMs());
-  // One earlier than needed: an etcd that has compacted exactly to the start of a watch may leave out a deletion there.
+  const endMs = stallAwareClock.nowMs() + electionTimeoutMs * searchElectionsMax;
+  const timeLeftMs = (): number => Math.min(endMs - stallAwareClock.nowMs(), call.deadlineMs - clock.monotonicMs());
+  // One earlier than needed: etcd may omit a deletion at the start of a watch if it has compacted exactly up to there.
   let startRevision = Math.max(after, 1);
   let cause: unknown;
   for (let leftMs = timeLeftMs(); leftMs > 0; leftMs = timeLeftMs()) {
-    if (call.history !== undefined && call.history !== client.history.number) throw new HistoryReplacedError();
+    if (call.historyNumber !== undefined && call.historyNumber !== client.history.number)
+      throw new HistoryReplacedError();
     let connection: MemberConnection;
     try {
-      connection = await client.stream(watchPath);
+      connection = await client.openStream(watchPath);
     } catch (fault) {
       if (!(fault instanceof EtcdFault)) throw fault;
       cause = fault;
-      await time.pause(pauseMs);
+      await stallAwareClock.sleep(pauseMs);
       continue;
     }
     const timeoutMs = Math.min(attemptMs, leftMs);
-    const dueMs = time.nowMs() + timeoutMs;
+    const dueMs = stallAwareClock.nowMs() + timeoutMs;
     const cancelTimer = clock.after(timeoutMs, () => {
-      time.wasDue(dueMs);
+      stallAwareClock.noteTimerFired(dueMs);
       connection.close();
     });
     try {
       connection.send(encodeWatchCreate({ ...keys, startRevision, withPrevious: false }));
       for await (const bytes of connection.messages) {
         const message = decodeWatchMessage(bytes);
-        if (message.compactRevision > known)
+        if (message.compactRevision > compactableTo)
           throw new StorageUnavailableError(`what became of a write is gone with revision ${message.compactRevision}`);
         if (message.compactRevision > 0) startRevision = message.compactRevision;
         if (message.canceled) break;
@@ -67,8 +69,8 @@ export async function findEvent(
       cancelTimer();
       connection.close();
     }
-    connection.failed();
-    await time.pause(pauseMs);
+    connection.markFailed();
+    await stallAwareClock.sleep(pauseMs);
   }
   throw new StorageUnavailableError('etcd does not tell what became of a write', { cause });
 }

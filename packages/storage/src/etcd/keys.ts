@@ -1,13 +1,13 @@
-/** The first key behind all keys that begin with the prefix. Keys are UTF-8, so no byte of them is 0xff. */
+/** The first key after all keys with this prefix. Keys are UTF-8, so none of their bytes is 0xff. */
 export function prefixEnd(prefix: string): Buffer {
   const end = Buffer.from(prefix);
-  // A range that ends with a zero byte alone has no end.
+  // To etcd a range end of a single zero byte means no end.
   if (end.length === 0) return zero;
   end[end.length - 1] = (end[end.length - 1] as number) + 1;
   return end;
 }
 
-/** Where a range over a prefix begins: at the prefix itself, or just behind a key. */
+/** The start of a range over a prefix: the prefix itself, or the next key after `after`. */
 export function rangeStart(prefix: string, after: string | undefined): Uint8Array | string {
   if (after !== undefined) return Buffer.concat([Buffer.from(after), zero]);
   return prefix === '' ? zero : prefix;

@@ -4,7 +4,7 @@ import { openStore, within } from '../../test/open-store.ts';
 import { type RealEtcd, startEtcd } from '../../test/real-etcd.ts';
 import type { EtcdClient } from './client.ts';
 import { sharedLeases } from './leases.ts';
-import { decoded, encoded, nested, readFields, readInt64 } from './wire/fields.ts';
+import { decodeMessage, encodeMessage, readNested, readFields, readInt64 } from '../protobuf/fields.ts';
 import { revokeLease } from './wire/lease.ts';
 
 let etcd: RealEtcd;
@@ -34,7 +34,7 @@ test('2500 writers at once share three leases, of at most a thousand keys each',
   const opened = openStore(etcd.endpoints);
   const { client, calls } = counted(opened.client);
   const leases = sharedLeases(client);
-  const ids = await Promise.all(Array.from({ length: 2_500 }, () => leases.leaseFor(3_600, within(5_000))));
+  const ids = await Promise.all(Array.from({ length: 2_500 }, () => leases.acquire(3_600, within(5_000))));
   expect(calls.get(grantPath)).toBe(3);
   for (const id of new Set(ids)) expect(ids.filter((one) => one === id).length).toBeLessThanOrEqual(1_000);
   opened.client.close();
@@ -43,7 +43,7 @@ test('2500 writers at once share three leases, of at most a thousand keys each',
 test('different times to live have different leases', async () => {
   const { client } = openStore(etcd.endpoints);
   const leases = sharedLeases(client);
-  expect(await leases.leaseFor(3_600, within(5_000))).not.toBe(await leases.leaseFor(60, within(5_000)));
+  expect(await leases.acquire(3_600, within(5_000))).not.toBe(await leases.acquire(60, within(5_000)));
   client.close();
 });
 
@@ -53,11 +53,11 @@ test('a lease is used no longer than its window', async () => {
   const client = { ...opened.client, clock: { ...opened.client.clock, monotonicMs: () => nowMs } };
   const leases = sharedLeases(client);
   const call = callUntil(Number.MAX_SAFE_INTEGER);
-  const first = await leases.leaseFor(3_600, call);
+  const first = await leases.acquire(3_600, call);
   nowMs = 59_000;
-  expect(await leases.leaseFor(3_600, call)).toBe(first);
+  expect(await leases.acquire(3_600, call)).toBe(first);
   nowMs = 61_000;
-  expect(await leases.leaseFor(3_600, call)).not.toBe(first);
+  expect(await leases.acquire(3_600, call)).not.toBe(first);
   opened.client.close();
 });
 
@@ -78,11 +78,11 @@ async function leaseIds(client: EtcdClient): Promise<readonly number[]> {
   await client.call(
     {
       path: '/etcdserverpb.Lease/LeaseLeases',
-      encode: () => encoded(() => {}),
+      encode: () => encodeMessage(() => {}),
       decode: (message: Buffer) =>
-        decoded(message, (field, reader) => {
+        decodeMessage(message, (field, reader) => {
           if (field !== 2) return false;
-          nested(reader, (_, end) =>
+          readNested(reader, (_, end) =>
             readFields(reader, end, (inner) => {
               if (inner !== 1) return false;
               ids.push(readInt64(reader));

@@ -81,7 +81,7 @@ test('a full etcd refuses writes as full and at once, while reads, deletions and
   const compacted = new Promise<number>((resolve) => {
     const compaction = startCompaction({
       client,
-      election: { leading: false, vacantMs: 60_000 },
+      election: { isLeading: false, vacantMs: 60_000 },
       intervalMs: 50,
       report: (event) => {
         if (event.type !== 'compacted') return;

@@ -1,34 +1,34 @@
-/** What is worth counting on the way to etcd. */
-import type { Fate } from './transport.ts';
+/** What is counted about requests to etcd. */
+import type { FaultKind } from './transport.ts';
 
 export type EtcdOperation = 'get' | 'list' | 'create' | 'update' | 'delete';
 
 export interface EtcdMeasures {
-  /** An operation of the store ended, with all its attempts. Conflicts are answers; `failed` is what etcd did not do. */
-  operated(operation: EtcdOperation, resource: string, seconds: number, failed: boolean): void;
+  /** An operation ended, with all its attempts. A conflict is a success; `failed` means that etcd was unavailable or full. */
+  operationEnded(operation: EtcdOperation, resource: string, seconds: number, failed: boolean): void;
   /** One attempt at one member ended. */
-  attempted(outcome: 'answered' | Fate): void;
+  attemptEnded(outcome: 'answered' | FaultKind): void;
   /** An attempt to write may have been applied. */
-  doubted(): void;
-  /** Nobody could tell what became of a write. */
-  leftInDoubt(): void;
-  /** An attempt to create was fenced off. */
-  fenced(): void;
-  /** A connection was opened and showed that it leads to the history that we know. */
-  connected(): void;
+  attemptMaybeApplied(): void;
+  /** A write ended without a known outcome. */
+  writeOutcomeUnknown(): void;
+  /** An attempt to create a key was fenced. */
+  attemptFenced(): void;
+  /** A new connection was verified. */
+  connectionVerified(): void;
   /** etcd refused a write because it is out of space. */
-  outOfSpace(): void;
+  refusedForSpace(): void;
   /** A watch lost its connection, or was refused. */
-  watchBroken(by: 'loss' | 'refusal'): void;
+  watchEnded(by: 'loss' | 'refusal'): void;
 }
 
 export const noMeasures: EtcdMeasures = {
-  operated: () => {},
-  attempted: () => {},
-  doubted: () => {},
-  leftInDoubt: () => {},
-  fenced: () => {},
-  connected: () => {},
-  outOfSpace: () => {},
-  watchBroken: () => {},
+  operationEnded: () => {},
+  attemptEnded: () => {},
+  attemptMaybeApplied: () => {},
+  writeOutcomeUnknown: () => {},
+  attemptFenced: () => {},
+  connectionVerified: () => {},
+  refusedForSpace: () => {},
+  watchEnded: () => {},
 };

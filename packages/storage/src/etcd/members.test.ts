@@ -26,8 +26,8 @@ function silentMembers(clock: HandClock): { readonly connect: Connect; readonly 
           clock.after(options.timeoutMs, () => reject(new EtcdFault('lost', 14, `${endpoint} is silent`)));
         });
       },
-      stream: () => ({ send: () => {}, messages: (async function* () {})(), close: () => {} }),
-      connection: 1,
+      openStream: () => ({ send: () => {}, messages: (async function* () {})(), close: () => {} }),
+      connectionNumber: 1,
       close: () => {},
     }),
   };
@@ -50,7 +50,7 @@ function open(seed: number, electionTimeoutMs?: number) {
 test('replicas begin at different members', () => {
   const first = (seed: number): string | undefined => {
     const { client, asked } = open(seed);
-    client.readHead(callUntil(Number.POSITIVE_INFINITY)).catch(() => {}); // nobody answers
+    client.readLatestRevision(callUntil(Number.POSITIVE_INFINITY)).catch(() => {}); // nobody answers
     const [one] = asked.filter(({ path }) => path === range.path);
     client.close();
     return one?.endpoint;
@@ -70,7 +70,7 @@ test.each([
   'with an election timeout of $electionTimeoutMs an attempt takes $attemptMs ms and a sign of life $statusMs ms',
   ({ electionTimeoutMs, attemptMs, statusMs }) => {
     const { client, asked } = open(1, electionTimeoutMs);
-    client.readHead(callUntil(Number.POSITIVE_INFINITY)).catch(() => {}); // nobody answers
+    client.readLatestRevision(callUntil(Number.POSITIVE_INFINITY)).catch(() => {}); // nobody answers
     const times = (of: string): number[] => asked.filter(({ path }) => path === of).map(({ timeoutMs }) => timeoutMs);
     // Without a majority no attempt takes longer than all of them may.
     expect(times(range.path)).toEqual([Math.min(attemptMs, 1_800)]);
@@ -84,7 +84,7 @@ test('when nobody answers a call fails within the time that a client is promised
     const { client, clock } = open(1, electionTimeoutMs);
     const beganMs = clock.monotonicMs();
     let failedMs: number | undefined;
-    const failed = client.readHead(callUntil(Number.POSITIVE_INFINITY)).catch((error: unknown) => {
+    const failed = client.readLatestRevision(callUntil(Number.POSITIVE_INFINITY)).catch((error: unknown) => {
       failedMs = clock.monotonicMs() - beganMs;
       return error;
     });

@@ -1,123 +1,120 @@
 /**
- * What we know of each member from its own answers. Two different questions are asked of it: which member to try next,
- * and whether so many members are silent that no leader can exist.
+ * The state of each member by its own responses. It decides which member to try next, and whether so many are silent that
+ * there can be no leader.
  */
 import { type Clock, type Random, sleep } from '@cluster-apiserver/base';
 import type { Connect, Transport } from './transport.ts';
-import type { WakingTime } from './waking-time.ts';
+import type { StallAwareClock } from './stall-aware-clock.ts';
 import { memberStatus } from './wire/status.ts';
 
 export interface Member {
   readonly endpoint: string;
   readonly transport: Transport;
-  /** Such as 3.5.16; undefined until the member has told. */
+  /** Such as 3.5.16; undefined until the member has reported it. */
   readonly version: string | undefined;
-  /** The number of the connection over which it showed that it has the history that we know; 0 for none. */
+  /** The number of the connection on which its history was verified; 0 for none. */
   verifiedConnection: number;
 }
 
 export interface Members {
   readonly all: readonly Member[];
-  /** The member to try now: the one that served last while it serves, else the likeliest of the others. */
+  /** The member to try now: the last one while it works, else the most promising of the others. */
   choose(): Member;
-  /** It gave a good answer. */
-  served(member: Member): void;
-  /** It gave none, or a refusal that another member may not give. */
-  failed(member: Member, answered: boolean): void;
-  /**
-   * True while more than half of the members have shown signs of life in the last second. Only then can there be a
-   * leader, and a wait for an election has a point.
-   */
-  majorityAnswers(): boolean;
-  /** Asks every member how it is, unless that was done just now. Returns at once; the answers come in later. */
-  survey(): void;
+  /** The member has responded successfully. */
+  noteSuccess(member: Member): void;
+  /** The member has not responded, or has refused something that another member may not refuse. */
+  noteFailure(member: Member, hasResponded: boolean): void;
+  /** Whether a majority of the members has responded recently. Only then can there be a leader, or be one elected. */
+  majorityResponds(): boolean;
+  /** Reads the status of every member, unless it has just responded. Returns at once; the results arrive later. */
+  probeAll(): void;
   close(): void;
 }
 
-/** All in election timeouts: networks that make elections slow make answers slow too. */
-/** How long an answer counts as a sign of life. */
-const signOfLifeElections = 1;
+/** The following are in election timeouts, because a network with slow elections has slow responses too. */
+/** How long a response shows that the member is alive. */
+const responsiveElections = 1;
 
-/** A member that answered this recently is not asked again. */
-const surveyFreshElections = 0.25;
+/** A member that has responded this recently is not probed. */
+const probeFreshElections = 0.25;
 
-/** A member that is alive tells its status quickly, with or without a leader. */
-const surveyTimeoutElections = 0.4;
+/** A live member reports its status quickly, with or without a leader. */
+const probeTimeoutElections = 0.4;
 
-/** One that has not told its version yet is asked again after this. */
+/** A member whose version is unknown is probed again after this. */
 const versionRetryElections = 5;
 
 interface MutableMember extends Member {
   version: string | undefined;
-  answeredMs: number;
-  /** When it failed last without having served since; -1 for a member in good standing. */
+  respondedMs: number;
+  /** When it last failed without a success since; -1 after a success. */
   failedMs: number;
-  silent: boolean;
-  surveyed: boolean;
+  isSilent: boolean;
+  isProbed: boolean;
 }
 
-/** Called when a member has told its version for the first time, or another one than before. */
-export type Identified = (member: Member, version: string) => void;
+/** Called when a member has reported its version for the first time, or another one than before. */
+export type OnVersion = (member: Member, version: string) => void;
 
 export interface MembersOptions {
   readonly endpoints: readonly string[];
   readonly connect: Connect;
   readonly clock: Clock;
   readonly random: Random;
-  readonly time: WakingTime;
+  readonly stallAwareClock: StallAwareClock;
   readonly electionTimeoutMs: number;
-  readonly identified: Identified;
+  readonly onVersion: OnVersion;
 }
 
 export function trackMembers(options: MembersOptions): Members {
-  const { endpoints, connect, clock, random, time, electionTimeoutMs, identified } = options;
-  const signOfLifeMs = signOfLifeElections * electionTimeoutMs;
-  const surveyFreshMs = surveyFreshElections * electionTimeoutMs;
-  const surveyTimeoutMs = surveyTimeoutElections * electionTimeoutMs;
+  const { endpoints, connect, clock, random, stallAwareClock, electionTimeoutMs, onVersion } = options;
+  const responsiveMs = responsiveElections * electionTimeoutMs;
+  const probeFreshMs = probeFreshElections * electionTimeoutMs;
+  const probeTimeoutMs = probeTimeoutElections * electionTimeoutMs;
   const closing = new AbortController();
   const all: readonly MutableMember[] = endpoints.map((endpoint) => ({
     endpoint,
     transport: connect(endpoint),
     version: undefined,
     verifiedConnection: 0,
-    answeredMs: Number.NEGATIVE_INFINITY,
+    respondedMs: Number.NEGATIVE_INFINITY,
     failedMs: -1,
-    silent: false,
-    surveyed: false,
+    isSilent: false,
+    isProbed: false,
   }));
-  // Replicas that all began with the first one would all ask the same.
+  // If all replicas started with the first member, it would get all requests.
   let current = all[random.below(all.length)] as MutableMember;
-  // Members are only ever handed out from `all`, so each one that comes back is one of ours.
-  const ours = (member: Member): MutableMember => member as MutableMember;
-  const answered = (member: MutableMember): void => {
-    member.answeredMs = time.nowMs();
-    member.silent = false;
+  // Callers only have members from `all`.
+  const asMutable = (member: Member): MutableMember => member as MutableMember;
+  const noteResponse = (member: MutableMember): void => {
+    member.respondedMs = stallAwareClock.nowMs();
+    member.isSilent = false;
   };
 
   return {
     all,
     choose: () => {
       if (current.failedMs < 0) return current;
-      current = all.reduce((best, member) => (likelier(member, best) ? member : best));
+      current = all.reduce((best, member) => (isPreferable(member, best) ? member : best));
       return current;
     },
-    served: (member) => {
-      answered(ours(member));
-      ours(member).failedMs = -1;
+    noteSuccess: (member) => {
+      noteResponse(asMutable(member));
+      asMutable(member).failedMs = -1;
     },
-    failed: (member, didAnswer) => {
-      ours(member).failedMs = time.nowMs();
-      // Earlier signs of life stay valid for their second: a write that hangs for want of a leader says nothing else.
-      if (didAnswer) answered(ours(member));
-      else ours(member).silent = true;
+    noteFailure: (member, hasResponded) => {
+      asMutable(member).failedMs = stallAwareClock.nowMs();
+      // Earlier responses stay valid for a while: a write also times out if there is no leader.
+      if (hasResponded) noteResponse(asMutable(member));
+      else asMutable(member).isSilent = true;
     },
-    majorityAnswers: () => {
-      const since = time.nowMs() - signOfLifeMs;
-      return all.filter((member) => member.answeredMs >= since).length > all.length / 2;
+    majorityResponds: () => {
+      const since = stallAwareClock.nowMs() - responsiveMs;
+      return all.filter((member) => member.respondedMs >= since).length > all.length / 2;
     },
-    survey: () => {
-      const fresh = time.nowMs() - surveyFreshMs;
-      for (const member of all) if (!member.surveyed && member.answeredMs < fresh) void ask(member);
+    probeAll: () => {
+      const fresh = stallAwareClock.nowMs() - probeFreshMs;
+      for (const member of all) if (!member.isProbed && member.respondedMs < fresh) void probe(member);
     },
     close: () => {
       closing.abort();
@@ -125,38 +122,38 @@ export function trackMembers(options: MembersOptions): Members {
     },
   };
 
-  async function ask(member: MutableMember): Promise<void> {
-    member.surveyed = true;
-    const dueMs = time.nowMs() + surveyTimeoutMs;
+  async function probe(member: MutableMember): Promise<void> {
+    member.isProbed = true;
+    const dueMs = stallAwareClock.nowMs() + probeTimeoutMs;
     try {
-      const options = { timeoutMs: surveyTimeoutMs, requireLeader: false };
+      const options = { timeoutMs: probeTimeoutMs, requireLeader: false };
       const status = memberStatus.decode(
         await member.transport.unary(memberStatus.path, memberStatus.encode(), options),
       );
-      if (member.version !== status.version) identified(member, status.version);
+      if (member.version !== status.version) onVersion(member, status.version);
       member.version = status.version;
-      answered(member);
+      noteResponse(member);
     } catch {
-      // No sign of life is what the silence says by itself, unless it was ours.
-      time.wasDue(dueMs);
-      if (member.version === undefined) askAgain(member);
+      // Without a response the member's last one grows old, unless this process has stalled.
+      stallAwareClock.noteTimerFired(dueMs);
+      if (member.version === undefined) probeLater(member);
     } finally {
-      member.surveyed = false;
+      member.isProbed = false;
     }
   }
 
-  /** What it can do is known only when it has told its version. */
-  function askAgain(member: MutableMember): void {
+  /** The capabilities of a member are unknown without its version. */
+  function probeLater(member: MutableMember): void {
     sleep(clock, versionRetryElections * electionTimeoutMs, closing.signal).then(
       () => {
-        if (!member.surveyed && member.version === undefined) void ask(member);
+        if (!member.isProbed && member.version === undefined) void probe(member);
       },
       () => {}, // closed
     );
   }
 }
 
-function likelier(member: MutableMember, than: MutableMember): boolean {
-  if (member.silent !== than.silent) return !member.silent;
+function isPreferable(member: MutableMember, than: MutableMember): boolean {
+  if (member.isSilent !== than.isSilent) return !member.isSilent;
   return member.failedMs < than.failedMs;
 }

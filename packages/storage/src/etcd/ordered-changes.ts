@@ -1,11 +1,11 @@
 /**
- * Changes in the order in which etcd told them, though some of them are read sooner than others. While one is waited
- * for, those after it are read already, up to a bound.
+ * A queue that delivers changes in etcd's order, although some are decrypted sooner than others. While the reader waits for
+ * one, later ones are decrypted already, up to a bound.
  */
 import type { ChangeSet } from '../store.ts';
 
-/** As many questions as a key management plugin is asked at a time. */
-const aheadMax = 100;
+/** As many as a KMS plugin gets concurrent calls. */
+const bufferedSetsMax = 100;
 
 export class OrderedChanges {
   readonly #sets: (ChangeSet | Promise<ChangeSet>)[] = [];
@@ -14,35 +14,35 @@ export class OrderedChanges {
   #wakeReader = (): void => {};
   #wakeWriter = (): void => {};
 
-  /** Undefined when more can be taken at once. */
+  /** Returns undefined if the writer may push more at once, else a promise to wait for. */
   push(set: ChangeSet | Promise<ChangeSet>): Promise<void> | undefined {
-    if (set instanceof Promise) set.catch(() => {}); // told when it is its turn
+    if (set instanceof Promise) set.catch(() => {}); // the reader gets the error when it comes to this set
     this.#sets.push(set);
     this.#wakeReader();
-    if (this.#sets.length < aheadMax) return undefined;
+    if (this.#sets.length < bufferedSetsMax) return undefined;
     return new Promise((resolve) => {
       this.#wakeWriter = resolve;
     });
   }
 
-  /** What was pushed before is still given. */
+  /** Sets that were pushed before are still delivered. */
   end(fault?: Error): void {
     this.#fault = fault;
     this.#ended = true;
     this.#wakeReader();
   }
 
-  /** Nobody reads any more: whoever waits to push need not. */
-  release(): void {
+  /** The reader has stopped: a waiting writer continues. */
+  releaseWriter(): void {
     this.#wakeWriter();
   }
 
-  /** The next one; undefined at the end. Throws the fault that ended it. */
+  /** The next set; undefined at the end. Throws the fault that ended the queue. */
   async next(): Promise<ChangeSet | undefined> {
     for (;;) {
       const set = this.#sets.shift();
       if (set) {
-        if (this.#sets.length < aheadMax / 2) this.#wakeWriter();
+        if (this.#sets.length < bufferedSetsMax / 2) this.#wakeWriter();
         return set;
       }
       if (this.#fault) throw this.#fault;

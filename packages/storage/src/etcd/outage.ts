@@ -1,26 +1,26 @@
 /**
- * A cluster known to be without quorum. One probe goes on until it answers; calls in the meantime wait for it a moment
- * and then fail, instead of each finding out for itself at the price of its whole patience.
+ * Tracks a loss of quorum. One probe repeats until a quorum responds. Calls meanwhile wait briefly for its success and then
+ * fail, instead of each spending its whole retry budget.
  */
 import { type Clock, type Random, sleep } from '@cluster-apiserver/base';
 import { StorageUnavailableError } from '../errors.ts';
 import type { Call } from '../store.ts';
 import type { EtcdEvent } from './client.ts';
 
-export interface OutageWatch {
-  readonly present: boolean;
+export interface OutageTracker {
+  readonly isActive: boolean;
   begin(cause: unknown): void;
-  /** An answer came: whatever was thought of as an outage is over. */
+  /** A response arrived, so the outage is over. */
   end(): void;
-  /** Returns when the outage ends in time, else throws StorageUnavailableError. */
+  /** Resolves if the outage ends in time, else rejects with a StorageUnavailableError. */
   waitBriefly(call: Call): Promise<void>;
   close(): void;
 }
 
-/** A call that arrives just before the end of an outage should succeed; one in its midst should fail soon. */
+/** A call just before the end of an outage should succeed; one in the middle of it should fail soon. */
 const briefWaitMs = 500;
 
-/** The end of an outage is noticed within about this time. */
+/** The end of an outage is detected within about this time. */
 const probePauseMinMs = 50;
 const probePauseMaxMs = 150;
 
@@ -28,11 +28,11 @@ export interface OutageOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly report: (event: EtcdEvent) => void;
-  /** Resolves when a quorum answers. */
+  /** Resolves when a quorum responds. */
   readonly probe: () => Promise<void>;
 }
 
-export function outageWatch({ clock, random, report, probe }: OutageOptions): OutageWatch {
+export function trackOutage({ clock, random, report, probe }: OutageOptions): OutageTracker {
   let current: { readonly cause: unknown; readonly sinceMs: number; readonly waiting: Set<() => void> } | undefined;
   let closed = false;
 
@@ -55,7 +55,7 @@ export function outageWatch({ clock, random, report, probe }: OutageOptions): Ou
   };
 
   return {
-    get present() {
+    get isActive() {
       return current !== undefined;
     },
     begin: (cause) => {

@@ -1,34 +1,34 @@
 /**
- * How a quiet watch learns that it has missed nothing. A watch tells of the keys below its prefix only, so when a key of
- * somebody else moves the store's revision, whoever waits for that revision would wait for nothing.
+ * Lets a quiet watch learn that it has missed nothing. A watch delivers only keys below its prefix, so a reader that waits
+ * for a revision that another key has reached would wait in vain.
  */
 import { callUntil } from '@cluster-apiserver/base';
 import type { EtcdClient, MemberConnection } from './client.ts';
 import { put } from './wire/key-value.ts';
 import { encodeProgressRequest } from './wire/watch.ts';
 
-export interface ProgressAsker {
-  ask(): void;
-  /** Ends all connections that it asks on: whoever follows them begins again at another member. */
-  reopen(): void;
-  /** Asks on this connection, now and then and when told to. The returned function ends that. */
-  follow(connection: MemberConnection): () => void;
+export interface ProgressRequester {
+  request(): void;
+  /** Closes the connections of all watches, which then resume at another member. */
+  restartWatches(): void;
+  /** Requests progress on this connection, periodically and on `request`. The returned function removes it. */
+  add(connection: MemberConnection): () => void;
 }
 
-/** So that a watch which nobody waits for does not fall behind compaction either. */
+/** Keeps quiet watches from falling behind compaction. */
 const intervalMs = 1_000;
 
-/** Nobody waits for its answer: the watch tells. */
+/** The result does not matter, because the watch delivers the event. */
 const putTimeoutMs = 1_000;
 
 /**
- * A member is asked on the watch itself. One that is too old for that (see capabilities.ts) may answer before it has
- * told of the events that its answer speaks of. There a key of our own is written: its event comes behind all others.
+ * Sends progress requests on the watches. For members that are too old for that (see capabilities.ts) it writes a key of
+ * its own instead, whose event arrives after all earlier ones.
  */
-export function progressAsker(client: EtcdClient, key: string): ProgressAsker {
+export function createProgressRequester(client: EtcdClient, key: string): ProgressRequester {
   const { clock } = client;
   const connections = new Set<MemberConnection>();
-  /** Nobody else writes the same, so that what is read at a revision tells which history it belongs to. */
+  /** Makes the value unique, so that the value at a revision identifies the history. */
   const writer = client.random.uuid();
   let writes = 0;
   let writing = false;
@@ -39,32 +39,32 @@ export function progressAsker(client: EtcdClient, key: string): ProgressAsker {
     try {
       await client.call(put, { key, value: `${writer}/${writes++}` }, callUntil(clock.monotonicMs() + putTimeoutMs));
     } catch {
-      // Whoever waits asks again, or gives up at the end of his own time.
+      // A waiting reader requests progress again, or fails at its own deadline.
     } finally {
       writing = false;
     }
   };
-  const askOn = (connection: MemberConnection): boolean => {
-    if (connection.progressRequests) connection.send(encodeProgressRequest());
-    return connection.progressRequests;
+  const requestOn = (connection: MemberConnection): boolean => {
+    if (connection.supportsProgressRequests) connection.send(encodeProgressRequest());
+    return connection.supportsProgressRequests;
   };
 
   return {
-    ask: () => {
-      const answered = [...connections].filter(askOn).length;
+    request: () => {
+      const answered = [...connections].filter(requestOn).length;
       if (answered < connections.size) void write();
     },
-    reopen: () => {
+    restartWatches: () => {
       for (const connection of [...connections]) connection.close();
     },
-    follow: (connection) => {
+    add: (connection) => {
       connections.add(connection);
-      const askAgain = (): (() => void) =>
+      const scheduleNext = (): (() => void) =>
         clock.after(intervalMs, () => {
-          askOn(connection);
-          cancel = askAgain();
+          requestOn(connection);
+          cancel = scheduleNext();
         });
-      let cancel = askAgain();
+      let cancel = scheduleNext();
       return () => {
         connections.delete(connection);
         cancel();

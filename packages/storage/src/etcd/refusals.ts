@@ -1,15 +1,15 @@
-/** What etcd refuses although it answers, told when it begins and when it ends. */
+/** What etcd refuses although it responds. Reports when a refusal begins and when it ends. */
 import type { EtcdEvent } from './client.ts';
 
-type Refused = 'full' | 'watch';
+type RefusalKind = 'full' | 'watch';
 
-const events: Readonly<Record<Refused, { began: (cause: unknown) => EtcdEvent; ended: EtcdEvent }>> = {
+const events: Readonly<Record<RefusalKind, { began: (cause: unknown) => EtcdEvent; ended: EtcdEvent }>> = {
   full: { began: () => ({ type: 'full' }), ended: { type: 'not full' } },
   watch: { began: (cause) => ({ type: 'watch refused', cause }), ended: { type: 'watch accepted' } },
 };
 
 export class Refusals {
-  readonly #present = new Map<Refused, unknown>();
+  readonly #present = new Map<RefusalKind, unknown>();
   readonly #report: (event: EtcdEvent) => void;
 
   constructor(report: (event: EtcdEvent) => void) {
@@ -20,17 +20,17 @@ export class Refusals {
     return this.#present.has('full');
   }
 
-  begin(what: Refused, cause: unknown): void {
+  begin(what: RefusalKind, cause: unknown): void {
     const begins = !this.#present.has(what);
     this.#present.set(what, cause);
     if (begins) this.#report(events[what].began(cause));
   }
 
-  end(what: Refused): void {
+  end(what: RefusalKind): void {
     if (this.#present.delete(what)) this.#report(events[what].ended);
   }
 
-  /** Throws the first of them. */
+  /** Throws the cause of the oldest refusal. */
   check(): void {
     for (const cause of this.#present.values()) throw cause;
   }

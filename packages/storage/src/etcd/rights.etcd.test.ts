@@ -48,20 +48,20 @@ restricted(etcdctl ? 'a user of etcd' : 'skipped: there is no etcdctl', () => {
         connect: http2Connect(systemClock, () => credentials(user === 'limited' ? limited : reader)),
         clock: systemClock,
         random: systemRandom(),
-        headKey: '/registry/.own/head',
+        probeKey: '/registry/.own/head',
         report: (event) => events.push(event),
-        measures: { ...noMeasures, watchBroken: (by) => broken.push(by) },
+        measures: { ...noMeasures, watchEnded: (by) => broken.push(by) },
       });
   });
   afterAll(() => etcd.stop());
 
   test('whose rights end at the prefix can be worked with in every way', async () => {
     const client = clientOf('limited');
-    const store = etcdStore({ client, transformer: identity, ownPrefix: '/registry/.own/' });
+    const store = etcdStore({ client, transformer: identity, internalPrefix: '/registry/.own/' });
     const cache = openWatchCache({
       store,
       prefix: '/registry/',
-      forms: [
+      collections: [
         {
           prefix: '/registry/r/',
           read: (entry, key) => ({ key, revision: entry.revision, weight: 1 }),
@@ -73,17 +73,17 @@ restricted(etcdctl ? 'a user of etcd' : 'skipped: there is no etcdctl', () => {
       report: () => {},
     });
     const election = campaign({ client, key: '/registry/.own/election/leader', identity: 'one' });
-    await cache.filled;
+    await cache.firstLoad;
     const key = '/registry/r/a';
     const lasting = { timeToLiveSeconds: 600 };
     const created = await store.create(key, Buffer.from('x'), lasting, within(5_000));
     const updated = await store.update(key, Buffer.from('y'), created, lasting, within(5_000));
-    await cache.collections[0]?.reach(undefined, within(5_000));
+    await cache.collections[0]?.waitUntilFresh(undefined, within(5_000));
     expect(cache.collections[0]?.get('a')?.revision).toBe(updated);
     await store.delete(key, updated, within(5_000));
-    await cache.collections[0]?.reach(undefined, within(5_000));
+    await cache.collections[0]?.waitUntilFresh(undefined, within(5_000));
     expect(cache.collections[0]?.get('a')).toBeUndefined();
-    await until('a leader', () => election.leading || undefined);
+    await until('a leader', () => election.isLeading || undefined);
     await election.close();
     await cache.close();
     client.close();
@@ -93,13 +93,14 @@ restricted(etcdctl ? 'a user of etcd' : 'skipped: there is no etcdctl', () => {
     const events: EtcdEvent[] = [];
     const outcomes: string[] = [];
     const client = clientOf('reader', events, outcomes);
-    const store = etcdStore({ client, transformer: identity, ownPrefix: '/registry/.own/' });
+    const store = etcdStore({ client, transformer: identity, internalPrefix: '/registry/.own/' });
     const abort = new AbortController();
-    const watching = store.watch('/registry/', await store.head(within(5_000)), abort.signal)[Symbol.asyncIterator]();
+    const after = await store.readLatestRevision(within(5_000));
+    const watching = store.watch('/registry/', after, abort.signal)[Symbol.asyncIterator]();
     void watching.next();
     const refused = (): readonly EtcdEvent[] => events.filter(({ type }) => type === 'watch refused');
     await until('the refusal', () => refused().length > 0 || undefined);
-    await expect(client.check(within(5_000))).rejects.toThrow('refused');
+    await expect(client.checkRefusals(within(5_000))).rejects.toThrow('refused');
     const attempts = outcomes.length;
     await until('further attempts', () => outcomes.length > attempts + 2 || undefined);
     expect(refused()).toHaveLength(1);

@@ -6,7 +6,7 @@ import { type RealEtcd, startEtcd } from '../../test/real-etcd.ts';
 import { KeyUnavailableError, StorageUnavailableError } from '../errors.ts';
 import type { Call, Change, Entry } from '../store.ts';
 import { identity, type Transformed, type Transformer } from '../transform/transformer.ts';
-import type { CacheItem, CollectionForm } from '../watch-cache/collection.ts';
+import type { CacheItem, CollectionDescriptor } from '../watch-cache/collection.ts';
 import { openWatchCache, type WatchCache } from '../watch-cache/watch-cache.ts';
 
 /** As if a key management plugin kept the keys of one resource, and hung. */
@@ -17,7 +17,7 @@ interface Item extends CacheItem {
 }
 
 const textOf = (entry: Entry): string => (entry.unreadable ? '?' : entry.value.toString());
-const form = (prefix: string): CollectionForm<Item> => ({
+const form = (prefix: string): CollectionDescriptor<Item> => ({
   prefix,
   read: (entry, key) => ({ key, revision: entry.revision, weight: 100, text: textOf(entry) }),
   termsOf: () => [],
@@ -59,12 +59,12 @@ beforeEach(async () => {
   cache = openWatchCache({
     store: ours.store,
     prefix: '/',
-    forms: [form(underKms), form('/quick/')],
+    collections: [form(underKms), form('/quick/')],
     clock: systemClock,
     random: seededRandom(1),
     report: ({ type }) => reports.push(type),
   });
-  await cache.filled;
+  await cache.firstLoad;
 });
 afterEach(async () => {
   await cache.close();
@@ -76,12 +76,12 @@ afterEach(async () => {
 
 const put = (key: string, text = key) => theirs.store.create(key, Buffer.from(text), {}, within(5_000));
 const [slow, quick] = [() => cache.collections[0], () => cache.collections[1]] as const;
-const caughtUp = () => quick()?.reach(undefined, within(5_000));
+const caughtUp = () => quick()?.waitUntilFresh(undefined, within(5_000));
 
 test('values whose keys hang delay no others, are unreadable meanwhile, and are told in their place afterwards', async () => {
   const plugin = Promise.withResolvers<void>();
   answers = plugin.promise;
-  const begin = quick()?.reached;
+  const begin = quick()?.currentRevision;
   if (begin === undefined) throw new Error('there are two forms');
   for (let n = 0; n < 50; n++) await put(`${underKms}${n}`);
   await put('/quick/a');
@@ -89,7 +89,7 @@ test('values whose keys hang delay no others, are unreadable meanwhile, and are 
   expect(quick()?.get('a')?.text).toBe('/quick/a');
   expect(slow()?.get('7')?.text).toBe('?');
   let interruptions = 0;
-  slow()?.follow({ changed: () => {}, interrupted: () => interruptions++ });
+  slow()?.subscribe({ onChange: () => {}, onReset: () => interruptions++ });
   plugin.resolve();
   await until('all to be read', () => slow()?.get('49')?.text !== '?' || undefined);
   await until(
@@ -132,7 +132,7 @@ test('values whose keys could not be had are read again alone, when somebody say
 });
 
 test('changes come in their order, though the keys of some take a while', async () => {
-  const begin = slow()?.reached;
+  const begin = slow()?.currentRevision;
   if (begin === undefined) throw new Error('there are two forms');
   const keys: string[] = [];
   for (let n = 0; n < 300; n++) {
@@ -155,7 +155,7 @@ test('changes come in their order, though the keys of some take a while', async 
 });
 
 test('whoever lists or watches for itself gets every value, when its key is there', async () => {
-  const begin = await theirs.store.head(within(5_000));
+  const begin = await theirs.store.readLatestRevision(within(5_000));
   await put(`${underKms}there`);
   await caughtUp();
   const plugin = Promise.withResolvers<void>();

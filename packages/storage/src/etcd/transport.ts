@@ -1,64 +1,61 @@
 import type { TraceContext } from '@cluster-apiserver/base';
 
-/**
- * How the client reaches one member of etcd: bytes there, bytes back. It is an argument everywhere, so that a model of
- * etcd under a clock moved by hand can stand behind it.
- */
+/** Sends messages to one member of etcd. It is an argument everywhere, so that tests can replace it. */
 export interface Transport {
-  /** One question, one answer. Rejects with an EtcdFault, at the latest when the time is over. */
-  unary(path: string, question: Uint8Array, options: UnaryOptions): Promise<Buffer>;
-  /** Opens a stream in both directions. It never throws; what goes wrong ends the stream's messages. */
-  stream(path: string): MemberStream;
+  /** Sends one request. Rejects with an EtcdFault, at the latest after the timeout. */
+  unary(path: string, request: Uint8Array, options: UnaryOptions): Promise<Buffer>;
+  /** Opens a bidirectional stream. It never throws: a fault ends the messages of the stream. */
+  openStream(path: string): MemberStream;
   /**
-   * The number of the connection that the next call goes over, if it is made in this turn of the event loop; it is
-   * opened if need be. Throws an EtcdFault where none can be.
+   * The number of the connection that a call in this turn of the event loop uses. Opens a connection if there is none, and
+   * throws an EtcdFault if that fails.
    */
-  readonly connection: number;
+  readonly connectionNumber: number;
   close(): void;
 }
 
-/** Opens nothing by itself: a transport connects when it is first used, and again whenever it was cut off. */
+/** Creates a transport. It connects when it is first used, and reconnects after a lost connection. */
 export type Connect = (endpoint: string) => Transport;
 
 export interface UnaryOptions {
   readonly timeoutMs: number;
-  /** Told when a good answer comes after all. */
-  readonly late?: LateAnswer | undefined;
-  /** Refuse instead of wait while the member knows of no leader. Only questions about the member itself say false. */
+  /** Receives a response that arrives after the timeout. */
+  readonly late?: LateResponseListener | undefined;
+  /** The member refuses the call while it has no leader, instead of waiting. False only for its own status. */
   readonly requireLeader: boolean;
   /** The span that the call is made for, if it is sampled. */
   readonly trace?: TraceContext | undefined;
 }
 
-export interface LateAnswer {
-  /** So long after the time was over it is listened for. */
+export interface LateResponseListener {
+  /** How long after the timeout the response is awaited. */
   readonly withinMs: number;
-  readonly came: (message: Buffer) => void;
+  onResponse(message: Buffer): void;
 }
 
 export interface MemberStream {
   send(message: Uint8Array): void;
-  /** The answers in order. Ends when either side closes the stream, throws an EtcdFault when it was lost or refused. */
+  /** The received messages. Ends when either side closes the stream; throws an EtcdFault if it was lost or refused. */
   readonly messages: AsyncIterable<Buffer>;
   close(): void;
 }
 
 /**
- * What became of a request that got no good answer:
- * - `unsent`: it never left us, so nothing can have come of it;
- * - `lost`: it left, and nothing came back: it may have been applied, now or later;
- * - `refused`: the member answered with an error.
+ * Why a request has no successful response:
+ * - `unsent`: it was never sent, so it has no effect;
+ * - `lost`: it was sent and got no response, so it may have been applied, now or later;
+ * - `refused`: the member responded with an error.
  */
-export type Fate = 'unsent' | 'lost' | 'refused';
+export type FaultKind = 'unsent' | 'lost' | 'refused';
 
 export class EtcdFault extends Error {
   override readonly name = 'EtcdFault';
-  readonly fate: Fate;
-  /** The gRPC status code of a refusal; 14 (unavailable) where no answer came. */
+  readonly kind: FaultKind;
+  /** The gRPC status code of a refusal; 14 (unavailable) without a response. */
   readonly code: number;
-  constructor(fate: Fate, code: number, message: string, options?: ErrorOptions) {
+  constructor(kind: FaultKind, code: number, message: string, options?: ErrorOptions) {
     super(message, options);
-    this.fate = fate;
+    this.kind = kind;
     this.code = code;
   }
 }

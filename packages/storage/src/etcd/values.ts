@@ -1,15 +1,19 @@
-/** Between what etcd keeps and what the store gives: every value passes through the transformer, with its key. */
-import { type Clock, DeadlineExceededError, type Span, withinCall } from '@cluster-apiserver/base';
+/** Decrypts the values of etcd with the transformer. */
+import { type Clock, DeadlineExceededError, type Span, awaitWithin } from '@cluster-apiserver/base';
 import { CorruptValueError, KeyUnavailableError } from '../errors.ts';
 import { revision } from '../revision.ts';
-import type { Call, Entry, Stored, Unreadable } from '../store.ts';
+import type { Call, Entry, StoredValue, UnreadableEntry } from '../store.ts';
 import type { Transformed, Transformer } from '../transform/transformer.ts';
 import type { KeyValue } from './wire/key-value.ts';
 
-/** Most transformers answer at once, and then nothing is waited for. */
-export function readValue(transformer: Transformer, keyValue: KeyValue, trace?: Span): Stored | Promise<Stored> {
+/** Most transformers return synchronously, and then the result is no promise. */
+export function readValue(
+  transformer: Transformer,
+  keyValue: KeyValue,
+  trace?: Span,
+): StoredValue | Promise<StoredValue> {
   const { key, modRevision } = keyValue;
-  const stored = ({ value, stale, source }: Transformed): Stored => ({
+  const stored = ({ value, stale, source }: Transformed): StoredValue => ({
     key,
     value,
     revision: revision(modRevision),
@@ -27,36 +31,36 @@ export function readValue(transformer: Transformer, keyValue: KeyValue, trace?: 
   }
 }
 
-/** What a transformer gives, unless the call's time is over before, or its caller leaves. */
-export function beforeDeadline<T>(result: T | Promise<T>, call: Call, clock: Clock): T | Promise<T> {
+/** Waits for a transformer until the call's deadline, or until its caller disconnects. */
+export function awaitBeforeDeadline<T>(result: T | Promise<T>, call: Call, clock: Clock): T | Promise<T> {
   if (!(result instanceof Promise)) return result;
-  return withinCall(clock, call, result).catch((error: unknown) => {
+  return awaitWithin(clock, call, result).catch((error: unknown) => {
     if (!(error instanceof DeadlineExceededError)) throw error;
-    throw new KeyUnavailableError('whoever keeps the key did not answer in time', { cause: error });
+    throw new KeyUnavailableError('the KMS plugin did not provide the key in time', { cause: error });
   });
 }
 
-const over = Symbol('time is over');
+const timedOut = Symbol('time is over');
 
-/** Resolves after the time, unless the other promise has settled before: then its timer is gone. */
-function elapsed(clock: Clock, delayMs: number, unless: Promise<unknown>): Promise<typeof over> {
+/** Resolves after the delay. The timer is cancelled if the other promise settles before. */
+function waitUnlessSettled(clock: Clock, delayMs: number, unless: Promise<unknown>): Promise<typeof timedOut> {
   return new Promise((resolve) => {
-    const cancel = clock.after(Math.max(0, Math.ceil(delayMs)), () => resolve(over));
+    const cancel = clock.after(Math.max(0, Math.ceil(delayMs)), () => resolve(timedOut));
     unless.then(cancel, cancel);
   });
 }
 
 /**
- * Reads for those who read many values and go on after one that cannot be read. A value whose key takes too long is
- * unreadable at once, and read aside. After the first such value, those of its resource are not waited for at all, until
- * one of them comes quickly: a plugin that hangs costs the others one wait, and not one for each value.
+ * Decrypts many values, of which some may be unreadable. A value whose key takes longer than the timeout is unreadable for
+ * now and decrypted in the background. After the first one, the other values of its resource get no timeout at all until
+ * one is quick again: a KMS plugin that hangs costs one timeout, and not one per value.
  */
 export class EntryReader {
   readonly #transformer: Transformer;
   readonly #clock: Clock;
-  /** Where the name of the resource begins in a key. */
+  /** The index of the resource's name in a key. */
   readonly #resourceAt: number;
-  readonly #slow = new Set<string>();
+  readonly #slowResources = new Set<string>();
 
   constructor(transformer: Transformer, clock: Clock, resourceAt: number) {
     this.#transformer = transformer;
@@ -64,14 +68,16 @@ export class EntryReader {
     this.#resourceAt = resourceAt;
   }
 
-  /** Waits for the key as long as it takes unless there is a limit. */
-  read(keyValue: KeyValue, patienceMs: number | undefined): Entry | Promise<Entry> {
+  /** Without a timeout it waits as long as the key takes. */
+  read(keyValue: KeyValue, timeoutMs: number | undefined): Entry | Promise<Entry> {
     const entry = this.#readEntry(keyValue);
-    return entry instanceof Promise && patienceMs !== undefined ? this.#inTime(keyValue, entry, patienceMs) : entry;
+    return entry instanceof Promise && timeoutMs !== undefined
+      ? this.#readWithTimeout(keyValue, entry, timeoutMs)
+      : entry;
   }
 
   #readEntry(keyValue: KeyValue): Entry | Promise<Entry> {
-    const failed = (error: unknown): Unreadable => {
+    const failed = (error: unknown): UnreadableEntry => {
       if (!(error instanceof CorruptValueError)) throw error;
       return this.#unreadable(keyValue, error);
     };
@@ -83,30 +89,30 @@ export class EntryReader {
     }
   }
 
-  async #inTime(keyValue: KeyValue, entry: Promise<Entry>, patienceMs: number): Promise<Entry> {
+  async #readWithTimeout(keyValue: KeyValue, entry: Promise<Entry>, timeoutMs: number): Promise<Entry> {
     const resource = this.resourceOf(keyValue.key);
     const beganMs = this.#clock.monotonicMs();
-    const settled = entry.then((read) => {
-      if (!read.unreadable && this.#clock.monotonicMs() - beganMs <= patienceMs) this.#slow.delete(resource);
+    const decrypting = entry.then((read) => {
+      if (!read.unreadable && this.#clock.monotonicMs() - beganMs <= timeoutMs) this.#slowResources.delete(resource);
       return read;
     });
-    const waitMs = this.#slow.has(resource) ? 0 : patienceMs;
-    const first = await Promise.race([settled, elapsed(this.#clock, waitMs, settled)]);
-    if (first !== over) return first;
-    this.#slow.add(resource);
+    const waitMs = this.#slowResources.has(resource) ? 0 : timeoutMs;
+    const first = await Promise.race([decrypting, waitUnlessSettled(this.#clock, waitMs, decrypting)]);
+    if (first !== timedOut) return first;
+    this.#slowResources.add(resource);
     const cause = new KeyUnavailableError('its key is waited for');
     const { key } = keyValue;
-    return { ...this.#unreadable(keyValue, new CorruptValueError([key], { cause })), late: settled };
+    return { ...this.#unreadable(keyValue, new CorruptValueError([key], { cause })), pending: decrypting };
   }
 
-  #unreadable(keyValue: KeyValue, unreadable: CorruptValueError): Unreadable {
+  #unreadable(keyValue: KeyValue, unreadable: CorruptValueError): UnreadableEntry {
     const { key, modRevision } = keyValue;
-    // Of its own: what came with it in one message is not kept for its sake.
+    // Copied, so that it does not keep the memory of the whole message.
     const own = { ...keyValue, value: Buffer.from(keyValue.value) };
     return { key, revision: revision(modRevision), unreadable, retry: async () => this.#readEntry(own) };
   }
 
-  /** Such as serviceaccounts; empty where a key names none. */
+  /** Such as serviceaccounts; empty if the key has no resource. */
   resourceOf(key: string): string {
     return key.slice(this.#resourceAt, Math.max(this.#resourceAt, key.indexOf('/', this.#resourceAt)));
   }

@@ -1,18 +1,17 @@
 /**
- * No request goes over a connection before the member has shown that it has the history that we know. An etcd whose
- * data were replaced is another process, so whatever can differ comes with a new connection; and nothing that was
- * decided upon the old data reaches the new ones.
+ * Checks that a member has the known history before any request uses a connection to it. An etcd whose data were replaced
+ * is another process, so a changed history always comes with a new connection.
  *
- * A member that lags is told apart because the question goes through a quorum: its answer is as new as everything that
- * was answered before it was asked.
+ * A lagging member is no problem, because the check is a linearizable read: its response is as fresh as everything that
+ * was acknowledged before.
  */
 import type { Clock } from '@cluster-apiserver/base';
 import { isCompacted, isFutureRevision } from './faults.ts';
 import type { History, HistoryReplaced } from './history.ts';
 import type { Member, Members } from './members.ts';
 import { EtcdFault } from './transport.ts';
-import type { ClusterId, ResponseHeader } from './wire/fields.ts';
-import { type KeyValue, type RangeAnswer, type RangeRequest, range } from './wire/key-value.ts';
+import { type KeyValue, type RangeRequest, type RangeResponse, range } from './wire/key-value.ts';
+import type { ClusterId, ResponseHeader } from './wire/rpc.ts';
 import { memberStatus } from './wire/status.ts';
 
 export interface VerificationOptions {
@@ -20,130 +19,128 @@ export interface VerificationOptions {
   readonly electionTimeoutMs: number;
   readonly members: Members;
   readonly history: History;
-  /** Any key will do; it need not exist, and we must be allowed to read it. */
-  readonly headRequest: RangeRequest;
-  /** A member of another cluster than the others answered under its endpoint, and is not used. */
-  readonly foreign: (member: Member) => void;
-  readonly verified: () => void;
+  /** Reads any key that the server may read; it need not exist. */
+  readonly latestRevisionRequest: RangeRequest;
+  /** A member belongs to another cluster than the others and is not used. */
+  readonly onForeignMember: (member: Member) => void;
+  readonly onVerified: () => void;
 }
 
-/** In election timeouts: a member that is alive tells its cluster quickly, with or without a leader. */
+/** In election timeouts: a live member reports its cluster quickly, with or without a leader. */
 const statusTimeoutElections = 0.4;
 
 const unavailableCode = 14;
 
 export class Verification {
-  readonly #clock: Clock;
+  readonly #options: VerificationOptions;
   readonly #statusTimeoutMs: number;
-  readonly #members: Members;
-  readonly #history: History;
-  readonly #headRequest: RangeRequest;
-  readonly #foreign: (member: Member) => void;
-  readonly #verified: () => void;
   readonly #running = new Map<Member, { readonly connection: number; readonly done: Promise<void> }>();
 
-  constructor({ clock, electionTimeoutMs, members, history, headRequest, foreign, verified }: VerificationOptions) {
-    this.#clock = clock;
-    this.#statusTimeoutMs = electionTimeoutMs * statusTimeoutElections;
-    this.#members = members;
-    this.#history = history;
-    this.#headRequest = headRequest;
-    this.#foreign = foreign;
-    this.#verified = verified;
+  constructor(options: VerificationOptions) {
+    this.#options = options;
+    this.#statusTimeoutMs = options.electionTimeoutMs * statusTimeoutElections;
   }
 
-  /** What is asked in the same turn goes over a verified connection. */
-  holds(member: Member): boolean {
-    return member.verifiedConnection !== 0 && member.verifiedConnection === member.transport.connection;
+  /** Whether a request that is sent in this turn of the event loop uses a verified connection. */
+  isVerified(member: Member): boolean {
+    return member.verifiedConnection !== 0 && member.verifiedConnection === member.transport.connectionNumber;
   }
 
-  /** All who want the same connection share one question, each for its own time. Rejects with an EtcdFault. */
+  /** Concurrent callers share one check, each with its own timeout. Rejects with an EtcdFault. */
   verify(member: Member, timeoutMs: number): Promise<void> {
-    const { connection } = member.transport;
+    const { connectionNumber } = member.transport;
     const running = this.#running.get(member);
-    if (running?.connection === connection) return this.#inTime(running.done, member, timeoutMs);
-    const done = this.#verify(member, connection, timeoutMs).finally(() => {
+    if (running?.connection === connectionNumber) return this.#awaitVerification(running.done, member, timeoutMs);
+    const done = this.#verify(member, connectionNumber, timeoutMs).finally(() => {
       if (this.#running.get(member)?.done === done) this.#running.delete(member);
     });
-    this.#running.set(member, { connection, done });
-    return this.#inTime(done, member, timeoutMs);
+    this.#running.set(member, { connection: connectionNumber, done });
+    return this.#awaitVerification(done, member, timeoutMs);
   }
 
-  #inTime(done: Promise<void>, member: Member, timeoutMs: number): Promise<void> {
+  #awaitVerification(done: Promise<void>, member: Member, timeoutMs: number): Promise<void> {
+    const { clock } = this.#options;
     return new Promise((resolve, reject) => {
-      const cancel = this.#clock.after(timeoutMs, () => reject(unsent(member, 'did not show its history in time')));
+      const cancel = clock.after(timeoutMs, () => reject(unsent(member, 'did not show its history in time')));
       done.then(resolve, reject).finally(cancel);
     });
   }
 
   async #verify(member: Member, connection: number, timeoutMs: number): Promise<void> {
-    const history = this.#history;
-    const { number, revision: seen } = history;
-    const { header, sameContent } = await this.#ask(member, history.anchor, timeoutMs);
+    const { history, members, onVerified } = this.#options;
+    const { number, revision: seenRevision } = history;
+    const { header, hasSameContent } = await this.#readAnchor(member, history.anchor, timeoutMs);
     if (history.number !== number) throw unsent(member, 'was asked about a history that is no more');
     if (history.clusterId === undefined) {
-      // The first one could be the stranger: whoever is outvoted by those who answer is not believed.
-      const told = this.#members.all.length > 1 ? await this.#clusterIds() : [];
-      const votes = (id: ClusterId | undefined): number => told.filter((one) => one === id).length;
-      if (told.some((id) => id !== undefined && votes(id) > Math.max(1, votes(header.clusterId)))) {
-        this.#foreign(member);
-        throw unsent(member, 'belongs to another cluster than the others');
-      }
+      await this.#requireNotOutvoted(member, header.clusterId);
       history.clusterId ??= header.clusterId;
     }
-    const reason = reasonOf(header, history.clusterId, seen, sameContent);
-    if (reason === 'cluster id' && !(await this.#isOurs(header.clusterId))) {
-      this.#foreign(member);
-      throw unsent(member, 'belongs to another cluster than the others');
-    }
+    const reason = detectReplacement(header, history.clusterId, seenRevision, hasSameContent);
+    if (reason === 'cluster id' && !(await this.#isMajorityCluster(header.clusterId))) throw this.#foreign(member);
     if (reason && history.number === number) {
-      for (const one of this.#members.all) one.verifiedConnection = 0;
+      for (const one of members.all) one.verifiedConnection = 0;
       history.replace(reason, header);
     }
-    history.saw(header.revision);
+    history.noteRevision(header.revision);
     if (header.clusterId !== history.clusterId) return;
     member.verifiedConnection = connection;
-    this.#verified();
-  }
-
-  /** The newest revision, and whether what we know to have been written is there at its revision. */
-  async #ask(
-    member: Member,
-    anchor: KeyValue | undefined,
-    timeoutMs: number,
-  ): Promise<{ header: ResponseHeader; sameContent: boolean }> {
-    const ask = async (request: RangeRequest): Promise<RangeAnswer> =>
-      range.decode(await member.transport.unary(range.path, range.encode(request), { timeoutMs, requireLeader: true }));
-    if (anchor) {
-      try {
-        const { header, values } = await ask({ key: anchor.key, revision: anchor.modRevision });
-        const [there] = values;
-        const sameContent = there?.modRevision === anchor.modRevision && there.value.equals(anchor.value);
-        return { header, sameContent };
-      } catch (fault) {
-        // A revision that is compacted tells nothing, and one of the future tells it by the revision of the answer below.
-        if (!isCompacted(fault) && !isFutureRevision(fault)) throw fault;
-      }
-    }
-    return { header: (await ask(this.#headRequest)).header, sameContent: true };
+    onVerified();
   }
 
   /**
-   * One endpoint may lead to a wrong place, while the others do not or are silent. A cluster that took the place of the
-   * one that we know is behind most of them: without a majority it would not serve.
+   * Reads the latest value that is known, at its revision: another history has something else there. Without such a value,
+   * or if its revision is not readable, the revision of the response is all there is to compare.
    */
-  async #isOurs(candidate: ClusterId): Promise<boolean> {
-    const told = await this.#clusterIds();
-    return told.filter((id) => id === candidate).length > this.#members.all.length / 2;
+  async #readAnchor(
+    member: Member,
+    anchor: KeyValue | undefined,
+    timeoutMs: number,
+  ): Promise<{ header: ResponseHeader; hasSameContent: boolean }> {
+    const read = async (request: RangeRequest): Promise<RangeResponse> =>
+      range.decode(await member.transport.unary(range.path, range.encode(request), { timeoutMs, requireLeader: true }));
+    if (anchor) {
+      try {
+        const { header, values } = await read({ key: anchor.key, revision: anchor.modRevision });
+        const [found] = values;
+        const hasSameContent = found?.modRevision === anchor.modRevision && found.value.equals(anchor.value);
+        return { header, hasSameContent };
+      } catch (fault) {
+        // A compacted revision proves nothing, and a future one shows in the header of the response below.
+        if (!isCompacted(fault) && !isFutureRevision(fault)) throw fault;
+      }
+    }
+    return { header: (await read(this.#options.latestRevisionRequest)).header, hasSameContent: true };
   }
 
-  /** What each member says; undefined for one that does not answer. */
-  #clusterIds(): Promise<(ClusterId | undefined)[]> {
+  /** The very first member could be the foreign one, so it is compared with all members that respond. */
+  async #requireNotOutvoted(member: Member, clusterId: ClusterId): Promise<void> {
+    const reported = this.#options.members.all.length > 1 ? await this.#readClusterIds() : [];
+    const votesFor = (id: ClusterId | undefined): number => reported.filter((one) => one === id).length;
+    const votes = Math.max(1, votesFor(clusterId));
+    if (reported.some((id) => id !== undefined && votesFor(id) > votes)) throw this.#foreign(member);
+  }
+
+  /**
+   * A single endpoint may lead to a wrong cluster. A cluster that has replaced the known one is behind most endpoints:
+   * without a majority it would not serve.
+   */
+  async #isMajorityCluster(candidate: ClusterId): Promise<boolean> {
+    const reported = await this.#readClusterIds();
+    return reported.filter((id) => id === candidate).length > this.#options.members.all.length / 2;
+  }
+
+  #foreign(member: Member): EtcdFault {
+    this.#options.onForeignMember(member);
+    return unsent(member, 'belongs to another cluster than the others');
+  }
+
+  /** The cluster ID that each member reports; undefined for one that does not respond. */
+  #readClusterIds(): Promise<(ClusterId | undefined)[]> {
     const options = { timeoutMs: this.#statusTimeoutMs, requireLeader: false };
     return Promise.all(
-      this.#members.all.map(({ transport }) =>
+      this.#options.members.all.map(({ transport }) =>
         transport.unary(memberStatus.path, memberStatus.encode(), options).then(
-          (answer) => memberStatus.decode(answer).clusterId,
+          (message) => memberStatus.decode(message).clusterId,
           () => undefined,
         ),
       ),
@@ -151,15 +148,15 @@ export class Verification {
   }
 }
 
-function reasonOf(
+function detectReplacement(
   { clusterId, revision }: ResponseHeader,
-  known: ClusterId,
-  seen: number,
-  sameContent: boolean,
+  knownClusterId: ClusterId,
+  seenRevision: number,
+  hasSameContent: boolean,
 ): HistoryReplaced['reason'] | undefined {
-  if (clusterId !== known) return 'cluster id';
-  if (revision < seen) return 'revision';
-  return sameContent ? undefined : 'content';
+  if (clusterId !== knownClusterId) return 'cluster id';
+  if (revision < seenRevision) return 'revision';
+  return hasSameContent ? undefined : 'content';
 }
 
 const unsent = ({ endpoint }: Member, why: string): EtcdFault =>

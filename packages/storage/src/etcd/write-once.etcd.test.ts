@@ -15,7 +15,8 @@ import { type Revision, revision } from '../revision.ts';
 import type { Store } from '../store.ts';
 import { http2Connect } from './http2-transport.ts';
 import { type Connect, EtcdFault } from './transport.ts';
-import { encoded, type Rpc, writeInt64 } from './wire/fields.ts';
+import { encodeMessage, writeInt64 } from '../protobuf/fields.ts';
+import type { Rpc } from './wire/rpc.ts';
 import { compact, conditionalWrite, range } from './wire/key-value.ts';
 import { revokeLease } from './wire/lease.ts';
 
@@ -348,7 +349,7 @@ test('a deletion in doubt is known to have been applied though the store is full
 const alarm: Rpc<'raise' | 'end', void> = {
   path: '/etcdserverpb.Maintenance/Alarm',
   encode: (action) =>
-    encoded((to) => {
+    encodeMessage((to) => {
       writeInt64(to, 1, action === 'raise' ? 1 : 2);
       writeInt64(to, 3, 1);
     }),
@@ -384,9 +385,9 @@ const withWrites =
         const send = (): Promise<Buffer> => transport.unary(path, question, options);
         return path === conditionalWrite.path ? write(send, Buffer.from(question)) : send();
       },
-      stream: (path) => transport.stream(path),
-      get connection() {
-        return transport.connection;
+      openStream: (path) => transport.openStream(path),
+      get connectionNumber() {
+        return transport.connectionNumber;
       },
       close: () => transport.close(),
     };

@@ -1,39 +1,39 @@
-/** A store in memory, with its history, for the tests of what stands above the door. It keeps the same promises. */
+/** A store in memory for tests. It passes the same contract suite as the store on etcd. */
 import { type Clock, throwIfAborted } from '@cluster-apiserver/base';
 import {
   HistoryReplacedError,
   KeyExistsError,
-  PremiseBrokenError,
+  PreconditionFailedError,
   RevisionCompactedError,
   RevisionMismatchError,
   RevisionTooLargeError,
 } from '../errors.ts';
 import { History } from '../etcd/history.ts';
 import { type Revision, revision } from '../revision.ts';
-import type { Store, Stored, WriteOptions } from '../store.ts';
+import type { Store, StoredValue, WriteOptions } from '../store.ts';
 
 export interface MemoryStore extends Store {
-  /** Forgets what was before the revision, as etcd does when asked to. */
+  /** Drops the history before the revision, as etcd's compaction does. */
   compact(oldest: Revision): void;
-  /** Goes back to what was at a revision and begins another history from there, as a restored backup does. */
+  /** Restores the state of a revision with another history, as a restored backup has. */
   restore(to: Revision): void;
-  /** Lets go of the timers of values that have a time to live. */
+  /** Cancels the timers of values with a time to live. */
   close(): void;
 }
 
 interface Write {
   readonly revision: Revision;
   readonly key: string;
-  readonly current: Stored | undefined;
-  readonly previous: Stored | undefined;
+  readonly current: StoredValue | undefined;
+  readonly previous: StoredValue | undefined;
 }
 
 export function memoryStore(clock: Clock): MemoryStore {
-  /** An empty etcd is at revision 1 too: 0 would read as "no revision". */
+  /** An empty etcd is at revision 1 too; 0 means no revision. */
   let head = revision(1);
   let oldest = revision(1);
   const replaced = new History();
-  const newest = new Map<string, Stored>();
+  const newest = new Map<string, StoredValue>();
   let writes: Write[] = [];
   const expiries = new Map<string, () => void>();
   const watchers = new Set<() => void>();
@@ -49,7 +49,7 @@ export function memoryStore(clock: Clock): MemoryStore {
     expiries.delete(key);
     if (current && options.timeToLiveSeconds !== undefined) {
       const endMs = clock.monotonicMs() + options.timeToLiveSeconds * 1000;
-      // Timers count from the beginning of the turn that sets them, so they come early by what that turn has used.
+      // A timer counts from the start of the turn that sets it, so it may fire early.
       const expire = (): void => {
         if (clock.monotonicMs() >= endMs) write(key, undefined, {});
         else arm();
@@ -60,12 +60,12 @@ export function memoryStore(clock: Clock): MemoryStore {
     for (const wake of watchers) wake();
     return head;
   };
-  const mustBeAt = (key: string, expected: Revision): void => {
+  const requireRevision = (key: string, expected: Revision): void => {
     const current = newest.get(key);
     if (current?.revision !== expected) throw new RevisionMismatchError(key, expected, current);
   };
-  /** The newest state with every change after the revision taken back, last one first. */
-  const stateAt = (at: Revision): Map<string, Stored> => {
+  /** The latest state, with every change after the revision undone. */
+  const stateAt = (at: Revision): Map<string, StoredValue> => {
     if (at < oldest) throw new RevisionCompactedError(at, oldest);
     if (at > head) throw new RevisionTooLargeError(at);
     const state = new Map(newest);
@@ -90,21 +90,21 @@ export function memoryStore(clock: Clock): MemoryStore {
       throwIfAborted(call);
       const current = newest.get(key);
       if (current) throw new KeyExistsError(current);
-      const broken = options.premises?.some((premise) => newest.get(premise.key)?.revision !== premise.revision);
-      if (broken) throw new PremiseBrokenError(key, head);
+      const broken = options.preconditions?.some((premise) => newest.get(premise.key)?.revision !== premise.revision);
+      if (broken) throw new PreconditionFailedError(key, head);
       return write(key, value, options);
     },
     update: async (key, value, expected, options, call) => {
       throwIfAborted(call);
-      mustBeAt(key, expected);
+      requireRevision(key, expected);
       return write(key, value, options);
     },
     delete: async (key, expected, call) => {
       throwIfAborted(call);
-      mustBeAt(key, expected);
+      requireRevision(key, expected);
       return write(key, undefined, {});
     },
-    watch: async function* (prefix, after, signal, told = 'told') {
+    watch: async function* (prefix, after, signal, { withPrevious = true } = {}) {
       let next = revision(after + 1);
       const { number } = replaced;
       while (!signal.aborted) {
@@ -112,20 +112,20 @@ export function memoryStore(clock: Clock): MemoryStore {
         if (next < oldest) throw new RevisionCompactedError(after, oldest);
         const write = writes.find((one) => one.revision >= next);
         if (!write) {
-          await woken(watchers, signal);
+          await waitForWrite(watchers, signal);
           continue;
         }
         next = revision(write.revision + 1);
         const { key, current, previous } = write;
-        const change = { key, current, previous: told === 'told' ? previous : undefined };
+        const change = { key, current, previous: withPrevious ? previous : undefined };
         yield { revision: write.revision, changes: key.startsWith(prefix) ? [change] : [] };
       }
     },
-    head: async () => head,
-    // Its watches tell of every revision by themselves.
-    askForProgress: () => {},
-    reopenWatches: () => {},
-    get history() {
+    readLatestRevision: async () => head,
+    // Its watches deliver every revision anyway.
+    requestProgress: () => {},
+    restartWatches: () => {},
+    get historyNumber() {
       return replaced.number;
     },
     onHistoryReplaced: (listener) => replaced.onReplaced(listener),
@@ -152,7 +152,7 @@ export function memoryStore(clock: Clock): MemoryStore {
 
 const byBytes = (one: string, other: string): number => Buffer.compare(Buffer.from(one), Buffer.from(other));
 
-function woken(watchers: Set<() => void>, signal: AbortSignal): Promise<void> {
+function waitForWrite(watchers: Set<() => void>, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const wake = (): void => {
       watchers.delete(wake);

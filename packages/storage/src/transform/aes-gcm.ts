@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, type KeyObject } from 'node:crypto';
 import type { Random } from '@cluster-apiserver/base';
-import type { ReadyTransformer } from './transformer.ts';
+import type { SyncTransformer } from './transformer.ts';
 
 const nonceBytes = 12;
 const tagBytes = 16;
@@ -9,30 +9,30 @@ export interface AesGcmOptions {
   /** Of 16, 24 or 32 bytes. */
   readonly key: KeyObject;
   readonly random: Random;
-  /** Called for each nonce that was drawn: random ones wear a key out, see nonce-budget.ts. */
-  readonly drewNonce: () => void;
+  /** Called for each random nonce, whose number per key is limited: see nonce-budget.ts. */
+  readonly onNonce: () => void;
 }
 
-/** `nonce ‖ ciphertext ‖ tag`, bound to the etcd key: a value that was changed, or moved, is refused. */
-export function aesGcm({ key, random, drewNonce }: AesGcmOptions): ReadyTransformer {
+/** `nonce ‖ ciphertext ‖ tag`, with the etcd key as associated data: a changed or moved value is refused. */
+export function aesGcm({ key, random, onNonce }: AesGcmOptions): SyncTransformer {
   const algorithm = algorithmFor(key);
   return {
     toStorage: (value, etcdKey) => {
       const nonce = random.bytes(nonceBytes);
-      drewNonce();
+      onNonce();
       const cipher = createCipheriv(algorithm, key, nonce).setAAD(Buffer.from(etcdKey));
       const sealed = cipher.update(value);
-      cipher.final(); // gives nothing more, and makes the tag
+      cipher.final(); // returns no bytes, and computes the tag
       return [nonce, sealed, cipher.getAuthTag()];
     },
     fromStorage: (value, etcdKey) => {
       if (value.length < nonceBytes + tagBytes) throw new Error('the value is too short for AES-GCM');
-      // The length of the tag is said: a shorter one would otherwise be taken, and guessed the sooner.
+      // Without a required length a shorter tag would be accepted, which is easier to guess.
       const decipher = createDecipheriv(algorithm, key, value.subarray(0, nonceBytes), { authTagLength: tagBytes })
         .setAAD(Buffer.from(etcdKey))
         .setAuthTag(value.subarray(-tagBytes));
       const plain = decipher.update(value.subarray(nonceBytes, -tagBytes));
-      decipher.final(); // throws unless all of it is what was written under this key
+      decipher.final(); // throws unless the value is authentic
       return { value: plain, stale: false };
     },
   };

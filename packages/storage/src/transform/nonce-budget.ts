@@ -1,8 +1,7 @@
 /**
- * Two equal nonces under one key give AES-GCM away, and random nonces of 96 bits meet sooner than one thinks: after 2^32
- * of them the chance is 2^-33, which is as much as NIST SP 800-38D allows. Each process counts only its own, and begins at
- * zero when it starts; nothing is stored. So it speaks up early enough for sixteen processes, and again whenever their
- * number has doubled. A process that restarts before 2^28 writes never speaks: across restarts only the metric tells.
+ * Two equal nonces under one key break AES-GCM. After 2^32 random nonces of 96 bits the probability is 2^-33, the limit of
+ * NIST SP 800-38D. Each process counts its own nonces from its start, so it warns early enough for sixteen processes, and
+ * again whenever its count has doubled. Across restarts only the metric shows the total.
  */
 const firstWarning = 2 ** 28;
 

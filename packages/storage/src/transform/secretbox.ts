@@ -1,13 +1,13 @@
 import type { Random } from '@cluster-apiserver/base';
-import type { ReadyTransformer } from './transformer.ts';
+import type { SyncTransformer } from './transformer.ts';
 
 const nonceBytes = 24;
 const tagBytes = 16;
 const keyBytes = 32;
 
 /**
- * `nonce ‖ tag ‖ ciphertext` of XSalsa20 and Poly1305. Its nonces are long enough to be drawn for ever. Nothing in it
- * names the place of a value: that one was moved is noticed by what the object says of itself.
+ * `nonce ‖ tag ‖ ciphertext` of XSalsa20 and Poly1305. The number of random nonces is not limited. It does not authenticate
+ * the etcd key: a moved value is detected by the name in the object.
  */
 export async function secretbox({
   key,
@@ -15,10 +15,10 @@ export async function secretbox({
 }: {
   readonly key: Uint8Array;
   readonly random: Random;
-}): Promise<ReadyTransformer> {
+}): Promise<SyncTransformer> {
   if (key.length !== keyBytes)
     throw new RangeError(`secretbox takes keys of ${keyBytes} bytes, and this one has ${key.length}`);
-  // Loaded where it is used, and nowhere else: its code takes as much memory as some thousand objects.
+  // Imported only if it is configured: its code needs as much memory as thousands of objects.
   const { default: sodium } = await import('libsodium-wrappers');
   await sodium.ready;
   return {

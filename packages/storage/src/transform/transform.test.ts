@@ -6,21 +6,21 @@ import { describeTransformerContract } from '../contract/transformer-contract.ts
 import { aesCbc } from './aes-cbc.ts';
 import { aesGcm } from './aes-gcm.ts';
 import { nonceBudget } from './nonce-budget.ts';
-import { plain, prefixed, type Provider } from './prefixed.ts';
+import { identityProvider, prefixTransformer, type Provider } from './prefix-transformer.ts';
 import { secretbox } from './secretbox.ts';
-import { identity, type ReadyTransformer, type Transformer } from './transformer.ts';
+import { identity, type SyncTransformer, type Transformer } from './transformer.ts';
 
 const random = systemRandom();
 const ignore = (): void => {};
 const keyOf = (bytes: number, letter = 'k') => createSecretKey(Buffer.alloc(bytes, letter));
 const gcm = (letter: string): Provider => ({
   prefix: `k8s:enc:aesgcm:v1:${letter}:`,
-  transformer: aesGcm({ key: keyOf(32, letter), random, drewNonce: ignore }),
+  transformer: aesGcm({ key: keyOf(32, letter), random, onNonce: ignore }),
 });
 
 for (const bytes of [16, 24, 32])
   describeTransformerContract(`AES-GCM with a key of ${bytes} bytes`, async () => ({
-    transformer: aesGcm({ key: keyOf(bytes), random, drewNonce: ignore }),
+    transformer: aesGcm({ key: keyOf(bytes), random, onNonce: ignore }),
     hides: true,
     authenticates: 'value and place',
   }));
@@ -40,14 +40,14 @@ describeTransformerContract('no encryption', async () => ({
   authenticates: 'nothing',
 }));
 describeTransformerContract('a prefix before AES-GCM', async () => ({
-  transformer: prefixed([gcm('a'), gcm('b')]),
+  transformer: prefixTransformer([gcm('a'), gcm('b')]),
   hides: true,
   authenticates: 'value and place',
 }));
 describeTransformerContract('a prefix before a transformer that answers later', async () => {
   const { prefix, transformer } = gcm('a');
   return {
-    transformer: prefixed([{ prefix, transformer: later(transformer) }]),
+    transformer: prefixTransformer([{ prefix, transformer: later(transformer) }]),
     hides: true,
     authenticates: 'value and place',
   };
@@ -65,7 +65,7 @@ const written = async (transformer: Transformer): Promise<Buffer> =>
   Buffer.concat(await transformer.toStorage(object, key));
 
 test.each([
-  ['AES-GCM', (bytes: number) => aesGcm({ key: keyOf(bytes), random, drewNonce: ignore }), [8, 15, 33, 64]],
+  ['AES-GCM', (bytes: number) => aesGcm({ key: keyOf(bytes), random, onNonce: ignore }), [8, 15, 33, 64]],
   ['AES-CBC', (bytes: number) => aesCbc({ key: keyOf(bytes), random }), [16, 24, 31]],
 ] as const)('%s refuses keys of other lengths', (_, make, lengths) => {
   for (const bytes of lengths) expect(() => make(bytes)).toThrow(RangeError);
@@ -84,7 +84,7 @@ describe('of several providers', () => {
   const [a, b] = [gcm('a'), gcm('b')];
 
   test('the first one writes, with its prefix', async () => {
-    const value = await written(prefixed([b, a]));
+    const value = await written(prefixTransformer([b, a]));
     expect(value.toString('latin1').startsWith('k8s:enc:aesgcm:v1:b:')).toBe(true);
   });
 
@@ -92,9 +92,11 @@ describe('of several providers', () => {
     for (const [by, stale] of [
       [a, true],
       [b, false],
-      [plain, true],
+      [identityProvider, true],
     ] as const)
-      expect(await prefixed([b, a, plain]).fromStorage(await written(prefixed([by])), key)).toEqual({
+      expect(
+        await prefixTransformer([b, a, identityProvider]).fromStorage(await written(prefixTransformer([by])), key),
+      ).toEqual({
         value: object,
         stale,
       });
@@ -102,37 +104,42 @@ describe('of several providers', () => {
 
   test('all whose prefix fits are tried, ready or not, and whatever reads the value is enough', async () => {
     const same = { prefix: a.prefix, transformer: b.transformer };
-    const value = await written(prefixed([a]));
+    const value = await written(prefixTransformer([a]));
     for (const first of [same, { ...same, transformer: later(same.transformer) }])
-      expect(await prefixed([plain, first, a]).fromStorage(value, key)).toEqual({ value: object, stale: true });
+      expect(await prefixTransformer([identityProvider, first, a]).fromStorage(value, key)).toEqual({
+        value: object,
+        stale: true,
+      });
   });
 
   test('a value of none of them is refused, and the error names its prefix but nothing of what is behind it', async () => {
     const value = Buffer.from('k8s:enc:aescbc:v1:old:secret');
-    expect(() => prefixed([a, plain]).fromStorage(value, key)).toThrow(
+    expect(() => prefixTransformer([a, identityProvider]).fromStorage(value, key)).toThrow(
       new Error('the value begins with "k8s:enc:aescbc:v1:old:": no configured provider has this prefix'),
     );
-    expect(() => prefixed([a]).fromStorage(object, key)).toThrow('the value has no prefix that is known');
+    expect(() => prefixTransformer([a]).fromStorage(object, key)).toThrow('the value has no prefix that is known');
   });
 
   test('one that a key should read and cannot is told from one without a key', async () => {
-    const value = await written(prefixed([{ ...a, transformer: b.transformer }]));
-    expect(() => prefixed([a, plain]).fromStorage(value, key)).toThrow('its provider cannot decrypt it');
+    const value = await written(prefixTransformer([{ ...a, transformer: b.transformer }]));
+    expect(() => prefixTransformer([a, identityProvider]).fromStorage(value, key)).toThrow(
+      'its provider cannot decrypt it',
+    );
   });
 
   test('a prefix with one bit flipped leads to none of them', async () => {
-    const value = await written(prefixed([a]));
+    const value = await written(prefixTransformer([a]));
     for (let bit = 0; bit < a.prefix.length * 8; bit++) {
       const flipped = Buffer.from(value);
       flipped.writeUInt8(flipped.readUInt8(bit >> 3) ^ (1 << (bit & 7)), bit >> 3);
-      expect(() => prefixed([a, b]).fromStorage(flipped, key)).toThrow();
+      expect(() => prefixTransformer([a, b]).fromStorage(flipped, key)).toThrow();
     }
   });
 });
 
 test('AES-GCM reads what the reference recorded', () => {
   const recorded = '9f27c8fcea8a58c467d8e437dbf2d85955f9b4bd912f4ef967d788a0cb07797dac0a3f0a0845605ca85ac8562b4ae1';
-  const transformer = aesGcm({ key: createSecretKey(Buffer.from('snorlax_awesomes')), random, drewNonce: ignore });
+  const transformer = aesGcm({ key: createSecretKey(Buffer.from('snorlax_awesomes')), random, onNonce: ignore });
   const { value } = transformer.fromStorage(Buffer.from(recorded, 'hex'), 'bamboo');
   expect(value.toString()).toBe('pandas are the best');
 });
@@ -156,8 +163,8 @@ const vector = {
 const writes = repetitions({ ci: 10_000, soak: 100_000 });
 
 test(`no nonce comes twice in ${writes} writes`, async () => {
-  const transformers: readonly (readonly [ReadyTransformer, number])[] = [
-    [aesGcm({ key: keyOf(32), random, drewNonce: ignore }), 12],
+  const transformers: readonly (readonly [SyncTransformer, number])[] = [
+    [aesGcm({ key: keyOf(32), random, onNonce: ignore }), 12],
     [await secretbox({ key: Buffer.alloc(32), random }), 24],
     [aesCbc({ key: keyOf(32), random }), 16],
   ];
@@ -171,7 +178,7 @@ test(`no nonce comes twice in ${writes} writes`, async () => {
 
 test('each nonce is counted', () => {
   let drawn = 0;
-  const transformer = aesGcm({ key: keyOf(32), random, drewNonce: () => drawn++ });
+  const transformer = aesGcm({ key: keyOf(32), random, onNonce: () => drawn++ });
   for (let n = 0; n < 10; n++) transformer.toStorage(object, key);
   expect(drawn).toBe(10);
 });

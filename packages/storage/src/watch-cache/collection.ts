@@ -1,62 +1,64 @@
-import { type Clock, perform, type Steps } from '@cluster-apiserver/base';
+import { type Clock, runTask, type SyncTask } from '@cluster-apiserver/base';
 import { byteString, bytesOf } from '@cluster-apiserver/model';
 import { RevisionCompactedError } from '../errors.ts';
 import { type Revision, revision } from '../revision.ts';
 import type { Call, ChangeSet, Entry, Store } from '../store.ts';
-import { CatchUp, type CatchUpReader, type CatchUpStatistics } from './catch-up.ts';
-import type { Freshness, ReadObserver } from './freshness.ts';
+import { CatchUp, type CatchUpStatistics } from './catch-up.ts';
+import type { CatchUpReader } from './catch-up-reader.ts';
+import type { ReadObserver } from './fresh-reader.ts';
+import type { Freshness } from './freshness.ts';
 import type { Keyed } from './sorted-set.ts';
-import { emptyView, type TermsOf, type View, viewOf, withChange, withoutChanges } from './view.ts';
-import { type ItemChange, Window } from './window.ts';
+import { emptyView, type TermsOf, type View, buildView, withChange, withoutChanges } from './view.ts';
+import { type ItemChange, ChangeWindow } from './change-window.ts';
 
-/** One version of one object, as readers want it. */
+/** One version of one object, decoded for its readers. */
 export interface CacheItem extends Keyed {
   readonly revision: Revision;
-  /** About how many bytes of memory it holds. */
+  /** The approximate number of bytes that it keeps in memory. */
   readonly weight: number;
 }
 
-/** What a collection holds, and how it makes it of what is stored. */
-export interface CollectionForm<Item extends CacheItem> {
-  /** All keys of the collection begin with it. */
+/** Which keys a collection contains, and how it decodes their values. */
+export interface CollectionDescriptor<Item extends CacheItem> {
+  /** The prefix of all keys of the collection. */
   readonly prefix: string;
-  /** Must not throw: what cannot be read is an item that says so. `key` is the item's key. */
+  /** Must not throw: an unreadable entry becomes an item that says so. `key` is the item's key. */
   readonly read: (entry: Entry, key: string) => Item;
-  /** What an item can be found by besides its key. */
+  /** The index terms of an item. */
   readonly termsOf: TermsOf<Item>;
   readonly measures?: ReadMeasures | undefined;
 }
 
-/** How long reads waited for memory to be as fresh as they wanted it. */
+/** How long reads waited until the memory was fresh enough. */
 export interface ReadMeasures {
-  /** Of reads that see everything that was acknowledged before. */
+  /** Linearizable reads. */
   readonly consistent: ReadObserver;
-  /** Of reads that want a revision, or a later one. */
+  /** Reads of a revision or a later one. */
   readonly notOlder: ReadObserver;
 }
 
-/** What is worth knowing of a collection, counted since it was opened. */
+/** Counts of a collection since it was opened. */
 export interface CollectionStatistics {
   readonly objects: number;
-  /** How often it was read anew, the first time included. */
+  /** How often it was loaded. */
   readonly initializations: number;
   readonly eventsReceived: number;
-  /** Told to all who follow. */
+  /** Events that were delivered to the subscribers. */
   readonly eventsDispatched: number;
-  /** What watches can resume from. */
+  /** The changes in memory, which watches can resume from. */
   readonly windowChanges: number;
   readonly windowBytes: number;
   readonly catchUp: CatchUpStatistics;
 }
 
-/** The whole collection was read anew, or one object that could not be read before can be. */
-export type Interruption = 'read anew' | 'amended';
+/** The collection was loaded again, or an unreadable object has become readable. */
+export type ResetReason = 'reloaded' | 'amended';
 
-/** Told of each change at once and in order; must be quick. */
-export interface Follower<Item> {
-  changed(change: ItemChange<Item>): void;
-  /** Changes were missed, or are told differently now. */
-  interrupted(why: Interruption): void;
+/** Receives each change synchronously and in order, so it must be quick. */
+export interface Subscriber<Item> {
+  onChange(change: ItemChange<Item>): void;
+  /** Changes were missed, or earlier ones have changed. */
+  onReset(why: ResetReason): void;
 }
 
 /** Some of the changes of a collection, complete up to a revision. */
@@ -65,76 +67,75 @@ export interface Changes<Item> {
   readonly changes: readonly ItemChange<Item>[];
 }
 
-export interface PastPage<Item> {
+export interface ListPage<Item> {
   readonly items: readonly Item[];
   readonly revision: Revision;
   readonly remaining: number;
 }
 
-/** A view from before more changes than this is read from the store: to take back each costs some microseconds. */
-const undoneMax = 5_000;
+/** A view from before more changes than this is read from the store: undoing each change costs some microseconds. */
+const undoChangesMax = 5_000;
 
-/** Memory that only the window holds: what there was before each change. */
+/** The weight of the previous versions of objects, which only the window keeps. */
 const windowWeightMax = 32 * 1024 * 1024;
 
-/** As kube-apiserver: longer than a client of an idle watch is behind, which is sent a bookmark each minute. */
+/** As in kube-apiserver. An idle watch gets a bookmark each minute, so its client is never further behind. */
 const windowAgeMs = 75_000;
 
-/** As much is kept however old it is: clients of a quiet kind come back after hours. */
+/** This much is kept however old it is, because clients of a quiet kind return after hours. */
 const windowWeightKept = 4 * 1024 * 1024;
 
-/** Old changes are dropped so often. */
 const trimIntervalMs = 5_000;
 
-/** Views that clients may come back to, page by page. Memory holds what changed since, which the window holds anyway. */
-const keptMax = 64;
+/** Views of paged lists. They keep what has changed since in memory, as the window does anyway. */
+const retainedViewsMax = 64;
 
 /**
- * The objects below one prefix, in memory, with the changes of late. Keys of items are what follows the prefix, as
- * bytes, so that their order is that of the store.
+ * The objects below one prefix in memory, with their latest changes. An item's key is the rest of the stored key as bytes,
+ * one character each, so that items have the order of the store.
  */
 export class Collection<Item extends CacheItem> {
-  readonly form: CollectionForm<Item>;
+  readonly descriptor: CollectionDescriptor<Item>;
   readonly #store: Store;
   readonly #freshness: Freshness;
   readonly #clock: Clock;
-  readonly #window = new Window<Item>({
+  readonly #window = new ChangeWindow<Item>({
     weightMax: windowWeightMax,
     weightOf: ({ previous }) => previous?.weight ?? 0,
   });
   readonly #catchUp: CatchUp<Item>;
-  readonly #followers = new Set<Follower<Item>>();
-  readonly #kept = new Map<Revision, View<Item>>();
+  readonly #subscribers = new Set<Subscriber<Item>>();
+  readonly #retainedViews = new Map<Revision, View<Item>>();
   #view: View<Item>;
-  /** The items of the view by their keys: most reads want one, and find it here several times faster. */
-  #newest = new Map<string, Item>();
-  /** What was read before this revision may be of another history. */
-  #historyFrom = revision(0);
-  /** The latest write that was acknowledged here. */
-  #wroteAt = revision(0);
-  #interrupting = false;
+  /** The items of the view by key, because most reads get a single item and this is several times faster. */
+  #itemsByKey = new Map<string, Item>();
+  /** Revisions before this one may belong to another history. */
+  #historyStart = revision(0);
+  /** The latest write to this collection that this replica has acknowledged. */
+  #lastLocalWrite = revision(0);
+  #isResetScheduled = false;
   #cancelTrim: (() => void) | undefined;
   #initializations = 0;
   #eventsReceived = 0;
   #eventsDispatched = 0;
 
-  constructor(form: CollectionForm<Item>, store: Store, freshness: Freshness, clock: Clock) {
-    this.form = form;
+  constructor(descriptor: CollectionDescriptor<Item>, store: Store, freshness: Freshness, clock: Clock) {
+    this.descriptor = descriptor;
     this.#store = store;
     this.#freshness = freshness;
     this.#clock = clock;
-    this.#view = emptyView(freshness.reached);
+    this.#view = emptyView(freshness.currentRevision);
     this.#catchUp = new CatchUp((after, signal) => this.#replay(after, signal), clock);
   }
 
-  /** How far the memory has come: there is no change up to this revision that it does not know. */
-  get reached(): Revision {
-    return this.#freshness.reached;
+  /** The memory contains all changes up to this revision. */
+  get currentRevision(): Revision {
+    return this.#freshness.currentRevision;
   }
 
   get statistics(): CollectionStatistics {
     return {
-      objects: this.#newest.size,
+      objects: this.#itemsByKey.size,
       initializations: this.#initializations,
       eventsReceived: this.#eventsReceived,
       eventsDispatched: this.#eventsDispatched,
@@ -145,72 +146,74 @@ export class Collection<Item extends CacheItem> {
   }
 
   /**
-   * Resolves when the memory is as fresh as asked: as everything acknowledged before (undefined), as a revision, which
-   * throws RevisionTooLargeError when it lies in the future, or as what was told here before (`any`). The last is
-   * nearly always at once, and then undefined.
+   * Waits until the memory is fresh enough: as everything acknowledged before (undefined), as a revision, or as the writes of
+   * this replica (`any`), which is nearly always at once and then returns undefined. A revision in the future rejects with a
+   * RevisionTooLargeError.
    */
-  reach(wanted: Revision | 'any' | undefined, call: Call): Promise<void> | undefined {
-    const { measures } = this.form;
-    if (wanted === undefined) return this.#freshness.newest(call, measures?.consistent);
-    return wanted === 'any' ? this.#freshness.told(call) : this.#freshness.atLeast(wanted, call, measures?.notOlder);
+  waitUntilFresh(wanted: Revision | 'any' | undefined, call: Call): Promise<void> | undefined {
+    const { measures } = this.descriptor;
+    if (wanted === undefined) return this.#freshness.waitForLatest(call, measures?.consistent);
+    return wanted === 'any'
+      ? this.#freshness.waitForLocalWrites(call)
+      : this.#freshness.waitForRevision(wanted, call, measures?.notOlder);
   }
 
-  /** A write below the prefix was acknowledged at this revision. */
-  wrote(at: Revision): void {
-    this.#freshness.wrote(at);
-    if (at > this.#wroteAt) this.#wroteAt = at;
+  /** This replica has acknowledged a write below the prefix at this revision. */
+  noteLocalWrite(at: Revision): void {
+    this.#freshness.noteLocalWrite(at);
+    if (at > this.#lastLocalWrite) this.#lastLocalWrite = at;
   }
 
-  /** Whether the memory has come to every write below the prefix that was acknowledged here. Throws while nothing is known. */
-  get knowsLocalWrites(): boolean {
-    this.#freshness.requireKnown();
-    return this.#wroteAt <= this.reached && this.reached > 0;
+  /** Whether the memory contains all writes below the prefix by this replica. Throws while nothing is loaded. */
+  get hasLocalWrites(): boolean {
+    this.#freshness.requireLoaded();
+    return this.#lastLocalWrite <= this.currentRevision && this.currentRevision > 0;
   }
 
-  /** The number of the history that the collection is of. */
-  get history(): number {
-    return this.#store.history;
+  /** The number of the history that the collection belongs to. */
+  get historyNumber(): number {
+    return this.#store.historyNumber;
   }
 
-  /** Throws while nothing is known of the present history. */
-  requireKnown(): void {
-    this.#freshness.requireKnown();
+  /** Throws while the present history has not been loaded. */
+  requireLoaded(): void {
+    this.#freshness.requireLoaded();
   }
 
   get(key: string): Item | undefined {
-    this.#freshness.requireKnown();
-    return this.#newest.get(key);
+    this.#freshness.requireLoaded();
+    return this.#itemsByKey.get(key);
   }
 
-  /** All there is now. */
+  /** The present state. */
   view(): View<Item> {
-    this.#freshness.requireKnown();
-    return { ...this.#view, revision: this.reached };
+    this.#freshness.requireLoaded();
+    return { ...this.#view, revision: this.currentRevision };
   }
 
-  /** The collection as of a revision that the memory has come to; undefined when that lies too far back for it. */
+  /** The state at a revision up to the present one; undefined if memory does not reach back that far. */
   async viewAt(revision: Revision): Promise<View<Item> | undefined> {
-    this.#freshness.requireKnown();
+    this.#freshness.requireLoaded();
     if (revision >= this.#view.revision) return { ...this.#view, revision };
-    const kept = this.#kept.get(revision);
+    const kept = this.#retainedViews.get(revision);
     if (kept) return kept;
-    const since = this.#window.after(revision, undoneMax + 1);
-    if (!since || since.length > undoneMax) return undefined;
-    return perform(this.#clock, undefined, withoutChanges(this.#view, since, this.form.termsOf, revision));
+    const changes = this.#window.after(revision, undoChangesMax + 1);
+    if (!changes || changes.length > undoChangesMax) return undefined;
+    return runTask(this.#clock, undefined, withoutChanges(this.#view, changes, this.descriptor.termsOf, revision));
   }
 
-  /** Somebody will come back for the rest of this view. */
-  keep(view: View<Item>): void {
-    this.#kept.set(view.revision, view);
-    this.#dropKept(this.#kept.size > keptMax);
+  /** Keeps a view in memory, because a client will continue its list. */
+  retainView(view: View<Item>): void {
+    this.#retainedViews.set(view.revision, view);
+    this.#dropRetainedViews(this.#retainedViews.size > retainedViewsMax);
   }
 
-  /** A part of the collection as the store knew it at a revision, or knows it now. */
-  async readPast(
+  /** Lists a part of the collection from the store, at a revision or at the latest one. */
+  async listFromStore(
     range: { readonly within: string; readonly after?: string | undefined; readonly limit?: number | undefined },
     revision: Revision | undefined,
     call: Call,
-  ): Promise<PastPage<Item>> {
+  ): Promise<ListPage<Item>> {
     this.#requireSameHistory(revision);
     const { entries, ...page } = await this.#store.list(
       {
@@ -221,32 +224,33 @@ export class Collection<Item extends CacheItem> {
       },
       call,
     );
-    return { ...page, items: await perform(this.#clock, call, this.#readAll(entries)) };
+    return { ...page, items: await runTask(this.#clock, call, this.#decodeAll(entries)) };
   }
 
-  /** The changes after a revision, whole revisions from a limit on; undefined when it is too old for the memory. */
+  /** The changes after a revision; undefined if memory does not reach back that far. A limit does not split revisions. */
   changesAfter(revision: Revision, limit?: number): readonly ItemChange<Item>[] | undefined {
     return this.#window.after(revision, limit);
   }
 
-  /** A reader of the changes after a revision that memory no longer has. It is notified in a turn of its own. */
-  catchUp(after: Revision, notify: () => void): CatchUpReader<Item> {
+  /** Opens a reader of changes that memory no longer has. It is notified in a turn of its own. */
+  openCatchUp(after: Revision, notify: () => void): CatchUpReader<Item> {
     this.#requireSameHistory(after);
     return this.#catchUp.open(after, notify);
   }
 
   async *#replay(after: Revision, signal: AbortSignal): AsyncGenerator<() => Changes<Item>> {
-    for await (const set of this.#store.watch(this.form.prefix, after, signal)) yield () => this.#changesOf(set);
+    for await (const set of this.#store.watch(this.descriptor.prefix, after, signal))
+      yield () => this.#decodeChanges(set);
   }
 
-  #changesOf({ revision, changes }: ChangeSet): Changes<Item> {
+  #decodeChanges({ revision, changes }: ChangeSet): Changes<Item> {
     return {
       revision,
       changes: changes.map(({ key, previous, current }) => ({
-        key: this.#keyOf(key),
+        key: this.#itemKeyOf(key),
         revision,
-        previous: previous && this.#read(previous),
-        current: current && this.#read(current),
+        previous: previous && this.#decode(previous),
+        current: current && this.#decode(current),
       })),
     };
   }
@@ -255,140 +259,140 @@ export class Collection<Item extends CacheItem> {
     this.#cancelTrim?.();
   }
 
-  /** Drops what is too old, again and again while there is much. A quiet collection has no timer. */
-  #trimLater(): void {
+  /** Drops old changes periodically while there are many. A quiet collection has no timer. */
+  #scheduleTrim(): void {
     if (this.#window.weight <= windowWeightKept || this.#cancelTrim) return;
     this.#cancelTrim = this.#clock.after(trimIntervalMs, () => {
       this.#cancelTrim = undefined;
       this.#window.trim(this.#clock.monotonicMs(), windowAgeMs, windowWeightKept);
-      this.#dropKept(false);
-      this.#trimLater();
+      this.#dropRetainedViews(false);
+      this.#scheduleTrim();
     });
   }
 
-  follow(follower: Follower<Item>): () => void {
-    this.#followers.add(follower);
-    return () => this.#followers.delete(follower);
+  subscribe(subscriber: Subscriber<Item>): () => void {
+    this.#subscribers.add(subscriber);
+    return () => this.#subscribers.delete(subscriber);
   }
 
-  /** Something happened below the prefix. */
+  /** Applies a change below the prefix. */
   apply(key: string, entry: Entry | undefined, revision: Revision): void {
     this.#eventsReceived++;
-    const itemKey = this.#keyOf(key);
-    const previous = this.#newest.get(itemKey);
-    const current = entry && this.form.read(entry, itemKey);
-    this.#view = withChange(this.#view, previous, current, this.form.termsOf, revision);
-    if (current) this.#newest.set(itemKey, current);
-    else this.#newest.delete(itemKey);
+    const itemKey = this.#itemKeyOf(key);
+    const previous = this.#itemsByKey.get(itemKey);
+    const current = entry && this.descriptor.read(entry, itemKey);
+    this.#view = withChange(this.#view, previous, current, this.descriptor.termsOf, revision);
+    if (current) this.#itemsByKey.set(itemKey, current);
+    else this.#itemsByKey.delete(itemKey);
     const change = { key: itemKey, revision, previous, current };
     this.#window.add(change);
-    this.#trimLater();
-    if (this.#kept.size > 0) this.#dropKept(false);
-    for (const follower of this.#followers) follower.changed(change);
+    this.#scheduleTrim();
+    if (this.#retainedViews.size > 0) this.#dropRetainedViews(false);
+    for (const subscriber of this.#subscribers) subscriber.onChange(change);
     this.#eventsDispatched++;
   }
 
   /**
-   * What could not be read can be: it is the same version of the object, so it is told in the place of the other. It
-   * may have been replaced meanwhile, and is told of all the same; or it is known now that it cannot be read.
+   * An unreadable entry has become readable, or a pending one has turned out to be unreadable. It replaces the same version
+   * of the object, in the window even if the object has changed since.
    */
-  amend(entry: Entry): void {
+  resolveUnreadable(entry: Entry): void {
     if (!entry.unreadable) {
-      const is = this.#read(entry);
-      const newest = this.#newest.get(is.key);
-      if (newest?.revision === is.revision) {
-        this.#newest.set(is.key, is);
-        this.#view = withChange(this.#view, newest, is, this.form.termsOf, this.#view.revision);
-        this.#kept.clear();
+      const item = this.#decode(entry);
+      const present = this.#itemsByKey.get(item.key);
+      if (present?.revision === item.revision) {
+        this.#itemsByKey.set(item.key, item);
+        this.#view = withChange(this.#view, present, item, this.descriptor.termsOf, this.#view.revision);
+        this.#retainedViews.clear();
       }
-      this.#window.amend(is);
+      this.#window.replaceItem(item);
     }
-    // Many become readable together, such as when a plugin is back: followers begin again once for all of them.
-    if (this.#interrupting) return;
-    this.#interrupting = true;
+    // Many become readable together, as when a KMS plugin recovers, so subscribers restart once for all of them.
+    if (this.#isResetScheduled) return;
+    this.#isResetScheduled = true;
     this.#clock.soon(() => {
-      this.#interrupting = false;
-      for (const follower of this.#followers) follower.interrupted('amended');
+      this.#isResetScheduled = false;
+      for (const subscriber of this.#subscribers) subscriber.onReset('amended');
     });
   }
 
-  /** Another history begins. Whoever follows is interrupted now, and comes upon that by itself. */
-  forget(now: Revision): void {
-    this.#newest = new Map();
-    this.#view = emptyView(this.reached);
-    this.#kept.clear();
-    this.#window.beginAt(now);
-    this.#historyFrom = now;
-    this.#wroteAt = revision(0);
-    for (const follower of this.#followers) follower.interrupted('read anew');
+  /** Another history begins: empties the collection. Subscribers are reset and find out the reason themselves. */
+  replaceHistory(now: Revision): void {
+    this.#itemsByKey = new Map();
+    this.#view = emptyView(this.currentRevision);
+    this.#retainedViews.clear();
+    this.#window.restartAt(now);
+    this.#historyStart = now;
+    this.#lastLocalWrite = revision(0);
+    for (const subscriber of this.#subscribers) subscriber.onReset('reloaded');
   }
 
   #requireSameHistory(asked: Revision | undefined): void {
-    this.#freshness.requireKnown();
-    if (asked !== undefined && asked < this.#historyFrom) throw new RevisionCompactedError(asked, this.#historyFrom);
+    this.#freshness.requireLoaded();
+    if (asked !== undefined && asked < this.#historyStart) throw new RevisionCompactedError(asked, this.#historyStart);
   }
 
   /**
-   * Begins again from all there is at a revision, which is given bit by bit, in the order of the keys. Nothing of it
-   * is seen before `prepare` has been run and what it gives is called.
+   * Loads the collection again. Entries are added in key order; `prepare` builds the view and returns a function that
+   * publishes the new state.
    */
-  reload(): { add(entry: Entry): void; prepare(revision: Revision): Steps<() => void> } {
-    const newest = new Map<string, Item>();
+  reload(): { add(entry: Entry): void; prepare(revision: Revision): SyncTask<() => void> } {
+    const items = new Map<string, Item>();
     return {
       add: (entry) => {
-        const item = this.#read(entry);
-        newest.set(item.key, item);
+        const item = this.#decode(entry);
+        items.set(item.key, item);
       },
-      prepare: (revision) => this.#prepare(newest, revision),
+      prepare: (revision) => this.#prepare(items, revision),
     };
   }
 
-  *#prepare(newest: Map<string, Item>, revision: Revision): Steps<() => void> {
-    const items = { [Symbol.iterator]: () => newest.values() };
-    const view = yield* viewOf(items, this.form.termsOf, revision);
+  *#prepare(itemsByKey: Map<string, Item>, revision: Revision): SyncTask<() => void> {
+    const items = { [Symbol.iterator]: () => itemsByKey.values() };
+    const view = yield* buildView(items, this.descriptor.termsOf, revision);
     return () => {
       this.#initializations++;
-      this.#newest = newest;
+      this.#itemsByKey = itemsByKey;
       this.#view = view;
-      this.#kept.clear();
-      this.#window.beginAt(revision);
-      for (const follower of this.#followers) follower.interrupted('read anew');
+      this.#retainedViews.clear();
+      this.#window.restartAt(revision);
+      for (const subscriber of this.#subscribers) subscriber.onReset('reloaded');
     };
   }
 
-  /** The oldest, or those that alone hold what they hold. */
-  #dropKept(one: boolean): void {
-    for (const revision of this.#kept.keys()) {
-      if (!one && revision >= this.#window.since) return;
-      this.#kept.delete(revision);
-      if (one) return;
+  /** Drops the oldest view, or all views that are older than the window. */
+  #dropRetainedViews(isOldestOnly: boolean): void {
+    for (const revision of this.#retainedViews.keys()) {
+      if (!isOldestOnly && revision >= this.#window.since) return;
+      this.#retainedViews.delete(revision);
+      if (isOldestOnly) return;
     }
   }
 
-  *#readAll(entries: readonly Entry[]): Steps<Item[]> {
+  *#decodeAll(entries: readonly Entry[]): SyncTask<Item[]> {
     const items: Item[] = [];
     for (const entry of entries) {
-      items.push(this.#read(entry));
+      items.push(this.#decode(entry));
       yield;
     }
     return items;
   }
 
-  #read(entry: Entry): Item {
-    return this.form.read(entry, this.#keyOf(entry.key));
+  #decode(entry: Entry): Item {
+    return this.descriptor.read(entry, this.#itemKeyOf(entry.key));
   }
 
-  #keyOf(key: string): string {
-    return itemKey(key.slice(this.form.prefix.length));
+  #itemKeyOf(key: string): string {
+    return itemKey(key.slice(this.descriptor.prefix.length));
   }
 
   #fullKey(key: string): string {
-    return this.form.prefix + textOfKey(key);
+    return this.descriptor.prefix + textOfItemKey(key);
   }
 }
 
-/** The key of an item, of the text behind the prefix: its bytes, one character each, and in one piece. */
+/** The key of an item: the UTF-8 bytes of the text after the prefix, one character each. */
 export const itemKey = (text: string): string => byteString(Buffer.from(text));
 
-export const textOfKey = (key: string): string =>
+export const textOfItemKey = (key: string): string =>
   Buffer.byteLength(key) === key.length ? key : bytesOf(key).toString();

@@ -1,280 +1,153 @@
 /**
- * How fresh a read is. Asking the quorum costs far more than reading memory, so reads ask together: a read may ride on a
- * question that is sent after it arrived, because what it then sees is at least as new as everything acknowledged
- * before it began; a question already on its way is no use to it.
+ * Delays reads of the memory until it is fresh enough: as fresh as everything acknowledged before (a linearizable read),
+ * as a revision, or as the writes of this replica.
  */
-import { callUntil, type Clock, type Span } from '@cluster-apiserver/base';
+import type { Clock } from '@cluster-apiserver/base';
 import { HistoryReplacedError, RevisionTooLargeError, StorageUnavailableError } from '../errors.ts';
 import { type Revision, revision } from '../revision.ts';
 import type { Call, Store } from '../store.ts';
+import { type FreshReader, type ReadObserver, resolveReader } from './fresh-reader.ts';
+import { LatestRevisionQuery } from './latest-revision-query.ts';
+import { RevisionWaiters, stallMaxMs } from './revision-waiters.ts';
 
-/** A question ends by itself long before: the client to etcd knows when waiting has no point. */
-const questionTimeoutMs = 60_000;
-
-/** Longer than a write takes from its acknowledgement to the watch: whoever still waits waits for a key of others. */
-const askForProgressMs = 4;
-const askAgainMs = 100;
-
-/** Whoever has waited for this long, while the memory did not move at all, waits in vain. */
-const standstillMaxMs = 10_000;
-
-/** A write from here comes back within milliseconds; whoever wants no fresher state is not kept for longer. */
-const ownWritesMs = 100;
-
-/** Told how long a read waited for the memory, and whether in vain. The question to the quorum is not part of it. */
-export type ReadObserver = (waitedMs: number, succeeded: boolean) => void;
-
-interface Reader {
-  readonly call: Call;
-  readonly observe?: ReadObserver | undefined;
-  readonly arrive: () => void;
-  readonly fail: (error: unknown) => void;
-}
-
-interface Waiter extends Reader {
-  readonly revision: Revision;
-  readonly sinceMs: number;
-}
+/** The watch delivers a local write within milliseconds. A read that requires only local writes waits no longer than this. */
+const localWritesMaxMs = 100;
 
 export interface FreshnessOptions {
-  readonly store: Pick<Store, 'head' | 'askForProgress' | 'reopenWatches'>;
+  readonly store: Pick<Store, 'readLatestRevision' | 'requestProgress' | 'restartWatches'>;
   readonly clock: Clock;
-  /** A memory that is known to be behind and has not moved for this long follows nobody: its watch begins anew. */
-  readonly standstillMs?: number;
+  /** If the memory is behind and has made no progress for this long, its watch restarts. */
+  readonly stallMs?: number;
 }
 
-/** About one election timeout: within that time a member either has a leader again or is of no use. */
-const defaultStandstillMs = 1_000;
-
 export class Freshness {
-  readonly #store: FreshnessOptions['store'];
   readonly #clock: Clock;
-  #readers: Reader[] = [];
-  /** A span of one of the readers. */
-  #trace: Span | undefined;
-  #asking = false;
-  #waiters: Waiter[] = [];
-  #cancelAsking: (() => void) | undefined;
-  #reached = revision(0);
-  #told = revision(0);
-  /** When the memory moved last, or the first of those who wait came. */
-  #movedMs = 0;
-  #reopenedMs = 0;
-  /** When the store told last how far it is. */
-  #progressMs: number;
-  /** What was known is of another history, and the present one has not been read yet. */
-  #forgotten = false;
-  readonly #standstillMs: number;
+  readonly #waiters: RevisionWaiters;
+  readonly #query: LatestRevisionQuery;
+  /** The latest write that this replica has acknowledged. */
+  #lastLocalWrite = revision(0);
+  /** False from the replacement of etcd's history until the new one has been loaded. */
+  #isLoaded = true;
 
-  constructor({ store, clock, standstillMs = defaultStandstillMs }: FreshnessOptions) {
-    this.#store = store;
-    this.#clock = clock;
-    this.#standstillMs = standstillMs;
-    this.#progressMs = clock.monotonicMs();
+  constructor(options: FreshnessOptions) {
+    this.#clock = options.clock;
+    this.#waiters = new RevisionWaiters(options);
+    this.#query = new LatestRevisionQuery({
+      ...options,
+      onRevision: (latest, readers) => {
+        this.requireLoaded();
+        if (latest <= this.currentRevision) for (const reader of readers) resolveReader(reader, 0);
+        else this.#waiters.wait(latest, readers);
+      },
+    });
   }
 
-  /** How long ago the store told last how far it is, whether or not there was anything new. */
+  /** How long ago the store last reported its progress, with or without changes. */
   get progressAgeMs(): number {
-    return this.#clock.monotonicMs() - this.#progressMs;
+    return this.#waiters.progressAgeMs;
   }
 
-  /** How far the memory has come. */
-  get reached(): Revision {
-    return this.#reached;
+  /** The memory contains all changes up to this revision. */
+  get currentRevision(): Revision {
+    return this.#waiters.currentRevision;
   }
 
-  /** How many wait for the memory to move on. */
-  get waiting(): number {
-    return this.#waiters.length;
+  /** How many reads wait for the memory. */
+  get waiterCount(): number {
+    return this.#waiters.count;
   }
 
-  /** Another history begins: until the memory has been filled from it, nobody is told anything. */
-  forget(): void {
+  /** etcd has another history: reads fail until it has been loaded. */
+  replaceHistory(): void {
     const error = new HistoryReplacedError();
-    this.#forgotten = true;
-    this.#reached = revision(0);
-    this.#told = revision(0);
-    this.#cancelAsking?.();
-    const nowMs = this.#clock.monotonicMs();
-    for (const reader of this.#readers.splice(0)) refuse(reader, error, 0);
-    for (const waiter of this.#waiters.splice(0)) refuse(waiter, error, nowMs - waiter.sinceMs);
+    this.#isLoaded = false;
+    this.#lastLocalWrite = revision(0);
+    this.#query.rejectQueued(error);
+    this.#waiters.reset(error);
   }
 
-  /** Throws while nothing is known of the present history. */
-  requireKnown(): void {
-    if (this.#forgotten) throw new HistoryReplacedError();
+  /** Throws while the present history has not been loaded. */
+  requireLoaded(): void {
+    if (!this.#isLoaded) throw new HistoryReplacedError();
   }
 
-  /** Everything there is has been read as of this revision. */
-  begin(at: Revision): void {
-    this.#forgotten = false;
+  /** Everything was loaded as of this revision. */
+  setLoaded(at: Revision): void {
+    this.#isLoaded = true;
     this.advance(at);
   }
 
   advance(to: Revision): void {
-    this.#reached = to;
-    this.#progressMs = this.#clock.monotonicMs();
-    if (this.#waiters.length === 0) return;
-    this.#movedMs = this.#progressMs;
-    const arrived = this.#waiters.filter((waiter) => waiter.revision <= to);
-    this.#waiters = this.#waiters.filter((waiter) => waiter.revision > to);
-    if (this.#waiters.length === 0) this.#cancelAsking?.();
-    for (const waiter of arrived) answer(waiter, this.#movedMs - waiter.sinceMs);
+    this.#waiters.advance(to);
   }
 
-  /** A write was acknowledged at this revision: from now on nobody here is told less. */
-  wrote(at: Revision): void {
-    if (at > this.#told) this.#told = at;
+  /** This replica has acknowledged a write at this revision, so its later reads must see it. */
+  noteLocalWrite(at: Revision): void {
+    if (at > this.#lastLocalWrite) this.#lastLocalWrite = at;
   }
 
   /**
-   * Undefined at once, or resolves, when the memory has come to all that anybody here was told. That takes a moment, or
-   * the watch stands still: then it is as fresh as it can be had without waiting.
+   * Waits for all local writes; undefined if the memory has them already. If the watch has stalled, it gives up soon and the
+   * read gets what there is.
    */
-  told(call: Call): Promise<void> | undefined {
-    this.requireKnown();
-    if (this.#told <= this.#reached && this.#reached > 0) return undefined;
-    if (this.#reached === 0) return this.newest(call);
-    const nowMs = this.#clock.monotonicMs();
-    if (this.#waiters.length > 0 && nowMs - this.#movedMs > ownWritesMs) return undefined;
-    return new Promise((arrive, fail) => {
-      const end = (): void => answer({ call, arrive, fail }, 0);
-      const cancel = this.#clock.after(ownWritesMs, end);
+  waitForLocalWrites(call: Call): Promise<void> | undefined {
+    this.requireLoaded();
+    const { currentRevision } = this;
+    if (this.#lastLocalWrite <= currentRevision && currentRevision > 0) return undefined;
+    if (currentRevision === 0) return this.waitForLatest(call);
+    if (this.#waiters.hasStalledFor(localWritesMaxMs)) return undefined;
+    return new Promise((resolve, reject) => {
+      const end = (): void => resolveReader({ call, resolve, reject }, 0);
+      const cancel = this.#clock.after(localWritesMaxMs, end);
       const done = (): void => {
         cancel();
         end();
       };
-      this.#waitFor(this.#told, [{ call, arrive: done, fail: done }]);
+      this.#waiters.wait(this.#lastLocalWrite, [{ call, resolve: done, reject: done }]);
     });
   }
 
-  /** Resolves when the memory has come to everything that was acknowledged before. */
-  newest(call: Call, observe?: ReadObserver): Promise<void> {
-    this.requireKnown();
-    return this.#within(call, observe, (reader) => {
-      this.#readers.push(reader);
-      this.#trace ??= call.trace;
-      this.#ask();
-    });
+  /** Resolves when the memory contains everything that was acknowledged before. */
+  waitForLatest(call: Call, observe?: ReadObserver): Promise<void> {
+    this.requireLoaded();
+    return this.#withDeadline(call, observe, (reader) => this.#query.add(reader));
   }
 
-  /** Resolves when the memory has come to the revision; throws RevisionTooLargeError when it lies in the future. */
-  async atLeast(wanted: Revision, call: Call, observe?: ReadObserver): Promise<void> {
-    this.requireKnown();
-    if (wanted <= this.#reached) return;
-    await this.newest(call, observe);
-    if (wanted > this.#reached) throw new RevisionTooLargeError(wanted);
+  /** Resolves when the memory has reached the revision. Rejects with a RevisionTooLargeError if it is in the future. */
+  async waitForRevision(wanted: Revision, call: Call, observe?: ReadObserver): Promise<void> {
+    this.requireLoaded();
+    if (wanted <= this.currentRevision) return;
+    await this.waitForLatest(call, observe);
+    if (wanted > this.currentRevision) throw new RevisionTooLargeError(wanted);
   }
 
-  /** One question at a time: while it is answered the next one gathers its readers. */
-  #ask(): void {
-    if (this.#asking) return;
-    this.#asking = true;
-    // Those that arrive in the same turn of the event loop ask together.
-    this.#clock.soon(() => void this.#askFor(this.#readers.splice(0)));
-  }
-
-  async #askFor(readers: readonly Reader[]): Promise<void> {
-    try {
-      // The shared read is in one trace: that of the first sampled reader.
-      const trace = this.#trace;
-      this.#trace = undefined;
-      const head = await this.#store.head(callUntil(this.#clock.monotonicMs() + questionTimeoutMs, trace));
-      this.requireKnown();
-      if (head <= this.#reached) for (const reader of readers) answer(reader, 0);
-      else this.#waitFor(head, readers);
-    } catch (error) {
-      for (const reader of readers) refuse(reader, error, 0);
-      // Whoever waits for the next question has waited with this one, and would otherwise do so twice.
-      if (error instanceof StorageUnavailableError)
-        for (const reader of this.#readers.splice(0)) refuse(reader, error, 0);
-    }
-    this.#asking = false;
-    if (this.#readers.length > 0) this.#ask();
-  }
-
-  #waitFor(head: Revision, readers: readonly Reader[]): void {
-    const sinceMs = this.#clock.monotonicMs();
-    if (this.#waiters.length === 0) {
-      this.#movedMs = sinceMs;
-      this.#askForProgress(askForProgressMs);
-    }
-    for (const reader of readers) this.#waiters.push({ ...reader, revision: head, sinceMs });
-  }
-
-  #askForProgress(afterMs: number): void {
-    this.#cancelAsking = this.#clock.after(afterMs, () => {
-      const nowMs = this.#clock.monotonicMs();
-      this.#failStuck(nowMs);
-      this.#dropAborted();
-      if (this.#waiters.length === 0) return;
-      const standsStillSinceMs = Math.max(this.#movedMs, this.#reopenedMs);
-      if (nowMs - standsStillSinceMs > this.#standstillMs) {
-        this.#reopenedMs = nowMs;
-        this.#store.reopenWatches();
-      }
-      this.#store.askForProgress();
-      this.#askForProgress(askAgainMs);
-    });
-  }
-
-  /** Who has left waits for nothing. Looked for from time to time, because most waits are shorter than that. */
-  #dropAborted(): void {
-    const aborted = this.#waiters.filter(({ call }) => call.isAborted);
-    if (aborted.length === 0) return;
-    this.#waiters = this.#waiters.filter(({ call }) => !call.isAborted);
-    for (const reader of aborted) answer(reader, 0);
-  }
-
-  /** Each by its own time: whoever came a moment ago has waited for nothing yet. */
-  #failStuck(nowMs: number): void {
-    const stuck = (waiter: Waiter): boolean => nowMs - Math.max(waiter.sinceMs, this.#movedMs) > standstillMaxMs;
-    const failed = this.#waiters.filter(stuck);
-    if (failed.length === 0) return;
-    this.#waiters = this.#waiters.filter((waiter) => !stuck(waiter));
-    const error = new StorageUnavailableError(`the watch of the storage has not come beyond ${this.#reached}`);
-    for (const waiter of failed) refuse(waiter, error, nowMs - waiter.sinceMs);
-  }
-
-  /** Ends early with the call. Hardly any call ends before its question does, and those alone pay for a timer. */
-  #within(call: Call, observe: ReadObserver | undefined, begin: (reader: Reader) => void): Promise<void> {
-    return new Promise((arrive, fail) => {
+  /** Rejects at the call's deadline. Only calls with an early deadline have a timer, because others end before anyway. */
+  #withDeadline(call: Call, observe: ReadObserver | undefined, begin: (reader: FreshReader) => void): Promise<void> {
+    return new Promise((resolve, reject) => {
       const beganMs = this.#clock.monotonicMs();
       const leftMs = call.deadlineMs - beganMs;
-      if (leftMs > standstillMaxMs) return begin({ call, observe, arrive, fail });
+      if (leftMs > stallMaxMs) return begin({ call, observe, resolve, reject });
       let isOver = false;
-      // Not before the deadline, so that whoever looks at the clock then finds it passed.
+      // Rounded up, so that the deadline has passed by the clock when the timer fires.
       const cancel = this.#clock.after(Math.max(0, Math.ceil(leftMs)), () => {
         observe?.(this.#clock.monotonicMs() - beganMs, false);
         isOver = true;
-        fail(new StorageUnavailableError('the storage did not tell in time how far it is'));
+        reject(new StorageUnavailableError('the storage did not tell in time how far it is'));
       });
       begin({
         call,
         observe: (waitedMs, succeeded) => {
           if (!isOver) observe?.(waitedMs, succeeded);
         },
-        arrive: () => {
+        resolve: () => {
           cancel();
-          arrive();
+          resolve();
         },
-        fail: (error) => {
+        reject: (error) => {
           cancel();
-          fail(error);
+          reject(error);
         },
       });
     });
   }
-}
-
-/** What follows the wait is not done for a caller who has left. */
-function answer({ call, observe, arrive, fail }: Reader, waitedMs: number): void {
-  if (call.isAborted) return fail(call.signal?.reason);
-  observe?.(waitedMs, true);
-  arrive();
-}
-
-function refuse({ observe, fail }: Reader, error: unknown, waitedMs: number): void {
-  observe?.(waitedMs, false);
-  fail(error);
 }

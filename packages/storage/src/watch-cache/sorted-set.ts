@@ -1,15 +1,11 @@
-import type { Steps } from '@cluster-apiserver/base';
-/**
- * An ordered set that never changes: adding and removing give another set that shares nearly all of its nodes with the
- * old one. So a snapshot costs nothing, for as long as somebody reads it, while writes go on. It is a B-tree that knows
- * the sizes of its parts, which makes "how many lie before this key" a walk from root to leaf.
- */
+import type { SyncTask } from '@cluster-apiserver/base';
+
 export interface Keyed {
   /** Keys are ordered by their UTF-16 units; for those in ASCII this is the order of their bytes. */
   readonly key: string;
 }
 
-/** Nodes are copied to be changed, so they are small; they are walked through one by one, so they are not tiny. */
+/** A changed node is copied, so nodes are small; a scan visits every node, so they are not tiny. */
 const nodeMax = 48;
 const nodeMin = nodeMax / 3;
 
@@ -27,6 +23,11 @@ interface Branch<T> {
 }
 type Node<T> = Leaf<T> | Branch<T>;
 
+/**
+ * An immutable sorted set. Adding and removing return a new set that shares nearly all nodes with the old one, so a snapshot
+ * costs nothing while writes go on. It is a B-tree with subtree sizes, so counting the items before a key is a walk from the
+ * root to a leaf.
+ */
 export class SortedSet<T extends Keyed> {
   static readonly #empty = new SortedSet<never>(undefined);
   readonly #root: Node<T> | undefined;
@@ -39,19 +40,19 @@ export class SortedSet<T extends Keyed> {
     return SortedSet.#empty;
   }
 
-  /** Of items in the order of their keys, each key once. */
+  /** Builds a set of items in key order without duplicates. */
   static from<T extends Keyed>(items: readonly T[]): SortedSet<T> {
-    const steps = SortedSet.steps(items);
+    const build = SortedSet.steps(items);
     for (;;) {
-      const step = steps.next();
+      const step = build.next();
       if (step.done) return step.value;
     }
   }
 
-  /** The same in steps of one node each, for sets that are too large to be made in one turn of the event loop. */
-  static *steps<T extends Keyed>(items: Iterable<T>): Steps<SortedSet<T>> {
-    let nodes: Node<T>[] = yield* group(items, leaf);
-    while (nodes.length > 1) nodes = yield* group(nodes, branch);
+  /** The same in steps of one node, for sets that are too large for one turn of the event loop. */
+  static *steps<T extends Keyed>(items: Iterable<T>): SyncTask<SortedSet<T>> {
+    let nodes: Node<T>[] = yield* buildLevel(items, leaf);
+    while (nodes.length > 1) nodes = yield* buildLevel(nodes, branch);
     return nodes[0] ? new SortedSet(nodes[0]) : SortedSet.empty();
   }
 
@@ -61,22 +62,22 @@ export class SortedSet<T extends Keyed> {
 
   get(key: string): T | undefined {
     let node = this.#root;
-    while (node?.children) node = node.children[childAt(node, key)];
-    const item = node?.items[placeOf(node.items, key)];
+    while (node?.children) node = node.children[childIndexOf(node, key)];
+    const item = node?.items[indexOfKey(node.items, key)];
     return item?.key === key ? item : undefined;
   }
 
-  /** With the item, in place of any other of its key. */
+  /** The set with the item, which replaces one with the same key. */
   with(item: T): SortedSet<T> {
     if (!this.#root) return new SortedSet(leaf([item]));
-    const parts = added(this.#root, item);
+    const parts = insert(this.#root, item);
     return new SortedSet(parts.length === 1 ? parts[0] : branch(parts));
   }
 
-  /** Without the item of this key, if there is one. */
+  /** The set without the item of this key. */
   without(key: string): SortedSet<T> {
     if (!this.#root) return this;
-    let root = removed(this.#root, key);
+    let root = remove(this.#root, key);
     if (root === this.#root) return this;
     while (root?.children?.length === 1) root = root.children[0];
     return root ? new SortedSet(root) : SortedSet.empty();
@@ -87,14 +88,14 @@ export class SortedSet<T extends Keyed> {
     let node = this.#root;
     let count = 0;
     while (node?.children) {
-      const at = childAt(node, key);
+      const at = childIndexOf(node, key);
       for (let i = 0; i < at; i++) count += (node.children[i] as Node<T>).size;
       node = node.children[at];
     }
-    return node ? count + placeOf(node.items, key) : 0;
+    return node ? count + indexOfKey(node.items, key) : 0;
   }
 
-  /** The items in order, from the first whose key is not smaller; ends when the visitor says false. */
+  /** Visits items in order from a key on, until the visitor returns false. */
   visit(from: string, visitor: (item: T) => boolean): void {
     if (this.#root) visit(this.#root, from, visitor);
   }
@@ -112,10 +113,10 @@ const branch = <T>(children: readonly Node<T>[]): Branch<T> => ({
   first: (children[0] as Node<T>).first,
 });
 
-/** Nodes that are as full as they stay when items come one by one, so that the next ones need not be parted at once. */
+/** New nodes are not full, so that the next insertions do not split them at once. */
 const nodeFilled = Math.floor((nodeMax * 2) / 3);
 
-function* group<P, N>(parts: Iterable<P>, make: (parts: readonly P[]) => N): Steps<N[]> {
+function* buildLevel<P, N>(parts: Iterable<P>, make: (parts: readonly P[]) => N): SyncTask<N[]> {
   const nodes: N[] = [];
   let group: P[] = [];
   for (const part of parts) {
@@ -130,8 +131,8 @@ function* group<P, N>(parts: Iterable<P>, make: (parts: readonly P[]) => N): Ste
   return nodes;
 }
 
-/** Where a key is, or belongs, among the items. */
-function placeOf(items: readonly Keyed[], key: string): number {
+/** The index of the first item whose key is not smaller. */
+function indexOfKey(items: readonly Keyed[], key: string): number {
   let low = 0;
   let high = items.length;
   while (low < high) {
@@ -142,8 +143,8 @@ function placeOf(items: readonly Keyed[], key: string): number {
   return low;
 }
 
-/** The last child that begins at or before the key; the first one for keys before all. */
-function childAt<T>({ children }: Branch<T>, key: string): number {
+/** The index of the last child that starts at or before the key; 0 for keys before all. */
+function childIndexOf<T>({ children }: Branch<T>, key: string): number {
   let low = 0;
   let high = children.length - 1;
   while (low < high) {
@@ -154,45 +155,45 @@ function childAt<T>({ children }: Branch<T>, key: string): number {
   return low;
 }
 
-/** The node with the item, in two parts when it became too large. */
-function added<T extends Keyed>(node: Node<T>, item: T): Node<T>[] {
+/** The node with the item, split in two if it became too large. */
+function insert<T extends Keyed>(node: Node<T>, item: T): Node<T>[] {
   if (node.children) {
-    const at = childAt(node, item.key);
-    return halves(node.children.toSpliced(at, 1, ...added(node.children[at] as Node<T>, item)), branch);
+    const at = childIndexOf(node, item.key);
+    return splitIfLarge(node.children.toSpliced(at, 1, ...insert(node.children[at] as Node<T>, item)), branch);
   }
-  const at = placeOf(node.items, item.key);
-  return halves(node.items.toSpliced(at, node.items[at]?.key === item.key ? 1 : 0, item), leaf);
+  const at = indexOfKey(node.items, item.key);
+  return splitIfLarge(node.items.toSpliced(at, node.items[at]?.key === item.key ? 1 : 0, item), leaf);
 }
 
-function halves<P, N>(parts: readonly P[], make: (parts: readonly P[]) => N): N[] {
+function splitIfLarge<P, N>(parts: readonly P[], make: (parts: readonly P[]) => N): N[] {
   if (parts.length <= nodeMax) return [make(parts)];
   const middle = parts.length >>> 1;
   return [make(parts.slice(0, middle)), make(parts.slice(middle))];
 }
 
-/** The node without the item; undefined when nothing is left, the same node when there was no such item. */
-function removed<T extends Keyed>(node: Node<T>, key: string): Node<T> | undefined {
+/** The node without the item: undefined if it became empty, the same node if there was no such item. */
+function remove<T extends Keyed>(node: Node<T>, key: string): Node<T> | undefined {
   if (!node.children) {
-    const at = placeOf(node.items, key);
+    const at = indexOfKey(node.items, key);
     if (node.items[at]?.key !== key) return node;
     return node.items.length === 1 ? undefined : leaf(node.items.toSpliced(at, 1));
   }
-  const at = childAt(node, key);
+  const at = childIndexOf(node, key);
   const before = node.children[at] as Node<T>;
-  const after = removed(before, key);
+  const after = remove(before, key);
   if (after === before) return node;
   const children = node.children.toSpliced(at, 1, ...(after ? [after] : []));
   if (children.length === 0) return undefined;
-  return branch(after && partsOf(after) < nodeMin ? joined(children, at) : children);
+  return branch(after && entryCount(after) < nodeMin ? mergeSmallChild(children, at) : children);
 }
 
-const partsOf = <T>({ items, children }: Node<T>): number => (items ?? children).length;
+const entryCount = <T>({ items, children }: Node<T>): number => (items ?? children).length;
 
-/** A child that became small goes together with a neighbour, if both fit into one node. */
-function joined<T extends Keyed>(children: readonly Node<T>[], at: number): readonly Node<T>[] {
+/** Merges a small child with a neighbour, if both fit into one node. */
+function mergeSmallChild<T extends Keyed>(children: readonly Node<T>[], at: number): readonly Node<T>[] {
   const left = at > 0 ? at - 1 : at;
   const [one, other] = [children[left], children[left + 1]];
-  if (!one || !other || partsOf(one) + partsOf(other) > nodeMax) return children;
+  if (!one || !other || entryCount(one) + entryCount(other) > nodeMax) return children;
   // Both are children of one branch, so both are leaves or both are branches.
   const whole =
     one.children && other.children
@@ -203,10 +204,10 @@ function joined<T extends Keyed>(children: readonly Node<T>[], at: number): read
 
 function visit<T extends Keyed>(node: Node<T>, from: string, visitor: (item: T) => boolean): boolean {
   if (node.children) {
-    for (let i = childAt(node, from); i < node.children.length; i++)
+    for (let i = childIndexOf(node, from); i < node.children.length; i++)
       if (!visit(node.children[i] as Node<T>, from, visitor)) return false;
     return true;
   }
-  for (let i = placeOf(node.items, from); i < node.items.length; i++) if (!visitor(node.items[i] as T)) return false;
+  for (let i = indexOfKey(node.items, from); i < node.items.length; i++) if (!visitor(node.items[i] as T)) return false;
   return true;
 }

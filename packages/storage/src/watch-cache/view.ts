@@ -1,18 +1,18 @@
-import type { Steps } from '@cluster-apiserver/base';
+import type { SyncTask } from '@cluster-apiserver/base';
 import type { Revision } from '../revision.ts';
 import { type Keyed, SortedSet } from './sorted-set.ts';
-import type { ItemChange } from './window.ts';
+import type { ItemChange } from './change-window.ts';
 
-/** A collection as of one revision. It never changes. */
+/** An immutable snapshot of a collection at one revision. */
 export interface View<Item extends Keyed> {
   readonly revision: Revision;
   readonly items: SortedSet<Item>;
-  /** The same items by what they can be found by. */
+  /** The same items by their index terms. */
   readonly terms: SortedSet<Term<Item>>;
 }
 
 export interface Term<Item extends Keyed> {
-  /** The term, such as a label with its value. */
+  /** The index term, such as a label with its value. */
   readonly key: string;
   readonly items: SortedSet<Item>;
 }
@@ -23,12 +23,12 @@ export function emptyView<Item extends Keyed>(revision: Revision): View<Item> {
   return { revision, items: SortedSet.empty(), terms: SortedSet.empty() };
 }
 
-/** The view of items in the order of their keys, made in small steps: there may be a million of them. */
-export function* viewOf<Item extends Keyed>(
+/** Builds a view of items in key order, in small steps, because there may be a million of them. */
+export function* buildView<Item extends Keyed>(
   items: Iterable<Item>,
   termsOf: TermsOf<Item>,
   revision: Revision,
-): Steps<View<Item>> {
+): SyncTask<View<Item>> {
   const byTerm = new Map<string, Item[]>();
   for (const item of items) {
     for (const term of termsOf(item)) {
@@ -50,11 +50,11 @@ export function* viewOf<Item extends Keyed>(
   };
 }
 
-/** As many are sorted in one step. */
+/** How many are sorted in one step. */
 const sortedPerStep = 256;
 
-/** In the order of their keys, in small steps: those of some first, and then of twice as many. */
-function* sort<T extends Keyed>(all: readonly T[]): Steps<readonly T[]> {
+/** Merge sort by key, in small steps. */
+function* sort<T extends Keyed>(all: readonly T[]): SyncTask<readonly T[]> {
   let sorted: T[][] = [];
   for (let at = 0; at < all.length; at += sortedPerStep) {
     sorted.push(all.slice(at, at + sortedPerStep).sort((one, other) => (one.key < other.key ? -1 : 1)));
@@ -68,7 +68,7 @@ function* sort<T extends Keyed>(all: readonly T[]): Steps<readonly T[]> {
   return sorted[0] ?? [];
 }
 
-function* merge<T extends Keyed>(ones: T[], others: readonly T[]): Steps<T[]> {
+function* merge<T extends Keyed>(ones: T[], others: readonly T[]): SyncTask<T[]> {
   if (others.length === 0) return ones;
   const merged: T[] = [];
   let at = 0;
@@ -87,7 +87,7 @@ function* merge<T extends Keyed>(ones: T[], others: readonly T[]): Steps<T[]> {
   return merged;
 }
 
-/** The view with one item in the place of another: what a change does, and, the other way round, what undoes it. */
+/** Replaces an item in a view. A change is applied this way, and undone with `from` and `to` swapped. */
 export function withChange<Item extends Keyed>(
   view: View<Item>,
   from: Item | undefined,
@@ -100,7 +100,7 @@ export function withChange<Item extends Keyed>(
   if (from) {
     if (!to) items = items.without(from.key);
     for (const term of termsOf(from)) {
-      // Most changes leave the terms as they are: then the one takes the place of the other below.
+      // Most changes keep the terms: then the new item replaces the old one below.
       if (after.has(term)) continue;
       const left = terms.get(term)?.items.without(from.key);
       if (left) terms = left.size === 0 ? terms.without(term) : terms.with({ key: term, items: left });
@@ -118,13 +118,13 @@ export function withChange<Item extends Keyed>(
 
 const none: readonly string[] = [];
 
-/** The view as it was before the changes, which led to it in this order. Each step takes back one of them. */
+/** The view before the given changes. Each step undoes one of them. */
 export function* withoutChanges<Item extends Keyed>(
   view: View<Item>,
   changes: readonly ItemChange<Item>[],
   termsOf: TermsOf<Item>,
   revision: Revision,
-): Steps<View<Item>> {
+): SyncTask<View<Item>> {
   let before: View<Item> = { ...view, revision };
   for (let at = changes.length - 1; at >= 0; at--) {
     const { previous, current } = changes[at] as ItemChange<Item>;

@@ -12,7 +12,7 @@ import {
 import { type MemoryStore, memoryStore } from '../memory/memory-store.ts';
 import { type Revision, revision } from '../revision.ts';
 import type { ChangeSet, Entry, Store } from '../store.ts';
-import type { CacheItem, Collection, CollectionForm } from './collection.ts';
+import type { CacheItem, Collection, CollectionDescriptor } from './collection.ts';
 import { Freshness } from './freshness.ts';
 import { openWatchCache, type WatchCache, type WatchCacheEvent } from './watch-cache.ts';
 
@@ -20,7 +20,7 @@ interface Item extends CacheItem {
   readonly text: string;
 }
 
-const form = (prefix: string): CollectionForm<Item> => ({
+const form = (prefix: string): CollectionDescriptor<Item> => ({
   prefix,
   read: (entry, key) => ({ key, revision: entry.revision, weight: 2_000, text: textOf(entry) }),
   termsOf: ({ text }) => [text],
@@ -57,7 +57,7 @@ function open(store: Store = memory): readonly [Collection<Item>, Collection<Ite
   const cache = openWatchCache({
     store,
     prefix: '/r/',
-    forms: [form('/r/a/'), form('/r/b/')],
+    collections: [form('/r/a/'), form('/r/b/')],
     clock: systemClock,
     random: seededRandom(1),
     report: (event) => reports.push(event),
@@ -117,11 +117,11 @@ function disturbed(): Store & { hold(): () => void; cut(error: Error): void } {
 test('a fresh read sees every write that was acknowledged before it began', async () => {
   await put('/r/a/1');
   const [a, b] = open();
-  await a.reach(undefined, call);
+  await a.waitUntilFresh(undefined, call);
   expect(await contents(a)).toEqual(['1=/r/a/1']);
   for (let n = 0; n < 50; n++) {
     await put(`/r/b/${n}`);
-    await b.reach(undefined, call);
+    await b.waitUntilFresh(undefined, call);
     expect(b.get(String(n))?.text).toBe(`/r/b/${n}`);
   }
 });
@@ -129,18 +129,18 @@ test('a fresh read sees every write that was acknowledged before it began', asyn
 test('a write outside of all collections moves the revision too', async () => {
   const [a] = open();
   const elsewhere = await put('/r/elsewhere');
-  await a.reach(elsewhere, call);
-  expect(a.reached).toBe(elsewhere);
+  await a.waitUntilFresh(elsewhere, call);
+  expect(a.currentRevision).toBe(elsewhere);
 });
 
 test('a fresh read waits while the watch is behind, and fails when its time is over', async () => {
   const store = disturbed();
   const [a] = open(store);
-  await a.reach(undefined, call);
+  await a.waitUntilFresh(undefined, call);
   const release = store.hold();
   await put('/r/a/1');
-  await expect(a.reach(undefined, soon())).rejects.toThrow(StorageUnavailableError);
-  const waiting = a.reach(undefined, call);
+  await expect(a.waitUntilFresh(undefined, soon())).rejects.toThrow(StorageUnavailableError);
+  const waiting = a.waitUntilFresh(undefined, call);
   expect(a.get('1')).toBeUndefined();
   release();
   await waiting;
@@ -150,7 +150,7 @@ test('a fresh read waits while the watch is behind, and fails when its time is o
 test('a caller who leaves does not wait for a watch that is behind, and others go on waiting', async () => {
   const store = disturbed();
   const [as] = open(store);
-  await as.reach(undefined, call);
+  await as.waitUntilFresh(undefined, call);
   const release = store.hold();
   const written = await put('/r/a/x');
   let left = false;
@@ -162,24 +162,24 @@ test('a caller who leaves does not wait for a watch that is behind, and others g
       return left;
     },
   };
-  const ofLeaving = as.reach(undefined, leaving);
-  const ofStaying = as.reach(undefined, call);
+  const ofLeaving = as.waitUntilFresh(undefined, leaving);
+  const ofStaying = as.waitUntilFresh(undefined, call);
   left = true;
   await expect(ofLeaving).rejects.toThrow('the client left');
   release();
   await ofStaying;
-  expect(as.reached).toBeGreaterThanOrEqual(written);
+  expect(as.currentRevision).toBeGreaterThanOrEqual(written);
 });
 
 test('a reader who may have old news gets it at once, but never older than what was told here', async () => {
   const store = disturbed();
   const [a] = open(store);
-  await a.reach(undefined, call);
+  await a.waitUntilFresh(undefined, call);
   const release = store.hold();
   const written = await put('/r/a/1');
-  expect(a.reach('any', call)).toBeUndefined();
-  a.wrote(written);
-  const told = a.reach('any', call);
+  expect(a.waitUntilFresh('any', call)).toBeUndefined();
+  a.noteLocalWrite(written);
+  const told = a.waitUntilFresh('any', call);
   expect(told).toBeDefined();
   release();
   await told;
@@ -191,15 +191,15 @@ test('questions for the newest revision are shared by those who wait, and by nob
   const answers: (() => void)[] = [];
   const [a] = open({
     ...memory,
-    head: async (...args) => {
+    readLatestRevision: async (...args) => {
       questions++;
       if (questions > 2) await new Promise<void>((resolve) => answers.push(resolve));
-      return memory.head(...args);
+      return memory.readLatestRevision(...args);
     },
   });
-  await a.reach(undefined, call);
+  await a.waitUntilFresh(undefined, call);
   questions = 2;
-  const read = async (): Promise<void> => a.reach(undefined, call);
+  const read = async (): Promise<void> => a.waitUntilFresh(undefined, call);
   const first = Array.from({ length: 20 }, read);
   while (answers.length < 1) await new Promise(setImmediate);
   const second = Array.from({ length: 20 }, read);
@@ -214,7 +214,7 @@ test('questions for the newest revision are shared by those who wait, and by nob
 
 test('a revision of the future is refused, not waited for', async () => {
   const [a] = open();
-  await expect(a.reach(revision(1_000), call)).rejects.toThrow(RevisionTooLargeError);
+  await expect(a.waitUntilFresh(revision(1_000), call)).rejects.toThrow(RevisionTooLargeError);
 });
 
 test('every past state within the window can be seen, and is found by its terms', async () => {
@@ -230,7 +230,7 @@ test('every past state within the window can be seen, and is found by its terms'
     else model.set(key, `t${n % 7}`);
     states.set(at, [...model].map(([name, text]) => `${name}=${text}`).sort());
   }
-  await a.reach(undefined, call);
+  await a.waitUntilFresh(undefined, call);
   for (const [at, state] of states) {
     expect((await contents(a, at))?.sort()).toEqual(state);
     for (let term = 0; term < 7; term++) {
@@ -243,14 +243,14 @@ test('every past state within the window can be seen, and is found by its terms'
 
 test('changes too old for the window are not told of as if they had not been', async () => {
   const [a] = open();
-  await a.reach(undefined, call);
-  const begin = a.reached;
+  await a.waitUntilFresh(undefined, call);
+  const begin = a.currentRevision;
   // Each change weighs what was there before: enough of them push the first ones out.
   for (let n = 0; n < 20_000; n++) await put('/r/a/1', `${n}`);
-  await a.reach(undefined, call);
+  await a.waitUntilFresh(undefined, call);
   expect(a.changesAfter(begin)).toBeUndefined();
   expect(await a.viewAt(begin)).toBeUndefined();
-  const kept = revision(a.reached - 100);
+  const kept = revision(a.currentRevision - 100);
   expect(a.changesAfter(kept)?.map(({ revision: at }) => at)).toEqual(
     Array.from({ length: 100 }, (_, n) => kept + n + 1),
   );
@@ -261,53 +261,53 @@ test('changes are kept for 75 seconds, and for longer while they weigh little', 
   const cache = openWatchCache({
     store: memory,
     prefix: '/r/',
-    forms: [form('/r/a/'), form('/r/b/')],
+    collections: [form('/r/a/'), form('/r/b/')],
     clock,
     random: seededRandom(1),
     report: () => {},
   });
   opened.push(cache);
   const [a, b] = cache.collections as unknown as readonly [Collection<Item>, Collection<Item>];
-  await cache.filled;
-  const begin = a.reached;
+  await cache.firstLoad;
+  const begin = a.currentRevision;
   await put('/r/b/1');
   // Twice of what is kept however old it is.
   for (let n = 0; n < 4_200; n++) await put('/r/a/1', `${n}`);
-  await a.reach(undefined, call);
+  await a.waitUntilFresh(undefined, call);
   clock.advance(70_000);
   expect(a.changesAfter(begin)).toHaveLength(4_200);
   await put('/r/a/2');
-  await a.reach(undefined, call);
+  await a.waitUntilFresh(undefined, call);
   clock.advance(15_000);
   expect(a.changesAfter(begin)).toBeUndefined();
-  expect(a.changesAfter(revision(a.reached - 1_000))).toHaveLength(1_000);
+  expect(a.changesAfter(revision(a.currentRevision - 1_000))).toHaveLength(1_000);
   expect(b.changesAfter(begin)).toHaveLength(1);
 });
 
 test('a view that somebody comes back for stays as it was', async () => {
   const [a] = open();
   await put('/r/a/1');
-  await a.reach(undefined, call);
+  await a.waitUntilFresh(undefined, call);
   const view = a.view();
-  a.keep(view);
+  a.retainView(view);
   await put('/r/a/2');
-  await a.reach(undefined, call);
+  await a.waitUntilFresh(undefined, call);
   expect(await a.viewAt(view.revision)).toBe(view);
   expect(await contents(a, view.revision)).toEqual(['1=/r/a/1']);
 });
 
 test('a follower is told every change in order, with what was there before', async () => {
   const [a] = open();
-  await a.reach(undefined, call);
+  await a.waitUntilFresh(undefined, call);
   const told: string[] = [];
-  a.follow({
-    changed: ({ key, previous, current }) => told.push(`${key}: ${previous?.text ?? '-'} to ${current?.text ?? '-'}`),
-    interrupted: () => told.push('interrupted'),
+  a.subscribe({
+    onChange: ({ key, previous, current }) => told.push(`${key}: ${previous?.text ?? '-'} to ${current?.text ?? '-'}`),
+    onReset: () => told.push('interrupted'),
   });
   await put('/r/a/1', 'one');
   await put('/r/a/1', 'two');
   await remove('/r/a/1');
-  await a.reach(undefined, call);
+  await a.waitUntilFresh(undefined, call);
   expect(told).toEqual(['1: - to one', '1: one to two', '1: two to -']);
 });
 
@@ -315,9 +315,9 @@ test('a replica that starts while the store does not answer tells so once, howev
   let attempts = 0;
   const failing: Store = {
     ...memory,
-    head: (given) => {
+    readLatestRevision: (given) => {
       if (attempts++ < 3) return Promise.reject(new StorageUnavailableError('no answer'));
-      return memory.head(given);
+      return memory.readLatestRevision(given);
     },
   };
   open(failing);
@@ -330,19 +330,19 @@ test('after a lost watch it reads all again, tells so, and does not go back in t
   const store = disturbed();
   const [a] = open(store);
   await put('/r/a/1', 'one');
-  await a.reach(undefined, call);
+  await a.waitUntilFresh(undefined, call);
   let interruptions = 0;
-  a.follow({ changed: () => {}, interrupted: () => interruptions++ });
+  a.subscribe({ onChange: () => {}, onReset: () => interruptions++ });
   const release = store.hold();
   await put('/r/a/1', 'two');
   await put('/r/a/2', 'three');
   memory.compact(await remove('/r/a/1'));
-  const before = a.reached;
+  const before = a.currentRevision;
   store.cut(new Error('compacted'));
   release();
-  await a.reach(undefined, call);
+  await a.waitUntilFresh(undefined, call);
   expect(await contents(a)).toEqual(['2=three']);
-  expect(a.reached).toBeGreaterThan(before);
+  expect(a.currentRevision).toBeGreaterThan(before);
   expect(a.changesAfter(before)).toBeUndefined();
   expect(interruptions).toBe(1);
   expect(reports.map(({ type }) => type)).toEqual(['loaded', 'lost', 'loaded']);
@@ -370,14 +370,14 @@ test('what could not be read is read again alone, and told in its place', async 
   };
   const [a] = open(store);
   const cache = opened[0] as WatchCache<Item>;
-  await cache.filled;
+  await cache.firstLoad;
   const told: string[] = [];
-  a.follow({ changed: ({ key }) => told.push(key), interrupted: () => told.push('interrupted') });
-  const begin = a.reached;
+  a.subscribe({ onChange: ({ key }) => told.push(key), onReset: () => told.push('interrupted') });
+  const begin = a.currentRevision;
   await put('/r/a/before', 'x');
   await put('/r/a/locked', 'secret');
   await put('/r/a/after', 'y');
-  await a.reach(undefined, call);
+  await a.waitUntilFresh(undefined, call);
   const listsBefore = lists;
   const textOfLocked = (): string | undefined => a.get('locked')?.text;
   const unread = textOfLocked();
@@ -400,22 +400,22 @@ describe('when the store turns out to have another history', () => {
     const before = await put('/r/a/kept', 'one');
     await put('/r/a/kept', 'two');
     const newest = await put('/r/a/lost', 'three');
-    await a.reach(undefined, call);
+    await a.waitUntilFresh(undefined, call);
     let interruptions = 0;
-    a.follow({ changed: () => {}, interrupted: () => interruptions++ });
-    a.wrote(newest);
+    a.subscribe({ onChange: () => {}, onReset: () => interruptions++ });
+    a.noteLocalWrite(newest);
     memory.restore(before);
     expect(interruptions).toBe(1);
     expect(() => a.get('kept')).toThrow(HistoryReplacedError);
-    expect(() => a.reach('any', call)).toThrow(HistoryReplacedError);
+    expect(() => a.waitUntilFresh('any', call)).toThrow(HistoryReplacedError);
     expect(() => a.view()).toThrow(HistoryReplacedError);
-    await untilTurned(() => opened[0]?.following === true);
-    await a.reach(undefined, call);
+    await untilTurned(() => opened[0]?.isSynced === true);
+    await a.waitUntilFresh(undefined, call);
     expect(await contents(a)).toEqual(['kept=one']);
-    expect(a.reached).toBe(before);
+    expect(a.currentRevision).toBe(before);
     expect(a.changesAfter(revision(before - 1))).toBeUndefined();
     await put('/r/a/new', 'four');
-    await a.reach(undefined, call);
+    await a.waitUntilFresh(undefined, call);
     expect(await contents(a)).toEqual(['kept=one', 'new=four']);
     expect(reports.map(({ type }) => type)).toEqual(['loaded', 'history replaced', 'loaded']);
   });
@@ -424,10 +424,10 @@ describe('when the store turns out to have another history', () => {
     const store = disturbed();
     const [a] = open(store);
     const at = await put('/r/a/1');
-    await a.reach(undefined, call);
+    await a.waitUntilFresh(undefined, call);
     const release = store.hold();
     await put('/r/a/2');
-    const waiting = a.reach(undefined, call);
+    const waiting = a.waitUntilFresh(undefined, call);
     await new Promise(setImmediate);
     memory.restore(at);
     await expect(waiting).rejects.toThrow(HistoryReplacedError);
@@ -438,12 +438,12 @@ describe('when the store turns out to have another history', () => {
 test('a reader who came a moment ago is not failed because others have waited for long', async () => {
   const clock = handClock();
   const freshness = new Freshness({
-    store: { head: async () => revision(10), askForProgress: () => {}, reopenWatches: () => {} },
+    store: { readLatestRevision: async () => revision(10), requestProgress: () => {}, restartWatches: () => {} },
     clock,
   });
   const later = callUntil(clock.monotonicMs() + 600_000);
   const failures: string[] = [];
-  const wait = (name: string): void => void freshness.newest(later).catch(() => failures.push(name));
+  const wait = (name: string): void => void freshness.waitForLatest(later).catch(() => failures.push(name));
   wait('early');
   await passing(clock, 6_000);
   wait('late');
@@ -457,17 +457,17 @@ test('each read is observed once, by how long it waited for the memory and wheth
   const clock = handClock();
   let head = 10;
   const freshness = new Freshness({
-    store: { head: async () => revision(head), askForProgress: () => {}, reopenWatches: () => {} },
+    store: { readLatestRevision: async () => revision(head), requestProgress: () => {}, restartWatches: () => {} },
     clock,
   });
   const observed: string[] = [];
   const read = (name: string, forMs: number): void =>
     void freshness
-      .newest(callUntil(clock.monotonicMs() + forMs), (waitedMs, succeeded) =>
+      .waitForLatest(callUntil(clock.monotonicMs() + forMs), (waitedMs, succeeded) =>
         observed.push(`${name} ${waitedMs} ${succeeded}`),
       )
       .catch(() => {});
-  freshness.begin(revision(10));
+  freshness.setLoaded(revision(10));
   read('fresh', 600_000);
   read('fresh and short', 1_000);
   await passing(clock, 100);
@@ -493,11 +493,11 @@ test('each read is observed once, by how long it waited for the memory and wheth
 test('readers of a memory that moves on, if slowly, are waited for', async () => {
   const clock = handClock();
   const freshness = new Freshness({
-    store: { head: async () => revision(100), askForProgress: () => {}, reopenWatches: () => {} },
+    store: { readLatestRevision: async () => revision(100), requestProgress: () => {}, restartWatches: () => {} },
     clock,
   });
   let arrived = false;
-  void freshness.newest(callUntil(clock.monotonicMs() + 600_000)).then(() => {
+  void freshness.waitForLatest(callUntil(clock.monotonicMs() + 600_000)).then(() => {
     arrived = true;
   });
   for (let at = 1; at < 100; at++) {
@@ -514,41 +514,45 @@ test('a watch that is behind and stands still begins anew, again and again, and 
   const clock = handClock();
   let reopened = 0;
   const freshness = new Freshness({
-    store: { head: async () => revision(10), askForProgress: () => {}, reopenWatches: () => reopened++ },
+    store: {
+      readLatestRevision: async () => revision(10),
+      requestProgress: () => {},
+      restartWatches: () => reopened++,
+    },
     clock,
-    standstillMs: 1_000,
+    stallMs: 1_000,
   });
-  freshness.begin(revision(5));
-  void freshness.newest(callUntil(clock.monotonicMs() + 600_000)).catch(() => {});
+  freshness.setLoaded(revision(5));
+  void freshness.waitForLatest(callUntil(clock.monotonicMs() + 600_000)).catch(() => {});
   await passing(clock, 900);
   expect(reopened).toBe(0);
   await passing(clock, 400);
   expect(reopened).toBe(1);
   await passing(clock, 1_300);
   expect(reopened).toBe(2);
-  freshness.wrote(revision(10));
-  expect(freshness.told(callUntil(clock.monotonicMs() + 600_000))).toBeUndefined();
+  freshness.noteLocalWrite(revision(10));
+  expect(freshness.waitForLocalWrites(callUntil(clock.monotonicMs() + 600_000))).toBeUndefined();
 });
 
 test('a new replica knows what happened just before it began', async () => {
   const first = await put('/r/a/1', 'one');
   for (let n = 0; n < 6_000; n++) await put('/r/a/1', `${n}`);
   const [a] = open();
-  await a.reach(undefined, call);
+  await a.waitUntilFresh(undefined, call);
   expect(a.changesAfter(first)).toBeUndefined();
-  expect(a.changesAfter(revision(a.reached - 4_000))).toHaveLength(4_000);
+  expect(a.changesAfter(revision(a.currentRevision - 4_000))).toHaveLength(4_000);
 });
 
 test('a collection counts how often it was read anew, its changes and what it holds', async () => {
   await put('/r/a/1');
   const [a, b] = open();
-  await a.reach(undefined, call);
+  await a.waitUntilFresh(undefined, call);
   const loaded = a.statistics;
   expect(loaded).toMatchObject({ objects: 1, initializations: 1, eventsReceived: 0, windowChanges: 0, windowBytes: 0 });
   await put('/r/a/1', 'again');
   await put('/r/a/2');
   await remove('/r/a/2');
-  await a.reach(undefined, call);
+  await a.waitUntilFresh(undefined, call);
   expect(a.statistics).toMatchObject({
     objects: 1,
     initializations: 1,
@@ -564,7 +568,7 @@ test('keys beyond ASCII are in the order of their bytes', async () => {
   const names = ['z', 'é', '\uffee', '😀', 'a'];
   for (const name of names) await put(`/r/a/${name}`, name);
   const [a] = open();
-  await a.reach(undefined, call);
+  await a.waitUntilFresh(undefined, call);
   const { entries } = await memory.list({ prefix: '/r/a/' }, call);
   expect((await contents(a))?.map((line) => line.split('=')[1])).toEqual(entries.map(textOf));
 });
@@ -591,7 +595,7 @@ describe('however many objects and changes there are, one turn of the event loop
     const cache = openWatchCache({
       store: memory,
       prefix: '/r/',
-      forms: [
+      collections: [
         {
           ...plain,
           read: (...entry) => {
@@ -609,7 +613,7 @@ describe('however many objects and changes there are, one turn of the event loop
       report: (event) => reports.push(event),
     });
     opened.push(cache);
-    await cache.filled;
+    await cache.firstLoad;
     await new Promise(setImmediate);
     return cache.collections[0] as Collection<Item>;
   }
@@ -623,7 +627,7 @@ describe('however many objects and changes there are, one turn of the event loop
 
   test('of a load', async () => {
     await create(3_000);
-    memory.compact(await memory.head(call));
+    memory.compact(await memory.readLatestRevision(call));
     const a = await open();
     expect(a.view().items.size).toBe(3_000);
     expect(a.view().terms.size).toBe(3_000);
@@ -637,7 +641,7 @@ describe('however many objects and changes there are, one turn of the event loop
   test('of changes that come together', async () => {
     await create(3_000);
     const a = await open();
-    await a.reach(undefined, call);
+    await a.waitUntilFresh(undefined, call);
     expect(a.view().items.size).toBe(3_000);
     expect(stepsMax).toBeGreaterThan(20);
     expect(stepsMax).toBeLessThan(stepsPerTurnMax);
@@ -648,15 +652,15 @@ describe('however many objects and changes there are, one turn of the event loop
     const at: Revision[] = [];
     for (let n = 0; n < 3; n++) {
       await create(1_000, n * 1_000);
-      at.push(await memory.head(call));
-      await a.reach(undefined, call);
+      at.push(await memory.readLatestRevision(call));
+      await a.waitUntilFresh(undefined, call);
     }
     await new Promise(setImmediate);
     stepsMax = 0;
     expect(await Promise.all(at.map(async (past) => (await a.viewAt(past))?.items.size))).toEqual([
       1_000, 2_000, 3_000,
     ]);
-    const reads = at.map(async (past) => (await a.readPast({ within: '' }, past, call)).items.length);
+    const reads = at.map(async (past) => (await a.listFromStore({ within: '' }, past, call)).items.length);
     expect(await Promise.all(reads)).toEqual([1_000, 2_000, 3_000]);
     await new Promise(setImmediate);
     expect(stepsMax).toBeGreaterThan(20);
@@ -665,13 +669,13 @@ describe('however many objects and changes there are, one turn of the event loop
 
   test('of a catch-up', async () => {
     const a = await open();
-    const begin = a.reached;
+    const begin = a.currentRevision;
     await create(3_000);
-    await a.reach(undefined, call);
+    await a.waitUntilFresh(undefined, call);
     await new Promise(setImmediate);
     stepsMax = 0;
     let wake = (): void => {};
-    const reader = a.catchUp(begin, () => wake());
+    const reader = a.openCatchUp(begin, () => wake());
     let taken = 0;
     for (let sent = begin; taken < 3_000; ) {
       const changes = reader.take(sent, 100);

@@ -1,64 +1,60 @@
 /**
- * Everything below a prefix, in memory, in one order across all collections. One list and one watch feed it; every
- * write below the prefix moves the revision that it has come to. A list and a watch of it can never disagree, because
- * state, changes and revision move together in one turn.
+ * Everything below a prefix in memory, in one order across all collections. One list and one watch feed it, and every write
+ * below the prefix advances its revision. Lists and watches cannot disagree, because state, changes and revision advance
+ * together in one turn of the event loop.
  */
-import { backoff, callUntil, type Clock, type Random, perform, sleep, TurnBudget } from '@cluster-apiserver/base';
+import { backoff, callUntil, type Clock, type Random, sleep, TimeSlice } from '@cluster-apiserver/base';
 import { HistoryReplacedError, RevisionCompactedError } from '../errors.ts';
 import type { HistoryReplaced } from '../etcd/history.ts';
 import { type Revision, revision } from '../revision.ts';
-import type { ChangeSet, Snapshot, Store, Unreadable } from '../store.ts';
-import { type CacheItem, Collection, type CollectionForm } from './collection.ts';
+import type { ChangeSet, Store } from '../store.ts';
+import { type CacheItem, Collection, type CollectionDescriptor } from './collection.ts';
 import { Freshness } from './freshness.ts';
-import { Unreadables } from './unreadables.ts';
+import { loadCollections, pageTimeoutMs } from './load-collections.ts';
+import { UnreadableEntries } from './unreadable-entries.ts';
 
 export interface WatchCacheOptions<Item extends CacheItem> {
   readonly store: Store;
-  /** All of the collections lie below it, and so do the keys that the store keeps for itself. */
+  /** Of all collections, and of the store's internal keys. */
   readonly prefix: string;
-  readonly forms: readonly CollectionForm<Item>[];
+  readonly collections: readonly CollectionDescriptor<Item>[];
   readonly clock: Clock;
   readonly random: Random;
   readonly report: (event: WatchCacheEvent) => void;
-  /** A watch that is behind and has not moved for this long begins anew: about etcd's election timeout. */
-  readonly standstillMs?: number;
+  /** A watch that is behind and makes no progress for this long restarts: about etcd's election timeout. */
+  readonly stallMs?: number;
 }
 
 export type WatchCacheEvent =
   | { readonly type: 'loaded'; readonly items: number; readonly revision: Revision; readonly tookMs: number }
-  /** It begins again from a list. Until that has been read, it answers what it knew, and no fresh reads. */
+  /** The cache lists again. Until then it serves stale reads only. */
   | { readonly type: 'lost'; readonly cause: unknown }
-  /** The store has another history than before: everything is forgotten at once, and read anew. */
+  /** The store has another history than before: the cache is emptied at once and loaded again. */
   | ({ readonly type: 'history replaced' } & HistoryReplaced);
 
 export interface WatchCache<Item extends CacheItem> {
-  /** In the order of their forms. */
+  /** In the order of the options. */
   readonly collections: readonly Collection<Item>[];
-  /** Whether it follows the store. */
-  readonly following: boolean;
-  /** Why it does not follow the store, where something else than the first list is the reason. */
-  readonly lostBecause: unknown;
-  /** How far it has come. */
-  readonly reached: Revision;
-  /** How long ago the store told last how far it is, whether or not there was anything new. */
+  /** Whether it is loaded and receives changes. */
+  readonly isSynced: boolean;
+  /** Why it is not synced; undefined during the first load. */
+  readonly syncError: unknown;
+  /** The cache contains all changes up to this revision. */
+  readonly currentRevision: Revision;
+  /** How long ago the store last reported its progress, with or without changes. */
   readonly progressAgeMs: number;
-  /** How many reads wait for it to move on. */
-  readonly waiting: number;
-  /** Resolves when it has been filled for the first time. */
-  readonly filled: Promise<void>;
-  /** Tries once more to read what could not be read: there are other keys now, or who keeps them is back. */
+  /** How many reads wait for the cache. */
+  readonly waitingReads: number;
+  /** Resolves after the first load. */
+  readonly firstLoad: Promise<void>;
+  /** Decrypts unreadable values again, after keys were reloaded or a KMS plugin has recovered. */
   retryUnreadable(): void;
   close(): Promise<void>;
 }
 
-/** Small enough that a page is quickly made, large enough that 100,000 objects do not take 1,000 round trips. */
-const pageKeys = 2_000;
-const pageTimeoutMs = 30_000;
-
 /**
- * A replica begins this far in the past and is told what happened since: so clients that come over from another
- * replica find the changes that they have not seen yet in memory. Those further behind share a catch-up. More would
- * delay the start by some 80 µs each, and etcd does not tell when a revision was.
+ * A replica loads a state this many revisions ago and then receives the changes since. So clients that come from another
+ * replica find the changes that they have missed in memory. More would delay the start by about 80 µs each.
  */
 const historyRevisions = 5_000;
 
@@ -66,104 +62,84 @@ const restartFirstMs = 20;
 const restartMaxMs = 5_000;
 
 export function openWatchCache<Item extends CacheItem>(options: WatchCacheOptions<Item>): WatchCache<Item> {
-  const { store, prefix, forms, clock, random, report, standstillMs } = options;
-  const freshness = new Freshness({ store, clock, ...(standstillMs !== undefined && { standstillMs }) });
-  const collections = forms.map((form) => new Collection(form, store, freshness, clock));
+  const { store, prefix, clock, random, report, stallMs } = options;
+  const freshness = new Freshness({ store, clock, ...(stallMs !== undefined && { stallMs }) });
+  const collections = options.collections.map((descriptor) => new Collection(descriptor, store, freshness, clock));
   const collectionOf = (key: string): Collection<Item> | undefined =>
-    collections.find(({ form }) => key.startsWith(form.prefix));
+    collections.find(({ descriptor }) => key.startsWith(descriptor.prefix));
+  const unreadableEntries = new UnreadableEntries((entry) => collectionOf(entry.key)?.resolveUnreadable(entry));
+  /** Lists and the watch deliver thousands of entries at once, and share this time. */
+  const slice = new TimeSlice(clock);
+  const firstLoad = Promise.withResolvers<void>();
   const closing = new AbortController();
   const { signal } = closing;
-  /** What the watch or a list may take of one turn: both bring some thousand entries at once. */
-  const turn = new TurnBudget(clock);
-  const first = Promise.withResolvers<void>();
-  let following = false;
-  let lostBecause: unknown;
-  /** Earlier revisions are not the ones that clients know. */
-  let historyFrom = 0;
+  let isSynced = false;
+  let syncError: unknown;
+  /** The first revision of the present history. Clients do not know earlier ones. */
+  let historyStart = 0;
+  /** Aborted if the history is replaced, which ends the present load and watch. */
   let round = new AbortController();
-  const unreadables = new Unreadables((entry) => collectionOf(entry.key)?.amend(entry));
 
   const apply = ({ revision: to, changes }: ChangeSet): void => {
     for (const { key, current } of changes) {
       const collection = collectionOf(key);
       if (!collection) continue;
-      unreadables.note(key, current);
+      unreadableEntries.set(key, current);
       collection.apply(key, current, to);
     }
     freshness.advance(to);
   };
   const stopListening = store.onHistoryReplaced((replaced) => {
-    following = false;
-    lostBecause = new HistoryReplacedError();
-    historyFrom = replaced.now;
-    freshness.forget();
-    unreadables.clear();
-    for (const collection of collections) collection.forget(revision(replaced.now));
+    isSynced = false;
+    syncError = new HistoryReplacedError();
+    historyStart = replaced.now;
+    freshness.replaceHistory();
+    unreadableEntries.clear();
+    for (const collection of collections) collection.replaceHistory(revision(replaced.now));
     round.abort();
     report({ type: 'history replaced', ...replaced });
   });
 
-  const load = async (at: Revision | undefined): Promise<Revision> => {
+  const load = async (at: Revision | undefined, ended: AbortSignal): Promise<Revision> => {
     const startedMs = clock.monotonicMs();
-    const reloads = new Map(collections.map((collection) => [collection, collection.reload()]));
-    const readPage = (after: string | undefined, revision: Revision | undefined): Promise<Snapshot> => {
-      const page = store.list(
-        { prefix, after, limit: pageKeys, revision, keys: 'late' },
-        callUntil(clock.monotonicMs() + pageTimeoutMs),
-      );
-      page.catch(() => {}); // told when it is waited for, if it still is
-      return page;
-    };
-    const { signal: ofRound } = round;
-    const unread: Unreadable[] = [];
-    let items = 0;
-    let next: Promise<Snapshot> | undefined = readPage(undefined, at);
-    let from: Revision;
-    do {
-      const page: Snapshot = await next;
-      signal.throwIfAborted();
-      ofRound.throwIfAborted();
-      from = page.revision;
-      // The store reads the next one while this one is looked into.
-      next = page.remaining > 0 ? readPage(page.entries.at(-1)?.key, from) : undefined;
-      turn.begin();
-      for (const entry of page.entries) {
-        const collection = collectionOf(entry.key);
-        if (!collection) continue;
-        if (entry.unreadable) unread.push(entry);
-        reloads.get(collection)?.add(entry);
-        items++;
-        if (turn.isSpent) await turn.nextTurn();
-      }
-    } while (next);
-    const finish: (() => void)[] = [];
-    for (const reload of reloads.values()) finish.push(await perform(clock, undefined, reload.prepare(from)));
-    signal.throwIfAborted();
-    ofRound.throwIfAborted();
-    unreadables.clear();
-    for (const finishOne of finish) finishOne();
-    for (const entry of unread) unreadables.note(entry.key, entry);
-    freshness.begin(from);
-    following = true;
-    lostBecause = undefined;
-    // While they were being read, who keeps their keys may have come back.
-    if (unread.length > 0) unreadables.retry();
+    const loading = { store, prefix, collections, collectionOf, clock, slice, signal: ended };
+    const { revision: from, items, unreadable, publish } = await loadCollections(loading, at);
+    unreadableEntries.clear();
+    publish();
+    for (const entry of unreadable) unreadableEntries.set(entry.key, entry);
+    freshness.setLoaded(from);
+    isSynced = true;
+    syncError = undefined;
+    // The KMS plugin may have recovered during the load.
+    if (unreadable.length > 0) unreadableEntries.retry();
     report({ type: 'loaded', items, revision: from, tookMs: clock.monotonicMs() - startedMs });
-    first.resolve();
+    firstLoad.resolve();
     return from;
   };
 
-  /** From the past if the store still knows it, else from now. */
-  const loadWithHistory = async (): Promise<Revision> => {
-    const head = await store.head(callUntil(clock.monotonicMs() + pageTimeoutMs));
-    const past = head - historyRevisions;
-    // What was told once is not taken back: a state from before that would be.
-    if (past <= Math.max(1, freshness.reached, historyFrom)) return load(undefined);
+  /** Loads a past state if the store still has it, else the present one. */
+  const loadWithHistory = async (ended: AbortSignal): Promise<Revision> => {
+    const latest = await store.readLatestRevision(callUntil(clock.monotonicMs() + pageTimeoutMs));
+    const past = latest - historyRevisions;
+    // The cache never goes back behind a state that it has served.
+    if (past <= Math.max(1, freshness.currentRevision, historyStart)) return load(undefined, ended);
     try {
-      return await load(revision(past));
+      return await load(revision(past), ended);
     } catch (error) {
-      if (error instanceof RevisionCompactedError) return load(undefined);
+      if (error instanceof RevisionCompactedError) return load(undefined, ended);
       throw error;
+    }
+  };
+
+  const follow = async (from: Revision, ended: AbortSignal, onProgress: () => void): Promise<void> => {
+    for await (const set of store.watch(prefix, from, ended, { withPrevious: false, slowKeys: 'defer' })) {
+      if (ended.aborted) return;
+      onProgress();
+      slice.resume();
+      apply(set);
+      if (!slice.shouldYield()) continue;
+      await slice.yieldToEventLoop();
+      if (ended.aborted) return;
     }
   };
 
@@ -172,51 +148,41 @@ export function openWatchCache<Item extends CacheItem>(options: WatchCacheOption
     while (!signal.aborted) {
       try {
         round = new AbortController();
-        const from = await loadWithHistory();
         const ended = AbortSignal.any([signal, round.signal]);
-        for await (const set of store.watch(prefix, from, ended, 'untold', 'late')) {
-          if (ended.aborted) break;
-          pauses.reset();
-          turn.begin();
-          apply(set);
-          if (!turn.isSpent) continue;
-          await turn.nextTurn();
-          if (ended.aborted) break;
-        }
+        await follow(await loadWithHistory(ended), ended, () => pauses.reset());
       } catch (cause) {
         if (signal.aborted) return;
-        following = false;
+        isSynced = false;
         if (!round.signal.aborted) {
-          // What was reported already is not reported again with each attempt to begin anew.
-          if (String(cause) !== String(lostBecause)) report({ type: 'lost', cause });
-          lostBecause = cause;
+          // Reported once, and not with every failed attempt to load again.
+          if (String(cause) !== String(syncError)) report({ type: 'lost', cause });
+          syncError = cause;
         }
       }
-      // Ends early, by the signal, when the server closes.
-      await sleep(clock, pauses.nextMs(), signal).catch(() => {});
+      await sleep(clock, pauses.nextMs(), signal).catch(() => {}); // ends early when the server closes
     }
   };
   const running = run();
 
   return {
     collections,
-    get following() {
-      return following;
+    get isSynced() {
+      return isSynced;
     },
-    get lostBecause() {
-      return lostBecause;
+    get syncError() {
+      return syncError;
     },
-    get reached() {
-      return freshness.reached;
+    get currentRevision() {
+      return freshness.currentRevision;
     },
     get progressAgeMs() {
       return freshness.progressAgeMs;
     },
-    get waiting() {
-      return freshness.waiting;
+    get waitingReads() {
+      return freshness.waiterCount;
     },
-    filled: first.promise,
-    retryUnreadable: () => unreadables.retry(),
+    firstLoad: firstLoad.promise,
+    retryUnreadable: () => unreadableEntries.retry(),
     close: async () => {
       closing.abort();
       for (const collection of collections) collection.close();

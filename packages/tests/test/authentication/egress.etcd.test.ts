@@ -6,7 +6,7 @@ import http, { type IncomingMessage } from 'node:http';
 import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
-import { Scope } from '@cluster-apiserver/base';
+import { CleanupStack } from '@cluster-apiserver/base';
 import { ask, nameIn } from './caller.ts';
 import { believes, configuration, serve } from './configuration.ts';
 import { type RealIssuer, startIssuer } from './issuer.ts';
@@ -22,10 +22,10 @@ const through = (issuer: RealIssuer, egressSelectorType: string): string => {
 const flags = ['--egress-selector-config-file=egress.yaml'];
 
 test('an issuer is reached through the proxy of its direction, and through nothing else', async () => {
-  const scope = new Scope();
+  const scope = new CleanupStack();
   try {
     const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'egress-'));
-    scope.onClose('directory', () => fs.rmSync(directory, { recursive: true }));
+    scope.defer('directory', () => fs.rmSync(directory, { recursive: true }));
     const socket = path.join(directory, 'proxy.sock');
     const asked: string[] = [];
     let open = true;
@@ -40,10 +40,10 @@ test('an issuer is reached through the proxy of its direction, and through nothi
       client.on('close', () => there.destroy());
     });
     proxy.listen(socket);
-    scope.onClose('proxy', () => void proxy.close());
+    scope.defer('proxy', () => void proxy.close());
     await once(proxy, 'listening');
     const issuer = await startIssuer();
-    scope.onClose('issuer', () => issuer.close());
+    scope.defer('issuer', () => issuer.close());
 
     const selections = egress(
       { name: 'cluster', connection: { proxyProtocol: 'HTTPConnect', transport: { uds: { udsName: socket } } } },
@@ -51,7 +51,7 @@ test('an issuer is reached through the proxy of its direction, and through nothi
     );
     const options = { flags, files: { 'egress.yaml': selections }, errorsExpected: true };
     const server = await serve(through(issuer, 'cluster'), options);
-    scope.onClose('server', () => server.close());
+    scope.defer('server', () => server.close());
     expect(nameIn(await ask(server, await issuer.token()))).toBe('p:robot');
     const place = `localhost:${new URL(issuer.url).port}`;
     expect(asked).toEqual([place, place]); // for the discovery and for the keys
@@ -59,13 +59,13 @@ test('an issuer is reached through the proxy of its direction, and through nothi
     open = false;
     issuer.asked.length = 0;
     const other = await serve(through(issuer, 'cluster'), { ...options, etcd: server.etcd });
-    scope.onClose('the other', () => other.close());
+    scope.defer('the other', () => other.close());
     expect((await ask(other, await issuer.sign({}))).status).toBe(401);
     expect(other.logged.find((line) => line.includes('cannot fetch the keys of an issuer'))).toContain('503');
     expect(issuer.asked).toEqual([]);
 
     const direct = await serve(through(issuer, 'controlplane'), { ...options, etcd: server.etcd });
-    scope.onClose('the direct one', () => direct.close());
+    scope.defer('the direct one', () => direct.close());
     expect(nameIn(await ask(direct, await issuer.sign({})))).toBe('p:robot');
     expect(asked).toHaveLength(3);
   } finally {

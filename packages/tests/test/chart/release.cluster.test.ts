@@ -6,7 +6,7 @@ import type { IncomingMessage } from 'node:http';
 import https from 'node:https';
 import os from 'node:os';
 import path from 'node:path';
-import { Scope } from '@cluster-apiserver/base';
+import { CleanupStack } from '@cluster-apiserver/base';
 import { until } from '../../../base/test/until.ts';
 import { etcdctl, freePorts } from '../../../storage/test/real-etcd.ts';
 import { describeWithKubectl } from '../kubectl/kubectl.ts';
@@ -105,7 +105,7 @@ interface Replica {
 }
 
 describeWithHelm('the pods of a release', () => {
-  const scope = new Scope();
+  const scope = new CleanupStack();
   let directory: string;
   let manifests: readonly Manifest[];
   let replicas: readonly [Replica, Replica];
@@ -121,7 +121,7 @@ describeWithHelm('the pods of a release', () => {
 
   beforeAll(async () => {
     directory = fs.mkdtempSync(path.join(os.tmpdir(), 'release-'));
-    scope.onClose('files', () => fs.rmSync(directory, { recursive: true, force: true }));
+    scope.defer('files', () => fs.rmSync(directory, { recursive: true, force: true }));
     manifests = [...render(['trial-three-members-values.yaml'], withAnonymous(probePaths)), encryption];
     const secret = (of: string, key: string): string =>
       Buffer.from(
@@ -145,7 +145,7 @@ describeWithHelm('the pods of a release', () => {
         addresses,
         ...options,
       });
-      scope.onClose(podName, async () => void (await container.stop()));
+      scope.defer(podName, async () => void (await container.stop()));
       return container;
     };
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { Scope, seededRandom, sleep, systemClock as clock } from '@cluster-apiserver/base';
+import { CleanupStack, seededRandom, sleep, systemClock as clock } from '@cluster-apiserver/base';
 import { CoreV1Api, type KubernetesObject, makeInformer } from '@kubernetes/client-node';
 import { type Cluster, startCluster } from '../cluster.ts';
 import { until } from '../../../base/test/until.ts';
@@ -26,13 +26,13 @@ const restarts = (['SIGTERM', 'SIGKILL'] as const).flatMap((signal) => [0, 1].ma
 
 let cluster: Cluster;
 let clients: readonly Client[];
-const scope = new Scope();
+const scope = new CleanupStack();
 
 beforeAll(async () => {
   cluster = await startCluster({ replicas: 2, etcdMembers: 1 });
-  scope.onClose('cluster', () => cluster.stop());
+  scope.defer('cluster', () => cluster.stop());
   clients = Array.from({ length: loadClients }, () => http1Client(cluster.pids().front.url, cluster));
-  for (const client of clients) scope.onClose('client', () => client.close());
+  for (const client of clients) scope.defer('client', () => client.close());
 }, slowTestMs);
 
 afterAll(() => scope.close((what, error) => console.error(what, error)), slowTestMs);

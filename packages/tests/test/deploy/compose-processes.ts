@@ -1,4 +1,4 @@
-import { Scope } from '@cluster-apiserver/base';
+import { CleanupStack } from '@cluster-apiserver/base';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
@@ -48,9 +48,9 @@ const readyMs = 60_000;
 const members = ['etcd-1', 'etcd-2', 'etcd-3'];
 
 export async function startComposeProcesses(): Promise<ComposeProcesses> {
-  const scope = new Scope();
+  const scope = new CleanupStack();
   const home = fs.mkdtempSync(path.join(os.tmpdir(), 'compose-'));
-  scope.onClose('files', () => fs.rmSync(home, { recursive: true, force: true }));
+  scope.defer('files', () => fs.rmSync(home, { recursive: true, force: true }));
   try {
     return await start(home, scope);
   } catch (error) {
@@ -59,7 +59,7 @@ export async function startComposeProcesses(): Promise<ComposeProcesses> {
   }
 }
 
-async function start(home: string, scope: Scope): Promise<ComposeProcesses> {
+async function start(home: string, scope: CleanupStack): Promise<ComposeProcesses> {
   const { services } = readComposeFile();
   const names = Object.keys(services).filter((name) => name.startsWith('apiserver-'));
   const freePorts = portsOf(names.length + members.length * 3 + 2);
@@ -87,7 +87,7 @@ async function start(home: string, scope: Scope): Promise<ComposeProcesses> {
     const env = { PATH: process.env.PATH, ...Object.fromEntries(variables), ETCD_LISTEN_METRICS_URLS: '' };
     return run(process.env.ETCD_BIN ?? 'etcd', [], env, path.join(home, `${member}.log`));
   });
-  scope.onClose('etcd', () => allEnded(etcd));
+  scope.defer('etcd', () => allEnded(etcd));
 
   const replicas = await Promise.all(
     names.map(async (name) => {
@@ -96,7 +96,7 @@ async function start(home: string, scope: Scope): Promise<ComposeProcesses> {
       return replicaOf(name, securePort, services[name]?.command ?? [], { home, here });
     }),
   );
-  scope.onClose('replicas', async () => void (await Promise.all(replicas.map((replica) => replica.end()))));
+  scope.defer('replicas', async () => void (await Promise.all(replicas.map((replica) => replica.end()))));
   const ca = fs.readFileSync(path.join(home, 'credentials', 'ca.crt'));
   await Promise.all(replicas.map((replica) => replica.restart()));
 
@@ -116,7 +116,7 @@ async function start(home: string, scope: Scope): Promise<ComposeProcesses> {
     { PATH: process.env.PATH },
     path.join(home, 'haproxy.log'),
   );
-  scope.onClose('load balancer', () => allEnded([balancer], 'SIGKILL'));
+  scope.defer('load balancer', () => allEnded([balancer], 'SIGKILL'));
   await until('the load balancer', () => isReady(url), readyMs);
   const identity = (user: string): Identity => ({
     cert: fs.readFileSync(path.join(home, 'credentials', `${user}.crt`)),

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { Scope, sleep, systemClock as clock } from '@cluster-apiserver/base';
+import { CleanupStack, sleep, systemClock as clock } from '@cluster-apiserver/base';
 import { spawn, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import https from 'node:https';
@@ -23,7 +23,7 @@ const slowTestMs = 400_000;
 const replicas = ['apiserver-1', 'apiserver-2', 'apiserver-3'];
 
 group(compose ? 'docker-compose.yml' : 'skipped: npm run compose tests it; docker-compose.yml', () => {
-  const scope = new Scope();
+  const scope = new CleanupStack();
   // A copy of the checkout as far as it is mounted, so that a cluster of the user's own keeps its credentials.
   let directory = '';
   let project = '';
@@ -60,8 +60,8 @@ group(compose ? 'docker-compose.yml' : 'skipped: npm run compose tests it; docke
       filter: (file) => !/credentials\/[^.]/.test(file),
     });
     port = await freePort();
-    scope.onClose('directory', () => fs.rmSync(directory, { recursive: true, force: true }));
-    scope.onClose('cluster', () => void runCompose('down', '--volumes', '--timeout', '5'));
+    scope.defer('directory', () => fs.rmSync(directory, { recursive: true, force: true }));
+    scope.defer('cluster', () => void runCompose('down', '--volumes', '--timeout', '5'));
     try {
       runCompose('up', '--detach', '--no-build');
     } catch (error) {
@@ -189,7 +189,7 @@ group(compose ? 'docker-compose.yml' : 'skipped: npm run compose tests it; docke
       const up = [...first, '--profile', 'kms', 'up', '--detach', '--no-build'];
       const { status, stderr } = spawnSync(program, up, { cwd: directory, env: withKms, encoding: 'utf8' });
       expect({ status, stderr }).toMatchObject({ status: 0 });
-      scope.onClose('plugin', () => void runCompose('--profile', 'kms', 'rm', '--stop', '--force', 'kms'));
+      scope.defer('plugin', () => void runCompose('--profile', 'kms', 'rm', '--stop', '--force', 'kms'));
       const kubeconfig = path.join(directory, 'deploy', 'compose', 'credentials', 'kubeconfig');
       run('kubectl', ['--kubeconfig', kubeconfig, 'create', 'serviceaccount', 'sealed', '--namespace', 'team-a']);
       const key = '/registry/serviceaccounts/team-a/sealed';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { loadAuthenticationConfiguration, loadEncryptionConfiguration } from '@cluster-apiserver/config';
-import { Scope, sleep, systemClock as clock } from '@cluster-apiserver/base';
+import { CleanupStack, sleep, systemClock as clock } from '@cluster-apiserver/base';
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import https from 'node:https';
 import tls from 'node:tls';
@@ -16,11 +16,11 @@ const accounts = '/api/v1/namespaces/team/serviceaccounts';
 
 describeWithHaproxy('behind the load balancer', () => {
   let cluster: ComposeProcesses;
-  const scope = new Scope();
+  const scope = new CleanupStack();
 
   beforeAll(async () => {
     cluster = await startComposeProcesses();
-    scope.onClose('cluster', () => cluster.stop());
+    scope.defer('cluster', () => cluster.stop());
   }, slowTestMs);
   afterAll(() => scope.close((what, error) => console.error(what, error)), slowTestMs);
 

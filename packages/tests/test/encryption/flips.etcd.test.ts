@@ -15,7 +15,7 @@ import {
   kmsV1Service,
   kmsV2,
   kmsV2Service,
-  prefixed,
+  prefixTransformer,
   secretbox,
   type Transformer,
 } from '@cluster-apiserver/storage';
@@ -28,9 +28,15 @@ import { configuration, create, file, flags, flipped, keyed, keyOf, plugins, raw
 const socket = path.join(os.tmpdir(), `kms-flips-${process.pid}.sock`);
 const random = systemRandom();
 const key = Buffer.alloc(32, 'a'); // as keyed() makes it
-const nobody = { used: () => {}, told: () => {}, toldNone: () => {}, missed: () => {}, held: () => {} };
-const options = { clock, random, measures: nobody, recovered: () => {}, failed: () => {} };
-const connection = { socket, timeoutMs: 5_000, clock, called: () => {} };
+const nobody = {
+  keyUsed: () => {},
+  keyIdReported: () => {},
+  keyIdInvalid: () => {},
+  cacheMissed: () => {},
+  cacheSized: () => {},
+};
+const options = { clock, random, measures: nobody, onRecovered: () => {}, onUnhealthy: () => {} };
+const connection = { socket, timeoutMs: 5_000, clock, onCall: () => {} };
 
 let etcd: RealEtcd;
 let plugin: RealPlugin;
@@ -50,7 +56,7 @@ afterAll(async () => {
 
 async function behind(one: KmsPlugin): Promise<Transformer> {
   opened.push(one);
-  await one.asked;
+  await one.firstCheck;
   return one.transformer;
 }
 
@@ -66,7 +72,7 @@ const providers: readonly {
     name: 'aesgcm',
     provider: keyed('aesgcm', 'a'),
     prefix: 'k8s:enc:aesgcm:v1:a:',
-    open: () => aesGcm({ key: createSecretKey(key), random, drewNonce: () => {} }),
+    open: () => aesGcm({ key: createSecretKey(key), random, onNonce: () => {} }),
     own: ({ length }) => [0, length],
   },
   {
@@ -99,7 +105,7 @@ test.each(providers)('$name', async ({ name, provider, prefix, open, own }) => {
   await create(server, robot);
   const value = await raw(server, robot);
   await server.close();
-  const transformer = prefixed([{ prefix, transformer: await open() }]);
+  const transformer = prefixTransformer([{ prefix, transformer: await open() }]);
   const read = async (bytes: Buffer): Promise<string> =>
     (await transformer.fromStorage(bytes, keyOf(robot))).value.toString();
   const whole = await read(value);

@@ -7,7 +7,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { Scope, seededRandom, sleep, systemClock as clock } from '@cluster-apiserver/base';
+import { CleanupStack, seededRandom, sleep, systemClock as clock } from '@cluster-apiserver/base';
 import { until } from '../../../base/test/until.ts';
 import { type RealPlugin, startPlugin } from '../../../storage/test/kms-plugin.ts';
 import { etcdctl, type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
@@ -29,7 +29,7 @@ const faultMs = 4_000;
 const answersBetween = 100;
 const recoveryMs = 30_000;
 
-const scope = new Scope();
+const scope = new CleanupStack();
 let etcd: RealEtcd;
 let cluster: Cluster;
 let plugin: RealPlugin;
@@ -39,12 +39,12 @@ let aside: readonly Client[];
 
 beforeAll(async () => {
   etcd = await startEtcd({ members: 3 });
-  scope.onClose('etcd', () => etcd.stop());
+  scope.defer('etcd', () => etcd.stop());
   const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'faults-'));
-  scope.onClose('directory', () => fs.rmSync(directory, { recursive: true, force: true }));
+  scope.defer('directory', () => fs.rmSync(directory, { recursive: true, force: true }));
   const socket = path.join(directory, 'kms.sock');
   plugin = await startPlugin(socket);
-  scope.onClose('plugin', () => plugin.stop());
+  scope.defer('plugin', () => plugin.stop());
   const encryption = path.join(directory, 'encryption.json');
   fs.writeFileSync(encryption, eventsBehind(socket));
   cluster = await startCluster({
@@ -52,11 +52,11 @@ beforeAll(async () => {
     etcdMembers: etcd.endpoints,
     replicaFlags: ['--etcd-compaction-interval=0', `--encryption-provider-config=${encryption}`],
   });
-  scope.onClose('cluster', () => cluster.stop());
+  scope.defer('cluster', () => cluster.stop());
   const { front, replicas } = cluster.pids();
   const client = (url: string): Client => {
     const made = http1Client(url, cluster);
-    scope.onClose('client', () => made.close());
+    scope.defer('client', () => made.close());
     return made;
   };
   const urls = replicas.map(({ url }) => url);
@@ -65,7 +65,7 @@ beforeAll(async () => {
   load = mixedLoad([client(front.url), client(front.url), alternating(), alternating()], seededRandom(7), {
     thinkMs: 10,
   });
-  scope.onClose('load', () => load.stop());
+  scope.defer('load', () => load.stop());
 }, slowTestMs);
 afterAll(() => scope.close((what, error) => console.error(what, error)), slowTestMs);
 

@@ -12,7 +12,7 @@ import { StepCounter } from './step-count.ts';
 const counter = new StepCounter(/\/packages\/(?!tests\/test\/hostile\/step-count)|\/js-yaml\/|\/protobufjs\//);
 const model = await import('@cluster-apiserver/model');
 const cel = await import('@cluster-apiserver/expressions');
-const { atOnce } = await import('@cluster-apiserver/base');
+const { runSync } = await import('@cluster-apiserver/base');
 const { kinds } = await import('@cluster-apiserver/kinds');
 
 afterAll(() => counter.close());
@@ -81,7 +81,7 @@ const owned = (n: number, perEntry = 1): object[] =>
     },
   }));
 const apply = (live: KubeObject, configuration: object, force = true): unknown =>
-  atOnce(
+  runSync(
     model.applyAsKubectlDid(
       schema,
       live,
@@ -297,14 +297,14 @@ function operations(n: number, operation: (i: number) => object, count = n): () 
     ),
   };
   const value = numbers(count).map(operation);
-  return () => atOnce(model.patchedByOperations(document, model.readJsonPatch(value)));
+  return () => runSync(model.patchedByOperations(document, model.readJsonPatch(value)));
 }
 
 const kubectlAnnotation = 'kubectl.kubernetes.io/last-applied-configuration';
 const fieldSets: readonly Case[] = [
   [
     'of a create',
-    (n) => () => atOnce(model.managedFieldsAfterUpdate(schema, empty, account({}, { secrets: secrets(n) }), writer)),
+    (n) => () => runSync(model.managedFieldsAfterUpdate(schema, empty, account({}, { secrets: secrets(n) }), writer)),
   ],
   [
     'of an update that changes all',
@@ -362,7 +362,7 @@ const fieldSets: readonly Case[] = [
       const annotations = { [kubectlAnnotation]: JSON.stringify(configuration) };
       const live = account({ annotations, managedFields: owned(1, n) }, { secrets: secrets(n) });
       const applied = model.readApplied(schema, configuration, () => {});
-      atOnce(model.applyAsKubectlDid(schema, live, empty, applied, { ...applier, manager: 'kubectl' }));
+      runSync(model.applyAsKubectlDid(schema, live, empty, applied, { ...applier, manager: 'kubectl' }));
     },
   ],
   ['compared', (n) => () => model.sameOwnership(owned(n), owned(n))],
@@ -370,7 +370,7 @@ const fieldSets: readonly Case[] = [
 ];
 function updated(live: KubeObject, change: { readonly metadata?: object; readonly secrets?: object[] }): () => unknown {
   const next = { ...live, ...change, metadata: { ...live.metadata, ...change.metadata } };
-  return () => atOnce(model.managedFieldsAfterUpdate(schema, live, next, writer));
+  return () => runSync(model.managedFieldsAfterUpdate(schema, live, next, writer));
 }
 function nested(n: number): object[] {
   return [{ ...owned(1)[0], fieldsV1: JSON.parse(`${'{"f:a":'.repeat(n)}{}${'}'.repeat(n)}`) as object }];

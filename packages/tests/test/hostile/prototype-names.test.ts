@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { atOnce } from '@cluster-apiserver/base';
+import { runSync } from '@cluster-apiserver/base';
 import {
   applyAsKubectlDid,
   decode,
@@ -70,11 +70,11 @@ describe.each(names)('%s', (name) => {
       { op: 'test', path, value: null },
       { op: 'add', path, value: 'x' },
     ]);
-    expect(change(atOnce(patchedByOperations(before, add)))).toEqual(plain);
+    expect(change(runSync(patchedByOperations(before, add)))).toEqual(plain);
     const remove = readJsonPatch([{ op: 'remove', path }]);
-    expect(() => atOnce(patchedByOperations(before, remove))).toThrow('nothing is at');
+    expect(() => runSync(patchedByOperations(before, remove))).toThrow('nothing is at');
     const unknown = readJsonPatch([{ op: name, path, value: 1 }]);
-    expect(() => atOnce(patchedByOperations(before, unknown))).toThrow('op must be');
+    expect(() => runSync(patchedByOperations(before, unknown))).toThrow('op must be');
     expect(() => strategicallyMergedBy(schema, before, { $patch: name })).toThrow('unknown $patch directive');
   });
 
@@ -109,14 +109,14 @@ describe.each(names)('%s', (name) => {
     const empty = canonical({ kind: 'ServiceAccount', apiVersion: 'v1', metadata: {} });
     const live = account({});
     const next = { ...account(plain), metadata: { annotations: plain } as never };
-    const owned = atOnce(managedFieldsAfterUpdate(schema, empty, next, writer));
+    const owned = runSync(managedFieldsAfterUpdate(schema, empty, next, writer));
     expect(JSON.stringify(owned)).toContain(JSON.stringify(`f:${name}`));
     const configuration = { kind: 'ServiceAccount', apiVersion: 'v1', metadata: { name: 'a', annotations: plain } };
     const applied = readApplied(schema, configuration, () => {});
-    const after = atOnce(applyAsKubectlDid(schema, live, empty, applied, { ...writer, force: false }));
+    const after = runSync(applyAsKubectlDid(schema, live, empty, applied, { ...writer, force: false }));
     expect(after.metadata.annotations).toEqual(plain);
     const dropped = readApplied(schema, { ...configuration, metadata: { name: 'a' } }, () => {});
-    const without = atOnce(applyAsKubectlDid(schema, after, empty, dropped, { ...writer, force: false }));
+    const without = runSync(applyAsKubectlDid(schema, after, empty, dropped, { ...writer, force: false }));
     expect(without.metadata.annotations ?? {}).toEqual({});
   });
 });

@@ -6,7 +6,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
-import { Scope } from '@cluster-apiserver/base';
+import { CleanupStack } from '@cluster-apiserver/base';
 import { kinds } from '@cluster-apiserver/kinds';
 import { until } from '../../../base/test/until.ts';
 import { serveKinds } from '../serve-kinds.ts';
@@ -50,12 +50,12 @@ export interface Running {
 const sawLimitMs = 20_000;
 
 export async function openKubectl(options: Parameters<typeof serveKinds>[1] = {}): Promise<Kubectl> {
-  const scope = new Scope();
+  const scope = new CleanupStack();
   const server = await serveKinds(kinds, options);
-  scope.onClose('server', () => server.close());
+  scope.defer('server', () => server.close());
   // Its home, so that it finds no configuration and no cache but its own.
   const home = fs.mkdtempSync(path.join(os.tmpdir(), 'kubectl-'));
-  scope.onClose('home', () => fs.rmSync(home, { recursive: true, force: true }));
+  scope.defer('home', () => fs.rmSync(home, { recursive: true, force: true }));
   const authority = path.join(home, 'ca.crt');
   fs.writeFileSync(authority, server.certificate);
   const access = [`--server=${server.url}`, `--certificate-authority=${authority}`, `--token=${server.token}`];
@@ -79,7 +79,7 @@ export async function openKubectl(options: Parameters<typeof serveKinds>[1] = {}
     },
     begin: (command) => {
       const child = spawned(command);
-      scope.onClose('kubectl', () => ended(child));
+      scope.defer('kubectl', () => ended(child));
       let output = '';
       for (const stream of [child.stdout, child.stderr])
         stream.on('data', (piece: Buffer) => (output += piece.toString()));

@@ -5,7 +5,7 @@ import type { IncomingMessage } from 'node:http';
 import https from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Scope, systemClock, systemRandom } from '@cluster-apiserver/base';
+import { CleanupStack, systemClock, systemRandom } from '@cluster-apiserver/base';
 import { createAuthority } from '@cluster-apiserver/certificates';
 import { kinds } from '@cluster-apiserver/kinds';
 import { startPlugin } from '../../../storage/test/kms-plugin.ts';
@@ -29,14 +29,14 @@ export interface Scraped {
 const policy = { apiVersion: 'abac.authorization.kubernetes.io/v1beta1', kind: 'Policy' };
 
 export async function serveConfigured(): Promise<ConfiguredServer> {
-  const scope = new Scope();
+  const scope = new CleanupStack();
   const folder = mkdtempSync(join(tmpdir(), 'metrics-'));
-  scope.onClose('folder', () => rmSync(folder, { recursive: true }));
+  scope.defer('folder', () => rmSync(folder, { recursive: true }));
   const socket = join(folder, 'kms.sock');
   const plugin = await startPlugin(socket);
-  scope.onClose('plugin', () => plugin.stop());
+  scope.defer('plugin', () => plugin.stop());
   const receiver = await startReceiver();
-  scope.onClose('receiver of traces', () => receiver.stop());
+  scope.defer('receiver of traces', () => receiver.stop());
   const authority = await createAuthority('clients', systemClock, systemRandom());
   const server = await serveKinds(kinds, {
     flags: [

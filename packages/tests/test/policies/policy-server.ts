@@ -170,7 +170,7 @@ export async function openPolicyServer({
       const found = resources.find((resource) => resource.kind.kind === kind);
       return found && known(found, undefined, name)?.object;
     },
-    refresh: async (call) => resourceOf(policiesOf.validating).collection.reach(undefined, call),
+    refresh: async (call) => resourceOf(policiesOf.validating).collection.waitUntilFresh(undefined, call),
   });
   inForce = admission([rights, mutating, mutatingWebhooks, ...later, validating, validatingWebhooks]);
 

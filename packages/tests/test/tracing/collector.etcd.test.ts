@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { Scope } from '@cluster-apiserver/base';
+import { CleanupStack } from '@cluster-apiserver/base';
 import { until } from '../../../base/test/until.ts';
 import { freePorts, startEtcd } from '../../../storage/test/real-etcd.ts';
 import { million, serveTraced } from './traced.ts';
@@ -38,18 +38,18 @@ interface Attribute {
     : 'skipped: there is no OpenTelemetry Collector in .cache or OTEL_COLLECTOR_BIN',
   () => {
     test('writes down the trace of a request', async () => {
-      const scope = new Scope();
+      const scope = new CleanupStack();
       const home = fs.mkdtempSync(path.join(os.tmpdir(), 'collector-'));
-      scope.onClose('files', () => fs.rmSync(home, { recursive: true }));
+      scope.defer('files', () => fs.rmSync(home, { recursive: true }));
       try {
         const file = path.join(home, 'traces.json');
         const [port] = await freePorts(1);
         const endpoint = `127.0.0.1:${port}`;
-        scope.onClose('collector', await startCollector(endpoint, file));
+        scope.defer('collector', await startCollector(endpoint, file));
         const etcd = await startEtcd();
-        scope.onClose('etcd', () => etcd.stop());
+        scope.defer('etcd', () => etcd.stop());
         const server = await serveTraced({ endpoint, samplingRatePerMillion: million }, { etcd });
-        scope.onClose('server', () => server.close());
+        scope.defer('server', () => server.close());
         expect((await server.ask('GET', '/api/v1/namespaces/default/serviceaccounts')).status).toBe(200);
         const { resource, scopeSpans } = await until('the trace', () => batchWithList(file));
         const spans = scopeSpans.flatMap((one) => one.spans);

@@ -1,7 +1,7 @@
 /** etcd has spans of its own, which become a part of our traces. */
 import { describe, expect, test } from '@jest/globals';
 import { spawnSync } from 'node:child_process';
-import { Scope } from '@cluster-apiserver/base';
+import { CleanupStack } from '@cluster-apiserver/base';
 import { until } from '../../../base/test/until.ts';
 import { startEtcd } from '../../../storage/test/real-etcd.ts';
 import { startReceiver } from '../../../telemetry/test/otlp-receiver.ts';
@@ -15,17 +15,17 @@ const canTrace = experimental !== undefined;
 
 (canTrace ? describe : describe.skip)(canTrace ? 'etcd' : 'skipped: this etcd has no tracing', () => {
   test('takes its part in the trace of a write', async () => {
-    const scope = new Scope();
+    const scope = new CleanupStack();
     try {
       const receiver = await startReceiver();
-      scope.onClose('receiver', () => receiver.stop());
+      scope.defer('receiver', () => receiver.stop());
       const flag = `--${experimental}distributed-tracing`;
       const etcd = await startEtcd({
         flags: [`--${experimental}enable-distributed-tracing`, `${flag}-address=${receiver.address}`],
       });
-      scope.onClose('etcd', () => etcd.stop());
+      scope.defer('etcd', () => etcd.stop());
       const server = await serveTraced({ endpoint: receiver.address, samplingRatePerMillion: million }, { etcd });
-      scope.onClose('server', () => server.close());
+      scope.defer('server', () => server.close());
       const request = {
         method: 'POST',
         path: '/api/v1/namespaces/default/serviceaccounts',

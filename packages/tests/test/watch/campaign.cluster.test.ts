@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { type Random, Scope, seededRandom, systemClock as clock } from '@cluster-apiserver/base';
+import { type Random, CleanupStack, seededRandom, systemClock as clock } from '@cluster-apiserver/base';
 import { repetitions } from '../../../base/test/soak.ts';
 import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
 import { startProxy, type TcpProxy } from '../../../storage/test/tcp-proxy.ts';
@@ -43,26 +43,26 @@ let cluster: Cluster;
 let clientLines: readonly TcpProxy[];
 let replicaClients: readonly Client[];
 let clients: readonly Client[];
-const scope = new Scope();
+const scope = new CleanupStack();
 
 beforeAll(async () => {
   etcd = await startEtcd({ members: 3 });
-  scope.onClose('etcd', () => etcd.stop());
+  scope.defer('etcd', () => etcd.stop());
   lines = await Promise.all(etcd.endpoints.map(startProxy));
   cluster = await startCluster({
     replicas: 3,
     etcdMembers: lines.map(({ endpoint }) => endpoint),
     replicaFlags: ['--etcd-compaction-interval=0'],
   });
-  scope.onClose('cluster', () => cluster.stop());
+  scope.defer('cluster', () => cluster.stop());
   const { front, replicas } = cluster.pids();
   clientLines = await Promise.all(replicas.map(({ url }) => startProxy(url)));
-  for (const line of [...lines, ...clientLines]) scope.onClose('line', () => line.close());
+  for (const line of [...lines, ...clientLines]) scope.defer('line', () => line.close());
   replicaClients = replicas.map(({ url }) => http1Client(url, cluster));
   clients = [front, ...replicas].flatMap(({ url }) =>
     Array.from({ length: clientsEach }, () => http1Client(url, cluster)),
   );
-  for (const client of [...replicaClients, ...clients]) scope.onClose('client', () => client.close());
+  for (const client of [...replicaClients, ...clients]) scope.defer('client', () => client.close());
 }, slowTestMs);
 
 afterAll(() => scope.close((what, error) => console.error(what, error)), slowTestMs);
@@ -72,14 +72,14 @@ test(
   async () => {
     const random = seededRandom(seed);
     const recorder = record(etcd.endpoints, keyPrefix);
-    scope.onClose('recorder', () => recorder.stop());
+    scope.defer('recorder', () => recorder.stop());
     const load = mixedLoad(clients, random, { thinkMs });
     await until('something that was written', () => recorder.revision > 0 || undefined, recoveryMs);
     const compactor = keepCompacting(etcd.endpoints, recorder, compactionIntervalMs);
-    scope.onClose('compactor', () => compactor.stop());
+    scope.defer('compactor', () => compactor.stop());
     const watchers = startWatchers(random, recorder);
     const leave = async (): Promise<void> => void (await Promise.all(watchers.map((watcher) => watcher.stop())));
-    scope.onClose('watchers', leave);
+    scope.defer('watchers', leave);
     const delivered = (): number => watchers.reduce((sum, { deliveredEvents }) => sum + deliveredEvents, 0);
     const beganMs = clock.monotonicMs();
     const answers = async (count: number): Promise<void> => {
@@ -151,7 +151,7 @@ test(
 
 function startWatchers(random: Random, recorder: Recorder): readonly Watcher[] {
   const wires = { 'HTTP/1.1': http1Wire(cluster), 'HTTP/2': http2Wire(cluster) };
-  for (const wire of Object.values(wires)) scope.onClose('wire', () => wire.close());
+  for (const wire of Object.values(wires)) scope.defer('wire', () => wire.close());
   const { front, replicas } = cluster.pids();
   const urls = {
     replicas: replicas.map(({ url }) => url),

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from 'node:http2';
-import { Scope } from '@cluster-apiserver/base';
+import { CleanupStack } from '@cluster-apiserver/base';
 import { kinds } from '@cluster-apiserver/kinds';
 import { until } from '../../../base/test/until.ts';
 import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
@@ -18,11 +18,11 @@ const slowTestMs = 180_000;
 const limitMs = 120_000;
 
 const path = '/api/v1/namespaces/many/serviceaccounts';
-const scope = new Scope();
+const scope = new CleanupStack();
 let server: ServedKinds;
 beforeAll(async () => {
   server = await serveKinds(kinds);
-  scope.onClose('server', () => server.close());
+  scope.defer('server', () => server.close());
 });
 afterAll(() => scope.close());
 
@@ -61,7 +61,7 @@ test(
 /** A connection as Go opens one: there is much room on it, and little for each stream. */
 async function openSession(): Promise<ClientHttp2Session> {
   const session = connect(server.url, { ca: server.certificate });
-  scope.onClose('session', () => session.destroy());
+  scope.defer('session', () => session.destroy());
   await new Promise((settings) => session.once('remoteSettings', settings));
   expect(session.remoteSettings.maxConcurrentStreams).toBe(watchesEach);
   session.setLocalWindowSize(2 ** 30);

@@ -1,4 +1,4 @@
-import { type Call, type Clock, sleep, type Span, withinCall } from '@cluster-apiserver/base';
+import { type Call, type Clock, sleep, type Span, awaitWithin } from '@cluster-apiserver/base';
 import type { JWK } from 'jose';
 import { mayHaveSigned, type Signed } from './algorithms.ts';
 import type { Get } from './issuer-get.ts';
@@ -112,7 +112,7 @@ export class IssuerKeys implements KeyFinder {
       throw new TokenRejectedError('the keys of the issuer cannot be fetched', { cause });
     });
     try {
-      await withinCall(this.#clock, call, refreshed);
+      await awaitWithin(this.#clock, call, refreshed);
     } finally {
       this.#waiting--;
     }

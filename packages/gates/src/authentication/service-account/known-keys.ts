@@ -1,4 +1,4 @@
-import { type Call, type Clock, sleep, withinCall } from '@cluster-apiserver/base';
+import { type Call, type Clock, sleep, awaitWithin } from '@cluster-apiserver/base';
 import type { JWK } from 'jose';
 import { mayHaveSigned, type Signed } from '../oidc/algorithms.ts';
 import type { KeyFinder } from '../oidc/verified-claims.ts';
@@ -32,7 +32,7 @@ export function knownKeys({ keys, lookAgain, clock }: KnownKeysOptions): KeyFind
       if (waiting >= waitingMax) throw new TokenRejectedError('too many tokens wait for keys that are not known');
       waiting++;
       try {
-        await withinCall(clock, call, looks.next());
+        await awaitWithin(clock, call, looks.next());
       } finally {
         waiting--;
       }
@@ -40,7 +40,7 @@ export function knownKeys({ keys, lookAgain, clock }: KnownKeysOptions): KeyFind
     },
     findNewer: async (signed, call: Call) => {
       if (signed.kid !== undefined || !looks.isDue()) return []; // Our keys are named by what they are.
-      await withinCall(clock, call, looks.next());
+      await awaitWithin(clock, call, looks.next());
       return matching(signed);
     },
   };

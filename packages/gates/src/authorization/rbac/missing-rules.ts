@@ -1,4 +1,4 @@
-import type { Steps } from '@cluster-apiserver/base';
+import type { SyncTask } from '@cluster-apiserver/base';
 import type { PolicyRule } from '@cluster-apiserver/model';
 import { anyWith, type RuleSet } from './rule-set.ts';
 
@@ -26,7 +26,7 @@ const partsMax = 500_000;
 const partsPerStep = 256;
 
 /** The parts of rules that none of the held rules covers. */
-export function* missingRules(rules: readonly PolicyRule[], held: readonly RuleSet[]): Steps<MissingRules> {
+export function* missingRules(rules: readonly PolicyRule[], held: readonly RuleSet[]): SyncTask<MissingRules> {
   const missing: SingleRule[] = [];
   let parts = 0;
   for (const rule of rules) {

@@ -1,4 +1,4 @@
-import { type Call, callUntil, type Clock, type Random, withinCall } from '@cluster-apiserver/base';
+import { type Call, callUntil, type Clock, type Random, awaitWithin } from '@cluster-apiserver/base';
 import type { Expression } from '@cluster-apiserver/expressions';
 import type { AccessDecision, AccessQuestion } from '@cluster-apiserver/model';
 import {
@@ -129,7 +129,7 @@ export function webhookAuthorizer(options: WebhookAuthorizerOptions): Authorizer
       if (skipped) return skipped;
       const key = questionKey(question);
       const known = cache.get(key);
-      return known ?? withinCall(clock, call, share(key, question, call)).then(decide);
+      return known ?? awaitWithin(clock, call, share(key, question, call)).then(decide);
     },
   };
 }

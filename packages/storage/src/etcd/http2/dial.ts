@@ -2,24 +2,24 @@ import net, { type Socket } from 'node:net';
 import tls from 'node:tls';
 
 export interface TlsCredentials {
-  /** PEM of the authorities that may sign the members' certificates. */
+  /** CA certificates for the members' certificates, as PEM. */
   readonly ca?: string | Buffer;
-  /** PEM of our certificate and its key, where etcd asks for one. */
+  /** The client certificate and its key, if etcd requires one, as PEM. */
   readonly cert?: string | Buffer;
   readonly key?: string | Buffer;
 }
 
-/** Opens a connection of bytes. What goes wrong is an `error` of the socket. */
-export type Dial = (endpoint: URL, credentials: TlsCredentials | undefined, to: Receiver) => Socket;
+/** Opens a TCP or TLS connection. A failure is an `error` event of the socket. */
+export type Dial = (endpoint: URL, credentials: TlsCredentials | undefined, to: ByteReceiver) => Socket;
 
-export interface Receiver {
-  /** There is somebody on the other side, whose certificate is good. */
-  connected(): void;
-  /** The piece is lent: the next one comes in the same memory. */
-  received(piece: Buffer): void;
+export interface ByteReceiver {
+  /** The connection is established and the member's certificate is valid. */
+  onConnect(): void;
+  /** The next piece reuses the same memory. */
+  onData(piece: Buffer): void;
 }
 
-/** Memory for what is read, lest each piece brings its own: the collector has more work with that than with all else. */
+/** One read buffer per connection: a buffer per piece would be the largest load on the garbage collector. */
 const readBytes = 64 * 1024;
 
 export const dial: Dial = ({ protocol, hostname, port }, credentials, to) => {
@@ -27,18 +27,18 @@ export const dial: Dial = ({ protocol, hostname, port }, credentials, to) => {
   const onread = {
     buffer: Buffer.allocUnsafe(readBytes),
     callback: (bytes: number, buffer: Uint8Array): boolean => {
-      to.received((buffer as Buffer).subarray(0, bytes));
+      to.onData((buffer as Buffer).subarray(0, bytes));
       return true;
     },
   };
   if (protocol !== 'https:')
-    return net.connect({ host, port: Number(port || 80), noDelay: true, onread }, () => to.connected());
-  // An address is no name: a certificate is checked against it without asking for it by name.
+    return net.connect({ host, port: Number(port || 80), noDelay: true, onread }, () => to.onConnect());
+  // SNI allows no IP addresses. The certificate is still checked against the address.
   const name = net.isIP(host) ? {} : { servername: host };
   const options = { host, port: Number(port || 443), ALPNProtocols: ['h2'], onread, ...name, ...credentials };
   const socket = tls.connect(options, () => {
-    // Whoever has not agreed to HTTP/2 may take our first bytes for something else (RFC 9113, section 3.2).
-    if (socket.alpnProtocol === 'h2') to.connected();
+    // Without ALPN the peer may not speak HTTP/2 (RFC 9113, section 3.2).
+    if (socket.alpnProtocol === 'h2') to.onConnect();
     else socket.destroy(new Error(`${host} did not agree to HTTP/2 in its TLS handshake (ALPN)`));
   });
   return socket.setNoDelay();

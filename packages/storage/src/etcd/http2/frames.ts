@@ -1,5 +1,5 @@
 /** The frames of HTTP/2 (RFC 9113, section 4): a length, a type, flags, the number of a stream, and a payload. */
-import { Units } from './units.ts';
+import { LengthPrefixedFramer } from './length-prefixed-framer.ts';
 
 export const frameTypes = {
   data: 0,
@@ -25,25 +25,25 @@ export const settingNumbers = {
 
 export const errorCodes = { noError: 0, protocolError: 1, flowControlError: 3, refusedStream: 7, cancel: 8 } as const;
 
-/** What both sides begin with, until they say otherwise; we do not. */
+/** The defaults of both sides until a SETTINGS frame; this client keeps them. */
 export const frameBytesMax = 16_384;
 export const initialWindowBytes = 65_535;
 
-/** The largest window, number of a stream, or increment there is. */
+/** The largest window, stream ID and increment. */
 export const number31Max = 2 ** 31 - 1;
 
 export const headBytes = 9;
 
-/** What a client says first, before its first frame. */
+/** The connection preface, which precedes the client's first frame. */
 export const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
 
-/** The peer broke the protocol: nothing that it says after that can be trusted. */
+/** The peer violated the protocol, so the connection is closed. */
 export class Http2ProtocolError extends Error {
   override readonly name = 'Http2ProtocolError';
 }
 
-export const frameUnits = (): Units =>
-  new Units(headBytes, (held, at) => {
+export const createFrameReader = (): LengthPrefixedFramer =>
+  new LengthPrefixedFramer(headBytes, (held, at) => {
     const length = held.readUIntBE(at, 3);
     if (length > frameBytesMax) throw new Http2ProtocolError(`a frame of ${length} bytes, limit is ${frameBytesMax}`);
     return length;
@@ -58,7 +58,7 @@ export function frameHead(type: number, flags: number, stream: number, payloadBy
   return head;
 }
 
-/** A frame whose payload are numbers of 32 bits: increments, error codes. */
+/** A frame with a 32-bit number as payload, such as an increment or an error code. */
 export function numberFrame(type: number, stream: number, value: number): Buffer {
   const frame = Buffer.allocUnsafe(headBytes + 4);
   frameHead(type, 0, stream, 4).copy(frame);

@@ -1,23 +1,23 @@
 import { expect, test } from '@jest/globals';
-import { HeaderReader, headerBlock } from './header-block.ts';
+import { HeaderDecoder, encodeHeaderBlock } from './header-block.ts';
 
 const bytes = (...octets: number[]): Buffer => Buffer.from(octets);
 const read = (...blocks: readonly Buffer[]): ReadonlyMap<string, string>[] => {
-  const reader = new HeaderReader();
-  return blocks.map((block) => reader.read(block));
+  const reader = new HeaderDecoder();
+  return blocks.map((block) => reader.decode(block));
 };
 
-test('what is written is read', () => {
+test('encoded headers decode to the same fields', () => {
   const fields = [
     [':path', '/etcdserverpb.KV/Range'],
     ['content-type', 'application/grpc'],
     ['long', 'x'.repeat(100_000)],
     ['empty', ''],
   ] as const;
-  expect([...(read(headerBlock(fields))[0] ?? [])]).toEqual(fields);
+  expect([...(read(encodeHeaderBlock(fields))[0] ?? [])]).toEqual(fields);
 });
 
-test('a field that is to be remembered can be referred to, until others take its room', () => {
+test('an indexed field can be referenced until it is evicted', () => {
   const remembered = Buffer.concat([bytes(0x40, 1), Buffer.from('a'), bytes(1), Buffer.from('b')]);
   const large = Buffer.concat([bytes(0x40, 1), Buffer.from('c'), bytes(0x7f, 0xdd, 0x1e), Buffer.alloc(4_060, 'd')]);
   const reference = bytes(0x80 | 62);
@@ -29,7 +29,7 @@ test('a field that is to be remembered can be referred to, until others take its
   expect(() => read(remembered, large, bytes(0x80 | 63))).toThrow('refers to field 63');
 });
 
-test('a table that is made smaller forgets', () => {
+test('a smaller table evicts fields', () => {
   const remembered = Buffer.concat([bytes(0x40, 1), Buffer.from('a'), bytes(1), Buffer.from('b')]);
   expect(() => read(remembered, bytes(0x20, 0x80 | 62))).toThrow('refers to field 62');
 });

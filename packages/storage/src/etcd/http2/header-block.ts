@@ -1,6 +1,6 @@
-/** Header fields on their way (HPACK, RFC 7541): written in the plainest form there is, read in every form. */
+/** Header compression (HPACK, RFC 7541). It encodes literal fields only, and decodes every representation. */
 import { Http2ProtocolError } from './frames.ts';
-import { unpackText } from './huffman.ts';
+import { decodeHuffman } from './huffman.ts';
 
 export type HeaderField = readonly [name: string, value: string];
 
@@ -68,131 +68,131 @@ const staticFields: readonly HeaderField[] = [
   ['www-authenticate', ''],
 ];
 
-/** What one remembered field counts for, besides its letters. */
+/** The overhead of a field in the dynamic table. */
 const fieldOverheadBytes = 32;
 
-/** How much a reader remembers when it has not said otherwise; ours does not. */
+/** The default size of the dynamic table; this decoder does not change it. */
 export const tableBytesMax = 4_096;
 
-/** More than a header ever has; a longer number is an attack. */
+/** More than a valid header block needs. */
 const numberMax = 2 ** 24;
 
-/** Reads one connection's header blocks, in the order of their coming: each may refer to fields of those before. */
-export class HeaderReader {
-  /** The youngest first. */
-  readonly #remembered: HeaderField[] = [];
-  #rememberedBytes = 0;
+/** Decodes the header blocks of one connection, in order: each may refer to fields of earlier ones. */
+export class HeaderDecoder {
+  /** The dynamic table, newest field first. */
+  readonly #table: HeaderField[] = [];
+  #tableBytes = 0;
   #bytesMax = tableBytesMax;
   #block: Buffer = Buffer.alloc(0);
   #at = 0;
 
-  /** A field that comes twice counts as it came last: we read none that may. */
-  read(block: Buffer): ReadonlyMap<string, string> {
+  /** The last occurrence of a field counts; no field that is read here may be repeated. */
+  decode(block: Buffer): ReadonlyMap<string, string> {
     this.#block = block;
     this.#at = 0;
     const headers = new Map<string, string>();
     while (this.#at < block.length) {
       const octet = block[this.#at] as number;
       if (octet >= 0x80) {
-        const [name, value] = this.#field(this.#number(7));
+        const [name, value] = this.#fieldAt(this.#decodeNumber(7));
         headers.set(name, value);
       } else if (octet >= 0x40) {
-        const field = this.#literal(6);
-        this.#remember(field);
+        const field = this.#decodeLiteral(6);
+        this.#addToTable(field);
         headers.set(field[0], field[1]);
       } else if (octet >= 0x20) {
-        this.#limit(this.#number(5));
+        this.#setTableSize(this.#decodeNumber(5));
       } else {
-        const [name, value] = this.#literal(4);
+        const [name, value] = this.#decodeLiteral(4);
         headers.set(name, value);
       }
     }
     return headers;
   }
 
-  #literal(prefixBits: number): HeaderField {
-    const index = this.#number(prefixBits);
-    const name = index === 0 ? this.#text() : this.#field(index)[0];
-    return [name, this.#text()];
+  #decodeLiteral(prefixBits: number): HeaderField {
+    const index = this.#decodeNumber(prefixBits);
+    const name = index === 0 ? this.#decodeText() : this.#fieldAt(index)[0];
+    return [name, this.#decodeText()];
   }
 
-  #field(index: number): HeaderField {
-    const field = staticFields[index - 1] ?? this.#remembered[index - 1 - staticFields.length];
+  #fieldAt(index: number): HeaderField {
+    const field = staticFields[index - 1] ?? this.#table[index - 1 - staticFields.length];
     if (!field) throw new Http2ProtocolError(`a header refers to field ${index}, which there is not`);
     return field;
   }
 
-  #remember(field: HeaderField): void {
-    this.#remembered.unshift(field);
-    this.#rememberedBytes += sizeOf(field);
-    this.#forget();
+  #addToTable(field: HeaderField): void {
+    this.#table.unshift(field);
+    this.#tableBytes += sizeOf(field);
+    this.#evict();
   }
 
-  #limit(bytes: number): void {
+  #setTableSize(bytes: number): void {
     if (bytes > tableBytesMax)
       throw new Http2ProtocolError(`a header table of ${bytes} bytes, limit is ${tableBytesMax}`);
     this.#bytesMax = bytes;
-    this.#forget();
+    this.#evict();
   }
 
-  #forget(): void {
-    while (this.#rememberedBytes > this.#bytesMax) {
-      this.#rememberedBytes -= sizeOf(this.#remembered.pop() as HeaderField);
+  #evict(): void {
+    while (this.#tableBytes > this.#bytesMax) {
+      this.#tableBytes -= sizeOf(this.#table.pop() as HeaderField);
     }
   }
 
-  #octet(): number {
+  #nextOctet(): number {
     const octet = this.#block[this.#at++];
     if (octet === undefined) throw new Http2ProtocolError('a header block that breaks off');
     return octet;
   }
 
-  #number(prefixBits: number): number {
+  #decodeNumber(prefixBits: number): number {
     const prefixMax = 2 ** prefixBits - 1;
-    let value = this.#octet() & prefixMax;
+    let value = this.#nextOctet() & prefixMax;
     if (value < prefixMax) return value;
     for (let factor = 1; ; factor *= 0x80) {
-      const octet = this.#octet();
+      const octet = this.#nextOctet();
       value += (octet & 0x7f) * factor;
-      // Octets that add nothing could go on for ever, too.
+      // There could also be any number of octets that add nothing.
       if (value > numberMax || factor > numberMax)
         throw new Http2ProtocolError('a header block with a number beyond all bounds');
       if (octet < 0x80) return value;
     }
   }
 
-  #text(): string {
-    const packed = ((this.#block[this.#at] ?? 0) & 0x80) !== 0;
-    const length = this.#number(7);
+  #decodeText(): string {
+    const isHuffman = ((this.#block[this.#at] ?? 0) & 0x80) !== 0;
+    const length = this.#decodeNumber(7);
     const end = this.#at + length;
     if (end > this.#block.length) throw new Http2ProtocolError('a header block that breaks off');
     const text = this.#block.subarray(this.#at, end);
     this.#at = end;
-    return packed ? unpackText(text) : text.toString('latin1');
+    return isHuffman ? decodeHuffman(text) : text.toString('latin1');
   }
 }
 
 const sizeOf = ([name, value]: HeaderField): number => name.length + value.length + fieldOverheadBytes;
 
 /**
- * Tells the other side that nothing is to be remembered. It stands before the first header block after the other side
- * has lowered its limit (RFC 7541, section 4.2).
+ * A dynamic table size update to 0, which must precede the first header block after the peer has lowered its limit
+ * (RFC 7541, section 4.2).
  */
-export const emptyTable = Buffer.from([0x20]);
+export const clearTableUpdate = Buffer.from([0x20]);
 
-/** Fields that the other side need not remember. */
-export function headerBlock(fields: readonly HeaderField[]): Buffer {
+/** Encodes fields without adding them to the peer's table. */
+export function encodeHeaderBlock(fields: readonly HeaderField[]): Buffer {
   return Buffer.concat(
     fields.flatMap(([name, value]) => {
       const index = staticFields.findIndex(([known]) => known === name) + 1;
-      return [number(index, 4), ...(index === 0 ? text(name) : []), ...text(value)];
+      return [encodeNumber(index, 4), ...(index === 0 ? encodeText(name) : []), ...encodeText(value)];
     }),
   );
 }
 
-const text = (text: string): readonly Buffer[] => [number(text.length, 7), Buffer.from(text, 'latin1')];
+const encodeText = (text: string): readonly Buffer[] => [encodeNumber(text.length, 7), Buffer.from(text, 'latin1')];
 
-function number(value: number, prefixBits: number): Buffer {
+function encodeNumber(value: number, prefixBits: number): Buffer {
   const prefixMax = 2 ** prefixBits - 1;
   if (value < prefixMax) return Buffer.from([value]);
   const octets = [prefixMax];

@@ -1,10 +1,10 @@
 /**
- * The code that header texts may be packed with (RFC 7541, appendix B). It is canonical: shorter codes come before
- * longer ones, and those of one length are in the order of their symbols. So the lengths are all there is to know.
+ * The Huffman code of HPACK (RFC 7541, appendix B). It is canonical: shorter codes precede longer ones, and codes of one
+ * length are in the order of their symbols. So the lengths determine the codes.
  */
 import { Http2ProtocolError } from './frames.ts';
 
-/** How many bits each octet takes; the last one is the mark of the end, whose first bits fill up the last octet. */
+/** Code lengths of the octets, and last of the end-of-string symbol, whose first bits are the padding. */
 const bitsOf: readonly number[] = [
   13, 23, 28, 28, 28, 28, 28, 28, 28, 24, 30, 28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 30, 28, 28, 28, 28, 28, 28,
   28, 28, 28, 6, 10, 10, 12, 13, 6, 8, 11, 10, 10, 8, 11, 8, 6, 6, 6, 5, 5, 5, 6, 6, 6, 6, 6, 6, 6, 7, 8, 15, 6, 12, 10,
@@ -20,7 +20,7 @@ const bitsOf: readonly number[] = [
 const endOfText = 256;
 const bitsMax = 30;
 
-/** For each length of code: the code that its first symbol has, and its symbols in order. */
+/** For each code length: the code of its first symbol, and its symbols in order. */
 const lengths = ((): readonly { readonly first: number; readonly symbols: readonly number[] }[] => {
   let first = 0;
   return Array.from({ length: bitsMax + 1 }, (_, bits) => {
@@ -31,7 +31,7 @@ const lengths = ((): readonly { readonly first: number; readonly symbols: readon
   });
 })();
 
-export function unpackText(packed: Buffer): string {
+export function decodeHuffman(packed: Buffer): string {
   const text: number[] = [];
   let code = 0;
   let bits = 0;
@@ -47,14 +47,14 @@ export function unpackText(packed: Buffer): string {
       bits = 0;
     }
   }
-  // What is left over is less than an octet of ones.
+  // The padding is shorter than an octet and consists of ones.
   if (bits > 7 || code !== 2 ** bits - 1) throw new Http2ProtocolError('a packed text with a broken end');
   return Buffer.from(text).toString('latin1');
 }
 
 function symbolOf(code: number, bits: number): number | undefined {
   const length = lengths[bits];
-  // No code is longer, so this cannot be one.
+  // No code is that long.
   if (!length) throw new Http2ProtocolError('a packed text of an unknown code');
   return length.symbols[code - length.first];
 }

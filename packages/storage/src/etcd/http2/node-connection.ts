@@ -1,58 +1,57 @@
 /**
- * The same connection over Node's own HTTP/2: slower, and another implementation of the protocol. Should ours turn out to
- * misunderstand a member, or what stands before it, operators switch to this one (`--etcd-transport=node`).
+ * The same connection over Node's HTTP/2, which is slower. If the native implementation is not compatible with a member or
+ * a proxy, operators can switch to this one (`--etcd-transport=node`).
  */
 import { type ClientHttp2Session, type ClientHttp2Stream, connect as connectNode, constants } from 'node:http2';
 import type { Clock } from '@cluster-apiserver/base';
 import type { Pieces } from '../../pieces.ts';
-import { afterUnstalled } from '../stall-aware-timer.ts';
+import { setStallAwareTimer } from '../stall-aware-timer.ts';
 import {
   type Connection,
-  type ConnectOptions,
   connectionWindowBytes,
-  type Listener,
+  type StreamListener,
   type Stream,
   streamWindowBytes,
 } from './connection.ts';
 import type { TlsCredentials } from './dial.ts';
-import { HeaderReader } from './header-block.ts';
-import { Pings } from './pings.ts';
+import { HeaderDecoder } from './header-block.ts';
+import { Keepalive } from './keepalive.ts';
 
-/** In megabytes. Node's own limit, of ten, would refuse streams while large answers are on their way. */
+/** In megabytes. Node's default of ten would refuse streams during large responses. */
 const sessionMemoryMax = 1_000;
 
 export function connectByNode(
   endpoint: string,
   credentials: TlsCredentials | undefined,
   clock: Clock,
-  { patienceMs }: Pick<ConnectOptions, 'patienceMs'>,
+  { timeoutMs }: { readonly timeoutMs: number },
 ): Connection {
-  return new NodeConnection(endpoint, credentials, clock, patienceMs);
+  return new NodeConnection(endpoint, credentials, clock, timeoutMs);
 }
 
 class NodeConnection implements Connection {
   readonly #session: ClientHttp2Session;
-  readonly #pings: Pings;
+  readonly #pings: Keepalive;
   #streams = 0;
-  #connected = false;
-  #leaving = false;
+  #isConnected = false;
+  #isClosing = false;
 
-  constructor(endpoint: string, credentials: TlsCredentials | undefined, clock: Clock, patienceMs: number) {
+  constructor(endpoint: string, credentials: TlsCredentials | undefined, clock: Clock, timeoutMs: number) {
     const session = connectNode(endpoint, {
       ...credentials,
       settings: { enablePush: false, initialWindowSize: streamWindowBytes },
       maxSessionMemory: sessionMemoryMax,
     });
     this.#session = session;
-    this.#pings = new Pings({
+    this.#pings = new Keepalive({
       clock,
-      patienceMs,
-      send: () => session.ping((error) => error ?? this.#pings.answered()),
+      timeoutMs: timeoutMs,
+      send: () => session.ping((error) => error ?? this.#pings.noteAck()),
       isInUse: () => this.#streams > 0,
-      unanswered: (why) => session.destroy(new Error(`${endpoint} ${why}`)),
+      onTimeout: (why) => session.destroy(new Error(`${endpoint} ${why}`)),
     });
-    const cancelTimer = afterUnstalled(clock, patienceMs, () =>
-      session.destroy(new Error(`${endpoint} took no connection within ${patienceMs} ms`)),
+    const cancelTimer = setStallAwareTimer(clock, timeoutMs, () =>
+      session.destroy(new Error(`${endpoint} took no connection within ${timeoutMs} ms`)),
     );
     session.on('connect', () => {
       cancelTimer();
@@ -61,32 +60,32 @@ class NodeConnection implements Connection {
         session.destroy(new Error(`${hostname} did not agree to HTTP/2 in its TLS handshake (ALPN)`));
         return;
       }
-      this.#connected = true;
+      this.#isConnected = true;
       session.setLocalWindowSize(connectionWindowBytes);
       this.#pings.start();
     });
-    session.on('goaway', () => (this.#leaving = true));
+    session.on('goaway', () => (this.#isClosing = true));
     session.on('close', () => {
       cancelTimer();
       this.#pings.stop();
     });
-    // Each stream is told by itself.
+    // Each stream reports the error itself.
     session.on('error', () => {});
   }
 
-  get usable(): boolean {
-    return !this.#leaving && !this.#session.closed && !this.#session.destroyed;
+  get isUsable(): boolean {
+    return !this.#isClosing && !this.#session.closed && !this.#session.destroyed;
   }
 
-  open(headers: Buffer, listener: Listener): Stream {
-    const stream = this.#session.request(Object.fromEntries(new HeaderReader().read(headers)), { endStream: false });
+  open(headers: Buffer, listener: StreamListener): Stream {
+    const stream = this.#session.request(Object.fromEntries(new HeaderDecoder().decode(headers)), { endStream: false });
     this.#streams++;
     stream.once('close', () => this.#streams--);
-    return new NodeStream(stream, listener, () => this.#pings.heard());
+    return new NodeStream(stream, listener, () => this.#pings.noteActivity());
   }
 
-  suspect(): void {
-    if (this.#connected && !this.#session.destroyed) this.#pings.suspect();
+  checkAlive(): void {
+    if (this.#isConnected && !this.#session.destroyed) this.#pings.pingNow();
   }
 
   destroy(): void {
@@ -96,38 +95,39 @@ class NodeConnection implements Connection {
 
 class NodeStream implements Stream {
   readonly #stream: ClientHttp2Stream;
-  #over = false;
+  #hasEnded = false;
 
-  constructor(stream: ClientHttp2Stream, listener: Listener, heard: () => void) {
+  constructor(stream: ClientHttp2Stream, listener: StreamListener, noteActivity: () => void) {
     this.#stream = stream;
     let error: Error | undefined;
-    const told = (headers: object): void => {
-      heard();
-      if (!this.#over) listener.headers(new Map(Object.entries(headers).map(([name, value]) => [name, String(value)])));
+    const receiveHeaders = (headers: object): void => {
+      noteActivity();
+      if (!this.#hasEnded)
+        listener.onHeaders(new Map(Object.entries(headers).map(([name, value]) => [name, String(value)])));
     };
-    stream.on('response', told);
-    stream.on('trailers', told);
+    stream.on('response', receiveHeaders);
+    stream.on('trailers', receiveHeaders);
     stream.on('data', (piece: Buffer) => {
-      heard();
-      if (!this.#over) listener.data(piece);
+      noteActivity();
+      if (!this.#hasEnded) listener.onData(piece);
     });
     stream.on('error', (cause: Error) => (error = cause));
     stream.on('end', () => {
-      if (stream.rstCode === constants.NGHTTP2_NO_ERROR && !stream.aborted) this.#end(() => listener.ended());
+      if (stream.rstCode === constants.NGHTTP2_NO_ERROR && !stream.aborted) this.#end(() => listener.onEnd());
     });
     stream.on('close', () => {
-      const isUnsent = !this.sent || stream.rstCode === constants.NGHTTP2_REFUSED_STREAM;
-      this.#end(() => listener.lost(isUnsent ? 'unsent' : 'lost', error));
+      const isUnsent = !this.isSent || stream.rstCode === constants.NGHTTP2_REFUSED_STREAM;
+      this.#end(() => listener.onLost(isUnsent ? 'unsent' : 'lost', error));
     });
   }
 
-  /** On a connection that stands, Node hands it over before anybody could listen for that. */
-  get sent(): boolean {
+  /** On an established connection Node sends the headers at once, without an event. */
+  get isSent(): boolean {
     return !this.#stream.pending;
   }
 
   send(pieces: Pieces, last: boolean): void {
-    if (this.#over) return;
+    if (this.#hasEnded) return;
     const bytes = Buffer.concat(pieces);
     if (last) this.#stream.end(bytes);
     else this.#stream.write(bytes);
@@ -142,16 +142,16 @@ class NodeStream implements Stream {
   }
 
   cancel(): void {
-    if (this.#over) return;
-    this.#over = true;
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
     this.#stream.close(constants.NGHTTP2_CANCEL);
   }
 
-  /** An answer may come before all of the question has been heard. */
-  #end(tell: () => void): void {
-    if (this.#over) return;
-    this.#over = true;
-    tell();
+  /** The response may end before the request has been sent completely. */
+  #end(notify: () => void): void {
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    notify();
     if (!this.#stream.closed) this.#stream.close(constants.NGHTTP2_NO_ERROR);
   }
 }

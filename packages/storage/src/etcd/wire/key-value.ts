@@ -1,13 +1,10 @@
 import type { Pieces } from '../../pieces.ts';
-import type { Premise } from '../../store.ts';
+import type { Precondition } from '../../store.ts';
 import {
-  decoded,
-  encoded,
-  nested,
+  decodeMessage,
+  encodeMessage,
+  readNested,
   type Reader,
-  type ResponseHeader,
-  type Rpc,
-  readClusterId,
   readFields,
   readInt64,
   type Writer,
@@ -16,77 +13,78 @@ import {
   writeInt64,
   writeNested,
   writePieces,
-} from './fields.ts';
+} from '../../protobuf/fields.ts';
+import { noHeader, readHeader, type ResponseHeader, type Rpc } from './rpc.ts';
 
-/** One key as of one revision. */
+/** A key and its value at one revision, as in etcd's API. */
 export interface KeyValue {
   readonly key: string;
   readonly value: Buffer;
   readonly createRevision: number;
   readonly modRevision: number;
-  /** 0 for a key that lives on no lease. */
+  /** 0 for a key without a lease. */
   readonly lease: number;
 }
 
 export interface RangeRequest {
   readonly key: Uint8Array | string;
-  /** The first key behind the range; undefined for one key alone. */
+  /** The first key after the range; undefined for a single key. */
   readonly end?: Uint8Array | undefined;
   readonly limit?: number;
-  /** The snapshot to read; undefined for the newest. */
+  /** The revision to read; undefined for the latest. */
   readonly revision?: number | undefined;
   readonly countOnly?: boolean;
 }
 
-export interface RangeAnswer {
-  /** Its revision is not the one that was read when the request named one. */
+export interface RangeResponse {
+  /** Contains the latest revision, not that of the request. */
   readonly header: ResponseHeader;
   readonly values: readonly KeyValue[];
-  /** Keys in the whole range, those beyond the limit included. */
+  /** The number of keys in the range, including those beyond the limit. */
   readonly count: number;
 }
 
-/** A condition and what is done when it holds; else the key is read. */
+/** A write with a condition. If the condition fails, the key is read instead. */
 export interface ConditionalWrite {
   readonly key: string;
-  /** When the key was last written; 0 when it must have no value. */
+  /** The revision of the last write to the key; 0 if it must have no value. */
   readonly expected: number;
-  /** Undefined deletes. */
+  /** Undefined for a deletion. */
   readonly value: Pieces | undefined;
   /** 0 for none. */
   readonly lease: number;
-  /** Another key that must have no value. */
-  readonly seal?: string | undefined;
-  /** Other keys, and when each of them must have been written last. */
-  readonly premises?: readonly Premise[] | undefined;
-  /** Another key that is written along. */
+  /** Another key, which must have no value. */
+  readonly fenceKey?: string | undefined;
+  /** Other keys, and the revisions of their last writes. */
+  readonly preconditions?: readonly Precondition[] | undefined;
+  /** Another key that is written in the same transaction. */
   readonly receipt?: Receipt | undefined;
 }
 
-/** What tells, at the revision of a write, whose write it was. */
+/** Identifies the writer at the revision of a write. */
 export interface Receipt {
   readonly key: string;
   readonly value: string;
 }
 
-export interface ConditionalAnswer {
+export interface TxnResponse {
   readonly applied: boolean;
-  /** With the revision of the write, or the newest one when nothing was written. */
+  /** Contains the revision of the write, or the latest one if nothing was written. */
   readonly header: ResponseHeader;
-  /** What is under the key that was read: that is when the condition did not hold. */
+  /** The value of the key that was read because the condition failed. */
   readonly current: KeyValue | undefined;
 }
 
-export const range: Rpc<RangeRequest, RangeAnswer> = {
+export const range: Rpc<RangeRequest, RangeResponse> = {
   path: '/etcdserverpb.KV/Range',
-  encode: (request) => encoded((to) => writeRange(to, request)),
+  encode: (request) => encodeMessage((to) => writeRange(to, request)),
   decode: (message) => {
     let header = noHeader;
     let count = 0;
     const values: KeyValue[] = [];
-    decoded(message, (field, reader) => {
+    decodeMessage(message, (field, reader) => {
       if (field === 1) header = readHeader(reader);
-      else if (field === 2) values.push(nested(reader, readKeyValue));
+      else if (field === 2) values.push(readNested(reader, readKeyValue));
       else if (field === 4) count = readInt64(reader);
       else return false;
       return true;
@@ -100,13 +98,13 @@ const compareWithModRevision = 2;
 
 const empty = Buffer.alloc(0);
 
-export const conditionalWrite: Rpc<ConditionalWrite, ConditionalAnswer> = {
+export const conditionalWrite: Rpc<ConditionalWrite, TxnResponse> = {
   path: '/etcdserverpb.KV/Txn',
-  encode: ({ key, expected, value, lease, seal, premises = [], receipt }) =>
-    encoded((to) => {
+  encode: ({ key, expected, value, lease, fenceKey, preconditions = [], receipt }) =>
+    encodeMessage((to) => {
       writeCompare(to, key, expected);
-      if (seal !== undefined) writeCompare(to, seal, 0);
-      for (const premise of premises) writeCompare(to, premise.key, premise.revision);
+      if (fenceKey !== undefined) writeCompare(to, fenceKey, 0);
+      for (const precondition of preconditions) writeCompare(to, precondition.key, precondition.revision);
       writeNested(to, 2, (operation) => {
         if (value === undefined) writeNested(operation, 3, (remove) => writeBytes(remove, 1, key));
         else writeNested(operation, 2, (put) => writePut(put, key, value, lease));
@@ -117,42 +115,42 @@ export const conditionalWrite: Rpc<ConditionalWrite, ConditionalAnswer> = {
         );
       writeNested(to, 3, (operation) => writeNested(operation, 1, (read) => writeRange(read, { key })));
     }),
-  decode: readTransaction,
+  decode: readTxnResponse,
   headerOf: ({ header }) => header,
   takesData: ({ value, receipt }) => value !== undefined || receipt !== undefined,
 };
 
-export interface Sealing {
+export interface FenceRequest {
   /** The key to write, without a value. */
-  readonly seal: string;
+  readonly fenceKey: string;
   readonly lease: number;
   /** The key to read. */
   readonly key: string;
 }
 
-/** Writes one key and reads another, as of the same revision. */
-export const sealAndRead: Rpc<Sealing, ConditionalAnswer> = {
+/** Writes one key and reads another in one transaction. */
+export const fenceAndRead: Rpc<FenceRequest, TxnResponse> = {
   path: conditionalWrite.path,
-  encode: ({ seal, lease, key }) =>
-    encoded((to) => {
-      writeNested(to, 2, (operation) => writeNested(operation, 2, (put) => writePut(put, seal, [], lease)));
+  encode: ({ fenceKey, lease, key }) =>
+    encodeMessage((to) => {
+      writeNested(to, 2, (operation) => writeNested(operation, 2, (put) => writePut(put, fenceKey, [], lease)));
       writeNested(to, 2, (operation) => writeNested(operation, 1, (read) => writeRange(read, { key })));
     }),
-  decode: readTransaction,
+  decode: readTxnResponse,
   headerOf: ({ header }) => header,
 };
 
-/** Writes a key, whatever is there. The answer says nothing of use. */
+/** Writes a key without a condition. The response is not needed. */
 export const put: Rpc<{ readonly key: string; readonly value: string }, void> = {
   path: '/etcdserverpb.KV/Put',
-  encode: ({ key, value }) => encoded((to) => writePut(to, key, [Buffer.from(value)], 0)),
+  encode: ({ key, value }) => encodeMessage((to) => writePut(to, key, [Buffer.from(value)], 0)),
   decode: () => undefined,
 };
 
-/** Frees the history before a revision. The answer says nothing of use. */
+/** Compacts the history before a revision. The response is not needed. */
 export const compact: Rpc<number, void> = {
   path: '/etcdserverpb.KV/Compact',
-  encode: (revision) => encoded((to) => writeInt64(to, 1, revision)),
+  encode: (revision) => encodeMessage((to) => writeInt64(to, 1, revision)),
   decode: () => undefined,
 };
 
@@ -175,7 +173,7 @@ export function readKeyValue(reader: Reader, end: number): KeyValue {
         modRevision = readInt64(reader);
         break;
       case 5:
-        // A reader over a Buffer gives Buffers, as views: nothing is copied.
+        // A reader of a Buffer returns Buffers that share its memory.
         value = reader.bytes() as Buffer;
         break;
       case 6:
@@ -188,47 +186,29 @@ export function readKeyValue(reader: Reader, end: number): KeyValue {
   return { key, value, createRevision, modRevision, lease };
 }
 
-/** A ResponseHeader at the reader's place. */
-export const readHeader = (reader: Reader): ResponseHeader => nested(reader, readHeaderFields);
-
-/** Every answer of etcd has a header. */
-export const noHeader: ResponseHeader = { clusterId: 0, revision: 0 };
-
-function readTransaction(message: Buffer): ConditionalAnswer {
+function readTxnResponse(message: Buffer): TxnResponse {
   let header = noHeader;
   let applied = false;
   let current: KeyValue | undefined;
-  decoded(message, (field, reader) => {
+  decodeMessage(message, (field, reader) => {
     if (field === 1) header = readHeader(reader);
     else if (field === 2) applied = reader.bool();
-    else if (field === 3) current = nested(reader, readFirstValue) ?? current;
+    else if (field === 3) current = readNested(reader, readFirstValue) ?? current;
     else return false;
     return true;
   });
   return { applied, header, current };
 }
 
-function readHeaderFields(reader: Reader, end: number): ResponseHeader {
-  let clusterId = 0;
-  let revision = 0;
-  readFields(reader, end, (field) => {
-    if (field === 1) clusterId = readClusterId(reader);
-    else if (field === 3) revision = readInt64(reader);
-    else return false;
-    return true;
-  });
-  return { clusterId, revision };
-}
-
-/** A ResponseOp: of a range (field 1) its first value; the answers of writes say nothing of use. */
+/** A ResponseOp: the first value of a range response (field 1). The responses of writes are not needed. */
 function readFirstValue(reader: Reader, end: number): KeyValue | undefined {
   let first: KeyValue | undefined;
   readFields(reader, end, (operation) => {
     if (operation !== 1) return false;
-    nested(reader, (_, endOfRange) =>
+    readNested(reader, (_, endOfRange) =>
       readFields(reader, endOfRange, (field) => {
         if (field !== 2) return false;
-        first = nested(reader, readKeyValue);
+        first = readNested(reader, readKeyValue);
         return true;
       }),
     );
@@ -237,12 +217,12 @@ function readFirstValue(reader: Reader, end: number): KeyValue | undefined {
   return first;
 }
 
-/** Compare: result 0 (equal) is the default, target 2 is the revision of the last write. */
+/** Compare: result 0 (equal) is the default, target 2 is the modification revision. */
 function writeCompare(to: Writer, key: string, expected: number): void {
   writeNested(to, 1, (compare) => {
     writeInt64(compare, 2, compareWithModRevision);
     writeBytes(compare, 3, key);
-    // Written even when it is 0: the field belongs to a oneof, and its absence would compare with nothing.
+    // Written even if it is 0, because the field belongs to a oneof.
     compare.uint32((6 << 3) | 0).int64(expected);
   });
 }

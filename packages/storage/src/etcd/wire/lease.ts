@@ -1,7 +1,8 @@
-import { decoded, encoded, type Rpc, readInt64, writeInt64 } from './fields.ts';
+import { decodeMessage, encodeMessage, readInt64, writeInt64 } from '../../protobuf/fields.ts';
+import type { Rpc } from './rpc.ts';
 
 export interface LeaseGrant {
-  /** Chosen by us: etcd would choose from 63 bits, more than a double holds. */
+  /** Chosen by the client: etcd would choose from 63 bits, more than a double holds exactly. */
   readonly id: number;
   readonly seconds: number;
 }
@@ -9,7 +10,7 @@ export interface LeaseGrant {
 export const grantLease: Rpc<LeaseGrant, void> = {
   path: '/etcdserverpb.Lease/LeaseGrant',
   encode: ({ id, seconds }) =>
-    encoded((to) => {
+    encodeMessage((to) => {
       writeInt64(to, 1, seconds);
       writeInt64(to, 2, id);
     }),
@@ -19,20 +20,20 @@ export const grantLease: Rpc<LeaseGrant, void> = {
 /** Ends a lease and deletes every key attached to it. */
 export const revokeLease: Rpc<number, void> = {
   path: '/etcdserverpb.Lease/LeaseRevoke',
-  encode: (id) => encoded((to) => writeInt64(to, 1, id)),
+  encode: (id) => encodeMessage((to) => writeInt64(to, 1, id)),
   decode: () => undefined,
 };
 
 /**
- * Answers the seconds that the lease lives from now on, 0 when there is no such lease. The method streams in both
- * directions; a stream of one question and one answer looks like a plain call, so it is called like one.
+ * Returns the seconds that the lease still lives; 0 if there is no such lease. The method is a bidirectional stream, and a
+ * stream of one request and one response looks like a unary call.
  */
 export const keepLeaseAlive: Rpc<number, number> = {
   path: '/etcdserverpb.Lease/LeaseKeepAlive',
-  encode: (id) => encoded((to) => writeInt64(to, 1, id)),
+  encode: (id) => encodeMessage((to) => writeInt64(to, 1, id)),
   decode: (message) => {
     let seconds = 0;
-    decoded(message, (field, reader) => {
+    decodeMessage(message, (field, reader) => {
       if (field !== 3) return false;
       seconds = readInt64(reader);
       return true;

@@ -1,29 +1,21 @@
-import {
-  type ClusterId,
-  decoded,
-  encoded,
-  nested,
-  type Rpc,
-  readClusterId,
-  readFields,
-  readIdentifier,
-} from './fields.ts';
+import { decodeMessage, encodeMessage, readNested, readFields } from '../../protobuf/fields.ts';
+import { type ClusterId, type Rpc, readClusterId, readMemberId } from './rpc.ts';
 
 export interface MemberStatus {
   /** Such as 3.5.16. */
   readonly version: string;
-  readonly leads: boolean;
+  readonly isLeader: boolean;
   readonly clusterId: ClusterId;
-  /** The cluster refuses data until an operator has made space and ended the alarm. */
+  /** The cluster refuses data until an operator has freed space and disarmed the alarm. */
   readonly outOfSpace: boolean;
-  /** Of the file of its database, with what is free in it. */
+  /** The size of the database file, including its free pages. */
   readonly databaseBytes: number;
 }
 
-/** What one member says of itself. It answers without a leader and without a quorum. */
+/** The status of one member. It responds without a leader and without a quorum. */
 export const memberStatus: Rpc<void, MemberStatus> = {
   path: '/etcdserverpb.Maintenance/Status',
-  encode: () => encoded(() => {}),
+  encode: () => encodeMessage(() => {}),
   decode: (message) => {
     let version = '';
     let clusterId = 0;
@@ -31,26 +23,26 @@ export const memberStatus: Rpc<void, MemberStatus> = {
     let leader = '';
     let outOfSpace = false;
     let databaseBytes = 0;
-    decoded(message, (field, reader) => {
+    decodeMessage(message, (field, reader) => {
       if (field === 1) {
-        nested(reader, (_, end) =>
+        readNested(reader, (_, end) =>
           readFields(reader, end, (headerField) => {
             if (headerField === 1) clusterId = readClusterId(reader);
-            else if (headerField === 2) member = readIdentifier(reader);
+            else if (headerField === 2) member = readMemberId(reader);
             else return false;
             return true;
           }),
         );
       } else if (field === 2) version = reader.string();
       else if (field === 3) databaseBytes = Number(reader.int64());
-      else if (field === 4) leader = readIdentifier(reader);
+      else if (field === 4) leader = readMemberId(reader);
       else if (field === 8) outOfSpace ||= reader.string().includes(spaceAlarm);
       else return false;
       return true;
     });
-    return { version, leads: leader === member, clusterId, outOfSpace, databaseBytes };
+    return { version, isLeader: leader === member, clusterId, outOfSpace, databaseBytes };
   },
 };
 
-/** How a member writes the alarm among the errors of its status. */
+/** How the alarm appears in the errors of a status. */
 const spaceAlarm = 'alarm:NOSPACE';

@@ -1,34 +1,34 @@
 import {
-  decoded,
-  encoded,
-  nested,
+  decodeMessage,
+  encodeMessage,
+  readNested,
   type Reader,
-  type ResponseHeader,
   readFields,
   readInt64,
   writeBytes,
   writeFlag,
   writeInt64,
   writeNested,
-} from './fields.ts';
-import { type KeyValue, noHeader, readHeader, readKeyValue } from './key-value.ts';
+} from '../../protobuf/fields.ts';
+import { noHeader, readHeader, type ResponseHeader } from './rpc.ts';
+import { type KeyValue, readKeyValue } from './key-value.ts';
 
 export const watchPath = '/etcdserverpb.Watch/Watch';
 
 export interface WatchRequest {
   readonly key: Uint8Array | string;
-  /** The first key behind the range; undefined for one key alone. */
+  /** The first key after the range; undefined for a single key. */
   readonly end?: Uint8Array | undefined;
   readonly startRevision: number;
-  /** Whether events bring what was there before. */
+  /** Whether events contain the previous value. */
   readonly withPrevious: boolean;
 }
 
 export interface WatchEvent {
   readonly deleted: boolean;
-  /** Of a deletion: only the key and the revision of the deletion. */
+  /** Of a deletion only the key and the revision. */
   readonly current: KeyValue;
-  /** Undefined when there was nothing before, or when compaction took it. */
+  /** Undefined if there was no value before, or if it was compacted. */
   readonly previous: KeyValue | undefined;
 }
 
@@ -36,15 +36,15 @@ export interface WatchMessage {
   readonly header: ResponseHeader;
   readonly created: boolean;
   readonly canceled: boolean;
-  /** Not 0 when the watch was cancelled because it began before this revision. */
+  /** Not 0 if the watch was cancelled because it started before this revision. */
   readonly compactRevision: number;
   readonly cancelReason: string;
   readonly events: readonly WatchEvent[];
 }
 
-/** Asks for periodic progress too; events of one revision stay in one message. */
+/** Requests periodic progress notifications too. The events of one revision stay in one message. */
 export const encodeWatchCreate = (request: WatchRequest): Uint8Array =>
-  encoded((to) =>
+  encodeMessage((to) =>
     writeNested(to, 1, (create) => {
       writeBytes(create, 1, request.key);
       if (request.end) writeBytes(create, 2, request.end);
@@ -54,7 +54,7 @@ export const encodeWatchCreate = (request: WatchRequest): Uint8Array =>
     }),
   );
 
-export const encodeProgressRequest = (): Uint8Array => encoded((to) => writeNested(to, 3, () => {}));
+export const encodeProgressRequest = (): Uint8Array => encodeMessage((to) => writeNested(to, 3, () => {}));
 
 export function decodeWatchMessage(message: Buffer): WatchMessage {
   let header = noHeader;
@@ -63,13 +63,13 @@ export function decodeWatchMessage(message: Buffer): WatchMessage {
   let compactRevision = 0;
   let cancelReason = '';
   const events: WatchEvent[] = [];
-  decoded(message, (field, reader) => {
+  decodeMessage(message, (field, reader) => {
     if (field === 1) header = readHeader(reader);
     else if (field === 3) created = reader.bool();
     else if (field === 4) canceled = reader.bool();
     else if (field === 5) compactRevision = readInt64(reader);
     else if (field === 6) cancelReason = reader.string();
-    else if (field === 11) events.push(nested(reader, readEvent));
+    else if (field === 11) events.push(readNested(reader, readEvent));
     else return false;
     return true;
   });
@@ -82,8 +82,8 @@ function readEvent(reader: Reader, end: number): WatchEvent {
   let previous: KeyValue | undefined;
   readFields(reader, end, (field) => {
     if (field === 1) deleted = reader.uint32() === 1;
-    else if (field === 2) current = nested(reader, readKeyValue);
-    else if (field === 3) previous = nested(reader, readKeyValue);
+    else if (field === 2) current = readNested(reader, readKeyValue);
+    else if (field === 3) previous = readNested(reader, readKeyValue);
     else return false;
     return true;
   });

@@ -1,4 +1,4 @@
-/** A map that forgets what has not been asked for the longest. */
+/** A least-recently-used cache. */
 export class BoundedMap<Key, Value> {
   readonly #entries = new Map<Key, Value>();
   readonly #entriesMax: number;
@@ -14,7 +14,7 @@ export class BoundedMap<Key, Value> {
   get(key: Key): Value | undefined {
     const found = this.#entries.get(key);
     if (found === undefined) return undefined;
-    // Last in the order of insertion is last to be forgotten.
+    // A map iterates in insertion order, so this makes it the last to be evicted.
     this.#entries.delete(key);
     this.#entries.set(key, found);
     return found;

@@ -1,35 +1,35 @@
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
 import type { Random } from '@cluster-apiserver/base';
 import { aesGcm } from '../aes-gcm.ts';
-import type { ReadyTransformer } from '../transformer.ts';
+import type { SyncTransformer } from '../transformer.ts';
 import { BoundedMap } from './bounded-map.ts';
 
 const infoBytes = 32;
 const seedBytesMin = 32;
-/** Far too few for the same nonce to be drawn twice, and enough for the derivation to cost nothing. */
+/** Few enough to make equal nonces impossible in practice, many enough to make the derivation cheap. */
 const valuesPerKey = 1_000;
-const drewNonce = (): void => {};
-/** Values that were written one after the other have the same key, and are often read so. */
+const ignoreNonce = (): void => {};
+/** Values that were written in sequence share a key, and are often read in sequence. */
 const keysKept = 64;
 
 /**
- * `info ‖ AES-GCM` with a key that is derived from a seed and 32 random bytes (HKDF with SHA-256, its expansion alone):
- * a seed can be used for ever, where a key of AES-GCM wears out. kube-apiserver derives one for each value; a value
- * says how its key was derived, so that nobody has to agree on how many share one.
+ * `info ‖ AES-GCM` with a key that is derived from a seed and 32 random bytes (the expand step of HKDF with SHA-256). A seed
+ * has no limit of use, unlike an AES-GCM key. kube-apiserver derives a key for each value; both are compatible, because a
+ * value contains the input of its derivation.
  */
-export function derivedKeyGcm(seed: KeyObject, random: Random): ReadyTransformer {
+export function derivedKeyGcm(seed: KeyObject, random: Random): SyncTransformer {
   if ((seed.symmetricKeySize ?? 0) < seedBytesMin) throw new RangeError(`a seed has at least ${seedBytesMin} bytes`);
-  const kept = new BoundedMap<string, ReadyTransformer>(keysKept);
-  const transformerFor = (info: Buffer): ReadyTransformer => {
+  const kept = new BoundedMap<string, SyncTransformer>(keysKept);
+  const transformerFor = (info: Buffer): SyncTransformer => {
     const name = info.toString('latin1');
     let transformer = kept.get(name);
     if (!transformer) {
-      transformer = aesGcm({ key: createSecretKey(derived(seed, info)), random, drewNonce });
+      transformer = aesGcm({ key: createSecretKey(deriveKey(seed, info)), random, onNonce: ignoreNonce });
       kept.set(name, transformer);
     }
     return transformer;
   };
-  let writing: { readonly info: Buffer; readonly transformer: ReadyTransformer; valuesLeft: number } | undefined;
+  let writing: { readonly info: Buffer; readonly transformer: SyncTransformer; valuesLeft: number } | undefined;
   const nextKey = (): NonNullable<typeof writing> => {
     const info = random.bytes(infoBytes);
     return { info, transformer: transformerFor(info), valuesLeft: valuesPerKey };
@@ -47,7 +47,7 @@ export function derivedKeyGcm(seed: KeyObject, random: Random): ReadyTransformer
   };
 }
 
-/** The first block of the expansion is as long as a key. */
+/** The first block of HKDF's expansion is as long as a key. */
 const firstBlock = Buffer.from([1]);
-const derived = (seed: KeyObject, info: Buffer): Buffer =>
+const deriveKey = (seed: KeyObject, info: Buffer): Buffer =>
   createHmac('sha256', seed).update(info).update(firstBlock).digest();

@@ -2,26 +2,26 @@ import { createHash, createSecretKey, type KeyObject } from 'node:crypto';
 import type { Random } from '@cluster-apiserver/base';
 import { aesCbc } from '../aes-cbc.ts';
 import { aesGcm } from '../aes-gcm.ts';
-import type { ReadyTransformer, Transformed } from '../transformer.ts';
-import { attend, type KmsPlugin, type KmsPluginOptions } from './plugin.ts';
+import type { SyncTransformer, Transformed } from '../transformer.ts';
+import { monitorPlugin, type KmsPlugin, type KmsPluginOptions } from './plugin-monitor.ts';
 import type { KmsV1Service } from './service.ts';
-import { SharedKeys } from './shared-keys.ts';
+import { KeyCache } from './key-cache.ts';
 
 const keyBytes = 32;
 const lengthBytes = 2;
 
 /**
- * `length ‖ encrypted key ‖ value`: each value has a key of its own, and the plugin encrypts each of them. So every
- * write waits for it, and so does a read of a value whose key is not in the cache.
+ * `length ‖ encrypted key ‖ value`: each value has its own key, which the plugin encrypts. So every write calls the plugin,
+ * and so does every read of a value whose key is not in the cache.
  */
 export function kmsV1(
   service: KmsV1Service,
   { cacheSize, ...options }: KmsPluginOptions & { readonly cacheSize: number },
 ): KmsPlugin {
   const { random } = options;
-  const keys = new SharedKeys<ReadyTransformer>(Math.max(0, cacheSize), options.measures);
-  const transformerOf = (plain: Buffer): ReadyTransformer => gcmOrOlder(createSecretKey(plain), random);
-  const attended = attend(async () => {
+  const keys = new KeyCache<SyncTransformer>(Math.max(0, cacheSize), options.measures);
+  const transformerOf = (plain: Buffer): SyncTransformer => gcmWithCbcFallback(createSecretKey(plain), random);
+  const monitor = monitorPlugin(async () => {
     const probe = random.bytes(keyBytes);
     if (!(await service.decrypt(await service.encrypt(probe))).equals(probe))
       throw new Error('the plugin does not decrypt what it encrypted');
@@ -30,11 +30,11 @@ export function kmsV1(
     transformer: {
       toStorage: async (value, etcdKey, trace) => {
         const plain = random.bytes(keyBytes);
-        const encrypted = await attended.watching(service.encrypt(plain, trace));
+        const encrypted = await monitor.track(service.encrypt(plain, trace));
         if (encrypted.length === 0 || encrypted.length >= 2 ** (8 * lengthBytes))
           throw new Error(`the plugin made ${encrypted.length} bytes of a key`);
         const transformer = transformerOf(plain);
-        keys.set(nameOf(encrypted), transformer);
+        keys.set(cacheKeyOf(encrypted), transformer);
         const length = Buffer.alloc(lengthBytes);
         length.writeUInt16BE(encrypted.length);
         return [length, encrypted, ...transformer.toStorage(value, etcdKey)];
@@ -44,24 +44,24 @@ export function kmsV1(
         const end = lengthBytes + value.readUInt16BE();
         if (end === lengthBytes || value.length < end) throw new Error('the envelope has no key, or not all of it');
         const encrypted = value.subarray(lengthBytes, end);
-        const ask = async (): Promise<ReadyTransformer> =>
-          transformerOf(await attended.watching(service.decrypt(encrypted, trace)));
-        const transformer = await keys.get(nameOf(encrypted), ask);
+        const ask = async (): Promise<SyncTransformer> =>
+          transformerOf(await monitor.track(service.decrypt(encrypted, trace)));
+        const transformer = await keys.get(cacheKeyOf(encrypted), ask);
         return transformer.fromStorage(value.subarray(end), etcdKey);
       },
     },
-    check: attended.check,
-    asked: attended.asked,
+    check: monitor.check,
+    firstCheck: monitor.firstCheck,
     close: () => {
-      attended.close();
+      monitor.close();
       service.close();
     },
   };
 }
 
-/** Servers before 1.25 wrote in CBC, which is read and written anew. */
-function gcmOrOlder(key: KeyObject, random: Random): ReadyTransformer {
-  const gcm = aesGcm({ key, random, drewNonce: () => {} }); // a key is used once
+/** Servers before 1.25 wrote AES-CBC, which is read and reported as stale. */
+function gcmWithCbcFallback(key: KeyObject, random: Random): SyncTransformer {
+  const gcm = aesGcm({ key, random, onNonce: () => {} }); // a key is used once
   const cbc = aesCbc({ key, random });
   return {
     toStorage: gcm.toStorage,
@@ -70,7 +70,7 @@ function gcmOrOlder(key: KeyObject, random: Random): ReadyTransformer {
         return gcm.fromStorage(value, etcdKey);
       } catch (refusal) {
         const older = readOrUndefined(() => cbc.fromStorage(value, etcdKey).value);
-        if (!older || !beginnings.some((one) => older.subarray(0, one.length).equals(one))) throw refusal;
+        if (!older || !objectPrefixes.some((one) => older.subarray(0, one.length).equals(one))) throw refusal;
         return { value: older, stale: true };
       }
     },
@@ -78,17 +78,16 @@ function gcmOrOlder(key: KeyObject, random: Random): ReadyTransformer {
 }
 
 /**
- * CBC makes something of one value in 256 that GCM has refused because a bit of it was flipped: what it makes is
- * believed only if it begins as every stored object did.
+ * For one in 256 corrupt GCM values the CBC padding is valid by chance. So a CBC value must begin like a stored object.
  */
-const beginnings = ['{"kind":', '{"apiVersion":', 'k8s\0'].map((text) => Buffer.from(text));
+const objectPrefixes = ['{"kind":', '{"apiVersion":', 'k8s\0'].map((text) => Buffer.from(text));
 
 function readOrUndefined(read: () => Buffer): Buffer | undefined {
   try {
     return read();
   } catch {
-    return undefined; // the refusal of GCM is what is told
+    return undefined; // the caller throws the error of GCM
   }
 }
 
-const nameOf = (encrypted: Buffer): string => createHash('sha256').update(encrypted).digest('base64');
+const cacheKeyOf = (encrypted: Buffer): string => createHash('sha256').update(encrypted).digest('base64');

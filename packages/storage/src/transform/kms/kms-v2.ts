@@ -3,80 +3,79 @@ import type { Span } from '@cluster-apiserver/base';
 import { KeyUnavailableError } from '../../errors.ts';
 import type { Pieces } from '../../pieces.ts';
 import { aesGcm } from '../aes-gcm.ts';
-import type { ReadyTransformer, Transformed } from '../transformer.ts';
+import type { SyncTransformer, Transformed } from '../transformer.ts';
 import { derivedKeyGcm } from './derived-key.ts';
 import {
   decodeEncryptedObject,
   type EncryptedObject,
-  envelopeOf,
-  problemOfKeyId,
-  requireKeyId,
-  requireSound,
+  createEnvelopeWriter,
+  keyIdProblem,
+  validateKeyId,
+  validateEncryptedKey,
 } from './encrypted-object.ts';
-import { attend, type KmsPlugin, type KmsPluginOptions } from './plugin.ts';
+import { monitorPlugin, type KmsPlugin, type KmsPluginOptions } from './plugin-monitor.ts';
 import type { EncryptedKey, KmsV2Service } from './service.ts';
-import { SharedKeys } from './shared-keys.ts';
+import { KeyCache } from './key-cache.ts';
 
-/** A plugin that falls silent keeps nobody from writing for this long. */
+/** Writes continue for this long without a successful status check. */
 const graceMs = 180_000;
 const seedBytes = 32;
-/** Each start of a replica makes a seed, and each rotation; values keep theirs until they are written again. */
+/** Each start of a replica and each rotation creates a seed; values keep theirs until they are rewritten. */
 const seedsMax = 1_000;
 
-/** What values are written with, and until when. */
+/** The key that encrypts values, and until when. */
 interface WriteKey {
   readonly encrypted: EncryptedKey;
   readonly inEnvelope: (data: Pieces) => Pieces;
-  readonly transformer: ReadyTransformer;
+  readonly transformer: SyncTransformer;
   readonly untilMs: number;
 }
 
 /**
- * A seed of our own is encrypted by the plugin once, and each value gets a key derived from it: so neither a write nor
- * the read of a value with a known seed needs a call. When the plugin says that its key is another one, a new seed is
- * made, and what was written with the old one is stale.
+ * The plugin encrypts a random seed once, and values get keys derived from it. So writes, and reads of values with a cached
+ * seed, need no call. When the plugin reports another key, a new seed is created, and values with the old one are stale.
  */
 export function kmsV2(service: KmsV2Service, options: KmsPluginOptions): KmsPlugin {
   const { clock, random, measures } = options;
-  const keys = new SharedKeys<ReadyTransformer>(seedsMax, measures);
+  const keys = new KeyCache<SyncTransformer>(seedsMax, measures);
   let writeKey: WriteKey | undefined;
 
   const newWriteKey = async (untilMs: number): Promise<WriteKey> => {
     const seed = random.bytes(seedBytes);
     const encrypted = await service.encrypt(seed, random.uuid());
-    requireSound(encrypted);
+    validateEncryptedKey(encrypted);
     const transformer = derivedKeyGcm(createSecretKey(seed), random);
-    keys.set(nameOf(encrypted, 'seed'), transformer);
-    return { encrypted, inEnvelope: envelopeOf({ key: encrypted, keyType: 'seed' }), transformer, untilMs };
+    keys.set(cacheKeyOf(encrypted, 'seed'), transformer);
+    return { encrypted, inEnvelope: createEnvelopeWriter({ key: encrypted, keyType: 'seed' }), transformer, untilMs };
   };
 
-  const ask = async (): Promise<void> => {
-    // Counted from before the question: the answer is not younger than that.
+  const checkStatus = async (): Promise<void> => {
+    // Counted from before the request, because the response may be as old.
     const untilMs = clock.monotonicMs() + graceMs;
     const { version, healthz, keyId } = await service.status();
     if (version !== 'v2' && version !== 'v2beta1') throw new Error('the plugin speaks another version than v2');
     if (healthz !== 'ok') throw new Error('the plugin says that it is not well');
-    const problem = problemOfKeyId(keyId);
-    if (problem) measures.toldNone(problem);
-    requireKeyId(keyId);
-    measures.told(keyId);
+    const problem = keyIdProblem(keyId);
+    if (problem) measures.keyIdInvalid(problem);
+    validateKeyId(keyId);
+    measures.keyIdReported(keyId);
     if (writeKey?.encrypted.keyId === keyId) writeKey = { ...writeKey, untilMs };
     else {
       const next = await newWriteKey(untilMs);
-      // A plugin that changes its key between two answers is asked again, and writes go on with what there is.
+      // If the plugin changes its key in between, the next check retries, and writes go on with the present key.
       if (next.encrypted.keyId !== keyId) throw new Error('the plugin encrypts with another key than it says');
       writeKey = next;
     }
   };
-  const attended = attend(ask, options);
+  const monitor = monitorPlugin(checkStatus, options);
 
   const keyFor = (
     { key, keyType }: EncryptedObject,
     trace: Span | undefined,
-  ): ReadyTransformer | Promise<ReadyTransformer> =>
-    keys.get(nameOf(key, keyType), async () => {
-      const plain = createSecretKey(await attended.watching(service.decrypt(key, random.uuid(), trace)));
-      return keyType === 'seed' ? derivedKeyGcm(plain, random) : aesGcm({ key: plain, random, drewNonce: () => {} });
+  ): SyncTransformer | Promise<SyncTransformer> =>
+    keys.get(cacheKeyOf(key, keyType), async () => {
+      const plain = createSecretKey(await monitor.track(service.decrypt(key, random.uuid(), trace)));
+      return keyType === 'seed' ? derivedKeyGcm(plain, random) : aesGcm({ key: plain, random, onNonce: () => {} });
     });
 
   return {
@@ -84,36 +83,36 @@ export function kmsV2(service: KmsV2Service, options: KmsPluginOptions): KmsPlug
       toStorage: (value, etcdKey) => {
         if (!writeKey || writeKey.untilMs < clock.monotonicMs())
           throw new KeyUnavailableError('the key management plugin has not confirmed its key', {
-            cause: attended.fault,
+            cause: monitor.error,
           });
         const { encrypted, inEnvelope, transformer } = writeKey;
         const data = transformer.toStorage(value, etcdKey);
-        measures.used('to_storage', encrypted.keyId);
+        measures.keyUsed('to_storage', encrypted.keyId);
         return inEnvelope(data);
       },
       fromStorage: (value, etcdKey, trace) => {
         const object = decodeEncryptedObject(value);
-        const read = (transformer: ReadyTransformer): Transformed => {
+        const read = (transformer: SyncTransformer): Transformed => {
           const { value: plain } = transformer.fromStorage(object.data, etcdKey);
           const { keyId } = object.key;
-          measures.used('from_storage', keyId);
+          measures.keyUsed('from_storage', keyId);
           return { value: plain, stale: object.keyType !== 'seed' || keyId !== writeKey?.encrypted.keyId };
         };
         const transformer = keyFor(object, trace);
         return transformer instanceof Promise ? transformer.then(read) : read(transformer);
       },
     },
-    check: attended.check,
-    asked: attended.asked,
+    check: monitor.check,
+    firstCheck: monitor.firstCheck,
     close: () => {
-      attended.close();
+      monitor.close();
       service.close();
     },
   };
 }
 
-/** The same bytes with another key id, or other annotations, are another question to the plugin. */
-function nameOf({ ciphertext, keyId, annotations }: EncryptedKey, keyType: EncryptedObject['keyType']): string {
+/** The cache key: the plugin may decrypt the same bytes differently with another key ID or annotations. */
+function cacheKeyOf({ ciphertext, keyId, annotations }: EncryptedKey, keyType: EncryptedObject['keyType']): string {
   const hash = createHash('sha256')
     .update(JSON.stringify([keyType, keyId, ciphertext.length]))
     .update(ciphertext);

@@ -13,12 +13,12 @@ import { aesGcm } from '../aes-gcm.ts';
 import type { Transformer } from '../transformer.ts';
 import { BoundedMap } from './bounded-map.ts';
 import { derivedKeyGcm } from './derived-key.ts';
-import { decodeEncryptedObject, envelopeOf, requireSound } from './encrypted-object.ts';
+import { decodeEncryptedObject, createEnvelopeWriter, validateEncryptedKey } from './encrypted-object.ts';
 import { kmsV1Service, kmsV2Service } from './grpc-service.ts';
 import { kmsV1 } from './kms-v1.ts';
 import { kmsV2 } from './kms-v2.ts';
-import type { KmsMeasures, KmsPlugin } from './plugin.ts';
-import { SharedKeys } from './shared-keys.ts';
+import type { KmsMeasures, KmsPlugin } from './plugin-monitor.ts';
+import { KeyCache } from './key-cache.ts';
 
 const random = systemRandom();
 const key = '/registry/serviceaccounts/a/robot';
@@ -41,7 +41,7 @@ async function plugin(socket = path.join(directory, 'kms.sock')): Promise<RealPl
   return started;
 }
 
-const connection = (socket: string) => ({ socket, timeoutMs: 2_000, clock: systemClock, called: () => {} });
+const connection = (socket: string) => ({ socket, timeoutMs: 2_000, clock: systemClock, onCall: () => {} });
 
 interface Opened extends KmsPlugin {
   recoveries: number;
@@ -61,14 +61,14 @@ function opened(open: (options: Parameters<typeof kmsV2>[1]) => KmsPlugin, clock
     clock,
     random,
     measures: {
-      used: note('used'),
-      told: note('told'),
-      toldNone: note('toldNone'),
-      missed: note('missed'),
-      held: note('held'),
+      keyUsed: note('keyUsed'),
+      keyIdReported: note('keyIdReported'),
+      keyIdInvalid: note('keyIdInvalid'),
+      cacheMissed: note('cacheMissed'),
+      cacheSized: note('cacheSized'),
     },
-    recovered: () => result.recoveries++,
-    failed: (error) => failures.push(error),
+    onRecovered: () => result.recoveries++,
+    onUnhealthy: (error) => failures.push(error),
   });
   const result = { ...plugin, recoveries: 0, failures, counted };
   closings.push(result.close);
@@ -136,7 +136,7 @@ test('a map with a bound forgets what nobody has asked for', () => {
 
 test('keys are asked for together, but not too many at once', async () => {
   const asked: (() => void)[] = [];
-  const keys = new SharedKeys<object>(1_000, { missed: () => {}, held: () => {} });
+  const keys = new KeyCache<object>(1_000, { cacheMissed: () => {}, cacheSized: () => {} });
   const answers = Array.from({ length: 250 }, (_, n) =>
     keys.get(`${n % 200}`, () => new Promise((resolve) => asked.push(() => resolve({})))),
   );
@@ -154,10 +154,10 @@ test('keys are asked for together, but not too many at once', async () => {
 test('an envelope has the bytes of the reference, whoever writes it', () => {
   const annotations = new Map([['a.example.com', Buffer.from('x')]]);
   const envelope = { data: Buffer.from('D'), key: { ciphertext: Buffer.from('C'), keyId: 'K', annotations } };
-  const bytes = Buffer.concat(envelopeOf({ ...envelope, keyType: 'seed' })([envelope.data]));
+  const bytes = Buffer.concat(createEnvelopeWriter({ ...envelope, keyType: 'seed' })([envelope.data]));
   expect(bytes.toString('hex')).toBe('0a014412014b1a014322120a0d612e6578616d706c652e636f6d1201782801');
   expect(decodeEncryptedObject(bytes)).toEqual({ ...envelope, keyType: 'seed' });
-  const older = Buffer.concat(envelopeOf({ ...envelope, keyType: 'key' })([envelope.data]));
+  const older = Buffer.concat(createEnvelopeWriter({ ...envelope, keyType: 'key' })([envelope.data]));
   expect(older).toEqual(bytes.subarray(0, -2));
   expect(decodeEncryptedObject(older).keyType).toBe('key');
 });
@@ -199,15 +199,15 @@ test.each([
   ['an annotation that is no domain', { annotations: new Map([['plain', Buffer.alloc(1)]]) }],
   ['large annotations', { annotations: new Map([['a.b', Buffer.alloc(33_000)]]) }],
 ])('a plugin that answers with %s is not believed', (_, part) => {
-  expect(() => requireSound(sound)).not.toThrow();
-  expect(() => requireSound({ ...sound, ...part })).toThrow();
+  expect(() => validateEncryptedKey(sound)).not.toThrow();
+  expect(() => validateEncryptedKey({ ...sound, ...part })).toThrow();
 });
 
 describe('a plugin of version 2', () => {
   test.each(['a file', 'an abstract name'])('is reached by %s, and a write needs no call', async (by) => {
     const real = await plugin(by === 'a file' ? undefined : `@kms-${random.uuid()}`);
     const kms = openV2(real.socket);
-    await kms.asked;
+    await kms.firstCheck;
     kms.check();
     const values = await Promise.all(Array.from({ length: 50 }, () => write(kms)));
     for (const value of values)
@@ -218,10 +218,10 @@ describe('a plugin of version 2', () => {
   test('is asked once for a seed of somebody else, however many values have it', async () => {
     const real = await plugin();
     const writer = openV2(real.socket);
-    await writer.asked;
+    await writer.firstCheck;
     const values = await Promise.all(Array.from({ length: 100 }, () => write(writer)));
     const reader = openV2(real.socket);
-    await reader.asked;
+    await reader.firstCheck;
     const read = await Promise.all(values.map(async (value) => reader.transformer.fromStorage(value, key)));
     expect(read).toEqual(values.map(() => ({ value: object, stale: false })));
     expect(calls(real, 'v2 Decrypt')).toBe(1);
@@ -229,7 +229,7 @@ describe('a plugin of version 2', () => {
 
   test('refuses a value that was moved or changed, and never reads another one', async () => {
     const kms = openV2((await plugin()).socket);
-    await kms.asked;
+    await kms.firstCheck;
     const value = await write(kms);
     const refused = async (bytes: Buffer, at = key): Promise<boolean> => {
       try {
@@ -260,7 +260,7 @@ describe('a plugin of version 2', () => {
   test('changes its key: values get the new one, and those with the old one are read and stale', async () => {
     const real = await plugin();
     const kms = openV2(real.socket, quickClock());
-    await kms.asked;
+    await kms.firstCheck;
     const before = await write(kms);
     real.keyId = 'key-2';
     await until('the new key', async () =>
@@ -275,7 +275,7 @@ describe('a plugin of version 2', () => {
     const real = await plugin();
     const clock = quickClock();
     const kms = openV2(real.socket, clock);
-    await kms.asked;
+    await kms.firstCheck;
     await real.stop();
     await until('the loss', () => (kms.failures.length > 0 ? true : undefined));
     expect(() => kms.check()).toThrow(KeyUnavailableError);
@@ -296,10 +296,10 @@ describe('a plugin of version 2', () => {
     const socket = path.join(directory, 'late.sock');
     const other = await plugin();
     const writer = openV2(other.socket);
-    await writer.asked;
+    await writer.firstCheck;
     const value = await write(writer);
     const kms = openV2(socket, quickClock());
-    await kms.asked;
+    await kms.firstCheck;
     await expect(write(kms)).rejects.toThrow(KeyUnavailableError);
     await expect(async () => kms.transformer.fromStorage(value, key)).rejects.toThrow(KeyUnavailableError);
     expect(kms.failures).toEqual([]); // whoever opened it has asked
@@ -312,7 +312,7 @@ describe('a plugin of version 2', () => {
     const real = await plugin();
     real.healthz = 'tired';
     const kms = openV2(real.socket);
-    await kms.asked;
+    await kms.firstCheck;
     expect(() => kms.check()).toThrow('not well');
     await expect(write(kms)).rejects.toThrow(KeyUnavailableError);
   });
@@ -324,33 +324,39 @@ describe('a plugin of version 2', () => {
     const real = await plugin();
     real.keyId = keyId;
     const kms = openV2(real.socket);
-    await kms.asked;
+    await kms.firstCheck;
     expect(() => kms.check()).toThrow('the name of the plugin');
-    expect(kms.counted).toEqual([`toldNone ${why}`]);
+    expect(kms.counted).toEqual([`keyIdInvalid ${why}`]);
   });
 
   test('is counted by its keys: what was written and read with each, and what is in memory', async () => {
     const real = await plugin();
     const kms = openV2(real.socket);
-    await kms.asked;
+    await kms.firstCheck;
     await kms.transformer.fromStorage(await write(kms), key);
     const reader = openV2(real.socket);
-    await reader.asked;
+    await reader.firstCheck;
     await reader.transformer.fromStorage(await write(kms), key);
     expect(kms.counted).toEqual([
-      'told key-1',
-      'held 1',
-      'used to_storage key-1',
-      'used from_storage key-1',
-      'used to_storage key-1',
+      'keyIdReported key-1',
+      'cacheSized 1',
+      'keyUsed to_storage key-1',
+      'keyUsed from_storage key-1',
+      'keyUsed to_storage key-1',
     ]);
-    expect(reader.counted).toEqual(['told key-1', 'held 1', 'missed', 'held 2', 'used from_storage key-1']);
+    expect(reader.counted).toEqual([
+      'keyIdReported key-1',
+      'cacheSized 1',
+      'cacheMissed',
+      'cacheSized 2',
+      'keyUsed from_storage key-1',
+    ]);
   });
 
   test('refuses a key for now: it is asked again for it, ever more seldom', async () => {
     const real = await plugin();
     const writer = openV2(real.socket);
-    await writer.asked;
+    await writer.firstCheck;
     const value = await write(writer);
     const waits: number[] = [];
     const clock = quickClock();
@@ -362,7 +368,7 @@ describe('a plugin of version 2', () => {
         return clock.after(ms, callback);
       },
     });
-    await kms.asked;
+    await kms.firstCheck;
     real.refusing = true;
     const read = async (): Promise<unknown> => kms.transformer.fromStorage(value, key);
     await expect(read()).rejects.toThrow('refuses');
@@ -381,12 +387,12 @@ describe('a plugin of version 2', () => {
   test('reads what older servers wrote with a key instead of a seed, and has it written anew', async () => {
     const real = await plugin();
     const kms = openV2(real.socket);
-    await kms.asked;
+    await kms.firstCheck;
     const plain = Buffer.alloc(32, 'p');
     const service = kmsV2Service(connection(real.socket));
     closings.push(service.close);
-    const data = aesGcm({ key: createSecretKey(plain), random, drewNonce: () => {} }).toStorage(object, key);
-    const older = envelopeOf({ key: await service.encrypt(plain, 'u'), keyType: 'key' })(data);
+    const data = aesGcm({ key: createSecretKey(plain), random, onNonce: () => {} }).toStorage(object, key);
+    const older = createEnvelopeWriter({ key: await service.encrypt(plain, 'u'), keyType: 'key' })(data);
     expect(await kms.transformer.fromStorage(Buffer.concat(older), key)).toEqual({ value: object, stale: true });
   });
 });
@@ -399,7 +405,7 @@ describe('a plugin of version 1', () => {
       [-1, 5],
     ] as const) {
       const kms = openV1(real.socket, cacheSize);
-      await kms.asked;
+      await kms.firstCheck;
       const before = calls(real, 'v1beta1 Decrypt');
       const values = await Promise.all(Array.from({ length: 5 }, () => write(kms)));
       for (const value of values)
@@ -412,7 +418,7 @@ describe('a plugin of version 1', () => {
   test('falls silent: the next write notices it, and the return of the plugin too', async () => {
     const real = await plugin();
     const kms = openV1(real.socket, 1_000, quickClock());
-    await kms.asked;
+    await kms.firstCheck;
     kms.check();
     const value = await write(kms);
     await real.stop();
@@ -425,13 +431,13 @@ describe('a plugin of version 1', () => {
     await plugin(real.socket);
     await until('the return', () => (other.recoveries > recoveries ? true : undefined));
     expect(await other.transformer.fromStorage(value, key)).toEqual({ value: object, stale: false });
-    expect(other.counted.filter((what) => what === 'missed').length).toBeGreaterThan(1);
+    expect(other.counted.filter((what) => what === 'cacheMissed').length).toBeGreaterThan(1);
   });
 
   test('is not asked how it is for each who wants to know', async () => {
     const real = await plugin();
     const kms = openV1(real.socket, 1_000);
-    await kms.asked;
+    await kms.firstCheck;
     for (let times = 0; times < 100; times++) kms.check();
     expect(Object.fromEntries(real.calls)).toEqual({ 'v1beta1 Encrypt': 1, 'v1beta1 Decrypt': 1 });
   });

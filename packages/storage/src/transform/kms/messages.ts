@@ -1,20 +1,20 @@
-/** The messages of both protocols of key management plugins, by their field numbers. */
+/** The messages of both KMS plugin APIs, by their field numbers. */
 import {
-  decoded,
-  encoded,
-  nested,
+  decodeMessage,
+  encodeMessage,
+  readNested,
   type Reader,
   readFields,
-  type Rpc,
   writeBytes,
   writeNested,
   type Writer,
-} from '../../etcd/wire/fields.ts';
+} from '../../protobuf/fields.ts';
+import type { GrpcMethod } from '../../protobuf/grpc-method.ts';
 import type { EncryptedKey, KmsStatus } from './service.ts';
 
 const bytes = (reader: Reader): Buffer => Buffer.from(reader.bytes());
 
-/** A field for each entry, each a message of key and value. */
+/** A protobuf map: one field per entry, which is a message of key and value. */
 export function writeAnnotations(to: Writer, field: number, annotations: ReadonlyMap<string, Uint8Array>): void {
   for (const [key, value] of annotations)
     writeNested(to, field, (entry) => {
@@ -24,7 +24,7 @@ export function writeAnnotations(to: Writer, field: number, annotations: Readonl
 }
 
 export function readAnnotation(reader: Reader, into: Map<string, Buffer>): void {
-  nested(reader, (inner, end) => {
+  readNested(reader, (inner, end) => {
     let key = '';
     let value: Buffer = Buffer.alloc(0);
     readFields(inner, end, (number, from) => {
@@ -38,12 +38,12 @@ export function readAnnotation(reader: Reader, into: Map<string, Buffer>): void 
   });
 }
 
-export const statusV2: Rpc<void, KmsStatus> = {
+export const statusV2: GrpcMethod<void, KmsStatus> = {
   path: '/v2.KeyManagementService/Status',
-  encode: () => encoded(() => {}),
+  encode: () => encodeMessage(() => {}),
   decode: (message) => {
     const texts = ['', '', '', ''];
-    decoded(message, (number, reader) => {
+    decodeMessage(message, (number, reader) => {
       if (number < 1 || number > 3) return false;
       texts[number] = reader.string();
       return true;
@@ -53,10 +53,10 @@ export const statusV2: Rpc<void, KmsStatus> = {
   },
 };
 
-export const encryptV2: Rpc<{ readonly plain: Uint8Array; readonly uid: string }, EncryptedKey> = {
+export const encryptV2: GrpcMethod<{ readonly plain: Uint8Array; readonly uid: string }, EncryptedKey> = {
   path: '/v2.KeyManagementService/Encrypt',
   encode: ({ plain, uid }) =>
-    encoded((to) => {
+    encodeMessage((to) => {
       writeBytes(to, 1, plain);
       writeBytes(to, 2, uid);
     }),
@@ -64,7 +64,7 @@ export const encryptV2: Rpc<{ readonly plain: Uint8Array; readonly uid: string }
     let ciphertext: Buffer = Buffer.alloc(0);
     let keyId = '';
     const annotations = new Map<string, Buffer>();
-    decoded(message, (number, reader) => {
+    decodeMessage(message, (number, reader) => {
       if (number === 1) ciphertext = bytes(reader);
       else if (number === 2) keyId = reader.string();
       else if (number === 3) readAnnotation(reader, annotations);
@@ -75,26 +75,26 @@ export const encryptV2: Rpc<{ readonly plain: Uint8Array; readonly uid: string }
   },
 };
 
-export const decryptV2: Rpc<{ readonly encrypted: EncryptedKey; readonly uid: string }, Buffer> = {
+export const decryptV2: GrpcMethod<{ readonly encrypted: EncryptedKey; readonly uid: string }, Buffer> = {
   path: '/v2.KeyManagementService/Decrypt',
   encode: ({ encrypted, uid }) =>
-    encoded((to) => {
+    encodeMessage((to) => {
       writeBytes(to, 1, encrypted.ciphertext);
       writeBytes(to, 2, uid);
       writeBytes(to, 3, encrypted.keyId);
       writeAnnotations(to, 4, encrypted.annotations);
     }),
-  decode: onlyBytes,
+  decode: decodeBytes,
 };
 
 const protocolV1 = 'v1beta1';
 
-export const versionV1: Rpc<void, string> = {
+export const versionV1: GrpcMethod<void, string> = {
   path: '/v1beta1.KeyManagementService/Version',
-  encode: () => encoded((to) => writeBytes(to, 1, protocolV1)),
+  encode: () => encodeMessage((to) => writeBytes(to, 1, protocolV1)),
   decode: (message) => {
     let version = '';
-    decoded(message, (number, reader) => {
+    decodeMessage(message, (number, reader) => {
       if (number !== 1) return false;
       version = reader.string();
       return true;
@@ -106,21 +106,21 @@ export const versionV1: Rpc<void, string> = {
 export const encryptV1 = callV1('Encrypt');
 export const decryptV1 = callV1('Decrypt');
 
-function callV1(method: string): Rpc<Uint8Array, Buffer> {
+function callV1(method: string): GrpcMethod<Uint8Array, Buffer> {
   return {
     path: `/v1beta1.KeyManagementService/${method}`,
     encode: (given) =>
-      encoded((to) => {
+      encodeMessage((to) => {
         writeBytes(to, 1, protocolV1);
         writeBytes(to, 2, given);
       }),
-    decode: onlyBytes,
+    decode: decodeBytes,
   };
 }
 
-function onlyBytes(message: Buffer): Buffer {
+function decodeBytes(message: Buffer): Buffer {
   let found: Buffer = Buffer.alloc(0);
-  decoded(message, (number, reader) => {
+  decodeMessage(message, (number, reader) => {
     if (number !== 1) return false;
     found = bytes(reader);
     return true;

@@ -1,9 +1,8 @@
 import type { Span } from '@cluster-apiserver/base';
 
 /**
- * What keeps the key that our keys are encrypted with: a plugin on the same machine, in front of a key management
- * service. It sees keys and never an object. Every method rejects with a KeyUnavailableError when the plugin does not
- * answer in time, and with any other error when it refuses. A call for a sampled request shows below its span.
+ * A KMS plugin on the same machine, which encrypts keys with a key of a key management service. It never sees objects. Methods
+ * reject with a KeyUnavailableError if the plugin does not respond in time, and with another error if it refuses.
  */
 export interface KmsV2Service {
   status(): Promise<KmsStatus>;
@@ -16,19 +15,19 @@ export interface KmsStatus {
   readonly version: string;
   /** `ok`, or what is wrong. */
   readonly healthz: string;
-  /** The key that it encrypts with now. */
+  /** The ID of the key that it encrypts with now. */
   readonly keyId: string;
 }
 
 export interface EncryptedKey {
   readonly ciphertext: Buffer;
-  /** The plugin's name of the key that it was encrypted with. */
+  /** The ID of the plugin's key that encrypted it. */
   readonly keyId: string;
-  /** What else the plugin wants to see again. */
+  /** What else the plugin needs to decrypt it. */
   readonly annotations: ReadonlyMap<string, Buffer>;
 }
 
-/** The older protocol: the plugin is asked for each key, and says nothing of its own. */
+/** The older API: the plugin is called for each key and reports no status. */
 export interface KmsV1Service {
   version(): Promise<string>;
   encrypt(plain: Uint8Array, trace?: Span): Promise<Buffer>;

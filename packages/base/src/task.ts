@@ -1,0 +1,94 @@
+/**
+ * Work written as generators, so that one large input does not block the event loop: wherever a task yields, other
+ * requests may be served. `runTask` runs a task at once if it is short and in time slices if it is long.
+ */
+import { type Call, throwIfAborted } from './call.ts';
+import type { Clock } from './clock.ts';
+import { schedulerOf, startSlice } from './task-scheduler.ts';
+
+/** A task that never waits. Each step takes a few milliseconds at most, even for the largest input. */
+export type SyncTask<T> = Generator<undefined, T>;
+
+/** A task that may also wait: the runner awaits each promise that it yields. */
+export type Task<T> = Generator<Promise<unknown> | undefined, T>;
+
+/** `yield* awaitValue(x)` is the `await x` of tasks; a value that is no promise is returned at once. */
+export function* awaitValue<T>(value: T | Promise<T>): Task<T> {
+  // The runner resumes a generator with what the promise it yielded has resolved to.
+  return value instanceof Promise ? ((yield value) as T) : value;
+}
+
+/**
+ * Wraps a short function where a task is expected. Declare generator functions at the top level of a file: V8 keeps a map
+ * for each one that is created, with everything it closes over, until a collection of the old generation.
+ */
+export const toSyncTask =
+  <A, B>(work: (given: A) => B): ((given: A) => SyncTask<B>) =>
+  (given) =>
+    oneStep(work, given);
+
+function* oneStep<A, B>(work: (given: A) => B, given: A): SyncTask<B> {
+  yield;
+  return work(given);
+}
+
+/** Runs all steps without a break. */
+export function runSync<T>(task: SyncTask<T>): T {
+  for (;;) {
+    const { done, value } = task.next();
+    if (done) return value;
+  }
+}
+
+/** Tasks on objects from this size on begin in a time slice of their own: V8 alone reads as much in a millisecond. */
+export const largeBytesMin = 32 * 1024;
+
+/**
+ * Runs a task. A short one completes synchronously. A task that takes longer, or is known to be large, shares time slices
+ * with other long tasks, and its caller continues in a new slice. A call that is aborted ends the task between slices.
+ */
+export function runTask<T>(clock: Clock, call: Call | undefined, task: Task<T>, isLarge = false): T | Promise<T> {
+  if (isLarge) return runInSlices(clock, call, task, undefined);
+  const first = runSlice(task, () => task.next(), startSlice(clock));
+  return first.done ? first.value : runInSlices(clock, call, task, first);
+}
+
+async function runInSlices<T>(
+  clock: Clock,
+  call: Call | undefined,
+  task: Task<T>,
+  first: IteratorResult<Promise<unknown> | undefined, T> | undefined,
+): Promise<T> {
+  const scheduler = schedulerOf(clock);
+  let isScheduled = first === undefined;
+  let step = first;
+  while (!step?.done) {
+    let resume = (): IteratorResult<Promise<unknown> | undefined, T> => task.next();
+    if (step?.value)
+      try {
+        const value = await step.value;
+        resume = () => task.next(value);
+      } catch (error) {
+        resume = () => task.throw(error);
+      }
+    else isScheduled = true;
+    if (call) throwIfAborted(call);
+    step = isScheduled
+      ? await scheduler.schedule((shouldYield) => runSlice(task, resume, shouldYield))
+      : runSlice(task, resume, startSlice(clock));
+  }
+  const { value } = step;
+  if (isScheduled) await scheduler.schedule(() => {});
+  return value;
+}
+
+/** Runs steps until the slice is over, or the task waits or ends. */
+function runSlice<T>(
+  task: Task<T>,
+  resume: () => IteratorResult<Promise<unknown> | undefined, T>,
+  shouldYield: () => boolean,
+): IteratorResult<Promise<unknown> | undefined, T> {
+  let step = resume();
+  while (!step.done && step.value === undefined && !shouldYield()) step = task.next();
+  return step;
+}

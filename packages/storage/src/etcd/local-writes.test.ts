@@ -1,0 +1,50 @@
+import { expect, test } from '@jest/globals';
+import { LocalWrites } from './local-writes.ts';
+
+const source = { kind: 'ServiceAccount' };
+const [value, first, second] = [Buffer.from('value'), Buffer.from('first'), Buffer.from('second')];
+
+test('what was written is known by its key and its bytes, once', () => {
+  const own = new LocalWrites();
+  own.add('/a', value, source, [first]);
+  expect(own.take('/a', Buffer.from('theirs'))).toBeUndefined();
+  expect(own.take('/b', first)).toBeUndefined();
+  expect(own.take('/a', Buffer.from('first'))).toEqual({ value, stale: false, source });
+  expect(own.take('/a', first)).toBeUndefined();
+});
+
+test('of two writes of one key the newest is known', () => {
+  const pieces = [second.subarray(0, 2), Buffer.alloc(0), second.subarray(2)];
+  const own = new LocalWrites();
+  own.add('/a', value, source, [first]);
+  own.add('/a', value, source, pieces);
+  expect(own.take('/a', first)).toBeUndefined();
+  expect(own.take('/a', Buffer.concat([second, first]))).toBeUndefined();
+  expect(own.take('/a', second)).toEqual({ value, stale: false, source });
+});
+
+test('what was refused is forgotten, and not what was written behind it', () => {
+  const own = new LocalWrites();
+  const refused = [first];
+  own.add('/a', value, source, refused);
+  own.remove('/a', refused);
+  expect(own.take('/a', first)).toBeUndefined();
+  own.add('/a', value, source, refused);
+  own.add('/a', value, source, [second]);
+  own.remove('/a', refused);
+  expect(own.take('/a', second)).toEqual({ value, stale: false, source });
+});
+
+test('what is stored as it is comes back with its source, too', () => {
+  const own = new LocalWrites();
+  own.add('/a', value, source, [value]);
+  expect(own.take('/a', Buffer.from(value))).toEqual({ value, stale: false, source });
+});
+
+test('what never comes back is forgotten, the oldest first, by its bytes', () => {
+  const own = new LocalWrites();
+  const large = Buffer.alloc(1024 * 1024, 'large');
+  for (let n = 0; n < 20; n++) own.add(`/${n}`, large, undefined, [Buffer.concat([large])]);
+  const known = Array.from({ length: 20 }, (_, n) => n).filter((n) => own.take(`/${n}`, large) !== undefined);
+  expect(known).toEqual([16, 17, 18, 19]);
+});

@@ -1,0 +1,308 @@
+/**
+ * One call to etcd as a series of short attempts, each at the most promising member. How long the series goes on depends
+ * on whether waiting can help: while a majority of the members responds, a leader will be elected.
+ */
+import { callUntil, type Clock, type Random, serverAttributes, throwIfAborted } from '@cluster-apiserver/base';
+import { HistoryReplacedError, StorageFullError, StorageUnavailableError } from '../errors.ts';
+import type { Call } from '../store.ts';
+import type { AdaptiveTimeout } from './adaptive-timeout.ts';
+import { classifyFault } from './faults.ts';
+import type { History } from './history.ts';
+import type { EtcdMeasures } from './measures.ts';
+import type { Member, Members } from './members.ts';
+import type { OutageTracker } from './outage.ts';
+import type { Refusals } from './refusals.ts';
+import type { StallAwareClock } from './stall-aware-clock.ts';
+import { EtcdFault, type LateResponseListener } from './transport.ts';
+import type { Verification } from './verification.ts';
+import type { Rpc } from './wire/rpc.ts';
+
+export interface EtcdCall extends Call {
+  /** When, by the stall-aware clock, the first of several calls began that share one retry budget. */
+  readonly sinceMs?: number;
+  /** Throw a MaybeAppliedError instead of retrying after an attempt that may have been applied. */
+  readonly stopIfMaybeApplied?: boolean;
+  /** Records whether an attempt may have been applied, whatever the outcome of the call. */
+  readonly attempts?: AttemptRecord;
+  /** The number of the history that the request is about; the present one by default. */
+  readonly historyNumber?: number;
+}
+
+/** Whether one of several attempts got no response and may have been applied, now or later. */
+export class AttemptRecord {
+  maybeApplied = false;
+}
+
+/** An attempt got no response and may have been applied, now or later. */
+export class MaybeAppliedError extends Error {
+  override readonly name = 'MaybeAppliedError';
+  /** Resolves if its response arrives after all, and never otherwise. */
+  readonly lateResponse: Promise<unknown>;
+  constructor(path: string, lateResponse: Promise<unknown>, options: ErrorOptions) {
+    super(path, options);
+    this.lateResponse = lateResponse;
+  }
+}
+
+/** What the calls of one client share. */
+export interface CallDependencies {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly stallAwareClock: StallAwareClock;
+  readonly electionTimeoutMs: number;
+  readonly measures: EtcdMeasures;
+  readonly members: Members;
+  readonly verification: Verification;
+  readonly history: History;
+  readonly outage: OutageTracker;
+  readonly refusals: Refusals;
+  /** How long after its timeout an attempt may still be answered. */
+  readonly lateResponseMs: number;
+  /** Throws once the client is closed. */
+  requireOpen(): void;
+}
+
+/**
+ * From the death of a leader to the first response of the next one takes up to 2 election timeouts, 3 if votes split, and
+ * more if the members get no processor. Most members respond all that time, so it is worth waiting.
+ */
+const electionsMax = 6;
+const electionsExtraMs = 200;
+
+/** Without a majority only a short network problem is worth waiting for: clients should get their error within 2 s. */
+const noMajorityBudgetMs = 1_800;
+
+/** A budget with less than this left is not worth an attempt. */
+const attemptMinMs = 2;
+
+/** Between rounds over all members, so that immediate errors do not become a storm of requests. */
+const pauseMinMs = 20;
+const pauseMaxMs = 80;
+
+/** A member that reports too many requests gets a longer pause each time. */
+const overloadPauseMs = 50;
+
+export class RetryingCall<Request, Response> {
+  readonly #shared: CallDependencies;
+  readonly #rpc: Rpc<Request, Response>;
+  readonly #request: Request;
+  readonly #call: EtcdCall;
+  /** Of this kind of request. */
+  readonly #timeout: AdaptiveTimeout;
+  readonly #historyNumber: number;
+  readonly #startedMs: number;
+  #attempt = 0;
+  /** Exists from the first attempt on that got no response in time. */
+  #lateResponses: LateResponses<Response> | undefined;
+  #lastFault: EtcdFault | undefined;
+
+  constructor(
+    shared: CallDependencies,
+    rpc: Rpc<Request, Response>,
+    request: Request,
+    call: EtcdCall,
+    timeout: AdaptiveTimeout,
+  ) {
+    this.#shared = shared;
+    this.#rpc = rpc;
+    this.#request = request;
+    this.#call = call;
+    this.#timeout = timeout;
+    this.#historyNumber = call.historyNumber ?? shared.history.number;
+    this.#startedMs = call.sinceMs ?? shared.stallAwareClock.nowMs();
+  }
+
+  async run(): Promise<Response> {
+    const { outage, stallAwareClock, members, verification, history, lateResponseMs } = this.#shared;
+    if (outage.isActive) await this.#waitForOutage();
+    const message = this.#rpc.encode(this.#request);
+    for (; ; this.#attempt++) {
+      const beganMs = stallAwareClock.nowMs();
+      const leftMs = this.#requireTimeLeft(beganMs);
+      const member = members.choose();
+      const timeoutMs = Math.min(leftMs, this.#timeout.currentMs * timeoutFactor(this.#attempt, members.all.length));
+      let responseMs = timeoutMs;
+      let isSent = false;
+      try {
+        if (!verification.isVerified(member)) {
+          await verification.verify(member, timeoutMs);
+          if (history.number !== this.#historyNumber) continue;
+          if (!verification.isVerified(member)) throw unverifiedConnection(member);
+          // Verification and request together take no longer than one attempt may.
+          responseMs = Math.max(attemptMinMs, beganMs + timeoutMs - stallAwareClock.nowMs());
+        }
+        isSent = true;
+        const attempt = new Attempt(this, lateResponseMs, stallAwareClock.nowMs(), history.revision);
+        const sending = member.transport.unary(this.#rpc.path, message, {
+          timeoutMs: responseMs,
+          late: attempt,
+          requireLeader: true,
+          trace: this.#call.trace?.context,
+        });
+        if (!this.#lateResponses) return this.#accept(member, await sending, attempt);
+        const first = await this.#lateResponses.raceWith(sending);
+        if ('message' in first) return this.#accept(member, first.message, attempt);
+        outage.end();
+        return first.response;
+      } catch (error) {
+        if (!(error instanceof EtcdFault)) throw error;
+        stallAwareClock.noteTimerFired(beganMs + timeoutMs);
+        const pauseMs = this.#handleFault(member, error, isSent);
+        if (pauseMs > 0) await stallAwareClock.sleep(pauseMs);
+      }
+    }
+  }
+
+  /** A series of calls that has used up its budget does not wait once more. */
+  #waitForOutage(): Promise<void> {
+    const { clock, stallAwareClock, outage } = this.#shared;
+    const budgetLeftMs = this.#startedMs + noMajorityBudgetMs - stallAwareClock.nowMs();
+    return outage.waitBriefly(callUntil(Math.min(this.#call.deadlineMs, clock.monotonicMs() + budgetLeftMs)));
+  }
+
+  /** Returns the time that is left for an attempt. Throws if the call is over or has none left. */
+  #requireTimeLeft(nowMs: number): number {
+    const { clock, members, history, outage, electionTimeoutMs } = this.#shared;
+    this.#shared.requireOpen();
+    throwIfAborted(this.#call);
+    if (history.number !== this.#historyNumber) throw new HistoryReplacedError({ cause: this.#lastFault });
+    const electionBudgetMs = electionTimeoutMs * electionsMax + electionsExtraMs;
+    const budgetMs = members.majorityResponds() ? electionBudgetMs : Math.min(electionBudgetMs, noMajorityBudgetMs);
+    const budgetLeftMs = this.#startedMs + budgetMs - nowMs;
+    const deadlineLeftMs = this.#call.deadlineMs - clock.monotonicMs();
+    const leftMs = Math.min(budgetLeftMs, deadlineLeftMs);
+    if (leftMs >= attemptMinMs) return leftMs;
+    if (budgetLeftMs <= deadlineLeftMs) outage.begin(this.#lastFault);
+    throw new StorageUnavailableError('etcd gives no answer', { cause: this.#lastFault });
+  }
+
+  /** The member responded in time. Throws an EtcdFault if its response is from another history. */
+  #accept(member: Member, message: Buffer, { sentMs, seenRevision }: Attempt): Response {
+    const { stallAwareClock, members, history, outage, refusals, measures } = this.#shared;
+    const response = this.#rpc.decode(message);
+    const header = this.#rpc.headerOf?.(response);
+    if (header) {
+      if (header.clusterId !== history.clusterId || header.revision < seenRevision) throw historyMismatch(member);
+      history.noteRevision(header.revision);
+    }
+    members.noteSuccess(member);
+    const { trace } = this.#call;
+    trace?.set({ ...serverAttributes(new URL(member.endpoint)), 'etcd.attempts': this.#attempt + 1 });
+    this.#timeout.noteResponse(stallAwareClock.nowMs() - sentMs);
+    measures.attemptEnded('answered');
+    outage.end();
+    if (refusals.full && this.#rpc.takesData?.(this.#request)) refusals.end('full');
+    return response;
+  }
+
+  /** A response arrived after the timeout of its attempt. It counts unless something newer is known. */
+  acceptLate(message: Buffer, { sentMs, seenRevision }: Attempt): void {
+    const { stallAwareClock, history } = this.#shared;
+    this.#timeout.noteResponse(stallAwareClock.nowMs() - sentMs);
+    const response = this.#rpc.decode(message);
+    const header = this.#rpc.headerOf?.(response);
+    const isOld = header && (header.clusterId !== history.clusterId || header.revision < seenRevision);
+    if (isOld || history.number !== this.#historyNumber) return;
+    if (header) history.noteRevision(header.revision);
+    this.#lateResponses?.resolve(response);
+  }
+
+  /** Returns how long to pause before the next attempt. Throws if no further attempt should be made. */
+  #handleFault(member: Member, fault: EtcdFault, isSent: boolean): number {
+    const { random, members, refusals, measures } = this.#shared;
+    this.#lastFault = fault;
+    measures.attemptEnded(fault.kind);
+    if (isSent && fault.kind === 'lost') this.#lateResponses ??= new LateResponses();
+    const faultClass = classifyFault(fault);
+    if (faultClass.kind === 'final') {
+      members.noteSuccess(member);
+      if (faultClass.error instanceof StorageFullError) {
+        measures.refusedForSpace();
+        refusals.begin('full', faultClass.error);
+      }
+      throw faultClass.error;
+    }
+    members.noteFailure(member, fault.kind === 'refused');
+    members.probeAll();
+    if (isSent && faultClass.maybeApplied) this.#noteMaybeApplied(fault);
+    if (faultClass.isOverloaded) return overloadPauseMs * (1 + random.below(this.#attempt + 2));
+    const isRoundDone = this.#attempt % members.all.length === members.all.length - 1;
+    return isRoundDone ? pauseMinMs + random.below(pauseMaxMs - pauseMinMs) : 0;
+  }
+
+  #noteMaybeApplied(cause: EtcdFault): void {
+    const { attempts, stopIfMaybeApplied } = this.#call;
+    if (attempts) attempts.maybeApplied = true;
+    if (attempts || stopIfMaybeApplied) this.#shared.measures.attemptMaybeApplied();
+    if (!stopIfMaybeApplied) return;
+    this.#lateResponses ??= new LateResponses();
+    throw new MaybeAppliedError(this.#rpc.path, this.#lateResponses.first, { cause });
+  }
+}
+
+/** One attempt of a call, which is also told of a response that arrives after the timeout. */
+class Attempt implements LateResponseListener {
+  readonly withinMs: number;
+  readonly sentMs: number;
+  /** The latest revision that was known when the request was sent. */
+  readonly seenRevision: number;
+  readonly #call: { acceptLate(message: Buffer, attempt: Attempt): void };
+
+  constructor(
+    call: { acceptLate(message: Buffer, attempt: Attempt): void },
+    withinMs: number,
+    sentMs: number,
+    seenRevision: number,
+  ) {
+    this.#call = call;
+    this.withinMs = withinMs;
+    this.sentMs = sentMs;
+    this.seenRevision = seenRevision;
+  }
+
+  onResponse(message: Buffer): void {
+    this.#call.acceptLate(message, this);
+  }
+}
+
+/**
+ * Responses to attempts that timed out. They count like the response to the last attempt: a leader with a slow disk may
+ * answer the first attempt during the third one.
+ */
+class LateResponses<Response> {
+  readonly #first = Promise.withResolvers<Response>();
+
+  get first(): Promise<Response> {
+    return this.#first.promise;
+  }
+
+  resolve(response: Response): void {
+    this.#first.resolve(response);
+  }
+
+  /** Whatever arrives first: a late response, or the response to the present attempt. */
+  raceWith(sending: Promise<Buffer>): Promise<{ readonly response: Response } | { readonly message: Buffer }> {
+    return Promise.race([
+      this.#first.promise.then((response) => ({ response })),
+      sending.then((message) => ({ message })),
+    ]);
+  }
+}
+
+/**
+ * The first attempts are short, because a dead leader is the likely cause. If the fault lasts longer than an election, the
+ * cause may be slowness, and short attempts would all end just before their response.
+ */
+const timeoutFactor = (attempt: number, members: number): number => (attempt < 2 * members ? 1 : 2);
+
+const unavailableCode = 14;
+
+/** A member was reconnected while its connection was verified. */
+export const unverifiedConnection = ({ endpoint }: Member): EtcdFault =>
+  new EtcdFault('unsent', unavailableCode, `${endpoint} was connected to anew`);
+
+/** Something between this server and the member, such as a load balancer, now routes to another cluster. */
+function historyMismatch(member: Member): EtcdFault {
+  member.verifiedConnection = 0;
+  return new EtcdFault('lost', unavailableCode, `${member.endpoint} answered out of another history`);
+}

@@ -1,0 +1,56 @@
+import { BoundedMap } from './bounded-map.ts';
+import type { KmsMeasures } from './plugin-monitor.ts';
+
+/** A page may need thousands of keys. With all calls at once, the last ones would time out. */
+const concurrentLoadsMax = 100;
+
+/** A cache of decrypted keys. Concurrent requests for one key share a call, and a cached key is returned synchronously. */
+export class KeyCache<Value extends object> {
+  readonly #cached: BoundedMap<string, Value>;
+  readonly #loading = new Map<string, Promise<Value>>();
+  readonly #measures: Pick<KmsMeasures, 'cacheMissed' | 'cacheSized'>;
+
+  #loadsRunning = 0;
+  readonly #waiting: (() => void)[] = [];
+
+  constructor(keysMax: number, measures: Pick<KmsMeasures, 'cacheMissed' | 'cacheSized'>) {
+    this.#cached = new BoundedMap(keysMax);
+    this.#measures = measures;
+  }
+
+  get(name: string, load: () => Promise<Value>): Value | Promise<Value> {
+    return this.#cached.get(name) ?? this.#loading.get(name) ?? this.#load(name, load);
+  }
+
+  set(name: string, value: Value): void {
+    this.#cached.set(name, value);
+    this.#measures.cacheSized(this.#cached.size);
+  }
+
+  #load(name: string, load: () => Promise<Value>): Promise<Value> {
+    this.#measures.cacheMissed();
+    const loading = this.#acquireSlot()
+      .then(load)
+      .then((value) => {
+        this.set(name, value);
+        return value;
+      })
+      .finally(() => {
+        this.#loading.delete(name);
+        this.#releaseSlot();
+      });
+    this.#loading.set(name, loading);
+    return loading;
+  }
+
+  async #acquireSlot(): Promise<void> {
+    if (this.#loadsRunning < concurrentLoadsMax) this.#loadsRunning++;
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+  }
+
+  #releaseSlot(): void {
+    const next = this.#waiting.shift();
+    if (next) next();
+    else this.#loadsRunning--;
+  }
+}

@@ -1,0 +1,98 @@
+import type { Clock } from '@cluster-apiserver/base';
+import { RevisionCompactedError } from '../errors.ts';
+import type { Revision } from '../revision.ts';
+import type { CacheItem, Changes } from './collection.ts';
+import type { SharedReplay } from './shared-replay.ts';
+
+/** A reader waits at most this long for its first change, so that its client learns soon that it has to list again. */
+const waitMaxMs = 10_000;
+
+export interface CatchUpReader<Item> {
+  /**
+   * Returns whole revisions after `sent`, about as many changes as the limit. Undefined if there is nothing yet, and then
+   * the reader is notified later; `refused` if the wait took too long. Throws a RevisionCompactedError if the missed changes
+   * are no longer available, or the error of the replay.
+   */
+  take(sent: Revision, limit: number): Changes<Item> | 'refused' | undefined;
+  close(): void;
+}
+
+/** Assigns readers to replays. */
+interface ReaderQueue<Item extends CacheItem> {
+  enter(reader: ReplayReader<Item>): void;
+  leave(reader: ReplayReader<Item>): void;
+  refuse(reader: ReplayReader<Item>): void;
+}
+
+export class ReplayReader<Item extends CacheItem> implements CatchUpReader<Item> {
+  readonly notify: () => void;
+  sent: Revision;
+  readonly #queue: ReaderQueue<Item>;
+  readonly #clock: Clock;
+  #replay: SharedReplay<Item> | undefined;
+  #cancelWait: (() => void) | undefined;
+  #isRefused = false;
+  #error: { readonly cause: unknown } | undefined;
+  #closed = false;
+
+  constructor(queue: ReaderQueue<Item>, clock: Clock, sent: Revision, notify: () => void) {
+    this.#queue = queue;
+    this.#clock = clock;
+    this.sent = sent;
+    this.notify = notify;
+  }
+
+  take(sent: Revision, limit: number): Changes<Item> | 'refused' | undefined {
+    this.sent = sent;
+    if (this.#error) throw this.#error.cause;
+    if (this.#isRefused) return 'refused';
+    const changes = this.#replay?.take(this, limit);
+    if (changes === 'behind') this.#replay?.leave(this);
+    else if (changes) {
+      this.#stopWaiting();
+      return changes;
+    }
+    if (!this.#replay) this.#enter();
+    return undefined;
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#stopWaiting();
+    this.#queue.leave(this);
+    this.#replay?.leave(this);
+  }
+
+  #enter(): void {
+    this.#cancelWait ??= this.#clock.after(waitMaxMs, () => {
+      this.#isRefused = true;
+      this.#queue.refuse(this);
+      this.#replay?.leave(this);
+      this.notify();
+    });
+    this.#queue.enter(this);
+  }
+
+  /** Joins a replay. Until the replay has reached its revision, the reader still waits. */
+  join(replay: SharedReplay<Item>): void {
+    this.#replay = replay;
+    replay.join(this);
+  }
+
+  /** The reader is in no replay any more; `error` is the reason if the replay failed. */
+  handleReplayEnd(error: unknown): void {
+    this.#replay = undefined;
+    if (this.#closed || error === undefined) return;
+    const isStillAvailable =
+      error instanceof RevisionCompactedError &&
+      error.oldestRevision !== undefined &&
+      this.sent >= error.oldestRevision;
+    if (!isStillAvailable) this.#error = { cause: error };
+    this.notify();
+  }
+
+  #stopWaiting(): void {
+    this.#cancelWait?.();
+    this.#cancelWait = undefined;
+  }
+}

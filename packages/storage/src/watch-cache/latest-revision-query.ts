@@ -1,0 +1,66 @@
+import { callUntil, type Clock, type Span } from '@cluster-apiserver/base';
+import { StorageUnavailableError } from '../errors.ts';
+import type { Revision } from '../revision.ts';
+import type { Store } from '../store.ts';
+import { type FreshReader, rejectReader } from './fresh-reader.ts';
+
+/** Only a bound: the etcd client gives up long before. */
+const queryTimeoutMs = 60_000;
+
+export interface LatestRevisionQueryOptions {
+  readonly store: Pick<Store, 'readLatestRevision'>;
+  readonly clock: Clock;
+  /** The latest revision is known for these readers. What it throws rejects them. */
+  readonly onRevision: (revision: Revision, readers: readonly FreshReader[]) => void;
+}
+
+/**
+ * The read barrier: linearizable reads of the latest revision, which concurrent readers share. A reader may share a query
+ * that is sent after it arrived; one that is already in flight could be older than a write that was acknowledged since.
+ */
+export class LatestRevisionQuery {
+  readonly #options: LatestRevisionQueryOptions;
+  /** Readers that arrived since the query in flight was sent. */
+  #queued: FreshReader[] = [];
+  /** A span of one of the queued readers. */
+  #trace: Span | undefined;
+  #isRunning = false;
+
+  constructor(options: LatestRevisionQueryOptions) {
+    this.#options = options;
+  }
+
+  add(reader: FreshReader): void {
+    this.#queued.push(reader);
+    this.#trace ??= reader.call.trace;
+    this.#start();
+  }
+
+  rejectQueued(error: unknown): void {
+    for (const reader of this.#queued.splice(0)) rejectReader(reader, error, 0);
+  }
+
+  /** One query at a time: further readers queue for the next one. */
+  #start(): void {
+    if (this.#isRunning) return;
+    this.#isRunning = true;
+    // Readers that arrive in the same turn of the event loop share the query.
+    this.#options.clock.soon(() => void this.#run(this.#queued.splice(0)));
+  }
+
+  async #run(readers: readonly FreshReader[]): Promise<void> {
+    const { store, clock, onRevision } = this.#options;
+    try {
+      // The query belongs to one trace: that of the first sampled reader.
+      const trace = this.#trace;
+      this.#trace = undefined;
+      onRevision(await store.readLatestRevision(callUntil(clock.monotonicMs() + queryTimeoutMs, trace)), readers);
+    } catch (error) {
+      for (const reader of readers) rejectReader(reader, error, 0);
+      // Queued readers have waited for this query too, and would otherwise wait for a second failure.
+      if (error instanceof StorageUnavailableError) this.rejectQueued(error);
+    }
+    this.#isRunning = false;
+    if (this.#queued.length > 0) this.#start();
+  }
+}

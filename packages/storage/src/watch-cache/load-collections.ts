@@ -1,0 +1,69 @@
+import { callUntil, type Clock, runTask, type TimeSlice } from '@cluster-apiserver/base';
+import type { Revision } from '../revision.ts';
+import type { Snapshot, Store, UnreadableEntry } from '../store.ts';
+import type { CacheItem, Collection } from './collection.ts';
+
+/** Small enough that a page is quick to make, large enough that 100,000 objects do not need 1,000 round trips. */
+const pageKeys = 2_000;
+export const pageTimeoutMs = 30_000;
+
+export interface LoadOptions<Item extends CacheItem> {
+  readonly store: Store;
+  readonly prefix: string;
+  readonly collections: readonly Collection<Item>[];
+  readonly collectionOf: (key: string) => Collection<Item> | undefined;
+  readonly clock: Clock;
+  readonly slice: TimeSlice;
+  readonly signal: AbortSignal;
+}
+
+export interface Loaded {
+  readonly revision: Revision;
+  readonly items: number;
+  readonly unreadable: readonly UnreadableEntry[];
+  /** Replaces the contents of all collections at once. */
+  readonly publish: () => void;
+}
+
+/** Reads all collections at one revision; the latest if `at` is undefined. Rejects if the signal aborts. */
+export async function loadCollections<Item extends CacheItem>(
+  { store, prefix, collections, collectionOf, clock, slice, signal }: LoadOptions<Item>,
+  at: Revision | undefined,
+): Promise<Loaded> {
+  const reloads = new Map(collections.map((collection) => [collection, collection.reload()]));
+  const readPage = (after: string | undefined, revision: Revision | undefined): Promise<Snapshot> => {
+    const page = store.list(
+      { prefix, after, limit: pageKeys, revision, slowKeys: 'defer' },
+      callUntil(clock.monotonicMs() + pageTimeoutMs),
+    );
+    page.catch(() => {}); // the error is thrown where the page is awaited, unless the load has ended before
+    return page;
+  };
+  const unreadable: UnreadableEntry[] = [];
+  let items = 0;
+  let next: Promise<Snapshot> | undefined = readPage(undefined, at);
+  let revision: Revision;
+  do {
+    const page: Snapshot = await next;
+    signal.throwIfAborted();
+    revision = page.revision;
+    // The store reads the next page while this one is decoded.
+    next = page.remaining > 0 ? readPage(page.entries.at(-1)?.key, revision) : undefined;
+    slice.resume();
+    for (const entry of page.entries) {
+      const collection = collectionOf(entry.key);
+      if (!collection) continue;
+      if (entry.unreadable) unreadable.push(entry);
+      reloads.get(collection)?.add(entry);
+      items++;
+      if (slice.shouldYield()) await slice.yieldToEventLoop();
+    }
+  } while (next);
+  const publishers: (() => void)[] = [];
+  for (const reload of reloads.values()) publishers.push(await runTask(clock, undefined, reload.prepare(revision)));
+  signal.throwIfAborted();
+  const publish = (): void => {
+    for (const publishOne of publishers) publishOne();
+  };
+  return { revision, items, unreadable, publish };
+}

@@ -1,0 +1,128 @@
+import type { Clock } from '@cluster-apiserver/base';
+import { StorageUnavailableError } from '../errors.ts';
+import { type Revision, revision } from '../revision.ts';
+import type { Store } from '../store.ts';
+import { type FreshReader, rejectReader, resolveReader } from './fresh-reader.ts';
+
+/** Longer than the watch takes to deliver an acknowledged write. A longer wait is for a key outside the watched prefix. */
+const progressRequestMs = 4;
+const progressRequestIntervalMs = 100;
+
+/** A reader that has waited this long without any progress of the memory is rejected. */
+export const stallMaxMs = 10_000;
+
+/** About one election timeout: within that time a member either has a leader again or is of no use. */
+const defaultStallMs = 1_000;
+
+export interface RevisionWaitersOptions {
+  readonly store: Pick<Store, 'requestProgress' | 'restartWatches'>;
+  readonly clock: Clock;
+  /** If the memory is behind and has made no progress for this long, its watch restarts. */
+  readonly stallMs?: number;
+}
+
+interface Waiter extends FreshReader {
+  readonly revision: Revision;
+  readonly sinceMs: number;
+}
+
+/** The revision of the memory, and the readers that wait for a later one. */
+export class RevisionWaiters {
+  readonly #store: RevisionWaitersOptions['store'];
+  readonly #clock: Clock;
+  readonly #stallMs: number;
+  #currentRevision = revision(0);
+  #waiters: Waiter[] = [];
+  /** When the memory last made progress, or the first of the present waiters arrived. */
+  #movedMs = 0;
+  #restartedMs = 0;
+  /** When the store last reported its progress. */
+  #progressMs: number;
+  #cancelTimer: (() => void) | undefined;
+
+  constructor({ store, clock, stallMs = defaultStallMs }: RevisionWaitersOptions) {
+    this.#store = store;
+    this.#clock = clock;
+    this.#stallMs = stallMs;
+    this.#progressMs = clock.monotonicMs();
+  }
+
+  get currentRevision(): Revision {
+    return this.#currentRevision;
+  }
+
+  get count(): number {
+    return this.#waiters.length;
+  }
+
+  /** How long ago the store last reported its progress, with or without changes. */
+  get progressAgeMs(): number {
+    return this.#clock.monotonicMs() - this.#progressMs;
+  }
+
+  /** Whether readers have been waiting for so long without any progress. */
+  hasStalledFor(forMs: number): boolean {
+    return this.#waiters.length > 0 && this.#clock.monotonicMs() - this.#movedMs > forMs;
+  }
+
+  wait(until: Revision, readers: readonly FreshReader[]): void {
+    const sinceMs = this.#clock.monotonicMs();
+    if (this.#waiters.length === 0) {
+      this.#movedMs = sinceMs;
+      this.#scheduleCheck(progressRequestMs);
+    }
+    for (const reader of readers) this.#waiters.push({ ...reader, revision: until, sinceMs });
+  }
+
+  advance(to: Revision): void {
+    this.#currentRevision = to;
+    this.#progressMs = this.#clock.monotonicMs();
+    if (this.#waiters.length === 0) return;
+    this.#movedMs = this.#progressMs;
+    const arrived = this.#waiters.filter((waiter) => waiter.revision <= to);
+    this.#waiters = this.#waiters.filter((waiter) => waiter.revision > to);
+    if (this.#waiters.length === 0) this.#cancelTimer?.();
+    for (const waiter of arrived) resolveReader(waiter, this.#movedMs - waiter.sinceMs);
+  }
+
+  /** Rejects all readers and starts again at revision 0. */
+  reset(error: unknown): void {
+    this.#currentRevision = revision(0);
+    this.#cancelTimer?.();
+    const nowMs = this.#clock.monotonicMs();
+    for (const waiter of this.#waiters.splice(0)) rejectReader(waiter, error, nowMs - waiter.sinceMs);
+  }
+
+  #scheduleCheck(afterMs: number): void {
+    this.#cancelTimer = this.#clock.after(afterMs, () => {
+      const nowMs = this.#clock.monotonicMs();
+      this.#rejectStalled(nowMs);
+      this.#rejectAborted();
+      if (this.#waiters.length === 0) return;
+      if (nowMs - Math.max(this.#movedMs, this.#restartedMs) > this.#stallMs) {
+        this.#restartedMs = nowMs;
+        this.#store.restartWatches();
+      }
+      this.#store.requestProgress();
+      this.#scheduleCheck(progressRequestIntervalMs);
+    });
+  }
+
+  /** Checked from time to time only, because most waits are shorter. */
+  #rejectAborted(): void {
+    const aborted = this.#waiters.filter(({ call }) => call.isAborted);
+    if (aborted.length === 0) return;
+    this.#waiters = this.#waiters.filter(({ call }) => !call.isAborted);
+    for (const waiter of aborted) resolveReader(waiter, 0);
+  }
+
+  /** Each reader has its own time limit: one that has just arrived is not rejected with the others. */
+  #rejectStalled(nowMs: number): void {
+    const isStalled = (waiter: Waiter): boolean => nowMs - Math.max(waiter.sinceMs, this.#movedMs) > stallMaxMs;
+    const stalled = this.#waiters.filter(isStalled);
+    if (stalled.length === 0) return;
+    this.#waiters = this.#waiters.filter((waiter) => !isStalled(waiter));
+    const error = new StorageUnavailableError(`the watch of the storage has not come beyond ${this.#currentRevision}`);
+    for (const waiter of stalled) rejectReader(waiter, error, nowMs - waiter.sinceMs);
+  }
+}
