@@ -9,10 +9,10 @@ import {
   type WatchCache,
   type WatchCacheEvent,
 } from '@cluster-apiserver/storage';
-import { Channels } from './channels.ts';
+import { Channels } from './watch/channels.ts';
 import { type Cached, cachedForm, type StoredObject } from './stored-object.ts';
 import { trackedStore } from './tracked-store.ts';
-import { WatchTurns } from './watch-turns.ts';
+import { WatchTurns } from './watch/watch-turns.ts';
 
 /** A kind with what its verbs need of the world. */
 export interface Resource {

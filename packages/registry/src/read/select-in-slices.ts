@@ -1,0 +1,147 @@
+import { type Turns, turnsOf } from '@cluster-apiserver/base';
+import type { SortedSet, View } from '@cluster-apiserver/storage';
+import type { Resource } from '../resource.ts';
+import {
+  candidates,
+  endOfPart,
+  isWithin,
+  matcherOf,
+  requireReadable,
+  type Scope,
+  type Selected,
+  type Selection,
+  scopeOf,
+  startOf,
+} from './selection.ts';
+import type { Cached, StoredObject } from '../stored-object.ts';
+
+/** As many are taken at once where nobody has to look at each: most lists are shorter. */
+const unselectedMax = 1000;
+
+/**
+ * The same as `select`, in turns with other long work: a selector over a hundred thousand objects takes longer than
+ * others should wait. The view stays as it is meanwhile. Throws CorruptValueError when some of it is unreadable.
+ */
+export async function selectInSlices(
+  { kind, clock }: Pick<Resource, 'kind' | 'clock'>,
+  view: View<Cached>,
+  selection: Selection,
+  after: string | undefined,
+  limit = Number.POSITIVE_INFINITY,
+): Promise<Selected> {
+  const scope = scopeOf(selection);
+  if (selection.readableOnly) return selectReadable({ kind, clock }, view, selection, after, limit);
+  // Where one part follows the other, only this one has to be whole, and where it ends is not known yet.
+  const isRest = limit === Number.POSITIVE_INFINITY;
+  if (isRest) requireReadable(view, scope, { after, upTo: undefined });
+  const selected = await selectReadable({ kind, clock }, view, selection, after, limit);
+  if (!isRest) requireReadable(view, scope, { after, upTo: endOfPart(selected) });
+  return selected;
+}
+
+async function selectReadable(
+  { kind, clock }: Pick<Resource, 'kind' | 'clock'>,
+  view: View<Cached>,
+  selection: Selection,
+  after: string | undefined,
+  limit: number,
+): Promise<Selected> {
+  const scope = scopeOf(selection);
+  const matches = matcherOf(selection);
+  const items = candidates(view, kind, selection);
+  const turns = turnsOf(clock);
+  const walk = new Walk(items, scope, matches, startOf(scope, after), limit);
+  if (matches) return walk.finish(turns);
+  const isWhole = after === undefined && limit === Number.POSITIVE_INFINITY;
+  const known = isWhole ? sharedOf(items).get(scope.within) : undefined;
+  if (known) {
+    const selected = await known;
+    // What becomes of the lists that waited for it is not done in one moment.
+    return turns.takeNow(() => selected);
+  }
+  // Hundreds of lists that waited for the same revision become ready in one moment.
+  await turns.takeNow(() => walk.visit((visited) => visited === unselectedMax));
+  if (walk.isOver) return walk;
+  return isWhole ? share(items, scope.within, () => walk.finish(turns)) : walk.finish(turns);
+}
+
+/** One selection on its way through the objects. */
+class Walk implements Selected {
+  readonly objects: StoredObject[] = [];
+  more = false;
+  readonly #items: SortedSet<Cached>;
+  readonly #scope: Scope;
+  readonly #matches: ((object: StoredObject) => boolean) | undefined;
+  readonly #limit: number;
+  #next: string | undefined;
+
+  constructor(
+    items: SortedSet<Cached>,
+    scope: Scope,
+    matches: ((object: StoredObject) => boolean) | undefined,
+    start: string,
+    limit: number,
+  ) {
+    this.#items = items;
+    this.#scope = scope;
+    this.#matches = matches;
+    this.#next = start;
+    this.#limit = limit;
+  }
+
+  get isOver(): boolean {
+    return this.#next === undefined;
+  }
+
+  visit(isOver: (visited: number) => boolean): void {
+    const from = this.#next as string; // nobody asks again after the end
+    const matches = this.#matches;
+    let visited = 0;
+    this.#next = undefined;
+    this.#items.visit(from, (item) => {
+      if (!isWithin(this.#scope, item.key)) return false;
+      if (isOver(visited++)) {
+        this.#next = item.key;
+        return false;
+      }
+      if (item.unreadable || (matches && !matches(item))) return true;
+      this.more = this.objects.length === this.#limit;
+      if (!this.more) this.objects.push(item);
+      return !this.more;
+    });
+  }
+
+  async finish(turns: Turns): Promise<Selected> {
+    // The first of a slice is always looked at, however late it is.
+    while (!this.isOver) await turns.take((isOver) => this.visit((visited) => visited > 0 && isOver()));
+    return this;
+  }
+}
+
+/**
+ * Long lists of the same objects share what was selected: a client that asks for thousands of them and reads none would
+ * make the process hold each object's place as often. Kept as long as the objects are what they are, by what their keys
+ * begin with.
+ */
+const shared = new WeakMap<SortedSet<Cached>, Map<string, Promise<Selected>>>();
+
+/** For each state of a kind: all of it, and a few large namespaces. */
+const sharedMax = 4;
+
+const none: ReadonlyMap<string, Promise<Selected>> = new Map();
+const sharedOf = (items: SortedSet<Cached>): ReadonlyMap<string, Promise<Selected>> => shared.get(items) ?? none;
+
+function share(items: SortedSet<Cached>, within: string, select: () => Promise<Selected>): Promise<Selected> {
+  const known = sharedOf(items).get(within);
+  // Another one has begun meanwhile.
+  if (known) return known;
+  const ofItems = shared.get(items) ?? new Map<string, Promise<Selected>>();
+  const selected = select();
+  ofItems.set(within, selected);
+  for (const oldest of ofItems.keys()) {
+    if (ofItems.size <= sharedMax) break;
+    ofItems.delete(oldest);
+  }
+  shared.set(items, ofItems);
+  return selected;
+}

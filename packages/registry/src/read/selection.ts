@@ -1,0 +1,180 @@
+import {
+  fieldMatcher,
+  type FieldSelector,
+  type Kind,
+  labelMatcher,
+  type LabelSelector,
+  matchesShards,
+  type ShardSelector,
+} from '@cluster-apiserver/model';
+import { CorruptValueError, itemKey, SortedSet, textOfKey, type View } from '@cluster-apiserver/storage';
+import { type Cached, fieldTerm, labelTerm, type StoredObject, unreadableTerm } from '../stored-object.ts';
+
+/** Which objects of a kind are meant. */
+export interface Selection {
+  /** Undefined for all namespaces. */
+  readonly namespace: string | undefined;
+  /** The one object of a path that ends in a name. */
+  readonly name?: string | undefined;
+  readonly labels: LabelSelector | undefined;
+  readonly fields: FieldSelector | undefined;
+  readonly shards?: ShardSelector | undefined;
+  /** What cannot be read is left out; otherwise nothing is selected next to it. */
+  readonly readableOnly?: boolean | undefined;
+}
+
+/** Where the objects of a selection lie: keys that begin with `within`, or are `key`. */
+export interface Scope {
+  readonly within: string;
+  readonly key: string | undefined;
+}
+
+export function scopeOf({ namespace, name, fields }: Selection): Scope {
+  const asked = (field: string): string | undefined =>
+    fields?.terms.find((term) => term.equal && term.field === field)?.value;
+  // A cluster-scoped object has the empty namespace and no place for it in its key.
+  const inNamespace = namespace ?? (asked('metadata.namespace') || undefined);
+  const named = name ?? asked('metadata.name');
+  const within = inNamespace === undefined ? '' : itemKey(`${inNamespace}/`);
+  return { within, key: inNamespace !== undefined && named !== undefined ? within + itemKey(named) : undefined };
+}
+
+/** Whether an object in the scope of a selection is selected; undefined when all of them are. */
+export function matcherOf({
+  labels,
+  fields,
+  name,
+  shards,
+}: Selection): ((object: StoredObject) => boolean) | undefined {
+  if (!labels && !fields && name === undefined && !shards) return undefined;
+  const labelsMatch = labels && labelMatcher(labels);
+  const fieldsMatch = fields && fieldMatcher(fields);
+  return (object) =>
+    (!labelsMatch || labelsMatch(object.labels ?? none)) &&
+    (!fieldsMatch || fieldsMatch(object)) &&
+    (name === undefined || object.name === name) &&
+    (!shards || matchesShards(shards, object.hashOf(shards.path)));
+}
+
+const none = {};
+
+/** Some of what is selected, in order. */
+export interface Selected {
+  readonly objects: readonly StoredObject[];
+  /** There is more behind the last one. */
+  readonly more: boolean;
+}
+
+/** What a view has of a selection behind a key, up to a limit. Throws CorruptValueError when some of it is unreadable. */
+export function select(
+  view: View<Cached>,
+  kind: Kind,
+  selection: Selection,
+  after: string | undefined,
+  limit = Number.POSITIVE_INFINITY,
+): Selected {
+  const scope = scopeOf(selection);
+  const matches = matcherOf(selection);
+  const objects: StoredObject[] = [];
+  let more = false;
+  candidates(view, kind, selection).visit(startOf(scope, after), (item) => {
+    if (!isWithin(scope, item.key)) return false;
+    if (item.unreadable || (matches && !matches(item))) return true;
+    more = objects.length === limit;
+    if (!more) objects.push(item);
+    return !more;
+  });
+  const selected = { objects, more };
+  requireReadable(view, scope, { after, upTo: endOfPart(selected) });
+  return selected;
+}
+
+/** Where a part of a selection ends that another one follows; undefined for the last one. */
+export const endOfPart = ({ objects, more }: Selected): string | undefined => (more ? objects.at(-1)?.key : undefined);
+
+/** How many objects lie in the scope of a selection behind a key, selected or not. */
+export function countBehind({ items }: View<Cached>, selection: Selection, after: string): number {
+  const { within } = scopeOf(selection);
+  const end = within === '' ? items.size : items.countBefore(endOf(within));
+  return end - items.countBefore(after + smallest);
+}
+
+const smallest = '\0';
+export const startOf = ({ within, key }: Scope, after: string | undefined): string => {
+  const start = key ?? within;
+  return after !== undefined && after >= start ? after + smallest : start;
+};
+export const isWithin = ({ within, key }: Scope, candidate: string): boolean =>
+  key === undefined ? candidate.startsWith(within) : candidate === key;
+/** The first key behind all that begin with a namespace and its slash. */
+const endOf = (within: string): string => `${within.slice(0, -1)}0`;
+
+/** The fewest items that hold all that is selected: those of a term that every selected object has, or all. */
+export function candidates(view: View<Cached>, kind: Kind, selection: Selection): SortedSet<Cached> {
+  let best = view.items;
+  for (const term of requiredTerms(kind, selection)) {
+    const items = view.terms.get(term)?.items ?? SortedSet.empty<Cached>();
+    if (items.size < best.size) best = items;
+  }
+  const { within } = scopeOf(selection);
+  const inScope =
+    within === '' ? view.items.size : view.items.countBefore(endOf(within)) - view.items.countBefore(within);
+  // A namespace may hold fewer than any term finds.
+  return inScope <= best.size ? view.items : best;
+}
+
+/** What an object must be found by to be selected. */
+function* requiredTerms({ indexedFields }: Kind, { labels, fields }: Selection): Generator<string> {
+  for (const { key, operator, values } of labels?.requirements ?? [])
+    if (operator === 'in' && values.length === 1) yield labelTerm(key, values[0] as string);
+  for (const { field, equal, value } of fields?.terms ?? [])
+    if (equal && value !== '' && indexedFields.includes(field)) yield fieldTerm(field, value);
+}
+
+/** A part of a scope: behind one key, and up to another. */
+interface Range {
+  readonly after: string | undefined;
+  readonly upTo: string | undefined;
+}
+
+/**
+ * What cannot be read might be anything: so nobody is told that he was given all there is. Pages elsewhere in the scope
+ * are none of its business.
+ */
+export function requireReadable(
+  view: View<Cached>,
+  scope: Scope,
+  { after, upTo }: Range = { after: undefined, upTo: undefined },
+): void {
+  const items = view.terms.get(unreadableTerm)?.items;
+  if (!items) return;
+  const unreadable: CorruptValueError[] = [];
+  items.visit(startOf(scope, after), (item) => {
+    if (!isWithin(scope, item.key) || (upTo !== undefined && item.key > upTo)) return false;
+    if (item.unreadable) unreadable.push(item.unreadable);
+    return unreadable.length < unreadableMax;
+  });
+  requireNone(unreadable);
+}
+
+/** A list of many unreadable objects names this many of them: enough to see what they have in common. */
+const unreadableMax = 100;
+
+/** The names of the objects in a scope that cannot be read. */
+export function unreadableNames(view: View<Cached>, scope: Scope): string[] {
+  const names: string[] = [];
+  view.terms.get(unreadableTerm)?.items.visit(startOf(scope, undefined), ({ key }) => {
+    if (!isWithin(scope, key)) return false;
+    names.push(textOfKey(key.slice(key.indexOf('/') + 1)));
+    return true;
+  });
+  return names;
+}
+
+export function requireNone(unreadable: readonly CorruptValueError[]): void {
+  if (unreadable.length === 0) return;
+  throw new CorruptValueError(
+    unreadable.slice(0, unreadableMax).flatMap(({ keys }) => keys),
+    { cause: unreadable[0] },
+  );
+}

@@ -1,0 +1,26 @@
+import { atOnce, type Clock } from '@cluster-apiserver/base';
+import { formatTime, type KubeObject, managedFieldsAfterUpdate, type Review } from '@cluster-apiserver/model';
+import { type AdmissionOptions, admitAnswered, type Requester } from '../write/admission.ts';
+import { emptyOf, withManagedFields } from './create.ts';
+import { canonical, inNamespace } from '../write/system-fields.ts';
+
+export interface ReviewOptions extends AdmissionOptions {
+  readonly requester: Requester;
+  /** Who sends it, for the record of who owns which field. */
+  readonly manager: string;
+}
+
+/** The whole meaning of "create" for what is answered and never stored. */
+export async function answerReview(
+  review: Review,
+  incoming: KubeObject,
+  options: ReviewOptions,
+  clock: Clock,
+): Promise<KubeObject> {
+  const { namespace, manager, requester } = options;
+  const given = namespace === undefined ? incoming : inNamespace(incoming, namespace);
+  const placed = await admitAnswered({ served: review, kind: review }, options, given);
+  const writer = { manager, apiVersion: review.apiVersion, time: formatTime(clock.now()) };
+  const owners = atOnce(managedFieldsAfterUpdate(review.schema, emptyOf(review), placed, writer));
+  return canonical(review, await review.answer(withManagedFields(placed, owners), requester.user, requester.call));
+}

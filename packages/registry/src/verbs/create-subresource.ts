@@ -1,0 +1,36 @@
+import type { Call } from '@cluster-apiserver/base';
+import { decode, invalid, invalidValue, type KubeObject, type Subresource } from '@cluster-apiserver/model';
+import { admitAnswered } from '../write/admission.ts';
+import { get } from './get.ts';
+import type { Resource } from '../resource.ts';
+import { answering } from '../storage-errors.ts';
+import { inNamespace } from '../write/system-fields.ts';
+import type { WriteOptions } from '../write/write-options.ts';
+
+/** The whole meaning of "create" for what stands behind an object: the object is read, and nothing is written. */
+export function createSubresource(
+  resource: Resource,
+  form: Subresource,
+  name: string,
+  incoming: KubeObject,
+  options: WriteOptions,
+  call: Call,
+): Promise<KubeObject> {
+  return answering(async () => {
+    const { namespace, warn } = options;
+    const given = ofObject(resource, form, name, inNamespace(incoming, namespace));
+    const { object } = await get(resource, { namespace, name }, undefined, call);
+    const request = await admitAnswered({ served: resource.served, kind: form }, options, given, name);
+    return decode(form.schema, await form.create(object, request, warn), () => {}) as KubeObject;
+  });
+}
+
+/** The name of the URL, which the body may leave out but not contradict. */
+function ofObject({ served }: Resource, form: Subresource, name: string, request: KubeObject): KubeObject {
+  const given = request.metadata.name ?? name;
+  if (given !== name)
+    throw invalid(form, name, [
+      invalidValue('metadata.name', given, `must match the name of the ${served.singular} if specified`),
+    ]);
+  return { ...request, metadata: { ...request.metadata, name } };
+}

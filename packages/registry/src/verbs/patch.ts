@@ -1,0 +1,108 @@
+import type { Call, Steps, Work } from '@cluster-apiserver/base';
+import {
+  asServed,
+  asStored,
+  conflict,
+  decode,
+  invalid,
+  invalidValue,
+  type Kind,
+  type KubeObject,
+  notFound,
+  PatchFailedError,
+  StatusError,
+  UnkeyedEntryError,
+  withExplicitReset,
+  WrongTypeError,
+} from '@cluster-apiserver/model';
+import type { Outcome } from '../outcome.ts';
+import { asUpdate, modified, updated } from './replace.ts';
+import type { Resource } from '../resource.ts';
+import { parseResourceVersion } from '../resource-version.ts';
+import { answering } from '../storage-errors.ts';
+import { inNamespace, requireName, withDistinctOwners } from '../write/system-fields.ts';
+import type { WriteOptions } from '../write/write-options.ts';
+import { type Decision, type Written, writeOver } from '../write/guaranteed-update.ts';
+
+export interface PatchOptions extends WriteOptions {
+  /** From the object as clients see it to the object as it shall be; changes nothing in place. Called again after a conflict. */
+  readonly change: (current: KubeObject) => Steps<unknown>;
+  /** Tells of fields that the patched object has and its kind does not know. */
+  readonly unknownFields: (paths: readonly string[]) => void;
+}
+
+/** The whole meaning of "patch", for every kind and every type of patch that changes what is there. */
+export function patch(resource: Resource, name: string, options: PatchOptions, call: Call): Promise<Written> {
+  return answering(async () => {
+    const { kind } = resource;
+    const written = await writeOver(resource, { namespace: options.namespace, name }, options, call, (current) => {
+      if (!current) throw notFound(kind, name);
+      return withinBounds(decided(resource, name, current, options));
+    });
+    return asUpdate(written);
+  });
+}
+
+function* decided(resource: Resource, name: string, current: Outcome, options: PatchOptions): Work<Decision> {
+  const next = yield* patched(resource, name, current, options);
+  requireUnchanged(resource.kind, next, current);
+  yield;
+  return yield* updated(resource, next, current, options);
+}
+
+function* patched({ served }: Resource, name: string, current: Outcome, options: PatchOptions): Steps<KubeObject> {
+  const shown = asClientsSee(served, current);
+  yield;
+  const result = yield* options.change(shown);
+  yield;
+  const unknown: string[] = [];
+  try {
+    const decoded = decode(served.schema, withExplicitReset(result), (path) => unknown.push(path)) as KubeObject;
+    const { kind = served.kind, apiVersion = served.apiVersion } = decoded;
+    if (kind !== served.kind || apiVersion !== served.apiVersion)
+      throw new WrongTypeError('kind', `cannot be changed to ${kind} in version ${JSON.stringify(apiVersion)}`);
+    // The path implies them, so a patch may leave them out, as a body may.
+    const next = decoded.kind && decoded.apiVersion ? decoded : { ...decoded, kind, apiVersion };
+    requireName(next, name);
+    options.unknownFields(unknown);
+    yield;
+    return withDistinctOwners(inNamespace(asStored(served, next), options.namespace), options.warn);
+  } catch (error) {
+    if (error instanceof WrongTypeError)
+      throw invalid({ group: '', kind: '' }, '', [invalidValue('patch', '', error.message)]);
+    throw error;
+  }
+}
+
+const asClientsSee = (served: Kind, { object, revision }: Outcome): KubeObject =>
+  asServed(served, { ...object, metadata: { ...object.metadata, resourceVersion: String(revision) } });
+
+/** A version in the object means: only if nobody has written since. */
+export function requireUnchanged(kind: Kind, next: KubeObject, current: Outcome): void {
+  const expected = parseResourceVersion(next.metadata.resourceVersion);
+  if (typeof expected === 'number' && expected !== current.revision)
+    throw conflict(kind, current.object.metadata.name ?? '', modified);
+}
+
+/** Runs a patch so that what the object or the machine does not take leaves as the client's mistake. */
+export function* withinBounds<T>(change: Work<T>): Work<T> {
+  try {
+    return yield* change;
+  } catch (error) {
+    return refused(error);
+  }
+}
+
+function refused(cause: unknown): never {
+  if (cause instanceof PatchFailedError || cause instanceof UnkeyedEntryError)
+    throw new StatusError('Invalid', `the patch cannot be carried out: ${cause.message}`, {}, { cause });
+  // The stack or the longest string: only a client that means harm nests or doubles values that often.
+  if (cause instanceof RangeError)
+    throw new StatusError(
+      'Invalid',
+      'the patch leads to an object that is nested too deeply or too large',
+      {},
+      { cause },
+    );
+  throw cause;
+}

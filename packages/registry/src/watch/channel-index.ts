@@ -1,0 +1,68 @@
+import type { ItemChange } from '@cluster-apiserver/storage';
+import type { Channel } from './channels.ts';
+import type { Selection } from '../read/selection.ts';
+import { type Cached, fieldTerm, labelTerm } from '../stored-object.ts';
+
+/** A selector that lists more values than this is looked at for every change. */
+const indexedValuesMax = 8;
+
+/**
+ * The channels of one scope by a term that every object of theirs has. A thousand watchers that each select the objects
+ * of one label cost a change no more than those whose label it has.
+ */
+export class ChannelIndex {
+  readonly #unindexed = new Set<Channel>();
+  readonly #byTerm = new Map<string, Set<Channel>>();
+
+  get isEmpty(): boolean {
+    return this.#unindexed.size === 0 && this.#byTerm.size === 0;
+  }
+
+  add(channel: Channel): void {
+    const terms = requiredTerms(channel.selection);
+    if (!terms) this.#unindexed.add(channel);
+    for (const term of terms ?? []) {
+      const channels = this.#byTerm.get(term);
+      if (channels) channels.add(channel);
+      else this.#byTerm.set(term, new Set([channel]));
+    }
+  }
+
+  delete(channel: Channel): void {
+    this.#unindexed.delete(channel);
+    for (const term of requiredTerms(channel.selection) ?? []) {
+      const channels = this.#byTerm.get(term);
+      channels?.delete(channel);
+      if (channels?.size === 0) this.#byTerm.delete(term);
+    }
+  }
+
+  /** The channels that may select what was there before a change or is there after it; one of them perhaps twice. */
+  forEach({ previous, current }: ItemChange<Cached>, visit: (channel: Channel) => void): void {
+    for (const channel of this.#unindexed) visit(channel);
+    if (this.#byTerm.size === 0) return;
+    // What cannot be read may be anything.
+    if (current?.unreadable)
+      for (const channels of this.#byTerm.values()) for (const channel of channels) visit(channel);
+    for (const item of [previous, current])
+      for (const term of termsOf(item)) for (const channel of this.#byTerm.get(term) ?? []) visit(channel);
+  }
+}
+
+/** One of these terms every selected object has; undefined when nothing of the kind can be said. */
+function requiredTerms({ labels, fields }: Selection): readonly string[] | undefined {
+  for (const { key, operator, values } of labels?.requirements ?? [])
+    if (operator === 'in' && values.length <= indexedValuesMax) return values.map((value) => labelTerm(key, value));
+  for (const { field, equal, value } of fields?.terms ?? [])
+    if (equal && value !== '' && !namesOfObject.has(field)) return [fieldTerm(field, value)];
+  return undefined;
+}
+
+/** Not among the fields of a stored object: they are its key. */
+const namesOfObject = new Set(['metadata.name', 'metadata.namespace']);
+
+function* termsOf(item: Cached | undefined): Generator<string> {
+  if (!item || item.unreadable) return;
+  for (const key in item.labels) yield labelTerm(key, item.labels[key] as string);
+  for (const field in item.fields) yield fieldTerm(field, item.fields[field] as string);
+}

@@ -1,0 +1,309 @@
+/**
+ * From one change to many watchers. Those who want the same share a channel: whether they see a change, and how it
+ * looks, is found out once for all of them, and what happens in one turn of the event loop is sent together. Looking at
+ * changes and sending them are steps of `turns`, so that neither many channels nor many watchers hold up a request.
+ */
+import type { Clock } from '@cluster-apiserver/base';
+import { type Collection, type ItemChange, type Revision, revision } from '@cluster-apiserver/storage';
+import { ChannelIndex } from './channel-index.ts';
+import { matcherOf, type Scope, scopeOf, type Selection } from '../read/selection.ts';
+import type { StatePart } from './initial-events.ts';
+import type { ChangesPart } from './missed-changes.ts';
+import { SharedParts } from './shared-parts.ts';
+import { Snapshots } from './snapshots.ts';
+import type { Cached, StoredObject } from '../stored-object.ts';
+import type { WatchTurns } from './watch-turns.ts';
+import { Batch, batchBytesMax, type ObjectEvent, Sighting } from './watch-event.ts';
+
+/** What the watches of all kinds share. */
+export interface ChannelsOptions {
+  readonly clock: Clock;
+  readonly turns: WatchTurns;
+}
+
+export class Channels {
+  readonly clock: Clock;
+  readonly turns: WatchTurns;
+  readonly snapshots = new Snapshots();
+  /** What watchers of this kind begin with, and what they have missed. */
+  readonly stateParts: SharedParts<StatePart>;
+  readonly changesParts: SharedParts<ChangesPart>;
+  readonly #collection: Collection<Cached>;
+  readonly #byName = new Map<string, Channel>();
+  /** By where they look: a whole collection, a namespace, or one object. A change is looked up three times. */
+  readonly #byScope = new Map<string, ChannelIndex>();
+  /** Channels that have not looked at all changes yet. */
+  readonly #touched = new Set<Channel>();
+  #flushing = false;
+  #channels = 0;
+
+  constructor(collection: Collection<Cached>, { clock, turns }: ChannelsOptions) {
+    this.#collection = collection;
+    this.clock = clock;
+    this.turns = turns;
+    this.stateParts = new SharedParts(clock);
+    this.changesParts = new SharedParts(clock);
+    collection.follow({
+      changed: (change) => this.#changed(change),
+      interrupted: (why) => {
+        if (why === 'read anew') this.snapshots.giveAllBack();
+        this.changesParts.clear();
+        for (const channel of this.#byName.values()) channel.interrupt();
+      },
+    });
+  }
+
+  /** The channel of all who ask for the same; whoever takes one gives it back. */
+  take(selection: Selection): Channel {
+    const name = nameOf(selection);
+    let channel = this.#byName.get(name);
+    if (!channel) {
+      channel = new Channel(this.#channels++, selection, this.#collection, {
+        clock: this.clock,
+        turns: this.turns,
+        sent: () => this.#flushSoon(),
+        forgotten: () => this.#forget(name, channel as Channel),
+      });
+      this.#byName.set(name, channel);
+      const scope = keyOfScope(channel.scope);
+      let index = this.#byScope.get(scope);
+      if (!index) this.#byScope.set(scope, (index = new ChannelIndex()));
+      index.add(channel);
+    }
+    channel.takers++;
+    return channel;
+  }
+
+  #forget(name: string, channel: Channel): void {
+    this.#byName.delete(name);
+    this.#touched.delete(channel);
+    const scope = keyOfScope(channel.scope);
+    const index = this.#byScope.get(scope);
+    index?.delete(channel);
+    if (index?.isEmpty) this.#byScope.delete(scope);
+  }
+
+  #changed(change: ItemChange<Cached>): void {
+    this.snapshots.changed(change);
+    const { key } = change;
+    const sighting = new Sighting(change);
+    // What is cluster-scoped has the whole collection in the place of a namespace.
+    const within = key.slice(0, key.indexOf('/') + 1);
+    for (const scope of within === '' ? ['', key] : ['', within, key])
+      this.#byScope.get(scope)?.forEach(change, (channel) => {
+        channel.see(sighting);
+        this.#touched.add(channel);
+      });
+    this.#flushSoon();
+  }
+
+  #flushSoon(): void {
+    if (this.#flushing || this.#touched.size === 0) return;
+    this.#flushing = true;
+    this.turns.wait(this.#flush);
+  }
+
+  /**
+   * After sending to many watchers, a channel rests for as long as that took. So what everybody watches never takes more
+   * than half of the event loop, and the more there is to send, the more of it goes into one write.
+   */
+  readonly #flush = (): void => {
+    this.#flushing = false;
+    let restMs = Number.POSITIVE_INFINITY;
+    for (const channel of this.#touched) {
+      // It comes back when all its watchers have what it had before.
+      if (channel.sending) continue;
+      const nowMs = this.clock.monotonicMs();
+      if (nowMs < channel.restsUntilMs) {
+        restMs = Math.min(restMs, channel.restsUntilMs - nowMs);
+        continue;
+      }
+      if (!this.turns.hasTime) return this.#flushSoon();
+      this.#touched.delete(channel);
+      channel.flush();
+    }
+    if (restMs === Number.POSITIVE_INFINITY) return;
+    this.#flushing = true;
+    this.clock.after(restMs, this.#flush);
+  };
+}
+
+const nameOf = ({ namespace, name, labels, fields, shards }: Selection): string =>
+  JSON.stringify([namespace, name, labels, fields, shards]);
+
+const keyOfScope = ({ within, key }: Scope): string => key ?? within;
+
+/** A reader who has missed more batches than this is looked for among all changes. */
+const beginningsMax = 64;
+
+/** Changes that wait to be looked at. Watchers find more of them in the window, which all channels share. */
+const unseenMax = 1_000;
+
+interface ChannelSurroundings {
+  readonly clock: Clock;
+  readonly turns: WatchTurns;
+  /** Called when everybody who waited has been sent what there was. */
+  readonly sent: () => void;
+  readonly forgotten: () => void;
+}
+
+export class Channel {
+  readonly id: number;
+  readonly selection: Selection;
+  readonly scope: Scope;
+  readonly #collection: Collection<Cached>;
+  readonly #matches: ((object: StoredObject) => boolean) | undefined;
+  readonly #surroundings: ChannelSurroundings;
+  takers = 0;
+  restsUntilMs = 0;
+  #unseen: Sighting[] = [];
+  #waiting = new Set<() => void>();
+  /** Those who waited for the last batch and have not been called back yet. */
+  #woken = new Set<() => void>();
+  #sendingMs = 0;
+  #last: Batch | undefined;
+  /** How many batches there were. Whoever has had all of them needs nothing but the next. */
+  #count = 0;
+  /** Where each of the last batches began, by its number. */
+  readonly #beginnings = new Map<number, Revision>();
+
+  constructor(id: number, selection: Selection, collection: Collection<Cached>, surroundings: ChannelSurroundings) {
+    this.id = id;
+    this.#collection = collection;
+    this.selection = selection;
+    this.scope = scopeOf(selection);
+    this.#matches = matcherOf(selection);
+    this.#surroundings = surroundings;
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+
+  /** Whether watchers are still to be called back for the last batch. */
+  get sending(): boolean {
+    return this.#woken.size > 0;
+  }
+
+  /** The batch of this number, if it is the last one. */
+  batch(number: number): Batch | undefined {
+    return number === this.#count ? this.#last : undefined;
+  }
+
+  /** Everything up to this revision was sent before the batch of this number; undefined when that is too long ago. */
+  sentBefore(number: number): Revision | undefined {
+    const beginning = this.#beginnings.get(number);
+    return beginning && revision(beginning - 1);
+  }
+
+  /** What a watcher of this channel is sent of a change. Throws CorruptValueError when it cannot be said. */
+  eventOf(change: ItemChange<Cached>): ObjectEvent | undefined {
+    return this.covers(change.key) ? new Sighting(change).through(this.#matches) : undefined;
+  }
+
+  /** Whether an object in the scope of this channel is selected. */
+  selects(object: StoredObject): boolean {
+    return !this.#matches || this.#matches(object);
+  }
+
+  /** A change in the scope of this channel, to be looked at when it is its turn. */
+  see(sighting: Sighting): void {
+    // An index may find a channel twice.
+    if (this.#unseen.at(-1) === sighting) return;
+    if (this.#unseen.length === unseenMax) this.#skip();
+    this.#unseen.push(sighting);
+  }
+
+  /** Sends what has happened so far. Afterwards nothing is left that only this channel knows. */
+  flush(): void {
+    if (this.#unseen.length === 0) return;
+    const events: ObjectEvent[] = [];
+    try {
+      for (const sighting of this.#unseen) {
+        const event = sighting.through(this.#matches);
+        if (event) events.push(event);
+      }
+    } catch {
+      // Each watcher comes across it by itself, behind everything that it is still sent.
+      return this.interrupt();
+    }
+    const [first] = events;
+    if (!first) {
+      this.#unseen = [];
+      return;
+    }
+    const bytes = events.reduce((sum, event) => sum + event.bytes, 0);
+    // More than one batch: watchers take it part by part from the window, and share the parts.
+    if (events.length > 1 && bytes > batchBytesMax) return this.#skip();
+    this.#unseen = [];
+    this.#begin(first.revision, new Batch(events, this.#collection.reached, bytes));
+  }
+
+  /** Nobody is in step any more: everybody goes on from where he was. */
+  interrupt(): void {
+    this.#unseen = [];
+    this.#begin(undefined, undefined);
+  }
+
+  /** Calls back once, with the next batch. */
+  wait(wake: () => void): void {
+    this.#waiting.add(wake);
+  }
+
+  /** Takes a wait back. */
+  leave(wake: () => void): void {
+    this.#waiting.delete(wake);
+    this.#woken.delete(wake);
+  }
+
+  giveBack(): void {
+    this.takers--;
+    if (this.takers > 0) return;
+    this.#surroundings.turns.leave(this.#send);
+    this.#surroundings.forgotten();
+  }
+
+  /** Leaves it to the window to tell what has not been looked at. */
+  #skip(): void {
+    const [first] = this.#unseen;
+    this.#unseen = [];
+    this.#begin(first?.change.revision, undefined);
+  }
+
+  /** The next batch, which begins at this revision. */
+  #begin(first: Revision | undefined, batch: Batch | undefined): void {
+    this.#last = batch;
+    this.#count++;
+    if (first !== undefined) this.#beginnings.set(this.#count, first);
+    this.#beginnings.delete(this.#count - beginningsMax);
+    if (this.#waiting.size === 0) return;
+    if (this.#woken.size === 0) [this.#woken, this.#waiting] = [this.#waiting, this.#woken];
+    else {
+      for (const wake of this.#waiting) this.#woken.add(wake);
+      this.#waiting.clear();
+    }
+    this.#surroundings.turns.wait(this.#send);
+  }
+
+  readonly #send = (): void => {
+    const { clock, turns, sent } = this.#surroundings;
+    const beganMs = clock.monotonicMs();
+    for (const wake of this.#woken) {
+      this.#woken.delete(wake);
+      wake();
+      if (!turns.hasTime) break;
+    }
+    const endedMs = clock.monotonicMs();
+    this.#sendingMs += endedMs - beganMs;
+    if (this.#woken.size > 0) return turns.wait(this.#send);
+    this.restsUntilMs = endedMs + this.#sendingMs;
+    this.#sendingMs = 0;
+    sent();
+  };
+
+  /** Whether an object under this key is within its scope, whatever else is selected by. */
+  covers(candidate: string): boolean {
+    const { within, key } = this.scope;
+    return key === undefined ? candidate.startsWith(within) : candidate === key;
+  }
+}

@@ -1,0 +1,58 @@
+import { invariant } from '@cluster-apiserver/base';
+import type { Collection, ItemChange, Revision } from '@cluster-apiserver/storage';
+import type { Channel } from './channels.ts';
+import type { Part } from './shared-parts.ts';
+import { answerFor } from '../storage-errors.ts';
+import type { Cached } from '../stored-object.ts';
+import { looksPerStep, type WatchTurns } from './watch-turns.ts';
+import { Batch, batchBytesMax, type ObjectEvent } from './watch-event.ts';
+
+/** A part of the changes that a watcher has missed. */
+export interface ChangesPart extends Part {
+  /** Everything up to here is in it. */
+  readonly next: Revision;
+}
+
+/**
+ * The changes before one that cannot be read at present. What lies behind that is sent when it has been sent. A version
+ * that was replaced meanwhile is waited for while it is still being read; then nobody reads it again, and the watch ends
+ * there.
+ */
+export function readableOf(
+  changes: readonly ItemChange<Cached>[],
+  channel: Channel,
+  collection: Collection<Cached>,
+): readonly ItemChange<Cached>[] {
+  const waitedFor = changes.find(
+    ({ key, current }) =>
+      current?.unreadable &&
+      !current.unreadable.lasting &&
+      channel.covers(key) &&
+      (current.isAwaited || collection.get(key)?.revision === current.revision),
+  );
+  return waitedFor ? changes.filter(({ revision }) => revision < waitedFor.revision) : changes;
+}
+
+/** The first of some changes, as many as fit. Throws the answer that ends the watch when it cannot be said what they are. */
+export function partOf(missed: readonly ItemChange<Cached>[], channel: Channel, turns: WatchTurns): ChangesPart {
+  const events: ObjectEvent[] = [];
+  let bytes = 0;
+  let next: Revision | undefined;
+  for (const [at, change] of missed.entries()) {
+    // Where the next part begins is known by its revision, so those of one revision stay together.
+    const isNewRevision = at > 0 && change.revision > (missed[at - 1] as ItemChange<Cached>).revision;
+    if (isNewRevision && (bytes >= batchBytesMax || (at % looksPerStep === 0 && !turns.hasTime))) break;
+    try {
+      const event = channel.eventOf(change);
+      if (event) events.push(event);
+      bytes += event?.bytes ?? 0;
+    } catch (error) {
+      // What came before it is sent first.
+      if (isNewRevision) break;
+      throw answerFor(error, 'collection');
+    }
+    next = change.revision;
+  }
+  invariant(next !== undefined, 'a part without a change would be taken again and again');
+  return { batch: events.length > 0 ? new Batch(events, next, bytes) : undefined, next };
+}

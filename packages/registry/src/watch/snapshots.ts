@@ -1,0 +1,72 @@
+import type { ItemChange, View } from '@cluster-apiserver/storage';
+import type { Cached } from '../stored-object.ts';
+
+/**
+ * Memory that watchers may keep from being freed while they read the state that they begin with: objects that were
+ * replaced or removed since. All watchers of a kind share them. More than a window holds, because a client that is cut
+ * off here has to begin again.
+ */
+const replacedBytesMax = 32 * 1024 * 1024;
+
+/** The state that a watcher begins with, for as long as it may be kept. */
+export interface Snapshot {
+  /** The same for snapshots of the same objects. */
+  readonly id: number;
+  /** Undefined when it was given back, or kept too much from being freed. */
+  readonly view: View<Cached> | undefined;
+  giveBack(): void;
+}
+
+export class Snapshots {
+  /** The oldest first. */
+  readonly #taken = new Set<Taken>();
+  /** Writes of other kinds move the revision of a view, and leave its objects as they are. */
+  readonly #ids = new WeakMap<View<Cached>['items'], number>();
+  #lastId = 0;
+  #replacedBytes = 0;
+
+  take(view: View<Cached>): Snapshot {
+    let id = this.#ids.get(view.items);
+    if (id === undefined) this.#ids.set(view.items, (id = ++this.#lastId));
+    const snapshot: Taken = new Taken(id, view, this.#replacedBytes, () => this.#taken.delete(snapshot));
+    this.#taken.add(snapshot);
+    return snapshot;
+  }
+
+  changed({ previous }: ItemChange<Cached>): void {
+    if (this.#taken.size === 0 || !previous) return;
+    this.#replacedBytes += previous.weight;
+    for (const snapshot of this.#taken) {
+      if (this.#replacedBytes - snapshot.sinceBytes <= replacedBytesMax) return;
+      snapshot.giveBack();
+    }
+  }
+
+  /** All objects were read again: those of before would be a second copy. */
+  giveAllBack(): void {
+    for (const snapshot of this.#taken) snapshot.giveBack();
+  }
+}
+
+class Taken implements Snapshot {
+  readonly id: number;
+  readonly sinceBytes: number;
+  readonly #forget: () => void;
+  #view: View<Cached> | undefined;
+
+  constructor(id: number, view: View<Cached>, sinceBytes: number, forget: () => void) {
+    this.id = id;
+    this.#view = view;
+    this.sinceBytes = sinceBytes;
+    this.#forget = forget;
+  }
+
+  get view(): View<Cached> | undefined {
+    return this.#view;
+  }
+
+  giveBack(): void {
+    this.#view = undefined;
+    this.#forget();
+  }
+}

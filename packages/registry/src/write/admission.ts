@@ -1,0 +1,164 @@
+import { type Call, inSpan, resultOf, throwIfAborted, trackLatency, type Work } from '@cluster-apiserver/base';
+import type { Admission, AdmissionContext, OperationOptions, Precondition } from '@cluster-apiserver/gates';
+import {
+  type KubeObject,
+  type ServedKind,
+  type SpokenKind,
+  StatusError,
+  type UserInfo,
+} from '@cluster-apiserver/model';
+import { PremiseBrokenError, type Revision } from '@cluster-apiserver/storage';
+import type { Resource } from '../resource.ts';
+
+/** Who sends a write, and what that has to get past. What the server does by itself has no requester. */
+export interface Requester {
+  readonly admission: Admission;
+  readonly user: UserInfo;
+  /** The last segment of the path behind an object. */
+  readonly subresource: string | undefined;
+  readonly options: OperationOptions;
+  readonly call: Call;
+  warn(text: string): void;
+  annotate(key: string, value: string): void;
+  /** For a create by another verb. Throws the answer unless the user may create the object of the path, too. */
+  authorizeCreate(): void | Promise<void>;
+}
+
+export interface AdmissionOptions {
+  readonly namespace: string | undefined;
+  readonly dryRun: boolean;
+  readonly requester?: Requester | undefined;
+}
+
+type Write = Pick<AdmissionContext, 'operation' | 'name' | 'object' | 'oldObject'>;
+
+/** What is admitted: the resource of the path, and the kind in whose form the object is. */
+export interface Admitted {
+  readonly served: ServedKind;
+  readonly kind: SpokenKind;
+}
+
+/** The object as admission wants it written. */
+export function mutate(
+  admitted: Admitted,
+  options: AdmissionOptions,
+  write: Write & { readonly object: KubeObject },
+): KubeObject | Promise<KubeObject> {
+  const { requester } = options;
+  // Only in a deletion there is no object.
+  return requester
+    ? (mutateTraced(requester, contextOf(admitted, options, requester, write)) as KubeObject | Promise<KubeObject>)
+    : write.object;
+}
+
+/** Throws the answer when admission refuses the write. */
+export function admit(
+  admitted: Admitted,
+  options: AdmissionOptions,
+  write: Write,
+): readonly Precondition[] | Promise<readonly Precondition[]> {
+  const { requester } = options;
+  return requester ? validateTraced(requester, contextOf(admitted, options, requester, write)) : none;
+}
+
+/** Both phases show in the trace of a sampled request, and webhooks below them. */
+const mutateTraced = ({ admission }: Requester, context: AdmissionContext): ReturnType<Admission['mutate']> =>
+  tracked(
+    context.call,
+    context.call.trace
+      ? inSpan(context.call, 'mutating admission', (call) => admission.mutate({ ...context, call }))
+      : admission.mutate(context),
+  );
+
+const validateTraced = ({ admission }: Requester, context: AdmissionContext): ReturnType<Admission['validate']> =>
+  tracked(
+    context.call,
+    context.call.trace
+      ? inSpan(context.call, 'validating admission', (call) => admission.validate({ ...context, call }))
+      : admission.validate(context),
+  );
+
+/** Throws the answer when admission refuses the deletion. Mutating plugins receive it too, though there is no object. */
+export function* admitDeletion(
+  admitted: Admitted,
+  options: AdmissionOptions,
+  { name, oldObject }: Pick<Write, 'name' | 'oldObject'>,
+): Work<void> {
+  const { requester } = options;
+  if (!requester) return;
+  const context = contextOf(admitted, options, requester, { operation: 'DELETE', name, object: undefined, oldObject });
+  yield* resultOf(mutateTraced(requester, context));
+  yield* resultOf(validateTraced(requester, context));
+}
+
+/** What is answered and never stored, as admission wants it. It relies on nothing: there is no write to refuse later. */
+export async function admitAnswered(
+  admitted: Admitted,
+  options: AdmissionOptions,
+  given: KubeObject,
+  name?: string,
+): Promise<KubeObject> {
+  const write = { operation: 'CREATE', name, oldObject: undefined } as const;
+  const object = await mutate(admitted, options, { ...write, object: given });
+  await admit(admitted, options, { ...write, object });
+  return object;
+}
+
+const tracked = <Result>(call: Call, result: Result): Result => trackLatency(call.latency, 'admission', result);
+
+const none: readonly Precondition[] = [];
+
+const contextOf = (
+  { served, kind }: Admitted,
+  { namespace, dryRun }: AdmissionOptions,
+  { user, subresource, options, call, warn, annotate }: Requester,
+  { operation, name, object, oldObject }: Write,
+): AdmissionContext => ({
+  operation,
+  resource: served,
+  subresource,
+  kind,
+  namespace,
+  name,
+  object,
+  oldObject,
+  user,
+  dryRun,
+  options,
+  call,
+  reinvocation: false,
+  warn,
+  annotate,
+});
+
+/** Each try brings what others have written in between, so this is far beyond bad luck. */
+const triesMax = 20;
+
+/** Creates an object once it is admitted, and admits it again when what that relied on is no more. */
+export async function createAdmitted(
+  resource: Resource,
+  object: KubeObject,
+  options: AdmissionOptions,
+  call: Call,
+  write: (preconditions: readonly Precondition[]) => Promise<Revision>,
+): Promise<Revision> {
+  const { name } = object.metadata;
+  for (let tries = 1; ; tries++) {
+    throwIfAborted(call);
+    const admitted = admit(resource, options, { operation: 'CREATE', name, object, oldObject: undefined });
+    const preconditions = admitted instanceof Promise ? await admitted : admitted;
+    try {
+      return await write(preconditions);
+    } catch (error) {
+      if (!(error instanceof PremiseBrokenError)) throw error;
+      if (tries === triesMax)
+        throw new StatusError(
+          'ServiceUnavailable',
+          'what the object needs is changed all the time; please try again',
+          { retryAfterSeconds: 1 },
+          { cause: error },
+        );
+      await resource.collection.reach(error.revision, call);
+    }
+  }
+}

@@ -1,0 +1,106 @@
+import {
+  badRequest,
+  decode,
+  formatTime,
+  type KubeObject,
+  type ObjectMeta,
+  type ServedKind,
+} from '@cluster-apiserver/model';
+import type { Resource } from '../resource.ts';
+
+/** A field of metadata may not be undefined but only absent, so what is dropped is taken out. */
+function without<K extends keyof ObjectMeta>(meta: ObjectMeta, ...names: K[]): Omit<ObjectMeta, K> {
+  if (!names.some((name) => meta[name] !== undefined)) return meta;
+  const rest: ObjectMeta = { ...meta };
+  for (const name of names) delete rest[name];
+  return rest;
+}
+
+const systemFields = [
+  'uid',
+  'creationTimestamp',
+  'deletionTimestamp',
+  'deletionGracePeriodSeconds',
+  'selfLink',
+  'resourceVersion',
+] as const;
+
+/** What a client may not decide when it creates an object; it is dropped without a word, as it always was. */
+export const withoutSystemFields = (object: KubeObject): KubeObject => ({
+  ...object,
+  metadata: without(object.metadata, ...systemFields),
+});
+
+/** These fields, and the generation, from another state of the same object. */
+export function withSystemFieldsOf(before: KubeObject, object: KubeObject): KubeObject {
+  const metadata: ObjectMeta = without(object.metadata, ...systemFields, 'generation');
+  const kept = Object.entries(before.metadata).filter(
+    ([name]) => name === 'generation' || systemFields.some((field) => field === name),
+  );
+  return { ...object, metadata: { ...metadata, ...Object.fromEntries(kept) } };
+}
+
+/** Gives a new object its identity. */
+export function withIdentity(object: KubeObject, { clock, random }: Pick<Resource, 'clock' | 'random'>): KubeObject {
+  return {
+    ...object,
+    metadata: { ...object.metadata, uid: random.uuid(), creationTimestamp: formatTime(clock.now()) },
+  };
+}
+
+/** An update keeps the identity and the deletion of what it replaces; what it may not change but tries to is validated. */
+export function withIdentityOf(current: KubeObject, object: KubeObject): KubeObject {
+  const before = current.metadata;
+  const metadata: ObjectMeta = {
+    ...without(object.metadata, 'selfLink', 'resourceVersion', 'generation'),
+    ...(before.generation !== undefined && { generation: before.generation }),
+    ...(object.metadata.uid === undefined && before.uid !== undefined && { uid: before.uid }),
+    ...(before.creationTimestamp !== undefined && { creationTimestamp: before.creationTimestamp }),
+    ...(before.deletionTimestamp !== undefined && { deletionTimestamp: before.deletionTimestamp }),
+    ...(object.metadata.deletionGracePeriodSeconds === undefined &&
+      before.deletionGracePeriodSeconds !== undefined && {
+        deletionGracePeriodSeconds: before.deletionGracePeriodSeconds,
+      }),
+  };
+  return { ...object, metadata };
+}
+
+/** The namespace of the URL, which the body may leave out but not contradict. What lies in none is not asked. */
+export function inNamespace(object: KubeObject, namespace: string | undefined): KubeObject {
+  const given = object.metadata.namespace;
+  if (namespace === undefined)
+    return given === undefined ? object : { ...object, metadata: without(object.metadata, 'namespace') };
+  if (given !== undefined && given !== namespace)
+    throw badRequest('the namespace of the provided object does not match the namespace sent on the request');
+  return given === namespace ? object : { ...object, metadata: { ...object.metadata, namespace } };
+}
+
+/** The name of the URL, which a write has to repeat. */
+export function requireName({ metadata }: KubeObject, name: string): void {
+  if (metadata.name === undefined)
+    throw badRequest('the name of the object (based on URL) was undeterminable: name must be provided');
+  if (metadata.name !== name)
+    throw badRequest(`the name of the object (${metadata.name}) does not match the name on the URL (${name})`);
+}
+
+/** Drops a reference that is equal to one before it. Others with the same uid stay: which of them is meant is not known. */
+export function withDistinctOwners(object: KubeObject, warn: (text: string) => void): KubeObject {
+  const owners = object.metadata.ownerReferences;
+  if (!owners || owners.length < 2) return object;
+  const seen = new Set<string>();
+  const doubled = new Set<string>();
+  const distinct = owners.filter((owner) => {
+    const text = JSON.stringify(owner); // canonical, so equal ones have equal texts
+    if (seen.has(text)) doubled.add(owner.uid);
+    return !seen.has(text) && seen.add(text);
+  });
+  if (doubled.size === 0) return object;
+  warn(
+    `.metadata.ownerReferences contains duplicate entries, of which one each is kept; duplicate UID(s) observed: ${[...doubled].join(', ')}`,
+  );
+  return { ...object, metadata: { ...object.metadata, ownerReferences: distinct } };
+}
+
+/** Brings the fields into the order of every answer again, after steps that set some of them anew. */
+export const canonical = ({ schema }: ServedKind, object: KubeObject): KubeObject =>
+  decode(schema, object, () => {}) as KubeObject;
