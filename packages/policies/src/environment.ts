@@ -3,7 +3,7 @@ import type { Authorize } from '@cluster-apiserver/expressions';
 import type { Authorizer } from '@cluster-apiserver/gates';
 import { namespace as namespaceKind, type ParamKind } from '@cluster-apiserver/kinds';
 import { asServed, asStored, type KubeObject, type ServedKind } from '@cluster-apiserver/model';
-import { type Cached, known, type Resource } from '@cluster-apiserver/registry';
+import { type CachedObject, getCached, type Resource } from '@cluster-apiserver/registry';
 import { textOfKey } from '@cluster-apiserver/storage';
 import { ConfigurationError, type ParamObjects } from './params.ts';
 
@@ -52,7 +52,7 @@ export function policyEnvironment({ resources, views, authorizer }: PolicyEnviro
     asServed: convertBy(asServed),
     asStored: convertBy(asStored),
     namespace: (name) => {
-      const stored = namespaces && known(namespaces, undefined, name);
+      const stored = namespaces && getCached(namespaces, undefined, name);
       if (!stored) return undefined;
       const object = decodedNamespaces.get(stored) ?? withoutHidden(stored.object);
       decodedNamespaces.set(stored, object);
@@ -76,7 +76,7 @@ function paramObjects(resource: Resource): ParamObjects {
   return {
     namespaced: kind.namespaced,
     get: (namespace, name) => {
-      const found = known(resource, namespace, name);
+      const found = getCached(resource, namespace, name);
       return found && asServed(served, found.object);
     },
     select: (namespace, matches) => selectObjects(resource, namespace, matches),
@@ -92,7 +92,7 @@ function* selectObjects(
   matches: (labels: Readonly<Record<string, string>>) => boolean,
 ): Steps<readonly KubeObject[]> {
   const within = namespace === undefined ? '' : `${namespace}/`;
-  const items: Cached[] = [];
+  const items: CachedObject[] = [];
   collection.view().items.visit(within, (item) => item.key.startsWith(within) && items.push(item) > 0);
   const found: KubeObject[] = [];
   for (const [index, item] of items.entries()) {

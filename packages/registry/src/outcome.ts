@@ -12,7 +12,7 @@ export interface Outcome {
 }
 
 /** An object that was just made. */
-export class MadeObject implements Outcome {
+export class WrittenObject implements Outcome {
   readonly revision: Revision | undefined;
   readonly object: KubeObject;
   readonly #stored: ByteString;

@@ -10,7 +10,7 @@ import {
   type WatchCacheEvent,
 } from '@cluster-apiserver/storage';
 import { Channels } from './watch/channels.ts';
-import { type Cached, cachedForm, type StoredObject } from './stored-object.ts';
+import { type CachedObject, collectionFormOf, type StoredObject } from './stored-object.ts';
 import { trackedStore } from './tracked-store.ts';
 import { WatchTurns } from './watch/watch-turns.ts';
 
@@ -22,7 +22,7 @@ export interface Resource {
   /** Where its objects are written, and read when only the store knows. */
   readonly store: Store;
   /** Where its objects are read. */
-  readonly collection: Collection<Cached>;
+  readonly collection: Collection<CachedObject>;
   /** Who watches them. */
   readonly channels: Channels;
   /** Whether clients may ask for a shard of the objects; else they get all of them. */
@@ -53,7 +53,7 @@ export interface Registry {
   readonly resources: readonly Resource[];
   /** The same resources once more, as views see them. */
   readonly views: readonly Resource[];
-  readonly cache: Omit<WatchCache<Cached>, 'collections' | 'retryUnreadable'>;
+  readonly cache: Omit<WatchCache<CachedObject>, 'collections' | 'retryUnreadable'>;
   /** What could not be read is tried again: there are other keys now, or who keeps them is back. */
   retryUnreadable(): void;
 }
@@ -65,21 +65,21 @@ export function openRegistry(options: RegistryOptions): Registry {
   const stored = kinds.filter(({ view }) => !view);
   const names = new Set(stored.map(({ storageName }) => storageName));
   invariant(names.size === stored.length, 'two kinds with the same storage name would overwrite objects of each other');
-  const forms = stored.map((kind) => ({ ...cachedForm(kind, keyPrefix), measures: readMeasures?.(kind) }));
+  const forms = stored.map((kind) => ({ ...collectionFormOf(kind, keyPrefix), measures: readMeasures?.(kind) }));
   const cache = openWatchCache({ ...surroundings, prefix: `${keyPrefix}/`, forms });
   const sharedByWatches = { clock, turns: new WatchTurns(clock) };
   const tracked = trackedStore(store);
   const resources = stored.map((kind, index): Resource => {
-    const collection = cache.collections[index] as Collection<Cached>; // one for each form
+    const collection = cache.collections[index] as Collection<CachedObject>; // one for each form
     const channels = new Channels(collection, sharedByWatches);
     return { kind, served: kind, store: tracked, collection, channels, shardedReads, clock, random };
   });
-  const views = kinds.flatMap((kind) => viewOf(kind, resources));
+  const views = kinds.flatMap((kind) => viewResourcesOf(kind, resources));
   return { resources, views, cache, retryUnreadable: () => cache.retryUnreadable() };
 }
 
 /** The same objects, watched through the same channels: what differs is how they are seen and what is refused. */
-function viewOf(kind: Kind, resources: readonly Resource[]): Resource[] {
+function viewResourcesOf(kind: Kind, resources: readonly Resource[]): Resource[] {
   const { view } = kind;
   return view
     ? resources.filter((one) => one.kind === view.of).map((seen) => ({ ...seen, kind: view.behind, served: kind }))
@@ -93,23 +93,23 @@ export interface Place {
 }
 
 export function placeOf({ collection, kind }: Resource, namespace: string | undefined, name: string): Place {
-  const named = segment('Name', name);
-  const path = kind.namespaced ? `${segment('Namespace', namespace ?? '')}/${named}` : named;
+  const named = requirePathSegment('Name', name);
+  const path = kind.namespaced ? `${requirePathSegment('Namespace', namespace ?? '')}/${named}` : named;
   return { key: collection.form.prefix + path, itemKey: itemKey(path) };
 }
 
 /** An object as memory has it, at once and perhaps a moment old. Throws when it cannot be read. */
-export function known(resource: Resource, namespace: string | undefined, name: string): StoredObject | undefined {
+export function getCached(resource: Resource, namespace: string | undefined, name: string): StoredObject | undefined {
   const found = resource.collection.get(placeOf(resource, namespace, name).itemKey);
   if (found?.unreadable) throw found.unreadable;
   return found;
 }
 
 /** Throws when it can be no namespace. */
-export const requireNamespace = (namespace: string | undefined): unknown =>
-  namespace === undefined || segment('Namespace', namespace);
+export const validateNamespace = (namespace: string | undefined): unknown =>
+  namespace === undefined || requirePathSegment('Namespace', namespace);
 
-function segment(what: string, text: string): string {
+function requirePathSegment(what: string, text: string): string {
   const problems = text === '' ? ['must not be empty'] : pathSegment(text);
   if (problems.length > 0)
     throw badRequest(`${what} parameter invalid: ${JSON.stringify(text)}: ${problems.join('; ')}`);

@@ -7,7 +7,7 @@ import {
   revision,
   StorageUnavailableError,
 } from '@cluster-apiserver/storage';
-import { answerFor } from './storage-errors.ts';
+import { toStatusError } from './storage-errors.ts';
 
 const keys = Array.from({ length: 300 }, (_, at) => `/registry/events/n/${at}`);
 
@@ -33,13 +33,13 @@ test.each<[string, Error, string, RegExp]>([
   ['a value that is wrong for good', new CorruptValueError(['/a']), 'InternalError', /\/a$/],
   ['a version that is gone', new RevisionCompactedError(revision(7)), 'Expired', /^too old resource version: .*7/],
 ])('%s is answered as what it is', (_, error, reason, message) => {
-  const answer = answerFor(error);
+  const answer = toStatusError(error);
   expect(answer).toBeInstanceOf(StatusError);
   expect(answer).toMatchObject({ reason, message: expect.stringMatching(message), cause: error });
 });
 
 test('a collection names what cannot be read, up to a bound', () => {
-  const answer = answerFor(new CorruptValueError(keys), 'collection') as StatusError;
+  const answer = toStatusError(new CorruptValueError(keys), 'collection') as StatusError;
   expect([answer.reason, answer.code]).toEqual(['StorageReadError', 500]);
   expect(answer.details?.causes?.map(({ field }) => field)).toEqual(keys.slice(0, 100));
 });

@@ -14,7 +14,7 @@ import {
 export type ReadScope = 'object' | 'collection';
 
 /** Storage speaks of keys and revisions, answers speak of kinds and names: what went wrong there, in the client's words. */
-export function answerFor(error: unknown, scope: ReadScope = 'object'): unknown {
+export function toStatusError(error: unknown, scope: ReadScope = 'object'): unknown {
   const options = { cause: error };
   // Without an invitation to try again: clients repeat what is answered with one, and it would be done twice.
   if (error instanceof WriteInDoubtError)
@@ -57,14 +57,14 @@ export function answerFor(error: unknown, scope: ReadScope = 'object'): unknown 
       ? new StatusError(
           'StorageReadError',
           error.message,
-          { causes: error.keys.slice(0, fieldErrorsMax).map(unreadable) },
+          { causes: error.keys.slice(0, fieldErrorsMax).map(unreadableCause) },
           options,
         )
       : new StatusError('InternalError', error.message, undefined, options);
   return error;
 }
 
-const unreadable = (key: string): StatusCause => ({
+const unreadableCause = (key: string): StatusCause => ({
   reason: 'UnexpectedServerResponse',
   message: 'the stored value cannot be decrypted or decoded',
   field: key,
@@ -79,10 +79,10 @@ export const tooLargeResourceVersion = (message: string, options?: ErrorOptions)
   );
 
 /** Runs a verb so that what the storage throws leaves as an answer. */
-export async function answering<T>(verb: () => Promise<T>, scope?: ReadScope): Promise<T> {
+export async function withStatusErrors<T>(verb: () => Promise<T>, scope?: ReadScope): Promise<T> {
   try {
     return await verb();
   } catch (error) {
-    throw answerFor(error, scope);
+    throw toStatusError(error, scope);
   }
 }

@@ -50,7 +50,7 @@ export class StoredObject implements Outcome, CacheItem {
   constructor(kind: Kind, key: ByteString, { value, revision, stale, source }: Stored) {
     const own = ownForm(kind, value);
     const stored = byteString(own);
-    const object = writtenObject(source) ?? decodeStored(stored);
+    const object = reusableSource(source) ?? decodeStored(stored);
     // Everything else about it was checked before it was written; without a uid nothing says where its version belongs.
     if (typeof object.metadata?.uid !== 'string') throw new StoredFormError('it is no object of this server');
     // Not every encryption binds a value to its place, so the object says where it belongs.
@@ -62,8 +62,8 @@ export class StoredObject implements Outcome, CacheItem {
     this.json = inOnePiece(clientForm(stored, revision));
     const { labels } = object.metadata;
     const fields = kind.fieldsOf?.(object);
-    this.labels = source && labels ? withOwnTexts(labels) : labels;
-    this.fields = source && fields ? withOwnTexts(fields) : fields;
+    this.labels = source && labels ? copyTexts(labels) : labels;
+    this.fields = source && fields ? copyTexts(fields) : fields;
     this.lifecycle = lifecycleOf(object.metadata);
     this.stale = stale || own !== value;
   }
@@ -91,7 +91,7 @@ export class StoredObject implements Outcome, CacheItem {
   }
 
   /** What shards part the objects by. A namespace has many objects and one hash, which nobody needs to keep. */
-  hashOf(path: ShardSelector['path']): string {
+  shardHashOf(path: ShardSelector['path']): string {
     if (path === 'object.metadata.namespace') return shardHash(this.namespace);
     return (this.#uidHash ??= shardHash(this.uid));
   }
@@ -102,19 +102,19 @@ export class StoredObject implements Outcome, CacheItem {
 }
 
 /** The object whose bytes have come back, unless more of it would be kept than a few texts. */
-function writtenObject(source: object | undefined): KubeObject | undefined {
+function reusableSource(source: object | undefined): KubeObject | undefined {
   const object = source as KubeObject | undefined; // every write of this package names the object
   return object && !lifecycleOf(object.metadata) ? object : undefined;
 }
 
 /** A text of the writer may be cut out of a whole request, which would be kept in memory with it. */
-function withOwnTexts(texts: Readonly<Record<string, string>>): Record<string, string> {
+function copyTexts(texts: Readonly<Record<string, string>>): Record<string, string> {
   const own: Record<string, string> = {};
-  for (const key in texts) setOwn(own, key, ownText(texts[key] as string));
+  for (const key in texts) setOwn(own, key, copyText(texts[key] as string));
   return own;
 }
 
-const ownText = (text: string): string => (text.length < cutCharactersMin ? text : Buffer.from(text).toString());
+const copyText = (text: string): string => (text.length < cutCharactersMin ? text : Buffer.from(text).toString());
 
 /** Shorter texts are always copied by V8. */
 const cutCharactersMin = 13;
@@ -140,7 +140,7 @@ class UnreadableObject implements CacheItem {
   readonly revision: Revision;
   readonly unreadable: CorruptValueError;
   readonly weight = overheadBytes;
-  #isAwaited: boolean;
+  #isPending: boolean;
 
   constructor(
     key: ByteString,
@@ -150,20 +150,20 @@ class UnreadableObject implements CacheItem {
     this.key = key;
     this.revision = revision;
     this.unreadable = unreadable;
-    this.#isAwaited = late !== undefined;
-    void late?.then(() => (this.#isAwaited = false));
+    this.#isPending = late !== undefined;
+    void late?.then(() => (this.#isPending = false));
   }
 
   /** Whether it is still being read: it takes longer than others should wait. */
-  get isAwaited(): boolean {
-    return this.#isAwaited;
+  get isPending(): boolean {
+    return this.#isPending;
   }
 }
 
-export type Cached = StoredObject | UnreadableObject;
+export type CachedObject = StoredObject | UnreadableObject;
 
 /** The last state of an object that is gone, or out of view, as of the write that took it away. */
-export class GoneObject implements Outcome {
+export class DeletedObject implements Outcome {
   readonly revision: Revision;
   readonly #last: StoredObject;
   #json: ByteString | undefined;
@@ -189,7 +189,7 @@ export const labelTerm = (key: string, value: string): string => `label ${key}=$
 export const fieldTerm = (field: string, value: string): string => `field ${field}=${value}`;
 
 /** Where objects of a kind are stored, and how they are kept in memory. */
-export function cachedForm(kind: Kind, keyPrefix: string): CollectionForm<Cached> {
+export function collectionFormOf(kind: Kind, keyPrefix: string): CollectionForm<CachedObject> {
   return {
     prefix: `${keyPrefix}/${kind.storageName}/`,
     read: (entry, key) => readEntry(kind, entry, key),
@@ -197,7 +197,7 @@ export function cachedForm(kind: Kind, keyPrefix: string): CollectionForm<Cached
   };
 }
 
-function readEntry(kind: Kind, entry: Entry, key: ByteString): Cached {
+function readEntry(kind: Kind, entry: Entry, key: ByteString): CachedObject {
   if (entry.unreadable) return new UnreadableObject(key, entry, entry.unreadable);
   try {
     return readStored(kind, entry, key);

@@ -8,7 +8,7 @@
  * after a linearizable read barrier. Two collectors at a time, or one that is cut off half-way, therefore do no harm.
  */
 import type { Clock, Random } from '@cluster-apiserver/base';
-import type { Cached, Resource } from '@cluster-apiserver/registry';
+import type { CachedObject, Resource } from '@cluster-apiserver/registry';
 import { type ItemChange, textOfKey } from '@cluster-apiserver/storage';
 import type { ControllerMeasures } from '../measures.ts';
 import { callsOf, followAll, isLoaded, itemsWithin, readable, unreadableCount } from '../memory.ts';
@@ -81,13 +81,13 @@ export async function collectGarbage(options: GarbageCollectorOptions): Promise<
   const consider = (node: GraphNode | undefined): void => {
     if (isComplete && node && actions.nextAction(node)) queue.add(node);
   };
-  const put = (resource: Resource, itemKey: string, item: Cached | undefined): void => {
+  const put = (resource: Resource, itemKey: string, item: CachedObject | undefined): void => {
     const { node, before } = graph.put(resource, itemKey, readable(item));
     if (!isComplete) return;
     consider(node);
     for (const { owner } of before) consider(graph.nodeOf(owner));
   };
-  const changed = (resource: Resource, change: ItemChange<Cached>): void => {
+  const changed = (resource: Resource, change: ItemChange<CachedObject>): void => {
     put(resource, change.key, change.current);
     for (const owner of graph.refreshOwners(resource, change)) changedOwners.add(owner);
     if (change.previous?.unreadable || change.current?.unreadable) {
@@ -98,7 +98,7 @@ export async function collectGarbage(options: GarbageCollectorOptions): Promise<
     if (changedOwners.size > 0 || todo.waiting) passes.request();
   };
   let unreadableReports = 0;
-  const reportUnreadable = ({ collection }: Resource, item: Cached | undefined): void => {
+  const reportUnreadable = ({ collection }: Resource, item: CachedObject | undefined): void => {
     if (!item?.unreadable || unreadableReports === unreadableReportsMax) return;
     unreadableReports++;
     report({ type: 'unreadable', key: collection.form.prefix + textOfKey(item.key), cause: item.unreadable });

@@ -1,5 +1,5 @@
 import { invariant } from '@cluster-apiserver/base';
-import type { Cached, Resource, StoredObject } from '@cluster-apiserver/registry';
+import type { CachedObject, Resource, StoredObject } from '@cluster-apiserver/registry';
 import type { ItemChange } from '@cluster-apiserver/storage';
 import { type OwnerState, ownerStateOf, type Waiting, waitingOf } from './owner-state.ts';
 import type { ReferenceResolver, ResolvedReference } from './owner-references.ts';
@@ -92,7 +92,7 @@ export class Graph {
   }
 
   /** Compares the owners that a change concerns with memory; returns those whose state has changed. */
-  refreshOwners(resource: Resource, { key, previous, current }: ItemChange<Cached>): readonly Owner[] {
+  refreshOwners(resource: Resource, { key, previous, current }: ItemChange<CachedObject>): readonly Owner[] {
     const byUid = this.#table(resource).owners.get(key);
     if (!byUid) return noOwners;
     // An unreadable object may be any of those that its name is given to.

@@ -1,7 +1,7 @@
 import { callUntil } from '@cluster-apiserver/base';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { KubeObject } from '@cluster-apiserver/model';
-import { known, type Resource, type StoredObject } from '@cluster-apiserver/registry';
+import { getCached, type Resource, type StoredObject } from '@cluster-apiserver/registry';
 import { memoryStore } from '@cluster-apiserver/storage';
 import { handClock } from '../../../base/test/hand-clock.ts';
 import { blocking, createWorld, type World } from '../../test/world.ts';
@@ -30,7 +30,7 @@ afterEach(async () => {
 async function put({ kind, metadata: { name = '' } }: KubeObject): Promise<GraphNode> {
   const resource: Resource = kind === 'Event' ? world.events : world.accounts;
   await resource.collection.reach(undefined, call);
-  const object = known(resource, 'n', name) as StoredObject;
+  const object = getCached(resource, 'n', name) as StoredObject;
   const { node } = graph.put(resource, object.key, object);
   return node as GraphNode; // the objects of these tests need one
 }

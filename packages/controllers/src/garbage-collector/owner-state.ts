@@ -1,5 +1,5 @@
 import { foregroundFinalizer, orphanFinalizer } from '@cluster-apiserver/model';
-import type { Cached, StoredObject } from '@cluster-apiserver/registry';
+import type { CachedObject, StoredObject } from '@cluster-apiserver/registry';
 
 /** A deletion that waits for the garbage collector: until blocking dependents are gone, or until all have let go. */
 export type Waiting = 'foreground' | 'orphan';
@@ -10,7 +10,7 @@ export type Waiting = 'foreground' | 'orphan';
  */
 export type OwnerState = 'present' | 'absent' | 'unreadable' | Waiting;
 
-export function ownerStateOf(item: Cached | undefined, uid: string): OwnerState {
+export function ownerStateOf(item: CachedObject | undefined, uid: string): OwnerState {
   if (item?.unreadable) return 'unreadable';
   return item?.uid === uid ? (waitingOf(item) ?? 'present') : 'absent';
 }

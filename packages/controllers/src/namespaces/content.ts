@@ -1,5 +1,5 @@
 import { foregroundFinalizer, orphanFinalizer, StatusError } from '@cluster-apiserver/model';
-import { type Cached, deleteObject, type Resource, type StoredObject } from '@cluster-apiserver/registry';
+import { type CachedObject, deleteObject, type Resource, type StoredObject } from '@cluster-apiserver/registry';
 import { type Call, itemKey } from '@cluster-apiserver/storage';
 import { itemsWithin } from '../memory.ts';
 import type { Pace } from '../pace.ts';
@@ -68,7 +68,7 @@ interface Left {
 
 async function deleteItems(
   resource: Resource,
-  items: Iterable<Cached>,
+  items: Iterable<CachedObject>,
   { pace, signal, call }: Pick<ContentOptions, 'pace' | 'signal' | 'call'>,
 ): Promise<Left> {
   const finalizers = new Map<string, number>();

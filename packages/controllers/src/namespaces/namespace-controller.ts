@@ -9,7 +9,7 @@
  */
 import type { Clock, Random } from '@cluster-apiserver/base';
 import { contentFinalizer, type Namespace, namespace as namespaceKind } from '@cluster-apiserver/kinds';
-import type { Cached, Resource, StoredObject } from '@cluster-apiserver/registry';
+import type { CachedObject, Resource, StoredObject } from '@cluster-apiserver/registry';
 import { type ItemChange, textOfKey } from '@cluster-apiserver/storage';
 import type { ObjectIdentity } from '../change-object.ts';
 import { followAndSync } from '../follow-and-sync.ts';
@@ -90,7 +90,7 @@ export async function drainNamespaces(options: NamespaceControllerOptions): Prom
   });
 
   let unreadableReports = 0;
-  const noteNamespace = (key: string, item: Cached | undefined): void => {
+  const noteNamespace = (key: string, item: CachedObject | undefined): void => {
     if (item?.unreadable && unreadableReports < unreadableReportsMax) {
       unreadableReports++;
       report({ type: 'unreadable', namespace: textOfKey(key), cause: item.unreadable });
@@ -116,7 +116,7 @@ export async function drainNamespaces(options: NamespaceControllerOptions): Prom
         queue.add(namespace);
       });
   };
-  const changed = (resource: Resource, { key, previous, current }: ItemChange<Cached>): void => {
+  const changed = (resource: Resource, { key, previous, current }: ItemChange<CachedObject>): void => {
     if (resource === namespaces) {
       if (previous?.unreadable || current?.unreadable) measures.unreadable(unreadableCount([namespaces]));
       noteNamespace(key, current);

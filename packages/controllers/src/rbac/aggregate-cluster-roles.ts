@@ -8,7 +8,7 @@
 import type { Clock, Random } from '@cluster-apiserver/base';
 import type { AggregationRule, ClusterRole } from '@cluster-apiserver/kinds';
 import { matcherOfField, type PolicyRule, rbacGroup, sameJson } from '@cluster-apiserver/model';
-import type { Cached, Resource, StoredObject } from '@cluster-apiserver/registry';
+import type { CachedObject, Resource, StoredObject } from '@cluster-apiserver/registry';
 import { type ItemChange, textOfKey } from '@cluster-apiserver/storage';
 import { followAndSync } from '../follow-and-sync.ts';
 import type { ControllerMeasures } from '../measures.ts';
@@ -80,7 +80,7 @@ export async function aggregateClusterRoles(options: ClusterRoleAggregationOptio
   });
 
   /** Whether the role is aggregated. */
-  const note = (key: string, item: Cached | undefined): boolean => {
+  const note = (key: string, item: CachedObject | undefined): boolean => {
     const role = readable(item);
     const rule = role && aggregationRuleOf(role);
     if (rule) aggregated.set(key, (rule.clusterRoleSelectors ?? []).map(matcherOfField));
@@ -88,7 +88,7 @@ export async function aggregateClusterRoles(options: ClusterRoleAggregationOptio
     else aggregated.delete(key);
     return rule !== undefined;
   };
-  const changed = (_: Resource, { key, previous, current }: ItemChange<Cached>): void => {
+  const changed = (_: Resource, { key, previous, current }: ItemChange<CachedObject>): void => {
     if (previous?.unreadable || current?.unreadable) measures.unreadable(unreadableCount([clusterRoles]));
     if (note(key, current)) queue.add(key);
     for (const [own, selectors] of aggregated)

@@ -7,7 +7,7 @@ import { type Clock, perform, type Steps } from '@cluster-apiserver/base';
 import { type CurrentPolicy, PolicyIndex } from '@cluster-apiserver/gates';
 import type { ClusterRole, ClusterRoleBinding } from '@cluster-apiserver/kinds';
 import { rbacGroup } from '@cluster-apiserver/model';
-import type { Cached, Resource } from '@cluster-apiserver/registry';
+import type { CachedObject, Resource } from '@cluster-apiserver/registry';
 import { type Call, textOfKey } from '@cluster-apiserver/storage';
 import { followAll, isLoaded, itemsWithin } from '../memory.ts';
 
@@ -118,7 +118,7 @@ function* fillIndex(index: PolicyIndex, resources: readonly Resource[]): Steps<v
 }
 
 /** What cannot be read grants nothing. */
-function setItem(index: PolicyIndex, kind: string, key: string, item: Cached | undefined): void {
+function setItem(index: PolicyIndex, kind: string, key: string, item: CachedObject | undefined): void {
   const path = textOfKey(key).split('/');
   const name = path.at(-1) as string; // splitting gives at least one part
   const namespace = path.length > 1 ? path[0] : undefined;

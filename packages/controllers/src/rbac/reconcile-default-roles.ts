@@ -10,7 +10,7 @@ import {
   sameJson,
   StatusError,
 } from '@cluster-apiserver/model';
-import { create, deleteObject, known, patch, type Resource } from '@cluster-apiserver/registry';
+import { create, deleteObject, getCached, patch, type Resource } from '@cluster-apiserver/registry';
 import { type Call, CorruptValueError } from '@cluster-apiserver/storage';
 import {
   autoUpdateAnnotation,
@@ -73,7 +73,7 @@ async function reconcile(
   const { kind } = resource.kind;
   for (let tries = 1; ; tries++) {
     try {
-      const stored = known(resource, undefined, name)?.object;
+      const stored = getCached(resource, undefined, name)?.object;
       if (!stored) {
         await createDefault(resource, expected, call());
         return report({ type: 'created', kind, name });

@@ -5,7 +5,7 @@
 import { type Clock, perform, type Random } from '@cluster-apiserver/base';
 import type { ValidatingAdmissionPolicy } from '@cluster-apiserver/kinds';
 import type { ServedKind } from '@cluster-apiserver/model';
-import type { Cached, Resource } from '@cluster-apiserver/registry';
+import type { CachedObject, Resource } from '@cluster-apiserver/registry';
 import { type ItemChange, textOfKey } from '@cluster-apiserver/storage';
 import { followAndSync } from '../follow-and-sync.ts';
 import type { ControllerMeasures } from '../measures.ts';
@@ -68,7 +68,7 @@ export async function checkPolicyTypes(options: PolicyTypeCheckOptions): Promise
     },
     measures,
   });
-  const changed = (_: Resource, { key, previous, current }: ItemChange<Cached>): void => {
+  const changed = (_: Resource, { key, previous, current }: ItemChange<CachedObject>): void => {
     if (previous?.unreadable || current?.unreadable) measures.unreadable(unreadableCount([policies]));
     if (readable(current)) queue.add(key);
   };

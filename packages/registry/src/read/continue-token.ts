@@ -16,13 +16,13 @@ const version = 'meta.k8s.io/v1';
 /** Behind the last key given comes the first key that is longer by nothing. */
 const end = '\0';
 /** Stands for the newest snapshot. */
-const newest = -1;
+const latest = -1;
 
 export const encodeContinue = ({ after, revision: at }: Continuation): string =>
-  Buffer.from(JSON.stringify({ v: version, rv: at ?? newest, start: `${after}${end}` })).toString('base64url');
+  Buffer.from(JSON.stringify({ v: version, rv: at ?? latest, start: `${after}${end}` })).toString('base64url');
 
 export function decodeContinue(token: string): Continuation {
-  const { v, rv, start } = parsed(token);
+  const { v, rv, start } = parseToken(token);
   if (v !== version) throw invalidToken('its version is not known');
   if (typeof rv !== 'number' || !Number.isSafeInteger(rv) || rv === 0)
     throw invalidToken('it names no resource version');
@@ -33,7 +33,7 @@ export function decodeContinue(token: string): Continuation {
   return { after, revision: rv > 0 ? revision(rv) : undefined };
 }
 
-function parsed(token: string): { readonly v?: unknown; readonly rv?: unknown; readonly start?: unknown } {
+function parseToken(token: string): { readonly v?: unknown; readonly rv?: unknown; readonly start?: unknown } {
   try {
     const value: unknown = JSON.parse(Buffer.from(token, 'base64url').toString());
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;

@@ -6,7 +6,7 @@ import { robotKind } from '../../test/robot-kind.ts';
 import { create, deleteCollection, list, openRegistry, type Registry, type Resource } from '../index.ts';
 import { type Selection, select } from './selection.ts';
 import { selectInSlices } from './select-in-slices.ts';
-import type { Cached } from '../stored-object.ts';
+import type { CachedObject } from '../stored-object.ts';
 
 /** Time passes with each look at it, so that every object is a slice of its own. */
 let ms = 0;
@@ -24,7 +24,7 @@ const call = callUntil(Number.POSITIVE_INFINITY);
 const count = 60;
 let registry: Registry;
 let resource: Resource;
-let view: View<Cached>;
+let view: View<CachedObject>;
 
 beforeAll(async () => {
   registry = openRegistry({
@@ -98,7 +98,7 @@ test('lists that become ready in one moment are spread over turns', async () => 
 
 describe('long lists of the same objects', () => {
   const longCount = 1_500;
-  let long: View<Cached>;
+  let long: View<CachedObject>;
   const longList = (selection: Partial<Selection> = {}, limit?: number): ReturnType<typeof selectInSlices> =>
     selectInSlices(resource, long, { ...everything, ...selection }, undefined, limit);
 
@@ -107,7 +107,7 @@ describe('long lists of the same objects', () => {
     let { items } = view;
     for (let at = 0; at < longCount; at++) {
       const key = `c/${at}`;
-      items = items.with(Object.create(first as object, { key: { value: key } }) as Cached);
+      items = items.with(Object.create(first as object, { key: { value: key } }) as CachedObject);
     }
     long = { ...view, items, terms: view.terms };
   });

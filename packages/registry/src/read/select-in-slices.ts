@@ -2,7 +2,7 @@ import { type Turns, turnsOf } from '@cluster-apiserver/base';
 import type { SortedSet, View } from '@cluster-apiserver/storage';
 import type { Resource } from '../resource.ts';
 import {
-  candidates,
+  candidatesOf,
   endOfPart,
   isWithin,
   matcherOf,
@@ -13,7 +13,7 @@ import {
   scopeOf,
   startOf,
 } from './selection.ts';
-import type { Cached, StoredObject } from '../stored-object.ts';
+import type { CachedObject, StoredObject } from '../stored-object.ts';
 
 /** As many are taken at once where nobody has to look at each: most lists are shorter. */
 const unselectedMax = 1000;
@@ -24,7 +24,7 @@ const unselectedMax = 1000;
  */
 export async function selectInSlices(
   { kind, clock }: Pick<Resource, 'kind' | 'clock'>,
-  view: View<Cached>,
+  view: View<CachedObject>,
   selection: Selection,
   after: string | undefined,
   limit = Number.POSITIVE_INFINITY,
@@ -41,19 +41,19 @@ export async function selectInSlices(
 
 async function selectReadable(
   { kind, clock }: Pick<Resource, 'kind' | 'clock'>,
-  view: View<Cached>,
+  view: View<CachedObject>,
   selection: Selection,
   after: string | undefined,
   limit: number,
 ): Promise<Selected> {
   const scope = scopeOf(selection);
   const matches = matcherOf(selection);
-  const items = candidates(view, kind, selection);
+  const items = candidatesOf(view, kind, selection);
   const turns = turnsOf(clock);
-  const walk = new Walk(items, scope, matches, startOf(scope, after), limit);
+  const walk = new SelectionScan(items, scope, matches, startOf(scope, after), limit);
   if (matches) return walk.finish(turns);
   const isWhole = after === undefined && limit === Number.POSITIVE_INFINITY;
-  const known = isWhole ? sharedOf(items).get(scope.within) : undefined;
+  const known = isWhole ? sharedSelectionsOf(items).get(scope.within) : undefined;
   if (known) {
     const selected = await known;
     // What becomes of the lists that waited for it is not done in one moment.
@@ -62,21 +62,21 @@ async function selectReadable(
   // Hundreds of lists that waited for the same revision become ready in one moment.
   await turns.takeNow(() => walk.visit((visited) => visited === unselectedMax));
   if (walk.isOver) return walk;
-  return isWhole ? share(items, scope.within, () => walk.finish(turns)) : walk.finish(turns);
+  return isWhole ? shareSelection(items, scope.within, () => walk.finish(turns)) : walk.finish(turns);
 }
 
 /** One selection on its way through the objects. */
-class Walk implements Selected {
+class SelectionScan implements Selected {
   readonly objects: StoredObject[] = [];
   more = false;
-  readonly #items: SortedSet<Cached>;
+  readonly #items: SortedSet<CachedObject>;
   readonly #scope: Scope;
   readonly #matches: ((object: StoredObject) => boolean) | undefined;
   readonly #limit: number;
   #next: string | undefined;
 
   constructor(
-    items: SortedSet<Cached>,
+    items: SortedSet<CachedObject>,
     scope: Scope,
     matches: ((object: StoredObject) => boolean) | undefined,
     start: string,
@@ -123,16 +123,21 @@ class Walk implements Selected {
  * make the process hold each object's place as often. Kept as long as the objects are what they are, by what their keys
  * begin with.
  */
-const shared = new WeakMap<SortedSet<Cached>, Map<string, Promise<Selected>>>();
+const shared = new WeakMap<SortedSet<CachedObject>, Map<string, Promise<Selected>>>();
 
 /** For each state of a kind: all of it, and a few large namespaces. */
 const sharedMax = 4;
 
 const none: ReadonlyMap<string, Promise<Selected>> = new Map();
-const sharedOf = (items: SortedSet<Cached>): ReadonlyMap<string, Promise<Selected>> => shared.get(items) ?? none;
+const sharedSelectionsOf = (items: SortedSet<CachedObject>): ReadonlyMap<string, Promise<Selected>> =>
+  shared.get(items) ?? none;
 
-function share(items: SortedSet<Cached>, within: string, select: () => Promise<Selected>): Promise<Selected> {
-  const known = sharedOf(items).get(within);
+function shareSelection(
+  items: SortedSet<CachedObject>,
+  within: string,
+  select: () => Promise<Selected>,
+): Promise<Selected> {
+  const known = sharedSelectionsOf(items).get(within);
   // Another one has begun meanwhile.
   if (known) return known;
   const ofItems = shared.get(items) ?? new Map<string, Promise<Selected>>();

@@ -8,7 +8,7 @@ import {
   type ShardSelector,
 } from '@cluster-apiserver/model';
 import { CorruptValueError, itemKey, SortedSet, textOfKey, type View } from '@cluster-apiserver/storage';
-import { type Cached, fieldTerm, labelTerm, type StoredObject, unreadableTerm } from '../stored-object.ts';
+import { type CachedObject, fieldTerm, labelTerm, type StoredObject, unreadableTerm } from '../stored-object.ts';
 
 /** Which objects of a kind are meant. */
 export interface Selection {
@@ -53,7 +53,7 @@ export function matcherOf({
     (!labelsMatch || labelsMatch(object.labels ?? none)) &&
     (!fieldsMatch || fieldsMatch(object)) &&
     (name === undefined || object.name === name) &&
-    (!shards || matchesShards(shards, object.hashOf(shards.path)));
+    (!shards || matchesShards(shards, object.shardHashOf(shards.path)));
 }
 
 const none = {};
@@ -67,7 +67,7 @@ export interface Selected {
 
 /** What a view has of a selection behind a key, up to a limit. Throws CorruptValueError when some of it is unreadable. */
 export function select(
-  view: View<Cached>,
+  view: View<CachedObject>,
   kind: Kind,
   selection: Selection,
   after: string | undefined,
@@ -77,7 +77,7 @@ export function select(
   const matches = matcherOf(selection);
   const objects: StoredObject[] = [];
   let more = false;
-  candidates(view, kind, selection).visit(startOf(scope, after), (item) => {
+  candidatesOf(view, kind, selection).visit(startOf(scope, after), (item) => {
     if (!isWithin(scope, item.key)) return false;
     if (item.unreadable || (matches && !matches(item))) return true;
     more = objects.length === limit;
@@ -93,7 +93,7 @@ export function select(
 export const endOfPart = ({ objects, more }: Selected): string | undefined => (more ? objects.at(-1)?.key : undefined);
 
 /** How many objects lie in the scope of a selection behind a key, selected or not. */
-export function countBehind({ items }: View<Cached>, selection: Selection, after: string): number {
+export function countAfter({ items }: View<CachedObject>, selection: Selection, after: string): number {
   const { within } = scopeOf(selection);
   const end = within === '' ? items.size : items.countBefore(endOf(within));
   return end - items.countBefore(after + smallest);
@@ -110,10 +110,10 @@ export const isWithin = ({ within, key }: Scope, candidate: string): boolean =>
 const endOf = (within: string): string => `${within.slice(0, -1)}0`;
 
 /** The fewest items that hold all that is selected: those of a term that every selected object has, or all. */
-export function candidates(view: View<Cached>, kind: Kind, selection: Selection): SortedSet<Cached> {
+export function candidatesOf(view: View<CachedObject>, kind: Kind, selection: Selection): SortedSet<CachedObject> {
   let best = view.items;
   for (const term of requiredTerms(kind, selection)) {
-    const items = view.terms.get(term)?.items ?? SortedSet.empty<Cached>();
+    const items = view.terms.get(term)?.items ?? SortedSet.empty<CachedObject>();
     if (items.size < best.size) best = items;
   }
   const { within } = scopeOf(selection);
@@ -142,7 +142,7 @@ interface Range {
  * are none of its business.
  */
 export function requireReadable(
-  view: View<Cached>,
+  view: View<CachedObject>,
   scope: Scope,
   { after, upTo }: Range = { after: undefined, upTo: undefined },
 ): void {
@@ -154,14 +154,14 @@ export function requireReadable(
     if (item.unreadable) unreadable.push(item.unreadable);
     return unreadable.length < unreadableMax;
   });
-  requireNone(unreadable);
+  requireAllReadable(unreadable);
 }
 
 /** A list of many unreadable objects names this many of them: enough to see what they have in common. */
 const unreadableMax = 100;
 
 /** The names of the objects in a scope that cannot be read. */
-export function unreadableNames(view: View<Cached>, scope: Scope): string[] {
+export function unreadableNames(view: View<CachedObject>, scope: Scope): string[] {
   const names: string[] = [];
   view.terms.get(unreadableTerm)?.items.visit(startOf(scope, undefined), ({ key }) => {
     if (!isWithin(scope, key)) return false;
@@ -171,7 +171,7 @@ export function unreadableNames(view: View<Cached>, scope: Scope): string[] {
   return names;
 }
 
-export function requireNone(unreadable: readonly CorruptValueError[]): void {
+export function requireAllReadable(unreadable: readonly CorruptValueError[]): void {
   if (unreadable.length === 0) return;
   throw new CorruptValueError(
     unreadable.slice(0, unreadableMax).flatMap(({ keys }) => keys),

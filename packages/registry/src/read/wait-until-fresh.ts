@@ -1,11 +1,11 @@
 import { inSpan } from '@cluster-apiserver/base';
 import { type Call, type Collection, type Revision, RevisionTooLargeError } from '@cluster-apiserver/storage';
 import { tooLargeResourceVersion } from '../storage-errors.ts';
-import type { Cached } from '../stored-object.ts';
+import type { CachedObject } from '../stored-object.ts';
 
 /** Waits until the memory is as fresh as a client demands; undefined when it already is. */
-export function reach(
-  collection: Collection<Cached>,
+export function waitUntilFresh(
+  collection: Collection<CachedObject>,
   wanted: Revision | 'any' | undefined,
   call: Call,
 ): Promise<void> | undefined {

@@ -11,12 +11,12 @@ import {
   notFound,
   StatusError,
 } from '@cluster-apiserver/model';
-import { emptyOf, requireFewLabels } from './create.ts';
+import { emptyObjectOf, requireBoundedLabels } from './create.ts';
 import type { Outcome } from '../outcome.ts';
-import { requireUnchanged, withinBounds } from './patch.ts';
-import { asUpdate, createdInstead, settled } from './replace.ts';
+import { requireExpectedVersion, withPatchErrors } from './patch.ts';
+import { answerAsUpdate, createInstead, admitUpdate } from './replace.ts';
 import type { Resource } from '../resource.ts';
-import { answering } from '../storage-errors.ts';
+import { withStatusErrors } from '../storage-errors.ts';
 import {
   canonical,
   inNamespace,
@@ -26,7 +26,7 @@ import {
   withoutSystemFields,
 } from '../write/system-fields.ts';
 import type { WriteOptions } from '../write/write-options.ts';
-import { type Decision, type Written, writeOver } from '../write/guaranteed-update.ts';
+import { type Decision, type UpdateResult, guaranteedUpdate } from '../write/guaranteed-update.ts';
 
 export interface ApplyOptions extends WriteOptions {
   /** Takes fields over from their managers instead of refusing. */
@@ -40,16 +40,16 @@ export function apply(
   configuration: Applied,
   options: ApplyOptions,
   call: Call,
-): Promise<Written> {
-  return answering(async () => {
-    const written = await writeOver(resource, { namespace: options.namespace, name }, options, call, (current) =>
-      withinBounds(decided(resource, name, configuration, current, options)),
+): Promise<UpdateResult> {
+  return withStatusErrors(async () => {
+    const written = await guaranteedUpdate(resource, { namespace: options.namespace, name }, options, call, (current) =>
+      withPatchErrors(decideApply(resource, name, configuration, current, options)),
     );
-    return asUpdate(written);
+    return answerAsUpdate(written);
   });
 }
 
-function* decided(
+function* decideApply(
   resource: Resource,
   name: string,
   configuration: Applied,
@@ -57,15 +57,15 @@ function* decided(
   options: ApplyOptions,
 ): Work<Decision> {
   const { kind } = resource;
-  requireFewLabels(kind, configuration.values);
-  const applied = yield* withConfiguration(resource, configuration, current, options);
+  requireBoundedLabels(kind, configuration.values);
+  const applied = yield* applyConfiguration(resource, configuration, current, options);
   // Defaults belong to nobody: the configuration does not name them.
   const whole = kind.defaults?.(canonical(kind, applied)) ?? applied;
   const next = withDistinctOwners(inNamespace(whole, options.namespace), options.warn);
   requireName(next, name);
   if (current) {
-    requireUnchanged(kind, next, current);
-    return yield* settled(resource, boundTo(kind, options.part, next, current.object), current, options);
+    requireExpectedVersion(kind, next, current);
+    return yield* admitUpdate(resource, boundTo(kind, options.part, next, current.object), current, options);
   }
   if (options.part) throw notFound(kind, name);
   if (next.metadata.uid !== undefined)
@@ -74,16 +74,16 @@ function* decided(
       name,
       `uid mismatch: the provided object specified uid ${next.metadata.uid}, and no existing object was found`,
     );
-  return yield* createdInstead(resource, withIdentity(withoutSystemFields(next), resource), options);
+  return yield* createInstead(resource, withIdentity(withoutSystemFields(next), resource), options);
 }
 
-function* withConfiguration(
+function* applyConfiguration(
   { kind, served, clock }: Resource,
   configuration: Applied,
   current: Outcome | undefined,
   { manager, force, part }: ApplyOptions,
 ): Steps<KubeObject> {
-  const empty = emptyOf(kind);
+  const empty = emptyObjectOf(kind);
   const { apiVersion } = served;
   const applier = { manager, force, apiVersion, subresource: part?.name, time: formatTime(clock.now()) };
   try {

@@ -1,7 +1,7 @@
 import { atOnce, type Clock } from '@cluster-apiserver/base';
 import { formatTime, type KubeObject, managedFieldsAfterUpdate, type Review } from '@cluster-apiserver/model';
-import { type AdmissionOptions, admitAnswered, type Requester } from '../write/admission.ts';
-import { emptyOf, withManagedFields } from './create.ts';
+import { type AdmissionOptions, runAdmission, type Requester } from '../write/admission.ts';
+import { emptyObjectOf, withManagedFields } from './create.ts';
 import { canonical, inNamespace } from '../write/system-fields.ts';
 
 export interface ReviewOptions extends AdmissionOptions {
@@ -11,7 +11,7 @@ export interface ReviewOptions extends AdmissionOptions {
 }
 
 /** The whole meaning of "create" for what is answered and never stored. */
-export async function answerReview(
+export async function createReview(
   review: Review,
   incoming: KubeObject,
   options: ReviewOptions,
@@ -19,8 +19,8 @@ export async function answerReview(
 ): Promise<KubeObject> {
   const { namespace, manager, requester } = options;
   const given = namespace === undefined ? incoming : inNamespace(incoming, namespace);
-  const placed = await admitAnswered({ served: review, kind: review }, options, given);
+  const placed = await runAdmission({ served: review, kind: review }, options, given);
   const writer = { manager, apiVersion: review.apiVersion, time: formatTime(clock.now()) };
-  const owners = atOnce(managedFieldsAfterUpdate(review.schema, emptyOf(review), placed, writer));
+  const owners = atOnce(managedFieldsAfterUpdate(review.schema, emptyObjectOf(review), placed, writer));
   return canonical(review, await review.answer(withManagedFields(placed, owners), requester.user, requester.call));
 }

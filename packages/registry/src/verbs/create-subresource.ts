@@ -1,9 +1,9 @@
 import type { Call } from '@cluster-apiserver/base';
 import { decode, invalid, invalidValue, type KubeObject, type Subresource } from '@cluster-apiserver/model';
-import { admitAnswered } from '../write/admission.ts';
+import { runAdmission } from '../write/admission.ts';
 import { get } from './get.ts';
 import type { Resource } from '../resource.ts';
-import { answering } from '../storage-errors.ts';
+import { withStatusErrors } from '../storage-errors.ts';
 import { inNamespace } from '../write/system-fields.ts';
 import type { WriteOptions } from '../write/write-options.ts';
 
@@ -16,17 +16,17 @@ export function createSubresource(
   options: WriteOptions,
   call: Call,
 ): Promise<KubeObject> {
-  return answering(async () => {
+  return withStatusErrors(async () => {
     const { namespace, warn } = options;
-    const given = ofObject(resource, form, name, inNamespace(incoming, namespace));
+    const given = withNameOfPath(resource, form, name, inNamespace(incoming, namespace));
     const { object } = await get(resource, { namespace, name }, undefined, call);
-    const request = await admitAnswered({ served: resource.served, kind: form }, options, given, name);
+    const request = await runAdmission({ served: resource.served, kind: form }, options, given, name);
     return decode(form.schema, await form.create(object, request, warn), () => {}) as KubeObject;
   });
 }
 
 /** The name of the URL, which the body may leave out but not contradict. */
-function ofObject({ served }: Resource, form: Subresource, name: string, request: KubeObject): KubeObject {
+function withNameOfPath({ served }: Resource, form: Subresource, name: string, request: KubeObject): KubeObject {
   const given = request.metadata.name ?? name;
   if (given !== name)
     throw invalid(form, name, [

@@ -22,9 +22,9 @@ import { deleteUnreadable } from '../write/delete-unreadable.ts';
 import type { Outcome } from '../outcome.ts';
 import { isHeld } from './replace.ts';
 import type { Resource } from '../resource.ts';
-import { answering } from '../storage-errors.ts';
+import { withStatusErrors } from '../storage-errors.ts';
 import { canonical } from '../write/system-fields.ts';
-import { type Decision, writeOver } from '../write/guaranteed-update.ts';
+import { type Decision, guaranteedUpdate } from '../write/guaranteed-update.ts';
 
 export interface DeleteOptions {
   /** Undefined for kinds that lie in no namespace. */
@@ -50,12 +50,12 @@ export interface Deletion {
   readonly gone: boolean;
 }
 
-const policies = ['Foreground', 'Background', 'Orphan'];
+const propagationPolicies = ['Foreground', 'Background', 'Orphan'];
 
 /** The whole meaning of "delete", for every kind. */
 export function deleteObject(resource: Resource, name: string, options: DeleteOptions, call: Call): Promise<Deletion> {
-  return answering(async () => {
-    requireSense(options);
+  return withStatusErrors(async () => {
+    validateDeleteOptions(options);
     try {
       return await deleteReadable(resource, name, options, call);
     } catch (error) {
@@ -68,17 +68,17 @@ export function deleteObject(resource: Resource, name: string, options: DeleteOp
 
 async function deleteReadable(resource: Resource, name: string, options: DeleteOptions, call: Call): Promise<Deletion> {
   const { kind } = resource;
-  const { outcome, removed } = await writeOver(
+  const { outcome, removed } = await guaranteedUpdate(
     resource,
     { namespace: options.namespace, name },
     options,
     call,
-    (current) => decided(resource, name, current, options),
+    (current) => decideDelete(resource, name, current, options),
   );
   return { answer: kind.deletedAnswer === 'object' ? outcome : deletedStatus(kind, outcome.object), gone: removed };
 }
 
-function* decided(
+function* decideDelete(
   resource: Resource,
   name: string,
   current: Outcome | undefined,
@@ -90,7 +90,7 @@ function* decided(
   const { object } = current;
   const finalizers = finalizersAfter(kind, object.metadata.finalizers ?? [], options);
   const next = withFinalizers(kind, object, finalizers);
-  const decision = isHeld(kind, next) ? { write: marked(resource, next) } : { remove: next };
+  const decision = isHeld(kind, next) ? { write: markForDeletion(resource, next) } : { remove: next };
   const asked = options.ofCollection ? undefined : name;
   yield* admitDeletion(resource, options, { name: asked, oldObject: object });
   return decision;
@@ -104,7 +104,7 @@ const deletedStatus = (kind: Kind, { metadata }: KubeObject): Status =>
     ...(metadata.uid && { uid: metadata.uid }),
   });
 
-function requireSense(options: DeleteOptions): void {
+function validateDeleteOptions(options: DeleteOptions): void {
   const { gracePeriodSeconds, orphanDependents, propagationPolicy } = options;
   const errors: FieldError[] = [];
   if (gracePeriodSeconds !== undefined && numberOf(gracePeriodSeconds) < 0)
@@ -117,8 +117,8 @@ function requireSense(options: DeleteOptions): void {
         'orphanDependents and deletionPropagation cannot be both set',
       ),
     );
-  } else if (propagationPolicy !== undefined && !policies.includes(propagationPolicy)) {
-    errors.push(notSupported('propagationPolicy', propagationPolicy, [...policies, 'nil']));
+  } else if (propagationPolicy !== undefined && !propagationPolicies.includes(propagationPolicy)) {
+    errors.push(notSupported('propagationPolicy', propagationPolicy, [...propagationPolicies, 'nil']));
   }
   if (errors.length > 0) throw invalid({ group: 'meta.k8s.io', kind: 'DeleteOptions' }, '', errors);
 }
@@ -126,14 +126,14 @@ function requireSense(options: DeleteOptions): void {
 function requirePreconditions(kind: Kind, current: Outcome, { preconditions }: DeleteOptions): void {
   const { name = '', uid } = current.object.metadata;
   if (preconditions?.uid !== undefined && preconditions.uid !== uid) {
-    throw unmet(
+    throw preconditionFailed(
       kind,
       name,
       `the UID in the precondition (${preconditions.uid}) does not match the UID in record (${uid}). The object might have been deleted and then recreated`,
     );
   }
   if (preconditions?.resourceVersion !== undefined && preconditions.resourceVersion !== String(current.revision)) {
-    throw unmet(
+    throw preconditionFailed(
       kind,
       name,
       `the ResourceVersion in the precondition (${preconditions.resourceVersion}) does not match the ResourceVersion in record (${current.revision}). The object might have been modified`,
@@ -142,7 +142,7 @@ function requirePreconditions(kind: Kind, current: Outcome, { preconditions }: D
 }
 
 /** Unlike other conflicts this one names the kind and not the resource; clients have seen it so since ever. */
-const unmet = ({ group, kind }: Kind, name: string, problem: string): StatusError =>
+const preconditionFailed = ({ group, kind }: Kind, name: string, problem: string): StatusError =>
   new StatusError('Conflict', `Operation cannot be fulfilled on ${kind} "${name}": ${problem}`, {
     name,
     ...(group && { group }),
@@ -153,7 +153,7 @@ const unmet = ({ group, kind }: Kind, name: string, problem: string): StatusErro
 function finalizersAfter(kind: Kind, finalizers: readonly string[], options: DeleteOptions): string[] {
   const others = finalizers.filter((finalizer) => finalizer !== orphanFinalizer && finalizer !== foregroundFinalizer);
   if (!kind.ownsOthers) return others;
-  const policy = wantedPolicy(finalizers, options);
+  const policy = propagationPolicyOf(finalizers, options);
   return policy === 'Orphan'
     ? [...others, orphanFinalizer]
     : policy === 'Foreground'
@@ -161,7 +161,10 @@ function finalizersAfter(kind: Kind, finalizers: readonly string[], options: Del
       : others;
 }
 
-function wantedPolicy(finalizers: readonly string[], { orphanDependents, propagationPolicy }: DeleteOptions): string {
+function propagationPolicyOf(
+  finalizers: readonly string[],
+  { orphanDependents, propagationPolicy }: DeleteOptions,
+): string {
   if (orphanDependents !== undefined) return orphanDependents ? 'Orphan' : 'Background';
   if (propagationPolicy !== undefined) return propagationPolicy;
   if (finalizers.includes(orphanFinalizer)) return 'Orphan';
@@ -172,7 +175,7 @@ const withFinalizers = (kind: Kind, object: KubeObject, finalizers: string[]): K
   canonical(kind, { ...object, metadata: { ...object.metadata, finalizers } });
 
 /** An object that something holds: it is going, since the first time that somebody said so. */
-function marked({ kind, clock }: Resource, object: KubeObject): KubeObject {
+function markForDeletion({ kind, clock }: Resource, object: KubeObject): KubeObject {
   const { generation, deletionTimestamp } = object.metadata;
   const metadata = {
     ...object.metadata,

@@ -1,9 +1,9 @@
 import { notFound } from '@cluster-apiserver/model';
 import type { Call } from '@cluster-apiserver/storage';
-import { reach } from '../read/wait-until-fresh.ts';
-import { known, placeOf, type Resource } from '../resource.ts';
+import { waitUntilFresh } from '../read/wait-until-fresh.ts';
+import { getCached, placeOf, type Resource } from '../resource.ts';
 import { parseResourceVersion } from '../resource-version.ts';
-import { answerFor, answering } from '../storage-errors.ts';
+import { toStatusError, withStatusErrors } from '../storage-errors.ts';
 import type { StoredObject } from '../stored-object.ts';
 
 /** The whole meaning of "get", for every kind. `resourceVersion` asks for a state at least that new. */
@@ -13,9 +13,9 @@ export function get(
   resourceVersion: string | undefined,
   call: Call,
 ): Promise<StoredObject> {
-  return answering(async () => {
+  return withStatusErrors(async () => {
     const { itemKey } = placeOf(resource, namespace, name);
-    await reach(resource.collection, parseResourceVersion(resourceVersion), call);
+    await waitUntilFresh(resource.collection, parseResourceVersion(resourceVersion), call);
     const found = resource.collection.get(itemKey);
     if (!found) throw notFound(resource.kind, name);
     if (found.unreadable) throw found.unreadable;
@@ -27,16 +27,16 @@ export function get(
  * The object as this replica last told anybody, or undefined when there is none: nearly always at once, because
  * authentication asks for one with nearly every request.
  */
-export function getRemembered(
+export function getAnyVersion(
   resource: Resource,
   { namespace, name }: { readonly namespace: string | undefined; readonly name: string },
   call: Call,
 ): StoredObject | undefined | Promise<StoredObject | undefined> {
-  const find = (): StoredObject | undefined => known(resource, namespace, name);
+  const find = (): StoredObject | undefined => getCached(resource, namespace, name);
   try {
-    const reaching = reach(resource.collection, 'any', call);
-    return reaching ? answering(() => reaching.then(find)) : find();
+    const reaching = waitUntilFresh(resource.collection, 'any', call);
+    return reaching ? withStatusErrors(() => reaching.then(find)) : find();
   } catch (error) {
-    throw answerFor(error);
+    throw toStatusError(error);
   }
 }

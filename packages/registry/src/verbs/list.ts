@@ -17,13 +17,13 @@ import {
   type View,
 } from '@cluster-apiserver/storage';
 import { type Continuation, decodeContinue, encodeContinue } from '../read/continue-token.ts';
-import { reach } from '../read/wait-until-fresh.ts';
-import { requireNamespace, type Resource } from '../resource.ts';
+import { waitUntilFresh } from '../read/wait-until-fresh.ts';
+import { validateNamespace, type Resource } from '../resource.ts';
 import { parseResourceVersion } from '../resource-version.ts';
 import { selectInSlices } from '../read/select-in-slices.ts';
-import { countBehind, matcherOf, requireNone, scopeOf, type Selection } from '../read/selection.ts';
-import { answering } from '../storage-errors.ts';
-import type { Cached, StoredObject } from '../stored-object.ts';
+import { countAfter, matcherOf, requireAllReadable, scopeOf, type Selection } from '../read/selection.ts';
+import { withStatusErrors } from '../storage-errors.ts';
+import type { CachedObject, StoredObject } from '../stored-object.ts';
 
 export interface ListOptions extends Selection {
   readonly resourceVersion: string | undefined;
@@ -46,39 +46,39 @@ export interface ObjectList {
 
 /** The whole meaning of "list", for every kind. */
 export function list(resource: Resource, options: ListOptions, call: Call): Promise<ObjectList> {
-  return answering(async () => {
+  return withStatusErrors(async () => {
     const errors = listOptionsErrors(options);
     if (errors.length > 0) throw invalid({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', errors);
-    requireNamespace(options.namespace);
+    validateNamespace(options.namespace);
     const wanted = parseResourceVersion(options.resourceVersion);
     if (options.continue && typeof wanted === 'number') {
       throw badRequest('specifying resource version is not allowed when using continue');
     }
     const from = options.continue ? decodeContinue(options.continue) : undefined;
-    const exact = typeof wanted === 'number' && readsExactly(options) ? wanted : from?.revision;
+    const exact = typeof wanted === 'number' && isExactRead(options) ? wanted : from?.revision;
     const { collection } = resource;
-    await reach(collection, exact ?? (from ? undefined : wanted), call);
+    await waitUntilFresh(collection, exact ?? (from ? undefined : wanted), call);
     const after = from && scopeOf(options).within + itemKey(from.after);
     const view = exact === undefined ? collection.view() : await collection.viewAt(exact);
     const shards = options.shards && { shards: options.shards };
-    if (view) return { ...(await chunkOf(resource, view, options, after)), ...shards };
+    if (view) return { ...(await listFromMemory(resource, view, options, after)), ...shards };
     try {
-      return { ...(await pastChunk(resource, options, after, exact as Revision, call)), ...shards };
+      return { ...(await listFromHistory(resource, options, after, exact as Revision, call)), ...shards };
     } catch (error) {
-      if (from && error instanceof RevisionCompactedError) throw expired(from, error);
+      if (from && error instanceof RevisionCompactedError) throw expiredToken(from, error);
       throw error;
     }
   }, 'collection');
 }
 
 /** A version that comes with a limit, and without a word on how it is meant, is meant exactly: so it always was. */
-const readsExactly = (options: ListOptions): boolean =>
+const isExactRead = (options: ListOptions): boolean =>
   options.resourceVersionMatch === 'Exact' || (!options.resourceVersionMatch && limitOf(options) !== undefined);
 
 /** A chunk out of memory. */
-async function chunkOf(
+async function listFromMemory(
   resource: Resource,
-  view: View<Cached>,
+  view: View<CachedObject>,
   options: ListOptions,
   after: string | undefined,
 ): Promise<ObjectList> {
@@ -89,14 +89,14 @@ async function chunkOf(
   return {
     items: objects,
     revision: view.revision,
-    ...continued(options, objects, view.revision, (last) => countBehind(view, options, last)),
+    ...continuationOf(options, objects, view.revision, (last) => countAfter(view, options, last)),
   };
 }
 
 const limitOf = ({ limit }: ListOptions): number | undefined => (limit !== undefined && limit > 0 ? limit : undefined);
 
 /** How a list goes on behind its last object. What a selector leaves out is not counted. */
-function continued(
+function continuationOf(
   options: ListOptions,
   objects: readonly StoredObject[],
   revision: Revision,
@@ -117,7 +117,7 @@ const pageKeysMin = 500;
 const matchedAtOnce = 16;
 
 /** A chunk of what was, too long ago for memory. */
-async function pastChunk(
+async function listFromHistory(
   { collection, clock }: Resource,
   options: ListOptions,
   start: string | undefined,
@@ -132,7 +132,7 @@ async function pastChunk(
   for (let after = start; ; ) {
     const pageKeys = limit && (matches ? Math.max(limit, pageKeysMin) : limit);
     const page = await collection.readPast({ within, after, limit: pageKeys }, revision, call);
-    if (!options.readableOnly) requireNone(page.items.flatMap(({ unreadable }) => unreadable ?? []));
+    if (!options.readableOnly) requireAllReadable(page.items.flatMap(({ unreadable }) => unreadable ?? []));
     for (const [index, item] of page.items.entries()) {
       if (matches && index % matchedAtOnce === 0) await turns.take(() => {});
       after = item.key;
@@ -140,14 +140,14 @@ async function pastChunk(
       items.push(item);
       const remaining = page.items.length - 1 - index + page.remaining;
       if (items.length !== limit || remaining === 0) continue;
-      return { items, revision, ...continued(options, items, revision, () => remaining) };
+      return { items, revision, ...continuationOf(options, items, revision, () => remaining) };
     }
     if (page.remaining === 0) return { items, revision };
   }
 }
 
 /** The snapshot is gone. Whoever can live with a rest from a newer one may go on with another token. */
-function expired({ after }: Continuation, cause: RevisionCompactedError): StatusError {
+function expiredToken({ after }: Continuation, cause: RevisionCompactedError): StatusError {
   const message =
     'The provided continue parameter is too old to display a consistent list result. Start a new list without it, or use the continue token of this answer for the rest of the list as it is now, which may not fit what came before.';
   return new StatusError(

@@ -16,13 +16,13 @@ import {
   WrongTypeError,
 } from '@cluster-apiserver/model';
 import type { Outcome } from '../outcome.ts';
-import { asUpdate, modified, updated } from './replace.ts';
+import { answerAsUpdate, modifiedMessage, updateObject } from './replace.ts';
 import type { Resource } from '../resource.ts';
 import { parseResourceVersion } from '../resource-version.ts';
-import { answering } from '../storage-errors.ts';
+import { withStatusErrors } from '../storage-errors.ts';
 import { inNamespace, requireName, withDistinctOwners } from '../write/system-fields.ts';
 import type { WriteOptions } from '../write/write-options.ts';
-import { type Decision, type Written, writeOver } from '../write/guaranteed-update.ts';
+import { type Decision, type UpdateResult, guaranteedUpdate } from '../write/guaranteed-update.ts';
 
 export interface PatchOptions extends WriteOptions {
   /** From the object as clients see it to the object as it shall be; changes nothing in place. Called again after a conflict. */
@@ -32,26 +32,32 @@ export interface PatchOptions extends WriteOptions {
 }
 
 /** The whole meaning of "patch", for every kind and every type of patch that changes what is there. */
-export function patch(resource: Resource, name: string, options: PatchOptions, call: Call): Promise<Written> {
-  return answering(async () => {
+export function patch(resource: Resource, name: string, options: PatchOptions, call: Call): Promise<UpdateResult> {
+  return withStatusErrors(async () => {
     const { kind } = resource;
-    const written = await writeOver(resource, { namespace: options.namespace, name }, options, call, (current) => {
-      if (!current) throw notFound(kind, name);
-      return withinBounds(decided(resource, name, current, options));
-    });
-    return asUpdate(written);
+    const written = await guaranteedUpdate(
+      resource,
+      { namespace: options.namespace, name },
+      options,
+      call,
+      (current) => {
+        if (!current) throw notFound(kind, name);
+        return withPatchErrors(decidePatch(resource, name, current, options));
+      },
+    );
+    return answerAsUpdate(written);
   });
 }
 
-function* decided(resource: Resource, name: string, current: Outcome, options: PatchOptions): Work<Decision> {
-  const next = yield* patched(resource, name, current, options);
-  requireUnchanged(resource.kind, next, current);
+function* decidePatch(resource: Resource, name: string, current: Outcome, options: PatchOptions): Work<Decision> {
+  const next = yield* patchObject(resource, name, current, options);
+  requireExpectedVersion(resource.kind, next, current);
   yield;
-  return yield* updated(resource, next, current, options);
+  return yield* updateObject(resource, next, current, options);
 }
 
-function* patched({ served }: Resource, name: string, current: Outcome, options: PatchOptions): Steps<KubeObject> {
-  const shown = asClientsSee(served, current);
+function* patchObject({ served }: Resource, name: string, current: Outcome, options: PatchOptions): Steps<KubeObject> {
+  const shown = toServedObject(served, current);
   yield;
   const result = yield* options.change(shown);
   yield;
@@ -74,26 +80,26 @@ function* patched({ served }: Resource, name: string, current: Outcome, options:
   }
 }
 
-const asClientsSee = (served: Kind, { object, revision }: Outcome): KubeObject =>
+const toServedObject = (served: Kind, { object, revision }: Outcome): KubeObject =>
   asServed(served, { ...object, metadata: { ...object.metadata, resourceVersion: String(revision) } });
 
 /** A version in the object means: only if nobody has written since. */
-export function requireUnchanged(kind: Kind, next: KubeObject, current: Outcome): void {
+export function requireExpectedVersion(kind: Kind, next: KubeObject, current: Outcome): void {
   const expected = parseResourceVersion(next.metadata.resourceVersion);
   if (typeof expected === 'number' && expected !== current.revision)
-    throw conflict(kind, current.object.metadata.name ?? '', modified);
+    throw conflict(kind, current.object.metadata.name ?? '', modifiedMessage);
 }
 
 /** Runs a patch so that what the object or the machine does not take leaves as the client's mistake. */
-export function* withinBounds<T>(change: Work<T>): Work<T> {
+export function* withPatchErrors<T>(change: Work<T>): Work<T> {
   try {
     return yield* change;
   } catch (error) {
-    return refused(error);
+    return throwAsClientError(error);
   }
 }
 
-function refused(cause: unknown): never {
+function throwAsClientError(cause: unknown): never {
   if (cause instanceof PatchFailedError || cause instanceof UnkeyedEntryError)
     throw new StatusError('Invalid', `the patch cannot be carried out: ${cause.message}`, {}, { cause });
   // The stack or the longest string: only a client that means harm nests or doubles values that often.

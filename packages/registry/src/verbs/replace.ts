@@ -17,14 +17,21 @@ import {
   validateObjectMetaUpdate,
 } from '@cluster-apiserver/model';
 import { admit, mutate } from '../write/admission.ts';
-import { asNew, completeMutated, finished, formOf, requireFewLabels, withManagedFields } from './create.ts';
-import { MadeObject, type Outcome } from '../outcome.ts';
+import {
+  initializeObject,
+  completeMutated,
+  validateNewObject,
+  errorKindOf,
+  requireBoundedLabels,
+  withManagedFields,
+} from './create.ts';
+import { WrittenObject, type Outcome } from '../outcome.ts';
 import type { Resource } from '../resource.ts';
 import { parseResourceVersion } from '../resource-version.ts';
-import { answering } from '../storage-errors.ts';
+import { withStatusErrors } from '../storage-errors.ts';
 import { canonical, inNamespace, requireName, withDistinctOwners, withIdentityOf } from '../write/system-fields.ts';
 import type { WriteOptions } from '../write/write-options.ts';
-import { type Decision, type Written, writeOver } from '../write/guaranteed-update.ts';
+import { type Decision, type UpdateResult, guaranteedUpdate } from '../write/guaranteed-update.ts';
 
 /** The whole meaning of "replace", for every kind. */
 export function replace(
@@ -33,19 +40,19 @@ export function replace(
   incoming: KubeObject,
   options: WriteOptions,
   call: Call,
-): Promise<Written> {
-  return answering(async () => {
+): Promise<UpdateResult> {
+  return withStatusErrors(async () => {
     const next = withDistinctOwners(inNamespace(incoming, options.namespace), options.warn);
     requireName(next, name);
     parseResourceVersion(next.metadata.resourceVersion); // refused before anything is read
-    const written = await writeOver(resource, { namespace: options.namespace, name }, options, call, (current) =>
-      decided(resource, name, next, current, options),
+    const written = await guaranteedUpdate(resource, { namespace: options.namespace, name }, options, call, (current) =>
+      decideReplace(resource, name, next, current, options),
     );
-    return asUpdate(written);
+    return answerAsUpdate(written);
   });
 }
 
-function* decided(
+function* decideReplace(
   resource: Resource,
   name: string,
   next: KubeObject,
@@ -65,11 +72,11 @@ function* decided(
   if (!current) {
     if (!kind.createOnReplace || options.part) throw notFound(kind, name);
     const { resourceVersion: _, ...metadata } = next.metadata;
-    return yield* createdInstead(resource, yield* asNew(resource, { ...next, metadata }, options), options);
+    return yield* createInstead(resource, yield* initializeObject(resource, { ...next, metadata }, options), options);
   }
   if (kind.replaceNeedsVersion && !options.part && typeof expected !== 'number') throw versionMissing(kind, name);
-  if (typeof expected === 'number' && expected !== current.revision) throw conflict(kind, name, modified);
-  return yield* updated(resource, next, current, options);
+  if (typeof expected === 'number' && expected !== current.revision) throw conflict(kind, name, modifiedMessage);
+  return yield* updateObject(resource, next, current, options);
 }
 
 const versionMissing = ({ group, plural }: Kind, name: string): StatusError =>
@@ -78,11 +85,11 @@ const versionMissing = ({ group, plural }: Kind, name: string): StatusError =>
   ]);
 
 /** An update that removed the object answers like any update: with the state that was asked for, not with a deletion. */
-export const asUpdate = (written: Written): Written =>
-  written.removed ? { ...written, outcome: new MadeObject(written.outcome.object, written.over) } : written;
+export const answerAsUpdate = (written: UpdateResult): UpdateResult =>
+  written.removed ? { ...written, outcome: new WrittenObject(written.outcome.object, written.over) } : written;
 
 /** A create by another verb, because the object is not there. It needs the right to create, too. */
-export function* createdInstead(resource: Resource, fresh: KubeObject, options: WriteOptions): Work<Decision> {
+export function* createInstead(resource: Resource, fresh: KubeObject, options: WriteOptions): Work<Decision> {
   const { name } = fresh.metadata;
   const draft = yield* resultOf(
     mutate(resource, options, { operation: 'CREATE', name, object: fresh, oldObject: undefined }),
@@ -90,32 +97,33 @@ export function* createdInstead(resource: Resource, fresh: KubeObject, options: 
   const completed = draft === fresh ? fresh : yield* completeMutated(resource, draft, fresh, options, false);
   // The key is settled already, by the path.
   requireName(completed, name ?? '');
-  const object = yield* finished(resource, completed, options);
+  const object = yield* validateNewObject(resource, completed, options);
   yield* resultOf(options.requester?.authorizeCreate());
   return { write: object };
 }
 
-export const modified = 'the object has been modified; please apply your changes to the latest version and try again';
+export const modifiedMessage =
+  'the object has been modified; please apply your changes to the latest version and try again';
 
 /** What becomes of an object when `next` takes the place of what is stored. */
-export function* updated(
+export function* updateObject(
   resource: Resource,
   incoming: KubeObject,
   current: Outcome,
   options: WriteOptions,
 ): Work<Decision> {
   const { kind, served, clock } = resource;
-  requireFewLabels(kind, incoming);
+  requireBoundedLabels(kind, incoming);
   const { manager, part } = options;
   const writer = { manager, apiVersion: served.apiVersion, subresource: part?.name, time: formatTime(clock.now()) };
   const bound = boundTo(kind, part, incoming, current.object);
   const next = kind.defaults?.(bound) ?? bound;
   const managedFields = yield* managedFieldsAfterUpdate(kind.schema, current.object, next, writer);
-  return yield* settled(resource, withManagedFields(next, managedFields), current, options);
+  return yield* admitUpdate(resource, withManagedFields(next, managedFields), current, options);
 }
 
 /** The same for an object whose fields have their owners already. */
-export function* settled(
+export function* admitUpdate(
   resource: Resource,
   owned: KubeObject,
   current: Outcome,
@@ -127,16 +135,21 @@ export function* settled(
   const wanted = yield* resultOf(mutate(resource, options, { ...write, object: asked }));
   const object = wanted === asked ? asked : yield* completeMutated(resource, wanted, asked, options, true);
   yield;
-  const decision = yield* decidedUpdate(resource, object, live, options);
+  const decision = yield* validateUpdate(resource, object, live, options);
   yield* resultOf(admit(resource, options, { ...write, object: decision.write ?? decision.remove }));
   return decision;
 }
 
 /** Throws an answer that says all that is wrong with it; the last finalizer's removal removes it. */
-function* decidedUpdate({ kind }: Resource, next: KubeObject, live: KubeObject, options: WriteOptions): Work<Decision> {
+function* validateUpdate(
+  { kind }: Resource,
+  next: KubeObject,
+  live: KubeObject,
+  options: WriteOptions,
+): Work<Decision> {
   const written = canonical(kind, kind.prepare?.(next, live) ?? next);
   yield;
-  const object = withUntouchedTimes(live, written);
+  const object = keepTimesIfUnchanged(live, written);
   yield;
   requireBoundedValues(object);
   const immutable = validateObjectMetaUpdate(object, live);
@@ -148,7 +161,7 @@ function* decidedUpdate({ kind }: Resource, next: KubeObject, live: KubeObject, 
     ...(kind.validate?.(object, live) ?? []),
     ...(kind.validateInSteps ? yield* kind.validateInSteps(object, live) : []),
   ];
-  if (errors.length > 0) throw invalid(formOf(kind), object.metadata.name ?? '', errors);
+  if (errors.length > 0) throw invalid(errorKindOf(kind), object.metadata.name ?? '', errors);
   for (const warning of kind.warnings?.(object, live) ?? []) options.warn(warning);
   yield;
   const released = live.metadata.deletionTimestamp !== undefined && !isHeld(kind, object);
@@ -160,7 +173,7 @@ export const isHeld = (kind: Kind, object: KubeObject): boolean =>
   (object.metadata.finalizers ?? []).length > 0 || (kind.deletion?.isHeld(object) ?? false);
 
 /** A write that changes nothing but the time of an entry in managedFields is no change. */
-function withUntouchedTimes(live: KubeObject, next: KubeObject): KubeObject {
+function keepTimesIfUnchanged(live: KubeObject, next: KubeObject): KubeObject {
   const [before, after] = [live.metadata.managedFields, next.metadata.managedFields];
   const same = sameJson(withManagedFields(live, undefined), withManagedFields(next, undefined));
   return same && sameOwnership(before, after) ? live : next;

@@ -33,7 +33,7 @@ import {
   type Registry,
   replace,
   type Resource,
-  type Watching,
+  type WatchReader,
   type WatchEvent,
   watch,
 } from '../index.ts';
@@ -131,7 +131,7 @@ const unconditional = {
   allowWatchBookmarks: false,
 };
 /** The next events of a watch, as many as asked for. */
-async function eventsOf(watching: Watching, count: number): Promise<WatchEvent[]> {
+async function eventsOf(watching: WatchReader, count: number): Promise<WatchEvent[]> {
   const events: WatchEvent[] = [];
   while (events.length < count) {
     const batch = watching.take();

@@ -10,7 +10,7 @@ import {
   type Registry,
   replace,
   type Resource,
-  type Watching,
+  type WatchReader,
   type WatchOptions,
   watch,
 } from '../index.ts';
@@ -22,7 +22,7 @@ const call = callUntil(Number.POSITIVE_INFINITY);
 let memory: ReturnType<typeof memoryStore>;
 let registry: Registry;
 let resource: Resource;
-let watchings: Watching[];
+let watchings: WatchReader[];
 /** Every turn has time for everything, until a test moves the clock by hand. */
 let clock: Clock & { monotonicMs: () => number };
 
@@ -73,7 +73,7 @@ const put = async (name: string, labels = {}, namespace = 'n') =>
 const remove = (name: string, namespace = 'n') => deleteObject(resource, name, { namespace, dryRun: false }, call);
 const labelled = (key: string) => ({ requirements: [{ key, operator: 'exists' as const, values: [] }] });
 
-async function begin(asked: Partial<WatchOptions> = {}): Promise<Watching> {
+async function begin(asked: Partial<WatchOptions> = {}): Promise<WatchReader> {
   const watching = await watch(
     resource,
     {
@@ -99,7 +99,7 @@ const lineOf = (event: { type: string }): string =>
     : `${event.type}${(event as { endsInitialEvents?: boolean }).endsInitialEvents ? ' end' : ''}`;
 
 /** The next events, as many as asked for. */
-async function next(watching: Watching, count: number): Promise<string[]> {
+async function next(watching: WatchReader, count: number): Promise<string[]> {
   const lines: string[] = [];
   while (lines.length < count) {
     const batch = watching.take();
@@ -333,7 +333,7 @@ describe('many watchers', () => {
     for (const watching of all) expect(watching.take()).toBeUndefined();
     let looks = 0;
     clock.monotonicMs = () => looks++;
-    const woken: Watching[] = [];
+    const woken: WatchReader[] = [];
     for (const watching of all) watching.wait(() => woken.push(watching));
     await make('b');
     let turns = 0;
@@ -355,7 +355,7 @@ describe('many watchers', () => {
     await Promise.all(Array.from({ length: 60 }, (_, n) => makeLarge(`r${n}`, 3_000)));
     await settled();
     const taken = all.map((watching) => {
-      const batches: ReturnType<Watching['take']>[] = [];
+      const batches: ReturnType<WatchReader['take']>[] = [];
       for (let batch = watching.take(); batch; batch = watching.take()) batches.push(batch);
       return batches;
     });
@@ -606,7 +606,7 @@ test('when the storage turns out to have another history, every watch ends as ex
   await make('a');
   const at = await make('b');
   const watchings = [await begin(), await begin({ resourceVersion: String(at) }), await begin({ namespace: 'empty' })];
-  await next(watchings[0] as Watching, 2);
+  await next(watchings[0] as WatchReader, 2);
   const ends = watchings.map(
     (watching) =>
       new Promise<unknown>((resolve) => {

@@ -10,13 +10,13 @@ import {
 } from '@cluster-apiserver/storage';
 import type { Channel } from '../watch/channels.ts';
 import { InitialEvents } from '../watch/initial-events.ts';
-import { partOf, readableOf } from '../watch/missed-changes.ts';
-import { reach } from '../read/wait-until-fresh.ts';
-import { requireNamespace, type Resource } from '../resource.ts';
+import { buildChangesPart, readablePrefix } from '../watch/missed-changes.ts';
+import { waitUntilFresh } from '../read/wait-until-fresh.ts';
+import { validateNamespace, type Resource } from '../resource.ts';
 import { parseResourceVersion } from '../resource-version.ts';
 import { requireReadable, scopeOf, type Selection } from '../read/selection.ts';
-import { answerFor, answering } from '../storage-errors.ts';
-import type { Cached } from '../stored-object.ts';
+import { toStatusError, withStatusErrors } from '../storage-errors.ts';
+import type { CachedObject } from '../stored-object.ts';
 import type { Batch, Step } from '../watch/watch-event.ts';
 
 export interface WatchOptions extends Selection {
@@ -28,7 +28,7 @@ export interface WatchOptions extends Selection {
 }
 
 /** A watch that has begun. Its reader takes what there is, as fast as it can write it, and waits when there is nothing. */
-export interface Watching {
+export interface WatchReader {
   /** The next events; undefined when there are none now. Throws the answer that ends the watch. */
   take(): Batch | undefined;
   /** Calls back once when there may be something to take. Every wait follows a take that gave nothing. */
@@ -44,11 +44,11 @@ export interface Watching {
  * The whole meaning of "watch", for every kind. Without a resourceVersion, or when asked to, it begins with the present
  * state as objects added.
  */
-export function watch(resource: Resource, options: WatchOptions, call: Call): Promise<Watching> {
-  return answering(async () => {
+export function watch(resource: Resource, options: WatchOptions, call: Call): Promise<WatchReader> {
+  return withStatusErrors(async () => {
     const errors = watchOptionsErrors(options);
     if (errors.length > 0) throw invalid({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', errors);
-    requireNamespace(options.namespace);
+    validateNamespace(options.namespace);
     const { collection, channels } = resource;
     const from = parseResourceVersion(options.resourceVersion);
     const { sendInitialEvents, allowWatchBookmarks } = options;
@@ -56,10 +56,10 @@ export function watch(resource: Resource, options: WatchOptions, call: Call): Pr
     const channel = (): Channel => channels.take(options);
     if (typeof from === 'number' && !sendInitialEvents) return new Watcher(resource, channel(), from);
     try {
-      await reach(collection, from, call);
+      await waitUntilFresh(collection, from, call);
     } catch (error) {
       // As an answer it would be no watch, and clients would take it for one that does not know initial events.
-      if (isTimeout(error)) return failed(error);
+      if (isTimeout(error)) return failedWatch(error);
       throw error;
     }
     const view = collection.view();
@@ -73,7 +73,7 @@ export function watch(resource: Resource, options: WatchOptions, call: Call): Pr
 
 const isTimeout = (error: unknown): boolean => error instanceof StatusError && error.reason === 'Timeout';
 
-function failed(error: unknown): Watching {
+function failedWatch(error: unknown): WatchReader {
   return {
     take: () => {
       throw error;
@@ -89,14 +89,14 @@ function failed(error: unknown): Watching {
  * One reader. It has been sent everything up to a revision, and is sent the rest from the first of these that has it:
  * the batch that its channel made for all, the changes in memory, the history in the store, which it reads with others.
  */
-class Watcher implements Watching {
+class Watcher implements WatchReader {
   readonly #resource: Resource;
   readonly #channel: Channel;
   #sent: Revision;
   #initial: InitialEvents | undefined;
   /** The number of the last batch of the channel that it knows; undefined while it is not in step. */
   #inStep: number | undefined;
-  #history: CatchUpReader<Cached> | undefined;
+  #history: CatchUpReader<CachedObject> | undefined;
   /** It has been in step: what it then lost, it lost by being slow. */
   #wasInStep = false;
   /** There is more to take in another turn. */
@@ -126,7 +126,7 @@ class Watcher implements Watching {
   }
 
   take(): Batch | undefined {
-    if (this.#resource.collection.history !== this.#storeHistory) throw replaced(this.#sent);
+    if (this.#resource.collection.history !== this.#storeHistory) throw storageReplaced(this.#sent);
     this.#postponed = false;
     if (this.#inStep !== undefined) {
       if (this.#inStep === this.#channel.count) return undefined;
@@ -158,10 +158,10 @@ class Watcher implements Watching {
     this.#initial?.close();
     this.#history?.close();
     if (this.#wake) {
-      this.#resource.channels.turns.leave(this.#wake);
-      this.#channel.leave(this.#wake);
+      this.#resource.channels.turns.cancelWait(this.#wake);
+      this.#channel.cancelWait(this.#wake);
     }
-    this.#channel.giveBack();
+    this.#channel.unsubscribe();
   }
 
   #step(): Step {
@@ -199,16 +199,16 @@ class Watcher implements Watching {
       this.#wasInStep = true;
       return undefined;
     }
-    const readable = readableOf(missed, this.#channel, collection);
+    const readable = readablePrefix(missed, this.#channel, collection);
     if (readable.length === 0) {
       // It goes on when the key of the next one is there: the channel is interrupted then.
-      this.#sent = revision((missed[0] as ItemChange<Cached>).revision - 1);
+      this.#sent = revision((missed[0] as ItemChange<CachedObject>).revision - 1);
       return undefined;
     }
     return this.#takePart(readable);
   }
 
-  #takeHistory(history: CatchUpReader<Cached>): Step {
+  #takeHistory(history: CatchUpReader<CachedObject>): Step {
     const read = this.#readHistory(history);
     if (!read) return undefined;
     const step = read.changes.length > 0 ? this.#takePart(read.changes) : 'more';
@@ -220,33 +220,35 @@ class Watcher implements Watching {
     return step;
   }
 
-  #readHistory(history: CatchUpReader<Cached>): Changes<Cached> | undefined {
+  #readHistory(history: CatchUpReader<CachedObject>): Changes<CachedObject> | undefined {
     try {
       const read = history.take(this.#sent, changesMax);
-      if (read === 'refused') throw expired(this.#sent);
+      if (read === 'refused') throw expiredVersion(this.#sent);
       return read;
     } catch (error) {
-      throw error instanceof RevisionCompactedError ? expired(this.#sent, error) : answerFor(error, 'collection');
+      throw error instanceof RevisionCompactedError
+        ? expiredVersion(this.#sent, error)
+        : toStatusError(error, 'collection');
     }
   }
 
   /** The first of some changes. Those who are to be told the same take the same part. */
-  #takePart(changes: readonly ItemChange<Cached>[]): Step {
+  #takePart(changes: readonly ItemChange<CachedObject>[]): Step {
     const { changesParts, turns } = this.#resource.channels;
     const name = `${this.#channel.id} ${this.#sent}`;
-    const { batch, next } = changesParts.take(name, () => partOf(changes, this.#channel, turns));
+    const { batch, next } = changesParts.getOrBuild(name, () => buildChangesPart(changes, this.#channel, turns));
     this.#sent = next;
     return batch ?? 'more';
   }
 }
 
-const expired = (sent: Revision, cause?: RevisionCompactedError): StatusError =>
+const expiredVersion = (sent: Revision, cause?: RevisionCompactedError): StatusError =>
   new StatusError('Expired', `too old resource version: ${sent}`, undefined, { cause });
 
 /** So many changes are taken out of the window at a time. */
 const changesMax = 256;
 /** Clients relist: the versions that they know may mean something else now. */
-const replaced = (sent: Revision): StatusError =>
+const storageReplaced = (sent: Revision): StatusError =>
   new StatusError('Expired', `too old resource version: ${sent}: the storage was restored or replaced`);
 
 function watchOptionsErrors({

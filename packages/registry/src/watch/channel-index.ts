@@ -1,7 +1,7 @@
 import type { ItemChange } from '@cluster-apiserver/storage';
 import type { Channel } from './channels.ts';
 import type { Selection } from '../read/selection.ts';
-import { type Cached, fieldTerm, labelTerm } from '../stored-object.ts';
+import { type CachedObject, fieldTerm, labelTerm } from '../stored-object.ts';
 
 /** A selector that lists more values than this is looked at for every change. */
 const indexedValuesMax = 8;
@@ -38,7 +38,7 @@ export class ChannelIndex {
   }
 
   /** The channels that may select what was there before a change or is there after it; one of them perhaps twice. */
-  forEach({ previous, current }: ItemChange<Cached>, visit: (channel: Channel) => void): void {
+  forEach({ previous, current }: ItemChange<CachedObject>, visit: (channel: Channel) => void): void {
     for (const channel of this.#unindexed) visit(channel);
     if (this.#byTerm.size === 0) return;
     // What cannot be read may be anything.
@@ -61,7 +61,7 @@ function requiredTerms({ labels, fields }: Selection): readonly string[] | undef
 /** Not among the fields of a stored object: they are its key. */
 const namesOfObject = new Set(['metadata.name', 'metadata.namespace']);
 
-function* termsOf(item: Cached | undefined): Generator<string> {
+function* termsOf(item: CachedObject | undefined): Generator<string> {
   if (!item || item.unreadable) return;
   for (const key in item.labels) yield labelTerm(key, item.labels[key] as string);
   for (const field in item.fields) yield fieldTerm(field, item.fields[field] as string);

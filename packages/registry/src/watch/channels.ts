@@ -11,9 +11,9 @@ import type { StatePart } from './initial-events.ts';
 import type { ChangesPart } from './missed-changes.ts';
 import { SharedParts } from './shared-parts.ts';
 import { Snapshots } from './snapshots.ts';
-import type { Cached, StoredObject } from '../stored-object.ts';
+import type { CachedObject, StoredObject } from '../stored-object.ts';
 import type { WatchTurns } from './watch-turns.ts';
-import { Batch, batchBytesMax, type ObjectEvent, Sighting } from './watch-event.ts';
+import { Batch, batchBytesMax, type ObjectEvent, PendingChange } from './watch-event.ts';
 
 /** What the watches of all kinds share. */
 export interface ChannelsOptions {
@@ -28,7 +28,7 @@ export class Channels {
   /** What watchers of this kind begin with, and what they have missed. */
   readonly stateParts: SharedParts<StatePart>;
   readonly changesParts: SharedParts<ChangesPart>;
-  readonly #collection: Collection<Cached>;
+  readonly #collection: Collection<CachedObject>;
   readonly #byName = new Map<string, Channel>();
   /** By where they look: a whole collection, a namespace, or one object. A change is looked up three times. */
   readonly #byScope = new Map<string, ChannelIndex>();
@@ -37,7 +37,7 @@ export class Channels {
   #flushing = false;
   #channels = 0;
 
-  constructor(collection: Collection<Cached>, { clock, turns }: ChannelsOptions) {
+  constructor(collection: Collection<CachedObject>, { clock, turns }: ChannelsOptions) {
     this.#collection = collection;
     this.clock = clock;
     this.turns = turns;
@@ -46,7 +46,7 @@ export class Channels {
     collection.follow({
       changed: (change) => this.#changed(change),
       interrupted: (why) => {
-        if (why === 'read anew') this.snapshots.giveAllBack();
+        if (why === 'read anew') this.snapshots.releaseAll();
         this.changesParts.clear();
         for (const channel of this.#byName.values()) channel.interrupt();
       },
@@ -70,7 +70,7 @@ export class Channels {
       if (!index) this.#byScope.set(scope, (index = new ChannelIndex()));
       index.add(channel);
     }
-    channel.takers++;
+    channel.subscribers++;
     return channel;
   }
 
@@ -83,15 +83,15 @@ export class Channels {
     if (index?.isEmpty) this.#byScope.delete(scope);
   }
 
-  #changed(change: ItemChange<Cached>): void {
+  #changed(change: ItemChange<CachedObject>): void {
     this.snapshots.changed(change);
     const { key } = change;
-    const sighting = new Sighting(change);
+    const sighting = new PendingChange(change);
     // What is cluster-scoped has the whole collection in the place of a namespace.
     const within = key.slice(0, key.indexOf('/') + 1);
     for (const scope of within === '' ? ['', key] : ['', within, key])
       this.#byScope.get(scope)?.forEach(change, (channel) => {
-        channel.see(sighting);
+        channel.enqueue(sighting);
         this.#touched.add(channel);
       });
     this.#flushSoon();
@@ -112,7 +112,7 @@ export class Channels {
     let restMs = Number.POSITIVE_INFINITY;
     for (const channel of this.#touched) {
       // It comes back when all its watchers have what it had before.
-      if (channel.sending) continue;
+      if (channel.isSending) continue;
       const nowMs = this.clock.monotonicMs();
       if (nowMs < channel.restsUntilMs) {
         restMs = Math.min(restMs, channel.restsUntilMs - nowMs);
@@ -139,7 +139,7 @@ const beginningsMax = 64;
 /** Changes that wait to be looked at. Watchers find more of them in the window, which all channels share. */
 const unseenMax = 1_000;
 
-interface ChannelSurroundings {
+interface ChannelDependencies {
   readonly clock: Clock;
   readonly turns: WatchTurns;
   /** Called when everybody who waited has been sent what there was. */
@@ -151,12 +151,12 @@ export class Channel {
   readonly id: number;
   readonly selection: Selection;
   readonly scope: Scope;
-  readonly #collection: Collection<Cached>;
+  readonly #collection: Collection<CachedObject>;
   readonly #matches: ((object: StoredObject) => boolean) | undefined;
-  readonly #surroundings: ChannelSurroundings;
-  takers = 0;
+  readonly #surroundings: ChannelDependencies;
+  subscribers = 0;
   restsUntilMs = 0;
-  #unseen: Sighting[] = [];
+  #unseen: PendingChange[] = [];
   #waiting = new Set<() => void>();
   /** Those who waited for the last batch and have not been called back yet. */
   #woken = new Set<() => void>();
@@ -167,7 +167,12 @@ export class Channel {
   /** Where each of the last batches began, by its number. */
   readonly #beginnings = new Map<number, Revision>();
 
-  constructor(id: number, selection: Selection, collection: Collection<Cached>, surroundings: ChannelSurroundings) {
+  constructor(
+    id: number,
+    selection: Selection,
+    collection: Collection<CachedObject>,
+    surroundings: ChannelDependencies,
+  ) {
     this.id = id;
     this.#collection = collection;
     this.selection = selection;
@@ -181,7 +186,7 @@ export class Channel {
   }
 
   /** Whether watchers are still to be called back for the last batch. */
-  get sending(): boolean {
+  get isSending(): boolean {
     return this.#woken.size > 0;
   }
 
@@ -197,8 +202,8 @@ export class Channel {
   }
 
   /** What a watcher of this channel is sent of a change. Throws CorruptValueError when it cannot be said. */
-  eventOf(change: ItemChange<Cached>): ObjectEvent | undefined {
-    return this.covers(change.key) ? new Sighting(change).through(this.#matches) : undefined;
+  eventOf(change: ItemChange<CachedObject>): ObjectEvent | undefined {
+    return this.covers(change.key) ? new PendingChange(change).eventFor(this.#matches) : undefined;
   }
 
   /** Whether an object in the scope of this channel is selected. */
@@ -207,7 +212,7 @@ export class Channel {
   }
 
   /** A change in the scope of this channel, to be looked at when it is its turn. */
-  see(sighting: Sighting): void {
+  enqueue(sighting: PendingChange): void {
     // An index may find a channel twice.
     if (this.#unseen.at(-1) === sighting) return;
     if (this.#unseen.length === unseenMax) this.#skip();
@@ -220,7 +225,7 @@ export class Channel {
     const events: ObjectEvent[] = [];
     try {
       for (const sighting of this.#unseen) {
-        const event = sighting.through(this.#matches);
+        const event = sighting.eventFor(this.#matches);
         if (event) events.push(event);
       }
     } catch {
@@ -251,15 +256,15 @@ export class Channel {
   }
 
   /** Takes a wait back. */
-  leave(wake: () => void): void {
+  cancelWait(wake: () => void): void {
     this.#waiting.delete(wake);
     this.#woken.delete(wake);
   }
 
-  giveBack(): void {
-    this.takers--;
-    if (this.takers > 0) return;
-    this.#surroundings.turns.leave(this.#send);
+  unsubscribe(): void {
+    this.subscribers--;
+    if (this.subscribers > 0) return;
+    this.#surroundings.turns.cancelWait(this.#send);
     this.#surroundings.forgotten();
   }
 

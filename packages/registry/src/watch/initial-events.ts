@@ -1,11 +1,11 @@
 import type { Revision, SortedSet, View } from '@cluster-apiserver/storage';
 import type { Channel, Channels } from './channels.ts';
 import type { Resource } from '../resource.ts';
-import { candidates, isWithin, startOf } from '../read/selection.ts';
+import { candidatesOf, isWithin, startOf } from '../read/selection.ts';
 import type { Part } from './shared-parts.ts';
 import type { Snapshot } from './snapshots.ts';
-import type { Cached } from '../stored-object.ts';
-import { looksPerStep } from './watch-turns.ts';
+import type { CachedObject } from '../stored-object.ts';
+import { itemsPerClockRead } from './watch-turns.ts';
 import { Batch, batchBytesMax, Bookmark, ObjectEvent, type Step } from './watch-event.ts';
 
 /** A part of the state that a watch begins with. */
@@ -22,7 +22,7 @@ export class InitialEvents {
   readonly #channels: Channels;
   readonly #channel: Channel;
   readonly #snapshot: Snapshot;
-  readonly #items: SortedSet<Cached>;
+  readonly #items: SortedSet<CachedObject>;
   readonly #name: string;
   /** Whether a bookmark says that they are complete: a client that was promised it waits for nothing else. */
   readonly #marked: boolean;
@@ -30,11 +30,11 @@ export class InitialEvents {
   #partsEnded = false;
   #ended = false;
 
-  constructor({ channels, kind }: Resource, channel: Channel, view: View<Cached>, marked: boolean) {
+  constructor({ channels, kind }: Resource, channel: Channel, view: View<CachedObject>, marked: boolean) {
     this.#channels = channels;
     this.#channel = channel;
     this.#snapshot = channels.snapshots.take(view);
-    this.#items = candidates(view, kind, channel.selection);
+    this.#items = candidatesOf(view, kind, channel.selection);
     this.#name = `${channel.id} of ${this.#snapshot.id} after`;
     this.#marked = marked;
   }
@@ -56,14 +56,14 @@ export class InitialEvents {
       return this.#marked ? new Batch([new Bookmark(view.revision, true)], view.revision) : 'more';
     }
     const name = this.#after === undefined ? this.#name : `${this.#name} ${this.#after}`;
-    const { batch, last } = this.#channels.stateParts.take(name, () => this.#part(view.revision));
+    const { batch, last } = this.#channels.stateParts.getOrBuild(name, () => this.#part(view.revision));
     this.#after = last;
     this.#partsEnded = last === undefined;
     return batch ?? 'more';
   }
 
   close(): void {
-    this.#snapshot.giveBack();
+    this.#snapshot.release();
   }
 
   #part(revision: Revision): StatePart {
@@ -75,7 +75,7 @@ export class InitialEvents {
     let isLast = true;
     this.#items.visit(startOf(scope, this.#after), (item) => {
       if (!isWithin(scope, item.key)) return false;
-      isLast = bytes < batchBytesMax && (++looks % looksPerStep > 0 || this.#channels.turns.hasTime);
+      isLast = bytes < batchBytesMax && (++looks % itemsPerClockRead > 0 || this.#channels.turns.hasTime);
       if (!isLast) return false;
       last = item.key;
       if (item.unreadable || !this.#channel.selects(item)) return true;

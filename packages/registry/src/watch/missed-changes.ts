@@ -2,9 +2,9 @@ import { invariant } from '@cluster-apiserver/base';
 import type { Collection, ItemChange, Revision } from '@cluster-apiserver/storage';
 import type { Channel } from './channels.ts';
 import type { Part } from './shared-parts.ts';
-import { answerFor } from '../storage-errors.ts';
-import type { Cached } from '../stored-object.ts';
-import { looksPerStep, type WatchTurns } from './watch-turns.ts';
+import { toStatusError } from '../storage-errors.ts';
+import type { CachedObject } from '../stored-object.ts';
+import { itemsPerClockRead, type WatchTurns } from './watch-turns.ts';
 import { Batch, batchBytesMax, type ObjectEvent } from './watch-event.ts';
 
 /** A part of the changes that a watcher has missed. */
@@ -18,30 +18,34 @@ export interface ChangesPart extends Part {
  * that was replaced meanwhile is waited for while it is still being read; then nobody reads it again, and the watch ends
  * there.
  */
-export function readableOf(
-  changes: readonly ItemChange<Cached>[],
+export function readablePrefix(
+  changes: readonly ItemChange<CachedObject>[],
   channel: Channel,
-  collection: Collection<Cached>,
-): readonly ItemChange<Cached>[] {
+  collection: Collection<CachedObject>,
+): readonly ItemChange<CachedObject>[] {
   const waitedFor = changes.find(
     ({ key, current }) =>
       current?.unreadable &&
       !current.unreadable.lasting &&
       channel.covers(key) &&
-      (current.isAwaited || collection.get(key)?.revision === current.revision),
+      (current.isPending || collection.get(key)?.revision === current.revision),
   );
   return waitedFor ? changes.filter(({ revision }) => revision < waitedFor.revision) : changes;
 }
 
 /** The first of some changes, as many as fit. Throws the answer that ends the watch when it cannot be said what they are. */
-export function partOf(missed: readonly ItemChange<Cached>[], channel: Channel, turns: WatchTurns): ChangesPart {
+export function buildChangesPart(
+  missed: readonly ItemChange<CachedObject>[],
+  channel: Channel,
+  turns: WatchTurns,
+): ChangesPart {
   const events: ObjectEvent[] = [];
   let bytes = 0;
   let next: Revision | undefined;
   for (const [at, change] of missed.entries()) {
     // Where the next part begins is known by its revision, so those of one revision stay together.
-    const isNewRevision = at > 0 && change.revision > (missed[at - 1] as ItemChange<Cached>).revision;
-    if (isNewRevision && (bytes >= batchBytesMax || (at % looksPerStep === 0 && !turns.hasTime))) break;
+    const isNewRevision = at > 0 && change.revision > (missed[at - 1] as ItemChange<CachedObject>).revision;
+    if (isNewRevision && (bytes >= batchBytesMax || (at % itemsPerClockRead === 0 && !turns.hasTime))) break;
     try {
       const event = channel.eventOf(change);
       if (event) events.push(event);
@@ -49,7 +53,7 @@ export function partOf(missed: readonly ItemChange<Cached>[], channel: Channel, 
     } catch (error) {
       // What came before it is sent first.
       if (isNewRevision) break;
-      throw answerFor(error, 'collection');
+      throw toStatusError(error, 'collection');
     }
     next = change.revision;
   }

@@ -31,19 +31,19 @@ const part = (): Part => ({ batch: undefined });
 test('who takes a part of the same name within a second shares it', () => {
   const { clock, advance } = timersByHand();
   const parts = new SharedParts<Part>(clock);
-  const first = parts.take('a', part);
+  const first = parts.getOrBuild('a', part);
   advance(999);
-  expect(parts.take('a', part)).toBe(first);
+  expect(parts.getOrBuild('a', part)).toBe(first);
   advance(1);
-  expect(parts.take('a', part)).not.toBe(first);
+  expect(parts.getOrBuild('a', part)).not.toBe(first);
 });
 
 test('parts are forgotten when nobody takes any more, and nothing is looked at then', () => {
   const { clock, advance, waiting } = timersByHand();
   const parts = new SharedParts<Part>(clock);
-  parts.take('a', part);
+  parts.getOrBuild('a', part);
   advance(900);
-  parts.take('b', part);
+  parts.getOrBuild('b', part);
   advance(100); // a is a second old, b is not
   expect(waiting()).toBe(1);
   advance(1_000);

@@ -16,7 +16,7 @@ const partOverheadBytes = 256;
 /** Tables tell the ages of objects, so what was written a while ago is written again. */
 const keptMs = 1_000;
 
-interface Kept<P> {
+interface KeptPart<P> {
   readonly part: P;
   readonly madeMs: number;
 }
@@ -28,7 +28,7 @@ interface Kept<P> {
 export class SharedParts<P extends Part> {
   readonly #clock: Clock;
   /** The oldest first. */
-  readonly #kept = new Map<string, Kept<P>>();
+  readonly #kept = new Map<string, KeptPart<P>>();
   #bytes = 0;
   #isExpiring = false;
 
@@ -37,12 +37,12 @@ export class SharedParts<P extends Part> {
   }
 
   /** The part with this name, made now unless somebody has just made it. */
-  take(name: string, make: () => P): P {
+  getOrBuild(name: string, build: () => P): P {
     const nowMs = this.#clock.monotonicMs();
     const kept = this.#kept.get(name);
     if (kept && nowMs - kept.madeMs < keptMs) return kept.part;
     if (kept) this.#drop(name, kept);
-    const part = make();
+    const part = build();
     this.#kept.set(name, { part, madeMs: nowMs });
     this.#bytes += bytesOf(part);
     for (const [oldest, one] of this.#kept) {
@@ -74,7 +74,7 @@ export class SharedParts<P extends Part> {
     this.#bytes = 0;
   }
 
-  #drop(name: string, { part }: Kept<P>): void {
+  #drop(name: string, { part }: KeptPart<P>): void {
     this.#kept.delete(name);
     this.#bytes -= bytesOf(part);
   }

@@ -1,5 +1,5 @@
 import type { ItemChange, View } from '@cluster-apiserver/storage';
-import type { Cached } from '../stored-object.ts';
+import type { CachedObject } from '../stored-object.ts';
 
 /**
  * Memory that watchers may keep from being freed while they read the state that they begin with: objects that were
@@ -13,59 +13,61 @@ export interface Snapshot {
   /** The same for snapshots of the same objects. */
   readonly id: number;
   /** Undefined when it was given back, or kept too much from being freed. */
-  readonly view: View<Cached> | undefined;
-  giveBack(): void;
+  readonly view: View<CachedObject> | undefined;
+  release(): void;
 }
 
 export class Snapshots {
   /** The oldest first. */
-  readonly #taken = new Set<Taken>();
+  readonly #taken = new Set<AcquiredSnapshot>();
   /** Writes of other kinds move the revision of a view, and leave its objects as they are. */
-  readonly #ids = new WeakMap<View<Cached>['items'], number>();
+  readonly #ids = new WeakMap<View<CachedObject>['items'], number>();
   #lastId = 0;
   #replacedBytes = 0;
 
-  take(view: View<Cached>): Snapshot {
+  take(view: View<CachedObject>): Snapshot {
     let id = this.#ids.get(view.items);
     if (id === undefined) this.#ids.set(view.items, (id = ++this.#lastId));
-    const snapshot: Taken = new Taken(id, view, this.#replacedBytes, () => this.#taken.delete(snapshot));
+    const snapshot: AcquiredSnapshot = new AcquiredSnapshot(id, view, this.#replacedBytes, () =>
+      this.#taken.delete(snapshot),
+    );
     this.#taken.add(snapshot);
     return snapshot;
   }
 
-  changed({ previous }: ItemChange<Cached>): void {
+  changed({ previous }: ItemChange<CachedObject>): void {
     if (this.#taken.size === 0 || !previous) return;
     this.#replacedBytes += previous.weight;
     for (const snapshot of this.#taken) {
       if (this.#replacedBytes - snapshot.sinceBytes <= replacedBytesMax) return;
-      snapshot.giveBack();
+      snapshot.release();
     }
   }
 
   /** All objects were read again: those of before would be a second copy. */
-  giveAllBack(): void {
-    for (const snapshot of this.#taken) snapshot.giveBack();
+  releaseAll(): void {
+    for (const snapshot of this.#taken) snapshot.release();
   }
 }
 
-class Taken implements Snapshot {
+class AcquiredSnapshot implements Snapshot {
   readonly id: number;
   readonly sinceBytes: number;
   readonly #forget: () => void;
-  #view: View<Cached> | undefined;
+  #view: View<CachedObject> | undefined;
 
-  constructor(id: number, view: View<Cached>, sinceBytes: number, forget: () => void) {
+  constructor(id: number, view: View<CachedObject>, sinceBytes: number, forget: () => void) {
     this.id = id;
     this.#view = view;
     this.sinceBytes = sinceBytes;
     this.#forget = forget;
   }
 
-  get view(): View<Cached> | undefined {
+  get view(): View<CachedObject> | undefined {
     return this.#view;
   }
 
-  giveBack(): void {
+  release(): void {
     this.#view = undefined;
     this.#forget();
   }

@@ -1,6 +1,6 @@
 import type { ItemChange, Revision } from '@cluster-apiserver/storage';
 import type { Outcome } from '../outcome.ts';
-import { type Cached, GoneObject, type StoredObject } from '../stored-object.ts';
+import { type CachedObject, DeletedObject, type StoredObject } from '../stored-object.ts';
 
 /** Something a watch tells. Many watchers are told the same, so whoever writes it down does so once for each form. */
 export type WatchEvent = ObjectEvent | Bookmark;
@@ -53,7 +53,7 @@ export class Batch {
   readonly revision: Revision;
   /** About what it is long as JSON. */
   readonly bytes: number;
-  readonly #written = new Map<unknown, Buffer>();
+  readonly encoded = new Map<unknown, Buffer>();
 
   constructor(events: readonly WatchEvent[], revision: Revision, bytes = 0) {
     this.events = events;
@@ -62,15 +62,15 @@ export class Batch {
   }
 
   /** The batch in a form, written by whoever needs it first. */
-  in(form: unknown, write: (events: readonly WatchEvent[]) => Buffer): Buffer {
-    let written = this.#written.get(form);
+  encodedAs(form: unknown, write: (events: readonly WatchEvent[]) => Buffer): Buffer {
+    let written = this.encoded.get(form);
     if (written) return written;
     written = write(this.events);
-    for (const oldest of this.#written.keys()) {
-      if (this.#written.size < formsMax) break;
-      this.#written.delete(oldest);
+    for (const oldest of this.encoded.keys()) {
+      if (this.encoded.size < formsMax) break;
+      this.encoded.delete(oldest);
     }
-    this.#written.set(form, written);
+    this.encoded.set(form, written);
     return written;
   }
 }
@@ -79,11 +79,11 @@ export class Batch {
 export type Step = Batch | undefined | 'more';
 
 /** A change as the watchers of a selection may be told of it: in one of three ways, each made once. */
-export class Sighting {
-  readonly change: ItemChange<Cached>;
+export class PendingChange {
+  readonly change: ItemChange<CachedObject>;
   #events: Partial<Record<ObjectEvent['type'], ObjectEvent>> = {};
 
-  constructor(change: ItemChange<Cached>) {
+  constructor(change: ItemChange<CachedObject>) {
     this.change = change;
   }
 
@@ -91,14 +91,14 @@ export class Sighting {
    * A selector is a window: what comes into view is added, what leaves it is deleted, whatever happened to the object.
    * Undefined when nothing of it is in view. Throws CorruptValueError when it cannot be said.
    */
-  through(matches: ((object: StoredObject) => boolean) | undefined): ObjectEvent | undefined {
+  eventFor(matches: ((object: StoredObject) => boolean) | undefined): ObjectEvent | undefined {
     const { current, previous } = this.change;
     // What could not be read before has never been told of.
     const before = previous && !previous.unreadable && (!matches || matches(previous)) ? previous : undefined;
     if (current?.unreadable) throw current.unreadable;
     if (current && (!matches || matches(current))) return this.#event(before ? 'MODIFIED' : 'ADDED', current);
     // The last state that the client knew, as of the write that took it away, so that a watch goes on behind it.
-    return before && (this.#events.DELETED ?? this.#event('DELETED', new GoneObject(before, this.change.revision)));
+    return before && (this.#events.DELETED ?? this.#event('DELETED', new DeletedObject(before, this.change.revision)));
   }
 
   #event(type: ObjectEvent['type'], outcome: ObjectEvent['outcome']): ObjectEvent {

@@ -4,7 +4,7 @@ import type { Clock } from '@cluster-apiserver/base';
 const turnMs = 8;
 
 /** A selector may be slow: so often there is a look at the clock. */
-export const looksPerStep = 64;
+export const itemsPerClockRead = 64;
 
 /**
  * Watches do their work in small steps, a batch of events each. The steps of all watches share a bounded part of every
@@ -39,7 +39,7 @@ export class WatchTurns {
   }
 
   /** Takes a wait back. */
-  leave(step: () => void): void {
+  cancelWait(step: () => void): void {
     this.#waiting.delete(step);
   }
 

@@ -33,14 +33,14 @@ export interface AdmissionOptions {
 type Write = Pick<AdmissionContext, 'operation' | 'name' | 'object' | 'oldObject'>;
 
 /** What is admitted: the resource of the path, and the kind in whose form the object is. */
-export interface Admitted {
+export interface AdmissionTarget {
   readonly served: ServedKind;
   readonly kind: SpokenKind;
 }
 
 /** The object as admission wants it written. */
 export function mutate(
-  admitted: Admitted,
+  admitted: AdmissionTarget,
   options: AdmissionOptions,
   write: Write & { readonly object: KubeObject },
 ): KubeObject | Promise<KubeObject> {
@@ -53,7 +53,7 @@ export function mutate(
 
 /** Throws the answer when admission refuses the write. */
 export function admit(
-  admitted: Admitted,
+  admitted: AdmissionTarget,
   options: AdmissionOptions,
   write: Write,
 ): readonly Precondition[] | Promise<readonly Precondition[]> {
@@ -63,7 +63,7 @@ export function admit(
 
 /** Both phases show in the trace of a sampled request, and webhooks below them. */
 const mutateTraced = ({ admission }: Requester, context: AdmissionContext): ReturnType<Admission['mutate']> =>
-  tracked(
+  trackAdmission(
     context.call,
     context.call.trace
       ? inSpan(context.call, 'mutating admission', (call) => admission.mutate({ ...context, call }))
@@ -71,7 +71,7 @@ const mutateTraced = ({ admission }: Requester, context: AdmissionContext): Retu
   );
 
 const validateTraced = ({ admission }: Requester, context: AdmissionContext): ReturnType<Admission['validate']> =>
-  tracked(
+  trackAdmission(
     context.call,
     context.call.trace
       ? inSpan(context.call, 'validating admission', (call) => admission.validate({ ...context, call }))
@@ -80,7 +80,7 @@ const validateTraced = ({ admission }: Requester, context: AdmissionContext): Re
 
 /** Throws the answer when admission refuses the deletion. Mutating plugins receive it too, though there is no object. */
 export function* admitDeletion(
-  admitted: Admitted,
+  admitted: AdmissionTarget,
   options: AdmissionOptions,
   { name, oldObject }: Pick<Write, 'name' | 'oldObject'>,
 ): Work<void> {
@@ -92,8 +92,8 @@ export function* admitDeletion(
 }
 
 /** What is answered and never stored, as admission wants it. It relies on nothing: there is no write to refuse later. */
-export async function admitAnswered(
-  admitted: Admitted,
+export async function runAdmission(
+  admitted: AdmissionTarget,
   options: AdmissionOptions,
   given: KubeObject,
   name?: string,
@@ -104,12 +104,12 @@ export async function admitAnswered(
   return object;
 }
 
-const tracked = <Result>(call: Call, result: Result): Result => trackLatency(call.latency, 'admission', result);
+const trackAdmission = <Result>(call: Call, result: Result): Result => trackLatency(call.latency, 'admission', result);
 
 const none: readonly Precondition[] = [];
 
 const contextOf = (
-  { served, kind }: Admitted,
+  { served, kind }: AdmissionTarget,
   { namespace, dryRun }: AdmissionOptions,
   { user, subresource, options, call, warn, annotate }: Requester,
   { operation, name, object, oldObject }: Write,

@@ -8,7 +8,7 @@ import {
   type Stored,
 } from '@cluster-apiserver/storage';
 import { type AdmissionOptions, createAdmitted, admit } from './admission.ts';
-import { MadeObject, type Outcome } from '../outcome.ts';
+import { WrittenObject, type Outcome } from '../outcome.ts';
 import { placeOf, type Resource } from '../resource.ts';
 import { readStored, type StoredObject } from '../stored-object.ts';
 
@@ -17,7 +17,7 @@ export type Decision =
   | { readonly write: KubeObject; readonly remove?: never }
   | { readonly remove: KubeObject; readonly write?: never };
 
-export interface Written {
+export interface UpdateResult {
   /** What is stored now, or what was removed, at the revision of the write. */
   readonly outcome: Outcome;
   /** When what was there before had been written; undefined when nothing was there. */
@@ -36,13 +36,13 @@ const triesMax = 100;
  * The first reading is out of memory and may be a moment old. If it leads to a write, the condition of the write tells
  * whether it was. If it leads to anything else, an error or nothing to do, that only counts if it is still there.
  */
-export async function writeOver(
+export async function guaranteedUpdate(
   resource: Resource,
   where: { readonly namespace: string | undefined; readonly name: string },
   options: AdmissionOptions,
   call: Call,
   decide: (current: Current | undefined) => Work<Decision>,
-): Promise<Written> {
+): Promise<UpdateResult> {
   const { store, kind, collection, clock } = resource;
   const { history } = store;
   const { key, itemKey } = placeOf(resource, where.namespace, where.name);
@@ -87,12 +87,12 @@ export async function writeOver(
     return stored && new Current(readStored(kind, stored, itemKey));
   }
 
-  async function apply({ object, bytes }: Write, over: Revision | undefined): Promise<Written> {
+  async function apply({ object, bytes }: Write, over: Revision | undefined): Promise<UpdateResult> {
     // The same revision may be that of something else by now.
     if (store.history !== history) throw new HistoryReplacedError();
     const revision = await written(object, bytes, over);
     collection.wrote(revision);
-    return { outcome: new MadeObject(object, revision, bytes), over, created: !over, removed: bytes === undefined };
+    return { outcome: new WrittenObject(object, revision, bytes), over, created: !over, removed: bytes === undefined };
   }
 
   function written(object: KubeObject, bytes: ByteString | undefined, over: Revision | undefined): Promise<Revision> {
@@ -197,14 +197,14 @@ function writeOf(decision: Decision, over: Current | undefined): Write | undefin
   return fresh && over.stored.storedForm === bytes ? undefined : { object, bytes };
 }
 
-const withoutWrite = ({ write, remove }: Decision, over: Current | undefined): Written => ({
-  outcome: new MadeObject(write ?? remove, over?.revision),
+const withoutWrite = ({ write, remove }: Decision, over: Current | undefined): UpdateResult => ({
+  outcome: new WrittenObject(write ?? remove, over?.revision),
   over: over?.revision,
   created: over === undefined,
   removed: remove !== undefined,
 });
 
-async function undefinedIfRaced(apply: () => Promise<Written>): Promise<Written | undefined> {
+async function undefinedIfRaced(apply: () => Promise<UpdateResult>): Promise<UpdateResult | undefined> {
   try {
     return await apply();
   } catch (error) {

@@ -9,7 +9,7 @@ import {
 import type { Resource } from '../resource.ts';
 
 /** A field of metadata may not be undefined but only absent, so what is dropped is taken out. */
-function without<K extends keyof ObjectMeta>(meta: ObjectMeta, ...names: K[]): Omit<ObjectMeta, K> {
+function omit<K extends keyof ObjectMeta>(meta: ObjectMeta, ...names: K[]): Omit<ObjectMeta, K> {
   if (!names.some((name) => meta[name] !== undefined)) return meta;
   const rest: ObjectMeta = { ...meta };
   for (const name of names) delete rest[name];
@@ -28,12 +28,12 @@ const systemFields = [
 /** What a client may not decide when it creates an object; it is dropped without a word, as it always was. */
 export const withoutSystemFields = (object: KubeObject): KubeObject => ({
   ...object,
-  metadata: without(object.metadata, ...systemFields),
+  metadata: omit(object.metadata, ...systemFields),
 });
 
 /** These fields, and the generation, from another state of the same object. */
 export function withSystemFieldsOf(before: KubeObject, object: KubeObject): KubeObject {
-  const metadata: ObjectMeta = without(object.metadata, ...systemFields, 'generation');
+  const metadata: ObjectMeta = omit(object.metadata, ...systemFields, 'generation');
   const kept = Object.entries(before.metadata).filter(
     ([name]) => name === 'generation' || systemFields.some((field) => field === name),
   );
@@ -52,7 +52,7 @@ export function withIdentity(object: KubeObject, { clock, random }: Pick<Resourc
 export function withIdentityOf(current: KubeObject, object: KubeObject): KubeObject {
   const before = current.metadata;
   const metadata: ObjectMeta = {
-    ...without(object.metadata, 'selfLink', 'resourceVersion', 'generation'),
+    ...omit(object.metadata, 'selfLink', 'resourceVersion', 'generation'),
     ...(before.generation !== undefined && { generation: before.generation }),
     ...(object.metadata.uid === undefined && before.uid !== undefined && { uid: before.uid }),
     ...(before.creationTimestamp !== undefined && { creationTimestamp: before.creationTimestamp }),
@@ -69,7 +69,7 @@ export function withIdentityOf(current: KubeObject, object: KubeObject): KubeObj
 export function inNamespace(object: KubeObject, namespace: string | undefined): KubeObject {
   const given = object.metadata.namespace;
   if (namespace === undefined)
-    return given === undefined ? object : { ...object, metadata: without(object.metadata, 'namespace') };
+    return given === undefined ? object : { ...object, metadata: omit(object.metadata, 'namespace') };
   if (given !== undefined && given !== namespace)
     throw badRequest('the namespace of the provided object does not match the namespace sent on the request');
   return given === namespace ? object : { ...object, metadata: { ...object.metadata, namespace } };
