@@ -1,6 +1,7 @@
 export type { Requester } from './write/admission.ts';
 export { apply, type ApplyOptions } from './verbs/apply.ts';
-export { buildObject, create } from './verbs/create.ts';
+export { buildObject } from './write/new-object.ts';
+export { create } from './verbs/create.ts';
 export { createSubresource } from './verbs/create-subresource.ts';
 export { type DeleteOptions, type Deletion, deleteObject } from './verbs/delete.ts';
 export { deleteCollection } from './verbs/delete-collection.ts';

@@ -11,10 +11,10 @@ import {
   notFound,
   StatusError,
 } from '@cluster-apiserver/model';
-import { emptyObjectOf, requireBoundedLabels } from './create.ts';
+import { emptyObjectOf, requireBoundedLabels } from '../write/new-object.ts';
 import type { Outcome } from '../outcome.ts';
-import { requireExpectedVersion, withPatchErrors } from './patch.ts';
-import { answerAsUpdate, createInstead, admitUpdate } from './replace.ts';
+import { withPatchErrors } from '../write/patch-errors.ts';
+import { admitUpdate, answerAsUpdate, createInstead, requireExpectedVersion } from '../write/updated-object.ts';
 import type { Resource } from '../resource.ts';
 import { withStatusErrors } from '../storage-errors.ts';
 import {

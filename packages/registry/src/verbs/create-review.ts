@@ -1,7 +1,7 @@
 import { atOnce, type Clock } from '@cluster-apiserver/base';
 import { formatTime, type KubeObject, managedFieldsAfterUpdate, type Review } from '@cluster-apiserver/model';
 import { type AdmissionOptions, runAdmission, type Requester } from '../write/admission.ts';
-import { emptyObjectOf, withManagedFields } from './create.ts';
+import { emptyObjectOf, withManagedFields } from '../write/new-object.ts';
 import { canonical, inNamespace } from '../write/system-fields.ts';
 
 export interface ReviewOptions extends AdmissionOptions {

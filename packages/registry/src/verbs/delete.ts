@@ -20,7 +20,7 @@ import { type Call, CorruptValueError } from '@cluster-apiserver/storage';
 import { type Requester, admitDeletion } from '../write/admission.ts';
 import { deleteUnreadable } from '../write/delete-unreadable.ts';
 import type { Outcome } from '../outcome.ts';
-import { isHeld } from './replace.ts';
+import { isHeld } from '../write/updated-object.ts';
 import type { Resource } from '../resource.ts';
 import { withStatusErrors } from '../storage-errors.ts';
 import { canonical } from '../write/system-fields.ts';

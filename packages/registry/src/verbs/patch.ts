@@ -2,25 +2,21 @@ import type { Call, Steps, Work } from '@cluster-apiserver/base';
 import {
   asServed,
   asStored,
-  conflict,
   decode,
   invalid,
   invalidValue,
   type Kind,
   type KubeObject,
   notFound,
-  PatchFailedError,
-  StatusError,
-  UnkeyedEntryError,
   withExplicitReset,
   WrongTypeError,
 } from '@cluster-apiserver/model';
 import type { Outcome } from '../outcome.ts';
-import { answerAsUpdate, modifiedMessage, updateObject } from './replace.ts';
+import { answerAsUpdate, requireExpectedVersion, updateObject } from '../write/updated-object.ts';
 import type { Resource } from '../resource.ts';
-import { parseResourceVersion } from '../resource-version.ts';
 import { withStatusErrors } from '../storage-errors.ts';
 import { inNamespace, requireName, withDistinctOwners } from '../write/system-fields.ts';
+import { withPatchErrors } from '../write/patch-errors.ts';
 import type { WriteOptions } from '../write/write-options.ts';
 import { type Decision, type UpdateResult, guaranteedUpdate } from '../write/guaranteed-update.ts';
 
@@ -82,33 +78,3 @@ function* patchObject({ served }: Resource, name: string, current: Outcome, opti
 
 const toServedObject = (served: Kind, { object, revision }: Outcome): KubeObject =>
   asServed(served, { ...object, metadata: { ...object.metadata, resourceVersion: String(revision) } });
-
-/** A version in the object means: only if nobody has written since. */
-export function requireExpectedVersion(kind: Kind, next: KubeObject, current: Outcome): void {
-  const expected = parseResourceVersion(next.metadata.resourceVersion);
-  if (typeof expected === 'number' && expected !== current.revision)
-    throw conflict(kind, current.object.metadata.name ?? '', modifiedMessage);
-}
-
-/** Runs a patch so that what the object or the machine does not take leaves as the client's mistake. */
-export function* withPatchErrors<T>(change: Work<T>): Work<T> {
-  try {
-    return yield* change;
-  } catch (error) {
-    return throwAsClientError(error);
-  }
-}
-
-function throwAsClientError(cause: unknown): never {
-  if (cause instanceof PatchFailedError || cause instanceof UnkeyedEntryError)
-    throw new StatusError('Invalid', `the patch cannot be carried out: ${cause.message}`, {}, { cause });
-  // The stack or the longest string: only a client that means harm nests or doubles values that often.
-  if (cause instanceof RangeError)
-    throw new StatusError(
-      'Invalid',
-      'the patch leads to an object that is nested too deeply or too large',
-      {},
-      { cause },
-    );
-  throw cause;
-}

@@ -1,14 +1,6 @@
-import { type Call, inSpan, resultOf, throwIfAborted, trackLatency, type Work } from '@cluster-apiserver/base';
+import { type Call, inSpan, resultOf, trackLatency, type Work } from '@cluster-apiserver/base';
 import type { Admission, AdmissionContext, OperationOptions, Precondition } from '@cluster-apiserver/gates';
-import {
-  type KubeObject,
-  type ServedKind,
-  type SpokenKind,
-  StatusError,
-  type UserInfo,
-} from '@cluster-apiserver/model';
-import { PremiseBrokenError, type Revision } from '@cluster-apiserver/storage';
-import type { Resource } from '../resource.ts';
+import type { KubeObject, ServedKind, SpokenKind, UserInfo } from '@cluster-apiserver/model';
 
 /** Who sends a write, and what that has to get past. What the server does by itself has no requester. */
 export interface Requester {
@@ -130,35 +122,3 @@ const contextOf = (
   warn,
   annotate,
 });
-
-/** Each try brings what others have written in between, so this is far beyond bad luck. */
-const triesMax = 20;
-
-/** Creates an object once it is admitted, and admits it again when what that relied on is no more. */
-export async function createAdmitted(
-  resource: Resource,
-  object: KubeObject,
-  options: AdmissionOptions,
-  call: Call,
-  write: (preconditions: readonly Precondition[]) => Promise<Revision>,
-): Promise<Revision> {
-  const { name } = object.metadata;
-  for (let tries = 1; ; tries++) {
-    throwIfAborted(call);
-    const admitted = admit(resource, options, { operation: 'CREATE', name, object, oldObject: undefined });
-    const preconditions = admitted instanceof Promise ? await admitted : admitted;
-    try {
-      return await write(preconditions);
-    } catch (error) {
-      if (!(error instanceof PremiseBrokenError)) throw error;
-      if (tries === triesMax)
-        throw new StatusError(
-          'ServiceUnavailable',
-          'what the object needs is changed all the time; please try again',
-          { retryAfterSeconds: 1 },
-          { cause: error },
-        );
-      await resource.collection.reach(error.revision, call);
-    }
-  }
-}

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { callUntil, inOneStep, seededRandom, systemClock } from '@cluster-apiserver/base';
 import { badRequest, decode, type KubeObject } from '@cluster-apiserver/model';
-import { memoryStore } from '@cluster-apiserver/storage';
+import { memoryStore, type Store } from '@cluster-apiserver/storage';
 import { robotKind } from '../../test/robot-kind.ts';
 import { create, openRegistry, patch, type Registry, type Resource } from '../index.ts';
 
@@ -30,46 +30,48 @@ afterEach(() => registry.cache.close());
 
 const decisions: readonly (readonly [string, (object: KubeObject) => unknown, unknown])[] = [
   [
-    'a refusal',
+    'a rejected patch',
     () => {
       throw badRequest('no');
     },
     { code: 400 },
   ],
-  ['nothing to do', (object) => object, { created: false, removed: false }],
+  ['a patch without effect', (object) => object, { created: false, removed: false }],
 ];
 
-/** How often a patch is decided on; `meanwhile` runs after the first time. */
-async function timesDecided(
+/** How often a patch is decided on. `meanwhile` begins in the first decision and ends before the store is read. */
+async function countDecisions(
   decide: (object: KubeObject) => unknown,
-  meanwhile: () => void,
+  meanwhile: () => Promise<unknown>,
 ): Promise<[number, unknown]> {
   let times = 0;
+  let written: Promise<unknown> | undefined;
   const change = inOneStep((object: KubeObject) => {
-    if (++times === 1) meanwhile();
+    if (++times === 1) written = meanwhile();
     return decide(object);
   });
-  const result = await patch(resource, 'a', { ...options, change }, call).catch((error: unknown) => error);
+  const get: Store['get'] = async (key, call) => {
+    await written;
+    return resource.store.get(key, call);
+  };
+  const slowToRead: Resource = { ...resource, store: { ...resource.store, get } };
+  const result = await patch(slowToRead, 'a', { ...options, change }, call).catch((error: unknown) => error);
   return [times, result];
 }
 
-test.each(decisions)(
-  '%s that memory led to is decided once if that is still what is stored',
-  async (_, decide, expected) => {
-    const [times, result] = await timesDecided(decide, () => {});
-    expect(result).toMatchObject(expected as object);
-    expect(times).toBe(1);
-  },
-);
+test.each(decisions)('%s is decided once if the store holds the cached state', async (_, decide, expected) => {
+  const [times, result] = await countDecisions(decide, async () => {});
+  expect(result).toMatchObject(expected as object);
+  expect(times).toBe(1);
+});
 
-test.each(decisions)('%s is decided again on what was stored meanwhile', async (_, decide, expected) => {
-  const [times, result] = await timesDecided(decide, () => {
+test.each(decisions)('%s is decided again if the cached state is stale', async (_, decide, expected) => {
+  const [times, result] = await countDecisions(decide, () => {
     const label = inOneStep(({ metadata, ...rest }: KubeObject) => ({
       ...rest,
       metadata: { ...metadata, labels: { b: 'c' } },
     }));
-    // The store is asked for the object only after this one has written.
-    void patch(resource, 'a', { ...options, change: label }, call);
+    return patch(resource, 'a', { ...options, change: label }, call);
   });
   expect(result).toMatchObject(expected as object);
   expect(times).toBe(2);

@@ -7,12 +7,13 @@ import {
   RevisionMismatchError,
   type Stored,
 } from '@cluster-apiserver/storage';
-import { type AdmissionOptions, createAdmitted, admit } from './admission.ts';
-import { WrittenObject, type Outcome } from '../outcome.ts';
-import { placeOf, type Resource } from '../resource.ts';
+import { type Outcome, WrittenObject } from '../outcome.ts';
+import { type Place, placeOf, type Resource } from '../resource.ts';
 import { readStored, type StoredObject } from '../stored-object.ts';
+import { type AdmissionOptions, admit } from './admission.ts';
+import { createAdmitted } from './store-new-object.ts';
 
-/** What shall become of an object: written as it now is, or removed. */
+/** What to do with an object: write a new state, or remove it. */
 export type Decision =
   | { readonly write: KubeObject; readonly remove?: never }
   | { readonly remove: KubeObject; readonly write?: never };
@@ -20,105 +21,191 @@ export type Decision =
 export interface UpdateResult {
   /** What is stored now, or what was removed, at the revision of the write. */
   readonly outcome: Outcome;
-  /** When what was there before had been written; undefined when nothing was there. */
+  /** The revision of the state that was replaced; undefined if there was no object. */
   readonly over: Revision | undefined;
   readonly created: boolean;
   readonly removed: boolean;
 }
 
-/** Against another writer who always comes first. Each try costs one round trip, so this is far beyond bad luck. */
+/** Each try costs one round trip and fails only if another write came first, so this many are far beyond bad luck. */
 const triesMax = 100;
 
 /**
- * Reads, decides and writes under the condition that nobody wrote in between; decides again on what is there when
- * somebody did. `decide` must not keep anything from one call to the next.
+ * Reads an object, decides, and writes on the condition that the object has not changed since. After a conflict it
+ * decides again on the new state, so `decide` must not keep anything from one call to the next.
  *
- * The first reading is out of memory and may be a moment old. If it leads to a write, the condition of the write tells
- * whether it was. If it leads to anything else, an error or nothing to do, that only counts if it is still there.
+ * The first state comes from the watch cache and may be stale. A decision to write is safe all the same, because the
+ * write is conditional. Any other decision only counts if the store still holds the same state.
  */
 export async function guaranteedUpdate(
   resource: Resource,
-  where: { readonly namespace: string | undefined; readonly name: string },
+  target: { readonly namespace: string | undefined; readonly name: string },
   options: AdmissionOptions,
   call: Call,
   decide: (current: Current | undefined) => Work<Decision>,
 ): Promise<UpdateResult> {
-  const { store, kind, collection, clock } = resource;
-  const { history } = store;
-  const { key, itemKey } = placeOf(resource, where.namespace, where.name);
-  const remembered = collection.get(itemKey);
-  const early = remembered && !remembered.unreadable && !options.dryRun ? new Early(remembered) : undefined;
-  if (early) {
-    const write = await early.decide(() => decidedWrite(early.current));
-    const done = write && (await undefinedIfRaced(() => apply(write, early.current.revision)));
-    if (done) return done;
+  const { store, kind } = resource;
+  const place = placeOf(resource, target.namespace, target.name);
+  const update: Update = { resource, place, options, call, decide, history: store.history };
+  const early = options.dryRun ? undefined : await decideFromMemory(update);
+  if (early?.write) {
+    const result = await commitUnlessRaced(update, early.write, early.current.revision);
+    if (result) return result;
   }
-  let current = asCurrent((await store.get(key, call)).stored);
+  let current = currentOf(update, (await store.get(place.key, call)).stored);
   for (let tries = 0; tries < triesMax; tries++) {
     throwIfAborted(call);
-    const known = store.history === history ? early?.decisionOn(current) : undefined;
-    const found = decidedWrite(current, known);
-    const { decision, write } = found instanceof Promise ? await found : found;
+    const known = store.history === update.history ? stillValid(early, current) : undefined;
+    const { decision, write } = await decideOn(update, current, known);
     if (!write || options.dryRun) {
-      if (!current && decision.write)
-        await admit(resource, options, {
-          operation: 'CREATE',
-          name: where.name,
-          object: decision.write,
-          oldObject: undefined,
-        });
-      return withoutWrite(decision, current);
+      if (!current && decision.write) await admitCreate(resource, target.name, decision.write, options);
+      return unwrittenResult(decision, current);
     }
     try {
-      return await apply(write, current?.revision);
+      return await commit(update, write, current?.revision);
     } catch (error) {
       if (!isRace(error)) throw error;
-      current = asCurrent(error.current);
+      current = currentOf(update, error.current);
     }
   }
-  throw conflict(kind, where.name, `other writers came first ${triesMax} times; please try again`);
+  throw conflict(kind, target.name, `other writers came first ${triesMax} times; please try again`);
+}
 
-  function decidedWrite(over: Current | undefined, known?: Decision): DecidedWrite | Promise<DecidedWrite> {
-    const isLarge = over !== undefined && over.json.length >= largeBytesMin;
-    return perform(clock, call, stepsTo(over, known, decide), isLarge);
-  }
+/** One call of guaranteedUpdate. */
+interface Update {
+  readonly resource: Resource;
+  readonly place: Place;
+  readonly options: AdmissionOptions;
+  readonly call: Call;
+  readonly decide: (current: Current | undefined) => Work<Decision>;
+  /** The history of the store at the beginning: in another one the same revision may be that of another object. */
+  readonly history: number;
+}
 
-  function asCurrent(stored: Stored | undefined): Current | undefined {
-    return stored && new Current(readStored(kind, stored, itemKey));
-  }
+/** What was decided on the state in the watch cache. */
+interface EarlyDecision {
+  readonly current: Current;
+  readonly decision?: Decision;
+  readonly write?: Write | undefined;
+  readonly refusal?: { readonly error: unknown };
+}
 
-  async function apply({ object, bytes }: Write, over: Revision | undefined): Promise<UpdateResult> {
-    // The same revision may be that of something else by now.
-    if (store.history !== history) throw new HistoryReplacedError();
-    const revision = await written(object, bytes, over);
-    collection.wrote(revision);
-    return { outcome: new WrittenObject(object, revision, bytes), over, created: !over, removed: bytes === undefined };
-  }
-
-  function written(object: KubeObject, bytes: ByteString | undefined, over: Revision | undefined): Promise<Revision> {
-    // What is not there is not removed: whoever decides so has an answer for it.
-    if (bytes === undefined) return store.delete(key, over as Revision, call);
-    const { timeToLiveSeconds } = kind;
-    if (over !== undefined) return store.update(key, bytesOf(bytes), over, { timeToLiveSeconds, source: object }, call);
-    return createAdmitted(resource, object, options, call, (premises) =>
-      store.create(key, bytesOf(bytes), { timeToLiveSeconds, source: object, premises }, call),
-    );
+async function decideFromMemory(update: Update): Promise<EarlyDecision | undefined> {
+  const cached = update.resource.collection.get(update.place.itemKey);
+  if (!cached || cached.unreadable) return undefined;
+  const current = new Current(cached);
+  try {
+    return { current, ...(await decideOn(update, current)) };
+  } catch (error) {
+    return { current, refusal: { error } };
   }
 }
 
-function* stepsTo(
-  over: Current | undefined,
+/** An early decision that led to no write and holds for the stored state. Throws the refusal that holds for it. */
+function stillValid(early: EarlyDecision | undefined, stored: Current | undefined): Decision | undefined {
+  if (!early || stored?.revision !== early.current.revision) return undefined;
+  if (early.refusal) throw early.refusal.error;
+  return early.write ? undefined : early.decision;
+}
+
+interface DecidedWrite {
+  readonly decision: Decision;
+  readonly write: Write | undefined;
+}
+
+function decideOn(
+  { resource, call, decide }: Update,
+  current: Current | undefined,
+  known?: Decision,
+): DecidedWrite | Promise<DecidedWrite> {
+  const isLarge = current !== undefined && current.json.length >= largeBytesMin;
+  return perform(resource.clock, call, decisionSteps(current, known, decide), isLarge);
+}
+
+function* decisionSteps(
+  current: Current | undefined,
   known: Decision | undefined,
-  decide: (current: Current | undefined) => Work<Decision>,
+  decide: Update['decide'],
 ): Work<DecidedWrite> {
-  over?.read();
+  current?.read();
   yield;
-  const decision = known ?? (yield* decide(over));
+  const decision = known ?? (yield* decide(current));
   yield;
-  return { decision, write: writeOf(decision, over) };
+  return { decision, write: writeOf(decision, current) };
 }
 
-/** What is there as a decision sees it: parsed when it is looked into, once, and shared by all who look. */
+interface Write {
+  readonly object: KubeObject;
+  /** Undefined to remove the object. */
+  readonly bytes: ByteString | undefined;
+}
+
+/** Undefined if nothing would change: such a write would wake every watcher for nothing. */
+function writeOf(decision: Decision, current: Current | undefined): Write | undefined {
+  if (decision.remove) return { object: decision.remove, bytes: undefined };
+  const object = decision.write;
+  const fresh = current && !current.stored.stale;
+  if (fresh && object === current.object) return undefined;
+  const bytes = encodeStored(object);
+  return fresh && current.stored.storedForm === bytes ? undefined : { object, bytes };
+}
+
+async function commit(update: Update, { object, bytes }: Write, over: Revision | undefined): Promise<UpdateResult> {
+  const { resource, history } = update;
+  if (resource.store.history !== history) throw new HistoryReplacedError();
+  const revision = await store(update, object, bytes, over);
+  return { outcome: new WrittenObject(object, revision, bytes), over, created: !over, removed: bytes === undefined };
+}
+
+async function store(
+  { resource, place: { key }, options, call }: Update,
+  object: KubeObject,
+  bytes: ByteString | undefined,
+  over: Revision | undefined,
+): Promise<Revision> {
+  const { store, kind, collection } = resource;
+  if (over === undefined && bytes !== undefined) return createAdmitted(resource, key, object, bytes, options, call);
+  const { timeToLiveSeconds } = kind;
+  const expected = over as Revision; // no verb decides to remove an absent object
+  const revision =
+    bytes === undefined
+      ? await store.delete(key, expected, call)
+      : await store.update(key, bytesOf(bytes), expected, { timeToLiveSeconds, source: object }, call);
+  collection.wrote(revision);
+  return revision;
+}
+
+async function commitUnlessRaced(update: Update, write: Write, over: Revision): Promise<UpdateResult | undefined> {
+  try {
+    return await commit(update, write, over);
+  } catch (error) {
+    if (isRace(error)) return undefined;
+    throw error;
+  }
+}
+
+const isRace = (error: unknown): error is KeyExistsError | RevisionMismatchError =>
+  error instanceof KeyExistsError || error instanceof RevisionMismatchError;
+
+/** A create that is not written, such as in a dry run, is admitted all the same. */
+const admitCreate = async (
+  resource: Resource,
+  name: string,
+  object: KubeObject,
+  options: AdmissionOptions,
+): Promise<unknown> => admit(resource, options, { operation: 'CREATE', name, object, oldObject: undefined });
+
+const unwrittenResult = ({ write, remove }: Decision, over: Current | undefined): UpdateResult => ({
+  outcome: new WrittenObject(write ?? remove, over?.revision),
+  over: over?.revision,
+  created: over === undefined,
+  removed: remove !== undefined,
+});
+
+const currentOf = ({ resource, place }: Update, stored: Stored | undefined): Current | undefined =>
+  stored && new Current(readStored(resource.kind, stored, place.itemKey));
+
+/** The present state as decisions see it. It is parsed once, when it is first needed. */
 class Current implements Outcome {
   readonly stored: StoredObject;
   #object: KubeObject | undefined;
@@ -144,74 +231,3 @@ class Current implements Outcome {
     this.#object ??= this.stored.object;
   }
 }
-
-/** What was decided on what memory held. */
-class Early {
-  readonly current: Current;
-  #decision: Decision | undefined;
-  #refusal: { readonly error: unknown } | undefined;
-
-  constructor(remembered: StoredObject) {
-    this.current = new Current(remembered);
-  }
-
-  /** The write that it leads to, if it leads to one. */
-  async decide(decide: () => DecidedWrite | Promise<DecidedWrite>): Promise<Write | undefined> {
-    try {
-      const found = decide();
-      const { decision, write } = found instanceof Promise ? await found : found;
-      if (!write) this.#decision = decision;
-      return write;
-    } catch (error) {
-      this.#refusal = { error };
-      return undefined;
-    }
-  }
-
-  /** The decision if it led to no write and holds for what is stored, or throws the refusal that does. */
-  decisionOn(stored: Current | undefined): Decision | undefined {
-    if (stored?.revision !== this.current.revision) return undefined;
-    if (this.#refusal) throw this.#refusal.error;
-    return this.#decision;
-  }
-}
-
-interface DecidedWrite {
-  readonly decision: Decision;
-  readonly write: Write | undefined;
-}
-
-interface Write {
-  readonly object: KubeObject;
-  /** Undefined to remove what is there. */
-  readonly bytes: ByteString | undefined;
-}
-
-/** Undefined for a write of what is there already, which would wake every watcher for nothing. */
-function writeOf(decision: Decision, over: Current | undefined): Write | undefined {
-  if (decision.remove) return { object: decision.remove, bytes: undefined };
-  const object = decision.write;
-  const fresh = over && !over.stored.stale;
-  if (fresh && object === over.object) return undefined;
-  const bytes = encodeStored(object);
-  return fresh && over.stored.storedForm === bytes ? undefined : { object, bytes };
-}
-
-const withoutWrite = ({ write, remove }: Decision, over: Current | undefined): UpdateResult => ({
-  outcome: new WrittenObject(write ?? remove, over?.revision),
-  over: over?.revision,
-  created: over === undefined,
-  removed: remove !== undefined,
-});
-
-async function undefinedIfRaced(apply: () => Promise<UpdateResult>): Promise<UpdateResult | undefined> {
-  try {
-    return await apply();
-  } catch (error) {
-    if (isRace(error)) return undefined;
-    throw error;
-  }
-}
-
-const isRace = (error: unknown): error is KeyExistsError | RevisionMismatchError =>
-  error instanceof KeyExistsError || error instanceof RevisionMismatchError;

@@ -1,0 +1,129 @@
+/** Computing, admitting and validating the object that an update stores. */
+import { resultOf, type Work } from '@cluster-apiserver/base';
+import {
+  boundTo,
+  conflict,
+  formatTime,
+  invalid,
+  type Kind,
+  type KubeObject,
+  managedFieldsAfterUpdate,
+  requireBoundedValues,
+  sameJson,
+  sameOwnership,
+  validateObjectMeta,
+  validateObjectMetaUpdate,
+} from '@cluster-apiserver/model';
+import { WrittenObject, type Outcome } from '../outcome.ts';
+import type { Resource } from '../resource.ts';
+import { parseResourceVersion } from '../resource-version.ts';
+import { admit, mutate } from './admission.ts';
+import type { Decision, UpdateResult } from './guaranteed-update.ts';
+import {
+  completeMutated,
+  errorKindOf,
+  mutateNewObject,
+  requireBoundedLabels,
+  validateNewObject,
+  withManagedFields,
+} from './new-object.ts';
+import { canonical, requireName, withIdentityOf } from './system-fields.ts';
+import type { WriteOptions } from './write-options.ts';
+
+/** An update that removed the object answers like any update: with the state that was asked for, not with a deletion. */
+export const answerAsUpdate = (written: UpdateResult): UpdateResult =>
+  written.removed ? { ...written, outcome: new WrittenObject(written.outcome.object, written.over) } : written;
+
+/** Decides that PUT or apply creates an absent object, which needs the right to create, too. */
+export function* createInstead(resource: Resource, fresh: KubeObject, options: WriteOptions): Work<Decision> {
+  const draft = yield* mutateNewObject(resource, fresh, options);
+  // The path determines the key, so admission must not change the name.
+  requireName(draft, fresh.metadata.name ?? '');
+  const object = yield* validateNewObject(resource, draft, options);
+  yield* resultOf(options.requester?.authorizeCreate());
+  return { write: object };
+}
+
+export const modifiedMessage =
+  'the object has been modified; please apply your changes to the latest version and try again';
+
+/** What becomes of an object when `next` takes the place of what is stored. */
+export function* updateObject(
+  resource: Resource,
+  incoming: KubeObject,
+  current: Outcome,
+  options: WriteOptions,
+): Work<Decision> {
+  const { kind, served, clock } = resource;
+  requireBoundedLabels(kind, incoming);
+  const { manager, part } = options;
+  const writer = { manager, apiVersion: served.apiVersion, subresource: part?.name, time: formatTime(clock.now()) };
+  const bound = boundTo(kind, part, incoming, current.object);
+  const next = kind.defaults?.(bound) ?? bound;
+  const managedFields = yield* managedFieldsAfterUpdate(kind.schema, current.object, next, writer);
+  return yield* admitUpdate(resource, withManagedFields(next, managedFields), current, options);
+}
+
+/** The same for an object whose fields have their owners already. */
+export function* admitUpdate(
+  resource: Resource,
+  owned: KubeObject,
+  current: Outcome,
+  options: WriteOptions,
+): Work<Decision> {
+  const live = current.object;
+  const write = { operation: 'UPDATE', name: live.metadata.name, oldObject: live } as const;
+  const asked = withIdentityOf(live, owned);
+  const wanted = yield* resultOf(mutate(resource, options, { ...write, object: asked }));
+  const object = wanted === asked ? asked : yield* completeMutated(resource, wanted, asked, options, true);
+  yield;
+  const decision = yield* validateUpdate(resource, object, live, options);
+  yield* resultOf(admit(resource, options, { ...write, object: decision.write ?? decision.remove }));
+  return decision;
+}
+
+/** Throws an answer that says all that is wrong with it; the last finalizer's removal removes it. */
+function* validateUpdate(
+  { kind }: Resource,
+  next: KubeObject,
+  live: KubeObject,
+  options: WriteOptions,
+): Work<Decision> {
+  const written = canonical(kind, kind.prepare?.(next, live) ?? next);
+  yield;
+  const object = keepTimesIfUnchanged(live, written);
+  yield;
+  requireBoundedValues(object);
+  const immutable = validateObjectMetaUpdate(object, live);
+  const errors = [
+    ...validateObjectMeta(object.metadata, kind),
+    // Twice, as kube-apiserver reports them: by the rules of all objects, and by those of the kind.
+    ...immutable,
+    ...immutable,
+    ...(kind.validate?.(object, live) ?? []),
+    ...(kind.validateInSteps ? yield* kind.validateInSteps(object, live) : []),
+  ];
+  if (errors.length > 0) throw invalid(errorKindOf(kind), object.metadata.name ?? '', errors);
+  for (const warning of kind.warnings?.(object, live) ?? []) options.warn(warning);
+  yield;
+  const released = live.metadata.deletionTimestamp !== undefined && !isHeld(kind, object);
+  return released ? { remove: object } : { write: object };
+}
+
+/** Whether there is still something that a deletion has to wait for. */
+export const isHeld = (kind: Kind, object: KubeObject): boolean =>
+  (object.metadata.finalizers ?? []).length > 0 || (kind.deletion?.isHeld(object) ?? false);
+
+/** A write that changes nothing but the time of an entry in managedFields is no change. */
+function keepTimesIfUnchanged(live: KubeObject, next: KubeObject): KubeObject {
+  const [before, after] = [live.metadata.managedFields, next.metadata.managedFields];
+  const same = sameJson(withManagedFields(live, undefined), withManagedFields(next, undefined));
+  return same && sameOwnership(before, after) ? live : next;
+}
+
+/** A version in the object means: only if nobody has written since. */
+export function requireExpectedVersion(kind: Kind, next: KubeObject, current: Outcome): void {
+  const expected = parseResourceVersion(next.metadata.resourceVersion);
+  if (typeof expected === 'number' && expected !== current.revision)
+    throw conflict(kind, current.object.metadata.name ?? '', modifiedMessage);
+}
