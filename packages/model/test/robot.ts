@@ -1,5 +1,5 @@
-import { defineKind } from '../src/kind.ts';
-import type { KubeObject } from '../src/object.ts';
+import { defineKind } from '../src/kind/kind.ts';
+import type { KubeObject } from '../src/kind/object.ts';
 import { objectReference } from '../src/schema/common.ts';
 import { decode } from '../src/schema/decode.ts';
 import { boolean, field, list, object, string } from '../src/schema/schema.ts';

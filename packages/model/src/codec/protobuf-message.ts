@@ -1,8 +1,8 @@
 import { invariant, setOwn } from '@cluster-apiserver/base';
 import { type Integer, isRawNumber, rawNumber } from '../schema/decode.ts';
 import type { Field, ListSchema, MapSchema, ObjectSchema, Schema } from '../schema/schema.ts';
-import { parseJson } from './json.ts';
-import { type JsonBounds, scanJson, storedBounds, TooManyValuesError } from './json-scan.ts';
+import { parseJson } from '../json/json.ts';
+import { type JsonBounds, scanJson, storedBounds, TooManyValuesError } from '../json/json-scan.ts';
 import {
   delimited,
   encodedBy,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { objectMeta, typeMeta } from '../schema/common.ts';
 import { any, boolean, field, int32, list, microTime, object, string, stringMap, time } from '../schema/schema.ts';
-import { MalformedTextError } from './json.ts';
+import { MalformedTextError } from '../json/json.ts';
 import { encodeProtobuf, parseProtobuf, watchFrame } from './protobuf.ts';
 import { decodeMessage, encodeMessage } from './protobuf-message.ts';
 

@@ -1,6 +1,6 @@
 import type { ObjectSchema } from '../schema/schema.ts';
-import { MalformedTextError, type Parsed } from './json.ts';
-import { clientBounds, TooManyValuesError } from './json-scan.ts';
+import { MalformedTextError, type Parsed } from '../json/json.ts';
+import { clientBounds, TooManyValuesError } from '../json/json-scan.ts';
 import { decodeMessage, encodeMessage } from './protobuf-message.ts';
 import { delimited, encodedBy, nested, readMessage, readNested, requireType, tagged } from './protobuf-wire.ts';
 

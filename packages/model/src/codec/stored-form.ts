@@ -1,5 +1,5 @@
-import type { KubeObject } from '../object.ts';
-import { parseStoredJson } from './json.ts';
+import type { KubeObject } from '../kind/object.ts';
+import { parseStoredJson } from '../json/json.ts';
 
 /**
  * Bytes as a string with one character for each byte. Such strings are what the many objects in memory are kept in:

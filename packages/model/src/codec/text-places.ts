@@ -1,5 +1,5 @@
 import { type Event, EVENT_ID, getScalarValue, parseEvents, SCALAR_STYLE, type ScalarEvent } from 'js-yaml';
-import { nestingMax } from './json-scan.ts';
+import { nestingMax } from '../json/json-scan.ts';
 
 /** A place of a text, as editors count: from one. */
 export interface Place {

@@ -4,7 +4,16 @@
  * of the event loop. Below a certain depth a value stands in one line, as JSON, which is YAML too: indentation alone
  * would make a deeply nested value larger than any bound.
  */
-import { closeBrace, closeBracket, colon, comma, endOfToken, openBrace, openBracket, quote } from './json-tokens.ts';
+import {
+  closeBrace,
+  closeBracket,
+  colon,
+  comma,
+  endOfToken,
+  openBrace,
+  openBracket,
+  quote,
+} from '../json/json-tokens.ts';
 
 const blockDepthMax = 20;
 /** Readers need not look further ahead for the colon behind a key. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { MalformedTextError } from './json.ts';
+import { MalformedTextError } from '../json/json.ts';
 import { parseYaml, YamlTooLargeError, yamlBytesMax } from './yaml.ts';
 import { formatYaml } from './yaml-format.ts';
 

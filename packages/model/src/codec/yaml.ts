@@ -9,8 +9,8 @@ import {
   YAMLException,
 } from 'js-yaml';
 import { isRawNumber, rawNumber } from '../schema/decode.ts';
-import { NestedTooDeepError, nestingMax } from './json-scan.ts';
-import { MalformedTextError, type Parsed, type TextFault, parseJson } from './json.ts';
+import { NestedTooDeepError, nestingMax } from '../json/json-scan.ts';
+import { MalformedTextError, type Parsed, type TextFault, parseJson } from '../json/json.ts';
 
 /**
  * YAML as the API's clients write it: version 1.1, as kubectl and its libraries read it (`yes` is true, `<<` merges).

@@ -4,7 +4,7 @@ import { atOnce, type Random, seededRandom } from '@cluster-apiserver/base';
 import { repetitions } from '../../../base/test/soak.ts';
 import { patchedByModel } from '../../test/json-patch-model.ts';
 import { oneOf, patienceMs, randomMap, randomName, randomValue } from '../../test/random-json.ts';
-import { parseJson } from '../codec/json.ts';
+import { parseJson } from '../json/json.ts';
 import { PatchFailedError, PatchFormError, TooManyOperationsError } from './errors.ts';
 import { patchedByOperations, readJsonPatch } from './json-patch.ts';
 

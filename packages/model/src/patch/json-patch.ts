@@ -1,8 +1,8 @@
 import { getOwn, setOwn, type Steps } from '@cluster-apiserver/base';
-import { jsonValuesMax, nestingMax } from '../codec/json-scan.ts';
+import { jsonValuesMax, nestingMax } from '../json/json-scan.ts';
 import { isRawNumber } from '../schema/decode.ts';
 import { PatchFailedError, PatchFormError, PatchTestFailedError, TooManyOperationsError } from './errors.ts';
-import { sameJson } from './same-json.ts';
+import { sameJson } from '../json/same-json.ts';
 
 /**
  * JSON patch (RFC 6902): a list of operations, all of which happen or none. An absent member reads as null, as it does

@@ -1,5 +1,5 @@
 import { getOwn } from '@cluster-apiserver/base';
-import type { Kind } from '../kind.ts';
+import type { Kind } from '../kind/kind.ts';
 import { SelectorSyntaxError } from './label-selector.ts';
 
 /** A parsed field selector: every term must hold. */

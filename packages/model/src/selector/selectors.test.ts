@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { defineKind } from '../kind.ts';
-import type { KubeObject } from '../object.ts';
+import { defineKind } from '../kind/kind.ts';
+import type { KubeObject } from '../kind/object.ts';
 import { pathSegmentNames } from '../validation/names.ts';
 import { fieldMatcher, parseFieldSelector } from './field-selector.ts';
 import { labelMatcher, parseLabelSelector, SelectorSyntaxError } from './label-selector.ts';

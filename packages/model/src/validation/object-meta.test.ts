@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { fieldErrorsMax, invalidValue } from '../field-error.ts';
-import type { KubeObject, ObjectMeta } from '../object.ts';
+import type { KubeObject, ObjectMeta } from '../kind/object.ts';
 import { rawNumber } from '../schema/decode.ts';
 import { invalid } from '../status.ts';
 import { subdomainNames } from './names.ts';

@@ -9,7 +9,7 @@ import {
   tooMany,
   tooManyCharacters,
 } from '../field-error.ts';
-import type { KubeObject, ManagedFieldsEntry, ObjectMeta, OwnerReference } from '../object.ts';
+import type { KubeObject, ManagedFieldsEntry, ObjectMeta, OwnerReference } from '../kind/object.ts';
 import { type Integer, numberOf } from '../schema/decode.ts';
 import { dnsLabel, labelValueRule, type NameRules, qualifiedName } from './names.ts';
 

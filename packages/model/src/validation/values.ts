@@ -1,4 +1,4 @@
-import { jsonValuesMax } from '../codec/json-scan.ts';
+import { jsonValuesMax } from '../json/json-scan.ts';
 import { StatusError } from '../status.ts';
 
 /** Throws an answer when an object has grown, patch by patch, beyond what a client may send at once. */

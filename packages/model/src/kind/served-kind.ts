@@ -1,5 +1,5 @@
 import type { KubeObject } from './object.ts';
-import type { GroupVersionKind, ObjectSchema } from './schema/schema.ts';
+import type { GroupVersionKind, ObjectSchema } from '../schema/schema.ts';
 import type { Column } from './table/column.ts';
 
 /** What has to be known of a kind to read one of its objects, and to write it in every form. */

@@ -1,5 +1,5 @@
 import type { Steps } from '@cluster-apiserver/base';
-import type { KubeObject } from '../object.ts';
+import type { KubeObject } from '../kind/object.ts';
 import { PatchFormError } from '../patch/errors.ts';
 import { WrongTypeError } from '../schema/decode.ts';
 import type { ObjectSchema } from '../schema/schema.ts';

@@ -1,4 +1,4 @@
-import type { Integer } from './schema/decode.ts';
+import type { Integer } from '../schema/decode.ts';
 
 /** Objects as they are inside the server: canonical values of their kind's schema (see schema/decode.ts). */
 

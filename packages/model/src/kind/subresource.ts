@@ -1,4 +1,4 @@
-import { type AnsweredForm, answeredKind } from './answered-kind.ts';
+import { type AnsweredForm, answeredKind } from './unstored-kind.ts';
 import type { KubeObject } from './object.ts';
 import type { SpokenKind } from './served-kind.ts';
 

@@ -1,5 +1,5 @@
 import type { Steps } from '@cluster-apiserver/base';
-import type { KubeObject, ManagedFieldsEntry } from '../object.ts';
+import type { KubeObject, ManagedFieldsEntry } from '../kind/object.ts';
 import type { ObjectSchema } from '../schema/schema.ts';
 import {
   emptySet,

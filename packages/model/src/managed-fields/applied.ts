@@ -1,4 +1,4 @@
-import type { KubeObject } from '../object.ts';
+import type { KubeObject } from '../kind/object.ts';
 import { PatchFormError } from '../patch/errors.ts';
 import { decode } from '../schema/decode.ts';
 import type { ListSchema, ObjectSchema, Schema } from '../schema/schema.ts';

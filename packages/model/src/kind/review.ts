@@ -1,6 +1,6 @@
 import type { Call } from '@cluster-apiserver/base';
-import type { UserInfo } from './access.ts';
-import { type AnsweredForm, answeredKind } from './answered-kind.ts';
+import type { UserInfo } from '../access.ts';
+import { type AnsweredForm, answeredKind } from './unstored-kind.ts';
 import type { KubeObject } from './object.ts';
 import type { ServedKind } from './served-kind.ts';
 

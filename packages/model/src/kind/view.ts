@@ -1,7 +1,7 @@
 import { defineKind, type Kind, type KindForm } from './kind.ts';
 import type { KubeObject } from './object.ts';
-import { decode } from './schema/decode.ts';
-import type { FieldForm } from './schema/schema.ts';
+import { decode } from '../schema/decode.ts';
+import type { FieldForm } from '../schema/schema.ts';
 
 /**
  * A second form of a kind, in another group or version: the same stored objects, with other names for some of their

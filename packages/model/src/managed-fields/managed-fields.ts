@@ -1,7 +1,7 @@
 import type { Steps } from '@cluster-apiserver/base';
 import { invalidValue } from '../field-error.ts';
-import type { KubeObject, ManagedFieldsEntry } from '../object.ts';
-import { sameJson } from '../patch/same-json.ts';
+import type { KubeObject, ManagedFieldsEntry } from '../kind/object.ts';
+import { sameJson } from '../json/same-json.ts';
 import type { ObjectSchema } from '../schema/schema.ts';
 import { invalid } from '../status.ts';
 import { compare, UnkeyedEntryError } from './compare.ts';

@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
 import { defineKind } from '../kind.ts';
 import type { KubeObject } from '../object.ts';
-import { field, int32 } from '../schema/schema.ts';
-import { subdomainNames } from '../validation/names.ts';
+import { field, int32 } from '../../schema/schema.ts';
+import { subdomainNames } from '../../validation/names.ts';
 import { type Column, createdAtColumn, nameColumn } from './column.ts';
 import { partialObjectMetadata, partialObjectMetadataList } from './partial-metadata.ts';
 import { tableOf, type TableOptions } from './table.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { atOnce } from '@cluster-apiserver/base';
 import { emptyRobot, robot, robotKind } from '../../test/robot.ts';
-import type { KubeObject, ManagedFieldsEntry } from '../object.ts';
+import type { KubeObject, ManagedFieldsEntry } from '../kind/object.ts';
 import { managedFieldsAfterUpdate } from './managed-fields.ts';
 
 let clock = 0;

@@ -1,6 +1,6 @@
-import { objectMeta, typeMeta } from './schema/common.ts';
-import { publicationOf } from './schema/publication.ts';
-import { type FieldForm, field, type GroupVersionKind, object } from './schema/schema.ts';
+import { objectMeta, typeMeta } from '../schema/common.ts';
+import { publicationOf } from '../schema/publication.ts';
+import { type FieldForm, field, type GroupVersionKind, object } from '../schema/schema.ts';
 import type { SpokenKind } from './served-kind.ts';
 
 /** A kind whose objects are sent, answered and never stored, by its form. */

@@ -5,7 +5,7 @@ import { repetitions } from '../../../base/test/soak.ts';
 import { applyToModel, type Model, updateModel, type Wanted } from '../../test/ownership-model.ts';
 import { oneOf, patienceMs } from '../../test/random-json.ts';
 import { emptyRobot, robot, robotKind } from '../../test/robot.ts';
-import type { KubeObject } from '../object.ts';
+import type { KubeObject } from '../kind/object.ts';
 import { PatchFormError } from '../patch/errors.ts';
 import { WrongTypeError } from '../schema/decode.ts';
 import { readApplied } from './applied.ts';

@@ -1,4 +1,4 @@
-import { sameJson } from '../patch/same-json.ts';
+import { sameJson } from '../json/same-json.ts';
 import type { ListSchema, ObjectSchema, Schema } from '../schema/schema.ts';
 import { emptySet, type FieldSet, fieldStep, keyStep, leaf as place, valueStep } from './field-set.ts';
 

@@ -1,14 +1,14 @@
 import type { Steps } from '@cluster-apiserver/base';
 import { isOfKubernetes } from './kubernetes-groups.ts';
-import type { FieldError } from './field-error.ts';
+import type { FieldError } from '../field-error.ts';
 import type { KubeObject } from './object.ts';
-import { listMeta, objectMeta, typeMeta } from './schema/common.ts';
-import { publicationOf } from './schema/publication.ts';
-import { type FieldForm, field, fieldNames, list, type ObjectSchema, object } from './schema/schema.ts';
+import { listMeta, objectMeta, typeMeta } from '../schema/common.ts';
+import { publicationOf } from '../schema/publication.ts';
+import { type FieldForm, field, fieldNames, list, type ObjectSchema, object } from '../schema/schema.ts';
 import type { ServedKind } from './served-kind.ts';
 import type { Subresource } from './subresource.ts';
 import { type Column, plainColumns } from './table/column.ts';
-import type { NameRules } from './validation/names.ts';
+import type { NameRules } from '../validation/names.ts';
 import type { View } from './view.ts';
 
 /**

@@ -1,8 +1,8 @@
-import { storedBounds } from './json-scan.ts';
-import type { Kind } from '../kind.ts';
-import type { KubeObject } from '../object.ts';
+import { storedBounds } from '../json/json-scan.ts';
+import type { Kind } from '../kind/kind.ts';
+import type { KubeObject } from '../kind/object.ts';
 import { decode } from '../schema/decode.ts';
-import { parseStoredJson } from './json.ts';
+import { parseStoredJson } from '../json/json.ts';
 import { isProtobuf, parseProtobuf } from './protobuf.ts';
 import { bytesOf, encodeStored, typePrefix } from './stored-form.ts';
 

@@ -1,6 +1,6 @@
 import type { Steps } from '@cluster-apiserver/base';
 import { fieldErrorsMax } from '../field-error.ts';
-import type { KubeObject } from '../object.ts';
+import type { KubeObject } from '../kind/object.ts';
 import type { ObjectSchema } from '../schema/schema.ts';
 import type { Applied } from './applied.ts';
 import { type Comparison, compare } from './compare.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { atOnce } from '@cluster-apiserver/base';
 import { emptyRobot, robot, robotKind } from '../../test/robot.ts';
-import type { KubeObject } from '../object.ts';
+import type { KubeObject } from '../kind/object.ts';
 import { readApplied } from './applied.ts';
 import { ApplyConflictError, conflictCauses } from './apply.ts';
 import { applyAsKubectlDid } from './last-applied.ts';

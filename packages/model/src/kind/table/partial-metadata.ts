@@ -1,6 +1,6 @@
 import type { KubeObject, ObjectMeta } from '../object.ts';
-import { listMeta, objectMeta, typeMeta } from '../schema/common.ts';
-import { field, list, object } from '../schema/schema.ts';
+import { listMeta, objectMeta, typeMeta } from '../../schema/common.ts';
+import { field, list, object } from '../../schema/schema.ts';
 
 /** The versions of `meta.k8s.io` in which tables and partial objects can be asked for. */
 export type MetaVersion = 'v1' | 'v1beta1';
