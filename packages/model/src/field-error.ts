@@ -1,5 +1,5 @@
 import { setOwn } from '@cluster-apiserver/base';
-import { isRawNumber } from './schema/decode.ts';
+import { isRawNumber } from './json/raw-number.ts';
 
 /** One thing wrong with one field. Validation gathers all of them; `invalid` in status.ts makes an answer. */
 export interface FieldError {

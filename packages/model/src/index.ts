@@ -63,7 +63,7 @@ export {
   type Writer,
 } from './managed-fields/managed-fields.ts';
 export { withoutManagedFields } from './managed-fields/ownership.ts';
-export { defineKind, type Kind, type Part, type Verb } from './kind/kind.ts';
+export { defineKind, type Kind, type ObjectOf, type Part, type Verb } from './kind/kind.ts';
 export { boundTo, writableOf, partOf } from './kind/part.ts';
 export { PatchFailedError, PatchFormError, PatchTestFailedError, TooManyOperationsError } from './patch/errors.ts';
 export { type JsonPatch, patchedByOperations, readJsonPatch } from './patch/json-patch.ts';
@@ -81,14 +81,21 @@ export {
   statusSchema,
   watchEvent,
 } from './schema/common.ts';
-export { decode, type Integer, isRawNumber, numberOf, rawNumber, WrongTypeError } from './schema/decode.ts';
+export { type Integer, isRawNumber, numberOf, rawNumber } from './json/raw-number.ts';
+export { decode, WrongTypeError } from './schema/decode.ts';
 export { definitions, type Dialect, type JsonSchema, jsonSchema } from './schema/json-schema.ts';
 export { publicationOf, sharedPublication } from './schema/publication.ts';
 export {
   boolean,
   bytes,
   type Field,
+  type FieldDeclarations,
   field,
+  type FieldValues,
+  jsonField,
+  map,
+  withNumber,
+  type ValueOf,
   type GroupVersionKind,
   int32,
   int64,

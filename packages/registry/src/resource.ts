@@ -82,7 +82,7 @@ export function openRegistry(options: RegistryOptions): Registry {
 function viewResourcesOf(kind: Kind, resources: readonly Resource[]): Resource[] {
   const { view } = kind;
   return view
-    ? resources.filter((one) => one.kind === view.of).map((seen) => ({ ...seen, kind: view.behind, served: kind }))
+    ? resources.filter((one) => one.kind === view.of).map((seen) => ({ ...seen, kind: view.rules, served: kind }))
     : [];
 }
 

@@ -4,7 +4,7 @@
  */
 import { type Clock, perform, type Random } from '@cluster-apiserver/base';
 import type { ValidatingAdmissionPolicy } from '@cluster-apiserver/kinds';
-import type { ServedKind } from '@cluster-apiserver/model';
+import { numberOf, type ServedKind } from '@cluster-apiserver/model';
 import type { CachedObject, Resource } from '@cluster-apiserver/registry';
 import { type ItemChange, textOfKey } from '@cluster-apiserver/storage';
 import { followAndSync } from '../follow-and-sync.ts';
@@ -50,8 +50,8 @@ export async function checkPolicyTypes(options: PolicyTypeCheckOptions): Promise
     const stored = readable(policies.collection.get(key));
     if (!stored) return;
     const policy = stored.object as ValidatingAdmissionPolicy; // decoded by the schema of its kind
-    const generation = Number(policy.metadata.generation ?? 0);
-    if (generation <= (policy.status.observedGeneration ?? 0)) return;
+    const generation = numberOf(policy.metadata.generation ?? 0);
+    if (generation <= numberOf(policy.status.observedGeneration ?? 0)) return;
     const warnings = await perform(clock, call(), checkTypes(policy, served), true);
     await writeTypeChecking(policies, stored, { generation, warnings }, call());
     report({ type: 'checked', policy: stored.name, warnings: warnings.length });

@@ -6,7 +6,7 @@ import { kinds } from '../index.ts';
 
 const served = kinds({ eventLifetimeSeconds: 3600 });
 const view = served.find(({ apiVersion }) => apiVersion === 'events.k8s.io/v1')?.view;
-const { fromStored, toStored, behind, of } = view as NonNullable<typeof view>;
+const { fromStored, toStored, rules, of } = view as NonNullable<typeof view>;
 
 const good = {
   metadata: { name: 'a', namespace: 'n' },
@@ -21,7 +21,7 @@ const good = {
 };
 const event = (changes: object): KubeObject => toStored({ ...good, ...changes });
 const faults = (changes: object, current?: KubeObject): string[] => [
-  ...new Set((behind.validate?.(event(changes), current) ?? []).map(({ field, reason }) => `${field} ${reason}`)),
+  ...new Set((rules.validate?.(event(changes), current) ?? []).map(({ field, reason }) => `${field} ${reason}`)),
 ];
 const series = (count: number, lastObservedTime: string | null = good.eventTime) => ({
   series: { count, lastObservedTime },

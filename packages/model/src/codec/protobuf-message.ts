@@ -1,5 +1,7 @@
+import type { JsonObject } from '../json/json-object.ts';
 import { invariant, setOwn } from '@cluster-apiserver/base';
-import { type Integer, isRawNumber, rawNumber } from '../schema/decode.ts';
+import { type Integer, isRawNumber, rawNumber } from '../json/raw-number.ts';
+import { zero } from '../schema/decode.ts';
 import type { Field, ListSchema, MapSchema, ObjectSchema, Schema } from '../schema/schema.ts';
 import { parseJson } from '../json/json.ts';
 import { type JsonBounds, scanJson, storedBounds, TooManyValuesError } from '../json/json-scan.ts';
@@ -23,7 +25,7 @@ import {
  * the value that the same object has as parsed JSON, so it is decoded, checked and made canonical like any other.
  */
 export const encodeMessage = (schema: ObjectSchema, value: object): Uint8Array =>
-  encodedBy((to) => writeObject(to, schema, value as Values));
+  encodedBy((to) => writeObject(to, schema, value as JsonObject));
 
 /** Entries of a list or map that are written in one step. */
 const stepEntries = 256;
@@ -42,7 +44,7 @@ export function* messageParts(
   const parts: Uint8Array[] = [];
   for (const field of schema.fields.values()) {
     const { number, schema: held } = field;
-    const given = (value as Values)[field.name];
+    const given = (value as JsonObject)[field.name];
     if (number === undefined || given === undefined || given === null) continue;
     if (held.type === 'object' && levels > 0) {
       parts.push(...delimitedParts(number, yield* messageParts(held, given, levels - 1)));
@@ -55,7 +57,7 @@ export function* messageParts(
       }
     } else if (held.type === 'map') {
       for (const some of inBatches(Object.keys(given))) {
-        parts.push(encodedBy((to) => writeEntries(to, number, held, given as Values, some)));
+        parts.push(encodedBy((to) => writeEntries(to, number, held, given as JsonObject, some)));
         yield;
       }
     } else if (held.type === 'any') {
@@ -113,7 +115,7 @@ function* jsonTexts(value: unknown, levels: number): Generator<string> {
   for (const [at, key] of keys.entries()) {
     const name = isList ? '' : `${JSON.stringify(key)}:`;
     yield `${at === 0 ? '' : ','}${name}`;
-    yield* jsonTexts((value as Values)[key], levels - 1);
+    yield* jsonTexts((value as JsonObject)[key], levels - 1);
   }
   yield isList ? ']' : '}';
 }
@@ -140,39 +142,42 @@ function spend(budget: Budget, values: number): void {
   if (budget.left < 0) throw new TooManyValuesError(budget.bounds.valuesMax);
 }
 
-type Values = Readonly<Record<string, unknown>>;
-
-function writeObject(to: ProtobufWriter, schema: ObjectSchema, value: Values): void {
+function writeObject(to: ProtobufWriter, schema: ObjectSchema, value: JsonObject): void {
   for (const { name, number, schema: held } of schema.fields.values()) {
     const given = value[name];
     // Kind and version of an object stand around its message, and not in it.
     if (number === undefined || given === undefined || given === null) continue;
     if (held.type === 'list') writeItems(to, number, held, given as unknown[]);
-    else if (held.type === 'map') writeMap(to, number, held, given as Values);
+    else if (held.type === 'map') writeMap(to, number, held, given as JsonObject);
     else writeValue(to, number, held, given);
   }
   const { embedded } = schema;
   if (embedded) nested(to, embedded.number, (message) => writeObject(message, embedded.schema, value));
 }
 
-const writeMap = (to: ProtobufWriter, number: number, schema: MapSchema, map: Values): void =>
+const writeMap = (to: ProtobufWriter, number: number, schema: MapSchema, map: JsonObject): void =>
   writeEntries(to, number, schema, map, Object.keys(map));
 
 function writeEntries(
   to: ProtobufWriter,
   number: number,
   { values }: MapSchema,
-  map: Values,
+  map: JsonObject,
   keys: readonly string[],
 ): void {
-  for (const key of keys) {
-    const value = map[key];
+  for (const key of keys)
     nested(to, number, (entry) => {
       tagged(entry, 1, delimited).string(key);
-      if (values.type === 'string') writeValue(entry, 2, values, value);
-      else nested(entry, 2, (list) => writeItems(list, 1, values, value as unknown[]));
+      writeMapValue(entry, values, map[key]);
     });
-  }
+}
+
+/** Every map value is the field with number 2. */
+function writeMapValue(entry: ProtobufWriter, schema: Schema, value: unknown): void {
+  // A map holds one value for each key, so a list or map in it is a message of its own, as Kubernetes declares them.
+  if (schema.type === 'list') nested(entry, 2, (inner) => writeItems(inner, 1, schema, value as unknown[]));
+  else if (schema.type === 'map') nested(entry, 2, (inner) => writeMap(inner, 1, schema, value as JsonObject));
+  else if (value !== null) writeValue(entry, 2, schema, value);
 }
 
 function writeItems(to: ProtobufWriter, number: number, { items }: ListSchema, list: readonly unknown[]): void {
@@ -199,7 +204,7 @@ function writeValue(to: ProtobufWriter, number: number, schema: Schema, value: u
       nested(to, number, (time) => writeTime(time, value as string));
       return;
     case 'object':
-      nested(to, number, (object) => writeObject(object, schema, value as Values));
+      nested(to, number, (object) => writeObject(object, schema, value as JsonObject));
       return;
     case 'any':
       nested(to, number, (any) => tagged(any, 1, delimited).string(JSON.stringify(value)));
@@ -259,18 +264,36 @@ function wireType(schema: Schema): typeof varint | typeof delimited {
 
 function readEntry(reader: Reader, { values }: MapSchema, map: Record<string, unknown>, budget: Budget): void {
   let key = '';
-  let value: unknown = values.type === 'string' ? '' : [];
+  let value = zero(values);
   readNested(reader, (number, type) => {
     if (number > 2) return false;
-    requireType(type, delimited, 'the entry of a map');
+    requireType(type, number === 1 ? delimited : mapValueType(values), 'the entry of a map');
     if (number === 1) key = reader.string();
-    else value = values.type === 'string' ? reader.string() : readItems(reader, values, budget);
+    else value = readMapValue(reader, values, budget);
     return true;
   });
   setOwn(map, key, value);
 }
 
-/** A list inside a message of its own, because a map holds one value for each key. */
+const mapValueType = (values: Schema): ReturnType<typeof wireType> =>
+  values.type === 'list' || values.type === 'map' ? delimited : wireType(values);
+
+/** The opposite of `writeMapValue`. */
+function readMapValue(reader: Reader, schema: Schema, budget: Budget): unknown {
+  if (schema.type === 'list') return readItems(reader, schema, budget);
+  if (schema.type !== 'map') return readValue(reader, schema, 'the entry of a map', budget);
+  const map: Record<string, unknown> = {};
+  readNested(reader, (number, type) => {
+    if (number !== 1) return false;
+    requireType(type, delimited, 'the map of a map');
+    spend(budget, 1);
+    readEntry(reader, schema, map, budget);
+    return true;
+  });
+  return map;
+}
+
+/** The items of a list inside of a map. */
 function readItems(reader: Reader, { items }: ListSchema, budget: Budget): unknown[] {
   const list: unknown[] = [];
   readNested(reader, (number, type) => {

@@ -5,20 +5,20 @@ import { MalformedTextError } from '../json/json.ts';
 import { encodeProtobuf, parseProtobuf, watchFrame } from './protobuf.ts';
 import { decodeMessage, encodeMessage } from './protobuf-message.ts';
 
-const part = object({ size: field(int32, ''), name: field(string, '') }, { numbers: { size: 1, name: 2 } });
+const part = object({ size: field(1, int32, ''), name: field(2, string, '') });
 const schema = object(
   {
     ...typeMeta,
-    metadata: field(objectMeta, ''),
-    parts: field(list(part, 'atomic'), ''),
-    main: field(part, ''),
-    words: field(stringMap, ''),
-    born: field(time, ''),
-    seen: field(microTime, ''),
-    awake: field(boolean, '', 'given'),
-    extra: field(any, ''),
+    metadata: field(1, objectMeta, ''),
+    parts: field(2, list(part, 'atomic'), ''),
+    main: field(3, part, ''),
+    words: field(4, stringMap, ''),
+    born: field(5, time, ''),
+    seen: field(6, microTime, ''),
+    awake: field(7, boolean, '', 'given'),
+    extra: field(20, any, ''),
   },
-  { numbers: { metadata: 1, parts: 2, main: 3, words: 4, born: 5, seen: 6, awake: 7, extra: 20 } },
+  {},
 );
 const bytes = (...parts: (string | number[])[]): Buffer =>
   Buffer.concat(parts.map((part) => Buffer.from(part as string)));

@@ -8,7 +8,7 @@ import {
   type ScalarEvent,
   YAMLException,
 } from 'js-yaml';
-import { isRawNumber, rawNumber } from '../schema/decode.ts';
+import { isRawNumber, rawNumber } from '../json/raw-number.ts';
 import { NestedTooDeepError, nestingMax } from '../json/json-scan.ts';
 import { MalformedTextError, type Parsed, type TextFault, parseJson } from '../json/json.ts';
 

@@ -1,4 +1,4 @@
-import { isRawNumber, rawNumber } from '../schema/decode.ts';
+import { isRawNumber, rawNumber } from './raw-number.ts';
 import {
   type JsonScan,
   NestedTooDeepError,

@@ -1,4 +1,5 @@
-import { isRawNumber } from '../schema/decode.ts';
+import type { JsonObject } from './json-object.ts';
+import { isRawNumber } from './raw-number.ts';
 
 /**
  * Whether two JSON values are equal: members in any order, numbers by what they are worth. Whoever compares one value
@@ -20,14 +21,13 @@ export function sameJson(left: unknown, right: unknown, spend: (values: number) 
   if (Array.isArray(right)) return false;
   let more = 0;
   for (const key in left) {
-    if (!Object.hasOwn(right, key) || !sameJson((left as Values)[key], (right as Values)[key], spend)) return false;
+    if (!Object.hasOwn(right, key) || !sameJson((left as JsonObject)[key], (right as JsonObject)[key], spend))
+      return false;
     more++;
   }
   for (const _ in right) more--;
   return more === 0;
 }
-
-type Values = Readonly<Record<string, unknown>>;
 
 const isNumber = (value: unknown): boolean =>
   typeof value === 'number' || (typeof value === 'object' && value !== null && isRawNumber(value));

@@ -1,4 +1,5 @@
-import type { Integer } from '../schema/decode.ts';
+import type { objectMeta } from '../schema/common.ts';
+import type { ValueOf } from '../schema/schema.ts';
 
 /** Objects as they are inside the server: canonical values of their kind's schema (see schema/decode.ts). */
 
@@ -9,39 +10,6 @@ export interface KubeObject {
   [field: string]: unknown;
 }
 
-export interface ObjectMeta {
-  name?: string;
-  generateName?: string;
-  namespace?: string;
-  selfLink?: string;
-  uid?: string;
-  resourceVersion?: string;
-  generation?: Integer;
-  creationTimestamp?: string;
-  deletionTimestamp?: string;
-  deletionGracePeriodSeconds?: Integer;
-  labels?: Record<string, string>;
-  annotations?: Record<string, string>;
-  ownerReferences?: OwnerReference[];
-  finalizers?: string[];
-  managedFields?: ManagedFieldsEntry[];
-}
-
-export interface OwnerReference {
-  apiVersion?: string;
-  kind?: string;
-  name?: string;
-  uid: string;
-  controller?: boolean;
-  blockOwnerDeletion?: boolean;
-}
-
-export interface ManagedFieldsEntry {
-  manager?: string;
-  operation?: string;
-  apiVersion?: string;
-  time?: string;
-  fieldsType?: string;
-  fieldsV1?: unknown;
-  subresource?: string;
-}
+export type ObjectMeta = ValueOf<typeof objectMeta>;
+export type OwnerReference = NonNullable<ObjectMeta['ownerReferences']>[number];
+export type ManagedFieldsEntry = NonNullable<ObjectMeta['managedFields']>[number];

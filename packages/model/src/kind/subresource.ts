@@ -1,4 +1,6 @@
-import { type AnsweredForm, answeredKind } from './unstored-kind.ts';
+import { type UnstoredKindDeclaration, defineUnstoredKind } from './unstored-kind.ts';
+import type { FieldDeclarations } from '../schema/schema.ts';
+import type { ObjectOf } from './kind.ts';
 import type { KubeObject } from './object.ts';
 import type { SpokenKind } from './served-kind.ts';
 
@@ -6,23 +8,25 @@ import type { SpokenKind } from './served-kind.ts';
  * Something behind an object that speaks a kind of its own: it is sent, answered and never stored. Routes, discovery,
  * documents, decoding and forms follow from the declaration.
  */
-export interface SubresourceForm<T extends KubeObject> extends AnsweredForm {
+export interface SubresourceDeclaration<F extends FieldDeclarations> extends UnstoredKindDeclaration<F> {
   /** The last segment of its path. */
   readonly name: string;
   /** What is answered to a request, which has the name and the namespace of the object. Throws a StatusError. */
-  readonly create: (object: KubeObject, request: T, warn: (text: string) => void) => Promise<T>;
+  readonly create: (object: KubeObject, request: ObjectOf<F>, warn: (text: string) => void) => Promise<KubeObject>;
 }
 
 export interface Subresource extends SpokenKind {
   readonly name: string;
   readonly verbs: readonly string[];
-  readonly create: SubresourceForm<KubeObject>['create'];
+  readonly create: (object: KubeObject, request: KubeObject, warn: (text: string) => void) => Promise<KubeObject>;
 }
 
-export const defineSubresource = <T extends KubeObject>(form: SubresourceForm<T>): Subresource => ({
-  ...answeredKind(form),
-  name: form.name,
+export const defineSubresource = <F extends FieldDeclarations>(
+  declaration: SubresourceDeclaration<F>,
+): Subresource => ({
+  ...defineUnstoredKind(declaration),
+  name: declaration.name,
   verbs: ['create'],
-  // It only ever sees objects that the schema has decoded, which makes them T.
-  create: form.create as unknown as Subresource['create'],
+  // It only ever sees objects that the schema has decoded, which makes them ObjectOf<F>.
+  create: declaration.create as unknown as Subresource['create'],
 });

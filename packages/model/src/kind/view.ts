@@ -1,32 +1,31 @@
-import { defineKind, type Kind, type KindForm } from './kind.ts';
+import { defineKind, type Kind, type KindHooks } from './kind.ts';
 import type { KubeObject } from './object.ts';
 import { decode } from '../schema/decode.ts';
-import type { FieldForm } from '../schema/schema.ts';
+import type { FieldDeclarations } from '../schema/schema.ts';
 
 /**
  * A second form of a kind, in another group or version: the same stored objects, with other names for some of their
  * fields and rules of its own. It is declared by what differs; nothing is stored in it.
  */
-export interface ViewForm<Stored extends KubeObject> {
+export interface ViewDeclaration<Stored extends KubeObject> {
   readonly of: Kind;
   readonly group: string;
   readonly version: string;
   readonly description: string;
-  readonly fields: Readonly<Record<string, FieldForm>>;
-  readonly numbers?: Readonly<Record<string, number>>;
+  readonly fields: FieldDeclarations;
   readonly requiredFields?: readonly string[];
   /** The fields that have another name than in the stored form, each with that. What they hold is the same. */
   readonly renamed: Readonly<Record<string, string>>;
   /** What a field selector may name, each with what it is in the stored form. */
   readonly selectableFields: Readonly<Record<string, string>>;
   /** Sees the stored form. Mistakes are told by its names, as the reference does. */
-  readonly validate: NonNullable<KindForm<Stored>['validate']>;
+  readonly validate: NonNullable<KindHooks<Stored>['validate']>;
 }
 
 /** What a kind is besides, if it is a view. */
 export interface View {
   /** The kind as it is stored, with the rules of the view, under the group of the view where an answer names it. */
-  readonly behind: Kind;
+  readonly rules: Kind;
   /** The kind whose objects are seen. */
   readonly of: Kind;
   /** Names for names: of any value that has the fields of the view, even of a part of an object. */
@@ -36,9 +35,9 @@ export interface View {
   readonly selectableFields: Readonly<Record<string, string>>;
 }
 
-export function defineView<Stored extends KubeObject>(form: ViewForm<Stored>): Kind {
-  const { of, renamed, selectableFields, validate, ...own } = form;
-  const kind = defineKind({
+export function defineView<Stored extends KubeObject>(declaration: ViewDeclaration<Stored>): Kind {
+  const { of, renamed, selectableFields, validate, ...own } = declaration;
+  const kind = defineKind<FieldDeclarations>({
     ...of,
     ...own,
     subresources: [],
@@ -56,7 +55,7 @@ export function defineView<Stored extends KubeObject>(form: ViewForm<Stored>): K
   const toStored = (object: KubeObject): KubeObject => as(of, rename(object));
   const view: View = {
     // The hook only ever sees objects of the stored form, which makes them Stored.
-    behind: { ...of, group: form.group, validate: validate as NonNullable<Kind['validate']> },
+    rules: { ...of, group: declaration.group, validate: validate as NonNullable<Kind['validate']> },
     of,
     renamed: rename,
     toStored,

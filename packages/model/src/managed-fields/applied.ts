@@ -1,3 +1,4 @@
+import type { JsonObject } from '../json/json-object.ts';
 import type { KubeObject } from '../kind/object.ts';
 import { PatchFormError } from '../patch/errors.ts';
 import { decode } from '../schema/decode.ts';
@@ -25,11 +26,9 @@ export function readApplied(
 ): Applied {
   const values = decode(schema, configuration, unknownField);
   const fields = new GrowingFieldSet();
-  mentionFields(schema, (configuration ?? {}) as Values, values, [], fields);
+  mentionFields(schema, (configuration ?? {}) as JsonObject, values, [], fields);
   return { fields, values: values as KubeObject, configuration };
 }
-
-type Values = Readonly<Record<string, unknown>>;
 
 /** Follows the configuration as it was written, because the canonical values no longer tell null from absent. */
 function mention(schema: Schema, written: unknown, value: unknown, path: string[], fields: GrowingFieldSet): void {
@@ -37,9 +36,9 @@ function mention(schema: Schema, written: unknown, value: unknown, path: string[
   switch (schema.type) {
     case 'object':
       if (schema.atomic) return fields.add(path);
-      return mentionFields(schema, written as Values, value as Values | undefined, path, fields);
+      return mentionFields(schema, written as JsonObject, value as JsonObject | undefined, path, fields);
     case 'map':
-      for (const name of Object.keys(written as Values)) fields.add([...path, fieldStep(name)]);
+      for (const name of Object.keys(written as JsonObject)) fields.add([...path, fieldStep(name)]);
       return;
     case 'list':
       if (schema.sharing === 'atomic') return fields.add(path);
@@ -51,8 +50,8 @@ function mention(schema: Schema, written: unknown, value: unknown, path: string[
 
 function mentionFields(
   schema: ObjectSchema,
-  written: Values,
-  value: Values | undefined,
+  written: JsonObject,
+  value: JsonObject | undefined,
   path: string[],
   fields: GrowingFieldSet,
 ): void {

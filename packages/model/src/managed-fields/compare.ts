@@ -1,3 +1,4 @@
+import type { JsonObject } from '../json/json-object.ts';
 import { sameJson } from '../json/same-json.ts';
 import type { ListSchema, ObjectSchema, Schema } from '../schema/schema.ts';
 import { emptySet, type FieldSet, fieldStep, keyStep, leaf as place, valueStep } from './field-set.ts';
@@ -19,9 +20,9 @@ export function compare(schema: Schema, left: unknown, right: unknown): Comparis
   if (left === undefined && right === undefined) return nothing;
   switch (schema.type) {
     case 'object':
-      return schema.atomic ? leaf(left, right) : compareObjects(schema, left as Values, right as Values);
+      return schema.atomic ? leaf(left, right) : compareObjects(schema, left as JsonObject, right as JsonObject);
     case 'map':
-      return compareMaps(schema.values, left as Values | undefined, right as Values | undefined);
+      return compareMaps(schema.values, left as JsonObject | undefined, right as JsonObject | undefined);
     case 'list':
       return schema.sharing === 'atomic'
         ? leaf(left, right)
@@ -30,8 +31,6 @@ export function compare(schema: Schema, left: unknown, right: unknown): Comparis
       return leaf(left, right);
   }
 }
-
-type Values = Readonly<Record<string, unknown>>;
 
 const nothing: Comparison = { added: emptySet, modified: emptySet, removed: emptySet };
 const added: Comparison = { ...nothing, added: place };
@@ -71,7 +70,7 @@ function setOf(member: boolean, below: ReadonlyMap<string, FieldSet> | undefined
   return member ? place : emptySet;
 }
 
-function compareObjects(schema: ObjectSchema, left: Values | undefined, right: Values | undefined): Comparison {
+function compareObjects(schema: ObjectSchema, left: JsonObject | undefined, right: JsonObject | undefined): Comparison {
   const below = new Below();
   for (const { name, schema: inner } of schema.fields.values()) {
     const [one, other] = [left?.[name], right?.[name]];
@@ -81,7 +80,7 @@ function compareObjects(schema: ObjectSchema, left: Values | undefined, right: V
   return below.of(left, right);
 }
 
-function compareMaps(values: Schema, left: Values | undefined, right: Values | undefined): Comparison {
+function compareMaps(values: Schema, left: JsonObject | undefined, right: JsonObject | undefined): Comparison {
   const below = new Below();
   for (const key of Object.keys(left ?? {})) below.put(fieldStep(key), compare(values, left?.[key], own(right, key)));
   for (const key of Object.keys(right ?? {}))
@@ -89,7 +88,7 @@ function compareMaps(values: Schema, left: Values | undefined, right: Values | u
   return below.of(left, right);
 }
 
-const own = (values: Values | undefined, key: string): unknown =>
+const own = (values: JsonObject | undefined, key: string): unknown =>
   values && Object.hasOwn(values, key) ? values[key] : undefined;
 
 function compareLists(
@@ -153,7 +152,7 @@ export function stepOfEntry({ sharing }: ListSchema, entry: unknown): string {
 }
 
 function keyValueOf(entry: unknown, key: string): unknown {
-  const value = (entry as Values)[key];
+  const value = (entry as JsonObject)[key];
   if (value === undefined) throw new UnkeyedEntryError(`an entry has no ${key}`);
   return value;
 }

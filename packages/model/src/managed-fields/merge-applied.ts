@@ -1,3 +1,4 @@
+import type { JsonObject } from '../json/json-object.ts';
 import { getOwn, setOwn } from '@cluster-apiserver/base';
 import type { ListSchema, ObjectSchema, Schema } from '../schema/schema.ts';
 import { identityOfEntry, stepOfEntry } from './compare.ts';
@@ -5,19 +6,19 @@ import type { FieldSet } from './field-set.ts';
 
 /** `live` with the values of all fields that a configuration mentions. What is mentioned without a value is unset. */
 export function mergeApplied<T extends object>(schema: ObjectSchema, live: T, applied: T, fields: FieldSet): T {
-  return mergeObject(schema, live as Values, applied as Values, fields) as T;
+  return mergeObject(schema, live as JsonObject, applied as JsonObject, fields) as T;
 }
-
-type Values = Readonly<Record<string, unknown>>;
 
 const nameIn = (step: string): string => step.slice('f:'.length);
 
 function mergeValue(schema: Schema, live: unknown, applied: unknown, fields: FieldSet): unknown {
   switch (schema.type) {
     case 'object':
-      return schema.atomic ? applied : mergeObject(schema, live as Values | undefined, applied as Values, fields);
+      return schema.atomic
+        ? applied
+        : mergeObject(schema, live as JsonObject | undefined, applied as JsonObject, fields);
     case 'map':
-      return mergeMap(live as Values | undefined, applied as Values, fields);
+      return mergeMap(live as JsonObject | undefined, applied as JsonObject, fields);
     case 'list':
       return schema.sharing === 'atomic'
         ? applied
@@ -29,10 +30,10 @@ function mergeValue(schema: Schema, live: unknown, applied: unknown, fields: Fie
 
 function mergeObject(
   schema: ObjectSchema,
-  live: Values | undefined,
-  applied: Values | undefined,
+  live: JsonObject | undefined,
+  applied: JsonObject | undefined,
   fields: FieldSet,
-): Values | undefined {
+): JsonObject | undefined {
   if (fields.below.size === 0) return live ?? applied;
   const merged: Record<string, unknown> = { ...live };
   for (const [step, below] of fields.below) {
@@ -45,7 +46,11 @@ function mergeObject(
   return merged;
 }
 
-function mergeMap(live: Values | undefined, applied: Values | undefined, fields: FieldSet): Values | undefined {
+function mergeMap(
+  live: JsonObject | undefined,
+  applied: JsonObject | undefined,
+  fields: FieldSet,
+): JsonObject | undefined {
   if (fields.below.size === 0) return live;
   const merged: Record<string, unknown> = { ...live };
   for (const step of fields.below.keys()) setOwn(merged, nameIn(step), getOwn(applied ?? {}, nameIn(step)));

@@ -1,3 +1,4 @@
+import type { JsonObject } from '../json/json-object.ts';
 import type { ListSchema, ObjectSchema, Schema } from '../schema/schema.ts';
 import { stepOfEntry } from './compare.ts';
 import { type FieldSet, isEmptySet } from './field-set.ts';
@@ -7,23 +8,21 @@ import { type FieldSet, isEmptySet } from './field-set.ts';
  * has an owner. A part of an object of which nobody owns anything any more goes as a whole.
  */
 export function prune<T extends object>(schema: ObjectSchema, value: T, gone: FieldSet, kept: FieldSet): T {
-  return isEmptySet(gone) ? value : (pruneObject(schema, value as Values, gone, kept) as T);
+  return isEmptySet(gone) ? value : (pruneObject(schema, value as JsonObject, gone, kept) as T);
 }
-
-type Values = Readonly<Record<string, unknown>>;
 
 /** Undefined for a step into a list: clients may write such things into managedFields, whatever the place really is. */
 const nameIn = (step: string): string | undefined => (step.startsWith('f:') ? step.slice('f:'.length) : undefined);
 
 /** Undefined when nothing is left. */
 function pruneValue(schema: Schema, value: unknown, gone: FieldSet, kept: FieldSet | undefined): unknown {
-  if (schema.type === 'object' && !schema.atomic) return pruneObject(schema, value as Values, gone, kept);
-  if (schema.type === 'map') return pruneMap(value as Values, gone);
+  if (schema.type === 'object' && !schema.atomic) return pruneObject(schema, value as JsonObject, gone, kept);
+  if (schema.type === 'map') return pruneMap(value as JsonObject, gone);
   if (schema.type === 'list' && schema.sharing !== 'atomic') return pruneList(schema, value as unknown[], gone, kept);
   return gone.member ? undefined : value;
 }
 
-function pruneObject(schema: ObjectSchema, value: Values, gone: FieldSet, kept: FieldSet | undefined): Values {
+function pruneObject(schema: ObjectSchema, value: JsonObject, gone: FieldSet, kept: FieldSet | undefined): JsonObject {
   const rest: Record<string, unknown> = { ...value };
   for (const [step, below] of gone.below) {
     const name = nameIn(step);
@@ -38,7 +37,7 @@ function pruneObject(schema: ObjectSchema, value: Values, gone: FieldSet, kept: 
   return rest;
 }
 
-function pruneMap(value: Values, gone: FieldSet): Values | undefined {
+function pruneMap(value: JsonObject, gone: FieldSet): JsonObject | undefined {
   const rest: Record<string, unknown> = { ...value };
   for (const [step, { member }] of gone.below) {
     const name = nameIn(step);

@@ -1,6 +1,7 @@
 import { getOwn, setOwn, type Steps } from '@cluster-apiserver/base';
+import { isJsonObject } from '../json/json-object.ts';
 import { jsonValuesMax, nestingMax } from '../json/json-scan.ts';
-import { isRawNumber } from '../schema/decode.ts';
+import { isRawNumber } from '../json/raw-number.ts';
 import { PatchFailedError, PatchFormError, PatchTestFailedError, TooManyOperationsError } from './errors.ts';
 import { sameJson } from '../json/same-json.ts';
 
@@ -41,7 +42,7 @@ export function readJsonPatch(value: unknown): JsonPatch {
   }
   const unknownMembers: string[] = [];
   const operations = value.map((operation: unknown, index) => {
-    if (!isMap(operation)) throw new PatchFormError(`operation ${index} must be an object`);
+    if (!isJsonObject(operation)) throw new PatchFormError(`operation ${index} must be an object`);
     for (const name of Object.keys(operation)) if (!members.has(name)) unknownMembers.push(`[${index}].${name}`);
     for (const name of ['op', 'path', 'from']) {
       const member = getOwn(operation, name) ?? '';
@@ -237,7 +238,7 @@ function valueOf(operation: Operation): unknown {
 /** What is one step down. An absent member at the end of a path is null; nothing can be below one. */
 function memberOf(value: unknown, key: string, path: Path, last: boolean): unknown {
   if (Array.isArray(value)) return value[indexOf(key, value.length, path)] as unknown;
-  if (!isMap(value)) throw new PatchFailedError(`nothing is at ${shown(path)}`);
+  if (!isJsonObject(value)) throw new PatchFailedError(`nothing is at ${shown(path)}`);
   if (Object.hasOwn(value, key)) return value[key];
   if (last) return null;
   throw new PatchFailedError(`nothing is at ${shown(path)}`);
@@ -259,6 +260,3 @@ const shown = (path: Path): string =>
       .join('')
       .slice(0, shownCharactersMax),
   );
-
-const isMap = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) && !isRawNumber(value);

@@ -1,11 +1,11 @@
 import { setOwn } from '@cluster-apiserver/base';
-import { isRawNumber } from '../schema/decode.ts';
+import { isJsonObject } from '../json/json-object.ts';
 
 /** JSON merge patch (RFC 7386): maps are merged, null takes away, anything else takes the place of what was there. */
 export function mergedBy(target: unknown, patch: unknown): unknown {
-  if (!isMap(patch)) return patch;
+  if (!isJsonObject(patch)) return patch;
   const merged: Record<string, unknown> = {};
-  const before = isMap(target) ? target : {};
+  const before = isJsonObject(target) ? target : {};
   for (const [key, value] of Object.entries(before)) {
     const change = Object.hasOwn(patch, key) ? patch[key] : undefined;
     if (change === undefined) setOwn(merged, key, value);
@@ -16,6 +16,3 @@ export function mergedBy(target: unknown, patch: unknown): unknown {
   }
   return merged;
 }
-
-const isMap = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) && !isRawNumber(value);

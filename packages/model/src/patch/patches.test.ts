@@ -4,7 +4,7 @@ import { type Random, seededRandom } from '@cluster-apiserver/base';
 import { repetitions } from '../../../base/test/soak.ts';
 import { mergedByModel, ModelRefusal, strategicModel } from '../../test/merge-models.ts';
 import { oneOf, patienceMs, randomMap, randomValue } from '../../test/random-json.ts';
-import { boolean, field, list, object, string, stringMap } from '../schema/schema.ts';
+import { boolean, jsonField, list, object, string, stringMap } from '../schema/schema.ts';
 import { mergedBy } from './merge-patch.ts';
 import { PatchFormError } from './errors.ts';
 import { strategicallyMergedBy } from './strategic-merge-patch.ts';
@@ -66,17 +66,17 @@ test(
 
 describe('strategic merge patch', () => {
   const entry = object(
-    { name: field(string, ''), value: field(string, ''), labels: field(stringMap, '') },
+    { name: jsonField(string, ''), value: jsonField(string, ''), labels: jsonField(stringMap, '') },
     { atomic: true },
   );
   const schema = object({
-    flag: field(boolean, '', 'given'),
-    labels: field(stringMap, ''),
-    inner: field(object({ a: field(string, ''), b: field(string, '') }), ''),
-    entries: field(list(entry, { key: 'name' }), ''),
-    words: field(list(string, 'set'), ''),
-    whole: field(list(string, 'atomic'), ''),
-    references: field(list(entry, 'atomic'), ''),
+    flag: jsonField(boolean, '', 'given'),
+    labels: jsonField(stringMap, ''),
+    inner: jsonField(object({ a: jsonField(string, ''), b: jsonField(string, '') }), ''),
+    entries: jsonField(list(entry, { key: 'name' }), ''),
+    words: jsonField(list(string, 'set'), ''),
+    whole: jsonField(list(string, 'atomic'), ''),
+    references: jsonField(list(entry, 'atomic'), ''),
   });
   const named = (...names: string[]) => names.map((name) => ({ name }));
 

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { objectMeta } from './common.ts';
 import { definitions, type Dialect, jsonSchema } from './json-schema.ts';
 import { publicationOf, publishedName, sharedPublication } from './publication.ts';
-import { any, boolean, field, int32, int64, list, microTime, object, string, stringMap, time } from './schema.ts';
+import { any, boolean, jsonField, int32, int64, list, microTime, object, string, stringMap, time } from './schema.ts';
 
 const version2: Dialect = { references: '#/definitions/', describedReferences: true };
 const version3: Dialect = { references: '#/components/schemas/', describedReferences: false };
@@ -31,7 +31,7 @@ test.each([
 });
 
 test('a list that is merged by a key says so to server-side apply and to strategic merge patches', () => {
-  const entries = list(object({ name: field(string, 'Its name.') }, { atomic: true }), { key: 'name' });
+  const entries = list(object({ name: jsonField(string, 'Its name.') }, { atomic: true }), { key: 'name' });
   expect(jsonSchema(entries, version2)).toEqual({
     type: 'array',
     items: {
@@ -48,7 +48,7 @@ test('a list that is merged by a key says so to server-side apply and to strateg
 
 const part = object({}, { publication: sharedPublication('Part', 'A part.') });
 const whole = object(
-  { one: field(part, 'The first.'), more: field(list(part, 'atomic'), 'The others.') },
+  { one: jsonField(part, 'The first.'), more: jsonField(list(part, 'atomic'), 'The others.') },
   { publication: publicationOf({ group: 'shop.example.com', version: 'v1', kind: 'Whole' }, 'A whole.', ['one']) },
 );
 

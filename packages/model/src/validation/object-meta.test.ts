@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { fieldErrorsMax, invalidValue } from '../field-error.ts';
 import type { KubeObject, ObjectMeta } from '../kind/object.ts';
-import { rawNumber } from '../schema/decode.ts';
+import { rawNumber } from '../json/raw-number.ts';
 import { invalid } from '../status.ts';
 import { subdomainNames } from './names.ts';
 import { validateObjectMeta, validateObjectMetaUpdate } from './object-meta.ts';

@@ -10,7 +10,7 @@ import {
   tooManyCharacters,
 } from '../field-error.ts';
 import type { KubeObject, ManagedFieldsEntry, ObjectMeta, OwnerReference } from '../kind/object.ts';
-import { type Integer, numberOf } from '../schema/decode.ts';
+import { type Integer, numberOf } from '../json/raw-number.ts';
 import { dnsLabel, labelValueRule, type NameRules, qualifiedName } from './names.ts';
 
 /** All annotations of an object together, keys and values. */

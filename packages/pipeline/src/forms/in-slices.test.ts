@@ -34,7 +34,7 @@ import { listSchema, objectSchema, shownList, shownObject } from './shown.ts';
 
 /** What is made in slices is, byte for byte, what the value would be if it was written at once. */
 
-const part = object({ name: field(string, '') }, { numbers: { name: 1 } });
+const part = object({ name: field(1, string, '') });
 const robot = defineKind({
   group: '',
   version: 'v1',
@@ -43,8 +43,7 @@ const robot = defineKind({
   singular: 'robot',
   shortNames: [],
   description: 'For these tests.',
-  fields: { arms: field(int32, ''), words: field(stringMap, ''), parts: field(list(part, 'atomic'), '') },
-  numbers: { arms: 2, words: 3, parts: 4 },
+  fields: { arms: field(2, int32, ''), words: field(3, stringMap, ''), parts: field(4, list(part, 'atomic'), '') },
   names: pathSegmentNames,
   qualifiedFinalizers: false,
   createOnReplace: false,
@@ -59,8 +58,7 @@ const machine = defineView<KubeObject>({
   group: 'machines.example',
   version: 'v2',
   description: 'For these tests.',
-  fields: { limbs: field(int32, ''), words: field(stringMap, ''), parts: field(list(part, 'atomic'), '') },
-  numbers: { limbs: 3, words: 2, parts: 4 },
+  fields: { limbs: field(3, int32, ''), words: field(2, stringMap, ''), parts: field(4, list(part, 'atomic'), '') },
   renamed: { limbs: 'arms' },
   selectableFields: {},
   validate: () => [],

@@ -186,5 +186,5 @@ function markForDeletion({ kind, clock }: Resource, object: KubeObject): KubeObj
     deletionGracePeriodSeconds: 0,
   };
   const begun = { ...object, metadata };
-  return canonical(kind, kind.deletion?.begun(begun) ?? begun);
+  return canonical(kind, kind.deletion?.begin(begun) ?? begun);
 }

@@ -22,17 +22,17 @@ export interface PartialObjectMetadata {
 }
 
 export const partialMetadataSchema = object(
-  { ...typeMeta, metadata: field(objectMeta, 'Standard object metadata.', 'always') },
-  { numbers: { metadata: 1 } },
+  { ...typeMeta, metadata: field(1, objectMeta, 'Standard object metadata.', 'always') },
+  {},
 );
 
 export const partialMetadataListSchema = object(
   {
     ...typeMeta,
-    metadata: field(listMeta, 'Standard list metadata.', 'always'),
-    items: field(list(partialMetadataSchema, 'atomic'), 'The metadata of the objects.', 'always'),
+    metadata: field(1, listMeta, 'Standard list metadata.', 'always'),
+    items: field(2, list(partialMetadataSchema, 'atomic'), 'The metadata of the objects.', 'always'),
   },
-  { numbers: { metadata: 1, items: 2 } },
+  {},
 );
 
 /** An object without what makes it one of its kind. */

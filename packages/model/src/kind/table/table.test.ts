@@ -1,18 +1,17 @@
 import { expect, test } from '@jest/globals';
-import { defineKind } from '../kind.ts';
+import { defineKind, type ObjectOf } from '../kind.ts';
 import type { KubeObject } from '../object.ts';
-import { field, int32 } from '../../schema/schema.ts';
+import { jsonField, int32 } from '../../schema/schema.ts';
 import { subdomainNames } from '../../validation/names.ts';
 import { type Column, createdAtColumn, nameColumn } from './column.ts';
 import { partialObjectMetadata, partialObjectMetadataList } from './partial-metadata.ts';
 import { tableOf, type TableOptions } from './table.ts';
 
-interface Lamp extends KubeObject {
-  watts?: number;
-}
+const fields = { watts: jsonField(int32, 'Its power.') };
+type Lamp = ObjectOf<typeof fields>;
 
 const kind = (columns?: readonly Column<Lamp>[]) =>
-  defineKind<Lamp>({
+  defineKind({
     group: 'shop.example',
     version: 'v1',
     kind: 'Lamp',
@@ -20,7 +19,7 @@ const kind = (columns?: readonly Column<Lamp>[]) =>
     singular: 'lamp',
     shortNames: [],
     description: 'Gives light.',
-    fields: { watts: field(int32, 'What it takes.') },
+    fields,
     names: subdomainNames,
     qualifiedFinalizers: true,
     createOnReplace: false,
