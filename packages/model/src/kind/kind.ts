@@ -35,6 +35,8 @@ export interface KindDeclaration<F extends FieldDeclarations>
   readonly plural: string;
   readonly singular: string;
   readonly description: string;
+  /** Groups of resources that a client may name as one, such as `all`. */
+  readonly categories?: readonly string[];
   /** The fields besides apiVersion, kind and metadata. Protobuf numbers begin with 2: 1 is the metadata. */
   readonly fields: F;
   /** The fields that OpenAPI documents as required. `validate` enforces them. */
@@ -47,8 +49,6 @@ export interface KindDeclaration<F extends FieldDeclarations>
 export interface KindOptions<T extends KubeObject> {
   /** None by default. */
   readonly shortNames: readonly string[];
-  /** Groups of resources that a client may name as one, such as `all`; none by default. */
-  readonly categories: readonly string[];
   /** True by default. */
   readonly namespaced: boolean;
   /** All by default. */
@@ -115,7 +115,6 @@ export interface Part {
 
 export interface Kind extends ServedKind, KindOptions<KubeObject>, KindHooks<KubeObject> {
   readonly verbs: readonly Verb[];
-  readonly categories: readonly string[];
   readonly columns: readonly Column<KubeObject>[];
   readonly description: string;
   /** First part of the keys of its objects, unique among all kinds that are stored. */
@@ -129,7 +128,6 @@ export interface Kind extends ServedKind, KindOptions<KubeObject>, KindHooks<Kub
 
 const defaultOptions: KindOptions<KubeObject> = {
   shortNames: [],
-  categories: [],
   namespaced: true,
   verbs,
   names: subdomainNames,
