@@ -48,7 +48,7 @@ export function decodeStored(bytes: ByteString): KubeObject {
 }
 
 /** A number that a double may not hold. */
-const longNumber = /:-?[0-9]{16,}[,}]/;
+const longNumber = /[:[,]-?[0-9]{16,}[,}\]]/;
 
 /**
  * Where the resourceVersion belongs: behind the uid. The search is safe because a quote inside a JSON string is always

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../json/json-object.ts';
+import { getOwn } from '@cluster-apiserver/base';
 import type { KubeObject } from '../kind/object.ts';
 import { PatchFormError } from '../patch/errors.ts';
 import { decode } from '../schema/decode.ts';
@@ -38,8 +39,7 @@ function mention(schema: Schema, written: unknown, value: unknown, path: string[
       if (schema.atomic) return fields.add(path);
       return mentionFields(schema, written as JsonObject, value as JsonObject | undefined, path, fields);
     case 'map':
-      for (const name of Object.keys(written as JsonObject)) fields.add([...path, fieldStep(name)]);
-      return;
+      return mentionMembers(schema.values, written as JsonObject, value as JsonObject | undefined, path, fields);
     case 'list':
       if (schema.sharing === 'atomic') return fields.add(path);
       return mentionEntries(schema, written as unknown[], (value ?? []) as unknown[], path, fields);
@@ -60,6 +60,20 @@ function mentionFields(
     if (!field) continue;
     path.push(fieldStep(name));
     mention(field.schema, written[name], value?.[name], path, fields);
+    path.pop();
+  }
+}
+
+function mentionMembers(
+  schema: Schema,
+  written: JsonObject,
+  value: JsonObject | undefined,
+  path: string[],
+  fields: GrowingFieldSet,
+): void {
+  for (const name of Object.keys(written)) {
+    path.push(fieldStep(name));
+    mention(schema, written[name], value && getOwn(value, name), path, fields);
     path.pop();
   }
 }

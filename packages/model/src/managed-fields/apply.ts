@@ -9,7 +9,7 @@ import {
   difference,
   emptySet,
   type FieldSet,
-  endsOf,
+  leavesOf,
   intersection,
   isEmptySet,
   placesOf,
@@ -145,7 +145,7 @@ function* conflictsWith(
 ): Steps<Map<Ownership, FieldSet>> {
   // A field that is mentioned without a value is changed too, and not given up. Nobody minds that a map or a list comes
   // into being or disappears: what others own is inside.
-  const changed = union(union(endsOf(added), modified), intersection(endsOf(removed), mentioned));
+  const changed = union(union(leavesOf(added), modified), intersection(leavesOf(removed), mentioned));
   yield;
   const conflicts = new Map<Ownership, FieldSet>();
   for (const other of others) {

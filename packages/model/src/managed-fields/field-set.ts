@@ -126,9 +126,9 @@ export function intersection(left: FieldSet, right: FieldSet): FieldSet {
 }
 
 /** The places that have no others below them. */
-export function endsOf({ member, below }: FieldSet): FieldSet {
+export function leavesOf({ member, below }: FieldSet): FieldSet {
   if (below.size === 0) return member ? leaf : emptySet;
-  return { member: false, below: new Map([...below].map(([step, set]) => [step, endsOf(set)])) };
+  return { member: false, below: new Map([...below].map(([step, set]) => [step, leavesOf(set)])) };
 }
 
 /** The form of `fieldsV1`. Steps are sorted, so equal sets have equal JSON. */

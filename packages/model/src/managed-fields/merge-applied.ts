@@ -18,7 +18,7 @@ function mergeValue(schema: Schema, live: unknown, applied: unknown, fields: Fie
         ? applied
         : mergeObject(schema, live as JsonObject | undefined, applied as JsonObject, fields);
     case 'map':
-      return mergeMap(live as JsonObject | undefined, applied as JsonObject, fields);
+      return mergeMap(schema.values, live as JsonObject | undefined, applied as JsonObject, fields);
     case 'list':
       return schema.sharing === 'atomic'
         ? applied
@@ -47,13 +47,17 @@ function mergeObject(
 }
 
 function mergeMap(
+  values: Schema,
   live: JsonObject | undefined,
   applied: JsonObject | undefined,
   fields: FieldSet,
 ): JsonObject | undefined {
   if (fields.below.size === 0) return live;
   const merged: Record<string, unknown> = { ...live };
-  for (const step of fields.below.keys()) setOwn(merged, nameIn(step), getOwn(applied ?? {}, nameIn(step)));
+  for (const [step, below] of fields.below) {
+    const name = nameIn(step);
+    setOwn(merged, name, mergeValue(values, getOwn(live ?? {}, name), getOwn(applied ?? {}, name), below));
+  }
   return merged;
 }
 

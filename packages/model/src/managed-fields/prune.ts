@@ -1,3 +1,4 @@
+import { setOwn } from '@cluster-apiserver/base';
 import type { JsonObject } from '../json/json-object.ts';
 import type { ListSchema, ObjectSchema, Schema } from '../schema/schema.ts';
 import { stepOfEntry } from './compare.ts';
@@ -17,7 +18,7 @@ const nameIn = (step: string): string | undefined => (step.startsWith('f:') ? st
 /** Undefined when nothing is left. */
 function pruneValue(schema: Schema, value: unknown, gone: FieldSet, kept: FieldSet | undefined): unknown {
   if (schema.type === 'object' && !schema.atomic) return pruneObject(schema, value as JsonObject, gone, kept);
-  if (schema.type === 'map') return pruneMap(value as JsonObject, gone);
+  if (schema.type === 'map') return pruneMap(schema.values, value as JsonObject, gone, kept);
   if (schema.type === 'list' && schema.sharing !== 'atomic') return pruneList(schema, value as unknown[], gone, kept);
   return gone.member ? undefined : value;
 }
@@ -37,11 +38,21 @@ function pruneObject(schema: ObjectSchema, value: JsonObject, gone: FieldSet, ke
   return rest;
 }
 
-function pruneMap(value: JsonObject, gone: FieldSet): JsonObject | undefined {
+function pruneMap(
+  values: Schema,
+  value: JsonObject,
+  gone: FieldSet,
+  kept: FieldSet | undefined,
+): JsonObject | undefined {
   const rest: Record<string, unknown> = { ...value };
-  for (const [step, { member }] of gone.below) {
+  for (const [step, below] of gone.below) {
     const name = nameIn(step);
-    if (member && name !== undefined) delete rest[name];
+    if (name === undefined || !Object.hasOwn(value, name)) continue;
+    const others = kept?.below.get(step);
+    const whole = values.type === 'object' && !others;
+    const pruned = whole ? undefined : pruneValue(values, value[name], below, others);
+    if (pruned === undefined) delete rest[name];
+    else setOwn(rest, name, pruned);
   }
   return Object.keys(rest).length > 0 ? rest : undefined;
 }

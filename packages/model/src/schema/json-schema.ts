@@ -30,12 +30,18 @@ export function definitions(roots: Iterable<ObjectSchema>, dialect: Dialect): Re
     if (name !== undefined && found.has(name)) return;
     if (name !== undefined) found.set(name, definition(schema, dialect));
     for (const field of schema.fields.values()) {
-      const inside = field.schema.type === 'list' ? field.schema.items : field.schema;
+      const inside = innermost(field.schema);
       if (inside.type === 'object') visit(inside);
     }
   };
   for (const root of roots) visit(root);
   return Object.fromEntries([...found].sort(([left], [right]) => (left < right ? -1 : 1)));
+}
+
+/** What lists and maps hold, however deep they are nested. */
+function innermost(schema: Schema): Schema {
+  if (schema.type === 'list') return innermost(schema.items);
+  return schema.type === 'map' ? innermost(schema.values) : schema;
 }
 
 function definition(schema: ObjectSchema, dialect: Dialect): JsonSchema {
