@@ -14,7 +14,8 @@ export { getCached, openRegistry, type Registry, type Resource, type ResourceKin
 export { createReview } from './verbs/create-review.ts';
 export type { Selection } from './read/selection.ts';
 export { type CachedObject, collectionFormOf, type StoredObject, unreadableTerm } from './stored-object.ts';
-export { type WatchReader, watch, type WatchOptions } from './verbs/watch.ts';
+export { watch, type WatchOptions } from './verbs/watch.ts';
+export type { WatchReader } from './watch/watcher.ts';
 export { Batch, Bookmark, type WatchEvent } from './watch/watch-event.ts';
 export type { WriteOptions } from './write/write-options.ts';
 export type { UpdateResult } from './write/guaranteed-update.ts';

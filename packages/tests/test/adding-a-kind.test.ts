@@ -4,10 +4,9 @@ import fs from 'node:fs';
 import { systemClock } from '@cluster-apiserver/base';
 import { kinds } from '@cluster-apiserver/kinds';
 import { encodeProtobuf, type JsonSchema, type Kind, type KubeObject, parseProtobuf } from '@cluster-apiserver/model';
-import { discoveryDocuments, openApiDocuments, type VersionInfo } from '@cluster-apiserver/pipeline';
+import { type ApiResponse, discoveryDocuments, openApiDocuments, type VersionInfo } from '@cluster-apiserver/pipeline';
 import { services } from '../../kinds/test/services.ts';
 import { askDocuments } from '../../pipeline/test/ask-documents.ts';
-import type { ApiResponse, Pieces } from '../../pipeline/src/exchange.ts';
 import { type OpenPipeline, openPipeline } from '../../pipeline/test/open-pipeline.ts';
 import { type ConfigMap, configMap } from './declared-kinds/config-map.ts';
 import { type Role, role } from './declared-kinds/role.ts';
@@ -49,7 +48,8 @@ async function askRaw(method: string, path: string, accept: string, body?: Buffe
 function bytesOf({ body }: ApiResponse): Buffer {
   if (typeof body === 'string') return Buffer.from(body, 'latin1');
   if (Buffer.isBuffer(body)) return body;
-  return Buffer.concat([...(body as Pieces).pieces(65_536, (bytes) => Buffer.alloc(bytes))]); // these requests stream nothing
+  const { pieces } = body as Extract<ApiResponse['body'], { pieces: unknown }>; // these requests stream nothing
+  return Buffer.concat([...pieces.call(body, 65_536, (bytes) => Buffer.alloc(bytes))]);
 }
 
 const cases: readonly (readonly [string, Kind, string, object])[] = [

@@ -54,7 +54,7 @@ export class Channels {
   }
 
   /** The channel of all who ask for the same; whoever takes one gives it back. */
-  take(selection: Selection): Channel {
+  subscribe(selection: Selection): Channel {
     const name = nameOf(selection);
     let channel = this.#byName.get(name);
     if (!channel) {

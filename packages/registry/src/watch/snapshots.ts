@@ -25,7 +25,7 @@ export class Snapshots {
   #lastId = 0;
   #replacedBytes = 0;
 
-  take(view: View<CachedObject>): Snapshot {
+  acquire(view: View<CachedObject>): Snapshot {
     let id = this.#ids.get(view.items);
     if (id === undefined) this.#ids.set(view.items, (id = ++this.#lastId));
     const snapshot: AcquiredSnapshot = new AcquiredSnapshot(id, view, this.#replacedBytes, () =>
