@@ -25,18 +25,18 @@ export class InitialEvents {
   readonly #items: SortedSet<CachedObject>;
   readonly #name: string;
   /** Whether a bookmark says that they are complete: a client that was promised it waits for nothing else. */
-  readonly endsWithBookmark: boolean;
+  readonly #endsWithBookmark: boolean;
   #after: string | undefined;
   #partsEnded = false;
   #ended = false;
 
-  constructor({ channels, kind }: Resource, channel: Channel, view: View<CachedObject>, marked: boolean) {
+  constructor({ channels, kind }: Resource, channel: Channel, view: View<CachedObject>, endsWithBookmark: boolean) {
     this.#channels = channels;
     this.#channel = channel;
     this.#snapshot = channels.snapshots.acquire(view);
     this.#items = candidatesOf(view, kind, channel.selection);
     this.#name = `${channel.id} of ${this.#snapshot.id} after`;
-    this.endsWithBookmark = marked;
+    this.#endsWithBookmark = endsWithBookmark;
   }
 
   /** Whether there is nothing more to take. */
@@ -53,7 +53,7 @@ export class InitialEvents {
     }
     if (this.#partsEnded) {
       this.#ended = true;
-      return this.endsWithBookmark ? new Batch([new Bookmark(view.revision, true)], view.revision) : 'more';
+      return this.#endsWithBookmark ? new Batch([new Bookmark(view.revision, true)], view.revision) : 'more';
     }
     const name = this.#after === undefined ? this.#name : `${this.#name} ${this.#after}`;
     const { batch, last } = this.#channels.stateParts.getOrBuild(name, () => this.#part(view.revision));
