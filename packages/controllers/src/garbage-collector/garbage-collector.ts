@@ -7,28 +7,19 @@
  * the deletion is. Every write names the object and the state that it is meant for, and a finalizer is released only
  * after a linearizable read barrier. Two collectors at a time, or one that is cut off half-way, therefore do no harm.
  */
-import type { Clock, Random } from '@cluster-apiserver/base';
 import type { CachedObject, Resource } from '@cluster-apiserver/registry';
 import { type ItemChange, textOfKey } from '@cluster-apiserver/storage';
-import type { ControllerMeasures } from '../measures.ts';
 import { callsOf, followAll, isLoaded, itemsWithin, readable, unreadableCount } from '../memory.ts';
 import { createPace } from '../pace.ts';
 import { createPasses } from '../passes.ts';
 import { retryQueue } from '../retry-queue.ts';
+import type { ControllerOptions } from '../run-controller.ts';
 import { Graph, type GraphNode, type Owner } from './graph.ts';
 import { nextActionReader } from './next-action.ts';
 import { referenceResolver } from './owner-references.ts';
 import { type Act, createWorker } from './worker.ts';
 
-export interface GarbageCollectorOptions {
-  readonly resources: readonly Resource[];
-  readonly clock: Clock;
-  readonly random: Random;
-  /** For as long as this replica leads. */
-  readonly signal: AbortSignal;
-  readonly report: (event: GarbageCollectorEvent) => void;
-  readonly measures: ControllerMeasures;
-}
+export type GarbageCollectorOptions = ControllerOptions<GarbageCollectorEvent>;
 
 export type GarbageCollectorEvent =
   | Act
