@@ -15,19 +15,19 @@ export {
   type ByteString,
   byteString,
   bytesOf,
-  clientForm,
+  toClientForm,
   decodeStored,
   encodeStored,
-  inOnePiece,
-  storedForm,
+  flatten,
+  toStoredForm,
   typePrefix,
   uidOf,
   withResourceVersion,
 } from './codec/stored-form.ts';
-export { ownForm } from './codec/to-canonical.ts';
+export { toCanonical } from './codec/to-canonical.ts';
 export {
   encodeProtobuf,
-  envelope,
+  encodeEnvelope,
   parseProtobuf,
   type TypeNames,
   watchEventMessage,
@@ -64,12 +64,12 @@ export {
 } from './managed-fields/managed-fields.ts';
 export { withoutManagedFields } from './managed-fields/ownership.ts';
 export { defineKind, type Kind, type ObjectOf, type Part, type Verb } from './kind/kind.ts';
-export { boundTo, writableOf, partOf } from './kind/part.ts';
+export { keepOtherParts, dropUnwritable, partOf } from './kind/part.ts';
 export { PatchFailedError, PatchFormError, PatchTestFailedError, TooManyOperationsError } from './patch/errors.ts';
-export { type JsonPatch, patchedByOperations, readJsonPatch } from './patch/json-patch.ts';
-export { mergedBy } from './patch/merge-patch.ts';
+export { type JsonPatch, applyJsonPatch, readJsonPatch } from './patch/json-patch.ts';
+export { applyMergePatch } from './patch/merge-patch.ts';
 export { sameJson } from './json/same-json.ts';
-export { strategicallyMergedBy } from './patch/strategic-merge-patch.ts';
+export { applyStrategicMergePatch } from './patch/strategic-merge-patch.ts';
 export type { KubeObject, ManagedFieldsEntry, ObjectMeta, OwnerReference } from './kind/object.ts';
 export { defineReview, type Review } from './kind/review.ts';
 export {
@@ -131,7 +131,7 @@ export {
   alreadyExists,
   badRequest,
   conflict,
-  forbiddenName,
+  forbiddenResource,
   invalid,
   notFound,
   type Reason,
@@ -143,7 +143,7 @@ export {
   success,
 } from './status.ts';
 export { defineSubresource, type Subresource } from './kind/subresource.ts';
-export { age } from './kind/table/age.ts';
+export { formatAge } from './kind/table/age.ts';
 export { ageColumn, type Column, createdAtColumn, nameColumn } from './kind/table/column.ts';
 export {
   type ListMetadata,
@@ -155,9 +155,9 @@ export {
   partialObjectMetadataList,
 } from './kind/table/partial-metadata.ts';
 export { type TableOptions, tableOf } from './kind/table/table.ts';
-export type { ServedKind, ServedSubresource, SpokenKind } from './kind/served-kind.ts';
+export type { ServedKind, ServedSubresource, EncodableKind } from './kind/served-kind.ts';
 export { formatTime } from './time.ts';
-export { asServed, asStored, defineView, type View } from './kind/view.ts';
+export { toServed, toStored, defineView, type View } from './kind/view.ts';
 export {
   addLabelRequirementErrors,
   addRequirementValuesErrors,

@@ -118,42 +118,47 @@ export interface ResourceNames {
   readonly plural: string;
 }
 
-const ofResource = ({ group, plural }: ResourceNames, name: string): StatusDetails => ({
+const resourceDetails = ({ group, plural }: ResourceNames, name: string): StatusDetails => ({
   name,
   ...(group && { group }),
   kind: plural,
 });
-const qualified = ({ group }: ResourceNames, word: string): string => (group ? `${word}.${group}` : word);
+const withGroup = ({ group }: ResourceNames, word: string): string => (group ? `${word}.${group}` : word);
 
 export const notFound = (names: ResourceNames, name: string, cause?: unknown): StatusError =>
-  new StatusError('NotFound', `${qualified(names, names.plural)} "${name}" not found`, ofResource(names, name), {
-    cause,
-  });
+  new StatusError(
+    'NotFound',
+    `${withGroup(names, names.plural)} "${name}" not found`,
+    resourceDetails(names, name),
+    {
+      cause,
+    },
+  );
 
 export const alreadyExists = (names: ResourceNames, name: string, prefix = '', cause?: unknown): StatusError =>
   new StatusError(
     'AlreadyExists',
-    `${prefix}${qualified(names, names.plural)} "${name}" already exists`,
-    ofResource(names, name),
+    `${prefix}${withGroup(names, names.plural)} "${name}" already exists`,
+    resourceDetails(names, name),
     { cause },
   );
 
 export const conflict = (names: ResourceNames, name: string, problem: string): StatusError =>
   new StatusError(
     'Conflict',
-    `Operation cannot be fulfilled on ${qualified(names, names.plural)} "${name}": ${problem}`,
-    ofResource(names, name),
+    `Operation cannot be fulfilled on ${withGroup(names, names.plural)} "${name}": ${problem}`,
+    resourceDetails(names, name),
   );
 
 /** Somebody may ask, and is refused all the same, for what the object is or where it lies. */
-export function forbiddenName(
+export function forbiddenResource(
   names: ResourceNames,
   name: string | undefined,
   problem: string,
   causes?: readonly StatusCause[],
 ): StatusError {
-  const what = `${qualified(names, names.plural)}${name ? ` ${JSON.stringify(name)}` : ''}`;
-  const { name: _, ...details } = ofResource(names, '');
+  const what = `${withGroup(names, names.plural)}${name ? ` ${JSON.stringify(name)}` : ''}`;
+  const { name: _, ...details } = resourceDetails(names, '');
   return new StatusError('Forbidden', `${what} is forbidden: ${problem}`, {
     ...(name && { name }),
     ...details,
@@ -172,7 +177,7 @@ export function invalid(
   const more = omitted > 0 ? [`and ${omitted} more`] : [];
   // What is found twice is two causes and one sentence, as in kube-apiserver.
   const found = new Set(listed.map(({ field, message }) => `${field}: ${message}`));
-  const sentences = [...withinMessage([...found]), ...more];
+  const sentences = [...fitIntoMessage([...found]), ...more];
   const all = sentences.length === 1 ? sentences[0] : `[${sentences.join(', ')}]`;
   const shownName = name.length <= nameCharactersMax ? name : `${name.slice(0, nameCharactersMax)}…`;
   return new StatusError(
@@ -195,7 +200,7 @@ const nameCharactersMax = 512;
 /** A message repeats the causes for people; what does not fit into it is in the causes. */
 const messageCharactersMax = 16 * 1024;
 
-function withinMessage(sentences: readonly string[]): string[] {
+function fitIntoMessage(sentences: readonly string[]): string[] {
   let left = messageCharactersMax;
   const [first = '', ...others] = sentences;
   return [first, ...others.filter(({ length }) => (left -= length) >= 0)];

@@ -2,7 +2,7 @@ import type { Call, Steps } from '@cluster-apiserver/base';
 import type { Authorize } from '@cluster-apiserver/expressions';
 import type { Authorizer } from '@cluster-apiserver/gates';
 import { namespace as namespaceKind, type ParamKind } from '@cluster-apiserver/kinds';
-import { asServed, asStored, type KubeObject, type ServedKind } from '@cluster-apiserver/model';
+import { toServed, toStored, type KubeObject, type ServedKind } from '@cluster-apiserver/model';
 import { type CachedObject, getCached, type Resource } from '@cluster-apiserver/registry';
 import { textOfKey } from '@cluster-apiserver/storage';
 import { ConfigurationError, type ParamObjects } from './params.ts';
@@ -42,15 +42,15 @@ export function policyEnvironment({ resources, views, authorizer }: PolicyEnviro
     ]),
   );
   const convertBy =
-    (convert: typeof asServed) =>
+    (convert: typeof toServed) =>
     (resource: ServedKind, object: KubeObject): KubeObject => {
       const own = resourceOf.get(resource as Resource['served']);
       return own ? convert(own.served, object) : object;
     };
   return {
     equivalentsOf: (resource) => equivalents.get(resource as Resource['served']) ?? [],
-    asServed: convertBy(asServed),
-    asStored: convertBy(asStored),
+    asServed: convertBy(toServed),
+    asStored: convertBy(toStored),
     namespace: (name) => {
       const stored = namespaces && getCached(namespaces, undefined, name);
       if (!stored) return undefined;
@@ -77,7 +77,7 @@ function paramObjects(resource: Resource): ParamObjects {
     namespaced: kind.namespaced,
     get: (namespace, name) => {
       const found = getCached(resource, namespace, name);
-      return found && asServed(served, found.object);
+      return found && toServed(served, found.object);
     },
     select: (namespace, matches) => selectObjects(resource, namespace, matches),
   };
@@ -98,7 +98,7 @@ function* selectObjects(
   for (const [index, item] of items.entries()) {
     if (item.unreadable)
       throw new ConfigurationError(`a parameter cannot be read: ${kind.plural}/${textOfKey(item.key)}`);
-    if (matches(item.labels ?? {})) found.push(asServed(served, item.object));
+    if (matches(item.labels ?? {})) found.push(toServed(served, item.object));
     if (index % itemsPerStep === 0) yield;
   }
   return found;

@@ -1,4 +1,4 @@
-import { type ByteString, clientForm, encodeStored, type KubeObject } from '@cluster-apiserver/model';
+import { type ByteString, toClientForm, encodeStored, type KubeObject } from '@cluster-apiserver/model';
 import type { Revision } from '@cluster-apiserver/storage';
 
 /** An object as a verb gives it. Most answers never look inside: they write its bytes. */
@@ -24,6 +24,6 @@ export class WrittenObject implements Outcome {
   }
 
   get json(): ByteString {
-    return this.revision === undefined ? this.#stored : clientForm(this.#stored, this.revision);
+    return this.revision === undefined ? this.#stored : toClientForm(this.#stored, this.revision);
   }
 }

@@ -2,17 +2,17 @@ import { setOwn } from '@cluster-apiserver/base';
 import {
   type ByteString,
   byteString,
-  clientForm,
+  toClientForm,
   decodeStored,
-  inOnePiece,
+  flatten,
   type Kind,
   type KubeObject,
   type ObjectMeta,
   type OwnerReference,
-  ownForm,
+  toCanonical,
   type ShardSelector,
   shardHash,
-  storedForm,
+  toStoredForm,
   uidOf,
   withResourceVersion,
 } from '@cluster-apiserver/model';
@@ -48,7 +48,7 @@ export class StoredObject implements Outcome, CacheItem {
   #uidHash: string | undefined;
 
   constructor(kind: Kind, key: ByteString, { value, revision, stale, source }: Stored) {
-    const own = ownForm(kind, value);
+    const own = toCanonical(kind, value);
     const stored = byteString(own);
     const object = reusableSource(source) ?? decodeStored(stored);
     // Everything else about it was checked before it was written; without a uid nothing says where its version belongs.
@@ -59,7 +59,7 @@ export class StoredObject implements Outcome, CacheItem {
       throw new StoredFormError('it is the object of another place');
     this.key = key;
     this.revision = revision;
-    this.json = inOnePiece(clientForm(stored, revision));
+    this.json = flatten(toClientForm(stored, revision));
     const { labels } = object.metadata;
     const fields = kind.fieldsOf?.(object);
     this.labels = source && labels ? copyTexts(labels) : labels;
@@ -74,7 +74,7 @@ export class StoredObject implements Outcome, CacheItem {
 
   /** What is under its key, before it is transformed. */
   get storedForm(): ByteString {
-    return storedForm(this.json);
+    return toStoredForm(this.json);
   }
 
   /** Empty for what lies in none. */

@@ -17,12 +17,12 @@ import type { ControllerOptions } from '../run-controller.ts';
 import { Graph, type GraphNode, type Owner } from './graph.ts';
 import { nextActionReader } from './next-action.ts';
 import { referenceResolver } from './owner-references.ts';
-import { type Act, createWorker } from './worker.ts';
+import { type CollectorAction, createWorker } from './worker.ts';
 
 export type GarbageCollectorOptions = ControllerOptions<GarbageCollectorEvent>;
 
 export type GarbageCollectorEvent =
-  | Act
+  | CollectorAction
   /** The graph is complete: at the start, and again after the watch cache was reloaded. */
   | { readonly type: 'synced'; readonly nodes: number }
   /** Tried again after a pause. A conflict with another writer is ordinary. */
@@ -49,7 +49,7 @@ export async function collectGarbage(options: GarbageCollectorOptions): Promise<
   const actions = nextActionReader(graph, resources);
 
   /** What the next pass has to do. Owners are in it once each, so the graph bounds it. */
-  const todo = { sync: true, waiting: false };
+  const pending = { sync: true, waiting: false };
   const changedOwners = new Set<Owner>();
   /** An incomplete graph suggests nothing: an owner whose dependents are not in it yet would look like one without. */
   let isComplete = false;
@@ -69,24 +69,24 @@ export async function collectGarbage(options: GarbageCollectorOptions): Promise<
     measures,
   });
 
-  const consider = (node: GraphNode | undefined): void => {
+  const enqueueIfActionable = (node: GraphNode | undefined): void => {
     if (isComplete && node && actions.nextAction(node)) queue.add(node);
   };
-  const put = (resource: Resource, itemKey: string, item: CachedObject | undefined): void => {
+  const updateNode = (resource: Resource, itemKey: string, item: CachedObject | undefined): void => {
     const { node, before } = graph.put(resource, itemKey, readable(item));
     if (!isComplete) return;
-    consider(node);
-    for (const { owner } of before) consider(graph.nodeOf(owner));
+    enqueueIfActionable(node);
+    for (const { owner } of before) enqueueIfActionable(graph.nodeOf(owner));
   };
   const changed = (resource: Resource, change: ItemChange<CachedObject>): void => {
-    put(resource, change.key, change.current);
+    updateNode(resource, change.key, change.current);
     for (const owner of graph.refreshOwners(resource, change)) changedOwners.add(owner);
     if (change.previous?.unreadable || change.current?.unreadable) {
-      todo.waiting = true;
+      pending.waiting = true;
       measures.unreadable(unreadableCount(resources));
       reportUnreadable(resource, change.current);
     }
-    if (changedOwners.size > 0 || todo.waiting) passes.request();
+    if (changedOwners.size > 0 || pending.waiting) passes.request();
   };
   let unreadableReports = 0;
   const reportUnreadable = ({ collection }: Resource, item: CachedObject | undefined): void => {
@@ -97,33 +97,33 @@ export async function collectGarbage(options: GarbageCollectorOptions): Promise<
 
   /** Brings the graph to what memory holds; changes that arrive meanwhile are put into it as they come. */
   const sync = async (): Promise<void> => {
-    todo.sync = false;
+    pending.sync = false;
     // The load interrupts the followers, and that is the time to sync.
     if (!isLoaded(resources)) return;
     unreadableReports = 0;
     measures.unreadable(unreadableCount(resources));
     for (const { resource, itemKey } of graph.nodes()) {
-      put(resource, itemKey, resource.collection.get(itemKey));
+      updateNode(resource, itemKey, resource.collection.get(itemKey));
       if (pace.isDue()) await pace.pause();
     }
     for (const resource of resources)
       for (const { key } of itemsWithin(resource.collection.view(), '')) {
         const item = resource.collection.get(key);
         if (item?.unreadable) reportUnreadable(resource, item);
-        else put(resource, key, item);
+        else updateNode(resource, key, item);
         if (pace.isDue()) await pace.pause();
       }
     for (const owner of graph.owners()) {
       graph.refreshOwner(owner);
       if (pace.isDue()) await pace.pause();
     }
-    if (todo.sync) return;
+    if (pending.sync) return;
     isComplete = true;
-    todo.waiting = false;
+    pending.waiting = false;
     changedOwners.clear();
     report({ type: 'synced', nodes: graph.size });
     for (const node of graph.nodes()) {
-      consider(node);
+      enqueueIfActionable(node);
       if (pace.isDue()) await pace.pause();
     }
   };
@@ -131,16 +131,16 @@ export async function collectGarbage(options: GarbageCollectorOptions): Promise<
     for (const owner of changedOwners) {
       changedOwners.delete(owner);
       for (const dependent of owner.dependents) {
-        consider(dependent);
+        enqueueIfActionable(dependent);
         if (pace.isDue()) await pace.pause();
       }
     }
   };
   /** An object that can be read now, or is gone, no longer holds the owners that it may have depended on. */
   const considerWaiting = async (): Promise<void> => {
-    todo.waiting = false;
+    pending.waiting = false;
     for (const node of graph.waiting) {
-      consider(node);
+      enqueueIfActionable(node);
       if (pace.isDue()) await pace.pause();
     }
   };
@@ -149,7 +149,7 @@ export async function collectGarbage(options: GarbageCollectorOptions): Promise<
     changed,
     interrupted: () => {
       isComplete = false;
-      todo.sync = true;
+      pending.sync = true;
       passes.request();
     },
     failed: passes.fail,
@@ -157,8 +157,8 @@ export async function collectGarbage(options: GarbageCollectorOptions): Promise<
   passes.request();
   try {
     await passes.run(async () => {
-      if (todo.sync) await sync();
-      else if (todo.waiting) await considerWaiting();
+      if (pending.sync) await sync();
+      else if (pending.waiting) await considerWaiting();
       await considerDependents();
     });
   } finally {

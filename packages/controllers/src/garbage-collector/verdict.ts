@@ -7,11 +7,11 @@ export type Verdict =
   | { readonly type: 'detach'; readonly from: readonly Owner[] }
   | undefined;
 
-export function verdictOn({ object, owners, hasUnknownOwners }: GraphNode, hasDependents: boolean): Verdict {
-  const isGoing = isTerminating(object);
+export function evaluateDependent({ object, owners, hasUnknownOwners }: GraphNode, hasDependents: boolean): Verdict {
+  const isDeleting = isTerminating(object);
   const from = owners
     .map(({ owner }) => owner)
-    .filter(({ state }) => state === 'orphan' || (!isGoing && (state === 'absent' || state === 'foreground')));
+    .filter(({ state }) => state === 'orphan' || (!isDeleting && (state === 'absent' || state === 'foreground')));
   if (from.length === 0) return undefined;
   const isNeeded =
     hasUnknownOwners ||

@@ -82,7 +82,7 @@ async function reconcile(
       if (merged && sameJson(stored, merged)) return;
       if (isProtected(stored)) return report({ type: 'protected', kind, name });
       if (merged) {
-        await amend(
+        await addMissing(
           resource,
           name,
           (current) => (isProtected(current) ? current : (merge(current, expected) ?? current)),
@@ -109,22 +109,22 @@ const isProtected = ({ metadata }: KubeObject): boolean => metadata.annotations?
 
 const uidOf = ({ metadata: { uid } }: KubeObject) => (uid === undefined ? {} : { uid });
 
-const quiet = { namespace: undefined, dryRun: false, manager, warn: () => {} };
+const writeOptions = { namespace: undefined, dryRun: false, manager, warn: () => {} };
 
 async function createDefault(resource: Resource, { metadata, ...rest }: KubeObject, call: Call): Promise<void> {
   const { kind, apiVersion, schema } = resource.kind;
   const draft = decode(schema, { kind, apiVersion, metadata, ...rest }, () => {}) as KubeObject;
-  const { revision } = await create(resource, draft, quiet, call);
+  const { revision } = await create(resource, draft, writeOptions, call);
   await resource.collection.reach(revision, call);
 }
 
-async function amend(
+async function addMissing(
   resource: Resource,
   name: string,
   change: (current: KubeObject) => KubeObject,
   call: Call,
 ): Promise<void> {
-  await patch(resource, name, { ...quiet, change: inOneStep(change), unknownFields: () => {} }, call);
+  await patch(resource, name, { ...writeOptions, change: inOneStep(change), unknownFields: () => {} }, call);
 }
 
 const metadataOf = (name: string, labels: Readonly<Record<string, string>> = {}): KubeObject['metadata'] => ({

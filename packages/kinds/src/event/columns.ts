@@ -1,4 +1,4 @@
-import { age, type Column, nameColumn } from '@cluster-apiserver/model';
+import { formatAge, type Column, nameColumn } from '@cluster-apiserver/model';
 import type { Event } from './event.ts';
 
 /** How events are shown: the older and the newer form have the same things in different fields. */
@@ -7,7 +7,7 @@ export const eventColumns: readonly Column<Event>[] = [
     name: 'Last Seen',
     description: 'Time since the latest occurrence.',
     value: (event, nowMs) =>
-      age(event.series ? event.series.lastObservedTime : (event.lastTimestamp ?? first(event)), nowMs),
+      formatAge(event.series ? event.series.lastObservedTime : (event.lastTimestamp ?? first(event)), nowMs),
   },
   { name: 'Type', description: 'Type of the event.', value: ({ type }) => type ?? '' },
   { name: 'Reason', description: 'Short machine-readable reason.', value: ({ reason }) => reason ?? '' },
@@ -28,7 +28,7 @@ export const eventColumns: readonly Column<Event>[] = [
     name: 'First Seen',
     description: 'Time since the first occurrence.',
     wide: true,
-    value: (event, nowMs) => age(first(event), nowMs),
+    value: (event, nowMs) => formatAge(first(event), nowMs),
   },
   {
     name: 'Count',

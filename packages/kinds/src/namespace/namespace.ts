@@ -93,8 +93,8 @@ export const namespace = defineKind({
     { name: 'finalize', verbs: ['update'], fields: ['spec'], givenOnCreate: true },
     { name: 'status', verbs: ['get', 'patch', 'update'], fields: ['status'], givenOnCreate: false },
   ],
-  defaults: named,
-  prepare: (namespace, current) => named(current ? namespace : born(namespace)),
+  defaults: withNameLabel,
+  prepare: (namespace, current) => withNameLabel(current ? namespace : withInitialState(namespace)),
   validate: (namespace) => [...finalizerErrors(namespace), ...phaseErrors(namespace)],
   deletion: {
     isHeld: ({ spec }) => (spec.finalizers ?? []).length > 0,
@@ -118,13 +118,13 @@ export const namespace = defineKind({
 });
 
 /** Without a name yet, it is labelled when it has one. */
-function named(namespace: Namespace): Namespace {
+function withNameLabel(namespace: Namespace): Namespace {
   const { name, labels } = namespace.metadata;
   if (!name) return namespace;
   return { ...namespace, metadata: { ...namespace.metadata, labels: { ...labels, [nameLabel]: name } } };
 }
 
-const born = (namespace: Namespace): Namespace => {
+const withInitialState = (namespace: Namespace): Namespace => {
   const finalizers = namespace.spec.finalizers ?? [];
   return {
     ...namespace,

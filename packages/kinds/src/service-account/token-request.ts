@@ -109,8 +109,8 @@ async function issued(
 ): Promise<TokenRequest> {
   const { audiences: asked, boundObjectRef } = request.spec;
   requireUid(request, metadata);
-  const lifetime = lifetimeAsked(request);
-  if (boundObjectRef) throw cannotBind(boundObjectRef);
+  const lifetime = requestedLifetime(request);
+  if (boundObjectRef) throw unsupportedBinding(boundObjectRef);
   const lifetimeSeconds = Math.min(lifetime, tokens.lifetimeSecondsMax ?? lifetime);
   if (lifetimeSeconds < lifetime)
     warn(`requested expiration of ${lifetime} seconds shortened to ${lifetimeSeconds} seconds`);
@@ -135,7 +135,7 @@ function requireUid({ metadata: { uid: requested } }: TokenRequest, { name = '',
   );
 }
 
-function lifetimeAsked({ spec: { expirationSeconds = lifetimeSecondsFallback } }: TokenRequest): number {
+function requestedLifetime({ spec: { expirationSeconds = lifetimeSecondsFallback } }: TokenRequest): number {
   const seconds = numberOf(expirationSeconds);
   const problem =
     seconds < lifetimeSecondsLeast
@@ -150,7 +150,7 @@ function lifetimeAsked({ spec: { expirationSeconds = lifetimeSecondsFallback } }
 /** Kinds that a token may be bound to in Kubernetes. None of them is served here, so no such object exists. */
 const bindable: Readonly<Record<string, string>> = { Pod: 'pods', Secret: 'secrets', Node: 'nodes' };
 
-function cannotBind({ kind = '', apiVersion = '', name = '' }: BoundObjectReference): StatusError {
+function unsupportedBinding({ kind = '', apiVersion = '', name = '' }: BoundObjectReference): StatusError {
   const plural = apiVersion.includes('/') ? undefined : getOwn(bindable, kind);
   if (plural) return name === '' ? badRequest('Name parameter required.') : notFound({ group: '', kind, plural }, name);
   const type = `${apiVersion.includes('/') ? apiVersion : `/${apiVersion}`}, Kind=${kind}`;

@@ -316,7 +316,7 @@ function readValue(reader: Reader, schema: Schema, name: string, budget: Budget)
       return reader.bool();
     case 'int32':
     case 'int64':
-      return integer(reader);
+      return readInteger(reader);
     case 'time':
       return readTime(reader, name, () => '');
     case 'microTime':
@@ -335,7 +335,7 @@ function readValue(reader: Reader, schema: Schema, name: string, budget: Budget)
 }
 
 /** A double where it is exact. */
-function integer(reader: Reader): Integer {
+function readInteger(reader: Reader): Integer {
   const digits = reader.int64().toString();
   return Number.isSafeInteger(Number(digits)) ? Number(digits) : rawNumber(digits);
 }

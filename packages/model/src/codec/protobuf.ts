@@ -19,11 +19,11 @@ export interface TypeNames {
 
 export function encodeProtobuf(schema: ObjectSchema, value: TypeNames): Buffer {
   const message = encodeMessage(schema, value);
-  return Buffer.concat([envelope(value, message.length), message]);
+  return Buffer.concat([encodeEnvelope(value, message.length), message]);
 }
 
 /** What stands before the message of an object. */
-export function envelope({ kind, apiVersion }: TypeNames, messageBytes: number): Buffer {
+export function encodeEnvelope({ kind, apiVersion }: TypeNames, messageBytes: number): Buffer {
   const head = encodedBy((to) => {
     nested(to, 1, (names) => {
       tagged(names, 1, delimited).string(apiVersion);
@@ -46,7 +46,7 @@ export function parseProtobuf(
   if (!isProtobuf(bytes))
     throw new MalformedTextError('protobuf: it does not begin with the prefix that every object has');
   try {
-    const { names, message } = opened(bytes.subarray(prefix.length));
+    const { names, message } = openEnvelope(bytes.subarray(prefix.length));
     const schema = schemaOf(names);
     return { value: { ...names, ...(schema && decodeMessage(schema, message, bounds)) }, faults: [] };
   } catch (error) {
@@ -56,7 +56,7 @@ export function parseProtobuf(
   }
 }
 
-function opened(bytes: Buffer): { readonly names: Partial<TypeNames>; readonly message: Uint8Array } {
+function openEnvelope(bytes: Buffer): { readonly names: Partial<TypeNames>; readonly message: Uint8Array } {
   const names: Partial<Record<keyof TypeNames, string>> = {};
   let message: Uint8Array = new Uint8Array();
   readMessage(bytes, (number, type, reader) => {

@@ -14,7 +14,7 @@ export const byteString = (bytes: Buffer): ByteString => bytes.toString('latin1'
  * The same bytes in one piece. What is put together of parts keeps those parts, and what is cut out keeps the whole:
  * twice the memory for as long as it lives, and slow to compare.
  */
-export function inOnePiece(bytes: ByteString): ByteString {
+export function flatten(bytes: ByteString): ByteString {
   if (bytes.length > scratch.length) return byteString(bytesOf(bytes));
   return scratch.toString('latin1', 0, scratch.write(bytes, 'latin1'));
 }
@@ -57,23 +57,23 @@ const longNumber = /[:[,]-?[0-9]{16,}[,}\]]/;
 const uidMember = ',"uid":"';
 const versionMember = ',"resourceVersion":"';
 
-function behindUid(bytes: ByteString): number {
+function endOfUid(bytes: ByteString): number {
   return bytes.indexOf('"', bytes.indexOf(uidMember) + uidMember.length) + 1;
 }
 
-export function clientForm(stored: ByteString, resourceVersion: number): ByteString {
-  const at = behindUid(stored);
+export function toClientForm(stored: ByteString, resourceVersion: number): ByteString {
+  const at = endOfUid(stored);
   return `${stored.slice(0, at)}${versionMember}${resourceVersion}"${stored.slice(at)}`;
 }
 
 /** The client's form of the same object as of another revision. */
 export function withResourceVersion(client: ByteString, resourceVersion: number): ByteString {
-  return clientForm(storedForm(client), resourceVersion);
+  return toClientForm(toStoredForm(client), resourceVersion);
 }
 
 /** The way back from the client's form. */
-export function storedForm(client: ByteString): ByteString {
-  const at = behindUid(client);
+export function toStoredForm(client: ByteString): ByteString {
+  const at = endOfUid(client);
   const end = client.indexOf('"', at + versionMember.length) + 1;
   return `${client.slice(0, at)}${client.slice(end)}`;
 }

@@ -11,27 +11,33 @@ import { bytesOf, encodeStored, typePrefix } from './stored-form.ts';
  * objects as protobuf, or as JSON with a newline behind it: such bytes are read by the schema and written as we would.
  * Throws when they are no object of the kind.
  */
-export function ownForm(kind: Kind, stored: Buffer): Buffer {
-  const begin = beginOf(kind);
+export function toCanonical(kind: Kind, stored: Buffer): Buffer {
+  const begin = prefixOf(kind);
   if (stored.at(-1) === closingBrace && stored.subarray(0, begin.length).equals(begin)) return stored;
   const { value } = isProtobuf(stored)
-    ? parseProtobuf(stored, (names) => (isOf(kind, names) && kind.hasProtobuf ? kind.schema : undefined), storedBounds)
+    ? parseProtobuf(
+        stored,
+        (names) => (isTypeOf(kind, names) && kind.hasProtobuf ? kind.schema : undefined),
+        storedBounds,
+      )
     : parseStoredJson(stored.toString());
-  if (typeof value !== 'object' || value === null || !isOf(kind, value))
+  if (typeof value !== 'object' || value === null || !isTypeOf(kind, value))
     throw new TypeError(`it is no ${kind.kind} of ${kind.apiVersion}`);
   return bytesOf(encodeStored(decode(kind.schema, value, () => {}) as KubeObject));
 }
 
 const closingBrace = 0x7d;
 
-const isOf = ({ kind, apiVersion }: Kind, names: { readonly kind?: unknown; readonly apiVersion?: unknown }): boolean =>
-  names.kind === kind && names.apiVersion === apiVersion;
+const isTypeOf = (
+  { kind, apiVersion }: Kind,
+  names: { readonly kind?: unknown; readonly apiVersion?: unknown },
+): boolean => names.kind === kind && names.apiVersion === apiVersion;
 
-const begins = new WeakMap<Kind, Buffer>();
+const prefixes = new WeakMap<Kind, Buffer>();
 
 /** Asked for every object that is read. */
-function beginOf(kind: Kind): Buffer {
-  let begin = begins.get(kind);
-  if (!begin) begins.set(kind, (begin = bytesOf(typePrefix(kind.kind, kind.apiVersion))));
+function prefixOf(kind: Kind): Buffer {
+  let begin = prefixes.get(kind);
+  if (!begin) prefixes.set(kind, (begin = bytesOf(typePrefix(kind.kind, kind.apiVersion))));
   return begin;
 }

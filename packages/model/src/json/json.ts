@@ -53,8 +53,8 @@ function parseScanned(text: string, scanned: () => JsonScan, mayBeDeep: boolean)
     // To keep numbers and characters right, all values are walked through.
     if (deepPath !== undefined && (!mayBeDeep || scan.exactNumbersNeeded || scan.mayHoldLoneSurrogate))
       throw new NestedTooDeepError(deepPath, nestingMax);
-    let value: unknown = scan.exactNumbersNeeded ? JSON.parse(text, exactNumbers as Reviver) : JSON.parse(text);
-    if (scan.mayHoldLoneSurrogate) value = wellFormed(value);
+    let value: unknown = scan.exactNumbersNeeded ? JSON.parse(text, reviveExactNumber as Reviver) : JSON.parse(text);
+    if (scan.mayHoldLoneSurrogate) value = toWellFormed(value);
     const faults = scan.duplicates.map((path) => ({ path, message: `duplicate field "${path}"` }));
     return deepPath === undefined ? { value, faults } : { value, faults, deepPaths: scan.deepPaths };
   } catch (error) {
@@ -67,14 +67,14 @@ function parseScanned(text: string, scanned: () => JsonScan, mayBeDeep: boolean)
 type Reviver = (key: string, value: unknown) => unknown;
 
 /** Keeps a number as it was written wherever a double might not. */
-function exactNumbers(_key: string, value: unknown, context: { readonly source?: string }): unknown {
+function reviveExactNumber(_key: string, value: unknown, context: { readonly source?: string }): unknown {
   if (typeof value !== 'number' || context.source === undefined) return value;
   return String(value) === context.source ? value : rawNumber(context.source);
 }
 
-function wellFormed(value: unknown): unknown {
+function toWellFormed(value: unknown): unknown {
   if (typeof value === 'string') return value.toWellFormed();
   if (typeof value !== 'object' || value === null || isRawNumber(value)) return value;
-  if (Array.isArray(value)) return value.map(wellFormed);
-  return Object.fromEntries(Object.entries(value).map(([key, entry]) => [key.toWellFormed(), wellFormed(entry)]));
+  if (Array.isArray(value)) return value.map(toWellFormed);
+  return Object.fromEntries(Object.entries(value).map(([key, entry]) => [key.toWellFormed(), toWellFormed(entry)]));
 }

@@ -6,8 +6,8 @@ export const partOf = ({ parts }: Kind, name: string | undefined): Part | undefi
   name === undefined ? undefined : parts.find((part) => part.name === name);
 
 /** What is written leaves alone what has another path: a part all but itself, the whole all parts. */
-export function boundTo(kind: Kind, part: Part | undefined, next: KubeObject, current: KubeObject): KubeObject {
-  const kept = elsewhere(kind, part);
+export function keepOtherParts(kind: Kind, part: Part | undefined, next: KubeObject, current: KubeObject): KubeObject {
+  const kept = fieldsElsewhere(kind, part);
   if (kept.length === 0) return next;
   const bound: KubeObject = { ...next };
   for (const name of kept) {
@@ -17,19 +17,19 @@ export function boundTo(kind: Kind, part: Part | undefined, next: KubeObject, cu
   return bound;
 }
 
-function elsewhere({ parts, schema }: Kind, part: Part | undefined): readonly string[] {
+function fieldsElsewhere({ parts, schema }: Kind, part: Part | undefined): readonly string[] {
   if (parts.length === 0) return [];
   if (!part) return parts.flatMap(({ fields }) => fields);
-  return [...schema.fields.keys()].filter((name) => !everywhere.has(name) && !part.fields.includes(name));
+  return [...schema.fields.keys()].filter((name) => !commonFields.has(name) && !part.fields.includes(name));
 }
 
-const everywhere = new Set(['kind', 'apiVersion', 'metadata']);
+const commonFields = new Set(['kind', 'apiVersion', 'metadata']);
 
 /** What a writer has a say in here, whether the object is there or not; the rest is dropped without a word. */
-export function writableOf<T extends object>(kind: Kind, part: Part | undefined, written: T): T {
+export function dropUnwritable<T extends object>(kind: Kind, part: Part | undefined, written: T): T {
   if (kind.parts.length === 0) return written;
   const dropped = part
-    ? elsewhere(kind, part)
+    ? fieldsElsewhere(kind, part)
     : kind.parts.filter(({ givenOnCreate }) => !givenOnCreate).flatMap(({ fields }) => fields);
   if (dropped.length === 0) return written;
   return Object.fromEntries(Object.entries(written).filter(([name]) => !dropped.includes(name))) as T;

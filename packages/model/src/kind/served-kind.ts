@@ -3,7 +3,7 @@ import type { GroupVersionKind, ObjectSchema } from '../schema/schema.ts';
 import type { Column } from './table/column.ts';
 
 /** What has to be known of a kind to read one of its objects, and to write it in every form. */
-export interface SpokenKind extends GroupVersionKind {
+export interface EncodableKind extends GroupVersionKind {
   /** `v1`, or `group/version`. */
   readonly apiVersion: string;
   readonly schema: ObjectSchema;
@@ -14,7 +14,7 @@ export interface SpokenKind extends GroupVersionKind {
 }
 
 /** What clients see of a kind that has a path of its own, whether its objects are stored or made for one answer. */
-export interface ServedKind extends SpokenKind {
+export interface ServedKind extends EncodableKind {
   readonly plural: string;
   readonly singular: string;
   readonly shortNames: readonly string[];

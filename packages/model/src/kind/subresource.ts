@@ -2,7 +2,7 @@ import { type UnstoredKindDeclaration, defineUnstoredKind } from './unstored-kin
 import type { FieldDeclarations } from '../schema/schema.ts';
 import type { ObjectOf } from './kind.ts';
 import type { KubeObject } from './object.ts';
-import type { SpokenKind } from './served-kind.ts';
+import type { EncodableKind } from './served-kind.ts';
 
 /**
  * Something behind an object that speaks a kind of its own: it is sent, answered and never stored. Routes, discovery,
@@ -15,7 +15,7 @@ export interface SubresourceDeclaration<F extends FieldDeclarations> extends Uns
   readonly create: (object: KubeObject, request: ObjectOf<F>, warn: (text: string) => void) => Promise<KubeObject>;
 }
 
-export interface Subresource extends SpokenKind {
+export interface Subresource extends EncodableKind {
   readonly name: string;
   readonly verbs: readonly string[];
   readonly create: (object: KubeObject, request: KubeObject, warn: (text: string) => void) => Promise<KubeObject>;

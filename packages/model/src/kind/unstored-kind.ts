@@ -1,7 +1,7 @@
 import { objectMeta, typeMeta } from '../schema/common.ts';
 import { publicationOf } from '../schema/publication.ts';
 import { field, type FieldDeclarations, type GroupVersionKind, object } from '../schema/schema.ts';
-import type { SpokenKind } from './served-kind.ts';
+import type { EncodableKind } from './served-kind.ts';
 
 /** A kind whose objects are created and answered, but never stored. */
 export interface UnstoredKindDeclaration<F extends FieldDeclarations> extends GroupVersionKind {
@@ -11,7 +11,7 @@ export interface UnstoredKindDeclaration<F extends FieldDeclarations> extends Gr
   readonly requiredFields: readonly string[];
 }
 
-export function defineUnstoredKind(declaration: UnstoredKindDeclaration<FieldDeclarations>): SpokenKind {
+export function defineUnstoredKind(declaration: UnstoredKindDeclaration<FieldDeclarations>): EncodableKind {
   const { group, version, kind, description, fields, requiredFields } = declaration;
   return {
     group,

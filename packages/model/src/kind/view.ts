@@ -29,7 +29,7 @@ export interface View {
   /** The kind whose objects are seen. */
   readonly of: Kind;
   /** Names for names: of any value that has the fields of the view, even of a part of an object. */
-  renamed(value: object): Record<string, unknown>;
+  renameFields(value: object): Record<string, unknown>;
   toStored(object: KubeObject): KubeObject;
   fromStored(object: KubeObject): KubeObject;
   readonly selectableFields: Readonly<Record<string, string>>;
@@ -48,8 +48,8 @@ export function defineView<Stored extends KubeObject>(declaration: ViewDeclarati
     })),
     selectableFields: Object.fromEntries(Object.keys(selectableFields).map((name) => [name, () => ''])),
   });
-  const rename = renaming(new Map(Object.entries(renamed)));
-  const renameBack = renaming(new Map(Object.entries(renamed).map(([ours, theirs]) => [theirs, ours])));
+  const rename = createRenamer(new Map(Object.entries(renamed)));
+  const renameBack = createRenamer(new Map(Object.entries(renamed).map(([ours, theirs]) => [theirs, ours])));
   const as = ({ schema, kind, apiVersion }: Kind, value: object): KubeObject =>
     decode(schema, { ...value, kind, apiVersion }, () => {}) as KubeObject;
   const toStored = (object: KubeObject): KubeObject => as(of, rename(object));
@@ -57,7 +57,7 @@ export function defineView<Stored extends KubeObject>(declaration: ViewDeclarati
     // The hook only ever sees objects of the stored form, which makes them Stored.
     rules: { ...of, group: declaration.group, validate: validate as NonNullable<Kind['validate']> },
     of,
-    renamed: rename,
+    renameFields: rename,
     toStored,
     fromStored: (object) => as(kind, renameBack(object)),
     selectableFields,
@@ -65,13 +65,13 @@ export function defineView<Stored extends KubeObject>(declaration: ViewDeclarati
   return { ...kind, storedAs: { group: of.group, version: of.version, kind: of.kind }, view };
 }
 
-const renaming =
+const createRenamer =
   (names: ReadonlyMap<string, string>) =>
   (value: object): Record<string, unknown> =>
     Object.fromEntries(Object.entries(value).map(([name, held]) => [names.get(name) ?? name, held]));
 
 /** An object as clients of the kind see it, from the form in which it is stored. */
-export const asServed = ({ view }: Kind, stored: KubeObject): KubeObject => (view ? view.fromStored(stored) : stored);
+export const toServed = ({ view }: Kind, stored: KubeObject): KubeObject => (view ? view.fromStored(stored) : stored);
 
 /** The way back. */
-export const asStored = ({ view }: Kind, served: KubeObject): KubeObject => (view ? view.toStored(served) : served);
+export const toStored = ({ view }: Kind, served: KubeObject): KubeObject => (view ? view.toStored(served) : served);

@@ -6,14 +6,14 @@ import { patchedByModel } from '../../test/json-patch-model.ts';
 import { oneOf, patienceMs, randomMap, randomName, randomValue } from '../../test/random-json.ts';
 import { parseJson } from '../json/json.ts';
 import { PatchFailedError, PatchFormError, TooManyOperationsError } from './errors.ts';
-import { patchedByOperations, readJsonPatch } from './json-patch.ts';
+import { applyJsonPatch, readJsonPatch } from './json-patch.ts';
 
 /** All from one seed, so that a soak begins with those of `npm test`. */
 const rounds = repetitions({ ci: 20_000, soak: 100_000 });
 
 const times = (count: number, operation: object): object[] => Array.from({ length: count }, () => operation);
 const patched = (document: unknown, operations: unknown): unknown =>
-  atOnce(patchedByOperations(document, readJsonPatch(operations)));
+  atOnce(applyJsonPatch(document, readJsonPatch(operations)));
 const add = (path: string, value: unknown) => ({ op: 'add', path, value });
 
 // The examples of RFC 6902, appendix A.
@@ -151,7 +151,7 @@ test('members of operations that mean nothing are told', () => {
 test('numbers are compared by what they are worth, digit by digit', () => {
   const holds = (document: string, value: string): void =>
     void atOnce(
-      patchedByOperations(
+      applyJsonPatch(
         parseJson(document).value,
         readJsonPatch([{ op: 'test', path: '/n', value: parseJson(value).value }]),
       ),

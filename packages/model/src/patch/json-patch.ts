@@ -54,7 +54,7 @@ export function readJsonPatch(value: unknown): JsonPatch {
 }
 
 /** The document after all operations. The document itself and the values of the patch stay as they are. */
-export function* patchedByOperations(document: unknown, { operations }: JsonPatch): Steps<unknown> {
+export function* applyJsonPatch(document: unknown, { operations }: JsonPatch): Steps<unknown> {
   const evaluation = new Evaluation(document);
   for (const [index, operation] of operations.entries()) {
     try {

@@ -8,7 +8,7 @@ import { PatchFormError } from './errors.ts';
  * entry, sets value by value, and directives inside the patch (keys that begin with a dollar sign) say what a plain
  * merge cannot: replace, delete, retain, and in which order.
  */
-export function strategicallyMergedBy(schema: ObjectSchema, target: unknown, patch: unknown): unknown {
+export function applyStrategicMergePatch(schema: ObjectSchema, target: unknown, patch: unknown): unknown {
   if (!isJsonObject(patch)) throw new PatchFormError('the patch must be an object');
   return mergeMaps(schema, isJsonObject(target) ? target : {}, patch);
 }
@@ -26,7 +26,7 @@ function mergeMaps(schema: Schema | undefined, target: JsonObject, patch: JsonOb
     throw new PatchFormError(`unknown $patch directive: ${JSON.stringify(directive)}`);
 
   const merged: Record<string, unknown> = {};
-  const kept = retained(target, patch);
+  const kept = retainKeys(target, patch);
   for (const key of Object.keys(kept)) setOwn(merged, key, kept[key]);
   const hasDirectives = Object.keys(patch).some((key) => key.startsWith('$'));
   for (const key of hasDirectives ? touchedKeys(patch) : Object.keys(patch)) {
@@ -49,7 +49,7 @@ function touchedKeys(patch: JsonObject): Set<string> {
   return keys;
 }
 
-function retained(target: JsonObject, patch: JsonObject): JsonObject {
+function retainKeys(target: JsonObject, patch: JsonObject): JsonObject {
   const keys = getOwn(patch, retainKeysDirective);
   if (keys === undefined) return target;
   if (!Array.isArray(keys)) throw new PatchFormError('$retainKeys must be a list');
@@ -75,7 +75,7 @@ function mergeMember(schema: Schema | undefined, before: unknown, patch: JsonObj
   const base = deleted && Array.isArray(before) ? before.filter((value) => !gone.has(identityOf(value))) : before;
   const merged = mergeChange(schema, base, change);
   return order && Array.isArray(merged) && isShared(schema)
-    ? inOrder(schema, merged, order, Array.isArray(before) ? before : [])
+    ? orderEntries(schema, merged, order, Array.isArray(before) ? before : [])
     : merged;
 }
 
@@ -130,7 +130,7 @@ function mergeValues(schema: Schema | undefined, before: unknown, change: unknow
 }
 
 function mergeLists(schema: ListSchema, before: readonly unknown[], change: readonly unknown[]): unknown[] {
-  if (schema.sharing === 'set') return inOrder(schema, distinct([...before, ...change]), change, before);
+  if (schema.sharing === 'set') return orderEntries(schema, distinct([...before, ...change]), change, before);
   const { key } = schema.sharing as { readonly key: string };
   const isDirective = (entry: unknown): entry is JsonObject =>
     isJsonObject(entry) && getOwn(entry, patchDirective) !== undefined;
@@ -163,7 +163,7 @@ function mergeLists(schema: ListSchema, before: readonly unknown[], change: read
     if (at === undefined) append(withoutDirectives(entry));
     else merged[at] = mergeMaps(schema.items, merged[at] as JsonObject, entry as JsonObject);
   }
-  return inOrder(schema, merged, entries, before);
+  return orderEntries(schema, merged, entries, before);
 }
 
 /** Equal values have the same: what entries are found by without a look at all the others. */
@@ -181,7 +181,7 @@ function keyOf(entry: unknown, key: string): unknown {
  * Entries that the patch names come in the patch's order, the others in theirs; where the two meet, an old entry goes
  * before a named one only if it did so before.
  */
-function inOrder(
+function orderEntries(
   schema: ListSchema,
   merged: readonly unknown[],
   wanted: readonly unknown[],

@@ -10,7 +10,7 @@ import type { KubeObject } from '../kind/object.ts';
 import { readApplied } from '../managed-fields/applied.ts';
 import { compare } from '../managed-fields/compare.ts';
 import { type FieldSet, leavesOf, placesOf } from '../managed-fields/field-set.ts';
-import { strategicallyMergedBy } from '../patch/strategic-merge-patch.ts';
+import { applyStrategicMergePatch } from '../patch/strategic-merge-patch.ts';
 import { objectMeta, typeMeta } from './common.ts';
 import { decode } from './decode.ts';
 import { definitions, jsonSchema } from './json-schema.ts';
@@ -78,9 +78,9 @@ describe.each(cases)('$name', ({ schema, value, form }) => {
   });
   test('in the store', () => expect(canonical(decodeStored(encodeStored(value)))).toBe(text));
   test('in a strategic merge patch', () => {
-    const patched = strategicallyMergedBy(schema, { metadata: {}, held: undefined }, value);
+    const patched = applyStrategicMergePatch(schema, { metadata: {}, held: undefined }, value);
     expect(canonical(patched)).toBe(text);
-    expect(canonical(strategicallyMergedBy(schema, value, { held: null }))).not.toContain('held');
+    expect(canonical(applyStrategicMergePatch(schema, value, { held: null }))).not.toContain('held');
   });
   test('is owned by an applier as by an updater', () => {
     const { fields } = readApplied(schema, value, () => {});

@@ -4,7 +4,7 @@ import {
   forbidden,
   invalidValue,
   required,
-  shown,
+  formatValue,
   tooLong,
   tooMany,
   tooManyCharacters,
@@ -58,7 +58,7 @@ export function validateObjectMetaUpdate(
       errors.push(
         forbidden(
           'metadata.finalizers',
-          `no new finalizers can be added if the object is being deleted, found new finalizers ${shown(added)}`,
+          `no new finalizers can be added if the object is being deleted, found new finalizers ${formatValue(added)}`,
         ),
       );
   }

@@ -3,7 +3,7 @@ import {
   type Applied,
   ApplyConflictError,
   applyAsKubectlDid,
-  boundTo,
+  keepOtherParts,
   conflict,
   conflictCauses,
   formatTime,
@@ -65,7 +65,7 @@ function* decideApply(
   requireName(next, name);
   if (current) {
     requireExpectedVersion(kind, next, current);
-    return yield* admitUpdate(resource, boundTo(kind, options.part, next, current.object), current, options);
+    return yield* admitUpdate(resource, keepOtherParts(kind, options.part, next, current.object), current, options);
   }
   if (options.part) throw notFound(kind, name);
   if (next.metadata.uid !== undefined)

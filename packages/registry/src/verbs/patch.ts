@@ -1,7 +1,7 @@
 import type { Call, Steps, Work } from '@cluster-apiserver/base';
 import {
-  asServed,
-  asStored,
+  toServed,
+  toStored,
   decode,
   invalid,
   invalidValue,
@@ -68,7 +68,7 @@ function* patchObject({ served }: Resource, name: string, current: Outcome, opti
     requireName(next, name);
     options.unknownFields(unknown);
     yield;
-    return withDistinctOwners(inNamespace(asStored(served, next), options.namespace), options.warn);
+    return withDistinctOwners(inNamespace(toStored(served, next), options.namespace), options.warn);
   } catch (error) {
     if (error instanceof WrongTypeError)
       throw invalid({ group: '', kind: '' }, '', [invalidValue('patch', '', error.message)]);
@@ -77,4 +77,4 @@ function* patchObject({ served }: Resource, name: string, current: Outcome, opti
 }
 
 const toServedObject = (served: Kind, { object, revision }: Outcome): KubeObject =>
-  asServed(served, { ...object, metadata: { ...object.metadata, resourceVersion: String(revision) } });
+  toServed(served, { ...object, metadata: { ...object.metadata, resourceVersion: String(revision) } });

@@ -1,6 +1,6 @@
 import { type Call, inSpan, resultOf, trackLatency, type Work } from '@cluster-apiserver/base';
 import type { Admission, AdmissionContext, OperationOptions, Precondition } from '@cluster-apiserver/gates';
-import type { KubeObject, ServedKind, SpokenKind, UserInfo } from '@cluster-apiserver/model';
+import type { KubeObject, ServedKind, EncodableKind, UserInfo } from '@cluster-apiserver/model';
 
 /** Who sends a write, and what that has to get past. What the server does by itself has no requester. */
 export interface Requester {
@@ -27,7 +27,7 @@ type Write = Pick<AdmissionContext, 'operation' | 'name' | 'object' | 'oldObject
 /** What is admitted: the resource of the path, and the kind in whose form the object is. */
 export interface AdmissionTarget {
   readonly served: ServedKind;
-  readonly kind: SpokenKind;
+  readonly kind: EncodableKind;
 }
 
 /** The object as admission wants it written. */

@@ -2,7 +2,7 @@
 import { perform, resultOf, type Work } from '@cluster-apiserver/base';
 import {
   badRequest,
-  boundTo,
+  keepOtherParts,
   formatTime,
   hasValidManagedFields,
   invalid,
@@ -14,7 +14,7 @@ import {
   type ServedKind,
   validateObjectMeta,
   withoutManagedFields,
-  writableOf,
+  dropUnwritable,
 } from '@cluster-apiserver/model';
 import type { Resource, ResourceKind } from '../resource.ts';
 import { mutate } from './admission.ts';
@@ -50,7 +50,7 @@ export function* initializeObject(
   const version = incoming.metadata.resourceVersion;
   if (version !== undefined && version !== '0')
     throw badRequest('resourceVersion should not be set on objects to be created');
-  const given = writableOf(kind, undefined, withoutSystemFields(incoming));
+  const given = dropUnwritable(kind, undefined, withoutSystemFields(incoming));
   const own = withDistinctOwners(inNamespace(kind.defaults?.(given) ?? given, options.namespace), options.warn);
   const writer = { manager: options.manager, apiVersion: served.apiVersion, time: formatTime(clock.now()) };
   const managedFields = yield* managedFieldsAfterUpdate(kind.schema, emptyObjectOf(kind), own, writer);
@@ -122,7 +122,7 @@ export function* completeMutated(
   const { kind } = resource;
   const { namespace, part, warn } = options;
   requireBoundedLabels(kind, mutated);
-  const bound = isUpdate ? boundTo(kind, part, mutated, before) : writableOf(kind, undefined, mutated);
+  const bound = isUpdate ? keepOtherParts(kind, part, mutated, before) : dropUnwritable(kind, undefined, mutated);
   const placed = inNamespace(withSystemFieldsOf(before, bound), namespace);
   const object = withDistinctOwners(kind.defaults?.(placed) ?? placed, warn);
   if (yield* hasValidManagedFields(kind.schema, object)) return object;

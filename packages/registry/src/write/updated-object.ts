@@ -1,7 +1,7 @@
 /** Computing, admitting and validating the object that an update stores. */
 import { resultOf, type Work } from '@cluster-apiserver/base';
 import {
-  boundTo,
+  keepOtherParts,
   conflict,
   formatTime,
   invalid,
@@ -58,7 +58,7 @@ export function* updateObject(
   requireBoundedLabels(kind, incoming);
   const { manager, part } = options;
   const writer = { manager, apiVersion: served.apiVersion, subresource: part?.name, time: formatTime(clock.now()) };
-  const bound = boundTo(kind, part, incoming, current.object);
+  const bound = keepOtherParts(kind, part, incoming, current.object);
   const next = kind.defaults?.(bound) ?? bound;
   const managedFields = yield* managedFieldsAfterUpdate(kind.schema, current.object, next, writer);
   return yield* admitUpdate(resource, withManagedFields(next, managedFields), current, options);

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { age } from './age.ts';
+import { formatAge } from './age.ts';
 
 const minute = 60;
 const hour = 60 * minute;
@@ -32,9 +32,9 @@ test.each([
   [3 * year + 7 * day, '3y7d'],
   [8 * year + 7 * day, '8y'],
 ])('what was %d seconds ago is told as %s', (seconds, told) => {
-  expect(age(time, Date.parse(time) + seconds * 1000)).toBe(told);
+  expect(formatAge(time, Date.parse(time) + seconds * 1000)).toBe(told);
 });
 
 test.each([null, undefined, ''])('a time that is %p is unknown', (unknown) => {
-  expect(age(unknown, 0)).toBe('<unknown>');
+  expect(formatAge(unknown, 0)).toBe('<unknown>');
 });

@@ -4,7 +4,7 @@ const day = 24 * hour;
 const year = 365 * day;
 
 /** How long ago a time is, as people say it: the longer, the coarser. Null is a time that nobody knows. */
-export function age(time: string | null | undefined, nowMs: number): string {
+export function formatAge(time: string | null | undefined, nowMs: number): string {
   if (!time) return '<unknown>';
   const seconds = Math.trunc((nowMs - Date.parse(time)) / 1000);
   // Clocks of two machines differ by a second; further ahead is no time at which anything can have happened.

@@ -1,5 +1,5 @@
 import type { KubeObject } from '../object.ts';
-import { age } from './age.ts';
+import { formatAge } from './age.ts';
 
 /** A column of the table that a kind is shown as. */
 export interface Column<T extends KubeObject> {
@@ -25,7 +25,7 @@ export const nameColumn: Column<KubeObject> = {
 export const ageColumn: Column<KubeObject> = {
   name: 'Age',
   description: 'How long ago the object was created.',
-  value: ({ metadata }, nowMs) => age(metadata.creationTimestamp, nowMs),
+  value: ({ metadata }, nowMs) => formatAge(metadata.creationTimestamp, nowMs),
 };
 
 /** The time itself, for kinds whose tables upstream shows without an age. */

@@ -1,5 +1,5 @@
 import type { KubeObject } from '../object.ts';
-import type { SpokenKind } from '../served-kind.ts';
+import type { EncodableKind } from '../served-kind.ts';
 import type { Column } from './column.ts';
 import { type ListMetadata, type MetaVersion, metaApiVersion, partialObjectMetadata } from './partial-metadata.ts';
 
@@ -37,7 +37,7 @@ export interface Row {
  * resourceVersion; one object alone is a table of one row with the resourceVersion of the object.
  */
 export const tableOf = (
-  kind: SpokenKind,
+  kind: EncodableKind,
   objects: readonly KubeObject[],
   metadata: ListMetadata,
   options: TableOptions,
@@ -49,7 +49,7 @@ export const tableOf = (
   rows: objects.map((object) => row(kind, object, options)),
 });
 
-const columnDefinitions = ({ columns }: SpokenKind): ColumnDefinition[] =>
+const columnDefinitions = ({ columns }: EncodableKind): ColumnDefinition[] =>
   columns.map(
     ({ name, description, type, format = '', wide = false }): ColumnDefinition => ({
       name,
@@ -60,7 +60,7 @@ const columnDefinitions = ({ columns }: SpokenKind): ColumnDefinition[] =>
     }),
   );
 
-function row(kind: SpokenKind, object: KubeObject, { version, include, nowMs }: TableOptions): Row {
+function row(kind: EncodableKind, object: KubeObject, { version, include, nowMs }: TableOptions): Row {
   const cells = kind.columns.map(({ value }) => value(object, nowMs));
   switch (include) {
     case 'None':
