@@ -34,7 +34,7 @@ export {
   watchFrame,
 } from './codec/protobuf.ts';
 export { encodeMessage, messageParts } from './codec/protobuf-message.ts';
-export { delimited, encodedBy, nested, tagged, varint, type ProtobufWriter } from './codec/protobuf-wire.ts';
+export { delimited, encodeWith, writeNested, writeTag, varint, type ProtobufWriter } from './codec/protobuf-wire.ts';
 export { parseYaml, YamlTooLargeError } from './codec/yaml.ts';
 export { type Place, type TextPlaces, textPlaces } from './codec/text-places.ts';
 export { indentedJson } from './json/json-indented.ts';
@@ -83,7 +83,7 @@ export {
 } from './schema/common.ts';
 export { type Integer, isRawNumber, numberOf, rawNumber } from './json/raw-number.ts';
 export { decode, WrongTypeError } from './schema/decode.ts';
-export { definitions, type Dialect, type JsonSchema, jsonSchema } from './schema/json-schema.ts';
+export { collectDefinitions, type Dialect, type JsonSchema, toJsonSchema } from './schema/json-schema.ts';
 export { publicationOf, sharedPublication } from './schema/publication.ts';
 export {
   boolean,

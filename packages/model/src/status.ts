@@ -126,14 +126,9 @@ const resourceDetails = ({ group, plural }: ResourceNames, name: string): Status
 const withGroup = ({ group }: ResourceNames, word: string): string => (group ? `${word}.${group}` : word);
 
 export const notFound = (names: ResourceNames, name: string, cause?: unknown): StatusError =>
-  new StatusError(
-    'NotFound',
-    `${withGroup(names, names.plural)} "${name}" not found`,
-    resourceDetails(names, name),
-    {
-      cause,
-    },
-  );
+  new StatusError('NotFound', `${withGroup(names, names.plural)} "${name}" not found`, resourceDetails(names, name), {
+    cause,
+  });
 
 export const alreadyExists = (names: ResourceNames, name: string, prefix = '', cause?: unknown): StatusError =>
   new StatusError(

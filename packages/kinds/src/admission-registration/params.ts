@@ -71,7 +71,7 @@ export function paramKindErrors(at: string, { apiVersion = '', kind = '' }: Para
     ...(apiVersion === '' ? [required(`${at}.apiVersion`)] : versionErrors(`${at}.apiVersion`, apiVersion)),
     ...(kind === ''
       ? [required(`${at}.kind`)]
-      : joined(dnsWordLabel(kind.toLowerCase())).map((problem) =>
+      : joinProblems(dnsWordLabel(kind.toLowerCase())).map((problem) =>
           invalidValue(`${at}.kind`, kind, `may have mixed case, but should otherwise match: ${problem}`),
         )),
   ];
@@ -82,15 +82,17 @@ function versionErrors(at: string, apiVersion: string): FieldError[] {
   if (parts.length > 2) return [invalidValue(at, apiVersion, `unexpected GroupVersion string: ${apiVersion}`)];
   const [version = '', group = ''] = parts.toReversed();
   return [
-    ...(group === '' ? [] : joined(subdomainNames.whole(group)).map((problem) => invalidValue(at, group, problem))),
+    ...(group === ''
+      ? []
+      : joinProblems(subdomainNames.whole(group)).map((problem) => invalidValue(at, group, problem))),
     ...(version === ''
       ? [invalidValue(at, apiVersion, 'version must be specified')]
-      : joined(dnsWordLabel(version)).map((problem) => invalidValue(at, version, problem))),
+      : joinProblems(dnsWordLabel(version)).map((problem) => invalidValue(at, version, problem))),
   ];
 }
 
 /** As one problem, if there is any. */
-const joined = (problems: readonly string[]): string[] => (problems.length > 0 ? [problems.join(',')] : []);
+const joinProblems = (problems: readonly string[]): string[] => (problems.length > 0 ? [problems.join(',')] : []);
 
 const notFoundActions = ['Deny', 'Allow'];
 

@@ -116,7 +116,7 @@ export const event = ({ eventLifetimeSeconds }: KindServices): Kind =>
  * the name that the client knows.
  */
 export function validateEvent(event: Event, reporter: 'reportingComponent' | 'reportingController'): FieldError[] {
-  const errors = event.eventTime === null ? olderForm(event) : newerForm(event, reporter);
+  const errors = event.eventTime === null ? validateCoreEvent(event) : validateNewEvent(event, reporter);
   // The reference lets an event about nothing pass in some namespaces; the specification requires the field.
   if (Object.keys(event.involvedObject).length === 0 && errors.every(({ field }) => field !== involvedNamespace))
     errors.unshift(required('involvedObject'));
@@ -127,14 +127,14 @@ const involvedNamespace = 'involvedObject.namespace';
 const wrongNamespace = (event: Event): FieldError =>
   invalidValue(involvedNamespace, event.involvedObject.namespace ?? '', 'does not match event.namespace');
 
-function olderForm(event: Event): FieldError[] {
+function validateCoreEvent(event: Event): FieldError[] {
   const about = event.involvedObject.namespace ?? '';
   // Objects without a namespace have their events in `default`.
   const fits = about === '' ? event.metadata.namespace === 'default' : about === event.metadata.namespace;
   return fits ? [] : [wrongNamespace(event)];
 }
 
-function newerForm(event: Event, reporter: string): FieldError[] {
+function validateNewEvent(event: Event, reporter: string): FieldError[] {
   const {
     metadata,
     involvedObject,
@@ -151,14 +151,14 @@ function newerForm(event: Event, reporter: string): FieldError[] {
     ...(reportingComponent === '' ? [required(reporter)] : []),
     ...qualifiedName(reportingComponent).map((problem) => invalidValue(reporter, reportingComponent, problem)),
     ...(reportingInstance === '' ? [required('reportingInstance')] : []),
-    ...atMost('reportingInstance', reportingInstance, 128),
+    ...maxLengthErrors('reportingInstance', reportingInstance, 128),
     ...(action === '' ? [required('action')] : []),
-    ...atMost('action', action, 128),
+    ...maxLengthErrors('action', action, 128),
     ...(reason === '' ? [required('reason')] : []),
-    ...atMost('reason', reason, 128),
-    ...atMost('message', message, 1024),
+    ...maxLengthErrors('reason', reason, 128),
+    ...maxLengthErrors('message', message, 1024),
   ];
 }
 
-const atMost = (field: string, text: string, bytesMax: number): FieldError[] =>
+const maxLengthErrors = (field: string, text: string, bytesMax: number): FieldError[] =>
   Buffer.byteLength(text) > bytesMax ? [invalidValue(field, '', `can have at most ${bytesMax} characters`)] : [];

@@ -7,14 +7,14 @@ import { parseJson } from '../json/json.ts';
 import { type JsonBounds, scanJson, storedBounds, TooManyValuesError } from '../json/json-scan.ts';
 import {
   delimited,
-  encodedBy,
-  nested,
+  encodeWith,
+  writeNested,
   type Reader,
   type ReadField,
   readMessage,
   readNested,
   requireType,
-  tagged,
+  writeTag,
   varint,
   WireError,
   type ProtobufWriter,
@@ -25,7 +25,7 @@ import {
  * the value that the same object has as parsed JSON, so it is decoded, checked and made canonical like any other.
  */
 export const encodeMessage = (schema: ObjectSchema, value: object): Uint8Array =>
-  encodedBy((to) => writeObject(to, schema, value as JsonObject));
+  encodeWith((to) => writeObject(to, schema, value as JsonObject));
 
 /** Entries of a list or map that are written in one step. */
 const stepEntries = 256;
@@ -52,12 +52,12 @@ export function* messageParts(
       parts.push(...(yield* itemParts(number, held.items, given as object[], levels - 1)));
     } else if (held.type === 'list') {
       for (const some of inBatches(given as unknown[])) {
-        parts.push(encodedBy((to) => writeItems(to, number, held, some)));
+        parts.push(encodeWith((to) => writeItems(to, number, held, some)));
         yield;
       }
     } else if (held.type === 'map') {
       for (const some of inBatches(Object.keys(given))) {
-        parts.push(encodedBy((to) => writeEntries(to, number, held, given as JsonObject, some)));
+        parts.push(encodeWith((to) => writeEntries(to, number, held, given as JsonObject, some)));
         yield;
       }
     } else if (held.type === 'any') {
@@ -67,7 +67,7 @@ export function* messageParts(
         yield;
       }
       parts.push(...delimitedParts(number, delimitedParts(1, texts)));
-    } else parts.push(encodedBy((to) => writeValue(to, number, held, given)));
+    } else parts.push(encodeWith((to) => writeValue(to, number, held, given)));
     yield;
   }
   const { embedded } = schema;
@@ -87,7 +87,7 @@ function* itemParts(
     for (const item of list) parts.push(...delimitedParts(number, yield* messageParts(items, item, levels)));
   else
     for (const some of inBatches(list)) {
-      parts.push(encodedBy((to) => some.forEach((item) => writeValue(to, number, items, item))));
+      parts.push(encodeWith((to) => some.forEach((item) => writeValue(to, number, items, item))));
       yield;
     }
   return parts;
@@ -102,7 +102,7 @@ function* inBatches<T>(all: readonly T[]): Generator<readonly T[]> {
 /** A field that holds these parts. */
 function delimitedParts(number: number, parts: readonly Uint8Array[]): readonly Uint8Array[] {
   const length = parts.reduce((sum, part) => sum + part.length, 0);
-  return [encodedBy((to) => tagged(to, number, delimited).uint32(length)), ...parts];
+  return [encodeWith((to) => writeTag(to, number, delimited).uint32(length)), ...parts];
 }
 
 /** JSON.stringify in steps. */
@@ -152,7 +152,7 @@ function writeObject(to: ProtobufWriter, schema: ObjectSchema, value: JsonObject
     else writeValue(to, number, held, given);
   }
   const { embedded } = schema;
-  if (embedded) nested(to, embedded.number, (message) => writeObject(message, embedded.schema, value));
+  if (embedded) writeNested(to, embedded.number, (message) => writeObject(message, embedded.schema, value));
 }
 
 const writeMap = (to: ProtobufWriter, number: number, schema: MapSchema, map: JsonObject): void =>
@@ -166,8 +166,8 @@ function writeEntries(
   keys: readonly string[],
 ): void {
   for (const key of keys)
-    nested(to, number, (entry) => {
-      tagged(entry, 1, delimited).string(key);
+    writeNested(to, number, (entry) => {
+      writeTag(entry, 1, delimited).string(key);
       writeMapValue(entry, values, map[key]);
     });
 }
@@ -175,8 +175,8 @@ function writeEntries(
 /** Every map value is the field with number 2. */
 function writeMapValue(entry: ProtobufWriter, schema: Schema, value: unknown): void {
   // A map holds one value for each key, so a list or map in it is a message of its own, as Kubernetes declares them.
-  if (schema.type === 'list') nested(entry, 2, (inner) => writeItems(inner, 1, schema, value as unknown[]));
-  else if (schema.type === 'map') nested(entry, 2, (inner) => writeMap(inner, 1, schema, value as JsonObject));
+  if (schema.type === 'list') writeNested(entry, 2, (inner) => writeItems(inner, 1, schema, value as unknown[]));
+  else if (schema.type === 'map') writeNested(entry, 2, (inner) => writeMap(inner, 1, schema, value as JsonObject));
   else if (value !== null) writeValue(entry, 2, schema, value);
 }
 
@@ -187,27 +187,27 @@ function writeItems(to: ProtobufWriter, number: number, { items }: ListSchema, l
 function writeValue(to: ProtobufWriter, number: number, schema: Schema, value: unknown): void {
   switch (schema.type) {
     case 'string':
-      tagged(to, number, delimited).string(value as string);
+      writeTag(to, number, delimited).string(value as string);
       return;
     case 'bytes':
-      tagged(to, number, delimited).bytes(Buffer.from(value as string, 'base64'));
+      writeTag(to, number, delimited).bytes(Buffer.from(value as string, 'base64'));
       return;
     case 'boolean':
-      tagged(to, number, varint).bool(value as boolean);
+      writeTag(to, number, varint).bool(value as boolean);
       return;
     case 'int32':
     case 'int64':
-      tagged(to, number, varint).int64(isRawNumber(value) ? value.rawJSON : (value as number));
+      writeTag(to, number, varint).int64(isRawNumber(value) ? value.rawJSON : (value as number));
       return;
     case 'time':
     case 'microTime':
-      nested(to, number, (time) => writeTime(time, value as string));
+      writeNested(to, number, (time) => writeTime(time, value as string));
       return;
     case 'object':
-      nested(to, number, (object) => writeObject(object, schema, value as JsonObject));
+      writeNested(to, number, (object) => writeObject(object, schema, value as JsonObject));
       return;
     case 'any':
-      nested(to, number, (any) => tagged(any, 1, delimited).string(JSON.stringify(value)));
+      writeNested(to, number, (any) => writeTag(any, 1, delimited).string(JSON.stringify(value)));
       return;
     case 'map':
     case 'list':
@@ -218,8 +218,8 @@ function writeValue(to: ProtobufWriter, number: number, schema: Schema, value: u
 /** Zeros are written too: a message with nothing in it is the time that is not set. */
 function writeTime(to: ProtobufWriter, text: string): void {
   const seconds = Date.parse(`${text.slice(0, 19)}Z`) / 1000;
-  tagged(to, 1, varint).int64(seconds);
-  tagged(to, 2, varint).int32(Number(text.slice(20, -1)) * 1000);
+  writeTag(to, 1, varint).int64(seconds);
+  writeTag(to, 2, varint).int32(Number(text.slice(20, -1)) * 1000);
 }
 
 const byNumbers = new WeakMap<ObjectSchema, ReadonlyMap<number, Field>>();

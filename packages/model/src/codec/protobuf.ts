@@ -2,7 +2,7 @@ import type { ObjectSchema } from '../schema/schema.ts';
 import { MalformedTextError, type Parsed } from '../json/json.ts';
 import { clientBounds, TooManyValuesError } from '../json/json-scan.ts';
 import { decodeMessage, encodeMessage } from './protobuf-message.ts';
-import { delimited, encodedBy, nested, readMessage, readNested, requireType, tagged } from './protobuf-wire.ts';
+import { delimited, encodeWith, writeNested, readMessage, readNested, requireType, writeTag } from './protobuf-wire.ts';
 
 /**
  * An object as `application/vnd.kubernetes.protobuf`: four bytes that say so, and then a message that names kind and
@@ -24,12 +24,12 @@ export function encodeProtobuf(schema: ObjectSchema, value: TypeNames): Buffer {
 
 /** What stands before the message of an object. */
 export function encodeEnvelope({ kind, apiVersion }: TypeNames, messageBytes: number): Buffer {
-  const head = encodedBy((to) => {
-    nested(to, 1, (names) => {
-      tagged(names, 1, delimited).string(apiVersion);
-      tagged(names, 2, delimited).string(kind);
+  const head = encodeWith((to) => {
+    writeNested(to, 1, (names) => {
+      writeTag(names, 1, delimited).string(apiVersion);
+      writeTag(names, 2, delimited).string(kind);
     });
-    tagged(to, 2, delimited).uint32(messageBytes);
+    writeTag(to, 2, delimited).uint32(messageBytes);
   });
   return Buffer.concat([prefix, head]);
 }
@@ -77,9 +77,9 @@ function openEnvelope(bytes: Buffer): { readonly names: Partial<TypeNames>; read
 
 /** An event of a watch. */
 export const watchEventMessage = (type: string, object: Uint8Array): Uint8Array =>
-  encodedBy((to) => {
-    tagged(to, 1, delimited).string(type);
-    nested(to, 2, (raw) => tagged(raw, 1, delimited).bytes(object));
+  encodeWith((to) => {
+    writeTag(to, 1, delimited).string(type);
+    writeNested(to, 2, (raw) => writeTag(raw, 1, delimited).bytes(object));
   });
 
 /** One of a stream of them. Its length stands before it, because nothing in it tells where it ends. */

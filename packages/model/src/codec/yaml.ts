@@ -48,10 +48,10 @@ export function parseYaml(text: string, bytesMax = yamlBytesMax): Parsed {
     }
   }
   if (Buffer.byteLength(text) > bytesMax) throw new YamlTooLargeError(bytesMax);
-  return new Construction(text, growthMax * bytesMax).run(eventsOf(text));
+  return new Construction(text, growthMax * bytesMax).run(parseEvents(text));
 }
 
-function eventsOf(text: string): readonly Event[] {
+function parseEvents(text: string): readonly Event[] {
   try {
     return parseEvents(text, { maxDepth: nestingMax });
   } catch (error) {
@@ -243,12 +243,12 @@ const coreTags: ReadonlySet<string> = new Set(['!!null', '!!bool', '!!int', '!!f
 /** What a scalar stands for. What JSON has no value for, such as a date, stays the text that was written. */
 function valueOf(written: string, plain: boolean, tag: string): unknown {
   if (coreTags.has(tag)) {
-    const value = plainValue(written);
+    const value = parsePlainScalar(written);
     if (typeof value === 'string') throw new MalformedTextError(`yaml: a value that is no ${tag}`);
     return value;
   }
   return plain && !textTags.has(tag) && (tag === '' || tag.startsWith('!!')) && !tag.startsWith('!!binary')
-    ? plainValue(written)
+    ? parsePlainScalar(written)
     : written.toWellFormed();
 }
 
@@ -266,7 +266,7 @@ const float = /^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$/;
 const noJson = /^(?:[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$/;
 
 /** By the rules of the clients' libraries, which know octal and underscores but no base of sixty. */
-function plainValue(written: string): unknown {
+function parsePlainScalar(written: string): unknown {
   const word = words.get(written);
   if (word !== undefined) return word;
   if (!numberStart.test(written)) return written.toWellFormed();

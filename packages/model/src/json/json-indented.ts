@@ -42,7 +42,7 @@ export function* indentedJson(texts: Iterable<string | undefined>): Generator<st
 
 const lines: string[] = [];
 const lineOf = (depth: number): string =>
-  lines[depth] ?? (depth < linesMax ? (lines[depth] = made(depth)) : made(depth));
-const made = (depth: number): string => `\n${'  '.repeat(depth)}`;
+  lines[depth] ?? (depth < linesMax ? (lines[depth] = buildLineBreak(depth)) : buildLineBreak(depth));
+const buildLineBreak = (depth: number): string => `\n${'  '.repeat(depth)}`;
 /** Deeper ones are rare. */
 const linesMax = 64;

@@ -27,28 +27,28 @@ export function readApplied(
 ): Applied {
   const values = decode(schema, configuration, unknownField);
   const fields = new GrowingFieldSet();
-  mentionFields(schema, (configuration ?? {}) as JsonObject, values, [], fields);
+  addMentionedFields(schema, (configuration ?? {}) as JsonObject, values, [], fields);
   return { fields, values: values as KubeObject, configuration };
 }
 
 /** Follows the configuration as it was written, because the canonical values no longer tell null from absent. */
-function mention(schema: Schema, written: unknown, value: unknown, path: string[], fields: GrowingFieldSet): void {
-  if (isNothing(written)) return fields.add(path);
+function addMentioned(schema: Schema, written: unknown, value: unknown, path: string[], fields: GrowingFieldSet): void {
+  if (isEmptyMention(written)) return fields.add(path);
   switch (schema.type) {
     case 'object':
       if (schema.atomic) return fields.add(path);
-      return mentionFields(schema, written as JsonObject, value as JsonObject | undefined, path, fields);
+      return addMentionedFields(schema, written as JsonObject, value as JsonObject | undefined, path, fields);
     case 'map':
-      return mentionMembers(schema.values, written as JsonObject, value as JsonObject | undefined, path, fields);
+      return addMentionedMembers(schema.values, written as JsonObject, value as JsonObject | undefined, path, fields);
     case 'list':
       if (schema.sharing === 'atomic') return fields.add(path);
-      return mentionEntries(schema, written as unknown[], (value ?? []) as unknown[], path, fields);
+      return addMentionedEntries(schema, written as unknown[], (value ?? []) as unknown[], path, fields);
     default:
       return fields.add(path);
   }
 }
 
-function mentionFields(
+function addMentionedFields(
   schema: ObjectSchema,
   written: JsonObject,
   value: JsonObject | undefined,
@@ -59,12 +59,12 @@ function mentionFields(
     const field = schema.fields.get(name);
     if (!field) continue;
     path.push(fieldStep(name));
-    mention(field.schema, written[name], value?.[name], path, fields);
+    addMentioned(field.schema, written[name], value?.[name], path, fields);
     path.pop();
   }
 }
 
-function mentionMembers(
+function addMentionedMembers(
   schema: Schema,
   written: JsonObject,
   value: JsonObject | undefined,
@@ -73,18 +73,18 @@ function mentionMembers(
 ): void {
   for (const name of Object.keys(written)) {
     path.push(fieldStep(name));
-    mention(schema, written[name], value && getOwn(value, name), path, fields);
+    addMentioned(schema, written[name], value && getOwn(value, name), path, fields);
     path.pop();
   }
 }
 
 /** A place that is mentioned itself, because nothing is said about what is below it. */
-const isNothing = (written: unknown): boolean =>
+const isEmptyMention = (written: unknown): boolean =>
   written === null ||
   written === undefined ||
   (typeof written === 'object' && !Array.isArray(written) && Object.keys(written).length === 0);
 
-function mentionEntries(
+function addMentionedEntries(
   schema: ListSchema,
   written: readonly unknown[],
   entries: readonly unknown[],
@@ -93,19 +93,19 @@ function mentionEntries(
 ): void {
   const seen = new Set<string>();
   written.forEach((entry, index) => {
-    const step = entry === null ? undefined : stepOfMentioned(schema, entries[index]);
+    const step = entry === null ? undefined : findStep(schema, entries[index]);
     if (step === undefined)
       throw new PatchFormError(`${path.map(stepText).join('')}: entry ${index} has nothing that tells it from others`);
     if (seen.has(step)) throw new PatchFormError(`${path.map(stepText).join('')}: several entries ${stepText(step)}`);
     seen.add(step);
     path.push(step);
     fields.add(path);
-    mention(schema.items, entry, entries[index], path, fields);
+    addMentioned(schema.items, entry, entries[index], path, fields);
     path.pop();
   });
 }
 
-function stepOfMentioned(schema: ListSchema, entry: unknown): string | undefined {
+function findStep(schema: ListSchema, entry: unknown): string | undefined {
   try {
     return stepOfEntry(schema, entry);
   } catch (error) {

@@ -22,8 +22,8 @@ import {
   compareTexts,
   decodeEntries,
   encodeEntries,
-  inKnownVersions,
-  namedAsIn,
+  dropUnknownVersions,
+  renameToVersion,
   type Ownership,
   serverFields,
   withoutManagedFields,
@@ -79,7 +79,7 @@ export function* apply(
   applier: Applier,
 ): Steps<KubeObject> {
   const before = withoutManagedFields(live);
-  const owned = yield* ownedBefore(schema, live, empty, applier);
+  const owned = yield* findOwnedBefore(schema, live, empty, applier);
   const isMine = ({ entry }: Ownership): boolean =>
     entry.operation === 'Apply' &&
     entry.manager === applier.manager &&
@@ -88,14 +88,14 @@ export function* apply(
 
   const merged = mergeApplied(schema, before, values, fields);
   yield;
-  const dropped = difference(ownedBy(mine), fields);
+  const dropped = difference(unionOfFields(mine), fields);
   yield;
-  const next = isEmptySet(dropped) ? merged : yield* withoutUnowned(schema, merged, dropped, fields, others);
+  const next = isEmptySet(dropped) ? merged : yield* pruneUnowned(schema, merged, dropped, fields, others);
 
   const changes = compare(schema, before, next);
   yield;
   const conflicts = yield* conflictsWith(others, changes, fields);
-  if (conflicts.size > 0 && !applier.force) throw new ApplyConflictError(named(schema, conflicts));
+  if (conflicts.size > 0 && !applier.force) throw new ApplyConflictError(nameConflicts(schema, conflicts));
   const kept: Ownership[] = [];
   for (const other of others) {
     const unforced = difference(other.fields, conflicts.get(other) ?? emptySet);
@@ -108,35 +108,35 @@ export function* apply(
   return { ...next, metadata: { ...next.metadata, ...(managedFields && { managedFields }) } };
 }
 
-function* ownedBefore(
+function* findOwnedBefore(
   schema: ObjectSchema,
   live: KubeObject,
   empty: KubeObject,
   applier: Applier,
 ): Steps<readonly Ownership[]> {
   const owned = (yield* decodeEntries(schema, live.metadata.managedFields ?? [])) ?? [];
-  if (owned.length > 0 || live.metadata.uid === undefined) return inKnownVersions(schema, owned);
+  if (owned.length > 0 || live.metadata.uid === undefined) return dropUnknownVersions(schema, owned);
   const { apiVersion, time } = applier;
   const writer = { manager: beforeFirstApply, apiVersion, time };
   const before = yield* managedFieldsAfterUpdate(schema, empty, withoutManagedFields(live), writer);
   return (yield* decodeEntries(schema, before ?? [])) ?? [];
 }
 
-function* withoutUnowned(
+function* pruneUnowned(
   schema: ObjectSchema,
   merged: KubeObject,
   dropped: FieldSet,
   fields: FieldSet,
   others: readonly Ownership[],
 ): Steps<KubeObject> {
-  const kept = union(fields, ownedBy(others));
+  const kept = union(fields, unionOfFields(others));
   yield;
   const pruned = prune(schema, merged, difference(dropped, kept), kept);
   yield;
   return pruned;
 }
 
-const ownedBy = (owned: readonly Ownership[]): FieldSet => unionOf(owned.map(({ fields }) => fields));
+const unionOfFields = (owned: readonly Ownership[]): FieldSet => unionOf(owned.map(({ fields }) => fields));
 
 function* conflictsWith(
   others: readonly Ownership[],
@@ -156,12 +156,12 @@ function* conflictsWith(
   return conflicts;
 }
 
-const named = (schema: ObjectSchema, conflicts: ReadonlyMap<Ownership, FieldSet>): Conflict[] =>
+const nameConflicts = (schema: ObjectSchema, conflicts: ReadonlyMap<Ownership, FieldSet>): Conflict[] =>
   [...conflicts]
     .map(([{ entry }, fields]) => {
       const through = entry.subresource ? ` with subresource ${JSON.stringify(entry.subresource)}` : '';
       const using = entry.operation === 'Update' ? ` using ${entry.apiVersion}` : '';
-      const shown = (some: FieldSet): FieldSet => namedAsIn(schema, entry, some);
+      const shown = (some: FieldSet): FieldSet => renameToVersion(schema, entry, some);
       return { manager: `${JSON.stringify(entry.manager ?? '')}${through}${using}`, fields, shown };
     })
     .sort((left, right) => compareTexts(left.manager, right.manager));

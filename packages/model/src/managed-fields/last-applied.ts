@@ -30,10 +30,10 @@ export function* applyAsKubectlDid(
 ): Steps<KubeObject> {
   if (applier.manager !== kubectl || live.metadata.annotations?.[annotation] === undefined)
     return yield* apply(schema, live, empty, applied, applier);
-  return withLastApplied(yield* forcedOverOwn(schema, live, empty, applied, applier), applied);
+  return withLastApplied(yield* applyWithoutOwnConflicts(schema, live, empty, applied, applier), applied);
 }
 
-function* forcedOverOwn(
+function* applyWithoutOwnConflicts(
   schema: ObjectSchema,
   live: KubeObject,
   empty: KubeObject,
@@ -44,7 +44,7 @@ function* forcedOverOwn(
     return yield* apply(schema, live, empty, applied, applier);
   } catch (error) {
     if (!(error instanceof ApplyConflictError)) throw error;
-    const own = yield* stillAsApplied(schema, live);
+    const own = yield* findUnchangedFields(schema, live);
     const foreign = error.conflicts
       .map((conflict) => ({ ...conflict, fields: difference(conflict.fields, own) }))
       .filter(({ fields }) => !isEmptySet(fields));
@@ -54,7 +54,7 @@ function* forcedOverOwn(
 }
 
 /** The fields of the annotation's configuration whose values nobody has changed since. */
-function* stillAsApplied(schema: ObjectSchema, live: KubeObject): Steps<FieldSet> {
+function* findUnchangedFields(schema: ObjectSchema, live: KubeObject): Steps<FieldSet> {
   try {
     const text = live.metadata.annotations?.[annotation] ?? '{}';
     const { fields, values } = readApplied(schema, JSON.parse(text), () => {});

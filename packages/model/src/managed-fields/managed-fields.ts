@@ -10,7 +10,7 @@ import {
   compareTexts,
   decodeEntries,
   encodeEntries,
-  inKnownVersions,
+  dropUnknownVersions,
   type Ownership,
   serverFields,
   withoutManagedFields,
@@ -42,10 +42,10 @@ export function* managedFieldsAfterUpdate(
   next: KubeObject,
   writer: Writer,
 ): Steps<ManagedFieldsEntry[] | undefined> {
-  const tracked = yield* ownershipBefore(schema, live, next, writer);
+  const tracked = yield* readOwnership(schema, live, next, writer);
   // Objects that were never tracked stay so: half a history would be worse than none.
   if (tracked.length === 0 && live.metadata.uid !== undefined) return undefined;
-  const owned = inKnownVersions(schema, tracked);
+  const owned = dropUnknownVersions(schema, tracked);
   const changes = changesBetween(schema, live, next);
   yield;
   if (!changes) return yield* encodeEntries(schema, owned);
@@ -72,7 +72,7 @@ export function* managedFieldsAfterUpdate(
   const others = kept.filter((ownership) => ownership !== mine);
   const all = [...others, { entry, fields: mine ? union(mine.fields, taken) : taken }];
   yield;
-  return yield* encodeEntries(schema, capped(all, writer.apiVersion));
+  return yield* encodeEntries(schema, mergeOldestEntries(all, writer.apiVersion));
 }
 
 /** Whether the entries of an object can be read, so that the next write can go on from them. */
@@ -108,7 +108,7 @@ function changesBetween(
  * The entries to start from: those that the client sent, so that tools may rewrite them; the stored ones when the
  * client sent none or broken ones, or wrote through a subresource; none when it asks for a reset.
  */
-function* ownershipBefore(
+function* readOwnership(
   schema: ObjectSchema,
   live: KubeObject,
   next: KubeObject,
@@ -160,7 +160,7 @@ const isWrittenBy = (entry: ManagedFieldsEntry, writer: Writer): boolean =>
   (entry.subresource ?? '') === (writer.subresource ?? '');
 
 /** Puts the oldest updates of one version together once there are too many. */
-function capped(owned: readonly Ownership[], apiVersion: string): Ownership[] {
+function mergeOldestEntries(owned: readonly Ownership[], apiVersion: string): Ownership[] {
   const updates = owned.filter(({ entry }) => entry.operation === 'Update');
   if (updates.length <= updateEntriesMax) return [...owned];
   const byAge = updates

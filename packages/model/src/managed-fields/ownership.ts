@@ -53,21 +53,24 @@ export function* decodeEntries(
     if (entry.fieldsType !== 'FieldsV1' || entry.apiVersion === undefined) return undefined;
     const fields = entry.fieldsV1 === undefined ? emptySet : fromFieldsV1(entry.fieldsV1);
     if (!fields) return undefined;
-    decoded.push({ entry, fields: renamed(fields, versions?.get(entry.apiVersion)?.toStored) });
+    decoded.push({ entry, fields: renameFields(fields, versions?.get(entry.apiVersion)?.toStored) });
     yield;
   }
   return decoded;
 }
 
 /** Nobody can tell what an entry means in a version that the kind does not have, so such entries are dropped. */
-export const inKnownVersions = ({ versions }: ObjectSchema, owned: readonly Ownership[]): readonly Ownership[] =>
+export const dropUnknownVersions = ({ versions }: ObjectSchema, owned: readonly Ownership[]): readonly Ownership[] =>
   versions ? owned.filter(({ entry }) => versions.has(entry.apiVersion ?? '')) : owned;
 
 /** Fields by the names that they have in the version of an entry. */
-export const namedAsIn = ({ versions }: ObjectSchema, { apiVersion }: ManagedFieldsEntry, fields: FieldSet): FieldSet =>
-  renamed(fields, versions?.get(apiVersion ?? '')?.fromStored);
+export const renameToVersion = (
+  { versions }: ObjectSchema,
+  { apiVersion }: ManagedFieldsEntry,
+  fields: FieldSet,
+): FieldSet => renameFields(fields, versions?.get(apiVersion ?? '')?.fromStored);
 
-function renamed(fields: FieldSet, names: ReadonlyMap<string, string> | undefined): FieldSet {
+function renameFields(fields: FieldSet, names: ReadonlyMap<string, string> | undefined): FieldSet {
   if (!names || names.size === 0) return fields;
   const below = [...fields.below].map(([step, set]): [string, FieldSet] => {
     const name = step.startsWith(fieldStep('')) ? names.get(step.slice(fieldStep('').length)) : undefined;
@@ -90,7 +93,7 @@ export function* encodeEntries(
       apiVersion: entry.apiVersion ?? '',
       ...(entry.time && { time: entry.time }),
       fieldsType: 'FieldsV1',
-      fieldsV1: toFieldsV1(namedAsIn(schema, entry, fields)),
+      fieldsV1: toFieldsV1(renameToVersion(schema, entry, fields)),
       ...(entry.subresource && { subresource: entry.subresource }),
     });
     yield;

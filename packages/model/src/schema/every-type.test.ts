@@ -13,7 +13,7 @@ import { type FieldSet, leavesOf, placesOf } from '../managed-fields/field-set.t
 import { applyStrategicMergePatch } from '../patch/strategic-merge-patch.ts';
 import { objectMeta, typeMeta } from './common.ts';
 import { decode } from './decode.ts';
-import { definitions, jsonSchema } from './json-schema.ts';
+import { collectDefinitions, toJsonSchema } from './json-schema.ts';
 import {
   any,
   boolean,
@@ -94,7 +94,7 @@ describe.each(cases)('$name', ({ schema, value, form }) => {
   });
   test('in OpenAPI', () => {
     const dialect = { references: '', describedReferences: true };
-    expect(JSON.stringify(jsonSchema(schema, dialect))).toContain(JSON.stringify(form).slice(1, -1));
-    if ('$ref' in form) expect(Object.keys(definitions([schema], dialect))).toContain(form.$ref);
+    expect(JSON.stringify(toJsonSchema(schema, dialect))).toContain(JSON.stringify(form).slice(1, -1));
+    if ('$ref' in form) expect(Object.keys(collectDefinitions([schema], dialect))).toContain(form.$ref);
   });
 });

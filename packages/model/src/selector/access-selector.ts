@@ -28,7 +28,7 @@ function read(
   isKnown: (requirement: AccessRequirement) => boolean,
 ): ReadSelector {
   try {
-    const all = rawSelector ? parse(rawSelector) : requirements.map(complete);
+    const all = rawSelector ? parse(rawSelector) : requirements.map(fillDefaults);
     const known = rawSelector ? all : all.filter(isKnown);
     return {
       selector: known.length > 0 ? { requirements: known } : undefined,
@@ -40,7 +40,7 @@ function read(
   }
 }
 
-const complete = ({ key = '', operator = '', values }: Partial<AccessRequirement>): AccessRequirement => ({
+const fillDefaults = ({ key = '', operator = '', values }: Partial<AccessRequirement>): AccessRequirement => ({
   key,
   operator,
   ...(values && values.length > 0 && { values }),

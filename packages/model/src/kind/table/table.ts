@@ -46,7 +46,7 @@ export const tableOf = (
   apiVersion: metaApiVersion(options.version),
   metadata,
   columnDefinitions: options.namesColumns ? columnDefinitions(kind) : null,
-  rows: objects.map((object) => row(kind, object, options)),
+  rows: objects.map((object) => toRow(kind, object, options)),
 });
 
 const columnDefinitions = ({ columns }: EncodableKind): ColumnDefinition[] =>
@@ -60,7 +60,7 @@ const columnDefinitions = ({ columns }: EncodableKind): ColumnDefinition[] =>
     }),
   );
 
-function row(kind: EncodableKind, object: KubeObject, { version, include, nowMs }: TableOptions): Row {
+function toRow(kind: EncodableKind, object: KubeObject, { version, include, nowMs }: TableOptions): Row {
   const cells = kind.columns.map(({ value }) => value(object, nowMs));
   switch (include) {
     case 'None':
