@@ -123,7 +123,7 @@ function buildTree(text: string): { readonly root: Node; readonly duplicateKeys:
     if (parent.node.members.has(name)) duplicateKeys.push(offset);
     parent.key = { name, offset };
   };
-  for (const event of parseEvents(text)) {
+  for (const event of parseYamlEvents(text)) {
     if (event.type === EVENT_ID.MAPPING || event.type === EVENT_ID.SEQUENCE)
       begin(event, event.type === EVENT_ID.MAPPING);
     else if (event.type === EVENT_ID.SCALAR) scalar(event);
@@ -143,7 +143,7 @@ function buildTree(text: string): { readonly root: Node; readonly duplicateKeys:
 }
 
 /** Of a text that cannot be read nothing is found. */
-function parseEvents(text: string): readonly Event[] {
+function parseYamlEvents(text: string): readonly Event[] {
   try {
     return parseEvents(text, { maxDepth: nestingMax });
   } catch {

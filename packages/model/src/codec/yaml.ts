@@ -48,10 +48,10 @@ export function parseYaml(text: string, bytesMax = yamlBytesMax): Parsed {
     }
   }
   if (Buffer.byteLength(text) > bytesMax) throw new YamlTooLargeError(bytesMax);
-  return new Construction(text, growthMax * bytesMax).run(parseEvents(text));
+  return new Construction(text, growthMax * bytesMax).run(parseYamlEvents(text));
 }
 
-function parseEvents(text: string): readonly Event[] {
+function parseYamlEvents(text: string): readonly Event[] {
   try {
     return parseEvents(text, { maxDepth: nestingMax });
   } catch (error) {
