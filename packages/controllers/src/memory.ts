@@ -3,7 +3,7 @@ import { callUntil, type Clock } from '@cluster-apiserver/base';
 import { type CachedObject, type Resource, type StoredObject, unreadableTerm } from '@cluster-apiserver/registry';
 import type { Call, ItemChange, View } from '@cluster-apiserver/storage';
 
-/** Less than an election leaves between the end of a term and the begin of the next one. */
+/** Less than the time between two terms of leadership. */
 const callTimeoutMs = 2_000;
 
 /** Makes the calls of one term; throws once the term is over. */
@@ -104,6 +104,6 @@ export function followAll(resources: readonly Resource[], { changed, interrupted
   };
 }
 
-/** What a follower finds at a key, if it can be read. */
+/** The item, if it is readable. */
 export const readable = (item: CachedObject | undefined): StoredObject | undefined =>
   item?.unreadable ? undefined : item;

@@ -1,11 +1,11 @@
 /**
- * What becomes of dependents, which name an object in ownerReferences, when that object is deleted: they follow it or
- * forget it, as the deletion says.
+ * Deletes or orphans the dependents of a deleted object, which refer to it in ownerReferences, as the propagation policy
+ * of the deletion requires.
  *
  * The graph of owners and dependents follows the watch cache, which delivers all kinds in the order of one revision. So
  * an owner that is missing there is gone, and a dependent that was written before its owner was deleted is known before
  * the deletion is. Every write names the object and the state that it is meant for, and a finalizer is released only
- * after a linearizable read barrier. Two collectors at a time, or one that is cut off half-way, therefore do no harm.
+ * after a linearizable read barrier. Two collectors at a time, or one that loses its connection, therefore do no harm.
  */
 import type { CachedObject, Resource } from '@cluster-apiserver/registry';
 import { type ItemChange, textOfKey } from '@cluster-apiserver/storage';
@@ -30,10 +30,10 @@ export type GarbageCollectorEvent =
   /** Objects that may depend on it, and owners that it may depend on, wait until it can be read or is gone. */
   | { readonly type: 'unreadable'; readonly key: string; readonly cause: unknown };
 
-/** As many as the reference has: enough to keep the storage busy, few enough to leave it to the clients. */
+/** As many as in kube-controller-manager: enough to keep the storage busy, few enough not to slow down clients. */
 const workers = 20;
 
-/** The first pause lets memory catch up after a conflict; the longest is what a fault costs after it is repaired. */
+/** The first pause lets memory catch up after a conflict; the longest bounds the delay after a fault is repaired. */
 const pauses = { firstMs: 50, maxMs: 30_000 };
 
 /** Reports per sync; a lost key makes every object of a kind unreadable, and the metric says how many. */
@@ -48,10 +48,10 @@ export async function collectGarbage(options: GarbageCollectorOptions): Promise<
   const graph = new Graph(resources, referenceResolver(resources));
   const actions = nextActionReader(graph, resources);
 
-  /** What the next pass has to do. Owners are in it once each, so the graph bounds it. */
+  /** The work of the next pass. Each owner is in it once, so the graph bounds it. */
   const pending = { sync: true, waiting: false };
   const changedOwners = new Set<Owner>();
-  /** An incomplete graph suggests nothing: an owner whose dependents are not in it yet would look like one without. */
+  /** In an incomplete graph an owner may seem to have no dependents, so nothing is enqueued. */
   let isComplete = false;
   const passes = createPasses(clock, signal);
 

@@ -22,7 +22,7 @@ export interface OwnerEdge {
   readonly blocks: boolean;
 }
 
-/** An owner as its dependents name it: a name can be given again, a uid cannot, only both together mean one object. */
+/** An owner as its dependents refer to it. A name can be reused and a uid cannot, so both together identify it. */
 export interface Owner {
   readonly resource: Resource;
   readonly itemKey: string;
@@ -44,7 +44,7 @@ interface Table {
   readonly owners: Map<string, Map<string, MutableOwner>>;
 }
 
-/** Who depends on whom. It follows the watch cache change by change, so both are at the same revision in every turn. */
+/** The graph of owners and dependents. It follows the watch cache change by change, so both have the same revision. */
 export class Graph {
   readonly #tables: ReadonlyMap<Resource, Table>;
   readonly #resolve: ReferenceResolver;

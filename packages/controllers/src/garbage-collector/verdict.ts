@@ -1,7 +1,7 @@
 import type { GraphNode, Owner } from './graph.ts';
 import { isTerminating } from './owner-state.ts';
 
-/** What becomes of a dependent: it goes, or it forgets some of its owners, or all is as it should be. */
+/** The decision about a dependent: delete it, remove references to some owners, or undefined to leave it as it is. */
 export type Verdict =
   | { readonly type: 'delete'; readonly propagationPolicy: 'Foreground' | undefined }
   | { readonly type: 'detach'; readonly from: readonly Owner[] }

@@ -27,8 +27,8 @@ export interface WorkerOptions {
 }
 
 /**
- * The graph of a replica whose watch stands still is old. Writes are conditional, so that does little harm, and one
- * question to etcd in so many milliseconds excludes it for the rest.
+ * The graph of a replica whose watch has stalled is stale. Writes are conditional, so that does little harm, and one
+ * read barrier in this many milliseconds excludes the rest.
  */
 const freshForMs = 100;
 
@@ -54,7 +54,7 @@ export function createWorker(options: WorkerOptions): (node: GraphNode) => Promi
     reportAction(verdict.type === 'delete' ? 'deleted' : 'detached', node);
   };
   const releaseOwner = async (node: GraphNode): Promise<void> => {
-    // Nobody depends on the owner: whoever has begun to by now is in memory after the barrier.
+    // The owner has no dependents. After the barrier, memory holds every dependent that exists by now.
     await readFresh(node);
     if (nextActionOf(node) !== 'release finalizer') return;
     const finalizer = node.waiting === 'orphan' ? orphanFinalizer : foregroundFinalizer;

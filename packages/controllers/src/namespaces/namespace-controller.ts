@@ -1,11 +1,11 @@
 /**
- * What becomes of a namespace that is deleted: everything in it is deleted, and when nothing is left it is finalized.
+ * Deletes the content of Terminating namespaces, and finalizes a namespace when it is empty.
  *
  * From the write on that makes a namespace Terminating, nothing can be created in it: a creation is conditioned on the
  * state of its namespace. The watch cache delivers all kinds in the order of one revision, so as soon as memory holds
  * the Terminating namespace it holds everything that was ever created in it. Content therefore only becomes less, and
  * an empty namespace stays empty. Deletions carry the uid, so a later namespace of the same name is safe. Two leaders at
- * a time, or one that is cut off half-way, therefore do no harm.
+ * a time, or one that loses its connection, therefore do no harm.
  */
 import { contentFinalizer, type Namespace, namespace as namespaceKind } from '@cluster-apiserver/kinds';
 import type { CachedObject, Resource, StoredObject } from '@cluster-apiserver/registry';
@@ -29,7 +29,7 @@ export type NamespaceControllerEvent =
 /** Namespaces at a time; each deletes several objects at a time. */
 const workers = 4;
 
-/** What is left in a held namespace is counted again, for its conditions, at most this often. */
+/** The remaining content of a held namespace is counted again, for its conditions, at most this often. */
 const recountMs = 5_000;
 
 /** Reports per sync; a lost key makes every namespace unreadable, and the metric says how many. */

@@ -1,9 +1,9 @@
 /**
  * Fills the rules of ClusterRoles that have an aggregationRule with those of the ClusterRoles that it selects.
  *
- * Aggregated roles are few, so a change of any role asks each of them whether it selects that role, by the labels of the
- * watch cache; nothing is parsed for it. What a role becomes is computed from memory after a read barrier. A role that
- * is itself aggregated into another one brings the next change about, until nothing changes any more.
+ * Aggregated roles are few, so a change of any role is matched with the selectors of each of them, by the labels in the
+ * watch cache and without parsing. The rules of a role are computed from memory after a read barrier. A role that is
+ * itself aggregated into another one causes the next change, until all rules are up to date.
  */
 import type { AggregationRule, ClusterRole } from '@cluster-apiserver/kinds';
 import { matcherOfField, type PolicyRule, rbacGroup, sameJson } from '@cluster-apiserver/model';

@@ -29,7 +29,7 @@ export interface DefaultRoleOptions {
 }
 
 export interface DefaultRoleEvent {
-  /** What is protected or unreadable stays as it is. */
+  /** Protected and unreadable objects stay unchanged. */
   readonly type: 'created' | 'updated' | 'recreated' | 'protected' | 'unreadable';
   readonly kind: string;
   readonly name: string;
@@ -60,7 +60,7 @@ export async function reconcileDefaultRoles(options: DefaultRoleOptions): Promis
   if (failures.length > 0) throw new AggregateError(failures, `${failures.length} default roles were not written`);
 }
 
-/** What is stored with what is missing; undefined if it cannot be amended. */
+/** Adds the missing parts to the stored object; undefined if it has to be recreated. */
 type Merge = (stored: KubeObject, expected: KubeObject) => KubeObject | undefined;
 
 async function reconcile(
@@ -102,7 +102,7 @@ async function reconcile(
   }
 }
 
-/** Another replica did the same, or somebody deleted it meanwhile. */
+/** Another replica did the same, or the object was deleted meanwhile. */
 const races: readonly StatusError['reason'][] = ['AlreadyExists', 'Conflict', 'NotFound'];
 
 const isProtected = ({ metadata }: KubeObject): boolean => metadata.annotations?.[autoUpdateAnnotation] === 'false';
@@ -147,7 +147,7 @@ const bindingOf = ({ name, subjects }: DefaultBinding): KubeObject => ({
   subjects,
 });
 
-/** What the operator wrote counts where both say something. */
+/** Values of the operator take precedence. */
 const mergeMetadata = (stored: KubeObject, { metadata }: KubeObject): KubeObject => ({
   ...stored,
   metadata: {
@@ -175,7 +175,7 @@ function mergeAggregation(stored: AggregationRule = {}, expected: AggregationRul
   return missing.length === 0 ? stored : { ...stored, clusterRoleSelectors: [...selectors, ...missing] };
 }
 
-/** Undefined for a binding of another role: what a binding refers to cannot be changed. */
+/** Undefined for a binding of another role, because roleRef is immutable. */
 function mergeBinding(stored: KubeObject, expected: KubeObject): KubeObject | undefined {
   const [binding, wanted] = [stored as ClusterRoleBinding, expected as ClusterRoleBinding]; // as above
   if (!sameJson(binding.roleRef, wanted.roleRef)) return undefined;

@@ -1,6 +1,6 @@
 /**
  * Checks the expressions of each ValidatingAdmissionPolicy against the types of the kinds that its rules match, and writes
- * into its status what it found: once for each generation. A policy is in force whatever its status says.
+ * the warnings into its status, once for each generation. The status does not influence enforcement.
  */
 import { perform } from '@cluster-apiserver/base';
 import type { ValidatingAdmissionPolicy } from '@cluster-apiserver/kinds';

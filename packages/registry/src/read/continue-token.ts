@@ -6,16 +6,16 @@ import { type Revision, revision } from '@cluster-apiserver/storage';
  * It cannot lead out of the range: the key is appended to a prefix of ours, and the range ends where ours ends.
  */
 export interface Continuation {
-  /** Below the prefix of the list; the list goes on behind it. */
+  /** The last key of the previous chunk, relative to the prefix of the list. */
   readonly after: string;
-  /** Undefined for the newest snapshot, when the first one is no longer kept. */
+  /** Undefined for the latest revision, after the first snapshot has expired. */
   readonly revision: Revision | undefined;
 }
 
 const version = 'meta.k8s.io/v1';
-/** Behind the last key given comes the first key that is longer by nothing. */
+/** Appended to a key, it gives the next possible key. */
 const end = '\0';
-/** Stands for the newest snapshot. */
+/** Stands for the latest revision. */
 const latest = -1;
 
 export const encodeContinue = ({ after, revision: at }: Continuation): string =>
@@ -38,7 +38,7 @@ function parseToken(token: string): { readonly v?: unknown; readonly rv?: unknow
     const value: unknown = JSON.parse(Buffer.from(token, 'base64url').toString());
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
   } catch {
-    // Told below: whatever it is, it is no token of ours.
+    // Reported below: it is not a token of this server.
   }
   throw invalidToken('it is none of this server');
 }

@@ -29,11 +29,11 @@ import type { WriteOptions } from '../write/write-options.ts';
 import { type Decision, type UpdateResult, guaranteedUpdate } from '../write/guaranteed-update.ts';
 
 export interface ApplyOptions extends WriteOptions {
-  /** Takes fields over from their managers instead of refusing. */
+  /** Takes over fields of other managers instead of reporting a conflict. */
   readonly force: boolean;
 }
 
-/** The whole meaning of "apply", for every kind: a patch that says all its manager wants, and creates what is missing. */
+/** Implements server-side apply for every kind: the configuration has all fields that its manager wants to own. */
 export function apply(
   resource: Resource,
   name: string,
@@ -59,7 +59,7 @@ function* decideApply(
   const { kind } = resource;
   requireBoundedLabels(kind, configuration.values);
   const applied = yield* applyConfiguration(resource, configuration, current, options);
-  // Defaults belong to nobody: the configuration does not name them.
+  // Defaults have no owner: the configuration does not contain them.
   const whole = kind.defaults?.(canonical(kind, applied)) ?? applied;
   const next = withDistinctOwners(inNamespace(whole, options.namespace), options.warn);
   requireName(next, name);

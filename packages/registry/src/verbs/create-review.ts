@@ -6,11 +6,11 @@ import { canonical, inNamespace } from '../write/system-fields.ts';
 
 export interface ReviewOptions extends AdmissionOptions {
   readonly requester: Requester;
-  /** Who sends it, for the record of who owns which field. */
+  /** The field manager. */
   readonly manager: string;
 }
 
-/** The whole meaning of "create" for what is answered and never stored. */
+/** Implements "create" for reviews, which are answered and never stored. */
 export async function createReview(
   review: Review,
   incoming: KubeObject,

@@ -7,7 +7,7 @@ import { withStatusErrors } from '../storage-errors.ts';
 import { inNamespace } from '../write/system-fields.ts';
 import type { WriteOptions } from '../write/write-options.ts';
 
-/** The whole meaning of "create" for what stands behind an object: the object is read, and nothing is written. */
+/** Implements "create" for subresources with a kind of their own: the object is read, and nothing is stored. */
 export function createSubresource(
   resource: Resource,
   form: Subresource,
@@ -25,7 +25,7 @@ export function createSubresource(
   });
 }
 
-/** The name of the URL, which the body may leave out but not contradict. */
+/** Sets the name of the URL. A body that names another object is rejected. */
 function withNameOfPath({ served }: Resource, form: Subresource, name: string, request: KubeObject): KubeObject {
   const given = request.metadata.name ?? name;
   if (given !== name)

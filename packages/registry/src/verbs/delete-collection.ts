@@ -13,8 +13,8 @@ export interface CollectionDeletion {
 }
 
 /**
- * The whole meaning of "delete collection": a list, and then a delete of each that is still there. The answer says how
- * many those are, and with what the next ones are found if there was a limit.
+ * Implements "deletecollection" for every kind: lists the objects and deletes each. The response has the number of
+ * deleted objects, and a continue token if there was a limit.
  */
 export async function deleteCollection(
   resource: Resource,
@@ -32,12 +32,12 @@ export async function deleteCollection(
     for (const name of todo) {
       try {
         throwIfAborted(call);
-        // A dry run never waits for etcd, and would delete the whole collection in one turn of the event loop.
+        // A dry run never waits for etcd, and would take the whole collection in one turn of the event loop.
         await turns.take(() => {});
         await deleteObject(resource, name, { ...deletion, namespace: options.namespace, ofCollection: true }, call);
         deleted++;
       } catch (error) {
-        // Another client was quicker, which is as good.
+        // Another client has deleted it.
         if (!(error instanceof StatusError && error.reason === 'NotFound')) failures.push(error);
       }
       // All workers stop together: none deletes on after the request has been answered with the failure.
@@ -60,7 +60,7 @@ export async function deleteCollection(
   );
 }
 
-/** What cannot be read has a name and nothing else, so only a whole collection can be deleted with it. */
+/** Only the names of unreadable objects are known, so they cannot be selected, only deleted with the whole collection. */
 function unreadableSelected({ collection }: Resource, options: ListOptions): string[] {
   const names = unreadableNames(collection.view(), scopeOf(options));
   if (names.length > 0 && (matcherOf(options) || options.limit || options.continue))

@@ -27,9 +27,9 @@ import { canonical } from '../write/system-fields.ts';
 import { type Decision, guaranteedUpdate } from '../write/guaranteed-update.ts';
 
 export interface DeleteOptions {
-  /** Undefined for kinds that lie in no namespace. */
+  /** Undefined for cluster-scoped kinds. */
   readonly namespace: string | undefined;
-  /** Undefined for what the server does by itself. */
+  /** Undefined for writes of the server itself. */
   readonly requester?: Requester | undefined;
   readonly dryRun: boolean;
   readonly gracePeriodSeconds?: Integer | undefined;
@@ -38,9 +38,9 @@ export interface DeleteOptions {
     | undefined;
   readonly orphanDependents?: boolean | undefined;
   readonly propagationPolicy?: string | undefined;
-  /** Admission is told no name, because the request has none. */
+  /** For a deletion of a collection: admission gets no name, because the request has none. */
   readonly ofCollection?: boolean | undefined;
-  /** What cannot be read is taken away all the same, without a look at finalizers and preconditions. */
+  /** Unreadable objects are removed, too, regardless of finalizers and preconditions. */
   readonly ignoreReadErrors?: boolean | undefined;
 }
 
@@ -52,14 +52,14 @@ export interface Deletion {
 
 const propagationPolicies = ['Foreground', 'Background', 'Orphan'];
 
-/** The whole meaning of "delete", for every kind. */
+/** Implements "delete" for every kind. */
 export function deleteObject(resource: Resource, name: string, options: DeleteOptions, call: Call): Promise<Deletion> {
   return withStatusErrors(async () => {
     validateDeleteOptions(options);
     try {
       return await deleteReadable(resource, name, options, call);
     } catch (error) {
-      // What is only locked away for now is whole.
+      // An object whose key is only unavailable at present is intact.
       if (!options.ignoreReadErrors || !(error instanceof CorruptValueError) || !error.lasting) throw error;
       return { answer: await deleteUnreadable(resource, { ...options, name }, call), gone: true };
     }
@@ -141,7 +141,7 @@ function requirePreconditions(kind: Kind, current: Outcome, { preconditions }: D
   }
 }
 
-/** Unlike other conflicts this one names the kind and not the resource; clients have seen it so since ever. */
+/** As in kube-apiserver, this conflict names the kind and not the resource. */
 const preconditionFailed = ({ group, kind }: Kind, name: string, problem: string): StatusError =>
   new StatusError('Conflict', `Operation cannot be fulfilled on ${kind} "${name}": ${problem}`, {
     name,
@@ -149,7 +149,7 @@ const preconditionFailed = ({ group, kind }: Kind, name: string, problem: string
     kind,
   });
 
-/** What shall become of dependents is written down as a finalizer, which the garbage collector then obeys and removes. */
+/** The propagation policy is stored as a finalizer, which the garbage collector executes and removes. */
 function finalizersAfter(kind: Kind, finalizers: readonly string[], options: DeleteOptions): string[] {
   const others = finalizers.filter((finalizer) => finalizer !== orphanFinalizer && finalizer !== foregroundFinalizer);
   if (!kind.ownsOthers) return others;
@@ -174,7 +174,7 @@ function propagationPolicyOf(
 const withFinalizers = (kind: Kind, object: KubeObject, finalizers: string[]): KubeObject =>
   canonical(kind, { ...object, metadata: { ...object.metadata, finalizers } });
 
-/** An object that something holds: it is going, since the first time that somebody said so. */
+/** Marks an object that finalizers hold as being deleted. A repeated deletion keeps the first timestamp. */
 function markForDeletion({ kind, clock }: Resource, object: KubeObject): KubeObject {
   const { generation, deletionTimestamp } = object.metadata;
   const metadata = {

@@ -6,7 +6,7 @@ import { parseResourceVersion } from '../resource-version.ts';
 import { toStatusError, withStatusErrors } from '../storage-errors.ts';
 import type { StoredObject } from '../stored-object.ts';
 
-/** The whole meaning of "get", for every kind. `resourceVersion` asks for a state at least that new. */
+/** Implements "get" for every kind. `resourceVersion` requests a state at least that new. */
 export function get(
   resource: Resource,
   { namespace, name }: { readonly namespace: string | undefined; readonly name: string },
@@ -24,8 +24,8 @@ export function get(
 }
 
 /**
- * The object as this replica last told anybody, or undefined when there is none: nearly always at once, because
- * authentication asks for one with nearly every request.
+ * The cached object, or undefined if there is none, like a get with resourceVersion 0. It nearly always returns without
+ * waiting: authentication calls it for nearly every request.
  */
 export function getAnyVersion(
   resource: Resource,

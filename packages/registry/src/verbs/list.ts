@@ -36,15 +36,15 @@ export interface ListOptions extends Selection {
 export interface ObjectList {
   readonly items: readonly StoredObject[];
   readonly revision: Revision;
-  /** With what the rest of the list is asked for; undefined when this is the end. */
+  /** The token for the rest of the list; undefined if the list is complete. */
   readonly continue?: string;
-  /** How many objects the rest has, where that is known without looking at each. */
+  /** How many objects follow, if that is known without evaluating selectors. */
   readonly remainingItemCount?: number;
   /** The shard that the list is of. */
   readonly shards?: ShardSelector;
 }
 
-/** The whole meaning of "list", for every kind. */
+/** Implements "list" for every kind. */
 export function list(resource: Resource, options: ListOptions, call: Call): Promise<ObjectList> {
   return withStatusErrors(async () => {
     const errors = listOptionsErrors(options);
@@ -71,11 +71,11 @@ export function list(resource: Resource, options: ListOptions, call: Call): Prom
   }, 'collection');
 }
 
-/** A version that comes with a limit, and without a word on how it is meant, is meant exactly: so it always was. */
+/** A limit without resourceVersionMatch means Exact, as in kube-apiserver. */
 const isExactRead = (options: ListOptions): boolean =>
   options.resourceVersionMatch === 'Exact' || (!options.resourceVersionMatch && limitOf(options) !== undefined);
 
-/** A chunk out of memory. */
+/** A chunk from memory. */
 async function listFromMemory(
   resource: Resource,
   view: View<CachedObject>,
@@ -95,7 +95,7 @@ async function listFromMemory(
 
 const limitOf = ({ limit }: ListOptions): number | undefined => (limit !== undefined && limit > 0 ? limit : undefined);
 
-/** How a list goes on behind its last object. What a selector leaves out is not counted. */
+/** How a list continues after its last object. With a selector the remaining objects are not counted. */
 function continuationOf(
   options: ListOptions,
   objects: readonly StoredObject[],
@@ -110,13 +110,13 @@ function continuationOf(
   };
 }
 
-/** Selectors leave out what they do not select, so a chunk may take several pages of the store. */
+/** Selectors skip objects, so a chunk may need several pages of the store. */
 const pageKeysMin = 500;
 
-/** Objects that are matched before others have their turn. */
+/** How many objects are matched before other work gets a turn. */
 const matchedAtOnce = 16;
 
-/** A chunk of what was, too long ago for memory. */
+/** A chunk at an old revision that memory no longer holds. */
 async function listFromHistory(
   { collection, clock }: Resource,
   options: ListOptions,
@@ -146,7 +146,7 @@ async function listFromHistory(
   }
 }
 
-/** The snapshot is gone. Whoever can live with a rest from a newer one may go on with another token. */
+/** The error for a compacted snapshot. Its token continues with the latest revision, for clients that accept that. */
 function expiredToken({ after }: Continuation, cause: RevisionCompactedError): StatusError {
   const message =
     'The provided continue parameter is too old to display a consistent list result. Start a new list without it, or use the continue token of this answer for the rest of the list as it is now, which may not fit what came before.';

@@ -21,13 +21,13 @@ import type { WriteOptions } from '../write/write-options.ts';
 import { type Decision, type UpdateResult, guaranteedUpdate } from '../write/guaranteed-update.ts';
 
 export interface PatchOptions extends WriteOptions {
-  /** From the object as clients see it to the object as it shall be; changes nothing in place. Called again after a conflict. */
+  /** Patches the object as clients see it, without changing it in place. Called again after a conflict. */
   readonly change: (current: KubeObject) => Steps<unknown>;
-  /** Tells of fields that the patched object has and its kind does not know. */
+  /** Reports fields of the patched object that its kind does not have. */
   readonly unknownFields: (paths: readonly string[]) => void;
 }
 
-/** The whole meaning of "patch", for every kind and every type of patch that changes what is there. */
+/** Implements "patch" for every kind and every type of patch except apply. */
 export function patch(resource: Resource, name: string, options: PatchOptions, call: Call): Promise<UpdateResult> {
   return withStatusErrors(async () => {
     const { kind } = resource;
@@ -63,7 +63,7 @@ function* patchObject({ served }: Resource, name: string, current: Outcome, opti
     const { kind = served.kind, apiVersion = served.apiVersion } = decoded;
     if (kind !== served.kind || apiVersion !== served.apiVersion)
       throw new WrongTypeError('kind', `cannot be changed to ${kind} in version ${JSON.stringify(apiVersion)}`);
-    // The path implies them, so a patch may leave them out, as a body may.
+    // The path implies kind and apiVersion, so a patch may leave them out, as a body may.
     const next = decoded.kind && decoded.apiVersion ? decoded : { ...decoded, kind, apiVersion };
     requireName(next, name);
     options.unknownFields(unknown);

@@ -18,7 +18,7 @@ import { inNamespace, requireName, withDistinctOwners } from '../write/system-fi
 import { answerAsUpdate, createInstead, modifiedMessage, updateObject } from '../write/updated-object.ts';
 import type { WriteOptions } from '../write/write-options.ts';
 
-/** The whole meaning of "replace", for every kind. */
+/** Implements "update" (PUT) for every kind. */
 export function replace(
   resource: Resource,
   name: string,

@@ -3,12 +3,12 @@ import type { Channel } from './channels.ts';
 import type { Selection } from '../read/selection.ts';
 import { type CachedObject, fieldTerm, labelTerm } from '../stored-object.ts';
 
-/** A selector that lists more values than this is looked at for every change. */
+/** A selector that lists more values than this is evaluated for every change. */
 const indexedValuesMax = 8;
 
 /**
- * The channels of one scope by a term that every object of theirs has. A thousand watchers that each select the objects
- * of one label cost a change no more than those whose label it has.
+ * The channels of one scope, indexed by a term that their selector requires. If a thousand watchers each select one
+ * label, a change only costs those whose label the object has.
  */
 export class ChannelIndex {
   readonly #unindexed = new Set<Channel>();
@@ -37,11 +37,11 @@ export class ChannelIndex {
     }
   }
 
-  /** The channels that may select what was there before a change or is there after it; one of them perhaps twice. */
+  /** Visits the channels that may select the object before or after a change, a channel perhaps twice. */
   forEach({ previous, current }: ItemChange<CachedObject>, visit: (channel: Channel) => void): void {
     for (const channel of this.#unindexed) visit(channel);
     if (this.#byTerm.size === 0) return;
-    // What cannot be read may be anything.
+    // An unreadable object may match any selector.
     if (current?.unreadable)
       for (const channels of this.#byTerm.values()) for (const channel of channels) visit(channel);
     for (const item of [previous, current])
@@ -49,7 +49,7 @@ export class ChannelIndex {
   }
 }
 
-/** One of these terms every selected object has; undefined when nothing of the kind can be said. */
+/** Every selected object has one of these terms. Undefined if the selector requires none. */
 function requiredTerms({ labels, fields }: Selection): readonly string[] | undefined {
   for (const { key, operator, values } of labels?.requirements ?? [])
     if (operator === 'in' && values.length <= indexedValuesMax) return values.map((value) => labelTerm(key, value));
@@ -58,7 +58,7 @@ function requiredTerms({ labels, fields }: Selection): readonly string[] | undef
   return undefined;
 }
 
-/** Not among the fields of a stored object: they are its key. */
+/** These are part of the key, and not among the fields of a stored object. */
 const namesOfObject = new Set(['metadata.name', 'metadata.namespace']);
 
 function* termsOf(item: CachedObject | undefined): Generator<string> {

@@ -1,7 +1,7 @@
 /**
- * From one change to many watchers. Those who want the same share a channel: whether they see a change, and how it
- * looks, is found out once for all of them, and what happens in one turn of the event loop is sent together. Looking at
- * changes and sending them are steps of `turns`, so that neither many channels nor many watchers hold up a request.
+ * From one change to many watchers. Watchers with the same selection share a channel, which selects and encodes each
+ * change once for all of them, and sends the changes of one turn of the event loop together. Selecting and sending are
+ * steps of `turns`, so that neither many channels nor many watchers delay a request.
  */
 import type { Clock } from '@cluster-apiserver/base';
 import { type Collection, type ItemChange, type Revision, revision } from '@cluster-apiserver/storage';
@@ -25,14 +25,14 @@ export class Channels {
   readonly clock: Clock;
   readonly turns: WatchTurns;
   readonly snapshots = new Snapshots();
-  /** What watchers of this kind begin with, and what they have missed. */
+  /** Parts of the initial state of watches, and of changes that watchers have missed. */
   readonly stateParts: SharedParts<StatePart>;
   readonly changesParts: SharedParts<ChangesPart>;
   readonly #collection: Collection<CachedObject>;
   readonly #byName = new Map<string, Channel>();
-  /** By where they look: a whole collection, a namespace, or one object. A change is looked up three times. */
+  /** By scope: a whole collection, a namespace, or one object. A change is looked up three times. */
   readonly #byScope = new Map<string, ChannelIndex>();
-  /** Channels that have not looked at all changes yet. */
+  /** Channels with changes that are not flushed yet. */
   readonly #touched = new Set<Channel>();
   #flushing = false;
   #channels = 0;
@@ -53,7 +53,7 @@ export class Channels {
     });
   }
 
-  /** The channel of all who ask for the same; whoever takes one gives it back. */
+  /** The channel that all watchers with this selection share. Each of them unsubscribes in the end. */
   subscribe(selection: Selection): Channel {
     const name = nameOf(selection);
     let channel = this.#byName.get(name);
@@ -87,7 +87,7 @@ export class Channels {
     this.snapshots.changed(change);
     const { key } = change;
     const sighting = new PendingChange(change);
-    // What is cluster-scoped has the whole collection in the place of a namespace.
+    // The key of a cluster-scoped object has no namespace.
     const within = key.slice(0, key.indexOf('/') + 1);
     for (const scope of within === '' ? ['', key] : ['', within, key])
       this.#byScope.get(scope)?.forEach(change, (channel) => {
@@ -104,14 +104,14 @@ export class Channels {
   }
 
   /**
-   * After sending to many watchers, a channel rests for as long as that took. So what everybody watches never takes more
-   * than half of the event loop, and the more there is to send, the more of it goes into one write.
+   * After sending to many watchers, a channel pauses for as long as that took. So a channel with many watchers never
+   * takes more than half of the event loop, and batches become larger under load.
    */
   readonly #flush = (): void => {
     this.#flushing = false;
     let restMs = Number.POSITIVE_INFINITY;
     for (const channel of this.#touched) {
-      // It comes back when all its watchers have what it had before.
+      // It calls back (`sent`) when all its watchers have taken the last batch.
       if (channel.isSending) continue;
       const nowMs = this.clock.monotonicMs();
       if (nowMs < channel.restsUntilMs) {
@@ -133,16 +133,16 @@ const nameOf = ({ namespace, name, labels, fields, shards }: Selection): string 
 
 const keyOfScope = ({ within, key }: Scope): string => key ?? within;
 
-/** A reader who has missed more batches than this is looked for among all changes. */
+/** A watcher that has missed more batches than this searches all changes in memory. */
 const beginningsMax = 64;
 
-/** Changes that wait to be looked at. Watchers find more of them in the window, which all channels share. */
+/** Changes that wait for a flush. Beyond that watchers take them from the event window, which all channels share. */
 const unseenMax = 1_000;
 
 interface ChannelDependencies {
   readonly clock: Clock;
   readonly turns: WatchTurns;
-  /** Called when everybody who waited has been sent what there was. */
+  /** Called when all waiting watchers have been called back. */
   readonly sent: () => void;
   readonly forgotten: () => void;
 }
@@ -158,11 +158,11 @@ export class Channel {
   restsUntilMs = 0;
   #unseen: PendingChange[] = [];
   #waiting = new Set<() => void>();
-  /** Those who waited for the last batch and have not been called back yet. */
+  /** Watchers of the last batch that have not been called back yet. */
   #woken = new Set<() => void>();
   #sendingMs = 0;
   #last: Batch | undefined;
-  /** How many batches there were. Whoever has had all of them needs nothing but the next. */
+  /** The number of the last batch. A watcher that has taken it needs only the next one. */
   #count = 0;
   /** Where each of the last batches began, by its number. */
   readonly #beginnings = new Map<number, Revision>();
@@ -201,7 +201,7 @@ export class Channel {
     return beginning && revision(beginning - 1);
   }
 
-  /** What a watcher of this channel is sent of a change. Throws CorruptValueError when it cannot be said. */
+  /** The event that watchers of this channel get for a change. Throws CorruptValueError if the object is unreadable. */
   eventOf(change: ItemChange<CachedObject>): ObjectEvent | undefined {
     return this.covers(change.key) ? new PendingChange(change).eventFor(this.#matches) : undefined;
   }
@@ -211,7 +211,7 @@ export class Channel {
     return !this.#matches || this.#matches(object);
   }
 
-  /** A change in the scope of this channel, to be looked at when it is its turn. */
+  /** Keeps a change in the scope of this channel for the next flush. */
   enqueue(sighting: PendingChange): void {
     // An index may find a channel twice.
     if (this.#unseen.at(-1) === sighting) return;
@@ -219,7 +219,7 @@ export class Channel {
     this.#unseen.push(sighting);
   }
 
-  /** Sends what has happened so far. Afterwards nothing is left that only this channel knows. */
+  /** Sends the changes so far. Afterwards the channel holds no changes of its own. */
   flush(): void {
     if (this.#unseen.length === 0) return;
     const events: ObjectEvent[] = [];
@@ -229,7 +229,7 @@ export class Channel {
         if (event) events.push(event);
       }
     } catch {
-      // Each watcher comes across it by itself, behind everything that it is still sent.
+      // Each watcher meets the unreadable object by itself, after the events before it.
       return this.interrupt();
     }
     const [first] = events;
@@ -238,13 +238,13 @@ export class Channel {
       return;
     }
     const bytes = events.reduce((sum, event) => sum + event.bytes, 0);
-    // More than one batch: watchers take it part by part from the window, and share the parts.
+    // Too much for one batch: watchers take it part by part from the window, and share the parts.
     if (events.length > 1 && bytes > batchBytesMax) return this.#skip();
     this.#unseen = [];
     this.#begin(first.revision, new Batch(events, this.#collection.reached, bytes));
   }
 
-  /** Nobody is in step any more: everybody goes on from where he was. */
+  /** Makes all watchers catch up from the revision that each has reached. */
   interrupt(): void {
     this.#unseen = [];
     this.#begin(undefined, undefined);
@@ -268,7 +268,7 @@ export class Channel {
     this.#surroundings.forgotten();
   }
 
-  /** Leaves it to the window to tell what has not been looked at. */
+  /** Drops the changes: watchers take them from the window. */
   #skip(): void {
     const [first] = this.#unseen;
     this.#unseen = [];
@@ -306,7 +306,7 @@ export class Channel {
     sent();
   };
 
-  /** Whether an object under this key is within its scope, whatever else is selected by. */
+  /** Whether an object with this key is in the scope of the channel. */
   covers(candidate: string): boolean {
     const { within, key } = this.scope;
     return key === undefined ? candidate.startsWith(within) : candidate === key;

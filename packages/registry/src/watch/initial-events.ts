@@ -15,8 +15,8 @@ export interface StatePart extends Part {
 }
 
 /**
- * The state that a watch begins with, part by part. Watchers that begin with the same state share the parts, and each
- * holds no more than its place in it.
+ * The state that a watch begins with, part by part. Watchers that begin with the same state share the parts; each holds
+ * only its position.
  */
 export class InitialEvents {
   readonly #channels: Channels;
@@ -24,7 +24,7 @@ export class InitialEvents {
   readonly #snapshot: Snapshot;
   readonly #items: SortedSet<CachedObject>;
   readonly #name: string;
-  /** Whether a bookmark says that they are complete: a client that was promised it waits for nothing else. */
+  /** Whether a bookmark ends them: clients that requested it wait for it. */
   readonly #endsWithBookmark: boolean;
   #after: string | undefined;
   #partsEnded = false;
@@ -39,12 +39,12 @@ export class InitialEvents {
     this.#endsWithBookmark = endsWithBookmark;
   }
 
-  /** Whether there is nothing more to take. */
+  /** Whether everything has been taken. */
   get hasEnded(): boolean {
     return this.#ended;
   }
 
-  /** Undefined at an end before all was taken. */
+  /** Undefined if the snapshot was released before all of it was taken. */
   take(): Step {
     const { view } = this.#snapshot;
     if (!view) {

@@ -14,9 +14,9 @@ export interface ChangesPart extends Part {
 }
 
 /**
- * The changes before one that cannot be read at present. What lies behind that is sent when it has been sent. A version
- * that was replaced meanwhile is waited for while it is still being read; then nobody reads it again, and the watch ends
- * there.
+ * The changes before the first one whose object cannot be read at present: events keep their order, so the others wait
+ * for it. A version that was replaced meanwhile is only waited for while it is still being read; afterwards the watch
+ * ends there.
  */
 export function readablePrefix(
   changes: readonly ItemChange<CachedObject>[],
@@ -33,7 +33,7 @@ export function readablePrefix(
   return waitedFor ? changes.filter(({ revision }) => revision < waitedFor.revision) : changes;
 }
 
-/** The first of some changes, as many as fit. Throws the answer that ends the watch when it cannot be said what they are. */
+/** The first of some changes, as many as fit. Throws the StatusError that ends the watch if the first is unreadable. */
 export function buildChangesPart(
   missed: readonly ItemChange<CachedObject>[],
   channel: Channel,
@@ -43,7 +43,7 @@ export function buildChangesPart(
   let bytes = 0;
   let next: Revision | undefined;
   for (const [at, change] of missed.entries()) {
-    // Where the next part begins is known by its revision, so those of one revision stay together.
+    // The next part begins after a revision, so changes of one revision stay together.
     const isNewRevision = at > 0 && change.revision > (missed[at - 1] as ItemChange<CachedObject>).revision;
     if (isNewRevision && (bytes >= batchBytesMax || (at % itemsPerClockRead === 0 && !turns.hasTime))) break;
     try {
@@ -51,7 +51,7 @@ export function buildChangesPart(
       if (event) events.push(event);
       bytes += event?.bytes ?? 0;
     } catch (error) {
-      // What came before it is sent first.
+      // The changes before it are sent first.
       if (isNewRevision) break;
       throw toStatusError(error, 'collection');
     }

@@ -1,19 +1,19 @@
 import type { Clock } from '@cluster-apiserver/base';
 import type { Batch } from './watch-event.ts';
 
-/** Some of what a watcher takes one after the other. */
+/** A part of the initial state, or of missed changes. */
 export interface Part {
-  /** Undefined when nothing of what was looked at is selected. */
+  /** Undefined if the part has no selected objects. */
   readonly batch: Batch | undefined;
 }
 
 /** The bytes of events that are kept for the next watcher of a kind. Each form in which they were written adds as many. */
 const keptBytesMax = 4 * 1024 * 1024;
 
-/** An event that nobody selected costs its place all the same. */
+/** A part without a batch takes memory, too. */
 const partOverheadBytes = 256;
 
-/** Tables tell the ages of objects, so what was written a while ago is written again. */
+/** Tables show the ages of objects, so an encoded part becomes stale. */
 const keptMs = 1_000;
 
 interface KeptPart<P> {
@@ -22,8 +22,8 @@ interface KeptPart<P> {
 }
 
 /**
- * The parts that watchers took last, so that those who begin at the same place share them: thousands of watchers that
- * begin together, or come back together, make and write down each part once.
+ * The parts that watchers took last. Watchers that begin at the same place share them: thousands of watchers that begin
+ * or reconnect together build and encode each part once.
  */
 export class SharedParts<P extends Part> {
   readonly #clock: Clock;
@@ -36,7 +36,7 @@ export class SharedParts<P extends Part> {
     this.#clock = clock;
   }
 
-  /** The part with this name, made now unless somebody has just made it. */
+  /** The part with this name. It is built unless another watcher has just done so. */
   getOrBuild(name: string, build: () => P): P {
     const nowMs = this.#clock.monotonicMs();
     const kept = this.#kept.get(name);
@@ -53,7 +53,7 @@ export class SharedParts<P extends Part> {
     return part;
   }
 
-  /** What was written for a part may hold much more memory than its bytes: each piece a block of Node's buffer pool. */
+  /** An encoded part may hold much more memory than its bytes: each piece keeps a block of Node's buffer pool. */
   #expireLater(): void {
     if (this.#isExpiring) return;
     this.#isExpiring = true;
@@ -68,7 +68,7 @@ export class SharedParts<P extends Part> {
     });
   }
 
-  /** The same names mean something else from now on. */
+  /** Drops all parts: the same names mean other parts from now on. */
   clear(): void {
     this.#kept.clear();
     this.#bytes = 0;

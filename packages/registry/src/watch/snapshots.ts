@@ -2,9 +2,8 @@ import type { ItemChange, View } from '@cluster-apiserver/storage';
 import type { CachedObject } from '../stored-object.ts';
 
 /**
- * Memory that watchers may keep from being freed while they read the state that they begin with: objects that were
- * replaced or removed since. All watchers of a kind share them. More than a window holds, because a client that is cut
- * off here has to begin again.
+ * Memory of replaced and removed objects that the initial events of all watchers of a kind may keep. It is more than an
+ * event window holds, because a client that loses its snapshot has to begin again.
  */
 const replacedBytesMax = 32 * 1024 * 1024;
 
@@ -12,7 +11,7 @@ const replacedBytesMax = 32 * 1024 * 1024;
 export interface Snapshot {
   /** The same for snapshots of the same objects. */
   readonly id: number;
-  /** Undefined when it was given back, or kept too much from being freed. */
+  /** Undefined once it was released, also because it kept too much memory. */
   readonly view: View<CachedObject> | undefined;
   release(): void;
 }
@@ -20,7 +19,7 @@ export interface Snapshot {
 export class Snapshots {
   /** The oldest first. */
   readonly #taken = new Set<AcquiredSnapshot>();
-  /** Writes of other kinds move the revision of a view, and leave its objects as they are. */
+  /** By items: writes of other kinds change the revision of a view, but not its items. */
   readonly #ids = new WeakMap<View<CachedObject>['items'], number>();
   #lastId = 0;
   #replacedBytes = 0;
@@ -44,7 +43,7 @@ export class Snapshots {
     }
   }
 
-  /** All objects were read again: those of before would be a second copy. */
+  /** Releases the snapshots after a reload: their objects would be a second copy of all. */
   releaseAll(): void {
     for (const snapshot of this.#taken) snapshot.release();
   }

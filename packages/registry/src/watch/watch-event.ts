@@ -2,7 +2,7 @@ import type { ItemChange, Revision } from '@cluster-apiserver/storage';
 import type { Outcome } from '../outcome.ts';
 import { type CachedObject, DeletedObject, type StoredObject } from '../stored-object.ts';
 
-/** Something a watch tells. Many watchers are told the same, so whoever writes it down does so once for each form. */
+/** An event of a watch. Watchers share events, so each is encoded once per media type. */
 export type WatchEvent = ObjectEvent | Bookmark;
 
 export class ObjectEvent {
@@ -18,7 +18,7 @@ export class ObjectEvent {
     return this.outcome.revision;
   }
 
-  /** About how long it is as JSON: the object, and what stands around it. */
+  /** Its approximate length as JSON, with the frame around the object. */
   get bytes(): number {
     return this.outcome.json.length + frameBytes;
   }
@@ -27,11 +27,11 @@ export class ObjectEvent {
 /** `{"type":"MODIFIED","object":}` and the end of the line. */
 const frameBytes = 32;
 
-/** Everything up to a revision has been told. */
+/** Tells the client that it has all events up to a revision. */
 export class Bookmark {
   readonly type = 'BOOKMARK';
   readonly revision: Revision;
-  /** The end of what was there when the watch began. */
+  /** Whether it ends the initial events. */
   readonly endsInitialEvents: boolean;
 
   constructor(revision: Revision, endsInitialEvents: boolean) {
@@ -40,10 +40,10 @@ export class Bookmark {
   }
 }
 
-/** What a watcher is sent at once, in bytes of JSON, unless a single object is larger. */
+/** The size of a batch in bytes of JSON, unless a single object is larger. */
 export const batchBytesMax = 32 * 1024;
 
-/** How many forms of one batch are kept. Watchers of a kind rarely use more; one of another form writes it again. */
+/** How many encodings of one batch are kept. Watchers of a kind rarely use more; others are encoded again. */
 const formsMax = 4;
 
 /** Events that are sent together. */
@@ -51,7 +51,7 @@ export class Batch {
   readonly events: readonly WatchEvent[];
   /** Everything up to here has been sent with it. */
   readonly revision: Revision;
-  /** About what it is long as JSON. */
+  /** Its approximate length as JSON. */
   readonly bytes: number;
   readonly encoded = new Map<unknown, Buffer>();
 
@@ -61,7 +61,7 @@ export class Batch {
     this.bytes = bytes;
   }
 
-  /** The batch in a form, written by whoever needs it first. */
+  /** The batch in one encoding. The first watcher that needs it encodes it. */
   encodedAs(form: unknown, write: (events: readonly WatchEvent[]) => Buffer): Buffer {
     let written = this.encoded.get(form);
     if (written) return written;
@@ -75,10 +75,10 @@ export class Batch {
   }
 }
 
-/** Events; nothing until there is a call back; or nothing yet, and the next step may give some. */
+/** A batch of events; undefined if there are none until a callback; 'more' if the next step may give some. */
 export type Step = Batch | undefined | 'more';
 
-/** A change as the watchers of a selection may be told of it: in one of three ways, each made once. */
+/** A change with its events. Depending on their selection, watchers get one of three, and each is built once. */
 export class PendingChange {
   readonly change: ItemChange<CachedObject>;
   #events: Partial<Record<ObjectEvent['type'], ObjectEvent>> = {};
@@ -88,16 +88,16 @@ export class PendingChange {
   }
 
   /**
-   * A selector is a window: what comes into view is added, what leaves it is deleted, whatever happened to the object.
-   * Undefined when nothing of it is in view. Throws CorruptValueError when it cannot be said.
+   * The event for watchers with a selector: an object that begins to match is added, one that ceases to match is deleted.
+   * Undefined if it matched neither before nor after. Throws CorruptValueError if the object is unreadable.
    */
   eventFor(matches: ((object: StoredObject) => boolean) | undefined): ObjectEvent | undefined {
     const { current, previous } = this.change;
-    // What could not be read before has never been told of.
+    // An object that was unreadable before has never been sent.
     const before = previous && !previous.unreadable && (!matches || matches(previous)) ? previous : undefined;
     if (current?.unreadable) throw current.unreadable;
     if (current && (!matches || matches(current))) return this.#event(before ? 'MODIFIED' : 'ADDED', current);
-    // The last state that the client knew, as of the write that took it away, so that a watch goes on behind it.
+    // The last state that the client knew, with the revision of the removal, from which a watch can resume.
     return before && (this.#events.DELETED ?? this.#event('DELETED', new DeletedObject(before, this.change.revision)));
   }
 

@@ -1,6 +1,6 @@
 import type { Clock } from '@cluster-apiserver/base';
 
-/** What all watches together may take of one turn of the event loop before requests get theirs. */
+/** How long all watches together may run in one turn of the event loop before requests are served. */
 const turnMs = 8;
 
 /** A selector may be slow: so often there is a look at the clock. */
@@ -8,7 +8,7 @@ export const itemsPerClockRead = 64;
 
 /**
  * Watches do their work in small steps, a batch of events each. The steps of all watches share a bounded part of every
- * turn of the event loop; whoever comes too late for this turn waits in line for the next one.
+ * turn of the event loop; steps beyond it wait in a queue for the next turn.
  */
 export class WatchTurns {
   readonly #clock: Clock;
@@ -27,7 +27,7 @@ export class WatchTurns {
     const nowMs = this.#clock.monotonicMs();
     if (this.#endsMs !== undefined) return nowMs < this.#endsMs;
     this.#endsMs = nowMs + turnMs;
-    // The turn ends there, and those in line begin the next one.
+    // The turn ends there, and queued steps begin the next one.
     this.#schedule();
     return true;
   }

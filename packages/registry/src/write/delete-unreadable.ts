@@ -3,8 +3,8 @@ import { type Call, CorruptValueError, RevisionMismatchError } from '@cluster-ap
 import { type Place, placeOf, type Resource } from '../resource.ts';
 
 /**
- * Takes away what cannot be read, whatever it is: its finalizers, its owners and its version are not known, so nobody
- * is asked for leave. What it owned is left behind.
+ * Removes an unreadable object. Its finalizers, owners and version are unknown, so they are not honored, and its
+ * dependents stay.
  */
 export async function deleteUnreadable(
   resource: Resource,
@@ -22,14 +22,14 @@ export async function deleteUnreadable(
 }
 
 async function remove({ store, kind, collection }: Resource, { key }: Place, name: string, call: Call): Promise<void> {
-  // A list tells what stands where even if it cannot be read, and the shortest key of a range is its first.
+  // A list returns the revisions of unreadable values, too, and the key itself is the first of its range.
   const { entries } = await store.list({ prefix: key, limit: 1 }, call);
   const [entry] = entries;
   if (entry?.key !== key) throw notFound(kind, name);
   try {
     collection.wrote(await store.delete(key, entry.revision, call));
   } catch (error) {
-    // Somebody wrote in between, readable or not: that is another object to decide about.
+    // The object was written in between, so the client has to decide again.
     if (error instanceof RevisionMismatchError || error instanceof CorruptValueError)
       throw conflict(kind, name, 'the object has been modified; please try again');
     throw error;

@@ -8,7 +8,7 @@ import {
 } from '@cluster-apiserver/model';
 import type { Resource } from '../resource.ts';
 
-/** A field of metadata may not be undefined but only absent, so what is dropped is taken out. */
+/** Removes fields, which may be absent but not undefined. */
 function omit<K extends keyof ObjectMeta>(meta: ObjectMeta, ...names: K[]): Omit<ObjectMeta, K> {
   if (!names.some((name) => meta[name] !== undefined)) return meta;
   const rest: ObjectMeta = { ...meta };
@@ -25,7 +25,7 @@ const systemFields = [
   'resourceVersion',
 ] as const;
 
-/** What a client may not decide when it creates an object; it is dropped without a word, as it always was. */
+/** Drops the fields that only the server sets. Like kube-apiserver it does so without a warning. */
 export const withoutSystemFields = (object: KubeObject): KubeObject => ({
   ...object,
   metadata: omit(object.metadata, ...systemFields),

@@ -30,7 +30,7 @@ import {
 import { canonical, requireName, withIdentityOf } from './system-fields.ts';
 import type { WriteOptions } from './write-options.ts';
 
-/** An update that removed the object answers like any update: with the state that was asked for, not with a deletion. */
+/** An update that removed the last finalizer, and so the object, is answered with the requested state like any update. */
 export const answerAsUpdate = (written: UpdateResult): UpdateResult =>
   written.removed ? { ...written, outcome: new WrittenObject(written.outcome.object, written.over) } : written;
 
@@ -47,7 +47,7 @@ export function* createInstead(resource: Resource, fresh: KubeObject, options: W
 export const modifiedMessage =
   'the object has been modified; please apply your changes to the latest version and try again';
 
-/** What becomes of an object when `next` takes the place of what is stored. */
+/** Decides on an update from the stored object to another state. */
 export function* updateObject(
   resource: Resource,
   incoming: KubeObject,
@@ -64,7 +64,7 @@ export function* updateObject(
   return yield* admitUpdate(resource, withManagedFields(next, managedFields), current, options);
 }
 
-/** The same for an object whose fields have their owners already. */
+/** Like `updateObject`, for an object whose managedFields are already updated. */
 export function* admitUpdate(
   resource: Resource,
   owned: KubeObject,
@@ -82,7 +82,7 @@ export function* admitUpdate(
   return decision;
 }
 
-/** Throws an answer that says all that is wrong with it; the last finalizer's removal removes it. */
+/** Throws a StatusError that lists everything wrong with it. Removing the last finalizer decides to remove the object. */
 function* validateUpdate(
   { kind }: Resource,
   next: KubeObject,
@@ -110,18 +110,18 @@ function* validateUpdate(
   return released ? { remove: object } : { write: object };
 }
 
-/** Whether there is still something that a deletion has to wait for. */
+/** Whether a deletion has to wait for finalizers. */
 export const isHeld = (kind: Kind, object: KubeObject): boolean =>
   (object.metadata.finalizers ?? []).length > 0 || (kind.deletion?.isHeld(object) ?? false);
 
-/** A write that changes nothing but the time of an entry in managedFields is no change. */
+/** Returns the stored object if nothing but times in managedFields would change, so that nothing is written. */
 function keepTimesIfUnchanged(live: KubeObject, next: KubeObject): KubeObject {
   const [before, after] = [live.metadata.managedFields, next.metadata.managedFields];
   const same = sameJson(withManagedFields(live, undefined), withManagedFields(next, undefined));
   return same && sameOwnership(before, after) ? live : next;
 }
 
-/** A version in the object means: only if nobody has written since. */
+/** A resourceVersion in the object is a precondition: the object must not have changed since. */
 export function requireExpectedVersion(kind: Kind, next: KubeObject, current: Outcome): void {
   const expected = parseResourceVersion(next.metadata.resourceVersion);
   if (typeof expected === 'number' && expected !== current.revision)

@@ -1,18 +1,18 @@
 import type { Part } from '@cluster-apiserver/model';
 import type { Requester } from './admission.ts';
 
-/** What every write brings along besides the object. */
+/** The options of every write. */
 export interface WriteOptions {
-  /** Undefined for kinds that lie in no namespace. */
+  /** Undefined for cluster-scoped kinds. */
   readonly namespace: string | undefined;
-  /** The part that is written; undefined for the object as a whole. */
+  /** The subresource that is written; undefined for the object itself. */
   readonly part?: Part | undefined;
-  /** Undefined for what the server does by itself. */
+  /** Undefined for writes of the server itself. */
   readonly requester?: Requester | undefined;
-  /** Everything happens but the writing. */
+  /** Does everything except the write. */
   readonly dryRun: boolean;
-  /** Who writes, for the record of who owns which field. */
+  /** The field manager. */
   readonly manager: string;
-  /** Tells the client something although the write succeeds. */
+  /** Sends a warning to the client. */
   readonly warn: (text: string) => void;
 }
